@@ -1,0 +1,9 @@
+//! Layer 0: spans and sources, diagnostics as data, typed ids and the maps they index.
+
+pub mod diagnostic;
+pub mod ids;
+pub mod source;
+
+pub use diagnostic::{Code, Diagnostic, Label, Severity};
+pub use ids::{Id, IdVec};
+pub use source::{FileId, Loc, SourceFile, SourceMap, Span};

@@ -1,0 +1,113 @@
+//! Source texts, byte spans into them, and the locations that programs carry to run time.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::base::{Id, IdVec};
+
+crate::define_id!(
+    /// One source text of a [`SourceMap`].
+    FileId, "file"
+);
+
+/// A half-open range of bytes in one source text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The text.
+    pub file: FileId,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The bytes `start..end` of `file`.
+    pub fn new(file: FileId, start: usize, end: usize) -> Self {
+        Self { file, start: start as u32, end: end as u32 }
+    }
+    /// The smallest span that covers both. The file is that of `self`.
+    pub fn to(self, other: Span) -> Span {
+        Span { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}..{}", self.file.index(), self.start, self.end)
+    }
+}
+
+/// One source text.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    /// What the user calls it: a path, or `std/name.ab` for the library that ships in the binary.
+    pub name: String,
+    /// The text.
+    pub text: Arc<str>,
+    line_starts: Vec<u32>,
+}
+
+/// All source texts of a compilation.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    files: IdVec<FileId, SourceFile>,
+}
+
+impl SourceMap {
+    /// Adds a text.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
+        let text = text.into();
+        let mut line_starts = vec![0];
+        line_starts.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
+        self.files.push(SourceFile { name: name.into(), text, line_starts })
+    }
+    /// The text with this id.
+    pub fn file(&self, id: FileId) -> &SourceFile {
+        &self.files[id]
+    }
+    /// All texts, in the order in which they were added.
+    pub fn files(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
+        self.files.iter()
+    }
+    /// Line and column of the start of a span, both counted from 1 (columns in characters).
+    pub fn line_column(&self, span: Span) -> (u32, u32) {
+        let file = &self.files[span.file];
+        let line = file.line_starts.partition_point(|s| *s <= span.start) - 1;
+        let start = file.line_starts[line] as usize;
+        let end = (span.start as usize).min(file.text.len());
+        let column = file.text.get(start..end).map_or(0, |t| t.chars().count());
+        (line as u32 + 1, column as u32 + 1)
+    }
+}
+
+/// Where an instruction came from: what traps and statistics report. Kept through every IR.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Loc {
+    /// The function in the user's source.
+    pub function: Arc<str>,
+    /// Its line, counted from 1; 0 when there is none.
+    pub line: u32,
+}
+
+impl Loc {
+    /// A location.
+    pub fn new(function: impl Into<Arc<str>>, line: u32) -> Self {
+        Self { function: function.into(), line }
+    }
+    /// No location: code that the compiler made.
+    pub fn none() -> Self {
+        Self { function: Arc::from(""), line: 0 }
+    }
+}
+
+impl fmt::Display for Loc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.function, self.line)
+    }
+}
+impl fmt::Debug for Loc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,3 @@
+//! The `autobatch` command.
+
+fn main() {}

@@ -1,0 +1,177 @@
+//! Arrays of the host, row-major, and scalar constants.
+
+use std::fmt;
+
+use super::{DType, Shape, Type};
+
+/// Width of `real` in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Precision {
+    /// 32 bits.
+    F32,
+    /// 64 bits.
+    #[default]
+    F64,
+}
+
+/// A constant of the program. Equality and hashing are by bits, so that NaN equals itself.
+#[derive(Clone, Copy)]
+pub enum Scalar {
+    /// `bool`
+    Bool(bool),
+    /// `int`
+    Int(i64),
+    /// `real`, kept as f64 until the run chooses a precision.
+    Real(f64),
+}
+
+impl Scalar {
+    /// Its element type.
+    pub fn dtype(self) -> DType {
+        match self {
+            Scalar::Bool(_) => DType::Bool,
+            Scalar::Int(_) => DType::Int,
+            Scalar::Real(_) => DType::Real,
+        }
+    }
+    fn bits(self) -> (DType, u64) {
+        match self {
+            Scalar::Bool(b) => (DType::Bool, u64::from(b)),
+            Scalar::Int(i) => (DType::Int, i as u64),
+            Scalar::Real(r) => (DType::Real, r.to_bits()),
+        }
+    }
+}
+
+impl PartialEq for Scalar {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits() == other.bits()
+    }
+}
+impl Eq for Scalar {}
+impl std::hash::Hash for Scalar {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.bits().hash(state);
+    }
+}
+impl fmt::Display for Scalar {
+    /// The text form in IR files: reals always have a point, an exponent, or are `nan`, `inf`, `-inf`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scalar::Bool(b) => write!(f, "{b}"),
+            Scalar::Int(i) => write!(f, "{i}"),
+            Scalar::Real(r) if r.is_nan() => f.write_str("nan"),
+            Scalar::Real(r) if r.is_infinite() => f.write_str(if *r > 0.0 { "inf" } else { "-inf" }),
+            Scalar::Real(r) => write!(f, "{r:?}"),
+        }
+    }
+}
+impl fmt::Debug for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The elements of an [`Array`].
+#[derive(Clone, PartialEq, Debug)]
+pub enum ArrayData {
+    /// `bool`
+    Bool(Vec<bool>),
+    /// `int`
+    Int(Vec<i64>),
+    /// `real`; a run in f32 rounds on entry and widens on exit.
+    Real(Vec<f64>),
+}
+
+/// An array of the host, row-major: an input, a shared value or an output. Outputs and lane inputs have the lanes as
+/// their leading axis.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Array {
+    /// Extents, outermost first.
+    pub shape: Shape,
+    /// Elements in row-major order.
+    pub data: ArrayData,
+}
+
+impl Array {
+    /// An array of reals. Panics when the number of elements is not the product of the shape.
+    pub fn real(shape: impl IntoIterator<Item = usize>, data: Vec<f64>) -> Self {
+        Self::new(shape, ArrayData::Real(data))
+    }
+    /// An array of ints. Panics when the number of elements is not the product of the shape.
+    pub fn int(shape: impl IntoIterator<Item = usize>, data: Vec<i64>) -> Self {
+        Self::new(shape, ArrayData::Int(data))
+    }
+    /// An array of bools. Panics when the number of elements is not the product of the shape.
+    pub fn bool(shape: impl IntoIterator<Item = usize>, data: Vec<bool>) -> Self {
+        Self::new(shape, ArrayData::Bool(data))
+    }
+    /// An array. Panics when the number of elements is not the product of the shape.
+    pub fn new(shape: impl IntoIterator<Item = usize>, data: ArrayData) -> Self {
+        let array = Self { shape: shape.into_iter().collect(), data };
+        assert_eq!(array.shape.iter().product::<usize>(), array.len(), "elements must fill the shape");
+        array
+    }
+    /// A scalar.
+    pub fn scalar(value: Scalar) -> Self {
+        match value {
+            Scalar::Bool(b) => Self::bool([], vec![b]),
+            Scalar::Int(i) => Self::int([], vec![i]),
+            Scalar::Real(r) => Self::real([], vec![r]),
+        }
+    }
+    /// Zeros (or `false`) of this type.
+    pub fn zeros(ty: &Type) -> Self {
+        let n = ty.elements();
+        let data = match ty.dtype {
+            DType::Bool => ArrayData::Bool(vec![false; n]),
+            DType::Int => ArrayData::Int(vec![0; n]),
+            DType::Real => ArrayData::Real(vec![0.0; n]),
+        };
+        Self { shape: ty.shape.clone(), data }
+    }
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        match &self.data {
+            ArrayData::Bool(v) => v.len(),
+            ArrayData::Int(v) => v.len(),
+            ArrayData::Real(v) => v.len(),
+        }
+    }
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        match &self.data {
+            ArrayData::Bool(_) => DType::Bool,
+            ArrayData::Int(_) => DType::Int,
+            ArrayData::Real(_) => DType::Real,
+        }
+    }
+    /// Element type and shape.
+    pub fn ty(&self) -> Type {
+        Type { dtype: self.dtype(), shape: self.shape.clone() }
+    }
+    /// The `i`-th element in row-major order.
+    pub fn get(&self, i: usize) -> Scalar {
+        match &self.data {
+            ArrayData::Bool(v) => Scalar::Bool(v[i]),
+            ArrayData::Int(v) => Scalar::Int(v[i]),
+            ArrayData::Real(v) => Scalar::Real(v[i]),
+        }
+    }
+    /// The elements as reals, if they are.
+    pub fn as_real(&self) -> Option<&[f64]> {
+        if let ArrayData::Real(v) = &self.data { Some(v) } else { None }
+    }
+    /// The elements as ints, if they are.
+    pub fn as_int(&self) -> Option<&[i64]> {
+        if let ArrayData::Int(v) = &self.data { Some(v) } else { None }
+    }
+    /// The elements as bools, if they are.
+    pub fn as_bool(&self) -> Option<&[bool]> {
+        if let ArrayData::Bool(v) = &self.data { Some(v) } else { None }
+    }
+}
