@@ -1,0 +1,178 @@
+//! Lane buffers: `[element][lane]`, lanes contiguous, so that an elementwise kernel is a loop over a slice whatever the
+//! event shape.
+
+use crate::types::{Array, ArrayData, DType, Shape};
+use crate::vmath::Real;
+
+/// The values of one variable in `width` lanes, or one value for all of them (width 1). Element `e` of lane `l` stands at
+/// `e * width + l`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Buffer<R> {
+    /// `bool`, one byte each.
+    Bool(Vec<bool>),
+    /// `int`
+    Int(Vec<i64>),
+    /// `real`
+    Real(Vec<R>),
+}
+
+impl<R: Real> Buffer<R> {
+    /// `len` zeros.
+    pub fn zeros(dtype: DType, len: usize) -> Self {
+        match dtype {
+            DType::Bool => Buffer::Bool(vec![false; len]),
+            DType::Int => Buffer::Int(vec![0; len]),
+            DType::Real => Buffer::Real(vec![R::ZERO; len]),
+        }
+    }
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        match self {
+            Buffer::Bool(v) => v.len(),
+            Buffer::Int(v) => v.len(),
+            Buffer::Real(v) => v.len(),
+        }
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Makes it at least `len` values long; new ones are zero.
+    pub fn grow(&mut self, len: usize) {
+        match self {
+            Buffer::Bool(v) if v.len() < len => v.resize(len, false),
+            Buffer::Int(v) if v.len() < len => v.resize(len, 0),
+            Buffer::Real(v) if v.len() < len => v.resize(len, R::ZERO),
+            _ => {}
+        }
+    }
+    /// The bools. Panics for another element type.
+    pub fn bools(&self) -> &[bool] {
+        if let Buffer::Bool(v) = self {
+            v
+        } else {
+            panic!("a bool buffer")
+        }
+    }
+    /// The ints. Panics for another element type.
+    pub fn ints(&self) -> &[i64] {
+        if let Buffer::Int(v) = self {
+            v
+        } else {
+            panic!("an int buffer")
+        }
+    }
+    /// The reals. Panics for another element type.
+    pub fn reals(&self) -> &[R] {
+        if let Buffer::Real(v) = self {
+            v
+        } else {
+            panic!("a real buffer")
+        }
+    }
+    /// The bools, mutable. Panics for another element type.
+    pub fn bools_mut(&mut self) -> &mut [bool] {
+        if let Buffer::Bool(v) = self {
+            v
+        } else {
+            panic!("a bool buffer")
+        }
+    }
+    /// The ints, mutable. Panics for another element type.
+    pub fn ints_mut(&mut self) -> &mut [i64] {
+        if let Buffer::Int(v) = self {
+            v
+        } else {
+            panic!("an int buffer")
+        }
+    }
+    /// The reals, mutable. Panics for another element type.
+    pub fn reals_mut(&mut self) -> &mut [R] {
+        if let Buffer::Real(v) = self {
+            v
+        } else {
+            panic!("a real buffer")
+        }
+    }
+    /// An array of the host as a buffer of width 1: reals are rounded to `R`.
+    pub fn from_array(array: &Array) -> Self {
+        match &array.data {
+            ArrayData::Bool(v) => Buffer::Bool(v.clone()),
+            ArrayData::Int(v) => Buffer::Int(v.clone()),
+            ArrayData::Real(v) => Buffer::Real(v.iter().map(|x| R::from_f64(*x)).collect()),
+        }
+    }
+    /// The value of one lane as an array of the host.
+    pub fn lane(&self, shape: &Shape, width: usize, lane: usize) -> Array {
+        let n: usize = shape.iter().product();
+        let at = |e: usize| e * width + lane;
+        let data = match self {
+            Buffer::Bool(v) => ArrayData::Bool((0..n).map(|e| v[at(e)]).collect()),
+            Buffer::Int(v) => ArrayData::Int((0..n).map(|e| v[at(e)]).collect()),
+            Buffer::Real(v) => ArrayData::Real((0..n).map(|e| v[at(e)].to_f64()).collect()),
+        };
+        Array {
+            shape: shape.clone(),
+            data,
+        }
+    }
+    /// Sets one lane from row `row` of an array whose leading axis is lanes.
+    pub fn set_lane(&mut self, width: usize, lane: usize, array: &Array, row: usize) {
+        let n = if array.shape[0] == 0 {
+            0
+        } else {
+            array.len() / array.shape[0]
+        };
+        match (self, &array.data) {
+            (Buffer::Bool(v), ArrayData::Bool(a)) => {
+                (0..n).for_each(|e| v[e * width + lane] = a[row * n + e])
+            }
+            (Buffer::Int(v), ArrayData::Int(a)) => {
+                (0..n).for_each(|e| v[e * width + lane] = a[row * n + e])
+            }
+            (Buffer::Real(v), ArrayData::Real(a)) => {
+                (0..n).for_each(|e| v[e * width + lane] = R::from_f64(a[row * n + e]));
+            }
+            _ => panic!("the element types of a lane input agree: the program checks them"),
+        }
+    }
+    /// Copies the lanes named in `lanes` of `source` (width `from_width`) into the first lanes of `self` (width
+    /// `lanes.len()`), for `elements` elements.
+    pub fn gather(&mut self, source: &Self, elements: usize, from_width: usize, lanes: &[u32]) {
+        fn go<T: Copy>(to: &mut [T], from: &[T], elements: usize, width: usize, lanes: &[u32]) {
+            for e in 0..elements {
+                let row = &from[e * width..(e + 1) * width];
+                let out = &mut to[e * lanes.len()..(e + 1) * lanes.len()];
+                out.iter_mut()
+                    .zip(lanes)
+                    .for_each(|(o, l)| *o = row[*l as usize]);
+            }
+        }
+        match (self, source) {
+            (Buffer::Bool(t), Buffer::Bool(f)) => go(t, f, elements, from_width, lanes),
+            (Buffer::Int(t), Buffer::Int(f)) => go(t, f, elements, from_width, lanes),
+            (Buffer::Real(t), Buffer::Real(f)) => go(t, f, elements, from_width, lanes),
+            _ => panic!("buffers of one variable have one element type"),
+        }
+    }
+    /// The reverse of [`gather`](Self::gather): copies the first `lanes.len()` lanes of `source` (width `lanes.len()`) to
+    /// the lanes named in `lanes` of `self` (width `to_width`).
+    pub fn scatter(&mut self, source: &Self, elements: usize, to_width: usize, lanes: &[u32]) {
+        fn go<T: Copy>(to: &mut [T], from: &[T], elements: usize, width: usize, lanes: &[u32]) {
+            for e in 0..elements {
+                let row = &mut to[e * width..(e + 1) * width];
+                let input = &from[e * lanes.len()..(e + 1) * lanes.len()];
+                input
+                    .iter()
+                    .zip(lanes)
+                    .for_each(|(i, l)| row[*l as usize] = *i);
+            }
+        }
+        match (self, source) {
+            (Buffer::Bool(t), Buffer::Bool(f)) => go(t, f, elements, to_width, lanes),
+            (Buffer::Int(t), Buffer::Int(f)) => go(t, f, elements, to_width, lanes),
+            (Buffer::Real(t), Buffer::Real(f)) => go(t, f, elements, to_width, lanes),
+            _ => panic!("buffers of one variable have one element type"),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Kernels: one primitive over all lanes of a buffer.
+
+use crate::backend::cpu::buffer::Buffer;
+use crate::prim::Prim;
+use crate::run::TrapKind;
+use crate::types::Type;
+use crate::vmath::Real;
+
+/// An operand: its buffer has the width of the call, or width 1 when the value is the same for all lanes (`broadcast`).
+#[derive(Clone, Copy, Debug)]
+pub struct Arg<'a, R> {
+    /// The values.
+    pub buffer: &'a Buffer<R>,
+    /// Event type.
+    pub ty: &'a Type,
+    /// Whether the buffer has width 1 and serves all lanes.
+    pub broadcast: bool,
+}
+
+/// The lanes for which a kernel must be right. It may compute the others too: their operands are junk and their results
+/// are never read, but they must not trap, draw, or hang.
+#[derive(Clone, Copy, Debug)]
+pub enum Active<'a> {
+    /// All lanes of the call.
+    All,
+    /// The lanes whose bits are set, 64 a word.
+    Mask(&'a [u64]),
+}
+
+impl Active<'_> {
+    /// Whether this lane counts.
+    pub fn contains(self, lane: usize) -> bool {
+        match self {
+            Active::All => true,
+            Active::Mask(words) => words[lane / 64] >> (lane % 64) & 1 == 1,
+        }
+    }
+}
+
+/// The random streams of the lanes of a call.
+#[derive(Debug)]
+pub struct Streams<'a> {
+    /// Seed of the run.
+    pub seed: u64,
+    /// The number of each lane.
+    pub lanes: &'a [u64],
+    /// How many draws each lane has made: advanced by one for each element, in active lanes only.
+    pub draws: &'a mut [u64],
+}
+
+/// One execution of a primitive.
+#[derive(Debug)]
+pub struct Call<'a, R> {
+    /// The primitive.
+    pub prim: Prim,
+    /// Its operands.
+    pub args: &'a [Arg<'a, R>],
+    /// Event type of the result.
+    pub ty: &'a Type,
+    /// Number of lanes: the width of the result.
+    pub width: usize,
+    /// The lanes that count.
+    pub active: Active<'a>,
+    /// Gets `(lane, kind)` for every active lane that traps, each lane at most once in a call, ascending.
+    pub traps: &'a mut Vec<(u32, TrapKind)>,
+}
+
+/// Runs a primitive into `out`, which has at least `elements * width` values of the right type and is no operand.
+pub fn run<R: Real>(call: Call<'_, R>, streams: Streams<'_>, out: &mut Buffer<R>) {
+    let _ = (call, streams, out);
+}
+
+/// Runs `set_index` or `set_slice` on its first operand in place, in the active lanes only: `target` is that operand and
+/// the result; `call.args` are the other operands (the new part, then the indices).
+pub fn run_in_place<R: Real>(call: Call<'_, R>, target: &mut Buffer<R>) {
+    let _ = (call, target);
+}

@@ -1,0 +1,182 @@
+//! Layer 2: the CFG program: functions of basic blocks over mutable variables, all types concrete, structs split into
+//! fields. Local static autobatching and the reference interpreter run this one.
+
+use smallvec::SmallVec;
+
+use crate::base::{IdVec, Loc};
+use crate::prim::Prim;
+use crate::types::Type;
+
+pub use crate::parts::{Shared, SharedId, SharedSource, Stream, StreamId};
+
+crate::define_id!(
+    /// A function of a [`Program`].
+    FuncId, "f"
+);
+crate::define_id!(
+    /// A variable of a [`Func`].
+    VarId, "v"
+);
+crate::define_id!(
+    /// A basic block of a [`Func`].
+    BlockId, "b"
+);
+/// A whole program, specialised to shapes, types and function arguments; not to the number of lanes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Program {
+    /// Its functions.
+    pub funcs: IdVec<FuncId, Func>,
+    /// Where every lane starts. Its parameters are the lane inputs, its results the outputs.
+    pub entry: FuncId,
+    /// The values that are the same for all lanes, in an order in which they can be computed.
+    pub shared: IdVec<SharedId, Shared>,
+    /// The output streams.
+    pub streams: IdVec<StreamId, Stream>,
+    /// Names of the outputs, one for each result of the entry: `result`, or a field such as `tree.left`.
+    pub outputs: Vec<String>,
+}
+
+/// A function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Func {
+    /// Unique in the program: the user's name, with a suffix where specialisation made several.
+    pub name: String,
+    /// The parameters: variables that are set when the function starts.
+    pub params: Vec<VarId>,
+    /// Types of the results.
+    pub results: Vec<Type>,
+    /// All variables.
+    pub vars: IdVec<VarId, Var>,
+    /// The blocks. It starts at the first.
+    pub blocks: IdVec<BlockId, Block>,
+    /// Where it stands in the source.
+    pub loc: Loc,
+}
+
+/// A variable: mutable, one value per lane and activation. Reading it before it is set is an error that the verifier finds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Var {
+    /// Unique in the function.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// A basic block.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Block {
+    /// Straight-line code.
+    pub insts: Vec<Inst>,
+    /// How it ends.
+    pub term: Terminator,
+    /// The location that statistics report for it.
+    pub loc: Loc,
+}
+
+/// What an instruction reads.
+pub type Operand = crate::parts::Operand<VarId>;
+/// Operands of an instruction.
+pub type Args = crate::parts::Args<VarId>;
+/// A string with holes and the operands that fill them.
+pub type Message = crate::parts::Message<VarId>;
+
+/// An instruction.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Inst {
+    /// What it does.
+    pub kind: InstKind,
+    /// Where it stands in the source.
+    pub loc: Loc,
+}
+
+/// The kinds of instructions.
+#[derive(Clone, PartialEq, Debug)]
+pub enum InstKind {
+    /// `dst = prim args`. The variable may be one of its own operands.
+    Prim {
+        /// Where the result goes.
+        dst: VarId,
+        /// The primitive.
+        prim: Prim,
+        /// Its operands.
+        args: Args,
+    },
+    /// `assert cond "message" args`: traps the lanes where the condition does not hold.
+    Assert {
+        /// A bool scalar.
+        cond: Operand,
+        /// What the trap says.
+        message: Message,
+    },
+    /// `print "message" args`
+    Print(Message),
+    /// `emit stream args`: appends a record to the lane's stream, one operand for each field.
+    Emit {
+        /// The stream.
+        stream: StreamId,
+        /// The fields.
+        args: Args,
+    },
+}
+
+/// How a block ends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Terminator {
+    /// To a block.
+    Jump(BlockId),
+    /// To the first block where the bool scalar holds, else to the second.
+    Branch(Operand, BlockId, BlockId),
+    /// `dsts = call func args`, then on to a block. Variables of the caller keep their values.
+    Call {
+        /// The function.
+        func: FuncId,
+        /// One operand for each parameter, all read before any parameter is set.
+        args: Vec<Operand>,
+        /// One variable for each result; no variable twice.
+        dsts: Vec<VarId>,
+        /// Where it goes on.
+        next: BlockId,
+        /// Where the call stands in the source.
+        loc: Loc,
+    },
+    /// `tailcall func args`: the results of the callee, which have the same types, are the results of this function. It
+    /// uses no stack.
+    TailCall {
+        /// The function.
+        func: FuncId,
+        /// One operand for each parameter, all read before any parameter is set.
+        args: Vec<Operand>,
+        /// Where the call stands in the source.
+        loc: Loc,
+    },
+    /// Ends the function with its results.
+    Return(Vec<Operand>),
+}
+
+impl Program {
+    /// The type of an operand in a function.
+    pub fn operand_type(&self, func: &Func, operand: Operand) -> Type {
+        match operand {
+            Operand::Var(v) => func.vars[v].ty.clone(),
+            Operand::Shared(s) => self.shared[s].ty.clone(),
+            Operand::Const(c) => Type::scalar(c.dtype()),
+        }
+    }
+    /// Names and types of the lane inputs, in the order of the entry's parameters.
+    pub fn lane_inputs(&self) -> impl Iterator<Item = &Var> {
+        let entry = &self.funcs[self.entry];
+        entry.params.iter().map(|p| &entry.vars[*p])
+    }
+}
+
+impl Terminator {
+    /// The blocks of the same function that may come next.
+    pub fn successors(&self) -> SmallVec<[BlockId; 2]> {
+        match self {
+            Terminator::Jump(b) => SmallVec::from_slice(&[*b]),
+            Terminator::Branch(_, a, b) => SmallVec::from_slice(&[*a, *b]),
+            Terminator::Call { next, .. } => SmallVec::from_slice(&[*next]),
+            Terminator::TailCall { .. } | Terminator::Return(_) => SmallVec::new(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Layer 1: the parts that the CFG program and the stack program have in common, so that the lowering takes them over
+//! unchanged: operands, shared values, output streams and messages. Generic over the id of a variable.
+
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::prim::Prim;
+use crate::types::{Array, Scalar, Type};
+
+crate::define_id!(
+    /// A value that is the same for all lanes.
+    SharedId, "s"
+);
+crate::define_id!(
+    /// An output stream.
+    StreamId, "e"
+);
+
+/// What an instruction reads; `V` is the id of a variable.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operand<V> {
+    /// A variable.
+    Var(V),
+    /// A shared value.
+    Shared(SharedId),
+    /// A scalar constant.
+    Const(Scalar),
+}
+
+impl<V: Copy> Operand<V> {
+    /// The variable, if it is one.
+    pub fn var(self) -> Option<V> {
+        if let Operand::Var(v) = self {
+            Some(v)
+        } else {
+            None
+        }
+    }
+}
+
+impl<V: fmt::Debug> fmt::Debug for Operand<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Operand::Var(v) => v.fmt(f),
+            Operand::Shared(s) => s.fmt(f),
+            Operand::Const(c) => c.fmt(f),
+        }
+    }
+}
+
+/// Operands of an instruction.
+pub type Args<V> = SmallVec<[Operand<V>; 3]>;
+
+/// A shared value: stored once and computed once, before any lane starts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Shared {
+    /// Name in the text form, unique among the shared values; for an input the user's name (`x`, `data.y`).
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// Where it comes from.
+    pub source: SharedSource,
+}
+
+/// Where a shared value comes from.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SharedSource {
+    /// Given to the run under the name of the value.
+    Input,
+    /// An array constant of the program.
+    Constant(Array),
+    /// A primitive of earlier shared values and constants that cannot trap for them. No operand is a variable.
+    Prim(Prim, Args<SharedId>),
+}
+
+/// A stream of records that leave the program by `emit`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stream {
+    /// Its name.
+    pub name: String,
+    /// Names and types of its fields; struct fields are split: `z.q`.
+    pub fields: Vec<(String, Type)>,
+}
+
+/// A string with holes and the operands that fill them: `texts[0] args[0] texts[1] … args[n-1] texts[n]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message<V> {
+    /// The texts around the holes: one more than there are operands.
+    pub texts: Arc<[String]>,
+    /// The operands.
+    pub args: Args<V>,
+}

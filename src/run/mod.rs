@@ -1,0 +1,262 @@
+//! Layer 2: what goes into a run and what comes out of it, the same for every engine.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use indexmap::IndexMap;
+
+use crate::base::Loc;
+use crate::parts::StreamId;
+use crate::stack::StorageClass;
+use crate::types::{Array, Precision};
+
+/// Which waiting block the scheduler runs next. Changes statistics, never results.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Schedule {
+    /// The first block in program order at which a lane waits.
+    Earliest,
+    /// The block at which most lanes wait.
+    MostLanes,
+    /// A heavy block runs only when at least the fraction θ of the live lanes waits there or nothing cheaper can run; among
+    /// the others, most lanes first.
+    CostAware {
+        /// θ in 0..=1.
+        theta: f64,
+    },
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Schedule::CostAware { theta: 0.75 }
+    }
+}
+
+/// How a block runs whose lanes are not all active. Changes speed, never results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Execution {
+    /// Every lane of the shard is computed, results are stored under the mask.
+    Mask,
+    /// The active lanes are compacted, run dense, and scattered back.
+    Gather,
+    /// The cost model chooses.
+    #[default]
+    Auto,
+}
+
+/// Settings of a run that every engine understands; those that an engine has no use for are ignored.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Policy of the scheduler.
+    pub schedule: Schedule,
+    /// Masked or gathered execution.
+    pub execution: Execution,
+    /// Width of `real`.
+    pub precision: Precision,
+    /// Worker threads; 0 takes one a core.
+    pub threads: usize,
+    /// Lanes a shard; 0 lets the plan choose.
+    pub shard_lanes: usize,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Calls that may be active in a lane at one time (tail calls and inlined calls not counted, the entry not counted);
+    /// a call beyond it traps with [`TrapKind::StackLimit`].
+    pub max_stack_depth: usize,
+    /// Blocks that one lane may run before it traps with [`TrapKind::StepLimit`]; 0 is no limit.
+    pub max_supersteps: u64,
+    /// Whether the birth of a NaN (a real result that is NaN though no real operand is) traps.
+    pub check_nan: bool,
+    /// Whether to collect statistics of blocks, primitives and variables.
+    pub stats: bool,
+    /// Set from outside to stop the run: lanes that are not done trap with [`TrapKind::Interrupted`].
+    pub stop: Option<Arc<AtomicBool>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            schedule: Schedule::default(),
+            execution: Execution::default(),
+            precision: Precision::default(),
+            threads: 0,
+            shard_lanes: 0,
+            seed: 0,
+            max_stack_depth: 10_000,
+            max_supersteps: 0,
+            check_nan: false,
+            stats: false,
+            stop: None,
+        }
+    }
+}
+
+/// The values of a run.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The number that each lane has for its random stream, for `print` and in reports; usually 0, 1, 2, …
+    pub lanes: Vec<u64>,
+    /// One array for each lane input of the program, in order; the leading axis is the lanes.
+    pub values: Vec<Array>,
+    /// One array for every shared value of the program, inputs, constants and computed ones, in order.
+    pub shared: Vec<Array>,
+}
+
+/// What came out of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// One array for each output of the program, in order; the leading axis is the lanes. Rows of trapped lanes are zero
+    /// (`false`) and mean nothing.
+    pub outputs: Vec<Array>,
+    /// The lanes that trapped, by position in [`Inputs::lanes`], ascending.
+    pub traps: Vec<Trap>,
+    /// Statistics; detailed ones only where [`Settings::stats`] is set.
+    pub stats: Stats,
+}
+
+/// Why a lane stopped.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Trap {
+    /// Position of the lane in [`Inputs::lanes`].
+    pub position: usize,
+    /// What happened.
+    pub kind: TrapKind,
+    /// Where.
+    pub loc: Loc,
+    /// Calls that were active in the lane, the entry not counted.
+    pub call_depth: usize,
+    /// The text of a failed assert, holes filled; else empty.
+    pub message: String,
+}
+
+/// The kinds of traps.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TrapKind {
+    /// More active calls than [`Settings::max_stack_depth`], or no memory for them.
+    StackLimit,
+    /// An index or slice outside the array.
+    IndexOutOfRange,
+    /// An int went past 64 bits.
+    IntegerOverflow,
+    /// Integer division by zero, or its remainder.
+    DivisionByZero,
+    /// An int raised to a negative power.
+    NegativeExponent,
+    /// A NaN or a real out of range where an int is wanted.
+    IntegerConversion,
+    /// `min` or `max` of nothing.
+    EmptyReduction,
+    /// An `assert` did not hold.
+    AssertFailed,
+    /// More blocks than [`Settings::max_supersteps`].
+    StepLimit,
+    /// With [`Settings::check_nan`]: the birth of a NaN.
+    Nan,
+    /// The run was stopped from outside.
+    Interrupted,
+}
+
+impl TrapKind {
+    /// The name in reports and in the JSON format.
+    pub fn name(self) -> &'static str {
+        match self {
+            TrapKind::StackLimit => "stack limit",
+            TrapKind::IndexOutOfRange => "index out of range",
+            TrapKind::IntegerOverflow => "integer overflow",
+            TrapKind::DivisionByZero => "division by zero",
+            TrapKind::NegativeExponent => "negative exponent",
+            TrapKind::IntegerConversion => "integer conversion",
+            TrapKind::EmptyReduction => "empty reduction",
+            TrapKind::AssertFailed => "assert failed",
+            TrapKind::StepLimit => "step limit",
+            TrapKind::Nan => "nan",
+            TrapKind::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl fmt::Display for TrapKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Receives what lanes say while they run. Calls for one lane come in the lane's order; lanes of different shards may call
+/// at the same time.
+pub trait Sink: Sync {
+    /// A record of a stream: one array (event shape) for each field.
+    fn emit(&self, position: usize, stream: StreamId, record: Vec<Array>);
+    /// A line of `print`, without the `[lane n]` before it.
+    fn print(&self, position: usize, line: String);
+}
+
+/// A sink that drops everything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSink;
+
+impl Sink for NoSink {
+    fn emit(&self, _position: usize, _stream: StreamId, _record: Vec<Array>) {}
+    fn print(&self, _position: usize, _line: String) {}
+}
+
+/// Statistics of a run, summed over shards.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Stats {
+    /// Blocks (regions count once) that were run.
+    pub supersteps: u64,
+    /// By block, in program order.
+    pub blocks: Vec<BlockStats>,
+    /// Executions of each primitive (one for each time an instruction ran, whatever the lanes), by name.
+    pub prims: IndexMap<String, u64>,
+    /// By variable, in program order.
+    pub variables: Vec<VariableStats>,
+    /// Wall time of the run in seconds.
+    pub seconds: f64,
+}
+
+/// Statistics of one block.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BlockStats {
+    /// Its name: `b3`; a region goes by its first block.
+    pub block: String,
+    /// Its location.
+    pub loc: Loc,
+    /// Cost of one execution in one lane by the cost model, in additions.
+    pub weight: u64,
+    /// How often it ran.
+    pub executions: u64,
+    /// Lanes that were active, summed over executions.
+    pub lanes_useful: u64,
+    /// Lanes that were computed, summed over executions.
+    pub lanes_issued: u64,
+}
+
+/// Statistics of one variable.
+#[derive(Clone, PartialEq, Debug)]
+pub struct VariableStats {
+    /// Its name.
+    pub name: String,
+    /// Its storage class.
+    pub storage: StorageClass,
+    /// Values pushed, summed over lanes.
+    pub pushes: u64,
+    /// Largest number of values below the top that any lane had.
+    pub max_stack_depth: usize,
+}
+
+impl Stats {
+    /// Useful lanes over issued lanes, weighted by the cost of blocks; 1 when nothing ran.
+    pub fn utilization(&self) -> f64 {
+        let total = |lanes: fn(&BlockStats) -> u64| -> f64 {
+            self.blocks
+                .iter()
+                .map(|b| b.weight.max(1) as f64 * lanes(b) as f64)
+                .sum()
+        };
+        let issued = total(|b| b.lanes_issued);
+        if issued == 0.0 {
+            1.0
+        } else {
+            total(|b| b.lanes_useful) / issued
+        }
+    }
+}

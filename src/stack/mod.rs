@@ -1,0 +1,206 @@
+//! Layer 2: the stack program: one flat list of basic blocks over global variables, each temporary, register or stack.
+//! Program-counter autobatching runs this one. The program counter is a stack variable too; it is not listed.
+//!
+//! Conventions that the lowering keeps and the verifier checks: a call saves what it may overwrite, so that a function
+//! leaves every stack as high as it found it. Before a `pushjump` the caller pushes each variable that is live across
+//! the call and that the callee may write (giving the new top the value of the callee's parameter, where it is one);
+//! the block after the call starts by popping them.
+
+use smallvec::SmallVec;
+
+use crate::base::{IdVec, Loc};
+use crate::prim::Prim;
+use crate::types::Type;
+
+pub use crate::parts::{Shared, SharedId, SharedSource, Stream, StreamId};
+
+crate::define_id!(
+    /// A variable of a stack program.
+    VarId, "v"
+);
+crate::define_id!(
+    /// A basic block of a stack program.
+    BlockId, "b"
+);
+
+/// What an instruction reads: of a stack variable, its top.
+pub type Operand = crate::parts::Operand<VarId>;
+/// Operands of an instruction.
+pub type Args = crate::parts::Args<VarId>;
+/// A string with holes and the operands that fill them.
+pub type Message = crate::parts::Message<VarId>;
+
+/// A whole program.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Program {
+    /// Name of the entry function.
+    pub name: String,
+    /// All variables.
+    pub vars: IdVec<VarId, Var>,
+    /// All blocks.
+    pub blocks: IdVec<BlockId, Block>,
+    /// Where every lane starts. Its program-counter stack then holds one entry, which halts the lane when it is popped.
+    pub entry: BlockId,
+    /// The lane inputs: set when a lane starts. Their names are the user's.
+    pub inputs: Vec<Port>,
+    /// The outputs: read when a lane halts.
+    pub outputs: Vec<Port>,
+    /// The values that are the same for all lanes, in an order in which they can be computed.
+    pub shared: IdVec<SharedId, Shared>,
+    /// The output streams.
+    pub streams: IdVec<StreamId, Stream>,
+    /// Groups of blocks that run as one superstep: see [`Region`].
+    pub regions: Vec<Region>,
+}
+
+/// A lane input or an output.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Port {
+    /// The user's name: `n`, `tree.left`, `result`.
+    pub name: String,
+    /// The variable.
+    pub var: VarId,
+}
+
+/// A variable: for every lane one value, or a stack of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Var {
+    /// Unique in the program: `fib.n`.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// How it is stored.
+    pub class: StorageClass,
+    /// Whether it is equal in all active lanes inside one execution of a region (variance `region`). Such a variable is
+    /// a temporary of one region and is stored once, not per lane.
+    pub uniform: bool,
+    /// Why it has this class, for `dump --explain`. May be empty.
+    pub why: String,
+}
+
+/// How a variable is stored.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum StorageClass {
+    /// Never lives across the edge of a block (of a region, for variables of a region): not part of the machine's state.
+    Temporary,
+    /// One value a lane, written under the mask.
+    Register,
+    /// A stack a lane. Reads and updates touch its top.
+    Stack,
+}
+
+/// A single-entry group of blocks whose branches do not diverge: all conditions are uniform. It runs as one superstep:
+/// every active lane goes the same way through it, and they leave it together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// Its blocks. It is entered at the first, and at no other.
+    pub blocks: Vec<BlockId>,
+}
+
+/// A basic block.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Block {
+    /// Straight-line code.
+    pub insts: Vec<Inst>,
+    /// How it ends.
+    pub term: Terminator,
+    /// The location that statistics report for it.
+    pub loc: Loc,
+}
+
+/// An instruction.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Inst {
+    /// What it does.
+    pub kind: InstKind,
+    /// Where it stands in the source.
+    pub loc: Loc,
+}
+
+/// How a computed value is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Write {
+    /// `prim v = …`: into a temporary or a register.
+    Set,
+    /// `push v = …`: as a new top of a stack. The operands are read before.
+    Push,
+    /// `update v = …`: over the top of a stack.
+    Update,
+}
+
+/// The kinds of instructions.
+#[derive(Clone, PartialEq, Debug)]
+pub enum InstKind {
+    /// Computes a value and stores it.
+    Compute {
+        /// How it is stored.
+        write: Write,
+        /// Where it is stored.
+        dst: VarId,
+        /// The primitive.
+        prim: Prim,
+        /// Its operands. The variable that is written may be among them.
+        args: Args,
+    },
+    /// `pop v`: the top goes, the one below it is the top.
+    Pop(VarId),
+    /// `assert cond "message" args`: traps the lanes where the condition does not hold.
+    Assert {
+        /// A bool scalar.
+        cond: Operand,
+        /// What the trap says.
+        message: Message,
+    },
+    /// `print "message" args`
+    Print(Message),
+    /// `emit stream args`: appends a record to the lane's stream, one operand for each field.
+    Emit {
+        /// The stream.
+        stream: StreamId,
+        /// The fields.
+        args: Args,
+    },
+}
+
+/// How a block ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Terminator {
+    /// To a block.
+    Jump(BlockId),
+    /// To the first block where the bool scalar holds, else to the second.
+    Branch(Operand, BlockId, BlockId),
+    /// Pushes the second block on the program-counter stack and goes to the first.
+    PushJump {
+        /// Where it goes.
+        target: BlockId,
+        /// Where the callee returns to.
+        ret: BlockId,
+    },
+    /// Pops the program-counter stack and goes there; a lane whose entry is popped halts.
+    Return,
+    /// The lane is done.
+    Halt,
+}
+
+impl Program {
+    /// The type of an operand.
+    pub fn operand_type(&self, operand: Operand) -> Type {
+        match operand {
+            Operand::Var(v) => self.vars[v].ty.clone(),
+            Operand::Shared(s) => self.shared[s].ty.clone(),
+            Operand::Const(c) => Type::scalar(c.dtype()),
+        }
+    }
+}
+
+impl Terminator {
+    /// The blocks that may come next without a return.
+    pub fn successors(&self) -> SmallVec<[BlockId; 2]> {
+        match *self {
+            Terminator::Jump(b) => SmallVec::from_slice(&[b]),
+            Terminator::Branch(_, a, b) => SmallVec::from_slice(&[a, b]),
+            Terminator::PushJump { target, ret } => SmallVec::from_slice(&[target, ret]),
+            Terminator::Return | Terminator::Halt => SmallVec::new(),
+        }
+    }
+}
