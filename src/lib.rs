@@ -3,8 +3,10 @@
 pub mod base;
 pub mod cfg;
 pub mod hir;
+pub mod mcmc;
 pub mod parts;
 pub mod prim;
+pub mod report;
 pub mod run;
 pub mod stack;
 pub mod syntax;

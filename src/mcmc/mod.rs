@@ -1,0 +1,4 @@
+//! Layer 8: sampling from posteriors with programs written in the language, and judging what came out.
+
+pub mod diagnostics;
+mod special;
