@@ -6,6 +6,7 @@ pub mod hir;
 pub mod mcmc;
 pub mod parts;
 pub mod prim;
+pub mod program;
 pub mod report;
 pub mod run;
 pub mod stack;

@@ -1,0 +1,18 @@
+//! Arrays of the host in files: Stan's JSON data, `.npy` and `.npz`, both ways.
+//!
+//! Nothing here panics or allocates without bound on a malformed file, and a file that could not be written
+//! completely does not replace the one that was there.
+
+mod error;
+mod file;
+mod json;
+mod npy;
+mod npz;
+mod values;
+
+pub use error::{FileAction, IoError};
+pub use file::write_atomically;
+pub use json::{JsonArray, parse_json};
+pub use npy::{read_npy, write_npy};
+pub use npz::{read_npz, write_npz};
+pub use values::{ArrayType, Data, Values, read_argument, write_arrays};

@@ -1,0 +1,287 @@
+//! Named values for a program's parameters, from files and from the command line, before their types are known.
+
+use std::fmt;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::Value;
+
+use super::json::array_from_json;
+use super::{IoError, JsonArray, file, parse_json, read_npy, read_npz, write_atomically, write_npz};
+use crate::types::{Array, ArrayData, DType};
+
+/// What a parameter wants of its value before dimensions are bound: `real[_, _]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArrayType {
+    /// Element type.
+    pub dtype: DType,
+    /// Number of axes, the one over the lanes included where there is one; 0 for a scalar.
+    pub rank: usize,
+}
+
+impl fmt::Display for ArrayType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.dtype)?;
+        if self.rank > 0 {
+            write!(f, "[{}]", vec!["_"; self.rank].join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// A value whose type the parameter that takes it decides.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Data {
+    /// From a text: lists and numbers.
+    Json(Value),
+    /// From NumPy, or made by the host.
+    Array(Array),
+}
+
+impl Data {
+    /// The value as an array of the type that the parameter `name` wants. Ints become reals where reals are wanted;
+    /// nothing else is converted.
+    pub fn to_array(&self, name: &str, expected: ArrayType) -> Result<Array, IoError> {
+        match self {
+            Data::Json(value) => array_from_json(name, value, expected),
+            Data::Array(array) => converted(name, array, expected),
+        }
+    }
+
+    /// The value of type "whatever it is": the narrowest of bool, int and real that holds every element. For values
+    /// that no parameter takes and for tools.
+    pub fn guess_type(&self) -> ArrayType {
+        match self {
+            Data::Array(array) => ArrayType { dtype: array.dtype(), rank: array.shape.len() },
+            Data::Json(value) => guess_json_type(value),
+        }
+    }
+}
+
+fn converted(name: &str, array: &Array, expected: ArrayType) -> Result<Array, IoError> {
+    let same_rank = array.shape.len() == expected.rank;
+    match &array.data {
+        ArrayData::Int(ints) if same_rank && expected.dtype == DType::Real => {
+            Ok(Array { shape: array.shape.clone(), data: ArrayData::Real(ints.iter().map(|i| *i as f64).collect()) })
+        }
+        _ if same_rank && array.dtype() == expected.dtype => Ok(array.clone()),
+        _ => Err(IoError::Mismatch {
+            place: name.to_owned(),
+            expected: expected.to_string(),
+            found: array.ty().to_string(),
+        }),
+    }
+}
+
+fn guess_json_type(value: &Value) -> ArrayType {
+    match value {
+        Value::Array(list) => {
+            let inner: Vec<ArrayType> = list.iter().map(guess_json_type).collect();
+            let dtype = inner.iter().map(|ty| ty.dtype).max().unwrap_or(DType::Real);
+            ArrayType { dtype, rank: 1 + inner.first().map_or(0, |ty| ty.rank) }
+        }
+        Value::Bool(_) => ArrayType { dtype: DType::Bool, rank: 0 },
+        Value::Number(number) if number.is_i64() => ArrayType { dtype: DType::Int, rank: 0 },
+        _ => ArrayType { dtype: DType::Real, rank: 0 },
+    }
+}
+
+/// Named values from one place, in their order there.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Values {
+    origin: String,
+    values: IndexMap<String, Data>,
+}
+
+impl Values {
+    /// Reads a file whose every entry is a variable: Stan's JSON data format (one object), or a `.npz` archive.
+    pub fn read(path: &Path) -> Result<Self, IoError> {
+        let origin = file::shown(path);
+        match extension(path).as_str() {
+            "npz" => {
+                let arrays = read_npz(path)?.into_iter();
+                Ok(Self { origin, values: arrays.map(|(name, array)| (name, Data::Array(array))).collect() })
+            }
+            "json" => match parse_json(&file::read_text(path)?, &origin)? {
+                Value::Object(object) => {
+                    let values = object.into_iter().map(|(name, value)| (name, Data::Json(value))).collect();
+                    Ok(Self { origin, values })
+                }
+                _ => {
+                    Err(IoError::Malformed { origin, message: "expected an object with one key a variable".to_owned() })
+                }
+            },
+            _ => Err(IoError::UnknownFormat { path: path.to_owned(), expected: ".json or .npz" }),
+        }
+    }
+
+    /// Where the values come from, for messages: a file name in backquotes.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
+    /// Every name with its value, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Data)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// The value of this name, if there is one.
+    pub fn get(&self, name: &str) -> Option<&Data> {
+        self.values.get(name)
+    }
+
+    /// The value of this name as an array of this type.
+    pub fn array(&self, name: &str, expected: ArrayType) -> Result<Array, IoError> {
+        self.required(name)?.to_array(name, expected)
+    }
+
+    fn required(&self, name: &str) -> Result<&Data, IoError> {
+        self.values.get(name).ok_or_else(|| IoError::Missing {
+            variable: name.to_owned(),
+            origin: self.origin.clone(),
+            names: self.values.keys().cloned().collect(),
+        })
+    }
+
+    /// Takes the value of this name, or the only one there is.
+    fn take_named_or_only(mut self, name: &str) -> Result<Data, IoError> {
+        if self.values.len() == 1
+            && let Some((_, only)) = self.values.pop()
+        {
+            return Ok(only);
+        }
+        self.required(name).cloned()
+    }
+}
+
+/// Reads an argument `name=JSON`, `name=@file.json`, `name=@file.npy` or `name=@file.npz`. Of an archive, or of a JSON
+/// object, the entry called `name` is meant, or the only one.
+pub fn read_argument(argument: &str) -> Result<(String, Data), IoError> {
+    let (name, value) = argument
+        .split_once('=')
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or_else(|| IoError::Argument { argument: argument.to_owned() })?;
+    let data = match value.strip_prefix('@') {
+        Some(path) => read_value(name, Path::new(path))?,
+        None => Data::Json(parse_json(value, &format!("the value of `{name}`"))?),
+    };
+    Ok((name.to_owned(), data))
+}
+
+fn read_value(name: &str, path: &Path) -> Result<Data, IoError> {
+    match extension(path).as_str() {
+        "npy" => read_npy(path).map(Data::Array),
+        "npz" => Values::read(path)?.take_named_or_only(name),
+        "json" => match parse_json(&file::read_text(path)?, &file::shown(path))? {
+            Value::Object(_) => Values::read(path)?.take_named_or_only(name),
+            value => Ok(Data::Json(value)),
+        },
+        _ => Err(IoError::UnknownFormat { path: path.to_owned(), expected: ".json, .npy or .npz" }),
+    }
+}
+
+/// Writes named arrays to a file: a `.npz` archive, or a `.json` object of nested lists, which can be read back as data.
+pub fn write_arrays(path: &Path, arrays: &IndexMap<String, Array>) -> Result<(), IoError> {
+    match extension(path).as_str() {
+        "npz" => write_npz(path, arrays),
+        "json" => write_atomically(path, |writer| Ok(serde_json::to_writer(writer, &JsonObject(arrays))?)),
+        _ => Err(IoError::UnknownFormat { path: path.to_owned(), expected: ".npz or .json" }),
+    }
+}
+
+struct JsonObject<'a>(&'a IndexMap<String, Array>);
+
+impl Serialize for JsonObject<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, array) in self.0 {
+            object.serialize_entry(name, &JsonArray(array))?;
+        }
+        object.end()
+    }
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::io::file::tests::Folder;
+
+    const REALS: ArrayType = ArrayType { dtype: DType::Real, rank: 1 };
+
+    #[test]
+    fn stan_data_is_read_by_name() {
+        let folder = Folder::new("stan-data");
+        let path = folder.0.join("eight_schools.json");
+        std::fs::write(&path, "\u{feff}{\"J\": 3, \"y\": [28, 8.5, NaN], \"sigma\": [15, 10, 16]}").unwrap();
+        let data = Values::read(&path).unwrap();
+        assert_eq!(data.names().collect::<Vec<_>>(), ["J", "y", "sigma"]);
+        assert_eq!(data.array("sigma", REALS).unwrap(), Array::real([3], vec![15.0, 10.0, 16.0]));
+        assert_eq!(data.array("J", ArrayType { dtype: DType::Int, rank: 0 }).unwrap(), Array::int([], vec![3]));
+        let missing = data.array("tau", REALS).unwrap_err().to_string();
+        assert!(missing.contains("no `tau`") && missing.contains("`J`, `y`, `sigma`"), "{missing}");
+    }
+
+    #[test]
+    fn arguments_are_json_or_files() {
+        let folder = Folder::new("arguments");
+        let mut arrays = IndexMap::new();
+        arrays.insert("x".to_owned(), Array::int([2], vec![3, 4]));
+        arrays.insert("y".to_owned(), Array::real([1], vec![0.5]));
+        let path = |name: &str| folder.0.join(name);
+        write_arrays(&path("a.npz"), &arrays).unwrap();
+        write_arrays(&path("a.json"), &arrays).unwrap();
+        super::super::write_npy(&path("a.npy"), &arrays["x"]).unwrap();
+        std::fs::write(path("list.json"), "[3, 4]").unwrap();
+        let files = ["a.npz", "a.json", "a.npy", "list.json"].map(|name| format!("x=@{}", path(name).display()));
+        for argument in files.iter().map(String::as_str).chain(["x=[3, 4]", " x = [3,4] "]) {
+            let (name, data) = read_argument(argument).unwrap();
+            assert_eq!(name, "x");
+            assert_eq!(data.to_array("x", REALS).unwrap(), Array::real([2], vec![3.0, 4.0]), "{argument}");
+        }
+        for argument in ["x", "=3", "x=@draws.csv", "x=[1,", "x=@no/such.npy"] {
+            assert!(read_argument(argument).is_err(), "{argument}");
+        }
+    }
+
+    #[test]
+    fn only_ints_become_reals() {
+        let reals = Data::Array(Array::real([2, 2], vec![0.0; 4]));
+        let error = reals.to_array("x", ArrayType { dtype: DType::Int, rank: 2 }).unwrap_err().to_string();
+        assert_eq!(error, "`x`: expected int[_, _], found real[2, 2]");
+        let error = reals.to_array("x", REALS).unwrap_err().to_string();
+        assert_eq!(error, "`x`: expected real[_], found real[2, 2]");
+    }
+
+    #[test]
+    fn data_that_are_not_an_object_are_refused() {
+        let folder = Folder::new("not-an-object");
+        let path = folder.0.join("data.json");
+        for text in ["[1, 2]", "3", "", "{\"a\": [1"] {
+            std::fs::write(&path, text).unwrap();
+            assert!(Values::read(&path).unwrap_err().to_string().contains("data.json"), "{text}");
+        }
+        assert!(matches!(Values::read(Path::new("data.csv")), Err(IoError::UnknownFormat { .. })));
+    }
+
+    #[test]
+    fn types_are_guessed_narrowly() {
+        let guess = |text: &str| Data::Json(parse_json(text, "x").unwrap()).guess_type().to_string();
+        let cases = [("[1, 2.5]", "real[_]"), ("[[1], [2]]", "int[_, _]"), ("true", "bool"), ("NaN", "real")];
+        for (text, ty) in cases {
+            assert_eq!(guess(text), ty);
+        }
+    }
+}
