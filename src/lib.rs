@@ -5,6 +5,7 @@ pub mod cfg;
 pub mod hir;
 pub mod mcmc;
 pub mod parts;
+pub mod plan;
 pub mod prim;
 pub mod program;
 pub mod report;

@@ -1,5 +1,5 @@
 //! Layer 1: the parts that the CFG program and the stack program have in common, so that the lowering takes them over
-//! unchanged: operands, shared values, output streams and messages. Generic over the id of a variable.
+//! unchanged: operands, storage classes, shared values, output streams and messages. Generic over the id of a variable.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +17,17 @@ crate::define_id!(
     /// An output stream.
     StreamId, "e"
 );
+
+/// How a variable is stored.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum StorageClass {
+    /// Never lives across the edge of a block (of a region, for variables of a region): not part of the machine's state.
+    Temporary,
+    /// One value a lane, written under the mask.
+    Register,
+    /// A stack a lane. Reads and updates touch its top.
+    Stack,
+}
 
 /// What an instruction reads; `V` is the id of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,4 +102,35 @@ pub struct Message<V> {
     pub texts: Arc<[String]>,
     /// The operands.
     pub args: Args<V>,
+}
+
+/// Fills the holes of a message: what `print` prints and a failed `assert` says, in every engine. Scalars print as Rust
+/// prints them, reals with the fewest digits that read back as the same number (`1`, `0.1`, `NaN`, `inf`); arrays as
+/// nested lists, `[[1, 2], [3, 4]]`.
+pub fn render(texts: &[String], values: impl IntoIterator<Item = Array>) -> String {
+    let mut out = texts.first().cloned().unwrap_or_default();
+    for (value, text) in values.into_iter().zip(texts.iter().skip(1)) {
+        render_part(&mut out, &value, &value.shape, 0);
+        out.push_str(text);
+    }
+    out
+}
+
+fn render_part(out: &mut String, value: &Array, shape: &[usize], first: usize) {
+    let Some((extent, inner)) = shape.split_first() else {
+        return out.push_str(&match value.get(first) {
+            Scalar::Bool(b) => b.to_string(),
+            Scalar::Int(i) => i.to_string(),
+            Scalar::Real(r) => r.to_string(),
+        });
+    };
+    let size: usize = inner.iter().product();
+    out.push('[');
+    for i in 0..*extent {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        render_part(out, value, inner, first + i * size);
+    }
+    out.push(']');
 }

@@ -7,8 +7,7 @@ use std::sync::atomic::AtomicBool;
 use indexmap::IndexMap;
 
 use crate::base::Loc;
-use crate::parts::StreamId;
-use crate::stack::StorageClass;
+use crate::parts::{StorageClass, StreamId};
 use crate::types::{Array, Precision};
 
 /// Which waiting block the scheduler runs next. Changes statistics, never results.
@@ -87,6 +86,14 @@ impl Default for Settings {
             stats: false,
             stop: None,
         }
+    }
+}
+
+/// Worker threads of a run: as many as the settings say, or one for each core.
+pub fn workers(settings: &Settings) -> usize {
+    match settings.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::base::{IdVec, Loc};
 use crate::prim::Prim;
 use crate::types::Type;
 
-pub use crate::parts::{Shared, SharedId, SharedSource, Stream, StreamId};
+pub use crate::parts::{Shared, SharedId, SharedSource, StorageClass, Stream, StreamId};
 
 crate::define_id!(
     /// A variable of a stack program.
@@ -76,17 +76,6 @@ pub struct Var {
     pub uniform: bool,
     /// Why it has this class, for `dump --explain`. May be empty.
     pub why: String,
-}
-
-/// How a variable is stored.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum StorageClass {
-    /// Never lives across the edge of a block (of a region, for variables of a region): not part of the machine's state.
-    Temporary,
-    /// One value a lane, written under the mask.
-    Register,
-    /// A stack a lane. Reads and updates touch its top.
-    Stack,
 }
 
 /// A single-entry group of blocks whose branches do not diverge: all conditions are uniform. It runs as one superstep:

@@ -1,0 +1,62 @@
+//! How much memory a run takes, before it runs.
+
+use super::{Plan, bytes};
+use crate::run::Settings;
+use crate::types::Precision;
+
+/// Memory of a run, in bytes. Linear in the number of lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemoryEstimate {
+    /// The number of lanes.
+    pub lanes: usize,
+    /// Inputs and outputs on the host, a lane. Reals are 8 bytes there.
+    pub host_bytes_per_lane: usize,
+    /// State of the machine, a lane that runs: lane buffers, and one level of every stack. Deeper recursion takes more.
+    pub state_bytes_per_lane: usize,
+    /// Lanes that run at one time: all of them, or the slots of all shards.
+    pub running_lanes: usize,
+    /// What is stored once: shared values.
+    pub shared_bytes: usize,
+}
+
+impl MemoryEstimate {
+    /// The whole run.
+    pub fn total(&self) -> usize {
+        self.shared_bytes
+            .saturating_add(self.lanes.saturating_mul(self.host_bytes_per_lane))
+            .saturating_add(self.running_lanes.saturating_mul(self.state_bytes_per_lane))
+    }
+    /// The largest number of lanes whose run takes at most `limit` bytes, when all of them run at one time.
+    pub fn largest_batch(&self, limit: usize) -> usize {
+        let a_lane = self.host_bytes_per_lane + self.state_bytes_per_lane;
+        limit.saturating_sub(self.shared_bytes) / a_lane.max(1)
+    }
+}
+
+/// Estimates the memory of a run of this many lanes.
+pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimate {
+    let real = match settings.precision {
+        Precision::F32 => 4,
+        Precision::F64 => 8,
+    };
+    let ports = plan.inputs.iter().chain(&plan.outputs);
+    let shared = plan.globals.shared.values();
+    let workers = crate::run::workers(settings);
+    let width = match settings.shard_lanes {
+        0 => plan.shard_lanes(),
+        n => n,
+    };
+    MemoryEstimate {
+        lanes,
+        host_bytes_per_lane: 8 + ports
+            .map(|p| bytes(p.ty.dtype, p.ty.elements(), 8))
+            .sum::<usize>(),
+        // The program counter's stack, the number of the lane, its draws, its steps.
+        state_bytes_per_lane: plan.body.bytes_per_lane(real) + 8 + 3 * 8,
+        running_lanes: lanes.min(width.saturating_mul(workers)),
+        // Once as given, once as the machine reads it.
+        shared_bytes: shared
+            .map(|s| bytes(s.ty.dtype, s.ty.elements(), 8 + real))
+            .sum(),
+    }
+}

@@ -1,0 +1,434 @@
+//! Layer 2: the plan: what a back end runs. Made once from a specialised program, with no number of lanes in it: every
+//! operand is resolved to a *slot* (a lane buffer) or a *constant* (one value for all lanes), every unit of scheduling
+//! knows what it reads, what it writes and what it costs.
+//!
+//! A [`Plan`] comes from a stack program and is run by program-counter autobatching; a [`CallPlan`] comes from a CFG
+//! program and is run by local static autobatching. Both are made of [`Body`]s, so both share the execution of steps.
+//!
+//! *Slots.* A register and the top of a stack own a slot each. Temporaries, scratch results and staged copies take slots
+//! from one pool: two of them share a slot when they never live at the same time. Slots of the pool are shared only among
+//! values of one element type and one number of elements, so that any two buffers of such slots may be swapped.
+
+pub mod cost;
+mod memory;
+mod print;
+
+use std::sync::Arc;
+
+use crate::base::{IdVec, Loc};
+use crate::parts::{Shared, SharedId, StorageClass, Stream, StreamId};
+use crate::prim::Prim;
+use crate::types::{DType, Scalar, Shape, Type};
+
+pub use cost::UnitCost;
+pub use memory::{MemoryEstimate, estimate};
+
+crate::define_id!(
+    /// A lane buffer of a [`Body`].
+    SlotId, "%"
+);
+crate::define_id!(
+    /// A value that is the same for all lanes.
+    ConstantId, "c"
+);
+crate::define_id!(
+    /// A variable of a [`Body`].
+    VarId, "v"
+);
+crate::define_id!(
+    /// The stack memory of a stack variable of a [`Body`].
+    StackId, "k"
+);
+crate::define_id!(
+    /// A basic block of a [`Body`].
+    BlockId, "b"
+);
+crate::define_id!(
+    /// A unit of scheduling of a [`Body`]: a block, or a region.
+    UnitId, "u"
+);
+crate::define_id!(
+    /// A function of a [`CallPlan`].
+    FuncId, "f"
+);
+
+/// The plan of a stack program.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Name of the entry function.
+    pub name: String,
+    /// Its code.
+    pub body: Body<Terminator>,
+    /// Where lanes start.
+    pub entry: BlockId,
+    /// The lane inputs.
+    pub inputs: Vec<Port>,
+    /// The outputs.
+    pub outputs: Vec<Port>,
+    /// What is the same for all lanes.
+    pub globals: Globals,
+}
+
+/// The plan of a CFG program.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CallPlan {
+    /// The functions.
+    pub funcs: IdVec<FuncId, Func>,
+    /// Where lanes start.
+    pub entry: FuncId,
+    /// Names of the outputs, one for each result of the entry.
+    pub outputs: Vec<String>,
+    /// What is the same for all lanes.
+    pub globals: Globals,
+}
+
+/// A function of a [`CallPlan`]. It starts at its first block.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Func {
+    /// Its name.
+    pub name: String,
+    /// The variables that are set when it starts.
+    pub params: Vec<VarId>,
+    /// Types of its results.
+    pub results: Vec<Type>,
+    /// Its code.
+    pub body: Body<CallTerminator>,
+}
+
+/// What is the same for all lanes of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Globals {
+    /// The constants that operands name.
+    pub constants: IdVec<ConstantId, Constant>,
+    /// The shared values of the program.
+    pub shared: IdVec<SharedId, Shared>,
+    /// The output streams.
+    pub streams: IdVec<StreamId, Stream>,
+}
+
+/// A value that is the same for all lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Constant {
+    /// A shared value.
+    Shared(SharedId),
+    /// A scalar of the program text.
+    Literal(Scalar),
+}
+
+/// A lane input or an output.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Port {
+    /// The user's name.
+    pub name: String,
+    /// Where its value is.
+    pub slot: SlotId,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// Blocks over one set of variables; `T` is the type of their terminators.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Body<T> {
+    /// The variables, in program order.
+    pub vars: IdVec<VarId, Var>,
+    /// The lane buffers.
+    pub slots: IdVec<SlotId, Slot>,
+    /// The stack variables.
+    pub stacks: IdVec<StackId, VarId>,
+    /// The blocks, in program order.
+    pub blocks: IdVec<BlockId, Block<T>>,
+    /// The units, in the order of their first blocks.
+    pub units: IdVec<UnitId, Unit>,
+}
+
+/// A lane buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// Element type.
+    pub dtype: DType,
+    /// Elements in one lane.
+    pub elements: usize,
+    /// Whether it holds one value for all lanes: its width is 1.
+    pub uniform: bool,
+    /// What it holds.
+    pub role: Role,
+}
+
+/// What a slot holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// A register, or the top of a stack.
+    State,
+    /// Values that do not outlive a unit.
+    Pool,
+}
+
+/// A variable.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Var {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// How it is stored.
+    pub class: StorageClass,
+    /// Whether it is stored once for all lanes.
+    pub uniform: bool,
+    /// Its slot, if it has one of its own: a register, or the top of a stack.
+    pub slot: Option<SlotId>,
+    /// Its stack memory, if it is a stack.
+    pub stack: Option<StackId>,
+}
+
+/// What runs as one superstep: a block, or a region.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Unit {
+    /// Its blocks; it is entered at the first. More than one, or a block that jumps to itself, for a region.
+    pub blocks: Vec<BlockId>,
+    /// Whether it is a region: its branches do not diverge, and it runs until its lanes leave it.
+    pub region: bool,
+    /// What it costs.
+    pub cost: UnitCost,
+    /// The variables that gathered execution compacts and scatters.
+    pub stages: Vec<Stage>,
+    /// Whether it draws random numbers.
+    pub draws: bool,
+}
+
+/// A variable of a unit in gathered execution: compacted before, scattered after.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stage {
+    /// The slot of the variable.
+    pub slot: SlotId,
+    /// A slot of the pool that takes its place.
+    pub dense: SlotId,
+    /// Whether its value is needed: it may be read before it is written, or not be written at all.
+    pub gather: bool,
+    /// Whether the unit may write it.
+    pub scatter: bool,
+}
+
+/// A basic block.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Block<T> {
+    /// Straight-line code.
+    pub steps: Vec<Step>,
+    /// How it ends.
+    pub term: T,
+    /// The location that statistics report for it.
+    pub loc: Loc,
+    /// The unit it belongs to.
+    pub unit: UnitId,
+}
+
+/// A step of a block.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Step {
+    /// What it does.
+    pub kind: StepKind,
+    /// Where it stands in the source.
+    pub loc: Loc,
+}
+
+/// The kinds of steps.
+#[derive(Clone, PartialEq, Debug)]
+pub enum StepKind {
+    /// Computes a value and stores it.
+    Compute(Compute),
+    /// The top of a stack goes, the one below it is the top.
+    Pop {
+        /// The stack memory.
+        stack: StackId,
+        /// The slot of the top.
+        slot: SlotId,
+    },
+    /// Traps the lanes where the condition does not hold.
+    Assert {
+        /// A bool scalar.
+        cond: Arg,
+        /// What the trap says.
+        message: Message,
+    },
+    /// Prints a line in each active lane.
+    Print(Message),
+    /// Appends a record to the stream of each active lane.
+    Emit {
+        /// The stream.
+        stream: StreamId,
+        /// The fields.
+        args: Vec<Arg>,
+    },
+}
+
+/// A primitive and where its result goes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Compute {
+    /// The primitive.
+    pub prim: Prim,
+    /// Its operands.
+    pub args: Vec<Arg>,
+    /// Type of the result.
+    pub ty: Type,
+    /// How the result is stored.
+    pub write: Write,
+    /// The slot of the variable that is written.
+    pub slot: SlotId,
+    /// A slot of the same kind for the result, where it cannot be computed into `slot`: the variable is an operand, or
+    /// lanes that are not active must keep its value.
+    pub scratch: Option<SlotId>,
+    /// Whether the variable is an operand (other than the one that is replaced in place).
+    pub reads_slot: bool,
+    /// Whether the primitive replaces a part of its first operand, which is the variable: runs in place.
+    pub in_place: bool,
+    /// Whether the variable is uniform: computed once for all lanes.
+    pub uniform: bool,
+}
+
+/// How a result is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Write {
+    /// Into a temporary: lanes that are not active get junk.
+    Temporary,
+    /// Into a register or over the top of a stack: lanes that are not active keep what they have.
+    State,
+    /// As the new top of a stack.
+    Push(StackId),
+}
+
+/// An operand.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Arg {
+    /// Where its value is.
+    pub source: Source,
+    /// Its type.
+    pub ty: Type,
+    /// Whether there is one value for all lanes.
+    pub broadcast: bool,
+}
+
+/// Where the value of an operand is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// In a slot.
+    Slot(SlotId),
+    /// In a constant.
+    Constant(ConstantId),
+}
+
+/// A string with holes and the operands that fill them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Message {
+    /// The texts around the holes: one more than there are operands.
+    pub texts: Arc<[String]>,
+    /// The operands.
+    pub args: Vec<Arg>,
+}
+
+/// How a block of a [`Plan`] ends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Terminator {
+    /// To a block.
+    Jump(BlockId),
+    /// To the first block where the bool scalar holds, else to the second.
+    Branch(Arg, BlockId, BlockId),
+    /// Pushes the second block on the program-counter stack and goes to the first.
+    PushJump {
+        /// Where it goes.
+        target: BlockId,
+        /// Where the callee returns to.
+        ret: BlockId,
+    },
+    /// Pops the program-counter stack and goes there; a lane whose entry is popped halts.
+    Return,
+    /// The lane is done.
+    Halt,
+}
+
+/// How a block of a [`CallPlan`] ends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum CallTerminator {
+    /// To a block.
+    Jump(BlockId),
+    /// To the first block where the bool scalar holds, else to the second.
+    Branch(Arg, BlockId, BlockId),
+    /// A call, then on to a block.
+    Call {
+        /// The function.
+        func: FuncId,
+        /// One operand for each parameter.
+        args: Vec<Arg>,
+        /// The slots that the results go to.
+        dsts: Vec<SlotId>,
+        /// Where it goes on.
+        next: BlockId,
+        /// Where the call stands in the source.
+        loc: Loc,
+    },
+    /// A call whose results are the results of this function.
+    TailCall {
+        /// The function.
+        func: FuncId,
+        /// One operand for each parameter.
+        args: Vec<Arg>,
+    },
+    /// Ends the function with its results.
+    Return(Vec<Arg>),
+}
+
+impl<T> Body<T> {
+    /// Bytes that one lane takes in the lane buffers and in one level of every stack, when a real has `real_bytes`.
+    pub fn bytes_per_lane(&self, real_bytes: usize) -> usize {
+        let slots = self.slots.values().filter(|s| !s.uniform);
+        let slots: usize = slots.map(|s| bytes(s.dtype, s.elements, real_bytes)).sum();
+        let levels = self.stacks.values().map(|v| {
+            let ty = &self.vars[*v].ty;
+            bytes(ty.dtype, ty.elements(), real_bytes) + size_of::<u32>()
+        });
+        slots + levels.sum::<usize>()
+    }
+    /// Whether a block belongs to a unit.
+    pub fn contains(&self, unit: UnitId, block: BlockId) -> bool {
+        self.blocks[block].unit == unit
+    }
+}
+
+/// Bytes of some elements of a type.
+pub(crate) fn bytes(dtype: DType, elements: usize, real_bytes: usize) -> usize {
+    elements
+        * match dtype {
+            DType::Bool => 1,
+            DType::Int => 8,
+            DType::Real => real_bytes,
+        }
+}
+
+/// Cache that the state of one shard may fill: half of the L2 cache of a common core.
+const SHARD_BYTES: usize = 1 << 20;
+
+impl Plan {
+    /// Lanes of a shard when the settings do not say: as many as keep its state within 1 MiB, a multiple of 64 between 64
+    /// and 1024. Small enough to stay in the L2 cache, large enough to spread the dispatch of a step over many lanes.
+    pub fn shard_lanes(&self) -> usize {
+        shard_lanes(self.body.bytes_per_lane(8) + 3 * size_of::<u64>())
+    }
+}
+
+impl CallPlan {
+    /// Lanes of a shard when the settings do not say: see [`Plan::shard_lanes`]. One activation of every function counts.
+    pub fn shard_lanes(&self) -> usize {
+        let bodies = self.funcs.values().map(|f| f.body.bytes_per_lane(8));
+        shard_lanes(bodies.sum::<usize>() + 3 * size_of::<u64>())
+    }
+}
+
+fn shard_lanes(bytes_per_lane: usize) -> usize {
+    let lanes = SHARD_BYTES / bytes_per_lane.max(1);
+    (lanes / 64 * 64).clamp(64, 1024)
+}
+
+impl Arg {
+    /// The shape in one lane.
+    pub fn shape(&self) -> &Shape {
+        &self.ty.shape
+    }
+}

@@ -1,0 +1,212 @@
+//! The printed form of plans, for `dump --stage plan`. It is not read back.
+
+use std::fmt;
+
+use super::*;
+use crate::base::Id;
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "plan {} entry {} shard {} lanes",
+            self.name,
+            self.entry,
+            self.shard_lanes()
+        )?;
+        for (what, ports) in [("input", &self.inputs), ("output", &self.outputs)] {
+            for port in ports {
+                writeln!(f, "{what} {}: {} in {}", port.name, port.ty, port.slot)?;
+            }
+        }
+        write!(f, "{}", self.globals)?;
+        print_body(f, &self.body)
+    }
+}
+
+impl fmt::Display for CallPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "call plan entry {}", self.funcs[self.entry].name)?;
+        write!(f, "{}", self.globals)?;
+        for func in self.funcs.values() {
+            let params: Vec<String> = func.params.iter().map(ToString::to_string).collect();
+            let results: Vec<String> = func.results.iter().map(ToString::to_string).collect();
+            writeln!(
+                f,
+                "\nfunc {}({}) -> ({})",
+                func.name,
+                params.join(", "),
+                results.join(", ")
+            )?;
+            print_body(f, &func.body)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Globals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (id, constant) in self.constants.iter() {
+            match constant {
+                Constant::Literal(s) => writeln!(f, "constant {id} = {s}")?,
+                Constant::Shared(s) => {
+                    let shared = &self.shared[*s];
+                    writeln!(f, "constant {id} = shared {}: {}", shared.name, shared.ty)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn print_body<T: fmt::Display>(f: &mut fmt::Formatter<'_>, body: &Body<T>) -> fmt::Result {
+    for (id, var) in body.vars.iter() {
+        let class = match var.class {
+            StorageClass::Temporary => "temporary",
+            StorageClass::Register => "register",
+            StorageClass::Stack => "stack",
+        };
+        let uniform = if var.uniform { " uniform" } else { "" };
+        write!(f, "var {id} {}: {} {class}{uniform}", var.name, var.ty)?;
+        match var.slot {
+            Some(slot) => writeln!(f, " in {slot}")?,
+            None => writeln!(f)?,
+        }
+    }
+    let pool = body.slots.values().filter(|s| s.role == Role::Pool).count();
+    writeln!(
+        f,
+        "slots {} ({pool} in the pool), {} bytes a lane",
+        body.slots.len(),
+        body.bytes_per_lane(8)
+    )?;
+    let heavy = cost::heavy_weight(&body.units);
+    for (id, unit) in body.units.iter() {
+        print_unit(f, id, unit, heavy)?;
+        for block in &unit.blocks {
+            print_block(f, *block, &body.blocks[*block])?;
+        }
+    }
+    Ok(())
+}
+
+fn print_unit(f: &mut fmt::Formatter<'_>, id: UnitId, unit: &Unit, heavy: u64) -> fmt::Result {
+    let kind = if unit.region { "region" } else { "block" };
+    let heavy = if unit.cost.weight >= heavy {
+        " heavy"
+    } else {
+        ""
+    };
+    write!(f, "\n{id}: {kind} weight {}{heavy}", unit.cost.weight)?;
+    for stage in &unit.stages {
+        let how = match (stage.gather, stage.scatter) {
+            (true, false) => "reads",
+            (false, _) => "writes",
+            (true, true) => "changes",
+        };
+        write!(f, "; {how} {} as {}", stage.slot, stage.dense)?;
+    }
+    writeln!(f)
+}
+
+fn print_block<T: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    id: BlockId,
+    block: &Block<T>,
+) -> fmt::Result {
+    writeln!(f, "  {id}: # {}", block.loc)?;
+    for step in &block.steps {
+        writeln!(f, "    {step}")?;
+    }
+    writeln!(f, "    {}", block.term)
+}
+
+struct List<'a>(&'a [Arg]);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, arg) in self.0.iter().enumerate() {
+            write!(f, "{}{arg}", if i == 0 { " " } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Arg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.source {
+            Source::Slot(s) => write!(f, "{s}"),
+            Source::Constant(c) => write!(f, "{c}"),
+        }
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}{}", self.texts.join("{}"), List(&self.args))
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            StepKind::Compute(c) => {
+                let how = match c.write {
+                    Write::Temporary => String::new(),
+                    Write::State => "set ".into(),
+                    Write::Push(k) => format!("push {} ", k.index()),
+                };
+                write!(f, "{how}{} = {}{}", c.slot, c.prim, List(&c.args))?;
+                if c.in_place {
+                    f.write_str(" in place")?;
+                }
+                if let Some(scratch) = c.scratch {
+                    write!(f, " via {scratch}")?;
+                }
+                Ok(())
+            }
+            StepKind::Pop { stack, slot } => write!(f, "pop {} {slot}", stack.index()),
+            StepKind::Assert { cond, message } => write!(f, "assert {cond} {message}"),
+            StepKind::Print(message) => write!(f, "print {message}"),
+            StepKind::Emit { stream, args } => write!(f, "emit {stream}{}", List(args)),
+        }
+    }
+}
+
+impl fmt::Display for Terminator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Terminator::Jump(b) => write!(f, "jump {b}"),
+            Terminator::Branch(c, a, b) => write!(f, "branch {c}, {a}, {b}"),
+            Terminator::PushJump { target, ret } => write!(f, "pushjump {target} {ret}"),
+            Terminator::Return => f.write_str("return"),
+            Terminator::Halt => f.write_str("halt"),
+        }
+    }
+}
+
+impl fmt::Display for CallTerminator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallTerminator::Jump(b) => write!(f, "jump {b}"),
+            CallTerminator::Branch(c, a, b) => write!(f, "branch {c}, {a}, {b}"),
+            CallTerminator::Call {
+                func,
+                args,
+                dsts,
+                next,
+                ..
+            } => {
+                let dsts: Vec<String> = dsts.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "{} = call {func}{} then {next}",
+                    dsts.join(", "),
+                    List(args)
+                )
+            }
+            CallTerminator::TailCall { func, args } => write!(f, "tailcall {func}{}", List(args)),
+            CallTerminator::Return(args) => write!(f, "return{}", List(args)),
+        }
+    }
+}
