@@ -3,6 +3,7 @@
 pub mod diagnostic;
 pub mod ids;
 pub mod source;
+pub mod text;
 
 pub use diagnostic::{Code, Diagnostic, Label, Severity};
 pub use ids::{Id, IdVec};

@@ -1,6 +1,8 @@
 //! Layer 1: the parts that the CFG program and the stack program have in common, so that the lowering takes them over
 //! unchanged: operands, storage classes, shared values, output streams and messages. Generic over the id of a variable.
 
+pub mod text;
+
 use std::fmt;
 use std::sync::Arc;
 
