@@ -13,3 +13,4 @@ pub mod run;
 pub mod stack;
 pub mod syntax;
 pub mod types;
+pub mod vmath;

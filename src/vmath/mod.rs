@@ -1,0 +1,44 @@
+//! Elementary functions, sums and random bits that every engine shares, so that all of them agree bit for bit.
+//!
+//! Only IEEE 754 operations (add, subtract, multiply, divide, square root, fused multiply-add, comparison,
+//! rounding to an integer) and bit operations are used, in one fixed order. The same text therefore gives the
+//! same bits in the interpreter, in the vectorised kernels and on every processor; the host's `libm` is never
+//! asked. NaN payloads are the one exception: compare with [`Real::to_bits64`], which knows a single NaN.
+//!
+//! * [`Real`]: `f64` or `f32`, with every function as a method, for one value.
+//! * [`unary`], [`binary`]: the same functions over slices, compiled for AVX-512, AVX2 and the base
+//!   processor, and chosen once at run time. Without the FMA instruction `mul_add` is a slow library call with
+//!   the same result, so kernels and interpreters go through these ([`UnaryFn::apply`] is for one value).
+//! * [`sum_iter`], [`dot_iter`], [`BlockSum`]: THE definition of a sum and of a dot product.
+//! * [`philox`]: counter-based random numbers.
+//!
+//! In `f32` a function is the `f64` function rounded once to `f32`. Accuracy is measured by the tests against
+//! `pxfm` and `mpmath`; the table is in `src/vmath/README.md`.
+
+/// `c0 + c1·x + c2·x² + …` by Horner's rule with fused multiply-adds, unrolled.
+macro_rules! horner {
+    ($x:expr; $c:expr $(,)?) => { $c };
+    ($x:expr; $c:expr, $($rest:expr),+ $(,)?) => {
+        f64::mul_add(horner!($x; $($rest),+), $x, $c)
+    };
+}
+
+mod double_double;
+mod error_function;
+mod exp_log;
+mod gamma;
+mod hyperbolic;
+mod inverse_trig;
+pub mod philox;
+mod power;
+mod real;
+mod slices;
+mod sums;
+mod trig;
+
+#[cfg(test)]
+mod tests;
+
+pub use real::Real;
+pub use slices::{BinaryFn, SliceKernels, UnaryFn, binary, unary};
+pub use sums::{BLOCK, BlockSum, dot, dot_iter, sum, sum_iter};
