@@ -1,8 +1,10 @@
 //! autobatch: a program-counter autobatching virtual machine.
 
+pub mod analysis;
 pub mod base;
 pub mod cfg;
 pub mod hir;
+pub mod lower;
 pub mod mcmc;
 pub mod parts;
 pub mod plan;
@@ -12,5 +14,6 @@ pub mod report;
 pub mod run;
 pub mod stack;
 pub mod syntax;
+pub mod transform;
 pub mod types;
 pub mod vmath;

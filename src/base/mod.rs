@@ -1,10 +1,12 @@
 //! Layer 0: spans and sources, diagnostics as data, typed ids and the maps they index.
 
 pub mod diagnostic;
+pub mod id_set;
 pub mod ids;
 pub mod source;
 pub mod text;
 
 pub use diagnostic::{Code, Diagnostic, Label, Severity};
+pub use id_set::IdSet;
 pub use ids::{Id, IdVec};
 pub use source::{FileId, Loc, SourceFile, SourceMap, Span};

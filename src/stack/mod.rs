@@ -193,3 +193,47 @@ impl Terminator {
         }
     }
 }
+
+impl InstKind {
+    /// Calls `visit` with every operand that is read, in order.
+    pub fn for_each_operand(&self, mut visit: impl FnMut(Operand)) {
+        match self {
+            InstKind::Compute { args, .. } | InstKind::Emit { args, .. } => {
+                args.iter().copied().for_each(visit);
+            }
+            InstKind::Assert { cond, message } => {
+                visit(*cond);
+                message.args.iter().copied().for_each(visit);
+            }
+            InstKind::Print(message) => message.args.iter().copied().for_each(visit),
+            InstKind::Pop(_) => {}
+        }
+    }
+    /// Calls `change` with every operand that is read, to be replaced.
+    pub fn for_each_operand_mut(&mut self, mut change: impl FnMut(&mut Operand)) {
+        match self {
+            InstKind::Compute { args, .. } | InstKind::Emit { args, .. } => {
+                args.iter_mut().for_each(change);
+            }
+            InstKind::Assert { cond, message } => {
+                change(cond);
+                message.args.iter_mut().for_each(change);
+            }
+            InstKind::Print(message) => message.args.iter_mut().for_each(change),
+            InstKind::Pop(_) => {}
+        }
+    }
+    /// Whether it reads a variable (of a stack variable, the top).
+    pub fn reads(&self, var: VarId) -> bool {
+        let mut found = false;
+        self.for_each_operand(|o| found |= o.var() == Some(var));
+        found
+    }
+    /// The variable whose value (of a stack variable, whose top) it changes.
+    pub fn written(&self) -> Option<VarId> {
+        match *self {
+            InstKind::Compute { dst, .. } | InstKind::Pop(dst) => Some(dst),
+            _ => None,
+        }
+    }
+}

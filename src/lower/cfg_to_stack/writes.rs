@@ -1,0 +1,96 @@
+//! What a call may write: the variables that its function and all that it calls in turn may set.
+
+use std::collections::BTreeMap;
+
+use super::globals::{Globals, calls};
+use crate::base::IdSet;
+use crate::cfg::{FuncId, InstKind, Operand, Program, Terminator};
+use crate::stack::VarId;
+
+/// May-write sets of functions.
+pub(super) struct Writes {
+    of: BTreeMap<FuncId, IdSet<VarId>>,
+}
+
+impl Writes {
+    pub(super) fn of(program: &Program, globals: &Globals) -> Self {
+        let mut of: BTreeMap<FuncId, IdSet<VarId>> = globals
+            .functions()
+            .map(|f| (f, direct(program, globals, f)))
+            .collect();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for f in globals.functions() {
+                for (callee, _) in calls(&program.funcs[f]) {
+                    let more = of[&callee].clone();
+                    changed |= of
+                        .get_mut(&f)
+                        .expect("every function has a set")
+                        .union_with(&more);
+                }
+            }
+        }
+        Self { of }
+    }
+
+    /// What a call with these arguments may write: parameters it sets to a new value, and what the callee writes.
+    pub(super) fn of_call(
+        &self,
+        program: &Program,
+        globals: &Globals,
+        caller: FuncId,
+        callee: FuncId,
+        args: &[Operand],
+    ) -> IdSet<VarId> {
+        let mut set = self.of[&callee].clone();
+        for (param, _) in new_params(program, globals, caller, callee, args) {
+            set.insert(param);
+        }
+        set
+    }
+}
+
+/// The parameters to which a call gives a new value, with the operands: not those that it passes on to themselves.
+pub(super) fn new_params<'a>(
+    program: &'a Program,
+    globals: &'a Globals,
+    caller: FuncId,
+    callee: FuncId,
+    args: &'a [Operand],
+) -> impl Iterator<Item = (VarId, Operand)> + 'a {
+    (program.funcs[callee].params.iter().zip(args))
+        .map(move |(param, arg)| (globals.var(callee, *param), *arg))
+        .filter(move |(param, arg)| arg.var().map(|v| globals.var(caller, v)) != Some(*param))
+}
+
+fn direct(program: &Program, globals: &Globals, f: FuncId) -> IdSet<VarId> {
+    let func = &program.funcs[f];
+    let mut set = IdSet::new(globals.vars.len());
+    for block in func.blocks.values() {
+        for inst in &block.insts {
+            if let InstKind::Prim { dst, .. } = inst.kind {
+                set.insert(globals.var(f, dst));
+            }
+        }
+        match &block.term {
+            Terminator::Call { dsts, .. } => {
+                for dst in dsts {
+                    set.insert(globals.var(f, *dst));
+                }
+            }
+            Terminator::Return(_) => {
+                for result in globals.results(f) {
+                    set.insert(*result);
+                }
+            }
+            _ => {}
+        }
+    }
+    for (callee, args) in calls(func) {
+        for (param, _) in new_params(program, globals, f, callee, args) {
+            set.insert(param);
+        }
+    }
+    set
+}

@@ -1,0 +1,3 @@
+//! Layer 4: the places where one representation of a program becomes the next.
+
+pub mod cfg_to_stack;
