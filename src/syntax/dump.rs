@@ -3,25 +3,27 @@
 
 use std::fmt::Write as _;
 
-use crate::base::{FileId, SourceMap, Span};
+use crate::base::FileId;
 use crate::syntax::ast::*;
 use crate::syntax::lexer::lex;
 
 /// One line for each token, comments included: line and column, kind, text. What is no token is left out.
 pub fn tokens(file: FileId, text: &str) -> String {
-    let mut sources = SourceMap::default();
-    let own = sources.add("", text);
     let mut out = String::new();
+    let (mut at, mut line, mut column) = (0, 1, 1);
     for lexeme in lex(file, text, 0, text.len()).lexemes {
-        let (line, column) = sources.line_column(Span::new(own, lexeme.start, lexeme.start));
+        for c in text[at..lexeme.start].chars() {
+            (line, column) = if c == '\n' {
+                (line + 1, 1)
+            } else {
+                (line, column + 1)
+            };
+        }
+        at = lexeme.start;
+        let place = format!("{line}:{column}");
+        let kind = format!("{:?}", lexeme.token);
         let source = &text[lexeme.start..lexeme.end];
-        writeln!(
-            out,
-            "{:<8} {:<14} {source}",
-            format!("{line}:{column}"),
-            format!("{:?}", lexeme.token)
-        )
-        .expect("a String");
+        writeln!(out, "{place:<8} {kind:<14} {source}").expect("a String takes everything");
     }
     out
 }

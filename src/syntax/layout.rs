@@ -7,7 +7,7 @@
 //! - Nesting is limited, so that no recursive walk over the tree can exhaust the stack.
 
 use crate::base::{Diagnostic, FileId};
-use crate::syntax::lexer::Lexeme;
+use crate::syntax::lexer::{Lexed, Lexeme};
 use crate::syntax::span;
 use crate::syntax::token::Token;
 
@@ -27,14 +27,21 @@ pub(crate) struct Layout {
     pub(crate) too_deep: bool,
 }
 
-/// Lays out the tokens of a file or of a hole, comments removed.
-pub(crate) fn lay_out(file: FileId, text: &str, lexemes: &[Lexeme]) -> Layout {
+/// Lays out the tokens of a file or of a hole. Comments are left out.
+pub(crate) fn lay_out(file: FileId, text: &str, lexed: &Lexed) -> Layout {
+    let lexemes: Vec<Lexeme> = lexed
+        .lexemes
+        .iter()
+        .copied()
+        .filter(|l| !l.is_comment())
+        .collect();
     let mut matcher = Matcher {
         file,
+        swallowing: &lexed.swallowing,
         out: Layout::default(),
         open: Vec::new(),
     };
-    matcher.run(text, lexemes);
+    matcher.run(text, &lexemes);
     let mut layout = matcher.out;
     if let Some(diagnostic) = nested_too_deep(file, &layout.lexemes) {
         layout.diagnostics.push(diagnostic);
@@ -87,13 +94,14 @@ fn balanced(lexemes: &[Lexeme]) -> bool {
 }
 
 /// Gives every bracket its partner.
-struct Matcher {
+struct Matcher<'a> {
     file: FileId,
+    swallowing: &'a [usize],
     out: Layout,
     open: Vec<Lexeme>,
 }
 
-impl Matcher {
+impl Matcher<'_> {
     fn run(&mut self, text: &str, lexemes: &[Lexeme]) {
         if balanced(lexemes) {
             self.out.lexemes = lexemes.to_vec();
@@ -197,7 +205,14 @@ impl Matcher {
             span(self.file, at, at),
             format!("{} is missing before this", closer_of(first.token)),
         );
-        self.fault(at, diagnostic);
+        self.out.faults.push(at);
+        let swallowed = self
+            .swallowing
+            .iter()
+            .any(|s| (first.start..=at).contains(s));
+        if !swallowed {
+            self.out.diagnostics.push(diagnostic);
+        }
         while self.open.len() > keep {
             let open = self.open.pop().expect("a bracket is open");
             self.out
@@ -224,6 +239,9 @@ fn nested_too_deep(file: FileId, lexemes: &[Lexeme]) -> Option<Diagnostic> {
         match token {
             _ if levels.len() == 1 && starts_item(lexemes, i) => depth = 0,
             _ if is_opener(token) => {
+                if token == Token::LBrace && previous == Token::RBrace {
+                    depth = *levels.last()?;
+                }
                 depth += if token == Token::LBrace {
                     BLOCK_NESTING
                 } else {

@@ -34,6 +34,8 @@ pub(crate) struct Lexed {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Starts of what was reported: a syntax error that comes from one of them is not reported again.
     pub(crate) faults: Vec<usize>,
+    /// Starts of texts and comments without an end, which may have swallowed brackets.
+    pub(crate) swallowing: Vec<usize>,
 }
 
 /// The tokens of `text[start..end]`, with positions in `text`.
@@ -93,6 +95,7 @@ impl Lexed {
                 });
             }
             Token::OpenText => {
+                self.swallowing.push(start);
                 let diagnostic = Diagnostic::error(
                     "E0002",
                     "this text has no end",
@@ -107,6 +110,7 @@ impl Lexed {
                 });
             }
             Token::OpenComment => {
+                self.swallowing.push(start);
                 let diagnostic = Diagnostic::error(
                     "E0003",
                     "this comment has no end",
@@ -131,8 +135,12 @@ impl Lexed {
             .is_some_and(|l| l.token == token && l.end == at)
     }
 
-    /// Whether the last token, an integer, is the position in `t.0`.
+    /// Whether the last token, an integer, is the position in `t.0` or was malformed.
     fn field_number(&self) -> bool {
+        let last = self.lexemes.last().map(|l| l.start);
+        if last.is_some() && self.faults.last().copied() == last {
+            return true;
+        }
         self.lexemes.len() >= 2 && self.lexemes[self.lexemes.len() - 2].token == Token::Dot
     }
 

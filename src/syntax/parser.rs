@@ -33,13 +33,7 @@ pub fn parse(file: FileId, text: &str) -> (Module, Vec<Diagnostic>) {
     }
     let lexed = lex(file, text, 0, text.len());
     let docs = doc_lines(text, &lexed.lexemes);
-    let lexemes: Vec<Lexeme> = lexed
-        .lexemes
-        .iter()
-        .copied()
-        .filter(|l| !l.is_comment())
-        .collect();
-    let layout = lay_out(file, text, &lexemes);
+    let layout = lay_out(file, text, &lexed);
     let mut diagnostics = lexed.diagnostics;
     let mut faults = lexed.faults;
     diagnostics.extend(layout.diagnostics);
@@ -72,13 +66,7 @@ pub(crate) fn parse_hole(outer: &Builder<'_>, start: usize, end: usize) -> Expr 
         span: span(file, start, end),
     };
     let lexed = lex(file, text, start, end);
-    let lexemes: Vec<Lexeme> = lexed
-        .lexemes
-        .iter()
-        .copied()
-        .filter(|l| !l.is_comment())
-        .collect();
-    if lexemes.is_empty() && lexed.diagnostics.is_empty() {
+    if lexed.lexemes.iter().all(Lexeme::is_comment) && lexed.diagnostics.is_empty() {
         let diagnostic = Diagnostic::error(
             "E0021",
             "this hole is empty",
@@ -95,7 +83,7 @@ pub(crate) fn parse_hole(outer: &Builder<'_>, start: usize, end: usize) -> Expr 
         diagnostics,
         too_deep,
         ..
-    } = lay_out(file, text, &lexemes);
+    } = lay_out(file, text, &lexed);
     let broken = !lexed.diagnostics.is_empty() || !diagnostics.is_empty();
     lexed
         .diagnostics

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use autobatch::base::{FileId, Id};
-use autobatch::syntax::{dump, parse};
+use autobatch::base::{FileId, Id, SourceMap};
+use autobatch::report::render;
+use autobatch::syntax::{decode, dump, parse, tokens};
 
 /// The valid programs of the corpus, sorted by name.
 fn corpus() -> Vec<(String, String)> {
@@ -29,10 +30,240 @@ fn corpus() -> Vec<(String, String)> {
 fn the_corpus_parses() {
     for (name, text) in corpus() {
         let (module, diagnostics) = parse(FileId::new(0), &text);
-        if std::env::var_os("SHOW").is_some() {
-            println!("{}", dump(&module));
-        }
         assert!(diagnostics.is_empty(), "{name}: {diagnostics:#?}");
         assert!(!module.items.is_empty(), "{name}");
     }
+}
+
+/// The sections of `grammar/errors.d/syntax.md`: code and bad program.
+fn bad_programs() -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/grammar/errors.d/syntax.md"
+    ))
+    .unwrap();
+    let sections = text.split("\n## ").map(|s| s.trim_start_matches("## "));
+    sections
+        .map(|section| {
+            let (code, _) = section.split_once(':').unwrap();
+            let (_, rest) = section.split_once("```ab\n").unwrap();
+            let (program, _) = rest.split_once("\n```").unwrap();
+            (code.to_owned(), program.to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn every_syntax_error_has_a_bad_program_that_gives_it() {
+    for (code, program) in bad_programs() {
+        let (_, diagnostics) = parse(FileId::new(0), &program);
+        let codes: Vec<&str> = diagnostics.iter().map(|d| d.code.0).collect();
+        assert_eq!(codes, [&*code], "{program}\n{diagnostics:#?}");
+    }
+}
+
+/// Parses, dumps and renders: none of it may panic, whatever the text.
+fn swallow(text: &str) {
+    let mut sources = SourceMap::default();
+    let file = sources.add("any.ab", text);
+    let (module, diagnostics) = parse(file, text);
+    dump(&module);
+    tokens(file, text);
+    render(&diagnostics, &sources, false);
+}
+
+#[test]
+fn nesting_is_limited() {
+    let n = 100_000;
+    let around = |inside: &str| format!("fn f() -> int {{ {inside} }}");
+    let texts = [
+        "(".repeat(n),
+        "{".repeat(n),
+        around(&"(".repeat(n)),
+        around(&format!("{}1{}", "(".repeat(n), ")".repeat(n))),
+        around(&format!("{}{}", "{".repeat(n), "}".repeat(n))),
+        around(&"-".repeat(n)),
+        around(&format!("{}1", "- ".repeat(n))),
+        around(&format!("1{}", " + 1".repeat(n))),
+        around(&format!("1{}", " ^ 1".repeat(n))),
+        around(&format!("{}{{ }}", "if a { } else ".repeat(n))),
+        around(&format!("{}1", "|x| ".repeat(n))),
+        around(&format!("f{}", "(x)".repeat(n))),
+        around(&format!("f{}", ".x".repeat(n))),
+        around(&format!("let {}x{} = 1;", "(".repeat(n), ")".repeat(n))),
+        format!("fn f(g: {}real) {{ }}", "fn() -> ".repeat(n)),
+        format!("struct S {{ x: {}real{} }}", "(".repeat(n), ",)".repeat(n)),
+        around(&format!("print(\"{{{}1}}\")", "-".repeat(n))),
+        around(&format!("if {}x {{ }}", "if ".repeat(n))),
+    ];
+    for text in texts {
+        let (_, diagnostics) = parse(FileId::new(0), &text);
+        assert!(
+            diagnostics
+                .iter()
+                .any(|d| d.code.0 == "E0019" || d.code.0 == "E0009"),
+            "{} … {diagnostics:#?}",
+            &text[..60]
+        );
+        tokens(FileId::new(0), &text);
+    }
+}
+
+#[test]
+fn long_programs_are_not_nested() {
+    let n = 20_000;
+    for statement in [
+        "x;",
+        "if a { }",
+        "while a { }",
+        "{ }",
+        "let x = 1;",
+        "f(1 + 2);",
+        "if a { } else { b }",
+    ] {
+        let text = format!("fn f() {{ {} }}", statement.repeat(n));
+        assert!(parse(FileId::new(0), &text).1.is_empty(), "{statement}");
+    }
+    let items = "fn f() -> int { 1 + 2 }\nstruct S { x: real }\nconst A: int = -1;\n".repeat(n);
+    assert!(parse(FileId::new(0), &items).1.is_empty());
+    let array = format!("const A: real[{n}] = [{}];", "-1.0 + 2.0, ".repeat(n));
+    assert!(parse(FileId::new(0), &array).1.is_empty());
+}
+
+/// Words that a mutation may insert.
+const WORDS: &[&str] = &[
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ";",
+    ":",
+    "::",
+    ".",
+    "..",
+    "->",
+    "=",
+    "==",
+    "+=",
+    "+",
+    "-",
+    "*",
+    "^",
+    "@",
+    "<",
+    "&&",
+    "||",
+    "|",
+    "!",
+    "if",
+    "else",
+    "while",
+    "for",
+    "in",
+    "let",
+    "mut",
+    "fn",
+    "struct",
+    "use",
+    "const",
+    "pub",
+    "return",
+    "break",
+    "emit",
+    "print",
+    "assert",
+    "x",
+    "f(",
+    "T {",
+    "0",
+    "1.5",
+    "1.",
+    "\"",
+    "\"{x}\"",
+    "\"{\"",
+    "/*",
+    "*/",
+    "//",
+    "///",
+    "\n",
+    "host",
+    "é",
+    "#",
+    "&",
+    "++",
+    "_",
+    "shared",
+    "1..n",
+    "t.0.1",
+    "0x1",
+    "99999999999999999999",
+];
+
+/// A valid program with a few random edits.
+fn mutated(
+    u: &mut arbtest::arbitrary::Unstructured<'_>,
+    programs: &[(String, String)],
+) -> arbtest::arbitrary::Result<String> {
+    let mut text = u.choose(programs)?.1.clone();
+    for _ in 0..u.int_in_range(1..=6)? {
+        let place = |at: usize, text: &str| {
+            (at..=text.len())
+                .find(|i| text.is_char_boundary(*i))
+                .unwrap()
+        };
+        let at = place(u.choose_index(text.len() + 1)?, &text);
+        let end = place((at + u.int_in_range(0..=12)?).min(text.len()), &text);
+        match u.int_in_range(0..=3)? {
+            0 => text.replace_range(at..end, ""),
+            1 => text.insert_str(at, u.choose(WORDS)?),
+            2 => text.replace_range(at..end, u.choose(WORDS)?),
+            _ => {
+                let part = text[at..end].to_owned();
+                let to = place(u.choose_index(text.len() + 1)?, &text);
+                text.insert_str(to, &part);
+            }
+        }
+    }
+    Ok(text)
+}
+
+#[test]
+fn mutated_programs_never_panic() {
+    let programs = corpus();
+    arbtest::arbtest(|u| {
+        swallow(&mutated(u, &programs)?);
+        Ok(())
+    })
+    .budget_ms(1500);
+}
+
+#[test]
+fn random_bytes_never_panic() {
+    arbtest::arbtest(|u| {
+        let bytes: Vec<u8> = u.arbitrary()?;
+        match decode(FileId::new(0), &bytes) {
+            Ok(text) => swallow(&text),
+            Err(diagnostic) => assert_eq!(diagnostic.code.0, "E0001"),
+        }
+        swallow(&String::from_utf8_lossy(&bytes));
+        Ok(())
+    })
+    .budget_ms(500);
+}
+
+#[test]
+fn random_words_never_panic() {
+    arbtest::arbtest(|u| {
+        let mut text = String::new();
+        for _ in 0..u.int_in_range(0..=80)? {
+            text.push_str(u.choose(WORDS)?);
+            text.push(' ');
+        }
+        swallow(&text);
+        Ok(())
+    })
+    .budget_ms(500);
 }

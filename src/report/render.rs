@@ -1,0 +1,204 @@
+//! Diagnostics as the user sees them: the source lines with their labels.
+
+use std::ops::Range;
+
+use ariadne::{Color, Config, Fmt, IndexType, Label, Report, ReportKind, Source};
+
+use crate::base::{Diagnostic, FileId, Severity, SourceMap, Span};
+
+/// Renders diagnostics in their order, each with code, source lines, labels, notes and help, and an empty line between them. `color` adds the
+/// escape sequences of a terminal. Spans that lie outside of their text or inside of a character are moved to its nearest place,
+/// so that no diagnostic can fail to be shown.
+pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool) -> String {
+    let mut out = String::new();
+    for (i, diagnostic) in diagnostics.iter().enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        out.push_str(&render_one(diagnostic, sources, color));
+    }
+    out
+}
+
+fn render_one(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> String {
+    let Some(primary) = diagnostic.labels.first() else {
+        return without_source(diagnostic, None, color);
+    };
+    if sources.file(primary.span.file).text.trim().is_empty() {
+        return without_source(
+            diagnostic,
+            Some(&sources.file(primary.span.file).name),
+            color,
+        );
+    }
+    let kind = match diagnostic.severity {
+        Severity::Error => ReportKind::Error,
+        Severity::Warning => ReportKind::Warning,
+    };
+    let main_color = severity_color(diagnostic.severity);
+    // Character positions: byte positions inside of a character would make ariadne panic.
+    let config = Config::default()
+        .with_color(color)
+        .with_index_type(IndexType::Char)
+        .with_tab_width(4);
+    let mut report = Report::build(kind, characters(primary.span, sources))
+        .with_config(config)
+        .with_code(diagnostic.code)
+        .with_message(&diagnostic.message);
+    for (i, label) in diagnostic.labels.iter().enumerate() {
+        let mut shown = Label::new(characters(label.span, sources))
+            .with_color(if i == 0 { main_color } else { Color::Blue })
+            .with_order(i32::try_from(i).unwrap_or(i32::MAX));
+        if !label.message.is_empty() {
+            shown = shown.with_message(&label.message);
+        }
+        report = report.with_label(shown);
+    }
+    report.with_notes(&diagnostic.notes);
+    if let Some(help) = &diagnostic.help {
+        report = report.with_help(help);
+    }
+    let names = sources
+        .files()
+        .map(|(id, file)| (id, Source::from(file.text.to_string())));
+    let mut bytes = Vec::new();
+    let cache = NamedSources {
+        sources,
+        texts: names.collect(),
+    };
+    match report.finish().write(cache, &mut bytes) {
+        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(_) => without_source(diagnostic, None, color),
+    }
+}
+
+fn severity_color(severity: Severity) -> Color {
+    match severity {
+        Severity::Error => Color::Red,
+        Severity::Warning => Color::Yellow,
+    }
+}
+
+/// A diagnostic about a file that has no lines to show.
+fn without_source(diagnostic: &Diagnostic, name: Option<&str>, color: bool) -> String {
+    let severity = match diagnostic.severity {
+        Severity::Error => "Error",
+        Severity::Warning => "Warning",
+    };
+    let head = format!("[{}] {severity}:", diagnostic.code);
+    let head = if color {
+        head.fg(severity_color(diagnostic.severity)).to_string()
+    } else {
+        head
+    };
+    let mut out = format!("{head} {}\n", diagnostic.message);
+    if let Some(name) = name {
+        out.push_str(&format!("  in {name}\n"));
+    }
+    for note in &diagnostic.notes {
+        out.push_str(&format!("  Note: {note}\n"));
+    }
+    if let Some(help) = &diagnostic.help {
+        out.push_str(&format!("  Help: {help}\n"));
+    }
+    out
+}
+
+/// The span in characters.
+fn characters(span: Span, sources: &SourceMap) -> (FileId, Range<usize>) {
+    let text = &*sources.file(span.file).text;
+    let position = |byte: u32| {
+        let mut byte = (byte as usize).min(text.len());
+        while !text.is_char_boundary(byte) {
+            byte -= 1;
+        }
+        text[..byte].chars().count()
+    };
+    let start = position(span.start);
+    (span.file, start..position(span.end).max(start))
+}
+
+/// The texts for ariadne, shown under the names that the user gave.
+struct NamedSources<'a> {
+    sources: &'a SourceMap,
+    texts: Vec<(FileId, Source<String>)>,
+}
+
+impl ariadne::Cache<FileId> for NamedSources<'_> {
+    type Storage = String;
+
+    fn fetch(&mut self, id: &FileId) -> Result<&Source<String>, impl std::fmt::Debug> {
+        self.texts
+            .iter()
+            .find(|(file, _)| file == id)
+            .map(|(_, text)| text)
+            .ok_or("a file of the source map")
+    }
+
+    fn display<'a>(&self, id: &'a FileId) -> Option<impl std::fmt::Display + 'a> {
+        Some(self.sources.file(*id).name.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, start: usize, end: usize) -> String {
+        let mut sources = SourceMap::default();
+        let file = sources.add("a.ab", text);
+        let diagnostic =
+            Diagnostic::error("E0001", "message", Span::new(file, start, end), "label")
+                .with_label(Span::new(file, 0, 0), "second")
+                .with_note("a note")
+                .with_help("a remedy");
+        render(&[diagnostic], &sources, false)
+    }
+
+    #[test]
+    fn shows_code_label_note_and_help() {
+        let text = shown("let ε = 1;\nlet x = ε;\n", 20, 22);
+        for part in [
+            "[E0001] Error: message",
+            "a.ab:2:9",
+            "label",
+            "second",
+            "Note: a note",
+            "Help: a remedy",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn no_span_is_too_odd_to_show() {
+        for text in [
+            "",
+            "\n",
+            "\r\n\r\n",
+            "é",
+            "a\u{2028}b",
+            "x\n\n",
+            "\u{feff}\t\u{0}x",
+        ] {
+            for start in 0..text.len() + 3 {
+                for end in 0..text.len() + 3 {
+                    assert!(
+                        shown(text, start, end).contains("message"),
+                        "{text:?} {start}..{end}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn color_is_asked_for() {
+        let mut sources = SourceMap::default();
+        let file = sources.add("a.ab", "x");
+        let diagnostic = Diagnostic::warning("E0001", "message", Span::new(file, 0, 1), "");
+        assert!(render(std::slice::from_ref(&diagnostic), &sources, true).contains('\u{1b}'));
+        assert!(render(&[diagnostic], &sources, false).contains("Warning"));
+    }
+}
