@@ -1,5 +1,6 @@
 //! Layer 3: what can be known of a program without running it. Analyses look and never change.
 
+pub mod callgraph;
 pub mod components;
 pub mod liveness;
 pub mod stack_liveness;

@@ -1,6 +1,10 @@
 //! Layer 2: the CFG program: functions of basic blocks over mutable variables, all types concrete, structs split into
 //! fields. Local static autobatching and the reference interpreter run this one.
 
+mod print;
+mod read;
+mod verify;
+
 use smallvec::SmallVec;
 
 use crate::base::{IdVec, Loc};
@@ -8,6 +12,9 @@ use crate::prim::Prim;
 use crate::types::Type;
 
 pub use crate::parts::{Shared, SharedId, SharedSource, Stream, StreamId};
+pub use print::func_text;
+pub use read::{Lines, read, read_with_lines};
+pub use verify::{Place, VerifyError, verify};
 
 crate::define_id!(
     /// A function of a [`Program`].
@@ -169,7 +176,90 @@ impl Program {
     }
 }
 
+impl InstKind {
+    /// Visits what it reads, in order.
+    pub fn for_each_operand(&self, mut visit: impl FnMut(Operand)) {
+        match self {
+            InstKind::Prim { args, .. } | InstKind::Emit { args, .. } => {
+                args.iter().for_each(|a| visit(*a));
+            }
+            InstKind::Assert { cond, message } => {
+                visit(*cond);
+                message.args.iter().for_each(|a| visit(*a));
+            }
+            InstKind::Print(message) => message.args.iter().for_each(|a| visit(*a)),
+        }
+    }
+    /// Visits what it reads, in order, mutable.
+    pub fn for_each_operand_mut(&mut self, visit: impl FnMut(&mut Operand)) {
+        match self {
+            InstKind::Prim { args, .. } | InstKind::Emit { args, .. } => {
+                args.iter_mut().for_each(visit);
+            }
+            InstKind::Assert { cond, message } => {
+                std::iter::once(cond)
+                    .chain(message.args.iter_mut())
+                    .for_each(visit);
+            }
+            InstKind::Print(message) => message.args.iter_mut().for_each(visit),
+        }
+    }
+    /// The variable that it writes.
+    pub fn dst(&self) -> Option<VarId> {
+        match self {
+            InstKind::Prim { dst, .. } => Some(*dst),
+            _ => None,
+        }
+    }
+}
+
 impl Terminator {
+    /// Visits what it reads, in order.
+    pub fn for_each_operand(&self, mut visit: impl FnMut(Operand)) {
+        match self {
+            Terminator::Jump(_) => {}
+            Terminator::Branch(cond, ..) => visit(*cond),
+            Terminator::Call { args, .. }
+            | Terminator::TailCall { args, .. }
+            | Terminator::Return(args) => args.iter().for_each(|a| visit(*a)),
+        }
+    }
+    /// Visits what it reads, in order, mutable.
+    pub fn for_each_operand_mut(&mut self, mut visit: impl FnMut(&mut Operand)) {
+        match self {
+            Terminator::Jump(_) => {}
+            Terminator::Branch(cond, ..) => visit(cond),
+            Terminator::Call { args, .. }
+            | Terminator::TailCall { args, .. }
+            | Terminator::Return(args) => args.iter_mut().for_each(visit),
+        }
+    }
+    /// Visits the blocks that may come next, mutable.
+    pub fn for_each_successor_mut(&mut self, mut visit: impl FnMut(&mut BlockId)) {
+        match self {
+            Terminator::Jump(b) => visit(b),
+            Terminator::Branch(_, a, b) => {
+                visit(a);
+                visit(b);
+            }
+            Terminator::Call { next, .. } => visit(next),
+            Terminator::TailCall { .. } | Terminator::Return(_) => {}
+        }
+    }
+    /// The variables that it writes: those of a call, for what comes next.
+    pub fn dsts(&self) -> &[VarId] {
+        match self {
+            Terminator::Call { dsts, .. } => dsts,
+            _ => &[],
+        }
+    }
+    /// The function that it calls.
+    pub fn callee(&self) -> Option<FuncId> {
+        match self {
+            Terminator::Call { func, .. } | Terminator::TailCall { func, .. } => Some(*func),
+            _ => None,
+        }
+    }
     /// The blocks of the same function that may come next.
     pub fn successors(&self) -> SmallVec<[BlockId; 2]> {
         match self {

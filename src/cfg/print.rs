@@ -1,0 +1,148 @@
+//! The text form of a CFG program, as [`read`](super::read()) reads it back. Total: a program that the verifier would reject
+//! prints too, with question marks where ids are out of range.
+
+use std::fmt::{self, Write};
+
+use super::{Block, Func, FuncId, Inst, InstKind, Program, Terminator, VarId};
+use crate::base::Id;
+use crate::base::text::Name;
+use crate::parts::text::{LocText, Names, typed_names, write_shared, write_streams};
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "cfg entry {}", func_name(self, self.entry))?;
+        write_shared(f, &self.shared)?;
+        write_streams(f, &self.streams)?;
+        if !self.outputs.is_empty() {
+            let names: Vec<String> = self.outputs.iter().map(|o| Name(o).to_string()).collect();
+            writeln!(f, "outputs {}", names.join(", "))?;
+        }
+        for func in self.funcs.values() {
+            f.write_str(&func_text(self, func)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn func_name(program: &Program, id: FuncId) -> String {
+    match program.funcs.get(id) {
+        Some(func) => Name(&func.name).to_string(),
+        None => format!("?{id}"),
+    }
+}
+
+/// The text of one function, from `func` to the closing brace.
+pub fn func_text(program: &Program, func: &Func) -> Result<String, fmt::Error> {
+    let mut out = String::new();
+    let var_name = |v: VarId| func.vars.get(v).map(|var| var.name.as_str());
+    let printer = Printer {
+        program,
+        names: Names {
+            var: &var_name,
+            shared: &program.shared,
+        },
+    };
+    printer.func(&mut out, func)?;
+    Ok(out)
+}
+
+struct Printer<'a> {
+    program: &'a Program,
+    names: Names<'a, VarId>,
+}
+
+impl Printer<'_> {
+    fn func(&self, out: &mut String, func: &Func) -> fmt::Result {
+        let params: Vec<String> = func
+            .params
+            .iter()
+            .map(|p| match func.vars.get(*p) {
+                Some(var) => format!("{}: {}", Name(&var.name), var.ty),
+                None => format!("?{p}"),
+            })
+            .collect();
+        let results: Vec<String> = func.results.iter().map(ToString::to_string).collect();
+        let arrow = if results.is_empty() { "" } else { " -> " };
+        write!(out, "func {}({})", Name(&func.name), params.join(", "))?;
+        write!(out, "{arrow}{} {{", results.join(", "))?;
+        writeln!(out, "{}", LocText(&func.loc))?;
+        // parameters that are the first variables, in order, need not be listed again
+        let leading = func.params.iter().enumerate().all(|(i, p)| p.index() == i);
+        let listed = func
+            .vars
+            .values()
+            .skip(if leading { func.params.len() } else { 0 });
+        let vars = typed_names(listed.map(|v| (v.name.as_str(), &v.ty)));
+        if !vars.is_empty() {
+            writeln!(out, "  var {vars}")?;
+        }
+        for (id, block) in func.blocks.iter() {
+            writeln!(out, "{id}:{}", LocText(&block.loc))?;
+            self.block(out, block)?;
+        }
+        writeln!(out, "}}")
+    }
+
+    fn block(&self, out: &mut String, block: &Block) -> fmt::Result {
+        for inst in &block.insts {
+            writeln!(out, "  {}{}", self.inst(inst), LocText(&inst.loc))?;
+        }
+        self.terminator(out, &block.term)
+    }
+
+    fn inst(&self, inst: &Inst) -> String {
+        match &inst.kind {
+            InstKind::Prim { dst, prim, args } => {
+                format!(
+                    "{} = {}",
+                    self.names.var(*dst),
+                    self.names.prim(*prim, args)
+                )
+            }
+            InstKind::Assert { cond, message } => {
+                let cond = self.names.operand(*cond);
+                format!("assert {cond}, {}", self.names.message(message))
+            }
+            InstKind::Print(message) => format!("print {}", self.names.message(message)),
+            InstKind::Emit { stream, args } => {
+                let name = match self.program.streams.get(*stream) {
+                    Some(stream) => Name(&stream.name).to_string(),
+                    None => format!("?{stream}"),
+                };
+                format!("emit {name}({})", self.names.operands(args))
+            }
+        }
+    }
+
+    fn terminator(&self, out: &mut String, term: &Terminator) -> fmt::Result {
+        match term {
+            Terminator::Jump(b) => writeln!(out, "  jump {b}"),
+            Terminator::Branch(cond, a, b) => {
+                writeln!(out, "  branch {}, {a}, {b}", self.names.operand(*cond))
+            }
+            Terminator::Call {
+                func,
+                args,
+                dsts,
+                next,
+                loc,
+            } => {
+                let dsts: Vec<String> = dsts.iter().map(|d| self.names.var(*d)).collect();
+                let equals = if dsts.is_empty() { "" } else { " = " };
+                let callee = func_name(self.program, *func);
+                write!(out, "  {}{equals}call {callee}", dsts.join(", "))?;
+                write!(out, "({}) then {next}", self.names.operands(args))?;
+                writeln!(out, "{}", LocText(loc))
+            }
+            Terminator::TailCall { func, args, loc } => {
+                let callee = func_name(self.program, *func);
+                write!(out, "  tailcall {callee}({})", self.names.operands(args))?;
+                writeln!(out, "{}", LocText(loc))
+            }
+            Terminator::Return(values) if values.is_empty() => writeln!(out, "  return"),
+            Terminator::Return(values) => {
+                writeln!(out, "  return {}", self.names.operands(values))
+            }
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! What every CFG program must fulfil. A program that does not is the compiler's fault, or that of whoever edited its text.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use bitvec::vec::BitVec;
+
+use super::{
+    Block, BlockId, Func, FuncId, InstKind, Operand, Program, Shared, SharedId, SharedSource,
+    Terminator, VarId,
+};
+use crate::base::Id;
+use crate::parts::{self, Message};
+use crate::prim::Effect;
+use crate::types::Type;
+
+/// A place in a program. Nothing stands for all of what is around it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Place {
+    /// The function; none for what stands before the functions.
+    pub func: Option<FuncId>,
+    /// The block.
+    pub block: Option<BlockId>,
+    /// The instruction; the number of instructions for the terminator.
+    pub inst: Option<usize>,
+}
+
+/// A violation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VerifyError {
+    /// Where.
+    pub place: Place,
+    /// The function in the words of the text form, empty outside of functions.
+    pub func_name: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for VerifyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.place.func.is_some() {
+            write!(f, "function `{}`, ", self.func_name)?;
+        }
+        if let Some(block) = self.place.block {
+            write!(f, "block {block}, ")?;
+        }
+        if let Some(inst) = self.place.inst {
+            write!(f, "instruction {inst}, ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// All violations of a program, in the order of its text.
+pub fn verify(program: &Program) -> Vec<VerifyError> {
+    let mut checker = Checker {
+        program,
+        place: Place::default(),
+        errors: vec![],
+    };
+    checker.header();
+    for (id, func) in program.funcs.iter() {
+        checker.place = Place {
+            func: Some(id),
+            ..Place::default()
+        };
+        checker.func(func);
+    }
+    let mut errors = checker.errors;
+    errors.sort_by_key(|e| e.place);
+    errors
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    place: Place,
+    errors: Vec<VerifyError>,
+}
+
+fn types_text(types: &[Type]) -> String {
+    let texts: Vec<String> = types.iter().map(ToString::to_string).collect();
+    format!("({})", texts.join(", "))
+}
+
+impl Checker<'_> {
+    fn error(&mut self, message: impl Into<String>) {
+        let func = self.place.func.and_then(|f| self.program.funcs.get(f));
+        self.errors.push(VerifyError {
+            place: self.place,
+            func_name: func.map(|f| f.name.clone()).unwrap_or_default(),
+            message: message.into(),
+        });
+    }
+
+    fn unique<'n>(&mut self, what: &str, names: impl Iterator<Item = &'n str>) {
+        let mut seen = HashSet::new();
+        for name in names {
+            if !seen.insert(name) {
+                self.error(format!("there are two {what} named `{name}`"));
+            }
+        }
+    }
+
+    fn header(&mut self) {
+        let program = self.program;
+        self.unique("functions", program.funcs.values().map(|f| &f.name[..]));
+        self.unique(
+            "shared values",
+            program.shared.values().map(|s| &s.name[..]),
+        );
+        self.unique("streams", program.streams.values().map(|s| &s.name[..]));
+        self.unique("outputs", program.outputs.iter().map(|o| &o[..]));
+        for stream in program.streams.values() {
+            self.unique("fields", stream.fields.iter().map(|(name, _)| &name[..]));
+        }
+        match program.funcs.get(program.entry) {
+            None => self.error("there is no entry function"),
+            Some(entry) if entry.results.len() != program.outputs.len() => self.error(format!(
+                "the entry has {} results, but {} outputs are named",
+                entry.results.len(),
+                program.outputs.len()
+            )),
+            Some(_) => {}
+        }
+        for (id, shared) in program.shared.iter() {
+            if let Err(message) = self.shared(id, shared) {
+                self.error(format!("shared value `{}`: {message}", shared.name));
+            }
+        }
+    }
+
+    fn shared(&self, id: SharedId, shared: &Shared) -> Result<(), String> {
+        match &shared.source {
+            SharedSource::Input => Ok(()),
+            SharedSource::Constant(array) if array.ty() == shared.ty => Ok(()),
+            SharedSource::Constant(array) => Err(format!("the constant has type {}", array.ty())),
+            SharedSource::Prim(prim, args) => {
+                let mut types = vec![];
+                for arg in args {
+                    types.push(match arg {
+                        parts::Operand::Const(c) => Type::scalar(c.dtype()),
+                        parts::Operand::Shared(s) if *s < id => self.program.shared[*s].ty.clone(),
+                        _ => return Err("an operand is no earlier shared value".to_string()),
+                    });
+                }
+                prim.check(&types, &shared.ty).map_err(|e| e.0)?;
+                if prim.effect(&types) == Effect::Random {
+                    return Err("a random draw is not shared".to_string());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn func(&mut self, func: &Func) {
+        self.unique("variables", func.vars.values().map(|v| &v.name[..]));
+        let mut seen = HashSet::new();
+        for param in &func.params {
+            if func.vars.get(*param).is_none() {
+                self.error(format!("there is no variable {param} for a parameter"));
+            } else if !seen.insert(*param) {
+                self.error(format!("`{}` is a parameter twice", func.vars[*param].name));
+            }
+        }
+        if func.blocks.is_empty() {
+            self.error("the function has no blocks");
+        }
+        let before = self.errors.len();
+        for (id, block) in func.blocks.iter() {
+            self.place.block = Some(id);
+            for (i, inst) in block.insts.iter().enumerate() {
+                self.place.inst = Some(i);
+                self.inst(func, &inst.kind);
+            }
+            self.place.inst = Some(block.insts.len());
+            self.terminator(func, &block.term);
+        }
+        // ids must be in range before the data flow is followed
+        if self.errors.len() == before {
+            self.definedness(func);
+        }
+    }
+
+    /// The type of an operand, or an error if there is no such thing.
+    fn operand(&mut self, func: &Func, operand: Operand) -> Option<Type> {
+        let found = match operand {
+            Operand::Var(v) => func.vars.get(v).map(|v| v.ty.clone()),
+            Operand::Shared(s) => self.program.shared.get(s).map(|s| s.ty.clone()),
+            Operand::Const(c) => Some(Type::scalar(c.dtype())),
+        };
+        if found.is_none() {
+            self.error(format!("there is no {operand:?}"));
+        }
+        found
+    }
+
+    fn operands(&mut self, func: &Func, operands: &[Operand]) -> Option<Vec<Type>> {
+        let types: Vec<_> = operands.iter().map(|o| self.operand(func, *o)).collect();
+        types.into_iter().collect()
+    }
+
+    fn typed_operands(&mut self, func: &Func, args: &[Operand], wanted: &[Type], what: &str) {
+        if let Some(types) = self.operands(func, args)
+            && types != wanted
+        {
+            let (wanted, found) = (types_text(wanted), types_text(&types));
+            self.error(format!("{what} of types {wanted} expected, found {found}"));
+        }
+    }
+
+    fn condition(&mut self, func: &Func, cond: Operand) {
+        if let Some(ty) = self.operand(func, cond)
+            && ty != Type::bool()
+        {
+            self.error(format!("the condition is {ty}, not bool"));
+        }
+    }
+
+    fn message(&mut self, func: &Func, message: &Message<VarId>) {
+        self.operands(func, &message.args);
+        if message.texts.len() != message.args.len() + 1 {
+            self.error("the string has not as many holes as operands");
+        }
+    }
+
+    fn inst(&mut self, func: &Func, inst: &InstKind) {
+        match inst {
+            InstKind::Prim { dst, prim, args } => {
+                let types = self.operands(func, args);
+                let Some(var) = func.vars.get(*dst) else {
+                    return self.error(format!("there is no variable {dst}"));
+                };
+                if let Some(types) = types
+                    && let Err(e) = prim.check(&types, &var.ty)
+                {
+                    self.error(e.0);
+                }
+            }
+            InstKind::Assert { cond, message } => {
+                self.condition(func, *cond);
+                self.message(func, message);
+            }
+            InstKind::Print(message) => self.message(func, message),
+            InstKind::Emit { stream, args } => match self.program.streams.get(*stream) {
+                None => self.error(format!("there is no stream {stream}")),
+                Some(stream) => {
+                    let wanted: Vec<Type> = stream.fields.iter().map(|f| f.1.clone()).collect();
+                    self.typed_operands(func, args, &wanted, "fields");
+                }
+            },
+        }
+    }
+
+    fn target(&mut self, func: &Func, block: BlockId) {
+        if func.blocks.get(block).is_none() {
+            self.error(format!("there is no block {block}"));
+        }
+    }
+
+    fn terminator(&mut self, func: &Func, term: &Terminator) {
+        for block in term.successors() {
+            self.target(func, block);
+        }
+        match term {
+            Terminator::Jump(_) => {}
+            Terminator::Branch(cond, ..) => self.condition(func, *cond),
+            Terminator::Return(values) => {
+                self.typed_operands(func, values, &func.results, "results");
+            }
+            Terminator::Call {
+                func: callee,
+                args,
+                dsts,
+                ..
+            } => {
+                let Some(results) = self.call(func, *callee, args) else {
+                    return;
+                };
+                let dst_operands: Vec<Operand> = dsts.iter().map(|d| Operand::Var(*d)).collect();
+                self.typed_operands(func, &dst_operands, &results, "variables for results");
+                let distinct: HashSet<_> = dsts.iter().collect();
+                if distinct.len() != dsts.len() {
+                    self.error("two results go to one variable");
+                }
+            }
+            Terminator::TailCall {
+                func: callee, args, ..
+            } => {
+                if let Some(results) = self.call(func, *callee, args)
+                    && results != func.results
+                {
+                    let (callee, own) = (types_text(&results), types_text(&func.results));
+                    self.error(format!("the callee gives {callee}, the function {own}"));
+                }
+            }
+        }
+    }
+
+    /// The results of a callee, after its operands are checked.
+    fn call(&mut self, func: &Func, callee: FuncId, args: &[Operand]) -> Option<Vec<Type>> {
+        let Some(callee) = self.program.funcs.get(callee) else {
+            self.error(format!("there is no function {callee}"));
+            return None;
+        };
+        let params = callee.params.iter().map(|p| callee.vars.get(*p));
+        let params: Option<Vec<Type>> = params.map(|v| v.map(|v| v.ty.clone())).collect();
+        if let Some(params) = params {
+            self.typed_operands(func, args, &params, "arguments");
+        }
+        Some(callee.results.clone())
+    }
+
+    /// Reports reads of variables that are not set on every path from the start of the function.
+    fn definedness(&mut self, func: &Func) {
+        for (id, defined) in defined_at_start(func).into_iter().enumerate() {
+            let Some(mut defined) = defined else {
+                continue;
+            };
+            self.place.block = Some(BlockId::new(id));
+            walk_block(&func.blocks[BlockId::new(id)], |i, event| match event {
+                Event::Read(v) if !defined[v.index()] => {
+                    self.place.inst = Some(i);
+                    let name = &func.vars[v].name;
+                    self.error(format!("`{name}` may be read before it is set"));
+                }
+                Event::Read(_) => {}
+                Event::Write(v) => defined.set(v.index(), true),
+            });
+        }
+    }
+}
+
+enum Event {
+    Read(VarId),
+    Write(VarId),
+}
+
+/// What a block reads and writes, in order, with the instruction; the writes of a call last.
+fn walk_block(block: &Block, mut visit: impl FnMut(usize, Event)) {
+    for (i, inst) in block.insts.iter().enumerate() {
+        inst.kind.for_each_operand(|o| {
+            if let Operand::Var(v) = o {
+                visit(i, Event::Read(v));
+            }
+        });
+        if let InstKind::Prim { dst, .. } = &inst.kind {
+            visit(i, Event::Write(*dst));
+        }
+    }
+    let i = block.insts.len();
+    block.term.for_each_operand(|o| {
+        if let Operand::Var(v) = o {
+            visit(i, Event::Read(v));
+        }
+    });
+    for dst in block.term.dsts() {
+        visit(i, Event::Write(*dst));
+    }
+}
+
+/// For each block the variables that are set on every path to it; nothing for blocks that no path reaches.
+fn defined_at_start(func: &Func) -> Vec<Option<BitVec>> {
+    let mut at_start: Vec<Option<BitVec>> = vec![None; func.blocks.len()];
+    let mut params = BitVec::repeat(false, func.vars.len());
+    for param in &func.params {
+        params.set(param.index(), true);
+    }
+    let Some(first) = at_start.first_mut() else {
+        return at_start;
+    };
+    *first = Some(params);
+    let mut work = vec![BlockId::new(0)];
+    while let Some(id) = work.pop() {
+        let mut defined = at_start[id.index()]
+            .clone()
+            .expect("only reached blocks are worked on");
+        let block = &func.blocks[id];
+        walk_block(block, |_, event| {
+            if let Event::Write(v) = event {
+                defined.set(v.index(), true);
+            }
+        });
+        for next in block.term.successors() {
+            let slot = &mut at_start[next.index()];
+            let met = match slot {
+                Some(old) => old.clone() & &defined,
+                None => defined.clone(),
+            };
+            if slot.as_ref() != Some(&met) {
+                *slot = Some(met);
+                work.push(next);
+            }
+        }
+    }
+    at_start
+}
