@@ -1,8 +1,10 @@
 //! autobatch: a program-counter autobatching virtual machine.
 
 pub mod analysis;
+pub mod backend;
 pub mod base;
 pub mod cfg;
+pub mod exec;
 pub mod hir;
 pub mod lower;
 pub mod mcmc;

@@ -1,3 +1,4 @@
 //! Layer 4: the places where one representation of a program becomes the next.
 
 pub mod cfg_to_stack;
+pub mod to_plan;

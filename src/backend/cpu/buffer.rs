@@ -1,6 +1,7 @@
 //! Lane buffers: `[element][lane]`, lanes contiguous, so that an elementwise kernel is a loop over a slice whatever the
 //! event shape.
 
+use crate::exec::mask::for_each_lane;
 use crate::types::{Array, ArrayData, DType, Shape};
 use crate::vmath::Real;
 
@@ -173,6 +174,78 @@ impl<R: Real> Buffer<R> {
             (Buffer::Int(t), Buffer::Int(f)) => go(t, f, elements, to_width, lanes),
             (Buffer::Real(t), Buffer::Real(f)) => go(t, f, elements, to_width, lanes),
             _ => panic!("buffers of one variable have one element type"),
+        }
+    }
+    /// Copies the first `len` values of `source`.
+    pub fn copy_from(&mut self, source: &Self, len: usize) {
+        match (self, source) {
+            (Buffer::Bool(t), Buffer::Bool(f)) => t[..len].copy_from_slice(&f[..len]),
+            (Buffer::Int(t), Buffer::Int(f)) => t[..len].copy_from_slice(&f[..len]),
+            (Buffer::Real(t), Buffer::Real(f)) => t[..len].copy_from_slice(&f[..len]),
+            _ => panic!("buffers of one variable have one element type"),
+        }
+    }
+    /// Copies the lanes of `mask` from `source`, which has the same width, for `elements` elements.
+    pub fn blend(&mut self, source: &Self, elements: usize, width: usize, mask: &[u64]) {
+        match (self, source) {
+            (Buffer::Bool(t), Buffer::Bool(f)) => blend(t, f, elements, width, mask),
+            (Buffer::Int(t), Buffer::Int(f)) => blend(t, f, elements, width, mask),
+            (Buffer::Real(t), Buffer::Real(f)) => blend(t, f, elements, width, mask),
+            _ => panic!("buffers of one variable have one element type"),
+        }
+    }
+    /// Sets the lanes of `mask` to the one value that `source`, of width 1, has for all lanes.
+    pub fn blend_value(&mut self, source: &Self, elements: usize, width: usize, mask: &[u64]) {
+        match (self, source) {
+            (Buffer::Bool(t), Buffer::Bool(f)) => blend_value(t, f, elements, width, mask),
+            (Buffer::Int(t), Buffer::Int(f)) => blend_value(t, f, elements, width, mask),
+            (Buffer::Real(t), Buffer::Real(f)) => blend_value(t, f, elements, width, mask),
+            _ => panic!("buffers of one variable have one element type"),
+        }
+    }
+    /// The value of one lane as a buffer of width 1.
+    pub fn extract(&self, elements: usize, width: usize, lane: usize) -> Self {
+        let at = |e: usize| e * width + lane;
+        match self {
+            Buffer::Bool(v) => Buffer::Bool((0..elements).map(|e| v[at(e)]).collect()),
+            Buffer::Int(v) => Buffer::Int((0..elements).map(|e| v[at(e)]).collect()),
+            Buffer::Real(v) => Buffer::Real((0..elements).map(|e| v[at(e)]).collect()),
+        }
+    }
+    /// An empty buffer, which owns no memory: stands in for one that is taken out of its place.
+    pub fn nothing() -> Self {
+        Buffer::Bool(Vec::new())
+    }
+}
+
+/// Stores the lanes of a mask, 64 at a time: whole words are copied, empty ones skipped, sparse ones go lane by lane.
+fn blend<T: Copy>(to: &mut [T], from: &[T], elements: usize, width: usize, mask: &[u64]) {
+    for e in 0..elements {
+        let to = &mut to[e * width..(e + 1) * width];
+        let from = &from[e * width..(e + 1) * width];
+        for ((to, from), word) in to.chunks_mut(64).zip(from.chunks(64)).zip(mask) {
+            match word.count_ones() {
+                0 => {}
+                64 => to.copy_from_slice(from),
+                1..=12 => for_each_lane(&[*word], |l| to[l] = from[l]),
+                _ => {
+                    for (l, (to, from)) in to.iter_mut().zip(from).enumerate() {
+                        *to = if word >> l & 1 == 1 { *from } else { *to };
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn blend_value<T: Copy>(to: &mut [T], from: &[T], elements: usize, width: usize, mask: &[u64]) {
+    for (e, value) in from[..elements].iter().enumerate() {
+        let to = &mut to[e * width..(e + 1) * width];
+        for (to, word) in to.chunks_mut(64).zip(mask) {
+            match *word {
+                u64::MAX => to.fill(*value),
+                word => for_each_lane(&[word], |l| to[l] = *value),
+            }
         }
     }
 }

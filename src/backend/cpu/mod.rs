@@ -1,4 +1,9 @@
-//! The CPU back end: lane buffers and the kernels over them.
+//! The CPU back end: lane buffers, the kernels over them, and the two batching engines.
 
+mod active;
 pub mod buffer;
+mod crew;
+mod frame;
 pub mod kernels;
+pub mod pc;
+mod steps;

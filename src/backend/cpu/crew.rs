@@ -1,0 +1,267 @@
+//! The work of a run: lanes are handed out to shards, shards run on worker threads, and their results are put together.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::backend::cpu::buffer::Buffer;
+use crate::base::Loc;
+use crate::run::{BlockStats, Outcome, Settings, Stats, Trap, TrapKind, VariableStats, workers};
+use crate::types::{Array, ArrayData, DType, Type};
+use crate::vmath::Real;
+
+/// Fewest lanes of a shard when the settings do not say: smaller ones would spread a batch over more threads, but every
+/// step would be dispatched for fewer lanes.
+const LEAST_LANES: usize = 64;
+
+/// How a batch is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Layout {
+    /// Slots of a shard.
+    pub(super) width: usize,
+    /// Shards that run at one time, each on a thread.
+    pub(super) workers: usize,
+}
+
+impl Layout {
+    /// Cuts `lanes` lanes into shards of `planned` lanes, or of fewer where threads would be idle.
+    pub(super) fn new(lanes: usize, planned: usize, settings: &Settings) -> Self {
+        let threads = workers(settings);
+        let width = match settings.shard_lanes {
+            0 => {
+                let share = lanes.div_ceil(threads).next_multiple_of(LEAST_LANES);
+                planned.min(share.max(LEAST_LANES))
+            }
+            n => n,
+        };
+        let width = width.min(lanes).max(1);
+        Self {
+            width,
+            workers: threads.min(lanes.div_ceil(width)),
+        }
+    }
+}
+
+/// The lanes that no shard has taken yet.
+#[derive(Debug)]
+pub(super) struct Queue {
+    next: AtomicUsize,
+    lanes: usize,
+}
+
+impl Queue {
+    pub(super) fn new(lanes: usize) -> Self {
+        Self {
+            next: AtomicUsize::new(0),
+            lanes,
+        }
+    }
+    /// Takes up to `n` lanes.
+    pub(super) fn take(&self, n: usize) -> Range<usize> {
+        // Never far past the end, so that it cannot wrap.
+        let n = n.min(self.lanes);
+        if self.next.load(Ordering::Relaxed) >= self.lanes {
+            return self.lanes..self.lanes;
+        }
+        let start = self.next.fetch_add(n, Ordering::Relaxed).min(self.lanes);
+        start..(start + n).min(self.lanes)
+    }
+}
+
+/// Results of the lanes that one shard brought to their end.
+#[derive(Debug)]
+pub(super) struct Finished {
+    positions: Vec<usize>,
+    /// By output, one row for each of `positions`.
+    rows: Vec<ArrayData>,
+}
+
+impl Finished {
+    pub(super) fn new<'t>(types: impl Iterator<Item = &'t Type>) -> Self {
+        let rows = types.map(|ty| match ty.dtype {
+            DType::Bool => ArrayData::Bool(Vec::new()),
+            DType::Int => ArrayData::Int(Vec::new()),
+            DType::Real => ArrayData::Real(Vec::new()),
+        });
+        Self {
+            positions: Vec::new(),
+            rows: rows.collect(),
+        }
+    }
+    /// A lane is done; its outputs follow, each by [`output`](Self::output).
+    pub(super) fn lane(&mut self, position: usize) {
+        self.positions.push(position);
+    }
+    /// Output number `index` of the lane: lane `lane` of a buffer of this width.
+    pub(super) fn output<R: Real>(
+        &mut self,
+        index: usize,
+        buffer: &Buffer<R>,
+        elements: usize,
+        width: usize,
+        lane: usize,
+    ) {
+        let at = (0..elements).map(|e| e * width + lane);
+        match (&mut self.rows[index], buffer) {
+            (ArrayData::Bool(to), Buffer::Bool(from)) => to.extend(at.map(|i| from[i])),
+            (ArrayData::Int(to), Buffer::Int(from)) => to.extend(at.map(|i| from[i])),
+            (ArrayData::Real(to), Buffer::Real(from)) => to.extend(at.map(|i| from[i].to_f64())),
+            _ => panic!("outputs have the type that the plan says"),
+        }
+    }
+    fn store(&self, outputs: &mut [Array]) {
+        fn copy<T: Copy>(to: &mut [T], from: &[T], positions: &[usize]) {
+            let elements = from.len() / positions.len();
+            for (row, position) in positions.iter().enumerate() {
+                to[position * elements..(position + 1) * elements]
+                    .copy_from_slice(&from[row * elements..(row + 1) * elements]);
+            }
+        }
+        if self.positions.is_empty() {
+            return;
+        }
+        for (output, rows) in outputs.iter_mut().zip(&self.rows) {
+            match (&mut output.data, rows) {
+                (ArrayData::Bool(to), ArrayData::Bool(from)) => copy(to, from, &self.positions),
+                (ArrayData::Int(to), ArrayData::Int(from)) => copy(to, from, &self.positions),
+                (ArrayData::Real(to), ArrayData::Real(from)) => copy(to, from, &self.positions),
+                _ => panic!("outputs have the type that the plan says"),
+            }
+        }
+    }
+}
+
+/// What one shard hands over at its end.
+#[derive(Debug)]
+pub(super) struct Report {
+    pub(super) finished: Finished,
+    pub(super) traps: Vec<Trap>,
+    pub(super) supersteps: u64,
+    pub(super) blocks: Vec<BlockStats>,
+    /// By place in the table of primitives.
+    pub(super) prims: Vec<u64>,
+    pub(super) variables: Vec<VariableStats>,
+}
+
+/// Runs a batch: `shard` runs one shard to its end, taking lanes from the queue. `entry` is where lanes start.
+pub(super) fn run_shards(
+    lanes: usize,
+    layout: Layout,
+    types: &[&Type],
+    entry: &Loc,
+    shard: impl Fn(&Queue) -> Report + Sync,
+) -> Outcome {
+    let started = std::time::Instant::now();
+    let queue = Queue::new(lanes);
+    let reports = if layout.workers <= 1 {
+        vec![shard(&queue)]
+    } else {
+        let reports = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..layout.workers {
+                scope.spawn(|| {
+                    let report = shard(&queue);
+                    let mut reports = reports.lock().unwrap_or_else(|e| e.into_inner());
+                    reports.push(report);
+                });
+            }
+        });
+        reports.into_inner().unwrap_or_else(|e| e.into_inner())
+    };
+    let mut outcome = put_together(lanes, types, reports);
+    // Shards leave lanes in the queue only when the run was stopped.
+    outcome.traps.extend(queue.take(lanes).map(|position| Trap {
+        position,
+        kind: TrapKind::Interrupted,
+        loc: entry.clone(),
+        call_depth: 0,
+        message: String::new(),
+    }));
+    outcome.traps.sort_by_key(|t| t.position);
+    outcome.stats.seconds = started.elapsed().as_secs_f64();
+    outcome
+}
+
+fn put_together(lanes: usize, types: &[&Type], reports: Vec<Report>) -> Outcome {
+    let outputs = types.iter().map(|ty| {
+        let mut batch = Type::clone(ty);
+        batch.shape.insert(0, lanes);
+        Array::zeros(&batch)
+    });
+    let mut outputs: Vec<Array> = outputs.collect();
+    let (mut traps, mut stats) = (Vec::new(), Stats::default());
+    let mut prims = vec![0; crate::prim::TABLE.len()];
+    for report in reports {
+        report.finished.store(&mut outputs);
+        traps.extend(report.traps);
+        stats.supersteps += report.supersteps;
+        merge(&mut stats.blocks, report.blocks, |to, from| {
+            to.executions += from.executions;
+            to.lanes_useful += from.lanes_useful;
+            to.lanes_issued += from.lanes_issued;
+        });
+        merge(&mut stats.variables, report.variables, |to, from| {
+            to.pushes += from.pushes;
+            to.max_stack_depth = to.max_stack_depth.max(from.max_stack_depth);
+        });
+        prims
+            .iter_mut()
+            .zip(report.prims)
+            .for_each(|(to, from)| *to += from);
+    }
+    let rows = crate::prim::TABLE.iter().zip(prims);
+    stats.prims = rows
+        .filter(|(_, count)| *count > 0)
+        .map(|(row, count)| (row.name.to_string(), count))
+        .collect();
+    Outcome {
+        outputs,
+        traps,
+        stats,
+    }
+}
+
+/// Adds the figures of one shard to the sum; all shards list the same things in the same order.
+fn merge<T>(sum: &mut Vec<T>, part: Vec<T>, add: impl Fn(&mut T, &T)) {
+    if sum.is_empty() {
+        *sum = part;
+    } else {
+        sum.iter_mut()
+            .zip(&part)
+            .for_each(|(to, from)| add(to, from));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_batches_are_not_cut_into_crumbs() {
+        let layout = |lanes, threads, shard_lanes| {
+            let settings = Settings {
+                threads,
+                shard_lanes,
+                ..Settings::default()
+            };
+            let layout = Layout::new(lanes, 512, &settings);
+            (layout.width, layout.workers)
+        };
+        assert_eq!(layout(64, 4, 0), (64, 1));
+        assert_eq!(layout(1, 4, 0), (1, 1));
+        assert_eq!(layout(0, 4, 0), (1, 0));
+        assert_eq!(layout(256, 4, 0), (64, 4));
+        assert_eq!(layout(1000, 4, 0), (256, 4));
+        assert_eq!(layout(100_000, 4, 0), (512, 4));
+        assert_eq!(layout(64, 4, 7), (7, 4));
+    }
+
+    #[test]
+    fn every_lane_is_taken_once() {
+        let queue = Queue::new(10);
+        assert_eq!(queue.take(4), 0..4);
+        assert_eq!(queue.take(0), 4..4);
+        assert_eq!(queue.take(usize::MAX), 4..10);
+        assert!(queue.take(3).is_empty());
+    }
+}

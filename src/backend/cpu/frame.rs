@@ -1,0 +1,94 @@
+//! The lane buffers and stacks of one set of variables.
+
+use crate::backend::cpu::buffer::Buffer;
+use crate::exec::{Columns, LaneStack, StackError};
+use crate::plan::{Body, Slot};
+use crate::types::DType;
+use crate::vmath::Real;
+
+/// The state of one set of variables in all lanes of a shard.
+#[derive(Debug)]
+pub(super) struct Frame<R> {
+    /// By slot.
+    pub(super) slots: Vec<Buffer<R>>,
+    /// By stack.
+    pub(super) stacks: Vec<StackMemory<R>>,
+}
+
+impl<R: Real> Frame<R> {
+    /// Zeros for all slots of a body, and empty stacks.
+    pub(super) fn new<T>(body: &Body<T>, width: usize) -> Self {
+        let slot = |s: &Slot| {
+            let width = if s.uniform { 1 } else { width };
+            Buffer::zeros(s.dtype, s.elements * width)
+        };
+        let stacks = body.stacks.values().map(|v| {
+            let ty = &body.vars[*v].ty;
+            StackMemory::new(ty.dtype, ty.elements(), width)
+        });
+        Self {
+            slots: body.slots.values().map(slot).collect(),
+            stacks: stacks.collect(),
+        }
+    }
+    /// Takes a buffer out of its slot; put it back.
+    pub(super) fn take(&mut self, slot: usize) -> Buffer<R> {
+        std::mem::replace(&mut self.slots[slot], Buffer::nothing())
+    }
+}
+
+/// The memory of a stack of any element type.
+#[derive(Debug)]
+pub(super) enum StackMemory<R> {
+    Bool(LaneStack<bool>),
+    Int(LaneStack<i64>),
+    Real(LaneStack<R>),
+}
+
+/// Does the same for every element type.
+macro_rules! each {
+    ($memory:expr, $stack:ident => $body:expr) => {
+        match $memory {
+            StackMemory::Bool($stack) => $body,
+            StackMemory::Int($stack) => $body,
+            StackMemory::Real($stack) => $body,
+        }
+    };
+}
+
+impl<R: Real> StackMemory<R> {
+    fn new(dtype: DType, elements: usize, width: usize) -> Self {
+        match dtype {
+            DType::Bool => StackMemory::Bool(LaneStack::new(elements, width, false)),
+            DType::Int => StackMemory::Int(LaneStack::new(elements, width, 0)),
+            DType::Real => StackMemory::Real(LaneStack::new(elements, width, R::ZERO)),
+        }
+    }
+    pub(super) fn push(&mut self, top: &Buffer<R>, columns: Columns<'_>) -> Result<(), StackError> {
+        match self {
+            StackMemory::Bool(s) => s.push(top.bools(), columns),
+            StackMemory::Int(s) => s.push(top.ints(), columns),
+            StackMemory::Real(s) => s.push(top.reals(), columns),
+        }
+    }
+    pub(super) fn pop(
+        &mut self,
+        top: &mut Buffer<R>,
+        columns: Columns<'_>,
+    ) -> Result<(), StackError> {
+        match self {
+            StackMemory::Bool(s) => s.pop(top.bools_mut(), columns),
+            StackMemory::Int(s) => s.pop(top.ints_mut(), columns),
+            StackMemory::Real(s) => s.pop(top.reals_mut(), columns),
+        }
+    }
+    pub(super) fn reset(&mut self, lane: usize) {
+        each!(self, s => s.reset(lane));
+    }
+    pub(super) fn pushes(&self) -> u64 {
+        each!(self, s => s.pushes())
+    }
+    pub(super) fn highest(&self) -> usize {
+        each!(self, s => s.highest())
+    }
+}

@@ -1,0 +1,387 @@
+//! Program-counter autobatching: a shard runs the plan of a stack program, one unit for its active set at a time.
+
+use crate::backend::cpu::crew::{Finished, Layout, Queue, Report, run_shards};
+use crate::backend::cpu::frame::Frame;
+use crate::backend::cpu::steps::{Environment, Stepper};
+use crate::base::IdVec;
+use crate::exec::mask::for_each_lane;
+use crate::exec::{LaneMask, LaneStack, Scheduler, Waiting};
+use crate::plan::{BlockId, Plan, Terminator, Unit, UnitId, cost};
+use crate::run::{BlockStats, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
+use crate::types::{Precision, Type};
+use crate::vmath::Real;
+
+/// Runs a plan. `inputs` fit the program: element types and event shapes are those of its lane inputs and shared values.
+pub fn run(plan: &Plan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+    match settings.precision {
+        Precision::F32 => run_typed::<f32>(plan, inputs, settings, sink),
+        Precision::F64 => run_typed::<f64>(plan, inputs, settings, sink),
+    }
+}
+
+fn run_typed<R: Real>(
+    plan: &Plan,
+    inputs: &Inputs,
+    settings: &Settings,
+    sink: &dyn Sink,
+) -> Outcome {
+    let lanes = inputs.lanes.len();
+    let layout = Layout::new(lanes, plan.shard_lanes(), settings);
+    let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
+    let types: Vec<&Type> = plan.outputs.iter().map(|o| &o.ty).collect();
+    let entry = &plan.body.blocks[plan.entry].loc;
+    run_shards(lanes, layout, &types, entry, |queue| {
+        Shard::new(plan, inputs, &env, queue, layout.width).run()
+    })
+}
+
+/// One shard: its state, its scheduler, and the lanes in its slots.
+struct Shard<'a, R> {
+    plan: &'a Plan,
+    inputs: &'a Inputs,
+    queue: &'a Queue,
+    width: usize,
+    stepper: Stepper<'a, R>,
+    frame: Frame<R>,
+    /// The stacks of the program counter: blocks to return to. Where a lane waits is its program counter itself.
+    returns: LaneStack<u32>,
+    waiting: Waiting,
+    scheduler: Scheduler,
+    /// The slots whose lanes are not done.
+    occupied: LaneMask,
+    live: usize,
+    finished: Finished,
+    supersteps: u64,
+    units: IdVec<UnitId, UnitCounts>,
+    /// Buffers that supersteps reuse.
+    other: LaneMask,
+    targets: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct UnitCounts {
+    executions: u64,
+    useful: u64,
+    issued: u64,
+}
+
+impl<'a, R: Real> Shard<'a, R> {
+    fn new(
+        plan: &'a Plan,
+        inputs: &'a Inputs,
+        env: &'a Environment<'a, R>,
+        queue: &'a Queue,
+        width: usize,
+    ) -> Self {
+        let units = &plan.body.units;
+        let weights = units.values().map(|u| u.cost.weight).collect();
+        let heavy = cost::heavy_weight(units);
+        Self {
+            plan,
+            inputs,
+            queue,
+            width,
+            stepper: Stepper::new(env, width),
+            frame: Frame::new(&plan.body, width),
+            returns: LaneStack::new(1, width, 0),
+            waiting: Waiting::new(units.len(), width),
+            scheduler: Scheduler::new(env.settings.schedule, weights, heavy),
+            occupied: LaneMask::none(width),
+            live: 0,
+            finished: Finished::new(plan.outputs.iter().map(|o| &o.ty)),
+            supersteps: 0,
+            units: IdVec::filled(UnitCounts::default(), units.len()),
+            other: LaneMask::none(width),
+            targets: vec![0; width],
+        }
+    }
+
+    fn run(mut self) -> Report {
+        self.refill();
+        while let Some(unit) = self.scheduler.next(&self.waiting, self.live) {
+            if self.stepper.env.stopped() {
+                self.interrupt();
+                break;
+            }
+            let live = self.live;
+            self.superstep(UnitId(unit as u32));
+            if self.live < live {
+                self.refill();
+            }
+        }
+        self.report()
+    }
+
+    /// Lanes from the queue take the free slots.
+    fn refill(&mut self) {
+        let positions = self.queue.take(self.width - self.live);
+        if positions.is_empty() {
+            return;
+        }
+        let entry = self.plan.body.blocks[self.plan.entry].unit.0 as usize;
+        self.live += positions.len();
+        let mut slots = 0..self.width;
+        for position in positions {
+            let lane = slots
+                .find(|lane| !self.occupied.contains(*lane))
+                .expect("as many lanes were taken as slots are free");
+            self.occupied.insert(lane);
+            self.stepper
+                .admit(lane, position, self.inputs.lanes[position]);
+            self.returns.reset(lane);
+            self.frame.stacks.iter_mut().for_each(|s| s.reset(lane));
+            for (port, values) in self.plan.inputs.iter().zip(&self.inputs.values) {
+                let buffer = &mut self.frame.slots[port.slot.0 as usize];
+                buffer.set_lane(self.width, lane, values, position);
+            }
+            self.waiting.add_lane(entry, lane);
+        }
+    }
+
+    /// Runs a unit for the lanes that wait there.
+    fn superstep(&mut self, id: UnitId) {
+        let body = &self.plan.body;
+        let unit = &body.units[id];
+        let active = &mut self.stepper.active;
+        active.mask.reset(self.width);
+        active.count = self.waiting.take(id.0 as usize, active.mask.words_mut());
+        let count = active.count;
+        self.stepper
+            .start(unit, &mut self.frame, &body.slots, self.live);
+        self.supersteps += 1;
+        if self.stepper.env.settings.stats {
+            let counts = &mut self.units[id];
+            counts.executions += 1;
+            counts.useful += count as u64;
+            counts.issued += self.stepper.active.columns() as u64;
+        }
+        let exit = self.run_unit(id, unit);
+        self.stepper.end(unit, &mut self.frame, &body.slots);
+        if self.stepper.active.count > 0 {
+            self.route(exit);
+        }
+        if !self.stepper.dead.is_empty() {
+            self.bury();
+        }
+    }
+
+    /// Runs the blocks of a unit until its lanes leave it. Returns how, and the block they leave from.
+    fn run_unit(&mut self, id: UnitId, unit: &Unit) -> (Exit, BlockId) {
+        let body = &self.plan.body;
+        let mut at = unit.blocks[0];
+        loop {
+            let block = &body.blocks[at];
+            self.stepper.count_block(&block.loc);
+            self.stepper.run(&mut self.frame, &block.steps);
+            if self.stepper.active.count == 0 {
+                return (Exit::Nobody, at);
+            }
+            let inside = |b: BlockId| unit.region && body.contains(id, b);
+            let target = match &block.term {
+                Terminator::Jump(b) => *b,
+                Terminator::Branch(cond, a, b) if inside(*a) || inside(*b) => {
+                    if self.stepper.holds(&self.frame, cond) {
+                        *a
+                    } else {
+                        *b
+                    }
+                }
+                Terminator::Branch(cond, _, _) => {
+                    self.stepper.evaluate(&self.frame, cond);
+                    return (Exit::Terminator, at);
+                }
+                _ => return (Exit::Terminator, at),
+            };
+            if !inside(target) {
+                return (Exit::To(target), at);
+            }
+            if self.stepper.env.stopped() {
+                self.stepper.trap_all(TrapKind::Interrupted, &block.loc);
+                return (Exit::Nobody, at);
+            }
+            at = target;
+        }
+    }
+
+    /// Sends the active lanes where they go.
+    fn route(&mut self, (exit, from): (Exit, BlockId)) {
+        let plan = self.plan;
+        match exit {
+            Exit::Nobody => {}
+            Exit::To(block) => self.send(block),
+            Exit::Terminator => match &plan.body.blocks[from].term {
+                Terminator::Jump(block) => self.send(*block),
+                Terminator::Branch(_, a, b) => self.split(*a, *b),
+                Terminator::PushJump { target, ret } => self.call(*target, *ret, from),
+                Terminator::Return => self.give_back(),
+                Terminator::Halt => {
+                    std::mem::swap(&mut self.other, &mut self.stepper.active.mask);
+                    self.halt_others();
+                }
+            },
+        }
+    }
+
+    fn unit_of(&self, block: BlockId) -> usize {
+        self.plan.body.blocks[block].unit.0 as usize
+    }
+
+    /// All active lanes wait at a block.
+    fn send(&mut self, block: BlockId) {
+        let unit = self.unit_of(block);
+        self.waiting.add(unit, self.stepper.active.mask.words());
+    }
+
+    /// The active lanes go to `a` where the condition holds, else to `b`.
+    fn split(&mut self, a: BlockId, b: BlockId) {
+        let (a, b) = (self.unit_of(a), self.unit_of(b));
+        let active = &self.stepper.active;
+        let words = active.mask.words().iter().zip(active.taken.words());
+        for (i, (mask, taken)) in words.enumerate() {
+            let (yes, no) = (mask & taken, mask & !taken);
+            if yes != 0 {
+                self.waiting.add_word(a, i, yes);
+            }
+            if no != 0 {
+                self.waiting.add_word(b, i, no);
+            }
+        }
+    }
+
+    /// The active lanes call a function; those whose calls are too deep trap.
+    fn call(&mut self, target: BlockId, ret: BlockId, from: BlockId) {
+        let limit = self.stepper.env.settings.max_stack_depth;
+        if self.returns.highest() >= limit {
+            let active = &self.stepper.active.mask;
+            let deep: Vec<usize> = active
+                .iter()
+                .filter(|lane| self.returns.height(*lane) >= limit)
+                .collect();
+            let loc = &self.plan.body.blocks[from].loc;
+            for lane in deep {
+                let (kind, text) = (TrapKind::StackLimit, String::new());
+                self.stepper.trap(lane, kind, loc, text);
+            }
+        }
+        self.targets.fill(ret.0);
+        let columns = self.stepper.active.for_stacks();
+        if self.returns.push(&self.targets, columns).is_err() {
+            let loc = &self.plan.body.blocks[from].loc;
+            self.stepper.trap_all(TrapKind::StackLimit, loc);
+        }
+        self.send(target);
+    }
+
+    /// The active lanes return; those that return from the entry halt.
+    fn give_back(&mut self) {
+        self.other.reset(self.width);
+        let (returns, halting) = (&self.returns, &mut self.other);
+        for_each_lane(self.stepper.active.mask.words(), |lane| {
+            if returns.height(lane) == 0 {
+                halting.insert(lane);
+            }
+        });
+        if !self.other.is_empty() {
+            let done = self.other.clone();
+            done.iter().for_each(|l| self.stepper.active.remove(l));
+            self.halt_others();
+        }
+        let columns = self.stepper.active.for_stacks();
+        self.returns
+            .pop(&mut self.targets, columns)
+            .expect("lanes that have nothing to pop were taken out");
+        for (i, word) in self.stepper.active.mask.words().iter().enumerate() {
+            let targets = &self.targets[i * 64..];
+            let mut rest = *word;
+            // All lanes of the word that return to the same block at once.
+            while rest != 0 {
+                let target = targets[rest.trailing_zeros() as usize];
+                let mut same = 0;
+                for_each_lane(&[rest], |l| same |= u64::from(targets[l] == target) << l);
+                let unit = self.plan.body.blocks[BlockId(target)].unit.0 as usize;
+                self.waiting.add_word(unit, i, same);
+                rest &= !same;
+            }
+        }
+    }
+
+    /// The lanes of `self.other` are done: their outputs are taken.
+    fn halt_others(&mut self) {
+        let lanes = std::mem::take(&mut self.other);
+        for lane in lanes.iter() {
+            self.finished.lane(self.stepper.lanes.positions[lane]);
+            for (i, port) in self.plan.outputs.iter().enumerate() {
+                let buffer = &self.frame.slots[port.slot.0 as usize];
+                let elements = port.ty.elements();
+                self.finished.output(i, buffer, elements, self.width, lane);
+            }
+            self.occupied.remove(lane);
+            self.live -= 1;
+        }
+        self.other = lanes;
+    }
+
+    /// Completes the reports of the lanes that trapped, and frees their slots.
+    fn bury(&mut self) {
+        for dead in std::mem::take(&mut self.stepper.dead) {
+            self.stepper.traps[dead.trap].call_depth = self.returns.height(dead.lane);
+            self.occupied.remove(dead.lane);
+            self.live -= 1;
+        }
+    }
+
+    /// The run was stopped: the lanes that are not done trap where they wait.
+    fn interrupt(&mut self) {
+        for (unit, lane) in self.waiting.lanes() {
+            let first = self.plan.body.units[UnitId(unit as u32)].blocks[0];
+            let loc = &self.plan.body.blocks[first].loc;
+            let (kind, text) = (TrapKind::Interrupted, String::new());
+            self.stepper.bury(lane, kind, loc, text);
+        }
+        self.bury();
+    }
+
+    fn report(self) -> Report {
+        let stats = self.stepper.env.settings.stats;
+        let body = &self.plan.body;
+        let blocks = body.units.iter().map(|(id, unit)| BlockStats {
+            block: unit.blocks[0].to_string(),
+            loc: body.blocks[unit.blocks[0]].loc.clone(),
+            weight: unit.cost.weight,
+            executions: self.units[id].executions,
+            lanes_useful: self.units[id].useful,
+            lanes_issued: self.units[id].issued,
+        });
+        let variables = body.vars.values().map(|var| {
+            let memory = var.stack.map(|s| &self.frame.stacks[s.0 as usize]);
+            VariableStats {
+                name: var.name.clone(),
+                storage: var.class,
+                pushes: memory.map_or(0, |m| m.pushes()),
+                max_stack_depth: memory.map_or(0, |m| m.highest()),
+            }
+        });
+        Report {
+            blocks: if stats { blocks.collect() } else { Vec::new() },
+            variables: if stats {
+                variables.collect()
+            } else {
+                Vec::new()
+            },
+            finished: self.finished,
+            traps: self.stepper.traps,
+            supersteps: self.supersteps,
+            prims: self.stepper.prims,
+        }
+    }
+}
+
+/// How the lanes of a unit leave it.
+enum Exit {
+    /// None is left.
+    Nobody,
+    /// All go to a block.
+    To(BlockId),
+    /// By the terminator of the block they leave from.
+    Terminator,
+}

@@ -1,0 +1,530 @@
+//! Runs the steps of a block for the active set: the part of the machine that both engines share.
+
+use smallvec::SmallVec;
+
+use crate::backend::cpu::active::ActiveSet;
+use crate::backend::cpu::buffer::Buffer;
+use crate::backend::cpu::frame::Frame;
+use crate::backend::cpu::kernels::{self, Active, Call, Streams};
+use crate::base::{IdVec, Loc};
+use crate::exec::mask::for_each_lane;
+use crate::parts::render;
+use crate::plan::{
+    Arg, Compute, Constant, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit,
+    Write,
+};
+use crate::prim::{BatchRule, Prim, TABLE};
+use crate::run::{Inputs, Settings, Sink, Trap, TrapKind};
+use crate::types::{Array, DType};
+use crate::vmath::Real;
+
+/// What all shards of a run share.
+pub(super) struct Environment<'a, R> {
+    /// By constant, each of width 1.
+    constants: Vec<Buffer<R>>,
+    pub(super) settings: &'a Settings,
+    sink: &'a dyn Sink,
+}
+
+impl<'a, R: Real> Environment<'a, R> {
+    pub(super) fn new(
+        globals: &Globals,
+        inputs: &Inputs,
+        settings: &'a Settings,
+        sink: &'a dyn Sink,
+    ) -> Self {
+        let constants = globals.constants.values().map(|c| match c {
+            Constant::Shared(s) => Buffer::from_array(&inputs.shared[s.0 as usize]),
+            Constant::Literal(c) => Buffer::from_array(&Array::scalar(*c)),
+        });
+        Self {
+            constants: constants.collect(),
+            settings,
+            sink,
+        }
+    }
+    /// Whether the run was stopped from outside.
+    pub(super) fn stopped(&self) -> bool {
+        let stop = self.settings.stop.as_ref();
+        stop.is_some_and(|s| s.load(std::sync::atomic::Ordering::Relaxed))
+    }
+}
+
+/// What a shard keeps of each of its lanes besides the values of variables.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    /// Position in the inputs.
+    pub(super) positions: Vec<usize>,
+    /// Number of its random stream.
+    pub(super) numbers: Vec<u64>,
+    /// Draws made.
+    pub(super) draws: Vec<u64>,
+    /// Blocks run; kept only when they are limited.
+    steps: Vec<u64>,
+}
+
+/// A lane that trapped during the unit that runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dead {
+    pub(super) lane: usize,
+    /// Its report.
+    pub(super) trap: usize,
+}
+
+/// Runs steps for the active set of a shard.
+pub(super) struct Stepper<'a, R> {
+    pub(super) env: &'a Environment<'a, R>,
+    pub(super) active: ActiveSet,
+    pub(super) lanes: Lanes,
+    /// All traps of the shard. The engine fills in the call depth.
+    pub(super) traps: Vec<Trap>,
+    /// The lanes that trapped since the engine last looked.
+    pub(super) dead: Vec<Dead>,
+    /// How often each primitive ran, by its place in the table; kept only with statistics.
+    pub(super) prims: Vec<u64>,
+    /// What a kernel reports.
+    kernel_traps: Vec<(u32, TrapKind)>,
+}
+
+impl<'a, R: Real> Stepper<'a, R> {
+    pub(super) fn new(env: &'a Environment<'a, R>, width: usize) -> Self {
+        Self {
+            env,
+            active: ActiveSet::new(width),
+            lanes: Lanes {
+                positions: vec![0; width],
+                numbers: vec![0; width],
+                draws: vec![0; width],
+                steps: vec![0; width],
+            },
+            traps: Vec::new(),
+            dead: Vec::new(),
+            prims: vec![0; TABLE.len()],
+            kernel_traps: Vec::new(),
+        }
+    }
+
+    /// A lane of the shard starts over for the lane at this position of the inputs.
+    pub(super) fn admit(&mut self, lane: usize, position: usize, number: u64) {
+        self.lanes.positions[lane] = position;
+        self.lanes.numbers[lane] = number;
+        self.lanes.draws[lane] = 0;
+        self.lanes.steps[lane] = 0;
+    }
+
+    /// Starts a unit for the lanes in `self.active`.
+    pub(super) fn start(
+        &mut self,
+        unit: &Unit,
+        frame: &mut Frame<R>,
+        slots: &IdVec<SlotId, Slot>,
+        live: usize,
+    ) {
+        let execution = self.env.settings.execution;
+        self.active.start(unit, frame, slots, live, execution);
+        if unit.draws && self.active.gathered {
+            self.active
+                .gather_streams(&self.lanes.numbers, &self.lanes.draws);
+        }
+    }
+
+    /// Ends it.
+    pub(super) fn end(&mut self, unit: &Unit, frame: &mut Frame<R>, slots: &IdVec<SlotId, Slot>) {
+        if unit.draws && self.active.gathered {
+            self.active.scatter_streams(&mut self.lanes.draws);
+        }
+        self.active.end(unit, frame, slots);
+    }
+
+    /// Counts a block in every active lane, if blocks are limited; lanes past the limit trap.
+    pub(super) fn count_block(&mut self, loc: &Loc) {
+        let limit = self.env.settings.max_supersteps;
+        if limit == 0 {
+            return;
+        }
+        let (active, steps) = (&self.active, &mut self.lanes.steps);
+        let traps = &mut self.kernel_traps;
+        for_each_lane(active.mask.words(), |column| {
+            let count = &mut steps[active.lane(column)];
+            *count += 1;
+            if *count > limit {
+                traps.push((column as u32, TrapKind::StepLimit));
+            }
+        });
+        self.take_traps(loc);
+    }
+
+    /// Runs steps until the end, or until no lane is active.
+    pub(super) fn run(&mut self, frame: &mut Frame<R>, steps: &[Step]) {
+        for step in steps {
+            if self.active.count == 0 {
+                return;
+            }
+            match &step.kind {
+                StepKind::Compute(c) => {
+                    if self.env.settings.stats {
+                        self.prims[c.prim as usize] += 1;
+                    }
+                    self.compute(frame, c, &step.loc);
+                }
+                StepKind::Pop { stack, slot } => {
+                    let memory = &mut frame.stacks[stack.0 as usize];
+                    let top = &mut frame.slots[slot.0 as usize];
+                    memory
+                        .pop(top, self.active.for_stacks())
+                        .expect("the verifier makes sure that what is popped was pushed");
+                }
+                StepKind::Assert { cond, message } => self.assert(frame, cond, message, &step.loc),
+                StepKind::Print(message) => self.print(frame, message),
+                StepKind::Emit { stream, args } => {
+                    for column in self.active.mask.iter() {
+                        let record = args.iter().map(|a| self.value(frame, a, column)).collect();
+                        let position = self.lanes.positions[self.active.lane(column)];
+                        self.env.sink.emit(position, *stream, record);
+                    }
+                }
+            }
+        }
+    }
+
+    fn compute(&mut self, frame: &mut Frame<R>, c: &Compute, loc: &Loc) {
+        if c.uniform {
+            return self.compute_uniform(frame, c, loc);
+        }
+        if c.prim == Prim::Copy {
+            return self.copy(frame, c, loc);
+        }
+        let slot = c.slot.0 as usize;
+        if c.in_place {
+            let mut target = frame.take(slot);
+            self.invoke(frame, c, &c.args[1..], &mut target, loc);
+            frame.slots[slot] = target;
+            return;
+        }
+        let masked = self.active.blend && c.write != Write::Temporary;
+        let spill = match c.write {
+            Write::Push(stack) => Some(stack),
+            _ => None,
+        };
+        if !masked && !c.reads_slot {
+            if let Some(stack) = spill {
+                self.spill(frame, stack, slot, loc);
+            }
+            let mut out = frame.take(slot);
+            self.invoke(frame, c, &c.args, &mut out, loc);
+            frame.slots[slot] = out;
+            return;
+        }
+        let scratch = c.scratch.expect("the plan gives it where it may be needed");
+        let scratch = scratch.0 as usize;
+        let mut out = frame.take(scratch);
+        self.invoke(frame, c, &c.args, &mut out, loc);
+        if let Some(stack) = spill {
+            self.spill(frame, stack, slot, loc);
+        }
+        if masked {
+            let (elements, columns) = (c.ty.elements(), self.active.columns());
+            frame.slots[slot].blend(&out, elements, columns, self.active.mask.words());
+        } else {
+            std::mem::swap(&mut frame.slots[slot], &mut out);
+        }
+        frame.slots[scratch] = out;
+    }
+
+    /// Runs a kernel, and takes out the lanes that trap.
+    fn invoke(
+        &mut self,
+        frame: &Frame<R>,
+        c: &Compute,
+        args: &[Arg],
+        out: &mut Buffer<R>,
+        loc: &Loc,
+    ) {
+        let operands: SmallVec<[kernels::Arg<'_, R>; 6]> = args
+            .iter()
+            .map(|a| kernels::Arg {
+                buffer: buffer(self.env, frame, a),
+                ty: &a.ty,
+                broadcast: a.broadcast,
+            })
+            .collect();
+        let active = &mut self.active;
+        let (columns, full) = (active.columns(), active.is_full());
+        let call = Call {
+            prim: c.prim,
+            args: &operands,
+            ty: &c.ty,
+            width: columns,
+            active: if full {
+                Active::All
+            } else {
+                Active::Mask(active.mask.words())
+            },
+            traps: &mut self.kernel_traps,
+        };
+        if c.in_place {
+            kernels::run_in_place(call, out);
+        } else {
+            let (lanes, draws) = if active.gathered {
+                (&active.numbers, &mut active.draws)
+            } else {
+                (&self.lanes.numbers, &mut self.lanes.draws)
+            };
+            let streams = Streams {
+                seed: self.env.settings.seed,
+                lanes,
+                draws,
+            };
+            kernels::run(call, streams, out);
+        }
+        if self.env.settings.check_nan && bears_nans(c) {
+            let traps = &mut self.kernel_traps;
+            for_each_lane(self.active.mask.words(), |column| {
+                let trapped = traps.iter().any(|(l, _)| *l as usize == column);
+                if !trapped && bears_nan(&operands, out, c, columns, column) {
+                    traps.push((column as u32, TrapKind::Nan));
+                }
+            });
+        }
+        if !self.kernel_traps.is_empty() {
+            self.take_traps(loc);
+        }
+    }
+
+    /// A copy needs no kernel: it is stored under the mask as it is read.
+    fn copy(&mut self, frame: &mut Frame<R>, c: &Compute, loc: &Loc) {
+        let slot = c.slot.0 as usize;
+        if let Write::Push(stack) = c.write {
+            self.spill(frame, stack, slot, loc);
+        }
+        if c.reads_slot {
+            return;
+        }
+        let mut out = frame.take(slot);
+        let source = buffer(self.env, frame, &c.args[0]);
+        let (elements, columns) = (c.ty.elements(), self.active.columns());
+        let mask = self.active.mask.words();
+        if c.args[0].broadcast {
+            out.blend_value(source, elements, columns, mask);
+        } else if self.active.blend && c.write != Write::Temporary {
+            out.blend(source, elements, columns, mask);
+        } else {
+            out.copy_from(source, elements * columns);
+        }
+        frame.slots[slot] = out;
+    }
+
+    /// Saves the tops of the active lanes, which are about to be written over.
+    fn spill(&mut self, frame: &mut Frame<R>, stack: StackId, slot: usize, loc: &Loc) {
+        let memory = &mut frame.stacks[stack.0 as usize];
+        let pushed = memory.push(&frame.slots[slot], self.active.for_stacks());
+        if pushed.is_err() {
+            self.trap_all(TrapKind::StackLimit, loc);
+        }
+    }
+
+    /// Computes a variable that is equal in all active lanes. An operand that is stored per lane is taken from the first.
+    fn compute_uniform(&mut self, frame: &mut Frame<R>, c: &Compute, loc: &Loc) {
+        let first = self.active.first().unwrap_or(0);
+        let columns = self.active.columns();
+        let target = c.scratch.filter(|_| c.reads_slot).unwrap_or(c.slot);
+        if c.prim == Prim::Copy && c.reads_slot {
+            return;
+        }
+        let mut out = frame.take(target.0 as usize);
+        let args = if c.in_place {
+            &c.args[1..]
+        } else {
+            &c.args[..]
+        };
+        let owned: SmallVec<[Option<Buffer<R>>; 6]> = args
+            .iter()
+            .map(|a| {
+                let per_lane =
+                    || buffer(self.env, frame, a).extract(a.ty.elements(), columns, first);
+                (!a.broadcast).then(per_lane)
+            })
+            .collect();
+        let operands: SmallVec<[kernels::Arg<'_, R>; 6]> = args
+            .iter()
+            .zip(&owned)
+            .map(|(a, owned)| kernels::Arg {
+                buffer: owned.as_ref().unwrap_or_else(|| buffer(self.env, frame, a)),
+                ty: &a.ty,
+                broadcast: true,
+            })
+            .collect();
+        let call = Call {
+            prim: c.prim,
+            args: &operands,
+            ty: &c.ty,
+            width: 1,
+            active: Active::All,
+            traps: &mut self.kernel_traps,
+        };
+        if c.in_place {
+            kernels::run_in_place(call, &mut out);
+        } else {
+            let streams = Streams {
+                seed: self.env.settings.seed,
+                lanes: &[0],
+                draws: &mut [0],
+            };
+            kernels::run(call, streams, &mut out);
+        }
+        let mut trap = self.kernel_traps.pop().map(|(_, kind)| kind);
+        self.kernel_traps.clear();
+        let check = self.env.settings.check_nan && bears_nans(c);
+        if trap.is_none() && check && bears_nan(&operands, &out, c, 1, 0) {
+            trap = Some(TrapKind::Nan);
+        }
+        drop(operands);
+        frame.slots[target.0 as usize] = out;
+        if target != c.slot {
+            frame.slots.swap(target.0 as usize, c.slot.0 as usize);
+        }
+        if let Some(kind) = trap {
+            self.trap_all(kind, loc);
+        }
+    }
+
+    fn assert(&mut self, frame: &Frame<R>, cond: &Arg, message: &Message, loc: &Loc) {
+        let holds = buffer(self.env, frame, cond).bools();
+        if cond.broadcast && holds[0] {
+            return;
+        }
+        let failed = |column: &usize| cond.broadcast || !holds[*column];
+        let failed: SmallVec<[usize; 8]> = self.active.mask.iter().filter(failed).collect();
+        for column in failed {
+            let text = self.text(frame, message, column);
+            self.trap(column, TrapKind::AssertFailed, loc, text);
+        }
+    }
+
+    fn print(&self, frame: &Frame<R>, message: &Message) {
+        for column in self.active.mask.iter() {
+            let text = self.text(frame, message, column);
+            let position = self.lanes.positions[self.active.lane(column)];
+            self.env.sink.print(position, text);
+        }
+    }
+
+    fn text(&self, frame: &Frame<R>, message: &Message, column: usize) -> String {
+        let values = message.args.iter().map(|a| self.value(frame, a, column));
+        render(&message.texts, values)
+    }
+
+    /// The value of an operand in a column.
+    pub(super) fn value(&self, frame: &Frame<R>, arg: &Arg, column: usize) -> Array {
+        let (width, column) = match arg.broadcast {
+            true => (1, 0),
+            false => (self.active.columns(), column),
+        };
+        buffer(self.env, frame, arg).lane(&arg.ty.shape, width, column)
+    }
+
+    /// Where a condition holds: into `self.active.taken`, among the active columns.
+    pub(super) fn evaluate(&mut self, frame: &Frame<R>, cond: &Arg) {
+        let holds = buffer(self.env, frame, cond).bools();
+        let active = &mut self.active;
+        active.taken.reset(active.mask.width());
+        let words = active.taken.words_mut().iter_mut().zip(active.mask.words());
+        if cond.broadcast {
+            words.for_each(|(to, mask)| *to = if holds[0] { *mask } else { 0 });
+            return;
+        }
+        for ((to, mask), holds) in words.zip(holds.chunks(64)) {
+            let mut bits = 0;
+            for (i, holds) in holds.iter().enumerate() {
+                bits |= u64::from(*holds) << i;
+            }
+            *to = bits & mask;
+        }
+    }
+
+    /// Whether a condition holds in the first active column: for one that is equal in all.
+    pub(super) fn holds(&self, frame: &Frame<R>, cond: &Arg) -> bool {
+        let first = self.active.first().unwrap_or(0);
+        let at = if cond.broadcast { 0 } else { first };
+        buffer(self.env, frame, cond).bools()[at]
+    }
+
+    /// Takes out the lanes that a kernel reported.
+    fn take_traps(&mut self, loc: &Loc) {
+        let mut traps = std::mem::take(&mut self.kernel_traps);
+        for (column, kind) in traps.drain(..) {
+            self.trap(column as usize, kind, loc, String::new());
+        }
+        self.kernel_traps = traps;
+    }
+
+    /// All active lanes trap.
+    pub(super) fn trap_all(&mut self, kind: TrapKind, loc: &Loc) {
+        let columns: Vec<usize> = self.active.mask.iter().collect();
+        for column in columns {
+            self.trap(column, kind, loc, String::new());
+        }
+    }
+
+    /// A lane traps: it is not active any more.
+    pub(super) fn trap(&mut self, column: usize, kind: TrapKind, loc: &Loc, message: String) {
+        let lane = self.active.lane(column);
+        self.active.remove(column);
+        self.bury(lane, kind, loc, message);
+    }
+
+    /// Reports a lane that is not in the active set.
+    pub(super) fn bury(&mut self, lane: usize, kind: TrapKind, loc: &Loc, message: String) {
+        self.dead.push(Dead {
+            lane,
+            trap: self.traps.len(),
+        });
+        self.traps.push(Trap {
+            position: self.lanes.positions[lane],
+            kind,
+            loc: loc.clone(),
+            call_depth: 0,
+            message,
+        });
+    }
+}
+
+/// Where the values of an operand are.
+fn buffer<'b, R: Real>(
+    env: &'b Environment<'_, R>,
+    frame: &'b Frame<R>,
+    arg: &Arg,
+) -> &'b Buffer<R> {
+    match arg.source {
+        Source::Slot(s) => &frame.slots[s.0 as usize],
+        Source::Constant(c) => &env.constants[c.0 as usize],
+    }
+}
+
+/// Whether a primitive could make a NaN of numbers: those that only move values cannot.
+fn bears_nans(c: &Compute) -> bool {
+    c.ty.dtype == DType::Real && c.prim.row().batch != BatchRule::Movement && c.prim != Prim::Copy
+}
+
+/// Whether the result has a NaN in a column though no real operand has one there.
+fn bears_nan<R: Real>(
+    operands: &[kernels::Arg<'_, R>],
+    out: &Buffer<R>,
+    c: &Compute,
+    columns: usize,
+    column: usize,
+) -> bool {
+    let is_nan = |values: &Buffer<R>, elements: usize, width: usize, column: usize| {
+        let values = values.reals();
+        (0..elements).any(|e| values[e * width + column].to_f64().is_nan())
+    };
+    is_nan(out, c.ty.elements(), columns, column)
+        && !operands.iter().any(|a| {
+            let (width, column) = if a.broadcast {
+                (1, 0)
+            } else {
+                (columns, column)
+            };
+            a.ty.dtype == DType::Real && is_nan(a.buffer, a.ty.elements(), width, column)
+        })
+}

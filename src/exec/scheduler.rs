@@ -1,0 +1,196 @@
+//! Where the lanes of a shard wait, and which unit runs next.
+
+use super::LaneMask;
+use crate::run::Schedule;
+
+/// For every unit the lanes that wait at it. A lane waits at no more than one.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// Words a unit.
+    stride: usize,
+    masks: Vec<u64>,
+    counts: Vec<u32>,
+    /// The units at which a lane waits, one bit each.
+    occupied: Vec<u64>,
+}
+
+impl Waiting {
+    /// Nobody waits at any of `units` units of a shard of `width` lanes.
+    pub fn new(units: usize, width: usize) -> Self {
+        let stride = width.div_ceil(64);
+        Self {
+            stride,
+            masks: vec![0; units * stride],
+            counts: vec![0; units],
+            occupied: vec![0; units.div_ceil(64)],
+        }
+    }
+    /// These lanes, none of which waits elsewhere, wait at a unit.
+    pub fn add(&mut self, unit: usize, words: &[u64]) {
+        let mask = &mut self.masks[unit * self.stride..][..self.stride];
+        let mut added = 0;
+        for (to, from) in mask.iter_mut().zip(words) {
+            *to |= from;
+            added += from.count_ones();
+        }
+        if added > 0 {
+            self.counts[unit] += added;
+            self.occupied[unit / 64] |= 1 << (unit % 64);
+        }
+    }
+    /// These lanes of word `index`, none of which waits elsewhere, wait at a unit.
+    pub fn add_word(&mut self, unit: usize, index: usize, bits: u64) {
+        self.masks[unit * self.stride + index] |= bits;
+        self.counts[unit] += bits.count_ones();
+        self.occupied[unit / 64] |= 1 << (unit % 64);
+    }
+    /// This lane, which does not wait elsewhere, waits at a unit.
+    pub fn add_lane(&mut self, unit: usize, lane: usize) {
+        self.masks[unit * self.stride + lane / 64] |= 1 << (lane % 64);
+        self.counts[unit] += 1;
+        self.occupied[unit / 64] |= 1 << (unit % 64);
+    }
+    /// The lanes that wait at a unit go into `mask` and wait no more. Returns how many.
+    pub fn take(&mut self, unit: usize, mask: &mut [u64]) -> usize {
+        let words = &mut self.masks[unit * self.stride..][..self.stride];
+        mask.copy_from_slice(words);
+        words.fill(0);
+        self.occupied[unit / 64] &= !(1 << (unit % 64));
+        std::mem::take(&mut self.counts[unit]) as usize
+    }
+    /// How many lanes wait at a unit.
+    pub fn count(&self, unit: usize) -> usize {
+        self.counts[unit] as usize
+    }
+    /// The first unit at which a lane waits.
+    pub fn first(&self) -> Option<usize> {
+        super::mask::lanes_of(&self.occupied).next()
+    }
+    /// The units at which lanes wait, ascending.
+    pub fn units(&self) -> impl Iterator<Item = usize> + '_ {
+        super::mask::lanes_of(&self.occupied)
+    }
+    /// All lanes that wait anywhere, with the unit.
+    pub fn lanes(&self) -> Vec<(usize, usize)> {
+        let mut out = Vec::new();
+        for unit in self.units() {
+            let mask = &self.masks[unit * self.stride..][..self.stride];
+            out.extend(super::mask::lanes_of(mask).map(|lane| (unit, lane)));
+        }
+        out
+    }
+    /// A mask of the width of the shard, for [`take`](Self::take).
+    pub fn mask(&self, width: usize) -> LaneMask {
+        LaneMask::none(width)
+    }
+}
+
+/// Chooses the unit that runs next. Whatever it chooses, the lanes that wait there go on, so the machine never stands
+/// still; which lanes these are changes statistics only.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    schedule: Schedule,
+    weights: Vec<u64>,
+    /// A unit of this weight or more is heavy.
+    heavy: u64,
+}
+
+impl Scheduler {
+    /// A scheduler for units of these weights; those of weight `heavy` or more are heavy.
+    pub fn new(schedule: Schedule, weights: Vec<u64>, heavy: u64) -> Self {
+        Self {
+            schedule,
+            weights,
+            heavy,
+        }
+    }
+
+    /// The unit that runs next, of those at which lanes wait; `None` when nobody waits. `live`: lanes of the shard that
+    /// are not done.
+    pub fn next(&self, waiting: &Waiting, live: usize) -> Option<usize> {
+        match self.schedule {
+            Schedule::Earliest => waiting.first(),
+            Schedule::MostLanes => self.most_lanes(waiting, |_| true),
+            Schedule::CostAware { theta } => {
+                let enough = (theta * live as f64).ceil() as usize;
+                let ready = |u: usize| self.weights[u] < self.heavy || waiting.count(u) >= enough;
+                self.most_lanes(waiting, ready)
+                    .or_else(|| self.cheapest(waiting))
+            }
+        }
+    }
+
+    /// The first of the units with the most lanes.
+    fn most_lanes(&self, waiting: &Waiting, eligible: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut best = None;
+        for unit in waiting.units() {
+            let count = waiting.count(unit);
+            if best.is_none_or(|(most, _)| count > most) && eligible(unit) {
+                best = Some((count, unit));
+            }
+        }
+        best.map(|(_, unit)| unit)
+    }
+
+    /// Only heavy units are left, each with few lanes: the cheapest may bring lanes to the others.
+    fn cheapest(&self, waiting: &Waiting) -> Option<usize> {
+        let key = |u: &usize| (self.weights[*u], usize::MAX - waiting.count(*u));
+        waiting.units().min_by_key(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(lanes: &[(usize, usize)]) -> Waiting {
+        let mut waiting = Waiting::new(70, 100);
+        let mut lane = 0;
+        for (unit, count) in lanes {
+            for _ in 0..*count {
+                waiting.add_lane(*unit, lane);
+                lane += 1;
+            }
+        }
+        waiting
+    }
+
+    fn next(schedule: Schedule, lanes: &[(usize, usize)], live: usize) -> Option<usize> {
+        let mut weights = vec![1; 70];
+        (weights[5], weights[69]) = (100, 50);
+        Scheduler::new(schedule, weights, 50).next(&waiting(lanes), live)
+    }
+
+    #[test]
+    fn earliest_takes_program_order_and_most_lanes_takes_numbers() {
+        let lanes = [(3, 2), (66, 7), (68, 7)];
+        assert_eq!(next(Schedule::Earliest, &lanes, 16), Some(3));
+        assert_eq!(next(Schedule::MostLanes, &lanes, 16), Some(66));
+        assert_eq!(next(Schedule::MostLanes, &[], 16), None);
+    }
+
+    #[test]
+    fn a_heavy_unit_waits_for_its_share_or_for_the_cheaper_ones() {
+        let cost = Schedule::CostAware { theta: 0.75 };
+        // Too few lanes at the heavy unit: the cheap one runs though fewer wait there.
+        assert_eq!(next(cost, &[(3, 5), (5, 11)], 16), Some(3));
+        // Enough.
+        assert_eq!(next(cost, &[(3, 4), (5, 12)], 16), Some(5));
+        // Nothing cheap: the cheaper of the heavy ones.
+        assert_eq!(next(cost, &[(5, 9), (69, 7)], 16), Some(69));
+        assert_eq!(next(cost, &[(5, 1)], 16), Some(5));
+    }
+
+    #[test]
+    fn lanes_wait_at_one_unit_until_they_are_taken() {
+        let mut w = waiting(&[(2, 3), (64, 70)]);
+        assert_eq!((w.count(2), w.count(64)), (3, 70));
+        let mut mask = LaneMask::none(100);
+        assert_eq!(w.take(64, mask.words_mut()), 70);
+        assert!(mask.iter().eq(3..73));
+        assert!(w.units().eq([2]));
+        w.add(69, mask.words());
+        assert_eq!(w.count(69), 70);
+        assert_eq!(w.lanes().len(), 73);
+    }
+}

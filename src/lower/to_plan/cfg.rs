@@ -1,0 +1,198 @@
+//! From a CFG program to its plan. Variables of a function that never leave one block are temporaries, the others
+//! registers; there are no stacks, since every call has its own set of variables.
+
+use super::constants::Constants;
+use super::{Builder, How, Inst, RawBlock, Read};
+use crate::base::{Id, IdVec};
+use crate::cfg;
+use crate::parts::{Operand, StorageClass};
+use crate::plan::{BlockId, CallPlan, CallTerminator, Func, FuncId, Var, VarId};
+
+/// Makes the plan of a CFG program. The program is verified; nothing else is asked of it.
+pub fn cfg_to_plan(program: &cfg::Program) -> CallPlan {
+    let mut constants = Constants::new(program.shared.clone());
+    let funcs = program.funcs.values();
+    let funcs: IdVec<FuncId, Func> = funcs.map(|f| func(f, &mut constants)).collect();
+    CallPlan {
+        funcs,
+        entry: FuncId::new(program.entry.index()),
+        outputs: program.outputs.clone(),
+        globals: constants.finish(program.streams.clone()),
+    }
+}
+
+fn func(source: &cfg::Func, constants: &mut Constants) -> Func {
+    let classes = classes(source);
+    let vars = source.vars.iter().map(|(id, v)| Var {
+        name: v.name.clone(),
+        ty: v.ty.clone(),
+        class: classes[id],
+        uniform: false,
+        slot: None,
+        stack: None,
+    });
+    let builder = Builder::new(vars.collect(), constants);
+    let blocks = source.blocks.values().map(raw_block).collect();
+    let order = reverse_postorder(source);
+    let units = order.into_iter().map(|b| (vec![block(b)], false)).collect();
+    let body = builder.body(blocks, units, |term, builder| match term {
+        cfg::Terminator::Jump(b) => CallTerminator::Jump(block(*b)),
+        cfg::Terminator::Branch(c, a, b) => {
+            CallTerminator::Branch(builder.arg(read(*c)), block(*a), block(*b))
+        }
+        cfg::Terminator::Call {
+            func,
+            args,
+            dsts,
+            next,
+            loc,
+        } => CallTerminator::Call {
+            func: FuncId::new(func.index()),
+            args: builder.args(&reads(args)),
+            dsts: dsts.iter().map(|d| builder.place(var(*d))).collect(),
+            next: block(*next),
+            loc: loc.clone(),
+        },
+        cfg::Terminator::TailCall { func, args, .. } => CallTerminator::TailCall {
+            func: FuncId::new(func.index()),
+            args: builder.args(&reads(args)),
+        },
+        cfg::Terminator::Return(args) => CallTerminator::Return(builder.args(&reads(args))),
+    });
+    Func {
+        name: source.name.clone(),
+        params: source.params.iter().map(|p| var(*p)).collect(),
+        results: source.results.clone(),
+        body,
+    }
+}
+
+/// Temporary: met in one block only, set there before it is read, and not read or set by a call or a return, which work
+/// on whole registers.
+fn classes(source: &cfg::Func) -> IdVec<cfg::VarId, StorageClass> {
+    let mut home: IdVec<cfg::VarId, Option<cfg::BlockId>> = IdVec::filled(None, source.vars.len());
+    let mut class = IdVec::filled(StorageClass::Temporary, source.vars.len());
+    for p in &source.params {
+        class[*p] = StorageClass::Register;
+    }
+    for (id, block) in source.blocks.iter() {
+        let mut visit = |v: cfg::VarId, writes: bool| match home[v] {
+            None if writes => home[v] = Some(id),
+            Some(b) if b == id => {}
+            _ => class[v] = StorageClass::Register,
+        };
+        for inst in &block.insts {
+            let (reads, dst) = operands(&inst.kind);
+            reads.into_iter().for_each(|v| visit(v, false));
+            dst.into_iter().for_each(|v| visit(v, true));
+        }
+        match &block.term {
+            cfg::Terminator::Jump(_) => {}
+            cfg::Terminator::Branch(c, _, _) => c.var().into_iter().for_each(|v| visit(v, false)),
+            cfg::Terminator::Call { args, dsts, .. } => {
+                let all = args.iter().filter_map(|a| a.var()).chain(dsts.clone());
+                all.for_each(|v| class[v] = StorageClass::Register);
+            }
+            cfg::Terminator::TailCall { args, .. } | cfg::Terminator::Return(args) => {
+                let all = args.iter().filter_map(|a| a.var());
+                all.for_each(|v| class[v] = StorageClass::Register);
+            }
+        }
+    }
+    class
+}
+
+fn operands(kind: &cfg::InstKind) -> (Vec<cfg::VarId>, Option<cfg::VarId>) {
+    let vars = |args: &[cfg::Operand]| args.iter().filter_map(|a| a.var()).collect::<Vec<_>>();
+    match kind {
+        cfg::InstKind::Prim { dst, args, .. } => (vars(args), Some(*dst)),
+        cfg::InstKind::Assert { cond, message } => {
+            let mut reads = vars(&message.args);
+            reads.extend(cond.var());
+            (reads, None)
+        }
+        cfg::InstKind::Print(message) => (vars(&message.args), None),
+        cfg::InstKind::Emit { args, .. } => (vars(args), None),
+    }
+}
+
+/// The blocks so that one comes before its successors, loops aside; those that are never reached at the end.
+fn reverse_postorder(source: &cfg::Func) -> Vec<cfg::BlockId> {
+    let mut seen = IdVec::<cfg::BlockId, bool>::filled(false, source.blocks.len());
+    let mut order = Vec::new();
+    let entry = cfg::BlockId::new(0);
+    let mut todo = vec![(entry, 0)];
+    seen[entry] = true;
+    while let Some((block, next)) = todo.last_mut() {
+        match source.blocks[*block].term.successors().get(*next).copied() {
+            Some(successor) => {
+                *next += 1;
+                if !seen[successor] {
+                    seen[successor] = true;
+                    todo.push((successor, 0));
+                }
+            }
+            None => {
+                order.push(*block);
+                todo.pop();
+            }
+        }
+    }
+    order.reverse();
+    order.extend(source.blocks.ids().filter(|b| !seen[*b]));
+    order
+}
+
+fn block(id: cfg::BlockId) -> BlockId {
+    BlockId::new(id.index())
+}
+fn var(id: cfg::VarId) -> VarId {
+    VarId::new(id.index())
+}
+fn read(operand: cfg::Operand) -> Read {
+    match operand {
+        Operand::Var(v) => Operand::Var(var(v)),
+        Operand::Shared(s) => Operand::Shared(s),
+        Operand::Const(c) => Operand::Const(c),
+    }
+}
+fn reads(operands: &[cfg::Operand]) -> Vec<Read> {
+    operands.iter().map(|o| read(*o)).collect()
+}
+
+fn raw_block(source: &cfg::Block) -> RawBlock<cfg::Terminator> {
+    let insts = source.insts.iter();
+    RawBlock {
+        insts: insts.map(|i| (inst(&i.kind), i.loc.clone())).collect(),
+        cond: match source.term {
+            cfg::Terminator::Branch(c, _, _) => Some(read(c)),
+            _ => None,
+        },
+        term: source.term.clone(),
+        loc: source.loc.clone(),
+    }
+}
+
+fn inst(kind: &cfg::InstKind) -> Inst {
+    match kind {
+        cfg::InstKind::Prim { dst, prim, args } => Inst::Compute {
+            how: How::Set,
+            dst: var(*dst),
+            prim: *prim,
+            args: reads(args),
+        },
+        cfg::InstKind::Assert { cond, message } => Inst::Assert {
+            cond: read(*cond),
+            texts: message.texts.clone(),
+            args: reads(&message.args),
+        },
+        cfg::InstKind::Print(message) => Inst::Print {
+            texts: message.texts.clone(),
+            args: reads(&message.args),
+        },
+        cfg::InstKind::Emit { stream, args } => Inst::Emit {
+            stream: *stream,
+            args: reads(args),
+        },
+    }
+}

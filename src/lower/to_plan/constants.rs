@@ -1,0 +1,37 @@
+//! The constants of a plan, each once.
+
+use indexmap::IndexSet;
+
+use crate::base::{Id, IdVec};
+use crate::parts::{Shared, SharedId, Stream, StreamId};
+use crate::plan::{Constant, ConstantId, Globals};
+use crate::types::{Scalar, Type};
+
+/// The constants met so far.
+pub(super) struct Constants {
+    seen: IndexSet<Constant>,
+    shared: IdVec<SharedId, Shared>,
+}
+
+impl Constants {
+    pub(super) fn new(shared: IdVec<SharedId, Shared>) -> Self {
+        Self {
+            seen: IndexSet::new(),
+            shared,
+        }
+    }
+    pub(super) fn literal(&mut self, value: Scalar) -> ConstantId {
+        ConstantId::new(self.seen.insert_full(Constant::Literal(value)).0)
+    }
+    pub(super) fn shared(&mut self, id: SharedId) -> (ConstantId, Type) {
+        let index = self.seen.insert_full(Constant::Shared(id)).0;
+        (ConstantId::new(index), self.shared[id].ty.clone())
+    }
+    pub(super) fn finish(self, streams: IdVec<StreamId, Stream>) -> Globals {
+        Globals {
+            constants: self.seen.into_iter().collect(),
+            shared: self.shared,
+            streams,
+        }
+    }
+}

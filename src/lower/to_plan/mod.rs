@@ -1,0 +1,349 @@
+//! From a program to its plan: operands become slots and constants, temporaries share slots, and every unit learns what
+//! it touches and what it costs.
+
+mod cfg;
+mod constants;
+mod slots;
+mod stack;
+
+use std::sync::Arc;
+
+pub use cfg::cfg_to_plan;
+pub use stack::stack_to_plan;
+
+use crate::base::{Id, IdVec, Loc};
+use crate::parts::{Operand, StorageClass, StreamId};
+use crate::plan::{
+    Arg, Block, BlockId, Body, Compute, Message, Source, Stage, Step, StepKind, Unit, UnitId, Var,
+    VarId, Write, cost,
+};
+use crate::prim::{BatchRule, Prim};
+use crate::types::Type;
+use constants::Constants;
+use slots::Slots;
+
+/// What an instruction reads, of either program: ids of variables are taken over as they are.
+type Read = Operand<VarId>;
+
+/// A block of either program, before its operands are resolved.
+struct RawBlock<T> {
+    insts: Vec<(Inst, Loc)>,
+    /// The condition of its branch: read while the lanes are still compacted.
+    cond: Option<Read>,
+    term: T,
+    loc: Loc,
+}
+
+/// An instruction of either program.
+enum Inst {
+    Compute {
+        how: How,
+        dst: VarId,
+        prim: Prim,
+        args: Vec<Read>,
+    },
+    Pop(VarId),
+    Assert {
+        cond: Read,
+        texts: Arc<[String]>,
+        args: Vec<Read>,
+    },
+    Print {
+        texts: Arc<[String]>,
+        args: Vec<Read>,
+    },
+    Emit {
+        stream: StreamId,
+        args: Vec<Read>,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    Set,
+    Push,
+}
+
+impl Inst {
+    fn reads(&self) -> impl Iterator<Item = VarId> {
+        let (first, rest): (Option<Read>, &[Read]) = match self {
+            Inst::Compute { args, .. } | Inst::Print { args, .. } | Inst::Emit { args, .. } => {
+                (None, args)
+            }
+            Inst::Assert { cond, args, .. } => (Some(*cond), args),
+            Inst::Pop(_) => (None, &[]),
+        };
+        first
+            .into_iter()
+            .chain(rest.iter().copied())
+            .filter_map(Operand::var)
+    }
+    fn writes(&self) -> Option<VarId> {
+        match self {
+            Inst::Compute { dst, .. } => Some(*dst),
+            Inst::Pop(v) => Some(*v),
+            _ => None,
+        }
+    }
+}
+
+/// Makes the body of a plan.
+struct Builder<'a> {
+    vars: IdVec<VarId, Var>,
+    slots: Slots,
+    constants: &'a mut Constants,
+}
+
+impl<'a> Builder<'a> {
+    /// Starts with variables whose slots and stacks are not yet given.
+    fn new(mut vars: IdVec<VarId, Var>, constants: &'a mut Constants) -> Self {
+        let slots = Slots::for_state(&mut vars);
+        Self {
+            vars,
+            slots,
+            constants,
+        }
+    }
+
+    /// Resolves all blocks, unit by unit. `finish` makes the terminator of the plan from that of the program.
+    fn body<T, U>(
+        mut self,
+        blocks: Vec<RawBlock<T>>,
+        units: Vec<(Vec<BlockId>, bool)>,
+        mut finish: impl FnMut(&T, &mut Self) -> U,
+    ) -> Body<U> {
+        let mut resolved: Vec<Option<Block<U>>> = blocks.iter().map(|_| None).collect();
+        let mut made = IdVec::new();
+        for (members, region) in units {
+            let id: UnitId = made.next_id();
+            let stages = self.stages(&members, region, &blocks);
+            for block in &members {
+                let source = &blocks[block.index()];
+                let steps = self.steps(source, region);
+                let term = finish(&source.term, &mut self);
+                resolved[block.index()] = Some(Block {
+                    steps,
+                    term,
+                    loc: source.loc.clone(),
+                    unit: id,
+                });
+            }
+            self.slots.end_unit();
+            made.push(Unit {
+                blocks: members,
+                region,
+                cost: cost::UnitCost::default(),
+                stages,
+                draws: false,
+            });
+        }
+        let blocks = resolved.into_iter();
+        let mut body = Body {
+            vars: self.vars,
+            stacks: self.slots.stacks.clone(),
+            slots: self.slots.finish(),
+            blocks: blocks
+                .map(|b| b.expect("every block is in one unit"))
+                .collect(),
+            units: made,
+        };
+        finish_units(&mut body);
+        body
+    }
+
+    /// The variables of the machine's state that a unit touches, each with a dense slot.
+    fn stages<T>(
+        &mut self,
+        members: &[BlockId],
+        region: bool,
+        blocks: &[RawBlock<T>],
+    ) -> Vec<Stage> {
+        let mut stages: indexmap::IndexMap<VarId, (bool, bool)> = indexmap::IndexMap::new();
+        for block in members {
+            let source = &blocks[block.index()];
+            for (inst, _) in &source.insts {
+                for v in inst.reads() {
+                    stages.entry(v).or_insert((true, false));
+                }
+                if let Some(v) = inst.writes() {
+                    let spills = matches!(inst, Inst::Compute { how: How::Push, .. });
+                    stages.entry(v).or_insert((spills, false)).1 = true;
+                }
+            }
+            if let Some(v) = source.cond.and_then(Operand::var) {
+                stages.entry(v).or_insert((true, false));
+            }
+        }
+        let mut out = Vec::new();
+        for (var, (gather, scatter)) in stages {
+            if let Some(slot) = self.vars[var].slot {
+                out.push(Stage {
+                    slot,
+                    dense: self.slots.take(&self.vars[var].ty, false),
+                    // In a region a write may be passed by.
+                    gather: gather || region,
+                    scatter,
+                });
+            }
+        }
+        out
+    }
+
+    fn steps<T>(&mut self, source: &RawBlock<T>, region: bool) -> Vec<Step> {
+        let last = if region {
+            Vec::new()
+        } else {
+            last_uses(source)
+        };
+        let mut steps = Vec::new();
+        for (i, (inst, loc)) in source.insts.iter().enumerate() {
+            let kind = self.step(inst);
+            steps.push(Step {
+                kind,
+                loc: loc.clone(),
+            });
+            for (var, at) in &last {
+                if *at == i {
+                    self.slots.free_temporary(*var);
+                }
+            }
+        }
+        steps
+    }
+
+    fn step(&mut self, inst: &Inst) -> StepKind {
+        match inst {
+            Inst::Compute {
+                how,
+                dst,
+                prim,
+                args,
+            } => StepKind::Compute(self.compute(*how, *dst, *prim, args)),
+            Inst::Pop(var) => StepKind::Pop {
+                stack: self.vars[*var].stack.expect("only stacks are popped"),
+                slot: self.vars[*var].slot.expect("stacks have a slot"),
+            },
+            Inst::Assert { cond, texts, args } => StepKind::Assert {
+                cond: self.arg(*cond),
+                message: self.message(texts, args),
+            },
+            Inst::Print { texts, args } => StepKind::Print(self.message(texts, args)),
+            Inst::Emit { stream, args } => StepKind::Emit {
+                stream: *stream,
+                args: self.args(args),
+            },
+        }
+    }
+
+    fn compute(&mut self, how: How, dst: VarId, prim: Prim, reads: &[Read]) -> Compute {
+        let args = self.args(reads);
+        let var = &self.vars[dst];
+        let (ty, uniform) = (var.ty.clone(), var.uniform);
+        let write = match (how, var.class) {
+            (How::Push, _) => Write::Push(var.stack.expect("only stacks are pushed")),
+            (How::Set, StorageClass::Temporary) => Write::Temporary,
+            (How::Set, _) => Write::State,
+        };
+        let write = if uniform { Write::Temporary } else { write };
+        let reads_dst = |reads: &[Read]| reads.iter().any(|r| r.var() == Some(dst));
+        let in_place = matches!(prim, Prim::SetIndex | Prim::SetSlice)
+            && how == How::Set
+            && reads[0].var() == Some(dst)
+            && !reads_dst(&reads[1..]);
+        let reads_slot = !in_place && reads_dst(reads);
+        let slot = self.place(dst);
+        // Copies are stored under the mask as they are read.
+        let direct = in_place || prim == Prim::Copy;
+        let scratch = (!direct && (reads_slot || write != Write::Temporary))
+            .then(|| self.slots.take_for_step(&ty, uniform));
+        Compute {
+            prim,
+            args,
+            ty,
+            write,
+            slot,
+            scratch,
+            reads_slot,
+            in_place,
+            uniform,
+        }
+    }
+
+    /// The slot of a variable; a temporary gets one where it is first met.
+    fn place(&mut self, var: VarId) -> crate::plan::SlotId {
+        let v = &self.vars[var];
+        v.slot
+            .unwrap_or_else(|| self.slots.temporary(var, &v.ty, v.uniform))
+    }
+
+    fn args(&mut self, reads: &[Read]) -> Vec<Arg> {
+        reads.iter().map(|r| self.arg(*r)).collect()
+    }
+
+    fn arg(&mut self, read: Read) -> Arg {
+        match read {
+            Operand::Var(v) => Arg {
+                source: Source::Slot(self.place(v)),
+                ty: self.vars[v].ty.clone(),
+                broadcast: self.vars[v].uniform,
+            },
+            Operand::Shared(s) => {
+                let (id, ty) = self.constants.shared(s);
+                Arg {
+                    source: Source::Constant(id),
+                    ty,
+                    broadcast: true,
+                }
+            }
+            Operand::Const(c) => Arg {
+                source: Source::Constant(self.constants.literal(c)),
+                ty: Type::scalar(c.dtype()),
+                broadcast: true,
+            },
+        }
+    }
+
+    fn message(&mut self, texts: &Arc<[String]>, args: &[Read]) -> Message {
+        Message {
+            texts: texts.clone(),
+            args: self.args(args),
+        }
+    }
+}
+
+/// Where each variable of a block is met last; those that the branch reads are left out.
+fn last_uses<T>(source: &RawBlock<T>) -> Vec<(VarId, usize)> {
+    let mut last = indexmap::IndexMap::new();
+    for (i, (inst, _)) in source.insts.iter().enumerate() {
+        for v in inst.reads().chain(inst.writes()) {
+            last.insert(v, i);
+        }
+    }
+    let cond = source.cond.and_then(Operand::var);
+    last.into_iter().filter(|(v, _)| Some(*v) != cond).collect()
+}
+
+/// What can be told of units only when all their blocks are resolved.
+fn finish_units<T>(body: &mut Body<T>) {
+    let units = body.units.ids().collect::<Vec<_>>();
+    for id in units {
+        let unit = &body.units[id];
+        let slots = &body.slots;
+        let blocks = unit.blocks.iter();
+        // Which blocks of a region loop is not known here: all but its entry are taken to.
+        let blocks = blocks.map(|b| (&body.blocks[*b], unit.region && *b != unit.blocks[0]));
+        let stages = unit.stages.iter();
+        let stages = stages.map(|s| (slots[s.slot].elements, s.gather, s.scatter));
+        let cost = cost::unit_cost(blocks, stages);
+        let draws = unit.blocks.iter().any(|b| draws(&body.blocks[*b].steps));
+        let unit = &mut body.units[id];
+        (unit.cost, unit.draws) = (cost, draws);
+    }
+}
+
+fn draws(steps: &[Step]) -> bool {
+    steps.iter().any(|s| match &s.kind {
+        StepKind::Compute(c) => c.prim.row().batch == BatchRule::Random,
+        _ => false,
+    })
+}

@@ -1,0 +1,128 @@
+//! From a stack program to its plan.
+
+use super::constants::Constants;
+use super::{Builder, How, Inst, RawBlock, Read};
+use crate::base::Id;
+use crate::parts::Operand;
+use crate::plan::{BlockId, Plan, Port, Terminator, Var, VarId};
+use crate::stack;
+
+/// Makes the plan of a stack program. The program is verified; nothing else is asked of it.
+pub fn stack_to_plan(program: &stack::Program) -> Plan {
+    let mut constants = Constants::new(program.shared.clone());
+    let vars = program.vars.values().map(|v| Var {
+        name: v.name.clone(),
+        ty: v.ty.clone(),
+        class: v.class,
+        uniform: v.uniform,
+        slot: None,
+        stack: None,
+    });
+    let builder = Builder::new(vars.collect(), &mut constants);
+    let blocks = program.blocks.values().map(raw_block).collect();
+    let body = builder.body(blocks, units(program), |term, builder| match *term {
+        stack::Terminator::Jump(b) => Terminator::Jump(block(b)),
+        stack::Terminator::Branch(c, a, b) => {
+            Terminator::Branch(builder.arg(read(c)), block(a), block(b))
+        }
+        stack::Terminator::PushJump { target, ret } => Terminator::PushJump {
+            target: block(target),
+            ret: block(ret),
+        },
+        stack::Terminator::Return => Terminator::Return,
+        stack::Terminator::Halt => Terminator::Halt,
+    });
+    let port = |p: &stack::Port| Port {
+        name: p.name.clone(),
+        slot: body.vars[var(p.var)]
+            .slot
+            .expect("inputs and outputs are registers or stacks"),
+        ty: program.vars[p.var].ty.clone(),
+    };
+    Plan {
+        name: program.name.clone(),
+        entry: block(program.entry),
+        inputs: program.inputs.iter().map(port).collect(),
+        outputs: program.outputs.iter().map(port).collect(),
+        body,
+        globals: constants.finish(program.streams.clone()),
+    }
+}
+
+/// Regions, and the other blocks each by itself, in the order of their first blocks.
+fn units(program: &stack::Program) -> Vec<(Vec<BlockId>, bool)> {
+    let mut units: Vec<(Vec<BlockId>, bool)> = Vec::new();
+    for id in program.blocks.ids() {
+        match program.regions.iter().find(|r| r.blocks.contains(&id)) {
+            Some(region) if region.blocks[0] == id => {
+                units.push((region.blocks.iter().map(|b| block(*b)).collect(), true));
+            }
+            Some(_) => {}
+            None => units.push((vec![block(id)], false)),
+        }
+    }
+    units
+}
+
+fn block(id: stack::BlockId) -> BlockId {
+    BlockId::new(id.index())
+}
+fn var(id: stack::VarId) -> VarId {
+    VarId::new(id.index())
+}
+fn read(operand: stack::Operand) -> Read {
+    match operand {
+        Operand::Var(v) => Operand::Var(var(v)),
+        Operand::Shared(s) => Operand::Shared(s),
+        Operand::Const(c) => Operand::Const(c),
+    }
+}
+fn reads(operands: &[stack::Operand]) -> Vec<Read> {
+    operands.iter().map(|o| read(*o)).collect()
+}
+
+fn raw_block(source: &stack::Block) -> RawBlock<stack::Terminator> {
+    let insts = source.insts.iter();
+    RawBlock {
+        insts: insts.map(|i| (inst(&i.kind), i.loc.clone())).collect(),
+        cond: match source.term {
+            stack::Terminator::Branch(c, _, _) => Some(read(c)),
+            _ => None,
+        },
+        term: source.term,
+        loc: source.loc.clone(),
+    }
+}
+
+fn inst(kind: &stack::InstKind) -> Inst {
+    match kind {
+        stack::InstKind::Compute {
+            write,
+            dst,
+            prim,
+            args,
+        } => Inst::Compute {
+            how: match write {
+                stack::Write::Push => How::Push,
+                stack::Write::Set | stack::Write::Update => How::Set,
+            },
+            dst: var(*dst),
+            prim: *prim,
+            args: reads(args),
+        },
+        stack::InstKind::Pop(v) => Inst::Pop(var(*v)),
+        stack::InstKind::Assert { cond, message } => Inst::Assert {
+            cond: read(*cond),
+            texts: message.texts.clone(),
+            args: reads(&message.args),
+        },
+        stack::InstKind::Print(message) => Inst::Print {
+            texts: message.texts.clone(),
+            args: reads(&message.args),
+        },
+        stack::InstKind::Emit { stream, args } => Inst::Emit {
+            stream: *stream,
+            args: reads(args),
+        },
+    }
+}
