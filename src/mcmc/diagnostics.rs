@@ -149,16 +149,17 @@ impl Chains {
 
     /// Every draw replaced by the normal quantile of its rank among all; ties share their average rank.
     fn normal_scores(&self) -> Self {
-        let mut order: Vec<usize> = (0..self.values.len()).collect();
-        // `+ 0.0` makes the two zeros equal.
-        order.sort_unstable_by(|a, b| (self.values[*a] + 0.0).total_cmp(&(self.values[*b] + 0.0)));
+        // Pairs lie side by side in memory, which sorts several times faster than indices alone. `+ 0.0` makes the two
+        // zeros equal.
+        let mut order: Vec<(f64, usize)> = self.values.iter().map(|x| x + 0.0).zip(0..).collect();
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let size = self.values.len() as f64;
         let mut scores = vec![0.0; self.values.len()];
         let mut below = 0;
-        for tied in order.chunk_by(|a, b| self.values[*a] == self.values[*b]) {
+        for tied in order.chunk_by(|a, b| a.0 == b.0) {
             let rank = below as f64 + (tied.len() as f64 + 1.0) / 2.0;
             let score = normal_quantile((rank - 0.375) / (size + 0.25));
-            tied.iter().for_each(|i| scores[*i] = score);
+            tied.iter().for_each(|(_, i)| scores[*i] = score);
             below += tied.len();
         }
         Self { values: scores, draws: self.draws }

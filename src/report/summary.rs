@@ -3,6 +3,7 @@
 use std::fmt;
 
 use indexmap::IndexMap;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::mcmc::diagnostics;
@@ -170,7 +171,7 @@ impl Summary {
 fn rows_of(name: &str, array: &Array) -> Vec<SummaryRow> {
     let event = array.shape.get(2..).unwrap_or_default();
     let row = |element: usize| SummaryRow::of(element_name(name, event, element), &scalar_chains(array, element));
-    (0..event.iter().product()).map(row).collect()
+    (0..event.iter().product()).into_par_iter().map(row).collect()
 }
 
 /// The draws of one element of the event, one vector a chain.
