@@ -6,6 +6,10 @@
 //! the call and that the callee may write (giving the new top the value of the callee's parameter, where it is one);
 //! the block after the call starts by popping them.
 
+mod print;
+mod read;
+mod verify;
+
 use smallvec::SmallVec;
 
 use crate::base::{IdVec, Loc};
@@ -13,6 +17,9 @@ use crate::prim::Prim;
 use crate::types::Type;
 
 pub use crate::parts::{Shared, SharedId, SharedSource, StorageClass, Stream, StreamId};
+pub use print::print_explained;
+pub use read::{Lines, read, read_with_lines};
+pub use verify::{Place, VerifyError, verify};
 
 crate::define_id!(
     /// A variable of a stack program.

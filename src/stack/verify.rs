@@ -1,0 +1,407 @@
+//! Whether a stack program is one: ids and types, storage classes, heights of stacks, regions. A finding is a bug of the
+//! compiler or of whoever wrote the text by hand.
+
+mod flow;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::{
+    Block, BlockId, Inst, InstKind, Message, Operand, Program, StorageClass, Terminator, VarId,
+    Write,
+};
+use crate::base::{Id, IdSet};
+use crate::parts::{self, SharedId, SharedSource};
+use crate::prim::{BatchRule, Prim};
+use crate::types::Type;
+
+/// A place in a program. Nothing stands for all of what is around it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Place {
+    /// The block.
+    pub block: Option<BlockId>,
+    /// The instruction; the number of instructions for the terminator.
+    pub inst: Option<usize>,
+}
+
+/// A violation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VerifyError {
+    /// Where.
+    pub place: Place,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for VerifyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(block) = self.place.block {
+            write!(f, "block {block}, ")?;
+        }
+        if let Some(inst) = self.place.inst {
+            write!(f, "instruction {inst}, ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// All violations of a program, in the order of its text.
+pub fn verify(program: &Program) -> Vec<VerifyError> {
+    let mut check = Check {
+        program,
+        place: Place::default(),
+        errors: Vec::new(),
+    };
+    check.ids();
+    if check.errors.is_empty() {
+        check.ports();
+        check.shared();
+        check.insts();
+        check.uniform();
+        check.regions();
+        flow::temporaries(&mut check);
+        flow::heights(&mut check);
+    }
+    let mut errors = check.errors;
+    errors.sort_by_key(|e| e.place);
+    errors
+}
+
+struct Check<'a> {
+    program: &'a Program,
+    place: Place,
+    errors: Vec<VerifyError>,
+}
+
+impl<'a> Check<'a> {
+    fn report(&mut self, message: impl Into<String>) {
+        self.errors.push(VerifyError {
+            place: self.place,
+            message: message.into(),
+        });
+    }
+
+    fn require(&mut self, holds: bool, message: impl FnOnce() -> String) {
+        if !holds {
+            self.report(message());
+        }
+    }
+
+    fn at(&mut self, block: BlockId, inst: Option<usize>) {
+        self.place = Place {
+            block: Some(block),
+            inst,
+        };
+    }
+
+    fn name(&self, var: VarId) -> &'a str {
+        &self.program.vars[var].name
+    }
+
+    /// Calls `visit` for every block, and for every instruction with its position.
+    fn each(
+        &mut self,
+        mut inst: impl FnMut(&mut Self, &'a Inst),
+        mut term: impl FnMut(&mut Self, &'a Block),
+    ) {
+        let program = self.program;
+        for (id, block) in program.blocks.iter() {
+            for (i, one) in block.insts.iter().enumerate() {
+                self.at(id, Some(i));
+                inst(self, one);
+            }
+            self.at(id, Some(block.insts.len()));
+            term(self, block);
+        }
+        self.place = Place::default();
+    }
+
+    // Everything after this check may index without looking.
+    fn ids(&mut self) {
+        let program = self.program;
+        let mut names = BTreeSet::new();
+        for var in program.vars.values() {
+            self.require(names.insert(&var.name), || {
+                format!("there are two variables {}", var.name)
+            });
+        }
+        let blocks = program.blocks.len();
+        let known = move |b: BlockId| b.index() < blocks;
+        self.require(known(program.entry), || {
+            format!("the entry {} is no block", program.entry)
+        });
+        for port in program.inputs.iter().chain(&program.outputs) {
+            self.require(port.var.index() < program.vars.len(), || {
+                format!("port {} has no variable", port.name)
+            });
+        }
+        for b in program.regions.iter().flat_map(|r| &r.blocks) {
+            self.require(known(*b), || format!("a region has {b}, which is no block"));
+        }
+        self.each(
+            |check, inst| check.inst_ids(&inst.kind),
+            |check, block| {
+                for b in block.term.successors() {
+                    check.require(known(b), || format!("{b} is no block"));
+                }
+                if let Terminator::Branch(cond, ..) = block.term {
+                    check.operand_id(cond);
+                }
+            },
+        );
+    }
+
+    fn inst_ids(&mut self, inst: &InstKind) {
+        let mut operands = Vec::new();
+        inst.for_each_operand(|o| operands.push(o));
+        operands.extend(inst.written().map(Operand::Var));
+        for operand in operands {
+            self.operand_id(operand);
+        }
+        if let InstKind::Emit { stream, .. } = inst {
+            self.require(stream.index() < self.program.streams.len(), || {
+                format!("{stream} is no stream")
+            });
+        }
+    }
+
+    fn operand_id(&mut self, operand: Operand) {
+        let known = match operand {
+            Operand::Var(v) => v.index() < self.program.vars.len(),
+            Operand::Shared(s) => s.index() < self.program.shared.len(),
+            Operand::Const(_) => true,
+        };
+        self.require(known, || format!("{operand:?} does not exist"));
+    }
+
+    fn ports(&mut self) {
+        let program = self.program;
+        for ports in [&program.inputs, &program.outputs] {
+            let mut names = BTreeSet::new();
+            for port in ports {
+                self.require(names.insert(&port.name), || {
+                    format!("there are two ports {}", port.name)
+                });
+                let class = program.vars[port.var].class;
+                self.require(class != StorageClass::Temporary, || {
+                    format!("port {} is a temporary", port.name)
+                });
+            }
+        }
+    }
+
+    fn shared(&mut self) {
+        let program = self.program;
+        for (id, shared) in program.shared.iter() {
+            let problem = match &shared.source {
+                SharedSource::Input => None,
+                SharedSource::Constant(array) => {
+                    (array.ty() != shared.ty).then(|| "has a constant of another type".to_owned())
+                }
+                SharedSource::Prim(prim, args) => self.shared_prim(id, &shared.ty, *prim, args),
+            };
+            if let Some(problem) = problem {
+                self.report(format!("shared value {}: {problem}", shared.name));
+            }
+        }
+    }
+
+    fn shared_prim(
+        &self,
+        id: SharedId,
+        ty: &Type,
+        prim: Prim,
+        args: &[parts::Operand<SharedId>],
+    ) -> Option<String> {
+        let mut types = Vec::new();
+        for arg in args {
+            types.push(match *arg {
+                parts::Operand::Const(c) => Type::scalar(c.dtype()),
+                parts::Operand::Shared(s) if s < id => self.program.shared[s].ty.clone(),
+                _ => return Some("reads what is not computed before it".to_owned()),
+            });
+        }
+        prim.check(&types, ty).err().map(|e| e.to_string())
+    }
+
+    fn insts(&mut self) {
+        self.each(
+            |check, inst| check.inst(&inst.kind),
+            |check, block| {
+                if let Terminator::Branch(cond, ..) = block.term {
+                    let ty = check.program.operand_type(cond);
+                    check.require(ty == Type::bool(), || {
+                        format!("the condition of a branch is {ty}, not bool")
+                    });
+                }
+            },
+        );
+    }
+
+    fn inst(&mut self, inst: &InstKind) {
+        let program = self.program;
+        match inst {
+            InstKind::Compute {
+                write,
+                dst,
+                prim,
+                args,
+            } => {
+                let types: Vec<Type> = args.iter().map(|a| program.operand_type(*a)).collect();
+                if let Err(error) = prim.check(&types, &program.vars[*dst].ty) {
+                    self.report(error.to_string());
+                }
+                self.class(*dst, *write != Write::Set, &write.to_string());
+            }
+            InstKind::Pop(v) => self.class(*v, true, "pop"),
+            InstKind::Assert { cond, message } => {
+                let ty = program.operand_type(*cond);
+                self.require(ty == Type::bool(), || format!("asserts {ty}, not bool"));
+                self.message(message);
+            }
+            InstKind::Print(message) => self.message(message),
+            InstKind::Emit { stream, args } => {
+                let stream = &program.streams[*stream];
+                let fits = stream.fields.len() == args.len()
+                    && (stream.fields.iter().zip(args))
+                        .all(|((_, ty), arg)| program.operand_type(*arg) == *ty);
+                self.require(fits, || {
+                    format!(
+                        "the operands do not fit the fields of stream {}",
+                        stream.name
+                    )
+                });
+            }
+        }
+    }
+
+    fn class(&mut self, var: VarId, stack: bool, what: &str) {
+        let class = self.program.vars[var].class;
+        let name = self.name(var);
+        self.require((class == StorageClass::Stack) == stack, || {
+            format!("{what} of {name}, which is a {class}")
+        });
+    }
+
+    fn message(&mut self, message: &Message) {
+        let (texts, args) = (message.texts.len(), message.args.len());
+        self.require(texts == args + 1, || {
+            format!("{} holes, but {args} operands", texts.saturating_sub(1))
+        });
+    }
+
+    /// Uniform variables: temporaries of one region, computed from what is the same for all lanes.
+    fn uniform(&mut self) {
+        let program = self.program;
+        for var in program.vars.values().filter(|v| v.uniform) {
+            self.require(var.class == StorageClass::Temporary, || {
+                format!("{} is uniform and a {}", var.name, var.class)
+            });
+        }
+        let mut home: Vec<Option<usize>> = vec![None; program.vars.len()];
+        self.each(
+            |check, inst| {
+                let block = check.place.block.expect("instructions stand in blocks");
+                let region = region_of(program, block);
+                if let InstKind::Compute {
+                    dst, prim, args, ..
+                } = &inst.kind
+                    && program.vars[*dst].uniform
+                {
+                    check.uniform_value(*dst, *prim, args);
+                    let first = *home[dst.index()].get_or_insert(region.unwrap_or(usize::MAX));
+                    let name = check.name(*dst);
+                    check.require(Some(first) == region, || {
+                        format!("{name} is uniform and set outside its region")
+                    });
+                }
+            },
+            |_, _| {},
+        );
+    }
+
+    fn uniform_value(&mut self, dst: VarId, prim: Prim, args: &[Operand]) {
+        let program = self.program;
+        let name = self.name(dst);
+        self.require(prim.row().batch != BatchRule::Random, || {
+            format!("{name} is uniform and a random draw")
+        });
+        for v in args.iter().filter_map(|a| a.var()) {
+            self.require(program.vars[v].uniform, || {
+                format!(
+                    "{name} is uniform and computed from {}, which varies",
+                    program.vars[v].name
+                )
+            });
+        }
+    }
+
+    fn regions(&mut self) {
+        let program = self.program;
+        let mut inside = IdSet::new(program.blocks.len());
+        for region in &program.regions {
+            self.require(!region.blocks.is_empty(), || {
+                "a region has no blocks".to_owned()
+            });
+            for b in &region.blocks {
+                self.at(*b, None);
+                self.require(inside.insert(*b), || {
+                    "is in two regions or twice in one".to_owned()
+                });
+                self.region_block(*b);
+            }
+            self.region_entries(&region.blocks);
+        }
+        self.place = Place::default();
+    }
+
+    fn region_block(&mut self, id: BlockId) {
+        let program = self.program;
+        let block = &program.blocks[id];
+        for (i, inst) in block.insts.iter().enumerate() {
+            self.at(id, Some(i));
+            let moves = matches!(
+                inst.kind,
+                InstKind::Pop(_)
+                    | InstKind::Compute {
+                        write: Write::Push,
+                        ..
+                    }
+            );
+            self.require(!moves, || "a push or pop inside a region".to_owned());
+        }
+        self.at(id, Some(block.insts.len()));
+        match block.term {
+            Terminator::Jump(_) => {}
+            Terminator::Branch(cond, ..) => {
+                let uniform = cond.var().is_none_or(|v| program.vars[v].uniform);
+                self.require(uniform, || {
+                    "a branch inside a region may diverge".to_owned()
+                });
+            }
+            _ => self.report("ends a function inside a region"),
+        }
+    }
+
+    /// A region is entered at its first block only.
+    fn region_entries(&mut self, region: &[BlockId]) {
+        let inner = &region[1.min(region.len())..];
+        let program = self.program;
+        for b in inner {
+            self.at(*b, None);
+            self.require(*b != program.entry, || {
+                "is the entry of the program, but not the first block of its region".to_owned()
+            });
+            for (from, block) in program.blocks.iter() {
+                let enters = block.term.successors().contains(b) && !region.contains(&from);
+                self.require(!enters, || {
+                    format!("is entered from {from}, but is not the first block of its region")
+                });
+            }
+        }
+    }
+}
+
+fn region_of(program: &Program, block: BlockId) -> Option<usize> {
+    (program.regions.iter()).position(|region| region.blocks.contains(&block))
+}
