@@ -25,6 +25,7 @@ pub trait Real:
     + Div<Output = Self>
     + Neg<Output = Self>
     + SliceKernels
+    + ndarray::LinalgScalar
     + 'static
 {
     /// +0.

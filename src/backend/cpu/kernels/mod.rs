@@ -1,9 +1,17 @@
-//! Kernels: one primitive over all lanes of a buffer.
+//! Kernels: one primitive over all lanes of a buffer. Plain loops over lane slices; each primitive is matched once a call.
+
+mod contraction;
+mod elementwise;
+mod integer;
+mod movement;
+mod random;
+mod reduction;
+mod rows;
 
 use crate::backend::cpu::buffer::Buffer;
-use crate::prim::Prim;
+use crate::prim::{BatchRule, Prim};
 use crate::run::TrapKind;
-use crate::types::Type;
+use crate::types::{DType, Type};
 use crate::vmath::Real;
 
 /// An operand: its buffer has the width of the call, or width 1 when the value is the same for all lanes (`broadcast`).
@@ -66,12 +74,45 @@ pub struct Call<'a, R> {
 }
 
 /// Runs a primitive into `out`, which has at least `elements * width` values of the right type and is no operand.
-pub fn run<R: Real>(call: Call<'_, R>, streams: Streams<'_>, out: &mut Buffer<R>) {
-    let _ = (call, streams, out);
+pub fn run<R: Real>(mut call: Call<'_, R>, streams: Streams<'_>, out: &mut Buffer<R>) {
+    if call.width == 0 {
+        return;
+    }
+    match call.prim.row().batch {
+        BatchRule::Elementwise if integer::handles(&call) => integer::run(&mut call, out),
+        BatchRule::Elementwise => elementwise::run(&call, out),
+        BatchRule::Movement => movement::run(&mut call, out),
+        BatchRule::Reduction => reduction::run(&mut call, out),
+        BatchRule::Contraction => contraction::run(&call, out),
+        BatchRule::Random => random::run(&call, streams, out),
+    }
 }
 
-/// Runs `set_index` or `set_slice` on its first operand in place, in the active lanes only: `target` is that operand and
-/// the result; `call.args` are the other operands (the new part, then the indices).
-pub fn run_in_place<R: Real>(call: Call<'_, R>, target: &mut Buffer<R>) {
-    let _ = (call, target);
+/// Runs `set_index` or `set_slice` on its first operand in place, in the active lanes only: `target` (of width
+/// `call.width`) is that operand and the result; `call.args` are the other operands (the new part, then the indices).
+pub fn run_in_place<R: Real>(mut call: Call<'_, R>, target: &mut Buffer<R>) {
+    if call.width > 0 {
+        movement::set_in_place(&mut call, target);
+    }
+}
+
+impl<R: Real> Call<'_, R> {
+    /// Elements of the result in one lane.
+    fn elements(&self) -> usize {
+        self.ty.elements()
+    }
+
+    /// Traps every active lane for which `bad` holds.
+    fn trap_where(&mut self, kind: TrapKind, bad: impl Fn(usize) -> bool) {
+        for lane in 0..self.width {
+            if bad(lane) && self.active.contains(lane) {
+                self.traps.push((lane as u32, kind));
+            }
+        }
+    }
+}
+
+/// Whether the operands are of this element type.
+fn is<R>(call: &Call<'_, R>, dtype: DType) -> bool {
+    call.args.first().is_some_and(|a| a.ty.dtype == dtype)
 }
