@@ -44,6 +44,17 @@ impl Waiting {
         self.counts[unit] += bits.count_ones();
         self.occupied[unit / 64] |= 1 << (unit % 64);
     }
+    /// These lanes, none of which waits elsewhere, wait: those of `taken` at the first unit, the others at the second.
+    pub fn split(&mut self, (yes, no): (usize, usize), words: &[u64], taken: &[u64]) {
+        for (i, (mask, taken)) in words.iter().zip(taken).enumerate() {
+            if mask & taken != 0 {
+                self.add_word(yes, i, mask & taken);
+            }
+            if mask & !taken != 0 {
+                self.add_word(no, i, mask & !taken);
+            }
+        }
+    }
     /// This lane, which does not wait elsewhere, waits at a unit.
     pub fn add_lane(&mut self, unit: usize, lane: usize) {
         self.masks[unit * self.stride + lane / 64] |= 1 << (lane % 64);

@@ -93,6 +93,8 @@ pub struct Func {
     pub results: Vec<Type>,
     /// Its code.
     pub body: Body<CallTerminator>,
+    /// Where it stands in the source.
+    pub loc: Loc,
 }
 
 /// What is the same for all lanes of a run.

@@ -143,6 +143,33 @@ pub(super) struct Report {
     pub(super) variables: Vec<VariableStats>,
 }
 
+/// How often a unit ran, and for how many lanes.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Counts {
+    executions: u64,
+    useful: u64,
+    issued: u64,
+}
+
+impl Counts {
+    /// It ran once.
+    pub(super) fn add(&mut self, useful: usize, issued: usize) {
+        self.executions += 1;
+        self.useful += useful as u64;
+        self.issued += issued as u64;
+    }
+    pub(super) fn report(self, block: String, loc: &Loc, weight: u64) -> BlockStats {
+        BlockStats {
+            block,
+            loc: loc.clone(),
+            weight,
+            executions: self.executions,
+            lanes_useful: self.useful,
+            lanes_issued: self.issued,
+        }
+    }
+}
+
 /// Runs a batch: `shard` runs one shard to its end, taking lanes from the queue. `entry` is where lanes start.
 pub(super) fn run_shards(
     lanes: usize,

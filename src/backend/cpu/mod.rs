@@ -5,5 +5,6 @@ pub mod buffer;
 mod crew;
 mod frame;
 pub mod kernels;
+pub mod local;
 pub mod pc;
 mod steps;

@@ -1,13 +1,13 @@
 //! Program-counter autobatching: a shard runs the plan of a stack program, one unit for its active set at a time.
 
-use crate::backend::cpu::crew::{Finished, Layout, Queue, Report, run_shards};
+use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::base::IdVec;
 use crate::exec::mask::for_each_lane;
 use crate::exec::{LaneMask, LaneStack, Scheduler, Waiting};
 use crate::plan::{BlockId, Plan, Terminator, Unit, UnitId, cost};
-use crate::run::{BlockStats, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
+use crate::run::{Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
 
@@ -52,17 +52,10 @@ struct Shard<'a, R> {
     live: usize,
     finished: Finished,
     supersteps: u64,
-    units: IdVec<UnitId, UnitCounts>,
+    units: IdVec<UnitId, Counts>,
     /// Buffers that supersteps reuse.
     other: LaneMask,
     targets: Vec<u32>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct UnitCounts {
-    executions: u64,
-    useful: u64,
-    issued: u64,
 }
 
 impl<'a, R: Real> Shard<'a, R> {
@@ -90,7 +83,7 @@ impl<'a, R: Real> Shard<'a, R> {
             live: 0,
             finished: Finished::new(plan.outputs.iter().map(|o| &o.ty)),
             supersteps: 0,
-            units: IdVec::filled(UnitCounts::default(), units.len()),
+            units: IdVec::filled(Counts::default(), units.len()),
             other: LaneMask::none(width),
             targets: vec![0; width],
         }
@@ -150,10 +143,7 @@ impl<'a, R: Real> Shard<'a, R> {
             .start(unit, &mut self.frame, &body.slots, self.live);
         self.supersteps += 1;
         if self.stepper.env.settings.stats {
-            let counts = &mut self.units[id];
-            counts.executions += 1;
-            counts.useful += count as u64;
-            counts.issued += self.stepper.active.columns() as u64;
+            self.units[id].add(count, self.stepper.active.columns());
         }
         let exit = self.run_unit(id, unit);
         self.stepper.end(unit, &mut self.frame, &body.slots);
@@ -236,16 +226,8 @@ impl<'a, R: Real> Shard<'a, R> {
     fn split(&mut self, a: BlockId, b: BlockId) {
         let (a, b) = (self.unit_of(a), self.unit_of(b));
         let active = &self.stepper.active;
-        let words = active.mask.words().iter().zip(active.taken.words());
-        for (i, (mask, taken)) in words.enumerate() {
-            let (yes, no) = (mask & taken, mask & !taken);
-            if yes != 0 {
-                self.waiting.add_word(a, i, yes);
-            }
-            if no != 0 {
-                self.waiting.add_word(b, i, no);
-            }
-        }
+        self.waiting
+            .split((a, b), active.mask.words(), active.taken.words());
     }
 
     /// The active lanes call a function; those whose calls are too deep trap.
@@ -344,13 +326,10 @@ impl<'a, R: Real> Shard<'a, R> {
     fn report(self) -> Report {
         let stats = self.stepper.env.settings.stats;
         let body = &self.plan.body;
-        let blocks = body.units.iter().map(|(id, unit)| BlockStats {
-            block: unit.blocks[0].to_string(),
-            loc: body.blocks[unit.blocks[0]].loc.clone(),
-            weight: unit.cost.weight,
-            executions: self.units[id].executions,
-            lanes_useful: self.units[id].useful,
-            lanes_issued: self.units[id].issued,
+        let blocks = body.units.iter().map(|(id, unit)| {
+            let first = unit.blocks[0];
+            let loc = &body.blocks[first].loc;
+            self.units[id].report(first.to_string(), loc, unit.cost.weight)
         });
         let variables = body.vars.values().map(|var| {
             let memory = var.stack.map(|s| &self.frame.stacks[s.0 as usize]);

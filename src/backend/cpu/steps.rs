@@ -43,6 +43,13 @@ impl<'a, R: Real> Environment<'a, R> {
             sink,
         }
     }
+    /// Where the values of an operand are.
+    pub(super) fn buffer<'b>(&'b self, frame: &'b Frame<R>, arg: &Arg) -> &'b Buffer<R> {
+        match arg.source {
+            Source::Slot(s) => &frame.slots[s.0 as usize],
+            Source::Constant(c) => &self.constants[c.0 as usize],
+        }
+    }
     /// Whether the run was stopped from outside.
     pub(super) fn stopped(&self) -> bool {
         let stop = self.settings.stop.as_ref();
@@ -243,7 +250,7 @@ impl<'a, R: Real> Stepper<'a, R> {
         let operands: SmallVec<[kernels::Arg<'_, R>; 6]> = args
             .iter()
             .map(|a| kernels::Arg {
-                buffer: buffer(self.env, frame, a),
+                buffer: self.env.buffer(frame, a),
                 ty: &a.ty,
                 broadcast: a.broadcast,
             })
@@ -301,7 +308,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             return;
         }
         let mut out = frame.take(slot);
-        let source = buffer(self.env, frame, &c.args[0]);
+        let source = self.env.buffer(frame, &c.args[0]);
         let (elements, columns) = (c.ty.elements(), self.active.columns());
         let mask = self.active.mask.words();
         if c.args[0].broadcast {
@@ -340,8 +347,11 @@ impl<'a, R: Real> Stepper<'a, R> {
         let owned: SmallVec<[Option<Buffer<R>>; 6]> = args
             .iter()
             .map(|a| {
-                let per_lane =
-                    || buffer(self.env, frame, a).extract(a.ty.elements(), columns, first);
+                let per_lane = || {
+                    self.env
+                        .buffer(frame, a)
+                        .extract(a.ty.elements(), columns, first)
+                };
                 (!a.broadcast).then(per_lane)
             })
             .collect();
@@ -349,7 +359,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             .iter()
             .zip(&owned)
             .map(|(a, owned)| kernels::Arg {
-                buffer: owned.as_ref().unwrap_or_else(|| buffer(self.env, frame, a)),
+                buffer: owned.as_ref().unwrap_or_else(|| self.env.buffer(frame, a)),
                 ty: &a.ty,
                 broadcast: true,
             })
@@ -389,7 +399,7 @@ impl<'a, R: Real> Stepper<'a, R> {
     }
 
     fn assert(&mut self, frame: &Frame<R>, cond: &Arg, message: &Message, loc: &Loc) {
-        let holds = buffer(self.env, frame, cond).bools();
+        let holds = self.env.buffer(frame, cond).bools();
         if cond.broadcast && holds[0] {
             return;
         }
@@ -420,12 +430,14 @@ impl<'a, R: Real> Stepper<'a, R> {
             true => (1, 0),
             false => (self.active.columns(), column),
         };
-        buffer(self.env, frame, arg).lane(&arg.ty.shape, width, column)
+        self.env
+            .buffer(frame, arg)
+            .lane(&arg.ty.shape, width, column)
     }
 
     /// Where a condition holds: into `self.active.taken`, among the active columns.
     pub(super) fn evaluate(&mut self, frame: &Frame<R>, cond: &Arg) {
-        let holds = buffer(self.env, frame, cond).bools();
+        let holds = self.env.buffer(frame, cond).bools();
         let active = &mut self.active;
         active.taken.reset(active.mask.width());
         let words = active.taken.words_mut().iter_mut().zip(active.mask.words());
@@ -446,7 +458,7 @@ impl<'a, R: Real> Stepper<'a, R> {
     pub(super) fn holds(&self, frame: &Frame<R>, cond: &Arg) -> bool {
         let first = self.active.first().unwrap_or(0);
         let at = if cond.broadcast { 0 } else { first };
-        buffer(self.env, frame, cond).bools()[at]
+        self.env.buffer(frame, cond).bools()[at]
     }
 
     /// Takes out the lanes that a kernel reported.
@@ -486,18 +498,6 @@ impl<'a, R: Real> Stepper<'a, R> {
             call_depth: 0,
             message,
         });
-    }
-}
-
-/// Where the values of an operand are.
-fn buffer<'b, R: Real>(
-    env: &'b Environment<'_, R>,
-    frame: &'b Frame<R>,
-    arg: &Arg,
-) -> &'b Buffer<R> {
-    match arg.source {
-        Source::Slot(s) => &frame.slots[s.0 as usize],
-        Source::Constant(c) => &env.constants[c.0 as usize],
     }
 }
 

@@ -64,6 +64,7 @@ fn func(source: &cfg::Func, constants: &mut Constants) -> Func {
         params: source.params.iter().map(|p| var(*p)).collect(),
         results: source.results.clone(),
         body,
+        loc: source.loc.clone(),
     }
 }
 

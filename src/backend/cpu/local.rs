@@ -1,0 +1,455 @@
+//! Local static autobatching (section 2 of Radul et al. 2020), the comparison mode: each function is batched by itself.
+//! Lanes of one call run together under a mask, always the earliest block at which one of them waits; a call runs the
+//! callee to its end for the lanes that reached it, with a fresh set of variables, while the others stand still. So lanes
+//! meet only in the same call of the same caller.
+//!
+//! The stack of activations is kept here and not on the host, so that no depth of recursion overflows it. A tail call
+//! moves its lanes to another body of the same activation.
+
+use crate::backend::cpu::buffer::Buffer;
+use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
+use crate::backend::cpu::frame::Frame;
+use crate::backend::cpu::steps::{Environment, Stepper};
+use crate::base::IdVec;
+use crate::exec::{LaneMask, Waiting};
+use crate::plan::{Arg, BlockId, CallPlan, CallTerminator, Func, FuncId, SlotId, UnitId};
+use crate::run::{Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
+use crate::types::{Precision, Type};
+use crate::vmath::Real;
+
+/// Runs a plan. `inputs` fit the program: element types and event shapes are those of its lane inputs and shared values.
+pub fn run(plan: &CallPlan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+    match settings.precision {
+        Precision::F32 => run_typed::<f32>(plan, inputs, settings, sink),
+        Precision::F64 => run_typed::<f64>(plan, inputs, settings, sink),
+    }
+}
+
+fn run_typed<R: Real>(
+    plan: &CallPlan,
+    inputs: &Inputs,
+    settings: &Settings,
+    sink: &dyn Sink,
+) -> Outcome {
+    let lanes = inputs.lanes.len();
+    let layout = Layout::new(lanes, plan.shard_lanes(), settings);
+    let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
+    let entry = &plan.funcs[plan.entry];
+    let types: Vec<&Type> = entry.results.iter().collect();
+    let loc = &entry.body.blocks[BlockId(0)].loc;
+    run_shards(lanes, layout, &types, loc, |queue| {
+        Shard::new(plan, inputs, &env, layout.width).run(queue)
+    })
+}
+
+/// One shard: its lanes run to their end together, then others take their slots.
+struct Shard<'a, R> {
+    plan: &'a CallPlan,
+    inputs: &'a Inputs,
+    width: usize,
+    stepper: Stepper<'a, R>,
+    /// The calls that are active, the entry first.
+    activations: Vec<Activation<R>>,
+    /// Activations of each function for reuse.
+    spare: IdVec<FuncId, Vec<Activation<R>>>,
+    finished: Finished,
+    supersteps: u64,
+    counts: IdVec<FuncId, IdVec<UnitId, Counts>>,
+}
+
+/// One call, for the lanes that made it together.
+struct Activation<R> {
+    /// The function, and those that it has tail-called.
+    bodies: Vec<Running<R>>,
+    /// The body whose lanes run.
+    current: usize,
+    /// The results of the lanes that have returned.
+    results: Vec<Buffer<R>>,
+    returned: LaneMask,
+    /// How many lanes made the call.
+    callers: usize,
+    /// The block that called, in the current body of the activation below.
+    site: BlockId,
+}
+
+/// A function within an activation.
+struct Running<R> {
+    func: FuncId,
+    frame: Frame<R>,
+    waiting: Waiting,
+    /// Lanes whose variables are here.
+    live: usize,
+    /// New values of the parameters when the function tail-calls itself.
+    staged: Vec<Buffer<R>>,
+}
+
+impl<R: Real> Running<R> {
+    fn new(plan: &CallPlan, func: FuncId, width: usize) -> Self {
+        let body = &plan.funcs[func].body;
+        Self {
+            func,
+            frame: Frame::new(body, width),
+            waiting: Waiting::new(body.units.len(), width),
+            live: 0,
+            staged: Vec::new(),
+        }
+    }
+    /// Lanes enter the function; its parameters are set.
+    fn enter(&mut self, func: &Func, lanes: &LaneMask) {
+        let entry = func.body.blocks[BlockId(0)].unit;
+        self.waiting.add(entry.0 as usize, lanes.words());
+        self.live += lanes.count();
+    }
+}
+
+impl<R: Real> Activation<R> {
+    fn new(plan: &CallPlan, func: FuncId, width: usize) -> Self {
+        let results = plan.funcs[func].results.iter();
+        Self {
+            bodies: vec![Running::new(plan, func, width)],
+            current: 0,
+            results: results
+                .map(|ty| Buffer::zeros(ty.dtype, ty.elements() * width))
+                .collect(),
+            returned: LaneMask::none(width),
+            callers: 0,
+            site: BlockId(0),
+        }
+    }
+    /// The unit that runs next: the earliest of the current body, else of the first body with lanes; `None` when all
+    /// lanes have returned.
+    fn next(&mut self) -> Option<UnitId> {
+        let first = |body: &Running<R>| body.waiting.first();
+        let unit = first(&self.bodies[self.current]).or_else(|| {
+            let mut bodies = self.bodies.iter().enumerate();
+            let (index, unit) = bodies.find_map(|(i, b)| first(b).map(|unit| (i, unit)))?;
+            self.current = index;
+            Some(unit)
+        });
+        unit.map(|unit| UnitId(unit as u32))
+    }
+    /// The body for a function that is tail-called.
+    fn body(&mut self, plan: &CallPlan, func: FuncId, width: usize) -> usize {
+        let found = self.bodies.iter().position(|b| b.func == func);
+        found.unwrap_or_else(|| {
+            self.bodies.push(Running::new(plan, func, width));
+            self.bodies.len() - 1
+        })
+    }
+}
+
+impl<'a, R: Real> Shard<'a, R> {
+    fn new(
+        plan: &'a CallPlan,
+        inputs: &'a Inputs,
+        env: &'a Environment<'a, R>,
+        width: usize,
+    ) -> Self {
+        let counts = plan.funcs.values();
+        let counts = counts.map(|f| IdVec::filled(Counts::default(), f.body.units.len()));
+        Self {
+            plan,
+            inputs,
+            width,
+            stepper: Stepper::new(env, width),
+            activations: Vec::new(),
+            spare: plan.funcs.values().map(|_| Vec::new()).collect(),
+            finished: Finished::new(plan.funcs[plan.entry].results.iter()),
+            supersteps: 0,
+            counts: counts.collect(),
+        }
+    }
+
+    fn run(mut self, queue: &Queue) -> Report {
+        loop {
+            if self.stepper.env.stopped() {
+                break;
+            }
+            let positions = queue.take(self.width);
+            if positions.is_empty() {
+                break;
+            }
+            self.begin(positions);
+            while let Some(top) = self.activations.last_mut() {
+                match top.next() {
+                    _ if self.stepper.env.stopped() => self.interrupt(),
+                    Some(unit) => self.superstep(unit),
+                    None => self.finish(),
+                }
+            }
+        }
+        self.report()
+    }
+
+    /// Lanes start at the entry.
+    fn begin(&mut self, positions: std::ops::Range<usize>) {
+        let plan = self.plan;
+        let entry = &plan.funcs[plan.entry];
+        let mut activation = self.activation(plan.entry);
+        let mut lanes = LaneMask::none(self.width);
+        let running = &mut activation.bodies[0];
+        for (lane, position) in positions.enumerate() {
+            let number = self.inputs.lanes[position];
+            self.stepper.admit(lane, position, number);
+            for (param, values) in entry.params.iter().zip(&self.inputs.values) {
+                let buffer = &mut running.frame.slots[slot(entry, *param)];
+                buffer.set_lane(self.width, lane, values, position);
+            }
+            lanes.insert(lane);
+        }
+        running.enter(entry, &lanes);
+        self.activations.push(activation);
+    }
+
+    fn activation(&mut self, func: FuncId) -> Activation<R> {
+        let spare = self.spare[func].pop();
+        spare.unwrap_or_else(|| Activation::new(self.plan, func, self.width))
+    }
+
+    /// Runs a unit of the topmost activation for the lanes that wait there.
+    fn superstep(&mut self, id: UnitId) {
+        let plan = self.plan;
+        let top = self.activations.last_mut().expect("a unit of it runs");
+        let running = &mut top.bodies[top.current];
+        let body = &plan.funcs[running.func].body;
+        let unit = &body.units[id];
+        let at = unit.blocks[0];
+        let block = &body.blocks[at];
+        let active = &mut self.stepper.active;
+        active.mask.reset(self.width);
+        active.count = running.waiting.take(id.0 as usize, active.mask.words_mut());
+        let count = active.count;
+        self.stepper
+            .start(unit, &mut running.frame, &body.slots, running.live);
+        self.supersteps += 1;
+        if self.stepper.env.settings.stats {
+            self.counts[running.func][id].add(count, self.stepper.active.columns());
+        }
+        self.stepper.count_block(&block.loc);
+        self.stepper.run(&mut running.frame, &block.steps);
+        if let CallTerminator::Branch(cond, _, _) = &block.term {
+            self.stepper.evaluate(&running.frame, cond);
+        }
+        self.stepper.end(unit, &mut running.frame, &body.slots);
+        running.live -= count - self.stepper.active.count;
+        if self.stepper.active.count > 0 {
+            self.route(at, &block.term);
+        }
+        self.bury();
+    }
+
+    /// Sends the active lanes where they go.
+    fn route(&mut self, at: BlockId, term: &CallTerminator) {
+        let plan = self.plan;
+        let too_deep = self.activations.len() > self.stepper.env.settings.max_stack_depth;
+        let top = self.activations.last_mut().expect("a unit of it ran");
+        let running = &mut top.bodies[top.current];
+        let body = &plan.funcs[running.func].body;
+        let unit = |b: &BlockId| body.blocks[*b].unit.0 as usize;
+        let active = &self.stepper.active;
+        let mask = &active.mask;
+        match term {
+            CallTerminator::Jump(b) => running.waiting.add(unit(b), mask.words()),
+            CallTerminator::Branch(_, a, b) => {
+                let units = (unit(a), unit(b));
+                running
+                    .waiting
+                    .split(units, mask.words(), active.taken.words());
+            }
+            CallTerminator::Return(args) => {
+                for (to, arg) in top.results.iter_mut().zip(args) {
+                    store(self.stepper.env, &running.frame, arg, to, self.width, mask);
+                }
+                let words = top.returned.words_mut().iter_mut().zip(mask.words());
+                words.for_each(|(to, from)| *to |= from);
+                running.live -= active.count;
+            }
+            CallTerminator::Call {
+                func, args, loc, ..
+            } => {
+                if too_deep {
+                    running.live -= self.stepper.active.count;
+                    return self.stepper.trap_all(TrapKind::StackLimit, loc);
+                }
+                self.call(at, *func, args);
+            }
+            CallTerminator::TailCall { func, args } => self.tail_call(*func, args),
+        }
+    }
+
+    /// The active lanes call a function: a new activation.
+    fn call(&mut self, site: BlockId, func: FuncId, args: &[Arg]) {
+        let plan = self.plan;
+        let callee = &plan.funcs[func];
+        let mut activation = self.activation(func);
+        let top = self.activations.last().expect("it calls");
+        let caller = &top.bodies[top.current].frame;
+        let mask = &self.stepper.active.mask;
+        let running = &mut activation.bodies[0];
+        for (param, arg) in callee.params.iter().zip(args) {
+            let to = &mut running.frame.slots[slot(callee, *param)];
+            store(self.stepper.env, caller, arg, to, self.width, mask);
+        }
+        running.enter(callee, mask);
+        activation.callers = self.stepper.active.count;
+        activation.site = site;
+        self.activations.push(activation);
+    }
+
+    /// The active lanes go on in another function of the same activation, or in the same one from its start.
+    fn tail_call(&mut self, func: FuncId, args: &[Arg]) {
+        let plan = self.plan;
+        let callee = &plan.funcs[func];
+        let env = self.stepper.env;
+        let mask = &self.stepper.active.mask;
+        let top = self.activations.last_mut().expect("it calls");
+        let (from, to) = (top.current, top.body(plan, func, self.width));
+        if let Ok([from, to]) = top.bodies.get_disjoint_mut([from, to]) {
+            for (param, arg) in callee.params.iter().zip(args) {
+                let buffer = &mut to.frame.slots[slot(callee, *param)];
+                store(env, &from.frame, arg, buffer, self.width, mask);
+            }
+            from.live -= self.stepper.active.count;
+            to.enter(callee, mask);
+            return;
+        }
+        let running = &mut top.bodies[from];
+        running.live -= self.stepper.active.count;
+        if running.staged.len() < args.len() {
+            let types = args.iter().map(|a| &a.ty);
+            let buffers = types.map(|ty| Buffer::zeros(ty.dtype, ty.elements() * self.width));
+            running.staged = buffers.collect();
+        }
+        for (staged, arg) in running.staged.iter_mut().zip(args) {
+            store(env, &running.frame, arg, staged, self.width, mask);
+        }
+        for ((param, staged), arg) in callee.params.iter().zip(&running.staged).zip(args) {
+            let to = &mut running.frame.slots[slot(callee, *param)];
+            to.blend(staged, arg.ty.elements(), self.width, mask.words());
+        }
+        running.enter(callee, mask);
+    }
+
+    /// All lanes of the topmost activation have returned: they go on where they called from, or are done.
+    fn finish(&mut self) {
+        let plan = self.plan;
+        let mut done = self.activations.pop().expect("it is finished");
+        let returned = &done.returned;
+        match self.activations.last_mut() {
+            Some(top) => {
+                let running = &mut top.bodies[top.current];
+                let caller = &plan.funcs[running.func].body;
+                let site = &caller.blocks[done.site].term;
+                let CallTerminator::Call { dsts, next, .. } = site else {
+                    unreachable!("an activation above another comes from a call");
+                };
+                let types = plan.funcs[done.bodies[0].func].results.iter();
+                for ((SlotId(dst), from), ty) in dsts.iter().zip(&done.results).zip(types) {
+                    let to = &mut running.frame.slots[*dst as usize];
+                    to.blend(from, ty.elements(), self.width, returned.words());
+                }
+                running.live -= done.callers - returned.count();
+                let unit = caller.blocks[*next].unit.0 as usize;
+                running.waiting.add(unit, returned.words());
+            }
+            None => {
+                let types = &plan.funcs[plan.entry].results;
+                for lane in returned.iter() {
+                    self.finished.lane(self.stepper.lanes.positions[lane]);
+                    for (i, (from, ty)) in done.results.iter().zip(types).enumerate() {
+                        let elements = ty.elements();
+                        self.finished.output(i, from, elements, self.width, lane);
+                    }
+                }
+            }
+        }
+        done.returned.reset(self.width);
+        done.current = 0;
+        self.spare[done.bodies[0].func].push(done);
+    }
+
+    /// Completes the reports of the lanes that trapped.
+    fn bury(&mut self) {
+        let call_depth = self.activations.len().saturating_sub(1);
+        for dead in self.stepper.dead.drain(..) {
+            self.stepper.traps[dead.trap].call_depth = call_depth;
+        }
+    }
+
+    /// The run was stopped: the lanes that are not done trap where they stand.
+    fn interrupt(&mut self) {
+        while let Some(top) = self.activations.pop() {
+            for running in &top.bodies {
+                let body = &self.plan.funcs[running.func].body;
+                for (unit, lane) in running.waiting.lanes() {
+                    let first = body.units[UnitId(unit as u32)].blocks[0];
+                    self.interrupt_lane(lane, &body.blocks[first].loc);
+                }
+            }
+            let func = &self.plan.funcs[top.bodies[0].func];
+            for lane in top.returned.iter() {
+                self.interrupt_lane(lane, &func.loc);
+            }
+            // The activation is gone, so the ones below it count the calls of its lanes.
+            for dead in self.stepper.dead.drain(..) {
+                self.stepper.traps[dead.trap].call_depth = self.activations.len();
+            }
+        }
+    }
+
+    fn interrupt_lane(&mut self, lane: usize, loc: &crate::base::Loc) {
+        let (kind, text) = (TrapKind::Interrupted, String::new());
+        self.stepper.bury(lane, kind, loc, text);
+    }
+
+    fn report(self) -> Report {
+        let (mut blocks, mut variables) = (Vec::new(), Vec::new());
+        if self.stepper.env.settings.stats {
+            for (id, func) in self.plan.funcs.iter() {
+                for (block, data) in func.body.blocks.iter() {
+                    let unit = &func.body.units[data.unit];
+                    let name = format!("{}.{block}", func.name);
+                    let counts = self.counts[id][data.unit];
+                    blocks.push(counts.report(name, &data.loc, unit.cost.weight));
+                }
+                variables.extend(func.body.vars.values().map(|var| VariableStats {
+                    name: format!("{}.{}", func.name, var.name),
+                    storage: var.class,
+                    pushes: 0,
+                    max_stack_depth: 0,
+                }));
+            }
+        }
+        Report {
+            blocks,
+            variables,
+            finished: self.finished,
+            traps: self.stepper.traps,
+            supersteps: self.supersteps,
+            prims: self.stepper.prims,
+        }
+    }
+}
+
+/// The slot of a parameter.
+fn slot(func: &Func, param: crate::plan::VarId) -> usize {
+    let slot = func.body.vars[param].slot;
+    slot.expect("parameters are registers").0 as usize
+}
+
+/// Stores an operand for some lanes.
+fn store<R: Real>(
+    env: &Environment<'_, R>,
+    frame: &Frame<R>,
+    arg: &Arg,
+    to: &mut Buffer<R>,
+    width: usize,
+    lanes: &LaneMask,
+) {
+    let (from, elements) = (env.buffer(frame, arg), arg.ty.elements());
+    if arg.broadcast {
+        to.blend_value(from, elements, width, lanes.words());
+    } else {
+        to.blend(from, elements, width, lanes.words());
+    }
+}
