@@ -1,0 +1,243 @@
+//! Calls, function values, and the start of a function: how values become parameters and back.
+
+use indexmap::IndexSet;
+
+use super::func::{Lowered, Lowering};
+use super::instance::{Closure, Code, Instance, Lambda, Specialiser};
+use super::signature::layout_at;
+use super::value::{ClosureId, Form, FunctionValue, Layout, Value};
+use super::walk;
+use crate::base::{Diagnostic, IdVec, Span};
+use crate::cfg::{Func, FuncId, Operand, Terminator};
+use crate::hir::{Callee, Dim, Expr, ExprKind, FnId, LocalId, Ty};
+
+/// How the value of an argument or a capture reaches the callee.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Passing {
+    /// As parameters.
+    ByValue,
+    /// What is the same for all lanes is known to the callee, the rest comes as parameters.
+    Captured,
+    /// Known to the callee: it must be the same for all lanes.
+    Shared,
+}
+
+impl<'a> Lowering<'_, 'a> {
+    fn dim_values(&self, dims: &[Dim]) -> Lowered<Vec<i64>> {
+        let values: Option<Vec<i64>> = dims.iter().map(|d| d.eval(&self.dims)).collect();
+        values.ok_or_else(|| {
+            let message = "a dimension is too large for an int";
+            let label = "this does not fit into 64 bits";
+            Box::new(Diagnostic::error("E0804", message, self.span(), label))
+        })
+    }
+
+    /// A function of the program as a value.
+    pub(super) fn function_value(&mut self, id: FnId, dims: &[Dim]) -> Lowered<Value> {
+        let closure = Closure { code: Code::Fn(id), dims: self.dim_values(dims)?, captures: Vec::new() };
+        Ok(Value::Function(FunctionValue { closure: self.spec.closure(closure, self.span())?, captured: Vec::new() }))
+    }
+
+    /// A closure as a value: it captures the locals that it uses as they are now.
+    pub(super) fn closure_value(&mut self, lambda: &'a Expr) -> Lowered<Value> {
+        let mut used = IndexSet::new();
+        walk::locals(lambda, &mut used);
+        let mut captures = Vec::new();
+        let mut captured = Vec::new();
+        for local in used {
+            let Some(value) = self.env.get(&local).cloned() else {
+                continue;
+            };
+            if value.is_never() {
+                return Ok(Value::Never);
+            }
+            let value = self.keep_value(&value);
+            captures.push((local, self.form(&value, Passing::Captured, "", &mut captured)?));
+        }
+        let closure =
+            Closure { code: Code::Lambda(self.home_id, Lambda(lambda)), dims: self.dims.as_slice().to_vec(), captures };
+        Ok(Value::Function(FunctionValue { closure: self.spec.closure(closure, self.span())?, captured }))
+    }
+
+    /// Takes a value apart into what the callee is made for and what it gets as parameters.
+    fn form(&mut self, value: &Value, passing: Passing, name: &str, operands: &mut Vec<Operand>) -> Lowered<Form> {
+        Ok(match value {
+            Value::Leaf(operand) => match (passing, operand) {
+                (Passing::Shared, Operand::Var(_)) => return Err(self.not_shared(*operand, name)),
+                (Passing::ByValue, _) | (_, Operand::Var(_)) => {
+                    operands.push(*operand);
+                    Form::Varying(self.type_of(*operand))
+                }
+                _ => Form::Static(*operand),
+            },
+            Value::Fields(fields) => {
+                let fields = fields.iter().map(|f| self.form(f, passing, name, operands)).collect::<Lowered<_>>()?;
+                Form::Fields(fields)
+            }
+            Value::Function(f) => {
+                operands.extend_from_slice(&f.captured);
+                Form::Function(f.closure)
+            }
+            Value::Never => Form::Fields(Vec::new()),
+        })
+    }
+
+    fn not_shared(&self, operand: Operand, name: &str) -> Box<Diagnostic> {
+        let message = format!("`{name}` must be the same for all lanes, but it traps in every lane");
+        Box::new(match self.index_out_of_range(operand) {
+            Some(span) => Diagnostic::error("E0805", message, span, "this index is out of range")
+                .with_label(self.span(), format!("`{name}` is shared here")),
+            None => {
+                let message = format!("`{name}` must be the same for all lanes");
+                let label = "this is not known before the lanes start";
+                Diagnostic::error("E0805", message, self.span(), label)
+            }
+        })
+    }
+
+    /// A call.
+    pub(super) fn call_expr(&mut self, callee: &'a Callee, args: &'a [Expr]) -> Lowered<Value> {
+        let function = match callee {
+            Callee::Fn(id, dims) => self.function_value(*id, dims)?,
+            Callee::Local(local) => self.env.get(local).cloned().unwrap_or(Value::Never),
+        };
+        match (function, self.values(args)?) {
+            (Value::Function(function), Some(args)) => self.call(&function, &args),
+            _ => Ok(Value::Never),
+        }
+    }
+
+    fn call(&mut self, function: &FunctionValue, args: &[Value]) -> Lowered<Value> {
+        let code = self.spec.closure_of(function.closure).code;
+        let program = self.spec.program;
+        let home = &program.fns[code.home()];
+        let mut operands = Vec::new();
+        let mut params = Vec::with_capacity(args.len());
+        for (i, arg) in args.iter().enumerate() {
+            let (passing, name) = match code {
+                Code::Fn(_) => match home.params.get(i) {
+                    Some(p) if p.shared => (Passing::Shared, home.locals[p.local].name.as_str()),
+                    _ => (Passing::ByValue, ""),
+                },
+                Code::Lambda(..) => (Passing::ByValue, ""),
+            };
+            params.push(self.form(arg, passing, name, &mut operands)?);
+        }
+        operands.extend_from_slice(&function.captured);
+        let instance = Instance { closure: function.closure, params };
+        let func = self.spec.request(instance, self.span())?;
+        let result = result_layout(self.spec, function.closure, self.span())?;
+        let (dsts, value) = self.temporaries(&result);
+        let next = self.new_block();
+        self.terminate(Terminator::Call { func, args: operands, dsts, next, loc: self.loc() });
+        self.start(next);
+        Ok(value)
+    }
+
+    /// Binds a local at the start of a function; what varies comes as parameters.
+    fn bind_form(&mut self, local: LocalId, form: &Form) -> Lowered<()> {
+        let decl = &self.home.locals[local];
+        let layout = self.layout(&decl.ty)?;
+        let value = self.enter_form(form, Some(&layout), &decl.name)?;
+        match (&value, decl.mutable) {
+            (Value::Function(_), _) | (_, false) => {
+                self.env.insert(local, value);
+                Ok(())
+            }
+            _ => self.bind(local, &value),
+        }
+    }
+
+    /// The value of a form, with new parameters for what varies.
+    fn enter_form(&mut self, form: &Form, layout: Option<&Layout>, name: &str) -> Lowered<Value> {
+        Ok(match form {
+            Form::Static(operand) => Value::Leaf(*operand),
+            Form::Varying(ty) => Value::Leaf(Operand::Var(self.parameter(name, ty.clone()))),
+            Form::Fields(forms) => {
+                let named = match layout {
+                    Some(Layout::Fields(fields)) => &fields[..],
+                    _ => &[],
+                };
+                let fields = forms.iter().enumerate().map(|(i, form)| {
+                    let (field, layout) = match named.get(i) {
+                        Some((field, layout)) => (field.clone(), Some(layout)),
+                        None => (i.to_string(), None),
+                    };
+                    self.enter_form(form, layout, &format!("{name}.{field}"))
+                });
+                Value::Fields(fields.collect::<Lowered<_>>()?)
+            }
+            Form::Function(closure) => {
+                let mut captured = Vec::new();
+                let made = self.spec.closure_of(*closure).clone();
+                let home = &self.spec.program.fns[made.code.home()];
+                for (local, form) in &made.captures {
+                    let name = &home.locals[*local].name;
+                    let value = self.enter_form(form, None, name)?;
+                    collect_varying(&value, &mut captured);
+                }
+                Value::Function(FunctionValue { closure: *closure, captured })
+            }
+        })
+    }
+}
+
+/// The variables of a captured value in the order of [`Form::Varying`].
+fn collect_varying(value: &Value, into: &mut Vec<Operand>) {
+    match value {
+        Value::Leaf(operand) if operand.var().is_some() => into.push(*operand),
+        Value::Leaf(_) | Value::Never => {}
+        Value::Fields(fields) => fields.iter().for_each(|f| collect_varying(f, into)),
+        Value::Function(f) => into.extend_from_slice(&f.captured),
+    }
+}
+
+/// The layout of what a function returns.
+fn result_layout(spec: &Specialiser<'_>, closure: ClosureId, span: Span) -> Lowered<Layout> {
+    let closure = spec.closure_of(closure);
+    let home = &spec.program.fns[closure.code.home()];
+    let dims: IdVec<_, i64> = closure.dims.clone().into();
+    let layout = |ty: &Ty| layout_at(spec.program, ty, &home.dims, &dims, span);
+    match closure.code {
+        Code::Fn(_) => layout(&home.ret),
+        Code::Lambda(_, lambda) => match &lambda.0.ty {
+            Ty::Fn(_, ret) => layout(ret),
+            _ => Ok(Layout::Never),
+        },
+    }
+}
+
+/// Makes the function of an instance.
+pub(super) fn lower_instance<'a>(spec: &mut Specialiser<'a>, instance: &Instance, name: String) -> Lowered<Func> {
+    let closure = spec.closure_of(instance.closure).clone();
+    let home = &spec.program.fns[closure.code.home()];
+    let results = result_layout(spec, instance.closure, home.span)?.leaves("");
+    let mut lowering = Lowering::new(spec, closure.code.home(), &closure.dims);
+    lowering.results = results.into_iter().map(|(_, ty)| ty).collect();
+    let (params, body): (Vec<LocalId>, &'a Expr) = match closure.code {
+        Code::Fn(_) => (home.params.iter().map(|p| p.local).collect(), &home.body),
+        Code::Lambda(_, Lambda(lambda)) => match &lambda.kind {
+            ExprKind::Lambda { params, body } => (params.clone(), body),
+            _ => (Vec::new(), lambda),
+        },
+    };
+    for (local, form) in params.iter().zip(&instance.params) {
+        lowering.bind_form(*local, form)?;
+    }
+    for (local, form) in &closure.captures {
+        lowering.bind_form(*local, form)?;
+    }
+    lowering.tail(body)?;
+    Ok(lowering.finish(name))
+}
+
+/// The user's name for the function of an instance; those of closures say where they stand.
+pub(super) fn base_name(spec: &Specialiser<'_>, func: FuncId) -> String {
+    let Some(instance) = spec.instance(func) else {
+        return String::new();
+    };
+    match spec.closure_of(instance.closure).code {
+        Code::Fn(id) => spec.program.fns[id].name.clone(),
+        Code::Lambda(id, _) => format!("{}.closure", spec.program.fns[id].name),
+    }
+}

@@ -1,0 +1,306 @@
+//! Expressions that need no control flow of their own.
+
+use super::func::{Lowered, Lowering};
+use super::value::{Layout, Value};
+use super::walk;
+use crate::cfg::{InstKind, Message, Operand, Terminator, VarId};
+use crate::hir::{self, Expr, ExprKind, Ty};
+use crate::prim::Prim;
+use crate::types::{Scalar, Type};
+
+impl<'a> Lowering<'_, 'a> {
+    /// The value of an expression.
+    pub(super) fn expr(&mut self, expr: &'a Expr) -> Lowered<Value> {
+        let before = self.enter(expr.span);
+        let value = self.expr_kind(expr);
+        self.enter(before);
+        value
+    }
+
+    fn expr_kind(&mut self, expr: &'a Expr) -> Lowered<Value> {
+        match &expr.kind {
+            ExprKind::Literal(scalar) => Ok(Value::Leaf(Operand::Const(*scalar))),
+            ExprKind::Dim(dim) => self.dim(dim),
+            ExprKind::Local(local) | ExprKind::FunctionLocal(local) => {
+                Ok(self.env.get(local).cloned().unwrap_or(Value::Never))
+            }
+            ExprKind::Tuple(parts) | ExprKind::Struct(_, parts) => {
+                Ok(self.values(parts)?.map_or(Value::Never, Value::Fields))
+            }
+            ExprKind::Field(inner, position) => Ok(match self.expr(inner)? {
+                Value::Fields(mut fields) if *position < fields.len() => fields.swap_remove(*position),
+                _ => Value::Never,
+            }),
+            ExprKind::Prim(prim, args) => self.prim_expr(*prim, args, &expr.ty),
+            ExprKind::And(a, b) => self.and_or(true, a, b),
+            ExprKind::Or(a, b) => self.and_or(false, a, b),
+            ExprKind::Call(callee, args) => self.call_expr(callee, args),
+            ExprKind::If(condition, then, otherwise) => self.if_value(condition, then, otherwise.as_deref(), &expr.ty),
+            ExprKind::Block(stmts, tail) => match (self.stmts(stmts)?, tail) {
+                (true, Some(tail)) => self.expr(tail),
+                (true, None) => Ok(Value::unit()),
+                (false, tail) => {
+                    // Code that is not reached may still be wrong, so that it is lowered too.
+                    tail.as_ref().map(|tail| self.expr(tail)).transpose()?;
+                    Ok(Value::Never)
+                }
+            },
+            ExprKind::Comprehension { clauses, body } => self.comprehension(clauses, body, &expr.ty),
+            ExprKind::Reduction { op, clauses, body } => self.reduction(*op, clauses, body),
+            ExprKind::Function(id, dims) => self.function_value(*id, dims),
+            ExprKind::Lambda { .. } => self.closure_value(expr),
+            ExprKind::Print(message) => self.print(message),
+            ExprKind::Assert(condition, message) => self.assert(condition, message),
+            ExprKind::While(condition, body) => self.while_loop(condition, body),
+            ExprKind::For(var, start, end, body) => self.for_loop(*var, start, end, body),
+            ExprKind::Break => Ok(self.leave(self.loops.last().map(|l| l.exit))),
+            ExprKind::Continue => Ok(self.leave(self.loops.last().map(|l| l.next))),
+            ExprKind::Return(value) => {
+                match value {
+                    Some(value) => self.tail(value)?,
+                    None => self.return_value(&Value::unit()),
+                }
+                self.start_unreachable();
+                Ok(Value::Never)
+            }
+        }
+    }
+
+    fn leave(&mut self, target: Option<crate::cfg::BlockId>) -> Value {
+        if let Some(target) = target {
+            self.terminate(Terminator::Jump(target));
+            self.start_unreachable();
+        }
+        Value::Never
+    }
+
+    fn dim(&self, dim: &hir::Dim) -> Lowered<Value> {
+        match dim.eval(&self.dims) {
+            Some(value) => Ok(Value::Leaf(Operand::Const(Scalar::Int(value)))),
+            None => Err(Box::new(crate::base::Diagnostic::error(
+                "E0804",
+                "an extent is too large for an int",
+                self.span(),
+                "this does not fit into 64 bits",
+            ))),
+        }
+    }
+
+    /// The values of operands, evaluated in order and as they were when they were evaluated. `None` when one of them
+    /// never ends normally.
+    pub(super) fn values(&mut self, exprs: &'a [Expr]) -> Lowered<Option<Vec<Value>>> {
+        let mut values = Vec::with_capacity(exprs.len());
+        let mut reached = true;
+        for (i, expr) in exprs.iter().enumerate() {
+            let mut value = self.expr(expr)?;
+            reached &= !value.is_never();
+            let mutable = value.leaves().is_some_and(|l| l.iter().any(|o| self.is_mutable(*o)));
+            if mutable && exprs[i + 1..].iter().any(walk::assigns) {
+                value = self.keep_value(&value);
+            }
+            values.push(value);
+        }
+        Ok(reached.then_some(values))
+    }
+
+    /// The operands of all leaves of some expressions in order.
+    pub(super) fn operands(&mut self, exprs: &'a [Expr]) -> Lowered<Option<Vec<Operand>>> {
+        let values = self.values(exprs)?;
+        Ok(values.and_then(|values| Value::Fields(values).leaves()))
+    }
+
+    /// The operand of a scalar or an array. `None` when it never ends normally.
+    pub(super) fn operand(&mut self, expr: &'a Expr) -> Lowered<Option<Operand>> {
+        Ok(match self.expr(expr)? {
+            Value::Leaf(operand) => Some(operand),
+            _ => None,
+        })
+    }
+
+    /// The concrete type of a scalar or an array.
+    pub(super) fn leaf_type(&self, ty: &Ty) -> Lowered<Option<Type>> {
+        Ok(match self.layout(ty)? {
+            Layout::Leaf(ty) => Some(ty),
+            _ => None,
+        })
+    }
+
+    fn prim_expr(&mut self, prim: Prim, args: &'a [Expr], ty: &'a Ty) -> Lowered<Value> {
+        let operands = match (prim, args) {
+            (Prim::Index, [array, indices @ ..]) => self.index_operands(array, indices)?,
+            _ => self.operands(args)?,
+        };
+        let (Some(operands), Some(ty)) = (operands, self.leaf_type(ty)?) else {
+            return Ok(Value::Never);
+        };
+        Ok(Value::Leaf(self.prim(prim, &operands, &ty)))
+    }
+
+    /// `x[i][j]` is `x[i, j]`: the row is not made.
+    fn index_operands(&mut self, array: &'a Expr, indices: &'a [Expr]) -> Lowered<Option<Vec<Operand>>> {
+        let mut all: Vec<&'a [Expr]> = vec![indices];
+        let mut array = array;
+        while let ExprKind::Prim(Prim::Index, args) = &array.kind {
+            let [inner, outer @ ..] = &args[..] else {
+                break;
+            };
+            all.push(outer);
+            array = inner;
+        }
+        let Some(mut array) = self.operand(array)? else {
+            return Ok(None);
+        };
+        if all.iter().any(|i| i.iter().any(walk::assigns)) {
+            array = self.keep(array);
+        }
+        let mut operands = vec![array];
+        for (n, indices) in all.iter().enumerate().rev() {
+            let Some(mut found) = self.operands(indices)? else {
+                return Ok(None);
+            };
+            if all[..n].iter().any(|i| i.iter().any(walk::assigns)) {
+                found.iter_mut().for_each(|o| *o = self.keep(*o));
+            }
+            operands.extend(found);
+        }
+        Ok(Some(operands))
+    }
+
+    /// Evaluates an expression into variables, one for each leaf. Arms of an `if` set them directly.
+    pub(super) fn expr_to(&mut self, dsts: &[VarId], expr: &'a Expr) -> Lowered<()> {
+        let before = self.enter(expr.span);
+        match &expr.kind {
+            ExprKind::If(condition, then, Some(otherwise)) => {
+                self.if_arms(condition, then, Some(otherwise), &mut |this, arm| {
+                    match arm {
+                        Some(arm) => this.expr_to(dsts, arm)?,
+                        None => this.copy_all(dsts, &[]),
+                    }
+                    Ok(true)
+                })?;
+            }
+            ExprKind::Block(stmts, Some(tail)) => {
+                self.stmts(stmts)?;
+                self.expr_to(dsts, tail)?;
+            }
+            _ => {
+                if let Some(leaves) = self.expr(expr)?.leaves() {
+                    self.copy_all(dsts, &leaves);
+                }
+            }
+        }
+        self.enter(before);
+        Ok(())
+    }
+
+    /// Evaluates the result of the function and returns it; the current block is ended. Arms of an `if` return by
+    /// themselves, so that a call in one is the last thing that the function does.
+    pub(super) fn tail(&mut self, expr: &'a Expr) -> Lowered<()> {
+        let before = self.enter(expr.span);
+        match &expr.kind {
+            ExprKind::If(condition, then, Some(otherwise)) => {
+                self.if_arms(condition, then, Some(otherwise), &mut |this, arm| {
+                    match arm {
+                        Some(arm) => this.tail(arm)?,
+                        None => this.return_value(&Value::unit()),
+                    }
+                    Ok(false)
+                })?;
+                self.return_value(&Value::Never);
+            }
+            ExprKind::Block(stmts, tail) => {
+                self.stmts(stmts)?;
+                match tail {
+                    Some(tail) => self.tail(tail)?,
+                    None => self.return_value(&Value::unit()),
+                }
+            }
+            _ => {
+                let value = self.expr(expr)?;
+                self.return_value(&value);
+            }
+        }
+        self.enter(before);
+        Ok(())
+    }
+
+    /// Ends the current block with a return.
+    pub(super) fn return_value(&mut self, value: &Value) {
+        let leaves = value.leaves().filter(|l| l.len() == self.results.len());
+        let operands = leaves.unwrap_or_else(|| self.zeros());
+        self.terminate(Terminator::Return(operands));
+    }
+
+    /// Results for the end of a function that is never reached.
+    fn zeros(&mut self) -> Vec<Operand> {
+        let results = self.results.clone();
+        results
+            .iter()
+            .map(|ty| match ty.is_scalar() {
+                true => Operand::Const(zero(ty.dtype)),
+                false => {
+                    let var = self.temporary(ty.clone());
+                    self.set(var, Prim::Fill, &[Operand::Const(zero(ty.dtype))]);
+                    Operand::Var(var)
+                }
+            })
+            .collect()
+    }
+
+    fn message(&mut self, message: &'a hir::Message) -> Lowered<Option<Message>> {
+        let operands = self.operands(&message.args)?;
+        Ok(operands
+            .map(|operands| Message { texts: message.texts.clone().into(), args: operands.into_iter().collect() }))
+    }
+
+    fn print(&mut self, message: &'a hir::Message) -> Lowered<Value> {
+        Ok(match self.message(message)? {
+            Some(message) => {
+                self.push(InstKind::Print(message));
+                Value::unit()
+            }
+            None => Value::Never,
+        })
+    }
+
+    /// Values in the message are evaluated where the assertion fails, so that they do nothing where it holds.
+    fn assert(&mut self, condition: &'a Expr, message: &'a hir::Message) -> Lowered<Value> {
+        let Some(cond) = self.operand(condition)? else {
+            return Ok(Value::Never);
+        };
+        if message.args.iter().all(is_at_hand) {
+            if let Some(message) = self.message(message)? {
+                self.push(InstKind::Assert { cond, message });
+            }
+            return Ok(Value::unit());
+        }
+        let (failed, holds) = (self.new_block(), self.new_block());
+        self.terminate(Terminator::Branch(cond, holds, failed));
+        self.start(failed);
+        if let Some(message) = self.message(message)? {
+            let cond = Operand::Const(Scalar::Bool(false));
+            self.push(InstKind::Assert { cond, message });
+        }
+        self.terminate(Terminator::Jump(holds));
+        self.start(holds);
+        Ok(Value::unit())
+    }
+}
+
+/// Whether a value needs no instructions.
+fn is_at_hand(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(_) | ExprKind::Dim(_) | ExprKind::Local(_) => true,
+        ExprKind::Field(inner, _) => is_at_hand(inner),
+        _ => false,
+    }
+}
+
+/// The zero of an element type.
+pub(super) fn zero(dtype: crate::types::DType) -> Scalar {
+    match dtype {
+        crate::types::DType::Bool => Scalar::Bool(false),
+        crate::types::DType::Int => Scalar::Int(0),
+        crate::types::DType::Real => Scalar::Real(0.0),
+    }
+}

@@ -1,0 +1,504 @@
+//! One function while it is made: its variables and blocks, the environment, and the emission of instructions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::instance::Specialiser;
+use super::names::Names;
+use super::signature::layout_at;
+use super::value::{Layout, Value};
+use crate::base::{Diagnostic, Id as _, IdVec, Loc, Span};
+use crate::cfg::{Block, BlockId, Func, Inst, InstKind, Operand, Terminator, Var, VarId};
+use crate::hir::{self, DimId, FnId, LocalId, Ty};
+use crate::prim::Prim;
+use crate::types::{Scalar, Type};
+
+/// What a step of the lowering gives, or the diagnostic that stops its function.
+pub(super) type Lowered<T> = Result<T, Box<Diagnostic>>;
+
+/// Who may change a variable, and when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Role {
+    /// The result of an expression, read once, by whatever the expression stands in.
+    Temporary,
+    /// Bound to a local that is not assigned; set again only when that is bound again.
+    Bound,
+    /// Of a local that is assigned.
+    Mutable,
+}
+
+/// A block that is being made.
+struct Draft {
+    insts: Vec<Inst>,
+    term: Option<Terminator>,
+    loc: Loc,
+}
+
+/// Where `break` and `continue` go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoopTargets {
+    pub(super) exit: BlockId,
+    pub(super) next: BlockId,
+}
+
+/// The lowering of one function.
+pub(super) struct Lowering<'s, 'a> {
+    pub(super) spec: &'s mut Specialiser<'a>,
+    /// The function of the source that the code stands in.
+    pub(super) home: &'a hir::Fn,
+    pub(super) home_id: FnId,
+    pub(super) dims: IdVec<DimId, i64>,
+    /// What is bound so far.
+    pub(super) env: IndexMap<LocalId, Value>,
+    pub(super) loops: Vec<LoopTargets>,
+    pub(super) results: Vec<Type>,
+    params: Vec<VarId>,
+    vars: IdVec<VarId, (Var, Role)>,
+    blocks: IdVec<BlockId, Draft>,
+    /// Blocks in the order of the source.
+    order: Vec<BlockId>,
+    current: BlockId,
+    loc: Loc,
+    span: Span,
+    /// Variables that would be shared but for an index out of range, with the place of the index.
+    out_of_range: HashMap<VarId, Span>,
+}
+
+impl<'s, 'a> Lowering<'s, 'a> {
+    pub(super) fn new(spec: &'s mut Specialiser<'a>, home_id: FnId, dims: &[i64]) -> Self {
+        let program = spec.program;
+        let home = &program.fns[home_id];
+        let (line, _) = spec.sources.line_column(home.span);
+        let loc = Loc::new(home.name.as_str(), line);
+        let mut lowering = Self {
+            spec,
+            home,
+            home_id,
+            dims: dims.to_vec().into(),
+            env: IndexMap::new(),
+            loops: Vec::new(),
+            results: Vec::new(),
+            params: Vec::new(),
+            vars: IdVec::new(),
+            blocks: IdVec::new(),
+            order: Vec::new(),
+            current: BlockId::new(0),
+            loc,
+            span: home.span,
+            out_of_range: HashMap::new(),
+        };
+        let entry = lowering.new_block();
+        lowering.start(entry);
+        lowering
+    }
+
+    // Locations
+
+    /// Moves to a place in the source; returns the place to go back to.
+    pub(super) fn enter(&mut self, span: Span) -> Span {
+        let before = self.span;
+        if span != before {
+            self.span = span;
+            let (line, _) = self.spec.sources.line_column(span);
+            if line != self.loc.line {
+                self.loc = Loc { function: Arc::clone(&self.loc.function), line };
+            }
+        }
+        before
+    }
+    pub(super) fn span(&self) -> Span {
+        self.span
+    }
+    pub(super) fn loc(&self) -> Loc {
+        self.loc.clone()
+    }
+
+    // Types
+
+    /// The layout of a type here.
+    pub(super) fn layout(&self, ty: &Ty) -> Lowered<Layout> {
+        layout_at(self.spec.program, ty, &self.home.dims, &self.dims, self.span)
+    }
+    /// The type of an operand.
+    pub(super) fn type_of(&self, operand: Operand) -> Type {
+        match operand {
+            Operand::Var(v) => self.vars[v].0.ty.clone(),
+            Operand::Shared(s) => self.spec.shared.ty(s).clone(),
+            Operand::Const(c) => Type::scalar(c.dtype()),
+        }
+    }
+
+    // Variables
+
+    /// A new variable for the result of an expression.
+    pub(super) fn temporary(&mut self, ty: Type) -> VarId {
+        self.var("", ty, Role::Temporary)
+    }
+    /// A new variable for a local that is not assigned.
+    pub(super) fn bound(&mut self, name: &str, ty: Type) -> VarId {
+        self.var(name, ty, Role::Bound)
+    }
+    /// A new parameter of the function.
+    pub(super) fn parameter(&mut self, name: &str, ty: Type) -> VarId {
+        let var = self.bound(name, ty);
+        self.params.push(var);
+        var
+    }
+    fn var(&mut self, name: &str, ty: Type, role: Role) -> VarId {
+        let name = name.to_owned();
+        self.vars.push((Var { name, ty }, role))
+    }
+    /// Temporaries for all leaves of a layout, and the value that they are.
+    pub(super) fn temporaries(&mut self, layout: &Layout) -> (Vec<VarId>, Value) {
+        let mut vars = Vec::new();
+        let value = self.fill_layout(layout, &mut vars);
+        (vars, value)
+    }
+    fn fill_layout(&mut self, layout: &Layout, vars: &mut Vec<VarId>) -> Value {
+        match layout {
+            Layout::Leaf(ty) => {
+                let var = self.temporary(ty.clone());
+                vars.push(var);
+                Value::Leaf(Operand::Var(var))
+            }
+            Layout::Fields(fields) => {
+                let fields = fields.iter().map(|(_, l)| self.fill_layout(l, vars));
+                Value::Fields(fields.collect())
+            }
+            Layout::Function | Layout::Never => Value::Never,
+        }
+    }
+    /// Whether an operand is a variable that an assignment may change.
+    pub(super) fn is_mutable(&self, operand: Operand) -> bool {
+        operand.var().is_some_and(|v| self.vars[v].1 == Role::Mutable)
+    }
+    /// The operand as it is now, whatever is assigned later.
+    pub(super) fn keep(&mut self, operand: Operand) -> Operand {
+        if !self.is_mutable(operand) {
+            return operand;
+        }
+        let copy = self.temporary(self.type_of(operand));
+        self.copy(copy, operand);
+        Operand::Var(copy)
+    }
+    /// The value as it is now, whatever is assigned later.
+    pub(super) fn keep_value(&mut self, value: &Value) -> Value {
+        value.map(&mut |operand| self.keep(operand))
+    }
+
+    /// Binds a local to a value: assigned locals get variables of their own, others share what the value has.
+    pub(super) fn bind(&mut self, local: LocalId, value: &Value) -> Lowered<()> {
+        let decl = &self.home.locals[local];
+        let value = match value {
+            Value::Never | Value::Function(_) => value.clone(),
+            _ => {
+                let names = self.layout(&decl.ty)?.leaves(&decl.name);
+                let mut names = names.iter().map(|(name, _)| name.as_str());
+                value.map(&mut |operand| {
+                    let name = names.next().unwrap_or(&decl.name);
+                    self.bind_leaf(operand, name, decl.mutable)
+                })
+            }
+        };
+        self.env.insert(local, value);
+        Ok(())
+    }
+    fn bind_leaf(&mut self, operand: Operand, name: &str, mutable: bool) -> Operand {
+        let role = if mutable { Role::Mutable } else { Role::Bound };
+        match operand {
+            Operand::Var(v) if self.vars[v].1 == Role::Temporary => {
+                self.vars[v].0.name = name.to_owned();
+                self.vars[v].1 = role;
+                operand
+            }
+            Operand::Var(v) if self.vars[v].1 == Role::Bound && !mutable => operand,
+            Operand::Const(_) if !mutable => operand,
+            Operand::Shared(id) if !mutable => {
+                self.spec.shared.suggest_name(id, name);
+                operand
+            }
+            _ => {
+                let var = self.var(name, self.type_of(operand), role);
+                self.copy(var, operand);
+                Operand::Var(var)
+            }
+        }
+    }
+
+    // Blocks
+
+    /// A block that is not yet anywhere.
+    pub(super) fn new_block(&mut self) -> BlockId {
+        let loc = self.loc();
+        self.blocks.push(Draft { insts: Vec::new(), term: None, loc })
+    }
+    /// Goes on in a block, which comes next in the program.
+    pub(super) fn start(&mut self, block: BlockId) {
+        self.order.push(block);
+        self.current = block;
+        self.blocks[block].loc = self.loc();
+    }
+    /// Goes on in a block that nothing reaches.
+    pub(super) fn start_unreachable(&mut self) {
+        let block = self.new_block();
+        self.start(block);
+    }
+    pub(super) fn current(&self) -> BlockId {
+        self.current
+    }
+    /// Ends the current block.
+    pub(super) fn terminate(&mut self, term: Terminator) {
+        self.terminate_block(self.current, term);
+    }
+    /// Ends a block.
+    pub(super) fn terminate_block(&mut self, block: BlockId, term: Terminator) {
+        let term = match term {
+            Terminator::Branch(Operand::Const(Scalar::Bool(c)), a, b) => Terminator::Jump(if c { a } else { b }),
+            term => term,
+        };
+        let old = self.blocks[block].term.replace(term);
+        debug_assert!(old.is_none(), "a block ends once");
+    }
+    /// Takes back the block that was started last, and goes on in the one before. Returns its instructions.
+    pub(super) fn merge_back(&mut self, before: BlockId) -> Vec<Inst> {
+        self.order.pop();
+        let current = std::mem::replace(&mut self.current, before);
+        std::mem::take(&mut self.blocks[current].insts)
+    }
+    /// The instructions of the current block.
+    pub(super) fn insts(&mut self) -> &mut Vec<Inst> {
+        &mut self.blocks[self.current].insts
+    }
+
+    // Instructions
+
+    pub(super) fn push(&mut self, kind: InstKind) {
+        let loc = self.loc();
+        self.insts().push(Inst { kind, loc });
+    }
+    /// `dst = prim args`
+    pub(super) fn set(&mut self, dst: VarId, prim: Prim, args: &[Operand]) {
+        let args = args.iter().copied().collect();
+        self.push(InstKind::Prim { dst, prim, args });
+    }
+    /// The result of a primitive: an instruction, or where every operand is the same for all lanes, a shared value.
+    pub(super) fn prim(&mut self, prim: Prim, args: &[Operand], ty: &Type) -> Operand {
+        let (prim, args) = match reduce_strength(prim, args) {
+            Reduced::Itself => return args[0],
+            Reduced::To(prim, args) => (prim, args),
+        };
+        if let Some(shared) = self.spec.shared.compute(prim, &args, ty) {
+            return shared;
+        }
+        let dst = self.temporary(ty.clone());
+        if let Some(span) = self.why_not_shared(prim, &args) {
+            self.out_of_range.insert(dst, span);
+        }
+        self.set(dst, prim, &args);
+        Operand::Var(dst)
+    }
+    /// The index out of range that keeps a primitive from being shared, if that is what does.
+    fn why_not_shared(&self, prim: Prim, args: &[Operand]) -> Option<Span> {
+        if matches!(prim, Prim::Index | Prim::Slice) && args.iter().all(|a| a.var().is_none()) {
+            return Some(self.span);
+        }
+        args.iter().find_map(|a| self.index_out_of_range(*a))
+    }
+    /// The index out of range without which the operand would be shared.
+    pub(super) fn index_out_of_range(&self, operand: Operand) -> Option<Span> {
+        self.out_of_range.get(&operand.var()?).copied()
+    }
+
+    /// `dst = operand`. The instruction that made the operand sets `dst` itself where that changes nothing.
+    pub(super) fn copy(&mut self, dst: VarId, operand: Operand) {
+        if operand == Operand::Var(dst) {
+            return;
+        }
+        match operand.var() {
+            Some(v) if self.vars[v].1 == Role::Temporary && self.retarget(v, dst) => {}
+            _ => self.set(dst, Prim::Copy, &[operand]),
+        }
+    }
+    /// Lets the instruction of this block that sets `from` set `to` instead, if nothing between touches `to`.
+    fn retarget(&mut self, from: VarId, to: VarId) -> bool {
+        for inst in self.insts().iter_mut().rev() {
+            match &mut inst.kind {
+                InstKind::Prim { dst, args, .. } if *dst == from => {
+                    let free = !args.contains(&Operand::Var(from));
+                    if free {
+                        *dst = to;
+                    }
+                    return free;
+                }
+                _ => {}
+            }
+            if mentions(&inst.kind, to) {
+                return false;
+            }
+        }
+        false
+    }
+    /// `dsts = sources`, all sources read before any is set.
+    pub(super) fn copy_all(&mut self, dsts: &[VarId], sources: &[Operand]) {
+        let mut sources = sources.to_vec();
+        for (i, dst) in dsts.iter().enumerate() {
+            for source in sources.iter_mut().skip(i + 1) {
+                if *source == Operand::Var(*dst) {
+                    let kept = self.temporary(self.vars[*dst].0.ty.clone());
+                    self.set(kept, Prim::Copy, &[*source]);
+                    *source = Operand::Var(kept);
+                }
+            }
+        }
+        for (dst, source) in dsts.iter().zip(sources) {
+            self.copy(*dst, source);
+        }
+    }
+
+    /// The finished function: without blocks that are not reached and variables that are not used, names made unique.
+    pub(super) fn finish(mut self, name: String) -> Func {
+        let (blocks, ids) = self.reached_blocks();
+        let mut used: IdVec<VarId, bool> = IdVec::filled(false, self.vars.len());
+        for param in &self.params {
+            used[*param] = true;
+        }
+        let mut blocks: IdVec<BlockId, Block> = blocks.into();
+        for block in blocks.values_mut() {
+            block.term.map_blocks(&mut |b| *b = ids[*b].expect("successors of reached blocks"));
+            for_each_var(block, &mut |v| used[*v] = true);
+        }
+        let mut vars = IdVec::new();
+        let mut names = Names::default();
+        let mut renumbered: IdVec<VarId, VarId> = IdVec::new();
+        for (id, (var, _)) in self.vars.iter() {
+            renumbered.push(vars.next_id());
+            if used[id] {
+                let name = if var.name.is_empty() { names.numbered("t") } else { names.unique(&var.name) };
+                vars.push(Var { name, ty: var.ty.clone() });
+            }
+        }
+        for block in blocks.values_mut() {
+            for_each_var(block, &mut |v| *v = renumbered[*v]);
+        }
+        let (line, _) = self.spec.sources.line_column(self.home.span);
+        Func {
+            name,
+            params: self.params.iter().map(|p| renumbered[*p]).collect(),
+            results: self.results,
+            vars,
+            blocks,
+            loc: Loc::new(self.loc.function, line),
+        }
+    }
+
+    /// The blocks that can be reached, in order, and the new number of each.
+    fn reached_blocks(&mut self) -> (Vec<Block>, IdVec<BlockId, Option<BlockId>>) {
+        let mut reached: IdVec<BlockId, bool> = IdVec::filled(false, self.blocks.len());
+        let mut waiting = vec![self.order[0]];
+        while let Some(block) = waiting.pop() {
+            if !std::mem::replace(&mut reached[block], true) {
+                let term = self.blocks[block].term.as_ref();
+                waiting.extend(term.map(Terminator::successors).unwrap_or_default());
+            }
+        }
+        let mut blocks = Vec::new();
+        let mut ids: IdVec<BlockId, Option<BlockId>> = IdVec::filled(None, self.blocks.len());
+        for id in self.order.iter().filter(|id| reached[**id]) {
+            ids[*id] = Some(BlockId::new(blocks.len()));
+            let draft = &mut self.blocks[*id];
+            blocks.push(Block {
+                insts: std::mem::take(&mut draft.insts),
+                term: draft.term.take().expect("a reached block ends"),
+                loc: draft.loc.clone(),
+            });
+        }
+        (blocks, ids)
+    }
+}
+
+/// What a cheaper primitive can do.
+enum Reduced {
+    /// The result is the first operand.
+    Itself,
+    /// This primitive of these operands.
+    To(Prim, crate::cfg::Args),
+}
+
+/// Powers by 1 and 2 without a power; a copy is the operand itself.
+fn reduce_strength(prim: Prim, args: &[Operand]) -> Reduced {
+    let exponent = match (prim, args) {
+        (Prim::Pow, [_, Operand::Const(Scalar::Real(r))]) if *r == 1.0 || *r == 2.0 => *r as i64,
+        (Prim::IntPow, [_, Operand::Const(Scalar::Int(i))]) => *i,
+        (Prim::Copy, _) => 1,
+        _ => 0,
+    };
+    match exponent {
+        1 => Reduced::Itself,
+        2 => Reduced::To(Prim::Mul, [args[0], args[0]].into_iter().collect()),
+        _ => Reduced::To(prim, args.iter().copied().collect()),
+    }
+}
+
+fn mentions(kind: &InstKind, var: VarId) -> bool {
+    let operand = Operand::Var(var);
+    match kind {
+        InstKind::Prim { dst, args, .. } => *dst == var || args.contains(&operand),
+        InstKind::Assert { cond, message } => *cond == operand || message.args.contains(&operand),
+        InstKind::Print(message) => message.args.contains(&operand),
+        InstKind::Emit { args, .. } => args.contains(&operand),
+    }
+}
+
+/// Visits every variable of a block.
+fn for_each_var(block: &mut Block, visit: &mut impl FnMut(&mut VarId)) {
+    let operand = |o: &mut Operand, visit: &mut dyn FnMut(&mut VarId)| {
+        if let Operand::Var(v) = o {
+            visit(v);
+        }
+    };
+    for inst in &mut block.insts {
+        match &mut inst.kind {
+            InstKind::Prim { dst, args, .. } => {
+                visit(dst);
+                args.iter_mut().for_each(|a| operand(a, visit));
+            }
+            InstKind::Assert { cond, message } => {
+                operand(cond, visit);
+                message.args.iter_mut().for_each(|a| operand(a, visit));
+            }
+            InstKind::Print(message) => message.args.iter_mut().for_each(|a| operand(a, visit)),
+            InstKind::Emit { args, .. } => args.iter_mut().for_each(|a| operand(a, visit)),
+        }
+    }
+    match &mut block.term {
+        Terminator::Jump(_) => {}
+        Terminator::Branch(cond, ..) => operand(cond, visit),
+        Terminator::Call { args, dsts, .. } => {
+            args.iter_mut().for_each(|a| operand(a, visit));
+            dsts.iter_mut().for_each(visit);
+        }
+        Terminator::TailCall { args, .. } | Terminator::Return(args) => {
+            args.iter_mut().for_each(|a| operand(a, visit));
+        }
+    }
+}
+
+trait MapBlocks {
+    /// Visits the blocks that may come next.
+    fn map_blocks(&mut self, visit: &mut impl FnMut(&mut BlockId));
+}
+impl MapBlocks for Terminator {
+    fn map_blocks(&mut self, visit: &mut impl FnMut(&mut BlockId)) {
+        match self {
+            Terminator::Jump(b) => visit(b),
+            Terminator::Branch(_, a, b) => {
+                visit(a);
+                visit(b);
+            }
+            Terminator::Call { next, .. } => visit(next),
+            Terminator::TailCall { .. } | Terminator::Return(_) => {}
+        }
+    }
+}

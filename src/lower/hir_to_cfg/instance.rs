@@ -1,0 +1,208 @@
+//! What is made of the program: one function for each distinct pair of a closure and the forms of its arguments. Calls ask
+//! for instances; they are lowered in the order in which they were asked for, until no new ones turn up.
+
+use std::hash::{Hash, Hasher};
+
+use indexmap::IndexMap;
+
+use super::shared::SharedPool;
+use super::value::{Captures, ClosureId, Form};
+use crate::base::{Diagnostic, Id as _, SourceMap, Span};
+use crate::cfg::{FuncId, Stream, StreamId};
+use crate::hir::{Expr, FnId, Program};
+use crate::types::Type;
+
+/// The code of a function value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Code<'a> {
+    /// A function of the program.
+    Fn(FnId),
+    /// A closure that stands in a function.
+    Lambda(FnId, Lambda<'a>),
+}
+
+impl Code<'_> {
+    /// The function whose locals and dimensions the code is written over.
+    pub(super) fn home(self) -> FnId {
+        match self {
+            Code::Fn(id) | Code::Lambda(id, _) => id,
+        }
+    }
+}
+
+/// A closure expression; two are equal when they are the same piece of the program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lambda<'a>(pub(super) &'a Expr);
+
+impl PartialEq for Lambda<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+impl Eq for Lambda<'_> {}
+impl Hash for Lambda<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::ptr::hash(self.0, state);
+    }
+}
+
+/// A function value as specialisation sees it. The variables that its varying captures are in do not matter, so that a
+/// function that recursion passes on is the same one at every level.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Closure<'a> {
+    pub(super) code: Code<'a>,
+    /// Numbers of the dimensions of its home.
+    pub(super) dims: Vec<i64>,
+    /// What it captured.
+    pub(super) captures: Captures,
+}
+
+/// What limits check of a closure.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    /// Closures inside closures.
+    nesting: usize,
+    /// Varying leaves among the captures.
+    leaves: usize,
+}
+
+/// A function to be made.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Instance {
+    pub(super) closure: ClosureId,
+    /// One for each parameter.
+    pub(super) params: Vec<Form>,
+}
+
+/// Functions that one program may become. Far above what people write; recursion over growing types would go on for ever.
+const MAX_INSTANCES: usize = 10_000;
+/// Closures that may capture one another.
+const MAX_NESTING: usize = 200;
+/// Parameters of one function after structs and captures are split.
+const MAX_LEAVES: usize = 4_096;
+
+/// The state of a specialisation.
+pub(super) struct Specialiser<'a> {
+    pub(super) program: &'a Program,
+    pub(super) sources: &'a SourceMap,
+    pub(super) shared: SharedPool,
+    closures: IndexMap<Closure<'a>, Extent>,
+    instances: IndexMap<Instance, ()>,
+    streams: IndexMap<String, Stream>,
+}
+
+impl<'a> Specialiser<'a> {
+    pub(super) fn new(program: &'a Program, sources: &'a SourceMap) -> Self {
+        Self {
+            program,
+            sources,
+            shared: SharedPool::default(),
+            closures: IndexMap::new(),
+            instances: IndexMap::new(),
+            streams: IndexMap::new(),
+        }
+    }
+
+    /// The number of a closure.
+    ///
+    /// # Errors
+    /// When closures are nested too deeply or capture too much: recursion that wraps its function again and again.
+    pub(super) fn closure(&mut self, closure: Closure<'a>, span: Span) -> Result<ClosureId, Box<Diagnostic>> {
+        if let Some(index) = self.closures.get_index_of(&closure) {
+            return Ok(ClosureId::new(index));
+        }
+        let mut extent = Extent { nesting: 0, leaves: 0 };
+        for (_, form) in &closure.captures {
+            self.measure(form, &mut extent);
+        }
+        if extent.nesting > MAX_NESTING || extent.leaves > MAX_LEAVES {
+            return Err(self.endless(closure.code.home(), span));
+        }
+        let (index, _) = self.closures.insert_full(closure, extent);
+        Ok(ClosureId::new(index))
+    }
+
+    fn measure(&self, form: &Form, into: &mut Extent) {
+        match form {
+            Form::Static(_) => {}
+            Form::Varying(_) => into.leaves = into.leaves.saturating_add(1),
+            Form::Fields(fields) => fields.iter().for_each(|f| self.measure(f, into)),
+            Form::Function(id) => {
+                let inner = self.closures[id.index()];
+                into.nesting = into.nesting.max(inner.nesting + 1);
+                into.leaves = into.leaves.saturating_add(inner.leaves);
+            }
+        }
+    }
+
+    /// The closure with this number.
+    pub(super) fn closure_of(&self, id: ClosureId) -> &Closure<'a> {
+        let entry = self.closures.get_index(id.index());
+        entry.expect("ids come from `closure`").0
+    }
+
+    /// The function for an instance; it is lowered later if it is new.
+    pub(super) fn request(&mut self, instance: Instance, span: Span) -> Result<FuncId, Box<Diagnostic>> {
+        if let Some(index) = self.instances.get_index_of(&instance) {
+            return Ok(FuncId::new(index));
+        }
+        if self.instances.len() >= MAX_INSTANCES {
+            let home = self.closure_of(instance.closure).code.home();
+            return Err(self.endless(home, span));
+        }
+        let (index, _) = self.instances.insert_full(instance, ());
+        Ok(FuncId::new(index))
+    }
+
+    /// The instance that became a function, if that many were asked for.
+    pub(super) fn instance(&self, func: FuncId) -> Option<&Instance> {
+        self.instances.get_index(func.index()).map(|(instance, ())| instance)
+    }
+
+    fn endless(&self, home: FnId, span: Span) -> Box<Diagnostic> {
+        let name = &self.program.fns[home].name;
+        let message = format!("`{name}` would have to be made for too many sizes or functions");
+        Box::new(
+            Diagnostic::error("E0806", message, span, "this call needs a new one")
+                .with_note("dimensions, shared values and functions that are passed are fixed when a program is specialised")
+                .with_help("let recursion pass its dimensions, shared values and functions on unchanged, or stop it by an `if` on dimensions"),
+        )
+    }
+
+    /// The stream of this name.
+    ///
+    /// # Errors
+    /// When it has other fields elsewhere.
+    pub(super) fn stream(
+        &mut self,
+        name: &str,
+        fields: Vec<(String, Type)>,
+        span: Span,
+    ) -> Result<StreamId, Box<Diagnostic>> {
+        if let Some((index, _, stream)) = self.streams.get_full(name) {
+            if stream.fields == fields {
+                return Ok(StreamId::new(index));
+            }
+            let describe = |fields: &[(String, Type)]| {
+                let fields = fields.iter().map(|(name, ty)| format!("{name}: {ty}"));
+                fields.collect::<Vec<_>>().join(", ")
+            };
+            let message = format!("the stream `{name}` gets records of two kinds");
+            let label = format!("here ({})", describe(&fields));
+            let note = format!("elsewhere ({})", describe(&stream.fields));
+            return Err(Box::new(
+                Diagnostic::error("E0807", message, span, label)
+                    .with_note(note)
+                    .with_help("emit to two streams with different names"),
+            ));
+        }
+        let stream = Stream { name: name.to_owned(), fields };
+        let (index, _) = self.streams.insert_full(name.to_owned(), stream);
+        Ok(StreamId::new(index))
+    }
+
+    /// The shared values and the streams.
+    pub(super) fn into_parts(self) -> (SharedPool, Vec<Stream>) {
+        (self.shared, self.streams.into_values().collect())
+    }
+}

@@ -1,0 +1,143 @@
+//! Specialises a checked HIR program to the shapes of its inputs and to the functions that are passed, and makes the CFG
+//! program of it. The result does not depend on the number of lanes.
+//!
+//! Every function becomes as many CFG functions as there are distinct *instances* of it: numbers for its dimensions,
+//! operands for its shared parameters, closures for its function parameters, and for a closure what it captured that is
+//! the same for all lanes ([`instance`]). Calls ask for instances and a list of them is worked off, so that recursion ends
+//! when it passes these on unchanged; when it does not, a limit ends it with a diagnostic.
+//!
+//! While a function is lowered an expression is a [`value::Value`]: a tree of operands. Structs and tuples exist only
+//! there. An operand that is not a variable is the same for all lanes; a primitive of such operands that cannot trap is
+//! computed once, before the lanes start ([`shared`]). A function value carries the operands of what it captured that
+//! varies; they become parameters of every instance that gets it.
+//!
+//! | file | lowers |
+//! |---|---|
+//! | [`signature`] | what an entry wants, and dimensions from the shapes of inputs |
+//! | [`instance`], [`value`] | what specialisation is by |
+//! | [`func`] | variables, blocks and instructions of one function |
+//! | [`expr`], [`stmt`], [`control`], [`call`], [`reduction`] | the language |
+//! | [`shared`], [`fold`] | what is known before lanes start |
+//! | [`walk`], [`names`] | questions about expressions; names in the text form |
+
+mod call;
+mod control;
+mod expr;
+mod fold;
+mod func;
+mod instance;
+mod names;
+mod reduction;
+mod shared;
+mod signature;
+mod stmt;
+mod value;
+mod walk;
+
+pub use signature::{Signature, SignaturePort, entry_signature};
+
+use crate::base::{Diagnostic, Id as _, IdVec, SourceMap};
+use crate::cfg::{self, Func, FuncId, Operand};
+use crate::hir::{self, FnId};
+use crate::types::Type;
+
+use instance::{Closure, Code, Instance, Specialiser};
+use names::Names;
+use signature::layout_at;
+use value::{Form, Layout, join};
+
+/// Problems after which the lowering gives up.
+const MAX_DIAGNOSTICS: usize = 20;
+
+/// The CFG program of an entry for inputs of these types: one for each port of its [`Signature`], in order, lanes not
+/// among the axes. Lane inputs are the parameters of its entry function, shared inputs its shared values, under the names of
+/// the ports.
+///
+/// # Errors
+/// Inputs that do not fit (E0801, E0802), and what can be wrong only for these shapes: see the section of each code from
+/// E0803 to E0808 in `grammar/errors.md`.
+pub fn specialise(
+    program: &hir::Program,
+    sources: &SourceMap,
+    entry: FnId,
+    shapes: &[Type],
+) -> Result<cfg::Program, Vec<Diagnostic>> {
+    let signature = entry_signature(program, entry).map_err(|d| vec![d])?;
+    let dims = signature.bind(shapes)?;
+    let mut spec = Specialiser::new(program, sources);
+    let home = &program.fns[entry];
+    let outputs = layout_at(program, &home.ret, &home.dims, &dims, home.span)
+        .map_err(|d| vec![*d])
+        .map(|layout| signature::outputs(&layout))?;
+    let instance = entry_instance(&mut spec, entry, &dims).map_err(|d| vec![*d])?;
+    let entry = spec.request(instance, home.span).map_err(|d| vec![*d])?;
+    let funcs = lower_all(&mut spec)?;
+    let (shared, streams) = spec.into_parts();
+    let mut made = cfg::Program {
+        funcs,
+        entry,
+        shared: IdVec::new(),
+        streams: streams.into(),
+        outputs: outputs.into_iter().map(|(name, _)| name).collect(),
+    };
+    shared.finish(&mut made);
+    Ok(made)
+}
+
+/// The instance of the entry: shared parameters are shared inputs, the others come in.
+fn entry_instance(
+    spec: &mut Specialiser<'_>,
+    entry: FnId,
+    dims: &IdVec<hir::DimId, i64>,
+) -> Result<Instance, Box<Diagnostic>> {
+    let home = &spec.program.fns[entry];
+    let mut params = Vec::with_capacity(home.params.len());
+    for param in &home.params {
+        let local = &home.locals[param.local];
+        let layout = layout_at(spec.program, &local.ty, &home.dims, dims, local.span)?;
+        params.push(entry_form(spec, &layout, param.shared, &local.name));
+    }
+    let closure = Closure { code: Code::Fn(entry), dims: dims.as_slice().to_vec(), captures: Vec::new() };
+    let closure = spec.closure(closure, home.span)?;
+    Ok(Instance { closure, params })
+}
+
+fn entry_form(spec: &mut Specialiser<'_>, layout: &Layout, shared: bool, name: &str) -> Form {
+    match layout {
+        Layout::Leaf(ty) if shared => Form::Static(Operand::Shared(spec.shared.input(name, ty.clone()))),
+        Layout::Leaf(ty) => Form::Varying(ty.clone()),
+        Layout::Fields(fields) => {
+            let fields = fields.iter().map(|(field, layout)| entry_form(spec, layout, shared, &join(name, field)));
+            Form::Fields(fields.collect())
+        }
+        Layout::Function | Layout::Never => Form::Fields(Vec::new()),
+    }
+}
+
+/// Lowers every instance that is asked for, those that come up meanwhile included.
+fn lower_all(spec: &mut Specialiser<'_>) -> Result<IdVec<FuncId, Func>, Vec<Diagnostic>> {
+    let mut names = Names::default();
+    let mut funcs = IdVec::new();
+    let mut problems: Vec<Diagnostic> = Vec::new();
+    let mut next = FuncId::new(0);
+    while let Some(instance) = spec.instance(next).cloned() {
+        let name = names.unique(&call::base_name(spec, next));
+        match call::lower_instance(spec, &instance, name) {
+            Ok(func) => {
+                funcs.push(func);
+            }
+            Err(problem) => {
+                let seen = |p: &Diagnostic| p.code == problem.code && p.labels == problem.labels;
+                let endless = problem.code.0 == "E0806";
+                if !problems.iter().any(seen) {
+                    problems.push(*problem);
+                }
+                if endless || problems.len() >= MAX_DIAGNOSTICS {
+                    break;
+                }
+            }
+        }
+        next = FuncId::new(next.index() + 1);
+    }
+    if problems.is_empty() { Ok(funcs) } else { Err(problems) }
+}

@@ -1,0 +1,62 @@
+//! Names for the text form of the IR: unique, and made of characters that it can read back.
+
+use std::collections::{HashMap, HashSet};
+
+/// The names that are taken in one scope.
+#[derive(Default)]
+pub(super) struct Names {
+    taken: HashSet<String>,
+    /// The last suffix that was tried, by base.
+    last: HashMap<String, usize>,
+}
+
+impl Names {
+    /// `base`, or where that is taken `base.1`, `base.2`, …
+    pub(super) fn unique(&mut self, base: &str) -> String {
+        let base = lexable(base);
+        if self.taken.insert(base.clone()) {
+            return base;
+        }
+        self.search(&base, ".")
+    }
+    /// `prefix1`, `prefix2`, …
+    pub(super) fn numbered(&mut self, prefix: &str) -> String {
+        self.search(prefix, "")
+    }
+    fn search(&mut self, base: &str, separator: &str) -> String {
+        let last = self.last.entry(base.to_owned()).or_insert(0);
+        loop {
+            *last += 1;
+            let name = format!("{base}{separator}{last}");
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
+/// The name with every character that the text form does not take replaced by `_`.
+fn lexable(name: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '%' | '.' | '$');
+    let mut text: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
+    if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit() || c == '$') {
+        text.insert(0, '_');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_lexable() {
+        let mut names = Names::default();
+        assert_eq!(names.unique("x"), "x");
+        assert_eq!(names.unique("x"), "x.1");
+        assert_eq!(names.unique("t1"), "t1");
+        assert_eq!(names.numbered("t"), "t2");
+        assert_eq!(names.unique("µ"), "_");
+        assert_eq!(names.unique("0"), "_0");
+    }
+}

@@ -1,0 +1,211 @@
+//! The values that are the same for all lanes: collected while functions are lowered, each computed once. Equal
+//! computations get one number.
+
+use indexmap::{IndexMap, IndexSet};
+
+use super::fold;
+use super::names::Names;
+use crate::base::{Id as _, IdVec};
+use crate::cfg::{InstKind, Operand, Program, Shared, SharedId, SharedSource, Terminator};
+use crate::parts;
+use crate::prim::{Effect, Prim};
+use crate::types::{Array, ArrayData, DType, Scalar, Type};
+
+type SharedArgs = parts::Args<SharedId>;
+
+/// The shared values of the program that is made.
+#[derive(Default)]
+pub(super) struct SharedPool {
+    values: IdVec<SharedId, Shared>,
+    computed: IndexMap<(Prim, SharedArgs, Type), SharedId>,
+    names: Names,
+    /// Those that still have a made-up name.
+    unnamed: IndexSet<SharedId>,
+}
+
+impl SharedPool {
+    /// Adds a value that is given to the run under this name.
+    pub(super) fn input(&mut self, name: &str, ty: Type) -> SharedId {
+        let name = self.names.unique(name);
+        self.values.push(Shared { name, ty, source: SharedSource::Input })
+    }
+
+    pub(super) fn ty(&self, id: SharedId) -> &Type {
+        &self.values[id].ty
+    }
+
+    /// The result of a primitive whose operands are all the same for all lanes, if it can be computed before lanes start:
+    /// a constant, or a shared value. `None` when an operand is a variable, and when it may trap or draws.
+    pub(super) fn compute(&mut self, prim: Prim, args: &[Operand], ty: &Type) -> Option<Operand> {
+        let shared: SharedArgs = args.iter().map(|a| shared_operand(*a)).collect::<Option<_>>()?;
+        if let Some(constant) = fold::fold(prim, args) {
+            return Some(Operand::Const(constant));
+        }
+        let types: Vec<Type> = args.iter().map(|a| self.operand_type(*a)).collect();
+        let total = match prim.effect(&types) {
+            Effect::Pure => true,
+            Effect::Traps => in_range(prim, args, &types, ty),
+            Effect::Random => false,
+        };
+        if !total {
+            return None;
+        }
+        let key = (prim, shared, ty.clone());
+        if let Some(id) = self.computed.get(&key) {
+            return Some(Operand::Shared(*id));
+        }
+        let source = match self.constant(prim, &key.1, ty) {
+            Some(array) => SharedSource::Constant(array),
+            None => SharedSource::Prim(prim, key.1.clone()),
+        };
+        let name = self.names.numbered("%");
+        let id = self.values.push(Shared { name, ty: ty.clone(), source });
+        self.unnamed.insert(id);
+        self.computed.insert(key, id);
+        Some(Operand::Shared(id))
+    }
+
+    fn operand_type(&self, operand: Operand) -> Type {
+        match operand {
+            Operand::Shared(id) => self.values[id].ty.clone(),
+            Operand::Const(c) => Type::scalar(c.dtype()),
+            Operand::Var(_) => unreachable!("a shared value reads no variables"),
+        }
+    }
+
+    /// An array literal whose elements are constants.
+    fn constant(&self, prim: Prim, args: &SharedArgs, ty: &Type) -> Option<Array> {
+        if prim != Prim::MakeArray {
+            return None;
+        }
+        let mut elements = Vec::with_capacity(ty.elements());
+        for arg in args {
+            match arg {
+                parts::Operand::Const(c) => elements.push(*c),
+                parts::Operand::Shared(id) => match &self.values[*id].source {
+                    SharedSource::Constant(a) => elements.extend((0..a.len()).map(|i| a.get(i))),
+                    _ => return None,
+                },
+                parts::Operand::Var(_) => return None,
+            }
+        }
+        let data = array_data(ty.dtype, &elements);
+        Some(Array::new(ty.shape.iter().copied(), data))
+    }
+
+    /// Gives a value the name of the local that it is bound to, unless it has a name.
+    pub(super) fn suggest_name(&mut self, id: SharedId, name: &str) {
+        if self.unnamed.swap_remove(&id) {
+            let name = self.names.unique(name);
+            self.values[id].name = name;
+        }
+    }
+
+    /// Puts the values into the program, without those that nothing reads; inputs stay.
+    pub(super) fn finish(self, program: &mut Program) {
+        let used = self.used(program);
+        let mut ids: IdVec<SharedId, SharedId> = IdVec::new();
+        for (id, value) in self.values.iter() {
+            ids.push(program.shared.next_id());
+            if !used[id.index()] {
+                continue;
+            }
+            let mut value = value.clone();
+            if let SharedSource::Prim(_, args) = &mut value.source {
+                for arg in args {
+                    if let parts::Operand::Shared(arg) = arg {
+                        *arg = ids[*arg];
+                    }
+                }
+            }
+            program.shared.push(value);
+        }
+        for_each_operand(program, &mut |operand| {
+            if let Operand::Shared(id) = operand {
+                *id = ids[*id];
+            }
+        });
+    }
+
+    /// Which values a program reads, itself or through other values.
+    fn used(&self, program: &mut Program) -> Vec<bool> {
+        let inputs = self.values.values();
+        let mut used: Vec<bool> = inputs.map(|v| v.source == SharedSource::Input).collect();
+        for_each_operand(program, &mut |operand| {
+            if let Operand::Shared(id) = operand {
+                used[id.index()] = true;
+            }
+        });
+        for (id, value) in self.values.iter().rev() {
+            if let (true, SharedSource::Prim(_, args)) = (used[id.index()], &value.source) {
+                for arg in args {
+                    if let parts::Operand::Shared(arg) = arg {
+                        used[arg.index()] = true;
+                    }
+                }
+            }
+        }
+        used
+    }
+}
+
+fn shared_operand(operand: Operand) -> Option<parts::Operand<SharedId>> {
+    match operand {
+        Operand::Var(_) => None,
+        Operand::Shared(id) => Some(parts::Operand::Shared(id)),
+        Operand::Const(c) => Some(parts::Operand::Const(c)),
+    }
+}
+
+/// Whether an index or slice with constant indices stays inside its array.
+fn in_range(prim: Prim, args: &[Operand], types: &[Type], ty: &Type) -> bool {
+    let constant = |operand: &Operand| match operand {
+        Operand::Const(Scalar::Int(i)) => usize::try_from(*i).ok(),
+        _ => None,
+    };
+    match prim {
+        Prim::Index => {
+            args[1..].iter().zip(&types[0].shape).all(|(index, extent)| constant(index).is_some_and(|i| i < *extent))
+        }
+        Prim::Slice => constant(&args[1])
+            .and_then(|start| start.checked_add(ty.shape[0]))
+            .is_some_and(|end| end <= types[0].shape[0]),
+        _ => false,
+    }
+}
+
+fn array_data(dtype: DType, elements: &[Scalar]) -> ArrayData {
+    let real = |s: &Scalar| if let Scalar::Real(r) = s { *r } else { 0.0 };
+    let int = |s: &Scalar| if let Scalar::Int(i) = s { *i } else { 0 };
+    match dtype {
+        DType::Bool => ArrayData::Bool(elements.iter().map(|s| *s == Scalar::Bool(true)).collect()),
+        DType::Int => ArrayData::Int(elements.iter().map(int).collect()),
+        DType::Real => ArrayData::Real(elements.iter().map(real).collect()),
+    }
+}
+
+/// Visits every operand of every function.
+fn for_each_operand(program: &mut Program, visit: &mut impl FnMut(&mut Operand)) {
+    let blocks = program.funcs.values_mut().flat_map(|f| f.blocks.values_mut());
+    for block in blocks {
+        for inst in &mut block.insts {
+            match &mut inst.kind {
+                InstKind::Prim { args, .. } | InstKind::Emit { args, .. } => {
+                    args.iter_mut().for_each(&mut *visit);
+                }
+                InstKind::Assert { cond, message } => {
+                    visit(cond);
+                    message.args.iter_mut().for_each(&mut *visit);
+                }
+                InstKind::Print(message) => message.args.iter_mut().for_each(&mut *visit),
+            }
+        }
+        match &mut block.term {
+            Terminator::Jump(_) => {}
+            Terminator::Branch(cond, ..) => visit(cond),
+            Terminator::Call { args, .. } | Terminator::TailCall { args, .. } | Terminator::Return(args) => {
+                args.iter_mut().for_each(&mut *visit)
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What an entry wants from outside: its parameters split into fields, and the dimensions that the shapes of the inputs
+//! determine.
+
+use super::value::{self, Layout, join};
+use crate::base::{Diagnostic, Id as _, IdVec, Span};
+use crate::hir::{Dim, DimId, FnId, Program, Ty};
+use crate::types::{DType, Type};
+
+/// What an entry wants, before shapes are known.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// One port for each scalar or array among the parameters, structs and tuples split into fields, in order.
+    pub ports: Vec<SignaturePort>,
+    /// Names of the dimension parameters.
+    pub dims: IdVec<DimId, String>,
+    /// Where the entry is declared: its name.
+    pub span: Span,
+}
+
+/// A scalar or an array that an entry takes.
+#[derive(Clone, Debug)]
+pub struct SignaturePort {
+    /// The parameter's name; a field follows a dot: `z.q`, `pair.0`.
+    pub name: String,
+    /// Whether all lanes have the same value.
+    pub shared: bool,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents over the dimension parameters; empty for a scalar. Lanes are not among them.
+    pub extents: Vec<Dim>,
+    /// Where the parameter is declared.
+    pub span: Span,
+}
+
+impl SignaturePort {
+    /// The type in the user's words: `real[J + 2]`.
+    pub fn describe(&self, dims: &IdVec<DimId, String>) -> String {
+        if self.extents.is_empty() {
+            return self.dtype.to_string();
+        }
+        let extents: Vec<String> = self.extents.iter().map(|d| d.display(dims)).collect();
+        format!("{}[{}]", self.dtype, extents.join(", "))
+    }
+}
+
+/// What an entry wants, before shapes are known: for messages and for binding inputs. An error when the function cannot
+/// be an entry because a parameter is a function.
+pub fn entry_signature(program: &Program, entry: FnId) -> Result<Signature, Diagnostic> {
+    let f = &program.fns[entry];
+    let mut ports = Vec::new();
+    let identity: Vec<Dim> = f.dims.ids().map(Dim::param).collect();
+    for param in &f.params {
+        let local = &f.locals[param.local];
+        let mut found = Vec::new();
+        split(program, &local.ty, &identity, &local.name, &mut found).map_err(|problem| {
+            let message = format!("`{}` cannot be run from outside", f.name);
+            let label = format!("`{}` {problem}", local.name);
+            Diagnostic::error("E0808", message, local.span, label)
+                .with_help("call it from a `pub fn` whose parameters are numbers, arrays, tuples and structs")
+        })?;
+        ports.extend(found.into_iter().map(|(name, dtype, extents)| SignaturePort {
+            name,
+            shared: param.shared,
+            dtype,
+            extents,
+            span: local.span,
+        }));
+    }
+    Ok(Signature { ports, dims: f.dims.clone(), span: f.span })
+}
+
+type Split = Vec<(String, DType, Vec<Dim>)>;
+
+/// Splits a type into its leaves; `args` are the values of the dimension parameters that it is written over.
+fn split(program: &Program, ty: &Ty, args: &[Dim], name: &str, into: &mut Split) -> Result<(), &'static str> {
+    let substitute = |dims: &[Dim]| -> Result<Vec<Dim>, &'static str> {
+        let substituted = dims.iter().map(|d| d.substitute(args));
+        substituted.collect::<Option<_>>().ok_or("has an extent that is too large")
+    };
+    match ty {
+        Ty::Scalar(dtype) => into.push((name.to_owned(), *dtype, Vec::new())),
+        Ty::Array(dtype, extents) => into.push((name.to_owned(), *dtype, substitute(extents)?)),
+        Ty::Tuple(parts) => {
+            for (i, part) in parts.iter().enumerate() {
+                split(program, part, args, &join(name, &i.to_string()), into)?;
+            }
+        }
+        Ty::Struct(id, dims) => {
+            let inner = substitute(dims)?;
+            for (field, ty) in &program.structs[*id].fields {
+                split(program, ty, &inner, &join(name, field), into)?;
+            }
+        }
+        Ty::Fn(..) => return Err("is a function, which cannot come from outside"),
+        Ty::Never => return Err("has no type"),
+    }
+    Ok(())
+}
+
+impl Signature {
+    /// The numbers of the dimensions for inputs of these types, one for each port, lanes not among the axes.
+    ///
+    /// # Errors
+    /// Every port whose type does not fit, every dimension that the inputs do not determine.
+    pub fn bind(&self, found: &[Type]) -> Result<IdVec<DimId, i64>, Vec<Diagnostic>> {
+        let mut problems: Vec<Diagnostic> = Vec::new();
+        for (port, ty) in self.ports.iter().zip(found) {
+            if port.dtype != ty.dtype || port.extents.len() != ty.shape.len() {
+                problems.push(self.mismatch(port, ty, Vec::new()));
+            }
+        }
+        if found.len() != self.ports.len() {
+            let (wanted, given) = (self.ports.len(), found.len());
+            let message = format!("{wanted} inputs are wanted, there are {given}");
+            problems.push(Diagnostic::error("E0801", message, self.span, "of this function"));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut solver = Solver::new(self, found);
+        solver.solve();
+        solver.finish()
+    }
+
+    fn mismatch(&self, port: &SignaturePort, found: &Type, notes: Vec<String>) -> Diagnostic {
+        let wanted = port.describe(&self.dims);
+        let message = format!("`{}` is {found} where {wanted} is expected", port.name);
+        let label = format!("expects {wanted}");
+        let mut diagnostic = Diagnostic::error("E0801", message, port.span, label);
+        diagnostic.notes = notes;
+        diagnostic
+    }
+}
+
+/// Solves `extent = number` for the dimension parameters, one unknown at a time.
+struct Solver<'a> {
+    signature: &'a Signature,
+    found: &'a [Type],
+    /// The number of each dimension and the port that gave it.
+    bound: Vec<Option<(i64, usize)>>,
+}
+
+impl<'a> Solver<'a> {
+    fn new(signature: &'a Signature, found: &'a [Type]) -> Self {
+        Self { signature, found, bound: vec![None; signature.dims.len()] }
+    }
+
+    /// All extents with the numbers that they should be: port, extent, number.
+    fn equations(&self) -> impl Iterator<Item = (usize, &'a Dim, i64)> + use<'a> {
+        let ports = self.signature.ports.iter().zip(self.found).enumerate();
+        ports.flat_map(|(i, (port, ty))| {
+            let extents = port.extents.iter().zip(&ty.shape);
+            extents.map(move |(d, n)| (i, d, *n as i64))
+        })
+    }
+
+    /// Bare names first, so that messages blame the odd one out; then whatever has one unknown left.
+    fn solve(&mut self) {
+        for (port, extent, number) in self.equations() {
+            if extent.constant == 0 && extent.terms.len() == 1 {
+                for (id, c) in &extent.terms {
+                    if *c == 1 && self.bound[id.index()].is_none() {
+                        self.bound[id.index()] = Some((number, port));
+                    }
+                }
+            }
+        }
+        let mut progress = true;
+        while progress {
+            progress = false;
+            for (port, extent, number) in self.equations() {
+                progress |= self.solve_one(port, extent, number);
+            }
+        }
+    }
+
+    fn solve_one(&mut self, port: usize, extent: &Dim, number: i64) -> bool {
+        let mut unknown = None;
+        let mut rest = number.checked_sub(extent.constant);
+        for (id, c) in &extent.terms {
+            match self.bound[id.index()] {
+                Some((value, _)) => {
+                    rest = rest.and_then(|r| r.checked_sub(c.checked_mul(value)?));
+                }
+                None if unknown.is_none() => unknown = Some((*id, *c)),
+                None => return false,
+            }
+        }
+        let (Some((id, c)), Some(rest)) = (unknown, rest) else {
+            return false;
+        };
+        // What does not divide is found when the extents are checked; the dimension counts as known all the same.
+        self.bound[id.index()] = Some((rest.checked_div_euclid(c).unwrap_or(0), port));
+        true
+    }
+
+    fn finish(self) -> Result<IdVec<DimId, i64>, Vec<Diagnostic>> {
+        let signature = self.signature;
+        let mut problems = Vec::new();
+        for (id, name) in signature.dims.iter() {
+            if self.bound[id.index()].is_none() {
+                let message = format!("the inputs do not determine the dimension `{name}`");
+                let help = format!("give `{name}` alone as an extent of a parameter: `x: real[{name}]`");
+                problems.push(Diagnostic::error("E0802", message, signature.span, "of this function").with_help(help));
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let values = self.bound.iter();
+        let dims: IdVec<DimId, i64> = values.map(|b| b.map_or(0, |(value, _)| value)).collect();
+        for (id, value) in dims.iter().filter(|(_, value)| **value < 0) {
+            problems.push(self.negative(id, *value));
+        }
+        for (i, port) in signature.ports.iter().enumerate() {
+            let mut extents = port.extents.iter().zip(&self.found[i].shape);
+            let fits = extents.all(|(d, n)| d.eval(&dims) == Some(*n as i64));
+            if !fits && problems.is_empty() {
+                problems.push(signature.mismatch(port, &self.found[i], self.blame(i)));
+            }
+        }
+        if problems.is_empty() { Ok(dims) } else { Err(problems) }
+    }
+
+    fn negative(&self, id: DimId, value: i64) -> Diagnostic {
+        let port = self.bound[id.index()].map_or(0, |(_, port)| port);
+        let name = &self.signature.dims[id];
+        let note = format!("`{name}` would have to be {value}");
+        let signature = self.signature;
+        signature.mismatch(&signature.ports[port], &self.found[port], vec![note])
+    }
+
+    /// What bound the dimensions of a port: `J` is 8 by `y`.
+    fn blame(&self, port: usize) -> Vec<String> {
+        let signature = self.signature;
+        let extents = signature.ports[port].extents.iter();
+        let mut ids: Vec<DimId> = extents.flat_map(|d| d.terms.keys().copied()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let note = |id: &DimId| {
+            let (value, by) = self.bound[id.index()]?;
+            let by = &signature.ports[by];
+            let (name, wanted) = (&signature.dims[*id], by.describe(&signature.dims));
+            Some(format!("`{name}` is {value} by `{}`, which expects {wanted}", by.name))
+        };
+        ids.iter().filter_map(note).collect()
+    }
+}
+
+/// Names of the outputs of an entry and their types.
+pub(super) fn outputs(layout: &Layout) -> Vec<(String, Type)> {
+    match layout {
+        Layout::Leaf(ty) => vec![("result".to_owned(), ty.clone())],
+        Layout::Fields(fields) if fields.iter().any(|(name, _)| name == "0") => layout.leaves("result"),
+        _ => layout.leaves(""),
+    }
+}
+
+/// The layout of a type, or the diagnostic that says why there is none.
+pub(super) fn layout_at(
+    program: &Program,
+    ty: &Ty,
+    names: &IdVec<DimId, String>,
+    dims: &IdVec<DimId, i64>,
+    span: Span,
+) -> Result<Layout, Box<Diagnostic>> {
+    value::layout(program, ty, dims).map_err(|problem| {
+        let diagnostic = match problem {
+            value::ExtentError::Negative(n) => Diagnostic::error(
+                "E0803",
+                format!("an array would have {n} entries here"),
+                span,
+                "an extent cannot be below 0",
+            )
+            .with_help("an `if` on dimensions leaves out the arm not taken: `if n > 0 { … }`"),
+            value::ExtentError::TooLarge => Diagnostic::error(
+                "E0804",
+                "an array would have more than 2^40 elements in each lane",
+                span,
+                "this is too large",
+            ),
+        };
+        let named = value::describe_dims(names, dims);
+        Box::new(if named.is_empty() { diagnostic } else { diagnostic.with_note(format!("for {named}")) })
+    })
+}
