@@ -75,7 +75,7 @@ impl Lexed {
                     ..lexeme
                 });
             }
-            Token::Real if self.last_is(Token::Dot, start) => {
+            Token::Real if self.last_words().next() == Some(Token::Dot) => {
                 self.split_tuple_fields(source, lexeme)
             }
             Token::Dot
@@ -141,7 +141,16 @@ impl Lexed {
         if last.is_some() && self.faults.last().copied() == last {
             return true;
         }
-        self.lexemes.len() >= 2 && self.lexemes[self.lexemes.len() - 2].token == Token::Dot
+        self.last_words().nth(1) == Some(Token::Dot)
+    }
+
+    /// The tokens before this that are no comments, the last first.
+    fn last_words(&self) -> impl Iterator<Item = Token> + '_ {
+        self.lexemes
+            .iter()
+            .rev()
+            .filter(|l| !l.is_comment())
+            .map(|l| l.token)
     }
 
     /// `t.0.1` has two positions, not one real number.

@@ -11,6 +11,7 @@ pub mod ast;
 mod build;
 mod decode;
 mod dump;
+mod format;
 mod layout;
 mod lexer;
 mod parser;
@@ -21,6 +22,7 @@ mod unexpected;
 
 pub use decode::decode;
 pub use dump::{dump, tokens};
+pub use format::{MAX_WIDTH, format};
 pub use parser::parse;
 
 /// What LALRPOP makes of `grammar/autobatch.lalrpop`.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use autobatch::base::{FileId, Id, SourceMap};
 use autobatch::report::render;
-use autobatch::syntax::{decode, dump, parse, tokens};
+use autobatch::syntax::{MAX_WIDTH, decode, dump, format, parse, tokens};
 
 /// The valid programs of the corpus, sorted by name.
 fn corpus() -> Vec<(String, String)> {
@@ -62,6 +62,14 @@ fn every_syntax_error_has_a_bad_program_that_gives_it() {
     }
 }
 
+/// How long a random test runs, in milliseconds: `FUZZ_MS` when that is set.
+fn budget(default: u64) -> u64 {
+    std::env::var("FUZZ_MS")
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(default)
+}
+
 /// Parses, dumps and renders: none of it may panic, whatever the text.
 fn swallow(text: &str) {
     let mut sources = SourceMap::default();
@@ -70,6 +78,9 @@ fn swallow(text: &str) {
     dump(&module);
     tokens(file, text);
     render(&diagnostics, &sources, false);
+    if diagnostics.is_empty() {
+        check_format("any text", text);
+    }
 }
 
 #[test]
@@ -237,7 +248,7 @@ fn mutated_programs_never_panic() {
         swallow(&mutated(u, &programs)?);
         Ok(())
     })
-    .budget_ms(1500);
+    .budget_ms(budget(1500));
 }
 
 #[test]
@@ -251,7 +262,7 @@ fn random_bytes_never_panic() {
         swallow(&String::from_utf8_lossy(&bytes));
         Ok(())
     })
-    .budget_ms(500);
+    .budget_ms(budget(500));
 }
 
 #[test]
@@ -265,5 +276,128 @@ fn random_words_never_panic() {
         swallow(&text);
         Ok(())
     })
-    .budget_ms(500);
+    .budget_ms(budget(500));
+}
+
+/// The comments of a text, sorted: their words, without the spaces at the ends of lines.
+fn comments(text: &str) -> Vec<String> {
+    let mut comments: Vec<String> = Vec::new();
+    let listed = tokens(FileId::new(0), text);
+    let mut in_comment = false;
+    for line in listed.lines() {
+        // Lines of the listing start with a place; the others continue a block comment.
+        let kind = line.split_whitespace().nth(1).unwrap_or_default();
+        let starts = line.split_whitespace().next().is_some_and(|p| {
+            p.split_once(':')
+                .is_some_and(|(l, c)| l.parse::<u32>().is_ok() && c.parse::<u32>().is_ok())
+        });
+        if starts {
+            in_comment = matches!(kind, "LineComment" | "BlockComment" | "Doc");
+            if in_comment {
+                comments.push(line[9..].trim().to_owned());
+            }
+        } else if in_comment {
+            comments.last_mut().unwrap().push_str(line);
+        }
+    }
+    comments.sort();
+    comments
+}
+
+/// Fails with the first line that differs and some lines around it.
+fn assert_same(name: &str, what: &str, before: &str, after: &str) {
+    let differs = before.lines().zip(after.lines()).position(|(a, b)| a != b);
+    let at = differs.unwrap_or_else(|| before.lines().count().min(after.lines().count()));
+    let around = |t: &str| {
+        t.lines()
+            .skip(at.saturating_sub(8))
+            .take(16)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    assert!(
+        before == after,
+        "{name}: {what}\n{}\n=====\n{}",
+        around(before),
+        around(after)
+    );
+}
+
+/// Formats a valid text and checks what must hold of the result.
+fn check_format(name: &str, text: &str) -> String {
+    let file = FileId::new(0);
+    let once = format(text).unwrap_or_else(|d| panic!("{name}: {d:#?}\n{text}"));
+    let (before, after) = (dump(&parse(file, text).0), dump(&parse(file, &once).0));
+    assert_same(name, "the tree changed", &before, &after);
+    assert_same(
+        name,
+        "the comments changed",
+        &comments(text).join("\n"),
+        &comments(&once).join("\n"),
+    );
+    let twice = format(&once).unwrap();
+    assert_same(name, "not idempotent", &once, &twice);
+    once
+}
+
+#[test]
+fn formatting_keeps_tree_and_comments_and_is_idempotent() {
+    for (name, text) in corpus() {
+        let formatted = check_format(&name, &text);
+        if std::env::var_os("SHOW").is_some() {
+            eprintln!("{formatted}");
+        }
+        for line in formatted.lines() {
+            assert!(line.chars().count() <= MAX_WIDTH, "{name}: {line}");
+            assert_eq!(line, line.trim_end(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn comments_anywhere_survive_formatting() {
+    let programs: Vec<(String, Vec<String>)> = corpus()
+        .into_iter()
+        .map(|(name, text)| {
+            let listed = tokens(FileId::new(0), &format(&text).unwrap());
+            let words = listed
+                .lines()
+                .filter(|l| !l.contains("Comment ") && l.len() > 24 && l.contains(':'))
+                .map(|l| l[24..].to_owned())
+                .collect();
+            (name, words)
+        })
+        .filter(|(name, _)| name != "comments.ab")
+        .collect();
+    let gaps = [
+        " ",
+        "\n",
+        "\n\n",
+        " // c\n",
+        "\n// c\n",
+        " /* c */ ",
+        "\n/* c */\n",
+        " /* c */\n",
+        "\n/* c */ ",
+        " /* c\n d */ ",
+    ];
+    arbtest::arbtest(|u| {
+        let (name, words) = u.choose(&programs)?;
+        let mut text = String::new();
+        let often = u.int_in_range(1..=20)?;
+        for word in words {
+            text.push_str(word);
+            let odd = u.ratio(1, often)?;
+            text.push_str(if word.starts_with("///") {
+                "\n"
+            } else if odd {
+                u.choose(&gaps)?
+            } else {
+                " "
+            });
+        }
+        check_format(name, &text);
+        Ok(())
+    })
+    .budget_ms(budget(1500));
 }
