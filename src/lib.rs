@@ -4,6 +4,7 @@ pub mod analysis;
 pub mod backend;
 pub mod base;
 pub mod cfg;
+pub mod check;
 pub mod exec;
 pub mod hir;
 pub mod lower;

@@ -1,0 +1,223 @@
+//! What the checker knows about the whole program, and the order in which it finds out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::base::{Diagnostic, IdVec, SourceMap, Span};
+use crate::hir::{self, DimId, FnId, StructId, Ty};
+use crate::syntax::ast;
+use crate::types::Scalar;
+
+use super::modules::{Loaded, Module, ModuleId};
+
+crate::define_id!(
+    /// A `const`.
+    #[allow(unreachable_pub, reason = "the macro makes public ids")]
+    ConstId, "const"
+);
+
+/// What the name of an item means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Def {
+    Fn(FnId),
+    Struct(StructId),
+    Const(ConstId),
+}
+
+/// A function, or an instance of an elementwise one for arrays.
+pub(super) struct FnDef {
+    pub(super) name: String,
+    pub(super) module: ModuleId,
+    /// The position of its item in the module.
+    pub(super) item: usize,
+    /// `None` when the declaration has an error.
+    pub(super) signature: Option<Arc<Signature>>,
+    /// `@elementwise`; false for its instances.
+    pub(super) elementwise: bool,
+    /// `@sum`: an instance for arrays sums its result.
+    pub(super) sum: bool,
+    /// Whether this is an instance for arrays.
+    pub(super) instance: bool,
+    /// Whether something calls it or passes it on.
+    pub(super) used: bool,
+    pub(super) public: bool,
+    pub(super) span: Span,
+    /// The checked function.
+    pub(super) checked: Option<hir::Fn>,
+}
+
+/// What callers of a function must know.
+#[derive(Clone)]
+pub(super) struct Signature {
+    pub(super) dims: IdVec<DimId, String>,
+    pub(super) params: Vec<ParamSignature>,
+    pub(super) ret: Ty,
+}
+
+/// A parameter.
+#[derive(Clone)]
+pub(super) struct ParamSignature {
+    pub(super) name: ast::Name,
+    pub(super) ty: Ty,
+    pub(super) shared: bool,
+    pub(super) mutable: bool,
+}
+
+/// A struct.
+pub(super) struct StructDef {
+    pub(super) name: String,
+    pub(super) module: ModuleId,
+    pub(super) item: usize,
+    pub(super) dims: IdVec<DimId, String>,
+    /// `None` for a field whose type has an error.
+    pub(super) fields: Vec<(ast::Name, Option<Ty>)>,
+    /// How many scalars and arrays it holds in the end.
+    pub(super) leaves: usize,
+    pub(super) span: Span,
+}
+
+/// A `const`: evaluated when it is first needed.
+pub(super) struct ConstDef {
+    pub(super) module: ModuleId,
+    pub(super) item: usize,
+    pub(super) state: ConstState,
+}
+
+/// How far a `const` is.
+#[derive(Clone, Copy)]
+pub(super) enum ConstState {
+    Unseen,
+    InProgress,
+    Done(Option<Scalar>),
+}
+
+/// The fields of an output stream, from the first `emit` that was checked.
+pub(super) struct Stream {
+    pub(super) fields: Vec<(String, Ty)>,
+    pub(super) span: Span,
+}
+
+/// An instance of an elementwise function: which parameters are arrays, and of what rank.
+pub(super) type InstanceKey = (FnId, Vec<bool>, usize);
+
+/// The state of a run of the checker.
+pub(super) struct Checker<'a> {
+    pub(super) sources: &'a SourceMap,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) modules: IdVec<ModuleId, Module>,
+    pub(super) prelude: Option<ModuleId>,
+    /// What every module sees: the public names of the prelude and of what it uses.
+    pub(super) prelude_names: IndexMap<Arc<str>, Def>,
+    pub(super) structs: IdVec<StructId, StructDef>,
+    pub(super) fns: IdVec<FnId, FnDef>,
+    pub(super) consts: IdVec<ConstId, ConstDef>,
+    /// `None` when the body does not check with arrays.
+    pub(super) instances: HashMap<InstanceKey, Option<FnId>>,
+    /// How many instances are being made inside one another.
+    pub(super) instance_depth: usize,
+    pub(super) streams: IndexMap<String, Stream>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(
+        sources: &'a SourceMap,
+        loaded: Loaded,
+        diagnostics: Vec<Diagnostic>,
+    ) -> Self {
+        Self {
+            sources,
+            diagnostics,
+            modules: loaded.modules,
+            prelude: loaded.prelude,
+            prelude_names: IndexMap::new(),
+            structs: IdVec::new(),
+            fns: IdVec::new(),
+            consts: IdVec::new(),
+            instances: HashMap::new(),
+            instance_depth: 0,
+            streams: IndexMap::new(),
+        }
+    }
+
+    /// Checks everything.
+    pub(super) fn run(mut self) -> (Option<hir::Program>, Vec<Diagnostic>) {
+        self.declare();
+        self.import();
+        self.resolve_structs();
+        self.evaluate_consts();
+        self.resolve_signatures();
+        let declared: Vec<FnId> = self.fns.ids().collect();
+        for id in declared {
+            self.check_fn(id);
+        }
+        self.warn_unused_fns();
+        self.check_shared();
+        self.check_comprehension_calls();
+        if self.diagnostics.iter().any(Diagnostic::is_error) {
+            return (None, self.diagnostics);
+        }
+        let program = self.program();
+        (Some(program), self.diagnostics)
+    }
+
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports a warning, unless it is about a module that ships.
+    pub(super) fn warn(&mut self, module: ModuleId, diagnostic: Diagnostic) {
+        if !self.modules[module].std {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn warn_unused_fns(&mut self) {
+        let unused: Vec<_> = (self.fns.values())
+            .filter(|f| !f.used && !f.public && !f.instance && !f.name.starts_with('_'))
+            .map(|f| (f.module, f.name.clone(), f.span))
+            .collect();
+        for (module, name, span) in unused {
+            let warning = Diagnostic::warning(
+                "W0006",
+                format!("the function `{name}` is never used"),
+                span,
+                "neither called nor `pub`",
+            );
+            self.warn(
+                module,
+                warning.with_help(format!("remove it, or rename it to `_{name}`")),
+            );
+        }
+    }
+
+    /// The program; there are no errors.
+    fn program(&mut self) -> hir::Program {
+        let mut program = hir::Program::default();
+        for def in self.structs.values() {
+            let fields = def.fields.iter().filter_map(|(name, ty)| {
+                let ty = ty.clone()?;
+                Some((name.text.to_string(), ty))
+            });
+            program.structs.push(hir::Struct {
+                name: def.name.clone(),
+                dims: def.dims.clone(),
+                fields: fields.collect(),
+            });
+        }
+        for (id, def) in self.fns.iter_mut() {
+            let function = def
+                .checked
+                .take()
+                .expect("a function without errors is checked");
+            let values = (function.params.iter())
+                .all(|p| !matches!(function.locals[p.local].ty, Ty::Fn(..)));
+            if def.public && !def.instance && def.module == ModuleId(0) && values {
+                program.exports.insert(def.name.clone(), id);
+            }
+            program.fns.push(function);
+        }
+        program
+    }
+}

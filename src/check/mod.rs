@@ -1,0 +1,86 @@
+//! Layer 3: from syntax trees to typed HIR. All errors of meaning that a user can see are found here.
+//!
+//! The order of work: load the modules that the main one uses, declare their names, resolve structs, consts and
+//! signatures, check the bodies one after the other (instances of elementwise functions are made when a call asks for
+//! them), then look at whole bodies: what is shared, and what comprehensions may call. A part with an error gives nothing
+//! (`None`) and what depends on it stays silent, so that one mistake is one message.
+
+mod body;
+mod builtins;
+mod call;
+mod comprehension;
+mod consts;
+mod context;
+mod dims;
+mod elementwise;
+mod expr;
+mod fn_values;
+mod index;
+mod messages;
+mod modules;
+mod names;
+mod operators;
+mod place;
+mod purity;
+mod signatures;
+mod std_library;
+mod stmt;
+mod structs;
+mod types;
+mod variance;
+mod walk;
+
+use std::sync::Arc;
+
+use crate::base::{Diagnostic, FileId, SourceMap};
+use crate::hir;
+
+pub use std_library::{FileLoader, StdLibrary};
+
+use context::Checker;
+
+/// Where `use "path";` finds its text.
+pub trait Loader {
+    /// The resolved name of the module `path` as the file named `from` means it, and its text. Two paths that mean one
+    /// module must give one name. The error says why there is none; then the library that ships is asked.
+    fn load(&mut self, from: Option<&str>, path: &str) -> Result<(String, Arc<str>), String>;
+}
+
+/// Deeply nested programs need a deep stack: the checker follows the tree.
+const STACK_BYTES: usize = 256 << 20;
+
+/// Parses and checks the file `main` of `sources` and every module that it uses; their texts are added to `sources`.
+/// Gives the program when there are no errors, and all diagnostics, warnings included, in the order of their places.
+pub fn check_program(
+    main: FileId,
+    sources: &mut SourceMap,
+    loader: &mut dyn Loader,
+) -> (Option<hir::Program>, Vec<Diagnostic>) {
+    let (modules, diagnostics) = modules::load(main, sources, loader);
+    let sources = &*sources;
+    let (program, mut diagnostics) =
+        on_large_stack(move || Checker::new(sources, modules, diagnostics).run());
+    diagnostics.sort_by_key(|d| {
+        let at = d.labels.first().map(|l| (l.span.file.0, l.span.start));
+        (
+            std::cmp::Reverse(d.severity == crate::base::Severity::Error),
+            at,
+        )
+    });
+    diagnostics.dedup();
+    (program, diagnostics)
+}
+
+fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("check".into())
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, work)
+            .expect("the system can start a thread");
+        match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}

@@ -1,0 +1,167 @@
+//! Loading: the main module, everything that it uses, and the prelude.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::base::{Diagnostic, FileId, IdVec, SourceMap, Span};
+use crate::syntax::ast::{self, ItemKind};
+
+use super::context::Def;
+use super::{Loader, StdLibrary};
+
+crate::define_id!(
+    /// A module.
+    #[allow(unreachable_pub, reason = "the macro makes public ids")]
+    ModuleId, "module"
+);
+
+/// A loaded module. Module 0 is the main one.
+pub(super) struct Module {
+    /// Its resolved name.
+    pub(super) name: String,
+    pub(super) ast: Arc<ast::Module>,
+    /// Whether it ships in the binary.
+    pub(super) std: bool,
+    /// What it uses: the module, the alias, and where.
+    pub(super) uses: Vec<(ModuleId, Option<ast::Name>, Span)>,
+    /// Whether a `use` of it failed: then unknown names may be the missing module's, and stay silent.
+    pub(super) incomplete: bool,
+    /// Its own items by name; filled by the declaration.
+    pub(super) names: IndexMap<Arc<str>, NamedItem>,
+    /// Names that it sees without a module before them, by `use` without an alias.
+    pub(super) imported: IndexMap<Arc<str>, Def>,
+}
+
+/// An item of a module.
+#[derive(Clone, Copy)]
+pub(super) struct NamedItem {
+    pub(super) def: Def,
+    pub(super) public: bool,
+    pub(super) span: Span,
+}
+
+/// The modules of a program.
+pub(super) struct Loaded {
+    pub(super) modules: IdVec<ModuleId, Module>,
+    pub(super) prelude: Option<ModuleId>,
+}
+
+struct Loading<'a> {
+    sources: &'a mut SourceMap,
+    loader: &'a mut dyn Loader,
+    modules: IdVec<ModuleId, Module>,
+    by_name: HashMap<String, ModuleId>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// Parses and loads everything that the file `main` needs.
+pub(super) fn load(
+    main: FileId,
+    sources: &mut SourceMap,
+    loader: &mut dyn Loader,
+) -> (Loaded, Vec<Diagnostic>) {
+    let text = sources.file(main).text.clone();
+    let (ast, diagnostics) = crate::syntax::parse(main, &text);
+    let name = sources.file(main).name.clone();
+    let mut loading = Loading {
+        sources,
+        loader,
+        modules: IdVec::new(),
+        by_name: HashMap::new(),
+        diagnostics,
+    };
+    let broken = loading.diagnostics.iter().any(Diagnostic::is_error);
+    let main = loading.add(name, ast, broken);
+    let prelude = loading
+        .shipped("prelude.ab")
+        .or_else(|| loading.modules[main].std.then_some(main));
+    loading.follow_uses();
+    let loaded = Loaded {
+        modules: loading.modules,
+        prelude,
+    };
+    (loaded, loading.diagnostics)
+}
+
+impl Loading<'_> {
+    fn add(&mut self, name: String, ast: ast::Module, incomplete: bool) -> ModuleId {
+        let module = Module {
+            std: name.starts_with("std/") && StdLibrary::text(&name).is_some(),
+            name: name.clone(),
+            ast: Arc::new(ast),
+            uses: Vec::new(),
+            incomplete,
+            names: IndexMap::new(),
+            imported: IndexMap::new(),
+        };
+        let id = self.modules.push(module);
+        self.by_name.insert(name, id);
+        id
+    }
+
+    /// Follows the `use`s of every module, those found on the way included.
+    fn follow_uses(&mut self) {
+        let mut next = 0;
+        while next < self.modules.len() {
+            let module = ModuleId(next as u32);
+            next += 1;
+            let ast = self.modules[module].ast.clone();
+            for item in &ast.items {
+                if let ItemKind::Use { path, alias } = &item.kind {
+                    match self.find(module, path) {
+                        Some(used) => {
+                            let entry = (used, alias.clone(), item.span);
+                            self.modules[module].uses.push(entry);
+                        }
+                        None => self.modules[module].incomplete = true,
+                    }
+                }
+            }
+        }
+    }
+
+    fn find(&mut self, module: ModuleId, path: &ast::Name) -> Option<ModuleId> {
+        let from = &self.modules[module];
+        let found = if from.std {
+            Err(String::new())
+        } else {
+            self.loader.load(Some(&from.name), &path.text)
+        };
+        match found {
+            Ok((name, text)) => Some(self.get_or_parse(name, text)),
+            Err(why) => self.shipped(&path.text).or_else(|| {
+                let known: Vec<_> = StdLibrary::paths().map(|p| format!("\"{p}\"")).collect();
+                let mut error = Diagnostic::error(
+                    "E0105",
+                    format!("there is no module \"{}\"", path.text),
+                    path.span,
+                    "not found beside this file, nor in the library",
+                );
+                if !why.is_empty() {
+                    error = error.with_note(why);
+                }
+                let help = format!("the library has {}", known.join(", "));
+                self.diagnostics.push(error.with_help(help));
+                None
+            }),
+        }
+    }
+
+    fn shipped(&mut self, path: &str) -> Option<ModuleId> {
+        let (name, text) = StdLibrary.load(None, path).ok()?;
+        Some(self.get_or_parse(name, text))
+    }
+
+    fn get_or_parse(&mut self, name: String, text: Arc<str>) -> ModuleId {
+        if let Some(known) = self.by_name.get(&name) {
+            return *known;
+        }
+        let file = self.sources.add(name.clone(), text.clone());
+        let (ast, diagnostics) = crate::syntax::parse(file, &text);
+        let broken = diagnostics.iter().any(Diagnostic::is_error);
+        self.diagnostics.extend(diagnostics);
+        self.add(name, ast, broken)
+    }
+}

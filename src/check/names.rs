@@ -1,0 +1,345 @@
+//! Names of items: declaring them, importing them, finding them, and guessing what was meant.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::base::{Diagnostic, Id as _, Span};
+use crate::hir::Ty;
+use crate::syntax::ast::{self, ItemKind};
+
+use super::builtins::{self, Builtin};
+use super::context::{Checker, ConstDef, ConstState, Def, FnDef, StructDef};
+use super::modules::{ModuleId, NamedItem};
+
+/// What a name means outside a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found {
+    Def(Def),
+    Builtin(Builtin),
+}
+
+/// The result of looking for a path.
+pub(super) enum Lookup {
+    Found(Found),
+    /// An unqualified name that nothing has.
+    Unknown,
+    /// There is an error and it was reported, or the name may come from a module that did not load.
+    Silent,
+}
+
+impl Checker<'_> {
+    /// Gives every item of every module its id and its name.
+    pub(super) fn declare(&mut self) {
+        for module in self.modules.ids() {
+            let ast = self.modules[module].ast.clone();
+            for (index, item) in ast.items.iter().enumerate() {
+                self.declare_item(module, index, item);
+            }
+        }
+    }
+
+    fn declare_item(&mut self, module: ModuleId, index: usize, item: &ast::Item) {
+        let (name, def) = match &item.kind {
+            ItemKind::Use { .. } => return self.declare_no_attributes(item),
+            ItemKind::Const { name, .. } => {
+                self.declare_no_attributes(item);
+                let def = ConstDef {
+                    module,
+                    item: index,
+                    state: ConstState::Unseen,
+                };
+                (name, Def::Const(self.consts.push(def)))
+            }
+            ItemKind::Struct { name, dims, fields } => {
+                self.declare_no_attributes(item);
+                let def = StructDef {
+                    name: name.text.to_string(),
+                    module,
+                    item: index,
+                    dims: dims.iter().map(|d| d.text.to_string()).collect(),
+                    fields: fields.iter().map(|f| (f.name.clone(), None)).collect(),
+                    leaves: 0,
+                    span: name.span,
+                };
+                (name, Def::Struct(self.structs.push(def)))
+            }
+            ItemKind::Fn(decl) => {
+                let def = FnDef {
+                    name: decl.name.text.to_string(),
+                    module,
+                    item: index,
+                    signature: None,
+                    elementwise: has_attribute(item, "elementwise"),
+                    sum: has_attribute(item, "sum"),
+                    instance: false,
+                    used: false,
+                    public: item.public,
+                    span: decl.name.span,
+                    checked: None,
+                };
+                (&decl.name, Def::Fn(self.fns.push(def)))
+            }
+        };
+        let entry = NamedItem {
+            def,
+            public: item.public,
+            span: name.span,
+        };
+        if let Some(first) = self.modules[module].names.get(&name.text) {
+            let first = first.span;
+            let error = Diagnostic::error(
+                "E0104",
+                format!("the name `{}` is defined twice", name.text),
+                name.span,
+                "defined again here",
+            );
+            self.report(error.with_label(first, "first defined here"));
+        } else {
+            self.modules[module].names.insert(name.text.clone(), entry);
+        }
+    }
+
+    fn declare_no_attributes(&mut self, item: &ast::Item) {
+        for attribute in &item.attributes {
+            self.report(Diagnostic::error(
+                "E0702",
+                format!("`@{}` stands before a function only", attribute.name.text),
+                attribute.name.span,
+                "not before this item",
+            ));
+        }
+    }
+
+    /// Finds what each module sees by its `use`s, and what all see of the prelude.
+    pub(super) fn import(&mut self) {
+        for module in self.modules.ids() {
+            let mut imported: IndexMap<Arc<str>, Def> = IndexMap::new();
+            for (used, alias, span) in self.modules[module].uses.clone() {
+                if alias.is_some() || used == module {
+                    continue;
+                }
+                for (name, def) in self.public_names(used) {
+                    let known = *imported.entry(name.clone()).or_insert(def);
+                    if known != def {
+                        let error = Diagnostic::error(
+                            "E0109",
+                            format!("two modules define `{name}`"),
+                            span,
+                            format!("`{name}` comes from here and from an earlier `use`"),
+                        );
+                        let help = "give one of them a name of its own: `use \"…\" as name;`";
+                        self.report(error.with_help(help));
+                    }
+                }
+            }
+            self.modules[module].imported = imported;
+        }
+        if let Some(prelude) = self.prelude {
+            let parts: Vec<ModuleId> = std::iter::once(prelude)
+                .chain(self.modules[prelude].uses.iter().map(|(used, ..)| *used))
+                .collect();
+            for part in parts {
+                for (name, def) in self.public_names(part) {
+                    self.prelude_names.entry(name).or_insert(def);
+                }
+            }
+        }
+    }
+
+    fn public_names(&self, module: ModuleId) -> Vec<(Arc<str>, Def)> {
+        (self.modules[module].names.iter())
+            .filter(|(_, item)| item.public)
+            .map(|(name, item)| (name.clone(), item.def))
+            .collect()
+    }
+
+    /// What `path` means in `module`. Errors about the module before the name are reported.
+    pub(super) fn lookup(&mut self, module: ModuleId, path: &ast::Path) -> Lookup {
+        match &path.module {
+            Some(alias) => self.lookup_in(module, alias, &path.name),
+            None => self.lookup_plain(module, &path.name.text),
+        }
+    }
+
+    fn lookup_plain(&self, module: ModuleId, name: &str) -> Lookup {
+        let here = &self.modules[module];
+        let def = (here.names.get(name).map(|item| item.def))
+            .or_else(|| here.imported.get(name).copied())
+            .or_else(|| self.prelude_names.get(name).copied());
+        if let Some(def) = def {
+            return Lookup::Found(Found::Def(def));
+        }
+        match builtins::builtin(name) {
+            Some(builtin) => Lookup::Found(Found::Builtin(builtin)),
+            None if here.incomplete => Lookup::Silent,
+            None => Lookup::Unknown,
+        }
+    }
+
+    fn lookup_in(&mut self, module: ModuleId, alias: &ast::Name, name: &ast::Name) -> Lookup {
+        let here = &self.modules[module];
+        let used =
+            (here.uses.iter()).find(|(_, a, _)| a.as_ref().is_some_and(|a| a.text == alias.text));
+        let Some(&(used, ..)) = used else {
+            if !here.incomplete {
+                let aliases: Vec<Arc<str>> = (here.uses.iter())
+                    .filter_map(|(_, a, _)| a.as_ref().map(|a| a.text.clone()))
+                    .collect();
+                let help = closest(&alias.text, aliases.iter().map(|a| &**a)).map_or_else(
+                    || format!("write `use \"{}.ab\" as {};` first", alias.text, alias.text),
+                    |name| format!("did you mean `{name}`?"),
+                );
+                let error = Diagnostic::error(
+                    "E0106",
+                    format!("there is no module named `{}` here", alias.text),
+                    alias.span,
+                    "unknown module",
+                );
+                self.report(error.with_help(help));
+            }
+            return Lookup::Silent;
+        };
+        let target = &self.modules[used];
+        match target.names.get(&name.text) {
+            Some(item) if item.public => Lookup::Found(Found::Def(item.def)),
+            Some(item) => {
+                let error = Diagnostic::error(
+                    "E0108",
+                    format!("`{}` of `{}` is private", name.text, alias.text),
+                    name.span,
+                    "not visible here",
+                );
+                let error = error
+                    .with_label(item.span, "defined here without `pub`")
+                    .with_help("write `pub` before its definition");
+                self.report(error);
+                Lookup::Silent
+            }
+            None if target.incomplete => Lookup::Silent,
+            None => {
+                let mut error = Diagnostic::error(
+                    "E0107",
+                    format!("the module `{}` has no `{}`", alias.text, name.text),
+                    name.span,
+                    "unknown name",
+                );
+                let public = target.names.iter().filter(|(_, item)| item.public);
+                if let Some(guess) = closest(&name.text, public.map(|(name, _)| &**name)) {
+                    error = error.with_help(format!("did you mean `{guess}`?"));
+                }
+                self.report(error);
+                Lookup::Silent
+            }
+        }
+    }
+
+    /// Help for an unknown name: the nearest known one.
+    pub(super) fn suggest(
+        &self,
+        module: ModuleId,
+        name: &str,
+        locals: &[Arc<str>],
+    ) -> Option<String> {
+        let here = &self.modules[module];
+        let mut all: Vec<&str> = locals.iter().map(|n| &**n).collect();
+        all.extend(here.names.keys().map(|n| &**n));
+        all.extend(here.imported.keys().map(|n| &**n));
+        all.extend(self.prelude_names.keys().map(|n| &**n));
+        for name in builtins::names() {
+            all.push(name);
+        }
+        closest(name, all.into_iter()).map(|guess| format!("did you mean `{guess}`?"))
+    }
+
+    /// Help for an unknown type.
+    pub(super) fn suggest_type(&self, module: ModuleId, name: &str) -> Option<String> {
+        let known = match name {
+            "f64" | "f32" | "float" | "double" | "vector" | "matrix" => Some("real"),
+            "i64" | "i32" | "usize" | "integer" => Some("int"),
+            "boolean" => Some("bool"),
+            _ => None,
+        };
+        let here = &self.modules[module];
+        let items = (here.names.iter()).map(|(name, item)| (name, item.def));
+        let imported = here.imported.iter().map(|(name, def)| (name, *def));
+        let structs = items.chain(imported).filter_map(|(name, def)| {
+            let is_struct = matches!(def, Def::Struct(_));
+            is_struct.then_some(&**name)
+        });
+        known
+            .or_else(|| closest(name, structs.chain(["bool", "int", "real"])))
+            .map(|guess| format!("did you mean `{guess}`?"))
+    }
+
+    /// The line of a span, for notes.
+    pub(super) fn line(&self, span: Span) -> u32 {
+        self.sources.line_column(span).0
+    }
+
+    /// The name of a struct.
+    pub(super) fn struct_name(&self, ty: &Ty) -> Option<&str> {
+        match ty {
+            Ty::Struct(id, _) if id.index() < self.structs.len() => Some(&self.structs[*id].name),
+            _ => None,
+        }
+    }
+}
+
+/// Whether the item has the attribute.
+pub(super) fn has_attribute(item: &ast::Item, name: &str) -> bool {
+    item.attributes.iter().any(|a| &*a.name.text == name)
+}
+
+/// The candidate nearest to `name`, when it is near enough to be a slip.
+pub(super) fn closest<'n>(
+    name: &str,
+    candidates: impl Iterator<Item = &'n str>,
+) -> Option<&'n str> {
+    const LONGEST: usize = 40;
+    if name.len() > LONGEST {
+        return None;
+    }
+    let limit = (name.chars().count() / 3).max(1);
+    candidates
+        .filter(|c| c.len() <= LONGEST && *c != name)
+        .map(|c| (edit_distance(name, c), c))
+        .filter(|(distance, c)| *distance <= limit && *distance < c.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, c)| c)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before[j - 2] + 1);
+            }
+            row.push(best);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_near_and_strangers_are_far() {
+        assert_eq!(edit_distance("sigma", "sgima"), 1);
+        assert_eq!(
+            closest("lenght", ["length", "left"].into_iter()),
+            Some("length")
+        );
+        assert_eq!(closest("x", ["alpha"].into_iter()), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! The library that ships in the binary, and the loader that reads files.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::Loader;
+
+/// The modules of the library: path and text.
+const MODULES: &[(&str, &str)] = &[
+    ("prelude.ab", include_str!("../std/prelude.ab")),
+    ("random.ab", include_str!("../std/random.ab")),
+];
+
+/// The modules that ship in the binary, written in the language itself. Their names start with `std/`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StdLibrary;
+
+impl StdLibrary {
+    /// The text of a module, such as `prelude.ab`.
+    pub fn text(path: &str) -> Option<&'static str> {
+        let path = path.strip_prefix("std/").unwrap_or(path);
+        MODULES
+            .iter()
+            .find(|(name, _)| *name == path)
+            .map(|(_, text)| *text)
+    }
+
+    /// Paths of all modules.
+    pub fn paths() -> impl Iterator<Item = &'static str> {
+        MODULES.iter().map(|(path, _)| *path)
+    }
+}
+
+impl Loader for StdLibrary {
+    fn load(&mut self, _from: Option<&str>, path: &str) -> Result<(String, Arc<str>), String> {
+        let text = Self::text(path).ok_or("the library has no module of this name")?;
+        let path = path.strip_prefix("std/").unwrap_or(path);
+        Ok((format!("std/{path}"), Arc::from(text)))
+    }
+}
+
+/// Reads modules from files, relative to the file that uses them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileLoader;
+
+impl Loader for FileLoader {
+    fn load(&mut self, from: Option<&str>, path: &str) -> Result<(String, Arc<str>), String> {
+        let folder = from.and_then(|from| Path::new(from).parent());
+        let file = normal(&folder.unwrap_or(Path::new("")).join(path));
+        let text = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let text = String::from_utf8(text)
+            .map_err(|_| format!("{}: the file is not UTF-8", file.display()))?;
+        Ok((file.display().to_string(), Arc::from(text)))
+    }
+}
+
+/// The path without `.` and, where a folder stands before it, without `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir
+                if matches!(out.components().next_back(), Some(Component::Normal(_))) =>
+            {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_has_one_name() {
+        assert_eq!(normal(Path::new("a/./b/../c.ab")), Path::new("a/c.ab"));
+        assert_eq!(normal(Path::new("../c.ab")), Path::new("../c.ab"));
+    }
+}
