@@ -1,0 +1,159 @@
+//! Kernels against scalar functions, sums and products against their definition, draws of both precisions.
+
+use super::super::philox::block;
+use super::super::*;
+use super::{INF, NAN};
+
+/// Numbers of every kind: random bits, moderate ones, and special ones.
+fn inputs() -> Vec<f64> {
+    let mut xs = vec![
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        2.0,
+        8.0,
+        INF,
+        -INF,
+        NAN,
+        5e-324,
+        f64::MAX,
+        f64::MIN,
+        1.5e9,
+        0.3,
+        7.0,
+    ];
+    for i in 0..240 {
+        let [a, b, c, d] = block(1, 2, i);
+        xs.push(f64::from_bits(u64::from(a) << 32 | u64::from(b)));
+        xs.push((f64::from(c) - 2147483648.0) / 1e8);
+        xs.push(f64::from(d) / 4294967296.0);
+    }
+    xs
+}
+
+#[test]
+fn kernels_equal_the_scalar_functions_bit_for_bit() {
+    let xs = inputs();
+    let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();
+    let mut ys = vec![0.0; xs.len()];
+    let mut single_ys = vec![0.0_f32; xs.len()];
+    for &f in UnaryFn::ALL {
+        unary(f, &xs, &mut ys);
+        unary(f, &singles, &mut single_ys);
+        for i in 0..xs.len() {
+            let expected = f.reference(xs[i]);
+            assert_eq!(
+                ys[i].to_bits64(),
+                expected.to_bits64(),
+                "{}({:e})",
+                f.name(),
+                xs[i]
+            );
+            assert_eq!(
+                f.apply(xs[i]).to_bits64(),
+                expected.to_bits64(),
+                "{}({:e})",
+                f.name(),
+                xs[i]
+            );
+            let rounded = f.reference(f64::from(singles[i])) as f32;
+            assert_eq!(
+                single_ys[i].to_bits64(),
+                rounded.to_bits64(),
+                "{}({:e})",
+                f.name(),
+                singles[i]
+            );
+        }
+    }
+    let reversed: Vec<f64> = xs.iter().rev().copied().collect();
+    for &f in BinaryFn::ALL {
+        binary(f, &xs, &reversed, &mut ys);
+        for i in 0..xs.len() {
+            let expected = f.reference(xs[i], reversed[i]);
+            assert_eq!(
+                ys[i].to_bits64(),
+                expected.to_bits64(),
+                "{}({:e}, {:e})",
+                f.name(),
+                xs[i],
+                reversed[i]
+            );
+        }
+    }
+}
+
+#[test]
+fn single_precision_draws_follow_the_double_ones() {
+    let lanes = [3_u64; 100];
+    let draws: Vec<u64> = (0..100).collect();
+    let mut single = [0.0_f32; 100];
+    philox::normal_slice(1, &lanes, &draws, &mut single);
+    for (&draw, z) in draws.iter().zip(single) {
+        assert_eq!(z, philox::normal::<f64>(1, 3, draw) as f32);
+        let (u, v) = (
+            philox::uniform::<f32>(1, 3, draw),
+            philox::uniform::<f64>(1, 3, draw),
+        );
+        assert!((f64::from(u) - v).abs() <= 2.0_f64.powi(-24));
+    }
+}
+
+#[test]
+fn dot_products_equal_matrixmultiply_bit_for_bit() {
+    for (m, n) in [(1, 1), (3, 17), (8, 1)] {
+        for k in [0, 1, 255, 256, 257, 512, 700, 1000] {
+            let value = |lane, i: usize| philox::normal::<f64>(4, lane, i as u64);
+            let a: Vec<f64> = (0..m * k).map(|i| value(0, i)).collect();
+            let b: Vec<f64> = (0..k * n).map(|i| value(1, i)).collect();
+            let mut c = vec![NAN; m * n];
+            let (rs, cs) = (k as isize, n as isize);
+            // SAFETY: a is m×k, b is k×n and c is m×n, all row-major and as long as that.
+            unsafe {
+                matrixmultiply::dgemm(
+                    m,
+                    k,
+                    n,
+                    1.0,
+                    a.as_ptr(),
+                    rs,
+                    1,
+                    b.as_ptr(),
+                    cs,
+                    1,
+                    0.0,
+                    c.as_mut_ptr(),
+                    cs,
+                    1,
+                );
+            }
+            for (i, &c) in c.iter().enumerate() {
+                let row = &a[i / n * k..][..k];
+                let column: Vec<f64> = (0..k).map(|l| b[l * n + i % n]).collect();
+                assert_eq!(dot(row, &column).to_bits(), c.to_bits(), "{m} × {k} × {n}");
+                assert_eq!(
+                    dot_iter(row.iter().copied().zip(column)).to_bits(),
+                    c.to_bits()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_follow_their_definition() {
+    assert_eq!(sum::<f64>(&[]).to_bits(), 0.0_f64.to_bits());
+    assert_eq!(sum(&[-0.0_f64]).to_bits(), 0.0_f64.to_bits());
+    for n in [1, 255, 256, 257, 512, 513, 1500] {
+        let xs: Vec<f32> = (0..n).map(|i| philox::normal(4, 0, i)).collect();
+        let blocks = xs
+            .chunks(BLOCK)
+            .map(|block| block.iter().fold(0.0_f32, |a, &x| a + x));
+        let expected = blocks.reduce(|a, b| a + b).expect("at least one block");
+        assert_eq!(sum(&xs).to_bits(), expected.to_bits());
+        let ones = vec![1.0; xs.len()];
+        assert_eq!(dot(&xs, &ones).to_bits(), expected.to_bits());
+    }
+}
