@@ -7,6 +7,7 @@ pub mod cfg;
 pub mod check;
 pub mod exec;
 pub mod hir;
+pub mod interp;
 pub mod lower;
 pub mod mcmc;
 pub mod parts;

@@ -1,6 +1,7 @@
 //! Layer 1: THE table of primitives. One row per primitive: its name, its types and shape rule, its batch rule, its
 //! derivative, its cost, and whether it is total on junk. Everything that must know something about a primitive asks here.
 
+pub mod eval;
 mod rules;
 
 use std::fmt;

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 
 use crate::base::Loc;
 use crate::parts::{StorageClass, StreamId};
+use crate::prim::eval::Fault;
 use crate::types::{Array, Precision};
 
 /// Which waiting block the scheduler runs next. Changes statistics, never results.
@@ -177,6 +178,17 @@ impl TrapKind {
             TrapKind::StepLimit => "step limit",
             TrapKind::Nan => "nan",
             TrapKind::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl From<Fault> for TrapKind {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::IntegerOverflow => TrapKind::IntegerOverflow,
+            Fault::DivisionByZero => TrapKind::DivisionByZero,
+            Fault::NegativeExponent => TrapKind::NegativeExponent,
+            Fault::IntegerConversion => TrapKind::IntegerConversion,
         }
     }
 }

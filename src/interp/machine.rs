@@ -1,0 +1,472 @@
+//! Runs the lanes.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use super::arrays;
+use super::code::{Code, Op, Source, Term};
+use super::scalars;
+use super::value::{Data, Elem, Value};
+use crate::base::{Id, Loc};
+use crate::cfg::{BlockId, FuncId, InstKind, Operand, Program};
+use crate::parts::render;
+use crate::prim::{Prim, TABLE};
+use crate::run::{BlockStats, Inputs, Outcome, Settings, Sink, Stats, Trap, TrapKind};
+use crate::types::{Array, ArrayData, Scalar, Type};
+use crate::vmath::{Real, philox};
+
+/// Blocks between two looks at the stop flag.
+const BLOCKS_PER_POLL: u64 = 1024;
+
+pub(super) fn run<R: Real>(
+    program: &Program,
+    inputs: &Inputs,
+    settings: &Settings,
+    sink: &dyn Sink,
+) -> Outcome {
+    let start = Instant::now();
+    let code = Code::<R>::new(program, inputs);
+    let lanes = inputs.lanes.len();
+    let entry = &program.funcs[program.entry];
+    let mut outcome = Outcome {
+        outputs: entry.results.iter().map(|ty| rows_of(ty, lanes)).collect(),
+        ..Outcome::default()
+    };
+    let mut counts = Counts {
+        blocks: vec![0; code.funcs.iter().map(|f| f.blocks.len()).sum()],
+        skipped: vec![0; TABLE.len()],
+    };
+    let mut total = 0;
+    for (position, number) in inputs.lanes.iter().enumerate() {
+        let args = entry.params.iter().zip(&inputs.values).map(|(p, array)| {
+            let ty = &entry.vars[*p].ty;
+            Value::from_array(array, position * ty.elements(), ty)
+        });
+        let mut lane = Lane {
+            code: &code,
+            settings,
+            sink,
+            position,
+            number: *number,
+            draws: 0,
+            blocks: 0,
+            frames: vec![],
+            values: vec![],
+        };
+        match lane.run(program.entry, args.collect(), &mut counts.blocks) {
+            Ok(results) => {
+                for (output, result) in outcome.outputs.iter_mut().zip(&results) {
+                    store_row(output, position, result);
+                }
+            }
+            Err(stop) => {
+                counts.skip_after(program, &lane, stop.op);
+                outcome.traps.push(lane.trap(program, stop));
+            }
+        }
+        total += lane.blocks;
+    }
+    if settings.stats {
+        outcome.stats = counts.stats(program);
+    }
+    outcome.stats.supersteps = total;
+    outcome.stats.seconds = start.elapsed().as_secs_f64();
+    outcome
+}
+
+/// Zeros for all lanes.
+fn rows_of(ty: &Type, lanes: usize) -> Array {
+    let extents = std::iter::once(lanes).chain(ty.shape.iter().copied());
+    Array::zeros(&Type::new(ty.dtype, extents))
+}
+
+fn store_row<R: Real>(output: &mut Array, position: usize, value: &Value<R>) {
+    let row: usize = output.shape[1..].iter().product();
+    for i in 0..row {
+        let at = position * row + i;
+        match (&mut output.data, value.elem(i).to_scalar()) {
+            (ArrayData::Bool(v), Scalar::Bool(x)) => v[at] = x,
+            (ArrayData::Int(v), Scalar::Int(x)) => v[at] = x,
+            (ArrayData::Real(v), Scalar::Real(x)) => v[at] = x,
+            _ => unreachable!("results have the types of the entry"),
+        }
+    }
+}
+
+/// Why a lane stopped early.
+struct Stop {
+    kind: TrapKind,
+    message: String,
+    /// The instruction that trapped, none at the end or the start of the block.
+    op: At,
+}
+
+/// Where in a block.
+#[derive(Clone, Copy)]
+enum At {
+    Start,
+    Op(usize),
+    Term,
+}
+
+/// An activation of a function.
+struct Frame {
+    func: u32,
+    /// The block that runs, or that made the call.
+    block: u32,
+    /// Where its variables start.
+    base: usize,
+}
+
+struct Lane<'a, R> {
+    code: &'a Code<R>,
+    settings: &'a Settings,
+    sink: &'a dyn Sink,
+    position: usize,
+    number: u64,
+    draws: u64,
+    blocks: u64,
+    frames: Vec<Frame>,
+    values: Vec<Value<R>>,
+}
+
+/// The results of the entry, or operands of a call on their way.
+type Values<R> = SmallVec<[Value<R>; 4]>;
+
+impl<'a, R: Real> Lane<'a, R> {
+    fn run(
+        &mut self,
+        entry: FuncId,
+        args: Values<R>,
+        counts: &mut [u64],
+    ) -> Result<Values<R>, Stop> {
+        self.enter(entry.0, args);
+        loop {
+            let frame = self.frames.last().expect("the entry's frame stays");
+            let base = frame.base;
+            let code = self.code;
+            let block = &code.funcs[frame.func as usize].blocks[frame.block as usize];
+            self.start_block().map_err(|kind| stop(kind, At::Start))?;
+            counts[block.number] += 1;
+            for (i, op) in block.ops.iter().enumerate() {
+                if let Err(kind) = self.step(op, base) {
+                    let mut stop = stop(kind, At::Op(i));
+                    if let (TrapKind::AssertFailed, Op::Assert { texts, args, .. }) = (kind, op) {
+                        stop.message = self.render(texts, args, base);
+                    }
+                    return Err(stop);
+                }
+            }
+            match &block.term {
+                Term::Jump(next) => self.go(*next),
+                Term::Branch(cond, yes, no) => {
+                    let next = if self.read(*cond, base).bool() {
+                        yes
+                    } else {
+                        no
+                    };
+                    self.go(*next);
+                }
+                Term::Call { func, args, .. } => {
+                    if self.frames.len() > self.settings.max_stack_depth {
+                        return Err(stop(TrapKind::StackLimit, At::Term));
+                    }
+                    let args = self.read_all(args, base);
+                    self.enter(*func, args);
+                }
+                Term::TailCall { func, args } => {
+                    let args = self.read_all(args, base);
+                    self.leave();
+                    self.enter(*func, args);
+                }
+                Term::Return(values) => {
+                    let values = self.read_all(values, base);
+                    self.leave();
+                    if self.frames.is_empty() {
+                        return Ok(values);
+                    }
+                    self.resume(values);
+                }
+            }
+        }
+    }
+
+    fn start_block(&mut self) -> Result<(), TrapKind> {
+        let limit = self.settings.max_supersteps;
+        if limit > 0 && self.blocks >= limit {
+            return Err(TrapKind::StepLimit);
+        }
+        if self.blocks.is_multiple_of(BLOCKS_PER_POLL)
+            && let Some(flag) = &self.settings.stop
+            && flag.load(Ordering::Relaxed)
+        {
+            return Err(TrapKind::Interrupted);
+        }
+        self.blocks += 1;
+        Ok(())
+    }
+
+    fn go(&mut self, block: u32) {
+        self.frames.last_mut().expect("a function runs").block = block;
+    }
+
+    fn enter(&mut self, func: u32, args: Values<R>) {
+        let base = self.values.len();
+        let callee = &self.code.funcs[func as usize];
+        self.values.resize_with(base + callee.vars, Value::default);
+        for (param, arg) in callee.params.iter().zip(args) {
+            self.values[base + *param as usize] = arg;
+        }
+        self.frames.push(Frame {
+            func,
+            block: 0,
+            base,
+        });
+    }
+
+    fn leave(&mut self) {
+        let frame = self.frames.pop().expect("a function runs");
+        self.values.truncate(frame.base);
+    }
+
+    /// Goes on in the caller after its call.
+    fn resume(&mut self, results: Values<R>) {
+        let frame = self.frames.last_mut().expect("there is a caller");
+        let block = &self.code.funcs[frame.func as usize].blocks[frame.block as usize];
+        let Term::Call { dsts, next, .. } = &block.term else {
+            unreachable!("a caller stands at a call");
+        };
+        for (dst, result) in dsts.iter().zip(results) {
+            self.values[frame.base + *dst as usize] = result;
+        }
+        frame.block = *next;
+    }
+
+    #[inline]
+    fn read(&self, source: Source, base: usize) -> &Value<R> {
+        match source {
+            Source::Var(v) => &self.values[base + v as usize],
+            Source::Pool(c) => &self.code.pool[c as usize],
+        }
+    }
+
+    fn read_all(&self, sources: &[Source], base: usize) -> Values<R> {
+        sources
+            .iter()
+            .map(|s| self.read(*s, base).clone())
+            .collect()
+    }
+
+    fn arrays(&self, sources: &[Source], base: usize) -> Vec<Array> {
+        sources
+            .iter()
+            .map(|s| self.read(*s, base).to_array())
+            .collect()
+    }
+
+    fn render(&self, texts: &[String], args: &[Source], base: usize) -> String {
+        render(texts, self.arrays(args, base))
+    }
+
+    fn step(&mut self, op: &Op, base: usize) -> Result<(), TrapKind> {
+        let nan_before = self.settings.check_nan && self.reads_nan(op, base);
+        let dst = match op {
+            Op::Unary { prim, dst, x } => {
+                let x = self.read(*x, base).scalar();
+                self.values[base + *dst as usize] = Value::Scalar(scalars::unary(*prim, x)?);
+                *dst
+            }
+            Op::Binary { prim, dst, x, y } => {
+                let (x, y) = (self.read(*x, base).scalar(), self.read(*y, base).scalar());
+                self.values[base + *dst as usize] = Value::Scalar(scalars::binary(*prim, x, y)?);
+                *dst
+            }
+            Op::Select {
+                dst,
+                args: [c, x, y],
+            } => {
+                let chosen = if self.read(*c, base).bool() { x } else { y };
+                self.values[base + *dst as usize] = self.read(*chosen, base).clone();
+                *dst
+            }
+            Op::SetInPlace { prim, dst, args } => {
+                self.set_in_place(*prim, base + *dst as usize, args, base)?;
+                *dst
+            }
+            Op::Draw { prim, dst, ty } => {
+                self.values[base + *dst as usize] = self.draw(*prim, ty);
+                *dst
+            }
+            Op::General {
+                prim,
+                dst,
+                args,
+                ty,
+            } => {
+                let result = {
+                    let args: SmallVec<[&Value<R>; 4]> =
+                        args.iter().map(|a| self.read(*a, base)).collect();
+                    arrays::apply(*prim, &args, ty)?
+                };
+                self.values[base + *dst as usize] = result;
+                *dst
+            }
+            Op::Assert { cond, .. } if self.read(*cond, base).bool() => return Ok(()),
+            Op::Assert { .. } => return Err(TrapKind::AssertFailed),
+            Op::Print { texts, args } => {
+                let line = self.render(texts, args, base);
+                self.sink.print(self.position, line);
+                return Ok(());
+            }
+            Op::Emit { stream, args } => {
+                let record = self.arrays(args, base);
+                self.sink.emit(self.position, *stream, record);
+                return Ok(());
+            }
+        };
+        if self.settings.check_nan && !nan_before && self.values[base + dst as usize].has_nan() {
+            return Err(TrapKind::Nan);
+        }
+        Ok(())
+    }
+
+    fn reads_nan(&self, op: &Op, base: usize) -> bool {
+        let nan = |s: &Source| self.read(*s, base).has_nan();
+        match op {
+            Op::Unary { x, .. } => nan(x),
+            Op::Binary { x, y, .. } => nan(x) || nan(y),
+            Op::Select { args, .. } => args.iter().any(nan),
+            Op::SetInPlace { args, .. } | Op::General { args, .. } => args.iter().any(nan),
+            Op::Draw { .. } | Op::Assert { .. } | Op::Print { .. } | Op::Emit { .. } => false,
+        }
+    }
+
+    /// `values[slot] = prim values[slot], …` without a copy where nothing else holds the array.
+    fn set_in_place(
+        &mut self,
+        prim: Prim,
+        slot: usize,
+        args: &[Source],
+        base: usize,
+    ) -> Result<(), TrapKind> {
+        let (at, part) = {
+            let operands: SmallVec<[&Value<R>; 4]> =
+                args.iter().map(|a| self.read(*a, base)).collect();
+            (arrays::written_part(prim, &operands)?, operands[1].clone())
+        };
+        arrays::write(&mut self.values[slot], at, &part);
+        Ok(())
+    }
+
+    /// One draw for each element, ascending.
+    fn draw(&mut self, prim: Prim, ty: &Type) -> Value<R> {
+        let n = ty.elements();
+        let lanes = vec![self.number; n];
+        let draws: Vec<u64> = (self.draws..).take(n).collect();
+        self.draws += n as u64;
+        let mut out = vec![R::ZERO; n];
+        match prim {
+            Prim::RandomUniform => {
+                philox::uniform_slice(self.settings.seed, &lanes, &draws, &mut out);
+            }
+            _ => philox::normal_slice(self.settings.seed, &lanes, &draws, &mut out),
+        }
+        if ty.is_scalar() {
+            return Value::Scalar(Elem::Real(out[0]));
+        }
+        Data::Real(out).into_value(&ty.shape)
+    }
+
+    fn trap(&self, program: &Program, stop: Stop) -> Trap {
+        let frame = self.frames.last().expect("a lane stops in a function");
+        let block = &program.funcs[FuncId(frame.func)].blocks[BlockId(frame.block)];
+        let loc = match stop.op {
+            At::Start => &block.loc,
+            At::Op(i) => &block.insts[i].loc,
+            At::Term => self.call_loc(frame),
+        };
+        Trap {
+            position: self.position,
+            kind: stop.kind,
+            loc: loc.clone(),
+            call_depth: self.frames.len() - 1,
+            message: stop.message,
+        }
+    }
+
+    fn call_loc(&self, frame: &Frame) -> &'a Loc {
+        match &self.code.funcs[frame.func as usize].blocks[frame.block as usize].term {
+            Term::Call { loc, .. } => loc,
+            _ => unreachable!("of the terminators only a call traps"),
+        }
+    }
+}
+
+fn stop(kind: TrapKind, op: At) -> Stop {
+    Stop {
+        kind,
+        message: String::new(),
+        op,
+    }
+}
+
+/// What ran how often.
+struct Counts {
+    blocks: Vec<u64>,
+    /// By primitive: instructions that stand in blocks that ran, but after a trap.
+    skipped: Vec<u64>,
+}
+
+impl Counts {
+    fn skip_after<R: Real>(&mut self, program: &Program, lane: &Lane<'_, R>, op: At) {
+        let At::Op(op) = op else {
+            return;
+        };
+        let frame = lane.frames.last().expect("a lane stops in a function");
+        let block = &program.funcs[FuncId(frame.func)].blocks[BlockId(frame.block)];
+        for inst in &block.insts[op + 1..] {
+            if let InstKind::Prim { prim, .. } = inst.kind {
+                self.skipped[prim as usize] += 1;
+            }
+        }
+    }
+
+    fn stats(&self, program: &Program) -> Stats {
+        let mut stats = Stats::default();
+        let mut prims = vec![0; TABLE.len()];
+        let mut executions = self.blocks.iter().copied();
+        for func in program.funcs.values() {
+            for (id, block) in func.blocks.iter() {
+                let executions = executions.next().expect("each block is counted");
+                let mut weight = 0;
+                for inst in &block.insts {
+                    let InstKind::Prim { dst, prim, args } = &inst.kind else {
+                        continue;
+                    };
+                    prims[*prim as usize] += executions;
+                    let types: Vec<Type> = args
+                        .iter()
+                        .map(|o: &Operand| program.operand_type(func, *o))
+                        .collect();
+                    weight += prim.cost(&types, &func.vars[*dst].ty);
+                }
+                stats.blocks.push(BlockStats {
+                    block: format!("{}.b{}", func.name, id.index()),
+                    loc: block.loc.clone(),
+                    weight,
+                    executions,
+                    lanes_useful: executions,
+                    lanes_issued: executions,
+                });
+            }
+        }
+        for (row, (ran, skipped)) in TABLE.iter().zip(prims.iter().zip(&self.skipped)) {
+            if ran > skipped {
+                stats.prims.insert(row.name.to_string(), ran - skipped);
+            }
+        }
+        stats
+    }
+}
