@@ -28,7 +28,7 @@ pub enum Schedule {
 
 impl Default for Schedule {
     fn default() -> Self {
-        Schedule::CostAware { theta: 0.75 }
+        Schedule::CostAware { theta: 0.95 }
     }
 }
 

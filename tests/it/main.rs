@@ -1,5 +1,6 @@
 //! The integration tests: one binary.
 mod cfg;
 mod check;
+mod machine;
 mod samplers;
 mod syntax;

@@ -232,6 +232,7 @@ impl<'a, R: Real> Shard<'a, R> {
         }
         self.stepper.end(unit, &mut running.frame, &body.slots);
         running.live -= count - self.stepper.active.count;
+        self.bury();
         if self.stepper.active.count > 0 {
             self.route(at, &block.term);
         }
