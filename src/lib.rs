@@ -1,16 +1,22 @@
 //! autobatch: a program-counter autobatching virtual machine.
+//!
+//! A user writes an ordinary program for a single example, with loops, branches and recursion; autobatch compiles it to
+//! basic blocks over per-variable stacks and runs it for many batch members ([lanes](run)) at once, grouping the lanes that
+//! wait at the same block. Start at [`program`].
 
 pub mod analysis;
 pub mod backend;
 pub mod base;
 pub mod cfg;
 pub mod check;
+pub mod cli;
 pub mod exec;
 pub mod hir;
 pub mod interp;
 pub mod lower;
 pub mod mcmc;
 pub mod parts;
+pub mod pipeline;
 pub mod plan;
 pub mod prim;
 pub mod program;

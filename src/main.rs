@@ -1,3 +1,7 @@
 //! The `autobatch` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    autobatch::cli::main()
+}

@@ -1,4 +1,5 @@
 //! Layer 8: sampling from posteriors with programs written in the language, and judging what came out.
 
 pub mod diagnostics;
+pub mod sampling;
 mod special;

@@ -45,11 +45,7 @@ pub enum Operand<V> {
 impl<V: Copy> Operand<V> {
     /// The variable, if it is one.
     pub fn var(self) -> Option<V> {
-        if let Operand::Var(v) = self {
-            Some(v)
-        } else {
-            None
-        }
+        if let Operand::Var(v) = self { Some(v) } else { None }
     }
 }
 
@@ -112,27 +108,8 @@ pub struct Message<V> {
 pub fn render(texts: &[String], values: impl IntoIterator<Item = Array>) -> String {
     let mut out = texts.first().cloned().unwrap_or_default();
     for (value, text) in values.into_iter().zip(texts.iter().skip(1)) {
-        render_part(&mut out, &value, &value.shape, 0);
+        out.push_str(&value.to_string());
         out.push_str(text);
     }
     out
-}
-
-fn render_part(out: &mut String, value: &Array, shape: &[usize], first: usize) {
-    let Some((extent, inner)) = shape.split_first() else {
-        return out.push_str(&match value.get(first) {
-            Scalar::Bool(b) => b.to_string(),
-            Scalar::Int(i) => i.to_string(),
-            Scalar::Real(r) => r.to_string(),
-        });
-    };
-    let size: usize = inner.iter().product();
-    out.push('[');
-    for i in 0..*extent {
-        if i > 0 {
-            out.push_str(", ");
-        }
-        render_part(out, value, inner, first + i * size);
-    }
-    out.push(']');
 }

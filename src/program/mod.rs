@@ -1,3 +1,310 @@
-//! Layer 7: what a host meets: programs, and the files their inputs come from and their outputs go to.
+//! Layer 7: the public façade: compile a program, pick a function, run it for many lanes.
+//!
+//! ```
+//! use autobatch::program::{Inputs, Options, Program};
+//! use ndarray::array;
+//!
+//! let program = Program::compile("pub fn double(x: real) -> real { 2.0 * x }")?;
+//! let results = program.function("double")?.run(&Inputs::new().lane("x", array![1.0, 2.5]), &Options::default())?;
+//! assert_eq!(results.output("result").and_then(|a| a.as_real()), Some(&[2.0, 5.0][..]));
+//! # Ok::<(), autobatch::program::Error>(())
+//! ```
 
+mod error;
+mod inputs;
 pub mod io;
+mod results;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use indexmap::IndexMap;
+
+use crate::base::{Diagnostic, FileId, Id as _, IdVec, SourceMap, Span};
+use crate::check::{self, FileLoader};
+use crate::hir::{self, FnId};
+use crate::interp;
+use crate::lower::hir_to_cfg::{self, Signature, SignaturePort};
+use crate::parts::SharedSource;
+use crate::pipeline::{self, Compiled, Passes};
+use crate::plan;
+use crate::run::{self, NoSink, Settings, Sink};
+use crate::types::Type;
+
+pub use crate::plan::MemoryEstimate;
+pub use error::{Error, ErrorKind};
+pub use inputs::{Element, Inputs};
+pub use results::{Engine, Results};
+
+/// How a function is compiled and run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which engine runs it.
+    pub engine: Engine,
+    /// Settings of the run.
+    pub settings: Settings,
+    /// Compiler passes that are switched off.
+    pub passes: Passes,
+    /// Number of the first lane: lane `i` of the batch draws from the random stream `first_lane + i`.
+    pub first_lane: u64,
+    /// Bytes that the state of a run may take; a batch that needs more is refused. `None` takes what the machine has.
+    pub memory_limit: Option<u64>,
+}
+
+/// A checked program.
+#[derive(Debug)]
+pub struct Program {
+    hir: hir::Program,
+    sources: SourceMap,
+    warnings: Vec<Diagnostic>,
+    compiled: Mutex<IndexMap<CacheKey, Arc<Compiled>>>,
+}
+
+/// What a compilation depends on: not the number of lanes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct CacheKey {
+    entry: FnId,
+    types: Vec<Type>,
+    passes: Passes,
+}
+
+impl Program {
+    /// Compiles a source text. `use` finds the library that ships with autobatch, and files relative to the current folder.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Program`] with all the diagnostics.
+    pub fn compile(source: &str) -> Result<Program, Error> {
+        Self::compile_named("<source>", source)
+    }
+
+    /// Compiles a source file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] when it cannot be read or is not UTF-8, [`ErrorKind::Program`] with all the diagnostics.
+    pub fn load(path: impl AsRef<Path>) -> Result<Program, Error> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
+        let text = String::from_utf8(text).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            Error::new(ErrorKind::Io, format!("{name} is not UTF-8: byte {at} does not belong to a character"))
+        })?;
+        Self::compile_named(&name, &text)
+    }
+
+    /// Compiles a source text that goes by `name`; `use` paths are relative to its folder.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Program`] with all the diagnostics.
+    pub fn compile_named(name: &str, source: &str) -> Result<Program, Error> {
+        let mut sources = SourceMap::default();
+        let main = sources.add(name, source);
+        let (hir, diagnostics) = check::check_program(main, &mut sources, &mut FileLoader);
+        match hir {
+            Some(hir) => Ok(Program { hir, sources, warnings: diagnostics, compiled: Mutex::default() }),
+            None => Err(Error::from_diagnostics(diagnostics, sources)),
+        }
+    }
+
+    /// What the checker found that is probably not meant.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// The source texts: the program's own and those that it uses.
+    pub fn sources(&self) -> &SourceMap {
+        &self.sources
+    }
+
+    /// The typed program, for dumps.
+    pub fn hir(&self) -> &hir::Program {
+        &self.hir
+    }
+
+    /// Names of the public functions.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        self.hir.exports.keys().map(String::as_str)
+    }
+
+    /// An entry point.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Entry`] when there is no public function of this name, or a parameter is a function.
+    pub fn function(&self, name: &str) -> Result<Function<'_>, Error> {
+        let Some(entry) = self.hir.exports.get(name).copied() else {
+            let names: Vec<String> = self.functions().map(|n| format!("`{n}`")).collect();
+            let there = match &names[..] {
+                [] => "the program has no `pub fn`".to_owned(),
+                names => format!("there is {}", names.join(", ")),
+            };
+            return Err(Error::new(ErrorKind::Entry, format!("no public function `{name}`: {there}")));
+        };
+        let signature = hir_to_cfg::entry_signature(&self.hir, entry)
+            .map_err(|d| Error::from_diagnostics(vec![d], self.sources.clone()))?;
+        Ok(Function { program: self, name: name.to_owned(), entry, signature })
+    }
+}
+
+/// An entry point of a [`Program`].
+#[derive(Debug)]
+pub struct Function<'a> {
+    program: &'a Program,
+    name: String,
+    entry: FnId,
+    signature: Signature,
+}
+
+/// A function that is compiled and has its values: ready to run.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    compiled: Arc<Compiled>,
+    inputs: run::Inputs,
+}
+
+impl Function<'_> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// What it takes, struct fields split.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// Compiles it for these values, if it has not been compiled for their types before, and runs it.
+    ///
+    /// # Errors
+    /// See [`Function::bind`] and [`Bound::run`].
+    pub fn run(&self, inputs: &Inputs, options: &Options) -> Result<Results, Error> {
+        self.run_with(inputs, options, &NoSink)
+    }
+
+    /// Like [`run`](Self::run), with a sink for what lanes print and emit.
+    ///
+    /// # Errors
+    /// See [`Function::bind`] and [`Bound::run`].
+    pub fn run_with(&self, inputs: &Inputs, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
+        self.bind(inputs, options)?.run(options, sink)
+    }
+
+    /// Compiles it for these values and binds them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape; [`ErrorKind::Program`] for
+    /// what only shapes can tell.
+    pub fn bind(&self, inputs: &Inputs, options: &Options) -> Result<Bound, Error> {
+        inputs::refuse_unknown(inputs, &self.name, &self.signature)?;
+        let lanes = inputs::lane_count(inputs)?;
+        let values = inputs::bind(inputs, &self.name, &self.signature, lanes)?;
+        let compiled = self.compile(values.types.clone(), &options.passes)?;
+        Bound::finish(compiled, values, lanes, options)
+    }
+
+    /// Compiles it for lane inputs and shared inputs of these event types, one for each port of the
+    /// [`signature`](Self::signature). A compilation is kept, and serves every number of lanes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Program`] for what only shapes can tell.
+    pub fn compile(&self, types: Vec<Type>, passes: &Passes) -> Result<Arc<Compiled>, Error> {
+        let key = CacheKey { entry: self.entry, types, passes: passes.clone() };
+        let mut cache = self.program.compiled.lock().expect("no compilation panics while it holds the lock");
+        if let Some(compiled) = cache.get(&key) {
+            return Ok(Arc::clone(compiled));
+        }
+        let program = self.program;
+        let compiled = pipeline::compile(&program.hir, &program.sources, self.entry, &key.types, passes)
+            .map_err(|diagnostics| Error::from_diagnostics(diagnostics, program.sources.clone()))?;
+        let compiled = Arc::new(compiled);
+        cache.insert(key, Arc::clone(&compiled));
+        Ok(compiled)
+    }
+}
+
+impl Bound {
+    /// Binds values to a program that was read from the text of an IR: every parameter by its name in the text, with the
+    /// type that it has there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape.
+    pub fn of_ir(compiled: Compiled, inputs: &Inputs, options: &Options) -> Result<Bound, Error> {
+        let signature = signature_of_ir(&compiled);
+        inputs::refuse_unknown(inputs, &compiled.name(), &signature)?;
+        let lanes = inputs::lane_count(inputs)?;
+        let values = inputs::bind(inputs, &compiled.name(), &signature, lanes)?;
+        for (port, ty) in signature.ports.iter().zip(&values.types) {
+            let wanted = port.extents.iter().map(|d| d.constant as usize);
+            if !wanted.eq(ty.shape.iter().copied()) {
+                let message = format!(
+                    "`{}` has the wrong type: expected {}, found {ty}",
+                    port.name,
+                    port.describe(&signature.dims)
+                );
+                return Err(Error::new(ErrorKind::Input, message));
+            }
+        }
+        Self::finish(Arc::new(compiled), values, lanes, options)
+    }
+
+    fn finish(
+        compiled: Arc<Compiled>,
+        values: inputs::Values,
+        lanes: usize,
+        options: &Options,
+    ) -> Result<Bound, Error> {
+        let shared = interp::shared_values(&compiled.stack.shared, &values.shared, options.settings.precision)
+            .map_err(|message| Error::new(ErrorKind::Input, message))?;
+        let lanes = (0..lanes as u64).map(|i| options.first_lane.wrapping_add(i)).collect();
+        Ok(Bound { compiled, inputs: run::Inputs { lanes, values: values.lanes, shared } })
+    }
+
+    /// What was compiled.
+    pub fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+    /// Number of lanes.
+    pub fn lanes(&self) -> usize {
+        self.inputs.lanes.len()
+    }
+    /// The inputs.
+    pub fn inputs(&self) -> &run::Inputs {
+        &self.inputs
+    }
+    /// The inputs, to permute lanes, say.
+    pub fn inputs_mut(&mut self) -> &mut run::Inputs {
+        &mut self.inputs
+    }
+
+    /// What the run will need, before it starts.
+    pub fn memory(&self, options: &Options) -> MemoryEstimate {
+        plan::estimate(&self.compiled.plan, self.inputs.lanes.len(), &options.settings)
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Memory`] when the batch does not fit, [`ErrorKind::Option`] when the engine cannot run it (an IR text
+    /// of a stack program has only `pc`).
+    pub fn run(&self, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
+        let estimate = self.memory(options);
+        results::refuse(&estimate, options)?;
+        let outcome = results::execute(&self.compiled, &self.inputs, options, sink)?;
+        Ok(Results::new(&self.compiled, self.inputs.lanes.clone(), outcome, estimate))
+    }
+}
+
+/// What a program of IR text takes: its lane inputs and its shared inputs.
+pub fn signature_of_ir(compiled: &Compiled) -> Signature {
+    let span = Span::new(FileId::new(0), 0, 0);
+    let port = |name: &str, ty: &Type, shared| SignaturePort {
+        name: name.to_owned(),
+        shared,
+        dtype: ty.dtype,
+        extents: ty.shape.iter().map(|n| hir::Dim::constant(*n as i64)).collect(),
+        span,
+    };
+    let stack = &compiled.stack;
+    let lanes = stack.inputs.iter().map(|p| port(&p.name, &stack.vars[p.var].ty, false));
+    let inputs = stack.shared.values().filter(|s| s.source == SharedSource::Input);
+    let ports = lanes.chain(inputs.map(|s| port(&s.name, &s.ty, true))).collect();
+    Signature { dims: IdVec::new(), ports, span }
+}

@@ -61,9 +61,7 @@ impl fmt::Display for Scalar {
             Scalar::Bool(b) => write!(f, "{b}"),
             Scalar::Int(i) => write!(f, "{i}"),
             Scalar::Real(r) if r.is_nan() => f.write_str("nan"),
-            Scalar::Real(r) if r.is_infinite() => {
-                f.write_str(if *r > 0.0 { "inf" } else { "-inf" })
-            }
+            Scalar::Real(r) if r.is_infinite() => f.write_str(if *r > 0.0 { "inf" } else { "-inf" }),
             Scalar::Real(r) => write!(f, "{r:?}"),
         }
     }
@@ -110,15 +108,8 @@ impl Array {
     }
     /// An array. Panics when the number of elements is not the product of the shape.
     pub fn new(shape: impl IntoIterator<Item = usize>, data: ArrayData) -> Self {
-        let array = Self {
-            shape: shape.into_iter().collect(),
-            data,
-        };
-        assert_eq!(
-            array.shape.iter().product::<usize>(),
-            array.len(),
-            "elements must fill the shape"
-        );
+        let array = Self { shape: shape.into_iter().collect(), data };
+        assert_eq!(array.shape.iter().product::<usize>(), array.len(), "elements must fill the shape");
         array
     }
     /// A scalar.
@@ -137,10 +128,7 @@ impl Array {
             DType::Int => ArrayData::Int(vec![0; n]),
             DType::Real => ArrayData::Real(vec![0.0; n]),
         };
-        Self {
-            shape: ty.shape.clone(),
-            data,
-        }
+        Self { shape: ty.shape.clone(), data }
     }
     /// Number of elements.
     pub fn len(&self) -> usize {
@@ -164,10 +152,7 @@ impl Array {
     }
     /// Element type and shape.
     pub fn ty(&self) -> Type {
-        Type {
-            dtype: self.dtype(),
-            shape: self.shape.clone(),
-        }
+        Type { dtype: self.dtype(), shape: self.shape.clone() }
     }
     /// The `i`-th element in row-major order.
     pub fn get(&self, i: usize) -> Scalar {
@@ -179,26 +164,43 @@ impl Array {
     }
     /// The elements as reals, if they are.
     pub fn as_real(&self) -> Option<&[f64]> {
-        if let ArrayData::Real(v) = &self.data {
-            Some(v)
-        } else {
-            None
-        }
+        if let ArrayData::Real(v) = &self.data { Some(v) } else { None }
     }
     /// The elements as ints, if they are.
     pub fn as_int(&self) -> Option<&[i64]> {
-        if let ArrayData::Int(v) = &self.data {
-            Some(v)
-        } else {
-            None
-        }
+        if let ArrayData::Int(v) = &self.data { Some(v) } else { None }
     }
     /// The elements as bools, if they are.
     pub fn as_bool(&self) -> Option<&[bool]> {
-        if let ArrayData::Bool(v) = &self.data {
-            Some(v)
-        } else {
-            None
+        if let ArrayData::Bool(v) = &self.data { Some(v) } else { None }
+    }
+}
+
+impl fmt::Display for Array {
+    /// Scalars as Rust prints them, reals with the fewest digits that read back as the same number (`1`, `0.1`, `NaN`,
+    /// `inf`); arrays as nested lists, `[[1, 2], [3, 4]]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt_part(f, &self.shape, 0)
+    }
+}
+
+impl Array {
+    fn fmt_part(&self, f: &mut fmt::Formatter<'_>, shape: &[usize], first: usize) -> fmt::Result {
+        let Some((extent, inner)) = shape.split_first() else {
+            return match self.get(first) {
+                Scalar::Bool(b) => write!(f, "{b}"),
+                Scalar::Int(i) => write!(f, "{i}"),
+                Scalar::Real(r) => write!(f, "{r}"),
+            };
+        };
+        let size: usize = inner.iter().product();
+        f.write_str("[")?;
+        for i in 0..*extent {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            self.fmt_part(f, inner, first + i * size)?;
         }
+        f.write_str("]")
     }
 }

@@ -1,0 +1,164 @@
+//! First speed figures, by criterion, in groups named `<stage>/<what>`: `cargo bench`. Where lanes or gradients are counted,
+//! criterion's throughput is useful work a second, never issued work. `benches/RESULTS.md` says how to read them.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+
+use autobatch::mcmc::sampling::{Plan, Sampling};
+use autobatch::program::{Bound, Engine, Inputs, Options, Program};
+use autobatch::run::{NoSink, Settings};
+use autobatch::types::Array;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+
+const ENGINES: [(&str, Engine); 3] = [("scalar", Engine::Scalar), ("local", Engine::Local), ("pc", Engine::Pc)];
+
+fn options(engine: Engine) -> Options {
+    Options { engine, settings: Settings { threads: 1, ..Settings::default() }, ..Options::default() }
+}
+
+fn bind(source: &str, entry: &str, inputs: &Inputs) -> Bound {
+    let program = Program::compile(source).expect("the program is right");
+    let function = program.function(entry).expect("the function is there");
+    function.bind(inputs, &Options::default()).expect("the inputs fit")
+}
+
+fn run(bound: &Bound, options: &Options) -> u64 {
+    let results = bound.run(options, &NoSink).expect("the run starts");
+    assert!(results.traps().is_empty(), "no lane traps: {:?}", results.traps().first());
+    results.stats().supersteps
+}
+
+/// A loop of one block with next to nothing to do: what a superstep costs.
+fn superstep(c: &mut Criterion) {
+    let source = "pub fn count(n: int) -> int { let mut i = 0; while i < n { i += 1; } i }";
+    let mut group = c.benchmark_group("machine/superstep");
+    for lanes in [1_usize, 64, 256, 1024] {
+        let bound = bind(source, "count", &Inputs::new().lane("n", vec![10_000_i64; lanes]));
+        let mut options = options(Engine::Pc);
+        options.settings.shard_lanes = lanes.next_multiple_of(64);
+        group.throughput(Throughput::Elements(run(&bound, &options)));
+        group.bench_function(BenchmarkId::from_parameter(lanes), |b| b.iter(|| black_box(run(&bound, &options))));
+    }
+    group.finish();
+}
+
+/// Recursion to a depth and back: every level is one push and one pop of each stack variable and of the program counter.
+fn push_pop(c: &mut Criterion) {
+    let source = "pub fn deep(n: int, x: real) -> real { if n == 0 { x } else { x + 0.5 * deep(n - 1, x + 1.0) } }";
+    let mut group = c.benchmark_group("machine/push-pop");
+    for lanes in [1_usize, 256] {
+        let depth = 500;
+        let inputs = Inputs::new().lane("n", vec![depth; lanes]).lane("x", vec![1.0; lanes]);
+        let bound = bind(source, "deep", &inputs);
+        group.throughput(Throughput::Elements(depth as u64 * lanes as u64));
+        let options = options(Engine::Pc);
+        group.bench_function(BenchmarkId::from_parameter(lanes), |b| b.iter(|| black_box(run(&bound, &options))));
+    }
+    group.finish();
+}
+
+const COLLATZ: &str = include_str!("../examples/collatz.ab");
+const FIB: &str = include_str!("../examples/fib.ab");
+
+/// A program of control flow: its text, its function, the input of each lane, and the useful work that an input makes.
+struct Control {
+    name: &'static str,
+    source: &'static str,
+    input: fn(usize) -> i64,
+    work: fn(i64) -> u64,
+}
+
+/// Useful loop iterations or calls a second.
+fn control(c: &mut Criterion, program: &Control) {
+    let mut group = c.benchmark_group(format!("control/{}", program.name));
+    group.sample_size(10).measurement_time(Duration::from_secs(3)).warm_up_time(Duration::from_millis(500));
+    for lanes in [1_usize, 1_000, 100_000] {
+        let values: Vec<i64> = (0..lanes).map(program.input).collect();
+        group.throughput(Throughput::Elements(values.iter().map(|n| (program.work)(*n)).sum()));
+        let bound = bind(program.source, program.name, &Inputs::new().lane("n", values));
+        for (engine, kind) in ENGINES {
+            let options = options(kind);
+            group.bench_function(BenchmarkId::new(engine, lanes), |b| b.iter(|| black_box(run(&bound, &options))));
+        }
+    }
+    group.finish();
+}
+
+/// A fixed spread of inputs in `0..below`: no generator is needed.
+fn spread(i: usize, below: u64) -> i64 {
+    (((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % below) as i64
+}
+
+fn collatz(c: &mut Criterion) {
+    fn steps(mut n: i64) -> u64 {
+        let mut steps = 0;
+        while n != 1 {
+            n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+            steps += 1;
+        }
+        steps
+    }
+    let input = |i| 1 + spread(i, 1_000_000);
+    control(c, &Control { name: "collatz", source: COLLATZ, input, work: steps });
+}
+
+fn fib(c: &mut Criterion) {
+    fn calls(n: i64) -> u64 {
+        if n < 3 { 1 } else { 1 + calls(n - 1) + calls(n - 2) }
+    }
+    control(c, &Control { name: "fib", source: FIB, input: |i| 5 + spread(i, 11), work: calls });
+}
+
+fn sampling_of<'a>(model: &'a str, chains: usize, draws: usize, data: &Inputs) -> Sampling {
+    let plan = Plan { model: Path::new(model), sampler: None, chains, warmup: 0, draws };
+    Sampling::new(&plan, |_| Ok(data.clone())).expect("the model is right")
+}
+
+/// From the text of NUTS and a model to the plan.
+fn compile(c: &mut Criterion) {
+    let data = Inputs::new().shared("y", vec![28.0, 8.0, -3.0]).shared("sigma", vec![15.0, 10.0, 16.0]);
+    c.bench_function("compile/nuts + eight schools", |b| {
+        b.iter(|| {
+            let sampling = sampling_of("nuts/models/eight_schools.ab", 1, 1, &data);
+            black_box(sampling.memory(&Options::default()).expect("it compiles"))
+        });
+    });
+}
+
+/// Gradients a second of NUTS on the paper's logistic regression, 10,000 × 100, generated from the seed.
+fn nuts(c: &mut Criterion) {
+    let data = synthetic_data();
+    let mut group = c.benchmark_group("nuts/logistic 10000x100");
+    group.sample_size(10).measurement_time(Duration::from_secs(1)).warm_up_time(Duration::from_millis(1));
+    for chains in [1_usize, 10, 100, 1_000] {
+        for (engine, kind) in ENGINES {
+            // One lane at a time takes as long for each chain, and local static batching as for its slowest chain.
+            if (engine == "scalar" && chains > 10) || (engine == "local" && chains > 100) {
+                continue;
+            }
+            let sampling = sampling_of("nuts/models/logistic_synthetic.ab", chains, 2, &data);
+            let options = options(kind);
+            let once = || sampling.run(&options, &|| ()).expect("it runs").gradients;
+            group.throughput(Throughput::Elements(once()));
+            group.bench_function(BenchmarkId::new(engine, chains), |b| b.iter(|| black_box(once())));
+        }
+    }
+    group.finish();
+}
+
+/// Every lane of the generator is a row.
+fn synthetic_data() -> Inputs {
+    let generator = Program::load("nuts/models/synthetic_logistic_data.ab").expect("the generator is right");
+    let function = generator.function("observation").expect("the generator has it");
+    let mut options = Options::default();
+    options.settings.seed = 1;
+    let results = function.run(&Inputs::new().lanes(10_000), &options).expect("it runs");
+    let outputs = results.outputs().iter();
+    outputs.fold(Inputs::new(), |data, (name, array): (_, &Array)| data.shared(name.clone(), array.clone()))
+}
+
+criterion_group!(machine, superstep, push_pop);
+criterion_group!(programs, collatz, fib, compile);
+criterion_group!(sampling, nuts);
+criterion_main!(machine, programs, sampling);

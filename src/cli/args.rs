@@ -1,0 +1,304 @@
+//! The arguments of the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::pipeline::{Passes, all_passes};
+use crate::program::{Engine, Error, ErrorKind, Options};
+use crate::run::{Execution, Schedule, Settings};
+use crate::types::Precision;
+
+/// Program-counter autobatching: single-example programs with loops, branches and recursion, run for many lanes at once.
+#[derive(Debug, Parser)]
+#[command(name = "autobatch", version, max_term_width = 100)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run a function of a program for many lanes
+    Run(RunArgs),
+    /// Draw from a posterior with NUTS, or with another sampler written in the language
+    Sample(SampleArgs),
+    /// Print a program at a stage of the compiler
+    Dump(DumpArgs),
+    /// Check programs and say what is wrong with them
+    Check(CheckArgs),
+    /// Format programs
+    Fmt(FmtArgs),
+    /// Explain the code of a diagnostic, such as E0304
+    Explain {
+        /// The code
+        code: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// The program: .ab, or the text of an IR: .cfg, .stack
+    pub(super) file: PathBuf,
+    /// The function to run
+    #[arg(long, default_value = "main")]
+    pub(super) entry: String,
+    #[command(flatten)]
+    pub(super) inputs: InputArgs,
+    #[command(flatten)]
+    pub(super) engine: EngineArgs,
+    /// Write the outputs and streams to this file
+    #[arg(long, value_name = "FILE.npz|.json")]
+    pub(super) output: Option<PathBuf>,
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(super) format: Format,
+    /// Count supersteps, lanes, primitives and pushes, and print them
+    #[arg(long)]
+    pub(super) stats: bool,
+}
+
+#[derive(Debug, Args, Default)]
+pub(super) struct InputArgs {
+    /// A lane input, one value a lane along the leading axis: JSON, or @file.json, @file.npy, @file.npz
+    #[arg(long = "input", value_name = "NAME=VALUE")]
+    pub(super) input: Vec<String>,
+    /// A shared input, the same for all lanes: JSON or @file
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) shared: Vec<String>,
+    /// Shared inputs in Stan's JSON data format, one for each key
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) data: Option<PathBuf>,
+    /// Number of lanes, where no lane input tells
+    #[arg(long)]
+    pub(super) lanes: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct EngineArgs {
+    /// What runs the program
+    #[arg(long, value_enum, default_value_t = EngineName::Pc)]
+    pub(super) engine: EngineName,
+    /// Which waiting block runs next: earliest, most-lanes, cost, cost:θ
+    #[arg(long, default_value = "cost", value_parser = parse_schedule)]
+    pub(super) schedule: Schedule,
+    /// How a block runs whose lanes are not all active
+    #[arg(long, value_enum, default_value_t = ExecName::Auto)]
+    pub(super) exec: ExecName,
+    /// Width of `real`
+    #[arg(long, value_enum, default_value_t = RealName::F64)]
+    pub(super) real: RealName,
+    /// Worker threads; 0 takes one a core
+    #[arg(long, default_value_t = 0)]
+    pub(super) threads: usize,
+    /// Lanes a shard; 0 lets the plan choose
+    #[arg(long, default_value_t = 0)]
+    pub(super) shard_lanes: usize,
+    /// Seed of all random streams
+    #[arg(long, default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Calls that may be active in a lane at one time
+    #[arg(long, default_value_t = 10_000)]
+    pub(super) max_stack_depth: usize,
+    /// Blocks that one lane may run; 0 is no limit
+    #[arg(long, default_value_t = 0)]
+    pub(super) max_supersteps: u64,
+    /// What else stops a lane
+    #[arg(long, value_enum)]
+    pub(super) check: Option<CheckName>,
+    /// Memory that a run may take, in MiB; what the machine has free by default
+    #[arg(long, value_name = "MIB")]
+    pub(super) memory_limit: Option<u64>,
+    /// Switch off a compiler pass (`all` for every one); `autobatch dump --passes` lists them
+    #[arg(long = "no-pass", value_name = "PASS")]
+    pub(super) no_pass: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SampleArgs {
+    /// The model: exports `log_density_and_gradient`, and `parameters` for its constrained parameters
+    pub(super) model: PathBuf,
+    /// Data in Stan's JSON data format
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) data: Option<PathBuf>,
+    /// A shared input of the model: JSON or @file
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) shared: Vec<String>,
+    /// The sampler: a program that exports `sample`; NUTS by default
+    #[arg(long, value_name = "FILE.ab")]
+    pub(super) sampler: Option<PathBuf>,
+    /// Number of chains
+    #[arg(long, default_value_t = 4)]
+    pub(super) chains: usize,
+    /// Warmup iterations of each chain
+    #[arg(long, default_value_t = 1000)]
+    pub(super) warmup: usize,
+    /// Draws of each chain after warmup
+    #[arg(long, default_value_t = 1000)]
+    pub(super) draws: usize,
+    #[command(flatten)]
+    pub(super) engine: EngineArgs,
+    /// Write the draws to this file
+    #[arg(long, value_name = "FILE.npz|.json")]
+    pub(super) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DumpArgs {
+    /// The program: .ab, or the text of an IR: .cfg, .stack
+    #[arg(required_unless_present = "passes")]
+    pub(super) file: Option<PathBuf>,
+    /// The function, for stages after `hir`
+    #[arg(long, default_value = "main")]
+    pub(super) entry: String,
+    /// Which stage
+    #[arg(long, value_enum, default_value_t = Stage::Stack)]
+    pub(super) stage: Stage,
+    /// Say of each variable why it is stored as it is
+    #[arg(long)]
+    pub(super) explain: bool,
+    /// Values or shapes of the inputs, for functions with dimensions: they tell the shapes
+    #[command(flatten)]
+    pub(super) inputs: InputArgs,
+    /// The event shape of an input, such as `x=10,2`, instead of a value
+    #[arg(long, value_name = "NAME=N,M")]
+    pub(super) shape: Vec<String>,
+    /// Switch off a compiler pass (`all` for every one)
+    #[arg(long = "no-pass", value_name = "PASS")]
+    pub(super) no_pass: Vec<String>,
+    /// List the compiler passes and stop
+    #[arg(long)]
+    pub(super) passes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// The programs
+    #[arg(required = true)]
+    pub(super) files: Vec<PathBuf>,
+    /// Take warnings as errors
+    #[arg(long)]
+    pub(super) deny_warnings: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FmtArgs {
+    /// The programs; `-` reads standard input and writes standard output
+    #[arg(required = true)]
+    pub(super) files: Vec<PathBuf>,
+    /// Change nothing; fail when a file is not formatted
+    #[arg(long)]
+    pub(super) check: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum EngineName {
+    Scalar,
+    Local,
+    Pc,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum ExecName {
+    Mask,
+    Gather,
+    Auto,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum RealName {
+    F64,
+    F32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum CheckName {
+    /// The birth of a NaN
+    Nan,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Stage {
+    Tokens,
+    Ast,
+    Hir,
+    Cfg,
+    Stack,
+    Plan,
+}
+
+fn parse_schedule(text: &str) -> Result<Schedule, String> {
+    match text {
+        "earliest" => Ok(Schedule::Earliest),
+        "most-lanes" => Ok(Schedule::MostLanes),
+        "cost" => Ok(Schedule::default()),
+        _ => match text.strip_prefix("cost:").map(str::parse::<f64>) {
+            Some(Ok(theta)) if (0.0..=1.0).contains(&theta) => Ok(Schedule::CostAware { theta }),
+            Some(_) => Err("θ must be a number from 0 to 1, as in cost:0.5".to_owned()),
+            None => Err("expected earliest, most-lanes, cost or cost:θ".to_owned()),
+        },
+    }
+}
+
+/// The passes that stay on.
+///
+/// # Errors
+/// For a name that no pass has.
+pub(super) fn passes(no_pass: &[String]) -> Result<Passes, Error> {
+    let mut passes = Passes::default();
+    for name in no_pass {
+        if name == "all" {
+            passes = Passes::none();
+        } else if !passes.switch_off(name) {
+            let names: Vec<&str> = all_passes().map(|(name, _)| name).collect();
+            let message = format!("no compiler pass `{name}`: there is {}", names.join(", "));
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+    }
+    Ok(passes)
+}
+
+impl EngineArgs {
+    /// As the library wants them.
+    ///
+    /// # Errors
+    /// For a pass that there is not.
+    pub(super) fn options(&self, stats: bool) -> Result<Options, Error> {
+        Ok(Options {
+            engine: match self.engine {
+                EngineName::Scalar => Engine::Scalar,
+                EngineName::Local => Engine::Local,
+                EngineName::Pc => Engine::Pc,
+            },
+            settings: Settings {
+                schedule: self.schedule,
+                execution: match self.exec {
+                    ExecName::Mask => Execution::Mask,
+                    ExecName::Gather => Execution::Gather,
+                    ExecName::Auto => Execution::Auto,
+                },
+                precision: match self.real {
+                    RealName::F64 => Precision::F64,
+                    RealName::F32 => Precision::F32,
+                },
+                threads: self.threads,
+                shard_lanes: self.shard_lanes,
+                seed: self.seed,
+                max_stack_depth: self.max_stack_depth,
+                max_supersteps: self.max_supersteps,
+                check_nan: self.check == Some(CheckName::Nan),
+                stats,
+                stop: None,
+            },
+            passes: passes(&self.no_pass)?,
+            first_lane: 0,
+            memory_limit: self.memory_limit.map(|mib| mib.saturating_mul(1 << 20)),
+        })
+    }
+}

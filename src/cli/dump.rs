@@ -1,0 +1,119 @@
+//! `autobatch dump`: a program at a stage of the compiler.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::base::FileId;
+use crate::base::Id as _;
+use crate::lower::hir_to_cfg::{Signature, SignaturePort};
+use crate::pipeline::{Compiled, all_passes};
+use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
+use crate::types::{Array, Shape, Type};
+use crate::{hir, stack, syntax};
+
+use super::args::{DumpArgs, Stage, passes};
+use super::run::{extension, read_ir};
+use super::{inputs, print, report};
+
+pub(super) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {
+    let Some(file) = args.file.as_deref().filter(|_| !args.passes) else {
+        let lines: Vec<String> = all_passes().map(|(name, doc)| format!("{name:<20} {doc}\n")).collect();
+        print(&lines.concat());
+        return Ok(ExitCode::SUCCESS);
+    };
+    let options = Options { passes: passes(&args.no_pass)?, ..Options::default() };
+    if matches!(extension(file), "cfg" | "stack") {
+        return compiled(args, &read_ir(file, &options)?);
+    }
+    if matches!(args.stage, Stage::Tokens | Stage::Ast) {
+        return text(args, file);
+    }
+    let program = Program::load(file)?;
+    if args.stage == Stage::Hir {
+        print(&format!("{:#?}\n", program.hir()));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let function = program.function(&args.entry)?;
+    let given = inputs::read(&args.inputs, function.signature())?;
+    let types = types(args, &function, &given)?;
+    compiled(args, &*function.compile(types, &options.passes)?)
+}
+
+/// The stages before names are resolved: they need no valid program.
+fn text(args: &DumpArgs, file: &Path) -> Result<ExitCode, Error> {
+    let name = file.display();
+    let bytes = std::fs::read(file).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::Io, format!("{name} is not UTF-8")))?;
+    if args.stage == Stage::Tokens {
+        print(&syntax::tokens(FileId::new(0), &text));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut sources = crate::base::SourceMap::default();
+    let id = sources.add(name.to_string(), text.as_str());
+    let (module, diagnostics) = syntax::parse(id, &text);
+    print(&syntax::dump(&module));
+    if diagnostics.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    report(&Error::from_diagnostics(diagnostics, sources));
+    Ok(ExitCode::FAILURE)
+}
+
+fn compiled(args: &DumpArgs, compiled: &Compiled) -> Result<ExitCode, Error> {
+    let text = match (args.stage, &compiled.cfg) {
+        (Stage::Cfg, Some(program)) => program.to_string(),
+        (Stage::Stack, _) if args.explain => stack::print_explained(&compiled.stack),
+        (Stage::Stack, _) => compiled.stack.to_string(),
+        (Stage::Plan, _) => compiled.plan.to_string(),
+        (stage, _) => {
+            let stage = format!("{stage:?}").to_lowercase();
+            return Err(Error::new(ErrorKind::Option, format!("the text of a later stage has no stage `{stage}`")));
+        }
+    };
+    print(&text);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The event types of the inputs: of values, of `--shape`, or of the parameters where they have no dimensions.
+fn types(args: &DumpArgs, function: &Function<'_>, given: &Inputs) -> Result<Vec<Type>, Error> {
+    let signature = function.signature();
+    let mut shapes = Vec::new();
+    for argument in &args.shape {
+        shapes.push(shape(argument, signature)?);
+    }
+    let of = |port: &SignaturePort| -> Result<Type, Error> {
+        if let Some((_, shape)) = shapes.iter().find(|(name, _)| *name == port.name) {
+            return Ok(Type { dtype: port.dtype, shape: shape.clone() });
+        }
+        let constant = |d: &hir::Dim| d.as_constant().and_then(|c| usize::try_from(c).ok());
+        if let Some(shape) = port.extents.iter().map(constant).collect() {
+            return Ok(Type { dtype: port.dtype, shape });
+        }
+        let event = |array: &Array, shared: bool| array.shape[usize::from(!shared)..].into();
+        let shape = given.values.get(&port.name).map(|g| event(&g.array, g.shared)).ok_or_else(|| {
+            let ty = port.describe(&signature.dims);
+            let name = &port.name;
+            Error::new(
+                ErrorKind::Input,
+                format!("the shape of `{name}: {ty}` is open; give --shape {name}=… or a value"),
+            )
+        })?;
+        Ok(Type { dtype: port.dtype, shape })
+    };
+    signature.ports.iter().map(of).collect()
+}
+
+fn shape(argument: &str, signature: &Signature) -> Result<(String, Shape), Error> {
+    let wrong = || {
+        Error::new(
+            ErrorKind::Option,
+            format!("--shape {argument}: expected the name of an input and its extents, as in x=10,2"),
+        )
+    };
+    let (name, dims) = argument.split_once('=').ok_or_else(wrong)?;
+    if !signature.ports.iter().any(|p| p.name == name) {
+        return Err(Error::new(ErrorKind::Option, format!("--shape {argument}: there is no input `{name}`")));
+    }
+    let dims = dims.split(',').map(|d| d.trim().parse::<usize>().map_err(|_| wrong()));
+    Ok((name.to_owned(), dims.collect::<Result<_, _>>()?))
+}

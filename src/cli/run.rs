@@ -1,0 +1,272 @@
+//! `autobatch run`: a function for many lanes.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+
+use crate::pipeline::{self, Compiled};
+use crate::program::io::{JsonArray, write_arrays};
+use crate::program::{Bound, Error, ErrorKind, Options, Program, Results, signature_of_ir};
+use crate::run::{Stats, Trap};
+use crate::types::Array;
+use crate::{cfg, stack};
+
+use super::args::{Format, RunArgs};
+use super::sinks::Collector;
+use super::{inputs, print};
+
+/// Lanes that the text format prints of each output; the rest is counted.
+const SHOWN_LANES: usize = 20;
+
+pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
+    let mut options = args.engine.options(args.stats)?;
+    let stop = stop_on_interrupt();
+    options.settings.stop = Some(Arc::clone(&stop));
+    let bound = bind(args, &options)?;
+    let lanes = bound.inputs().lanes.clone();
+    let text = args.format == Format::Text;
+    if text {
+        eprintln!("memory: {}", bound.memory(&options));
+    }
+    let sink = Collector::new(&bound.compiled().stack.streams, &lanes, text);
+    let results = bound.run(&options, &sink)?;
+    let streams = sink.into_arrays();
+    if let Some(path) = &args.output {
+        let all = results.outputs().iter().chain(&streams).map(|(n, a)| (n.clone(), a.clone())).collect();
+        write_arrays(path, &all)?;
+    }
+    match args.format {
+        Format::Json => print(&format!("{}\n", json(&results, &streams, args.stats)?)),
+        Format::Text => print(&show(&results, &streams, args.stats)),
+    }
+    Ok(match (stop.load(Ordering::Relaxed), results.traps().is_empty()) {
+        (true, _) => ExitCode::from(130),
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::FAILURE,
+    })
+}
+
+/// A flag that the first Ctrl-C sets, so that a run ends in order with what it has; the second one ends the process.
+pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    let handler = move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        eprintln!("warning: Ctrl-C will not stop the run in order: {error}");
+    }
+    stop
+}
+
+fn bind(args: &RunArgs, options: &Options) -> Result<Bound, Error> {
+    match extension(&args.file) {
+        "cfg" | "stack" => {
+            let compiled = read_ir(&args.file, options)?;
+            let given = inputs::read(&args.inputs, &signature_of_ir(&compiled))?;
+            Bound::of_ir(compiled, &given, options)
+        }
+        _ => {
+            let program = Program::load(&args.file)?;
+            let function = program.function(&args.entry)?;
+            let mut given = inputs::read(&args.inputs, function.signature())?;
+            // A function without lane inputs runs once unless it is told otherwise.
+            if given.lanes.is_none() && function.signature().ports.iter().all(|p| p.shared) {
+                given = given.lanes(1);
+            }
+            function.bind(&given, options)
+        }
+    }
+}
+
+pub(super) fn extension(path: &Path) -> &str {
+    path.extension().and_then(|e| e.to_str()).unwrap_or_default()
+}
+
+/// Reads the text of an IR. A stack program has no CFG program to go with it: only `pc` runs it.
+pub(super) fn read_ir(path: &Path, options: &Options) -> Result<Compiled, Error> {
+    let name = path.display();
+    let text =
+        std::fs::read_to_string(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
+    let wrong = |message: String| Error::new(ErrorKind::Ir, format!("{name}: {message}"));
+    if extension(path) == "cfg" {
+        let program = cfg::read(&text).map_err(|e| wrong(e.to_string()))?;
+        refuse_findings(&wrong, &cfg::verify(&program))?;
+        return Ok(pipeline::from_cfg(program, &options.passes));
+    }
+    let program = stack::read(&text).map_err(|e| wrong(e.to_string()))?;
+    refuse_findings(&wrong, &stack::verify(&program))?;
+    Ok(pipeline::from_stack(program))
+}
+
+fn refuse_findings<E: ToString>(wrong: &dyn Fn(String) -> Error, findings: &[E]) -> Result<(), Error> {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    Err(wrong(lines.join("\n  ")))
+}
+
+/// Traps of one kind at one place.
+struct TrapGroup<'a> {
+    first: &'a Trap,
+    lanes: Vec<u64>,
+}
+
+fn groups(results: &Results) -> Vec<TrapGroup<'_>> {
+    let mut groups: IndexMap<_, TrapGroup<'_>> = IndexMap::new();
+    for trap in results.traps() {
+        let group =
+            groups.entry((trap.kind, trap.loc.clone())).or_insert_with(|| TrapGroup { first: trap, lanes: vec![] });
+        group.lanes.push(results.lanes()[trap.position]);
+    }
+    groups.into_values().collect()
+}
+
+/// The one JSON object of `--format json`: its keys are a documented format.
+fn json(results: &Results, streams: &IndexMap<String, Array>, stats: bool) -> Result<String, Error> {
+    let arrays = |arrays: &IndexMap<String, Array>| -> Result<Value, serde_json::Error> {
+        let pairs = arrays.iter().map(|(name, array)| Ok((name.clone(), serde_json::to_value(JsonArray(array))?)));
+        Ok(Value::Object(pairs.collect::<Result<_, serde_json::Error>>()?))
+    };
+    let traps: Vec<Value> = groups(results)
+        .into_iter()
+        .map(|g| {
+            json!({
+                "kind": g.first.kind.name(), "function": &*g.first.loc.function, "line": g.first.loc.line,
+                "call_depth": g.first.call_depth, "message": g.first.message, "lanes": g.lanes,
+            })
+        })
+        .collect();
+    let failed = |e: serde_json::Error| Error::new(ErrorKind::Io, e.to_string());
+    let mut object = json!({
+        "lanes": results.lanes().len(),
+        "outputs": arrays(results.outputs()).map_err(failed)?,
+        "traps": traps,
+    });
+    if !streams.is_empty() {
+        object["streams"] = arrays(streams).map_err(failed)?;
+    }
+    if stats {
+        add_stats(&mut object, results.stats());
+    }
+    serde_json::to_string(&object).map_err(failed)
+}
+
+fn add_stats(object: &mut Value, stats: &Stats) {
+    object["supersteps"] = json!(stats.supersteps);
+    object["utilization"] = json!(stats.utilization());
+    object["blocks"] = stats
+        .blocks
+        .iter()
+        .map(|b| {
+            json!({
+                "block": b.block, "function": &*b.loc.function, "line": b.loc.line, "weight": b.weight,
+                "executions": b.executions, "lanes_useful": b.lanes_useful, "lanes_issued": b.lanes_issued,
+            })
+        })
+        .collect();
+    object["primitives"] = json!(stats.prims);
+    object["variables"] = stats
+        .variables
+        .iter()
+        .map(|v| {
+            let storage = format!("{:?}", v.storage).to_lowercase();
+            json!({"name": v.name, "storage": storage, "pushes": v.pushes, "max_stack_depth": v.max_stack_depth})
+        })
+        .collect();
+    object["seconds"] = json!(stats.seconds);
+}
+
+fn show(results: &Results, streams: &IndexMap<String, Array>, stats: bool) -> String {
+    let mut text = String::new();
+    for (name, array) in results.outputs() {
+        text += &show_array(name, array);
+    }
+    for (name, array) in streams {
+        text += &format!("{name}: {} (use --output to keep it)\n", array.ty());
+    }
+    for group in groups(results) {
+        text += &show_trap(&group);
+    }
+    if stats {
+        text += &show_stats(results.stats());
+    }
+    text
+}
+
+fn show_array(name: &str, array: &Array) -> String {
+    let lanes = array.shape[0];
+    if lanes <= SHOWN_LANES {
+        return format!("{name} = {}\n", array);
+    }
+    let n = array.len() / lanes;
+    let mut shape = array.shape.clone();
+    shape[0] = SHOWN_LANES;
+    let mut first = Array::zeros(&crate::types::Type { dtype: array.dtype(), shape });
+    match (&mut first.data, &array.data) {
+        (crate::types::ArrayData::Bool(f), crate::types::ArrayData::Bool(a)) => {
+            f.copy_from_slice(&a[..SHOWN_LANES * n])
+        }
+        (crate::types::ArrayData::Int(f), crate::types::ArrayData::Int(a)) => f.copy_from_slice(&a[..SHOWN_LANES * n]),
+        (crate::types::ArrayData::Real(f), crate::types::ArrayData::Real(a)) => {
+            f.copy_from_slice(&a[..SHOWN_LANES * n])
+        }
+        _ => unreachable!("made of one element type"),
+    }
+    format!("{name} = {} … and {} more lanes\n", first, lanes - SHOWN_LANES)
+}
+
+fn show_trap(group: &TrapGroup<'_>) -> String {
+    let trap = group.first;
+    let first: Vec<String> = group.lanes.iter().take(8).map(ToString::to_string).collect();
+    let more = if group.lanes.len() > 8 { ", …" } else { "" };
+    let (n, s) = (group.lanes.len(), if group.lanes.len() == 1 { "" } else { "s" });
+    let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
+    format!(
+        "trap: {n} lane{s} stopped: {}{message} (function `{}`, line {}, call depth {}; lane{s} {}{more})\n",
+        trap.kind,
+        trap.loc.function,
+        trap.loc.line,
+        trap.call_depth,
+        first.join(", ")
+    )
+}
+
+fn show_stats(stats: &Stats) -> String {
+    let mut text = format!(
+        "supersteps {}, utilization {:.4}, {:.6} s\n\n{:<10} {:<28} {:>8} {:>12} {:>14} {:>14}\n",
+        stats.supersteps,
+        stats.utilization(),
+        stats.seconds,
+        "block",
+        "function:line",
+        "weight",
+        "executions",
+        "lanes useful",
+        "lanes issued"
+    );
+    for b in stats.blocks.iter().filter(|b| b.executions > 0) {
+        let at = b.loc.to_string();
+        text += &format!(
+            "{:<10} {at:<28} {:>8} {:>12} {:>14} {:>14}\n",
+            b.block, b.weight, b.executions, b.lanes_useful, b.lanes_issued
+        );
+    }
+    text += &format!("\n{:<28} {:<10} {:>12} {:>16}\n", "variable", "storage", "pushes", "max stack depth");
+    for v in &stats.variables {
+        let storage = format!("{:?}", v.storage).to_lowercase();
+        text += &format!("{:<28} {storage:<10} {:>12} {:>16}\n", v.name, v.pushes, v.max_stack_depth);
+    }
+    text += &format!("\n{:<20} {:>12}\n", "primitive", "executions");
+    for (name, executions) in &stats.prims {
+        text += &format!("{name:<20} {executions:>12}\n");
+    }
+    text
+}

@@ -1,0 +1,143 @@
+//! `autobatch sample`: draws from a posterior, with progress, a summary and a file of draws.
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use indexmap::IndexMap;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::mcmc::sampling::{Draws, Plan, Sampling};
+use crate::program::io::write_arrays;
+use crate::program::{Error, ErrorKind};
+use crate::report::{SamplerStatistics, Summary};
+use crate::types::Array;
+
+use super::args::{InputArgs, SampleArgs};
+use super::run::stop_on_interrupt;
+use super::{inputs, print};
+
+pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
+    let mut options = args.engine.options(false)?;
+    if args.chains == 0 {
+        return Err(Error::new(ErrorKind::Option, "--chains 0: there is nothing to sample"));
+    }
+    check_output(args)?;
+    let plan = Plan {
+        model: &args.model,
+        sampler: args.sampler.as_deref(),
+        chains: args.chains,
+        warmup: args.warmup,
+        draws: args.draws,
+    };
+    let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
+    let sampling = Sampling::new(&plan, |density| inputs::read(&given, density.signature()))?;
+    eprintln!("memory: {}", sampling.memory(&options)?);
+    let stop = stop_on_interrupt();
+    options.settings.stop = Some(Arc::clone(&stop));
+    let progress = Progress::new(args.chains.saturating_mul(args.draws), args.warmup);
+    let draws = sampling.run(&options, &|| progress.step())?;
+    progress.finish();
+    report_traps(&draws, args);
+    if let Some(path) = &args.output {
+        write_arrays(path, &arrays(&draws))?;
+        eprintln!("draws written to {}", path.display());
+    }
+    let statistics = SamplerStatistics::of(&draws.statistics, draws.max_treedepth, draws.gradients, draws.seconds);
+    print(&format!("{}\n", Summary::of(&draws.parameters, statistics)));
+    let stopped = stop.load(Ordering::Relaxed);
+    Ok(if stopped { ExitCode::from(130) } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })
+}
+
+/// Refuses an output file that cannot be written before hours of sampling, not after them.
+fn check_output(args: &SampleArgs) -> Result<(), Error> {
+    let Some(path) = &args.output else { return Ok(()) };
+    let known = path.extension().is_some_and(|e| e == "npz" || e == "json");
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+    if !known {
+        return Err(Error::new(
+            ErrorKind::Option,
+            format!("--output {}: the name must end in .npz or .json", path.display()),
+        ));
+    }
+    match folder {
+        Some(folder) if !folder.is_dir() => Err(Error::new(
+            ErrorKind::Io,
+            format!("--output {}: there is no folder {}", path.display(), folder.display()),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// All arrays of the output file.
+fn arrays(draws: &Draws) -> IndexMap<String, Array> {
+    let mut all = draws.parameters.clone();
+    for (name, array) in &draws.statistics {
+        // A parameter of the model keeps its name, should it be that of a statistic.
+        let name = if all.contains_key(name) { format!("{name}__") } else { name.clone() };
+        all.insert(name, array.clone());
+    }
+    if !draws.traps.is_empty() {
+        let numbers = draws.chains.iter().map(|c| *c as i64).collect();
+        all.insert("chain".to_owned(), Array::int([draws.chains.len()], numbers));
+    }
+    all
+}
+
+fn report_traps(draws: &Draws, args: &SampleArgs) {
+    for trap in draws.traps.iter().take(5) {
+        let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
+        eprintln!(
+            "chain {}: {}{message} (function `{}`, line {})",
+            trap.position, trap.kind, trap.loc.function, trap.loc.line
+        );
+    }
+    if draws.traps.len() > 5 {
+        eprintln!("… and {} more chains", draws.traps.len() - 5);
+    }
+    if draws.chains.len() < args.chains {
+        eprintln!("the summary and the draws are of the other {} chains", draws.chains.len());
+    }
+    if draws.draws < args.draws {
+        eprintln!("stopped: {} draws of each chain are kept", draws.draws);
+    }
+}
+
+/// A bar on a terminal; elsewhere a line at every tenth.
+struct Progress {
+    bar: Option<ProgressBar>,
+    done: AtomicUsize,
+    total: usize,
+}
+
+impl Progress {
+    fn new(total: usize, warmup: usize) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(total as u64);
+            let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} draws, {eta} left");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_message(format!("warmup ({warmup}), then draws"));
+            bar.enable_steady_tick(std::time::Duration::from_millis(200));
+            bar
+        });
+        Self { bar, done: AtomicUsize::new(0), total }
+    }
+
+    fn step(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        match &self.bar {
+            Some(bar) => bar.inc(1),
+            None if done * 10 / self.total.max(1) > (done - 1) * 10 / self.total.max(1) => {
+                eprintln!("{done} of {} draws", self.total);
+            }
+            None => {}
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

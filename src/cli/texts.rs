@@ -1,0 +1,96 @@
+//! The commands on source texts: check, fmt, explain.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::program::io::write_atomically;
+use crate::program::{Error, ErrorKind, Program};
+use crate::report::render;
+use crate::syntax;
+
+use super::args::{CheckArgs, FmtArgs};
+use super::{print, report};
+
+/// Checks programs: prints every finding, fails when one is an error.
+pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Error> {
+    let mut failed = false;
+    for file in &args.files {
+        match Program::load(file) {
+            Ok(program) => {
+                let color = std::io::stderr().is_terminal();
+                eprint!("{}", render::render(program.warnings(), program.sources(), color));
+                failed |= args.deny_warnings && !program.warnings().is_empty();
+                print(&format!("{}: ok\n", file.display()));
+            }
+            Err(error) => {
+                report(&error);
+                failed = true;
+            }
+        }
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Formats programs in place.
+pub(super) fn fmt(args: &FmtArgs) -> Result<ExitCode, Error> {
+    let mut failed = false;
+    for file in &args.files {
+        let text = read(file)?;
+        let formatted = match syntax::format(&text) {
+            Ok(formatted) => formatted,
+            Err(diagnostics) => {
+                let mut sources = crate::base::SourceMap::default();
+                sources.add(file.display().to_string(), text);
+                report(&Error::from_diagnostics(diagnostics, sources));
+                failed = true;
+                continue;
+            }
+        };
+        if file == Path::new("-") && !args.check {
+            print(&formatted);
+        } else if args.check && formatted != text {
+            print(&format!("{}: not formatted\n", file.display()));
+            failed = true;
+        } else if formatted != text {
+            use std::io::Write as _;
+            write_atomically(file, |out| out.write_all(formatted.as_bytes()))?;
+        }
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn read(file: &Path) -> Result<String, Error> {
+    let name = file.display();
+    let bytes = if file == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(file)
+    };
+    let bytes = bytes.map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
+    String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::Io, format!("{name} is not UTF-8")))
+}
+
+/// The index of diagnostics, one section a code.
+pub(super) const ERRORS: &str = concat!(
+    include_str!("../../grammar/errors.d/syntax.md"),
+    "\n",
+    include_str!("../../grammar/errors.d/check.md"),
+    "\n",
+    include_str!("../../grammar/errors.d/lower.md"),
+);
+
+/// Prints the section of a code.
+pub(super) fn explain(code: &str) -> Result<ExitCode, Error> {
+    let code = code.trim().to_uppercase();
+    let sections = || ERRORS.split("\n## ").map(|s| s.trim_start_matches("## "));
+    if let Some(section) = sections().find(|s| s.starts_with(&format!("{code}:"))) {
+        print(&format!("{}\n", section.trim_end()));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let codes: Vec<&str> =
+        sections().filter_map(|s| s.split_once(':').map(|(c, _)| c)).filter(|c| c.len() == 5).collect();
+    let message = format!("no diagnostic has the code `{code}`; there is {}", codes.join(", "));
+    Err(Error::new(ErrorKind::Option, message))
+}

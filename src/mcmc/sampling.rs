@@ -1,0 +1,363 @@
+//! Sampling from a model with a sampler: both are programs of the language, joined by a small driver program, so that a
+//! whole chain, warmup included, is one lane and no lane waits for another between draws.
+//!
+//! A *model* exports `log_density_and_gradient(q: real[D], shared …) -> (real, real[D])` over unconstrained parameters `q`,
+//! and may export `parameters(q: real[D], shared …)`, a struct of its constrained parameters. A *sampler* exports
+//! `sample(density: fn(real[d]) -> (real, real[d]), origin: real[d], shared init_radius: real, shared num_warmup: int,
+//! shared num_draws: int)`; it emits one record of the stream `draw` for each draw it keeps, with the field `q` among
+//! others, and may emit one record of `adapted` at the end of warmup, with the number of `gradients` so far.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use indexmap::IndexMap;
+
+use crate::base::IdVec;
+use crate::parts::{Stream, StreamId};
+use crate::program::{Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results};
+use crate::run::{NoSink, Sink, Stats, Trap};
+use crate::types::{Array, ArrayData, DType, Type};
+
+/// The function that a model must export.
+pub const DENSITY: &str = "log_density_and_gradient";
+/// The function that a model may export to name its constrained parameters.
+pub const PARAMETERS: &str = "parameters";
+/// The function that a sampler must export.
+pub const SAMPLE: &str = "sample";
+/// The sampler that ships with autobatch.
+pub const DEFAULT_SAMPLER: &str = "nuts.ab";
+/// Starts are uniform within this distance of 0 in every unconstrained coordinate, as in Stan.
+const INIT_RADIUS: f64 = 2.0;
+/// Draws whose constrained parameters are computed in one run.
+const TRANSFORMED_AT_ONCE: usize = 1 << 16;
+
+/// What to sample.
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
+    /// The model.
+    pub model: &'a Path,
+    /// The sampler; the shipped NUTS where there is none.
+    pub sampler: Option<&'a Path>,
+    /// Chains.
+    pub chains: usize,
+    /// Warmup iterations of each chain.
+    pub warmup: usize,
+    /// Draws of each chain after warmup.
+    pub draws: usize,
+}
+
+/// A model with its data and a sampler, compiled and ready to run.
+#[derive(Debug)]
+pub struct Sampling {
+    driver: Program,
+    model: Program,
+    data: Inputs,
+    warmup: usize,
+    draws: usize,
+    chains: usize,
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct Draws {
+    /// Constrained parameters, chain × draw × event shape, under the model's names; the unconstrained `q` where the model
+    /// does not export `parameters`.
+    pub parameters: IndexMap<String, Array>,
+    /// The other fields of the sampler's records, chain × draw: `lp`, `accept_stat`, `stepsize`, …
+    pub statistics: IndexMap<String, Array>,
+    /// The numbers of the chains that the arrays hold: all but those that trapped before the others were done.
+    pub chains: Vec<usize>,
+    /// Draws of each chain that the arrays hold: fewer than asked for when the run was stopped.
+    pub draws: usize,
+    /// Chains that trapped.
+    pub traps: Vec<Trap>,
+    /// Gradients that were evaluated, warmup included, as far as the sampler tells.
+    pub gradients: u64,
+    /// Largest tree depth that the sampler allows, if it tells.
+    pub max_treedepth: Option<i64>,
+    /// Seconds of the sampling run.
+    pub seconds: f64,
+    /// Statistics of the machine.
+    pub stats: Stats,
+}
+
+impl Sampling {
+    /// Reads the model and the sampler and joins them. `read_data` gets the model's density and gives its shared inputs.
+    ///
+    /// # Errors
+    /// For programs that cannot be read or have errors, and for a model without a density of the right form.
+    pub fn new(
+        plan: &Plan<'_>,
+        read_data: impl FnOnce(&Function<'_>) -> Result<Inputs, Error>,
+    ) -> Result<Sampling, Error> {
+        let model = Program::load(plan.model)?;
+        let density = model.function(DENSITY).map_err(|error| wrong_model(plan.model, &error.to_string()))?;
+        let data = read_data(&density)?;
+        let source = driver(plan, &density)?;
+        let driver = Program::compile_named("<driver>", &source)?;
+        Ok(Sampling { driver, data, warmup: plan.warmup, draws: plan.draws, chains: plan.chains, model })
+    }
+
+    fn inputs(&self) -> Inputs {
+        let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        self.data
+            .clone()
+            .shared("num_warmup", count(self.warmup))
+            .shared("num_draws", count(self.draws))
+            .lanes(self.chains)
+    }
+
+    /// What the run will need.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn memory(&self, options: &Options) -> Result<MemoryEstimate, Error> {
+        Ok(self.driver.function("main")?.bind(&self.inputs(), options)?.memory(options))
+    }
+
+    /// Runs all chains. `progress` is called after every kept draw of any chain, from worker threads.
+    ///
+    /// # Errors
+    /// For data that do not fit, a sampler that emits no `draw`, and a batch that does not fit in memory. Chains that trap
+    /// are no error: see [`Draws::traps`].
+    pub fn run(&self, options: &Options, progress: &(dyn Fn() + Sync)) -> Result<Draws, Error> {
+        let bound = self.driver.function("main")?.bind(&self.inputs(), options)?;
+        let recorder = Recorder::new(&bound.compiled().stack.streams, self.chains, progress)?;
+        let start = Instant::now();
+        let results = bound.run(options, &recorder)?;
+        let seconds = start.elapsed().as_secs_f64();
+        self.collect(recorder, &results, seconds, options)
+    }
+
+    fn collect(
+        &self,
+        recorder: Recorder<'_>,
+        results: &Results,
+        seconds: f64,
+        options: &Options,
+    ) -> Result<Draws, Error> {
+        use crate::run::TrapKind;
+        let recorded = recorder.finish();
+        let stopped = results.traps().iter().any(|t| t.kind == TrapKind::Interrupted);
+        let failed = |c: &usize| results.traps().iter().any(|t| t.position == *c && t.kind != TrapKind::Interrupted);
+        let chains: Vec<usize> = (0..self.chains).filter(|c| !failed(c)).collect();
+        let draws = chains.iter().map(|c| recorded.draws[*c].len()).min().unwrap_or(0);
+        debug_assert!(stopped || chains.is_empty() || draws == self.draws);
+        let mut statistics = recorded.fields(&chains, draws);
+        let q = statistics.shift_remove("q").expect("the recorder checked it");
+        let parameters = self.parameters(q, &chains, draws, options)?;
+        Ok(Draws {
+            parameters,
+            statistics,
+            chains,
+            draws,
+            traps: results.traps().to_vec(),
+            gradients: recorded.gradients(),
+            max_treedepth: recorded.max_treedepth(),
+            seconds,
+            stats: results.stats().clone(),
+        })
+    }
+
+    /// The constrained parameters of all draws: one run of the model's `parameters` in which every draw is a lane.
+    fn parameters(
+        &self,
+        q: Array,
+        chains: &[usize],
+        draws: usize,
+        options: &Options,
+    ) -> Result<IndexMap<String, Array>, Error> {
+        if !self.model.functions().any(|name| name == PARAMETERS) {
+            return Ok(IndexMap::from([("q".to_owned(), q)]));
+        }
+        let function = self.model.function(PARAMETERS)?;
+        let lanes = chains.len() * draws;
+        let dimension = q.shape[2];
+        let values = q.as_real().expect("a state is real");
+        let mut options = options.clone();
+        options.settings.stop = None;
+        options.settings.stats = false;
+        let mut parameters: IndexMap<String, Array> = IndexMap::new();
+        for first in (0..lanes.max(1)).step_by(TRANSFORMED_AT_ONCE) {
+            let n = TRANSFORMED_AT_ONCE.min(lanes - first);
+            let part = Array::real([n, dimension], values[first * dimension..(first + n) * dimension].to_vec());
+            let name = function.signature().ports[0].name.clone();
+            let inputs = self.data.clone().lane(name, part).lanes(n);
+            let results = function.run(&inputs.restricted_to(function.signature()), &options)?;
+            if let Some(trap) = results.traps().first() {
+                let message = format!("`{PARAMETERS}` failed for a draw: {} ({})", trap.kind, trap.loc);
+                return Err(Error::new(ErrorKind::Program, message));
+            }
+            for (name, array) in results.outputs() {
+                append(&mut parameters, name, array);
+            }
+        }
+        for array in parameters.values_mut() {
+            array.shape.remove(0);
+            array.shape.insert_from_slice(0, &[chains.len(), draws]);
+        }
+        Ok(parameters)
+    }
+}
+
+/// Appends rows along the leading axis.
+fn append(all: &mut IndexMap<String, Array>, name: &str, rows: &Array) {
+    let Some(array) = all.get_mut(name) else {
+        all.insert(name.to_owned(), rows.clone());
+        return;
+    };
+    array.shape[0] += rows.shape[0];
+    array.extend(&rows.data);
+}
+
+fn wrong_model(path: &Path, why: &str) -> Error {
+    let form = format!("pub fn {DENSITY}(q: real[d], shared …) -> (real, real[d])");
+    Error::new(ErrorKind::Entry, format!("{}: a model exports `{form}`: {why}", path.display()))
+}
+
+/// The program that joins a model and a sampler.
+fn driver(plan: &Plan<'_>, density: &Function<'_>) -> Result<String, Error> {
+    let signature = density.signature();
+    let [state, data @ ..] = &signature.ports[..] else {
+        return Err(wrong_model(plan.model, "it has no parameters"));
+    };
+    if state.shared || state.dtype != DType::Real || state.extents.len() != 1 {
+        return Err(wrong_model(plan.model, &format!("its first parameter is `{}`", state.name)));
+    }
+    if let Some(port) = data.iter().find(|p| !p.shared || p.name.contains('.')) {
+        let why = format!("`{}` must be a shared scalar or array", port.name);
+        return Err(wrong_model(plan.model, &why));
+    }
+    if let Some(port) = data.iter().find(|p| ["num_warmup", "num_draws"].contains(&p.name.as_str())) {
+        return Err(wrong_model(plan.model, &format!("`{}` is a name of the sampler's", port.name)));
+    }
+    let dims: Vec<&str> = signature.dims.values().map(String::as_str).collect();
+    let dims = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
+    let params: Vec<String> =
+        data.iter().map(|p| format!("shared {}: {}, ", p.name, p.describe(&signature.dims))).collect();
+    let args: Vec<String> = data.iter().map(|p| format!(", {}", p.name)).collect();
+    let sampler = plan.sampler.map_or_else(|| DEFAULT_SAMPLER.into(), quoted);
+    Ok(format!(
+        "use \"{}\" as model;\nuse \"{sampler}\" as sampler;\n\n\
+         pub fn main{dims}({}shared num_warmup: int, shared num_draws: int) {{\n    \
+         let origin = [0.0 for i in 0..{}];\n    \
+         sampler::{SAMPLE}(|position: {}| model::{DENSITY}(position{}), origin, {INIT_RADIUS:?}, num_warmup, num_draws);\n}}\n",
+        quoted(plan.model),
+        params.concat(),
+        state.extents[0].display(&signature.dims),
+        state.describe(&signature.dims),
+        args.concat()
+    ))
+}
+
+/// A path as it stands in a `use`: absolute, so that it does not look for it in the library.
+fn quoted(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"").replace('{', "{{").replace('}', "}}")
+}
+
+/// Keeps the records of all chains.
+struct Recorder<'a> {
+    streams: IdVec<StreamId, Stream>,
+    draw: StreamId,
+    adapted: Option<StreamId>,
+    chains: Vec<Mutex<Chain>>,
+    progress: &'a (dyn Fn() + Sync),
+}
+
+#[derive(Default)]
+struct Chain {
+    draws: Vec<Vec<Array>>,
+    adapted: Option<Vec<Array>>,
+}
+
+/// All records of a run.
+struct Recorded {
+    draw: Stream,
+    adapted: Option<Stream>,
+    draws: Vec<Vec<Vec<Array>>>,
+    ends_of_warmup: Vec<Option<Vec<Array>>>,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(streams: &IdVec<StreamId, Stream>, chains: usize, progress: &'a (dyn Fn() + Sync)) -> Result<Self, Error> {
+        let find = |name: &str| streams.iter().find(|(_, s)| s.name == name).map(|(id, _)| id);
+        let is_state = |(name, ty): &(String, Type)| name == "q" && ty.dtype == DType::Real && ty.shape.len() == 1;
+        let Some(draw) = find("draw").filter(|id| streams[*id].fields.iter().any(is_state)) else {
+            let message = "the sampler emits no `draw(q, …)` with the state `q: real[d]`";
+            return Err(Error::new(ErrorKind::Entry, message));
+        };
+        let adapted = find("adapted");
+        let chains = (0..chains).map(|_| Mutex::default()).collect();
+        Ok(Self { streams: streams.clone(), draw, adapted, chains, progress })
+    }
+
+    fn finish(self) -> Recorded {
+        let chains = self.chains.into_iter().map(|c| c.into_inner().expect("no emit panics while it holds the lock"));
+        let (draws, ends_of_warmup) = chains.map(|c| (c.draws, c.adapted)).unzip();
+        let stream = |id: StreamId| self.streams[id].clone();
+        Recorded { draw: stream(self.draw), adapted: self.adapted.map(stream), draws, ends_of_warmup }
+    }
+}
+
+impl Sink for Recorder<'_> {
+    fn emit(&self, position: usize, stream: StreamId, record: Vec<Array>) {
+        let mut chain = self.chains[position].lock().expect("no emit panics while it holds the lock");
+        if stream == self.draw {
+            chain.draws.push(record);
+            drop(chain);
+            (self.progress)();
+        } else if Some(stream) == self.adapted {
+            chain.adapted = Some(record);
+        }
+    }
+    fn print(&self, position: usize, line: String) {
+        NoSink.print(position, line);
+    }
+}
+
+impl Recorded {
+    /// Each field of the draws as an array chain × draw × event shape.
+    fn fields(&self, chains: &[usize], draws: usize) -> IndexMap<String, Array> {
+        let mut fields = IndexMap::new();
+        for (f, (name, ty)) in self.draw.fields.iter().enumerate() {
+            let mut array = Array::zeros(&Type::new(ty.dtype, [0]));
+            for chain in chains {
+                self.draws[*chain][..draws].iter().for_each(|record| array.extend(&record[f].data));
+            }
+            array.shape = [chains.len(), draws].iter().chain(&ty.shape).copied().collect();
+            fields.insert(name.clone(), array);
+        }
+        fields
+    }
+
+    fn ints<'a>(stream: &Stream, name: &str, records: impl Iterator<Item = &'a Vec<Array>>) -> Option<Vec<i64>> {
+        let f = stream.fields.iter().position(|(n, ty)| n == name && *ty == Type::int())?;
+        Some(records.filter_map(|record| record[f].as_int().map(|v| v[0])).collect())
+    }
+
+    fn gradients(&self) -> u64 {
+        let warmup =
+            self.adapted.as_ref().and_then(|s| Self::ints(s, "gradients", self.ends_of_warmup.iter().flatten()));
+        let kept = Self::ints(&self.draw, "n_leapfrog", self.draws.iter().flatten());
+        [warmup, kept].into_iter().flatten().flatten().map(|n| u64::try_from(n).unwrap_or(0)).sum()
+    }
+
+    fn max_treedepth(&self) -> Option<i64> {
+        let stream = self.adapted.as_ref()?;
+        Self::ints(stream, "max_treedepth", self.ends_of_warmup.iter().flatten())?.into_iter().max()
+    }
+}
+
+impl Array {
+    /// Appends elements; the caller sets the shape.
+    fn extend(&mut self, part: &ArrayData) {
+        match (&mut self.data, part) {
+            (ArrayData::Bool(a), ArrayData::Bool(p)) => a.extend_from_slice(p),
+            (ArrayData::Int(a), ArrayData::Int(p)) => a.extend_from_slice(p),
+            (ArrayData::Real(a), ArrayData::Real(p)) => a.extend_from_slice(p),
+            _ => unreachable!("the parts of an array have one element type"),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Layer 7: the ordered passes: from a checked program, or from an IR text, to what the engines run.
+
+use std::collections::BTreeSet;
+
+use crate::base::{Diagnostic, SourceMap};
+use crate::hir::{self, FnId};
+use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
+use crate::plan::{CallPlan, Plan};
+use crate::types::Type;
+use crate::{cfg, stack};
+
+struct Pass<P> {
+    name: &'static str,
+    doc: &'static str,
+    run: fn(P) -> P,
+}
+const CFG_PASSES: &[Pass<cfg::Program>] = &[];
+const STACK_PASSES: &[Pass<stack::Program>] = &[];
+
+/// Which passes are switched off; none by default. Results never depend on it, except for the limit on active calls
+/// (`tail-calls` and `inline` take calls away).
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Passes {
+    off: BTreeSet<&'static str>,
+}
+
+impl Passes {
+    /// All passes off.
+    pub fn none() -> Self {
+        Self { off: all_passes().map(|(name, _)| name).collect() }
+    }
+    /// Switches a pass off; `false` when there is no pass of this name.
+    pub fn switch_off(&mut self, name: &str) -> bool {
+        let found = all_passes().find(|(n, _)| *n == name);
+        self.off.extend(found.map(|(n, _)| n));
+        found.is_some()
+    }
+    /// Whether a pass runs.
+    pub fn is_on(&self, name: &str) -> bool {
+        !self.off.contains(name)
+    }
+}
+
+/// Names and descriptions of all passes, in their order.
+pub fn all_passes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    CFG_PASSES.iter().map(|p| (p.name, p.doc)).chain(STACK_PASSES.iter().map(|p| (p.name, p.doc)))
+}
+
+/// A program as the engines want it.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// What `scalar` runs, and what the others are made of; there is none when the text of a stack program was read.
+    pub cfg: Option<cfg::Program>,
+    /// What `local` runs.
+    pub calls: Option<CallPlan>,
+    /// What the plan was made of.
+    pub stack: stack::Program,
+    /// What `pc` runs.
+    pub plan: Plan,
+}
+
+/// Compiles an entry point for inputs of these event types.
+///
+/// # Errors
+/// Diagnostics that only shapes can tell.
+pub fn compile(
+    program: &hir::Program,
+    sources: &SourceMap,
+    entry: FnId,
+    types: &[Type],
+    passes: &Passes,
+) -> Result<Compiled, Vec<Diagnostic>> {
+    Ok(from_cfg(hir_to_cfg::specialise(program, sources, entry, types)?, passes))
+}
+
+/// Compiles a CFG program.
+pub fn from_cfg(cfg: cfg::Program, passes: &Passes) -> Compiled {
+    let cfg = optimise_cfg(cfg, passes);
+    let stack = to_stack(&cfg, passes);
+    Compiled { plan: to_plan::stack_to_plan(&stack), calls: Some(to_plan::cfg_to_plan(&cfg)), cfg: Some(cfg), stack }
+}
+
+/// Takes a stack program as it is.
+pub fn from_stack(stack: stack::Program) -> Compiled {
+    Compiled { plan: to_plan::stack_to_plan(&stack), calls: None, cfg: None, stack }
+}
+
+/// Runs the passes over a CFG program.
+pub fn optimise_cfg(mut cfg: cfg::Program, passes: &Passes) -> cfg::Program {
+    verify_cfg("lowering", &cfg);
+    for pass in CFG_PASSES.iter().filter(|p| passes.is_on(p.name)) {
+        cfg = (pass.run)(cfg);
+        verify_cfg(pass.name, &cfg);
+    }
+    cfg
+}
+
+/// Lowers a CFG program to a stack program and runs the passes over it.
+pub fn to_stack(cfg: &cfg::Program, passes: &Passes) -> stack::Program {
+    let mut stack = cfg_to_stack::lower(cfg);
+    verify_stack("lowering", &stack);
+    for pass in STACK_PASSES.iter().filter(|p| passes.is_on(p.name)) {
+        stack = (pass.run)(stack);
+        verify_stack(pass.name, &stack);
+    }
+    stack
+}
+
+/// A finding here is our bug: the message names the guilty pass and shows the program.
+fn verify_cfg(pass: &str, program: &cfg::Program) {
+    if cfg!(debug_assertions) {
+        let errors = cfg::verify(program);
+        assert!(errors.is_empty(), "`{pass}` broke the CFG program: {errors:#?}\n{program}");
+    }
+}
+
+fn verify_stack(pass: &str, program: &stack::Program) {
+    if cfg!(debug_assertions) {
+        let errors = stack::verify(program);
+        assert!(errors.is_empty(), "`{pass}` broke the stack program: {errors:#?}\n{program}");
+    }
+}
+
+impl Compiled {
+    /// Name of the entry function.
+    pub fn name(&self) -> String {
+        self.stack.name.clone()
+    }
+}

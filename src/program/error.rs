@@ -1,0 +1,82 @@
+//! The error of the library.
+
+use std::fmt;
+
+use crate::base::{Diagnostic, SourceMap};
+use crate::program::io::IoError;
+
+/// What went wrong before lanes ran. What goes wrong in a lane is a [`Trap`](crate::run::Trap) of that lane.
+#[derive(Debug, Clone)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    diagnostics: Vec<Diagnostic>,
+    sources: SourceMap,
+}
+
+/// The kinds of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The program has errors: see [`Error::diagnostics`].
+    Program,
+    /// A text of an IR does not read or verify.
+    Ir,
+    /// There is no such function, or it is no entry point.
+    Entry,
+    /// An input is missing, unknown, or has a wrong type or shape.
+    Input,
+    /// A file cannot be read or written.
+    Io,
+    /// An option has no such value, or options exclude one another.
+    Option,
+    /// The batch does not fit in memory.
+    Memory,
+}
+
+impl Error {
+    /// An error of this kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), diagnostics: Vec::new(), sources: SourceMap::default() }
+    }
+    /// An error that is made of diagnostics.
+    pub fn from_diagnostics(diagnostics: Vec<Diagnostic>, sources: SourceMap) -> Self {
+        Self { kind: ErrorKind::Program, message: String::new(), diagnostics, sources }
+    }
+    /// What kind it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+    /// The diagnostics of an [`ErrorKind::Program`].
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+    /// The texts that the diagnostics point into.
+    pub fn sources(&self) -> &SourceMap {
+        &self.sources
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        for (i, d) in self.diagnostics.iter().enumerate() {
+            let newline = if i > 0 { "\n" } else { "" };
+            write!(f, "{newline}error[{}]: {}", d.code, d.message)?;
+            if let Some(label) = d.labels.first() {
+                let (line, column) = self.sources.line_column(label.span);
+                write!(f, " ({}:{line}:{column})", self.sources.file(label.span.file).name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<IoError> for Error {
+    fn from(error: IoError) -> Self {
+        let kind = if matches!(error, IoError::File { .. }) { ErrorKind::Io } else { ErrorKind::Input };
+        Error::new(kind, error.to_string())
+    }
+}

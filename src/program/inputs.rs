@@ -1,0 +1,259 @@
+//! The inputs of a run, by name, and how they are bound to what an entry point wants.
+
+use indexmap::IndexMap;
+use ndarray::{ArrayBase, Data, Dimension};
+
+use crate::lower::hir_to_cfg::{Signature, SignaturePort};
+use crate::program::error::{Error, ErrorKind};
+use crate::types::{Array, ArrayData, DType, Scalar, Type};
+
+/// Values for the parameters of an entry point, by name. Fields of a struct parameter `z` are `z.q`, parts of a tuple `t.0`.
+///
+/// Lane inputs have the lanes as their leading axis, all of one length; a length of 1 serves every lane. Shared inputs have
+/// no such axis; a shared value that is given to an ordinary parameter serves every lane as well.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    pub(crate) values: IndexMap<String, Given>,
+    pub(crate) lanes: Option<usize>,
+}
+
+/// A value and how it was given.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) array: Array,
+    pub(crate) shared: bool,
+}
+
+impl Inputs {
+    /// No inputs yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Adds a lane input: one value for each lane, along the leading axis.
+    #[must_use]
+    pub fn lane(mut self, name: impl Into<String>, value: impl Into<Array>) -> Self {
+        self.values.insert(name.into(), Given { array: value.into(), shared: false });
+        self
+    }
+    /// Adds a shared input: one value for all lanes.
+    #[must_use]
+    pub fn shared(mut self, name: impl Into<String>, value: impl Into<Array>) -> Self {
+        self.values.insert(name.into(), Given { array: value.into(), shared: true });
+        self
+    }
+    /// Without the values that a function of this signature does not take.
+    #[must_use]
+    pub fn restricted_to(mut self, signature: &Signature) -> Self {
+        self.values.retain(|name, _| signature.ports.iter().any(|p| p.name == *name));
+        self
+    }
+    /// Sets the number of lanes, where no lane input tells.
+    #[must_use]
+    pub fn lanes(mut self, lanes: usize) -> Self {
+        self.lanes = Some(lanes);
+        self
+    }
+}
+
+/// The element types of host arrays that become an [`Array`]: `f64`, `f32`, `i64`, `i32`, `bool`.
+pub trait Element: Copy {
+    /// The elements in the width of the host: f64 and i64.
+    fn collect(elements: impl Iterator<Item = Self>) -> ArrayData;
+}
+
+macro_rules! elements {
+    ($($t:ty => $variant:ident;)*) => {$(
+        impl Element for $t {
+            fn collect(elements: impl Iterator<Item = Self>) -> ArrayData {
+                ArrayData::$variant(elements.map(Into::into).collect())
+            }
+        }
+        impl From<$t> for Array {
+            fn from(value: $t) -> Self {
+                Array::new([], <$t>::collect(std::iter::once(value)))
+            }
+        }
+    )*};
+}
+
+elements! {
+    f64 => Real;
+    f32 => Real;
+    i64 => Int;
+    i32 => Int;
+    bool => Bool;
+}
+
+impl<S: Data<Elem: Element>, D: Dimension> From<&ArrayBase<S, D>> for Array {
+    fn from(array: &ArrayBase<S, D>) -> Self {
+        Array::new(array.shape().iter().copied(), S::Elem::collect(array.iter().copied()))
+    }
+}
+impl<S: Data<Elem: Element>, D: Dimension> From<ArrayBase<S, D>> for Array {
+    fn from(array: ArrayBase<S, D>) -> Self {
+        Array::from(&array)
+    }
+}
+impl<T: Element> From<Vec<T>> for Array {
+    fn from(values: Vec<T>) -> Self {
+        Array::new([values.len()], T::collect(values.into_iter()))
+    }
+}
+
+/// Converts the elements where nothing is lost and the language would do it too: ints to reals.
+pub(crate) fn convert(array: Array, dtype: DType) -> Option<Array> {
+    if array.dtype() == dtype {
+        return Some(array);
+    }
+    match (array.data, dtype) {
+        (ArrayData::Int(v), DType::Real) => {
+            Some(Array { shape: array.shape, data: ArrayData::Real(v.into_iter().map(|x| x as f64).collect()) })
+        }
+        // An empty list says nothing about its elements.
+        (data, _) if Array { shape: array.shape.clone(), data: data.clone() }.is_empty() => {
+            Some(Array::zeros(&Type { dtype, shape: array.shape }))
+        }
+        _ => None,
+    }
+}
+
+/// The same value in every lane.
+pub(crate) fn repeat(array: &Array, lanes: usize) -> Array {
+    let mut shape = array.shape.clone();
+    shape.insert(0, lanes);
+    let data = match &array.data {
+        ArrayData::Bool(v) => ArrayData::Bool(v.repeat(lanes)),
+        ArrayData::Int(v) => ArrayData::Int(v.repeat(lanes)),
+        ArrayData::Real(v) => ArrayData::Real(v.repeat(lanes)),
+    };
+    Array { shape, data }
+}
+
+/// The event type of a lane input.
+pub(crate) fn event_type(array: &Array) -> Type {
+    Type { dtype: array.dtype(), shape: array.shape[1..].into() }
+}
+
+/// How many lanes the given inputs make.
+///
+/// # Errors
+/// When two lane inputs disagree, a lane input has no axis, or nothing tells.
+pub(crate) fn lane_count(inputs: &Inputs) -> Result<usize, Error> {
+    let mut found: Option<(&str, usize)> = None;
+    let mut ones = false;
+    for (name, given) in inputs.values.iter().filter(|(_, g)| !g.shared) {
+        let Some(n) = given.array.shape.first().copied() else {
+            let message = format!(
+                "lane input `{name}` is a single value; give a list with one value a lane, or pass it by --shared"
+            );
+            return Err(Error::new(ErrorKind::Input, message));
+        };
+        match found {
+            _ if n == 1 => ones = true,
+            None => found = Some((name, n)),
+            Some((other, m)) if m != n => {
+                let message =
+                    format!("lane inputs disagree on the number of lanes: `{other}` has {m}, `{name}` has {n}");
+                return Err(Error::new(ErrorKind::Input, message));
+            }
+            Some(_) => {}
+        }
+    }
+    match (found, inputs.lanes) {
+        (Some((name, n)), Some(lanes)) if n != lanes => Err(Error::new(
+            ErrorKind::Input,
+            format!("lane input `{name}` has {n} lanes, but {lanes} lanes are asked for"),
+        )),
+        (Some((_, n)), _) | (None, Some(n)) => Ok(n),
+        (None, None) if ones => Ok(1),
+        (None, None) => Err(Error::new(ErrorKind::Input, "no lane input tells the number of lanes; give --lanes")),
+    }
+}
+
+impl From<Scalar> for Array {
+    fn from(value: Scalar) -> Self {
+        Array::scalar(value)
+    }
+}
+
+/// Values bound to the ports of a signature.
+pub(crate) struct Values {
+    /// Event types, one for each port.
+    pub(crate) types: Vec<Type>,
+    /// Lane inputs, one for each port that is not shared, leading axis lanes.
+    pub(crate) lanes: Vec<Array>,
+    /// Shared inputs by name.
+    pub(crate) shared: IndexMap<String, Array>,
+}
+
+/// Binds the given values to the ports of `function`.
+///
+/// # Errors
+/// When one is missing, was given as a lane input where it is shared, or has another element type or number of axes.
+pub(crate) fn bind(inputs: &Inputs, function: &str, signature: &Signature, lanes: usize) -> Result<Values, Error> {
+    let mut values = Values { types: Vec::new(), lanes: Vec::new(), shared: IndexMap::new() };
+    for port in &signature.ports {
+        let given = given(inputs, function, signature, port)?;
+        let wrong = || wrong_type(signature, port, given);
+        let array = convert(given.array.clone(), port.dtype).ok_or_else(wrong)?;
+        let event = if given.shared { array.ty() } else { event_type(&array) };
+        if event.shape.len() != port.extents.len() {
+            return Err(wrong());
+        }
+        values.types.push(event);
+        if port.shared {
+            values.shared.insert(port.name.clone(), array);
+        } else if given.shared {
+            values.lanes.push(repeat(&array, lanes));
+        } else if array.shape[0] == 1 && lanes != 1 {
+            let one = Array { shape: array.shape[1..].into(), data: array.data };
+            values.lanes.push(repeat(&one, lanes));
+        } else {
+            values.lanes.push(array);
+        }
+    }
+    Ok(values)
+}
+
+/// Refuses values that `function` does not take.
+///
+/// # Errors
+/// For the first of them, with what the function takes.
+pub(crate) fn refuse_unknown(inputs: &Inputs, function: &str, signature: &Signature) -> Result<(), Error> {
+    let ports = &signature.ports;
+    let Some((name, given)) = inputs.values.iter().find(|(name, _)| !ports.iter().any(|p| p.name == **name)) else {
+        return Ok(());
+    };
+    let wanted: Vec<String> = ports.iter().map(|p| format!("`{}: {}`", p.name, p.describe(&signature.dims))).collect();
+    let wanted = if wanted.is_empty() { "no inputs".to_owned() } else { wanted.join(", ") };
+    let message = format!("`{function}` has no input `{name}` (found {}); it takes {wanted}", given.array.ty());
+    Err(Error::new(ErrorKind::Input, message))
+}
+
+fn given<'i>(
+    inputs: &'i Inputs,
+    function: &str,
+    signature: &Signature,
+    port: &SignaturePort,
+) -> Result<&'i Given, Error> {
+    let ty = port.describe(&signature.dims);
+    let Some(given) = inputs.values.get(&port.name) else {
+        let how = if port.shared { "--shared or --data" } else { "--input" };
+        let message = format!("`{function}` needs a value for `{}`, of type {ty}; give it by {how}", port.name);
+        return Err(Error::new(ErrorKind::Input, message));
+    };
+    if port.shared && !given.shared {
+        let name = &port.name;
+        let message = format!("`{name}` is shared: it has one value of type {ty} for all lanes; give it by --shared");
+        return Err(Error::new(ErrorKind::Input, message));
+    }
+    Ok(given)
+}
+
+fn wrong_type(signature: &Signature, port: &SignaturePort, given: &Given) -> Error {
+    let found = if given.shared { given.array.ty() } else { event_type(&given.array) };
+    let each = if given.shared { "" } else { " in each lane" };
+    let expected = port.describe(&signature.dims);
+    let message = format!("`{}` has the wrong type: expected {expected}{each}, found {found}", port.name);
+    Error::new(ErrorKind::Input, message)
+}

@@ -1,0 +1,164 @@
+//! Running what was compiled, and what comes back, by name.
+
+use std::time::Instant;
+
+use indexmap::IndexMap;
+use ndarray::{ArrayD, IxDyn};
+
+use crate::backend::cpu::{local, pc};
+use crate::interp;
+use crate::pipeline::Compiled;
+use crate::plan::MemoryEstimate;
+use crate::program::{Error, ErrorKind, Options};
+use crate::run::{self, Outcome, Sink, Stats, Trap};
+use crate::types::Array;
+
+/// What runs a program. All give every lane the same bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Engine {
+    /// The reference interpreter, one lane at a time: the meaning of a program.
+    Scalar,
+    /// Local static autobatching: masks inside a function, calls one after the other.
+    Local,
+    /// Program-counter autobatching.
+    #[default]
+    Pc,
+}
+
+/// Refuses a run that does not fit in memory.
+///
+/// # Errors
+/// [`ErrorKind::Memory`], with the largest batch that would fit.
+pub(super) fn refuse(estimate: &MemoryEstimate, options: &Options) -> Result<(), Error> {
+    let limit = options.memory_limit.unwrap_or_else(free_memory);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if estimate.total() <= limit {
+        return Ok(());
+    }
+    let message = format!(
+        "{} lanes need {}, but {} may be used: the largest batch that fits is {} lanes",
+        estimate.lanes,
+        bytes(estimate.total()),
+        bytes(limit),
+        estimate.largest_batch(limit)
+    );
+    Err(Error::new(ErrorKind::Memory, message))
+}
+
+impl std::fmt::Display for MemoryEstimate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} lanes × {} inputs and outputs + {} running lanes × {} state + {} shared = {}; each further level of the stacks \
+             takes more",
+            self.lanes,
+            bytes(self.host_bytes_per_lane),
+            self.running_lanes,
+            bytes(self.state_bytes_per_lane),
+            bytes(self.shared_bytes),
+            bytes(self.total())
+        )
+    }
+}
+
+/// A number of bytes as people read it.
+fn bytes(n: usize) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = n as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{n} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+/// Memory of this machine that is free for a run, in bytes; a cautious 4 GiB where the system does not tell.
+fn free_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.map_or(4 << 30, |k| k.saturating_mul(1024))
+}
+
+pub(super) fn execute(
+    compiled: &Compiled,
+    inputs: &run::Inputs,
+    options: &Options,
+    sink: &dyn Sink,
+) -> Result<Outcome, Error> {
+    let settings = &options.settings;
+    let start = Instant::now();
+    let mut outcome = match options.engine {
+        Engine::Pc => pc::run(&compiled.plan, inputs, settings, sink),
+        Engine::Scalar => interp::run(compiled.cfg.as_ref().ok_or_else(stack_only)?, inputs, settings, sink),
+        Engine::Local => local::run(compiled.calls.as_ref().ok_or_else(stack_only)?, inputs, settings, sink),
+    };
+    outcome.stats.seconds = start.elapsed().as_secs_f64();
+    Ok(outcome)
+}
+
+fn stack_only() -> Error {
+    Error::new(ErrorKind::Option, "a stack program runs on the engine `pc` only")
+}
+
+/// What came out of a run, by name.
+#[derive(Clone, Debug)]
+pub struct Results {
+    outputs: IndexMap<String, Array>,
+    lanes: Vec<u64>,
+    traps: Vec<Trap>,
+    stats: Stats,
+    memory: MemoryEstimate,
+}
+
+impl Results {
+    pub(super) fn new(compiled: &Compiled, lanes: Vec<u64>, outcome: Outcome, memory: MemoryEstimate) -> Self {
+        let names = compiled.stack.outputs.iter().map(|port| port.name.clone());
+        let outputs = names.zip(outcome.outputs).collect();
+        Self { outputs, lanes, traps: outcome.traps, stats: outcome.stats, memory }
+    }
+    /// All outputs by name, lanes along the leading axis: `result`, or the fields of a struct. Rows of trapped lanes are
+    /// zero and mean nothing.
+    pub fn outputs(&self) -> &IndexMap<String, Array> {
+        &self.outputs
+    }
+    /// One output.
+    pub fn output(&self, name: &str) -> Option<&Array> {
+        self.outputs.get(name)
+    }
+    /// The lanes that trapped, ascending by position.
+    pub fn traps(&self) -> &[Trap] {
+        &self.traps
+    }
+    /// The number of each lane.
+    pub fn lanes(&self) -> &[u64] {
+        &self.lanes
+    }
+    /// Statistics.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+    /// What the run was expected to take.
+    pub fn memory(&self) -> &MemoryEstimate {
+        &self.memory
+    }
+}
+
+impl Array {
+    /// As an `ndarray` array of reals, if it holds reals.
+    pub fn to_ndarray(&self) -> Option<ArrayD<f64>> {
+        let data = self.as_real()?.to_vec();
+        ArrayD::from_shape_vec(IxDyn(&self.shape), data).ok()
+    }
+    /// As an `ndarray` array of ints, if it holds ints.
+    pub fn to_ndarray_int(&self) -> Option<ArrayD<i64>> {
+        let data = self.as_int()?.to_vec();
+        ArrayD::from_shape_vec(IxDyn(&self.shape), data).ok()
+    }
+    /// As an `ndarray` array of bools, if it holds bools.
+    pub fn to_ndarray_bool(&self) -> Option<ArrayD<bool>> {
+        let data = self.as_bool()?.to_vec();
+        ArrayD::from_shape_vec(IxDyn(&self.shape), data).ok()
+    }
+}
