@@ -46,17 +46,11 @@ impl Builder<'_> {
     }
 
     pub(crate) fn name(&self, l: usize, r: usize) -> Name {
-        Name {
-            text: Arc::from(&self.text[l..r]),
-            span: self.span(l, r),
-        }
+        Name { text: Arc::from(&self.text[l..r]), span: self.span(l, r) }
     }
 
     pub(crate) fn expr(&self, l: usize, kind: ExprKind, r: usize) -> Expr {
-        Expr {
-            kind,
-            span: self.span(l, r),
-        }
+        Expr { kind, span: self.span(l, r) }
     }
 
     pub(crate) fn binary(&self, l: usize, a: Expr, op: BinaryOp, b: Expr, r: usize) -> Expr {
@@ -65,19 +59,12 @@ impl Builder<'_> {
 
     /// `else if`: a block whose tail is the `if`.
     pub(crate) fn else_if(&self, l: usize, kind: ExprKind, r: usize) -> Block {
-        Block {
-            stmts: Vec::new(),
-            tail: Some(Box::new(self.expr(l, kind, r))),
-            span: self.span(l, r),
-        }
+        Block { stmts: Vec::new(), tail: Some(Box::new(self.expr(l, kind, r))), span: self.span(l, r) }
     }
 
     pub(crate) fn variable(name: Name) -> Expr {
         let span = name.span;
-        Expr {
-            kind: ExprKind::Path(Path { module: None, name }),
-            span,
-        }
+        Expr { kind: ExprKind::Path(Path { module: None, name }), span }
     }
 
     pub(crate) fn prepend<T>(first: T, mut rest: Vec<T>) -> Vec<T> {
@@ -91,14 +78,7 @@ impl Builder<'_> {
     }
 
     /// `f(e for i in 0..n)`, where `f` must be a name.
-    pub(crate) fn reduction(
-        &self,
-        l: usize,
-        callee: Expr,
-        body: Expr,
-        clauses: Vec<Clause>,
-        r: usize,
-    ) -> Expr {
+    pub(crate) fn reduction(&self, l: usize, callee: Expr, body: Expr, clauses: Vec<Clause>, r: usize) -> Expr {
         let ExprKind::Path(Path { module: None, name }) = callee.kind else {
             let diagnostic = Diagnostic::error(
                 "E0026",
@@ -111,15 +91,7 @@ impl Builder<'_> {
             ));
             return self.expr(l, ExprKind::Error, r);
         };
-        self.expr(
-            l,
-            ExprKind::Reduction {
-                name,
-                body: Box::new(body),
-                clauses,
-            },
-            r,
-        )
+        self.expr(l, ExprKind::Reduction { name, body: Box::new(body), clauses }, r)
     }
 
     pub(crate) fn integer(&self, l: usize, r: usize) -> Option<i64> {
@@ -135,16 +107,23 @@ impl Builder<'_> {
                 self.span(l, r),
                 format!("more than {}", i64::MAX),
             );
-            self.report(
-                diagnostic.with_help("write it as a real number, with a point or an exponent"),
-            );
+            self.report(diagnostic.with_help("write it as a real number, with a point or an exponent"));
         }
         value
     }
 
     pub(crate) fn real(&self, l: usize, r: usize) -> f64 {
         let digits = self.text[l..r].replace('_', "");
-        digits.parse().expect("the lexer lets only numbers through")
+        let value: f64 = digits.parse().expect("the lexer lets only numbers through");
+        if value.is_infinite() {
+            self.report(Diagnostic::error(
+                "E0005",
+                "this number is too large",
+                self.span(l, r),
+                format!("more than {:e}", f64::MAX),
+            ));
+        }
+        value
     }
 
     /// `t.0`; `l` is where the base starts, `n..r` the number.
@@ -152,26 +131,13 @@ impl Builder<'_> {
         let index = self.text[n..r].parse::<u32>().unwrap_or_else(|_| {
             if !self.is_fault(n) {
                 self.report(
-                    Diagnostic::error(
-                        "E0005",
-                        "no tuple has so many elements",
-                        self.span(n, r),
-                        "not a position",
-                    )
-                    .with_help("the first element is `.0`"),
+                    Diagnostic::error("E0005", "no tuple has so many elements", self.span(n, r), "not a position")
+                        .with_help("the first element is `.0`"),
                 );
             }
             u32::MAX
         });
-        self.expr(
-            l,
-            ExprKind::TupleField {
-                base: Box::new(base),
-                index,
-                index_span: self.span(n, r),
-            },
-            r,
-        )
+        self.expr(l, ExprKind::TupleField { base: Box::new(base), index, index_span: self.span(n, r) }, r)
     }
 
     /// The bytes between the quotes of the text at `l..r`.
@@ -183,27 +149,9 @@ impl Builder<'_> {
     /// The text after `use`.
     pub(crate) fn path_text(&self, l: usize, r: usize) -> Name {
         let mut report = |d| self.report(d);
-        let pieces = strings::pieces(
-            self.file,
-            self.text,
-            self.inside(l, r),
-            Holes::None,
-            &mut report,
-        );
-        let text: String = pieces
-            .iter()
-            .map(|p| {
-                if let Piece::Chars(c) = p {
-                    c.as_str()
-                } else {
-                    ""
-                }
-            })
-            .collect();
-        Name {
-            text: Arc::from(text),
-            span: self.span(l, r),
-        }
+        let pieces = strings::pieces(self.file, self.text, self.inside(l, r), Holes::None, &mut report);
+        let text: String = pieces.iter().map(|p| if let Piece::Chars(c) = p { c.as_str() } else { "" }).collect();
+        Name { text: Arc::from(text), span: self.span(l, r) }
     }
 
     /// The text of a `print` or an `assert`.
@@ -214,13 +162,7 @@ impl Builder<'_> {
                 self.report(d);
             }
         };
-        let pieces = strings::pieces(
-            self.file,
-            self.text,
-            self.inside(l, r),
-            Holes::Parsed,
-            &mut report,
-        );
+        let pieces = strings::pieces(self.file, self.text, self.inside(l, r), Holes::Parsed, &mut report);
         let parts = pieces
             .into_iter()
             .map(|piece| match piece {
@@ -228,9 +170,6 @@ impl Builder<'_> {
                 Piece::Hole(start, end) => MessagePart::Hole(parse_hole(self, start, end)),
             })
             .collect();
-        Message {
-            parts,
-            span: self.span(l, r),
-        }
+        Message { parts, span: self.span(l, r) }
     }
 }

@@ -9,20 +9,12 @@ use autobatch::syntax::{MAX_WIDTH, decode, dump, format, parse, tokens};
 /// The valid programs of the corpus, sorted by name.
 fn corpus() -> Vec<(String, String)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/syntax");
-    let mut paths: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     paths.sort();
     paths
         .into_iter()
         .filter(|p| p.extension().is_some_and(|e| e == "ab"))
-        .map(|p| {
-            (
-                p.file_name().unwrap().to_string_lossy().into_owned(),
-                std::fs::read_to_string(p).unwrap(),
-            )
-        })
+        .map(|p| (p.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(p).unwrap()))
         .collect()
 }
 
@@ -37,11 +29,7 @@ fn the_corpus_parses() {
 
 /// The sections of `grammar/errors.d/syntax.md`: code and bad program.
 fn bad_programs() -> Vec<(String, String)> {
-    let text = std::fs::read_to_string(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/grammar/errors.d/syntax.md"
-    ))
-    .unwrap();
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/grammar/errors.d/syntax.md")).unwrap();
     let sections = text.split("\n## ").map(|s| s.trim_start_matches("## "));
     sections
         .map(|section| {
@@ -64,10 +52,7 @@ fn every_syntax_error_has_a_bad_program_that_gives_it() {
 
 /// How long a random test runs, in milliseconds: `FUZZ_MS` when that is set.
 fn budget(default: u64) -> u64 {
-    std::env::var("FUZZ_MS")
-        .ok()
-        .and_then(|v| v.parse().ok())
-        .unwrap_or(default)
+    std::env::var("FUZZ_MS").ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
 /// Parses, dumps and renders: none of it may panic, whatever the text.
@@ -110,9 +95,7 @@ fn nesting_is_limited() {
     for text in texts {
         let (_, diagnostics) = parse(FileId::new(0), &text);
         assert!(
-            diagnostics
-                .iter()
-                .any(|d| d.code.0 == "E0019" || d.code.0 == "E0009"),
+            diagnostics.iter().any(|d| d.code.0 == "E0019" || d.code.0 == "E0009"),
             "{} … {diagnostics:#?}",
             &text[..60]
         );
@@ -123,15 +106,7 @@ fn nesting_is_limited() {
 #[test]
 fn long_programs_are_not_nested() {
     let n = 20_000;
-    for statement in [
-        "x;",
-        "if a { }",
-        "while a { }",
-        "{ }",
-        "let x = 1;",
-        "f(1 + 2);",
-        "if a { } else { b }",
-    ] {
+    for statement in ["x;", "if a { }", "while a { }", "{ }", "let x = 1;", "f(1 + 2);", "if a { } else { b }"] {
         let text = format!("fn f() {{ {} }}", statement.repeat(n));
         assert!(parse(FileId::new(0), &text).1.is_empty(), "{statement}");
     }
@@ -220,11 +195,7 @@ fn mutated(
 ) -> arbtest::arbitrary::Result<String> {
     let mut text = u.choose(programs)?.1.clone();
     for _ in 0..u.int_in_range(1..=6)? {
-        let place = |at: usize, text: &str| {
-            (at..=text.len())
-                .find(|i| text.is_char_boundary(*i))
-                .unwrap()
-        };
+        let place = |at: usize, text: &str| (at..=text.len()).find(|i| text.is_char_boundary(*i)).unwrap();
         let at = place(u.choose_index(text.len() + 1)?, &text);
         let end = place((at + u.int_in_range(0..=12)?).min(text.len()), &text);
         match u.int_in_range(0..=3)? {
@@ -288,8 +259,7 @@ fn comments(text: &str) -> Vec<String> {
         // Lines of the listing start with a place; the others continue a block comment.
         let kind = line.split_whitespace().nth(1).unwrap_or_default();
         let starts = line.split_whitespace().next().is_some_and(|p| {
-            p.split_once(':')
-                .is_some_and(|(l, c)| l.parse::<u32>().is_ok() && c.parse::<u32>().is_ok())
+            p.split_once(':').is_some_and(|(l, c)| l.parse::<u32>().is_ok() && c.parse::<u32>().is_ok())
         });
         if starts {
             in_comment = matches!(kind, "LineComment" | "BlockComment" | "Doc");
@@ -308,19 +278,8 @@ fn comments(text: &str) -> Vec<String> {
 fn assert_same(name: &str, what: &str, before: &str, after: &str) {
     let differs = before.lines().zip(after.lines()).position(|(a, b)| a != b);
     let at = differs.unwrap_or_else(|| before.lines().count().min(after.lines().count()));
-    let around = |t: &str| {
-        t.lines()
-            .skip(at.saturating_sub(8))
-            .take(16)
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
-    assert!(
-        before == after,
-        "{name}: {what}\n{}\n=====\n{}",
-        around(before),
-        around(after)
-    );
+    let around = |t: &str| t.lines().skip(at.saturating_sub(8)).take(16).collect::<Vec<_>>().join("\n");
+    assert!(before == after, "{name}: {what}\n{}\n=====\n{}", around(before), around(after));
 }
 
 /// Formats a valid text and checks what must hold of the result.
@@ -329,12 +288,7 @@ fn check_format(name: &str, text: &str) -> String {
     let once = format(text).unwrap_or_else(|d| panic!("{name}: {d:#?}\n{text}"));
     let (before, after) = (dump(&parse(file, text).0), dump(&parse(file, &once).0));
     assert_same(name, "the tree changed", &before, &after);
-    assert_same(
-        name,
-        "the comments changed",
-        &comments(text).join("\n"),
-        &comments(&once).join("\n"),
-    );
+    assert_same(name, "the comments changed", &comments(text).join("\n"), &comments(&once).join("\n"));
     let twice = format(&once).unwrap();
     assert_same(name, "not idempotent", &once, &twice);
     once
@@ -400,4 +354,45 @@ fn comments_anywhere_survive_formatting() {
         Ok(())
     })
     .budget_ms(budget(1500));
+}
+
+#[test]
+fn syntax_errors_as_the_user_sees_them() {
+    let mut shown = String::new();
+    for (_, program) in bad_programs().into_iter().filter(|(code, _)| code != "E0019") {
+        let mut sources = SourceMap::default();
+        let file = sources.add("bad.ab", program);
+        let (_, diagnostics) = parse(file, &sources.file(file).text);
+        shown.push_str(&render(&diagnostics, &sources, false));
+        shown.push('\n');
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn one_run_reports_several_slips() {
+    let text = "fn f(x: int) -> int {\n    let a = ;\n    let b = 1\n    let c = (2;\n    a + + c;\n    b\n}\nstruct S { x }\nfn g() { if { } }\n";
+    let (module, diagnostics) = parse(FileId::new(0), text);
+    let codes: Vec<&str> = diagnostics.iter().map(|d| d.code.0).collect();
+    assert_eq!(codes, ["E0007", "E0008", "E0009", "E0007", "E0016", "E0015"], "{diagnostics:#?}");
+    assert_eq!(module.items.len(), 2, "{}", dump(&module));
+}
+
+#[test]
+fn every_program_of_the_project_parses_and_can_be_formatted() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut folders: Vec<PathBuf> = ["nuts", "examples", "src/std"].iter().map(|f| root.join(f)).collect();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for path in entries.map(|e| e.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "ab") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                check_format(&path.display().to_string(), &text);
+            }
+        }
+    }
 }

@@ -166,7 +166,7 @@ impl<'a> Printer<'a> {
     fn entry(&mut self, i: usize, is_first: bool, separator: Doc, out: &mut Vec<Doc>) {
         let had_comment = self.comments_of_entry(i, is_first, out);
         let trivia = &mut self.trivia[i];
-        if trivia.blank && !(is_first && !had_comment) {
+        if trivia.blank && (!is_first || had_comment) {
             out.push(Doc::Blank);
         }
         out.push(separator);
@@ -185,7 +185,7 @@ impl<'a> Printer<'a> {
         let mut own = false;
         for comment in lines {
             if comment.place == Place::Own {
-                if comment.blank && !(is_first && !own) {
+                if comment.blank && (!is_first || own) {
                     out.push(Doc::Blank);
                 }
                 out.push(Doc::Hard);
