@@ -2,7 +2,7 @@
 //! old top for later, so it counts as a read; a `pop` throws the top away, so nothing before it is live.
 
 use crate::base::{IdSet, IdVec};
-use crate::stack::{BlockId, Inst, InstKind, Program, Terminator, VarId, Write};
+use crate::stack::{BlockId, InstKind, Program, Terminator, VarId, Write};
 
 /// Live variables at the borders of blocks.
 pub struct Liveness {
@@ -40,7 +40,7 @@ impl Liveness {
             for (id, block) in program.blocks.iter().rev() {
                 let mut now = self.live_at_end(program, id);
                 for inst in block.insts.iter().rev() {
-                    step(inst, &mut now);
+                    step_back(&inst.kind, &mut now);
                 }
                 changed |= self.live_in[id].union_with(&now);
             }
@@ -76,15 +76,16 @@ impl Liveness {
         let mut after = Vec::with_capacity(insts.len());
         for inst in insts.iter().rev() {
             after.push(now.clone());
-            step(inst, &mut now);
+            step_back(&inst.kind, &mut now);
         }
         after.reverse();
         after
     }
 }
 
-fn step(inst: &Inst, now: &mut IdSet<VarId>) {
-    match inst.kind {
+/// From the variables that are live after an instruction to those that are live before it.
+pub fn step_back(inst: &InstKind, now: &mut IdSet<VarId>) {
+    match *inst {
         InstKind::Compute { write, dst, .. } if write != Write::Push => now.remove(dst),
         InstKind::Compute { dst, .. } => {
             now.insert(dst);
@@ -92,7 +93,7 @@ fn step(inst: &Inst, now: &mut IdSet<VarId>) {
         InstKind::Pop(v) => now.remove(v),
         _ => {}
     }
-    inst.kind.for_each_operand(|operand| {
+    inst.for_each_operand(|operand| {
         if let Some(v) = operand.var() {
             now.insert(v);
         }

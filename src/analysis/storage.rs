@@ -40,33 +40,6 @@ pub fn assign(program: &mut Program) {
             }
         }
     }
-    for region in &program.regions {
-        explain_region_variables(program.vars.as_slice().len(), region, &program.blocks)
-            .iter()
-            .for_each(|v| {
-                let var = &mut program.vars[v];
-                if var.class == StorageClass::Temporary && var.why.ends_with("a block edge") {
-                    var.why =
-                        "lives only inside one region, which runs as one superstep".to_owned();
-                }
-            });
-    }
-}
-
-fn explain_region_variables(
-    vars: usize,
-    region: &crate::stack::Region,
-    blocks: &crate::base::IdVec<crate::stack::BlockId, crate::stack::Block>,
-) -> IdSet<VarId> {
-    let mut seen = IdSet::new(vars);
-    for block in &region.blocks {
-        for inst in &blocks[*block].insts {
-            if let InstKind::Compute { dst, .. } = inst.kind {
-                seen.insert(dst);
-            }
-        }
-    }
-    seen
 }
 
 fn pushed(program: &Program) -> IdSet<VarId> {

@@ -3,5 +3,5 @@ mod cfg;
 mod check;
 mod machine;
 mod samplers;
-mod check;
+mod stack;
 mod syntax;

@@ -1,7 +1,7 @@
 //! The checks that follow the flow of control: temporaries are set before they are read, and every stack has one height on
 //! all paths into a block.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Check, Place};
 use crate::base::{IdSet, IdVec};
@@ -95,18 +95,16 @@ type Heights = BTreeMap<VarId, i64>;
 pub(super) fn heights(check: &mut Check<'_>) {
     let program = check.program;
     let mut known: BTreeMap<BlockId, Heights> = BTreeMap::new();
-    let mut open: Vec<BlockId> = vec![program.entry];
+    let mut open = BTreeSet::from([program.entry]);
     for block in program.blocks.values() {
         if let Terminator::PushJump { target, .. } = block.term {
-            open.push(target);
+            open.insert(target);
         }
     }
-    open.sort_unstable();
-    open.dedup();
     for start in &open {
         known.insert(*start, Heights::new());
     }
-    while let Some(id) = open.pop() {
+    while let Some(id) = open.pop_first() {
         let block = &program.blocks[id];
         let mut now = known[&id].clone();
         move_stacks(check, id, block, &mut now);
@@ -122,7 +120,7 @@ pub(super) fn heights(check: &mut Check<'_>) {
             match known.get(&to) {
                 None => {
                     known.insert(to, now.clone());
-                    open.push(to);
+                    open.insert(to);
                 }
                 Some(other) => {
                     let v = (now.keys().chain(other.keys())).find(|v| now.get(v) != other.get(v));

@@ -1,0 +1,49 @@
+//! Pop–push fusion: a variable that one call saved and the next one saves again.
+
+use crate::analysis::stack_liveness::Liveness;
+use crate::base::IdSet;
+use crate::stack::{Inst, InstKind, Operand, Program, VarId, Write};
+
+pub(super) fn run(mut program: Program) -> Program {
+    let liveness = Liveness::of(&program);
+    for id in program.blocks.ids() {
+        let after = liveness.live_after(&program, id);
+        fuse(&mut program.blocks[id].insts, &after);
+    }
+    program
+}
+
+/// Fuses in one block; `after` are the variables that are live after each instruction.
+///
+/// `pop v; push v = e` is `update v = e` when nothing between touches `v` and `e` does not read it. When `e` is `v` itself,
+/// the value stays where it is, one below the top, and the top is not set: right if nobody reads it before the next pop.
+fn fuse(insts: &mut Vec<Inst>, after: &[IdSet<VarId>]) {
+    let mut gone = vec![false; insts.len()];
+    for i in 0..insts.len() {
+        let InstKind::Pop(v) = insts[i].kind else {
+            continue;
+        };
+        let touches = |inst: &Inst| inst.kind.reads(v) || inst.kind.written() == Some(v);
+        let Some(j) = (i + 1..insts.len()).find(|j| touches(&insts[*j])) else {
+            continue;
+        };
+        let InstKind::Compute {
+            write: write @ Write::Push,
+            args,
+            prim,
+            ..
+        } = &mut insts[j].kind
+        else {
+            continue;
+        };
+        if !args.contains(&Operand::Var(v)) {
+            *write = Write::Update;
+            gone[i] = true;
+        } else if *prim == crate::prim::Prim::Copy && !after[j].contains(v) {
+            gone[i] = true;
+            gone[j] = true;
+        }
+    }
+    let mut gone = gone.into_iter();
+    insts.retain(|_| gone.next() == Some(false));
+}

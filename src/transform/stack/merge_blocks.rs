@@ -1,0 +1,76 @@
+//! Joins chains of jumps.
+
+use crate::stack::{BlockId, Program, Terminator};
+
+use super::layout::{drop_unreachable, entrances, region_of_blocks};
+
+pub(super) fn run(mut program: Program) -> Program {
+    skip_empty(&mut program);
+    join_chains(&mut program);
+    drop_unreachable(program)
+}
+
+/// Leads all edges past blocks that only jump on.
+fn skip_empty(program: &mut Program) {
+    let regions = region_of_blocks(program);
+    let skip = |program: &Program, mut to: BlockId| {
+        for _ in 0..program.blocks.len() {
+            match program.blocks[to].term {
+                Terminator::Jump(next)
+                    if program.blocks[to].insts.is_empty() && !regions.contains_key(&to) =>
+                {
+                    to = next;
+                }
+                _ => break,
+            }
+        }
+        to
+    };
+    program.entry = skip(program, program.entry);
+    for id in program.blocks.ids() {
+        let mut term = program.blocks[id].term.map_blocks(|b| skip(program, b));
+        if let Terminator::Branch(_, yes, no) = term
+            && yes == no
+        {
+            term = Terminator::Jump(yes);
+        }
+        if let Terminator::Jump(to) = term
+            && program.blocks[to].insts.is_empty()
+            && !regions.contains_key(&id)
+            && let end @ (Terminator::Return | Terminator::Halt) = program.blocks[to].term
+        {
+            term = end;
+        }
+        program.blocks[id].term = term;
+    }
+}
+
+/// Appends to each block its only successor, if nothing else leads there.
+fn join_chains(program: &mut Program) {
+    let regions = region_of_blocks(program);
+    let entrances = entrances(program);
+    let mut gone = vec![false; program.blocks.len()];
+    for id in program.blocks.ids() {
+        if gone[id.0 as usize] {
+            continue;
+        }
+        while let Terminator::Jump(next) = program.blocks[id].term {
+            if next == id || entrances[&next] != 1 || regions.get(&next) != regions.get(&id) {
+                break;
+            }
+            gone[next.0 as usize] = true;
+            let mut tail = program.blocks[next].clone();
+            program.blocks[next].insts.clear();
+            program.blocks[next].term = Terminator::Halt;
+            let block = &mut program.blocks[id];
+            if block.insts.is_empty() {
+                block.loc = tail.loc;
+            }
+            block.insts.append(&mut tail.insts);
+            block.term = tail.term;
+        }
+    }
+    for region in &mut program.regions {
+        region.blocks.retain(|b| !gone[b.0 as usize]);
+    }
+}

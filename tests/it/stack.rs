@@ -1,0 +1,217 @@
+//! The stack program: lowering and passes on small CFG programs, and what the verifier and the reader say of texts.
+//!
+//! A `.cfg` file is lowered; its comments say what must hold afterwards: `; stack: fib.n` (and `register`, `temporary`,
+//! `uniform`) lists the variables of a class (`only` in front: all of them), `; count: pushjump 0` how often an instruction
+//! stands in the program, and `; run: n=5 -> 8` what a lane computes, with all passes and with each one left out. The
+//! optimised program is a snapshot beside it. A `.stack` file has `; error: …` on each guilty line, or is valid.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use autobatch::backend::cpu::pc;
+use autobatch::lower::cfg_to_stack;
+use autobatch::lower::to_plan::stack_to_plan;
+use autobatch::run::{Execution, Inputs, NoSink, Schedule, Settings};
+use autobatch::stack::{self, StorageClass};
+use autobatch::transform::stack::{STACK_PASSES, optimize};
+use autobatch::types::{Array, DType, Type};
+use autobatch::{cfg, stack::Program};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/stack")
+}
+
+/// Name and text of the files with this extension, sorted.
+fn files(extension: &str) -> Vec<(String, String)> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == extension))
+        .collect();
+    paths.sort();
+    (paths.iter())
+        .map(|p| {
+            let name = p.file_stem().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(p).unwrap())
+        })
+        .collect()
+}
+
+/// The values of a directive such as `; run: …`.
+fn directives<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+    text.lines()
+        .filter_map(|l| l.strip_prefix("; ")?.strip_prefix(word)?.strip_prefix(": "))
+        .collect()
+}
+
+fn lowered(name: &str, text: &str, off: &[String]) -> Program {
+    let program = cfg::read(text).unwrap_or_else(|e| panic!("{name}.cfg: {e}"));
+    assert_eq!(cfg::verify(&program), [], "{name}");
+    let program = cfg_to_stack::lower(&program);
+    assert_eq!(stack::verify(&program), [], "{name}\n{program}");
+    optimize(program, off)
+}
+
+/// Nothing switched off, each pass, all passes.
+fn choices() -> Vec<Vec<String>> {
+    let names: BTreeSet<&str> = STACK_PASSES.iter().map(|p| p.name).collect();
+    let mut choices = vec![vec![]];
+    choices.extend(names.iter().map(|name| vec![(*name).to_owned()]));
+    choices.push(names.iter().map(|name| (*name).to_owned()).collect());
+    choices
+}
+
+#[test]
+fn cfg_files_lower_as_they_say() {
+    for (name, text) in files("cfg") {
+        let program = lowered(&name, &text, &[]);
+        check_classes(&name, &text, &program);
+        check_counts(&name, &text, &program);
+        insta::with_settings!({
+            snapshot_path => folder(), prepend_module_to_snapshot => false, omit_expression => true,
+        }, {
+            insta::assert_snapshot!(name.as_str(), stack::print_explained(&program));
+        });
+    }
+}
+
+fn check_classes(name: &str, text: &str, program: &Program) {
+    for (word, class) in [
+        ("temporary", StorageClass::Temporary),
+        ("register", StorageClass::Register),
+        ("stack", StorageClass::Stack),
+    ] {
+        for expected in directives(text, word) {
+            let expected: BTreeSet<&str> = expected.split_whitespace().collect();
+            let found: BTreeSet<&str> = (program.vars.values())
+                .filter(|v| v.class == class)
+                .map(|v| v.name.as_str())
+                .collect();
+            if expected.contains("only") {
+                let mut expected = expected.clone();
+                expected.remove("only");
+                assert_eq!(found, expected, "{name}: {class}\n{program}");
+            } else {
+                assert!(
+                    found.is_superset(&expected),
+                    "{name}: {class} are {found:?}\n{program}"
+                );
+            }
+        }
+    }
+}
+
+fn check_counts(name: &str, text: &str, program: &Program) {
+    let printed = program.to_string();
+    for expected in directives(text, "count") {
+        let (word, count) = expected.rsplit_once(' ').unwrap();
+        let found = printed
+            .lines()
+            .filter(|l| l.trim_start().starts_with(word))
+            .count();
+        assert_eq!(found.to_string(), count, "{name}: {word}\n{program}");
+    }
+}
+
+#[test]
+fn programs_compute_the_same_with_and_without_passes() {
+    let settings = |schedule, execution| Settings {
+        schedule,
+        execution,
+        threads: 1,
+        ..Settings::default()
+    };
+    for (name, text) in files("cfg") {
+        let runs: Vec<(&str, &str)> = (directives(&text, "run").into_iter())
+            .map(|run| run.split_once("->").unwrap())
+            .collect();
+        assert!(!runs.is_empty(), "{name} has no run");
+        for off in choices() {
+            let program = lowered(&name, &text, &off);
+            let plan = stack_to_plan(&program);
+            for settings in [
+                settings(Schedule::Earliest, Execution::Mask),
+                settings(Schedule::default(), Execution::Gather),
+            ] {
+                let inputs = inputs(&program, &runs);
+                let outcome = pc::run(&plan, &inputs, &settings, &NoSink);
+                assert_eq!(outcome.traps, [], "{name} without {off:?}\n{program}");
+                for (lane, (_, expected)) in runs.iter().enumerate() {
+                    let found: Vec<String> = (outcome.outputs.iter())
+                        .map(|o| o.get(lane).to_string())
+                        .collect();
+                    assert_eq!(
+                        found.join(", "),
+                        expected.trim(),
+                        "{name} lane {lane} without {off:?}, {:?} {:?}\n{program}",
+                        settings.schedule,
+                        settings.execution,
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// One lane for each run; the inputs of a lane are written `n=5, x=1.5`.
+fn inputs(program: &Program, runs: &[(&str, &str)]) -> Inputs {
+    let value = |run: &str, name: &str| -> String {
+        (run.split(','))
+            .filter_map(|part| part.split_once('='))
+            .find(|(n, _)| n.trim() == name)
+            .map(|(_, v)| v.trim().to_owned())
+            .unwrap_or_else(|| panic!("{run} does not set {name}"))
+    };
+    let column = |name: &str, ty: &Type| {
+        let texts: Vec<String> = runs.iter().map(|(run, _)| value(run, name)).collect();
+        let n = texts.len();
+        match ty.dtype {
+            DType::Bool => Array::bool([n], texts.iter().map(|t| t == "true").collect()),
+            DType::Int => Array::int([n], texts.iter().map(|t| t.parse().unwrap()).collect()),
+            DType::Real => Array::real([n], texts.iter().map(|t| t.parse().unwrap()).collect()),
+        }
+    };
+    Inputs {
+        lanes: (0..runs.len() as u64).collect(),
+        values: (program.inputs.iter())
+            .map(|port| column(&port.name, &program.vars[port.var].ty))
+            .collect(),
+        shared: (program.shared.values())
+            .map(|shared| match &shared.source {
+                autobatch::parts::SharedSource::Constant(array) => array.clone(),
+                other => panic!("a file test has no shared value from {other:?}"),
+            })
+            .collect(),
+    }
+}
+
+#[test]
+fn printed_programs_read_back() {
+    for (name, text) in files("cfg") {
+        for off in choices() {
+            let mut program = lowered(&name, &text, &off);
+            for var in program.vars.values_mut() {
+                var.why.clear();
+            }
+            let explained = stack::print_explained(&program);
+            assert_eq!(stack::read(&explained).as_ref(), Ok(&program), "{name}");
+        }
+    }
+}
+
+#[test]
+fn stack_files_have_the_errors_they_say() {
+    for (name, text) in files("stack") {
+        let expected: Vec<(u32, &str)> = (text.lines().enumerate())
+            .filter_map(|(i, l)| Some((i as u32 + 1, l.split_once("; error: ")?.1)))
+            .collect();
+        let found: Vec<(u32, String)> = match stack::read_with_lines(&text) {
+            Err(error) => vec![(error.line, error.message)],
+            Ok((program, lines)) => (stack::verify(&program).into_iter())
+                .map(|e| (lines.line(e.place), e.message))
+                .collect(),
+        };
+        let found: Vec<(u32, &str)> = found.iter().map(|(l, m)| (*l, m.as_str())).collect();
+        assert_eq!(found, expected, "{name}");
+    }
+}
