@@ -6,8 +6,9 @@
 //! - `; run: n=5 x=[1.5, 2.0] -> 8, [1.0]`: the outputs for these lane inputs, or `-> trap: integer overflow at fib:3, depth 2`.
 //!   Shared inputs are given in the same way.
 //! - `; prints: text` after a run: a line that it prints. `; emits: draw [[1, 2], 3]`: a record.
-//! - `; pass: inline, simplify` and the lines after `; expect:`: the text that these passes give. A run must give the same
-//!   with and without any of the passes.
+//! - `; pass: inline, simplify`: the text that these passes give is the file's snapshot.
+//!
+//! A run must give the same after each of the passes, and after all of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -16,6 +17,7 @@ use autobatch::cfg::{self, Program};
 use autobatch::interp;
 use autobatch::parts::{StreamId, render};
 use autobatch::run::{Inputs, Outcome, Settings, Sink};
+use autobatch::transform::cfg::{CFG_PASSES, Disabled, run_pass, run_passes};
 use autobatch::types::{Array, ArrayData, DType, Precision, Type};
 use indexmap::IndexMap;
 
@@ -39,7 +41,7 @@ impl Sink for Said {
     fn emit(&self, _position: usize, stream: StreamId, record: Vec<Array>) {
         let fields: Vec<String> = record.iter().map(text_of).collect();
         let line = format!("emits: {stream} {}", fields.join(", "));
-        self.0.lock().expect("no panic").push(line);
+        self.0.lock().expect("no panic").push(line.trim_end().to_string());
     }
     fn print(&self, _position: usize, line: String) {
         let line = format!("prints: {line}");
@@ -56,10 +58,7 @@ fn directives<'t>(text: &'t str, word: &str) -> Vec<(usize, &'t str)> {
     let marker = format!("; {word}:");
     text.lines()
         .enumerate()
-        .filter_map(|(i, line)| {
-            line.split_once(&marker)
-                .map(|(_, rest)| (i + 1, rest.trim()))
-        })
+        .filter_map(|(i, line)| line.split_once(&marker).map(|(_, rest)| (i + 1, rest.trim())))
         .collect()
 }
 
@@ -87,9 +86,7 @@ fn check_errors(text: &str) -> Option<Program> {
         }
         Err(found) => {
             for (line, message) in &found {
-                let at = expected
-                    .iter()
-                    .position(|(l, wanted)| l == line && message.contains(wanted));
+                let at = expected.iter().position(|(l, wanted)| l == line && message.contains(wanted));
                 let Some(at) = at else {
                     panic!("unexpected error at line {line}: {message}");
                 };
@@ -103,9 +100,7 @@ fn check_errors(text: &str) -> Option<Program> {
 
 /// `[[1.0, 2.0], [3.0, 4.0]]` as an array of this type.
 fn array_of(text: &str, ty: &Type) -> Array {
-    let parts = text
-        .split(|c: char| "[], ".contains(c))
-        .filter(|p| !p.is_empty());
+    let parts = text.split(|c: char| "[], ".contains(c)).filter(|p| !p.is_empty());
     let parts: Vec<&str> = parts.collect();
     let data = match ty.dtype {
         DType::Bool => ArrayData::Bool(parts.iter().map(|p| p.parse().expect("a bool")).collect()),
@@ -121,12 +116,9 @@ fn assignments(text: &str) -> IndexMap<String, String> {
     let mut rest = text.trim();
     while let Some((name, after)) = rest.split_once('=') {
         // up to the name before the next `=`
-        let end = after.find('=').map_or(after.len(), |next| {
-            after[..next]
-                .trim_end()
-                .rfind(' ')
-                .expect("a space before a name")
-        });
+        let end = after
+            .find('=')
+            .map_or(after.len(), |next| after[..next].trim_end().rfind(' ').expect("a space before a name"));
         values.insert(name.trim().to_string(), after[..end].trim().to_string());
         rest = after[end..].trim();
     }
@@ -134,9 +126,7 @@ fn assignments(text: &str) -> IndexMap<String, String> {
 }
 
 fn one_lane(array: Array) -> Array {
-    let shape: Vec<usize> = std::iter::once(1)
-        .chain(array.shape.iter().copied())
-        .collect();
+    let shape: Vec<usize> = std::iter::once(1).chain(array.shape.iter().copied()).collect();
     Array::new(shape, array.data)
 }
 
@@ -163,15 +153,8 @@ fn run_one(program: &Program, given: &str, settings: &Settings) -> (Outcome, Vec
 /// What comes after `->`.
 fn result_text(outcome: &Outcome) -> String {
     if let Some(trap) = outcome.traps.first() {
-        let message = if trap.message.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", trap.message)
-        };
-        return format!(
-            "trap: {} at {}, depth {}{message}",
-            trap.kind, trap.loc, trap.call_depth
-        );
+        let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
+        return format!("trap: {} at {}, depth {}{message}", trap.kind, trap.loc, trap.call_depth);
     }
     let rows = outcome.outputs.iter().map(|o| {
         let row = Array::new(o.shape[1..].iter().copied(), o.data.clone());
@@ -204,7 +187,38 @@ fn check_runs(text: &str, program: &Program) {
         let (outcome, lines) = run_one(program, given, &settings);
         assert_eq!(result_text(&outcome), expected.trim(), "line {line}: {run}");
         assert_eq!(lines, said(line), "line {line}: {run}");
+        if settings.check_nan {
+            continue;
+        }
+        let alone = CFG_PASSES.iter().map(|p| run_pass(p, program.clone()));
+        let all = run_passes(program.clone(), &Disabled::default());
+        for passed in alone.chain([all]) {
+            let (outcome, lines) = run_one(&passed, given, &settings);
+            // an inlined call is no active call
+            let outputs = |text: &str| text.split(", depth").next().map(str::to_string);
+            let expected = outputs(expected.trim());
+            assert_eq!(outputs(&result_text(&outcome)), expected, "{run}: {passed}");
+            assert_eq!(lines, said(line), "{run}: {passed}");
+        }
     }
+}
+
+fn check_passes(text: &str, path: &Path, mut program: Program) {
+    let Some((_, names)) = directives(text, "pass").pop() else {
+        return;
+    };
+    for name in names.split(", ") {
+        let pass = CFG_PASSES.iter().find(|p| p.name == name);
+        program = run_pass(pass.expect("the name of a pass"), program);
+    }
+    let name = path.file_stem().expect("a file").to_string_lossy();
+    insta::with_settings!({
+        snapshot_path => "../filetests/cfg/snapshots",
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, {
+        insta::assert_snapshot!(name.into_owned(), program.to_string());
+    });
 }
 
 #[test]
@@ -219,15 +233,13 @@ fn file_tests() {
         let again = cfg::read(&printed).unwrap_or_else(|e| panic!("{e}\n{printed}"));
         assert_eq!(again.to_string(), printed);
         check_runs(&text, &program);
+        check_passes(&text, &path, program);
     }
 }
 
 #[test]
 fn broken_texts_give_errors_not_panics() {
-    let texts: Vec<String> = files()
-        .iter()
-        .map(|path| std::fs::read_to_string(path).expect("a text"))
-        .collect();
+    let texts: Vec<String> = files().iter().map(|path| std::fs::read_to_string(path).expect("a text")).collect();
     arbtest::arbtest(|u| {
         let mut text = u.choose(&texts)?.clone().into_bytes();
         for _ in 0..u.int_in_range(1..=8)? {

@@ -1,0 +1,123 @@
+//! Inlining: the blocks of a callee in the place of a call. Locations stay those of the callee. An inlined call is no active
+//! call any more: it does not count for the stack limit, nor in the call depth of a trap.
+
+use super::blocks::{FreshNames, cost, drop_uncalled_functions};
+use crate::analysis::callgraph::CallGraph;
+use crate::base::{Id, IdVec, Loc};
+use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, VarId};
+use crate::parts::Args;
+use crate::prim::Prim;
+
+/// Most instructions of a function that is inlined at more than one place.
+const MOST_INSTS: usize = 24;
+/// Most that such a function may cost in one lane, in additions: two copies of a heavy block cannot run together for lanes
+/// that are in different copies.
+const MOST_COST: u64 = 64;
+/// A function that has grown to so many instructions takes in no more.
+const MOST_GROWTH: usize = 4000;
+
+/// Inlines non-recursive functions that are called at one place only, or that are small and have no loop; callees first.
+pub(super) fn run(mut program: Program) -> Program {
+    let graph = CallGraph::new(&program);
+    let mut sites = IdVec::<FuncId, usize>::filled(0, program.funcs.len());
+    for func in program.funcs.values() {
+        for callee in func.blocks.values().filter_map(|b| b.term.callee()) {
+            sites[callee] += 1;
+        }
+    }
+    for id in graph.sccs.iter().flatten() {
+        let mut caller = program.funcs[*id].clone();
+        let mut at = 0;
+        let mut names = FreshNames::new(&caller);
+        while at < caller.blocks.len() {
+            let block = BlockId::new(at);
+            at += 1;
+            let Some(callee) = caller.blocks[block].term.callee() else {
+                continue;
+            };
+            let wanted = !graph.is_recursive(callee)
+                && callee != program.entry
+                && (sites[callee] == 1 || small(&program, &program.funcs[callee]))
+                && insts(&caller) + insts(&program.funcs[callee]) <= MOST_GROWTH;
+            if wanted {
+                inline(&mut caller, block, &program.funcs[callee], &mut names);
+            }
+        }
+        program.funcs[*id] = caller;
+    }
+    drop_uncalled_functions(&mut program);
+    program
+}
+
+fn insts(func: &Func) -> usize {
+    func.blocks.values().map(|b| b.insts.len() + 1).sum()
+}
+
+/// Whether copies of a function do no harm: few and cheap instructions, no loop (each edge leads on), no call.
+fn small(program: &Program, func: &Func) -> bool {
+    let all = || func.blocks.values().flat_map(|b| &b.insts);
+    let forward = |(id, block): (BlockId, &Block)| {
+        block.term.callee().is_none() && block.term.successors().iter().all(|next| *next > id)
+    };
+    insts(func) <= MOST_INSTS
+        && func.blocks.iter().all(forward)
+        && all().map(|i| cost(program, func, &i.kind)).sum::<u64>() <= MOST_COST
+}
+
+/// What the call did with the results of the callee.
+enum Site {
+    Call { dsts: Vec<VarId>, next: BlockId },
+    TailCall,
+}
+
+fn inline(caller: &mut Func, at: BlockId, callee: &Func, names: &mut FreshNames) {
+    let vars: IdVec<VarId, VarId> = callee
+        .vars
+        .values()
+        .map(|var| {
+            let name = format!("{}.{}", callee.name, var.name);
+            names.add(&mut caller.vars, &name, var.ty.clone())
+        })
+        .collect();
+    let first = caller.blocks.len();
+    let entry = Terminator::Jump(BlockId::new(first));
+    let (site, args, loc) = match std::mem::replace(&mut caller.blocks[at].term, entry) {
+        Terminator::Call { args, dsts, next, loc, .. } => (Site::Call { dsts, next }, args, loc),
+        Terminator::TailCall { args, loc, .. } => (Site::TailCall, args, loc),
+        _ => unreachable!("only calls are inlined"),
+    };
+    // the callee's variables are new, so no argument is overwritten before it is read
+    for (param, arg) in callee.params.iter().zip(args) {
+        let inst = copy(vars[*param], arg, &loc);
+        caller.blocks[at].insts.push(inst);
+    }
+    for block in callee.blocks.values() {
+        let mut block = block.clone();
+        super::blocks::for_each_var_of_block(&mut block, &mut |v| *v = vars[*v]);
+        block.term.for_each_successor_mut(|b| *b = BlockId::new(first + b.index()));
+        if let Site::Call { dsts, next } = &site {
+            return_to(&mut block, dsts, *next, &loc);
+        }
+        caller.blocks.push(block);
+    }
+}
+
+/// Lets a block of a callee that ends the callee go on in the caller.
+fn return_to(block: &mut Block, dsts: &[VarId], next: BlockId, loc: &Loc) {
+    match block.term.clone() {
+        Terminator::Return(values) => {
+            // values are the callee's: none of them is a variable that is written here
+            let copies = dsts.iter().zip(values);
+            block.insts.extend(copies.map(|(dst, value)| copy(*dst, value, loc)));
+            block.term = Terminator::Jump(next);
+        }
+        Terminator::TailCall { func, args, loc } => {
+            block.term = Terminator::Call { func, args, dsts: dsts.to_vec(), next, loc };
+        }
+        _ => {}
+    }
+}
+
+fn copy(dst: VarId, value: Operand, loc: &Loc) -> Inst {
+    Inst { kind: InstKind::Prim { dst, prim: Prim::Copy, args: Args::from_slice(&[value]) }, loc: loc.clone() }
+}

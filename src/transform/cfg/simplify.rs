@@ -1,0 +1,284 @@
+//! Constants folded, copies seen through, dead code dropped. Nothing that traps, draws or has an effect is dropped, and
+//! arithmetic of reals is not folded, because its result depends on the precision of the run.
+
+use super::blocks::{
+    drop_uncalled_functions, drop_unreachable_blocks, drop_unused_variables, is_pure, live_at_terminators, step_back,
+};
+use super::signatures;
+use crate::base::IdVec;
+use crate::cfg::{Block, Func, InstKind, Operand, Program, Terminator, VarId};
+use crate::parts::Args;
+use crate::prim::{Prim, eval};
+use crate::types::{DType, Scalar, Type};
+
+/// More rounds than any program needs whose size is bounded by reason; each leaves a valid program.
+const MOST_ROUNDS: usize = 32;
+
+/// Simplifies until nothing changes.
+pub(super) fn run(mut program: Program) -> Program {
+    for _ in 0..MOST_ROUNDS {
+        let mut changed = false;
+        for id in program.funcs.ids() {
+            let mut func = program.funcs[id].clone();
+            changed |= simplify(&program, &mut func);
+            program.funcs[id] = func;
+        }
+        changed |= drop_uncalled_functions(&mut program);
+        changed |= signatures::drop_unused(&mut program);
+        if !changed {
+            break;
+        }
+    }
+    program
+}
+
+fn simplify(program: &Program, func: &mut Func) -> bool {
+    let mut changed = propagate_globally(func);
+    let types = func.vars.clone();
+    let ty = |o: Operand| match o {
+        Operand::Var(v) => types[v].ty.clone(),
+        Operand::Shared(s) => program.shared[s].ty.clone(),
+        Operand::Const(c) => Type::scalar(c.dtype()),
+    };
+    for block in func.blocks.values_mut() {
+        changed |= propagate_in_block(block);
+        for inst in &mut block.insts {
+            if let InstKind::Prim { prim, args, .. } = &mut inst.kind {
+                changed |= fold(prim, args, &ty);
+            }
+        }
+        changed |= fold_branch(&mut block.term);
+    }
+    changed |= drop_unreachable_blocks(func);
+    changed |= write_directly(func);
+    changed |= drop_dead(program, func);
+    changed | drop_unused_variables(func)
+}
+
+/// What a variable is a copy of.
+type Copies = IdVec<VarId, Option<Operand>>;
+
+fn replace(operand: &mut Operand, copies: &Copies) -> bool {
+    match *operand {
+        Operand::Var(v) => match copies[v] {
+            Some(value) => {
+                *operand = value;
+                true
+            }
+            None => false,
+        },
+        _ => false,
+    }
+}
+
+/// Replaces variables that are set at one place only, by a copy of something that never changes either. The copy comes
+/// before every read, because every variable is set before it is read; and the copied variable, being set before the copy
+/// on every path, cannot be set again between the copy and the read.
+fn propagate_globally(func: &mut Func) -> bool {
+    let mut writes: IdVec<VarId, usize> = IdVec::filled(0, func.vars.len());
+    for param in &func.params {
+        writes[*param] += 1;
+    }
+    for block in func.blocks.values() {
+        for dst in block.insts.iter().filter_map(|i| i.kind.dst()) {
+            writes[dst] += 1;
+        }
+        for dst in block.term.dsts() {
+            writes[*dst] += 1;
+        }
+    }
+    let mut copies: Copies = IdVec::filled(None, func.vars.len());
+    for inst in func.blocks.values().flat_map(|b| &b.insts) {
+        if let InstKind::Prim { dst, prim: Prim::Copy, args } = &inst.kind
+            && writes[*dst] == 1
+            && args[0].var().is_none_or(|v| v != *dst && writes[v] == 1)
+        {
+            copies[*dst] = Some(args[0]);
+        }
+    }
+    let mut changed = false;
+    for block in func.blocks.values_mut() {
+        for inst in &mut block.insts {
+            inst.kind.for_each_operand_mut(|o| changed |= replace(o, &copies));
+        }
+        block.term.for_each_operand_mut(|o| changed |= replace(o, &copies));
+    }
+    changed
+}
+
+/// Replaces copies inside a block, as long as neither side is overwritten.
+fn propagate_in_block(block: &mut Block) -> bool {
+    let mut copies: Vec<(VarId, Operand)> = vec![];
+    let mut changed = false;
+    let mut read = |o: &mut Operand, copies: &[(VarId, Operand)]| {
+        if let Operand::Var(v) = *o
+            && let Some((_, value)) = copies.iter().find(|(copy, _)| *copy == v)
+        {
+            *o = *value;
+            changed = true;
+        }
+    };
+    for inst in &mut block.insts {
+        inst.kind.for_each_operand_mut(|o| read(o, &copies));
+        if let InstKind::Prim { dst, prim, args } = &inst.kind {
+            copies.retain(|(copy, value)| copy != dst && *value != Operand::Var(*dst));
+            if *prim == Prim::Copy && args[0] != Operand::Var(*dst) {
+                copies.push((*dst, args[0]));
+            }
+        }
+    }
+    block.term.for_each_operand_mut(|o| read(o, &copies));
+    changed
+}
+
+/// Turns a primitive with a known result into a copy of it, or a select of conditions into logic.
+fn fold(prim: &mut Prim, args: &mut Args<VarId>, ty: &impl Fn(Operand) -> Type) -> bool {
+    let constants: Option<Vec<Scalar>> = args
+        .iter()
+        .map(|a| match a {
+            Operand::Const(c) => Some(*c),
+            _ => None,
+        })
+        .collect();
+    let (folded, operands): (Prim, &[Operand]) = match (*prim, &args[..]) {
+        (Prim::Copy, _) => return false,
+        (prim, _) if constants.is_some() => match constants.and_then(|c| eval::fold(prim, &c)) {
+            Some(value) => (Prim::Copy, &[Operand::Const(value)]),
+            None => return false,
+        },
+        (Prim::Select, &[c, x, y]) => {
+            let same = ty(x) == ty(y) && ty(c).is_scalar();
+            let bools = ty(x).dtype == DType::Bool && ty(x).is_scalar();
+            match (known(c), known(x), known(y)) {
+                (Some(true), ..) if same => (Prim::Copy, &[x]),
+                (Some(false), ..) if same => (Prim::Copy, &[y]),
+                _ if x == y && same => (Prim::Copy, &[x]),
+                (_, Some(true), Some(false)) => (Prim::Copy, &[c]),
+                (_, _, Some(false)) if bools && same => (Prim::And, &[c, x]),
+                (_, Some(true), _) if bools && same => (Prim::Or, &[c, y]),
+                _ => return false,
+            }
+        }
+        _ => return false,
+    };
+    let operands = Args::from_slice(operands);
+    *prim = folded;
+    *args = operands;
+    true
+}
+
+/// The bool that an operand is, if it is a constant.
+fn known(operand: Operand) -> Option<bool> {
+    match operand {
+        Operand::Const(Scalar::Bool(b)) => Some(b),
+        _ => None,
+    }
+}
+
+fn fold_branch(term: &mut Terminator) -> bool {
+    let Terminator::Branch(cond, yes, no) = *term else {
+        return false;
+    };
+    let next = match known(cond) {
+        Some(true) => yes,
+        Some(false) => no,
+        None if yes == no => yes,
+        None => return false,
+    };
+    *term = Terminator::Jump(next);
+    true
+}
+
+/// `t = prim …` … `x = copy t`, where `t` is not read after: the primitive writes `x`, if nothing between touches `x`.
+fn write_directly(func: &mut Func) -> bool {
+    let mut changed = false;
+    let live = live_at_terminators(func);
+    for id in func.blocks.ids() {
+        let mut live = live[id].clone();
+        let vars = &func.vars;
+        let insts = &mut func.blocks[id].insts;
+        for i in (0..insts.len()).rev() {
+            if let InstKind::Prim { dst, prim: Prim::Copy, args } = &insts[i].kind
+                && let Operand::Var(from) = args[0]
+                && from != *dst
+                && !live.contains(from)
+                && vars[from].ty == vars[*dst].ty
+            {
+                let dst = *dst;
+                if let Some(made) = made_for(&insts[..i], from, dst) {
+                    for inst in &mut insts[made..i] {
+                        rename(&mut inst.kind, from, dst);
+                    }
+                    insts.remove(i);
+                    changed = true;
+                    // before the copy `dst` now lives as after it
+                    continue;
+                }
+            }
+            step_back(&insts[i].kind, &mut live);
+        }
+    }
+    changed
+}
+
+/// The instruction that sets `from`, if none after it sets it again or touches `dst`, and it does not read `from`.
+fn made_for(insts: &[crate::cfg::Inst], from: VarId, dst: VarId) -> Option<usize> {
+    for (i, inst) in insts.iter().enumerate().rev() {
+        let mut reads_from = false;
+        let mut reads_dst = false;
+        inst.kind.for_each_operand(|o| {
+            reads_from |= o == Operand::Var(from);
+            reads_dst |= o == Operand::Var(dst);
+        });
+        if inst.kind.dst() == Some(from) {
+            return (!reads_from).then_some(i);
+        }
+        if reads_dst || inst.kind.dst() == Some(dst) {
+            return None;
+        }
+    }
+    None
+}
+
+fn rename(inst: &mut InstKind, from: VarId, to: VarId) {
+    inst.for_each_operand_mut(|o| {
+        if *o == Operand::Var(from) {
+            *o = Operand::Var(to);
+        }
+    });
+    if let InstKind::Prim { dst, .. } = inst
+        && *dst == from
+    {
+        *dst = to;
+    }
+}
+
+/// Drops pure primitives whose result is not read, copies of a variable to itself, and asserts of what is known to hold.
+fn drop_dead(program: &Program, func: &mut Func) -> bool {
+    let mut changed = false;
+    let live = live_at_terminators(func);
+    for id in func.blocks.ids() {
+        let mut live = live[id].clone();
+        let old = std::mem::take(&mut func.blocks[id].insts);
+        let mut kept = vec![];
+        for inst in old.into_iter().rev() {
+            let dead = match &inst.kind {
+                InstKind::Prim { dst, prim, args } => {
+                    let itself = *prim == Prim::Copy && args[0] == Operand::Var(*dst);
+                    itself || !live.contains(*dst) && is_pure(program, func, *prim, args)
+                }
+                InstKind::Assert { cond, .. } => *cond == Operand::Const(Scalar::Bool(true)),
+                _ => false,
+            };
+            if dead {
+                changed = true;
+            } else {
+                step_back(&inst.kind, &mut live);
+                kept.push(inst);
+            }
+        }
+        kept.reverse();
+        func.blocks[id].insts = kept;
+    }
+    changed
+}
