@@ -51,19 +51,10 @@ fn thread_jumps(func: &mut Func) -> bool {
             changed |= *b != targets[b.index()];
             *b = targets[b.index()];
         });
-        let next = match *term {
-            Terminator::Branch(_, a, b) if a == b => {
-                *term = Terminator::Jump(a);
-                changed = true;
-                a
-            }
-            Terminator::Jump(next) => next,
-            _ => continue,
-        };
-        // a jump to a block that only returns returns
-        let block = &func.blocks[next];
-        if block.insts.is_empty() && matches!(block.term, Terminator::Return(_)) {
-            func.blocks[id].term = block.term.clone();
+        if let Terminator::Branch(_, a, b) = *term
+            && a == b
+        {
+            *term = Terminator::Jump(a);
             changed = true;
         }
     }
@@ -99,4 +90,20 @@ fn join(program: &Program, func: &mut Func) -> bool {
         }
     }
     changed
+}
+
+/// Returns at once where a jump leads to a block that only returns. After if-conversion, which looks for arms that meet.
+pub(super) fn return_early(mut program: Program) -> Program {
+    for func in program.funcs.values_mut() {
+        for id in func.blocks.ids() {
+            if let Terminator::Jump(next) = func.blocks[id].term {
+                let block = &func.blocks[target(func, next)];
+                if block.insts.is_empty() && matches!(block.term, Terminator::Return(_)) {
+                    func.blocks[id].term = block.term.clone();
+                }
+            }
+        }
+        drop_unreachable_blocks(func);
+    }
+    program
 }

@@ -50,6 +50,12 @@ const IF_CONVERT: Pass = Pass {
     run: if_convert::run,
 };
 
+const EARLY_RETURN: Pass = Pass {
+    name: "early-return",
+    doc: "returns at once where a jump leads to a block that only returns",
+    run: merge_blocks::return_early,
+};
+
 /// The passes in the order in which they run; one that stands here twice runs twice.
 pub const CFG_PASSES: &[Pass] = &[
     MERGE_BLOCKS,
@@ -62,6 +68,7 @@ pub const CFG_PASSES: &[Pass] = &[
     SIMPLIFY,
     TAIL_CALLS,
     MERGE_BLOCKS,
+    EARLY_RETURN,
 ];
 
 /// The passes that are switched off.
