@@ -96,9 +96,7 @@ impl Checker<'_> {
         // The body of an instance that sums gives the array.
         let shape = (signature.params.iter()).find(|p| matches!(p.ty, Ty::Array(..)));
         let ret = match (&signature.ret, shape.map(|p| &p.ty)) {
-            (Ty::Scalar(dtype), Some(Ty::Array(_, dims))) if instance && sum => {
-                Ty::Array(*dtype, dims.clone())
-            }
+            (Ty::Scalar(dtype), Some(Ty::Array(_, dims))) if instance && sum => Ty::Array(*dtype, dims.clone()),
             (ret, _) => ret.clone(),
         };
         let mut body = Body {
@@ -111,18 +109,12 @@ impl Checker<'_> {
             locals: IdVec::new(),
             info: IdVec::new(),
             scopes: vec![Vec::new()],
-            frames: vec![Frame {
-                kind: FrameKind::Fn,
-                loops: 0,
-            }],
+            frames: vec![Frame { kind: FrameKind::Fn, loops: 0 }],
         };
         let mut params = Vec::new();
         for param in &signature.params {
             let local = body.declare(&param.name, param.ty.clone(), Origin::Param, param.mutable);
-            params.push(hir::Param {
-                local,
-                shared: param.shared,
-            });
+            params.push(hir::Param { local, shared: param.shared });
         }
         let checked = body.fn_block(&decl.body, &ret);
         if !instance {
@@ -161,19 +153,14 @@ impl Body<'_, '_> {
     fn result(&mut self, body: Expr, ret: &Ty, has_tail: bool, span: Span) -> Option<Expr> {
         if body.ty.is_unit() && !ret.is_unit() {
             let shown = self.show(ret);
-            let end = Span {
-                start: body.span.end.saturating_sub(1).max(body.span.start),
-                ..body.span
-            };
+            let end = Span { start: body.span.end.saturating_sub(1).max(body.span.start), ..body.span };
             let error = Diagnostic::error(
                 "E0406",
                 format!("`{}` may end without a value", self.name),
                 end,
-                format!("a {shown} is needed here"),
+                format!("{shown} is needed here"),
             );
-            self.cx.report(error.with_help(
-                "end with the value, without a semicolon, or `return` it on every path",
-            ));
+            self.cx.report(error.with_help("end with the value, without a semicolon, or `return` it on every path"));
             return None;
         }
         if self.instance {
@@ -191,9 +178,7 @@ impl Body<'_, '_> {
                 span,
                 format!("this is {shown}"),
             );
-            self.cx.report(error.with_help(format!(
-                "write the result, `-> {shown}`, or a semicolon after the value"
-            )));
+            self.cx.report(error.with_help(format!("write the result, `-> {shown}`, or a semicolon after the value")));
             return None;
         }
         let message = format!("`{}` gives {}", self.name, self.show(ret));
@@ -211,13 +196,7 @@ impl Body<'_, '_> {
     }
 
     /// Binds a name in the innermost scope.
-    pub(super) fn declare(
-        &mut self,
-        name: &ast::Name,
-        ty: Ty,
-        origin: Origin,
-        mutable: bool,
-    ) -> LocalId {
+    pub(super) fn declare(&mut self, name: &ast::Name, ty: Ty, origin: Origin, mutable: bool) -> LocalId {
         let local = self.local(&name.text, ty, origin, mutable, name.span);
         let scope = self.scopes.last_mut().expect("a function has a scope");
         scope.push((name.text.clone(), Some(local)));
@@ -237,19 +216,8 @@ impl Body<'_, '_> {
     }
 
     fn local(&mut self, name: &str, ty: Ty, origin: Origin, mutable: bool, span: Span) -> LocalId {
-        self.info.push(LocalInfo {
-            origin,
-            frame: self.frames.len(),
-            used: false,
-            assigned: false,
-            linear: None,
-        });
-        self.locals.push(hir::Local {
-            name: name.to_string(),
-            ty,
-            mutable,
-            span,
-        })
+        self.info.push(LocalInfo { origin, frame: self.frames.len(), used: false, assigned: false, linear: None });
+        self.locals.push(hir::Local { name: name.to_string(), ty, mutable, span })
     }
 
     /// What a name without a module before it means here, when it is not an item.
@@ -287,11 +255,7 @@ impl Body<'_, '_> {
                     "W0001",
                     format!("the variable `{name}` is never read"),
                     local.span,
-                    if info.assigned {
-                        "assigned, but never read"
-                    } else {
-                        "unused"
-                    },
+                    if info.assigned { "assigned, but never read" } else { "unused" },
                 );
                 warnings.push(warning.with_help(format!("remove it, or rename it to `_{name}`")));
             } else if local.mutable && !info.assigned {
@@ -340,12 +304,7 @@ impl Body<'_, '_> {
     /// Converts to `ty`, or reports that something else was expected.
     pub(super) fn coerce(&mut self, expr: Expr, ty: &Ty) -> Option<Expr> {
         let wanted = self.show(ty);
-        self.coerce_to(expr, ty, |found| {
-            (
-                format!("expected {wanted}, found {found}"),
-                format!("this is {found}"),
-            )
-        })
+        self.coerce_to(expr, ty, |found| (format!("expected {wanted}, found {found}"), format!("this is {found}")))
     }
 
     /// Converts to `ty`, or reports `say(found)`: a message and a label.
@@ -359,7 +318,7 @@ impl Body<'_, '_> {
             Ok(expr) => Some(expr),
             Err(expr) => {
                 let (message, label) = say(self.show(&expr.ty));
-                let error = Diagnostic::error("E0201", message, expr.span, label);
+                let error = Diagnostic::error("E0201", message, value_span(&expr), label);
                 let error = match conversion_help(&expr.ty, ty) {
                     Some(help) => error.with_help(help),
                     None => error,
@@ -392,11 +351,7 @@ impl Body<'_, '_> {
                     expr.span,
                     "this depends on the lane",
                 );
-                self.cx.report(
-                    error.with_help(
-                        "extents are made of numbers, consts and dimensions: `2 * n + 1`",
-                    ),
-                );
+                self.cx.report(error.with_help("extents are made of numbers, consts and dimensions: `2 * n + 1`"));
                 None
             }
         }
@@ -448,40 +403,35 @@ impl Body<'_, '_> {
         if value.ty != Ty::Scalar(DType::Int) || self.locals[local].mutable {
             return;
         }
-        let linear = self
-            .linear(value)
-            .filter(|linear| (linear.opaque.keys()).all(|(local, _)| !self.locals[*local].mutable));
+        let linear =
+            self.linear(value).filter(|linear| (linear.opaque.keys()).all(|(local, _)| !self.locals[*local].mutable));
         self.info[local].linear = linear;
+    }
+}
+
+/// Where the value of an expression stands: the tail of a block.
+fn value_span(expr: &Expr) -> Span {
+    match &expr.kind {
+        ExprKind::Block(_, Some(tail)) => value_span(tail),
+        _ => expr.span,
     }
 }
 
 /// A primitive applied to operands.
 pub(super) fn prim(op: Prim, args: Vec<Expr>, ty: Ty, span: Span) -> Expr {
-    Expr {
-        kind: ExprKind::Prim(op, args),
-        ty,
-        span,
-    }
+    Expr { kind: ExprKind::Prim(op, args), ty, span }
 }
 
 /// An int literal.
 pub(super) fn int_literal(value: i64, span: Span) -> Expr {
-    Expr {
-        kind: ExprKind::Literal(Scalar::Int(value)),
-        ty: Ty::Scalar(DType::Int),
-        span,
-    }
+    Expr { kind: ExprKind::Literal(Scalar::Int(value)), ty: Ty::Scalar(DType::Int), span }
 }
 
 /// Ints as reals.
 pub(super) fn to_real(expr: Expr) -> Expr {
     let span = expr.span;
     if let ExprKind::Literal(Scalar::Int(value)) = expr.kind {
-        return Expr {
-            kind: ExprKind::Literal(Scalar::Real(value as f64)),
-            ty: Ty::Scalar(DType::Real),
-            span,
-        };
+        return Expr { kind: ExprKind::Literal(Scalar::Real(value as f64)), ty: Ty::Scalar(DType::Real), span };
     }
     let ty = match &expr.ty {
         Ty::Array(_, dims) => Ty::Array(DType::Real, dims.clone()),
@@ -501,41 +451,19 @@ pub(super) fn promote(expr: Expr, ty: &Ty) -> Result<Expr, Expr> {
     let span = expr.span;
     match (expr.kind, ty) {
         (ExprKind::Tuple(parts), Ty::Tuple(types)) => {
-            let parts: Result<Vec<Expr>, Expr> = parts
-                .into_iter()
-                .zip(types)
-                .map(|(p, t)| promote(p, t))
-                .collect();
-            Ok(Expr {
-                kind: ExprKind::Tuple(parts?),
-                ty: ty.clone(),
-                span,
-            })
+            let parts: Result<Vec<Expr>, Expr> = parts.into_iter().zip(types).map(|(p, t)| promote(p, t)).collect();
+            Ok(Expr { kind: ExprKind::Tuple(parts?), ty: ty.clone(), span })
         }
-        (ExprKind::Block(stmts, Some(tail)), _) => Ok(Expr {
-            kind: ExprKind::Block(stmts, Some(Box::new(promote(*tail, ty)?))),
-            ty: ty.clone(),
-            span,
-        }),
+        (ExprKind::Block(stmts, Some(tail)), _) => {
+            Ok(Expr { kind: ExprKind::Block(stmts, Some(Box::new(promote(*tail, ty)?))), ty: ty.clone(), span })
+        }
         (ExprKind::If(condition, then, Some(other)), _) => {
             let then = promote(*then, ty)?;
             let other = promote(*other, ty)?;
-            Ok(Expr {
-                kind: ExprKind::If(condition, Box::new(then), Some(Box::new(other))),
-                ty: ty.clone(),
-                span,
-            })
+            Ok(Expr { kind: ExprKind::If(condition, Box::new(then), Some(Box::new(other))), ty: ty.clone(), span })
         }
-        (kind, Ty::Scalar(_) | Ty::Array(..)) => Ok(to_real(Expr {
-            kind,
-            ty: expr.ty,
-            span,
-        })),
-        (kind, _) => Err(Expr {
-            kind,
-            ty: expr.ty,
-            span,
-        }),
+        (kind, Ty::Scalar(_) | Ty::Array(..)) => Ok(to_real(Expr { kind, ty: expr.ty, span })),
+        (kind, _) => Err(Expr { kind, ty: expr.ty, span }),
     }
 }
 
@@ -556,9 +484,7 @@ fn conversion_help(from: &Ty, to: &Ty) -> Option<String> {
     match (elements(from)?, elements(to)?) {
         ((DType::Real, []), (DType::Int, [])) => Some("`int(x)` truncates it".into()),
         ((DType::Bool, []), (DType::Int, [])) => Some("`int(x)` gives 0 or 1".into()),
-        ((a, []), (b, dims)) if a == b && !dims.is_empty() => {
-            Some("`fill(x, …)` makes an array of it".into())
-        }
+        ((a, []), (b, dims)) if a == b && !dims.is_empty() => Some("`fill(x, …)` makes an array of it".into()),
         ((DType::Int, []), (DType::Bool, [])) => Some("compare it: `x != 0`".into()),
         _ => None,
     }

@@ -152,13 +152,7 @@ impl Builtin {
 
 impl Body<'_, '_> {
     /// A call of a builtin function.
-    pub(super) fn builtin_call(
-        &mut self,
-        builtin: Builtin,
-        name: &str,
-        args: Vec<Expr>,
-        span: Span,
-    ) -> Option<Expr> {
+    pub(super) fn builtin_call(&mut self, builtin: Builtin, name: &str, args: Vec<Expr>, span: Span) -> Option<Expr> {
         let (least, most) = builtin.arity();
         if !(least..=most).contains(&args.len()) {
             let wanted = match (least, most) {
@@ -169,10 +163,8 @@ impl Body<'_, '_> {
             self.wrong_count(name, &wanted, args.len(), span, None);
             return None;
         }
-        let dtypes: Option<Vec<(DType, usize)>> = args
-            .iter()
-            .map(|a| elements(&a.ty).map(|(dtype, dims)| (dtype, dims.len())))
-            .collect();
+        let dtypes: Option<Vec<(DType, usize)>> =
+            args.iter().map(|a| elements(&a.ty).map(|(dtype, dims)| (dtype, dims.len()))).collect();
         let Some(dtypes) = dtypes else {
             return self.wrong_args(builtin, name, &args, span);
         };
@@ -184,9 +176,7 @@ impl Body<'_, '_> {
             }
             (Builtin::Real2(op), _) if numbers => self.elementwise(op, reals(args), None, span),
             (Builtin::Abs, _) if numbers => self.elementwise(Prim::Abs, args, None, span),
-            (Builtin::Extremum(op, _), [_, _]) if numbers => {
-                self.elementwise(op, same_numbers(args), None, span)
-            }
+            (Builtin::Extremum(op, _), [_, _]) if numbers => self.elementwise(op, same_numbers(args), None, span),
             (Builtin::Extremum(_, op) | Builtin::Reduce(op), [(dtype, 1..)]) if numbers => {
                 Some(prim(op, args, Ty::Scalar(*dtype), span))
             }
@@ -196,9 +186,7 @@ impl Body<'_, '_> {
             }
             (Builtin::Select, [(DType::Bool, _), _, _]) => self.select(name, args, span),
             (Builtin::Quantify(_), [(DType::Bool, 0)]) => args.into_iter().next(),
-            (Builtin::Quantify(op), [(DType::Bool, _)]) => {
-                Some(prim(op, args, Ty::Scalar(DType::Bool), span))
-            }
+            (Builtin::Quantify(op), [(DType::Bool, _)]) => Some(prim(op, args, Ty::Scalar(DType::Bool), span)),
             (Builtin::Transpose, [(dtype, 2)]) => {
                 let (_, dims) = elements(&args[0].ty)?;
                 let ty = Ty::Array(*dtype, vec![dims[1].clone(), dims[0].clone()]);
@@ -224,15 +212,9 @@ impl Body<'_, '_> {
                 let dims = self.extents(&args)?;
                 Some(prim(op, Vec::new(), of_shape(DType::Real, &dims), span))
             }
-            (Builtin::ToInt, [(DType::Int, _)]) | (Builtin::ToReal, [(DType::Real, _)]) => {
-                args.into_iter().next()
-            }
-            (Builtin::ToInt, [(DType::Real, _)]) => {
-                self.elementwise(Prim::ToInt, args, Some(DType::Int), span)
-            }
-            (Builtin::ToInt, [(DType::Bool, _)]) => {
-                self.elementwise(Prim::BoolToInt, args, Some(DType::Int), span)
-            }
+            (Builtin::ToInt, [(DType::Int, _)]) | (Builtin::ToReal, [(DType::Real, _)]) => args.into_iter().next(),
+            (Builtin::ToInt, [(DType::Real, _)]) => self.elementwise(Prim::ToInt, args, Some(DType::Int), span),
+            (Builtin::ToInt, [(DType::Bool, _)]) => self.elementwise(Prim::BoolToInt, args, Some(DType::Int), span),
             (Builtin::ToReal, [(DType::Bool, _)]) => {
                 let ints = self.elementwise(Prim::BoolToInt, args, Some(DType::Int), span)?;
                 Some(to_real(ints))
@@ -240,31 +222,17 @@ impl Body<'_, '_> {
             (Builtin::ToReal, _) => args.into_iter().next().map(to_real),
             (Builtin::Extent(axis), [(_, rank)]) if *rank > axis => {
                 let (_, dims) = elements(&args[0].ty)?;
-                Some(Expr {
-                    kind: ExprKind::Dim(dims[axis].clone()),
-                    ty: Ty::Scalar(DType::Int),
-                    span,
-                })
+                Some(Expr { kind: ExprKind::Dim(dims[axis].clone()), ty: Ty::Scalar(DType::Int), span })
             }
             _ => self.wrong_args(builtin, name, &args, span),
         }
     }
 
-    fn wrong_args(
-        &mut self,
-        builtin: Builtin,
-        name: &str,
-        args: &[Expr],
-        span: Span,
-    ) -> Option<Expr> {
+    fn wrong_args(&mut self, builtin: Builtin, name: &str, args: &[Expr], span: Span) -> Option<Expr> {
         let found: Vec<String> = args.iter().map(|a| self.show(&a.ty)).collect();
         let mut error = Diagnostic::error(
             "E0305",
-            format!(
-                "`{name}` takes {}, found {}",
-                builtin.takes(),
-                found.join(", ")
-            ),
+            format!("`{name}` takes {}, found {}", builtin.takes(), found.join(", ")),
             span,
             "wrong arguments",
         );
@@ -343,8 +311,7 @@ impl Body<'_, '_> {
                 span,
                 format!("cannot become {wanted}"),
             );
-            self.cx
-                .report(error.with_label(args[0].span, format!("this is {found}")));
+            self.cx.report(error.with_label(args[0].span, format!("this is {found}")));
             return None;
         }
         let ty = of_shape(dtype, &dims);
@@ -360,11 +327,7 @@ fn reals(args: Vec<Expr>) -> Vec<Expr> {
 /// The operands, ints promoted when some are reals.
 fn same_numbers(args: Vec<Expr>) -> Vec<Expr> {
     let real = |e: &Expr| elements(&e.ty).is_some_and(|(dtype, _)| dtype == DType::Real);
-    if args.iter().any(real) {
-        reals(args)
-    } else {
-        args
-    }
+    if args.iter().any(real) { reals(args) } else { args }
 }
 
 /// A product of extents, multiplied out: coefficient of each product of powers of dimensions. `None` when it is too large.

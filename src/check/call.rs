@@ -13,33 +13,19 @@ use super::names::{Found, Lookup};
 use super::types::substitute;
 
 /// Functions that the language has and this version does not.
-const DERIVATIVES: &[&str] = &[
-    "grad",
-    "value_and_grad",
-    "jacobian",
-    "hessian",
-    "jvp",
-    "vjp",
-    "stop_gradient",
-];
+const DERIVATIVES: &[&str] = &["grad", "value_and_grad", "jacobian", "hessian", "jvp", "vjp", "stop_gradient"];
+
+/// Functions of the library that Stan overloads by the number of arguments: name, number, and the name in the library.
+const OVERLOADS: &[(&str, usize, &str)] = &[("log_sum_exp", 2, "log_add_exp")];
 
 impl Body<'_, '_> {
     /// `callee(args)`
-    pub(super) fn call(
-        &mut self,
-        callee: &ast::Expr,
-        args: &[ast::Expr],
-        span: Span,
-    ) -> Option<Expr> {
+    pub(super) fn call(&mut self, callee: &ast::Expr, args: &[ast::Expr], span: Span) -> Option<Expr> {
         let ast::ExprKind::Path(path) = &callee.kind else {
             let value = self.expr_or_closure(callee);
             self.args_only(args);
             if let Some(ty) = value {
-                self.not_callable(
-                    &self.show(&ty),
-                    callee.span,
-                    Some("bind it with `let` first"),
-                );
+                self.not_callable(&self.show(&ty), callee.span, Some("bind it with `let` first"));
             }
             return None;
         };
@@ -58,7 +44,10 @@ impl Body<'_, '_> {
             None => {}
         }
         match self.cx.lookup(self.module, path) {
-            Lookup::Found(Found::Def(Def::Fn(id))) => self.call_fn(id, &path.name, args, span),
+            Lookup::Found(Found::Def(Def::Fn(id))) => {
+                let id = self.overload(id, args.len());
+                self.call_fn(id, &path.name, args, span)
+            }
             Lookup::Found(Found::Builtin(builtin)) => {
                 let values: Vec<_> = args.iter().map(|a| self.operand(a)).collect();
                 let values: Vec<Expr> = values.into_iter().collect::<Option<_>>()?;
@@ -90,18 +79,29 @@ impl Body<'_, '_> {
         }
     }
 
+    /// The function of the library that is meant with this number of arguments.
+    fn overload(&self, id: FnId, count: usize) -> FnId {
+        let def = &self.cx.fns[id];
+        if !self.cx.modules[def.module].std {
+            return id;
+        }
+        let other = (OVERLOADS.iter())
+            .find(|(name, n, _)| *name == def.name && *n == count)
+            .and_then(|(.., other)| self.cx.prelude_names.get(*other));
+        match other {
+            Some(Def::Fn(other)) => *other,
+            _ => id,
+        }
+    }
+
     fn no_derivatives(&mut self, name: &ast::Name) {
         let error = Diagnostic::error(
             "E0901",
-            format!(
-                "`{}`: derivatives are not available in this version",
-                name.text
-            ),
+            format!("`{}`: derivatives are not available in this version", name.text),
             name.span,
             "not available yet",
         );
-        self.cx
-            .report(error.with_help("write the gradient by hand, as a function of its own"));
+        self.cx.report(error.with_help("write the gradient by hand, as a function of its own"));
     }
 
     /// The type of what is called, when it has one.
@@ -113,12 +113,8 @@ impl Body<'_, '_> {
     }
 
     fn not_callable(&mut self, what: &str, span: Span, help: Option<&str>) {
-        let mut error = Diagnostic::error(
-            "E0301",
-            format!("{what} cannot be called"),
-            span,
-            "not the name of a function",
-        );
+        let mut error =
+            Diagnostic::error("E0301", format!("{what} cannot be called"), span, "not the name of a function");
         if let Some(help) = help {
             error = error.with_help(help);
         }
@@ -153,14 +149,7 @@ impl Body<'_, '_> {
         }
     }
 
-    pub(super) fn wrong_count(
-        &mut self,
-        name: &str,
-        wanted: &str,
-        given: usize,
-        span: Span,
-        declared: Option<Span>,
-    ) {
+    pub(super) fn wrong_count(&mut self, name: &str, wanted: &str, given: usize, span: Span, declared: Option<Span>) {
         let mut error = Diagnostic::error(
             "E0304",
             format!("`{name}` takes {wanted}, {given} given"),
@@ -173,20 +162,13 @@ impl Body<'_, '_> {
         self.cx.report(error);
     }
 
-    fn call_local(
-        &mut self,
-        local: LocalId,
-        name: &ast::Name,
-        args: &[ast::Expr],
-        span: Span,
-    ) -> Option<Expr> {
+    fn call_local(&mut self, local: LocalId, name: &ast::Name, args: &[ast::Expr], span: Span) -> Option<Expr> {
         self.info[local].used = true;
         let Ty::Fn(params, ret) = self.locals[local].ty.clone() else {
             self.args_only(args);
             let found = self.show(&self.locals[local].ty);
             let what = format!("`{}` is {found}: it", name.text);
-            let help = matches!(self.locals[local].ty, Ty::Array(..))
-                .then(|| format!("index it: `{}[i]`", name.text));
+            let help = matches!(self.locals[local].ty, Ty::Array(..)).then(|| format!("index it: `{}[i]`", name.text));
             self.not_callable(&what, name.span, help.as_deref());
             return None;
         };
@@ -205,10 +187,7 @@ impl Body<'_, '_> {
             })
             .collect();
         Some(Expr {
-            kind: ExprKind::Call(
-                Callee::Local(local),
-                values.into_iter().collect::<Option<_>>()?,
-            ),
+            kind: ExprKind::Call(Callee::Local(local), values.into_iter().collect::<Option<_>>()?),
             ty: *ret,
             span,
         })
@@ -232,13 +211,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn call_fn(
-        &mut self,
-        id: FnId,
-        name: &ast::Name,
-        args: &[ast::Expr],
-        span: Span,
-    ) -> Option<Expr> {
+    fn call_fn(&mut self, id: FnId, name: &ast::Name, args: &[ast::Expr], span: Span) -> Option<Expr> {
         self.cx.fns[id].used = true;
         let Some(signature) = self.cx.fns[id].signature.clone() else {
             self.args_only(args);
@@ -283,12 +256,7 @@ impl Body<'_, '_> {
     }
 
     /// What the arguments that are values say about the dimensions.
-    fn solve_values(
-        &mut self,
-        id: FnId,
-        signature: &Signature,
-        values: &[Option<Expr>],
-    ) -> Option<Solver> {
+    fn solve_values(&mut self, id: FnId, signature: &Signature, values: &[Option<Expr>]) -> Option<Solver> {
         let mut solver = Solver::new(signature.dims.len());
         let mut ok = true;
         for (i, value) in values.iter().enumerate() {
@@ -301,12 +269,9 @@ impl Body<'_, '_> {
         if let (true, Err(i)) = (ok, solver.solve()) {
             let known = signature.dims.iter().zip(solver.solution_parts());
             let known: Vec<String> = known
-                .filter_map(|((_, name), dim)| {
-                    Some(format!("{name} = {}", dim.as_ref()?.display(&self.dims)))
-                })
+                .filter_map(|((_, name), dim)| Some(format!("{name} = {}", dim.as_ref()?.display(&self.dims))))
                 .collect();
-            let note =
-                (!known.is_empty()).then(|| format!("the arguments say {}", known.join(", ")));
+            let note = (!known.is_empty()).then(|| format!("the arguments say {}", known.join(", ")));
             if let Some(value) = &values[i] {
                 self.wrong_arg("E0303", id, signature, i, value, note);
             }
@@ -330,10 +295,7 @@ impl Body<'_, '_> {
         let name = &self.cx.fns[id].name;
         let error = Diagnostic::error(
             code,
-            format!(
-                "`{name}` takes {wanted} for `{}`, found {found}",
-                param.name.text
-            ),
+            format!("`{name}` takes {wanted} for `{}`, found {found}", param.name.text),
             value.span,
             format!("this is {found}"),
         );
@@ -344,13 +306,7 @@ impl Body<'_, '_> {
         self.cx.report(error);
     }
 
-    fn function_arg(
-        &mut self,
-        solver: &mut Solver,
-        signature: &Signature,
-        i: usize,
-        arg: &ast::Expr,
-    ) -> Option<Expr> {
+    fn function_arg(&mut self, solver: &mut Solver, signature: &Signature, i: usize, arg: &ast::Expr) -> Option<Expr> {
         let param = &signature.params[i];
         if solver.knows(&param.ty) {
             let expected = substitute(&param.ty, &solver.partial())?;
@@ -367,13 +323,7 @@ impl Body<'_, '_> {
         None
     }
 
-    fn dim_args(
-        &mut self,
-        id: FnId,
-        signature: &Signature,
-        solver: &Solver,
-        span: Span,
-    ) -> Option<Vec<Dim>> {
+    fn dim_args(&mut self, id: FnId, signature: &Signature, solver: &Solver, span: Span) -> Option<Vec<Dim>> {
         match solver.solution() {
             Ok(dims) => Some(dims),
             Err(dim) => {
@@ -392,8 +342,7 @@ impl Body<'_, '_> {
             span,
             "nothing here determines it",
         );
-        self.cx
-            .report(error.with_help("pass a closure whose parameters have their types written"));
+        self.cx.report(error.with_help("pass a closure whose parameters have their types written"));
     }
 
     fn finish_call(
@@ -411,11 +360,7 @@ impl Body<'_, '_> {
             let message = format!("`{}` takes {wanted}", self.cx.fns[id].name);
             args.push(self.coerce_arg(value, &ty, &message)?);
         }
-        Some(Expr {
-            ty: substitute(&signature.ret, &dims)?,
-            kind: ExprKind::Call(Callee::Fn(id, dims), args),
-            span,
-        })
+        Some(Expr { ty: substitute(&signature.ret, &dims)?, kind: ExprKind::Call(Callee::Fn(id, dims), args), span })
     }
 
     /// A call whose operands are checked already, of a function without function parameters.

@@ -1,14 +1,13 @@
 //! Comprehensions and reductions.
 
 use crate::base::{Diagnostic, Span};
-use crate::hir::{Clause, Dim, Expr, ExprKind, LocalId, Reduction, Ty};
+use crate::hir::{Clause, Dim, Expr, ExprKind, LocalId, Reduction, Ty, walk};
 use crate::syntax::ast;
 use crate::types::DType;
 
 use super::body::{Body, FrameKind, Origin, to_real};
 use super::names::closest;
 use super::types::{elements, of_shape};
-use super::walk;
 
 /// The reductions by name.
 const REDUCTIONS: &[(&str, Reduction)] = &[
@@ -24,12 +23,7 @@ const REDUCTIONS: &[(&str, Reduction)] = &[
 
 impl Body<'_, '_> {
     /// `[body for …]`
-    pub(super) fn comprehension(
-        &mut self,
-        body: &ast::Expr,
-        clauses: &[ast::Clause],
-        span: Span,
-    ) -> Option<Expr> {
+    pub(super) fn comprehension(&mut self, body: &ast::Expr, clauses: &[ast::Clause], span: Span) -> Option<Expr> {
         let (clauses, body) = self.framed(FrameKind::Comprehension, |inner| {
             let clauses = inner.clauses(clauses);
             (clauses, inner.operand(body))
@@ -52,8 +46,7 @@ impl Body<'_, '_> {
                 body.span,
                 "its elements are scalars or arrays",
             );
-            self.cx
-                .report(error.with_help("keep one array for each field"));
+            self.cx.report(error.with_help("keep one array for each field"));
             return None;
         };
         if !ok {
@@ -62,10 +55,7 @@ impl Body<'_, '_> {
         lengths.extend_from_slice(inner);
         Some(Expr {
             ty: of_shape(dtype, &lengths),
-            kind: ExprKind::Comprehension {
-                clauses,
-                body: Box::new(body),
-            },
+            kind: ExprKind::Comprehension { clauses, body: Box::new(body) },
             span,
         })
     }
@@ -78,11 +68,7 @@ impl Body<'_, '_> {
             let end = self.clause_bound(&clause.end);
             let int = Ty::Scalar(DType::Int);
             let var = self.declare(&clause.var, int, Origin::Clause, false);
-            checked.push(
-                start
-                    .zip(end)
-                    .map(|(start, end)| Clause { var, start, end }),
-            );
+            checked.push(start.zip(end).map(|(start, end)| Clause { var, start, end }));
         }
         checked.into_iter().collect()
     }
@@ -113,11 +99,7 @@ impl Body<'_, '_> {
                     bound.span,
                     "depends on another index",
                 );
-                self.cx.report(
-                    error.with_help(
-                        "only reductions may do this: `sum(… for i in 0..n, j in 0..i)`",
-                    ),
-                );
+                self.cx.report(error.with_help("only reductions may do this: `sum(… for i in 0..n, j in 0..i)`"));
                 return None;
             }
         }
@@ -178,15 +160,7 @@ impl Body<'_, '_> {
         });
         let (op, clauses, body) = (op?, clauses?, body?);
         let body = self.reduced(op, name, body)?;
-        Some(Expr {
-            ty: body.ty.clone(),
-            kind: ExprKind::Reduction {
-                op,
-                clauses,
-                body: Box::new(body),
-            },
-            span,
-        })
+        Some(Expr { ty: body.ty.clone(), kind: ExprKind::Reduction { op, clauses, body: Box::new(body) }, span })
     }
 
     /// The element of a reduction, promoted.

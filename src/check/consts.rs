@@ -117,12 +117,8 @@ impl Checker<'_> {
             Lookup::Silent => None,
             Lookup::Unknown => {
                 let name = &path.name.text;
-                let mut error = Diagnostic::error(
-                    "E0101",
-                    format!("there is no `{name}` here"),
-                    path.name.span,
-                    "unknown name",
-                );
+                let mut error =
+                    Diagnostic::error("E0101", format!("there is no `{name}` here"), path.name.span, "unknown name");
                 if let Some(help) = self.suggest(module, name, &[]) {
                     error = error.with_help(help);
                 }
@@ -183,9 +179,7 @@ fn convert(name: &str, value: Scalar) -> Result<Scalar, Refusal> {
         ("real", Scalar::Int(i)) => Ok(Scalar::Real(i as f64)),
         ("real", Scalar::Real(_)) | ("int", Scalar::Int(_)) => Ok(value),
         ("int", Scalar::Bool(b)) => Ok(Scalar::Int(i64::from(b))),
-        ("int", Scalar::Real(r)) if (-(2f64.powi(63))..2f64.powi(63)).contains(&r) => {
-            Ok(Scalar::Int(r as i64))
-        }
+        ("int", Scalar::Real(r)) if (-(2f64.powi(63))..2f64.powi(63)).contains(&r) => Ok(Scalar::Int(r as i64)),
         ("int", Scalar::Real(_)) => Err(Refusal::Trap),
         ("real", _) => Err(Refusal::Types),
         ("sqrt", Scalar::Real(r)) => Ok(Scalar::Real(r.sqrt())),

@@ -73,7 +73,7 @@ pub(super) struct StructDef {
     pub(super) dims: IdVec<DimId, String>,
     /// `None` for a field whose type has an error.
     pub(super) fields: Vec<(ast::Name, Option<Ty>)>,
-    /// How many scalars and arrays it holds in the end.
+    /// How many scalars and arrays it holds in the end, and tuples and structs around them.
     pub(super) leaves: usize,
     pub(super) span: Span,
 }
@@ -121,11 +121,7 @@ pub(super) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(
-        sources: &'a SourceMap,
-        loaded: Loaded,
-        diagnostics: Vec<Diagnostic>,
-    ) -> Self {
+    pub(super) fn new(sources: &'a SourceMap, loaded: Loaded, diagnostics: Vec<Diagnostic>) -> Self {
         Self {
             sources,
             diagnostics,
@@ -155,6 +151,9 @@ impl<'a> Checker<'a> {
         self.warn_unused_fns();
         self.check_shared();
         self.check_comprehension_calls();
+        if !self.diagnostics.iter().any(Diagnostic::is_error) {
+            self.report_unchecked();
+        }
         if self.diagnostics.iter().any(Diagnostic::is_error) {
             return (None, self.diagnostics);
         }
@@ -185,11 +184,20 @@ impl<'a> Checker<'a> {
                 span,
                 "neither called nor `pub`",
             );
-            self.warn(
-                module,
-                warning.with_help(format!("remove it, or rename it to `_{name}`")),
-            );
+            self.warn(module, warning.with_help(format!("remove it, or rename it to `_{name}`")));
         }
+    }
+
+    /// What gives nothing and has no error yet has an extent that does not fit into 64 bits.
+    fn report_unchecked(&mut self) {
+        let unchecked = self.fns.values().filter(|f| f.checked.is_none());
+        let errors: Vec<Diagnostic> = unchecked
+            .map(|f| {
+                let message = format!("an extent in `{}` is out of range", f.name);
+                Diagnostic::error("E0221", message, f.span, "larger than 64 bits")
+            })
+            .collect();
+        self.diagnostics.extend(errors);
     }
 
     /// The program; there are no errors.
@@ -207,12 +215,8 @@ impl<'a> Checker<'a> {
             });
         }
         for (id, def) in self.fns.iter_mut() {
-            let function = def
-                .checked
-                .take()
-                .expect("a function without errors is checked");
-            let values = (function.params.iter())
-                .all(|p| !matches!(function.locals[p.local].ty, Ty::Fn(..)));
+            let function = def.checked.take().expect("a function without errors is checked");
+            let values = (function.params.iter()).all(|p| !matches!(function.locals[p.local].ty, Ty::Fn(..)));
             if def.public && !def.instance && def.module == ModuleId(0) && values {
                 program.exports.insert(def.name.clone(), id);
             }

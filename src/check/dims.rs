@@ -14,12 +14,7 @@ use super::names::{Found, Lookup};
 
 impl Checker<'_> {
     /// The extent that an expression in a type means.
-    pub(super) fn extent(
-        &mut self,
-        module: ModuleId,
-        dims: &IdVec<DimId, String>,
-        expr: &ast::Expr,
-    ) -> Option<Dim> {
+    pub(super) fn extent(&mut self, module: ModuleId, dims: &IdVec<DimId, String>, expr: &ast::Expr) -> Option<Dim> {
         let dim = self.linear_extent(module, dims, expr)?;
         if dim.as_constant().is_some_and(|n| n < 0) {
             let error = Diagnostic::error(
@@ -34,12 +29,7 @@ impl Checker<'_> {
         Some(dim)
     }
 
-    fn linear_extent(
-        &mut self,
-        module: ModuleId,
-        dims: &IdVec<DimId, String>,
-        expr: &ast::Expr,
-    ) -> Option<Dim> {
+    fn linear_extent(&mut self, module: ModuleId, dims: &IdVec<DimId, String>, expr: &ast::Expr) -> Option<Dim> {
         let dim = match &expr.kind {
             ExprKind::Error => return None,
             ExprKind::Int(value) => Some(Dim::constant((*value)?)),
@@ -59,12 +49,7 @@ impl Checker<'_> {
             _ => return self.not_linear(expr.span),
         };
         if dim.is_none() {
-            self.report(Diagnostic::error(
-                "E0221",
-                "this extent is out of range",
-                expr.span,
-                "larger than 64 bits",
-            ));
+            self.report(Diagnostic::error("E0221", "this extent is out of range", expr.span, "larger than 64 bits"));
         }
         dim
     }
@@ -76,18 +61,11 @@ impl Checker<'_> {
             span,
             "not of the form `2 * n + m + 1`",
         );
-        self.report(
-            error.with_help("make it a dimension parameter of its own: `fn f[n, m, k](…)`"),
-        );
+        self.report(error.with_help("make it a dimension parameter of its own: `fn f[n, m, k](…)`"));
         None
     }
 
-    fn named_extent(
-        &mut self,
-        module: ModuleId,
-        dims: &IdVec<DimId, String>,
-        path: &ast::Path,
-    ) -> Option<Dim> {
+    fn named_extent(&mut self, module: ModuleId, dims: &IdVec<DimId, String>, path: &ast::Path) -> Option<Dim> {
         let name = &path.name.text;
         if path.module.is_none() {
             if let Some((id, _)) = dims.iter().find(|(_, d)| ***d == **name) {
@@ -142,10 +120,7 @@ pub(super) struct Solver {
 impl Solver {
     /// No equations for `count` dimensions.
     pub(super) fn new(count: usize) -> Self {
-        Self {
-            solution: vec![None; count],
-            equations: Vec::new(),
-        }
+        Self { solution: vec![None; count], equations: Vec::new() }
     }
 
     /// Demands that the parameter type `wanted` is `given`, but for promotions. False when the kinds of types differ;
@@ -160,26 +135,18 @@ impl Solver {
     }
 
     fn unify_parts(&mut self, wanted: &Ty, given: &Ty, param: usize, promote: bool) -> bool {
-        let dtypes =
-            |a: DType, b: DType| a == b || (promote && a == DType::Real && b == DType::Int);
+        let dtypes = |a: DType, b: DType| a == b || (promote && a == DType::Real && b == DType::Int);
         match (wanted, given) {
             (_, Ty::Never) => true,
             (Ty::Scalar(a), Ty::Scalar(b)) => dtypes(*a, *b),
             (Ty::Array(a, xs), Ty::Array(b, ys)) => dtypes(*a, *b) && self.equate(xs, ys, param),
             (Ty::Struct(a, xs), Ty::Struct(b, ys)) => a == b && self.equate(xs, ys, param),
             (Ty::Tuple(xs), Ty::Tuple(ys)) => {
-                xs.len() == ys.len()
-                    && xs
-                        .iter()
-                        .zip(ys)
-                        .all(|(x, y)| self.unify_parts(x, y, param, promote))
+                xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| self.unify_parts(x, y, param, promote))
             }
             (Ty::Fn(xs, x), Ty::Fn(ys, y)) => {
                 xs.len() == ys.len()
-                    && xs
-                        .iter()
-                        .zip(ys)
-                        .all(|(x, y)| self.unify_parts(x, y, param, false))
+                    && xs.iter().zip(ys).all(|(x, y)| self.unify_parts(x, y, param, false))
                     && self.unify_parts(x, y, param, false)
             }
             _ => false,
@@ -188,8 +155,7 @@ impl Solver {
 
     fn equate(&mut self, wanted: &[Dim], given: &[Dim], param: usize) -> bool {
         let pairs = wanted.iter().zip(given);
-        self.equations
-            .extend(pairs.map(|(w, g)| (w.clone(), g.clone(), param)));
+        self.equations.extend(pairs.map(|(w, g)| (w.clone(), g.clone(), param)));
         wanted.len() == given.len()
     }
 
@@ -216,8 +182,7 @@ impl Solver {
     /// Solves one equation that has one unknown, if there is one.
     fn solve_one(&mut self, equations: &[(Dim, Dim, usize)]) -> Result<bool, usize> {
         for (wanted, given, param) in equations {
-            let mut unknown =
-                (wanted.terms.iter()).filter(|(id, _)| self.solution[id.index()].is_none());
+            let mut unknown = (wanted.terms.iter()).filter(|(id, _)| self.solution[id.index()].is_none());
             let (Some((id, factor)), None) = (unknown.next(), unknown.next()) else {
                 continue;
             };
@@ -255,10 +220,7 @@ impl Solver {
 
     /// The dimension arguments as far as they are known; the others are 0.
     pub(super) fn partial(&self) -> Vec<Dim> {
-        self.solution
-            .iter()
-            .map(|d| d.clone().unwrap_or_default())
-            .collect()
+        self.solution.iter().map(|d| d.clone().unwrap_or_default()).collect()
     }
 
     /// Whether all dimensions of the type are known.
@@ -288,13 +250,8 @@ fn divide(form: &Dim, factor: i64) -> Option<Dim> {
         let whole = n.checked_rem(factor)? == 0;
         whole.then(|| n.checked_div(factor)).flatten()
     };
-    let terms: Option<BTreeMap<DimId, i64>> = (form.terms.iter())
-        .map(|(id, c)| Some((*id, exact(*c)?)))
-        .collect();
-    Some(Dim {
-        constant: exact(form.constant)?,
-        terms: terms?,
-    })
+    let terms: Option<BTreeMap<DimId, i64>> = (form.terms.iter()).map(|(id, c)| Some((*id, exact(*c)?))).collect();
+    Some(Dim { constant: exact(form.constant)?, terms: terms? })
 }
 
 /// A local, or a field of one, whose value is not known while compiling.
@@ -309,25 +266,16 @@ pub(super) struct Linear {
 
 impl Linear {
     pub(super) fn dim(dim: Dim) -> Self {
-        Self {
-            dim,
-            opaque: BTreeMap::new(),
-        }
+        Self { dim, opaque: BTreeMap::new() }
     }
 
     pub(super) fn opaque(value: Opaque) -> Self {
-        Self {
-            dim: Dim::constant(0),
-            opaque: BTreeMap::from([(value, 1)]),
-        }
+        Self { dim: Dim::constant(0), opaque: BTreeMap::from([(value, 1)]) }
     }
 
     /// `self + factor · other`; `None` on overflow.
     pub(super) fn add_scaled(&self, other: &Linear, factor: i64) -> Option<Linear> {
-        let mut sum = Linear {
-            dim: self.dim.add_scaled(&other.dim, factor)?,
-            opaque: self.opaque.clone(),
-        };
+        let mut sum = Linear { dim: self.dim.add_scaled(&other.dim, factor)?, opaque: self.opaque.clone() };
         for (value, c) in &other.opaque {
             let entry = sum.opaque.entry(value.clone()).or_insert(0);
             *entry = entry.checked_add(c.checked_mul(factor)?)?;

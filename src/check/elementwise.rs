@@ -34,24 +34,14 @@ impl Body<'_, '_> {
         let operands: Vec<Expr> = operands.into_iter().collect::<Option<_>>()?;
         let refs: Vec<&Expr> = operands.iter().collect();
         let dims = self.common_shape(&refs, span)?;
-        let mask: Vec<bool> = operands
-            .iter()
-            .map(|v| matches!(v.ty, Ty::Array(..)))
-            .collect();
+        let mask: Vec<bool> = operands.iter().map(|v| matches!(v.ty, Ty::Array(..))).collect();
         let Some(instance) = self.cx.instance(id, &mask, dims.len()) else {
             let name = self.cx.fns[id].name.clone();
             let declared = self.cx.fns[id].span;
-            let error = Diagnostic::error(
-                "E0311",
-                format!("`{name}` takes scalars only"),
-                span,
-                "called with arrays",
-            );
+            let error = Diagnostic::error("E0311", format!("`{name}` takes scalars only"), span, "called with arrays");
             let error = error
                 .with_label(declared, "its body does not work on arrays")
-                .with_help(format!(
-                    "say which elements: `[{name}(x[i]) for i in 0..n]`"
-                ));
+                .with_help(format!("say which elements: `[{name}(x[i]) for i in 0..n]`"));
             self.cx.report(error);
             return None;
         };
@@ -59,13 +49,7 @@ impl Body<'_, '_> {
         self.call_with(instance, &signature, operands, span)
     }
 
-    fn elementwise_operand(
-        &mut self,
-        id: FnId,
-        signature: &Signature,
-        i: usize,
-        value: Expr,
-    ) -> Option<Expr> {
+    fn elementwise_operand(&mut self, id: FnId, signature: &Signature, i: usize, value: Expr) -> Option<Expr> {
         let param = &signature.params[i];
         let found = elements(&value.ty).map(|(dtype, _)| dtype);
         match (&param.ty, found) {
@@ -77,15 +61,11 @@ impl Body<'_, '_> {
                 let name = &self.cx.fns[id].name;
                 let error = Diagnostic::error(
                     "E0302",
-                    format!(
-                        "`{name}` takes {wanted} or an array of it for `{}`, found {found}",
-                        param.name.text
-                    ),
+                    format!("`{name}` takes {wanted} or an array of it for `{}`, found {found}", param.name.text),
                     value.span,
                     format!("this is {found}"),
                 );
-                self.cx
-                    .report(error.with_label(param.name.span, "the parameter is declared here"));
+                self.cx.report(error.with_label(param.name.span, "the parameter is declared here"));
                 None
             }
         }
@@ -117,11 +97,7 @@ impl Checker<'_> {
                 param.ty = over(&param.ty);
             }
         }
-        let ret = if def.sum {
-            signature.ret.clone()
-        } else {
-            over(&signature.ret)
-        };
+        let ret = if def.sum { signature.ret.clone() } else { over(&signature.ret) };
         let instance = FnDef {
             name: def.name.clone(),
             module: def.module,

@@ -39,11 +39,7 @@ impl Body<'_, '_> {
                 let base = self.operand(base)?;
                 self.field(base, name, span)
             }
-            ast::ExprKind::TupleField {
-                base,
-                index,
-                index_span,
-            } => {
+            ast::ExprKind::TupleField { base, index, index_span } => {
                 let base = self.operand(base)?;
                 let (position, ty) = self.tuple_field_of(&base.ty, *index, *index_span)?;
                 let kind = ExprKind::Field(Box::new(base), position);
@@ -51,22 +47,10 @@ impl Body<'_, '_> {
             }
             ast::ExprKind::Tuple(parts) => self.tuple(parts, span),
             ast::ExprKind::Array(parts) => self.array(parts, span),
-            ast::ExprKind::Comprehension { body, clauses } => {
-                self.comprehension(body, clauses, span)
-            }
-            ast::ExprKind::Reduction {
-                name,
-                body,
-                clauses,
-            } => self.reduction(name, body, clauses, span),
-            ast::ExprKind::Struct { path, fields, base } => {
-                self.struct_literal(path, fields, base.as_deref(), span)
-            }
-            ast::ExprKind::If {
-                condition,
-                then,
-                otherwise,
-            } => self.if_expr(condition, then, otherwise.as_ref(), span),
+            ast::ExprKind::Comprehension { body, clauses } => self.comprehension(body, clauses, span),
+            ast::ExprKind::Reduction { name, body, clauses } => self.reduction(name, body, clauses, span),
+            ast::ExprKind::Struct { path, fields, base } => self.struct_literal(path, fields, base.as_deref(), span),
+            ast::ExprKind::If { condition, then, otherwise } => self.if_expr(condition, then, otherwise.as_ref(), span),
             ast::ExprKind::Block(block) => self.block(block),
             ast::ExprKind::Lambda { .. } => {
                 let error = Diagnostic::error(
@@ -79,9 +63,7 @@ impl Body<'_, '_> {
                 None
             }
             ast::ExprKind::Print(message) => self.print(message, span),
-            ast::ExprKind::Assert { condition, message } => {
-                self.assert(condition, message.as_ref(), span)
-            }
+            ast::ExprKind::Assert { condition, message } => self.assert(condition, message.as_ref(), span),
         }
     }
 
@@ -104,11 +86,7 @@ impl Body<'_, '_> {
         match self.inner(path) {
             Some(Inner::Broken) => return None,
             Some(Inner::Dim(id)) => {
-                return Some(Expr {
-                    kind: ExprKind::Dim(Dim::param(id)),
-                    ty: Ty::Scalar(DType::Int),
-                    span,
-                });
+                return Some(Expr { kind: ExprKind::Dim(Dim::param(id)), ty: Ty::Scalar(DType::Int), span });
             }
             Some(Inner::Local(local)) => {
                 self.info[local].used = true;
@@ -122,9 +100,7 @@ impl Body<'_, '_> {
             None => {}
         }
         match self.cx.lookup(self.module, path) {
-            Lookup::Found(Found::Def(Def::Const(id))) => {
-                Some(literal(self.cx.const_value(id)?, span))
-            }
+            Lookup::Found(Found::Def(Def::Const(id))) => Some(literal(self.cx.const_value(id)?, span)),
             Lookup::Found(Found::Def(Def::Fn(id))) => {
                 self.cx.fns[id].used = true;
                 self.function_as_value(&path.name)
@@ -132,14 +108,9 @@ impl Body<'_, '_> {
             Lookup::Found(Found::Builtin(_)) => self.function_as_value(&path.name),
             Lookup::Found(Found::Def(Def::Struct(_))) => {
                 let name = &path.name.text;
-                let error = Diagnostic::error(
-                    "E0119",
-                    format!("`{name}` is a struct, not a value"),
-                    span,
-                    "a value is needed",
-                );
-                self.cx
-                    .report(error.with_help(format!("make one: `{name} {{ field: value }}`")));
+                let error =
+                    Diagnostic::error("E0119", format!("`{name}` is a struct, not a value"), span, "a value is needed");
+                self.cx.report(error.with_help(format!("make one: `{name} {{ field: value }}`")));
                 None
             }
             Lookup::Silent => None,
@@ -153,12 +124,8 @@ impl Body<'_, '_> {
     /// Reports a name that nothing has.
     pub(super) fn unknown_name(&mut self, code: &'static str, name: &ast::Name) {
         let what = if code == "E0102" { "function " } else { "" };
-        let error = Diagnostic::error(
-            code,
-            format!("there is no {what}`{}` here", name.text),
-            name.span,
-            "unknown name",
-        );
+        let error =
+            Diagnostic::error(code, format!("there is no {what}`{}` here", name.text), name.span, "unknown name");
         let inner = self.inner_names();
         let help = self.cx.suggest(self.module, &name.text, &inner);
         let error = match help {
@@ -193,12 +160,7 @@ impl Body<'_, '_> {
         let values: Vec<_> = parts.iter().map(|p| self.operand(p)).collect();
         let values: Vec<Expr> = values.into_iter().collect::<Option<_>>()?;
         let Some(first) = values.first() else {
-            let error = Diagnostic::error(
-                "E0212",
-                "an empty array does not say what it holds",
-                span,
-                "no elements",
-            );
+            let error = Diagnostic::error("E0212", "an empty array does not say what it holds", span, "no elements");
             self.cx.report(error.with_help("write `zeros(0)`"));
             return None;
         };
@@ -214,8 +176,7 @@ impl Body<'_, '_> {
                         value.span,
                         format!("this is {y}"),
                     );
-                    self.cx
-                        .report(error.with_label(values[0].span, format!("this is {x}")));
+                    self.cx.report(error.with_label(values[0].span, format!("this is {x}")));
                     return None;
                 }
             };
@@ -228,19 +189,13 @@ impl Body<'_, '_> {
                 values[0].span,
                 "arrays hold bools, ints and reals",
             );
-            self.cx
-                .report(error.with_help("keep one array for each field"));
+            self.cx.report(error.with_help("keep one array for each field"));
             return None;
         };
         let mut extents = vec![Dim::constant(values.len() as i64)];
         extents.extend_from_slice(dims);
         let values: Result<Vec<Expr>, Expr> = values.into_iter().map(|v| promote(v, &ty)).collect();
-        Some(prim(
-            Prim::MakeArray,
-            values.ok()?,
-            of_shape(dtype, &extents),
-            span,
-        ))
+        Some(prim(Prim::MakeArray, values.ok()?, of_shape(dtype, &extents), span))
     }
 
     fn if_expr(
@@ -257,14 +212,9 @@ impl Body<'_, '_> {
             if !then_value.ty.is_unit() && then_value.ty != Ty::Never {
                 let at = then.tail.as_ref().map_or(then.span, |t| t.span);
                 let found = self.show(&then_value.ty);
-                let error = Diagnostic::error(
-                    "E0223",
-                    "an `if` without `else` has no value",
-                    at,
-                    format!("this is {found}"),
-                );
-                self.cx
-                    .report(error.with_help("add an `else`, or a semicolon after the value"));
+                let error =
+                    Diagnostic::error("E0223", "an `if` without `else` has no value", at, format!("this is {found}"));
+                self.cx.report(error.with_help("add an `else`, or a semicolon after the value"));
                 return None;
             }
             let kind = ExprKind::If(Box::new(condition?), Box::new(then_value), None);
@@ -282,28 +232,19 @@ impl Body<'_, '_> {
                 at(otherwise),
                 format!("this is {y}"),
             );
-            self.cx
-                .report(error.with_label(at(then), format!("this is {x}")));
+            self.cx.report(error.with_label(at(then), format!("this is {x}")));
             return None;
         };
         let then_value = promote(then_value, &ty).ok()?;
         let other_value = promote(other_value, &ty).ok()?;
-        let kind = ExprKind::If(
-            Box::new(condition),
-            Box::new(then_value),
-            Some(Box::new(other_value)),
-        );
+        let kind = ExprKind::If(Box::new(condition), Box::new(then_value), Some(Box::new(other_value)));
         Some(Expr { kind, ty, span })
     }
 }
 
 /// A literal.
 pub(super) fn literal(value: Scalar, span: Span) -> Expr {
-    Expr {
-        kind: ExprKind::Literal(value),
-        ty: Ty::Scalar(value.dtype()),
-        span,
-    }
+    Expr { kind: ExprKind::Literal(value), ty: Ty::Scalar(value.dtype()), span }
 }
 
 /// The type that both can become: equal, or after promotion of ints.

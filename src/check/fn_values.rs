@@ -13,11 +13,7 @@ use super::types::substitute;
 impl Body<'_, '_> {
     /// The value of a `let` without a type: functions are allowed.
     pub(super) fn let_value(&mut self, value: &ast::Expr) -> Option<Expr> {
-        if self.is_function(value) {
-            self.fn_of_its_own_type(value)
-        } else {
-            self.expr(value)
-        }
+        if self.is_function(value) { self.fn_of_its_own_type(value) } else { self.expr(value) }
     }
 
     fn is_function(&mut self, value: &ast::Expr) -> bool {
@@ -51,9 +47,7 @@ impl Body<'_, '_> {
     /// A function of the type `expected`.
     pub(super) fn fn_value(&mut self, value: &ast::Expr, expected: &Ty) -> Option<Expr> {
         match &value.kind {
-            ast::ExprKind::Lambda { params, body } => {
-                self.closure(params, body, Some(expected), value.span)
-            }
+            ast::ExprKind::Lambda { params, body } => self.closure(params, body, Some(expected), value.span),
             ast::ExprKind::Path(path) => self.named_fn(path, Some(expected), value.span),
             _ => self.not_a_function(value),
         }
@@ -73,8 +67,7 @@ impl Body<'_, '_> {
             span,
             format!("this is {found}"),
         );
-        self.cx
-            .report(error.with_help("pass the name of a function, or a closure `|x| …`"));
+        self.cx.report(error.with_help("pass the name of a function, or a closure `|x| …`"));
     }
 
     /// Reports a function of another type than is needed.
@@ -82,12 +75,11 @@ impl Body<'_, '_> {
         let found = self.show(found);
         let error = Diagnostic::error(
             "E0308",
-            format!("a {wanted} is needed here, found {found}"),
+            format!("{wanted} is needed here, found {found}"),
             span,
             format!("this is {found}"),
         );
-        self.cx
-            .report(error.with_help("wrap it in a closure that converts: `|x| …`"));
+        self.cx.report(error.with_help("wrap it in a closure that converts: `|x| …`"));
     }
 
     fn named_fn(&mut self, path: &ast::Path, expected: Option<&Ty>, span: Span) -> Option<Expr> {
@@ -120,9 +112,9 @@ impl Body<'_, '_> {
             Lookup::Found(Found::Builtin(builtin)) => {
                 let name = path.name.text.clone();
                 match expected {
-                    Some(expected) => self.wrapped(expected, span, |body, args| {
-                        body.builtin_call(builtin, &name, args, span)
-                    }),
+                    Some(expected) => {
+                        self.wrapped(expected, span, |body, args| body.builtin_call(builtin, &name, args, span))
+                    }
                     None => self.needs_types(&name, span),
                 }
             }
@@ -163,9 +155,8 @@ impl Body<'_, '_> {
                 "who calls it does not know what is shared",
             );
             let error = error.with_label(shared.name.span, "shared here");
-            self.cx.report(error.with_help(format!(
-                "pass a closure that captures the shared value: `|w| {name}(w, x)`"
-            )));
+            self.cx
+                .report(error.with_help(format!("pass a closure that captures the shared value: `|w| {name}(w, x)`")));
             return None;
         }
         let params: Vec<Ty> = signature.params.iter().map(|p| p.ty.clone()).collect();
@@ -188,21 +179,16 @@ impl Body<'_, '_> {
                 let found = self.cx.show(&own, &signature.dims);
                 let error = Diagnostic::error(
                     "E0308",
-                    format!("a {wanted} is needed here, but `{name}` is {found}"),
+                    format!("{wanted} is needed here, but `{name}` is {found}"),
                     span,
                     format!("this is {found}"),
                 );
-                self.cx
-                    .report(error.with_help("wrap it in a closure that converts: `|x| …`"));
+                self.cx.report(error.with_help("wrap it in a closure that converts: `|x| …`"));
                 return None;
             }
         }
         match solver.solution() {
-            Ok(dims) => Some(Expr {
-                ty: substitute(&own, &dims)?,
-                kind: ExprKind::Function(id, dims),
-                span,
-            }),
+            Ok(dims) => Some(Expr { ty: substitute(&own, &dims)?, kind: ExprKind::Function(id, dims), span }),
             Err(dim) => {
                 self.unknown_dim(&name, &signature.dims[dim], span);
                 None
@@ -221,10 +207,7 @@ impl Body<'_, '_> {
             return None;
         };
         self.framed(FrameKind::Closure, |body| {
-            let params: Vec<_> = types
-                .iter()
-                .map(|ty| body.hidden(ty.clone(), span))
-                .collect();
+            let params: Vec<_> = types.iter().map(|ty| body.hidden(ty.clone(), span)).collect();
             let args = params.iter().zip(types).map(|(local, ty)| Expr {
                 kind: ExprKind::Local(*local),
                 ty: ty.clone(),
@@ -232,14 +215,7 @@ impl Body<'_, '_> {
             });
             let value = call(body, args.collect())?;
             let value = body.coerce(value, ret)?;
-            Some(Expr {
-                kind: ExprKind::Lambda {
-                    params,
-                    body: Box::new(value),
-                },
-                ty: expected.clone(),
-                span,
-            })
+            Some(Expr { kind: ExprKind::Lambda { params, body: Box::new(value) }, ty: expected.clone(), span })
         })
     }
 
@@ -259,7 +235,7 @@ impl Body<'_, '_> {
                 let wanted = expected.map(|e| self.show(e)).unwrap_or_default();
                 let error = Diagnostic::error(
                     "E0308",
-                    format!("a {wanted} is needed here"),
+                    format!("{wanted} is needed here"),
                     span,
                     format!("this closure takes {}", super::call::count(params.len())),
                 );
@@ -268,17 +244,13 @@ impl Body<'_, '_> {
             }
         }
         let found: Vec<Option<Ty>> = (params.iter().enumerate())
-            .map(|(i, (name, written))| {
-                self.closure_param(name, written.as_ref(), types.map(|t| &t[i]))
-            })
+            .map(|(i, (name, written))| self.closure_param(name, written.as_ref(), types.map(|t| &t[i])))
             .collect();
         self.framed(FrameKind::Closure, |body| {
             let mut locals = Vec::new();
             for ((name, _), ty) in params.iter().zip(&found) {
                 match ty {
-                    Some(ty) => {
-                        locals.push(body.declare(name, ty.clone(), Origin::ClosureParam, false))
-                    }
+                    Some(ty) => locals.push(body.declare(name, ty.clone(), Origin::ClosureParam, false)),
                     None => body.declare_broken(name),
                 }
             }
@@ -292,10 +264,7 @@ impl Body<'_, '_> {
                 None => value,
             };
             let ty = Ty::Fn(types, Box::new(value.ty.clone()));
-            let kind = ExprKind::Lambda {
-                params: locals,
-                body: Box::new(value),
-            };
+            let kind = ExprKind::Lambda { params: locals, body: Box::new(value) };
             Some(Expr { kind, ty, span })
         })
     }
@@ -328,7 +297,7 @@ impl Body<'_, '_> {
                 "E0308",
                 format!("`{}` is {wanted} here, not {found}", name.text),
                 written.span,
-                format!("a {wanted} is passed"),
+                format!("{wanted} is passed"),
             );
             self.cx.report(error);
             return None;
@@ -338,8 +307,5 @@ impl Body<'_, '_> {
 }
 
 fn is_function(found: &Lookup) -> bool {
-    matches!(
-        found,
-        Lookup::Found(Found::Builtin(_) | Found::Def(Def::Fn(_)))
-    )
+    matches!(found, Lookup::Found(Found::Builtin(_) | Found::Def(Def::Fn(_))))
 }

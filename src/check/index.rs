@@ -21,12 +21,7 @@ pub(super) enum Axis {
 
 impl Body<'_, '_> {
     /// `base[indices]`
-    pub(super) fn index(
-        &mut self,
-        base: Option<Expr>,
-        indices: &[ast::Index],
-        span: Span,
-    ) -> Option<Expr> {
+    pub(super) fn index(&mut self, base: Option<Expr>, indices: &[ast::Index], span: Span) -> Option<Expr> {
         let Some(base) = base else {
             self.index_parts_only(indices);
             return None;
@@ -39,21 +34,14 @@ impl Body<'_, '_> {
                 .into_iter()
                 .map(|axis| match axis {
                     Axis::At(i) => Axis::At(self.repeatable(i, &mut stmts)),
-                    Axis::Range { start, length } => Axis::Range {
-                        start: self.repeatable(start, &mut stmts),
-                        length,
-                    },
+                    Axis::Range { start, length } => Axis::Range { start: self.repeatable(start, &mut stmts), length },
                     Axis::Whole => Axis::Whole,
                 })
                 .collect();
             let value = self.select_axes(base, axes, span)?;
             return Some(match stmts.is_empty() {
                 true => value,
-                false => Expr {
-                    ty: value.ty.clone(),
-                    kind: ExprKind::Block(stmts, Some(Box::new(value))),
-                    span,
-                },
+                false => Expr { ty: value.ty.clone(), kind: ExprKind::Block(stmts, Some(Box::new(value))), span },
             });
         }
         self.select_axes(base, axes, span)
@@ -75,23 +63,12 @@ impl Body<'_, '_> {
     }
 
     /// Checks an index list against the type that is indexed.
-    pub(super) fn axes(
-        &mut self,
-        ty: &Ty,
-        base: Span,
-        indices: &[ast::Index],
-        span: Span,
-    ) -> Option<Vec<Axis>> {
+    pub(super) fn axes(&mut self, ty: &Ty, base: Span, indices: &[ast::Index], span: Span) -> Option<Vec<Axis>> {
         let extents = match ty {
             Ty::Array(_, extents) => extents.clone(),
             other => {
                 let found = self.show(other);
-                let error = Diagnostic::error(
-                    "E0207",
-                    format!("{found} cannot be indexed"),
-                    base,
-                    "not an array",
-                );
+                let error = Diagnostic::error("E0207", format!("{found} cannot be indexed"), base, "not an array");
                 let error = match other {
                     Ty::Tuple(_) => error.with_help("a part of a tuple is `t.0`"),
                     Ty::Struct(..) => error.with_help("a field of a struct is `t.name`"),
@@ -120,9 +97,7 @@ impl Body<'_, '_> {
                     self.warn_out_of_range(&i, extent);
                     Some(Axis::At(i))
                 }
-                ast::Index::Range { start, end, span } => {
-                    self.range(start.as_ref(), end.as_ref(), extent, *span)
-                }
+                ast::Index::Range { start, end, span } => self.range(start.as_ref(), end.as_ref(), extent, *span),
             })
             .collect();
         let mut axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
@@ -165,18 +140,11 @@ impl Body<'_, '_> {
                 index.span,
                 format!("the extent is {extent}: a lane that comes here traps"),
             );
-            self.cx
-                .warn(self.module, warning.with_help("indices count from 0"));
+            self.cx.warn(self.module, warning.with_help("indices count from 0"));
         }
     }
 
-    fn range(
-        &mut self,
-        start: Option<&ast::Expr>,
-        end: Option<&ast::Expr>,
-        extent: &Dim,
-        span: Span,
-    ) -> Option<Axis> {
+    fn range(&mut self, start: Option<&ast::Expr>, end: Option<&ast::Expr>, extent: &Dim, span: Span) -> Option<Axis> {
         if start.is_none() && end.is_none() {
             return Some(Axis::Whole);
         }
@@ -186,11 +154,7 @@ impl Body<'_, '_> {
         };
         let end = match end {
             Some(end) => self.int_index(end),
-            None => Some(Expr {
-                kind: ExprKind::Dim(extent.clone()),
-                ty: Ty::Scalar(DType::Int),
-                span,
-            }),
+            None => Some(Expr { kind: ExprKind::Dim(extent.clone()), ty: Ty::Scalar(DType::Int), span }),
         };
         let (start, end) = (start?, end?);
         let length = self.length(&start, &end);
@@ -213,9 +177,11 @@ impl Body<'_, '_> {
                     span,
                     "its length depends on the lane",
                 );
-                self.cx.report(error.with_help(
-                    "write `x[i..i + 3]`; where the length varies, use a loop or `sum(… for j in a..b)`",
-                ));
+                self.cx.report(
+                    error.with_help(
+                        "write `x[i..i + 3]`; where the length varies, use a loop or `sum(… for j in a..b)`",
+                    ),
+                );
                 None
             }
         }
@@ -261,12 +227,7 @@ impl Body<'_, '_> {
         if rest.is_empty() {
             let mut extents = extents.to_vec();
             *extents.first_mut()? = length;
-            return Some(prim(
-                Prim::Slice,
-                vec![base.clone(), start],
-                of_shape(dtype, &extents),
-                span,
-            ));
+            return Some(prim(Prim::Slice, vec![base.clone(), start], of_shape(dtype, &extents), span));
         }
         // One axis inside stays: element by element along this one.
         let var = self.hidden(Ty::Scalar(DType::Int), span);
@@ -277,10 +238,7 @@ impl Body<'_, '_> {
         let mut extents = vec![length];
         extents.extend_from_slice(inner);
         Some(Expr {
-            kind: ExprKind::Comprehension {
-                clauses: vec![Clause { var, start, end }],
-                body: Box::new(body),
-            },
+            kind: ExprKind::Comprehension { clauses: vec![Clause { var, start, end }], body: Box::new(body) },
             ty: of_shape(dtype, &extents),
             span,
         })
@@ -288,11 +246,7 @@ impl Body<'_, '_> {
 
     /// `start + length`
     fn shifted(&mut self, start: &Expr, length: &Dim, span: Span) -> Option<Expr> {
-        let length = Expr {
-            kind: ExprKind::Dim(length.clone()),
-            ty: Ty::Scalar(DType::Int),
-            span,
-        };
+        let length = Expr { kind: ExprKind::Dim(length.clone()), ty: Ty::Scalar(DType::Int), span };
         self.binary(ast::BinaryOp::Add, start.clone(), length, span)
     }
 }
@@ -312,20 +266,12 @@ fn index_prim(base: Expr, at: Vec<Expr>, span: Span) -> Option<Expr> {
     let ty = of_shape(dtype, extents.get(at.len()..)?);
     let mut args = match base.kind {
         ExprKind::Prim(Prim::Index, args) => args,
-        kind => vec![Expr {
-            kind,
-            ty: base.ty,
-            span: base.span,
-        }],
+        kind => vec![Expr { kind, ty: base.ty, span: base.span }],
     };
     args.extend(at);
     Some(prim(Prim::Index, args, ty, span))
 }
 
 fn local_int(local: LocalId, span: Span) -> Expr {
-    Expr {
-        kind: ExprKind::Local(local),
-        ty: Ty::Scalar(DType::Int),
-        span,
-    }
+    Expr { kind: ExprKind::Local(local), ty: Ty::Scalar(DType::Int), span }
 }

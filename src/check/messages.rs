@@ -13,33 +13,17 @@ impl Body<'_, '_> {
     pub(super) fn print(&mut self, message: &ast::Message, span: Span) -> Option<Expr> {
         let message = self.message(message);
         self.no_effects("print", span)?;
-        Some(Expr {
-            kind: ExprKind::Print(message?),
-            ty: Ty::unit(),
-            span,
-        })
+        Some(Expr { kind: ExprKind::Print(message?), ty: Ty::unit(), span })
     }
 
     /// `assert(condition, "…")`
-    pub(super) fn assert(
-        &mut self,
-        condition: &ast::Expr,
-        message: Option<&ast::Message>,
-        span: Span,
-    ) -> Option<Expr> {
+    pub(super) fn assert(&mut self, condition: &ast::Expr, message: Option<&ast::Message>, span: Span) -> Option<Expr> {
         let condition = self.condition(condition);
         let message = match message {
             Some(message) => self.message(message),
-            None => Some(Message {
-                texts: vec![String::new()],
-                args: Vec::new(),
-            }),
+            None => Some(Message { texts: vec![String::new()], args: Vec::new() }),
         };
-        Some(Expr {
-            kind: ExprKind::Assert(Box::new(condition?), message?),
-            ty: Ty::unit(),
-            span,
-        })
+        Some(Expr { kind: ExprKind::Assert(Box::new(condition?), message?), ty: Ty::unit(), span })
     }
 
     fn message(&mut self, message: &ast::Message) -> Option<Message> {
@@ -73,8 +57,7 @@ impl Body<'_, '_> {
             value.span,
             "scalars and arrays can be shown",
         );
-        self.cx
-            .report(error.with_help("show its fields one by one: `{t.a} {t.b}`"));
+        self.cx.report(error.with_help("show its fields one by one: `{t.a} {t.b}`"));
         None
     }
 
@@ -82,23 +65,14 @@ impl Body<'_, '_> {
         if !self.in_comprehension() {
             return Some(());
         }
-        let error = Diagnostic::error(
-            "E0603",
-            format!("`{what}` inside a comprehension"),
-            span,
-            "its elements have no order",
-        );
+        let error =
+            Diagnostic::error("E0603", format!("`{what}` inside a comprehension"), span, "its elements have no order");
         self.cx.report(error.with_help("use a `for` loop"));
         None
     }
 
     /// `emit stream(fields);`
-    pub(super) fn emit(
-        &mut self,
-        stream: &ast::Name,
-        args: &[ast::EmitArg],
-        span: Span,
-    ) -> Option<Stmt> {
+    pub(super) fn emit(&mut self, stream: &ast::Name, args: &[ast::EmitArg], span: Span) -> Option<Stmt> {
         let mut fields: Vec<(String, Expr)> = Vec::new();
         let mut ok = true;
         for arg in args {
@@ -111,8 +85,7 @@ impl Body<'_, '_> {
                     arg.value.span,
                     "neither a variable nor a field",
                 );
-                self.cx
-                    .report(error.with_help("name it: `emit draw(x: …)`"));
+                self.cx.report(error.with_help("name it: `emit draw(x: …)`"));
                 ok = false;
                 continue;
             };
@@ -123,8 +96,7 @@ impl Body<'_, '_> {
                     arg.value.span,
                     "again here",
                 );
-                self.cx
-                    .report(error.with_help("name it: `emit draw(x: …)`"));
+                self.cx.report(error.with_help("name it: `emit draw(x: …)`"));
                 ok = false;
                 continue;
             }
@@ -136,25 +108,14 @@ impl Body<'_, '_> {
             return None;
         }
         self.same_stream(stream, &fields)?;
-        Some(Stmt {
-            kind: StmtKind::Emit {
-                stream: stream.text.to_string(),
-                fields,
-            },
-            span,
-        })
+        Some(Stmt { kind: StmtKind::Emit { stream: stream.text.to_string(), fields }, span })
     }
 
     fn emittable(&mut self, value: Expr) -> Option<Expr> {
         if !value.ty.is_unit() {
             return Some(value);
         }
-        let error = Diagnostic::error(
-            "E0709",
-            "this has no value to emit",
-            value.span,
-            "this is ()",
-        );
+        let error = Diagnostic::error("E0709", "this has no value to emit", value.span, "this is ()");
         self.cx.report(error);
         None
     }
@@ -163,16 +124,12 @@ impl Body<'_, '_> {
     fn same_stream(&mut self, stream: &ast::Name, fields: &[(String, Expr)]) -> Option<()> {
         let Some(known) = self.cx.streams.get(&*stream.text) else {
             let fields = fields.iter().map(|(name, v)| (name.clone(), v.ty.clone()));
-            let entry = Stream {
-                fields: fields.collect(),
-                span: stream.span,
-            };
+            let entry = Stream { fields: fields.collect(), span: stream.span };
             self.cx.streams.insert(stream.text.to_string(), entry);
             return Some(());
         };
         let same = known.fields.len() == fields.len()
-            && (known.fields.iter().zip(fields))
-                .all(|((a, x), (b, y))| a == b && same_up_to_dims(x, &y.ty));
+            && (known.fields.iter().zip(fields)).all(|((a, x), (b, y))| a == b && same_up_to_dims(x, &y.ty));
         if same {
             return Some(());
         }
@@ -184,10 +141,7 @@ impl Body<'_, '_> {
             "other fields, or fields of other types",
         );
         let error = error
-            .with_label(
-                known.span,
-                format!("here its fields are {}", super::structs::quoted(&names)),
-            )
+            .with_label(known.span, format!("here its fields are {}", super::structs::quoted(&names)))
             .with_help("give one of the streams another name");
         self.cx.report(error);
         None

@@ -28,7 +28,6 @@ mod stmt;
 mod structs;
 mod types;
 mod variance;
-mod walk;
 
 use std::sync::Arc;
 
@@ -58,14 +57,10 @@ pub fn check_program(
 ) -> (Option<hir::Program>, Vec<Diagnostic>) {
     let (modules, diagnostics) = modules::load(main, sources, loader);
     let sources = &*sources;
-    let (program, mut diagnostics) =
-        on_large_stack(move || Checker::new(sources, modules, diagnostics).run());
+    let (program, mut diagnostics) = on_large_stack(move || Checker::new(sources, modules, diagnostics).run());
     diagnostics.sort_by_key(|d| {
         let at = d.labels.first().map(|l| (l.span.file.0, l.span.start));
-        (
-            std::cmp::Reverse(d.severity == crate::base::Severity::Error),
-            at,
-        )
+        (std::cmp::Reverse(d.severity == crate::base::Severity::Error), at)
     });
     diagnostics.dedup();
     (program, diagnostics)

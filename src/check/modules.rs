@@ -57,31 +57,16 @@ struct Loading<'a> {
 }
 
 /// Parses and loads everything that the file `main` needs.
-pub(super) fn load(
-    main: FileId,
-    sources: &mut SourceMap,
-    loader: &mut dyn Loader,
-) -> (Loaded, Vec<Diagnostic>) {
+pub(super) fn load(main: FileId, sources: &mut SourceMap, loader: &mut dyn Loader) -> (Loaded, Vec<Diagnostic>) {
     let text = sources.file(main).text.clone();
     let (ast, diagnostics) = crate::syntax::parse(main, &text);
     let name = sources.file(main).name.clone();
-    let mut loading = Loading {
-        sources,
-        loader,
-        modules: IdVec::new(),
-        by_name: HashMap::new(),
-        diagnostics,
-    };
+    let mut loading = Loading { sources, loader, modules: IdVec::new(), by_name: HashMap::new(), diagnostics };
     let broken = loading.diagnostics.iter().any(Diagnostic::is_error);
     let main = loading.add(name, ast, broken);
-    let prelude = loading
-        .shipped("prelude.ab")
-        .or_else(|| loading.modules[main].std.then_some(main));
+    let prelude = loading.shipped("prelude.ab").or_else(|| loading.modules[main].std.then_some(main));
     loading.follow_uses();
-    let loaded = Loaded {
-        modules: loading.modules,
-        prelude,
-    };
+    let loaded = Loaded { modules: loading.modules, prelude };
     (loaded, loading.diagnostics)
 }
 
@@ -124,11 +109,7 @@ impl Loading<'_> {
 
     fn find(&mut self, module: ModuleId, path: &ast::Name) -> Option<ModuleId> {
         let from = &self.modules[module];
-        let found = if from.std {
-            Err(String::new())
-        } else {
-            self.loader.load(Some(&from.name), &path.text)
-        };
+        let found = if from.std { Err(String::new()) } else { self.loader.load(Some(&from.name), &path.text) };
         match found {
             Ok((name, text)) => Some(self.get_or_parse(name, text)),
             Err(why) => self.shipped(&path.text).or_else(|| {

@@ -44,11 +44,7 @@ impl Checker<'_> {
             ItemKind::Use { .. } => return self.declare_no_attributes(item),
             ItemKind::Const { name, .. } => {
                 self.declare_no_attributes(item);
-                let def = ConstDef {
-                    module,
-                    item: index,
-                    state: ConstState::Unseen,
-                };
+                let def = ConstDef { module, item: index, state: ConstState::Unseen };
                 (name, Def::Const(self.consts.push(def)))
             }
             ItemKind::Struct { name, dims, fields } => {
@@ -81,11 +77,7 @@ impl Checker<'_> {
                 (&decl.name, Def::Fn(self.fns.push(def)))
             }
         };
-        let entry = NamedItem {
-            def,
-            public: item.public,
-            span: name.span,
-        };
+        let entry = NamedItem { def, public: item.public, span: name.span };
         if let Some(first) = self.modules[module].names.get(&name.text) {
             let first = first.span;
             let error = Diagnostic::error(
@@ -123,7 +115,7 @@ impl Checker<'_> {
                     let known = *imported.entry(name.clone()).or_insert(def);
                     if known != def {
                         let error = Diagnostic::error(
-                            "E0109",
+                            "E0104",
                             format!("two modules define `{name}`"),
                             span,
                             format!("`{name}` comes from here and from an earlier `use`"),
@@ -136,9 +128,8 @@ impl Checker<'_> {
             self.modules[module].imported = imported;
         }
         if let Some(prelude) = self.prelude {
-            let parts: Vec<ModuleId> = std::iter::once(prelude)
-                .chain(self.modules[prelude].uses.iter().map(|(used, ..)| *used))
-                .collect();
+            let parts: Vec<ModuleId> =
+                std::iter::once(prelude).chain(self.modules[prelude].uses.iter().map(|(used, ..)| *used)).collect();
             for part in parts {
                 for (name, def) in self.public_names(part) {
                     self.prelude_names.entry(name).or_insert(def);
@@ -179,13 +170,11 @@ impl Checker<'_> {
 
     fn lookup_in(&mut self, module: ModuleId, alias: &ast::Name, name: &ast::Name) -> Lookup {
         let here = &self.modules[module];
-        let used =
-            (here.uses.iter()).find(|(_, a, _)| a.as_ref().is_some_and(|a| a.text == alias.text));
+        let used = (here.uses.iter()).find(|(_, a, _)| a.as_ref().is_some_and(|a| a.text == alias.text));
         let Some(&(used, ..)) = used else {
             if !here.incomplete {
-                let aliases: Vec<Arc<str>> = (here.uses.iter())
-                    .filter_map(|(_, a, _)| a.as_ref().map(|a| a.text.clone()))
-                    .collect();
+                let aliases: Vec<Arc<str>> =
+                    (here.uses.iter()).filter_map(|(_, a, _)| a.as_ref().map(|a| a.text.clone())).collect();
                 let help = closest(&alias.text, aliases.iter().map(|a| &**a)).map_or_else(
                     || format!("write `use \"{}.ab\" as {};` first", alias.text, alias.text),
                     |name| format!("did you mean `{name}`?"),
@@ -235,12 +224,7 @@ impl Checker<'_> {
     }
 
     /// Help for an unknown name: the nearest known one.
-    pub(super) fn suggest(
-        &self,
-        module: ModuleId,
-        name: &str,
-        locals: &[Arc<str>],
-    ) -> Option<String> {
+    pub(super) fn suggest(&self, module: ModuleId, name: &str, locals: &[Arc<str>]) -> Option<String> {
         let here = &self.modules[module];
         let mut all: Vec<&str> = locals.iter().map(|n| &**n).collect();
         all.extend(here.names.keys().map(|n| &**n));
@@ -292,10 +276,7 @@ pub(super) fn has_attribute(item: &ast::Item, name: &str) -> bool {
 }
 
 /// The candidate nearest to `name`, when it is near enough to be a slip.
-pub(super) fn closest<'n>(
-    name: &str,
-    candidates: impl Iterator<Item = &'n str>,
-) -> Option<&'n str> {
+pub(super) fn closest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     const LONGEST: usize = 40;
     if name.len() > LONGEST {
         return None;
@@ -336,10 +317,7 @@ mod tests {
     #[test]
     fn slips_are_near_and_strangers_are_far() {
         assert_eq!(edit_distance("sigma", "sgima"), 1);
-        assert_eq!(
-            closest("lenght", ["length", "left"].into_iter()),
-            Some("length")
-        );
+        assert_eq!(closest("lenght", ["length", "left"].into_iter()), Some("length"));
         assert_eq!(closest("x", ["alpha"].into_iter()), None);
     }
 }

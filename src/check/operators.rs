@@ -21,11 +21,7 @@ impl Body<'_, '_> {
             (UnaryOp::Neg, Some((DType::Int | DType::Real, _))) => Some(negate(value, span)),
             _ => {
                 let symbol = if op == UnaryOp::Neg { "-" } else { "!" };
-                let wanted = if op == UnaryOp::Neg {
-                    "numbers"
-                } else {
-                    "bools"
-                };
+                let wanted = if op == UnaryOp::Neg { "numbers" } else { "bools" };
                 let found = self.show(&value.ty);
                 let error = Diagnostic::error(
                     "E0202",
@@ -56,11 +52,7 @@ impl Body<'_, '_> {
         match op {
             BinaryOp::And | BinaryOp::Or if bools && scalars => {
                 let (a, b) = (Box::new(a), Box::new(b));
-                let kind = if op == BinaryOp::And {
-                    ExprKind::And(a, b)
-                } else {
-                    ExprKind::Or(a, b)
-                };
+                let kind = if op == BinaryOp::And { ExprKind::And(a, b) } else { ExprKind::Or(a, b) };
                 let ty = Ty::Scalar(DType::Bool);
                 Some(Expr { kind, ty, span })
             }
@@ -73,23 +65,14 @@ impl Body<'_, '_> {
             _ if !numbers => self.wrong_operands(op, &a, &b, span),
             _ => {
                 let (op, a, b) = arithmetic(op, a, b);
-                let result = matches!(
-                    op,
-                    Prim::Eq | Prim::Ne | Prim::Lt | Prim::Le | Prim::Gt | Prim::Ge
-                );
+                let result = matches!(op, Prim::Eq | Prim::Ne | Prim::Lt | Prim::Le | Prim::Gt | Prim::Ge);
                 self.elementwise(op, vec![a, b], result.then_some(DType::Bool), span)
             }
         }
     }
 
     /// An elementwise primitive of operands whose element types are right already.
-    pub(super) fn elementwise(
-        &mut self,
-        op: Prim,
-        args: Vec<Expr>,
-        result: Option<DType>,
-        span: Span,
-    ) -> Option<Expr> {
+    pub(super) fn elementwise(&mut self, op: Prim, args: Vec<Expr>, result: Option<DType>, span: Span) -> Option<Expr> {
         let refs: Vec<&Expr> = args.iter().collect();
         let dims = self.common_shape(&refs, span)?;
         let dtype = match result {
@@ -131,15 +114,9 @@ impl Body<'_, '_> {
     fn wrong_operands(&mut self, op: BinaryOp, a: &Expr, b: &Expr, span: Span) -> Option<Expr> {
         let (x, y) = (self.show(&a.ty), self.show(&b.ty));
         let symbol = op.symbol();
-        let error = Diagnostic::error(
-            "E0202",
-            format!("`{symbol}` does not take {x} and {y}"),
-            span,
-            "no such operation",
-        );
-        let mut error = error
-            .with_label(a.span, format!("this is {x}"))
-            .with_label(b.span, format!("this is {y}"));
+        let error =
+            Diagnostic::error("E0202", format!("`{symbol}` does not take {x} and {y}"), span, "no such operation");
+        let mut error = error.with_label(a.span, format!("this is {x}")).with_label(b.span, format!("this is {y}"));
         let bool_number = matches!(
             (&a.ty, &b.ty),
             (Ty::Scalar(DType::Bool), Ty::Scalar(_)) | (Ty::Scalar(_), Ty::Scalar(DType::Bool))
@@ -177,9 +154,7 @@ impl Body<'_, '_> {
                 span,
                 "the inner extents must be equal",
             );
-            let error = error
-                .with_label(a.span, format!("this is {x}"))
-                .with_label(b.span, format!("this is {y}"));
+            let error = error.with_label(a.span, format!("this is {x}")).with_label(b.span, format!("this is {y}"));
             self.cx.report(error);
             return None;
         }
@@ -222,11 +197,7 @@ fn fold(op: BinaryOp, a: &Expr, b: &Expr, span: Span) -> Option<Expr> {
     }?;
     Some(match value.as_constant() {
         Some(value) => int_literal(value, span),
-        None => Expr {
-            kind: ExprKind::Dim(value),
-            ty: Ty::Scalar(DType::Int),
-            span,
-        },
+        None => Expr { kind: ExprKind::Dim(value), ty: Ty::Scalar(DType::Int), span },
     })
 }
 
@@ -254,11 +225,7 @@ fn comparison(op: BinaryOp) -> Option<Prim> {
 pub(super) fn arithmetic(op: BinaryOp, a: Expr, b: Expr) -> (Prim, Expr, Expr) {
     let int = |e: &Expr| elements(&e.ty).is_some_and(|(dtype, _)| dtype == DType::Int);
     let ints = int(&a) && int(&b);
-    let (a, b) = if ints {
-        (a, b)
-    } else {
-        (as_real(a), as_real(b))
-    };
+    let (a, b) = if ints { (a, b) } else { (as_real(a), as_real(b)) };
     let prim = match op {
         BinaryOp::Add => Prim::Add,
         BinaryOp::Sub => Prim::Sub,

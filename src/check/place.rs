@@ -30,26 +30,13 @@ impl Body<'_, '_> {
                 (Some(op), value)
             }
         };
-        Some(Stmt {
-            kind: StmtKind::Assign { place, op, value },
-            span,
-        })
+        Some(Stmt { kind: StmtKind::Assign { place, op, value }, span })
     }
 
     /// The primitive of `place op= value`, and the value promoted for it.
-    fn update(
-        &mut self,
-        place: &Place,
-        op: BinaryOp,
-        value: Expr,
-        span: Span,
-    ) -> Option<(Prim, Expr)> {
+    fn update(&mut self, place: &Place, op: BinaryOp, value: Expr, span: Span) -> Option<(Prim, Expr)> {
         // Checked as `place op value`, whose type must be that of the place.
-        let old = Expr {
-            kind: ExprKind::Local(place.local),
-            ty: place.ty.clone(),
-            span,
-        };
+        let old = Expr { kind: ExprKind::Local(place.local), ty: place.ty.clone(), span };
         let result = self.binary(op, old.clone(), value.clone(), span)?;
         if result.ty != place.ty {
             let (wanted, found) = (self.show(&place.ty), self.show(&result.ty));
@@ -60,9 +47,7 @@ impl Body<'_, '_> {
                 format!("cannot become {found}"),
             );
             let error = match (elements(&place.ty), elements(&result.ty)) {
-                (Some((DType::Int, [])), Some((DType::Real, []))) => {
-                    error.with_help("start from a real: `0.0`")
-                }
+                (Some((DType::Int, [])), Some((DType::Real, []))) => error.with_help("start from a real: `0.0`"),
                 _ => error,
             };
             self.cx.report(error);
@@ -82,22 +67,14 @@ impl Body<'_, '_> {
             ast::ExprKind::Error => None,
             ast::ExprKind::Path(path) => {
                 let local = self.assigned(path)?;
-                Some(Place {
-                    local,
-                    path: Vec::new(),
-                    ty: self.locals[local].ty.clone(),
-                })
+                Some(Place { local, path: Vec::new(), ty: self.locals[local].ty.clone() })
             }
             ast::ExprKind::Field { base, name } => {
                 let outer = self.place(base)?;
                 let (position, ty) = self.field_of(&outer.ty, name, base.span)?;
                 Some(project(outer, Projection::Field(position), ty))
             }
-            ast::ExprKind::TupleField {
-                base,
-                index,
-                index_span,
-            } => {
+            ast::ExprKind::TupleField { base, index, index_span } => {
                 let outer = self.place(base)?;
                 let (position, ty) = self.tuple_field_of(&outer.ty, *index, *index_span)?;
                 Some(project(outer, Projection::Field(position), ty))
@@ -119,13 +96,7 @@ impl Body<'_, '_> {
         None
     }
 
-    fn index_place(
-        &mut self,
-        outer: Place,
-        base: Span,
-        indices: &[ast::Index],
-        span: Span,
-    ) -> Option<Place> {
+    fn index_place(&mut self, outer: Place, base: Span, indices: &[ast::Index], span: Span) -> Option<Place> {
         let axes = self.axes(&outer.ty, base, indices, span)?;
         if matches!(outer.path.last(), Some(Projection::Slice(_))) && !axes.is_empty() {
             let help = "index the array itself";
@@ -192,8 +163,7 @@ impl Body<'_, '_> {
                             name.span,
                             "not a variable",
                         );
-                        self.cx
-                            .report(error.with_help("lanes have no global variables"));
+                        self.cx.report(error.with_help("lanes have no global variables"));
                     }
                 }
                 return None;
@@ -251,17 +221,12 @@ impl Body<'_, '_> {
                 "not declared `mut`",
             )
             .with_label(bound, "declared here")
-            .with_help(format!(
-                "declare it `mut {text}`, or copy it: `let mut {text} = {text};`"
-            )),
-            Origin::Let | Origin::Hidden => Diagnostic::error(
-                "E0401",
-                format!("`{text}` cannot be assigned"),
-                name.span,
-                "not declared `mut`",
-            )
-            .with_label(bound, "declared here")
-            .with_help(format!("declare it with `let mut {text}`")),
+            .with_help(format!("declare it `mut {text}`, or copy it: `let mut {text} = {text};`")),
+            Origin::Let | Origin::Hidden => {
+                Diagnostic::error("E0401", format!("`{text}` cannot be assigned"), name.span, "not declared `mut`")
+                    .with_label(bound, "declared here")
+                    .with_help(format!("declare it with `let mut {text}`"))
+            }
         };
         self.cx.report(error);
     }

@@ -1,10 +1,9 @@
 //! What comprehensions may call: functions that neither print nor emit, however deep.
 
 use crate::base::{Diagnostic, IdVec, Span};
-use crate::hir::{Callee, Expr, ExprKind, FnId, Stmt, StmtKind};
+use crate::hir::{Callee, Expr, ExprKind, FnId, Stmt, StmtKind, walk};
 
 use super::context::Checker;
-use super::walk;
 
 impl Checker<'_> {
     /// Reports calls, in comprehensions, of functions that print or emit.
@@ -30,10 +29,7 @@ impl Checker<'_> {
         for (id, span) in found {
             let error = Diagnostic::error(
                 "E0610",
-                format!(
-                    "`{}` prints or emits: a comprehension cannot call it",
-                    self.fns[id].name
-                ),
+                format!("`{}` prints or emits: a comprehension cannot call it", self.fns[id].name),
                 span,
                 "the elements of a comprehension have no order",
             );

@@ -39,9 +39,7 @@ impl Checker<'_> {
             let ty = self.refuse_fn(ty, field.ty.span, "a struct cannot hold a function");
             self.structs[id].fields[i].1 = ty;
         }
-        let types: Vec<Ty> = (self.structs[id].fields.iter())
-            .filter_map(|(_, ty)| ty.clone())
-            .collect();
+        let types: Vec<Ty> = (self.structs[id].fields.iter()).filter_map(|(_, ty)| ty.clone()).collect();
         if types.len() == fields.len() {
             self.require_bound(&names, &types, dims, "no field shows it");
         }
@@ -66,13 +64,7 @@ impl Checker<'_> {
     }
 
     /// Reports dimension parameters that values of the types do not determine.
-    fn require_bound(
-        &mut self,
-        names: &IdVec<DimId, String>,
-        types: &[Ty],
-        written: &[ast::Name],
-        why: &str,
-    ) {
+    fn require_bound(&mut self, names: &IdVec<DimId, String>, types: &[Ty], written: &[ast::Name], why: &str) {
         let mut solver = Solver::new(names.len());
         for (i, ty) in types.iter().enumerate() {
             solver.unify(ty, ty, i);
@@ -80,11 +72,7 @@ impl Checker<'_> {
         // Each type is its own argument: what is solved is what any argument determines.
         let solved = solver.solve().is_ok();
         for (id, name) in written.iter().enumerate() {
-            let bound = solved
-                && solver.knows(&Ty::Array(
-                    DType::Real,
-                    vec![crate::hir::Dim::param(DimId::new(id))],
-                ));
+            let bound = solved && solver.knows(&Ty::Array(DType::Real, vec![crate::hir::Dim::param(DimId::new(id))]));
             if !bound {
                 let error = Diagnostic::error(
                     "E0118",
@@ -111,9 +99,8 @@ impl Checker<'_> {
                     def.span,
                     "it would be infinitely large",
                 );
-                let error = error.with_help(
-                    "there are no references: keep the elements in an array and their positions as ints",
-                );
+                let error = error
+                    .with_help("there are no references: keep the elements in an array and their positions as ints");
                 self.report(error);
                 state[id] = Size::Done(1);
                 return 1;
@@ -121,10 +108,8 @@ impl Checker<'_> {
             Size::Unseen => {}
         }
         state[id] = Size::InProgress;
-        let types: Vec<Ty> = (self.structs[id].fields.iter())
-            .filter_map(|(_, ty)| ty.clone())
-            .collect();
-        let mut leaves: usize = 0;
+        let types: Vec<Ty> = (self.structs[id].fields.iter()).filter_map(|(_, ty)| ty.clone()).collect();
+        let mut leaves: usize = 1;
         for ty in &types {
             leaves = leaves.saturating_add(self.measure_ty(ty, state));
         }
@@ -148,7 +133,7 @@ impl Checker<'_> {
         match ty {
             Ty::Struct(id, _) => self.measure(*id, state),
             Ty::Tuple(parts) => {
-                let mut sum: usize = 0;
+                let mut sum: usize = 1;
                 for part in parts {
                     sum = sum.saturating_add(self.measure_ty(part, state));
                 }
@@ -178,11 +163,7 @@ impl Checker<'_> {
         let names = (decl.dims.iter()).chain(decl.params.iter().map(|p| &p.name));
         self.distinct(names.filter(|n| &*n.text != "_"), "parameter");
         let dims: IdVec<DimId, String> = decl.dims.iter().map(|d| d.text.to_string()).collect();
-        let params: Vec<_> = decl
-            .params
-            .iter()
-            .map(|p| self.param(module, &dims, p))
-            .collect();
+        let params: Vec<_> = decl.params.iter().map(|p| self.param(module, &dims, p)).collect();
         let ret = match &decl.ret {
             None => Some(Ty::unit()),
             Some(written) => {
@@ -193,19 +174,10 @@ impl Checker<'_> {
         let params: Vec<ParamSignature> = params.into_iter().collect::<Option<_>>()?;
         let types: Vec<Ty> = params.iter().map(|p| p.ty.clone()).collect();
         self.require_bound(&dims, &types, &decl.dims, "no parameter shows it");
-        Some(Signature {
-            dims,
-            params,
-            ret: ret?,
-        })
+        Some(Signature { dims, params, ret: ret? })
     }
 
-    fn param(
-        &mut self,
-        module: ModuleId,
-        dims: &IdVec<DimId, String>,
-        param: &ast::Param,
-    ) -> Option<ParamSignature> {
+    fn param(&mut self, module: ModuleId, dims: &IdVec<DimId, String>, param: &ast::Param) -> Option<ParamSignature> {
         let ty = self.resolve_type(module, dims, &param.ty)?;
         let name = &param.name.text;
         let function = matches!(ty, Ty::Fn(..));
@@ -257,9 +229,7 @@ impl Checker<'_> {
                 "elementwise" => {
                     let scalars = signature.is_none_or(|s| {
                         let scalar = |ty: &Ty| matches!(ty, Ty::Scalar(_));
-                        !s.params.is_empty()
-                            && s.params.iter().all(|p| scalar(&p.ty))
-                            && scalar(&s.ret)
+                        !s.params.is_empty() && s.params.iter().all(|p| scalar(&p.ty)) && scalar(&s.ret)
                     });
                     if !scalars {
                         wrong = Some((
@@ -270,23 +240,17 @@ impl Checker<'_> {
                     }
                 }
                 "sum" => {
-                    let real = signature
-                        .is_none_or(|s| matches!(s.ret, Ty::Scalar(DType::Int | DType::Real)));
+                    let real = signature.is_none_or(|s| matches!(s.ret, Ty::Scalar(DType::Int | DType::Real)));
                     if !self.fns[id].elementwise || !real {
                         wrong = Some((
                             "E0704",
-                            "`@sum` stands with `@elementwise` before a function of numbers"
-                                .to_string(),
+                            "`@sum` stands with `@elementwise` before a function of numbers".to_string(),
                             "what would be summed?",
                         ));
                     }
                 }
                 _ => {
-                    wrong = Some((
-                        "E0701",
-                        format!("there is no attribute `@{}`", name.text),
-                        "unknown attribute",
-                    ));
+                    wrong = Some(("E0701", format!("there is no attribute `@{}`", name.text), "unknown attribute"));
                 }
             }
             if let Some((code, message, label)) = wrong {

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use super::Loader;
 
 /// The modules of the library: path and text.
-const MODULES: &[(&str, &str)] = &[
-    ("prelude.ab", include_str!("../std/prelude.ab")),
-    ("random.ab", include_str!("../std/random.ab")),
-];
+const MODULES: &[(&str, &str)] =
+    &[("prelude.ab", include_str!("../std/prelude.ab")), ("random.ab", include_str!("../std/random.ab"))];
 
 /// The modules that ship in the binary, written in the language itself. Their names start with `std/`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,10 +17,7 @@ impl StdLibrary {
     /// The text of a module, such as `prelude.ab`.
     pub fn text(path: &str) -> Option<&'static str> {
         let path = path.strip_prefix("std/").unwrap_or(path);
-        MODULES
-            .iter()
-            .find(|(name, _)| *name == path)
-            .map(|(_, text)| *text)
+        MODULES.iter().find(|(name, _)| *name == path).map(|(_, text)| *text)
     }
 
     /// Paths of all modules.
@@ -48,8 +43,7 @@ impl Loader for FileLoader {
         let folder = from.and_then(|from| Path::new(from).parent());
         let file = normal(&folder.unwrap_or(Path::new("")).join(path));
         let text = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        let text = String::from_utf8(text)
-            .map_err(|_| format!("{}: the file is not UTF-8", file.display()))?;
+        let text = String::from_utf8(text).map_err(|_| format!("{}: the file is not UTF-8", file.display()))?;
         Ok((file.display().to_string(), Arc::from(text)))
     }
 }
@@ -60,9 +54,7 @@ fn normal(path: &Path) -> PathBuf {
     for part in path.components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir
-                if matches!(out.components().next_back(), Some(Component::Normal(_))) =>
-            {
+            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
                 out.pop();
             }
             part => out.push(part),

@@ -54,20 +54,12 @@ impl Body<'_, '_> {
             Some(tail) => tail.ty.clone(),
             None => Ty::unit(),
         };
-        Some(Expr {
-            kind: ExprKind::Block(stmts, tail),
-            ty,
-            span: block.span,
-        })
+        Some(Expr { kind: ExprKind::Block(stmts, tail), ty, span: block.span })
     }
 
     fn unreachable(&mut self, span: Span) {
-        let warning = Diagnostic::warning(
-            "W0002",
-            "this is never reached",
-            span,
-            "what stands before it does not end here",
-        );
+        let warning =
+            Diagnostic::warning("W0002", "this is never reached", span, "what stands before it does not end here");
         self.cx.warn(self.module, warning);
     }
 
@@ -76,17 +68,12 @@ impl Body<'_, '_> {
         let expr = |kind, ty| Some(effect(kind, ty, span));
         match &stmt.kind {
             ast::StmtKind::Error => None,
-            ast::StmtKind::Let { pattern, ty, value } => {
-                self.let_stmt(pattern, ty.as_ref(), value, span)
-            }
+            ast::StmtKind::Let { pattern, ty, value } => self.let_stmt(pattern, ty.as_ref(), value, span),
             ast::StmtKind::Assign { place, op, value } => self.assign(place, *op, value, span),
             ast::StmtKind::Expr(value) => {
                 let value = self.expr(value)?;
                 self.warn_pure(&value);
-                Some(Stmt {
-                    kind: StmtKind::Expr(value),
-                    span,
-                })
+                Some(Stmt { kind: StmtKind::Expr(value), span })
             }
             ast::StmtKind::While { condition, body } => {
                 let condition = self.condition(condition);
@@ -94,12 +81,7 @@ impl Body<'_, '_> {
                 let kind = ExprKind::While(Box::new(condition?), Box::new(body?));
                 expr(kind, Ty::unit())
             }
-            ast::StmtKind::For {
-                var,
-                start,
-                end,
-                body,
-            } => {
+            ast::StmtKind::For { var, start, end, body } => {
                 let start = self.bound(start);
                 let end = self.bound(end);
                 self.push_scope();
@@ -180,12 +162,9 @@ impl Body<'_, '_> {
                 span,
                 "every element is computed",
             ),
-            _ => Diagnostic::error(
-                "E0405",
-                format!("`{what}` outside of a loop"),
-                span,
-                "there is no loop around this",
-            ),
+            _ => {
+                Diagnostic::error("E0405", format!("`{what}` outside of a loop"), span, "there is no loop around this")
+            }
         };
         self.cx.report(error);
         None
@@ -202,8 +181,7 @@ impl Body<'_, '_> {
         };
         if let Some((code, message)) = refused {
             let error = Diagnostic::error(code, message, span, "not possible here");
-            self.cx
-                .report(error.with_help("let the last expression be the value"));
+            self.cx.report(error.with_help("let the last expression be the value"));
             return None;
         }
         let value = match value {
@@ -217,8 +195,7 @@ impl Body<'_, '_> {
                         "but a value is returned here",
                     );
                     let shown = self.show(&value.ty);
-                    self.cx
-                        .report(error.with_help(format!("write its result: `-> {shown}`")));
+                    self.cx.report(error.with_help(format!("write its result: `-> {shown}`")));
                     return None;
                 }
                 Some(value)
@@ -235,17 +212,13 @@ impl Body<'_, '_> {
                     "E0408",
                     format!("`return` without a value in a function that gives {shown}"),
                     span,
-                    format!("a {shown} is needed"),
+                    format!("{shown} is needed"),
                 );
                 self.cx.report(error);
                 return None;
             }
         };
-        Some(effect(
-            ExprKind::Return(value.map(Box::new)),
-            Ty::Never,
-            span,
-        ))
+        Some(effect(ExprKind::Return(value.map(Box::new)), Ty::Never, span))
     }
 
     fn let_stmt(
@@ -274,10 +247,7 @@ impl Body<'_, '_> {
             return None;
         };
         let bound = self.bind(pattern, &value.ty, &value)?;
-        Some(Stmt {
-            kind: StmtKind::Let(bound, value),
-            span,
-        })
+        Some(Stmt { kind: StmtKind::Let(bound, value), span })
     }
 
     /// Refuses an expression that never ends normally where its value is needed.
@@ -307,12 +277,7 @@ impl Body<'_, '_> {
                     return (!*mutable).then_some(Pattern::Local(local));
                 }
                 _ => {
-                    let error = Diagnostic::error(
-                        "E0312",
-                        "a function is bound to a name",
-                        pattern.span,
-                        "not a name",
-                    );
+                    let error = Diagnostic::error("E0312", "a function is bound to a name", pattern.span, "not a name");
                     self.cx.report(error);
                     return None;
                 }
@@ -338,8 +303,7 @@ impl Body<'_, '_> {
                         "again here",
                     );
                     let error = error.with_label(first.span, "first here");
-                    self.cx
-                        .report(error.with_help("use `_` for what is not needed"));
+                    self.cx.report(error.with_help("use `_` for what is not needed"));
                 } else {
                     seen.push(name);
                 }
@@ -377,19 +341,12 @@ impl Body<'_, '_> {
                     .collect();
                 Some(Pattern::Fields(bound.into_iter().collect::<Option<_>>()?))
             }
-            ast::PatternKind::Struct { path, fields, rest } => {
-                self.bind_struct(pattern, path, fields, *rest, ty)
-            }
+            ast::PatternKind::Struct { path, fields, rest } => self.bind_struct(pattern, path, fields, *rest, ty),
         }
     }
 
     /// Reports that the value is not what the pattern takes apart.
-    pub(super) fn wrong_pattern(
-        &mut self,
-        pattern: &ast::Pattern,
-        ty: &Ty,
-        what: &str,
-    ) -> Option<Pattern> {
+    pub(super) fn wrong_pattern(&mut self, pattern: &ast::Pattern, ty: &Ty, what: &str) -> Option<Pattern> {
         let found = self.show(ty);
         let error = Diagnostic::error(
             "E0409",
@@ -433,26 +390,15 @@ impl Body<'_, '_> {
             _ => false,
         };
         if pure {
-            let warning = Diagnostic::warning(
-                "W0004",
-                "this value is not used",
-                value.span,
-                "computed for nothing",
-            );
-            self.cx.warn(
-                self.module,
-                warning.with_help("bind it with `let`, assign it, or remove it"),
-            );
+            let warning = Diagnostic::warning("W0004", "this value is not used", value.span, "computed for nothing");
+            self.cx.warn(self.module, warning.with_help("bind it with `let`, assign it, or remove it"));
         }
     }
 }
 
 /// An expression as a statement.
 pub(super) fn effect(kind: ExprKind, ty: Ty, span: Span) -> Stmt {
-    Stmt {
-        kind: StmtKind::Expr(Expr { kind, ty, span }),
-        span,
-    }
+    Stmt { kind: StmtKind::Expr(Expr { kind, ty, span }), span }
 }
 
 /// The block without its value.
@@ -461,20 +407,13 @@ pub(super) fn discard(block: Expr) -> Expr {
         ExprKind::Block(mut stmts, Some(tail)) if !block.ty.is_unit() => {
             let span = tail.span;
             let never = tail.ty == Ty::Never;
-            stmts.push(Stmt {
-                kind: StmtKind::Expr(*tail),
-                span,
-            });
+            stmts.push(Stmt { kind: StmtKind::Expr(*tail), span });
             Expr {
                 kind: ExprKind::Block(stmts, None),
                 ty: if never { Ty::Never } else { Ty::unit() },
                 span: block.span,
             }
         }
-        kind => Expr {
-            kind,
-            ty: block.ty,
-            span: block.span,
-        },
+        kind => Expr { kind, ty: block.ty, span: block.span },
     }
 }

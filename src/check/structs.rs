@@ -63,30 +63,15 @@ impl Body<'_, '_> {
     /// `base.name`
     pub(super) fn field(&mut self, base: Expr, name: &ast::Name, span: Span) -> Option<Expr> {
         let (position, ty) = self.field_of(&base.ty, name, base.span)?;
-        Some(Expr {
-            kind: ExprKind::Field(Box::new(base), position),
-            ty,
-            span,
-        })
+        Some(Expr { kind: ExprKind::Field(Box::new(base), position), ty, span })
     }
 
     /// Position and type of a named field of a value.
-    pub(super) fn field_of(
-        &mut self,
-        ty: &Ty,
-        name: &ast::Name,
-        base: Span,
-    ) -> Option<(usize, Ty)> {
+    pub(super) fn field_of(&mut self, ty: &Ty, name: &ast::Name, base: Span) -> Option<(usize, Ty)> {
         let Ty::Struct(id, args) = ty else {
             let found = self.show(ty);
-            let error = Diagnostic::error(
-                "E0209",
-                format!("{found} has no fields"),
-                name.span,
-                "not a struct",
-            );
-            self.cx
-                .report(error.with_label(base, format!("this is {found}")));
+            let error = Diagnostic::error("E0209", format!("{found} has no fields"), name.span, "not a struct");
+            self.cx.report(error.with_label(base, format!("this is {found}")));
             return None;
         };
         let position = self.field_position(*id, name)?;
@@ -94,36 +79,20 @@ impl Body<'_, '_> {
     }
 
     /// Type of a numbered field of a value.
-    pub(super) fn tuple_field_of(
-        &mut self,
-        ty: &Ty,
-        index: u32,
-        span: Span,
-    ) -> Option<(usize, Ty)> {
+    pub(super) fn tuple_field_of(&mut self, ty: &Ty, index: u32, span: Span) -> Option<(usize, Ty)> {
         let found = self.show(ty);
         let error = match ty {
             Ty::Tuple(parts) => match parts.get(index as usize) {
                 Some(part) => return Some((index as usize, part.clone())),
-                None => Diagnostic::error(
-                    "E0208",
-                    format!("{found} has no part {index}"),
-                    span,
-                    "parts are counted from 0",
-                ),
+                None => {
+                    Diagnostic::error("E0208", format!("{found} has no part {index}"), span, "parts are counted from 0")
+                }
             },
-            Ty::Array(..) => Diagnostic::error(
-                "E0209",
-                format!("{found} is an array, not a tuple"),
-                span,
-                "not a tuple",
-            )
-            .with_help(format!("index it: `[{index}]`")),
-            _ => Diagnostic::error(
-                "E0209",
-                format!("{found} is not a tuple"),
-                span,
-                "not a tuple",
-            ),
+            Ty::Array(..) => {
+                Diagnostic::error("E0209", format!("{found} is an array, not a tuple"), span, "not a tuple")
+                    .with_help(format!("index it: `[{index}]`"))
+            }
+            _ => Diagnostic::error("E0209", format!("{found} is not a tuple"), span, "not a tuple"),
         };
         self.cx.report(error);
         None
@@ -172,11 +141,9 @@ impl Body<'_, '_> {
         let literal = self.make_struct(id, values, span)?;
         Some(match prelude {
             None => literal,
-            Some(stmt) => Expr {
-                ty: literal.ty.clone(),
-                kind: ExprKind::Block(vec![stmt], Some(Box::new(literal))),
-                span,
-            },
+            Some(stmt) => {
+                Expr { ty: literal.ty.clone(), kind: ExprKind::Block(vec![stmt], Some(Box::new(literal))), span }
+            }
         })
     }
 
@@ -236,10 +203,7 @@ impl Body<'_, '_> {
         let (ty, span) = (value.ty.clone(), value.span);
         let local = self.hidden(ty.clone(), span);
         self.remember_linear(local, &value);
-        let stmt = Stmt {
-            kind: StmtKind::Let(Pattern::Local(local), value),
-            span,
-        };
+        let stmt = Stmt { kind: StmtKind::Let(Pattern::Local(local), value), span };
         let kind = ExprKind::Local(local);
         (stmt, Expr { kind, ty, span })
     }
@@ -253,8 +217,7 @@ impl Body<'_, '_> {
             path.name.span,
             "fields are missing",
         );
-        self.cx
-            .report(error.with_help("give them all, or take the rest of another value: `..other`"));
+        self.cx.report(error.with_help("give them all, or take the rest of another value: `..other`"));
     }
 
     /// A struct value whose dimensions follow from its fields.
@@ -287,10 +250,7 @@ impl Body<'_, '_> {
             let found = self.show(&values[i].ty);
             let error = Diagnostic::error(
                 "E0203",
-                format!(
-                    "the field `{}` is {wanted}, found {found}",
-                    fields[i].0.text
-                ),
+                format!("the field `{}` is {wanted}, found {found}", fields[i].0.text),
                 values[i].span,
                 format!("this is {found}"),
             );
@@ -304,11 +264,7 @@ impl Body<'_, '_> {
             let ty = substitute(ty.as_ref()?, &args)?;
             parts.push(self.coerce(value, &ty)?);
         }
-        Some(Expr {
-            kind: ExprKind::Struct(id, parts),
-            ty: Ty::Struct(id, args),
-            span,
-        })
+        Some(Expr { kind: ExprKind::Struct(id, parts), ty: Ty::Struct(id, args), span })
     }
 
     /// Binds the fields that a struct pattern names.
@@ -350,8 +306,7 @@ impl Body<'_, '_> {
         let def = &self.cx.structs[id];
         let missing: Vec<&str> = (def.fields.iter().enumerate())
             .filter(|(i, (name, _))| {
-                !bound.iter().any(|(b, _)| b == i)
-                    && !fields.iter().any(|(n, _)| n.text == name.text)
+                !bound.iter().any(|(b, _)| b == i) && !fields.iter().any(|(n, _)| n.text == name.text)
             })
             .map(|(_, (name, _))| &*name.text)
             .collect();

@@ -23,17 +23,12 @@ pub(super) fn elements(ty: &Ty) -> Option<(DType, &[Dim])> {
 
 /// A scalar or array type.
 pub(super) fn of_shape(dtype: DType, dims: &[Dim]) -> Ty {
-    if dims.is_empty() {
-        Ty::Scalar(dtype)
-    } else {
-        Ty::Array(dtype, dims.to_vec())
-    }
+    if dims.is_empty() { Ty::Scalar(dtype) } else { Ty::Array(dtype, dims.to_vec()) }
 }
 
 /// `ty` with its dimension parameters replaced; `None` on overflow.
 pub(super) fn substitute(ty: &Ty, args: &[Dim]) -> Option<Ty> {
-    let all =
-        |dims: &[Dim]| -> Option<Vec<Dim>> { dims.iter().map(|d| d.substitute(args)).collect() };
+    let all = |dims: &[Dim]| -> Option<Vec<Dim>> { dims.iter().map(|d| d.substitute(args)).collect() };
     Some(match ty {
         Ty::Scalar(_) | Ty::Never => ty.clone(),
         Ty::Array(dtype, dims) => Ty::Array(*dtype, all(dims)?),
@@ -54,9 +49,7 @@ pub(super) fn same_up_to_dims(a: &Ty, b: &Ty) -> bool {
     match (a, b) {
         (Ty::Array(x, xs), Ty::Array(y, ys)) => x == y && xs.len() == ys.len(),
         (Ty::Struct(x, _), Ty::Struct(y, _)) => x == y,
-        (Ty::Tuple(xs), Ty::Tuple(ys)) => {
-            xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| same_up_to_dims(x, y))
-        }
+        (Ty::Tuple(xs), Ty::Tuple(ys)) => xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| same_up_to_dims(x, y)),
         (a, b) => a == b,
     }
 }
@@ -79,11 +72,7 @@ impl Checker<'_> {
             Ty::Tuple(parts) => format!("({})", types(parts)),
             Ty::Struct(_, dims) => {
                 let name = self.struct_name(ty).unwrap_or("struct");
-                if dims.is_empty() {
-                    name.to_string()
-                } else {
-                    format!("{name}[{}]", list(dims))
-                }
+                if dims.is_empty() { name.to_string() } else { format!("{name}[{}]", list(dims)) }
             }
             Ty::Fn(params, ret) if ret.is_unit() => format!("fn({})", types(params)),
             Ty::Fn(params, ret) => format!("fn({}) -> {}", types(params), self.show(ret, names)),
@@ -91,12 +80,10 @@ impl Checker<'_> {
         }
     }
 
-    /// How many scalars and arrays a value of the type holds.
+    /// How many scalars and arrays a value of the type holds, and tuples and structs around them.
     pub(super) fn leaves(&self, ty: &Ty) -> usize {
         match ty {
-            Ty::Tuple(parts) => parts
-                .iter()
-                .fold(0, |sum: usize, p| sum.saturating_add(self.leaves(p))),
+            Ty::Tuple(parts) => parts.iter().fold(1, |sum: usize, p| sum.saturating_add(self.leaves(p))),
             Ty::Struct(id, _) => self.structs[*id].leaves,
             _ => 1,
         }
@@ -110,9 +97,7 @@ impl Checker<'_> {
         written: &TypeExpr,
     ) -> Option<Ty> {
         match &written.kind {
-            TypeKind::Named { path, dims: args } => {
-                self.resolve_named(module, dims, path, args, written.span)
-            }
+            TypeKind::Named { path, dims: args } => self.resolve_named(module, dims, path, args, written.span),
             TypeKind::Tuple(parts) => {
                 let parts: Vec<_> = parts
                     .iter()
@@ -139,10 +124,7 @@ impl Checker<'_> {
                     }
                     None => Some(Ty::unit()),
                 };
-                Some(Ty::Fn(
-                    params.into_iter().collect::<Option<_>>()?,
-                    Box::new(ret?),
-                ))
+                Some(Ty::Fn(params.into_iter().collect::<Option<_>>()?, Box::new(ret?)))
             }
         }
     }
@@ -152,9 +134,9 @@ impl Checker<'_> {
         match ty {
             Some(Ty::Fn(..)) => {
                 let error = Diagnostic::error("E0310", "a function cannot escape", span, why);
-                self.report(error.with_help(
-                    "functions are passed down as arguments: call it here and keep the result",
-                ));
+                self.report(
+                    error.with_help("functions are passed down as arguments: call it here and keep the result"),
+                );
                 None
             }
             ty => ty,
@@ -221,14 +203,9 @@ impl Checker<'_> {
                 span,
                 format!("{wanted} needed, {} given", args.len()),
             );
-            let shown = if names.is_empty() {
-                def.name.clone()
-            } else {
-                format!("{}[{}]", def.name, names.join(", "))
-            };
-            let error = error
-                .with_label(def.span, "the struct is defined here")
-                .with_help(format!("write it as `{shown}`"));
+            let shown = if names.is_empty() { def.name.clone() } else { format!("{}[{}]", def.name, names.join(", ")) };
+            let error =
+                error.with_label(def.span, "the struct is defined here").with_help(format!("write it as `{shown}`"));
             self.report(error);
             return None;
         }

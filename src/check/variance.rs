@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::base::{Diagnostic, FileId, Span};
-use crate::hir;
-use crate::hir::{Callee, Expr, ExprKind, FnId, LocalId, Pattern, Stmt, StmtKind, Ty};
+use crate::hir::{self, Callee, Expr, ExprKind, FnId, LocalId, Pattern, Stmt, StmtKind, Ty, walk};
 use crate::prim::{Effect, Prim};
 use crate::types::{DType, Type};
 
 use super::context::Checker;
 use super::types::elements;
-use super::walk;
 
 /// Where a local gets its value.
 #[derive(Clone, Copy)]
@@ -71,17 +69,11 @@ impl Checker<'_> {
             let callee = &self.fns[called].name;
             let error = Diagnostic::error(
                 "E0501",
-                format!(
-                    "`{callee}` demands that `{}` is shared, but this varies between lanes",
-                    param.name.text
-                ),
+                format!("`{callee}` demands that `{}` is shared, but this varies between lanes", param.name.text),
                 arg.span,
                 "not the same for all lanes",
             );
-            let mut error = error.with_label(
-                param.name.span,
-                format!("`{}` is shared here", param.name.text),
-            );
+            let mut error = error.with_label(param.name.span, format!("`{}` is shared here", param.name.text));
             for link in self.chain(id, &locals, arg) {
                 error = error.with_note(link.note);
                 if let Some(help) = link.help {
@@ -134,13 +126,7 @@ impl Checker<'_> {
         }
     }
 
-    fn local_origin(
-        &self,
-        id: FnId,
-        locals: &Locals<'_>,
-        local: LocalId,
-        source: Option<&Source<'_>>,
-    ) -> Link {
+    fn local_origin(&self, id: FnId, locals: &Locals<'_>, local: LocalId, source: Option<&Source<'_>>) -> Link {
         let name = &locals.function.locals[local].name;
         let function = &locals.function.name;
         let mutable = locals.function.locals[local].mutable;
@@ -150,25 +136,18 @@ impl Checker<'_> {
                 let what = if entry { "lane parameter" } else { "parameter" };
                 (
                     format!("it is a {what} of `{function}`"),
-                    Some(format!(
-                        "mark the parameter `{name}` of `{function}` as shared"
-                    )),
+                    Some(format!("mark the parameter `{name}` of `{function}` as shared")),
                 )
             }
             Some(Source::Loop | Source::Clause) => ("it is a loop variable".to_string(), None),
             Some(Source::ClosureParam) => ("it is a parameter of a closure".to_string(), None),
             _ if mutable => (
                 "it is declared `mut`".to_string(),
-                Some(format!(
-                    "bind the shared value with `let`, without `mut`, before `{name}`"
-                )),
+                Some(format!("bind the shared value with `let`, without `mut`, before `{name}`")),
             ),
             _ => ("it is not known to be the same".to_string(), None),
         };
-        Link {
-            note: format!("`{name}` varies because {why}"),
-            help,
-        }
+        Link { note: format!("`{name}` varies because {why}"), help }
     }
 
     fn origin(&self, subject: &str, expr: &Expr) -> Link {
@@ -181,24 +160,15 @@ impl Checker<'_> {
             ExprKind::Block(..) => "it is the result of a block".to_string(),
             ExprKind::Comprehension { .. } => "it is a comprehension".to_string(),
             ExprKind::Reduction { .. } => "it is a reduction over a comprehension".to_string(),
-            ExprKind::And(..) | ExprKind::Or(..) => {
-                "its second operand is not always evaluated".to_string()
-            }
-            ExprKind::Prim(Prim::RandomUniform | Prim::RandomNormal, _) => {
-                "it is drawn at random".to_string()
-            }
-            ExprKind::Prim(Prim::Index | Prim::Slice, _) => {
-                "its index is neither a number nor a dimension".to_string()
-            }
+            ExprKind::And(..) | ExprKind::Or(..) => "its second operand is not always evaluated".to_string(),
+            ExprKind::Prim(Prim::RandomUniform | Prim::RandomNormal, _) => "it is drawn at random".to_string(),
+            ExprKind::Prim(Prim::Index | Prim::Slice, _) => "its index is neither a number nor a dimension".to_string(),
             ExprKind::Prim(..) => "it is computed by an operation that can trap".to_string(),
             _ => "it is not known to be the same for all lanes".to_string(),
         };
         let help = "pass it to this function as a shared parameter";
         Link {
-            note: format!(
-                "{subject} varies because {why} (line {})",
-                self.line(expr.span)
-            ),
+            note: format!("{subject} varies because {why} (line {})", self.line(expr.span)),
             help: Some(help.to_string()),
         }
     }
@@ -206,11 +176,7 @@ impl Checker<'_> {
 
 impl<'e> Locals<'e> {
     fn of(function: &'e hir::Fn) -> Self {
-        let mut locals = Self {
-            function,
-            sources: BTreeMap::new(),
-            shared: BTreeMap::new(),
-        };
+        let mut locals = Self { function, sources: BTreeMap::new(), shared: BTreeMap::new() };
         for param in &function.params {
             locals.sources.insert(param.local, Source::Param);
             locals.shared.insert(param.local, param.shared);
@@ -265,13 +231,9 @@ impl<'e> Locals<'e> {
         match &expr.kind {
             ExprKind::Literal(_) | ExprKind::Dim(_) => true,
             ExprKind::Local(local) => self.shared.get(local).copied().unwrap_or(false),
-            ExprKind::Tuple(parts) | ExprKind::Struct(_, parts) => {
-                parts.iter().all(|p| self.is_shared(p))
-            }
+            ExprKind::Tuple(parts) | ExprKind::Struct(_, parts) => parts.iter().all(|p| self.is_shared(p)),
             ExprKind::Field(base, _) => self.is_shared(base),
-            ExprKind::Prim(op, args) => {
-                is_total(*op, args) && args.iter().all(|a| self.is_shared(a))
-            }
+            ExprKind::Prim(op, args) => is_total(*op, args) && args.iter().all(|a| self.is_shared(a)),
             _ => false,
         }
     }
@@ -279,9 +241,7 @@ impl<'e> Locals<'e> {
     /// The innermost expression that makes `expr` vary.
     fn culprit<'x>(&self, expr: &'x Expr) -> &'x Expr {
         let inner = match &expr.kind {
-            ExprKind::Tuple(parts) | ExprKind::Struct(_, parts) => {
-                parts.iter().find(|p| !self.is_shared(p))
-            }
+            ExprKind::Tuple(parts) | ExprKind::Struct(_, parts) => parts.iter().find(|p| !self.is_shared(p)),
             ExprKind::Field(base, _) => Some(&**base),
             ExprKind::Prim(_, args) => args.iter().find(|a| !self.is_shared(a)),
             _ => None,

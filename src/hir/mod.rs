@@ -9,6 +9,9 @@
 //! literals and dimensions only (the lowering checks the bounds). A call, an `if`, a block, a loop variable, a
 //! comprehension or a `let mut` is never shared; inside a closure, captured shared locals stay shared.
 
+pub mod dump;
+pub mod walk;
+
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -1,9 +1,9 @@
 //! Walking over the expressions of a body.
 
-use crate::hir::{Callee, Expr, ExprKind, LocalId, Place, Projection, Stmt, StmtKind};
+use super::{Callee, Expr, ExprKind, LocalId, Place, Projection, Stmt, StmtKind};
 
 /// Calls `visit` on each expression directly inside `expr`.
-pub(super) fn children<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
+pub fn children<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
     match &expr.kind {
         ExprKind::Literal(_)
         | ExprKind::Dim(_)
@@ -54,7 +54,7 @@ pub(super) fn children<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
 }
 
 /// Calls `visit` on each expression directly inside a statement.
-pub(super) fn stmt_children<'e>(stmt: &'e Stmt, visit: &mut dyn FnMut(&'e Expr)) {
+pub fn stmt_children<'e>(stmt: &'e Stmt, visit: &mut dyn FnMut(&'e Expr)) {
     match &stmt.kind {
         StmtKind::Let(_, value) | StmtKind::Expr(value) => visit(value),
         StmtKind::Assign { place, value, .. } => {
@@ -76,13 +76,13 @@ fn place_children<'e>(place: &'e Place, visit: &mut dyn FnMut(&'e Expr)) {
 }
 
 /// Calls `visit` on `expr` and on each expression inside it, from the outside in.
-pub(super) fn all<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
+pub fn all<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
     visit(expr);
     children(expr, &mut |inner| all(inner, visit));
 }
 
 /// Whether the local is read in the expression.
-pub(super) fn mentions(expr: &Expr, local: LocalId) -> bool {
+pub fn mentions(expr: &Expr, local: LocalId) -> bool {
     let mut found = false;
     all(expr, &mut |e| {
         found |= match &e.kind {
