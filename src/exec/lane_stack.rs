@@ -169,20 +169,13 @@ impl<T: Copy> LaneStack<T> {
     /// Makes room for level `height`.
     fn reserve(&mut self, height: u32) -> Result<(), StackError> {
         let levels = height as usize + 1;
-        let needed = (levels)
-            .checked_mul(self.elements * self.width)
-            .ok_or(StackError::NoMemory)?;
+        let needed = (levels).checked_mul(self.elements * self.width).ok_or(StackError::NoMemory)?;
         if self.memory.len() < needed {
             let grown = needed.max(self.memory.len() + self.memory.len() / 2);
-            if self
-                .memory
-                .try_reserve_exact(grown - self.memory.len())
-                .is_err()
-            {
+            if self.memory.try_reserve_exact(grown - self.memory.len()).is_err() {
                 self.memory.try_reserve_exact(needed - self.memory.len())?;
             }
-            self.memory
-                .resize(self.memory.capacity().min(grown).max(needed), self.zero);
+            self.memory.resize(self.memory.capacity().min(grown).max(needed), self.zero);
         }
         self.highest = self.highest.max(height + 1);
         Ok(())
@@ -236,9 +229,7 @@ mod tests {
         let mut words = crate::exec::LaneMask::all(width).words().to_vec();
         if seed % 4 != 0 {
             for (i, word) in words.iter_mut().enumerate() {
-                *word &= (seed ^ i as u64)
-                    .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                    .rotate_left(17);
+                *word &= (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17);
             }
         }
         words
@@ -271,17 +262,10 @@ mod tests {
             mask: &[u64],
             f: impl FnOnce(&mut LaneStack<i64>, &mut [i64], Columns<'_>) -> O,
         ) -> O {
-            let lanes: Vec<u32> = crate::exec::mask::lanes_of(mask)
-                .map(|l| l as u32)
-                .collect();
+            let lanes: Vec<u32> = crate::exec::mask::lanes_of(mask).map(|l| l as u32).collect();
             let all = lanes.len() == self.width;
             if !self.gathered {
-                let columns = Columns {
-                    mask,
-                    width: self.width,
-                    lanes: None,
-                    all,
-                };
+                let columns = Columns { mask, width: self.width, lanes: None, all };
                 return f(&mut self.stack, &mut self.top, columns);
             }
             let (n, w) = (lanes.len(), self.width);
@@ -291,12 +275,7 @@ mod tests {
                 dense[e * n + i] = self.top[at(e, i)];
             }
             let full = crate::exec::LaneMask::all(n);
-            let columns = Columns {
-                mask: full.words(),
-                width: n,
-                lanes: Some(&lanes),
-                all: false,
-            };
+            let columns = Columns { mask: full.words(), width: n, lanes: Some(&lanes), all: false };
             let out = f(&mut self.stack, &mut dense, columns);
             for (e, i) in (0..self.elements).flat_map(|e| (0..n).map(move |i| (e, i))) {
                 self.top[at(e, i)] = dense[e * n + i];
@@ -311,22 +290,16 @@ mod tests {
             let active: Vec<usize> = crate::exec::mask::lanes_of(&mask).collect();
             match action {
                 Action::Push(_) => {
-                    self.with_columns(&mask, |stack, top, columns| stack.push(top, columns))
-                        .unwrap();
+                    self.with_columns(&mask, |stack, top, columns| stack.push(top, columns)).unwrap();
                     for lane in active {
                         let top = self.lanes[lane].last().unwrap().clone();
                         self.lanes[lane].push(top);
                     }
                 }
                 Action::Pop(_) => {
-                    let result =
-                        self.with_columns(&mask, |stack, top, columns| stack.pop(top, columns));
+                    let result = self.with_columns(&mask, |stack, top, columns| stack.pop(top, columns));
                     let empty = active.iter().any(|l| self.lanes[*l].len() == 1);
-                    assert_eq!(
-                        result.is_err(),
-                        empty,
-                        "an error exactly when a lane is empty"
-                    );
+                    assert_eq!(result.is_err(), empty, "an error exactly when a lane is empty");
                     if !empty {
                         active.iter().for_each(|l| drop(self.lanes[*l].pop()));
                     }
@@ -353,8 +326,7 @@ mod tests {
             for (lane, values) in self.lanes.iter().enumerate() {
                 assert_eq!(self.stack.height(lane), values.len() - 1);
                 let top = values.last().unwrap();
-                (0..self.elements)
-                    .for_each(|e| assert_eq!(self.top[e * self.width + lane], top[e]));
+                (0..self.elements).for_each(|e| assert_eq!(self.top[e * self.width + lane], top[e]));
             }
         }
     }
@@ -381,10 +353,7 @@ mod tests {
         for i in 0..1000 {
             stack.push_lane(1, i).unwrap();
         }
-        assert_eq!(
-            (stack.highest(), stack.height(0), stack.pushes()),
-            (1000, 0, 1000)
-        );
+        assert_eq!((stack.highest(), stack.height(0), stack.pushes()), (1000, 0, 1000));
         for i in (0..1000).rev() {
             assert_eq!(stack.pop_lane(1), Some(i));
         }

@@ -10,10 +10,7 @@ pub struct LaneMask {
 impl LaneMask {
     /// No lane of `width`.
     pub fn none(width: usize) -> Self {
-        Self {
-            words: vec![0; width.div_ceil(64)],
-            width,
-        }
+        Self { words: vec![0; width.div_ceil(64)], width }
     }
     /// All lanes of `width`.
     pub fn all(width: usize) -> Self {

@@ -18,12 +18,7 @@ impl Waiting {
     /// Nobody waits at any of `units` units of a shard of `width` lanes.
     pub fn new(units: usize, width: usize) -> Self {
         let stride = width.div_ceil(64);
-        Self {
-            stride,
-            masks: vec![0; units * stride],
-            counts: vec![0; units],
-            occupied: vec![0; units.div_ceil(64)],
-        }
+        Self { stride, masks: vec![0; units * stride], counts: vec![0; units], occupied: vec![0; units.div_ceil(64)] }
     }
     /// These lanes, none of which waits elsewhere, wait at a unit.
     pub fn add(&mut self, unit: usize, words: &[u64]) {
@@ -109,11 +104,7 @@ pub struct Scheduler {
 impl Scheduler {
     /// A scheduler for units of these weights; those of weight `heavy` or more are heavy.
     pub fn new(schedule: Schedule, weights: Vec<u64>, heavy: u64) -> Self {
-        Self {
-            schedule,
-            weights,
-            heavy,
-        }
+        Self { schedule, weights, heavy }
     }
 
     /// The unit that runs next, of those at which lanes wait; `None` when nobody waits. `live`: lanes of the shard that
@@ -125,8 +116,7 @@ impl Scheduler {
             Schedule::CostAware { theta } => {
                 let enough = (theta * live as f64).ceil() as usize;
                 let ready = |u: usize| self.weights[u] < self.heavy || waiting.count(u) >= enough;
-                self.most_lanes(waiting, ready)
-                    .or_else(|| self.cheapest(waiting))
+                self.most_lanes(waiting, ready).or_else(|| self.cheapest(waiting))
             }
         }
     }

@@ -82,11 +82,7 @@ fn step_weight(step: &Step) -> u64 {
     match &step.kind {
         StepKind::Compute(c) => {
             let types: Vec<Type> = c.args.iter().map(|a| a.ty.clone()).collect();
-            let spill = if matches!(c.write, Write::Push(_)) {
-                c.ty.elements() as u64
-            } else {
-                0
-            };
+            let spill = if matches!(c.write, Write::Push(_)) { c.ty.elements() as u64 } else { 0 };
             spill
                 + match c.prim {
                     _ if c.uniform => 0,
@@ -102,9 +98,7 @@ fn step_weight(step: &Step) -> u64 {
 
 fn blended_elements(step: &Step) -> u64 {
     match &step.kind {
-        StepKind::Compute(c) if c.write != Write::Temporary && !c.in_place => {
-            c.ty.elements() as u64
-        }
+        StepKind::Compute(c) if c.write != Write::Temporary && !c.in_place => c.ty.elements() as u64,
         _ => 0,
     }
 }

@@ -48,15 +48,11 @@ pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimat
     };
     MemoryEstimate {
         lanes,
-        host_bytes_per_lane: 8 + ports
-            .map(|p| bytes(p.ty.dtype, p.ty.elements(), 8))
-            .sum::<usize>(),
+        host_bytes_per_lane: 8 + ports.map(|p| bytes(p.ty.dtype, p.ty.elements(), 8)).sum::<usize>(),
         // The program counter's stack, the number of the lane, its draws, its steps.
         state_bytes_per_lane: plan.body.bytes_per_lane(real) + 8 + 3 * 8,
         running_lanes: lanes.min(width.saturating_mul(workers)),
         // Once as given, once as the machine reads it.
-        shared_bytes: shared
-            .map(|s| bytes(s.ty.dtype, s.ty.elements(), 8 + real))
-            .sum(),
+        shared_bytes: shared.map(|s| bytes(s.ty.dtype, s.ty.elements(), 8 + real)).sum(),
     }
 }

@@ -339,6 +339,8 @@ pub enum Terminator {
         target: BlockId,
         /// Where the callee returns to.
         ret: BlockId,
+        /// Where the call stands in the source, as well as it is known.
+        loc: Loc,
     },
     /// Pops the program-counter stack and goes there; a lane whose entry is popped halts.
     Return,

@@ -7,13 +7,7 @@ use crate::base::Id;
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "plan {} entry {} shard {} lanes",
-            self.name,
-            self.entry,
-            self.shard_lanes()
-        )?;
+        writeln!(f, "plan {} entry {} shard {} lanes", self.name, self.entry, self.shard_lanes())?;
         for (what, ports) in [("input", &self.inputs), ("output", &self.outputs)] {
             for port in ports {
                 writeln!(f, "{what} {}: {} in {}", port.name, port.ty, port.slot)?;
@@ -31,13 +25,7 @@ impl fmt::Display for CallPlan {
         for func in self.funcs.values() {
             let params: Vec<String> = func.params.iter().map(ToString::to_string).collect();
             let results: Vec<String> = func.results.iter().map(ToString::to_string).collect();
-            writeln!(
-                f,
-                "\nfunc {}({}) -> ({})",
-                func.name,
-                params.join(", "),
-                results.join(", ")
-            )?;
+            writeln!(f, "\nfunc {}({}) -> ({})", func.name, params.join(", "), results.join(", "))?;
             print_body(f, &func.body)?;
         }
         Ok(())
@@ -74,12 +62,7 @@ fn print_body<T: fmt::Display>(f: &mut fmt::Formatter<'_>, body: &Body<T>) -> fm
         }
     }
     let pool = body.slots.values().filter(|s| s.role == Role::Pool).count();
-    writeln!(
-        f,
-        "slots {} ({pool} in the pool), {} bytes a lane",
-        body.slots.len(),
-        body.bytes_per_lane(8)
-    )?;
+    writeln!(f, "slots {} ({pool} in the pool), {} bytes a lane", body.slots.len(), body.bytes_per_lane(8))?;
     let heavy = cost::heavy_weight(&body.units);
     for (id, unit) in body.units.iter() {
         print_unit(f, id, unit, heavy)?;
@@ -92,11 +75,7 @@ fn print_body<T: fmt::Display>(f: &mut fmt::Formatter<'_>, body: &Body<T>) -> fm
 
 fn print_unit(f: &mut fmt::Formatter<'_>, id: UnitId, unit: &Unit, heavy: u64) -> fmt::Result {
     let kind = if unit.region { "region" } else { "block" };
-    let heavy = if unit.cost.weight >= heavy {
-        " heavy"
-    } else {
-        ""
-    };
+    let heavy = if unit.cost.weight >= heavy { " heavy" } else { "" };
     write!(f, "\n{id}: {kind} weight {}{heavy}", unit.cost.weight)?;
     for stage in &unit.stages {
         let how = match (stage.gather, stage.scatter) {
@@ -109,11 +88,7 @@ fn print_unit(f: &mut fmt::Formatter<'_>, id: UnitId, unit: &Unit, heavy: u64) -
     writeln!(f)
 }
 
-fn print_block<T: fmt::Display>(
-    f: &mut fmt::Formatter<'_>,
-    id: BlockId,
-    block: &Block<T>,
-) -> fmt::Result {
+fn print_block<T: fmt::Display>(f: &mut fmt::Formatter<'_>, id: BlockId, block: &Block<T>) -> fmt::Result {
     writeln!(f, "  {id}: # {}", block.loc)?;
     for step in &block.steps {
         writeln!(f, "    {step}")?;
@@ -178,7 +153,7 @@ impl fmt::Display for Terminator {
         match self {
             Terminator::Jump(b) => write!(f, "jump {b}"),
             Terminator::Branch(c, a, b) => write!(f, "branch {c}, {a}, {b}"),
-            Terminator::PushJump { target, ret } => write!(f, "pushjump {target} {ret}"),
+            Terminator::PushJump { target, ret, .. } => write!(f, "pushjump {target} {ret}"),
             Terminator::Return => f.write_str("return"),
             Terminator::Halt => f.write_str("halt"),
         }
@@ -190,20 +165,9 @@ impl fmt::Display for CallTerminator {
         match self {
             CallTerminator::Jump(b) => write!(f, "jump {b}"),
             CallTerminator::Branch(c, a, b) => write!(f, "branch {c}, {a}, {b}"),
-            CallTerminator::Call {
-                func,
-                args,
-                dsts,
-                next,
-                ..
-            } => {
+            CallTerminator::Call { func, args, dsts, next, .. } => {
                 let dsts: Vec<String> = dsts.iter().map(ToString::to_string).collect();
-                write!(
-                    f,
-                    "{} = call {func}{} then {next}",
-                    dsts.join(", "),
-                    List(args)
-                )
+                write!(f, "{} = call {func}{} then {next}", dsts.join(", "), List(args))
             }
             CallTerminator::TailCall { func, args } => write!(f, "tailcall {func}{}", List(args)),
             CallTerminator::Return(args) => write!(f, "return{}", List(args)),

@@ -57,11 +57,7 @@ impl ActiveSet {
     }
     /// The lane of a column.
     pub(super) fn lane(&self, column: usize) -> usize {
-        if self.gathered {
-            self.lanes[column] as usize
-        } else {
-            column
-        }
+        if self.gathered { self.lanes[column] as usize } else { column }
     }
     /// The first active column.
     pub(super) fn first(&self) -> Option<usize> {
@@ -122,12 +118,7 @@ impl ActiveSet {
     }
 
     /// Ends the unit: scatters gathered lanes. From here on columns are lanes.
-    pub(super) fn end<R: Real>(
-        &mut self,
-        unit: &Unit,
-        frame: &mut Frame<R>,
-        slots: &IdVec<SlotId, Slot>,
-    ) {
+    pub(super) fn end<R: Real>(&mut self, unit: &Unit, frame: &mut Frame<R>, slots: &IdVec<SlotId, Slot>) {
         if !self.gathered {
             return;
         }

@@ -49,51 +49,27 @@ impl<R: Real> Buffer<R> {
     }
     /// The bools. Panics for another element type.
     pub fn bools(&self) -> &[bool] {
-        if let Buffer::Bool(v) = self {
-            v
-        } else {
-            panic!("a bool buffer")
-        }
+        if let Buffer::Bool(v) = self { v } else { panic!("a bool buffer") }
     }
     /// The ints. Panics for another element type.
     pub fn ints(&self) -> &[i64] {
-        if let Buffer::Int(v) = self {
-            v
-        } else {
-            panic!("an int buffer")
-        }
+        if let Buffer::Int(v) = self { v } else { panic!("an int buffer") }
     }
     /// The reals. Panics for another element type.
     pub fn reals(&self) -> &[R] {
-        if let Buffer::Real(v) = self {
-            v
-        } else {
-            panic!("a real buffer")
-        }
+        if let Buffer::Real(v) = self { v } else { panic!("a real buffer") }
     }
     /// The bools, mutable. Panics for another element type.
     pub fn bools_mut(&mut self) -> &mut [bool] {
-        if let Buffer::Bool(v) = self {
-            v
-        } else {
-            panic!("a bool buffer")
-        }
+        if let Buffer::Bool(v) = self { v } else { panic!("a bool buffer") }
     }
     /// The ints, mutable. Panics for another element type.
     pub fn ints_mut(&mut self) -> &mut [i64] {
-        if let Buffer::Int(v) = self {
-            v
-        } else {
-            panic!("an int buffer")
-        }
+        if let Buffer::Int(v) = self { v } else { panic!("an int buffer") }
     }
     /// The reals, mutable. Panics for another element type.
     pub fn reals_mut(&mut self) -> &mut [R] {
-        if let Buffer::Real(v) = self {
-            v
-        } else {
-            panic!("a real buffer")
-        }
+        if let Buffer::Real(v) = self { v } else { panic!("a real buffer") }
     }
     /// An array of the host as a buffer of width 1: reals are rounded to `R`.
     pub fn from_array(array: &Array) -> Self {
@@ -112,25 +88,14 @@ impl<R: Real> Buffer<R> {
             Buffer::Int(v) => ArrayData::Int((0..n).map(|e| v[at(e)]).collect()),
             Buffer::Real(v) => ArrayData::Real((0..n).map(|e| v[at(e)].to_f64()).collect()),
         };
-        Array {
-            shape: shape.clone(),
-            data,
-        }
+        Array { shape: shape.clone(), data }
     }
     /// Sets one lane from row `row` of an array whose leading axis is lanes.
     pub fn set_lane(&mut self, width: usize, lane: usize, array: &Array, row: usize) {
-        let n = if array.shape[0] == 0 {
-            0
-        } else {
-            array.len() / array.shape[0]
-        };
+        let n = if array.shape[0] == 0 { 0 } else { array.len() / array.shape[0] };
         match (self, &array.data) {
-            (Buffer::Bool(v), ArrayData::Bool(a)) => {
-                (0..n).for_each(|e| v[e * width + lane] = a[row * n + e])
-            }
-            (Buffer::Int(v), ArrayData::Int(a)) => {
-                (0..n).for_each(|e| v[e * width + lane] = a[row * n + e])
-            }
+            (Buffer::Bool(v), ArrayData::Bool(a)) => (0..n).for_each(|e| v[e * width + lane] = a[row * n + e]),
+            (Buffer::Int(v), ArrayData::Int(a)) => (0..n).for_each(|e| v[e * width + lane] = a[row * n + e]),
             (Buffer::Real(v), ArrayData::Real(a)) => {
                 (0..n).for_each(|e| v[e * width + lane] = R::from_f64(a[row * n + e]));
             }
@@ -144,9 +109,7 @@ impl<R: Real> Buffer<R> {
             for e in 0..elements {
                 let row = &from[e * width..(e + 1) * width];
                 let out = &mut to[e * lanes.len()..(e + 1) * lanes.len()];
-                out.iter_mut()
-                    .zip(lanes)
-                    .for_each(|(o, l)| *o = row[*l as usize]);
+                out.iter_mut().zip(lanes).for_each(|(o, l)| *o = row[*l as usize]);
             }
         }
         match (self, source) {
@@ -163,10 +126,7 @@ impl<R: Real> Buffer<R> {
             for e in 0..elements {
                 let row = &mut to[e * width..(e + 1) * width];
                 let input = &from[e * lanes.len()..(e + 1) * lanes.len()];
-                input
-                    .iter()
-                    .zip(lanes)
-                    .for_each(|(i, l)| row[*l as usize] = *i);
+                input.iter().zip(lanes).for_each(|(i, l)| row[*l as usize] = *i);
             }
         }
         match (self, source) {

@@ -35,10 +35,7 @@ impl Layout {
             n => n,
         };
         let width = width.min(lanes).max(1);
-        Self {
-            width,
-            workers: threads.min(lanes.div_ceil(width)),
-        }
+        Self { width, workers: threads.min(lanes.div_ceil(width)) }
     }
 }
 
@@ -51,10 +48,7 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) fn new(lanes: usize) -> Self {
-        Self {
-            next: AtomicUsize::new(0),
-            lanes,
-        }
+        Self { next: AtomicUsize::new(0), lanes }
     }
     /// Takes up to `n` lanes.
     pub(super) fn take(&self, n: usize) -> Range<usize> {
@@ -83,10 +77,7 @@ impl Finished {
             DType::Int => ArrayData::Int(Vec::new()),
             DType::Real => ArrayData::Real(Vec::new()),
         });
-        Self {
-            positions: Vec::new(),
-            rows: rows.collect(),
-        }
+        Self { positions: Vec::new(), rows: rows.collect() }
     }
     /// A lane is done; its outputs follow, each by [`output`](Self::output).
     pub(super) fn lane(&mut self, position: usize) {
@@ -231,21 +222,11 @@ fn put_together(lanes: usize, types: &[&Type], reports: Vec<Report>) -> Outcome 
             to.pushes += from.pushes;
             to.max_stack_depth = to.max_stack_depth.max(from.max_stack_depth);
         });
-        prims
-            .iter_mut()
-            .zip(report.prims)
-            .for_each(|(to, from)| *to += from);
+        prims.iter_mut().zip(report.prims).for_each(|(to, from)| *to += from);
     }
     let rows = crate::prim::TABLE.iter().zip(prims);
-    stats.prims = rows
-        .filter(|(_, count)| *count > 0)
-        .map(|(row, count)| (row.name.to_string(), count))
-        .collect();
-    Outcome {
-        outputs,
-        traps,
-        stats,
-    }
+    stats.prims = rows.filter(|(_, count)| *count > 0).map(|(row, count)| (row.name.to_string(), count)).collect();
+    Outcome { outputs, traps, stats }
 }
 
 /// Adds the figures of one shard to the sum; all shards list the same things in the same order.
@@ -253,9 +234,7 @@ fn merge<T>(sum: &mut Vec<T>, part: Vec<T>, add: impl Fn(&mut T, &T)) {
     if sum.is_empty() {
         *sum = part;
     } else {
-        sum.iter_mut()
-            .zip(&part)
-            .for_each(|(to, from)| add(to, from));
+        sum.iter_mut().zip(&part).for_each(|(to, from)| add(to, from));
     }
 }
 
@@ -266,11 +245,7 @@ mod tests {
     #[test]
     fn small_batches_are_not_cut_into_crumbs() {
         let layout = |lanes, threads, shard_lanes| {
-            let settings = Settings {
-                threads,
-                shard_lanes,
-                ..Settings::default()
-            };
+            let settings = Settings { threads, shard_lanes, ..Settings::default() };
             let layout = Layout::new(lanes, 512, &settings);
             (layout.width, layout.workers)
         };

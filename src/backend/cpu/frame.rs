@@ -26,10 +26,7 @@ impl<R: Real> Frame<R> {
             let ty = &body.vars[*v].ty;
             StackMemory::new(ty.dtype, ty.elements(), width)
         });
-        Self {
-            slots: body.slots.values().map(slot).collect(),
-            stacks: stacks.collect(),
-        }
+        Self { slots: body.slots.values().map(slot).collect(), stacks: stacks.collect() }
     }
     /// Takes a buffer out of its slot; put it back.
     pub(super) fn take(&mut self, slot: usize) -> Buffer<R> {
@@ -71,11 +68,7 @@ impl<R: Real> StackMemory<R> {
             StackMemory::Real(s) => s.push(top.reals(), columns),
         }
     }
-    pub(super) fn pop(
-        &mut self,
-        top: &mut Buffer<R>,
-        columns: Columns<'_>,
-    ) -> Result<(), StackError> {
+    pub(super) fn pop(&mut self, top: &mut Buffer<R>, columns: Columns<'_>) -> Result<(), StackError> {
         match self {
             StackMemory::Bool(s) => s.pop(top.bools_mut(), columns),
             StackMemory::Int(s) => s.pop(top.ints_mut(), columns),

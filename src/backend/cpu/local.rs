@@ -25,21 +25,14 @@ pub fn run(plan: &CallPlan, inputs: &Inputs, settings: &Settings, sink: &dyn Sin
     }
 }
 
-fn run_typed<R: Real>(
-    plan: &CallPlan,
-    inputs: &Inputs,
-    settings: &Settings,
-    sink: &dyn Sink,
-) -> Outcome {
+fn run_typed<R: Real>(plan: &CallPlan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
     let lanes = inputs.lanes.len();
     let layout = Layout::new(lanes, plan.shard_lanes(), settings);
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let entry = &plan.funcs[plan.entry];
     let types: Vec<&Type> = entry.results.iter().collect();
     let loc = &entry.body.blocks[BlockId(0)].loc;
-    run_shards(lanes, layout, &types, loc, |queue| {
-        Shard::new(plan, inputs, &env, layout.width).run(queue)
-    })
+    run_shards(lanes, layout, &types, loc, |queue| Shard::new(plan, inputs, &env, layout.width).run(queue))
 }
 
 /// One shard: its lanes run to their end together, then others take their slots.
@@ -108,9 +101,7 @@ impl<R: Real> Activation<R> {
         Self {
             bodies: vec![Running::new(plan, func, width)],
             current: 0,
-            results: results
-                .map(|ty| Buffer::zeros(ty.dtype, ty.elements() * width))
-                .collect(),
+            results: results.map(|ty| Buffer::zeros(ty.dtype, ty.elements() * width)).collect(),
             returned: LaneMask::none(width),
             callers: 0,
             site: BlockId(0),
@@ -139,12 +130,7 @@ impl<R: Real> Activation<R> {
 }
 
 impl<'a, R: Real> Shard<'a, R> {
-    fn new(
-        plan: &'a CallPlan,
-        inputs: &'a Inputs,
-        env: &'a Environment<'a, R>,
-        width: usize,
-    ) -> Self {
+    fn new(plan: &'a CallPlan, inputs: &'a Inputs, env: &'a Environment<'a, R>, width: usize) -> Self {
         let counts = plan.funcs.values();
         let counts = counts.map(|f| IdVec::filled(Counts::default(), f.body.units.len()));
         Self {
@@ -219,8 +205,7 @@ impl<'a, R: Real> Shard<'a, R> {
         active.mask.reset(self.width);
         active.count = running.waiting.take(id.0 as usize, active.mask.words_mut());
         let count = active.count;
-        self.stepper
-            .start(unit, &mut running.frame, &body.slots, running.live);
+        self.stepper.start(unit, &mut running.frame, &body.slots, running.live);
         self.supersteps += 1;
         if self.stepper.env.settings.stats {
             self.counts[running.func][id].add(count, self.stepper.active.columns());
@@ -253,9 +238,7 @@ impl<'a, R: Real> Shard<'a, R> {
             CallTerminator::Jump(b) => running.waiting.add(unit(b), mask.words()),
             CallTerminator::Branch(_, a, b) => {
                 let units = (unit(a), unit(b));
-                running
-                    .waiting
-                    .split(units, mask.words(), active.taken.words());
+                running.waiting.split(units, mask.words(), active.taken.words());
             }
             CallTerminator::Return(args) => {
                 for (to, arg) in top.results.iter_mut().zip(args) {
@@ -265,9 +248,7 @@ impl<'a, R: Real> Shard<'a, R> {
                 words.for_each(|(to, from)| *to |= from);
                 running.live -= active.count;
             }
-            CallTerminator::Call {
-                func, args, loc, ..
-            } => {
+            CallTerminator::Call { func, args, loc, .. } => {
                 if too_deep {
                     running.live -= self.stepper.active.count;
                     return self.stepper.trap_all(TrapKind::StackLimit, loc);

@@ -3,7 +3,7 @@
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::steps::{Environment, Stepper};
-use crate::base::IdVec;
+use crate::base::{IdVec, Loc};
 use crate::exec::mask::for_each_lane;
 use crate::exec::{LaneMask, LaneStack, Scheduler, Waiting};
 use crate::plan::{BlockId, Plan, Terminator, Unit, UnitId, cost};
@@ -19,20 +19,13 @@ pub fn run(plan: &Plan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -
     }
 }
 
-fn run_typed<R: Real>(
-    plan: &Plan,
-    inputs: &Inputs,
-    settings: &Settings,
-    sink: &dyn Sink,
-) -> Outcome {
+fn run_typed<R: Real>(plan: &Plan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
     let lanes = inputs.lanes.len();
     let layout = Layout::new(lanes, plan.shard_lanes(), settings);
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let types: Vec<&Type> = plan.outputs.iter().map(|o| &o.ty).collect();
     let entry = &plan.body.blocks[plan.entry].loc;
-    run_shards(lanes, layout, &types, entry, |queue| {
-        Shard::new(plan, inputs, &env, queue, layout.width).run()
-    })
+    run_shards(lanes, layout, &types, entry, |queue| Shard::new(plan, inputs, &env, queue, layout.width).run())
 }
 
 /// One shard: its state, its scheduler, and the lanes in its slots.
@@ -59,13 +52,7 @@ struct Shard<'a, R> {
 }
 
 impl<'a, R: Real> Shard<'a, R> {
-    fn new(
-        plan: &'a Plan,
-        inputs: &'a Inputs,
-        env: &'a Environment<'a, R>,
-        queue: &'a Queue,
-        width: usize,
-    ) -> Self {
+    fn new(plan: &'a Plan, inputs: &'a Inputs, env: &'a Environment<'a, R>, queue: &'a Queue, width: usize) -> Self {
         let units = &plan.body.units;
         let weights = units.values().map(|u| u.cost.weight).collect();
         let heavy = cost::heavy_weight(units);
@@ -115,12 +102,10 @@ impl<'a, R: Real> Shard<'a, R> {
         self.live += positions.len();
         let mut slots = 0..self.width;
         for position in positions {
-            let lane = slots
-                .find(|lane| !self.occupied.contains(*lane))
-                .expect("as many lanes were taken as slots are free");
+            let lane =
+                slots.find(|lane| !self.occupied.contains(*lane)).expect("as many lanes were taken as slots are free");
             self.occupied.insert(lane);
-            self.stepper
-                .admit(lane, position, self.inputs.lanes[position]);
+            self.stepper.admit(lane, position, self.inputs.lanes[position]);
             self.returns.reset(lane);
             self.frame.stacks.iter_mut().for_each(|s| s.reset(lane));
             for (port, values) in self.plan.inputs.iter().zip(&self.inputs.values) {
@@ -139,8 +124,7 @@ impl<'a, R: Real> Shard<'a, R> {
         active.mask.reset(self.width);
         active.count = self.waiting.take(id.0 as usize, active.mask.words_mut());
         let count = active.count;
-        self.stepper
-            .start(unit, &mut self.frame, &body.slots, self.live);
+        self.stepper.start(unit, &mut self.frame, &body.slots, self.live);
         self.supersteps += 1;
         if self.stepper.env.settings.stats {
             self.units[id].add(count, self.stepper.active.columns());
@@ -167,21 +151,18 @@ impl<'a, R: Real> Shard<'a, R> {
                 return (Exit::Nobody, at);
             }
             let inside = |b: BlockId| unit.region && body.contains(id, b);
-            let target = match &block.term {
-                Terminator::Jump(b) => *b,
-                Terminator::Branch(cond, a, b) if inside(*a) || inside(*b) => {
-                    if self.stepper.holds(&self.frame, cond) {
-                        *a
-                    } else {
-                        *b
+            let target =
+                match &block.term {
+                    Terminator::Jump(b) => *b,
+                    Terminator::Branch(cond, a, b) if inside(*a) || inside(*b) => {
+                        if self.stepper.holds(&self.frame, cond) { *a } else { *b }
                     }
-                }
-                Terminator::Branch(cond, _, _) => {
-                    self.stepper.evaluate(&self.frame, cond);
-                    return (Exit::Terminator, at);
-                }
-                _ => return (Exit::Terminator, at),
-            };
+                    Terminator::Branch(cond, _, _) => {
+                        self.stepper.evaluate(&self.frame, cond);
+                        return (Exit::Terminator, at);
+                    }
+                    _ => return (Exit::Terminator, at),
+                };
             if !inside(target) {
                 return (Exit::To(target), at);
             }
@@ -202,7 +183,7 @@ impl<'a, R: Real> Shard<'a, R> {
             Exit::Terminator => match &plan.body.blocks[from].term {
                 Terminator::Jump(block) => self.send(*block),
                 Terminator::Branch(_, a, b) => self.split(*a, *b),
-                Terminator::PushJump { target, ret } => self.call(*target, *ret, from),
+                Terminator::PushJump { target, ret, loc } => self.call(*target, *ret, loc),
                 Terminator::Return => self.give_back(),
                 Terminator::Halt => {
                     std::mem::swap(&mut self.other, &mut self.stepper.active.mask);
@@ -226,20 +207,15 @@ impl<'a, R: Real> Shard<'a, R> {
     fn split(&mut self, a: BlockId, b: BlockId) {
         let (a, b) = (self.unit_of(a), self.unit_of(b));
         let active = &self.stepper.active;
-        self.waiting
-            .split((a, b), active.mask.words(), active.taken.words());
+        self.waiting.split((a, b), active.mask.words(), active.taken.words());
     }
 
     /// The active lanes call a function; those whose calls are too deep trap.
-    fn call(&mut self, target: BlockId, ret: BlockId, from: BlockId) {
+    fn call(&mut self, target: BlockId, ret: BlockId, loc: &Loc) {
         let limit = self.stepper.env.settings.max_stack_depth;
         if self.returns.highest() >= limit {
             let active = &self.stepper.active.mask;
-            let deep: Vec<usize> = active
-                .iter()
-                .filter(|lane| self.returns.height(*lane) >= limit)
-                .collect();
-            let loc = &self.plan.body.blocks[from].loc;
+            let deep: Vec<usize> = active.iter().filter(|lane| self.returns.height(*lane) >= limit).collect();
             for lane in deep {
                 let (kind, text) = (TrapKind::StackLimit, String::new());
                 self.stepper.trap(lane, kind, loc, text);
@@ -248,7 +224,6 @@ impl<'a, R: Real> Shard<'a, R> {
         self.targets.fill(ret.0);
         let columns = self.stepper.active.for_stacks();
         if self.returns.push(&self.targets, columns).is_err() {
-            let loc = &self.plan.body.blocks[from].loc;
             self.stepper.trap_all(TrapKind::StackLimit, loc);
         }
         self.send(target);
@@ -269,9 +244,7 @@ impl<'a, R: Real> Shard<'a, R> {
             self.halt_others();
         }
         let columns = self.stepper.active.for_stacks();
-        self.returns
-            .pop(&mut self.targets, columns)
-            .expect("lanes that have nothing to pop were taken out");
+        self.returns.pop(&mut self.targets, columns).expect("lanes that have nothing to pop were taken out");
         for (i, word) in self.stepper.active.mask.words().iter().enumerate() {
             let targets = &self.targets[i * 64..];
             let mut rest = *word;
@@ -342,11 +315,7 @@ impl<'a, R: Real> Shard<'a, R> {
         });
         Report {
             blocks: if stats { blocks.collect() } else { Vec::new() },
-            variables: if stats {
-                variables.collect()
-            } else {
-                Vec::new()
-            },
+            variables: if stats { variables.collect() } else { Vec::new() },
             finished: self.finished,
             traps: self.stepper.traps,
             supersteps: self.supersteps,

@@ -10,8 +10,7 @@ use crate::base::{IdVec, Loc};
 use crate::exec::mask::for_each_lane;
 use crate::parts::render;
 use crate::plan::{
-    Arg, Compute, Constant, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit,
-    Write,
+    Arg, Compute, Constant, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit, Write,
 };
 use crate::prim::{BatchRule, Prim, TABLE};
 use crate::run::{Inputs, Settings, Sink, Trap, TrapKind};
@@ -27,21 +26,12 @@ pub(super) struct Environment<'a, R> {
 }
 
 impl<'a, R: Real> Environment<'a, R> {
-    pub(super) fn new(
-        globals: &Globals,
-        inputs: &Inputs,
-        settings: &'a Settings,
-        sink: &'a dyn Sink,
-    ) -> Self {
+    pub(super) fn new(globals: &Globals, inputs: &Inputs, settings: &'a Settings, sink: &'a dyn Sink) -> Self {
         let constants = globals.constants.values().map(|c| match c {
             Constant::Shared(s) => Buffer::from_array(&inputs.shared[s.0 as usize]),
             Constant::Literal(c) => Buffer::from_array(&Array::scalar(*c)),
         });
-        Self {
-            constants: constants.collect(),
-            settings,
-            sink,
-        }
+        Self { constants: constants.collect(), settings, sink }
     }
     /// Where the values of an operand are.
     pub(super) fn buffer<'b>(&'b self, frame: &'b Frame<R>, arg: &Arg) -> &'b Buffer<R> {
@@ -120,18 +110,11 @@ impl<'a, R: Real> Stepper<'a, R> {
     }
 
     /// Starts a unit for the lanes in `self.active`.
-    pub(super) fn start(
-        &mut self,
-        unit: &Unit,
-        frame: &mut Frame<R>,
-        slots: &IdVec<SlotId, Slot>,
-        live: usize,
-    ) {
+    pub(super) fn start(&mut self, unit: &Unit, frame: &mut Frame<R>, slots: &IdVec<SlotId, Slot>, live: usize) {
         let execution = self.env.settings.execution;
         self.active.start(unit, frame, slots, live, execution);
         if unit.draws && self.active.gathered {
-            self.active
-                .gather_streams(&self.lanes.numbers, &self.lanes.draws);
+            self.active.gather_streams(&self.lanes.numbers, &self.lanes.draws);
         }
     }
 
@@ -239,21 +222,10 @@ impl<'a, R: Real> Stepper<'a, R> {
     }
 
     /// Runs a kernel, and takes out the lanes that trap.
-    fn invoke(
-        &mut self,
-        frame: &Frame<R>,
-        c: &Compute,
-        args: &[Arg],
-        out: &mut Buffer<R>,
-        loc: &Loc,
-    ) {
+    fn invoke(&mut self, frame: &Frame<R>, c: &Compute, args: &[Arg], out: &mut Buffer<R>, loc: &Loc) {
         let operands: SmallVec<[kernels::Arg<'_, R>; 6]> = args
             .iter()
-            .map(|a| kernels::Arg {
-                buffer: self.env.buffer(frame, a),
-                ty: &a.ty,
-                broadcast: a.broadcast,
-            })
+            .map(|a| kernels::Arg { buffer: self.env.buffer(frame, a), ty: &a.ty, broadcast: a.broadcast })
             .collect();
         let active = &mut self.active;
         let (columns, full) = (active.columns(), active.is_full());
@@ -262,11 +234,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             args: &operands,
             ty: &c.ty,
             width: columns,
-            active: if full {
-                Active::All
-            } else {
-                Active::Mask(active.mask.words())
-            },
+            active: if full { Active::All } else { Active::Mask(active.mask.words()) },
             traps: &mut self.kernel_traps,
         };
         if c.in_place {
@@ -277,11 +245,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             } else {
                 (&self.lanes.numbers, &mut self.lanes.draws)
             };
-            let streams = Streams {
-                seed: self.env.settings.seed,
-                lanes,
-                draws,
-            };
+            let streams = Streams { seed: self.env.settings.seed, lanes, draws };
             kernels::run(call, streams, out);
         }
         if self.env.settings.check_nan && bears_nans(c) {
@@ -339,19 +303,11 @@ impl<'a, R: Real> Stepper<'a, R> {
             return;
         }
         let mut out = frame.take(target.0 as usize);
-        let args = if c.in_place {
-            &c.args[1..]
-        } else {
-            &c.args[..]
-        };
+        let args = if c.in_place { &c.args[1..] } else { &c.args[..] };
         let owned: SmallVec<[Option<Buffer<R>>; 6]> = args
             .iter()
             .map(|a| {
-                let per_lane = || {
-                    self.env
-                        .buffer(frame, a)
-                        .extract(a.ty.elements(), columns, first)
-                };
+                let per_lane = || self.env.buffer(frame, a).extract(a.ty.elements(), columns, first);
                 (!a.broadcast).then(per_lane)
             })
             .collect();
@@ -375,11 +331,7 @@ impl<'a, R: Real> Stepper<'a, R> {
         if c.in_place {
             kernels::run_in_place(call, &mut out);
         } else {
-            let streams = Streams {
-                seed: self.env.settings.seed,
-                lanes: &[0],
-                draws: &mut [0],
-            };
+            let streams = Streams { seed: self.env.settings.seed, lanes: &[0], draws: &mut [0] };
             kernels::run(call, streams, &mut out);
         }
         let mut trap = self.kernel_traps.pop().map(|(_, kind)| kind);
@@ -430,9 +382,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             true => (1, 0),
             false => (self.active.columns(), column),
         };
-        self.env
-            .buffer(frame, arg)
-            .lane(&arg.ty.shape, width, column)
+        self.env.buffer(frame, arg).lane(&arg.ty.shape, width, column)
     }
 
     /// Where a condition holds: into `self.active.taken`, among the active columns.
@@ -487,17 +437,8 @@ impl<'a, R: Real> Stepper<'a, R> {
 
     /// Reports a lane that is not in the active set.
     pub(super) fn bury(&mut self, lane: usize, kind: TrapKind, loc: &Loc, message: String) {
-        self.dead.push(Dead {
-            lane,
-            trap: self.traps.len(),
-        });
-        self.traps.push(Trap {
-            position: self.lanes.positions[lane],
-            kind,
-            loc: loc.clone(),
-            call_depth: 0,
-            message,
-        });
+        self.dead.push(Dead { lane, trap: self.traps.len() });
+        self.traps.push(Trap { position: self.lanes.positions[lane], kind, loc: loc.clone(), call_depth: 0, message });
     }
 }
 
@@ -520,11 +461,7 @@ fn bears_nan<R: Real>(
     };
     is_nan(out, c.ty.elements(), columns, column)
         && !operands.iter().any(|a| {
-            let (width, column) = if a.broadcast {
-                (1, 0)
-            } else {
-                (columns, column)
-            };
+            let (width, column) = if a.broadcast { (1, 0) } else { (columns, column) };
             a.ty.dtype == DType::Real && is_nan(a.buffer, a.ty.elements(), width, column)
         })
 }

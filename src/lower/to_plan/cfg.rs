@@ -37,26 +37,17 @@ fn func(source: &cfg::Func, constants: &mut Constants) -> Func {
     let units = order.into_iter().map(|b| (vec![block(b)], false)).collect();
     let body = builder.body(blocks, units, |term, builder| match term {
         cfg::Terminator::Jump(b) => CallTerminator::Jump(block(*b)),
-        cfg::Terminator::Branch(c, a, b) => {
-            CallTerminator::Branch(builder.arg(read(*c)), block(*a), block(*b))
-        }
-        cfg::Terminator::Call {
-            func,
-            args,
-            dsts,
-            next,
-            loc,
-        } => CallTerminator::Call {
+        cfg::Terminator::Branch(c, a, b) => CallTerminator::Branch(builder.arg(read(*c)), block(*a), block(*b)),
+        cfg::Terminator::Call { func, args, dsts, next, loc } => CallTerminator::Call {
             func: FuncId::new(func.index()),
             args: builder.args(&reads(args)),
             dsts: dsts.iter().map(|d| builder.place(var(*d))).collect(),
             next: block(*next),
             loc: loc.clone(),
         },
-        cfg::Terminator::TailCall { func, args, .. } => CallTerminator::TailCall {
-            func: FuncId::new(func.index()),
-            args: builder.args(&reads(args)),
-        },
+        cfg::Terminator::TailCall { func, args, .. } => {
+            CallTerminator::TailCall { func: FuncId::new(func.index()), args: builder.args(&reads(args)) }
+        }
         cfg::Terminator::Return(args) => CallTerminator::Return(builder.args(&reads(args))),
     });
     Func {
@@ -176,24 +167,13 @@ fn raw_block(source: &cfg::Block) -> RawBlock<cfg::Terminator> {
 
 fn inst(kind: &cfg::InstKind) -> Inst {
     match kind {
-        cfg::InstKind::Prim { dst, prim, args } => Inst::Compute {
-            how: How::Set,
-            dst: var(*dst),
-            prim: *prim,
-            args: reads(args),
-        },
-        cfg::InstKind::Assert { cond, message } => Inst::Assert {
-            cond: read(*cond),
-            texts: message.texts.clone(),
-            args: reads(&message.args),
-        },
-        cfg::InstKind::Print(message) => Inst::Print {
-            texts: message.texts.clone(),
-            args: reads(&message.args),
-        },
-        cfg::InstKind::Emit { stream, args } => Inst::Emit {
-            stream: *stream,
-            args: reads(args),
-        },
+        cfg::InstKind::Prim { dst, prim, args } => {
+            Inst::Compute { how: How::Set, dst: var(*dst), prim: *prim, args: reads(args) }
+        }
+        cfg::InstKind::Assert { cond, message } => {
+            Inst::Assert { cond: read(*cond), texts: message.texts.clone(), args: reads(&message.args) }
+        }
+        cfg::InstKind::Print(message) => Inst::Print { texts: message.texts.clone(), args: reads(&message.args) },
+        cfg::InstKind::Emit { stream, args } => Inst::Emit { stream: *stream, args: reads(args) },
     }
 }

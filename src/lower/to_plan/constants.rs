@@ -15,10 +15,7 @@ pub(super) struct Constants {
 
 impl Constants {
     pub(super) fn new(shared: IdVec<SharedId, Shared>) -> Self {
-        Self {
-            seen: IndexSet::new(),
-            shared,
-        }
+        Self { seen: IndexSet::new(), shared }
     }
     pub(super) fn literal(&mut self, value: Scalar) -> ConstantId {
         ConstantId::new(self.seen.insert_full(Constant::Literal(value)).0)
@@ -28,10 +25,6 @@ impl Constants {
         (ConstantId::new(index), self.shared[id].ty.clone())
     }
     pub(super) fn finish(self, streams: IdVec<StreamId, Stream>) -> Globals {
-        Globals {
-            constants: self.seen.into_iter().collect(),
-            shared: self.shared,
-            streams,
-        }
+        Globals { constants: self.seen.into_iter().collect(), shared: self.shared, streams }
     }
 }

@@ -14,8 +14,7 @@ pub use stack::stack_to_plan;
 use crate::base::{Id, IdVec, Loc};
 use crate::parts::{Operand, StorageClass, StreamId};
 use crate::plan::{
-    Arg, Block, BlockId, Body, Compute, Message, Source, Stage, Step, StepKind, Unit, UnitId, Var,
-    VarId, Write, cost,
+    Arg, Block, BlockId, Body, Compute, Message, Source, Stage, Step, StepKind, Unit, UnitId, Var, VarId, Write, cost,
 };
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
@@ -36,26 +35,11 @@ struct RawBlock<T> {
 
 /// An instruction of either program.
 enum Inst {
-    Compute {
-        how: How,
-        dst: VarId,
-        prim: Prim,
-        args: Vec<Read>,
-    },
+    Compute { how: How, dst: VarId, prim: Prim, args: Vec<Read> },
     Pop(VarId),
-    Assert {
-        cond: Read,
-        texts: Arc<[String]>,
-        args: Vec<Read>,
-    },
-    Print {
-        texts: Arc<[String]>,
-        args: Vec<Read>,
-    },
-    Emit {
-        stream: StreamId,
-        args: Vec<Read>,
-    },
+    Assert { cond: Read, texts: Arc<[String]>, args: Vec<Read> },
+    Print { texts: Arc<[String]>, args: Vec<Read> },
+    Emit { stream: StreamId, args: Vec<Read> },
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -67,16 +51,11 @@ enum How {
 impl Inst {
     fn reads(&self) -> impl Iterator<Item = VarId> {
         let (first, rest): (Option<Read>, &[Read]) = match self {
-            Inst::Compute { args, .. } | Inst::Print { args, .. } | Inst::Emit { args, .. } => {
-                (None, args)
-            }
+            Inst::Compute { args, .. } | Inst::Print { args, .. } | Inst::Emit { args, .. } => (None, args),
             Inst::Assert { cond, args, .. } => (Some(*cond), args),
             Inst::Pop(_) => (None, &[]),
         };
-        first
-            .into_iter()
-            .chain(rest.iter().copied())
-            .filter_map(Operand::var)
+        first.into_iter().chain(rest.iter().copied()).filter_map(Operand::var)
     }
     fn writes(&self) -> Option<VarId> {
         match self {
@@ -98,11 +77,7 @@ impl<'a> Builder<'a> {
     /// Starts with variables whose slots and stacks are not yet given.
     fn new(mut vars: IdVec<VarId, Var>, constants: &'a mut Constants) -> Self {
         let slots = Slots::for_state(&mut vars);
-        Self {
-            vars,
-            slots,
-            constants,
-        }
+        Self { vars, slots, constants }
     }
 
     /// Resolves all blocks, unit by unit. `finish` makes the terminator of the plan from that of the program.
@@ -121,30 +96,17 @@ impl<'a> Builder<'a> {
                 let source = &blocks[block.index()];
                 let steps = self.steps(source, region);
                 let term = finish(&source.term, &mut self);
-                resolved[block.index()] = Some(Block {
-                    steps,
-                    term,
-                    loc: source.loc.clone(),
-                    unit: id,
-                });
+                resolved[block.index()] = Some(Block { steps, term, loc: source.loc.clone(), unit: id });
             }
             self.slots.end_unit();
-            made.push(Unit {
-                blocks: members,
-                region,
-                cost: cost::UnitCost::default(),
-                stages,
-                draws: false,
-            });
+            made.push(Unit { blocks: members, region, cost: cost::UnitCost::default(), stages, draws: false });
         }
         let blocks = resolved.into_iter();
         let mut body = Body {
             vars: self.vars,
             stacks: self.slots.stacks.clone(),
             slots: self.slots.finish(),
-            blocks: blocks
-                .map(|b| b.expect("every block is in one unit"))
-                .collect(),
+            blocks: blocks.map(|b| b.expect("every block is in one unit")).collect(),
             units: made,
         };
         finish_units(&mut body);
@@ -152,12 +114,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The variables of the machine's state that a unit touches, each with a dense slot.
-    fn stages<T>(
-        &mut self,
-        members: &[BlockId],
-        region: bool,
-        blocks: &[RawBlock<T>],
-    ) -> Vec<Stage> {
+    fn stages<T>(&mut self, members: &[BlockId], region: bool, blocks: &[RawBlock<T>]) -> Vec<Stage> {
         let mut stages: indexmap::IndexMap<VarId, (bool, bool)> = indexmap::IndexMap::new();
         for block in members {
             let source = &blocks[block.index()];
@@ -190,18 +147,11 @@ impl<'a> Builder<'a> {
     }
 
     fn steps<T>(&mut self, source: &RawBlock<T>, region: bool) -> Vec<Step> {
-        let last = if region {
-            Vec::new()
-        } else {
-            last_uses(source)
-        };
+        let last = if region { Vec::new() } else { last_uses(source) };
         let mut steps = Vec::new();
         for (i, (inst, loc)) in source.insts.iter().enumerate() {
             let kind = self.step(inst);
-            steps.push(Step {
-                kind,
-                loc: loc.clone(),
-            });
+            steps.push(Step { kind, loc: loc.clone() });
             for (var, at) in &last {
                 if *at == i {
                     self.slots.free_temporary(*var);
@@ -213,25 +163,16 @@ impl<'a> Builder<'a> {
 
     fn step(&mut self, inst: &Inst) -> StepKind {
         match inst {
-            Inst::Compute {
-                how,
-                dst,
-                prim,
-                args,
-            } => StepKind::Compute(self.compute(*how, *dst, *prim, args)),
+            Inst::Compute { how, dst, prim, args } => StepKind::Compute(self.compute(*how, *dst, *prim, args)),
             Inst::Pop(var) => StepKind::Pop {
                 stack: self.vars[*var].stack.expect("only stacks are popped"),
                 slot: self.vars[*var].slot.expect("stacks have a slot"),
             },
-            Inst::Assert { cond, texts, args } => StepKind::Assert {
-                cond: self.arg(*cond),
-                message: self.message(texts, args),
-            },
+            Inst::Assert { cond, texts, args } => {
+                StepKind::Assert { cond: self.arg(*cond), message: self.message(texts, args) }
+            }
             Inst::Print { texts, args } => StepKind::Print(self.message(texts, args)),
-            Inst::Emit { stream, args } => StepKind::Emit {
-                stream: *stream,
-                args: self.args(args),
-            },
+            Inst::Emit { stream, args } => StepKind::Emit { stream: *stream, args: self.args(args) },
         }
     }
 
@@ -254,26 +195,15 @@ impl<'a> Builder<'a> {
         let slot = self.place(dst);
         // Copies are stored under the mask as they are read.
         let direct = in_place || prim == Prim::Copy;
-        let scratch = (!direct && (reads_slot || write != Write::Temporary))
-            .then(|| self.slots.take_for_step(&ty, uniform));
-        Compute {
-            prim,
-            args,
-            ty,
-            write,
-            slot,
-            scratch,
-            reads_slot,
-            in_place,
-            uniform,
-        }
+        let scratch =
+            (!direct && (reads_slot || write != Write::Temporary)).then(|| self.slots.take_for_step(&ty, uniform));
+        Compute { prim, args, ty, write, slot, scratch, reads_slot, in_place, uniform }
     }
 
     /// The slot of a variable; a temporary gets one where it is first met.
     fn place(&mut self, var: VarId) -> crate::plan::SlotId {
         let v = &self.vars[var];
-        v.slot
-            .unwrap_or_else(|| self.slots.temporary(var, &v.ty, v.uniform))
+        v.slot.unwrap_or_else(|| self.slots.temporary(var, &v.ty, v.uniform))
     }
 
     fn args(&mut self, reads: &[Read]) -> Vec<Arg> {
@@ -289,11 +219,7 @@ impl<'a> Builder<'a> {
             },
             Operand::Shared(s) => {
                 let (id, ty) = self.constants.shared(s);
-                Arg {
-                    source: Source::Constant(id),
-                    ty,
-                    broadcast: true,
-                }
+                Arg { source: Source::Constant(id), ty, broadcast: true }
             }
             Operand::Const(c) => Arg {
                 source: Source::Constant(self.constants.literal(c)),
@@ -304,10 +230,7 @@ impl<'a> Builder<'a> {
     }
 
     fn message(&mut self, texts: &Arc<[String]>, args: &[Read]) -> Message {
-        Message {
-            texts: texts.clone(),
-            args: self.args(args),
-        }
+        Message { texts: texts.clone(), args: self.args(args) }
     }
 }
 

@@ -38,26 +38,14 @@ impl Slots {
             }));
             var.stack = (var.class == StorageClass::Stack).then(|| stacks.push(id));
         }
-        Self {
-            slots,
-            free: IndexMap::new(),
-            held: Vec::new(),
-            temporaries: IndexMap::new(),
-            scratch: None,
-            stacks,
-        }
+        Self { slots, free: IndexMap::new(), held: Vec::new(), temporaries: IndexMap::new(), scratch: None, stacks }
     }
 
     fn from_pool(&mut self, ty: &Type, uniform: bool) -> SlotId {
         let kind = (ty.dtype, ty.elements(), uniform);
         let free = self.free.entry(kind).or_default();
         free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot {
-                dtype: ty.dtype,
-                elements: ty.elements(),
-                uniform,
-                role: Role::Pool,
-            })
+            self.slots.push(Slot { dtype: ty.dtype, elements: ty.elements(), uniform, role: Role::Pool })
         })
     }
 

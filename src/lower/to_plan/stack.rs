@@ -2,7 +2,7 @@
 
 use super::constants::Constants;
 use super::{Builder, How, Inst, RawBlock, Read};
-use crate::base::Id;
+use crate::base::{Id, Loc};
 use crate::parts::Operand;
 use crate::plan::{BlockId, Plan, Port, Terminator, Var, VarId};
 use crate::stack;
@@ -20,23 +20,18 @@ pub fn stack_to_plan(program: &stack::Program) -> Plan {
     });
     let builder = Builder::new(vars.collect(), &mut constants);
     let blocks = program.blocks.values().map(raw_block).collect();
-    let body = builder.body(blocks, units(program), |term, builder| match *term {
+    let body = builder.body(blocks, units(program), |(term, loc), builder| match *term {
         stack::Terminator::Jump(b) => Terminator::Jump(block(b)),
-        stack::Terminator::Branch(c, a, b) => {
-            Terminator::Branch(builder.arg(read(c)), block(a), block(b))
+        stack::Terminator::Branch(c, a, b) => Terminator::Branch(builder.arg(read(c)), block(a), block(b)),
+        stack::Terminator::PushJump { target, ret } => {
+            Terminator::PushJump { target: block(target), ret: block(ret), loc: loc.clone() }
         }
-        stack::Terminator::PushJump { target, ret } => Terminator::PushJump {
-            target: block(target),
-            ret: block(ret),
-        },
         stack::Terminator::Return => Terminator::Return,
         stack::Terminator::Halt => Terminator::Halt,
     });
     let port = |p: &stack::Port| Port {
         name: p.name.clone(),
-        slot: body.vars[var(p.var)]
-            .slot
-            .expect("inputs and outputs are registers or stacks"),
+        slot: body.vars[var(p.var)].slot.expect("inputs and outputs are registers or stacks"),
         ty: program.vars[p.var].ty.clone(),
     };
     Plan {
@@ -81,7 +76,11 @@ fn reads(operands: &[stack::Operand]) -> Vec<Read> {
     operands.iter().map(|o| read(*o)).collect()
 }
 
-fn raw_block(source: &stack::Block) -> RawBlock<stack::Terminator> {
+/// A block, its terminator with the location of the call that it may be: that of the last instruction that has one, which
+/// set an argument or saved a variable.
+fn raw_block(source: &stack::Block) -> RawBlock<(stack::Terminator, Loc)> {
+    let mut locs = source.insts.iter().rev().map(|i| &i.loc);
+    let loc = locs.find(|l| l.line > 0).unwrap_or(&source.loc).clone();
     let insts = source.insts.iter();
     RawBlock {
         insts: insts.map(|i| (inst(&i.kind), i.loc.clone())).collect(),
@@ -89,19 +88,14 @@ fn raw_block(source: &stack::Block) -> RawBlock<stack::Terminator> {
             stack::Terminator::Branch(c, _, _) => Some(read(c)),
             _ => None,
         },
-        term: source.term,
+        term: (source.term, loc),
         loc: source.loc.clone(),
     }
 }
 
 fn inst(kind: &stack::InstKind) -> Inst {
     match kind {
-        stack::InstKind::Compute {
-            write,
-            dst,
-            prim,
-            args,
-        } => Inst::Compute {
+        stack::InstKind::Compute { write, dst, prim, args } => Inst::Compute {
             how: match write {
                 stack::Write::Push => How::Push,
                 stack::Write::Set | stack::Write::Update => How::Set,
@@ -111,18 +105,10 @@ fn inst(kind: &stack::InstKind) -> Inst {
             args: reads(args),
         },
         stack::InstKind::Pop(v) => Inst::Pop(var(*v)),
-        stack::InstKind::Assert { cond, message } => Inst::Assert {
-            cond: read(*cond),
-            texts: message.texts.clone(),
-            args: reads(&message.args),
-        },
-        stack::InstKind::Print(message) => Inst::Print {
-            texts: message.texts.clone(),
-            args: reads(&message.args),
-        },
-        stack::InstKind::Emit { stream, args } => Inst::Emit {
-            stream: *stream,
-            args: reads(args),
-        },
+        stack::InstKind::Assert { cond, message } => {
+            Inst::Assert { cond: read(*cond), texts: message.texts.clone(), args: reads(&message.args) }
+        }
+        stack::InstKind::Print(message) => Inst::Print { texts: message.texts.clone(), args: reads(&message.args) },
+        stack::InstKind::Emit { stream, args } => Inst::Emit { stream: *stream, args: reads(args) },
     }
 }
