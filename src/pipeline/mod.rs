@@ -6,6 +6,7 @@ use crate::base::{Diagnostic, SourceMap};
 use crate::hir::{self, FnId};
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
 use crate::plan::{CallPlan, Plan};
+use crate::transform::stack::STACK_PASSES;
 use crate::types::Type;
 use crate::{cfg, stack};
 
@@ -15,7 +16,6 @@ struct Pass<P> {
     run: fn(P) -> P,
 }
 const CFG_PASSES: &[Pass<cfg::Program>] = &[];
-const STACK_PASSES: &[Pass<stack::Program>] = &[];
 
 /// Which passes are switched off; none by default. Results never depend on it, except for the limit on active calls
 /// (`tail-calls` and `inline` take calls away).
@@ -41,9 +41,12 @@ impl Passes {
     }
 }
 
-/// Names and descriptions of all passes, in their order.
+/// Names and descriptions of all passes, in their order; one that runs more than once stands where it runs first.
 pub fn all_passes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    CFG_PASSES.iter().map(|p| (p.name, p.doc)).chain(STACK_PASSES.iter().map(|p| (p.name, p.doc)))
+    let mut seen = BTreeSet::new();
+    (CFG_PASSES.iter().map(|p| (p.name, p.doc)))
+        .chain(STACK_PASSES.iter().map(|p| (p.name, p.doc)))
+        .filter(move |(name, _)| seen.insert(*name))
 }
 
 /// A program as the engines want it.
