@@ -6,8 +6,17 @@ use std::sync::Arc;
 use super::Loader;
 
 /// The modules of the library: path and text.
-const MODULES: &[(&str, &str)] =
-    &[("prelude.ab", include_str!("../std/prelude.ab")), ("random.ab", include_str!("../std/random.ab"))];
+const MODULES: &[(&str, &str)] = &[
+    ("prelude.ab", include_str!("../std/prelude.ab")),
+    ("random.ab", include_str!("../std/random.ab")),
+    // The samplers, which stand in `nuts/` so that they can be read beside their algorithms.
+    ("adapt.ab", include_str!("../../nuts/adapt.ab")),
+    ("chain.ab", include_str!("../../nuts/chain.ab")),
+    ("hamiltonian.ab", include_str!("../../nuts/hamiltonian.ab")),
+    ("hmc.ab", include_str!("../../nuts/hmc.ab")),
+    ("nuts.ab", include_str!("../../nuts/nuts.ab")),
+    ("slice_nuts.ab", include_str!("../../nuts/slice_nuts.ab")),
+];
 
 /// The modules that ship in the binary, written in the language itself. Their names start with `std/`.
 #[derive(Clone, Copy, Debug, Default)]
