@@ -30,7 +30,7 @@ pub(super) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {
     }
     let program = Program::load(file)?;
     if args.stage == Stage::Hir {
-        print(&format!("{:#?}\n", program.hir()));
+        print(&hir::dump::dump(program.hir()));
         return Ok(ExitCode::SUCCESS);
     }
     let function = program.function(&args.entry)?;

@@ -6,16 +6,10 @@ use crate::base::{Diagnostic, SourceMap};
 use crate::hir::{self, FnId};
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
 use crate::plan::{CallPlan, Plan};
+use crate::transform::cfg::CFG_PASSES;
 use crate::transform::stack::STACK_PASSES;
 use crate::types::Type;
 use crate::{cfg, stack};
-
-struct Pass<P> {
-    name: &'static str,
-    doc: &'static str,
-    run: fn(P) -> P,
-}
-const CFG_PASSES: &[Pass<cfg::Program>] = &[];
 
 /// Which passes are switched off; none by default. Results never depend on it, except for the limit on active calls
 /// (`tail-calls` and `inline` take calls away).

@@ -196,7 +196,12 @@ impl Function<'_> {
         inputs::refuse_unknown(inputs, &self.name, &self.signature)?;
         let lanes = inputs::lane_count(inputs)?;
         let values = inputs::bind(inputs, &self.name, &self.signature, lanes)?;
-        let compiled = self.compile(values.types.clone(), &options.passes)?;
+        let mut passes = options.passes.clone();
+        if options.settings.check_nan {
+            // It evaluates both arms: a NaN would be born in the one that is not taken.
+            passes.switch_off("if-convert");
+        }
+        let compiled = self.compile(values.types.clone(), &passes)?;
         Bound::finish(compiled, values, lanes, options)
     }
 
