@@ -1,7 +1,10 @@
 //! The integration tests: one binary.
+mod cases;
 mod cfg;
 mod check;
+mod layers;
 mod machine;
+mod reference;
 mod samplers;
 mod stack;
 mod syntax;
