@@ -5,6 +5,7 @@ mod check;
 mod layers;
 mod machine;
 mod reference;
+mod run;
 mod samplers;
 mod stack;
 mod syntax;

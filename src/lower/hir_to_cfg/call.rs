@@ -28,7 +28,7 @@ impl<'a> Lowering<'_, 'a> {
         values.ok_or_else(|| {
             let message = "a dimension is too large for an int";
             let label = "this does not fit into 64 bits";
-            Box::new(Diagnostic::error("E0804", message, self.span(), label))
+            Box::new(Diagnostic::error("E0803", message, self.span(), label))
         })
     }
 
@@ -85,12 +85,12 @@ impl<'a> Lowering<'_, 'a> {
     fn not_shared(&self, operand: Operand, name: &str) -> Box<Diagnostic> {
         let message = format!("`{name}` must be the same for all lanes, but it traps in every lane");
         Box::new(match self.index_out_of_range(operand) {
-            Some(span) => Diagnostic::error("E0805", message, span, "this index is out of range")
+            Some(span) => Diagnostic::error("E0804", message, span, "this index is out of range")
                 .with_label(self.span(), format!("`{name}` is shared here")),
             None => {
                 let message = format!("`{name}` must be the same for all lanes");
                 let label = "this is not known before the lanes start";
-                Diagnostic::error("E0805", message, self.span(), label)
+                Diagnostic::error("E0804", message, self.span(), label)
             }
         })
     }

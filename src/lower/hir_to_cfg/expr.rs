@@ -78,7 +78,7 @@ impl<'a> Lowering<'_, 'a> {
         match dim.eval(&self.dims) {
             Some(value) => Ok(Value::Leaf(Operand::Const(Scalar::Int(value)))),
             None => Err(Box::new(crate::base::Diagnostic::error(
-                "E0804",
+                "E0803",
                 "an extent is too large for an int",
                 self.span(),
                 "this does not fit into 64 bits",

@@ -163,7 +163,7 @@ impl<'a> Specialiser<'a> {
         let name = &self.program.fns[home].name;
         let message = format!("`{name}` would have to be made for too many sizes or functions");
         Box::new(
-            Diagnostic::error("E0806", message, span, "this call needs a new one")
+            Diagnostic::error("E0805", message, span, "this call needs a new one")
                 .with_note("dimensions, shared values and functions that are passed are fixed when a program is specialised")
                 .with_help("let recursion pass its dimensions, shared values and functions on unchanged, or stop it by an `if` on dimensions"),
         )
@@ -191,7 +191,7 @@ impl<'a> Specialiser<'a> {
             let label = format!("here ({})", describe(&fields));
             let note = format!("elsewhere ({})", describe(&stream.fields));
             return Err(Box::new(
-                Diagnostic::error("E0807", message, span, label)
+                Diagnostic::error("E0806", message, span, label)
                     .with_note(note)
                     .with_help("emit to two streams with different names"),
             ));

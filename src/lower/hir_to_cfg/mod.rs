@@ -46,6 +46,9 @@ use names::Names;
 use signature::layout_at;
 use value::{Form, Layout, join};
 
+/// Deeply nested programs need a deep stack: the lowering follows the tree, as the checker does.
+const STACK_BYTES: usize = 256 << 20;
+
 /// Problems after which the lowering gives up.
 const MAX_DIAGNOSTICS: usize = 20;
 
@@ -54,9 +57,28 @@ const MAX_DIAGNOSTICS: usize = 20;
 /// the ports.
 ///
 /// # Errors
-/// Inputs that do not fit (E0801, E0802), and what can be wrong only for these shapes: see the section of each code from
-/// E0803 to E0808 in `grammar/errors.md`.
+/// Inputs that do not fit (E0801), and what can be wrong only for these shapes: see the section of each code from
+/// E0802 to E0806 in `grammar/errors.md`.
 pub fn specialise(
+    program: &hir::Program,
+    sources: &SourceMap,
+    entry: FnId,
+    shapes: &[Type],
+) -> Result<cfg::Program, Vec<Diagnostic>> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("specialise".into())
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, || specialise_here(program, sources, entry, shapes))
+            .expect("the system can start a thread");
+        match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn specialise_here(
     program: &hir::Program,
     sources: &SourceMap,
     entry: FnId,
@@ -128,7 +150,7 @@ fn lower_all(spec: &mut Specialiser<'_>) -> Result<IdVec<FuncId, Func>, Vec<Diag
             }
             Err(problem) => {
                 let seen = |p: &Diagnostic| p.code == problem.code && p.labels == problem.labels;
-                let endless = problem.code.0 == "E0806";
+                let endless = problem.code.0 == "E0805";
                 if !problems.iter().any(seen) {
                     problems.push(*problem);
                 }

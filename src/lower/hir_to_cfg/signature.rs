@@ -43,8 +43,10 @@ impl SignaturePort {
     }
 }
 
-/// What an entry wants, before shapes are known: for messages and for binding inputs. An error when the function cannot
-/// be an entry because a parameter is a function.
+/// What an entry wants, before shapes are known: for messages and for binding inputs.
+///
+/// # Errors
+/// When the function cannot be an entry because a parameter is a function; no function among the program's exports is one.
 pub fn entry_signature(program: &Program, entry: FnId) -> Result<Signature, Diagnostic> {
     let f = &program.fns[entry];
     let mut ports = Vec::new();
@@ -55,7 +57,7 @@ pub fn entry_signature(program: &Program, entry: FnId) -> Result<Signature, Diag
         split(program, &local.ty, &identity, &local.name, &mut found).map_err(|problem| {
             let message = format!("`{}` cannot be run from outside", f.name);
             let label = format!("`{}` {problem}", local.name);
-            Diagnostic::error("E0808", message, local.span, label)
+            Diagnostic::error("E0801", message, local.span, label)
                 .with_help("call it from a `pub fn` whose parameters are numbers, arrays, tuples and structs")
         })?;
         ports.extend(found.into_iter().map(|(name, dtype, extents)| SignaturePort {
@@ -201,7 +203,7 @@ impl<'a> Solver<'a> {
             if self.bound[id.index()].is_none() {
                 let message = format!("the inputs do not determine the dimension `{name}`");
                 let help = format!("give `{name}` alone as an extent of a parameter: `x: real[{name}]`");
-                problems.push(Diagnostic::error("E0802", message, signature.span, "of this function").with_help(help));
+                problems.push(Diagnostic::error("E0801", message, signature.span, "of this function").with_help(help));
             }
         }
         if !problems.is_empty() {
@@ -267,14 +269,14 @@ pub(super) fn layout_at(
     value::layout(program, ty, dims).map_err(|problem| {
         let diagnostic = match problem {
             value::ExtentError::Negative(n) => Diagnostic::error(
-                "E0803",
+                "E0802",
                 format!("an array would have {n} entries here"),
                 span,
                 "an extent cannot be below 0",
             )
             .with_help("an `if` on dimensions leaves out the arm not taken: `if n > 0 { … }`"),
             value::ExtentError::TooLarge => Diagnostic::error(
-                "E0804",
+                "E0803",
                 "an array would have more than 2^40 elements in each lane",
                 span,
                 "this is too large",
