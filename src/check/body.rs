@@ -163,12 +163,12 @@ impl Body<'_, '_> {
             self.cx.report(error.with_help("end with the value, without a semicolon, or `return` it on every path"));
             return None;
         }
-        if self.instance {
-            if let (Some((_, [])), Ty::Array(dtype, _)) = (elements(&body.ty), ret) {
-                let scalar = self.coerce(body, &Ty::Scalar(*dtype))?;
-                let span = scalar.span;
-                return Some(prim(Prim::Fill, vec![scalar], ret.clone(), span));
-            }
+        if self.instance
+            && let (Some((_, [])), Ty::Array(dtype, _)) = (elements(&body.ty), ret)
+        {
+            let scalar = self.coerce(body, &Ty::Scalar(*dtype))?;
+            let span = scalar.span;
+            return Some(prim(Prim::Fill, vec![scalar], ret.clone(), span));
         }
         if ret.is_unit() && has_tail && body.ty != Ty::Never && !body.ty.is_unit() {
             let shown = self.show(&body.ty);

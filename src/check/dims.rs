@@ -67,10 +67,10 @@ impl Checker<'_> {
 
     fn named_extent(&mut self, module: ModuleId, dims: &IdVec<DimId, String>, path: &ast::Path) -> Option<Dim> {
         let name = &path.name.text;
-        if path.module.is_none() {
-            if let Some((id, _)) = dims.iter().find(|(_, d)| ***d == **name) {
-                return Some(Dim::param(id));
-            }
+        if path.module.is_none()
+            && let Some((id, _)) = dims.iter().find(|(_, d)| ***d == **name)
+        {
+            return Some(Dim::param(id));
         }
         let what = match self.lookup(module, path) {
             Lookup::Found(Found::Def(Def::Const(id))) => match self.const_value(id)? {
@@ -170,10 +170,10 @@ impl Solver {
         }
         while self.solve_one(&equations)? {}
         for (wanted, given, param) in &equations {
-            if let Some(wanted) = self.known(wanted) {
-                if wanted.as_ref() != Some(given) {
-                    return Err(*param);
-                }
+            if let Some(wanted) = self.known(wanted)
+                && wanted.as_ref() != Some(given)
+            {
+                return Err(*param);
             }
         }
         Ok(())

@@ -230,18 +230,18 @@ impl Body<'_, '_> {
             Some(Ty::Fn(types, ret)) => (Some(types), Some(&**ret)),
             _ => (None, None),
         };
-        if let Some(types) = types {
-            if types.len() != params.len() {
-                let wanted = expected.map(|e| self.show(e)).unwrap_or_default();
-                let error = Diagnostic::error(
-                    "E0308",
-                    format!("{wanted} is needed here"),
-                    span,
-                    format!("this closure takes {}", super::call::count(params.len())),
-                );
-                self.cx.report(error);
-                return None;
-            }
+        if let Some(types) = types
+            && types.len() != params.len()
+        {
+            let wanted = expected.map(|e| self.show(e)).unwrap_or_default();
+            let error = Diagnostic::error(
+                "E0308",
+                format!("{wanted} is needed here"),
+                span,
+                format!("this closure takes {}", super::call::count(params.len())),
+            );
+            self.cx.report(error);
+            return None;
         }
         let found: Vec<Option<Ty>> = (params.iter().enumerate())
             .map(|(i, (name, written))| self.closure_param(name, written.as_ref(), types.map(|t| &t[i])))

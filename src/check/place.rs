@@ -105,8 +105,7 @@ impl Body<'_, '_> {
         let mut place = outer;
         for axis in axes {
             let (dtype, extents) = elements(&place.ty)?;
-            let (first, rest) = extents.split_first()?;
-            let _ = first;
+            let (_, rest) = extents.split_first()?;
             if matches!(place.path.last(), Some(Projection::Slice(_))) {
                 let help = "assign in a loop: `for i in 0..n { x[i, j] = …; }`";
                 return self.not_a_place(span, "a range with an index after it", Some(help));
