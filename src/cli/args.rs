@@ -72,6 +72,9 @@ pub(super) struct InputArgs {
     /// Number of lanes, where no lane input tells
     #[arg(long)]
     pub(super) lanes: Option<usize>,
+    /// Whether the data file may hold what the program does not take: that of a model is often that of others, too.
+    #[arg(skip)]
+    pub(super) spare_data: bool,
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ pub(super) fn read(args: &InputArgs, signature: &Signature) -> Result<Inputs, Er
     inputs.lanes = args.lanes;
     if let Some(path) = &args.data {
         let values = Values::read(path)?;
-        for (name, data) in values.iter() {
+        for (name, data) in values.iter().filter(|(name, _)| !args.spare_data || takes(signature, name)) {
             add(&mut inputs, signature, name, data, true)?;
         }
         check_dims(&values, &inputs, signature)?;
@@ -30,6 +30,14 @@ pub(super) fn read(args: &InputArgs, signature: &Signature) -> Result<Inputs, Er
         add(&mut inputs, signature, &name, &data, false)?;
     }
     Ok(inputs)
+}
+
+/// Whether the function has an input of this name, or one that is a part of it.
+fn takes(signature: &Signature, name: &str) -> bool {
+    signature
+        .ports
+        .iter()
+        .any(|p| p.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
 }
 
 /// Adds one value; an object gives the fields of a struct parameter.

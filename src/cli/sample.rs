@@ -31,7 +31,8 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         warmup: args.warmup,
         draws: args.draws,
     };
-    let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
+    let given =
+        InputArgs { data: args.data.clone(), shared: args.shared.clone(), spare_data: true, ..InputArgs::default() };
     let sampling = Sampling::new(&plan, |density| inputs::read(&given, density.signature()))?;
     eprintln!("memory: {}", sampling.memory(&options)?);
     let stop = stop_on_interrupt();
