@@ -1,0 +1,231 @@
+//! What can be seen of a run, lane by lane, and the ways to run a program that must all show the same.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use autobatch::parts::StreamId;
+use autobatch::pipeline::{Passes, all_passes};
+use autobatch::program::{Bound, Engine, Function, Inputs, Options};
+use autobatch::run::{self, Execution, Schedule, Sink, TrapKind};
+use autobatch::types::{Array, ArrayData, Precision, Scalar};
+
+use crate::random_programs::Rng;
+
+/// What one lane did.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Lane {
+    /// Its outputs with all their bits; nothing when it trapped.
+    pub(crate) outputs: Vec<String>,
+    /// Kind, place and message of its trap.
+    pub(crate) trap: Option<(TrapKind, String)>,
+    /// What it printed and emitted, in order.
+    pub(crate) said: Vec<String>,
+}
+
+/// What all lanes did, by their numbers.
+pub(crate) type Observed = BTreeMap<u64, Lane>;
+
+/// A way to run a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Configuration {
+    pub(crate) options: Options,
+    /// Lanes that run at a time; 0 for all.
+    pub(crate) batch: usize,
+    /// Seed of the order of the lanes.
+    pub(crate) order: Option<u64>,
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = &self.options.settings;
+        write!(
+            f,
+            "{:?} {:?} {:?} {:?} shard_lanes={} threads={} batch={} order={:?} {:?}",
+            self.options.engine,
+            s.schedule,
+            s.execution,
+            s.precision,
+            s.shard_lanes,
+            s.threads,
+            self.batch,
+            self.order,
+            self.options.passes
+        )
+    }
+}
+
+struct Said(Vec<Mutex<Vec<String>>>);
+
+impl Sink for Said {
+    fn emit(&self, position: usize, stream: StreamId, record: Vec<Array>) {
+        let fields: Vec<String> = record.iter().map(|a| bits(a, 0, 1)).collect();
+        self.0[position].lock().expect("no panic").push(format!("{stream:?} {}", fields.join(" ")));
+    }
+    fn print(&self, position: usize, line: String) {
+        self.0[position].lock().expect("no panic").push(format!("print {line}"));
+    }
+}
+
+/// Row `row` of `rows` of an array; all NaNs are one.
+fn bits(array: &Array, row: usize, rows: usize) -> String {
+    let each = array.len() / rows.max(1);
+    let words = (row * each..(row + 1) * each).map(|i| match array.get(i) {
+        Scalar::Real(r) if r.is_nan() => "nan".to_owned(),
+        Scalar::Real(r) => format!("{r:?}={:x}", r.to_bits()),
+        other => other.to_string(),
+    });
+    let words: Vec<String> = words.collect();
+    format!(
+        "{:?}[{}]",
+        &array.shape.get(usize::from(rows > 0 && array.shape.first() == Some(&rows))..),
+        words.join(" ")
+    )
+}
+
+/// Some rows of the inputs.
+fn select(inputs: &run::Inputs, rows: &[usize]) -> run::Inputs {
+    let total = inputs.lanes.len();
+    let values = inputs.values.iter().map(|array| {
+        let each = array.len() / total.max(1);
+        let index = || rows.iter().flat_map(move |r| r * each..(r + 1) * each);
+        let data = match &array.data {
+            ArrayData::Bool(v) => ArrayData::Bool(index().map(|i| v[i]).collect()),
+            ArrayData::Int(v) => ArrayData::Int(index().map(|i| v[i]).collect()),
+            ArrayData::Real(v) => ArrayData::Real(index().map(|i| v[i]).collect()),
+        };
+        let mut shape = array.shape.clone();
+        shape[0] = rows.len();
+        Array::new(shape, data)
+    });
+    run::Inputs {
+        values: values.collect(),
+        lanes: rows.iter().map(|r| inputs.lanes[*r]).collect(),
+        shared: inputs.shared.clone(),
+    }
+}
+
+fn run_part(mut bound: Bound, rows: &[usize], options: &Options, observed: &mut Observed) -> Result<(), String> {
+    *bound.inputs_mut() = select(bound.inputs(), rows);
+    let said = Said(rows.iter().map(|_| Mutex::default()).collect());
+    let results = bound.run(options, &said).map_err(|e| e.to_string())?;
+    let mut said = said.0.into_iter().map(|m| m.into_inner().expect("no panic"));
+    for (position, number) in results.lanes().iter().enumerate() {
+        let trap = results.traps().iter().find(|t| t.position == position);
+        let trap = trap.map(|t| (t.kind, format!("{} {}", t.loc, t.message)));
+        let outputs = match trap {
+            Some(_) => Vec::new(),
+            None => results
+                .outputs()
+                .iter()
+                .map(|(name, a)| format!("{name} = {}", bits(a, position, rows.len())))
+                .collect(),
+        };
+        let lane = Lane { outputs, trap, said: said.next().expect("one list a lane") };
+        observed.insert(*number, lane);
+    }
+    Ok(())
+}
+
+impl Configuration {
+    /// Runs the function for all lanes. An error of the library, or a panic in it, is an `Err`.
+    pub(crate) fn observe(&self, function: &Function<'_>, inputs: &Inputs) -> Result<Observed, String> {
+        let run = || {
+            let bound = function.bind(inputs, &self.options).map_err(|e| e.to_string())?;
+            let mut rows: Vec<usize> = (0..bound.lanes()).collect();
+            if let Some(seed) = self.order {
+                Rng::new(seed).shuffle(&mut rows);
+            }
+            let batch = if self.batch == 0 { rows.len().max(1) } else { self.batch };
+            let mut observed = Observed::new();
+            for part in rows.chunks(batch) {
+                run_part(bound.clone(), part, &self.options, &mut observed)?;
+            }
+            Ok(observed)
+        };
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            Err(format!("panicked: {}", text.unwrap_or_default()))
+        })
+    }
+
+    /// The reference: one lane at a time.
+    pub(crate) fn scalar(base: &Options) -> Configuration {
+        Configuration { options: Options { engine: Engine::Scalar, ..base.clone() }, batch: 0, order: None }
+    }
+
+    /// A random one.
+    pub(crate) fn random(base: &Options, rng: &mut Rng) -> Configuration {
+        let mut options = base.clone();
+        options.engine =
+            *rng.choose(&[Engine::Pc, Engine::Pc, Engine::Pc, Engine::Local, Engine::Local, Engine::Scalar]);
+        let settings = &mut options.settings;
+        settings.schedule = *rng.choose(&SCHEDULES);
+        settings.execution = *rng.choose(&EXECUTIONS);
+        settings.shard_lanes = *rng.choose(&[64, 1, 7, 0]);
+        settings.threads = 1 + rng.below(2);
+        settings.stats = rng.percent(20);
+        settings.precision = if rng.percent(25) { Precision::F32 } else { Precision::F64 };
+        let passes: Vec<&str> = all_passes().map(|(name, _)| name).collect();
+        match rng.below(10) {
+            0..3 => options.passes = Passes::none(),
+            3..6 if !passes.is_empty() => {
+                let name = *rng.choose::<&str>(&passes);
+                options.passes.switch_off(name);
+            }
+            _ => {}
+        }
+        let order = rng.percent(30).then(|| rng.bits());
+        Configuration { options, batch: *rng.choose(&[0, 0, 1, 7, 64]), order }
+    }
+
+    /// Those that every file test runs on: each engine, policy and way of execution, with passes and without.
+    pub(crate) fn systematic(base: &Options) -> Vec<Configuration> {
+        let mut all = Vec::new();
+        for (engine, passes) in [
+            (Engine::Scalar, Passes::none()),
+            (Engine::Local, Passes::default()),
+            (Engine::Local, Passes::none()),
+            (Engine::Pc, Passes::default()),
+            (Engine::Pc, Passes::none()),
+        ] {
+            let schedules = if engine == Engine::Pc { &SCHEDULES[..] } else { &SCHEDULES[..1] };
+            let executions = if engine == Engine::Scalar { &EXECUTIONS[..1] } else { &EXECUTIONS[..] };
+            for (i, schedule) in schedules.iter().enumerate() {
+                for (j, execution) in executions.iter().enumerate() {
+                    let mut options = Options { engine, passes: passes.clone(), ..base.clone() };
+                    options.settings.schedule = *schedule;
+                    options.settings.execution = *execution;
+                    options.settings.shard_lanes = [64, 7, 1, 0][(i + j) % 4];
+                    options.settings.threads = 1 + (i + j) % 2;
+                    all.push(Configuration {
+                        options,
+                        batch: [0, 7, 1][(i + 2 * j) % 3],
+                        order: (j == 1).then_some(1),
+                    });
+                }
+            }
+        }
+        all
+    }
+}
+
+const SCHEDULES: [Schedule; 5] = [
+    Schedule::Earliest,
+    Schedule::MostLanes,
+    Schedule::CostAware { theta: 0.0 },
+    Schedule::CostAware { theta: 0.5 },
+    Schedule::CostAware { theta: 1.0 },
+];
+const EXECUTIONS: [Execution; 3] = [Execution::Mask, Execution::Gather, Execution::Auto];
+
+/// The first difference, in words.
+pub(crate) fn difference(wanted: &Observed, found: &Observed) -> Option<String> {
+    if wanted.len() != found.len() {
+        return Some(format!("{} lanes are wanted, {} found", wanted.len(), found.len()));
+    }
+    let (number, lane) = wanted.iter().find(|(number, lane)| found.get(number) != Some(lane))?;
+    Some(format!("lane {number}:\n  wanted {lane:?}\n  found  {:?}", found.get(number)))
+}

@@ -1,0 +1,103 @@
+//! `run:` lines of file tests: the flags of `autobatch run`, on the library.
+
+use autobatch::pipeline::Passes;
+use autobatch::program::io::{ArrayType, read_argument};
+use autobatch::program::{Engine, Function, Inputs, Options, Program};
+use autobatch::run::{Execution, Schedule};
+use autobatch::types::Precision;
+
+/// What a `run:` line says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunLine {
+    pub(crate) entry: String,
+    /// `name=JSON`, and whether the value is shared.
+    values: Vec<(String, bool)>,
+    lanes: Option<usize>,
+    pub(crate) options: Options,
+    /// Whether the line names an engine; else all of them are meant.
+    pub(crate) engine: Option<Engine>,
+}
+
+impl RunLine {
+    /// Reads `--entry f --input n=[5, 6] --seed 3`. A flag stands at the start of the line or after a blank.
+    pub(crate) fn parse(line: &str) -> RunLine {
+        let mut run = RunLine { entry: "main".into(), ..RunLine::default() };
+        let padded = format!(" {}", line.trim());
+        for flag in padded.split(" --").skip(1) {
+            let (flag, value) = flag.trim().split_once(' ').unwrap_or((flag.trim(), ""));
+            run.flag(flag, value.trim());
+        }
+        run
+    }
+
+    fn flag(&mut self, flag: &str, value: &str) {
+        let number = || value.parse::<usize>().unwrap_or_else(|_| panic!("--{flag} takes a number, not {value}"));
+        let settings = &mut self.options.settings;
+        match flag {
+            "entry" => value.clone_into(&mut self.entry),
+            "input" => self.values.push((value.to_owned(), false)),
+            "shared" => self.values.push((value.to_owned(), true)),
+            "lanes" => self.lanes = Some(number()),
+            "seed" => settings.seed = number() as u64,
+            "threads" => settings.threads = number(),
+            "shard-lanes" => settings.shard_lanes = number(),
+            "max-stack-depth" => settings.max_stack_depth = number(),
+            "max-supersteps" => settings.max_supersteps = number() as u64,
+            "stats" => settings.stats = true,
+            "check" => settings.check_nan = value == "nan",
+            "real" => settings.precision = if value == "f32" { Precision::F32 } else { Precision::F64 },
+            "exec" => settings.execution = execution(value),
+            "schedule" => settings.schedule = schedule(value),
+            "engine" => self.engine = Some(engine(value)),
+            "no-pass" if value == "all" => self.options.passes = Passes::none(),
+            "no-pass" => assert!(self.options.passes.switch_off(value), "no pass {value}"),
+            _ => panic!("unknown flag --{flag}"),
+        }
+    }
+
+    /// The entry and its inputs.
+    pub(crate) fn bind<'p>(&self, program: &'p Program) -> (Function<'p>, Inputs) {
+        let function = program.function(&self.entry).unwrap_or_else(|e| panic!("{e}"));
+        let mut inputs = Inputs::new();
+        for (argument, shared) in &self.values {
+            let (name, data) = read_argument(argument).unwrap_or_else(|e| panic!("{argument}: {e}"));
+            let port = function.signature().ports.iter().find(|p| p.name == name);
+            let ty = match port {
+                Some(port) => ArrayType { dtype: port.dtype, rank: port.extents.len() + usize::from(!shared) },
+                None => data.guess_type(),
+            };
+            let array = data.to_array(&name, ty).unwrap_or_else(|e| panic!("{argument}: {e}"));
+            inputs = if *shared { inputs.shared(name, array) } else { inputs.lane(name, array) };
+        }
+        let no_lane_input = self.values.iter().all(|(_, shared)| *shared);
+        let lanes = self.lanes.or(no_lane_input.then_some(1));
+        (function, if let Some(n) = lanes { inputs.lanes(n) } else { inputs })
+    }
+}
+
+fn engine(name: &str) -> Engine {
+    match name {
+        "scalar" => Engine::Scalar,
+        "local" => Engine::Local,
+        "pc" => Engine::Pc,
+        _ => panic!("no engine {name}"),
+    }
+}
+
+fn execution(name: &str) -> Execution {
+    match name {
+        "mask" => Execution::Mask,
+        "gather" => Execution::Gather,
+        "auto" => Execution::Auto,
+        _ => panic!("no execution {name}"),
+    }
+}
+
+fn schedule(name: &str) -> Schedule {
+    match name.split_once(':') {
+        Some(("cost", theta)) => Schedule::CostAware { theta: theta.parse().expect("a number") },
+        _ if name == "earliest" => Schedule::Earliest,
+        _ if name == "most-lanes" => Schedule::MostLanes,
+        _ => Schedule::default(),
+    }
+}
