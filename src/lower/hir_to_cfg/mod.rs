@@ -3,22 +3,22 @@
 //!
 //! Every function becomes as many CFG functions as there are distinct *instances* of it: numbers for its dimensions,
 //! operands for its shared parameters, closures for its function parameters, and for a closure what it captured that is
-//! the same for all lanes ([`instance`]). Calls ask for instances and a list of them is worked off, so that recursion ends
+//! the same for all lanes (`instance`). Calls ask for instances and a list of them is worked off, so that recursion ends
 //! when it passes these on unchanged; when it does not, a limit ends it with a diagnostic.
 //!
-//! While a function is lowered an expression is a [`value::Value`]: a tree of operands. Structs and tuples exist only
+//! While a function is lowered an expression is a `value::Value`: a tree of operands. Structs and tuples exist only
 //! there. An operand that is not a variable is the same for all lanes; a primitive of such operands that cannot trap is
-//! computed once, before the lanes start ([`shared`]). A function value carries the operands of what it captured that
+//! computed once, before the lanes start (`shared`). A function value carries the operands of what it captured that
 //! varies; they become parameters of every instance that gets it.
 //!
 //! | file | lowers |
 //! |---|---|
-//! | [`signature`] | what an entry wants, and dimensions from the shapes of inputs |
-//! | [`instance`], [`value`] | what specialisation is by |
-//! | [`func`] | variables, blocks and instructions of one function |
-//! | [`expr`], [`stmt`], [`control`], [`call`], [`reduction`] | the language |
-//! | [`shared`], [`fold`] | what is known before lanes start |
-//! | [`walk`], [`names`] | questions about expressions; names in the text form |
+//! | `signature` | what an entry wants, and dimensions from the shapes of inputs |
+//! | `instance`, `value` | what specialisation is by |
+//! | `func` | variables, blocks and instructions of one function |
+//! | `expr`, `stmt`, `control`, `call`, `reduction` | the language |
+//! | `shared`, `fold` | what is known before lanes start |
+//! | `walk`, `names` | questions about expressions; names in the text form |
 
 mod call;
 mod control;
