@@ -1,9 +1,13 @@
 //! The generator of random programs: what it makes is valid and covers the language.
 
-use autobatch::base::Severity;
-use autobatch::program::Program;
+use std::time::{Duration, Instant};
 
-use crate::random_programs::{CONSTRUCTS, generate};
+use autobatch::base::Severity;
+use autobatch::program::{Inputs, Options, Program};
+use autobatch::types::{Array, Type};
+
+use crate::observed::{Configuration, difference};
+use crate::random_programs::{self, CONSTRUCTS, generate, minimise};
 
 #[test]
 fn random_programs_are_valid_and_cover_the_language() {
@@ -25,4 +29,31 @@ fn random_programs_are_valid_and_cover_the_language() {
     }
     assert!(invalid.is_empty(), "{} programs are invalid:\n{}", invalid.len(), invalid.join("\n"));
     assert!(missing.is_empty(), "no program has {missing:?}");
+}
+
+#[test]
+fn the_comparison_sees_a_difference_and_the_minimiser_keeps_it() {
+    // A program fails here when it draws: another seed gives another result.
+    let draws = |program: &random_programs::Program| {
+        let Ok(program) = Program::compile(&program.to_string()) else { return false };
+        let function = program.function("entry").expect("an entry");
+        let inputs = function.signature().ports.iter().fold(Inputs::new(), |inputs, port| {
+            let extents = port.extents.iter().map(|d| if d.terms.is_empty() { d.constant as usize } else { 3 });
+            let shape: Vec<usize> = (!port.shared).then_some(2).into_iter().chain(extents).collect();
+            let zeros = Array::zeros(&Type::new(port.dtype, shape));
+            if port.shared { inputs.shared(&port.name, zeros) } else { inputs.lane(&port.name, zeros) }
+        });
+        let observed = [1, 2].map(|seed| {
+            let mut options = Options::default();
+            options.settings.seed = seed;
+            options.settings.max_supersteps = 5000;
+            Configuration::scalar(&options).observe(&function, &inputs).expect("runs")
+        });
+        difference(&observed[0], &observed[1]).is_some()
+    };
+    let (program, _) = (0..).map(generate).find(|(program, _)| draws(program)).expect("many programs draw");
+    let before = program.to_string().len();
+    let small = minimise(program, Instant::now() + Duration::from_secs(5), &mut |p| draws(p));
+    assert!(draws(&small));
+    assert!(small.to_string().len() < before, "{small}");
 }

@@ -6,6 +6,7 @@ mod differential;
 mod generator;
 mod layers;
 mod machine;
+mod mutations;
 mod observed;
 mod random_programs;
 mod reference;
