@@ -106,7 +106,7 @@ impl Case {
                 run += &format!(" --{flag} {}={value}", port.name);
             }
         }
-        let why: String = why.lines().map(|line| format!("// {}\n", line.trim())).collect();
+        let why: String = why.lines().take(12).map(|line| format!("// {}\n", line.trim())).collect();
         format!("{run}\n{why}\n{}", self.text)
     }
 }

@@ -27,6 +27,10 @@ fn fuse(insts: &mut Vec<Inst>, after: &[IdSet<VarId>]) {
         let Some(j) = (i + 1..insts.len()).find(|j| touches(&insts[*j])) else {
             continue;
         };
+        // A push of another variable may read `v` too.
+        if insts[j].kind.written() != Some(v) {
+            continue;
+        }
         let InstKind::Compute {
             write: write @ Write::Push,
             args,
