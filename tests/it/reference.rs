@@ -78,8 +78,9 @@ fn examples(path: &str) {
         };
         match cases::cases(&block.text) {
             Ok(cases) => failures.extend(cases.iter().filter_map(|case| {
-                let error = cases::run(&program, case).err()?;
-                Some(format!("line {}: {error}", block.line + case.line - 1))
+                let context = format!("{path} line {}", block.line + case.line - 1);
+                let error = cases::run(&program, case, &context).err()?;
+                Some(format!("{context}: {error}"))
             })),
             Err(error) => failures.push(format!("block at line {}: {error}", block.line)),
         }

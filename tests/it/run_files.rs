@@ -92,7 +92,8 @@ fn check_run(program: &Program, expected: &Expected<'_>, context: &str) {
     agree(run, &function, &inputs, &reference, context);
 }
 
-fn agree(
+/// All engines do what the reference does, in every way of running them; panics where one does not.
+pub(crate) fn agree(
     run: &RunLine,
     function: &autobatch::program::Function<'_>,
     inputs: &Inputs,
