@@ -8,6 +8,8 @@ use super::Loader;
 /// The modules of the library: path and text.
 const MODULES: &[(&str, &str)] = &[
     ("prelude.ab", include_str!("../std/prelude.ab")),
+    ("distributions.ab", include_str!("../std/distributions.ab")),
+    ("linear.ab", include_str!("../std/linear.ab")),
     ("random.ab", include_str!("../std/random.ab")),
     // The samplers, which stand in `nuts/` so that they can be read beside their algorithms.
     ("adapt.ab", include_str!("../../nuts/adapt.ab")),

@@ -8,6 +8,7 @@ mod layers;
 mod machine;
 mod mutations;
 mod observed;
+mod posteriors;
 mod random_programs;
 mod reference;
 mod run;
