@@ -5,10 +5,7 @@ use std::path::PathBuf;
 fn main() {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     println!("cargo:rerun-if-changed=grammar/autobatch.lalrpop");
-    let built = lalrpop::Configuration::new()
-        .set_in_dir(root.join("grammar"))
-        .emit_rerun_directives(true)
-        .process();
+    let built = lalrpop::Configuration::new().set_in_dir(root.join("grammar")).emit_rerun_directives(true).process();
     if let Err(error) = built {
         println!("cargo:error=grammar/autobatch.lalrpop: {error}");
         std::process::exit(1);

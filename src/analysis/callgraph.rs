@@ -39,11 +39,7 @@ impl CallGraph {
                 recursive[*func] = cycle;
             }
         }
-        Self {
-            callees,
-            sccs,
-            recursive,
-        }
+        Self { callees, sccs, recursive }
     }
     /// Whether a function may call itself, directly or through others.
     pub fn is_recursive(&self, func: FuncId) -> bool {

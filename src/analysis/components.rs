@@ -62,11 +62,7 @@ impl Search {
     }
 
     fn close(&mut self, node: usize) {
-        let start = self
-            .stack
-            .iter()
-            .rposition(|n| *n == node)
-            .expect("an open node is on the stack");
+        let start = self.stack.iter().rposition(|n| *n == node).expect("an open node is on the stack");
         let mut component = self.stack.split_off(start);
         for n in &component {
             self.on_stack[*n] = false;
@@ -83,9 +79,6 @@ mod tests {
     #[test]
     fn cycles_are_found_and_successors_come_first() {
         let edges = [vec![1], vec![2], vec![0, 3], vec![4], vec![3], vec![]];
-        assert_eq!(
-            components(6, |n| edges[n].clone()),
-            [vec![3, 4], vec![0, 1, 2], vec![5]]
-        );
+        assert_eq!(components(6, |n| edges[n].clone()), [vec![3, 4], vec![0, 1, 2], vec![5]]);
     }
 }

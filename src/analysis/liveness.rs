@@ -25,11 +25,7 @@ pub fn live_in(func: &Func) -> IdVec<BlockId, IdSet<VarId>> {
 
 /// The variables that are live across the call that ends a block: not those that the call sets. Empty when it does not
 /// end with a call.
-pub fn live_across_call(
-    func: &Func,
-    live: &IdVec<BlockId, IdSet<VarId>>,
-    block: BlockId,
-) -> IdSet<VarId> {
+pub fn live_across_call(func: &Func, live: &IdVec<BlockId, IdSet<VarId>>, block: BlockId) -> IdSet<VarId> {
     if let Terminator::Call { dsts, next, .. } = &func.blocks[block].term {
         let mut now = live[*next].clone();
         for dst in dsts {
@@ -41,11 +37,7 @@ pub fn live_across_call(
     }
 }
 
-fn live_at_terminator(
-    func: &Func,
-    live: &IdVec<BlockId, IdSet<VarId>>,
-    block: BlockId,
-) -> IdSet<VarId> {
+fn live_at_terminator(func: &Func, live: &IdVec<BlockId, IdSet<VarId>>, block: BlockId) -> IdSet<VarId> {
     let term = &func.blocks[block].term;
     let mut now = live_across_call(func, live, block);
     match term {
@@ -57,9 +49,9 @@ fn live_at_terminator(
             now.union_with(&live[*no]);
             read(&[*cond], &mut now);
         }
-        Terminator::Call { args, .. }
-        | Terminator::TailCall { args, .. }
-        | Terminator::Return(args) => read(args, &mut now),
+        Terminator::Call { args, .. } | Terminator::TailCall { args, .. } | Terminator::Return(args) => {
+            read(args, &mut now)
+        }
     }
     now
 }

@@ -23,12 +23,7 @@ impl Liveness {
         }
         let (next, ends) = flow(program);
         let none = IdSet::new(program.vars.len());
-        let mut liveness = Self {
-            next,
-            ends,
-            outputs,
-            live_in: IdVec::filled(none, program.blocks.len()),
-        };
+        let mut liveness = Self { next, ends, outputs, live_in: IdVec::filled(none, program.blocks.len()) };
         liveness.iterate(program);
         liveness
     }
@@ -137,16 +132,9 @@ pub fn functions(program: &Program) -> Vec<(BlockId, Vec<BlockId>)> {
 }
 
 fn flow(program: &Program) -> (IdVec<BlockId, Vec<BlockId>>, IdVec<BlockId, bool>) {
-    let mut next: IdVec<BlockId, Vec<BlockId>> = program
-        .blocks
-        .values()
-        .map(|block| block.term.successors().to_vec())
-        .collect();
-    let mut ends: IdVec<BlockId, bool> = program
-        .blocks
-        .values()
-        .map(|block| block.term == Terminator::Halt)
-        .collect();
+    let mut next: IdVec<BlockId, Vec<BlockId>> =
+        program.blocks.values().map(|block| block.term.successors().to_vec()).collect();
+    let mut ends: IdVec<BlockId, bool> = program.blocks.values().map(|block| block.term == Terminator::Halt).collect();
     for (start, returns) in functions(program) {
         for block in body(program, start).iter() {
             if program.blocks[block].term == Terminator::Return {

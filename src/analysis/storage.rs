@@ -14,10 +14,7 @@ pub fn assign(program: &mut Program) {
         let (class, why) = if stacks.contains(id) {
             (StorageClass::Stack, "is pushed")
         } else if crossing.contains(id) {
-            (
-                StorageClass::Register,
-                "crosses block edges, but no call that it lives across may write it",
-            )
+            (StorageClass::Register, "crosses block edges, but no call that it lives across may write it")
         } else {
             (StorageClass::Temporary, "never lives across a block edge")
         };
@@ -32,11 +29,7 @@ pub fn assign(program: &mut Program) {
             if let InstKind::Compute { write, dst, .. } = &mut inst.kind
                 && *write != Write::Push
             {
-                *write = if stacks.contains(*dst) {
-                    Write::Update
-                } else {
-                    Write::Set
-                };
+                *write = if stacks.contains(*dst) { Write::Update } else { Write::Set };
             }
         }
     }
@@ -45,13 +38,7 @@ pub fn assign(program: &mut Program) {
 fn pushed(program: &Program) -> IdSet<VarId> {
     let mut stacks = IdSet::new(program.vars.len());
     for inst in program.blocks.values().flat_map(|b| &b.insts) {
-        if let InstKind::Pop(v)
-        | InstKind::Compute {
-            write: Write::Push,
-            dst: v,
-            ..
-        } = inst.kind
-        {
+        if let InstKind::Pop(v) | InstKind::Compute { write: Write::Push, dst: v, .. } = inst.kind {
             stacks.insert(v);
         }
     }

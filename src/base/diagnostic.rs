@@ -56,43 +56,24 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// An error at `span`; `label` is what the label says.
-    pub fn error(
-        code: &'static str,
-        message: impl Into<String>,
-        span: Span,
-        label: impl Into<String>,
-    ) -> Self {
+    pub fn error(code: &'static str, message: impl Into<String>, span: Span, label: impl Into<String>) -> Self {
         Self {
             code: Code(code),
             severity: Severity::Error,
             message: message.into(),
-            labels: vec![Label {
-                span,
-                message: label.into(),
-            }],
+            labels: vec![Label { span, message: label.into() }],
             notes: Vec::new(),
             help: None,
         }
     }
     /// A warning at `span`.
-    pub fn warning(
-        code: &'static str,
-        message: impl Into<String>,
-        span: Span,
-        label: impl Into<String>,
-    ) -> Self {
-        Self {
-            severity: Severity::Warning,
-            ..Self::error(code, message, span, label)
-        }
+    pub fn warning(code: &'static str, message: impl Into<String>, span: Span, label: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(code, message, span, label) }
     }
     /// Adds a secondary label.
     #[must_use]
     pub fn with_label(mut self, span: Span, message: impl Into<String>) -> Self {
-        self.labels.push(Label {
-            span,
-            message: message.into(),
-        });
+        self.labels.push(Label { span, message: message.into() });
         self
     }
     /// Adds a note.

@@ -17,10 +17,7 @@ pub struct IdSet<I> {
 impl<I: Id> IdSet<I> {
     /// The empty set for ids below `bound`.
     pub fn new(bound: usize) -> Self {
-        Self {
-            words: vec![0; bound.div_ceil(BITS)],
-            id: PhantomData,
-        }
+        Self { words: vec![0; bound.div_ceil(BITS)], id: PhantomData }
     }
     /// Adds an id; returns whether it was not in the set. Panics when it is not below the bound (rounded up).
     pub fn insert(&mut self, id: I) -> bool {
@@ -38,9 +35,7 @@ impl<I: Id> IdSet<I> {
     }
     /// Whether the id is in the set.
     pub fn contains(&self, id: I) -> bool {
-        self.words
-            .get(id.index() / BITS)
-            .is_some_and(|word| word >> (id.index() % BITS) & 1 == 1)
+        self.words.get(id.index() / BITS).is_some_and(|word| word >> (id.index() % BITS) & 1 == 1)
     }
     /// Adds all ids of a set with the same bound; returns whether the set grew.
     pub fn union_with(&mut self, other: &Self) -> bool {
@@ -58,9 +53,7 @@ impl<I: Id> IdSet<I> {
     /// The ids, ascending.
     pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
         self.words.iter().enumerate().flat_map(|(i, word)| {
-            (0..BITS)
-                .filter(move |bit| word >> bit & 1 == 1)
-                .map(move |bit| I::new(i * BITS + bit))
+            (0..BITS).filter(move |bit| word >> bit & 1 == 1).map(move |bit| I::new(i * BITS + bit))
         })
     }
 }

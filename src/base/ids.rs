@@ -50,10 +50,7 @@ pub struct IdVec<I, T> {
 impl<I: Id, T> IdVec<I, T> {
     /// An empty vector.
     pub fn new() -> Self {
-        Self {
-            items: Vec::new(),
-            id: PhantomData,
-        }
+        Self { items: Vec::new(), id: PhantomData }
     }
     /// `n` copies of `value`.
     pub fn filled(value: T, n: usize) -> Self
@@ -94,10 +91,7 @@ impl<I: Id, T> IdVec<I, T> {
     }
     /// All ids with their things, mutable, in order.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (I, &mut T)> + ExactSizeIterator {
-        self.items
-            .iter_mut()
-            .enumerate()
-            .map(|(i, t)| (I::new(i), t))
+        self.items.iter_mut().enumerate().map(|(i, t)| (I::new(i), t))
     }
     /// The things, in order.
     pub fn values(&self) -> std::slice::Iter<'_, T> {
@@ -120,10 +114,7 @@ impl<I: Id, T> Default for IdVec<I, T> {
 }
 impl<I, T> From<Vec<T>> for IdVec<I, T> {
     fn from(items: Vec<T>) -> Self {
-        Self {
-            items,
-            id: PhantomData,
-        }
+        Self { items, id: PhantomData }
     }
 }
 impl<I: Id, T> FromIterator<T> for IdVec<I, T> {

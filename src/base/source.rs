@@ -24,19 +24,11 @@ pub struct Span {
 impl Span {
     /// The bytes `start..end` of `file`.
     pub fn new(file: FileId, start: usize, end: usize) -> Self {
-        Self {
-            file,
-            start: start as u32,
-            end: end as u32,
-        }
+        Self { file, start: start as u32, end: end as u32 }
     }
     /// The smallest span that covers both. The file is that of `self`.
     pub fn to(self, other: Span) -> Span {
-        Span {
-            file: self.file,
-            start: self.start.min(other.start),
-            end: self.end.max(other.end),
-        }
+        Span { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 }
 
@@ -67,17 +59,8 @@ impl SourceMap {
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
         let text = text.into();
         let mut line_starts = vec![0];
-        line_starts.extend(
-            text.bytes()
-                .enumerate()
-                .filter(|(_, b)| *b == b'\n')
-                .map(|(i, _)| i as u32 + 1),
-        );
-        self.files.push(SourceFile {
-            name: name.into(),
-            text,
-            line_starts,
-        })
+        line_starts.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
+        self.files.push(SourceFile { name: name.into(), text, line_starts })
     }
     /// The text with this id.
     pub fn file(&self, id: FileId) -> &SourceFile {
@@ -110,17 +93,11 @@ pub struct Loc {
 impl Loc {
     /// A location.
     pub fn new(function: impl Into<Arc<str>>, line: u32) -> Self {
-        Self {
-            function: function.into(),
-            line,
-        }
+        Self { function: function.into(), line }
     }
     /// No location: code that the compiler made.
     pub fn none() -> Self {
-        Self {
-            function: Arc::from(""),
-            line: 0,
-        }
+        Self { function: Arc::from(""), line: 0 }
     }
 }
 

@@ -18,10 +18,7 @@ pub struct ReadError {
 impl ReadError {
     /// An error at a line.
     pub fn new(line: u32, message: impl Into<String>) -> Self {
-        Self {
-            line,
-            message: message.into(),
-        }
+        Self { line, message: message.into() }
     }
 }
 
@@ -266,19 +263,11 @@ impl Reader {
     }
     /// Takes this character.
     pub fn expect(&mut self, punct: char) -> Result<(), ReadError> {
-        if self.eat(punct) {
-            Ok(())
-        } else {
-            Err(self.expected(&format!("`{punct}`")))
-        }
+        if self.eat(punct) { Ok(()) } else { Err(self.expected(&format!("`{punct}`"))) }
     }
     /// Takes this word.
     pub fn expect_word(&mut self, word: &str) -> Result<(), ReadError> {
-        if self.eat_word(word) {
-            Ok(())
-        } else {
-            Err(self.expected(&format!("`{word}`")))
-        }
+        if self.eat_word(word) { Ok(()) } else { Err(self.expected(&format!("`{word}`"))) }
     }
     /// Takes the end of the line.
     pub fn end_line(&mut self) -> Result<(), ReadError> {
@@ -357,8 +346,7 @@ fn split_line(text: &str, line: u32, tokens: &mut Vec<(Token, u32)>) -> Result<(
         } else if c == ';' {
             return Ok(());
         } else {
-            let (token, used) =
-                split_token(rest, c).map_err(|message| ReadError::new(line, message))?;
+            let (token, used) = split_token(rest, c).map_err(|message| ReadError::new(line, message))?;
             tokens.push((token, line));
             rest = &rest[used..];
         }
@@ -368,11 +356,7 @@ fn split_line(text: &str, line: u32, tokens: &mut Vec<(Token, u32)>) -> Result<(
 
 /// The first token of a text that starts with `c`, and its bytes.
 fn split_token(text: &str, c: char) -> Result<(Token, usize), String> {
-    let run = |from: usize, keep: fn(char) -> bool| {
-        text[from..]
-            .find(|c| !keep(c))
-            .map_or(text.len(), |n| from + n)
-    };
+    let run = |from: usize, keep: fn(char) -> bool| text[from..].find(|c| !keep(c)).map_or(text.len(), |n| from + n);
     if starts_name(c) {
         let n = run(0, continues_name);
         return Ok((Token::Word(text[..n].to_string()), n));
@@ -406,9 +390,7 @@ fn number_bytes(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut n = 1;
     while n < bytes.len() {
-        let sign = matches!(bytes[n], b'+' | b'-')
-            && matches!(bytes[n - 1], b'e' | b'E')
-            && !text[..n].contains('x');
+        let sign = matches!(bytes[n], b'+' | b'-') && matches!(bytes[n - 1], b'e' | b'E') && !text[..n].contains('x');
         if !(bytes[n].is_ascii_alphanumeric() || bytes[n] == b'.' || sign) {
             break;
         }
@@ -426,9 +408,7 @@ fn number(text: &str) -> Result<Token, String> {
     if text.contains(['.', 'e', 'E']) {
         return text.parse().map(Token::Real).map_err(|_| wrong());
     }
-    text.parse()
-        .map(Token::Int)
-        .map_err(|_| format!("`{text}` is no number of 64 bits"))
+    text.parse().map(Token::Int).map_err(|_| format!("`{text}` is no number of 64 bits"))
 }
 
 /// The parts of a string at the start of a text, and the bytes it takes with its quotes.

@@ -197,9 +197,7 @@ impl InstKind {
                 args.iter_mut().for_each(visit);
             }
             InstKind::Assert { cond, message } => {
-                std::iter::once(cond)
-                    .chain(message.args.iter_mut())
-                    .for_each(visit);
+                std::iter::once(cond).chain(message.args.iter_mut()).for_each(visit);
             }
             InstKind::Print(message) => message.args.iter_mut().for_each(visit),
         }
@@ -219,9 +217,9 @@ impl Terminator {
         match self {
             Terminator::Jump(_) => {}
             Terminator::Branch(cond, ..) => visit(*cond),
-            Terminator::Call { args, .. }
-            | Terminator::TailCall { args, .. }
-            | Terminator::Return(args) => args.iter().for_each(|a| visit(*a)),
+            Terminator::Call { args, .. } | Terminator::TailCall { args, .. } | Terminator::Return(args) => {
+                args.iter().for_each(|a| visit(*a))
+            }
         }
     }
     /// Visits what it reads, in order, mutable.
@@ -229,9 +227,9 @@ impl Terminator {
         match self {
             Terminator::Jump(_) => {}
             Terminator::Branch(cond, ..) => visit(cond),
-            Terminator::Call { args, .. }
-            | Terminator::TailCall { args, .. }
-            | Terminator::Return(args) => args.iter_mut().for_each(visit),
+            Terminator::Call { args, .. } | Terminator::TailCall { args, .. } | Terminator::Return(args) => {
+                args.iter_mut().for_each(visit)
+            }
         }
     }
     /// Visits the blocks that may come next, mutable.

@@ -35,13 +35,7 @@ fn func_name(program: &Program, id: FuncId) -> String {
 pub fn func_text(program: &Program, func: &Func) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let var_name = |v: VarId| func.vars.get(v).map(|var| var.name.as_str());
-    let printer = Printer {
-        program,
-        names: Names {
-            var: &var_name,
-            shared: &program.shared,
-        },
-    };
+    let printer = Printer { program, names: Names { var: &var_name, shared: &program.shared } };
     printer.func(&mut out, func)?;
     Ok(out)
 }
@@ -68,10 +62,7 @@ impl Printer<'_> {
         writeln!(out, "{}", LocText(&func.loc))?;
         // parameters that are the first variables, in order, need not be listed again
         let leading = func.params.iter().enumerate().all(|(i, p)| p.index() == i);
-        let listed = func
-            .vars
-            .values()
-            .skip(if leading { func.params.len() } else { 0 });
+        let listed = func.vars.values().skip(if leading { func.params.len() } else { 0 });
         let vars = typed_names(listed.map(|v| (v.name.as_str(), &v.ty)));
         if !vars.is_empty() {
             writeln!(out, "  var {vars}")?;
@@ -93,11 +84,7 @@ impl Printer<'_> {
     fn inst(&self, inst: &Inst) -> String {
         match &inst.kind {
             InstKind::Prim { dst, prim, args } => {
-                format!(
-                    "{} = {}",
-                    self.names.var(*dst),
-                    self.names.prim(*prim, args)
-                )
+                format!("{} = {}", self.names.var(*dst), self.names.prim(*prim, args))
             }
             InstKind::Assert { cond, message } => {
                 let cond = self.names.operand(*cond);
@@ -120,13 +107,7 @@ impl Printer<'_> {
             Terminator::Branch(cond, a, b) => {
                 writeln!(out, "  branch {}, {a}, {b}", self.names.operand(*cond))
             }
-            Terminator::Call {
-                func,
-                args,
-                dsts,
-                next,
-                loc,
-            } => {
+            Terminator::Call { func, args, dsts, next, loc } => {
                 let dsts: Vec<String> = dsts.iter().map(|d| self.names.var(*d)).collect();
                 let equals = if dsts.is_empty() { "" } else { " = " };
                 let callee = func_name(self.program, *func);

@@ -6,9 +6,7 @@ use super::{Block, BlockId, Func, FuncId, Inst, InstKind, Place, Program, Termin
 use crate::base::text::{ReadError, Reader, Token};
 use crate::base::{Id, IdVec, Loc};
 use crate::parts::Args;
-use crate::parts::text::{
-    NameTable, Scope, SharedValues, Streams, read_loc, read_type, read_typed_name,
-};
+use crate::parts::text::{NameTable, Scope, SharedValues, Streams, read_loc, read_type, read_typed_name};
 use crate::types::Type;
 
 /// Lines of a text at which the parts of a program stand, counted from 1.
@@ -47,12 +45,8 @@ pub fn read(text: &str) -> Result<Program, ReadError> {
 pub fn read_with_lines(text: &str) -> Result<(Program, Lines), ReadError> {
     let mut reader = Reader::new(text)?;
     let funcs = func_names(&mut reader)?;
-    let mut parser = Parser {
-        funcs,
-        shared: SharedValues::default(),
-        streams: Streams::default(),
-        lines: Lines::default(),
-    };
+    let mut parser =
+        Parser { funcs, shared: SharedValues::default(), streams: Streams::default(), lines: Lines::default() };
     let program = parser.program(&mut reader)?;
     Ok((program, parser.lines))
 }
@@ -92,8 +86,7 @@ fn labels(reader: &mut Reader) -> Result<NameTable<BlockId>, ReadError> {
 }
 
 fn at_label(reader: &Reader) -> bool {
-    matches!(reader.peek(), Token::Word(_) | Token::Quoted(_))
-        && *reader.peek_at(1) == Token::Punct(':')
+    matches!(reader.peek(), Token::Word(_) | Token::Quoted(_)) && *reader.peek_at(1) == Token::Punct(':')
 }
 
 struct Parser {
@@ -139,11 +132,7 @@ impl Parser {
         r.expect_word("func")?;
         let name = r.name("the name of a function")?;
         let params = r.parenthesized(|r| read_typed_name(r, "the name of a parameter"))?;
-        let results = if r.eat_arrow() {
-            r.list(|_| false, read_type)?
-        } else {
-            vec![]
-        };
+        let results = if r.eat_arrow() { r.list(|_| false, read_type)? } else { vec![] };
         r.expect('{')?;
         let loc = read_loc(r)?;
         r.end_line()?;
@@ -153,16 +142,9 @@ impl Parser {
             r.end_line()?;
         }
         let (vars, params, names) = variables(r, params, listed)?;
-        let body = Body {
-            parser: self,
-            vars: &names,
-            labels: &labels(r)?,
-        };
+        let body = Body { parser: self, vars: &names, labels: &labels(r)? };
         let mut blocks = IdVec::new();
-        let mut lines = FuncLines {
-            line,
-            blocks: vec![],
-        };
+        let mut lines = FuncLines { line, blocks: vec![] };
         while !r.eat('}') {
             let (block, block_lines) = body.block(r)?;
             blocks.push(block);
@@ -170,37 +152,21 @@ impl Parser {
         }
         r.end_line()?;
         self.lines.funcs.push(lines);
-        Ok(Func {
-            name,
-            params,
-            results,
-            vars,
-            blocks,
-            loc,
-        })
+        Ok(Func { name, params, results, vars, blocks, loc })
     }
 }
 
 type Variables = (IdVec<VarId, Var>, Vec<VarId>, NameTable<VarId>);
 
 /// The variables of a function. Parameters come first, or, where the list of variables names them too, at their place there.
-fn variables(
-    r: &Reader,
-    params: Vec<(String, Type)>,
-    listed: Vec<(String, Type)>,
-) -> Result<Variables, ReadError> {
-    let again = params
-        .first()
-        .is_some_and(|(name, _)| listed.iter().any(|(other, _)| other == name));
+fn variables(r: &Reader, params: Vec<(String, Type)>, listed: Vec<(String, Type)>) -> Result<Variables, ReadError> {
+    let again = params.first().is_some_and(|(name, _)| listed.iter().any(|(other, _)| other == name));
     let mut vars = IdVec::new();
     let mut names = NameTable::new("variable");
     let leading = if again { &[][..] } else { &params[..] };
     for (name, ty) in leading.iter().chain(&listed) {
         names.add(r, name, vars.next_id())?;
-        vars.push(Var {
-            name: name.clone(),
-            ty: ty.clone(),
-        });
+        vars.push(Var { name: name.clone(), ty: ty.clone() });
     }
     let mut ids = vec![];
     for (name, ty) in &params {
@@ -222,10 +188,7 @@ struct Body<'a> {
 
 impl Body<'_> {
     fn scope(&self) -> Scope<'_, VarId> {
-        Scope {
-            vars: self.vars,
-            shared: &self.parser.shared.names,
-        }
+        Scope { vars: self.vars, shared: &self.parser.shared.names }
     }
 
     /// A block, and the lines of its label, its instructions and its terminator.
@@ -242,9 +205,7 @@ impl Body<'_> {
         loop {
             lines.push(r.line());
             if r.at('}') || r.at_end() || at_label(r) {
-                return Err(r.expected(
-                    "`jump`, `branch`, `call`, `tailcall` or `return` at the end of the block",
-                ));
+                return Err(r.expected("`jump`, `branch`, `call`, `tailcall` or `return` at the end of the block"));
             }
             match self.statement(r)? {
                 Statement::Inst(kind) => {
@@ -338,13 +299,7 @@ impl Body<'_> {
         let func = self.parser.funcs.read(r)?;
         let args = r.parenthesized(|r| self.scope().operand(r))?;
         r.expect_word("then")?;
-        Ok(Terminator::Call {
-            func,
-            args,
-            dsts,
-            next: self.labels.read(r)?,
-            loc: Loc::none(),
-        })
+        Ok(Terminator::Call { func, args, dsts, next: self.labels.read(r)?, loc: Loc::none() })
     }
 }
 

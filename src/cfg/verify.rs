@@ -6,8 +6,7 @@ use std::fmt;
 use bitvec::vec::BitVec;
 
 use super::{
-    Block, BlockId, Func, FuncId, InstKind, Operand, Program, Shared, SharedId, SharedSource,
-    Terminator, VarId,
+    Block, BlockId, Func, FuncId, InstKind, Operand, Program, Shared, SharedId, SharedSource, Terminator, VarId,
 };
 use crate::base::Id;
 use crate::parts::{self, Message};
@@ -53,17 +52,10 @@ impl fmt::Display for VerifyError {
 
 /// All violations of a program, in the order of its text.
 pub fn verify(program: &Program) -> Vec<VerifyError> {
-    let mut checker = Checker {
-        program,
-        place: Place::default(),
-        errors: vec![],
-    };
+    let mut checker = Checker { program, place: Place::default(), errors: vec![] };
     checker.header();
     for (id, func) in program.funcs.iter() {
-        checker.place = Place {
-            func: Some(id),
-            ..Place::default()
-        };
+        checker.place = Place { func: Some(id), ..Place::default() };
         checker.func(func);
     }
     let mut errors = checker.errors;
@@ -104,10 +96,7 @@ impl Checker<'_> {
     fn header(&mut self) {
         let program = self.program;
         self.unique("functions", program.funcs.values().map(|f| &f.name[..]));
-        self.unique(
-            "shared values",
-            program.shared.values().map(|s| &s.name[..]),
-        );
+        self.unique("shared values", program.shared.values().map(|s| &s.name[..]));
         self.unique("streams", program.streams.values().map(|s| &s.name[..]));
         self.unique("outputs", program.outputs.iter().map(|o| &o[..]));
         for stream in program.streams.values() {
@@ -267,12 +256,7 @@ impl Checker<'_> {
             Terminator::Return(values) => {
                 self.typed_operands(func, values, &func.results, "results");
             }
-            Terminator::Call {
-                func: callee,
-                args,
-                dsts,
-                ..
-            } => {
+            Terminator::Call { func: callee, args, dsts, .. } => {
                 let Some(results) = self.call(func, *callee, args) else {
                     return;
                 };
@@ -283,9 +267,7 @@ impl Checker<'_> {
                     self.error("two results go to one variable");
                 }
             }
-            Terminator::TailCall {
-                func: callee, args, ..
-            } => {
+            Terminator::TailCall { func: callee, args, .. } => {
                 if let Some(results) = self.call(func, *callee, args)
                     && results != func.results
                 {
@@ -371,9 +353,7 @@ fn defined_at_start(func: &Func) -> Vec<Option<BitVec>> {
     *first = Some(params);
     let mut work = vec![BlockId::new(0)];
     while let Some(id) = work.pop() {
-        let mut defined = at_start[id.index()]
-            .clone()
-            .expect("only reached blocks are worked on");
+        let mut defined = at_start[id.index()].clone().expect("only reached blocks are worked on");
         let block = &func.blocks[id];
         walk_block(block, |_, event| {
             if let Event::Write(v) = event {

@@ -143,24 +143,16 @@ pub struct Dim {
 impl Dim {
     /// A number.
     pub fn constant(constant: i64) -> Self {
-        Self {
-            constant,
-            terms: BTreeMap::new(),
-        }
+        Self { constant, terms: BTreeMap::new() }
     }
     /// A parameter.
     pub fn param(id: DimId) -> Self {
-        Self {
-            constant: 0,
-            terms: BTreeMap::from([(id, 1)]),
-        }
+        Self { constant: 0, terms: BTreeMap::from([(id, 1)]) }
     }
     /// `self + factor · other`; `None` on overflow.
     pub fn add_scaled(&self, other: &Dim, factor: i64) -> Option<Dim> {
         let mut sum = self.clone();
-        sum.constant = sum
-            .constant
-            .checked_add(other.constant.checked_mul(factor)?)?;
+        sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;
         for (id, c) in &other.terms {
             let entry = sum.terms.entry(*id).or_insert(0);
             *entry = entry.checked_add(c.checked_mul(factor)?)?;
@@ -176,18 +168,12 @@ impl Dim {
     }
     /// Its value; `None` on overflow. Every parameter must have one.
     pub fn eval(&self, dims: &IdVec<DimId, i64>) -> Option<i64> {
-        self.terms.iter().try_fold(self.constant, |sum, (id, c)| {
-            sum.checked_add(c.checked_mul(dims[*id])?)
-        })
+        self.terms.iter().try_fold(self.constant, |sum, (id, c)| sum.checked_add(c.checked_mul(dims[*id])?))
     }
     /// With each parameter replaced; `None` on overflow.
     pub fn substitute(&self, args: &[Dim]) -> Option<Dim> {
         use crate::base::Id as _;
-        self.terms
-            .iter()
-            .try_fold(Dim::constant(self.constant), |sum, (id, c)| {
-                sum.add_scaled(&args[id.index()], *c)
-            })
+        self.terms.iter().try_fold(Dim::constant(self.constant), |sum, (id, c)| sum.add_scaled(&args[id.index()], *c))
     }
     /// In the user's words: `n`, `2 * d + 1`.
     pub fn display(&self, names: &IdVec<DimId, String>) -> String {
@@ -216,9 +202,7 @@ impl Dim {
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.constant)?;
-        self.terms
-            .iter()
-            .try_for_each(|(id, c)| write!(f, " + {c} {id}"))
+        self.terms.iter().try_for_each(|(id, c)| write!(f, " + {c} {id}"))
     }
 }
 

@@ -12,11 +12,7 @@ use crate::types::{DType, Type};
 use crate::vmath::{self, Real};
 
 /// The result of a primitive, whose type is `ty`.
-pub(super) fn apply<R: Real>(
-    prim: Prim,
-    args: &[&Value<R>],
-    ty: &Type,
-) -> Result<Value<R>, TrapKind> {
+pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Result<Value<R>, TrapKind> {
     let n = ty.elements();
     let data = || Data::with_capacity(ty.dtype, n);
     Ok(match prim {
@@ -98,9 +94,7 @@ fn part(shape: &[usize], indices: &[i64]) -> Result<usize, TrapKind> {
 /// Where `count` entries of the leading axis from entry `from` on start.
 fn slice_start(shape: &[usize], from: i64, count: usize) -> Result<usize, TrapKind> {
     match usize::try_from(from) {
-        Ok(from) if from <= shape[0] && count <= shape[0] - from => {
-            Ok(from * shape[1..].iter().product::<usize>())
-        }
+        Ok(from) if from <= shape[0] && count <= shape[0] - from => Ok(from * shape[1..].iter().product::<usize>()),
         _ => Err(TrapKind::IndexOutOfRange),
     }
 }
@@ -130,9 +124,7 @@ fn matrix_product<R: Real>(x: &Value<R>, y: &Value<R>) -> Vec<R> {
     let rows = x.shape[..x.shape.len() - 1].iter().product::<usize>();
     let columns = y.shape[1..].iter().product::<usize>();
     let (x, y) = (x.data.real(), y.data.real());
-    let turned: Vec<R> = (0..columns * inner)
-        .map(|i| y[i % inner * columns + i / inner])
-        .collect();
+    let turned: Vec<R> = (0..columns * inner).map(|i| y[i % inner * columns + i / inner]).collect();
     let mut out = Vec::with_capacity(rows * columns);
     for i in 0..rows {
         for j in 0..columns {
@@ -154,8 +146,7 @@ fn reduce<R: Real>(prim: Prim, data: &Data<R>) -> Result<Elem<R>, TrapKind> {
             _ => {
                 let (first, rest) = v.split_first().ok_or(TrapKind::EmptyReduction)?;
                 let smaller = prim == Prim::MinOf;
-                rest.iter()
-                    .fold(*first, |m, x| if smaller { m.min2(*x) } else { m.max2(*x) })
+                rest.iter().fold(*first, |m, x| if smaller { m.min2(*x) } else { m.max2(*x) })
             }
         }),
     })
@@ -208,11 +199,7 @@ fn real_elementwise<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Optio
         }
         [Value::Array(x), Value::Array(y)] => {
             let pairs = x.data.real().iter().zip(y.data.real());
-            Some(
-                pairs
-                    .map(|(x, y)| scalars::real_binary(prim, *x, *y))
-                    .collect(),
-            )
+            Some(pairs.map(|(x, y)| scalars::real_binary(prim, *x, *y)).collect())
         }
         [Value::Array(x), Value::Scalar(Elem::Real(y))] => {
             let x = x.data.real().iter();

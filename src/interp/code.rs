@@ -82,17 +82,8 @@ pub(super) enum Op {
 pub(super) enum Term {
     Jump(u32),
     Branch(Source, u32, u32),
-    Call {
-        func: u32,
-        args: Sources,
-        dsts: SmallVec<[u32; 4]>,
-        next: u32,
-        loc: Loc,
-    },
-    TailCall {
-        func: u32,
-        args: Sources,
-    },
+    Call { func: u32, args: Sources, dsts: SmallVec<[u32; 4]>, next: u32, loc: Loc },
+    TailCall { func: u32, args: Sources },
     Return(Sources),
 }
 
@@ -123,9 +114,7 @@ impl<R: Real> Code<R> {
         let shared = program.shared.values().zip(&inputs.shared);
         let mut code = Code {
             funcs: vec![],
-            pool: shared
-                .map(|(shared, array)| Value::from_array(array, 0, &shared.ty))
-                .collect(),
+            pool: shared.map(|(shared, array)| Value::from_array(array, 0, &shared.ty)).collect(),
         };
         let mut number = 0;
         for func in program.funcs.values() {
@@ -164,45 +153,23 @@ impl<R: Real> Code<R> {
             .iter()
             .map(|inst| match &inst.kind {
                 InstKind::Prim { dst, prim, args } => self.prim(program, func, *dst, *prim, args),
-                InstKind::Assert { cond, message } => Op::Assert {
-                    cond: self.source(*cond),
-                    texts: message.texts.clone(),
-                    args: self.message(message),
-                },
-                InstKind::Print(message) => Op::Print {
-                    texts: message.texts.clone(),
-                    args: self.message(message),
-                },
-                InstKind::Emit { stream, args } => Op::Emit {
-                    stream: *stream,
-                    args: self.sources(args),
-                },
+                InstKind::Assert { cond, message } => {
+                    Op::Assert { cond: self.source(*cond), texts: message.texts.clone(), args: self.message(message) }
+                }
+                InstKind::Print(message) => Op::Print { texts: message.texts.clone(), args: self.message(message) },
+                InstKind::Emit { stream, args } => Op::Emit { stream: *stream, args: self.sources(args) },
             })
             .collect();
-        BlockCode {
-            number,
-            ops,
-            term: self.term(&block.term),
-        }
+        BlockCode { number, ops, term: self.term(&block.term) }
     }
 
     fn message(&mut self, message: &Message) -> Sources {
         self.sources(&message.args)
     }
 
-    fn prim(
-        &mut self,
-        program: &Program,
-        func: &Func,
-        dst: VarId,
-        prim: Prim,
-        operands: &[Operand],
-    ) -> Op {
+    fn prim(&mut self, program: &Program, func: &Func, dst: VarId, prim: Prim, operands: &[Operand]) -> Op {
         let ty = &func.vars[dst].ty;
-        let types: SmallVec<[Type; 4]> = operands
-            .iter()
-            .map(|o| program.operand_type(func, *o))
-            .collect();
+        let types: SmallVec<[Type; 4]> = operands.iter().map(|o| program.operand_type(func, *o)).collect();
         let args = self.sources(operands);
         let elementwise = prim.row().batch == BatchRule::Elementwise;
         let scalars = elementwise && types.iter().all(Type::is_scalar);
@@ -213,23 +180,11 @@ impl<R: Real> Code<R> {
             [x] if scalars => Op::Unary { prim, dst, x },
             [x, y] if scalars => Op::Binary { prim, dst, x, y },
             [c, x, y] if prim == Prim::Select && types[0].is_scalar() && types[1] == types[2] => {
-                Op::Select {
-                    dst,
-                    args: [c, x, y],
-                }
+                Op::Select { dst, args: [c, x, y] }
             }
-            _ if prim.row().batch == BatchRule::Random => Op::Draw {
-                prim,
-                dst,
-                ty: ty.clone(),
-            },
+            _ if prim.row().batch == BatchRule::Random => Op::Draw { prim, dst, ty: ty.clone() },
             _ if sets && own => Op::SetInPlace { prim, dst, args },
-            _ => Op::General {
-                prim,
-                dst,
-                args,
-                ty: ty.clone(),
-            },
+            _ => Op::General { prim, dst, args, ty: ty.clone() },
         }
     }
 
@@ -237,23 +192,16 @@ impl<R: Real> Code<R> {
         match term {
             Terminator::Jump(b) => Term::Jump(b.0),
             Terminator::Branch(cond, a, b) => Term::Branch(self.source(*cond), a.0, b.0),
-            Terminator::Call {
-                func,
-                args,
-                dsts,
-                next,
-                loc,
-            } => Term::Call {
+            Terminator::Call { func, args, dsts, next, loc } => Term::Call {
                 func: func.index() as u32,
                 args: self.sources(args),
                 dsts: dsts.iter().map(|d| d.0).collect(),
                 next: next.0,
                 loc: loc.clone(),
             },
-            Terminator::TailCall { func, args, .. } => Term::TailCall {
-                func: func.index() as u32,
-                args: self.sources(args),
-            },
+            Terminator::TailCall { func, args, .. } => {
+                Term::TailCall { func: func.index() as u32, args: self.sources(args) }
+            }
             Terminator::Return(values) => Term::Return(self.sources(values)),
         }
     }

@@ -20,24 +20,15 @@ use crate::vmath::{Real, philox};
 /// Blocks between two looks at the stop flag.
 const BLOCKS_PER_POLL: u64 = 1024;
 
-pub(super) fn run<R: Real>(
-    program: &Program,
-    inputs: &Inputs,
-    settings: &Settings,
-    sink: &dyn Sink,
-) -> Outcome {
+pub(super) fn run<R: Real>(program: &Program, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
     let start = Instant::now();
     let code = Code::<R>::new(program, inputs);
     let lanes = inputs.lanes.len();
     let entry = &program.funcs[program.entry];
-    let mut outcome = Outcome {
-        outputs: entry.results.iter().map(|ty| rows_of(ty, lanes)).collect(),
-        ..Outcome::default()
-    };
-    let mut counts = Counts {
-        blocks: vec![0; code.funcs.iter().map(|f| f.blocks.len()).sum()],
-        skipped: vec![0; TABLE.len()],
-    };
+    let mut outcome =
+        Outcome { outputs: entry.results.iter().map(|ty| rows_of(ty, lanes)).collect(), ..Outcome::default() };
+    let mut counts =
+        Counts { blocks: vec![0; code.funcs.iter().map(|f| f.blocks.len()).sum()], skipped: vec![0; TABLE.len()] };
     let mut total = 0;
     for (position, number) in inputs.lanes.iter().enumerate() {
         let args = entry.params.iter().zip(&inputs.values).map(|(p, array)| {
@@ -136,12 +127,7 @@ struct Lane<'a, R> {
 type Values<R> = SmallVec<[Value<R>; 4]>;
 
 impl<'a, R: Real> Lane<'a, R> {
-    fn run(
-        &mut self,
-        entry: FuncId,
-        args: Values<R>,
-        counts: &mut [u64],
-    ) -> Result<Values<R>, Stop> {
+    fn run(&mut self, entry: FuncId, args: Values<R>, counts: &mut [u64]) -> Result<Values<R>, Stop> {
         self.enter(entry.0, args);
         loop {
             let frame = self.frames.last().expect("the entry's frame stays");
@@ -162,11 +148,7 @@ impl<'a, R: Real> Lane<'a, R> {
             match &block.term {
                 Term::Jump(next) => self.go(*next),
                 Term::Branch(cond, yes, no) => {
-                    let next = if self.read(*cond, base).bool() {
-                        yes
-                    } else {
-                        no
-                    };
+                    let next = if self.read(*cond, base).bool() { yes } else { no };
                     self.go(*next);
                 }
                 Term::Call { func, args, .. } => {
@@ -219,11 +201,7 @@ impl<'a, R: Real> Lane<'a, R> {
         for (param, arg) in callee.params.iter().zip(args) {
             self.values[base + *param as usize] = arg;
         }
-        self.frames.push(Frame {
-            func,
-            block: 0,
-            base,
-        });
+        self.frames.push(Frame { func, block: 0, base });
     }
 
     fn leave(&mut self) {
@@ -253,17 +231,11 @@ impl<'a, R: Real> Lane<'a, R> {
     }
 
     fn read_all(&self, sources: &[Source], base: usize) -> Values<R> {
-        sources
-            .iter()
-            .map(|s| self.read(*s, base).clone())
-            .collect()
+        sources.iter().map(|s| self.read(*s, base).clone()).collect()
     }
 
     fn arrays(&self, sources: &[Source], base: usize) -> Vec<Array> {
-        sources
-            .iter()
-            .map(|s| self.read(*s, base).to_array())
-            .collect()
+        sources.iter().map(|s| self.read(*s, base).to_array()).collect()
     }
 
     fn render(&self, texts: &[String], args: &[Source], base: usize) -> String {
@@ -283,10 +255,7 @@ impl<'a, R: Real> Lane<'a, R> {
                 self.values[base + *dst as usize] = Value::Scalar(scalars::binary(*prim, x, y)?);
                 *dst
             }
-            Op::Select {
-                dst,
-                args: [c, x, y],
-            } => {
+            Op::Select { dst, args: [c, x, y] } => {
                 let chosen = if self.read(*c, base).bool() { x } else { y };
                 self.values[base + *dst as usize] = self.read(*chosen, base).clone();
                 *dst
@@ -299,15 +268,9 @@ impl<'a, R: Real> Lane<'a, R> {
                 self.values[base + *dst as usize] = self.draw(*prim, ty);
                 *dst
             }
-            Op::General {
-                prim,
-                dst,
-                args,
-                ty,
-            } => {
+            Op::General { prim, dst, args, ty } => {
                 let result = {
-                    let args: SmallVec<[&Value<R>; 4]> =
-                        args.iter().map(|a| self.read(*a, base)).collect();
+                    let args: SmallVec<[&Value<R>; 4]> = args.iter().map(|a| self.read(*a, base)).collect();
                     arrays::apply(*prim, &args, ty)?
                 };
                 self.values[base + *dst as usize] = result;
@@ -344,16 +307,9 @@ impl<'a, R: Real> Lane<'a, R> {
     }
 
     /// `values[slot] = prim values[slot], …` without a copy where nothing else holds the array.
-    fn set_in_place(
-        &mut self,
-        prim: Prim,
-        slot: usize,
-        args: &[Source],
-        base: usize,
-    ) -> Result<(), TrapKind> {
+    fn set_in_place(&mut self, prim: Prim, slot: usize, args: &[Source], base: usize) -> Result<(), TrapKind> {
         let (at, part) = {
-            let operands: SmallVec<[&Value<R>; 4]> =
-                args.iter().map(|a| self.read(*a, base)).collect();
+            let operands: SmallVec<[&Value<R>; 4]> = args.iter().map(|a| self.read(*a, base)).collect();
             (arrays::written_part(prim, &operands)?, operands[1].clone())
         };
         arrays::write(&mut self.values[slot], at, &part);
@@ -405,11 +361,7 @@ impl<'a, R: Real> Lane<'a, R> {
 }
 
 fn stop(kind: TrapKind, op: At) -> Stop {
-    Stop {
-        kind,
-        message: String::new(),
-        op,
-    }
+    Stop { kind, message: String::new(), op }
 }
 
 /// What ran how often.
@@ -446,10 +398,7 @@ impl Counts {
                         continue;
                     };
                     prims[*prim as usize] += executions;
-                    let types: Vec<Type> = args
-                        .iter()
-                        .map(|o: &Operand| program.operand_type(func, *o))
-                        .collect();
+                    let types: Vec<Type> = args.iter().map(|o: &Operand| program.operand_type(func, *o)).collect();
                     weight += prim.cost(&types, &func.vars[*dst].ty);
                 }
                 stats.blocks.push(BlockStats {

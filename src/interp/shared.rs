@@ -22,10 +22,7 @@ pub fn shared_values(
     }
 }
 
-fn compute<R: Real>(
-    shared: &IdVec<SharedId, Shared>,
-    inputs: &IndexMap<String, Array>,
-) -> Result<Vec<Array>, String> {
+fn compute<R: Real>(shared: &IdVec<SharedId, Shared>, inputs: &IndexMap<String, Array>) -> Result<Vec<Array>, String> {
     let mut values: Vec<Value<R>> = vec![];
     for value in shared.values() {
         let computed = match &value.source {
@@ -52,15 +49,11 @@ fn compute<R: Real>(
 fn input<R: Real>(value: &Shared, inputs: &IndexMap<String, Array>) -> Result<Value<R>, String> {
     let (name, wanted) = (&value.name, &value.ty);
     let Some(array) = inputs.get(name) else {
-        return Err(format!(
-            "the shared input `{name}` of type {wanted} is missing"
-        ));
+        return Err(format!("the shared input `{name}` of type {wanted} is missing"));
     };
     let found = array.ty();
     if found != *wanted {
-        return Err(format!(
-            "the shared input `{name}` must have type {wanted}, but has {found}"
-        ));
+        return Err(format!("the shared input `{name}` must have type {wanted}, but has {found}"));
     }
     Ok(Value::from_array(array, 0, wanted))
 }

@@ -158,10 +158,7 @@ impl<R: Real> Data<R> {
         if shape.is_empty() {
             return Value::Scalar(self.get(0));
         }
-        Value::Array(Rc::new(Tensor {
-            shape: shape.into(),
-            data: self,
-        }))
+        Value::Array(Rc::new(Tensor { shape: shape.into(), data: self }))
     }
     #[inline]
     pub(super) fn get(&self, i: usize) -> Elem<R> {

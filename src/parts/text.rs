@@ -78,38 +78,23 @@ impl<'a, V: Id> Names<'a, V> {
     }
     /// Text form of a message: `"x = {}" x`.
     pub fn message(&self, message: &Message<V>) -> String {
-        spaced(
-            &Text(&message.texts).to_string(),
-            &self.operands(&message.args),
-        )
+        spaced(&Text(&message.texts).to_string(), &self.operands(&message.args))
     }
 }
 
 fn spaced(first: &str, rest: &str) -> String {
-    if rest.is_empty() {
-        first.to_string()
-    } else {
-        format!("{first} {rest}")
-    }
+    if rest.is_empty() { first.to_string() } else { format!("{first} {rest}") }
 }
 
 /// Writes the lines of shared values: `shared x: real[3] = input`.
-pub fn write_shared(
-    f: &mut impl fmt::Write,
-    all: &IdVec<SharedId, Shared>,
-) -> Result<(), fmt::Error> {
-    let names = Names {
-        var: &|_: SharedId| None,
-        shared: all,
-    };
+pub fn write_shared(f: &mut impl fmt::Write, all: &IdVec<SharedId, Shared>) -> Result<(), fmt::Error> {
+    let names = Names { var: &|_: SharedId| None, shared: all };
     for shared in all.values() {
         write!(f, "shared {}: {} = ", Name(&shared.name), shared.ty)?;
         match &shared.source {
             SharedSource::Input => f.write_str("input")?,
             SharedSource::Constant(array) => {
-                let elements: Vec<String> = (0..array.len())
-                    .map(|i| ScalarText(array.get(i)).to_string())
-                    .collect();
+                let elements: Vec<String> = (0..array.len()).map(|i| ScalarText(array.get(i)).to_string()).collect();
                 write!(f, "[{}]", elements.join(", "))?;
             }
             SharedSource::Prim(prim, args) => f.write_str(&names.prim(*prim, args))?,
@@ -120,10 +105,7 @@ pub fn write_shared(
 }
 
 /// Writes the lines of streams: `stream draw(q: real[2], lp: real)`.
-pub fn write_streams(
-    f: &mut impl fmt::Write,
-    all: &IdVec<StreamId, Stream>,
-) -> Result<(), fmt::Error> {
+pub fn write_streams(f: &mut impl fmt::Write, all: &IdVec<StreamId, Stream>) -> Result<(), fmt::Error> {
     for stream in all.values() {
         let fields = typed_names(stream.fields.iter().map(|(name, ty)| (name.as_str(), ty)));
         writeln!(f, "stream {}({fields})", Name(&stream.name))?;
@@ -133,9 +115,7 @@ pub fn write_streams(
 
 /// Text form of names with types: `n: int, x: real[3]`.
 pub fn typed_names<'a>(names: impl Iterator<Item = (&'a str, &'a Type)>) -> String {
-    let texts: Vec<String> = names
-        .map(|(name, ty)| format!("{}: {ty}", Name(name)))
-        .collect();
+    let texts: Vec<String> = names.map(|(name, ty)| format!("{}: {ty}", Name(name))).collect();
     texts.join(", ")
 }
 
@@ -149,10 +129,7 @@ pub struct NameTable<I> {
 impl<I: Id> NameTable<I> {
     /// An empty table. `what` is what errors call an entry: `variable`.
     pub fn new(what: &'static str) -> Self {
-        Self {
-            what,
-            ids: HashMap::new(),
-        }
+        Self { what, ids: HashMap::new() }
     }
     /// Adds a name; an error at the line where the reader stands if it is there already.
     pub fn add(&mut self, reader: &Reader, name: &str, id: I) -> Result<(), ReadError> {
@@ -222,15 +199,9 @@ impl<V: Id> Scope<'_, V> {
         let args = self.operands(reader)?;
         let holes = texts.len() - 1;
         if holes != args.len() {
-            return Err(reader.error(format!(
-                "the string has {holes} holes, but {} operands follow",
-                args.len()
-            )));
+            return Err(reader.error(format!("the string has {holes} holes, but {} operands follow", args.len())));
         }
-        Ok(Message {
-            texts: Arc::from(texts),
-            args,
-        })
+        Ok(Message { texts: Arc::from(texts), args })
     }
 }
 
@@ -284,9 +255,7 @@ pub fn read_type(reader: &mut Reader) -> Result<Type, ReadError> {
         }
         reader.expect(']')?;
     }
-    let elements = shape
-        .iter()
-        .try_fold(1usize, |n, extent| n.checked_mul((*extent).max(1)));
+    let elements = shape.iter().try_fold(1usize, |n, extent| n.checked_mul((*extent).max(1)));
     if elements.is_none_or(|n| n > MOST_ELEMENTS) {
         return Err(reader.error("the type has more than 2^31 elements"));
     }
@@ -350,10 +319,7 @@ pub struct SharedValues {
 
 impl Default for SharedValues {
     fn default() -> Self {
-        Self {
-            values: IdVec::new(),
-            names: NameTable::new("shared value"),
-        }
+        Self { values: IdVec::new(), names: NameTable::new("shared value") }
     }
 }
 
@@ -367,10 +333,7 @@ impl SharedValues {
         } else if reader.at('[') {
             SharedSource::Constant(read_array(reader, &ty)?)
         } else {
-            let scope = Scope {
-                vars: &NameTable::new("variable"),
-                shared: &self.names,
-            };
+            let scope = Scope { vars: &NameTable::new("variable"), shared: &self.names };
             let (prim, args) = scope.prim(reader)?;
             SharedSource::Prim(prim, args)
         };
@@ -392,10 +355,7 @@ pub struct Streams {
 
 impl Default for Streams {
     fn default() -> Self {
-        Self {
-            values: IdVec::new(),
-            names: NameTable::new("stream"),
-        }
+        Self { values: IdVec::new(), names: NameTable::new("stream") }
     }
 }
 

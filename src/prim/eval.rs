@@ -55,11 +55,7 @@ pub fn int_rem(x: i64, y: i64) -> Result<i64, Fault> {
 pub fn to_int(x: f64) -> Result<i64, Fault> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     let whole = x.trunc();
-    if (-LIMIT..LIMIT).contains(&whole) {
-        Ok(whole as i64)
-    } else {
-        Err(Fault::IntegerConversion)
-    }
+    if (-LIMIT..LIMIT).contains(&whole) { Ok(whole as i64) } else { Err(Fault::IntegerConversion) }
 }
 
 /// An arithmetic primitive of one int: `copy`, `neg`, `abs`. Nothing for others.
@@ -148,10 +144,7 @@ mod tests {
     fn conversions_trap_outside_of_64_bits() {
         assert_eq!(to_int(-1.9), Ok(-1));
         assert_eq!(to_int(-9_223_372_036_854_775_808.0), Ok(i64::MIN));
-        assert_eq!(
-            to_int(9_223_372_036_854_775_808.0),
-            Err(Fault::IntegerConversion)
-        );
+        assert_eq!(to_int(9_223_372_036_854_775_808.0), Err(Fault::IntegerConversion));
         assert_eq!(to_int(f64::NAN), Err(Fault::IntegerConversion));
     }
 

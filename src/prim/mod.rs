@@ -12,10 +12,7 @@ pub use rules::TypeError;
 ///
 /// *Elementwise* primitives take operands that are scalars or arrays of one common shape; scalars broadcast.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(
-    missing_docs,
-    reason = "each variant is documented by its row in the table"
-)]
+#[allow(missing_docs, reason = "each variant is documented by its row in the table")]
 pub enum Prim {
     // arithmetic
     Copy,
@@ -254,10 +251,7 @@ impl Prim {
     }
     /// The primitive of this name.
     pub fn from_name(name: &str) -> Option<Prim> {
-        TABLE
-            .iter()
-            .find(|row| row.name == name)
-            .map(|row| row.prim)
+        TABLE.iter().find(|row| row.name == name).map(|row| row.prim)
     }
 }
 

@@ -41,9 +41,7 @@ impl Prim {
         use Prim::*;
         match self {
             RandomUniform | RandomNormal => (0, false),
-            Add | Sub | Mul | Div | IntDiv | IntRem | Rem | Min | Max | Pow | IntPow | Atan2 => {
-                (2, false)
-            }
+            Add | Sub | Mul | Div | IntDiv | IntRem | Rem | Min | Max | Pow | IntPow | Atan2 => (2, false),
             Eq | Ne | Lt | Le | Gt | Ge | And | Or | Slice | Concat | Dot | MatMul => (2, false),
             Select | SetSlice => (3, false),
             MakeArray => (1, true),
@@ -59,11 +57,7 @@ impl Prim {
         use Prim::*;
         let ok = match self {
             Fill => args.len() == 1 && args[0].is_scalar() && args[0].dtype == result.dtype,
-            Reshape => {
-                args.len() == 1
-                    && args[0].dtype == result.dtype
-                    && args[0].elements() == result.elements()
-            }
+            Reshape => args.len() == 1 && args[0].dtype == result.dtype && args[0].elements() == result.elements(),
             RandomUniform | RandomNormal => args.is_empty() && result.dtype == DType::Real,
             Slice => {
                 args.len() == 2
@@ -81,11 +75,7 @@ impl Prim {
                 true
             }
         };
-        if ok {
-            Ok(())
-        } else {
-            fail(self, args, &format!("does not give {result}"))
-        }
+        if ok { Ok(()) } else { fail(self, args, &format!("does not give {result}")) }
     }
 
     /// The type of the result. An error for wrong operands, and for `fill`, `slice`, `reshape` and the random draws,
@@ -102,9 +92,10 @@ impl Prim {
             Add | Sub | Mul | Min | Max | Neg | Abs => self.elementwise(args, &[Int, Real], None),
             Div | Rem | Pow | Atan2 => self.elementwise(args, &[Real], None),
             IntDiv | IntRem | IntPow => self.elementwise(args, &[Int], None),
-            Sqrt | Exp | Expm1 | Log | Log1p | Sin | Cos | Tan | Asin | Acos | Atan | Sinh
-            | Cosh | Tanh | InvLogit | Log1pExp | Erf | Erfc | Lgamma | Digamma | InvPhi | Phi
-            | Floor | Ceil | Round | Trunc => self.elementwise(args, &[Real], None),
+            Sqrt | Exp | Expm1 | Log | Log1p | Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | InvLogit
+            | Log1pExp | Erf | Erfc | Lgamma | Digamma | InvPhi | Phi | Floor | Ceil | Round | Trunc => {
+                self.elementwise(args, &[Real], None)
+            }
             IsNan => self.elementwise(args, &[Real], Some(Bool)),
             Eq | Ne => self.elementwise(args, &[Bool, Int, Real], Some(Bool)),
             Lt | Le | Gt | Ge => self.elementwise(args, &[Int, Real], Some(Bool)),
@@ -117,18 +108,11 @@ impl Prim {
             Index => self.index(args, &args[1..]),
             SetIndex => {
                 let part = self.index(args, &args[2..])?;
-                if part == args[1] {
-                    Ok(args[0].clone())
-                } else {
-                    fail(self, args, "the new part has another type")
-                }
+                if part == args[1] { Ok(args[0].clone()) } else { fail(self, args, "the new part has another type") }
             }
             SetSlice => self.set_slice(args),
             Concat => self.concat(args),
-            Transpose if args[0].shape.len() == 2 => Ok(Type::new(
-                args[0].dtype,
-                [args[0].shape[1], args[0].shape[0]],
-            )),
+            Transpose if args[0].shape.len() == 2 => Ok(Type::new(args[0].dtype, [args[0].shape[1], args[0].shape[0]])),
             Dot | MatMul => self.contract(args),
             Sum | Prod | MinOf | MaxOf if !args[0].is_scalar() && args[0].dtype != Bool => {
                 Ok(Type::scalar(args[0].dtype))
@@ -144,10 +128,7 @@ impl Prim {
             return fail(self, args, "wrong element types");
         }
         match common_shape(args) {
-            Some(shape) => Ok(Type {
-                dtype: result.unwrap_or(dtype),
-                shape,
-            }),
+            Some(shape) => Ok(Type { dtype: result.unwrap_or(dtype), shape }),
             None => fail(self, args, "shapes differ"),
         }
     }
@@ -157,10 +138,7 @@ impl Prim {
             return fail(self, args, "wrong element types");
         }
         match common_shape(args) {
-            Some(shape) => Ok(Type {
-                dtype: args[1].dtype,
-                shape,
-            }),
+            Some(shape) => Ok(Type { dtype: args[1].dtype, shape }),
             None => fail(self, args, "shapes differ"),
         }
     }
@@ -171,54 +149,31 @@ impl Prim {
         }
         let mut shape = args[0].shape.clone();
         shape.insert(0, args.len());
-        Ok(Type {
-            dtype: args[0].dtype,
-            shape,
-        })
+        Ok(Type { dtype: args[0].dtype, shape })
     }
 
     fn index(self, args: &[Type], indices: &[Type]) -> Typed {
         if indices.iter().any(|i| *i != Type::int()) || indices.len() > args[0].shape.len() {
-            return fail(
-                self,
-                args,
-                "indices must be ints, at most one for each axis",
-            );
+            return fail(self, args, "indices must be ints, at most one for each axis");
         }
-        Ok(Type {
-            dtype: args[0].dtype,
-            shape: args[0].shape[indices.len()..].into(),
-        })
+        Ok(Type { dtype: args[0].dtype, shape: args[0].shape[indices.len()..].into() })
     }
 
     fn set_slice(self, args: &[Type]) -> Typed {
         let (x, v) = (&args[0], &args[1]);
-        let fits = x.dtype == v.dtype
-            && !x.is_scalar()
-            && x.shape.len() == v.shape.len()
-            && x.shape[1..] == v.shape[1..];
-        if fits && args[2] == Type::int() {
-            Ok(x.clone())
-        } else {
-            fail(self, args, "wrong operands")
-        }
+        let fits =
+            x.dtype == v.dtype && !x.is_scalar() && x.shape.len() == v.shape.len() && x.shape[1..] == v.shape[1..];
+        if fits && args[2] == Type::int() { Ok(x.clone()) } else { fail(self, args, "wrong operands") }
     }
 
     fn concat(self, args: &[Type]) -> Typed {
         let (x, y) = (&args[0], &args[1]);
-        if x.is_scalar()
-            || x.dtype != y.dtype
-            || x.shape.len() != y.shape.len()
-            || x.shape[1..] != y.shape[1..]
-        {
+        if x.is_scalar() || x.dtype != y.dtype || x.shape.len() != y.shape.len() || x.shape[1..] != y.shape[1..] {
             return fail(self, args, "wrong operands");
         }
         let mut shape = x.shape.clone();
         shape[0] += y.shape[0];
-        Ok(Type {
-            dtype: x.dtype,
-            shape,
-        })
+        Ok(Type { dtype: x.dtype, shape })
     }
 
     fn contract(self, args: &[Type]) -> Typed {
@@ -233,15 +188,7 @@ impl Prim {
             (Prim::MatMul, [k], [l, m]) if k == l => Some(Shape::from_slice(&[*m])),
             _ => None,
         };
-        shape.map_or_else(
-            || fail(self, args, "shapes do not fit"),
-            |shape| {
-                Ok(Type {
-                    dtype: DType::Real,
-                    shape,
-                })
-            },
-        )
+        shape.map_or_else(|| fail(self, args, "shapes do not fit"), |shape| Ok(Type { dtype: DType::Real, shape }))
     }
 
     /// What it can do besides computing, for operands of these types.

@@ -25,11 +25,7 @@ fn render_one(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> Stri
         return without_source(diagnostic, None, color);
     };
     if sources.file(primary.span.file).text.trim().is_empty() {
-        return without_source(
-            diagnostic,
-            Some(&sources.file(primary.span.file).name),
-            color,
-        );
+        return without_source(diagnostic, Some(&sources.file(primary.span.file).name), color);
     }
     let kind = match diagnostic.severity {
         Severity::Error => ReportKind::Error,
@@ -37,10 +33,7 @@ fn render_one(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> Stri
     };
     let main_color = severity_color(diagnostic.severity);
     // Character positions: byte positions inside of a character would make ariadne panic.
-    let config = Config::default()
-        .with_color(color)
-        .with_index_type(IndexType::Char)
-        .with_tab_width(4);
+    let config = Config::default().with_color(color).with_index_type(IndexType::Char).with_tab_width(4);
     let mut report = Report::build(kind, characters(primary.span, sources))
         .with_config(config)
         .with_code(diagnostic.code)
@@ -58,14 +51,9 @@ fn render_one(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> Stri
     if let Some(help) = &diagnostic.help {
         report = report.with_help(help);
     }
-    let names = sources
-        .files()
-        .map(|(id, file)| (id, Source::from(file.text.to_string())));
+    let names = sources.files().map(|(id, file)| (id, Source::from(file.text.to_string())));
     let mut bytes = Vec::new();
-    let cache = NamedSources {
-        sources,
-        texts: names.collect(),
-    };
+    let cache = NamedSources { sources, texts: names.collect() };
     match report.finish().write(cache, &mut bytes) {
         Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(_) => without_source(diagnostic, None, color),
@@ -86,11 +74,7 @@ fn without_source(diagnostic: &Diagnostic, name: Option<&str>, color: bool) -> S
         Severity::Warning => "Warning",
     };
     let head = format!("[{}] {severity}:", diagnostic.code);
-    let head = if color {
-        head.fg(severity_color(diagnostic.severity)).to_string()
-    } else {
-        head
-    };
+    let head = if color { head.fg(severity_color(diagnostic.severity)).to_string() } else { head };
     let mut out = format!("{head} {}\n", diagnostic.message);
     if let Some(name) = name {
         out.push_str(&format!("  in {name}\n"));
@@ -128,11 +112,7 @@ impl ariadne::Cache<FileId> for NamedSources<'_> {
     type Storage = String;
 
     fn fetch(&mut self, id: &FileId) -> Result<&Source<String>, impl std::fmt::Debug> {
-        self.texts
-            .iter()
-            .find(|(file, _)| file == id)
-            .map(|(_, text)| text)
-            .ok_or("a file of the source map")
+        self.texts.iter().find(|(file, _)| file == id).map(|(_, text)| text).ok_or("a file of the source map")
     }
 
     fn display<'a>(&self, id: &'a FileId) -> Option<impl std::fmt::Display + 'a> {
@@ -147,25 +127,17 @@ mod tests {
     fn shown(text: &str, start: usize, end: usize) -> String {
         let mut sources = SourceMap::default();
         let file = sources.add("a.ab", text);
-        let diagnostic =
-            Diagnostic::error("E0001", "message", Span::new(file, start, end), "label")
-                .with_label(Span::new(file, 0, 0), "second")
-                .with_note("a note")
-                .with_help("a remedy");
+        let diagnostic = Diagnostic::error("E0001", "message", Span::new(file, start, end), "label")
+            .with_label(Span::new(file, 0, 0), "second")
+            .with_note("a note")
+            .with_help("a remedy");
         render(&[diagnostic], &sources, false)
     }
 
     #[test]
     fn shows_code_label_note_and_help() {
         let text = shown("let ε = 1;\nlet x = ε;\n", 20, 22);
-        for part in [
-            "[E0001] Error: message",
-            "a.ab:2:9",
-            "label",
-            "second",
-            "Note: a note",
-            "Help: a remedy",
-        ] {
+        for part in ["[E0001] Error: message", "a.ab:2:9", "label", "second", "Note: a note", "Help: a remedy"] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert!(!text.contains('\u{1b}'), "{text}");
@@ -173,21 +145,10 @@ mod tests {
 
     #[test]
     fn no_span_is_too_odd_to_show() {
-        for text in [
-            "",
-            "\n",
-            "\r\n\r\n",
-            "é",
-            "a\u{2028}b",
-            "x\n\n",
-            "\u{feff}\t\u{0}x",
-        ] {
+        for text in ["", "\n", "\r\n\r\n", "é", "a\u{2028}b", "x\n\n", "\u{feff}\t\u{0}x"] {
             for start in 0..text.len() + 3 {
                 for end in 0..text.len() + 3 {
-                    assert!(
-                        shown(text, start, end).contains("message"),
-                        "{text:?} {start}..{end}"
-                    );
+                    assert!(shown(text, start, end).contains("message"), "{text:?} {start}..{end}");
                 }
             }
         }

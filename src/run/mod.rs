@@ -266,16 +266,9 @@ impl Stats {
     /// Useful lanes over issued lanes, weighted by the cost of blocks; 1 when nothing ran.
     pub fn utilization(&self) -> f64 {
         let total = |lanes: fn(&BlockStats) -> u64| -> f64 {
-            self.blocks
-                .iter()
-                .map(|b| b.weight.max(1) as f64 * lanes(b) as f64)
-                .sum()
+            self.blocks.iter().map(|b| b.weight.max(1) as f64 * lanes(b) as f64).sum()
         };
         let issued = total(|b| b.lanes_issued);
-        if issued == 0.0 {
-            1.0
-        } else {
-            total(|b| b.lanes_useful) / issued
-        }
+        if issued == 0.0 { 1.0 } else { total(|b| b.lanes_useful) / issued }
     }
 }

@@ -15,9 +15,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{
-    Block, BlockId, Inst, InstKind, Port, Program, StorageClass, Terminator, VarId, Write,
-};
+use super::{Block, BlockId, Inst, InstKind, Port, Program, StorageClass, Terminator, VarId, Write};
 use crate::base::text::Name;
 use crate::parts::text::{LocText, Names, write_shared, write_streams};
 
@@ -39,10 +37,7 @@ pub fn print_explained(program: &Program) -> String {
 
 fn write_program(f: &mut String, program: &Program, explained: bool) -> fmt::Result {
     let name = |v: VarId| program.vars.get(v).map(|var| var.name.as_str());
-    let names = Names {
-        var: &name,
-        shared: &program.shared,
-    };
+    let names = Names { var: &name, shared: &program.shared };
     writeln!(f, "program {} entry {}", Name(&program.name), program.entry)?;
     write_ports(f, "inputs", &program.inputs, &names)?;
     write_ports(f, "outputs", &program.outputs, &names)?;
@@ -50,13 +45,7 @@ fn write_program(f: &mut String, program: &Program, explained: bool) -> fmt::Res
     write_streams(f, &program.streams)?;
     for var in program.vars.values() {
         let uniform = if var.uniform { " uniform" } else { "" };
-        write!(
-            f,
-            "var {}: {} {}{uniform}",
-            Name(&var.name),
-            var.ty,
-            var.class
-        )?;
+        write!(f, "var {}: {} {}{uniform}", Name(&var.name), var.ty, var.class)?;
         if explained && !var.why.is_empty() {
             write!(f, " ; {}", var.why)?;
         }
@@ -73,37 +62,19 @@ fn write_program(f: &mut String, program: &Program, explained: bool) -> fmt::Res
     Ok(())
 }
 
-fn write_ports(
-    f: &mut String,
-    word: &str,
-    ports: &[Port],
-    names: &Names<'_, VarId>,
-) -> fmt::Result {
+fn write_ports(f: &mut String, word: &str, ports: &[Port], names: &Names<'_, VarId>) -> fmt::Result {
     if ports.is_empty() {
         return Ok(());
     }
-    let ports: Vec<String> = ports
-        .iter()
-        .map(|port| format!("{}: {}", Name(&port.name), names.var(port.var)))
-        .collect();
+    let ports: Vec<String> =
+        ports.iter().map(|port| format!("{}: {}", Name(&port.name), names.var(port.var))).collect();
     writeln!(f, "{word} {}", ports.join(", "))
 }
 
-fn write_block(
-    f: &mut String,
-    program: &Program,
-    names: &Names<'_, VarId>,
-    id: BlockId,
-    block: &Block,
-) -> fmt::Result {
+fn write_block(f: &mut String, program: &Program, names: &Names<'_, VarId>, id: BlockId, block: &Block) -> fmt::Result {
     writeln!(f, "{id}:{}", LocText(&block.loc))?;
     for inst in &block.insts {
-        writeln!(
-            f,
-            "  {}{}",
-            inst_text(program, names, inst),
-            LocText(&inst.loc)
-        )?;
+        writeln!(f, "  {}{}", inst_text(program, names, inst), LocText(&inst.loc))?;
     }
     match block.term {
         Terminator::Jump(to) => writeln!(f, "  jump {to}"),
@@ -118,19 +89,12 @@ fn write_block(
 
 fn inst_text(program: &Program, names: &Names<'_, VarId>, inst: &Inst) -> String {
     match &inst.kind {
-        InstKind::Compute {
-            write,
-            dst,
-            prim,
-            args,
-        } => format!("{write} {} = {}", names.var(*dst), names.prim(*prim, args)),
+        InstKind::Compute { write, dst, prim, args } => {
+            format!("{write} {} = {}", names.var(*dst), names.prim(*prim, args))
+        }
         InstKind::Pop(v) => format!("pop {}", names.var(*v)),
         InstKind::Assert { cond, message } => {
-            format!(
-                "assert {}, {}",
-                names.operand(*cond),
-                names.message(message)
-            )
+            format!("assert {}, {}", names.operand(*cond), names.message(message))
         }
         InstKind::Print(message) => format!("print {}", names.message(message)),
         InstKind::Emit { stream, args } => {

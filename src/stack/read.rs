@@ -2,8 +2,7 @@
 //! text: [`verify`](super::verify()) says whether it is a program.
 
 use super::{
-    Args, Block, BlockId, Inst, InstKind, Place, Port, Program, Region, StorageClass, Terminator,
-    Var, VarId, Write,
+    Args, Block, BlockId, Inst, InstKind, Place, Port, Program, Region, StorageClass, Terminator, Var, VarId, Write,
 };
 use crate::base::text::{ReadError, Reader, Token};
 use crate::base::{Id, IdVec};
@@ -127,27 +126,15 @@ impl ProgramReader {
         };
         let uniform = reader.eat_word("uniform");
         self.names.add(reader, &name, self.vars.next_id())?;
-        self.vars.push(Var {
-            name,
-            ty,
-            class,
-            uniform,
-            why: String::new(),
-        });
+        self.vars.push(Var { name, ty, class, uniform, why: String::new() });
         reader.end_line()
     }
 
     fn ports(&self, texts: &[PortText]) -> Result<Vec<Port>, ReadError> {
         (texts.iter())
             .map(|(name, var, line)| match self.names.get(var) {
-                Some(var) => Ok(Port {
-                    name: name.clone(),
-                    var,
-                }),
-                None => Err(ReadError::new(
-                    *line,
-                    format!("there is no variable `{var}`"),
-                )),
+                Some(var) => Ok(Port { name: name.clone(), var }),
+                None => Err(ReadError::new(*line, format!("there is no variable `{var}`"))),
             })
             .collect()
     }
@@ -178,10 +165,7 @@ impl ProgramReader {
     }
 
     fn scope(&self) -> Scope<'_, VarId> {
-        Scope {
-            vars: &self.names,
-            shared: &self.shared.names,
-        }
+        Scope { vars: &self.names, shared: &self.shared.names }
     }
 
     /// An instruction without its location, or nothing where something else stands.
@@ -216,12 +200,7 @@ impl ProgramReader {
         let dst = self.names.read(reader)?;
         reader.expect('=')?;
         let (prim, args) = self.scope().prim(reader)?;
-        Ok(InstKind::Compute {
-            write,
-            dst,
-            prim,
-            args,
-        })
+        Ok(InstKind::Compute { write, dst, prim, args })
     }
 
     fn terminator(&self, reader: &mut Reader) -> Result<Terminator, ReadError> {

@@ -6,10 +6,7 @@ mod flow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{
-    Block, BlockId, Inst, InstKind, Message, Operand, Program, StorageClass, Terminator, VarId,
-    Write,
-};
+use super::{Block, BlockId, Inst, InstKind, Message, Operand, Program, StorageClass, Terminator, VarId, Write};
 use crate::base::{Id, IdSet};
 use crate::parts::{self, SharedId, SharedSource};
 use crate::prim::{BatchRule, Prim};
@@ -47,11 +44,7 @@ impl fmt::Display for VerifyError {
 
 /// All violations of a program, in the order of its text.
 pub fn verify(program: &Program) -> Vec<VerifyError> {
-    let mut check = Check {
-        program,
-        place: Place::default(),
-        errors: Vec::new(),
-    };
+    let mut check = Check { program, place: Place::default(), errors: Vec::new() };
     check.ids();
     if check.errors.is_empty() {
         check.ports();
@@ -75,10 +68,7 @@ struct Check<'a> {
 
 impl<'a> Check<'a> {
     fn report(&mut self, message: impl Into<String>) {
-        self.errors.push(VerifyError {
-            place: self.place,
-            message: message.into(),
-        });
+        self.errors.push(VerifyError { place: self.place, message: message.into() });
     }
 
     fn require(&mut self, holds: bool, message: impl FnOnce() -> String) {
@@ -88,10 +78,7 @@ impl<'a> Check<'a> {
     }
 
     fn at(&mut self, block: BlockId, inst: Option<usize>) {
-        self.place = Place {
-            block: Some(block),
-            inst,
-        };
+        self.place = Place { block: Some(block), inst };
     }
 
     fn name(&self, var: VarId) -> &'a str {
@@ -99,11 +86,7 @@ impl<'a> Check<'a> {
     }
 
     /// Calls `visit` for every block, and for every instruction with its position.
-    fn each(
-        &mut self,
-        mut inst: impl FnMut(&mut Self, &'a Inst),
-        mut term: impl FnMut(&mut Self, &'a Block),
-    ) {
+    fn each(&mut self, mut inst: impl FnMut(&mut Self, &'a Inst), mut term: impl FnMut(&mut Self, &'a Block)) {
         let program = self.program;
         for (id, block) in program.blocks.iter() {
             for (i, one) in block.insts.iter().enumerate() {
@@ -121,19 +104,13 @@ impl<'a> Check<'a> {
         let program = self.program;
         let mut names = BTreeSet::new();
         for var in program.vars.values() {
-            self.require(names.insert(&var.name), || {
-                format!("there are two variables {}", var.name)
-            });
+            self.require(names.insert(&var.name), || format!("there are two variables {}", var.name));
         }
         let blocks = program.blocks.len();
         let known = move |b: BlockId| b.index() < blocks;
-        self.require(known(program.entry), || {
-            format!("the entry {} is no block", program.entry)
-        });
+        self.require(known(program.entry), || format!("the entry {} is no block", program.entry));
         for port in program.inputs.iter().chain(&program.outputs) {
-            self.require(port.var.index() < program.vars.len(), || {
-                format!("port {} has no variable", port.name)
-            });
+            self.require(port.var.index() < program.vars.len(), || format!("port {} has no variable", port.name));
         }
         for b in program.regions.iter().flat_map(|r| &r.blocks) {
             self.require(known(*b), || format!("a region has {b}, which is no block"));
@@ -159,9 +136,7 @@ impl<'a> Check<'a> {
             self.operand_id(operand);
         }
         if let InstKind::Emit { stream, .. } = inst {
-            self.require(stream.index() < self.program.streams.len(), || {
-                format!("{stream} is no stream")
-            });
+            self.require(stream.index() < self.program.streams.len(), || format!("{stream} is no stream"));
         }
     }
 
@@ -179,13 +154,9 @@ impl<'a> Check<'a> {
         for ports in [&program.inputs, &program.outputs] {
             let mut names = BTreeSet::new();
             for port in ports {
-                self.require(names.insert(&port.name), || {
-                    format!("there are two ports {}", port.name)
-                });
+                self.require(names.insert(&port.name), || format!("there are two ports {}", port.name));
                 let class = program.vars[port.var].class;
-                self.require(class != StorageClass::Temporary, || {
-                    format!("port {} is a temporary", port.name)
-                });
+                self.require(class != StorageClass::Temporary, || format!("port {} is a temporary", port.name));
             }
         }
     }
@@ -206,13 +177,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn shared_prim(
-        &self,
-        id: SharedId,
-        ty: &Type,
-        prim: Prim,
-        args: &[parts::Operand<SharedId>],
-    ) -> Option<String> {
+    fn shared_prim(&self, id: SharedId, ty: &Type, prim: Prim, args: &[parts::Operand<SharedId>]) -> Option<String> {
         let mut types = Vec::new();
         for arg in args {
             types.push(match *arg {
@@ -230,9 +195,7 @@ impl<'a> Check<'a> {
             |check, block| {
                 if let Terminator::Branch(cond, ..) = block.term {
                     let ty = check.program.operand_type(cond);
-                    check.require(ty == Type::bool(), || {
-                        format!("the condition of a branch is {ty}, not bool")
-                    });
+                    check.require(ty == Type::bool(), || format!("the condition of a branch is {ty}, not bool"));
                 }
             },
         );
@@ -241,12 +204,7 @@ impl<'a> Check<'a> {
     fn inst(&mut self, inst: &InstKind) {
         let program = self.program;
         match inst {
-            InstKind::Compute {
-                write,
-                dst,
-                prim,
-                args,
-            } => {
+            InstKind::Compute { write, dst, prim, args } => {
                 let types: Vec<Type> = args.iter().map(|a| program.operand_type(*a)).collect();
                 if let Err(error) = prim.check(&types, &program.vars[*dst].ty) {
                     self.report(error.to_string());
@@ -263,14 +221,8 @@ impl<'a> Check<'a> {
             InstKind::Emit { stream, args } => {
                 let stream = &program.streams[*stream];
                 let fits = stream.fields.len() == args.len()
-                    && (stream.fields.iter().zip(args))
-                        .all(|((_, ty), arg)| program.operand_type(*arg) == *ty);
-                self.require(fits, || {
-                    format!(
-                        "the operands do not fit the fields of stream {}",
-                        stream.name
-                    )
-                });
+                    && (stream.fields.iter().zip(args)).all(|((_, ty), arg)| program.operand_type(*arg) == *ty);
+                self.require(fits, || format!("the operands do not fit the fields of stream {}", stream.name));
             }
         }
     }
@@ -278,16 +230,12 @@ impl<'a> Check<'a> {
     fn class(&mut self, var: VarId, stack: bool, what: &str) {
         let class = self.program.vars[var].class;
         let name = self.name(var);
-        self.require((class == StorageClass::Stack) == stack, || {
-            format!("{what} of {name}, which is a {class}")
-        });
+        self.require((class == StorageClass::Stack) == stack, || format!("{what} of {name}, which is a {class}"));
     }
 
     fn message(&mut self, message: &Message) {
         let (texts, args) = (message.texts.len(), message.args.len());
-        self.require(texts == args + 1, || {
-            format!("{} holes, but {args} operands", texts.saturating_sub(1))
-        });
+        self.require(texts == args + 1, || format!("{} holes, but {args} operands", texts.saturating_sub(1)));
     }
 
     /// Uniform variables: temporaries of one region, computed from what is the same for all lanes.
@@ -303,17 +251,13 @@ impl<'a> Check<'a> {
             |check, inst| {
                 let block = check.place.block.expect("instructions stand in blocks");
                 let region = region_of(program, block);
-                if let InstKind::Compute {
-                    dst, prim, args, ..
-                } = &inst.kind
+                if let InstKind::Compute { dst, prim, args, .. } = &inst.kind
                     && program.vars[*dst].uniform
                 {
                     check.uniform_value(*dst, *prim, args);
                     let first = *home[dst.index()].get_or_insert(region.unwrap_or(usize::MAX));
                     let name = check.name(*dst);
-                    check.require(Some(first) == region, || {
-                        format!("{name} is uniform and set outside its region")
-                    });
+                    check.require(Some(first) == region, || format!("{name} is uniform and set outside its region"));
                 }
             },
             |_, _| {},
@@ -323,15 +267,10 @@ impl<'a> Check<'a> {
     fn uniform_value(&mut self, dst: VarId, prim: Prim, args: &[Operand]) {
         let program = self.program;
         let name = self.name(dst);
-        self.require(prim.row().batch != BatchRule::Random, || {
-            format!("{name} is uniform and a random draw")
-        });
+        self.require(prim.row().batch != BatchRule::Random, || format!("{name} is uniform and a random draw"));
         for v in args.iter().filter_map(|a| a.var()) {
             self.require(program.vars[v].uniform, || {
-                format!(
-                    "{name} is uniform and computed from {}, which varies",
-                    program.vars[v].name
-                )
+                format!("{name} is uniform and computed from {}, which varies", program.vars[v].name)
             });
         }
     }
@@ -340,14 +279,10 @@ impl<'a> Check<'a> {
         let program = self.program;
         let mut inside = IdSet::new(program.blocks.len());
         for region in &program.regions {
-            self.require(!region.blocks.is_empty(), || {
-                "a region has no blocks".to_owned()
-            });
+            self.require(!region.blocks.is_empty(), || "a region has no blocks".to_owned());
             for b in &region.blocks {
                 self.at(*b, None);
-                self.require(inside.insert(*b), || {
-                    "is in two regions or twice in one".to_owned()
-                });
+                self.require(inside.insert(*b), || "is in two regions or twice in one".to_owned());
                 self.region_block(*b);
             }
             self.region_entries(&region.blocks);
@@ -360,14 +295,7 @@ impl<'a> Check<'a> {
         let block = &program.blocks[id];
         for (i, inst) in block.insts.iter().enumerate() {
             self.at(id, Some(i));
-            let moves = matches!(
-                inst.kind,
-                InstKind::Pop(_)
-                    | InstKind::Compute {
-                        write: Write::Push,
-                        ..
-                    }
-            );
+            let moves = matches!(inst.kind, InstKind::Pop(_) | InstKind::Compute { write: Write::Push, .. });
             self.require(!moves, || "a push or pop inside a region".to_owned());
         }
         self.at(id, Some(block.insts.len()));
@@ -375,9 +303,7 @@ impl<'a> Check<'a> {
             Terminator::Jump(_) => {}
             Terminator::Branch(cond, ..) => {
                 let uniform = cond.var().is_none_or(|v| program.vars[v].uniform);
-                self.require(uniform, || {
-                    "a branch inside a region may diverge".to_owned()
-                });
+                self.require(uniform, || "a branch inside a region may diverge".to_owned());
             }
             _ => self.report("ends a function inside a region"),
         }
@@ -394,9 +320,7 @@ impl<'a> Check<'a> {
             });
             for (from, block) in program.blocks.iter() {
                 let enters = block.term.successors().contains(b) && !region.contains(&from);
-                self.require(!enters, || {
-                    format!("is entered from {from}, but is not the first block of its region")
-                });
+                self.require(!enters, || format!("is entered from {from}, but is not the first block of its region"));
             }
         }
     }

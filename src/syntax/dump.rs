@@ -13,11 +13,7 @@ pub fn tokens(file: FileId, text: &str) -> String {
     let (mut at, mut line, mut column) = (0, 1, 1);
     for lexeme in lex(file, text, 0, text.len()).lexemes {
         for c in text[at..lexeme.start].chars() {
-            (line, column) = if c == '\n' {
-                (line + 1, 1)
-            } else {
-                (line, column + 1)
-            };
+            (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
         }
         at = lexeme.start;
         let place = format!("{line}:{column}");
@@ -30,10 +26,7 @@ pub fn tokens(file: FileId, text: &str) -> String {
 
 /// The tree as nested lists, one line for each item, statement and part of an `if`.
 pub fn dump(module: &Module) -> String {
-    let mut dumper = Dumper {
-        out: String::new(),
-        indent: 0,
-    };
+    let mut dumper = Dumper { out: String::new(), indent: 0 };
     for item in &module.items {
         dumper.item(item);
     }
@@ -217,12 +210,7 @@ impl Dumper {
                 self.push(" ");
                 self.block(body);
             }
-            StmtKind::For {
-                var,
-                start,
-                end,
-                body,
-            } => {
+            StmtKind::For { var, start, end, body } => {
                 self.push(&format!("(for {} ", var.text));
                 self.expr(start);
                 self.push(" ");
@@ -318,19 +306,9 @@ impl Dumper {
             ExprKind::Tuple(parts) => self.list("tuple", parts),
             ExprKind::Array(parts) => self.list("array", parts),
             ExprKind::Comprehension { body, clauses } => self.clauses("array-of", body, clauses),
-            ExprKind::Reduction {
-                name,
-                body,
-                clauses,
-            } => self.clauses(&name.text, body, clauses),
-            ExprKind::Struct { path, fields, base } => {
-                self.struct_literal(path, fields, base.as_deref())
-            }
-            ExprKind::If {
-                condition,
-                then,
-                otherwise,
-            } => self.if_expr(condition, then, otherwise.as_ref()),
+            ExprKind::Reduction { name, body, clauses } => self.clauses(&name.text, body, clauses),
+            ExprKind::Struct { path, fields, base } => self.struct_literal(path, fields, base.as_deref()),
+            ExprKind::If { condition, then, otherwise } => self.if_expr(condition, then, otherwise.as_ref()),
             ExprKind::Block(block) => self.block(block),
             ExprKind::Lambda { params, body } => self.lambda(params, body),
             ExprKind::Print(message) => {

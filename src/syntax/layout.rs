@@ -29,18 +29,8 @@ pub(crate) struct Layout {
 
 /// Lays out the tokens of a file or of a hole. Comments are left out.
 pub(crate) fn lay_out(file: FileId, text: &str, lexed: &Lexed) -> Layout {
-    let lexemes: Vec<Lexeme> = lexed
-        .lexemes
-        .iter()
-        .copied()
-        .filter(|l| !l.is_comment())
-        .collect();
-    let mut matcher = Matcher {
-        file,
-        swallowing: &lexed.swallowing,
-        out: Layout::default(),
-        open: Vec::new(),
-    };
+    let lexemes: Vec<Lexeme> = lexed.lexemes.iter().copied().filter(|l| !l.is_comment()).collect();
+    let mut matcher = Matcher { file, swallowing: &lexed.swallowing, out: Layout::default(), open: Vec::new() };
     matcher.run(text, &lexemes);
     let mut layout = matcher.out;
     if let Some(diagnostic) = nested_too_deep(file, &layout.lexemes) {
@@ -52,10 +42,7 @@ pub(crate) fn lay_out(file: FileId, text: &str, lexed: &Lexed) -> Layout {
 }
 
 pub(crate) fn is_opener(token: Token) -> bool {
-    matches!(
-        token,
-        Token::LParen | Token::LBracket | Token::LBrace | Token::FieldsBrace
-    )
+    matches!(token, Token::LParen | Token::LBracket | Token::LBrace | Token::FieldsBrace)
 }
 
 pub(crate) fn is_closer(token: Token) -> bool {
@@ -115,9 +102,7 @@ impl Matcher<'_> {
                     self.out.lexemes.push(lexeme);
                 }
                 token if is_closer(token) => self.close(text, lexeme),
-                Token::Semi | Token::Let | Token::While | Token::Return | Token::Emit
-                    if in_list =>
-                {
+                Token::Semi | Token::Let | Token::While | Token::Return | Token::Emit if in_list => {
                     self.close_lists(lexeme.start);
                     self.out.lexemes.push(lexeme);
                 }
@@ -134,16 +119,8 @@ impl Matcher<'_> {
 
     fn close(&mut self, text: &str, lexeme: Lexeme) {
         let is_partner = |o: &Lexeme| closer_of(o.token) == lexeme.token;
-        let in_block = self
-            .open
-            .iter()
-            .rposition(|o| o.token == Token::LBrace)
-            .map_or(0, |b| b + 1);
-        let from = if lexeme.token == Token::RBrace {
-            0
-        } else {
-            in_block
-        };
+        let in_block = self.open.iter().rposition(|o| o.token == Token::LBrace).map_or(0, |b| b + 1);
+        let from = if lexeme.token == Token::RBrace { 0 } else { in_block };
         match self.open[from..].iter().rposition(is_partner) {
             Some(partner) => {
                 self.close_down_to(from + partner + 1, lexeme.start);
@@ -161,10 +138,7 @@ impl Matcher<'_> {
                 )
                 .with_label(span(self.file, open.start, open.end), "opened here");
                 self.fault(lexeme.start, diagnostic);
-                self.out.lexemes.push(Lexeme {
-                    token: closer_of(open.token),
-                    ..lexeme
-                });
+                self.out.lexemes.push(Lexeme { token: closer_of(open.token), ..lexeme });
             }
             None => {
                 let diagnostic = Diagnostic::error(
@@ -173,21 +147,14 @@ impl Matcher<'_> {
                     span(self.file, lexeme.start, lexeme.end),
                     "no bracket is open here",
                 );
-                self.fault(
-                    lexeme.start,
-                    diagnostic.with_help("remove it, or open its bracket"),
-                );
+                self.fault(lexeme.start, diagnostic.with_help("remove it, or open its bracket"));
             }
         }
     }
 
     /// Closes the parentheses and square brackets that are open in the innermost block.
     fn close_lists(&mut self, at: usize) {
-        let keep = self
-            .open
-            .iter()
-            .rposition(|o| o.token == Token::LBrace)
-            .map_or(0, |b| b + 1);
+        let keep = self.open.iter().rposition(|o| o.token == Token::LBrace).map_or(0, |b| b + 1);
         self.close_down_to(keep, at);
     }
 
@@ -201,23 +168,15 @@ impl Matcher<'_> {
             span(self.file, first.start, first.end),
             "opened here",
         )
-        .with_label(
-            span(self.file, at, at),
-            format!("{} is missing before this", closer_of(first.token)),
-        );
+        .with_label(span(self.file, at, at), format!("{} is missing before this", closer_of(first.token)));
         self.out.faults.push(at);
-        let swallowed = self
-            .swallowing
-            .iter()
-            .any(|s| (first.start..=at).contains(s));
+        let swallowed = self.swallowing.iter().any(|s| (first.start..=at).contains(s));
         if !swallowed {
             self.out.diagnostics.push(diagnostic);
         }
         while self.open.len() > keep {
             let open = self.open.pop().expect("a bracket is open");
-            self.out
-                .lexemes
-                .push(Lexeme::new(closer_of(open.token), at, at));
+            self.out.lexemes.push(Lexeme::new(closer_of(open.token), at, at));
         }
     }
 
@@ -242,11 +201,7 @@ fn nested_too_deep(file: FileId, lexemes: &[Lexeme]) -> Option<Diagnostic> {
                 if token == Token::LBrace && previous == Token::RBrace {
                     depth = *levels.last()?;
                 }
-                depth += if token == Token::LBrace {
-                    BLOCK_NESTING
-                } else {
-                    1
-                };
+                depth += if token == Token::LBrace { BLOCK_NESTING } else { 1 };
                 levels.push(depth);
             }
             _ if is_closer(token) => {
@@ -254,13 +209,7 @@ fn nested_too_deep(file: FileId, lexemes: &[Lexeme]) -> Option<Diagnostic> {
                 depth = levels.pop().expect("brackets are balanced");
             }
             Token::If if previous == Token::RBrace => depth = *levels.last()?,
-            Token::Comma
-            | Token::Semi
-            | Token::Let
-            | Token::While
-            | Token::For
-            | Token::Return
-            | Token::Emit => {
+            Token::Comma | Token::Semi | Token::Let | Token::While | Token::For | Token::Return | Token::Emit => {
                 depth = *levels.last()?;
             }
             Token::Else => depth += BLOCK_NESTING,
@@ -274,9 +223,7 @@ fn nested_too_deep(file: FileId, lexemes: &[Lexeme]) -> Option<Diagnostic> {
                 span(file, lexeme.start, lexeme.end),
                 "the limit is reached here",
             );
-            return Some(
-                diagnostic.with_help("name a part of it with `let`, or move it to a function"),
-            );
+            return Some(diagnostic.with_help("name a part of it with `let`, or move it to a function"));
         }
         previous = token;
     }
@@ -305,12 +252,7 @@ struct Level {
 
 impl Level {
     fn new(open: Token) -> Self {
-        Self {
-            open,
-            head: false,
-            at_start: open == Token::LBrace,
-            statement: Statement::Other,
-        }
+        Self { open, head: false, at_start: open == Token::LBrace, statement: Statement::Other }
     }
     fn end_statement(&mut self) {
         self.at_start = true;
@@ -339,11 +281,7 @@ fn mark(lexemes: &[Lexeme]) -> Vec<Lexeme> {
                 if at_start {
                     level.statement = Statement::BlockLike;
                 }
-                let token = if fields {
-                    Token::FieldsBrace
-                } else {
-                    Token::LBrace
-                };
+                let token = if fields { Token::FieldsBrace } else { Token::LBrace };
                 out.push(Lexeme { token, ..lexeme });
                 levels.push(Level::new(token));
                 continue;
@@ -353,9 +291,7 @@ fn mark(lexemes: &[Lexeme]) -> Vec<Lexeme> {
                 let open = levels.pop().map(|l| l.open);
                 out.push(lexeme);
                 let outer = levels.last_mut().expect("brackets are balanced");
-                let ends = open == Some(Token::LBrace)
-                    && outer.statement != Statement::Other
-                    && !outer.head;
+                let ends = open == Some(Token::LBrace) && outer.statement != Statement::Other && !outer.head;
                 if ends && outer.open == Token::LBrace {
                     let is_loop = outer.statement == Statement::Loop;
                     let goes_on = match next {

@@ -20,10 +20,7 @@ impl Lexeme {
     }
     /// Whether the parser never sees it.
     pub(crate) fn is_comment(&self) -> bool {
-        matches!(
-            self.token,
-            Token::LineComment | Token::BlockComment | Token::Doc
-        )
+        matches!(self.token, Token::LineComment | Token::BlockComment | Token::Doc)
     }
 }
 
@@ -42,11 +39,7 @@ pub(crate) struct Lexed {
 pub(crate) fn lex(file: FileId, text: &str, start: usize, end: usize) -> Lexed {
     let mut lexed = Lexed::default();
     let part = &text[start..end];
-    let skipped = if start == 0 && part.starts_with('\u{feff}') {
-        '\u{feff}'.len_utf8()
-    } else {
-        0
-    };
+    let skipped = if start == 0 && part.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut unknown: Option<(usize, usize)> = None;
     for (token, range) in Token::lexer(&part[skipped..]).spanned() {
         let (from, to) = (start + skipped + range.start, start + skipped + range.end);
@@ -70,44 +63,24 @@ impl Lexed {
         let source = &text[start..end];
         match token {
             Token::LineComment if source.starts_with("///") && !source.starts_with("////") => {
-                self.lexemes.push(Lexeme {
-                    token: Token::Doc,
-                    ..lexeme
-                });
+                self.lexemes.push(Lexeme { token: Token::Doc, ..lexeme });
             }
-            Token::Real if self.last_words().next() == Some(Token::Dot) => {
-                self.split_tuple_fields(source, lexeme)
-            }
-            Token::Dot
-                if self.last_is(Token::Int, start)
-                    && !self.field_number()
-                    && ends_a_number(&text[end..]) =>
-            {
+            Token::Real if self.last_words().next() == Some(Token::Dot) => self.split_tuple_fields(source, lexeme),
+            Token::Dot if self.last_is(Token::Int, start) && !self.field_number() && ends_a_number(&text[end..]) => {
                 let integer = self.lexemes.pop().expect("the last token is an integer");
-                self.lexemes
-                    .push(Lexeme::new(Token::Real, integer.start, end));
+                self.lexemes.push(Lexeme::new(Token::Real, integer.start, end));
             }
             Token::BadNumber => {
                 self.fault(start, malformed_number(file, source, lexeme));
-                self.lexemes.push(Lexeme {
-                    token: Token::Int,
-                    ..lexeme
-                });
+                self.lexemes.push(Lexeme { token: Token::Int, ..lexeme });
             }
             Token::OpenText => {
                 self.swallowing.push(start);
-                let diagnostic = Diagnostic::error(
-                    "E0002",
-                    "this text has no end",
-                    span(file, start, end),
-                    "its line ends first",
-                )
-                .with_help("close it with `\"`; write a line break in a text as `\\n`");
+                let diagnostic =
+                    Diagnostic::error("E0002", "this text has no end", span(file, start, end), "its line ends first")
+                        .with_help("close it with `\"`; write a line break in a text as `\\n`");
                 self.fault(start, diagnostic);
-                self.lexemes.push(Lexeme {
-                    token: Token::Text,
-                    ..lexeme
-                });
+                self.lexemes.push(Lexeme { token: Token::Text, ..lexeme });
             }
             Token::OpenComment => {
                 self.swallowing.push(start);
@@ -130,9 +103,7 @@ impl Lexed {
 
     /// Whether the last token is `token` and ends at `at`.
     fn last_is(&self, token: Token, at: usize) -> bool {
-        self.lexemes
-            .last()
-            .is_some_and(|l| l.token == token && l.end == at)
+        self.lexemes.last().is_some_and(|l| l.token == token && l.end == at)
     }
 
     /// Whether the last token, an integer, is the position in `t.0` or was malformed.
@@ -146,11 +117,7 @@ impl Lexed {
 
     /// The tokens before this that are no comments, the last first.
     fn last_words(&self) -> impl Iterator<Item = Token> + '_ {
-        self.lexemes
-            .iter()
-            .rev()
-            .filter(|l| !l.is_comment())
-            .map(|l| l.token)
+        self.lexemes.iter().rev().filter(|l| !l.is_comment()).map(|l| l.token)
     }
 
     /// `t.0.1` has two positions, not one real number.
@@ -159,11 +126,9 @@ impl Lexed {
         match source.split_once('.') {
             Some((first, second)) if digits(first) && digits(second) => {
                 let dot = lexeme.start + first.len();
-                self.lexemes
-                    .push(Lexeme::new(Token::Int, lexeme.start, dot));
+                self.lexemes.push(Lexeme::new(Token::Int, lexeme.start, dot));
                 self.lexemes.push(Lexeme::new(Token::Dot, dot, dot + 1));
-                self.lexemes
-                    .push(Lexeme::new(Token::Int, dot + 1, lexeme.end));
+                self.lexemes.push(Lexeme::new(Token::Int, dot + 1, lexeme.end));
             }
             _ => self.lexemes.push(lexeme),
         }
@@ -172,11 +137,7 @@ impl Lexed {
     fn report_unknown(&mut self, file: FileId, text: &str, run: Option<(usize, usize)>) {
         let Some((start, end)) = run else { return };
         let source = &text[start..end];
-        let shown: String = source
-            .chars()
-            .take(12)
-            .flat_map(char::escape_debug)
-            .collect();
+        let shown: String = source.chars().take(12).flat_map(char::escape_debug).collect();
         let diagnostic = Diagnostic::error(
             "E0001",
             format!("`{shown}` means nothing in this language"),
@@ -211,7 +172,8 @@ fn malformed_number(file: FileId, source: &str, lexeme: Lexeme) -> Diagnostic {
     } else if source.ends_with(['e', 'E']) {
         diagnostic.with_help("an exponent needs digits: `1e-3`")
     } else {
-        diagnostic.with_help("a number is written `12`, `1_000`, `1.5` or `1e-3`, without a suffix; a product needs `*`")
+        diagnostic
+            .with_help("a number is written `12`, `1_000`, `1.5` or `1e-3`, without a suffix; a product needs `*`")
     }
 }
 

@@ -23,12 +23,7 @@ const MAX_SLIPS: usize = 30;
 /// [`StmtKind::Error`](crate::syntax::ast::StmtKind::Error), an item with a broken head is left out. Never panics, for any text.
 pub fn parse(file: FileId, text: &str) -> (Module, Vec<Diagnostic>) {
     if u32::try_from(text.len()).is_err() {
-        let diagnostic = Diagnostic::error(
-            "E0001",
-            "a source file of 4 GiB or more",
-            span(file, 0, 0),
-            "",
-        );
+        let diagnostic = Diagnostic::error("E0001", "a source file of 4 GiB or more", span(file, 0, 0), "");
         return (Module::default(), vec![diagnostic]);
     }
     let lexed = lex(file, text, 0, text.len());
@@ -40,17 +35,8 @@ pub fn parse(file: FileId, text: &str) -> (Module, Vec<Diagnostic>) {
     faults.extend(layout.faults);
     let mut module = Module::default();
     if !layout.too_deep {
-        let builder = Builder {
-            file,
-            text,
-            docs: &docs,
-            faults: &faults,
-            diagnostics: RefCell::new(diagnostics),
-        };
-        let parser = ItemParser {
-            grammar: StartParser::new(),
-            builder: &builder,
-        };
+        let builder = Builder { file, text, docs: &docs, faults: &faults, diagnostics: RefCell::new(diagnostics) };
+        let parser = ItemParser { grammar: StartParser::new(), builder: &builder };
         module.items = parser.items(&layout.lexemes);
         diagnostics = builder.diagnostics.into_inner();
     }
@@ -61,72 +47,42 @@ pub fn parse(file: FileId, text: &str) -> (Module, Vec<Diagnostic>) {
 /// Parses the expression `text[start..end]` of a hole; what is wrong with it is reported to `outer`.
 pub(crate) fn parse_hole(outer: &Builder<'_>, start: usize, end: usize) -> Expr {
     let Builder { file, text, .. } = *outer;
-    let error = Expr {
-        kind: ExprKind::Error,
-        span: span(file, start, end),
-    };
+    let error = Expr { kind: ExprKind::Error, span: span(file, start, end) };
     let lexed = lex(file, text, start, end);
     if lexed.lexemes.iter().all(Lexeme::is_comment) && lexed.diagnostics.is_empty() {
-        let diagnostic = Diagnostic::error(
-            "E0021",
-            "this hole is empty",
-            span(file, start - 1, end + 1),
-            "nothing to print",
-        );
-        outer.report(
-            diagnostic.with_help("put an expression between the braces; braces that are meant as text are written twice: `{{}}`"),
-        );
+        let diagnostic =
+            Diagnostic::error("E0021", "this hole is empty", span(file, start - 1, end + 1), "nothing to print");
+        outer.report(diagnostic.with_help(
+            "put an expression between the braces; braces that are meant as text are written twice: `{{}}`",
+        ));
         return error;
     }
-    let Layout {
-        lexemes,
-        diagnostics,
-        too_deep,
-        ..
-    } = lay_out(file, text, &lexed);
+    let Layout { lexemes, diagnostics, too_deep, .. } = lay_out(file, text, &lexed);
     let broken = !lexed.diagnostics.is_empty() || !diagnostics.is_empty();
-    lexed
-        .diagnostics
-        .into_iter()
-        .chain(diagnostics)
-        .for_each(|d| outer.report(d));
+    lexed.diagnostics.into_iter().chain(diagnostics).for_each(|d| outer.report(d));
     if too_deep {
         return error;
     }
     let docs = BTreeMap::new();
-    let builder = Builder {
-        file,
-        text,
-        docs: &docs,
-        faults: &lexed.faults,
-        diagnostics: RefCell::default(),
-    };
+    let builder = Builder { file, text, docs: &docs, faults: &lexed.faults, diagnostics: RefCell::default() };
     let parsed = run(&StartParser::new(), &builder, Token::StartExpr, &lexemes);
-    builder
-        .diagnostics
-        .into_inner()
-        .into_iter()
-        .for_each(|d| outer.report(d));
+    builder.diagnostics.into_inner().into_iter().for_each(|d| outer.report(d));
     match parsed {
         Ok(Parsed::Expr(expr)) => expr,
         Ok(Parsed::Item(_)) => error,
         Err(_) if broken => error,
         Err(slip) => {
-            let site = Site {
-                file,
-                text,
-                lexemes: &lexemes,
-                at: slip.at,
-                end,
-                expected: &slip.expected,
-            };
+            let site = Site { file, text, lexemes: &lexemes, at: slip.at, end, expected: &slip.expected };
             let inner = unexpected(&site);
             let label = inner.labels.first().expect("an error has a label").span;
-            let diagnostic =
-                Diagnostic::error("E0020", "a hole holds one expression", label, inner.message);
-            outer.report(diagnostic.with_help(inner.help.unwrap_or_else(|| {
-                "braces that are meant as text are written twice: `{{` and `}}`".to_owned()
-            })));
+            let diagnostic = Diagnostic::error("E0020", "a hole holds one expression", label, inner.message);
+            outer.report(
+                diagnostic.with_help(
+                    inner
+                        .help
+                        .unwrap_or_else(|| "braces that are meant as text are written twice: `{{` and `}}`".to_owned()),
+                ),
+            );
             error
         }
     }
@@ -157,12 +113,7 @@ struct Slip {
 }
 
 /// Runs the grammar from `start` over all of `lexemes`.
-fn run(
-    grammar: &StartParser,
-    builder: &Builder<'_>,
-    start: Token,
-    lexemes: &[Lexeme],
-) -> Result<Parsed, Slip> {
+fn run(grammar: &StartParser, builder: &Builder<'_>, start: Token, lexemes: &[Lexeme]) -> Result<Parsed, Slip> {
     let taken = Cell::new(0usize);
     let first = lexemes.first().map_or(0, |l| l.start);
     let tokens = lexemes.iter().map(|l| {
@@ -172,20 +123,11 @@ fn run(
     let tokens = std::iter::once(Ok((first, start, first))).chain(tokens);
     grammar.parse(builder, tokens).map_err(|error| match error {
         // The grammar takes one token of lookahead, so the last one taken is the one that does not fit.
-        ParseError::UnrecognizedToken { expected, .. } => Slip {
-            at: taken.get().saturating_sub(1),
-            expected,
-        },
-        ParseError::UnrecognizedEof { expected, .. } => Slip {
-            at: lexemes.len(),
-            expected,
-        },
-        ParseError::ExtraToken { .. }
-        | ParseError::InvalidToken { .. }
-        | ParseError::User { .. } => Slip {
-            at: taken.get().saturating_sub(1),
-            expected: Vec::new(),
-        },
+        ParseError::UnrecognizedToken { expected, .. } => Slip { at: taken.get().saturating_sub(1), expected },
+        ParseError::UnrecognizedEof { expected, .. } => Slip { at: lexemes.len(), expected },
+        ParseError::ExtraToken { .. } | ParseError::InvalidToken { .. } | ParseError::User { .. } => {
+            Slip { at: taken.get().saturating_sub(1), expected: Vec::new() }
+        }
     })
 }
 
@@ -228,11 +170,7 @@ impl ItemParser<'_> {
         }
         match token(i)? {
             Token::Fn | Token::Struct | Token::Const | Token::Use => Some(i),
-            Token::Ident
-                if token(i + 1) == Some(Token::Fn) && self.source(lexemes[i]) == "host" =>
-            {
-                Some(i)
-            }
+            Token::Ident if token(i + 1) == Some(Token::Fn) && self.source(lexemes[i]) == "host" => Some(i),
             _ => None,
         }
     }
@@ -260,9 +198,7 @@ impl ItemParser<'_> {
             span(self.builder.file, first.start, last.end),
             "declared here",
         );
-        self.builder.report(
-            diagnostic.with_help("compute the value before the run and pass it as an input"),
-        );
+        self.builder.report(diagnostic.with_help("compute the value before the run and pass it as an input"));
     }
 
     fn report_no_item(&self, lexemes: &[Lexeme], range: Range<usize>) {
@@ -270,24 +206,15 @@ impl ItemParser<'_> {
         if self.is_faulty(first.start, last.end) {
             return;
         }
-        let end = if range.len() == 1 || first.token == Token::Pub {
-            first.end
-        } else {
-            last.end
-        };
+        let end = if range.len() == 1 || first.token == Token::Pub { first.end } else { last.end };
         let diagnostic = Diagnostic::error(
             "E0025",
-            format!(
-                "{} starts no item",
-                crate::syntax::unexpected::described(self.builder.text, first)
-            ),
+            format!("{} starts no item", crate::syntax::unexpected::described(self.builder.text, first)),
             span(self.builder.file, first.start, end),
             "expected `fn`, `struct`, `const` or `use`",
         );
         self.builder.report(match first.token {
-            Token::Semi => {
-                diagnostic.with_help("remove it: no semicolon follows the brace of an item")
-            }
+            Token::Semi => diagnostic.with_help("remove it: no semicolon follows the brace of an item"),
             Token::Let => diagnostic.with_help("a value for the whole file is a `const`"),
             _ => diagnostic.with_help("statements stand in the body of a function"),
         });
@@ -295,10 +222,7 @@ impl ItemParser<'_> {
 
     /// Whether something between these bytes was reported by the lexer or by layout.
     fn is_faulty(&self, start: usize, end: usize) -> bool {
-        self.builder
-            .faults
-            .iter()
-            .any(|f| (start..=end).contains(f))
+        self.builder.faults.iter().any(|f| (start..=end).contains(f))
     }
 
     /// Parses one item, replacing what does not parse and trying again.
@@ -323,10 +247,7 @@ impl ItemParser<'_> {
             if !self.is_faulty(previous.start, previous.end) {
                 self.builder.report(missing_semicolon(file, previous));
             }
-            lexemes.insert(
-                slip.at,
-                Lexeme::new(Token::Semi, previous.end, previous.end),
-            );
+            lexemes.insert(slip.at, Lexeme::new(Token::Semi, previous.end, previous.end));
             return Some(());
         }
         let region = broken_statement(lexemes, slip.at, again);
@@ -336,25 +257,14 @@ impl ItemParser<'_> {
                 None => (lexemes[0].start, lexemes[lexemes.len() - 1].end),
             };
             if !self.is_faulty(from, to) {
-                let site = Site {
-                    file,
-                    text,
-                    lexemes,
-                    at: slip.at,
-                    end: text.len(),
-                    expected: &slip.expected,
-                };
+                let site = Site { file, text, lexemes, at: slip.at, end: text.len(), expected: &slip.expected };
                 self.builder.report(unexpected(&site));
             }
         }
         let range = region?;
         let (first, last) = (lexemes[range.start], lexemes[range.end - 1]);
         let ended = matches!(last.token, Token::Semi | Token::StmtEnd | Token::BadStmt);
-        let token = if ended {
-            Token::BadStmt
-        } else {
-            Token::BadExpr
-        };
+        let token = if ended { Token::BadStmt } else { Token::BadExpr };
         lexemes.splice(range, [Lexeme::new(token, first.start, last.end)]);
         Some(())
     }
@@ -369,11 +279,7 @@ impl ItemParser<'_> {
         }
         let previous = lexemes[slip.at - 1];
         if slip.expected.iter().any(|e| e == "\"=\"")
-            && lexemes[..slip.at]
-                .iter()
-                .rev()
-                .take(2)
-                .any(|l| l.token == Token::Let)
+            && lexemes[..slip.at].iter().rev().take(2).any(|l| l.token == Token::Let)
         {
             return false;
         }
@@ -388,12 +294,8 @@ impl ItemParser<'_> {
                 | Token::Continue
                 | Token::RBrace
         );
-        let word = matches!(
-            found.token,
-            Token::Ident | Token::If | Token::Print | Token::Assert
-        );
-        let new_line =
-            self.builder.text[previous.end..found.start.max(previous.end)].contains('\n');
+        let word = matches!(found.token, Token::Ident | Token::If | Token::Print | Token::Assert);
+        let new_line = self.builder.text[previous.end..found.start.max(previous.end)].contains('\n');
         statement || (word && new_line)
     }
 }

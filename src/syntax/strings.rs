@@ -48,15 +48,11 @@ pub(crate) fn pieces(
             }
             '{' if holes == Holes::Parsed => {
                 let Some(length) = hole_length(rest) else {
-                    let diagnostic = Diagnostic::error(
-                        "E0022",
-                        "this hole is not closed",
-                        span(file, at, next),
-                        "opened here",
+                    let diagnostic =
+                        Diagnostic::error("E0022", "this hole is not closed", span(file, at, next), "opened here");
+                    report(
+                        diagnostic.with_help("close it with `}`; a brace that is meant as text is written twice: `{{`"),
                     );
-                    report(diagnostic.with_help(
-                        "close it with `}`; a brace that is meant as text is written twice: `{{`",
-                    ));
                     break;
                 };
                 if !chars.is_empty() {
@@ -66,15 +62,9 @@ pub(crate) fn pieces(
                 at = next + length + 1;
             }
             '}' if holes == Holes::Parsed => {
-                let diagnostic = Diagnostic::error(
-                    "E0022",
-                    "this brace closes no hole",
-                    span(file, at, next),
-                    "no `{` before it",
-                );
-                report(
-                    diagnostic.with_help("a brace that is meant as text is written twice: `}}`"),
-                );
+                let diagnostic =
+                    Diagnostic::error("E0022", "this brace closes no hole", span(file, at, next), "no `{` before it");
+                report(diagnostic.with_help("a brace that is meant as text is written twice: `}}`"));
                 at = next;
             }
             c => {
@@ -116,12 +106,8 @@ fn unescaped(c: char) -> Option<char> {
 fn unknown_escape(file: FileId, at: usize, escaped: Option<char>) -> Diagnostic {
     let end = at + 1 + escaped.map_or(0, char::len_utf8);
     let shown = escaped.map_or(String::new(), |c| c.escape_debug().to_string());
-    let diagnostic = Diagnostic::error(
-        "E0004",
-        format!("`\\{shown}` is not an escape"),
-        span(file, at, end),
-        "in this text",
-    );
+    let diagnostic =
+        Diagnostic::error("E0004", format!("`\\{shown}` is not an escape"), span(file, at, end), "in this text");
     match escaped {
         Some('{' | '}') => diagnostic.with_help("a brace that is meant as text is written twice"),
         _ => diagnostic.with_help("the escapes are `\\n`, `\\t`, `\\\\` and `\\\"`"),

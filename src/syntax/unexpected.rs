@@ -41,10 +41,7 @@ pub(crate) fn unexpected(site: &Site<'_>) -> Diagnostic {
 }
 
 fn is_comparison(token: Token) -> bool {
-    matches!(
-        token,
-        Token::Eq | Token::Ne | Token::Lt | Token::Le | Token::Gt | Token::Ge
-    )
+    matches!(token, Token::Eq | Token::Ne | Token::Lt | Token::Le | Token::Gt | Token::Ge)
 }
 
 impl Site<'_> {
@@ -57,10 +54,7 @@ impl Site<'_> {
     }
 
     fn before(&self) -> Option<Lexeme> {
-        self.at
-            .checked_sub(1)
-            .and_then(|i| self.lexemes.get(i))
-            .copied()
+        self.at.checked_sub(1).and_then(|i| self.lexemes.get(i)).copied()
     }
 
     fn source(&self, lexeme: Lexeme) -> &str {
@@ -82,9 +76,7 @@ impl Site<'_> {
     }
 
     fn expects(&self, name: &str) -> bool {
-        self.expected
-            .iter()
-            .any(|e| e.strip_prefix('"').and_then(|e| e.strip_suffix('"')) == Some(name))
+        self.expected.iter().any(|e| e.strip_prefix('"').and_then(|e| e.strip_suffix('"')) == Some(name))
     }
 
     /// Whether an expression could start here.
@@ -100,21 +92,17 @@ impl Site<'_> {
     /// The tokens before the slip in its own statement and brackets, the nearest first.
     fn back(&self) -> impl Iterator<Item = Token> + '_ {
         let mut closed = 0usize;
-        self.lexemes[..self.at.min(self.lexemes.len())]
-            .iter()
-            .rev()
-            .map(|l| l.token)
-            .take_while(move |&token| {
-                if is_closer(token) {
-                    closed += 1;
-                } else if is_opener(token) {
-                    if closed == 0 {
-                        return false;
-                    }
-                    closed -= 1;
+        self.lexemes[..self.at.min(self.lexemes.len())].iter().rev().map(|l| l.token).take_while(move |&token| {
+            if is_closer(token) {
+                closed += 1;
+            } else if is_opener(token) {
+                if closed == 0 {
+                    return false;
                 }
-                closed > 0 || !matches!(token, Token::Semi | Token::StmtEnd | Token::BadStmt)
-            })
+                closed -= 1;
+            }
+            closed > 0 || !matches!(token, Token::Semi | Token::StmtEnd | Token::BadStmt)
+        })
     }
 
     fn back_has(&self, token: Token) -> bool {
@@ -123,42 +111,25 @@ impl Site<'_> {
 
     /// The keyword whose head or body this is.
     fn head(&self) -> Option<Token> {
-        self.back().find(|t| {
-            matches!(
-                t,
-                Token::If | Token::Else | Token::While | Token::For | Token::Fn | Token::Struct
-            )
-        })
+        self.back()
+            .find(|t| matches!(t, Token::If | Token::Else | Token::While | Token::For | Token::Fn | Token::Struct))
     }
 
     fn in_body(&self) -> bool {
-        self.lexemes[..self.at.min(self.lexemes.len())]
-            .iter()
-            .any(|l| l.token == Token::LBrace)
+        self.lexemes[..self.at.min(self.lexemes.len())].iter().any(|l| l.token == Token::LBrace)
     }
 
     /// Spellings of other languages.
     fn other_language(&self) -> Option<Diagnostic> {
         let found = self.found()?;
         let other = |message: String, help: &str| {
-            Some(
-                Diagnostic::error("E0012", message, self.span(found), "of another language")
-                    .with_help(help),
-            )
+            Some(Diagnostic::error("E0012", message, self.span(found), "of another language").with_help(help))
         };
         match found.token {
-            Token::Ampersand => other(
-                "`&` is not an operator".into(),
-                "and is `&&`; there are no references",
-            ),
-            Token::Bar if self.after_expression() => {
-                other("`|` is not an operator".into(), "or is `||`")
-            }
+            Token::Ampersand => other("`&` is not an operator".into(), "and is `&&`; there are no references"),
+            Token::Bar if self.after_expression() => other("`|` is not an operator".into(), "or is `||`"),
             Token::StarStar => other("`**` is not an operator".into(), "a power is `x ^ 2`"),
-            Token::FatArrow => other(
-                "`=>` is not an operator".into(),
-                "a function without a name is `|x| x + 1`",
-            ),
+            Token::FatArrow => other("`=>` is not an operator".into(), "a function without a name is `|x| x + 1`"),
             Token::PlusPlus => Some(self.increment("++", self.span(found))),
             Token::Ident if self.after_expression() => match self.source(found) {
                 "and" => other("`and` is not an operator".into(), "and is `&&`"),
@@ -166,9 +137,7 @@ impl Site<'_> {
                 "mod" => other("`mod` is not an operator".into(), "the remainder is `%`"),
                 _ => self.word_before(),
             },
-            Token::Semi | Token::RParen | Token::RBrace if self.expects_expression() => {
-                self.decrement()
-            }
+            Token::Semi | Token::RParen | Token::RBrace if self.expects_expression() => self.decrement(),
             _ if self.after_expression() => self.word_before(),
             _ => None,
         }
@@ -181,30 +150,20 @@ impl Site<'_> {
         let help = match source {
             "not" => "not is `!`",
             "elif" | "elsif" | "elseif" => "write `else if`",
-            "var" | "val" | "auto" => {
-                "a variable is `let x = …;`, or `let mut x = …;` if it changes"
-            }
+            "var" | "val" | "auto" => "a variable is `let x = …;`, or `let mut x = …;` if it changes",
             "def" | "function" | "func" => "a function is `fn name(x: real) -> real { … }`",
             "switch" | "match" => "write `if … { } else if … { } else { }`",
             "loop" | "do" | "until" => "loops are `while c { … }` and `for i in a..b { … }`",
             _ => return None,
         };
         let message = format!("`{source}` has no meaning here");
-        Some(
-            Diagnostic::error("E0012", message, self.span(word), "of another language")
-                .with_help(help),
-        )
+        Some(Diagnostic::error("E0012", message, self.span(word), "of another language").with_help(help))
     }
 
     fn increment(&self, operator: &str, at: Span) -> Diagnostic {
         let sign = &operator[..1];
-        Diagnostic::error(
-            "E0013",
-            format!("there is no `{operator}`"),
-            at,
-            "not an operator",
-        )
-        .with_help(format!("write `x {sign}= 1`"))
+        Diagnostic::error("E0013", format!("there is no `{operator}`"), at, "not an operator")
+            .with_help(format!("write `x {sign}= 1`"))
     }
 
     /// `x--;`
@@ -220,47 +179,28 @@ impl Site<'_> {
         let found = self.found()?;
         let at = self.span(found);
         match found.token {
-            Token::Fn | Token::Struct | Token::Use | Token::Pub | Token::Const
-                if self.in_body() =>
-            {
+            Token::Fn | Token::Struct | Token::Use | Token::Pub | Token::Const if self.in_body() => {
                 let message = format!("{} cannot stand in a function", found.token);
-                let diagnostic =
-                    Diagnostic::error("E0024", message, at, "inside the body of a function");
-                Some(diagnostic.with_help(
-                    "move it out of the function; a function without a name is `|x| x + 1`",
-                ))
+                let diagnostic = Diagnostic::error("E0024", message, at, "inside the body of a function");
+                Some(diagnostic.with_help("move it out of the function; a function without a name is `|x| x + 1`"))
             }
-            Token::Assign
-                if matches!(self.head(), Some(Token::If | Token::While)) && !self.expects("=") =>
-            {
-                let diagnostic =
-                    Diagnostic::error("E0011", "`=` in a condition", at, "this assigns");
+            Token::Assign if matches!(self.head(), Some(Token::If | Token::While)) && !self.expects("=") => {
+                let diagnostic = Diagnostic::error("E0011", "`=` in a condition", at, "this assigns");
                 Some(diagnostic.with_help("to compare, write `==`"))
             }
             token if is_comparison(token) && self.expects("&&") && !self.expects("<") => {
-                let diagnostic = Diagnostic::error(
-                    "E0017",
-                    "comparisons cannot be chained",
-                    at,
-                    "the second comparison",
-                );
+                let diagnostic =
+                    Diagnostic::error("E0017", "comparisons cannot be chained", at, "the second comparison");
                 Some(diagnostic.with_help("write `a < b && b < c`"))
             }
             Token::Text => {
-                let diagnostic =
-                    Diagnostic::error("E0030", "a text is not a value", at, "not expected here");
-                Some(diagnostic.with_help(
-                    "texts stand in `print(\"…\")`, `assert(c, \"…\")` and `use \"…\"` only",
-                ))
+                let diagnostic = Diagnostic::error("E0030", "a text is not a value", at, "not expected here");
+                Some(diagnostic.with_help("texts stand in `print(\"…\")`, `assert(c, \"…\")` and `use \"…\"` only"))
             }
             token if self.expects("name") && !self.expects_expression() && is_word(token) => {
                 let source = self.source(found);
-                let diagnostic = Diagnostic::error(
-                    "E0029",
-                    format!("`{source}` is a reserved word"),
-                    at,
-                    "a name is expected",
-                );
+                let diagnostic =
+                    Diagnostic::error("E0029", format!("`{source}` is a reserved word"), at, "a name is expected");
                 Some(diagnostic.with_help(format!("choose another name, such as `{source}_`")))
             }
             _ => None,
@@ -270,29 +210,14 @@ impl Site<'_> {
     /// Parts that were left out.
     fn missing_part(&self) -> Option<Diagnostic> {
         let token = self.token();
-        if self.expects("=")
-            && !self.after_expression()
-            && self.back_has(Token::Let)
-            && token == Some(Token::Semi)
-        {
-            let diagnostic = Diagnostic::error(
-                "E0014",
-                "`let` without a value",
-                self.here(),
-                "`= value` is missing",
-            );
+        if self.expects("=") && !self.after_expression() && self.back_has(Token::Let) && token == Some(Token::Semi) {
+            let diagnostic = Diagnostic::error("E0014", "`let` without a value", self.here(), "`= value` is missing");
             return Some(diagnostic.with_help("every variable starts with a value: `let x = 0;`"));
         }
         if self.expects("..") && self.back_has(Token::For) && token != Some(Token::Comma) {
-            let diagnostic = Diagnostic::error(
-                "E0018",
-                "`for` needs a range",
-                self.here(),
-                "expected `..` before this",
-            );
-            return Some(
-                diagnostic.with_help("count over the positions: `for i in 0..n`, then use `xs[i]`"),
-            );
+            let diagnostic =
+                Diagnostic::error("E0018", "`for` needs a range", self.here(), "expected `..` before this");
+            return Some(diagnostic.with_help("count over the positions: `for i in 0..n`, then use `xs[i]`"));
         }
         if self.expects("{") && !self.expects_expression() {
             return self.missing_body();
@@ -303,11 +228,8 @@ impl Site<'_> {
         {
             let name = self.before().filter(|l| l.token == Token::Ident)?;
             let message = format!("`{}` has no type", self.source(name));
-            let diagnostic =
-                Diagnostic::error("E0016", message, self.span(name), "a type is missing");
-            return Some(
-                diagnostic.with_help(format!("write for example `{}: real`", self.source(name))),
-            );
+            let diagnostic = Diagnostic::error("E0016", message, self.span(name), "a type is missing");
+            return Some(diagnostic.with_help(format!("write for example `{}: real`", self.source(name))));
         }
         None
     }
@@ -315,27 +237,12 @@ impl Site<'_> {
     fn missing_body(&self) -> Option<Diagnostic> {
         let head = self.head()?;
         let (message, help) = match head {
-            Token::Fn => (
-                "a function needs a body in braces",
-                "write `fn f(x: real) -> real { x }`",
-            ),
-            Token::Struct => (
-                "a struct needs its fields in braces",
-                "write `struct Name { field: real }`",
-            ),
+            Token::Fn => ("a function needs a body in braces", "write `fn f(x: real) -> real { x }`"),
+            Token::Struct => ("a struct needs its fields in braces", "write `struct Name { field: real }`"),
             Token::Else => ("the body of `else` stands in braces", "write `else { … }`"),
-            Token::If => (
-                "the body of `if` stands in braces",
-                "write `if c { a } else { b }`",
-            ),
-            Token::While => (
-                "the body of `while` stands in braces",
-                "write `while c { … }`",
-            ),
-            _ => (
-                "the body of `for` stands in braces",
-                "write `for i in a..b { … }`",
-            ),
+            Token::If => ("the body of `if` stands in braces", "write `if c { a } else { b }`"),
+            Token::While => ("the body of `while` stands in braces", "write `while c { … }`"),
+            _ => ("the body of `for` stands in braces", "write `for i in a..b { … }`"),
         };
         Some(Diagnostic::error("E0015", message, self.here(), self.expectation()).with_help(help))
     }
@@ -346,12 +253,8 @@ impl Site<'_> {
             Some(found) => described(self.text, found),
             None => "the end".to_owned(),
         };
-        let diagnostic = Diagnostic::error(
-            "E0007",
-            format!("{found} does not fit here"),
-            self.here(),
-            self.expectation(),
-        );
+        let diagnostic =
+            Diagnostic::error("E0007", format!("{found} does not fit here"), self.here(), self.expectation());
         match self.help() {
             Some(help) => diagnostic.with_help(help),
             None => diagnostic,
@@ -367,19 +270,12 @@ impl Site<'_> {
             Token::Assign if self.after_expression() => {
                 "a struct field is written `name: value`; to compare, write `==`"
             }
-            Token::Colon => {
-                "a type is written after the name in `let x: real`, in parameters and in fields"
-            }
-            Token::Lt | Token::PathSep => {
-                "dimensions stand in square brackets: `fn f[n](x: real[n])`"
-            }
+            Token::Colon => "a type is written after the name in `let x: real`, in parameters and in fields",
+            Token::Lt | Token::PathSep => "dimensions stand in square brackets: `fn f[n](x: real[n])`",
             token
                 if after_end
                     && (is_comparison(token)
-                        || matches!(
-                            token,
-                            Token::Plus | Token::Star | Token::Dot | Token::And
-                        )) =>
+                        || matches!(token, Token::Plus | Token::Star | Token::Dot | Token::And)) =>
             {
                 "a statement ended at the brace: put parentheses around the `if` to go on with its value"
             }
@@ -398,11 +294,7 @@ impl Site<'_> {
             words.push("more".to_owned());
         }
         let last = words.pop().expect("there is at least one alternative");
-        if words.is_empty() {
-            format!("expected {last}")
-        } else {
-            format!("expected {} or {last}", words.join(", "))
-        }
+        if words.is_empty() { format!("expected {last}") } else { format!("expected {} or {last}", words.join(", ")) }
     }
 
     fn alternatives(&self) -> Vec<String> {
@@ -410,12 +302,7 @@ impl Site<'_> {
             .expected
             .iter()
             .filter_map(|e| e.strip_prefix('"').and_then(|e| e.strip_suffix('"')))
-            .filter(|e| {
-                !matches!(
-                    *e,
-                    "end" | "bad statement" | "bad expression" | "start item" | "start expression"
-                )
-            })
+            .filter(|e| !matches!(*e, "end" | "bad statement" | "bad expression" | "start item" | "start expression"))
             .collect();
         let mut words = Vec::new();
         for (signs, group, word) in GROUPS {
@@ -433,37 +320,19 @@ impl Site<'_> {
 
 /// Sets of tokens with a common name: the signs that tell the set, all its tokens, the name.
 const GROUPS: &[(&[&str], &[&str], &str)] = &[
-    (
-        &["let", "while", "return"],
-        &["let", "while", "for", "return", "break", "continue", "emit"],
-        "a statement",
-    ),
+    (&["let", "while", "return"], &["let", "while", "for", "return", "break", "continue", "emit"], "a statement"),
     (
         &["integer", "true", "name"],
-        &[
-            "integer", "real", "true", "false", "name", "(", "[", "{", "if", "-", "!", "|", "||",
-            "print", "assert",
-        ],
+        &["integer", "real", "true", "false", "name", "(", "[", "{", "if", "-", "!", "|", "||", "print", "assert"],
         "an expression",
     ),
-    (
-        &["fn", "struct", "const"],
-        &["fn", "struct", "const", "use", "pub", "@"],
-        "an item",
-    ),
+    (&["fn", "struct", "const"], &["fn", "struct", "const", "use", "pub", "@"], "an item"),
     (&["name", "fn", "("], &["name", "fn", "("], "a type"),
     (&["name", "_", "("], &["name", "_", "(", "mut"], "a pattern"),
-    (
-        &["=", "+=", "*="],
-        &["=", "+=", "-=", "*=", "/=", "%=", "^="],
-        "an assignment",
-    ),
+    (&["=", "+=", "*="], &["=", "+=", "-=", "*=", "/=", "%=", "^="], "an assignment"),
     (
         &["+", "*"],
-        &[
-            "+", "-", "*", "/", "%", "@", "^", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "(",
-            "[", ".", "::", "T{",
-        ],
+        &["+", "-", "*", "/", "%", "@", "^", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "(", "[", ".", "::", "T{"],
         "an operator",
     ),
     (&["&&", "||"], &["&&", "||"], "`&&`, `||`"),

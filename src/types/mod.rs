@@ -44,17 +44,11 @@ pub struct Type {
 impl Type {
     /// An array type.
     pub fn new(dtype: DType, shape: impl IntoIterator<Item = usize>) -> Self {
-        Self {
-            dtype,
-            shape: shape.into_iter().collect(),
-        }
+        Self { dtype, shape: shape.into_iter().collect() }
     }
     /// A scalar type.
     pub fn scalar(dtype: DType) -> Self {
-        Self {
-            dtype,
-            shape: Shape::new(),
-        }
+        Self { dtype, shape: Shape::new() }
     }
     /// `bool`
     pub fn bool() -> Self {

@@ -95,11 +95,7 @@ pub(super) fn inv_phi(p: f64) -> f64 {
     let root = (-log(if central { 0.25 } else { side })).sqrt();
     let far = root > 5.0;
     let r = if far { root - 5.0 } else { root - 1.6 };
-    let r = if central {
-        f64::mul_add(-q, q, 0.180625)
-    } else {
-        r
-    };
+    let r = if central { f64::mul_add(-q, q, 0.180625) } else { r };
     // one Horner chain whose coefficients are chosen: [central, middle, far]
     let pick = |c: [f64; 3]| {
         let outer = if far { c[2] } else { c[1] };
@@ -124,11 +120,7 @@ pub(super) fn inv_phi(p: f64) -> f64 {
         pick([28729.085735721943, 0.0005475938084995345, 1.421511758316446e-07]),
         pick([5226.495278852854, 1.0507500716444169e-09, 2.0442631033899397e-15]));
     let ratio = numerator / denominator;
-    let y = if central {
-        q * ratio
-    } else {
-        ratio.copysign(q)
-    };
+    let y = if central { q * ratio } else { ratio.copysign(q) };
     let y = if p == 0.0 { f64::NEG_INFINITY } else { y };
     let y = if p == 1.0 { f64::INFINITY } else { y };
     if (0.0..=1.0).contains(&p) { y } else { f64::NAN }

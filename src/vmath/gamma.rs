@@ -36,11 +36,7 @@ fn lgamma_positive(x: f64) -> f64 {
     let e = if near_one { x - 1.0 } else { t - 2.0 };
     let e = if near_zero { x } else { e };
     let argument = if near_one { x } else { product };
-    let argument = if near_zero {
-        x.abs() * (1.0 + x)
-    } else {
-        argument
-    };
+    let argument = if near_zero { x.abs() * (1.0 + x) } else { argument };
     let argument = if large { x } else { argument };
     let l = log(argument);
     let at_two = horner!(e;
@@ -87,11 +83,7 @@ fn digamma_positive(a: f64) -> f64 {
         u = if step { below } else { u };
         let sum = f64::mul_add(numerator, below, denominator);
         numerator = if step { sum } else { numerator };
-        denominator = if step {
-            denominator * below
-        } else {
-            denominator
-        };
+        denominator = if step { denominator * below } else { denominator };
     }
     let v = u - 1.5;
     let p = horner!(v;
@@ -120,11 +112,7 @@ pub(super) fn digamma(x: f64) -> f64 {
     let (s, c) = sincospi_any(a);
     let reflected = y + 1.0 / a + PI * c / s;
     let y = if x < 0.0 { reflected } else { y };
-    let y = if (x < 0.0) & ((s == 0.0) | (a > f64::MAX)) {
-        f64::NAN
-    } else {
-        y
-    };
+    let y = if (x < 0.0) & ((s == 0.0) | (a > f64::MAX)) { f64::NAN } else { y };
     let y = if x == 0.0 { -1.0 / x } else { y };
     if x.is_nan() { x } else { y }
 }

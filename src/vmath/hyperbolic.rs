@@ -33,11 +33,7 @@ pub(super) fn sinh(x: f64) -> f64 {
     let (q, ql) = divide(t, tl, d, dl + tl);
     let (s, e) = two_sum(t, q);
     let small = 0.5 * (s + (e + (tl + ql)));
-    let y = if ax > 22.0 {
-        exp_double(ax, 0.0, -1)
-    } else {
-        small
-    };
+    let y = if ax > 22.0 { exp_double(ax, 0.0, -1) } else { small };
     let y = y.copysign(x);
     if (x == 0.0) | x.is_nan() { x } else { y }
 }

@@ -70,11 +70,7 @@ fn atan_ratio(n: f64, d: f64) -> f64 {
     let c3 = a < 2.4375;
     let numerator = if c3 { a - 1.5 } else { -1.0 };
     let numerator = if c2 { a - 1.0 } else { numerator };
-    let numerator = if c1 {
-        f64::mul_add(2.0, a, -1.0)
-    } else {
-        numerator
-    };
+    let numerator = if c1 { f64::mul_add(2.0, a, -1.0) } else { numerator };
     let numerator = if c0 { a } else { numerator };
     let denominator = if c3 { f64::mul_add(1.5, a, 1.0) } else { a };
     let denominator = if c2 { a + 1.0 } else { denominator };
@@ -83,11 +79,7 @@ fn atan_ratio(n: f64, d: f64) -> f64 {
     let high = if c3 { 0.982793723247329 } else { FRAC_PI_2 };
     let high = if c2 { FRAC_PI_4 } else { high };
     let high = if c1 { 0.4636476090008061 } else { high };
-    let low = if c3 {
-        1.3903311031230998e-17
-    } else {
-        FRAC_PI_2_LOW
-    };
+    let low = if c3 { 1.3903311031230998e-17 } else { FRAC_PI_2_LOW };
     let low = if c2 { 3.061616997868383e-17 } else { low };
     let low = if c1 { 2.2698777452961687e-17 } else { low };
     let t = numerator / denominator;
@@ -118,15 +110,7 @@ pub(super) fn atan2(y: f64, x: f64) -> f64 {
     let n = if both_infinite { 1.0 } else { ay };
     let d = if both_infinite | both_zero { 1.0 } else { ax };
     let angle = atan_ratio(n, d);
-    let angle = if x.is_sign_negative() {
-        PI - (angle - PI_LOW)
-    } else {
-        angle
-    };
+    let angle = if x.is_sign_negative() { PI - (angle - PI_LOW) } else { angle };
     let angle = angle.copysign(y);
-    if x.is_nan() | y.is_nan() {
-        f64::NAN
-    } else {
-        angle
-    }
+    if x.is_nan() | y.is_nan() { f64::NAN } else { angle }
 }

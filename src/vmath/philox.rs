@@ -11,12 +11,7 @@ use super::{exp_log, trig};
 /// The four words of the draw `draw` of lane `lane`.
 #[inline(always)]
 pub fn block(seed: u64, lane: u64, draw: u64) -> [u32; 4] {
-    let counter = [
-        draw as u32,
-        (draw >> 32) as u32,
-        lane as u32,
-        (lane >> 32) as u32,
-    ];
+    let counter = [draw as u32, (draw >> 32) as u32, lane as u32, (lane >> 32) as u32];
     philox4x32_10(counter, [seed as u32, (seed >> 32) as u32])
 }
 
@@ -78,10 +73,7 @@ pub fn normal<R: Real>(seed: u64, lane: u64, draw: u64) -> R {
 ///
 /// When the lengths differ.
 pub fn uniform_slice<R: SliceKernels>(seed: u64, lanes: &[u64], draws: &[u64], out: &mut [R]) {
-    assert!(
-        lanes.len() == out.len() && draws.len() == out.len(),
-        "one lane and one draw for each output"
-    );
+    assert!(lanes.len() == out.len() && draws.len() == out.len(), "one lane and one draw for each output");
     R::uniform_slice(seed, lanes, draws, out);
 }
 
@@ -91,10 +83,7 @@ pub fn uniform_slice<R: SliceKernels>(seed: u64, lanes: &[u64], draws: &[u64], o
 ///
 /// When the lengths differ.
 pub fn normal_slice<R: SliceKernels>(seed: u64, lanes: &[u64], draws: &[u64], out: &mut [R]) {
-    assert!(
-        lanes.len() == out.len() && draws.len() == out.len(),
-        "one lane and one draw for each output"
-    );
+    assert!(lanes.len() == out.len() && draws.len() == out.len(), "one lane and one draw for each output");
     R::normal_slice(seed, lanes, draws, out);
 }
 
@@ -106,21 +95,9 @@ mod tests {
     fn the_known_answers_of_random123_are_met() {
         let pi = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344];
         let cases = [
-            (
-                [0; 4],
-                [0; 2],
-                [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8],
-            ),
-            (
-                [u32::MAX; 4],
-                [u32::MAX; 2],
-                [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd],
-            ),
-            (
-                pi,
-                [0xa409_3822, 0x299f_31d0],
-                [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1],
-            ),
+            ([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]),
+            ([u32::MAX; 4], [u32::MAX; 2], [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]),
+            (pi, [0xa409_3822, 0x299f_31d0], [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]),
         ];
         for (counter, key, expected) in cases {
             assert_eq!(philox4x32_10(counter, key), expected);
@@ -130,22 +107,11 @@ mod tests {
     #[test]
     fn blocks_agree_with_rand_philox() {
         for i in 0..1000_u64 {
-            let (seed, lane, draw) = (
-                i.wrapping_mul(0x9E37_79B9_7F4A_7C15),
-                i << 30 | i,
-                i.wrapping_mul(0xABCD_EF01_2345),
-            );
-            let counter = [
-                draw as u32,
-                (draw >> 32) as u32,
-                lane as u32,
-                (lane >> 32) as u32,
-            ];
+            let (seed, lane, draw) =
+                (i.wrapping_mul(0x9E37_79B9_7F4A_7C15), i << 30 | i, i.wrapping_mul(0xABCD_EF01_2345));
+            let counter = [draw as u32, (draw >> 32) as u32, lane as u32, (lane >> 32) as u32];
             let key = [seed as u32, (seed >> 32) as u32];
-            assert_eq!(
-                block(seed, lane, draw),
-                rand_philox::philox4x32_10(counter, key)
-            );
+            assert_eq!(block(seed, lane, draw), rand_philox::philox4x32_10(counter, key));
         }
     }
 
@@ -168,17 +134,10 @@ mod tests {
         normal_slice(11, &lanes, &draws, &mut z);
         let mean = |x: &[f64], p: i32| x.iter().map(|v| v.powi(p)).sum::<f64>() / n as f64;
         assert!((mean(&u, 1) - 0.5).abs() < 0.006 && (mean(&u, 2) - 1.0 / 3.0).abs() < 0.006);
-        assert!(
-            mean(&z, 1).abs() < 0.02
-                && (mean(&z, 2) - 1.0).abs() < 0.03
-                && (mean(&z, 4) - 3.0).abs() < 0.25
-        );
+        assert!(mean(&z, 1).abs() < 0.02 && (mean(&z, 2) - 1.0).abs() < 0.03 && (mean(&z, 4) - 3.0).abs() < 0.25);
         for i in 0..n as usize {
             assert_eq!(u[i], uniform::<f64>(11, lanes[i], draws[i]));
-            assert_eq!(
-                z[i].to_bits(),
-                normal::<f64>(11, lanes[i], draws[i]).to_bits()
-            );
+            assert_eq!(z[i].to_bits(), normal::<f64>(11, lanes[i], draws[i]).to_bits());
         }
     }
 }

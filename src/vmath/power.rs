@@ -41,16 +41,8 @@ pub(super) fn pow(x: f64, y: f64) -> f64 {
     let ax = x.abs();
     let (lh, ll) = log_double(ax);
     // beyond 2^66 every power but that of ±1 has over- or underflowed already
-    let yc = if y > 7.378697629483821e+19 {
-        7.378697629483821e+19
-    } else {
-        y
-    };
-    let yc = if yc < -7.378697629483821e+19 {
-        -7.378697629483821e+19
-    } else {
-        yc
-    };
+    let yc = if y > 7.378697629483821e+19 { 7.378697629483821e+19 } else { y };
+    let yc = if yc < -7.378697629483821e+19 { -7.378697629483821e+19 } else { yc };
     let (ph, pl) = two_product(yc, lh);
     let z = exp_double(ph, f64::mul_add(yc, ll, pl), 0);
 
@@ -58,11 +50,7 @@ pub(super) fn pow(x: f64, y: f64) -> f64 {
     let half = y * 0.5;
     let odd = integer & (half.trunc() != half);
     let vanishes = (ax == 0.0) != (y < 0.0);
-    let z = if (ax == 0.0) | (ax > f64::MAX) {
-        if vanishes { 0.0 } else { f64::INFINITY }
-    } else {
-        z
-    };
+    let z = if (ax == 0.0) | (ax > f64::MAX) { if vanishes { 0.0 } else { f64::INFINITY } } else { z };
     let z = if odd & x.is_sign_negative() { -z } else { z };
     let undefined = ((x < 0.0) & (ax <= f64::MAX) & !integer) | x.is_nan() | y.is_nan();
     let z = if undefined { f64::NAN } else { z };

@@ -26,12 +26,7 @@ pub trait SliceKernels: Sized {
 ///
 /// When the lengths differ.
 pub fn unary<R: SliceKernels>(f: UnaryFn, x: &[R], out: &mut [R]) {
-    assert_eq!(
-        x.len(),
-        out.len(),
-        "{} takes slices of equal length",
-        f.name()
-    );
+    assert_eq!(x.len(), out.len(), "{} takes slices of equal length", f.name());
     R::unary_slice(f, x, out);
 }
 
@@ -41,11 +36,7 @@ pub fn unary<R: SliceKernels>(f: UnaryFn, x: &[R], out: &mut [R]) {
 ///
 /// When the lengths differ.
 pub fn binary<R: SliceKernels>(f: BinaryFn, x: &[R], y: &[R], out: &mut [R]) {
-    assert!(
-        x.len() == out.len() && y.len() == out.len(),
-        "{} takes slices of equal length",
-        f.name()
-    );
+    assert!(x.len() == out.len() && y.len() == out.len(), "{} takes slices of equal length", f.name());
     R::binary_slice(f, x, y, out);
 }
 

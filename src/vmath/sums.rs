@@ -22,11 +22,7 @@ pub struct BlockSum<R> {
 impl<R: Real> BlockSum<R> {
     /// The empty sum.
     pub fn new() -> Self {
-        BlockSum {
-            total: R::ZERO,
-            block: R::ZERO,
-            pushed: 0,
-        }
+        BlockSum { total: R::ZERO, block: R::ZERO, pushed: 0 }
     }
 
     /// Adds the next term.
@@ -46,11 +42,7 @@ impl<R: Real> BlockSum<R> {
     /// The sum of the terms so far.
     #[inline(always)]
     pub fn total(&self) -> R {
-        if self.pushed <= BLOCK {
-            self.block
-        } else {
-            self.total + self.block
-        }
+        if self.pushed <= BLOCK { self.block } else { self.total + self.block }
     }
 
     /// Makes room for one more term.
@@ -99,10 +91,6 @@ pub fn sum<R: Real>(x: &[R]) -> R {
 ///
 /// When the lengths differ.
 pub fn dot<R: Real>(a: &[R], b: &[R]) -> R {
-    assert_eq!(
-        a.len(),
-        b.len(),
-        "a dot product takes slices of equal length"
-    );
+    assert_eq!(a.len(), b.len(), "a dot product takes slices of equal length");
     R::dot_slices(a, b)
 }

@@ -69,11 +69,7 @@ fn reduce_near(x: f64) -> Reduced {
 #[inline(never)]
 fn reduce_far(x: f64) -> Reduced {
     if !x.is_finite() {
-        return Reduced {
-            q: 0,
-            high: f64::NAN,
-            low: 0.0,
-        };
+        return Reduced { q: 0, high: f64::NAN, low: 0.0 };
     }
     let bits = x.abs().to_bits();
     let mantissa = u128::from(bits & 0x000f_ffff_ffff_ffff | 0x0010_0000_0000_0000);
@@ -82,8 +78,7 @@ fn reduce_far(x: f64) -> Reduced {
     let start = (exponent - 2 + 64) as usize;
     let (index, shift) = (start / 64, start % 64);
     let word = |i: usize| {
-        let pair =
-            u128::from(TWO_OVER_PI[index + i]) << 64 | u128::from(TWO_OVER_PI[index + i + 1]);
+        let pair = u128::from(TWO_OVER_PI[index + i]) << 64 | u128::from(TWO_OVER_PI[index + i + 1]);
         u128::from((pair << shift >> 64) as u64)
     };
     // the low 192 bits of mantissa · window, in units of 2^-190
@@ -102,20 +97,12 @@ fn reduce_far(x: f64) -> Reduced {
     let zeros = fraction.leading_zeros();
     let fraction = fraction << zeros;
     let high = (fraction >> 75) as f64 * power_of_two(-53 - i64::from(zeros));
-    let low =
-        (fraction >> 22 & 0x001f_ffff_ffff_ffff) as f64 * power_of_two(-106 - i64::from(zeros));
+    let low = (fraction >> 22 & 0x001f_ffff_ffff_ffff) as f64 * power_of_two(-106 - i64::from(zeros));
     let (p, e) = two_product(high, FRAC_PI_2);
-    let (high, low) = fast_two_sum(
-        p,
-        f64::mul_add(low, FRAC_PI_2, f64::mul_add(high, FRAC_PI_2_MID, e)),
-    );
+    let (high, low) = fast_two_sum(p, f64::mul_add(low, FRAC_PI_2, f64::mul_add(high, FRAC_PI_2_MID, e)));
     let flip = negative != x.is_sign_negative();
     Reduced {
-        q: if x.is_sign_negative() {
-            q.wrapping_neg()
-        } else {
-            q
-        },
+        q: if x.is_sign_negative() { q.wrapping_neg() } else { q },
         high: if flip { -high } else { high },
         low: if flip { -low } else { low },
     }
@@ -157,11 +144,7 @@ fn cos_reduced(reduced: &Reduced) -> f64 {
     let s = sin_kernel(reduced.high, reduced.low);
     let c = cos_kernel(reduced.high, reduced.low);
     let y = if reduced.q & 1 == 0 { c } else { s };
-    if reduced.q.wrapping_add(1) & 2 == 0 {
-        y
-    } else {
-        -y
-    }
+    if reduced.q.wrapping_add(1) & 2 == 0 { y } else { -y }
 }
 
 #[inline(always)]
@@ -195,31 +178,19 @@ pub(super) fn tan_near(x: f64) -> f64 {
 /// The sine; NaN at ±∞.
 #[inline(always)]
 pub(super) fn sin(x: f64) -> f64 {
-    if x.abs() > FAR {
-        sin_far(x)
-    } else {
-        sin_near(x)
-    }
+    if x.abs() > FAR { sin_far(x) } else { sin_near(x) }
 }
 
 /// The cosine; NaN at ±∞.
 #[inline(always)]
 pub(super) fn cos(x: f64) -> f64 {
-    if x.abs() > FAR {
-        cos_far(x)
-    } else {
-        cos_near(x)
-    }
+    if x.abs() > FAR { cos_far(x) } else { cos_near(x) }
 }
 
 /// The tangent; NaN at ±∞.
 #[inline(always)]
 pub(super) fn tan(x: f64) -> f64 {
-    if x.abs() > FAR {
-        tan_far(x)
-    } else {
-        tan_near(x)
-    }
+    if x.abs() > FAR { tan_far(x) } else { tan_near(x) }
 }
 
 #[cold]

@@ -6,20 +6,14 @@ use autobatch::base::SourceMap;
 use autobatch::syntax;
 
 fn nuts(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("nuts")
-        .join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("nuts").join(path)
 }
 
 fn programs() -> Vec<PathBuf> {
     let folders = [nuts(""), nuts("models")];
-    let files = folders
-        .iter()
-        .flat_map(|folder| folder.read_dir().expect("the folder is there"));
+    let files = folders.iter().flat_map(|folder| folder.read_dir().expect("the folder is there"));
     let paths = files.map(|file| file.expect("a readable folder").path());
-    paths
-        .filter(|path| path.extension().is_some_and(|extension| extension == "ab"))
-        .collect()
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "ab")).collect()
 }
 
 #[test]
@@ -30,11 +24,7 @@ fn programs_parse() {
         let mut sources = SourceMap::default();
         let file = sources.add(path.display().to_string(), text.as_str());
         let (_, diagnostics) = syntax::parse(file, &text);
-        assert!(
-            diagnostics.is_empty(),
-            "{}: {diagnostics:?}",
-            path.display()
-        );
+        assert!(diagnostics.is_empty(), "{}: {diagnostics:?}", path.display());
     }
 }
 
@@ -53,10 +43,7 @@ fn lines_that_the_readme_names_are_where_it_says() {
     for (file, number, text) in rows {
         let source = std::fs::read_to_string(nuts(file)).unwrap();
         let line = source.lines().nth(number - 1).unwrap_or_default();
-        assert!(
-            line.contains(text),
-            "{file}:{number} is not `{text}` but `{line}`"
-        );
+        assert!(line.contains(text), "{file}:{number} is not `{text}` but `{line}`");
         checked += 1;
     }
     assert!(checked > 30, "only {checked} rows were found");

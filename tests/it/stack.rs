@@ -39,9 +39,7 @@ fn files(extension: &str) -> Vec<(String, String)> {
 
 /// The values of a directive such as `; run: …`.
 fn directives<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
-    text.lines()
-        .filter_map(|l| l.strip_prefix("; ")?.strip_prefix(word)?.strip_prefix(": "))
-        .collect()
+    text.lines().filter_map(|l| l.strip_prefix("; ")?.strip_prefix(word)?.strip_prefix(": ")).collect()
 }
 
 fn lowered(name: &str, text: &str, off: &[String]) -> Program {
@@ -76,26 +74,19 @@ fn cfg_files_lower_as_they_say() {
 }
 
 fn check_classes(name: &str, text: &str, program: &Program) {
-    for (word, class) in [
-        ("temporary", StorageClass::Temporary),
-        ("register", StorageClass::Register),
-        ("stack", StorageClass::Stack),
-    ] {
+    for (word, class) in
+        [("temporary", StorageClass::Temporary), ("register", StorageClass::Register), ("stack", StorageClass::Stack)]
+    {
         for expected in directives(text, word) {
             let expected: BTreeSet<&str> = expected.split_whitespace().collect();
-            let found: BTreeSet<&str> = (program.vars.values())
-                .filter(|v| v.class == class)
-                .map(|v| v.name.as_str())
-                .collect();
+            let found: BTreeSet<&str> =
+                (program.vars.values()).filter(|v| v.class == class).map(|v| v.name.as_str()).collect();
             if expected.contains("only") {
                 let mut expected = expected.clone();
                 expected.remove("only");
                 assert_eq!(found, expected, "{name}: {class}\n{program}");
             } else {
-                assert!(
-                    found.is_superset(&expected),
-                    "{name}: {class} are {found:?}\n{program}"
-                );
+                assert!(found.is_superset(&expected), "{name}: {class} are {found:?}\n{program}");
             }
         }
     }
@@ -105,41 +96,29 @@ fn check_counts(name: &str, text: &str, program: &Program) {
     let printed = program.to_string();
     for expected in directives(text, "count") {
         let (word, count) = expected.rsplit_once(' ').unwrap();
-        let found = printed
-            .lines()
-            .filter(|l| l.trim_start().starts_with(word))
-            .count();
+        let found = printed.lines().filter(|l| l.trim_start().starts_with(word)).count();
         assert_eq!(found.to_string(), count, "{name}: {word}\n{program}");
     }
 }
 
 #[test]
 fn programs_compute_the_same_with_and_without_passes() {
-    let settings = |schedule, execution| Settings {
-        schedule,
-        execution,
-        threads: 1,
-        ..Settings::default()
-    };
+    let settings = |schedule, execution| Settings { schedule, execution, threads: 1, ..Settings::default() };
     for (name, text) in files("cfg") {
-        let runs: Vec<(&str, &str)> = (directives(&text, "run").into_iter())
-            .map(|run| run.split_once("->").unwrap())
-            .collect();
+        let runs: Vec<(&str, &str)> =
+            (directives(&text, "run").into_iter()).map(|run| run.split_once("->").unwrap()).collect();
         assert!(!runs.is_empty(), "{name} has no run");
         for off in choices() {
             let program = lowered(&name, &text, &off);
             let plan = stack_to_plan(&program);
-            for settings in [
-                settings(Schedule::Earliest, Execution::Mask),
-                settings(Schedule::default(), Execution::Gather),
-            ] {
+            for settings in
+                [settings(Schedule::Earliest, Execution::Mask), settings(Schedule::default(), Execution::Gather)]
+            {
                 let inputs = inputs(&program, &runs);
                 let outcome = pc::run(&plan, &inputs, &settings, &NoSink);
                 assert_eq!(outcome.traps, [], "{name} without {off:?}\n{program}");
                 for (lane, (_, expected)) in runs.iter().enumerate() {
-                    let found: Vec<String> = (outcome.outputs.iter())
-                        .map(|o| o.get(lane).to_string())
-                        .collect();
+                    let found: Vec<String> = (outcome.outputs.iter()).map(|o| o.get(lane).to_string()).collect();
                     assert_eq!(
                         found.join(", "),
                         expected.trim(),
@@ -173,9 +152,7 @@ fn inputs(program: &Program, runs: &[(&str, &str)]) -> Inputs {
     };
     Inputs {
         lanes: (0..runs.len() as u64).collect(),
-        values: (program.inputs.iter())
-            .map(|port| column(&port.name, &program.vars[port.var].ty))
-            .collect(),
+        values: (program.inputs.iter()).map(|port| column(&port.name, &program.vars[port.var].ty)).collect(),
         shared: (program.shared.values())
             .map(|shared| match &shared.source {
                 autobatch::parts::SharedSource::Constant(array) => array.clone(),
@@ -207,9 +184,9 @@ fn stack_files_have_the_errors_they_say() {
             .collect();
         let found: Vec<(u32, String)> = match stack::read_with_lines(&text) {
             Err(error) => vec![(error.line, error.message)],
-            Ok((program, lines)) => (stack::verify(&program).into_iter())
-                .map(|e| (lines.line(e.place), e.message))
-                .collect(),
+            Ok((program, lines)) => {
+                (stack::verify(&program).into_iter()).map(|e| (lines.line(e.place), e.message)).collect()
+            }
         };
         let found: Vec<(u32, &str)> = found.iter().map(|(l, m)| (*l, m.as_str())).collect();
         assert_eq!(found, expected, "{name}");

@@ -24,12 +24,8 @@ type Param = (FuncId, usize);
 
 impl Globals {
     pub(super) fn of(program: &Program) -> Self {
-        let mut globals = Self {
-            vars: IdVec::new(),
-            locals: BTreeMap::new(),
-            results: BTreeMap::new(),
-            passed_on: BTreeSet::new(),
-        };
+        let mut globals =
+            Self { vars: IdVec::new(), locals: BTreeMap::new(), results: BTreeMap::new(), passed_on: BTreeSet::new() };
         let functions = reachable(program);
         let mut names = BTreeSet::new();
         let merged = merged_params(program);
@@ -38,11 +34,7 @@ impl Globals {
             let func = &program.funcs[f];
             let mut locals = Vec::new();
             for (v, var) in func.vars.iter() {
-                let class = func
-                    .params
-                    .iter()
-                    .position(|p| *p == v)
-                    .and_then(|i| merged.get(&(f, i)));
+                let class = func.params.iter().position(|p| *p == v).and_then(|i| merged.get(&(f, i)));
                 let global = match class.and_then(|c| params.get(c)) {
                     Some(global) => *global,
                     None => globals.add(&mut names, &func.name, &var.name, &var.ty),
@@ -72,13 +64,7 @@ impl Globals {
         &self.results[&func]
     }
 
-    fn add(
-        &mut self,
-        names: &mut BTreeSet<String>,
-        func: &str,
-        name: &str,
-        ty: &crate::types::Type,
-    ) -> VarId {
+    fn add(&mut self, names: &mut BTreeSet<String>, func: &str, name: &str, ty: &crate::types::Type) -> VarId {
         let mut full = format!("{func}.{name}");
         let mut copy = 1;
         while !names.insert(full.clone()) {
@@ -95,12 +81,7 @@ impl Globals {
     }
 
     /// Functions that end by calling one another share their result variables.
-    fn add_results(
-        &mut self,
-        program: &Program,
-        functions: &IdSet<FuncId>,
-        names: &mut BTreeSet<String>,
-    ) {
+    fn add_results(&mut self, program: &Program, functions: &IdSet<FuncId>, names: &mut BTreeSet<String>) {
         let mut leader: IdVec<FuncId, FuncId> = program.funcs.ids().collect();
         for f in functions.iter() {
             for block in program.funcs[f].blocks.values() {
@@ -120,9 +101,7 @@ impl Globals {
                         0 => "result".to_owned(),
                         i => format!("result.{i}"),
                     };
-                    (func.results.iter().enumerate())
-                        .map(|(i, ty)| self.add(names, &func.name, &name(i), ty))
-                        .collect()
+                    (func.results.iter().enumerate()).map(|(i, ty)| self.add(names, &func.name, &name(i), ty)).collect()
                 }
             };
             self.results.insert(first, results.clone());
@@ -141,9 +120,7 @@ fn find(leader: &IdVec<FuncId, FuncId>, mut f: FuncId) -> FuncId {
 /// The calls and tail calls of a function: the callee and the operands for its parameters.
 pub(super) fn calls(func: &cfg::Func) -> impl Iterator<Item = (FuncId, &[cfg::Operand])> {
     func.blocks.values().filter_map(|block| match &block.term {
-        Terminator::Call { func, args, .. } | Terminator::TailCall { func, args, .. } => {
-            Some((*func, args.as_slice()))
-        }
+        Terminator::Call { func, args, .. } | Terminator::TailCall { func, args, .. } => Some((*func, args.as_slice())),
         _ => None,
     })
 }
@@ -167,11 +144,7 @@ fn reachable(program: &Program) -> IdSet<FuncId> {
 /// While functions call one another, such a parameter has one value in all their activations, so that one variable will
 /// do for all of them and no call among them writes it.
 fn merged_params(program: &Program) -> BTreeMap<Param, Param> {
-    let successors = |f: usize| {
-        calls(&program.funcs[FuncId::new(f)])
-            .map(|(callee, _)| callee.index())
-            .collect()
-    };
+    let successors = |f: usize| calls(&program.funcs[FuncId::new(f)]).map(|(callee, _)| callee.index()).collect();
     let mut merged = BTreeMap::new();
     for component in components(program.funcs.len(), successors) {
         let members: BTreeSet<FuncId> = component.into_iter().map(FuncId::new).collect();
@@ -183,19 +156,13 @@ fn merged_params(program: &Program) -> BTreeMap<Param, Param> {
 /// An operand of a call inside a component, where it is a parameter of the caller, and the parameter that it sets.
 type Pass = (Option<Param>, Param);
 
-fn merge_in_component(
-    program: &Program,
-    members: &BTreeSet<FuncId>,
-    merged: &mut BTreeMap<Param, Param>,
-) {
+fn merge_in_component(program: &Program, members: &BTreeSet<FuncId>, merged: &mut BTreeMap<Param, Param>) {
     let mut passes: Vec<Pass> = Vec::new();
     for f in members {
         let func = &program.funcs[*f];
         for (callee, args) in calls(func).filter(|(callee, _)| members.contains(callee)) {
             for (i, arg) in args.iter().enumerate() {
-                let from = arg
-                    .var()
-                    .and_then(|v| func.params.iter().position(|p| *p == v));
+                let from = arg.var().and_then(|v| func.params.iter().position(|p| *p == v));
                 passes.push((from.map(|k| (*f, k)), (callee, i)));
             }
         }
@@ -234,11 +201,7 @@ fn unwritten_params(program: &Program, members: &BTreeSet<FuncId>) -> BTreeSet<P
                 });
             }
         }
-        params.extend(
-            (func.params.iter().enumerate())
-                .filter(|(_, v)| !written.contains(**v))
-                .map(|(i, _)| (*f, i)),
-        );
+        params.extend((func.params.iter().enumerate()).filter(|(_, v)| !written.contains(**v)).map(|(i, _)| (*f, i)));
     }
     params
 }
@@ -281,9 +244,5 @@ fn classes(passes: &[Pass], candidates: &BTreeSet<Param>) -> BTreeMap<Param, Par
 /// The classes that hold two parameters of one function.
 fn conflicts(classes: &BTreeMap<Param, Param>) -> BTreeSet<Param> {
     let mut seen = BTreeSet::new();
-    classes
-        .iter()
-        .filter(|(param, class)| !seen.insert((param.0, **class)))
-        .map(|(_, class)| *class)
-        .collect()
+    classes.iter().filter(|(param, class)| !seen.insert((param.0, **class))).map(|(_, class)| *class).collect()
 }

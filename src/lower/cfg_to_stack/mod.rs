@@ -19,8 +19,7 @@ use crate::base::{Id, IdVec, Loc};
 use crate::cfg::{self, FuncId};
 use crate::prim::Prim;
 use crate::stack::{
-    Block, BlockId, Inst, InstKind, Message, Operand, Port, Program, StorageClass, Terminator, Var,
-    VarId, Write,
+    Block, BlockId, Inst, InstKind, Message, Operand, Port, Program, StorageClass, Terminator, Var, VarId, Write,
 };
 
 use globals::Globals;
@@ -41,15 +40,7 @@ pub fn lower(program: &cfg::Program) -> Program {
         }
     }
     let starts = block_starts(program, &globals);
-    let mut lowering = Lowering {
-        program,
-        globals: &globals,
-        calls,
-        starts,
-        vars,
-        blocks: IdVec::new(),
-        spares: 0,
-    };
+    let mut lowering = Lowering { program, globals: &globals, calls, starts, vars, blocks: IdVec::new(), spares: 0 };
     for f in globals.functions() {
         lowering.function(f);
     }
@@ -67,13 +58,7 @@ fn saved_at_calls(program: &cfg::Program, globals: &Globals) -> BTreeMap<CallSit
         let func = &program.funcs[f];
         let live = liveness::live_in(func);
         for (id, block) in func.blocks.iter() {
-            let cfg::Terminator::Call {
-                func: callee,
-                args,
-                loc,
-                ..
-            } = &block.term
-            else {
+            let cfg::Terminator::Call { func: callee, args, loc, .. } = &block.term else {
                 continue;
             };
             let written = writes.of_call(program, globals, f, *callee, args);
@@ -124,52 +109,26 @@ impl Lowering<'_> {
         let program = self.program;
         for (id, block) in program.funcs[f].blocks.iter() {
             let insts = block.insts.iter().map(|inst| self.inst(f, inst)).collect();
-            let lowered = Block {
-                insts,
-                term: Terminator::Halt,
-                loc: block.loc.clone(),
-            };
+            let lowered = Block { insts, term: Terminator::Halt, loc: block.loc.clone() };
             self.terminator(f, id, lowered);
         }
     }
 
     fn inst(&self, f: FuncId, inst: &cfg::Inst) -> Inst {
         let args = |args: &cfg::Args| args.iter().map(|a| self.operand(f, *a)).collect();
-        let message = |m: &cfg::Message| Message {
-            texts: m.texts.clone(),
-            args: args(&m.args),
-        };
+        let message = |m: &cfg::Message| Message { texts: m.texts.clone(), args: args(&m.args) };
         let kind = match &inst.kind {
-            cfg::InstKind::Prim {
-                dst,
-                prim,
-                args: operands,
-            } => {
+            cfg::InstKind::Prim { dst, prim, args: operands } => {
                 let dst = self.globals.var(f, *dst);
-                InstKind::Compute {
-                    write: self.write(dst),
-                    dst,
-                    prim: *prim,
-                    args: args(operands),
-                }
+                InstKind::Compute { write: self.write(dst), dst, prim: *prim, args: args(operands) }
             }
-            cfg::InstKind::Assert { cond, message: m } => InstKind::Assert {
-                cond: self.operand(f, *cond),
-                message: message(m),
-            },
+            cfg::InstKind::Assert { cond, message: m } => {
+                InstKind::Assert { cond: self.operand(f, *cond), message: message(m) }
+            }
             cfg::InstKind::Print(m) => InstKind::Print(message(m)),
-            cfg::InstKind::Emit {
-                stream,
-                args: fields,
-            } => InstKind::Emit {
-                stream: *stream,
-                args: args(fields),
-            },
+            cfg::InstKind::Emit { stream, args: fields } => InstKind::Emit { stream: *stream, args: args(fields) },
         };
-        Inst {
-            kind,
-            loc: inst.loc.clone(),
-        }
+        Inst { kind, loc: inst.loc.clone() }
     }
 
     /// Ends `block`, which holds the instructions of the CFG block `id`, and appends it, and after a call the block that
@@ -194,13 +153,7 @@ impl Lowering<'_> {
                 self.set_params(f, *func, args, &[], loc, &mut block);
                 block.term = Terminator::Jump(self.start(*func, cfg::BlockId::new(0)));
             }
-            cfg::Terminator::Call {
-                func,
-                args,
-                dsts,
-                next,
-                loc,
-            } => {
+            cfg::Terminator::Call { func, args, dsts, next, loc } => {
                 let saved: Vec<VarId> = self.calls[&(f, id)].iter().map(|(v, _)| *v).collect();
                 self.set_params(f, *func, args, &saved, loc, &mut block);
                 block.term = Terminator::PushJump {
@@ -236,38 +189,18 @@ impl Lowering<'_> {
         }
         let ordered = parallel_copy::sequence(copies, |v| self.spare(v));
         for (dst, src) in ordered {
-            block.insts.push(if saved.contains(&dst) {
-                push(dst, src, loc)
-            } else {
-                self.copy(dst, src, loc)
-            });
+            block.insts.push(if saved.contains(&dst) { push(dst, src, loc) } else { self.copy(dst, src, loc) });
         }
     }
 
     /// The block that a call returns to: it pops what the call saved and takes the results.
-    fn after_call(
-        &mut self,
-        f: FuncId,
-        callee: FuncId,
-        dsts: &[cfg::VarId],
-        saved: &[VarId],
-        loc: &Loc,
-    ) -> Block {
-        let mut insts: Vec<Inst> = (saved.iter())
-            .map(|v| Inst {
-                kind: InstKind::Pop(*v),
-                loc: loc.clone(),
-            })
-            .collect();
+    fn after_call(&mut self, f: FuncId, callee: FuncId, dsts: &[cfg::VarId], saved: &[VarId], loc: &Loc) -> Block {
+        let mut insts: Vec<Inst> = (saved.iter()).map(|v| Inst { kind: InstKind::Pop(*v), loc: loc.clone() }).collect();
         for (dst, result) in dsts.iter().zip(self.globals.results(callee)) {
             let dst = self.globals.var(f, *dst);
             insts.push(self.copy(dst, Operand::Var(*result), loc));
         }
-        Block {
-            insts,
-            term: Terminator::Halt,
-            loc: loc.clone(),
-        }
+        Block { insts, term: Terminator::Halt, loc: loc.clone() }
     }
 
     fn start(&self, f: FuncId, block: cfg::BlockId) -> BlockId {
@@ -314,10 +247,7 @@ impl Lowering<'_> {
             .collect();
         let results = self.globals.results(self.program.entry);
         let outputs = (self.program.outputs.iter().zip(results))
-            .map(|(name, var)| Port {
-                name: name.clone(),
-                var: *var,
-            })
+            .map(|(name, var)| Port { name: name.clone(), var: *var })
             .collect();
         let mut program = Program {
             name: entry.name.clone(),
@@ -346,15 +276,7 @@ fn push(dst: VarId, src: Operand, loc: &Loc) -> Inst {
 }
 
 fn compute_copy(write: Write, dst: VarId, src: Operand, loc: &Loc) -> Inst {
-    Inst {
-        kind: InstKind::Compute {
-            write,
-            dst,
-            prim: Prim::Copy,
-            args: smallvec![src],
-        },
-        loc: loc.clone(),
-    }
+    Inst { kind: InstKind::Compute { write, dst, prim: Prim::Copy, args: smallvec![src] }, loc: loc.clone() }
 }
 
 fn last_loc(block: &Block) -> Loc {

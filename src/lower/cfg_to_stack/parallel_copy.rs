@@ -67,13 +67,6 @@ mod tests {
     fn a_swap_needs_one_spare_variable() {
         let [a, b, t] = [0, 1, 2].map(VarId::new);
         let ordered = sequence(vec![(a, Operand::Var(b)), (b, Operand::Var(a))], |_| t);
-        assert_eq!(
-            ordered,
-            [
-                (t, Operand::Var(a)),
-                (a, Operand::Var(b)),
-                (b, Operand::Var(t))
-            ]
-        );
+        assert_eq!(ordered, [(t, Operand::Var(a)), (a, Operand::Var(b)), (b, Operand::Var(t))]);
     }
 }

@@ -14,20 +14,15 @@ pub(super) struct Writes {
 
 impl Writes {
     pub(super) fn of(program: &Program, globals: &Globals) -> Self {
-        let mut of: BTreeMap<FuncId, IdSet<VarId>> = globals
-            .functions()
-            .map(|f| (f, direct(program, globals, f)))
-            .collect();
+        let mut of: BTreeMap<FuncId, IdSet<VarId>> =
+            globals.functions().map(|f| (f, direct(program, globals, f))).collect();
         let mut changed = true;
         while changed {
             changed = false;
             for f in globals.functions() {
                 for (callee, _) in calls(&program.funcs[f]) {
                     let more = of[&callee].clone();
-                    changed |= of
-                        .get_mut(&f)
-                        .expect("every function has a set")
-                        .union_with(&more);
+                    changed |= of.get_mut(&f).expect("every function has a set").union_with(&more);
                 }
             }
         }

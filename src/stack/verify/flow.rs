@@ -13,9 +13,7 @@ pub(super) fn temporaries(check: &mut Check<'_>) {
     let set = set_before(program);
     for (id, block) in program.blocks.iter() {
         let mut now = set[id].clone();
-        let unset = |now: &IdSet<VarId>, v: VarId| {
-            program.vars[v].class == StorageClass::Temporary && !now.contains(v)
-        };
+        let unset = |now: &IdSet<VarId>, v: VarId| program.vars[v].class == StorageClass::Temporary && !now.contains(v);
         for (i, inst) in block.insts.iter().enumerate() {
             check.at(id, Some(i));
             inst.kind.for_each_operand(|o| {
@@ -128,9 +126,8 @@ pub(super) fn heights(check: &mut Check<'_>) {
                         let height = |h: &Heights| h.get(v).copied().unwrap_or(0);
                         let (a, b) = (height(&now), height(other));
                         let name = check.name(*v);
-                        check.report(format!(
-                            "enters {to} with {name} at {a:+}, another path with {b:+} of its height"
-                        ));
+                        check
+                            .report(format!("enters {to} with {name} at {a:+}, another path with {b:+} of its height"));
                     }
                 }
             }
@@ -142,11 +139,7 @@ pub(super) fn heights(check: &mut Check<'_>) {
 fn move_stacks(check: &mut Check<'_>, id: BlockId, block: &Block, now: &mut Heights) {
     for (i, inst) in block.insts.iter().enumerate() {
         let (v, step) = match inst.kind {
-            InstKind::Compute {
-                write: Write::Push,
-                dst,
-                ..
-            } => (dst, 1),
+            InstKind::Compute { write: Write::Push, dst, .. } => (dst, 1),
             InstKind::Pop(v) => (v, -1),
             _ => continue,
         };

@@ -37,10 +37,7 @@ impl Doc {
     }
     pub(crate) fn group(docs: Vec<Doc>) -> Self {
         let doc = Doc::Concat(docs);
-        Doc::Group {
-            broken: doc.breaks(),
-            doc: Box::new(doc),
-        }
+        Doc::Group { broken: doc.breaks(), doc: Box::new(doc) }
     }
     /// Whether the document cannot be printed on one line.
     pub(crate) fn breaks(&self) -> bool {
@@ -87,10 +84,7 @@ pub(crate) fn print(doc: &Doc, width: usize) -> String {
             Doc::SoftLine | Doc::Blank | Doc::IfBroken(_) => {}
             Doc::Indent(doc) => pending.push((indent + 4, broken, doc)),
             Doc::Concat(docs) => pending.extend(docs.iter().rev().map(|d| (indent, broken, d))),
-            Doc::Group {
-                broken: forced,
-                doc,
-            } => {
+            Doc::Group { broken: forced, doc } => {
                 let flat = !forced && fits(doc, &pending, width.saturating_sub(column));
                 pending.push((indent, !flat, doc));
             }
@@ -143,10 +137,7 @@ fn fits(doc: &Doc, after: &[Pending<'_>], mut room: usize) -> bool {
                 here.extend(docs.iter().rev().map(|d| (broken, d)));
                 0
             }
-            Doc::Group {
-                broken: forced,
-                doc,
-            } => {
+            Doc::Group { broken: forced, doc } => {
                 // What follows may break at its first chance.
                 here.push((*forced || broken, doc));
                 0

@@ -26,12 +26,7 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
         return Err(diagnostics);
     }
     let lexed = lex(file, text, 0, text.len());
-    let comments: Vec<Lexeme> = lexed
-        .lexemes
-        .iter()
-        .copied()
-        .filter(Lexeme::is_comment)
-        .collect();
+    let comments: Vec<Lexeme> = lexed.lexemes.iter().copied().filter(Lexeme::is_comment).collect();
     let tokens = lay_out(file, text, &lexed).lexemes;
     let trivia = trivia::trivia(text, &tokens, &comments);
     let document = printer::Printer::new(text, tokens, trivia).file();

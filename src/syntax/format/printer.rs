@@ -34,8 +34,7 @@ pub(crate) struct Printer<'a> {
 impl<'a> Printer<'a> {
     pub(crate) fn new(text: &'a str, tokens: Vec<Lexeme>, trivia: Vec<Trivia>) -> Self {
         let n = tokens.len();
-        let (mut partner, mut closing_bar, mut prefix) =
-            (vec![0; n], vec![false; n], vec![false; n]);
+        let (mut partner, mut closing_bar, mut prefix) = (vec![0; n], vec![false; n], vec![false; n]);
         let mut open = Vec::new();
         // Whether a bar is open, for each open bracket.
         let mut bars = vec![false];
@@ -61,14 +60,7 @@ impl<'a> Printer<'a> {
                 _ => {}
             }
         }
-        Self {
-            text,
-            tokens,
-            trivia,
-            partner,
-            closing_bar,
-            prefix,
-        }
+        Self { text, tokens, trivia, partner, closing_bar, prefix }
     }
 
     /// The whole file.
@@ -117,11 +109,7 @@ impl<'a> Printer<'a> {
         while self.token(i) == Some(Token::At) {
             i += 2;
         }
-        if self.token(i) == Some(Token::Pub) {
-            i + 1
-        } else {
-            i
-        }
+        if self.token(i) == Some(Token::Pub) { i + 1 } else { i }
     }
 
     fn item(&mut self, range: Range<usize>) -> Doc {
@@ -143,16 +131,10 @@ impl<'a> Printer<'a> {
         let keyword = self.token(self.item_keyword(at));
         match keyword {
             Some(Token::Fn | Token::Struct) => {
-                let open = (at..last)
-                    .find(|i| self.tokens[*i].token == Token::LBrace)
-                    .expect("an item has its brace");
+                let open = (at..last).find(|i| self.tokens[*i].token == Token::LBrace).expect("an item has its brace");
                 out.push(self.pieces(at..open));
                 out.push(self.gap(open, Doc::space(), Doc::indent(vec![Doc::Hard])));
-                out.push(if keyword == Some(Token::Fn) {
-                    self.block(open, BlockStyle::Tall)
-                } else {
-                    self.list(open)
-                });
+                out.push(if keyword == Some(Token::Fn) { self.block(open, BlockStyle::Tall) } else { self.list(open) });
             }
             _ => out.push(self.ended(at..last)),
         }
@@ -178,9 +160,7 @@ impl<'a> Printer<'a> {
     /// The comments before token `i` that end a line or have their own; leaves the leading ones. Says whether one has its own line.
     fn comments_of_entry(&mut self, i: usize, is_first: bool, out: &mut Vec<Doc>) -> bool {
         let (leads, lines): (Vec<Comment>, Vec<Comment>) =
-            std::mem::take(&mut self.trivia[i].comments)
-                .into_iter()
-                .partition(|c| c.place == Place::Lead);
+            std::mem::take(&mut self.trivia[i].comments).into_iter().partition(|c| c.place == Place::Lead);
         self.trivia[i].comments = leads;
         let mut own = false;
         for comment in lines {
@@ -216,11 +196,7 @@ impl<'a> Printer<'a> {
                     ended = true;
                 }
                 Place::Lead => {
-                    out.push(if ended {
-                        Doc::indent(vec![Doc::Hard])
-                    } else {
-                        Doc::space()
-                    });
+                    out.push(if ended { Doc::indent(vec![Doc::Hard]) } else { Doc::space() });
                     out.push(Doc::Text(comment.text));
                     ended = false;
                 }
@@ -240,23 +216,12 @@ impl<'a> Printer<'a> {
         let flat = only_tail && (style == BlockStyle::MayBeFlat || statements.is_empty());
         let mut inside = Vec::new();
         for (n, (range, terminator)) in statements.iter().enumerate() {
-            self.entry(
-                range.start,
-                n == 0,
-                if flat { Doc::Line } else { Doc::Hard },
-                &mut inside,
-            );
+            self.entry(range.start, n == 0, if flat { Doc::Line } else { Doc::Hard }, &mut inside);
             inside.push(self.statement(range.clone(), *terminator));
         }
         let comments = &mut self.trivia[close].comments;
-        if statements.is_empty()
-            && !comments.is_empty()
-            && comments.iter().all(|c| c.place == Place::Lead)
-        {
-            let leads: Vec<String> = std::mem::take(comments)
-                .into_iter()
-                .map(|c| c.text)
-                .collect();
+        if statements.is_empty() && !comments.is_empty() && comments.iter().all(|c| c.place == Place::Lead) {
+            let leads: Vec<String> = std::mem::take(comments).into_iter().map(|c| c.text).collect();
             return Doc::text(format!("{{ {} }}", leads.join(" ")));
         }
         for comment in comments.iter_mut().filter(|c| c.place == Place::Lead) {
@@ -300,24 +265,12 @@ impl<'a> Printer<'a> {
     /// What ends with the semicolon at `range.end`.
     fn ended(&mut self, range: Range<usize>) -> Doc {
         let end = range.end;
-        let body = if range.is_empty() {
-            Doc::Nil
-        } else {
-            self.sequence(range)
-        };
-        Doc::Concat(vec![
-            body,
-            self.gap(end, Doc::Nil, Doc::indent(vec![Doc::Hard])),
-            Doc::text(";"),
-        ])
+        let body = if range.is_empty() { Doc::Nil } else { self.sequence(range) };
+        Doc::Concat(vec![body, self.gap(end, Doc::Nil, Doc::indent(vec![Doc::Hard])), Doc::text(";")])
     }
 
     fn loop_statement(&mut self, range: Range<usize>) -> Doc {
-        let head = if self.tokens[range.start].token == Token::For {
-            range.start + 3
-        } else {
-            range.start + 1
-        };
+        let head = if self.tokens[range.start].token == Token::For { range.start + 3 } else { range.start + 1 };
         let open = self.body_after(head);
         let mut out = vec![self.pieces(range.start..head)];
         out.push(self.gap(head, Doc::space(), Doc::indent(vec![Doc::Hard])));
@@ -354,11 +307,7 @@ impl<'a> Printer<'a> {
 
     /// Like [`skip`](Self::skip), which never meets the semicolon of a statement.
     fn skip_in_statement(&self, i: usize) -> usize {
-        if matches!(self.tokens[i].token, Token::Semi | Token::StmtEnd) {
-            i + 1
-        } else {
-            self.skip(i)
-        }
+        if matches!(self.tokens[i].token, Token::Semi | Token::StmtEnd) { i + 1 } else { self.skip(i) }
     }
 
     /// The units of a range.
@@ -377,12 +326,8 @@ impl<'a> Printer<'a> {
     fn sequence(&mut self, range: Range<usize>) -> Doc {
         let units = self.units(range.clone());
         let first = self.tokens[range.start].token;
-        let bars: Vec<usize> = units
-            .iter()
-            .map(|u| u.start)
-            .filter(|i| self.tokens[*i].token == Token::Bar)
-            .take(2)
-            .collect();
+        let bars: Vec<usize> =
+            units.iter().map(|u| u.start).filter(|i| self.tokens[*i].token == Token::Bar).take(2).collect();
         let head = if first == Token::Bar && bars.len() == 2 {
             Some(bars[1] + 1)
         } else if matches!(first, Token::Or | Token::Return) {
@@ -390,11 +335,7 @@ impl<'a> Printer<'a> {
         } else if first == Token::Ident && self.token(range.start + 1) == Some(Token::Colon) {
             Some(range.start + 2)
         } else {
-            units
-                .iter()
-                .map(|u| u.start)
-                .find(|i| is_assignment(self.tokens[*i].token))
-                .map(|i| i + 1)
+            units.iter().map(|u| u.start).find(|i| is_assignment(self.tokens[*i].token)).map(|i| i + 1)
         };
         match head {
             Some(head) if head < range.end => {
@@ -409,11 +350,7 @@ impl<'a> Printer<'a> {
 
     /// Breaks before the loosest infix operators, if at all.
     fn operators(&mut self, range: Range<usize>, units: &[Range<usize>]) -> Doc {
-        if let Some(dots) = units
-            .iter()
-            .map(|u| u.start)
-            .find(|i| self.tokens[*i].token == Token::DotDot)
-        {
+        if let Some(dots) = units.iter().map(|u| u.start).find(|i| self.tokens[*i].token == Token::DotDot) {
             return self.range(range, dots);
         }
         let infix: Vec<(usize, u8)> = units
@@ -424,11 +361,7 @@ impl<'a> Printer<'a> {
         let Some(loosest) = infix.iter().map(|(_, l)| *l).min() else {
             return self.pieces(range);
         };
-        let cuts: Vec<usize> = infix
-            .iter()
-            .filter(|(_, l)| *l == loosest)
-            .map(|(i, _)| *i)
-            .collect();
+        let cuts: Vec<usize> = infix.iter().filter(|(_, l)| *l == loosest).map(|(i, _)| *i).collect();
         let first = self.sequence(range.start..cuts[0]);
         let mut rest = Vec::new();
         for (n, cut) in cuts.iter().enumerate() {
@@ -470,11 +403,7 @@ impl<'a> Printer<'a> {
         let mut out = Vec::new();
         for unit in self.units(range.clone()) {
             if unit.start > range.start {
-                let separator = if self.spaced(unit.start) {
-                    Doc::space()
-                } else {
-                    Doc::Nil
-                };
+                let separator = if self.spaced(unit.start) { Doc::space() } else { Doc::Nil };
                 out.push(self.gap(unit.start, separator, Doc::indent(vec![Doc::Hard])));
             }
             out.push(self.unit(unit));
@@ -487,14 +416,7 @@ impl<'a> Printer<'a> {
         let a = self.tokens[i - 1];
         let is_field = i >= 2 && self.tokens[i - 2].token == Token::Dot;
         let source = &self.text[a.start..a.end];
-        space_between(
-            a.token,
-            self.prefix[i - 1],
-            source,
-            self.tokens[i].token,
-            self.closing_bar[i],
-            is_field,
-        )
+        space_between(a.token, self.prefix[i - 1], source, self.tokens[i].token, self.closing_bar[i], is_field)
     }
 
     fn unit(&mut self, unit: Range<usize>) -> Doc {
@@ -545,12 +467,7 @@ impl<'a> Printer<'a> {
         let braces = matches!(self.tokens[open].token, Token::LBrace | Token::FieldsBrace);
         let edge = || if braces { Doc::Line } else { Doc::SoftLine };
         let is_for = |u: &Range<usize>| self.tokens[u.start].token == Token::For;
-        if let Some(clauses) = self
-            .units(inside.clone())
-            .iter()
-            .find(|u| is_for(u))
-            .map(|u| u.start)
-        {
+        if let Some(clauses) = self.units(inside.clone()).iter().find(|u| is_for(u)).map(|u| u.start) {
             return self.comprehension(open, clauses);
         }
         let (elements, has_comma) = self.elements(inside);
@@ -560,12 +477,7 @@ impl<'a> Printer<'a> {
         let comma = self.last_comma(open, &elements, has_comma);
         let mut docs = Vec::new();
         for (n, element) in elements.iter().enumerate() {
-            self.entry(
-                element.start,
-                n == 0,
-                if n == 0 { edge() } else { Doc::Line },
-                &mut docs,
-            );
+            self.entry(element.start, n == 0, if n == 0 { edge() } else { Doc::Line }, &mut docs);
             docs.push(self.sequence(element.clone()));
             let is_last = n + 1 == elements.len();
             if !is_last || has_comma {
@@ -585,11 +497,7 @@ impl<'a> Printer<'a> {
             out.push(if leads.is_empty() { edge() } else { Doc::Line });
         }
         for (n, lead) in leads.into_iter().enumerate() {
-            out.push(Doc::Text(if n == 0 {
-                lead.text
-            } else {
-                format!(" {}", lead.text)
-            }));
+            out.push(Doc::Text(if n == 0 { lead.text } else { format!(" {}", lead.text) }));
         }
         out.push(self.source(close));
         Doc::group(out)
@@ -619,12 +527,9 @@ impl<'a> Printer<'a> {
 
     fn last_comma(&self, open: usize, elements: &[Range<usize>], has_comma: bool) -> LastComma {
         let before = open.checked_sub(1).map(|i| self.tokens[i].token);
-        let is_call = before.is_some_and(|t| {
-            ends_expression(t) || matches!(t, Token::Fn | Token::Print | Token::Assert)
-        });
-        let starts_with_dots = elements
-            .last()
-            .is_some_and(|e| self.tokens[e.start].token == Token::DotDot);
+        let is_call =
+            before.is_some_and(|t| ends_expression(t) || matches!(t, Token::Fn | Token::Print | Token::Assert));
+        let starts_with_dots = elements.last().is_some_and(|e| self.tokens[e.start].token == Token::DotDot);
         match self.tokens[open].token {
             Token::LParen if !is_call && elements.len() == 1 => {
                 if has_comma {
@@ -654,11 +559,7 @@ impl<'a> Printer<'a> {
         if !plain || !(is_bracket || is_lambda) {
             return None;
         }
-        Some(Doc::Concat(vec![
-            self.source(open),
-            self.sequence(element.clone()),
-            self.source(close),
-        ]))
+        Some(Doc::Concat(vec![self.source(open), self.sequence(element.clone()), self.source(close)]))
     }
 
     /// `(e for i in a..b, j in c..d)`; `clauses` is the `for`.
@@ -684,19 +585,9 @@ impl<'a> Printer<'a> {
         }
         self.comments_of_entry(close, false, &mut docs);
         let leads = std::mem::take(&mut self.trivia[close].comments);
-        let edge = if leads.is_empty() {
-            Doc::SoftLine
-        } else {
-            Doc::Line
-        };
+        let edge = if leads.is_empty() { Doc::SoftLine } else { Doc::Line };
         let mut out = vec![self.source(open), Doc::indent(docs), edge];
-        out.push(Doc::text(
-            leads
-                .into_iter()
-                .map(|c| c.text)
-                .collect::<Vec<_>>()
-                .join(" "),
-        ));
+        out.push(Doc::text(leads.into_iter().map(|c| c.text).collect::<Vec<_>>().join(" ")));
         out.push(self.source(close));
         Doc::group(out)
     }

@@ -35,10 +35,7 @@ pub(crate) struct Trivia {
 pub(crate) fn trivia(text: &str, tokens: &[Lexeme], comments: &[Lexeme]) -> Vec<Trivia> {
     let mut all = Vec::with_capacity(tokens.len() + 1);
     let mut comments = comments.iter().peekable();
-    let ends = tokens
-        .iter()
-        .map(|t| (t.start, t.token == Token::StmtEnd))
-        .chain([(text.len(), false)]);
+    let ends = tokens.iter().map(|t| (t.start, t.token == Token::StmtEnd)).chain([(text.len(), false)]);
     for (start, is_virtual) in ends {
         let mut before = Vec::new();
         if !is_virtual {

@@ -51,8 +51,7 @@ impl Known {
         let Some(written) = inst.kind.written() else {
             return;
         };
-        self.copies
-            .retain(|(copy, of)| *copy != written && of.var() != Some(written));
+        self.copies.retain(|(copy, of)| *copy != written && of.var() != Some(written));
         if let Some((_, dst, src)) = copy(&inst.kind) {
             self.copies.push((dst, src));
         }
@@ -66,12 +65,7 @@ fn keeps_top(inst: &InstKind) -> bool {
 
 fn copy(inst: &InstKind) -> Option<(Write, VarId, Operand)> {
     match inst {
-        InstKind::Compute {
-            write,
-            dst,
-            prim: Prim::Copy,
-            args,
-        } => Some((*write, *dst, args[0])),
+        InstKind::Compute { write, dst, prim: Prim::Copy, args } => Some((*write, *dst, args[0])),
         _ => None,
     }
 }
@@ -103,12 +97,8 @@ fn coalesce(program: &Program, mut insts: Vec<Inst>, end: IdSet<VarId>) -> Vec<I
 
 fn is_dead(program: &Program, inst: &InstKind, live: &IdSet<VarId>) -> bool {
     match inst {
-        InstKind::Compute {
-            write: Write::Push, ..
-        } => false,
-        InstKind::Compute { dst, .. } => {
-            keeps_top(inst) || (!live.contains(*dst) && is_pure(program, inst))
-        }
+        InstKind::Compute { write: Write::Push, .. } => false,
+        InstKind::Compute { dst, .. } => keeps_top(inst) || (!live.contains(*dst) && is_pure(program, inst)),
         _ => false,
     }
 }
@@ -124,9 +114,7 @@ fn is_pure(program: &Program, inst: &InstKind) -> bool {
 
 /// Where `from`, which the instruction `at` copies, was computed in this block.
 fn computed_at(insts: &[Inst], at: usize, from: VarId) -> Option<usize> {
-    let i = insts[..at]
-        .iter()
-        .rposition(|inst| inst.kind.written() == Some(from))?;
+    let i = insts[..at].iter().rposition(|inst| inst.kind.written() == Some(from))?;
     match insts[i].kind {
         InstKind::Compute { write, .. } if write != Write::Push => Some(i),
         _ => None,
@@ -134,20 +122,12 @@ fn computed_at(insts: &[Inst], at: usize, from: VarId) -> Option<usize> {
 }
 
 /// `t = op; …; d = copy t` becomes `d = op; …` where nothing between touches `d`.
-fn compute_in_place(
-    insts: &mut Vec<Inst>,
-    at: usize,
-    write: Write,
-    dst: VarId,
-    from: VarId,
-) -> bool {
+fn compute_in_place(insts: &mut Vec<Inst>, at: usize, write: Write, dst: VarId, from: VarId) -> bool {
     let Some(i) = computed_at(insts, at, from) else {
         return false;
     };
     let between = i + 1..at;
-    if (insts[between.clone()].iter())
-        .any(|inst| inst.kind.reads(dst) || inst.kind.written() == Some(dst))
-    {
+    if (insts[between.clone()].iter()).any(|inst| inst.kind.reads(dst) || inst.kind.written() == Some(dst)) {
         return false;
     }
     for inst in &mut insts[between] {
@@ -157,10 +137,7 @@ fn compute_in_place(
             }
         });
     }
-    if let InstKind::Compute {
-        write: w, dst: d, ..
-    } = &mut insts[i].kind
-    {
+    if let InstKind::Compute { write: w, dst: d, .. } = &mut insts[i].kind {
         (*w, *d) = (write, dst);
     }
     insts.remove(at);
@@ -183,14 +160,8 @@ fn compute_later(program: &Program, insts: &mut Vec<Inst>, at: &mut usize, from:
     }
     let op = insts.remove(i);
     *at -= 1;
-    if let (
-        InstKind::Compute { prim, args, .. },
-        InstKind::Compute {
-            prim: new_prim,
-            args: new_args,
-            ..
-        },
-    ) = (&mut insts[*at].kind, op.kind)
+    if let (InstKind::Compute { prim, args, .. }, InstKind::Compute { prim: new_prim, args: new_args, .. }) =
+        (&mut insts[*at].kind, op.kind)
     {
         (*prim, *args) = (new_prim, new_args);
     }

@@ -12,11 +12,8 @@ const LARGEST_COST: u64 = 16;
 
 pub(super) fn run(mut program: Program) -> Program {
     let regions = region_of_blocks(&program);
-    let small: Vec<BlockId> = program
-        .blocks
-        .ids()
-        .filter(|b| !regions.contains_key(b) && is_small(&program, *b))
-        .collect();
+    let small: Vec<BlockId> =
+        program.blocks.ids().filter(|b| !regions.contains_key(b) && is_small(&program, *b)).collect();
     for id in program.blocks.ids().filter(|b| !regions.contains_key(b)) {
         let mut seen = vec![id];
         while let Terminator::Jump(to) = program.blocks[id].term {
@@ -39,9 +36,7 @@ pub(super) fn run(mut program: Program) -> Program {
 fn is_small(program: &Program, id: BlockId) -> bool {
     let block = &program.blocks[id];
     let cost = |inst: &InstKind| match inst {
-        InstKind::Compute {
-            dst, prim, args, ..
-        } => {
+        InstKind::Compute { dst, prim, args, .. } => {
             let types: Vec<Type> = args.iter().map(|a| program.operand_type(*a)).collect();
             prim.cost(&types, &program.vars[*dst].ty)
         }

@@ -31,13 +31,7 @@ fn fuse(insts: &mut Vec<Inst>, after: &[IdSet<VarId>]) {
         if insts[j].kind.written() != Some(v) {
             continue;
         }
-        let InstKind::Compute {
-            write: write @ Write::Push,
-            args,
-            prim,
-            ..
-        } = &mut insts[j].kind
-        else {
+        let InstKind::Compute { write: write @ Write::Push, args, prim, .. } = &mut insts[j].kind else {
             continue;
         };
         if !args.contains(&Operand::Var(v)) {

@@ -11,10 +11,7 @@ impl Terminator {
         match self {
             Terminator::Jump(b) => Terminator::Jump(to(b)),
             Terminator::Branch(cond, yes, no) => Terminator::Branch(cond, to(yes), to(no)),
-            Terminator::PushJump { target, ret } => Terminator::PushJump {
-                target: to(target),
-                ret: to(ret),
-            },
+            Terminator::PushJump { target, ret } => Terminator::PushJump { target: to(target), ret: to(ret) },
             Terminator::Return | Terminator::Halt => self,
         }
     }
@@ -22,22 +19,16 @@ impl Terminator {
 
 /// Puts the blocks in this order; the others, which nothing may lead to, are dropped.
 pub(super) fn reorder(mut program: Program, order: &[BlockId]) -> Program {
-    let number: BTreeMap<BlockId, BlockId> =
-        order.iter().copied().zip(program.blocks.ids()).collect();
-    let mut blocks: BTreeMap<BlockId, _> = program
-        .blocks
-        .iter()
-        .filter_map(|(old, block)| Some((*number.get(&old)?, block.clone())))
-        .collect();
+    let number: BTreeMap<BlockId, BlockId> = order.iter().copied().zip(program.blocks.ids()).collect();
+    let mut blocks: BTreeMap<BlockId, _> =
+        program.blocks.iter().filter_map(|(old, block)| Some((*number.get(&old)?, block.clone()))).collect();
     for block in blocks.values_mut() {
         block.term = block.term.map_blocks(|b| number[&b]);
     }
     program.blocks = blocks.into_values().collect();
     program.entry = number[&program.entry];
     for region in &mut program.regions {
-        region.blocks = (region.blocks.iter())
-            .filter_map(|b| number.get(b).copied())
-            .collect();
+        region.blocks = (region.blocks.iter()).filter_map(|b| number.get(b).copied()).collect();
     }
     program.regions.retain(|region| !region.blocks.is_empty());
     program
@@ -61,9 +52,7 @@ pub(super) fn drop_unreachable(program: Program) -> Program {
 
 /// The region of each block, by position in the list of regions.
 pub(super) fn region_of_blocks(program: &Program) -> BTreeMap<BlockId, usize> {
-    (program.regions.iter().enumerate())
-        .flat_map(|(i, region)| region.blocks.iter().map(move |b| (*b, i)))
-        .collect()
+    (program.regions.iter().enumerate()).flat_map(|(i, region)| region.blocks.iter().map(move |b| (*b, i))).collect()
 }
 
 /// For each block the number of ways into it: edges, calls, returns, and the start of the program.

@@ -16,9 +16,7 @@ fn skip_empty(program: &mut Program) {
     let skip = |program: &Program, mut to: BlockId| {
         for _ in 0..program.blocks.len() {
             match program.blocks[to].term {
-                Terminator::Jump(next)
-                    if program.blocks[to].insts.is_empty() && !regions.contains_key(&to) =>
-                {
+                Terminator::Jump(next) if program.blocks[to].insts.is_empty() && !regions.contains_key(&to) => {
                     to = next;
                 }
                 _ => break,

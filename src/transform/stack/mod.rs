@@ -46,22 +46,12 @@ const DUPLICATE_SMALL_BLOCKS: Pass = Pass {
     doc: "appends a copy of a cheap block to the blocks that jump to it: one superstep less on the way",
     run: duplicate::run,
 };
-const STORAGE: Pass = Pass {
-    name: "storage",
-    doc: "gives every variable the least storage class after the other passes",
-    run: storage,
-};
+const STORAGE: Pass =
+    Pass { name: "storage", doc: "gives every variable the least storage class after the other passes", run: storage };
 
 /// The passes in the order in which they run; one may run more than once.
-pub const STACK_PASSES: &[Pass] = &[
-    MERGE_BLOCKS,
-    COPY_COALESCE,
-    POP_PUSH_FUSION,
-    REGIONS,
-    DUPLICATE_SMALL_BLOCKS,
-    COPY_COALESCE,
-    STORAGE,
-];
+pub const STACK_PASSES: &[Pass] =
+    &[MERGE_BLOCKS, COPY_COALESCE, POP_PUSH_FUSION, REGIONS, DUPLICATE_SMALL_BLOCKS, COPY_COALESCE, STORAGE];
 
 fn storage(mut program: Program) -> Program {
     storage::assign(&mut program);
@@ -84,10 +74,6 @@ pub fn optimize(mut program: Program, off: &[String]) -> Program {
 fn check(guilty: &str, program: &Program) {
     if cfg!(debug_assertions) {
         let errors = verify(program);
-        assert!(
-            errors.is_empty(),
-            "{guilty} made a wrong stack program: {}\n{program}",
-            errors[0]
-        );
+        assert!(errors.is_empty(), "{guilty} made a wrong stack program: {}\n{program}", errors[0]);
     }
 }

@@ -11,9 +11,7 @@ use crate::analysis::components::components;
 use crate::analysis::stack_liveness::Liveness;
 use crate::base::{IdSet, Loc};
 use crate::prim::BatchRule;
-use crate::stack::{
-    Block, BlockId, InstKind, Operand, Program, Region, StorageClass, Terminator, Var, VarId, Write,
-};
+use crate::stack::{Block, BlockId, InstKind, Operand, Program, Region, StorageClass, Terminator, Var, VarId, Write};
 
 use super::layout::reorder;
 
@@ -24,13 +22,8 @@ pub(super) fn run(program: Program) -> Program {
     }
     let order: Vec<BlockId> = program.blocks.ids().collect();
     let mut forming = Forming { program, order };
-    let legal: BTreeSet<BlockId> = forming
-        .program
-        .blocks
-        .iter()
-        .filter(|(_, block)| is_legal(block))
-        .map(|(id, _)| id)
-        .collect();
+    let legal: BTreeSet<BlockId> =
+        forming.program.blocks.iter().filter(|(_, block)| is_legal(block)).map(|(id, _)| id).collect();
     forming.loops_among(&legal);
     reorder(forming.program, &forming.order)
 }
@@ -42,14 +35,7 @@ fn is_legal(block: &Block) -> bool {
 }
 
 fn moves_stack(inst: &InstKind) -> bool {
-    matches!(
-        inst,
-        InstKind::Pop(_)
-            | InstKind::Compute {
-                write: Write::Push,
-                ..
-            }
-    )
+    matches!(inst, InstKind::Pop(_) | InstKind::Compute { write: Write::Push, .. })
 }
 
 struct Forming {
@@ -94,13 +80,8 @@ impl Forming {
 
     /// The blocks of a loop that are entered from outside.
     fn entered(&self, nodes: &BTreeSet<BlockId>) -> Vec<BlockId> {
-        let entered = |b: &BlockId| {
-            *b == self.program.entry
-                || self
-                    .predecessors(*b)
-                    .iter()
-                    .any(|from| !nodes.contains(from))
-        };
+        let entered =
+            |b: &BlockId| *b == self.program.entry || self.predecessors(*b).iter().any(|from| !nodes.contains(from));
         nodes.iter().copied().filter(entered).collect()
     }
 
@@ -114,14 +95,9 @@ impl Forming {
 
     /// Makes a region of a loop, if its branches do not diverge.
     fn form(&mut self, head: BlockId, nodes: &BTreeSet<BlockId>) -> bool {
-        let outside: Vec<BlockId> = (self.predecessors(head).into_iter())
-            .filter(|b| !nodes.contains(b))
-            .collect();
+        let outside: Vec<BlockId> = (self.predecessors(head).into_iter()).filter(|b| !nodes.contains(b)).collect();
         let before = match outside[..] {
-            [before]
-                if head != self.program.entry
-                    && self.program.blocks[before].term == Terminator::Jump(head) =>
-            {
+            [before] if head != self.program.entry && self.program.blocks[before].term == Terminator::Jump(head) => {
                 Some(before)
             }
             _ => None,
@@ -168,11 +144,7 @@ impl Forming {
     fn undo_split(&mut self, id: BlockId, whole: Block) {
         let position = self.position(id);
         let unused = self.order.remove(position + 1);
-        self.program.blocks[unused] = Block {
-            insts: Vec::new(),
-            term: Terminator::Halt,
-            loc: Loc::none(),
-        };
+        self.program.blocks[unused] = Block { insts: Vec::new(), term: Terminator::Halt, loc: Loc::none() };
         self.program.blocks[id] = whole;
     }
 
@@ -181,12 +153,7 @@ impl Forming {
     }
 
     /// Makes a region of these blocks, in the place of region `old`, and then of what follows them in a straight line.
-    fn finish(
-        &mut self,
-        first: BlockId,
-        mut blocks: BTreeSet<BlockId>,
-        old: Option<usize>,
-    ) -> bool {
+    fn finish(&mut self, first: BlockId, mut blocks: BTreeSet<BlockId>, old: Option<usize>) -> bool {
         if !self.replace_region(first, &blocks, old) {
             return false;
         }
@@ -201,12 +168,7 @@ impl Forming {
         true
     }
 
-    fn replace_region(
-        &mut self,
-        first: BlockId,
-        blocks: &BTreeSet<BlockId>,
-        old: Option<usize>,
-    ) -> bool {
+    fn replace_region(&mut self, first: BlockId, blocks: &BTreeSet<BlockId>, old: Option<usize>) -> bool {
         let local = self.local(first, blocks);
         let uniform = self.uniform(blocks, local.clone());
         let diverges = |b: &BlockId| match self.program.blocks[*b].term {
@@ -218,9 +180,7 @@ impl Forming {
         }
         self.rename(blocks, &local, &uniform);
         let rest = blocks.iter().copied().filter(|b| *b != first);
-        let region = Region {
-            blocks: std::iter::once(first).chain(rest).collect(),
-        };
+        let region = Region { blocks: std::iter::once(first).chain(rest).collect() };
         match old {
             Some(old) => self.program.regions[old] = region,
             None => self.program.regions.push(region),
@@ -230,9 +190,7 @@ impl Forming {
 
     /// A block that comes after these, only after these, and goes straight on.
     fn follower(&self, blocks: &BTreeSet<BlockId>) -> Option<BlockId> {
-        let leaves = blocks
-            .iter()
-            .flat_map(|b| self.program.blocks[*b].term.successors());
+        let leaves = blocks.iter().flat_map(|b| self.program.blocks[*b].term.successors());
         leaves.into_iter().find(|b| {
             let block = &self.program.blocks[*b];
             !blocks.contains(b)
@@ -248,20 +206,13 @@ impl Forming {
     fn local(&self, first: BlockId, blocks: &BTreeSet<BlockId>) -> IdSet<VarId> {
         let liveness = Liveness::of(&self.program);
         let mut border = liveness.live_in(first).clone();
-        for to in blocks
-            .iter()
-            .flat_map(|b| self.program.blocks[*b].term.successors())
-            .filter(|b| !blocks.contains(b))
+        for to in blocks.iter().flat_map(|b| self.program.blocks[*b].term.successors()).filter(|b| !blocks.contains(b))
         {
             border.union_with(liveness.live_in(to));
         }
         let mut local = IdSet::new(self.program.vars.len());
         for b in blocks {
-            for v in self.program.blocks[*b]
-                .insts
-                .iter()
-                .filter_map(|i| i.kind.written())
-            {
+            for v in self.program.blocks[*b].insts.iter().filter_map(|i| i.kind.written()) {
                 if !border.contains(v) {
                     local.insert(v);
                 }
@@ -275,13 +226,9 @@ impl Forming {
         loop {
             let before = uniform.clone();
             for inst in blocks.iter().flat_map(|b| &self.program.blocks[*b].insts) {
-                if let InstKind::Compute {
-                    dst, prim, args, ..
-                } = &inst.kind
-                {
+                if let InstKind::Compute { dst, prim, args, .. } = &inst.kind {
                     let mut reads = args.iter().filter_map(|a| a.var());
-                    if prim.row().batch == BatchRule::Random || reads.any(|v| !uniform.contains(v))
-                    {
+                    if prim.row().batch == BatchRule::Random || reads.any(|v| !uniform.contains(v)) {
                         uniform.remove(*dst);
                     }
                 }
@@ -296,11 +243,7 @@ impl Forming {
     fn rename(&mut self, blocks: &BTreeSet<BlockId>, local: &IdSet<VarId>, uniform: &IdSet<VarId>) {
         let elsewhere = self.used_outside(blocks);
         for v in local.iter() {
-            let own = if elsewhere.contains(v) {
-                self.variable_like(v)
-            } else {
-                v
-            };
+            let own = if elsewhere.contains(v) { self.variable_like(v) } else { v };
             for b in blocks {
                 self.replace(*b, v, own);
             }
@@ -344,17 +287,8 @@ impl Forming {
     fn variable_like(&mut self, v: VarId) -> VarId {
         let Var { name, ty, .. } = self.program.vars[v].clone();
         let taken = |name: &str| self.program.vars.values().any(|var| var.name == name);
-        let name = (2..)
-            .map(|n| format!("{name}#{n}"))
-            .find(|name| !taken(name))
-            .expect("names do not run out");
-        self.program.vars.push(Var {
-            name,
-            ty,
-            class: StorageClass::Temporary,
-            uniform: false,
-            why: String::new(),
-        })
+        let name = (2..).map(|n| format!("{name}#{n}")).find(|name| !taken(name)).expect("names do not run out");
+        self.program.vars.push(Var { name, ty, class: StorageClass::Temporary, uniform: false, why: String::new() })
     }
 
     /// Puts `new`, which is no stack, in the place of `old`.

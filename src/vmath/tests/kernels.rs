@@ -6,24 +6,7 @@ use super::{INF, NAN};
 
 /// Numbers of every kind: random bits, moderate ones, and special ones.
 fn inputs() -> Vec<f64> {
-    let mut xs = vec![
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        0.5,
-        2.0,
-        8.0,
-        INF,
-        -INF,
-        NAN,
-        5e-324,
-        f64::MAX,
-        f64::MIN,
-        1.5e9,
-        0.3,
-        7.0,
-    ];
+    let mut xs = vec![0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 8.0, INF, -INF, NAN, 5e-324, f64::MAX, f64::MIN, 1.5e9, 0.3, 7.0];
     for i in 0..240 {
         let [a, b, c, d] = block(1, 2, i);
         xs.push(f64::from_bits(u64::from(a) << 32 | u64::from(b)));
@@ -44,28 +27,10 @@ fn kernels_equal_the_scalar_functions_bit_for_bit() {
         unary(f, &singles, &mut single_ys);
         for i in 0..xs.len() {
             let expected = f.reference(xs[i]);
-            assert_eq!(
-                ys[i].to_bits64(),
-                expected.to_bits64(),
-                "{}({:e})",
-                f.name(),
-                xs[i]
-            );
-            assert_eq!(
-                f.apply(xs[i]).to_bits64(),
-                expected.to_bits64(),
-                "{}({:e})",
-                f.name(),
-                xs[i]
-            );
+            assert_eq!(ys[i].to_bits64(), expected.to_bits64(), "{}({:e})", f.name(), xs[i]);
+            assert_eq!(f.apply(xs[i]).to_bits64(), expected.to_bits64(), "{}({:e})", f.name(), xs[i]);
             let rounded = f.reference(f64::from(singles[i])) as f32;
-            assert_eq!(
-                single_ys[i].to_bits64(),
-                rounded.to_bits64(),
-                "{}({:e})",
-                f.name(),
-                singles[i]
-            );
+            assert_eq!(single_ys[i].to_bits64(), rounded.to_bits64(), "{}({:e})", f.name(), singles[i]);
         }
     }
     let reversed: Vec<f64> = xs.iter().rev().copied().collect();
@@ -73,14 +38,7 @@ fn kernels_equal_the_scalar_functions_bit_for_bit() {
         binary(f, &xs, &reversed, &mut ys);
         for i in 0..xs.len() {
             let expected = f.reference(xs[i], reversed[i]);
-            assert_eq!(
-                ys[i].to_bits64(),
-                expected.to_bits64(),
-                "{}({:e}, {:e})",
-                f.name(),
-                xs[i],
-                reversed[i]
-            );
+            assert_eq!(ys[i].to_bits64(), expected.to_bits64(), "{}({:e}, {:e})", f.name(), xs[i], reversed[i]);
         }
     }
 }
@@ -93,10 +51,7 @@ fn single_precision_draws_follow_the_double_ones() {
     philox::normal_slice(1, &lanes, &draws, &mut single);
     for (&draw, z) in draws.iter().zip(single) {
         assert_eq!(z, philox::normal::<f64>(1, 3, draw) as f32);
-        let (u, v) = (
-            philox::uniform::<f32>(1, 3, draw),
-            philox::uniform::<f64>(1, 3, draw),
-        );
+        let (u, v) = (philox::uniform::<f32>(1, 3, draw), philox::uniform::<f64>(1, 3, draw));
         assert!((f64::from(u) - v).abs() <= 2.0_f64.powi(-24));
     }
 }
@@ -112,31 +67,13 @@ fn dot_products_equal_matrixmultiply_bit_for_bit() {
             let (rs, cs) = (k as isize, n as isize);
             // SAFETY: a is m×k, b is k×n and c is m×n, all row-major and as long as that.
             unsafe {
-                matrixmultiply::dgemm(
-                    m,
-                    k,
-                    n,
-                    1.0,
-                    a.as_ptr(),
-                    rs,
-                    1,
-                    b.as_ptr(),
-                    cs,
-                    1,
-                    0.0,
-                    c.as_mut_ptr(),
-                    cs,
-                    1,
-                );
+                matrixmultiply::dgemm(m, k, n, 1.0, a.as_ptr(), rs, 1, b.as_ptr(), cs, 1, 0.0, c.as_mut_ptr(), cs, 1);
             }
             for (i, &c) in c.iter().enumerate() {
                 let row = &a[i / n * k..][..k];
                 let column: Vec<f64> = (0..k).map(|l| b[l * n + i % n]).collect();
                 assert_eq!(dot(row, &column).to_bits(), c.to_bits(), "{m} × {k} × {n}");
-                assert_eq!(
-                    dot_iter(row.iter().copied().zip(column)).to_bits(),
-                    c.to_bits()
-                );
+                assert_eq!(dot_iter(row.iter().copied().zip(column)).to_bits(), c.to_bits());
             }
         }
     }
@@ -148,9 +85,7 @@ fn sums_follow_their_definition() {
     assert_eq!(sum(&[-0.0_f64]).to_bits(), 0.0_f64.to_bits());
     for n in [1, 255, 256, 257, 512, 513, 1500] {
         let xs: Vec<f32> = (0..n).map(|i| philox::normal(4, 0, i)).collect();
-        let blocks = xs
-            .chunks(BLOCK)
-            .map(|block| block.iter().fold(0.0_f32, |a, &x| a + x));
+        let blocks = xs.chunks(BLOCK).map(|block| block.iter().fold(0.0_f32, |a, &x| a + x));
         let expected = blocks.reduce(|a, b| a + b).expect("at least one block");
         assert_eq!(sum(&xs).to_bits(), expected.to_bits());
         let ones = vec![1.0; xs.len()];

@@ -10,11 +10,7 @@ const NAN: f64 = f64::NAN;
 /// The distance of two numbers in units of the last place; 0 for two NaNs, huge for one.
 fn ulps(a: f64, b: f64) -> u64 {
     if a.is_nan() || b.is_nan() {
-        return if a.is_nan() && b.is_nan() {
-            0
-        } else {
-            u64::MAX
-        };
+        return if a.is_nan() && b.is_nan() { 0 } else { u64::MAX };
     }
     let order = |x: f64| {
         let bits = x.to_bits() as i64;

@@ -54,20 +54,11 @@ fn special_values_are_right() {
     for (f, values) in SPECIAL_VALUES {
         for &(x, expected) in *values {
             let y: f64 = f.apply(x);
-            assert_eq!(
-                y.to_bits64(),
-                expected.to_bits64(),
-                "{}({x:e}) = {y:e}, not {expected:e}",
-                f.name()
-            );
+            assert_eq!(y.to_bits64(), expected.to_bits64(), "{}({x:e}) = {y:e}, not {expected:e}", f.name());
         }
     }
     for f in UnaryFn::ALL {
-        assert!(
-            f.apply(NAN).is_nan() && f.apply(f32::NAN).is_nan(),
-            "{}(NaN)",
-            f.name()
-        );
+        assert!(f.apply(NAN).is_nan() && f.apply(f32::NAN).is_nan(), "{}(NaN)", f.name());
     }
 }
 
@@ -97,11 +88,7 @@ fn special_values_of_two_arguments_are_right() {
         for y in values {
             let same = |f: BinaryFn, expected: f64| {
                 let z = f.apply(x, y);
-                assert!(
-                    ulps(z, expected) <= 1,
-                    "{}({x:e}, {y:e}) = {z:e}, not {expected:e}",
-                    f.name()
-                );
+                assert!(ulps(z, expected) <= 1, "{}({x:e}, {y:e}) = {z:e}, not {expected:e}", f.name());
                 assert!(
                     z.is_nan() || z.is_sign_negative() == expected.is_sign_negative(),
                     "{}({x:e}, {y:e})",
@@ -124,12 +111,5 @@ fn special_values_of_two_arguments_are_right() {
     for (f, x, y, expected) in zeros {
         assert_eq!(f.apply(x, y).to_bits64(), expected.to_bits64());
     }
-    assert_eq!(
-        (
-            Min.apply(2.0, -3.0),
-            Max.apply(2.0, -3.0),
-            Max.apply(-INF, INF)
-        ),
-        (-3.0, 2.0, INF)
-    );
+    assert_eq!((Min.apply(2.0, -3.0), Max.apply(2.0, -3.0), Max.apply(-INF, INF)), (-3.0, 2.0, INF));
 }
