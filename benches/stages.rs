@@ -110,7 +110,7 @@ fn fib(c: &mut Criterion) {
     control(c, &Control { name: "fib", source: FIB, input: |i| 5 + spread(i, 11), work: calls });
 }
 
-fn sampling_of<'a>(model: &'a str, chains: usize, draws: usize, data: &Inputs) -> Sampling {
+fn sampling_of(model: &str, chains: usize, draws: usize, data: &Inputs) -> Sampling {
     let plan = Plan { model: Path::new(model), sampler: None, chains, warmup: 0, draws };
     Sampling::new(&plan, |_| Ok(data.clone())).expect("the model is right")
 }

@@ -1,6 +1,7 @@
 //! The library in one page: compile a program, run one of its functions for many lanes, look at what came out.
 //!
 //! `cargo run --example fib`
+#![allow(clippy::print_stdout, reason = "an example shows what comes out")]
 
 use autobatch::program::{Engine, Inputs, Options, Program};
 use ndarray::array;

@@ -1,6 +1,7 @@
 //! A chaotic map for many starting points and growth rates: until when do two neighbours stay together?
 //!
 //! `cargo run --example logistic_map`
+#![allow(clippy::print_stdout, reason = "an example shows what comes out")]
 
 use autobatch::program::{Inputs, Options, Program};
 use ndarray::Array1;

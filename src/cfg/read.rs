@@ -236,11 +236,10 @@ impl Body<'_> {
             Token::Word(w) => w.clone(),
             _ => String::new(),
         };
-        let known = match word.as_str() {
-            "jump" | "branch" | "call" | "tailcall" | "return" => true,
-            "assert" | "print" | "emit" => true,
-            _ => false,
-        };
+        let known = matches!(
+            word.as_str(),
+            "jump" | "branch" | "call" | "tailcall" | "return" | "assert" | "print" | "emit"
+        );
         if !known {
             return self.assignment(r);
         }

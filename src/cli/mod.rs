@@ -1,5 +1,4 @@
 //! Layer 8: the command line. The only place that prints.
-#![expect(clippy::print_stdout, reason = "the command line is the place that prints")]
 
 mod args;
 mod dump;

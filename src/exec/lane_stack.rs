@@ -227,7 +227,7 @@ mod tests {
     /// A mask of `width` lanes drawn from a seed: everything, nothing, or about half.
     fn mask_of(seed: u64, width: usize) -> Vec<u64> {
         let mut words = crate::exec::LaneMask::all(width).words().to_vec();
-        if seed % 4 != 0 {
+        if !seed.is_multiple_of(4) {
             for (i, word) in words.iter_mut().enumerate() {
                 *word &= (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17);
             }

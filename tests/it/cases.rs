@@ -53,11 +53,14 @@ pub(crate) fn cases(text: &str) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
+/// Fields of a record.
+type Record = Vec<Array>;
+
 /// What lanes say, each in its order.
 #[derive(Default)]
 struct Said {
     prints: Mutex<BTreeMap<usize, Vec<String>>>,
-    records: Mutex<BTreeMap<(StreamId, usize), Vec<Vec<Array>>>>,
+    records: Mutex<BTreeMap<(StreamId, usize), Vec<Record>>>,
 }
 
 impl Sink for Said {

@@ -126,7 +126,7 @@ fn fibonacci_by_hand_and_lowered() {
     let by_hand = stack_plan("fib.stack");
     for settings in all_settings() {
         let (outcome, _) = run_pc(&by_hand, &n, &settings);
-        assert_eq!(outcome.outputs, [expected.clone()], "{settings:?}");
+        assert_eq!(outcome.outputs, std::slice::from_ref(&expected), "{settings:?}");
         assert!(outcome.traps.is_empty());
     }
     let (outcome, _) = agree("fib.cfg", &n, |s| s);

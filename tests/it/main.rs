@@ -1,4 +1,5 @@
 //! The integration tests: one binary.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that fails panics, and may say more")]
 mod cases;
 mod cfg;
 mod check;

@@ -179,8 +179,11 @@ struct Given {
     shared: IndexMap<String, Array>,
 }
 
+/// An entry, the event types of its ports, and for each port whether it is shared, its name and its value.
+type Entry = (hir::FnId, Vec<Type>, Vec<(bool, String, Array)>);
+
 /// The inputs of a run, in the order of the ports, and their event types.
-fn bind(program: &hir::Program, run: &Run) -> Result<(hir::FnId, Vec<Type>, Vec<(bool, String, Array)>), Diagnostic> {
+fn bind(program: &hir::Program, run: &Run) -> Result<Entry, Diagnostic> {
     let entry = program.exports[&run.entry];
     let signature = entry_signature(program, entry)?;
     let mut types = Vec::new();

@@ -92,7 +92,7 @@ impl<R: Real> Buffer<R> {
     }
     /// Sets one lane from row `row` of an array whose leading axis is lanes.
     pub fn set_lane(&mut self, width: usize, lane: usize, array: &Array, row: usize) {
-        let n = if array.shape[0] == 0 { 0 } else { array.len() / array.shape[0] };
+        let n = array.len().checked_div(array.shape[0]).unwrap_or(0);
         match (self, &array.data) {
             (Buffer::Bool(v), ArrayData::Bool(a)) => (0..n).for_each(|e| v[e * width + lane] = a[row * n + e]),
             (Buffer::Int(v), ArrayData::Int(a)) => (0..n).for_each(|e| v[e * width + lane] = a[row * n + e]),

@@ -41,7 +41,7 @@ impl Slots {
         Self { slots, free: IndexMap::new(), held: Vec::new(), temporaries: IndexMap::new(), scratch: None, stacks }
     }
 
-    fn from_pool(&mut self, ty: &Type, uniform: bool) -> SlotId {
+    fn take_from_pool(&mut self, ty: &Type, uniform: bool) -> SlotId {
         let kind = (ty.dtype, ty.elements(), uniform);
         let free = self.free.entry(kind).or_default();
         free.pop().unwrap_or_else(|| {
@@ -57,7 +57,7 @@ impl Slots {
 
     /// A slot until the unit ends.
     pub(super) fn take(&mut self, ty: &Type, uniform: bool) -> SlotId {
-        let slot = self.from_pool(ty, uniform);
+        let slot = self.take_from_pool(ty, uniform);
         self.held.push(slot);
         slot
     }
@@ -67,7 +67,7 @@ impl Slots {
         if let Some(slot) = self.scratch.take() {
             self.give_back(slot);
         }
-        let slot = self.from_pool(ty, uniform);
+        let slot = self.take_from_pool(ty, uniform);
         self.scratch = Some(slot);
         slot
     }
@@ -80,7 +80,7 @@ impl Slots {
         if let Some(slot) = self.scratch.take() {
             self.give_back(slot);
         }
-        let slot = self.from_pool(ty, uniform);
+        let slot = self.take_from_pool(ty, uniform);
         self.temporaries.insert(var, slot);
         slot
     }

@@ -319,7 +319,7 @@ impl Generator {
                 self.note("bool array");
                 let array = Ty::array(Ty::Bool, [self.dim(self.signature().named_dim)]);
                 let value = self.expr(&array, d);
-                return Expr::new(Ty::Bool, *self.rng.choose(&["any($)", "all($)"]), vec![value]);
+                return Expr::new(Ty::Bool, self.rng.choose::<&str>(&["any($)", "all($)"]), vec![value]);
             }
             18 => return self.reduction(&Ty::Bool, depth),
             _ => return self.element(&Ty::Bool, depth),
@@ -494,7 +494,7 @@ impl Generator {
                 match self.rng.below(4) {
                     0 => {
                         let holes = vec![self.expr(&ty, depth), self.expr(&ty, depth)];
-                        Expr::new(ty, *self.rng.choose(&["($ && $)", "($ || $)"]), holes)
+                        Expr::new(ty, self.rng.choose::<&str>(&["($ && $)", "($ || $)"]), holes)
                     }
                     1 => {
                         let value = self.expr(&ty, depth);
@@ -502,13 +502,13 @@ impl Generator {
                     }
                     _ => {
                         let holes = vec![self.expr(&array, depth), self.expr(&numbers, depth)];
-                        Expr::new(ty, *self.rng.choose(&["($ < $)", "($ >= $)", "($ == $)"]), holes)
+                        Expr::new(ty, self.rng.choose::<&str>(&["($ < $)", "($ >= $)", "($ == $)"]), holes)
                     }
                 }
             }
             Ty::Int => {
                 let holes = vec![self.expr(&ty, depth), self.expr(&other, depth)];
-                Expr::new(ty, *self.rng.choose(&["($ + $)", "($ - $)", "min($, $)"]), holes)
+                Expr::new(ty, self.rng.choose::<&str>(&["($ + $)", "($ - $)", "min($, $)"]), holes)
             }
             _ if self.rng.percent(25) => {
                 let value = self.expr(&ty, depth);
@@ -517,7 +517,7 @@ impl Generator {
             }
             _ => {
                 let holes = vec![self.expr(&other, depth), self.expr(&ty, depth)];
-                Expr::new(ty, *self.rng.choose(&["($ + $)", "($ - $)", "($ * $)", "($ / $)", "max($, $)"]), holes)
+                Expr::new(ty, self.rng.choose::<&str>(&["($ + $)", "($ - $)", "($ * $)", "($ / $)", "max($, $)"]), holes)
             }
         }
     }
@@ -637,12 +637,12 @@ impl Generator {
                 }
                 _ => {
                     let holes = vec![self.shared_expr(ty, d), self.shared_expr(ty, d)];
-                    Expr::new(Ty::Real, *self.rng.choose(&["($ + $)", "($ * $)", "($ - $)"]), holes)
+                    Expr::new(Ty::Real, self.rng.choose::<&str>(&["($ + $)", "($ * $)", "($ - $)"]), holes)
                 }
             },
             Ty::Array(e, _) if **e == Ty::Real => {
                 let holes = vec![self.shared_expr(ty, d), self.shared_expr(&Ty::Real, d)];
-                Expr::new(ty.clone(), *self.rng.choose(&["($ + $)", "($ * $)"]), holes)
+                Expr::new(ty.clone(), self.rng.choose::<&str>(&["($ + $)", "($ * $)"]), holes)
             }
             _ => self.shared_expr(ty, 0),
         }

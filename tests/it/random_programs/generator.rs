@@ -359,7 +359,7 @@ impl Generator {
     fn add_witnesses(&mut self, function: &mut Function) {
         let plain =
             |ty: &Ty| matches!(ty, Ty::Int | Ty::Real | Ty::Bool | Ty::Array(..) | Ty::Struct(_) | Ty::Sized(_));
-        let vars: Vec<Var> = self.vars.iter().filter(|v| v.mutable && plain(&v.ty)).cloned().take(3).collect();
+        let vars: Vec<Var> = self.vars.iter().filter(|v| v.mutable && plain(&v.ty)).take(3).cloned().collect();
         let Some(tail) = function.body.tail.take() else { return };
         if vars.is_empty() || !plain(&tail.ty) && !matches!(tail.ty, Ty::Tuple(_)) {
             function.body.tail = Some(tail);
