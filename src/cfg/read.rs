@@ -236,10 +236,8 @@ impl Body<'_> {
             Token::Word(w) => w.clone(),
             _ => String::new(),
         };
-        let known = matches!(
-            word.as_str(),
-            "jump" | "branch" | "call" | "tailcall" | "return" | "assert" | "print" | "emit"
-        );
+        let known =
+            matches!(word.as_str(), "jump" | "branch" | "call" | "tailcall" | "return" | "assert" | "print" | "emit");
         if !known {
             return self.assignment(r);
         }

@@ -517,7 +517,11 @@ impl Generator {
             }
             _ => {
                 let holes = vec![self.expr(&other, depth), self.expr(&ty, depth)];
-                Expr::new(ty, self.rng.choose::<&str>(&["($ + $)", "($ - $)", "($ * $)", "($ / $)", "max($, $)"]), holes)
+                Expr::new(
+                    ty,
+                    self.rng.choose::<&str>(&["($ + $)", "($ - $)", "($ * $)", "($ / $)", "max($, $)"]),
+                    holes,
+                )
             }
         }
     }
