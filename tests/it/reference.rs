@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use autobatch::check::StdLibrary;
 use autobatch::pipeline::Passes;
 use autobatch::program::{Error, Program};
 use autobatch::types::Type;
@@ -139,4 +140,19 @@ fn the_architecture_page_shows_the_real_stack_program() {
     };
     let shown = blocks(&page("ARCHITECTURE.md")).into_iter().find(|b| b.info == "stack").expect("the program");
     assert_eq!(plain(&shown.text), plain(&compiled.stack.to_string()));
+}
+
+/// What the library exports stands in the reference.
+#[test]
+fn the_reference_names_the_whole_library() {
+    let reference = page("grammar/REFERENCE.md");
+    let words: std::collections::BTreeSet<&str> =
+        reference.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    for path in StdLibrary::paths() {
+        let text = StdLibrary::text(path).expect("a module of the library");
+        let names = text.lines().filter_map(|l| l.strip_prefix("pub fn "));
+        let names = names.map(|l| l.split(['(', '[']).next().unwrap_or(l));
+        let missing: Vec<&str> = names.filter(|name| !words.contains(name)).collect();
+        assert!(missing.is_empty(), "grammar/REFERENCE.md does not name {missing:?} of {path}");
+    }
 }
