@@ -17,8 +17,9 @@ pub(super) struct Slots {
     /// Slots that are in use until the unit ends.
     held: Vec<SlotId>,
     temporaries: IndexMap<VarId, SlotId>,
-    /// A scratch slot of the step that is being made: free for the next one.
-    scratch: Option<SlotId>,
+    /// The scratch slot of each kind that the steps of the unit share. No temporary gets it before the unit ends: blocks of
+    /// a region run in another order than the one in which their steps are made.
+    scratch: IndexMap<Kind, SlotId>,
     pub(super) stacks: IdVec<StackId, VarId>,
 }
 
@@ -38,7 +39,14 @@ impl Slots {
             }));
             var.stack = (var.class == StorageClass::Stack).then(|| stacks.push(id));
         }
-        Self { slots, free: IndexMap::new(), held: Vec::new(), temporaries: IndexMap::new(), scratch: None, stacks }
+        Self {
+            slots,
+            free: IndexMap::new(),
+            held: Vec::new(),
+            temporaries: IndexMap::new(),
+            scratch: IndexMap::new(),
+            stacks,
+        }
     }
 
     fn take_from_pool(&mut self, ty: &Type, uniform: bool) -> SlotId {
@@ -64,11 +72,12 @@ impl Slots {
 
     /// A slot for this step alone.
     pub(super) fn take_for_step(&mut self, ty: &Type, uniform: bool) -> SlotId {
-        if let Some(slot) = self.scratch.take() {
-            self.give_back(slot);
+        let kind = (ty.dtype, ty.elements(), uniform);
+        if let Some(slot) = self.scratch.get(&kind) {
+            return *slot;
         }
         let slot = self.take_from_pool(ty, uniform);
-        self.scratch = Some(slot);
+        self.scratch.insert(kind, slot);
         slot
     }
 
@@ -76,9 +85,6 @@ impl Slots {
     pub(super) fn temporary(&mut self, var: VarId, ty: &Type, uniform: bool) -> SlotId {
         if let Some(slot) = self.temporaries.get(&var) {
             return *slot;
-        }
-        if let Some(slot) = self.scratch.take() {
-            self.give_back(slot);
         }
         let slot = self.take_from_pool(ty, uniform);
         self.temporaries.insert(var, slot);
@@ -96,8 +102,8 @@ impl Slots {
     pub(super) fn end_unit(&mut self) {
         let temporaries = std::mem::take(&mut self.temporaries);
         let held = std::mem::take(&mut self.held);
-        let scratch = self.scratch.take();
-        let slots = temporaries.into_values().chain(held).chain(scratch);
+        let scratch = std::mem::take(&mut self.scratch);
+        let slots = temporaries.into_values().chain(held).chain(scratch.into_values());
         slots.for_each(|slot| self.give_back(slot));
     }
 
