@@ -80,7 +80,7 @@ fn functions_are_as_accurate_as_their_goals() {
 
 /// Prints the table of README.md: `cargo test --release --lib accuracy_table -- --ignored --nocapture`.
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release --lib accuracy_table -- --ignored --nocapture"]
 fn accuracy_table() {
     for oracle in ORACLES {
         let (distance, x) = worst(oracle, 500_000, 77);
