@@ -26,4 +26,6 @@ pub mod stack;
 pub mod syntax;
 pub mod transform;
 pub mod types;
-pub mod vmath;
+
+/// Elementary functions, sums and random bits that every engine shares.
+pub use autobatch_vmath as vmath;

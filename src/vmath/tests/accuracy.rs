@@ -1,7 +1,7 @@
 //! Distances from the correctly rounded values.
 
-use super::super::*;
 use super::{NAN, ulps};
+use crate::*;
 
 /// `n` numbers of each range: evenly random, and with random logarithms where the range has one sign.
 fn samples(ranges: &[(f64, f64)], n: usize, seed: u64) -> Vec<f64> {

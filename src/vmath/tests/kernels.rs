@@ -1,8 +1,8 @@
 //! Kernels against scalar functions, sums and products against their definition, draws of both precisions.
 
-use super::super::philox::block;
-use super::super::*;
 use super::{INF, NAN};
+use crate::philox::block;
+use crate::*;
 
 /// Numbers of every kind: random bits, moderate ones, and special ones.
 fn inputs() -> Vec<f64> {

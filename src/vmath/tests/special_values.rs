@@ -2,9 +2,9 @@
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, LN_2, PI};
 
-use super::super::UnaryFn::*;
-use super::super::*;
 use super::{INF, NAN, ulps};
+use crate::UnaryFn::*;
+use crate::*;
 
 /// (argument, value), exactly.
 #[rustfmt::skip]
