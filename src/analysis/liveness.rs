@@ -74,5 +74,9 @@ fn step(inst: &InstKind, now: &mut IdSet<VarId>) {
         }
         InstKind::Print(message) => read(&message.args, now),
         InstKind::Emit { args, .. } => read(args, now),
+        InstKind::TapePush { value, .. } => read(&[*value], now),
+        InstKind::TapePop { dst, .. } => {
+            now.remove(*dst);
+        }
     }
 }

@@ -85,7 +85,7 @@ pub fn step_back(inst: &InstKind, now: &mut IdSet<VarId>) {
         InstKind::Compute { dst, .. } => {
             now.insert(dst);
         }
-        InstKind::Pop(v) => now.remove(v),
+        InstKind::Pop(v) | InstKind::TapePop { dst: v, .. } => now.remove(v),
         _ => {}
     }
     inst.for_each_operand(|operand| {

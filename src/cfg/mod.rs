@@ -11,7 +11,7 @@ use crate::base::{IdVec, Loc};
 use crate::prim::Prim;
 use crate::types::Type;
 
-pub use crate::parts::{Shared, SharedId, SharedSource, Stream, StreamId};
+pub use crate::parts::{Shared, SharedId, SharedSource, Stream, StreamId, Tape, TapeId};
 pub use print::func_text;
 pub use read::{Lines, read, read_with_lines};
 pub use verify::{Place, VerifyError, verify};
@@ -39,6 +39,8 @@ pub struct Program {
     pub shared: IdVec<SharedId, Shared>,
     /// The output streams.
     pub streams: IdVec<StreamId, Stream>,
+    /// The tapes, which all functions share.
+    pub tapes: IdVec<TapeId, Tape>,
     /// Names of the outputs, one for each result of the entry: `result`, or a field such as `tree.left`.
     pub outputs: Vec<String>,
 }
@@ -124,6 +126,22 @@ pub enum InstKind {
         /// The fields.
         args: Args,
     },
+    /// `tape_push tape, value`: the lane's tape gets one more value. A tape with [`max_tape_depth`] values traps the lane.
+    ///
+    /// [`max_tape_depth`]: crate::run::Settings::max_tape_depth
+    TapePush {
+        /// The tape.
+        tape: TapeId,
+        /// What is pushed; it has the type of the tape.
+        value: Operand,
+    },
+    /// `dst = tape_pop tape`: takes the last value off the lane's tape. An empty tape traps the lane.
+    TapePop {
+        /// Where the value goes; it has the type of the tape.
+        dst: VarId,
+        /// The tape.
+        tape: TapeId,
+    },
 }
 
 /// How a block ends.
@@ -188,10 +206,12 @@ impl InstKind {
                 message.args.iter().for_each(|a| visit(*a));
             }
             InstKind::Print(message) => message.args.iter().for_each(|a| visit(*a)),
+            InstKind::TapePush { value, .. } => visit(*value),
+            InstKind::TapePop { .. } => {}
         }
     }
     /// Visits what it reads, in order, mutable.
-    pub fn for_each_operand_mut(&mut self, visit: impl FnMut(&mut Operand)) {
+    pub fn for_each_operand_mut(&mut self, mut visit: impl FnMut(&mut Operand)) {
         match self {
             InstKind::Prim { args, .. } | InstKind::Emit { args, .. } => {
                 args.iter_mut().for_each(visit);
@@ -200,12 +220,21 @@ impl InstKind {
                 std::iter::once(cond).chain(message.args.iter_mut()).for_each(visit);
             }
             InstKind::Print(message) => message.args.iter_mut().for_each(visit),
+            InstKind::TapePush { value, .. } => visit(value),
+            InstKind::TapePop { .. } => {}
         }
     }
     /// The variable that it writes.
     pub fn dst(&self) -> Option<VarId> {
         match self {
-            InstKind::Prim { dst, .. } => Some(*dst),
+            InstKind::Prim { dst, .. } | InstKind::TapePop { dst, .. } => Some(*dst),
+            _ => None,
+        }
+    }
+    /// The variable that it writes, mutable.
+    pub fn dst_mut(&mut self) -> Option<&mut VarId> {
+        match self {
+            InstKind::Prim { dst, .. } | InstKind::TapePop { dst, .. } => Some(dst),
             _ => None,
         }
     }

@@ -6,13 +6,14 @@ use std::fmt::{self, Write};
 use super::{Block, Func, FuncId, Inst, InstKind, Program, Terminator, VarId};
 use crate::base::Id;
 use crate::base::text::Name;
-use crate::parts::text::{LocText, Names, typed_names, write_shared, write_streams};
+use crate::parts::text::{LocText, Names, tape_name, typed_names, write_shared, write_streams, write_tapes};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "cfg entry {}", func_name(self, self.entry))?;
         write_shared(f, &self.shared)?;
         write_streams(f, &self.streams)?;
+        write_tapes(f, &self.tapes)?;
         if !self.outputs.is_empty() {
             let names: Vec<String> = self.outputs.iter().map(|o| Name(o).to_string()).collect();
             writeln!(f, "outputs {}", names.join(", "))?;
@@ -97,6 +98,12 @@ impl Printer<'_> {
                     None => format!("?{stream}"),
                 };
                 format!("emit {name}({})", self.names.operands(args))
+            }
+            InstKind::TapePush { tape, value } => {
+                format!("tape_push {}, {}", tape_name(&self.program.tapes, *tape), self.names.operand(*value))
+            }
+            InstKind::TapePop { dst, tape } => {
+                format!("{} = tape_pop {}", self.names.var(*dst), tape_name(&self.program.tapes, *tape))
             }
         }
     }

@@ -6,7 +6,7 @@ use super::{Block, BlockId, Func, FuncId, Inst, InstKind, Place, Program, Termin
 use crate::base::text::{ReadError, Reader, Token};
 use crate::base::{Id, IdVec, Loc};
 use crate::parts::Args;
-use crate::parts::text::{NameTable, Scope, SharedValues, Streams, read_loc, read_type, read_typed_name};
+use crate::parts::text::{NameTable, Scope, SharedValues, Streams, Tapes, read_loc, read_type, read_typed_name};
 use crate::types::Type;
 
 /// Lines of a text at which the parts of a program stand, counted from 1.
@@ -45,8 +45,13 @@ pub fn read(text: &str) -> Result<Program, ReadError> {
 pub fn read_with_lines(text: &str) -> Result<(Program, Lines), ReadError> {
     let mut reader = Reader::new(text)?;
     let funcs = func_names(&mut reader)?;
-    let mut parser =
-        Parser { funcs, shared: SharedValues::default(), streams: Streams::default(), lines: Lines::default() };
+    let mut parser = Parser {
+        funcs,
+        shared: SharedValues::default(),
+        streams: Streams::default(),
+        tapes: Tapes::default(),
+        lines: Lines::default(),
+    };
     let program = parser.program(&mut reader)?;
     Ok((program, parser.lines))
 }
@@ -93,6 +98,7 @@ struct Parser {
     funcs: NameTable<FuncId>,
     shared: SharedValues,
     streams: Streams,
+    tapes: Tapes,
     lines: Lines,
 }
 
@@ -109,13 +115,15 @@ impl Parser {
                 self.shared.read(r)?;
             } else if r.eat_word("stream") {
                 self.streams.read(r)?;
+            } else if r.eat_word("tape") {
+                self.tapes.read(r)?;
             } else if r.eat_word("outputs") {
                 outputs.extend(r.list(Reader::at_line_end, |r| r.name("the name of an output"))?);
                 r.end_line()?;
             } else if r.at_word("func") {
                 funcs.push(self.func(r)?);
             } else {
-                return Err(r.expected("`shared`, `stream`, `outputs` or `func`"));
+                return Err(r.expected("`shared`, `stream`, `tape`, `outputs` or `func`"));
             }
         }
         Ok(Program {
@@ -123,6 +131,7 @@ impl Parser {
             entry,
             shared: std::mem::take(&mut self.shared.values),
             streams: std::mem::take(&mut self.streams.values),
+            tapes: std::mem::take(&mut self.tapes.values),
             outputs,
         })
     }
@@ -236,9 +245,8 @@ impl Body<'_> {
             Token::Word(w) => w.clone(),
             _ => String::new(),
         };
-        let known =
-            matches!(word.as_str(), "jump" | "branch" | "call" | "tailcall" | "return" | "assert" | "print" | "emit");
-        if !known {
+        let known = ["jump", "branch", "call", "tailcall", "return", "assert", "print", "emit", "tape_push"];
+        if !known.contains(&word.as_str()) {
             return self.assignment(r);
         }
         r.next_token();
@@ -266,6 +274,11 @@ impl Body<'_> {
                 Statement::Inst(InstKind::Assert { cond, message })
             }
             "print" => Statement::Inst(InstKind::Print(scope.message(r)?)),
+            "tape_push" => {
+                let tape = self.parser.tapes.names.read(r)?;
+                r.expect(',')?;
+                Statement::Inst(InstKind::TapePush { tape, value: scope.operand(r)? })
+            }
             _ => Statement::Inst(InstKind::Emit {
                 stream: self.parser.streams.names.read(r)?,
                 args: Args::from_vec(r.parenthesized(|r| scope.operand(r))?),
@@ -273,7 +286,7 @@ impl Body<'_> {
         })
     }
 
-    /// `x = prim args` or `x, y = call f(args) then b1`
+    /// `x = prim args`, `x = tape_pop tape` or `x, y = call f(args) then b1`
     fn assignment(&self, r: &mut Reader) -> Result<Statement, ReadError> {
         if !matches!(r.peek(), Token::Word(_) | Token::Quoted(_)) {
             return Err(r.expected("an instruction"));
@@ -287,6 +300,9 @@ impl Body<'_> {
         let &[dst] = &dsts[..] else {
             return Err(ReadError::new(line, "a primitive has one result"));
         };
+        if r.eat_word("tape_pop") {
+            return Ok(Statement::Inst(InstKind::TapePop { dst, tape: self.parser.tapes.names.read(r)? }));
+        }
         let (prim, args) = self.scope().prim(r)?;
         Ok(Statement::Inst(InstKind::Prim { dst, prim, args }))
     }

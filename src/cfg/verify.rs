@@ -6,7 +6,7 @@ use std::fmt;
 use bitvec::vec::BitVec;
 
 use super::{
-    Block, BlockId, Func, FuncId, InstKind, Operand, Program, Shared, SharedId, SharedSource, Terminator, VarId,
+    Block, BlockId, Func, FuncId, InstKind, Operand, Program, Shared, SharedId, SharedSource, TapeId, Terminator, VarId,
 };
 use crate::base::Id;
 use crate::parts::{self, Message};
@@ -98,6 +98,7 @@ impl Checker<'_> {
         self.unique("functions", program.funcs.values().map(|f| &f.name[..]));
         self.unique("shared values", program.shared.values().map(|s| &s.name[..]));
         self.unique("streams", program.streams.values().map(|s| &s.name[..]));
+        self.unique("tapes", program.tapes.values().map(|t| &t.name[..]));
         self.unique("outputs", program.outputs.iter().map(|o| &o[..]));
         for stream in program.streams.values() {
             self.unique("fields", stream.fields.iter().map(|(name, _)| &name[..]));
@@ -237,6 +238,20 @@ impl Checker<'_> {
                     self.typed_operands(func, args, &wanted, "fields");
                 }
             },
+            InstKind::TapePush { tape, value } => self.tape(func, *tape, *value),
+            InstKind::TapePop { dst, tape } => self.tape(func, *tape, Operand::Var(*dst)),
+        }
+    }
+
+    /// A tape and what is pushed on it or popped off it.
+    fn tape(&mut self, func: &Func, tape: TapeId, value: Operand) {
+        let Some(tape) = self.program.tapes.get(tape) else {
+            return self.error(format!("there is no tape {tape}"));
+        };
+        if let Some(ty) = self.operand(func, value)
+            && ty != tape.ty
+        {
+            self.error(format!("tape `{}` holds {}, not {ty}", tape.name, tape.ty));
         }
     }
 
@@ -325,8 +340,8 @@ fn walk_block(block: &Block, mut visit: impl FnMut(usize, Event)) {
                 visit(i, Event::Read(v));
             }
         });
-        if let InstKind::Prim { dst, .. } = &inst.kind {
-            visit(i, Event::Write(*dst));
+        if let Some(dst) = inst.kind.dst() {
+            visit(i, Event::Write(dst));
         }
     }
     let i = block.insts.len();

@@ -69,6 +69,7 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("erfc", Builtin::Real(Prim::Erfc)),
     ("lgamma", Builtin::Real(Prim::Lgamma)),
     ("digamma", Builtin::Real(Prim::Digamma)),
+    ("trigamma", Builtin::Real(Prim::Trigamma)),
     ("inv_Phi", Builtin::Real(Prim::InvPhi)),
     ("Phi", Builtin::Real(Prim::Phi)),
     ("floor", Builtin::Real(Prim::Floor)),

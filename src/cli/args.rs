@@ -103,6 +103,9 @@ pub(super) struct EngineArgs {
     /// Calls that may be active in a lane at one time
     #[arg(long, default_value_t = 10_000)]
     pub(super) max_stack_depth: usize,
+    /// Values that one tape of a lane may hold (tapes keep what a gradient needs)
+    #[arg(long, default_value_t = 1 << 24)]
+    pub(super) max_tape_depth: usize,
     /// Blocks that one lane may run; 0 is no limit
     #[arg(long, default_value_t = 0)]
     pub(super) max_supersteps: u64,
@@ -294,6 +297,7 @@ impl EngineArgs {
                 shard_lanes: self.shard_lanes,
                 seed: self.seed,
                 max_stack_depth: self.max_stack_depth,
+                max_tape_depth: self.max_tape_depth,
                 max_supersteps: self.max_supersteps,
                 check_nan: self.check == Some(CheckName::Nan),
                 stats,

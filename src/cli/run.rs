@@ -177,7 +177,7 @@ fn add_stats(object: &mut Value, stats: &Stats) {
         .variables
         .iter()
         .map(|v| {
-            let storage = format!("{:?}", v.storage).to_lowercase();
+            let storage = v.storage.to_string();
             json!({"name": v.name, "storage": storage, "pushes": v.pushes, "max_stack_depth": v.max_stack_depth})
         })
         .collect();
@@ -261,7 +261,7 @@ fn show_stats(stats: &Stats) -> String {
     }
     text += &format!("\n{:<28} {:<10} {:>12} {:>16}\n", "variable", "storage", "pushes", "max stack depth");
     for v in &stats.variables {
-        let storage = format!("{:?}", v.storage).to_lowercase();
+        let storage = v.storage.to_string();
         text += &format!("{:<28} {storage:<10} {:>12} {:>16}\n", v.name, v.pushes, v.max_stack_depth);
     }
     text += &format!("\n{:<20} {:>12}\n", "primitive", "executions");

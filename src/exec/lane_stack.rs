@@ -106,25 +106,43 @@ impl<T: Copy> LaneStack<T> {
             self.pushes += self.width as u64;
             return Ok(());
         }
-        let mut tallest = None;
-        columns.for_each(|_, lane| tallest = tallest.max(Some(self.heights[lane])));
-        let Some(tallest) = tallest else {
-            return Ok(());
-        };
-        self.reserve(tallest)?;
-        let (heights, places) = (&mut self.heights, &mut self.places);
-        places.clear();
-        columns.for_each(|column, lane| {
-            places.push((column as u32, heights[lane] as usize * level + lane));
-            heights[lane] += 1;
-        });
-        self.pushes += self.places.len() as u64;
+        self.place_pushes(columns)?;
         for e in 0..self.elements {
             let (row, from) = (e * self.width, &top[e * columns.width..]);
             for (column, place) in &self.places {
                 self.memory[place + row] = from[*column as usize];
             }
         }
+        Ok(())
+    }
+
+    /// Puts one value, given by its elements, on the stack of the lane of each active column.
+    pub fn push_value(&mut self, value: &[T], columns: Columns<'_>) -> Result<(), StackError> {
+        self.place_pushes(columns)?;
+        for (e, value) in value[..self.elements].iter().enumerate() {
+            for (_, place) in &self.places {
+                self.memory[place + e * self.width] = *value;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the stacks of the active columns higher by one and notes where their new values go.
+    fn place_pushes(&mut self, columns: Columns<'_>) -> Result<(), StackError> {
+        let level = self.elements * self.width;
+        let mut tallest = None;
+        columns.for_each(|_, lane| tallest = tallest.max(Some(self.heights[lane])));
+        self.places.clear();
+        let Some(tallest) = tallest else {
+            return Ok(());
+        };
+        self.reserve(tallest)?;
+        let (heights, places) = (&mut self.heights, &mut self.places);
+        columns.for_each(|column, lane| {
+            places.push((column as u32, heights[lane] as usize * level + lane));
+            heights[lane] += 1;
+        });
+        self.pushes += self.places.len() as u64;
         Ok(())
     }
 

@@ -16,7 +16,7 @@ pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Resul
     let n = ty.elements();
     let data = || Data::with_capacity(ty.dtype, n);
     Ok(match prim {
-        Prim::Copy => args[0].clone(),
+        Prim::Copy | Prim::StopGradient => args[0].clone(),
         Prim::MakeArray | Prim::Concat => {
             let mut data = data();
             for arg in args {

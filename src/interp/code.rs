@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::value::{Elem, Value};
 use crate::base::{Id, Loc};
 use crate::cfg::{Block, Func, InstKind, Message, Operand, Program, Terminator, VarId};
-use crate::parts::StreamId;
+use crate::parts::{StreamId, TapeId};
 use crate::prim::{BatchRule, Prim};
 use crate::run::Inputs;
 use crate::types::Type;
@@ -75,6 +75,14 @@ pub(super) enum Op {
     Emit {
         stream: StreamId,
         args: Sources,
+    },
+    TapePush {
+        tape: TapeId,
+        value: Source,
+    },
+    TapePop {
+        dst: u32,
+        tape: TapeId,
     },
 }
 
@@ -158,6 +166,8 @@ impl<R: Real> Code<R> {
                 }
                 InstKind::Print(message) => Op::Print { texts: message.texts.clone(), args: self.message(message) },
                 InstKind::Emit { stream, args } => Op::Emit { stream: *stream, args: self.sources(args) },
+                InstKind::TapePush { tape, value } => Op::TapePush { tape: *tape, value: self.source(*value) },
+                InstKind::TapePop { dst, tape } => Op::TapePop { dst: dst.0, tape: *tape },
             })
             .collect();
         BlockCode { number, ops, term: self.term(&block.term) }

@@ -9,9 +9,9 @@ use super::arrays;
 use super::code::{Code, Op, Source, Term};
 use super::scalars;
 use super::value::{Data, Elem, Value};
-use crate::base::{Id, Loc};
+use crate::base::{Id, IdVec, Loc};
 use crate::cfg::{BlockId, FuncId, InstKind, Operand, Program};
-use crate::parts::render;
+use crate::parts::{TapeId, render};
 use crate::prim::{Prim, TABLE};
 use crate::run::{BlockStats, Inputs, Outcome, Settings, Sink, Stats, Trap, TrapKind};
 use crate::types::{Array, ArrayData, Scalar, Type};
@@ -45,6 +45,7 @@ pub(super) fn run<R: Real>(program: &Program, inputs: &Inputs, settings: &Settin
             blocks: 0,
             frames: vec![],
             values: vec![],
+            tapes: IdVec::filled(vec![], program.tapes.len()),
         };
         match lane.run(program.entry, args.collect(), &mut counts.blocks) {
             Ok(results) => {
@@ -121,6 +122,7 @@ struct Lane<'a, R> {
     blocks: u64,
     frames: Vec<Frame>,
     values: Vec<Value<R>>,
+    tapes: IdVec<TapeId, Vec<Value<R>>>,
 }
 
 /// The results of the entry, or operands of a call on their way.
@@ -288,6 +290,19 @@ impl<'a, R: Real> Lane<'a, R> {
                 self.sink.emit(self.position, *stream, record);
                 return Ok(());
             }
+            Op::TapePush { tape, value } => {
+                let value = self.read(*value, base).clone();
+                let values = &mut self.tapes[*tape];
+                if values.len() >= self.settings.max_tape_depth || values.try_reserve(1).is_err() {
+                    return Err(TrapKind::TapeLimit);
+                }
+                values.push(value);
+                return Ok(());
+            }
+            Op::TapePop { dst, tape } => {
+                self.values[base + *dst as usize] = self.tapes[*tape].pop().ok_or(TrapKind::EmptyTape)?;
+                return Ok(());
+            }
         };
         if self.settings.check_nan && !nan_before && self.values[base + dst as usize].has_nan() {
             return Err(TrapKind::Nan);
@@ -303,6 +318,7 @@ impl<'a, R: Real> Lane<'a, R> {
             Op::Select { args, .. } => args.iter().any(nan),
             Op::SetInPlace { args, .. } | Op::General { args, .. } => args.iter().any(nan),
             Op::Draw { .. } | Op::Assert { .. } | Op::Print { .. } | Op::Emit { .. } => false,
+            Op::TapePush { .. } | Op::TapePop { .. } => false,
         }
     }
 

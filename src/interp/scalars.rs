@@ -30,6 +30,7 @@ pub(super) fn unary_fn(prim: Prim) -> Option<UnaryFn> {
         Prim::Erfc => UnaryFn::Erfc,
         Prim::Lgamma => UnaryFn::Lgamma,
         Prim::Digamma => UnaryFn::Digamma,
+        Prim::Trigamma => UnaryFn::Trigamma,
         Prim::InvPhi => UnaryFn::InvPhi,
         Prim::Phi => UnaryFn::Phi,
         Prim::Floor => UnaryFn::Floor,
@@ -44,7 +45,7 @@ pub(super) fn unary_fn(prim: Prim) -> Option<UnaryFn> {
 #[inline]
 pub(super) fn unary<R: Real>(prim: Prim, x: Elem<R>) -> Result<Elem<R>, TrapKind> {
     Ok(match (prim, x) {
-        (Prim::Copy, x) => x,
+        (Prim::Copy | Prim::StopGradient, x) => x,
         (Prim::Not, Elem::Bool(x)) => Elem::Bool(!x),
         (Prim::BoolToInt, Elem::Bool(x)) => Elem::Int(i64::from(x)),
         (Prim::ToReal, Elem::Int(x)) => Elem::Real(R::from_i64(x)),

@@ -19,6 +19,10 @@ crate::define_id!(
     /// An output stream.
     StreamId, "e"
 );
+crate::define_id!(
+    /// A tape.
+    TapeId, "tape"
+);
 
 /// How a variable is stored.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -29,6 +33,16 @@ pub enum StorageClass {
     Register,
     /// A stack a lane. Reads and updates touch its top.
     Stack,
+}
+
+impl fmt::Display for StorageClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StorageClass::Temporary => "temporary",
+            StorageClass::Register => "register",
+            StorageClass::Stack => "stack",
+        })
+    }
 }
 
 /// What an instruction reads; `V` is the id of a variable.
@@ -91,6 +105,16 @@ pub struct Stream {
     pub name: String,
     /// Names and types of its fields; struct fields are split: `z.q`.
     pub fields: Vec<(String, Type)>,
+}
+
+/// A tape: a stack of values for each lane that belongs to the whole program and not to an activation of a function. It is
+/// empty when a lane starts, lives across calls and returns, and is reached by `tape_push` and `tape_pop` only.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tape {
+    /// Its name, unique among the tapes.
+    pub name: String,
+    /// The type of its values.
+    pub ty: Type,
 }
 
 /// A string with holes and the operands that fill them: `texts[0] args[0] texts[1] … args[n-1] texts[n]`.

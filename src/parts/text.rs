@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Args, Message, Operand, Shared, SharedId, SharedSource, Stream, StreamId};
+use super::{Args, Message, Operand, Shared, SharedId, SharedSource, Stream, StreamId, Tape, TapeId};
 use crate::base::text::{Name, ReadError, Reader, Text, Token};
 use crate::base::{Id, IdVec, Loc};
 use crate::prim::Prim;
@@ -111,6 +111,16 @@ pub fn write_streams(f: &mut impl fmt::Write, all: &IdVec<StreamId, Stream>) -> 
         writeln!(f, "stream {}({fields})", Name(&stream.name))?;
     }
     Ok(())
+}
+
+/// Writes the lines of tapes: `tape fib.x: real[2]`.
+pub fn write_tapes(f: &mut impl fmt::Write, all: &IdVec<TapeId, Tape>) -> Result<(), fmt::Error> {
+    all.values().try_for_each(|tape| writeln!(f, "tape {}: {}", Name(&tape.name), tape.ty))
+}
+
+/// Text form of a tape where an instruction names it.
+pub fn tape_name(all: &IdVec<TapeId, Tape>, tape: TapeId) -> String {
+    all.get(tape).map_or_else(|| format!("?{tape}"), |tape| Name(&tape.name).to_string())
 }
 
 /// Text form of names with types: `n: int, x: real[3]`.
@@ -367,6 +377,31 @@ impl Streams {
         let id = StreamId::new(self.values.len());
         self.names.add(reader, &name, id)?;
         self.values.push(Stream { name, fields });
+        reader.end_line()
+    }
+}
+
+/// The tapes of a text, as far as they have been read.
+#[derive(Clone, Debug)]
+pub struct Tapes {
+    /// The tapes.
+    pub values: IdVec<TapeId, Tape>,
+    /// Their names.
+    pub names: NameTable<TapeId>,
+}
+
+impl Default for Tapes {
+    fn default() -> Self {
+        Self { values: IdVec::new(), names: NameTable::new("tape") }
+    }
+}
+
+impl Tapes {
+    /// Reads what follows the word `tape`: `fib.x: real[2]`.
+    pub fn read(&mut self, reader: &mut Reader) -> Result<(), ReadError> {
+        let (name, ty) = read_typed_name(reader, "the name of a tape")?;
+        self.names.add(reader, &name, self.values.next_id())?;
+        self.values.push(Tape { name, ty });
         reader.end_line()
     }
 }

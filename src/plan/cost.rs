@@ -90,7 +90,8 @@ fn step_weight(step: &Step) -> u64 {
                     prim => prim.cost(&types, &c.ty),
                 }
         }
-        StepKind::Pop { .. } | StepKind::Assert { .. } => 1,
+        StepKind::TapePush { value, .. } => value.ty.elements() as u64,
+        StepKind::Pop { .. } | StepKind::Assert { .. } | StepKind::TapePop { .. } => 1,
         // Text and records are made lane by lane.
         StepKind::Print(_) | StepKind::Emit { .. } => 100,
     }

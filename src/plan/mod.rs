@@ -16,7 +16,7 @@ mod print;
 use std::sync::Arc;
 
 use crate::base::{IdVec, Loc};
-use crate::parts::{Shared, SharedId, StorageClass, Stream, StreamId};
+use crate::parts::{Shared, SharedId, StorageClass, Stream, StreamId, Tape, TapeId};
 use crate::prim::Prim;
 use crate::types::{DType, Scalar, Shape, Type};
 
@@ -106,6 +106,15 @@ pub struct Globals {
     pub shared: IdVec<SharedId, Shared>,
     /// The output streams.
     pub streams: IdVec<StreamId, Stream>,
+    /// The tapes.
+    pub tapes: IdVec<TapeId, Tape>,
+}
+
+impl Globals {
+    /// Bytes that one level of every tape takes in one lane, when a real has `real_bytes`.
+    pub fn tape_bytes(&self, real_bytes: usize) -> usize {
+        self.tapes.values().map(|t| bytes(t.ty.dtype, t.ty.elements(), real_bytes)).sum()
+    }
 }
 
 /// A value that is the same for all lanes.
@@ -259,6 +268,20 @@ pub enum StepKind {
         stream: StreamId,
         /// The fields.
         args: Vec<Arg>,
+    },
+    /// Puts a value on the tape of each active lane.
+    TapePush {
+        /// The tape.
+        tape: TapeId,
+        /// The value.
+        value: Arg,
+    },
+    /// Takes a value off the tape of each active lane; the other lanes keep what the slot holds for them.
+    TapePop {
+        /// Where the value goes.
+        slot: SlotId,
+        /// The tape.
+        tape: TapeId,
     },
 }
 

@@ -43,19 +43,17 @@ impl fmt::Display for Globals {
                 }
             }
         }
+        for (id, tape) in self.tapes.iter() {
+            writeln!(f, "tape {id} = {}: {}", tape.name, tape.ty)?;
+        }
         Ok(())
     }
 }
 
 fn print_body<T: fmt::Display>(f: &mut fmt::Formatter<'_>, body: &Body<T>) -> fmt::Result {
     for (id, var) in body.vars.iter() {
-        let class = match var.class {
-            StorageClass::Temporary => "temporary",
-            StorageClass::Register => "register",
-            StorageClass::Stack => "stack",
-        };
         let uniform = if var.uniform { " uniform" } else { "" };
-        write!(f, "var {id} {}: {} {class}{uniform}", var.name, var.ty)?;
+        write!(f, "var {id} {}: {} {}{uniform}", var.name, var.ty, var.class)?;
         match var.slot {
             Some(slot) => writeln!(f, " in {slot}")?,
             None => writeln!(f)?,
@@ -144,6 +142,8 @@ impl fmt::Display for Step {
             StepKind::Assert { cond, message } => write!(f, "assert {cond} {message}"),
             StepKind::Print(message) => write!(f, "print {message}"),
             StepKind::Emit { stream, args } => write!(f, "emit {stream}{}", List(args)),
+            StepKind::TapePush { tape, value } => write!(f, "tape_push {tape} {value}"),
+            StepKind::TapePop { slot, tape } => write!(f, "tape_pop {slot} = {tape}"),
         }
     }
 }

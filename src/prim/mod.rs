@@ -51,6 +51,7 @@ pub enum Prim {
     Erfc,
     Lgamma,
     Digamma,
+    Trigamma,
     InvPhi,
     Phi,
     Floor,
@@ -58,6 +59,7 @@ pub enum Prim {
     Round,
     Trunc,
     IsNan,
+    StopGradient,
     // comparison and logic
     Eq,
     Ne,
@@ -132,7 +134,7 @@ pub enum Derivative {
     Zero,
     /// Linear movement of elements: its own transpose rule.
     Linear,
-    /// None: a random draw.
+    /// None: a random draw, or a function whose derivative the language has no function for.
     None,
 }
 
@@ -199,6 +201,7 @@ table! {
     Erfc "erfc" Elementwise Smooth 24 "1 - erf(x)"
     Lgamma "lgamma" Elementwise Smooth 40 "log |gamma(x)|"
     Digamma "digamma" Elementwise Smooth 40 "derivative of lgamma"
+    Trigamma "trigamma" Elementwise None 40 "second derivative of lgamma"
     InvPhi "inv_Phi" Elementwise Smooth 40 "standard normal quantile"
     Phi "Phi" Elementwise Smooth 24 "standard normal distribution function"
     Floor "floor" Elementwise Zero 1 "largest integer not above x, as a real"
@@ -206,6 +209,7 @@ table! {
     Round "round" Elementwise Zero 2 "nearest integer, halves away from zero, as a real"
     Trunc "trunc" Elementwise Zero 1 "x without its fraction, as a real"
     IsNan "is_nan" Elementwise Zero 1 "whether x is NaN"
+    StopGradient "stop_gradient" Elementwise Zero 1 "x itself, through which no derivative goes"
     Eq "eq" Elementwise Zero 1 "x == y"
     Ne "ne" Elementwise Zero 1 "x != y"
     Lt "lt" Elementwise Zero 1 "x < y"

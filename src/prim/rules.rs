@@ -93,9 +93,8 @@ impl Prim {
             Div | Rem | Pow | Atan2 => self.elementwise(args, &[Real], None),
             IntDiv | IntRem | IntPow => self.elementwise(args, &[Int], None),
             Sqrt | Exp | Expm1 | Log | Log1p | Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | InvLogit
-            | Log1pExp | Erf | Erfc | Lgamma | Digamma | InvPhi | Phi | Floor | Ceil | Round | Trunc => {
-                self.elementwise(args, &[Real], None)
-            }
+            | Log1pExp | Erf | Erfc | Lgamma | Digamma | Trigamma | InvPhi | Phi | Floor | Ceil | Round | Trunc
+            | StopGradient => self.elementwise(args, &[Real], None),
             IsNan => self.elementwise(args, &[Real], Some(Bool)),
             Eq | Ne => self.elementwise(args, &[Bool, Int, Real], Some(Bool)),
             Lt | Le | Gt | Ge => self.elementwise(args, &[Int, Real], Some(Bool)),

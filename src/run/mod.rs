@@ -62,6 +62,8 @@ pub struct Settings {
     /// Calls that may be active in a lane at one time (tail calls and inlined calls not counted, the entry not counted);
     /// a call beyond it traps with [`TrapKind::StackLimit`].
     pub max_stack_depth: usize,
+    /// Values that one tape of a lane may hold; a push beyond it traps with [`TrapKind::TapeLimit`].
+    pub max_tape_depth: usize,
     /// Blocks that one lane may run before it traps with [`TrapKind::StepLimit`]; 0 is no limit.
     pub max_supersteps: u64,
     /// Whether the birth of a NaN (a real result that is NaN though no real operand is) traps.
@@ -82,6 +84,7 @@ impl Default for Settings {
             shard_lanes: 0,
             seed: 0,
             max_stack_depth: 10_000,
+            max_tape_depth: 1 << 24,
             max_supersteps: 0,
             check_nan: false,
             stats: false,
@@ -159,6 +162,10 @@ pub enum TrapKind {
     StepLimit,
     /// With [`Settings::check_nan`]: the birth of a NaN.
     Nan,
+    /// A push on a tape that holds [`Settings::max_tape_depth`] values, or no memory for one more.
+    TapeLimit,
+    /// A pop off an empty tape. What the compiler makes pops only what was pushed: only programs written by hand trap so.
+    EmptyTape,
     /// The run was stopped from outside.
     Interrupted,
 }
@@ -177,6 +184,8 @@ impl TrapKind {
             TrapKind::AssertFailed => "assert failed",
             TrapKind::StepLimit => "step limit",
             TrapKind::Nan => "nan",
+            TrapKind::TapeLimit => "tape limit",
+            TrapKind::EmptyTape => "empty tape",
             TrapKind::Interrupted => "interrupted",
         }
     }
@@ -254,12 +263,36 @@ pub struct BlockStats {
 pub struct VariableStats {
     /// Its name.
     pub name: String,
-    /// Its storage class.
-    pub storage: StorageClass,
+    /// How it is stored.
+    pub storage: Storage,
     /// Values pushed, summed over lanes.
     pub pushes: u64,
-    /// Largest number of values below the top that any lane had.
+    /// Largest number of values below the top, or on the tape, that any lane had.
     pub max_stack_depth: usize,
+}
+
+/// How what [`VariableStats`] is about is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Storage {
+    /// A variable of this class.
+    Variable(StorageClass),
+    /// A tape, which is no variable.
+    Tape,
+}
+
+impl From<StorageClass> for Storage {
+    fn from(class: StorageClass) -> Self {
+        Storage::Variable(class)
+    }
+}
+
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Storage::Variable(class) => class.fmt(f),
+            Storage::Tape => f.write_str("tape"),
+        }
+    }
 }
 
 impl Stats {

@@ -16,7 +16,7 @@ use crate::base::{IdVec, Loc};
 use crate::prim::Prim;
 use crate::types::Type;
 
-pub use crate::parts::{Shared, SharedId, SharedSource, StorageClass, Stream, StreamId};
+pub use crate::parts::{Shared, SharedId, SharedSource, StorageClass, Stream, StreamId, Tape, TapeId};
 pub use print::print_explained;
 pub use read::{Lines, read, read_with_lines};
 pub use verify::{Place, VerifyError, verify};
@@ -56,6 +56,8 @@ pub struct Program {
     pub shared: IdVec<SharedId, Shared>,
     /// The output streams.
     pub streams: IdVec<StreamId, Stream>,
+    /// The tapes: stacks that no call saves and no variable caches the top of.
+    pub tapes: IdVec<TapeId, Tape>,
     /// Groups of blocks that run as one superstep: see [`Region`].
     pub regions: Vec<Region>,
 }
@@ -156,6 +158,20 @@ pub enum InstKind {
         /// The fields.
         args: Args,
     },
+    /// `tape_push tape, value`: the lane's tape gets one more value.
+    TapePush {
+        /// The tape.
+        tape: TapeId,
+        /// What is pushed.
+        value: Operand,
+    },
+    /// `tape_pop v = tape`: the last value goes off the lane's tape and over the value of `v` (over the top of a stack).
+    TapePop {
+        /// Where it is stored.
+        dst: VarId,
+        /// The tape.
+        tape: TapeId,
+    },
 }
 
 /// How a block ends.
@@ -213,7 +229,8 @@ impl InstKind {
                 message.args.iter().copied().for_each(visit);
             }
             InstKind::Print(message) => message.args.iter().copied().for_each(visit),
-            InstKind::Pop(_) => {}
+            InstKind::TapePush { value, .. } => visit(*value),
+            InstKind::Pop(_) | InstKind::TapePop { .. } => {}
         }
     }
     /// Calls `change` with every operand that is read, to be replaced.
@@ -227,7 +244,8 @@ impl InstKind {
                 message.args.iter_mut().for_each(change);
             }
             InstKind::Print(message) => message.args.iter_mut().for_each(change),
-            InstKind::Pop(_) => {}
+            InstKind::TapePush { value, .. } => change(value),
+            InstKind::Pop(_) | InstKind::TapePop { .. } => {}
         }
     }
     /// Whether it reads a variable (of a stack variable, the top).
@@ -239,7 +257,7 @@ impl InstKind {
     /// The variable whose value (of a stack variable, whose top) it changes.
     pub fn written(&self) -> Option<VarId> {
         match *self {
-            InstKind::Compute { dst, .. } | InstKind::Pop(dst) => Some(dst),
+            InstKind::Compute { dst, .. } | InstKind::Pop(dst) | InstKind::TapePop { dst, .. } => Some(dst),
             _ => None,
         }
     }

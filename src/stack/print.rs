@@ -15,9 +15,9 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Block, BlockId, Inst, InstKind, Port, Program, StorageClass, Terminator, VarId, Write};
+use super::{Block, BlockId, Inst, InstKind, Port, Program, Terminator, VarId, Write};
 use crate::base::text::Name;
-use crate::parts::text::{LocText, Names, write_shared, write_streams};
+use crate::parts::text::{LocText, Names, tape_name, write_shared, write_streams, write_tapes};
 
 impl fmt::Display for Program {
     /// The text form. What [`super::Var::why`] says is left out.
@@ -43,6 +43,7 @@ fn write_program(f: &mut String, program: &Program, explained: bool) -> fmt::Res
     write_ports(f, "outputs", &program.outputs, &names)?;
     write_shared(f, &program.shared)?;
     write_streams(f, &program.streams)?;
+    write_tapes(f, &program.tapes)?;
     for var in program.vars.values() {
         let uniform = if var.uniform { " uniform" } else { "" };
         write!(f, "var {}: {} {}{uniform}", Name(&var.name), var.ty, var.class)?;
@@ -104,16 +105,12 @@ fn inst_text(program: &Program, names: &Names<'_, VarId>, inst: &Inst) -> String
             };
             format!("emit {stream}({})", names.operands(args))
         }
-    }
-}
-
-impl fmt::Display for StorageClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            StorageClass::Temporary => "temporary",
-            StorageClass::Register => "register",
-            StorageClass::Stack => "stack",
-        })
+        InstKind::TapePush { tape, value } => {
+            format!("tape_push {}, {}", tape_name(&program.tapes, *tape), names.operand(*value))
+        }
+        InstKind::TapePop { dst, tape } => {
+            format!("tape_pop {} = {}", names.var(*dst), tape_name(&program.tapes, *tape))
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::base::text::{ReadError, Reader, Token};
 use crate::base::{Id, IdVec};
-use crate::parts::text::{NameTable, Scope, SharedValues, Streams, read_loc, read_typed_name};
+use crate::parts::text::{NameTable, Scope, SharedValues, Streams, Tapes, read_loc, read_typed_name};
 
 /// Lines of a text at which the blocks of a program and their instructions stand, counted from 1.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -56,6 +56,7 @@ pub fn read_with_lines(text: &str) -> Result<(Program, Lines), ReadError> {
         outputs,
         shared: program.shared.values,
         streams: program.streams.values,
+        tapes: program.tapes.values,
         regions: program.regions,
     };
     Ok((program, lines))
@@ -71,6 +72,7 @@ struct ProgramReader {
     outputs: Vec<PortText>,
     shared: SharedValues,
     streams: Streams,
+    tapes: Tapes,
     regions: Vec<Region>,
     lines: Lines,
 }
@@ -84,6 +86,7 @@ impl Default for ProgramReader {
             outputs: Vec::new(),
             shared: SharedValues::default(),
             streams: Streams::default(),
+            tapes: Tapes::default(),
             regions: Vec::new(),
             lines: Lines::default(),
         }
@@ -101,6 +104,8 @@ impl ProgramReader {
                 self.shared.read(reader)?;
             } else if reader.eat_word("stream") {
                 self.streams.read(reader)?;
+            } else if reader.eat_word("tape") {
+                self.tapes.read(reader)?;
             } else if reader.eat_word("var") {
                 self.var(reader)?;
             } else if reader.eat_word("region") {
@@ -190,6 +195,14 @@ impl ProgramReader {
             let stream = self.streams.names.read(reader)?;
             let args = Args::from_vec(reader.parenthesized(|r| scope.operand(r))?);
             InstKind::Emit { stream, args }
+        } else if reader.eat_word("tape_push") {
+            let tape = self.tapes.names.read(reader)?;
+            reader.expect(',')?;
+            InstKind::TapePush { tape, value: scope.operand(reader)? }
+        } else if reader.eat_word("tape_pop") {
+            let dst = self.names.read(reader)?;
+            reader.expect('=')?;
+            InstKind::TapePop { dst, tape: self.tapes.names.read(reader)? }
         } else {
             return Ok(None);
         };

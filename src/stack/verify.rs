@@ -6,7 +6,9 @@ mod flow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{Block, BlockId, Inst, InstKind, Message, Operand, Program, StorageClass, Terminator, VarId, Write};
+use super::{
+    Block, BlockId, Inst, InstKind, Message, Operand, Program, StorageClass, TapeId, Terminator, VarId, Write,
+};
 use crate::base::{Id, IdSet};
 use crate::parts::{self, SharedId, SharedSource};
 use crate::prim::{BatchRule, Prim};
@@ -106,6 +108,10 @@ impl<'a> Check<'a> {
         for var in program.vars.values() {
             self.require(names.insert(&var.name), || format!("there are two variables {}", var.name));
         }
+        let mut tapes = BTreeSet::new();
+        for tape in program.tapes.values() {
+            self.require(tapes.insert(&tape.name), || format!("there are two tapes {}", tape.name));
+        }
         let blocks = program.blocks.len();
         let known = move |b: BlockId| b.index() < blocks;
         self.require(known(program.entry), || format!("the entry {} is no block", program.entry));
@@ -137,6 +143,9 @@ impl<'a> Check<'a> {
         }
         if let InstKind::Emit { stream, .. } = inst {
             self.require(stream.index() < self.program.streams.len(), || format!("{stream} is no stream"));
+        }
+        if let InstKind::TapePush { tape, .. } | InstKind::TapePop { tape, .. } = inst {
+            self.require(tape.index() < self.program.tapes.len(), || format!("{tape} is no tape"));
         }
     }
 
@@ -224,7 +233,19 @@ impl<'a> Check<'a> {
                     && (stream.fields.iter().zip(args)).all(|((_, ty), arg)| program.operand_type(*arg) == *ty);
                 self.require(fits, || format!("the operands do not fit the fields of stream {}", stream.name));
             }
+            InstKind::TapePush { tape, value } => self.tape(*tape, *value),
+            InstKind::TapePop { dst, tape } => {
+                self.tape(*tape, Operand::Var(*dst));
+                let name = self.name(*dst);
+                self.require(!program.vars[*dst].uniform, || format!("{name} is uniform and comes off a tape"));
+            }
         }
+    }
+
+    /// A tape and what is pushed on it or popped off it.
+    fn tape(&mut self, tape: TapeId, value: Operand) {
+        let (tape, ty) = (&self.program.tapes[tape], self.program.operand_type(value));
+        self.require(ty == tape.ty, || format!("tape {} holds {}, not {ty}", tape.name, tape.ty));
     }
 
     fn class(&mut self, var: VarId, stack: bool, what: &str) {

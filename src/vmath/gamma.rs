@@ -1,8 +1,9 @@
-//! The logarithm of the gamma function and its derivative.
+//! The logarithm of the gamma function and its first two derivatives.
 //!
 //! Around 2, `lgamma(2 + e) / e`, and on [1, 2], `digamma(x) / (x − x0)` with x0 its positive zero, are our own
 //! Chebyshev fits, made with mpmath at 60 digits; recurrences lead there from below 8, Stirling's series serves
-//! above, reflection below −1/2.
+//! above, reflection below −1/2. `trigamma` is the asymptotic series from 8 on; below, eight terms of the sum
+//! Σ 1/(x + k)² lead there, all of one sign.
 
 use std::f64::consts::PI;
 
@@ -114,5 +115,41 @@ pub(super) fn digamma(x: f64) -> f64 {
     let y = if x < 0.0 { reflected } else { y };
     let y = if (x < 0.0) & ((s == 0.0) | (a > f64::MAX)) { f64::NAN } else { y };
     let y = if x == 0.0 { -1.0 / x } else { y };
+    if x.is_nan() { x } else { y }
+}
+
+/// ψ′(a + 1) for a ≥ 0.
+#[inline(always)]
+fn trigamma_after(a: f64) -> f64 {
+    let large = a >= LARGE;
+    // Σ 1/(a + k)² for k from 1 to 7, two terms a division
+    let square = |k: f64| (a + k) * (a + k);
+    let pair = |k: f64| {
+        let (p, q) = (square(k), square(k + 1.0));
+        (p + q) / (p * q)
+    };
+    let terms = ((1.0 / square(7.0) + pair(5.0)) + pair(3.0)) + pair(1.0);
+    let w = 1.0 / if large { a } else { a + LARGE };
+    let w2 = w * w;
+    // ψ′(1/w) = w + w²/2 + w³/6 − …
+    let series = horner!(w2;
+        1.0 / 6.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 5.0 / 66.0, -691.0 / 2730.0, 7.0 / 6.0,
+        -3617.0 / 510.0, 43867.0 / 798.0, -174611.0 / 330.0, 854513.0 / 138.0);
+    let first = if large { -0.5 } else { 0.5 };
+    let tail = f64::mul_add(w2, f64::mul_add(w, series, first), w);
+    if large { tail } else { tail + terms }
+}
+
+/// The second derivative of ln |Γ|; ∞ at 0 and at the negative integers, 0 at ∞, NaN at −∞.
+#[inline(always)]
+pub(super) fn trigamma(x: f64) -> f64 {
+    let a = x.abs();
+    let after = trigamma_after(a);
+    let r = 1.0 / a;
+    let positive = f64::mul_add(r, r, after);
+    let (s, _) = sincospi_any(a);
+    let t = PI / s;
+    let reflected = f64::mul_add(t, t, -after);
+    let y = if x < 0.0 { reflected } else { positive };
     if x.is_nan() { x } else { y }
 }

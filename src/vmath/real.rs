@@ -126,6 +126,8 @@ pub trait Real:
     fn lgamma(self) -> Self;
     /// The logarithmic derivative of Γ; ∓∞ at ±0, NaN at the negative integers and −∞.
     fn digamma(self) -> Self;
+    /// The second derivative of ln Γ; ∞ at 0 and the negative integers, 0 at ∞, NaN at −∞.
+    fn trigamma(self) -> Self;
     /// The standard normal distribution function, accurate in both tails.
     fn phi(self) -> Self;
     /// The standard normal quantile; −∞ at 0, ∞ at 1, NaN outside [0, 1].
@@ -242,7 +244,7 @@ macro_rules! implement_real {
                 inverse_trig: asin acos atan;
                 hyperbolic: sinh cosh tanh;
                 error_function: erf erfc phi inv_phi;
-                gamma: lgamma digamma;
+                gamma: lgamma digamma trigamma;
             );
         }
     };

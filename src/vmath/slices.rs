@@ -235,6 +235,7 @@ functions! {
         Erfc erfc,
         Lgamma lgamma,
         Digamma digamma,
+        Trigamma trigamma,
         Phi phi,
         InvPhi inv_phi,
     }

@@ -180,6 +180,7 @@ fn check_runs(text: &str, program: &Program) {
         let settings = Settings {
             precision,
             max_stack_depth: 100,
+            max_tape_depth: 100,
             max_supersteps: 1_000_000,
             check_nan: text.contains("; check: nan"),
             ..Settings::default()

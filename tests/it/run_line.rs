@@ -42,6 +42,7 @@ impl RunLine {
             "threads" => settings.threads = number(),
             "shard-lanes" => settings.shard_lanes = number(),
             "max-stack-depth" => settings.max_stack_depth = number(),
+            "max-tape-depth" => settings.max_tape_depth = number(),
             "max-supersteps" => settings.max_supersteps = number() as u64,
             "stats" => settings.stats = true,
             "check" => settings.check_nan = value == "nan",

@@ -54,7 +54,7 @@ macro_rules! each {
 }
 
 impl<R: Real> StackMemory<R> {
-    fn new(dtype: DType, elements: usize, width: usize) -> Self {
+    pub(super) fn new(dtype: DType, elements: usize, width: usize) -> Self {
         match dtype {
             DType::Bool => StackMemory::Bool(LaneStack::new(elements, width, false)),
             DType::Int => StackMemory::Int(LaneStack::new(elements, width, 0)),
@@ -68,12 +68,23 @@ impl<R: Real> StackMemory<R> {
             StackMemory::Real(s) => s.push(top.reals(), columns),
         }
     }
+    /// Pushes the one value that a buffer of width 1 has for all lanes.
+    pub(super) fn push_value(&mut self, value: &Buffer<R>, columns: Columns<'_>) -> Result<(), StackError> {
+        match self {
+            StackMemory::Bool(s) => s.push_value(value.bools(), columns),
+            StackMemory::Int(s) => s.push_value(value.ints(), columns),
+            StackMemory::Real(s) => s.push_value(value.reals(), columns),
+        }
+    }
     pub(super) fn pop(&mut self, top: &mut Buffer<R>, columns: Columns<'_>) -> Result<(), StackError> {
         match self {
             StackMemory::Bool(s) => s.pop(top.bools_mut(), columns),
             StackMemory::Int(s) => s.pop(top.ints_mut(), columns),
             StackMemory::Real(s) => s.pop(top.reals_mut(), columns),
         }
+    }
+    pub(super) fn height(&self, lane: usize) -> usize {
+        each!(self, s => s.height(lane))
     }
     pub(super) fn reset(&mut self, lane: usize) {
         each!(self, s => s.reset(lane));

@@ -137,7 +137,7 @@ impl<'a, R: Real> Shard<'a, R> {
             plan,
             inputs,
             width,
-            stepper: Stepper::new(env, width),
+            stepper: Stepper::new(env, &plan.globals.tapes, width),
             activations: Vec::new(),
             spare: plan.funcs.values().map(|_| Vec::new()).collect(),
             finished: Finished::new(plan.funcs[plan.entry].results.iter()),
@@ -396,11 +396,12 @@ impl<'a, R: Real> Shard<'a, R> {
                 }
                 variables.extend(func.body.vars.values().map(|var| VariableStats {
                     name: format!("{}.{}", func.name, var.name),
-                    storage: var.class,
+                    storage: var.class.into(),
                     pushes: 0,
                     max_stack_depth: 0,
                 }));
             }
+            variables.extend(self.stepper.tapes.statistics());
         }
         Report {
             blocks,

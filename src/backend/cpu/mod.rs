@@ -8,3 +8,4 @@ pub mod kernels;
 pub mod local;
 pub mod pc;
 mod steps;
+mod tapes;

@@ -61,7 +61,7 @@ impl<'a, R: Real> Shard<'a, R> {
             inputs,
             queue,
             width,
-            stepper: Stepper::new(env, width),
+            stepper: Stepper::new(env, &plan.globals.tapes, width),
             frame: Frame::new(&plan.body, width),
             returns: LaneStack::new(1, width, 0),
             waiting: Waiting::new(units.len(), width),
@@ -308,11 +308,12 @@ impl<'a, R: Real> Shard<'a, R> {
             let memory = var.stack.map(|s| &self.frame.stacks[s.0 as usize]);
             VariableStats {
                 name: var.name.clone(),
-                storage: var.class,
+                storage: var.class.into(),
                 pushes: memory.map_or(0, |m| m.pushes()),
                 max_stack_depth: memory.map_or(0, |m| m.highest()),
             }
         });
+        let variables = variables.chain(self.stepper.tapes.statistics());
         Report {
             blocks: if stats { blocks.collect() } else { Vec::new() },
             variables: if stats { variables.collect() } else { Vec::new() },

@@ -6,9 +6,10 @@ use crate::backend::cpu::active::ActiveSet;
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::kernels::{self, Active, Call, Streams};
+use crate::backend::cpu::tapes::Tapes;
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::for_each_lane;
-use crate::parts::render;
+use crate::parts::{Tape, TapeId, render};
 use crate::plan::{
     Arg, Compute, Constant, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit, Write,
 };
@@ -73,6 +74,7 @@ pub(super) struct Stepper<'a, R> {
     pub(super) env: &'a Environment<'a, R>,
     pub(super) active: ActiveSet,
     pub(super) lanes: Lanes,
+    pub(super) tapes: Tapes<'a, R>,
     /// All traps of the shard. The engine fills in the call depth.
     pub(super) traps: Vec<Trap>,
     /// The lanes that trapped since the engine last looked.
@@ -84,10 +86,11 @@ pub(super) struct Stepper<'a, R> {
 }
 
 impl<'a, R: Real> Stepper<'a, R> {
-    pub(super) fn new(env: &'a Environment<'a, R>, width: usize) -> Self {
+    pub(super) fn new(env: &'a Environment<'a, R>, tapes: &'a IdVec<TapeId, Tape>, width: usize) -> Self {
         Self {
             env,
             active: ActiveSet::new(width),
+            tapes: Tapes::new(tapes, width),
             lanes: Lanes {
                 positions: vec![0; width],
                 numbers: vec![0; width],
@@ -107,6 +110,7 @@ impl<'a, R: Real> Stepper<'a, R> {
         self.lanes.numbers[lane] = number;
         self.lanes.draws[lane] = 0;
         self.lanes.steps[lane] = 0;
+        self.tapes.reset(lane);
     }
 
     /// Starts a unit for the lanes in `self.active`.
@@ -173,6 +177,8 @@ impl<'a, R: Real> Stepper<'a, R> {
                         self.env.sink.emit(position, *stream, record);
                     }
                 }
+                StepKind::TapePush { tape, value } => self.tape_push(frame, *tape, value, &step.loc),
+                StepKind::TapePop { slot, tape } => self.tape_pop(frame, *slot, *tape, &step.loc),
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::components::components;
 use crate::base::{Id, IdSet, IdVec};
-use crate::cfg::{self, FuncId, InstKind, Program, Terminator};
+use crate::cfg::{self, FuncId, Program, Terminator};
 use crate::stack::{StorageClass, Var, VarId};
 
 /// Where the variables and results of functions live.
@@ -191,7 +191,7 @@ fn unwritten_params(program: &Program, members: &BTreeSet<FuncId>) -> BTreeSet<P
         let mut written = IdSet::new(func.vars.len());
         for block in func.blocks.values() {
             for inst in &block.insts {
-                if let InstKind::Prim { dst, .. } = inst.kind {
+                if let Some(dst) = inst.kind.dst() {
                     written.insert(dst);
                 }
             }

@@ -127,6 +127,10 @@ impl Lowering<'_> {
             }
             cfg::InstKind::Print(m) => InstKind::Print(message(m)),
             cfg::InstKind::Emit { stream, args: fields } => InstKind::Emit { stream: *stream, args: args(fields) },
+            cfg::InstKind::TapePush { tape, value } => {
+                InstKind::TapePush { tape: *tape, value: self.operand(f, *value) }
+            }
+            cfg::InstKind::TapePop { dst, tape } => InstKind::TapePop { dst: self.globals.var(f, *dst), tape: *tape },
         };
         Inst { kind, loc: inst.loc.clone() }
     }
@@ -258,6 +262,7 @@ impl Lowering<'_> {
             outputs,
             shared: self.program.shared.clone(),
             streams: self.program.streams.clone(),
+            tapes: self.program.tapes.clone(),
             regions: Vec::new(),
         };
         storage::assign(&mut program);

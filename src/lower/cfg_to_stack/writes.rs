@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::globals::{Globals, calls};
 use crate::base::IdSet;
-use crate::cfg::{FuncId, InstKind, Operand, Program, Terminator};
+use crate::cfg::{FuncId, Operand, Program, Terminator};
 use crate::stack::VarId;
 
 /// May-write sets of functions.
@@ -64,7 +64,7 @@ fn direct(program: &Program, globals: &Globals, f: FuncId) -> IdSet<VarId> {
     let mut set = IdSet::new(globals.vars.len());
     for block in func.blocks.values() {
         for inst in &block.insts {
-            if let InstKind::Prim { dst, .. } = inst.kind {
+            if let Some(dst) = inst.kind.dst() {
                 set.insert(globals.var(f, dst));
             }
         }

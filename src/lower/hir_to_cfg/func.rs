@@ -448,6 +448,8 @@ fn mentions(kind: &InstKind, var: VarId) -> bool {
         InstKind::Assert { cond, message } => *cond == operand || message.args.contains(&operand),
         InstKind::Print(message) => message.args.contains(&operand),
         InstKind::Emit { args, .. } => args.contains(&operand),
+        InstKind::TapePush { value, .. } => *value == operand,
+        InstKind::TapePop { dst, .. } => *dst == var,
     }
 }
 
@@ -470,6 +472,8 @@ fn for_each_var(block: &mut Block, visit: &mut impl FnMut(&mut VarId)) {
             }
             InstKind::Print(message) => message.args.iter_mut().for_each(|a| operand(a, visit)),
             InstKind::Emit { args, .. } => args.iter_mut().for_each(|a| operand(a, visit)),
+            InstKind::TapePush { value, .. } => operand(value, visit),
+            InstKind::TapePop { dst, .. } => visit(dst),
         }
     }
     match &mut block.term {

@@ -100,6 +100,7 @@ fn specialise_here(
         entry,
         shared: IdVec::new(),
         streams: streams.into(),
+        tapes: IdVec::new(),
         outputs: outputs.into_iter().map(|(name, _)| name).collect(),
     };
     shared.finish(&mut made);

@@ -6,7 +6,7 @@ use indexmap::{IndexMap, IndexSet};
 use super::fold;
 use super::names::Names;
 use crate::base::{Id as _, IdVec};
-use crate::cfg::{InstKind, Operand, Program, Shared, SharedId, SharedSource, Terminator};
+use crate::cfg::{Operand, Program, Shared, SharedId, SharedSource};
 use crate::parts;
 use crate::prim::{Effect, Prim};
 use crate::types::{Array, ArrayData, DType, Scalar, Type};
@@ -189,23 +189,8 @@ fn for_each_operand(program: &mut Program, visit: &mut impl FnMut(&mut Operand))
     let blocks = program.funcs.values_mut().flat_map(|f| f.blocks.values_mut());
     for block in blocks {
         for inst in &mut block.insts {
-            match &mut inst.kind {
-                InstKind::Prim { args, .. } | InstKind::Emit { args, .. } => {
-                    args.iter_mut().for_each(&mut *visit);
-                }
-                InstKind::Assert { cond, message } => {
-                    visit(cond);
-                    message.args.iter_mut().for_each(&mut *visit);
-                }
-                InstKind::Print(message) => message.args.iter_mut().for_each(&mut *visit),
-            }
+            inst.kind.for_each_operand_mut(&mut *visit);
         }
-        match &mut block.term {
-            Terminator::Jump(_) => {}
-            Terminator::Branch(cond, ..) => visit(cond),
-            Terminator::Call { args, .. } | Terminator::TailCall { args, .. } | Terminator::Return(args) => {
-                args.iter_mut().for_each(&mut *visit)
-            }
-        }
+        block.term.for_each_operand_mut(&mut *visit);
     }
 }

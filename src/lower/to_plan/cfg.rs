@@ -17,7 +17,7 @@ pub fn cfg_to_plan(program: &cfg::Program) -> CallPlan {
         funcs,
         entry: FuncId::new(program.entry.index()),
         outputs: program.outputs.clone(),
-        globals: constants.finish(program.streams.clone()),
+        globals: constants.finish(program.streams.clone(), program.tapes.clone()),
     }
 }
 
@@ -105,6 +105,8 @@ fn operands(kind: &cfg::InstKind) -> (Vec<cfg::VarId>, Option<cfg::VarId>) {
         }
         cfg::InstKind::Print(message) => (vars(&message.args), None),
         cfg::InstKind::Emit { args, .. } => (vars(args), None),
+        cfg::InstKind::TapePush { value, .. } => (vars(&[*value]), None),
+        cfg::InstKind::TapePop { dst, .. } => (vec![], Some(*dst)),
     }
 }
 
@@ -175,5 +177,7 @@ fn inst(kind: &cfg::InstKind) -> Inst {
         }
         cfg::InstKind::Print(message) => Inst::Print { texts: message.texts.clone(), args: reads(&message.args) },
         cfg::InstKind::Emit { stream, args } => Inst::Emit { stream: *stream, args: reads(args) },
+        cfg::InstKind::TapePush { tape, value } => Inst::TapePush { tape: *tape, value: read(*value) },
+        cfg::InstKind::TapePop { dst, tape } => Inst::TapePop { dst: var(*dst), tape: *tape },
     }
 }

@@ -3,7 +3,7 @@
 use indexmap::IndexSet;
 
 use crate::base::{Id, IdVec};
-use crate::parts::{Shared, SharedId, Stream, StreamId};
+use crate::parts::{Shared, SharedId, Stream, StreamId, Tape, TapeId};
 use crate::plan::{Constant, ConstantId, Globals};
 use crate::types::{Scalar, Type};
 
@@ -24,7 +24,7 @@ impl Constants {
         let index = self.seen.insert_full(Constant::Shared(id)).0;
         (ConstantId::new(index), self.shared[id].ty.clone())
     }
-    pub(super) fn finish(self, streams: IdVec<StreamId, Stream>) -> Globals {
-        Globals { constants: self.seen.into_iter().collect(), shared: self.shared, streams }
+    pub(super) fn finish(self, streams: IdVec<StreamId, Stream>, tapes: IdVec<TapeId, Tape>) -> Globals {
+        Globals { constants: self.seen.into_iter().collect(), shared: self.shared, streams, tapes }
     }
 }

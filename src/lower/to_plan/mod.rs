@@ -12,7 +12,7 @@ pub use cfg::cfg_to_plan;
 pub use stack::stack_to_plan;
 
 use crate::base::{Id, IdVec, Loc};
-use crate::parts::{Operand, StorageClass, StreamId};
+use crate::parts::{Operand, StorageClass, StreamId, TapeId};
 use crate::plan::{
     Arg, Block, BlockId, Body, Compute, Message, Source, Stage, Step, StepKind, Unit, UnitId, Var, VarId, Write, cost,
 };
@@ -40,6 +40,8 @@ enum Inst {
     Assert { cond: Read, texts: Arc<[String]>, args: Vec<Read> },
     Print { texts: Arc<[String]>, args: Vec<Read> },
     Emit { stream: StreamId, args: Vec<Read> },
+    TapePush { tape: TapeId, value: Read },
+    TapePop { dst: VarId, tape: TapeId },
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -53,13 +55,14 @@ impl Inst {
         let (first, rest): (Option<Read>, &[Read]) = match self {
             Inst::Compute { args, .. } | Inst::Print { args, .. } | Inst::Emit { args, .. } => (None, args),
             Inst::Assert { cond, args, .. } => (Some(*cond), args),
-            Inst::Pop(_) => (None, &[]),
+            Inst::TapePush { value, .. } => (Some(*value), &[]),
+            Inst::Pop(_) | Inst::TapePop { .. } => (None, &[]),
         };
         first.into_iter().chain(rest.iter().copied()).filter_map(Operand::var)
     }
     fn writes(&self) -> Option<VarId> {
         match self {
-            Inst::Compute { dst, .. } => Some(*dst),
+            Inst::Compute { dst, .. } | Inst::TapePop { dst, .. } => Some(*dst),
             Inst::Pop(v) => Some(*v),
             _ => None,
         }
@@ -173,6 +176,8 @@ impl<'a> Builder<'a> {
             }
             Inst::Print { texts, args } => StepKind::Print(self.message(texts, args)),
             Inst::Emit { stream, args } => StepKind::Emit { stream: *stream, args: self.args(args) },
+            Inst::TapePush { tape, value } => StepKind::TapePush { tape: *tape, value: self.arg(*value) },
+            Inst::TapePop { dst, tape } => StepKind::TapePop { slot: self.place(*dst), tape: *tape },
         }
     }
 

@@ -40,7 +40,7 @@ pub fn stack_to_plan(program: &stack::Program) -> Plan {
         inputs: program.inputs.iter().map(port).collect(),
         outputs: program.outputs.iter().map(port).collect(),
         body,
-        globals: constants.finish(program.streams.clone()),
+        globals: constants.finish(program.streams.clone(), program.tapes.clone()),
     }
 }
 
@@ -110,5 +110,7 @@ fn inst(kind: &stack::InstKind) -> Inst {
         }
         stack::InstKind::Print(message) => Inst::Print { texts: message.texts.clone(), args: reads(&message.args) },
         stack::InstKind::Emit { stream, args } => Inst::Emit { stream: *stream, args: reads(args) },
+        stack::InstKind::TapePush { tape, value } => Inst::TapePush { tape: *tape, value: read(*value) },
+        stack::InstKind::TapePop { dst, tape } => Inst::TapePop { dst: var(*dst), tape: *tape },
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn for_each_var_of_block(block: &mut Block, visit: &mut impl FnMut(&m
                 visit(v);
             }
         });
-        if let InstKind::Prim { dst, .. } = &mut inst.kind {
+        if let Some(dst) = inst.kind.dst_mut() {
             visit(dst);
         }
     }

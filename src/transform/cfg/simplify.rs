@@ -120,11 +120,14 @@ fn propagate_in_block(block: &mut Block) -> bool {
     };
     for inst in &mut block.insts {
         inst.kind.for_each_operand_mut(|o| read(o, &copies));
-        if let InstKind::Prim { dst, prim, args } = &inst.kind {
-            copies.retain(|(copy, value)| copy != dst && *value != Operand::Var(*dst));
-            if *prim == Prim::Copy && args[0] != Operand::Var(*dst) {
-                copies.push((*dst, args[0]));
-            }
+        let Some(dst) = inst.kind.dst() else {
+            continue;
+        };
+        copies.retain(|(copy, value)| *copy != dst && *value != Operand::Var(dst));
+        if let InstKind::Prim { prim: Prim::Copy, args, .. } = &inst.kind
+            && args[0] != Operand::Var(dst)
+        {
+            copies.push((dst, args[0]));
         }
     }
     block.term.for_each_operand_mut(|o| read(o, &copies));
@@ -142,6 +145,8 @@ fn fold(prim: &mut Prim, args: &mut Args<VarId>, ty: &impl Fn(Operand) -> Type) 
         .collect();
     let (folded, operands): (Prim, &[Operand]) = match (*prim, &args[..]) {
         (Prim::Copy, _) => return false,
+        // derivatives are taken before this pass
+        (Prim::StopGradient, &[x]) => (Prim::Copy, &[x]),
         (prim, _) if constants.is_some() => match constants.and_then(|c| eval::fold(prim, &c)) {
             Some(value) => (Prim::Copy, &[Operand::Const(value)]),
             None => return false,
@@ -246,7 +251,7 @@ fn rename(inst: &mut InstKind, from: VarId, to: VarId) {
             *o = Operand::Var(to);
         }
     });
-    if let InstKind::Prim { dst, .. } = inst
+    if let Some(dst) = inst.dst_mut()
         && *dst == from
     {
         *dst = to;

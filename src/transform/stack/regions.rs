@@ -226,6 +226,9 @@ impl Forming {
         loop {
             let before = uniform.clone();
             for inst in blocks.iter().flat_map(|b| &self.program.blocks[*b].insts) {
+                if let InstKind::TapePop { dst, .. } = inst.kind {
+                    uniform.remove(dst);
+                }
                 if let InstKind::Compute { dst, prim, args, .. } = &inst.kind {
                     let mut reads = args.iter().filter_map(|a| a.var());
                     if prim.row().batch == BatchRule::Random || reads.any(|v| !uniform.contains(v)) {

@@ -153,6 +153,20 @@ fn gamma_functions_agree_with_mpmath() {
     check_table(UnaryFn::Digamma, DIGAMMA, 2e-15, 1e-26);
     check_table(UnaryFn::Lgamma, LGAMMA_NEGATIVE, 2e-15, 2e-15);
     check_table(UnaryFn::Digamma, DIGAMMA_NEGATIVE, 1e-14, 0.0);
+    check_table(UnaryFn::Trigamma, TRIGAMMA, 5e-16, 0.0);
+    check_table(UnaryFn::Trigamma, TRIGAMMA_NEGATIVE, 2e-15, 0.0);
+}
+
+#[test]
+fn trigamma_is_as_accurate_as_its_recurrence_allows() {
+    // ψ′(x) − ψ′(x + 1) = 1/x², where the difference does not cancel
+    for i in 0..2000 {
+        let x = 1e-3 + 9.0 * philox::uniform::<f64>(6, 0, i);
+        let f = |x: f64| UnaryFn::Trigamma.apply(x);
+        let difference = f(x) - f(x + 1.0);
+        let tolerance = 4.0 * f64::EPSILON * f(x) + f64::EPSILON * x * 2.0 / (x * x * x);
+        assert!((difference - 1.0 / (x * x)).abs() <= tolerance, "trigamma({x:e})");
+    }
 }
 
 #[test]
@@ -295,4 +309,41 @@ const DIGAMMA_NEGATIVE: &[(f64, f64)] = &[
     (-3.3, 3.620353460592126),
     (-10.4, 3.409878305635927),
     (-100.7, 2.334602156719901),
+];
+
+const TRIGAMMA: &[(f64, f64)] = &[
+    (1e-10, 1e20),
+    (0.1, 101.43329915079275),
+    (0.5, 4.934802200544679),
+    (0.99, 1.6693041010718246),
+    (1.0, 1.6449340668482264),
+    (1.2, 1.2673772054237793),
+    (1.5, 0.9348022005446793),
+    (2.0, 0.6449340668482264),
+    (2.5, 0.49035775610023485),
+    (3.3, 0.3535015418410618),
+    (5.7, 0.19172248602981626),
+    (7.99, 0.13331424565985758),
+    (8.0, 0.1331370146940314),
+    (8.01, 0.13296025365300945),
+    (12.5, 0.08328522460157838),
+    (20.4, 0.05024069111643114),
+    (100000.0, 1.0000050000166667e-05),
+    (10000000000.0, 1.00000000005e-10),
+    (1e100, 1e-100),
+    (1e300, 1e-300),
+];
+
+const TRIGAMMA_NEGATIVE: &[(f64, f64)] = &[
+    (-1e-100, 1e200),
+    (-1e-10, 1e20),
+    (-0.1, 101.92253995947719),
+    (-0.5, 8.934802200544679),
+    (-0.999, 1000002.6445361981),
+    (-1.7, 14.632201633884014),
+    (-3.3, 14.817739525515929),
+    (-7.5, 9.744766282170433),
+    (-10.4, 10.819887302472727),
+    (-100.7, 15.069532360278806),
+    (-12345.25, 19.739127802644507),
 ];

@@ -42,6 +42,7 @@ const SPECIAL_VALUES: &[(UnaryFn, &[(f64, f64)])] = &[
     (Erfc, &[(0.0, 1.0), (INF, 0.0), (-INF, 2.0), (30.0, 0.0)]),
     (Lgamma, &[(1.0, 0.0), (2.0, 0.0), (0.0, INF), (-0.0, INF), (-1.0, INF), (-5e15, INF), (INF, INF), (-INF,
         INF), (5e-324, 744.4400719213812), (3e305, INF)]),
+    (Trigamma, &[(0.0, INF), (-0.0, INF), (-1.0, INF), (-7.0, INF), (5e-324, INF), (INF, 0.0), (-INF, NAN)]),
     (Digamma, &[(0.0, -INF), (-0.0, INF), (-1.0, NAN), (-7.0, NAN), (INF, INF), (-INF, NAN)]),
     (Phi, &[(0.0, 0.5), (INF, 1.0), (-INF, 0.0), (-40.0, 0.0)]),
     (InvPhi, &[(0.0, -INF), (1.0, INF), (0.5, 0.0), (-0.1, NAN), (1.1, NAN), (INF, NAN)]),

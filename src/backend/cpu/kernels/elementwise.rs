@@ -27,7 +27,7 @@ fn real<R: Real>(call: &Call<'_, R>, out: &mut [R]) {
     }
     let a = reals(a, w);
     match call.prim {
-        Prim::Copy => map1(a, out, |x| x),
+        Prim::Copy | Prim::StopGradient => map1(a, out, |x| x),
         Prim::Add => map2(a, b(), out, |x, y| x + y),
         Prim::Sub => map2(a, b(), out, |x, y| x - y),
         Prim::Mul => map2(a, b(), out, |x, y| x * y),
@@ -92,6 +92,7 @@ fn elementary<R: Real>(call: &Call<'_, R>, out: &mut [R]) {
         Prim::Erfc => UnaryFn::Erfc,
         Prim::Lgamma => UnaryFn::Lgamma,
         Prim::Digamma => UnaryFn::Digamma,
+        Prim::Trigamma => UnaryFn::Trigamma,
         Prim::InvPhi => UnaryFn::InvPhi,
         Prim::Phi => UnaryFn::Phi,
         other => unreachable!("{other} has a kernel of its own"),

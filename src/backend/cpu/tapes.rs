@@ -1,0 +1,75 @@
+//! Tapes: stacks of values for each lane of a shard that no activation owns. They are stacks without a cached top, since
+//! nothing reads a value of a tape but by popping it.
+
+use smallvec::SmallVec;
+
+use crate::backend::cpu::frame::{Frame, StackMemory};
+use crate::backend::cpu::steps::Stepper;
+use crate::base::{IdVec, Loc};
+use crate::parts::{Tape, TapeId};
+use crate::plan::{Arg, SlotId};
+use crate::run::{Storage, TrapKind, VariableStats};
+use crate::vmath::Real;
+
+/// The tapes of a shard.
+pub(super) struct Tapes<'a, R> {
+    program: &'a IdVec<TapeId, Tape>,
+    memory: IdVec<TapeId, StackMemory<R>>,
+}
+
+impl<'a, R: Real> Tapes<'a, R> {
+    /// Empty tapes for `width` lanes.
+    pub(super) fn new(program: &'a IdVec<TapeId, Tape>, width: usize) -> Self {
+        let memory = program.values().map(|t| StackMemory::new(t.ty.dtype, t.ty.elements(), width));
+        Self { program, memory: memory.collect() }
+    }
+    /// A lane starts over.
+    pub(super) fn reset(&mut self, lane: usize) {
+        self.memory.values_mut().for_each(|m| m.reset(lane));
+    }
+    /// What statistics say of the tapes.
+    pub(super) fn statistics(&self) -> impl Iterator<Item = VariableStats> {
+        self.program.values().zip(self.memory.values()).map(|(tape, memory)| VariableStats {
+            name: tape.name.clone(),
+            storage: Storage::Tape,
+            pushes: memory.pushes(),
+            max_stack_depth: memory.highest(),
+        })
+    }
+}
+
+impl<R: Real> Stepper<'_, R> {
+    /// Puts a value on the tape of every active lane; a lane whose tape is full traps.
+    pub(super) fn tape_push(&mut self, frame: &Frame<R>, tape: TapeId, value: &Arg, loc: &Loc) {
+        let limit = self.env.settings.max_tape_depth;
+        if self.tapes.memory[tape].highest() >= limit {
+            self.trap_at_height(TrapKind::TapeLimit, loc, tape, |height| height >= limit);
+        }
+        let (from, columns) = (self.env.buffer(frame, value), self.active.for_stacks());
+        let memory = &mut self.tapes.memory[tape];
+        let pushed = if value.broadcast { memory.push_value(from, columns) } else { memory.push(from, columns) };
+        if pushed.is_err() {
+            self.trap_all(TrapKind::TapeLimit, loc);
+        }
+    }
+
+    /// Takes a value off the tape of every active lane; a lane whose tape is empty traps.
+    pub(super) fn tape_pop(&mut self, frame: &mut Frame<R>, slot: SlotId, tape: TapeId, loc: &Loc) {
+        let to = &mut frame.slots[slot.0 as usize];
+        if self.tapes.memory[tape].pop(to, self.active.for_stacks()).is_err() {
+            self.trap_at_height(TrapKind::EmptyTape, loc, tape, |height| height == 0);
+            let popped = self.tapes.memory[tape].pop(to, self.active.for_stacks());
+            popped.expect("lanes that have nothing to pop were taken out");
+        }
+    }
+
+    /// The active lanes trap of whose number of values on a tape this holds.
+    fn trap_at_height(&mut self, kind: TrapKind, loc: &Loc, tape: TapeId, holds: impl Fn(usize) -> bool) {
+        let height = |column| self.tapes.memory[tape].height(self.active.lane(column));
+        let columns = self.active.mask.iter().filter(|column| holds(height(*column)));
+        let columns: SmallVec<[usize; 8]> = columns.collect();
+        for column in columns {
+            self.trap(column, kind, loc, String::new());
+        }
+    }
+}
