@@ -101,7 +101,7 @@ pub fn body(program: &Program, start: BlockId) -> IdSet<BlockId> {
     let mut open = vec![start];
     body.insert(start);
     while let Some(block) = open.pop() {
-        for to in within(program.blocks[block].term) {
+        for to in within(&program.blocks[block].term) {
             if body.insert(to) {
                 open.push(to);
             }
@@ -111,7 +111,7 @@ pub fn body(program: &Program, start: BlockId) -> IdSet<BlockId> {
 }
 
 /// The blocks that may come next in the same function.
-pub fn within(term: Terminator) -> impl Iterator<Item = BlockId> {
+pub fn within(term: &Terminator) -> impl Iterator<Item = BlockId> + use<> {
     let callee = matches!(term, Terminator::PushJump { .. });
     term.successors().into_iter().skip(usize::from(callee))
 }
@@ -120,7 +120,7 @@ pub fn within(term: Terminator) -> impl Iterator<Item = BlockId> {
 pub fn functions(program: &Program) -> Vec<(BlockId, Vec<BlockId>)> {
     let mut returns: Vec<(BlockId, Vec<BlockId>)> = vec![(program.entry, Vec::new())];
     for block in program.blocks.values() {
-        if let Terminator::PushJump { target, ret } = block.term {
+        if let Terminator::PushJump { target, ret, .. } = block.term {
             match returns.iter_mut().find(|(start, _)| *start == target) {
                 Some((_, to)) => to.push(ret),
                 None => returns.push((target, vec![ret])),

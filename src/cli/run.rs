@@ -12,7 +12,7 @@ use crate::pipeline::{self, Compiled};
 use crate::program::io::{JsonArray, write_arrays};
 use crate::program::{Bound, Error, ErrorKind, Options, Program, Results, signature_of_ir};
 use crate::run::{Stats, Trap};
-use crate::types::Array;
+use crate::types::{Array, Precision};
 use crate::{cfg, stack};
 
 use super::args::{Format, RunArgs};
@@ -35,14 +35,17 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let sink = Collector::new(&bound.compiled().stack.streams, &lanes, text);
     let results = bound.run(&options, &sink)?;
     let streams = sink.into_arrays();
+    let precision = options.settings.precision;
     if let Some(path) = &args.output {
         let all = results.outputs().iter().chain(&streams).map(|(n, a)| (n.clone(), a.clone())).collect();
-        write_arrays(path, &all)?;
+        write_arrays(path, &all, precision)?;
     }
+    let shown = Shown { outputs: shown(results.outputs(), precision), streams: shown(&streams, precision), results };
     match args.format {
-        Format::Json => print(&format!("{}\n", json(&results, &streams, args.stats)?)),
-        Format::Text => print(&show(&results, &streams, args.stats)),
+        Format::Json => print(&format!("{}\n", json(&shown, args.stats)?)),
+        Format::Text => print(&show(&shown, args.stats)),
     }
+    let results = shown.results;
     Ok(match (stop.load(Ordering::Relaxed), results.traps().is_empty()) {
         (true, _) => ExitCode::from(130),
         (false, true) => ExitCode::SUCCESS,
@@ -113,6 +116,17 @@ fn refuse_findings<E: ToString>(wrong: &dyn Fn(String) -> Error, findings: &[E])
     Err(wrong(lines.join("\n  ")))
 }
 
+/// Results with their arrays as users see them.
+struct Shown {
+    results: Results,
+    outputs: IndexMap<String, Array>,
+    streams: IndexMap<String, Array>,
+}
+
+fn shown(arrays: &IndexMap<String, Array>, precision: Precision) -> IndexMap<String, Array> {
+    arrays.iter().map(|(name, array)| (name.clone(), array.clone().shown(precision))).collect()
+}
+
 /// Traps of one kind at one place.
 struct TrapGroup<'a> {
     first: &'a Trap,
@@ -130,7 +144,8 @@ fn groups(results: &Results) -> Vec<TrapGroup<'_>> {
 }
 
 /// The one JSON object of `--format json`: its keys are a documented format.
-fn json(results: &Results, streams: &IndexMap<String, Array>, stats: bool) -> Result<String, Error> {
+fn json(shown: &Shown, stats: bool) -> Result<String, Error> {
+    let Shown { results, outputs, streams } = shown;
     let arrays = |arrays: &IndexMap<String, Array>| -> Result<Value, serde_json::Error> {
         let pairs = arrays.iter().map(|(name, array)| Ok((name.clone(), serde_json::to_value(JsonArray(array))?)));
         Ok(Value::Object(pairs.collect::<Result<_, serde_json::Error>>()?))
@@ -147,7 +162,7 @@ fn json(results: &Results, streams: &IndexMap<String, Array>, stats: bool) -> Re
     let failed = |e: serde_json::Error| Error::new(ErrorKind::Io, e.to_string());
     let mut object = json!({
         "lanes": results.lanes().len(),
-        "outputs": arrays(results.outputs()).map_err(failed)?,
+        "outputs": arrays(outputs).map_err(failed)?,
         "traps": traps,
     });
     if !streams.is_empty() {
@@ -184,9 +199,10 @@ fn add_stats(object: &mut Value, stats: &Stats) {
     object["seconds"] = json!(stats.seconds);
 }
 
-fn show(results: &Results, streams: &IndexMap<String, Array>, stats: bool) -> String {
+fn show(shown: &Shown, stats: bool) -> String {
+    let Shown { results, outputs, streams } = shown;
     let mut text = String::new();
-    for (name, array) in results.outputs() {
+    for (name, array) in outputs {
         text += &show_array(name, array);
     }
     for (name, array) in streams {

@@ -42,7 +42,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     progress.finish();
     report_traps(&draws, args);
     if let Some(path) = &args.output {
-        write_arrays(path, &arrays(&draws))?;
+        write_arrays(path, &arrays(&draws), options.settings.precision)?;
         eprintln!("draws written to {}", path.display());
     }
     let statistics = SamplerStatistics::of(&draws.statistics, draws.max_treedepth, draws.gradients, draws.seconds);

@@ -241,7 +241,7 @@ impl<'a, R: Real> Lane<'a, R> {
     }
 
     fn render(&self, texts: &[String], args: &[Source], base: usize) -> String {
-        render(texts, self.arrays(args, base))
+        render(texts, self.arrays(args, base), self.settings.precision)
     }
 
     fn step(&mut self, op: &Op, base: usize) -> Result<(), TrapKind> {

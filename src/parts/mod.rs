@@ -9,7 +9,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::prim::Prim;
-use crate::types::{Array, Scalar, Type};
+use crate::types::{Array, Precision, Scalar, Type};
 
 crate::define_id!(
     /// A value that is the same for all lanes.
@@ -127,12 +127,12 @@ pub struct Message<V> {
 }
 
 /// Fills the holes of a message: what `print` prints and a failed `assert` says, in every engine. Scalars print as Rust
-/// prints them, reals with the fewest digits that read back as the same number (`1`, `0.1`, `NaN`, `inf`); arrays as
-/// nested lists, `[[1, 2], [3, 4]]`.
-pub fn render(texts: &[String], values: impl IntoIterator<Item = Array>) -> String {
+/// prints them, reals with the fewest digits that read back as the same number in the precision of the run (`1`, `0.1`,
+/// `NaN`, `inf`); arrays as nested lists, `[[1, 2], [3, 4]]`.
+pub fn render(texts: &[String], values: impl IntoIterator<Item = Array>, precision: Precision) -> String {
     let mut out = texts.first().cloned().unwrap_or_default();
     for (value, text) in values.into_iter().zip(texts.iter().skip(1)) {
-        out.push_str(&value.to_string());
+        out.push_str(&value.shown(precision).to_string());
         out.push_str(text);
     }
     out

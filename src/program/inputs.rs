@@ -22,6 +22,19 @@ pub struct Inputs {
 pub(crate) struct Given {
     pub(crate) array: Array,
     pub(crate) shared: bool,
+    /// How many of its leading axes have extents that the value tells: not those within an empty list of JSON.
+    pub(crate) known_axes: usize,
+}
+
+impl Given {
+    /// A value that tells its whole shape.
+    pub(crate) fn new(array: Array, shared: bool) -> Self {
+        Self { known_axes: array.shape.len(), array, shared }
+    }
+    /// How many axes of an event are known.
+    fn known_event_axes(&self) -> usize {
+        if self.shared { self.known_axes } else { self.known_axes.saturating_sub(1) }
+    }
 }
 
 impl Inputs {
@@ -32,13 +45,13 @@ impl Inputs {
     /// Adds a lane input: one value for each lane, along the leading axis.
     #[must_use]
     pub fn lane(mut self, name: impl Into<String>, value: impl Into<Array>) -> Self {
-        self.values.insert(name.into(), Given { array: value.into(), shared: false });
+        self.values.insert(name.into(), Given::new(value.into(), false));
         self
     }
     /// Adds a shared input: one value for all lanes.
     #[must_use]
     pub fn shared(mut self, name: impl Into<String>, value: impl Into<Array>) -> Self {
-        self.values.insert(name.into(), Given { array: value.into(), shared: true });
+        self.values.insert(name.into(), Given::new(value.into(), true));
         self
     }
     /// Without the values that a function of this signature does not take.
@@ -191,7 +204,8 @@ pub(crate) struct Values {
 /// # Errors
 /// When one is missing, was given as a lane input where it is shared, or has another element type or number of axes.
 pub(crate) fn bind(inputs: &Inputs, function: &str, signature: &Signature, lanes: usize) -> Result<Values, Error> {
-    let mut values = Values { types: Vec::new(), lanes: Vec::new(), shared: IndexMap::new() };
+    let mut arrays = Vec::new();
+    let (mut types, mut known) = (Vec::new(), Vec::new());
     for port in &signature.ports {
         let given = given(inputs, function, signature, port)?;
         let wrong = || wrong_type(signature, port, given);
@@ -200,7 +214,16 @@ pub(crate) fn bind(inputs: &Inputs, function: &str, signature: &Signature, lanes
         if event.shape.len() != port.extents.len() {
             return Err(wrong());
         }
-        values.types.push(event);
+        types.push(event);
+        known.push(given.known_event_axes());
+        arrays.push((given, array));
+    }
+    signature.complete(&mut types, &known);
+    let mut values = Values { types, lanes: Vec::new(), shared: IndexMap::new() };
+    for ((port, (given, mut array)), event) in signature.ports.iter().zip(arrays).zip(&values.types) {
+        let events = usize::from(!given.shared);
+        array.shape.truncate(events);
+        array.shape.extend_from_slice(&event.shape);
         if port.shared {
             values.shared.insert(port.name.clone(), array);
         } else if given.shared {

@@ -10,6 +10,7 @@
 //! # Ok::<(), autobatch::program::Error>(())
 //! ```
 
+mod data_inputs;
 mod error;
 mod inputs;
 pub mod io;

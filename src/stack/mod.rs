@@ -175,7 +175,7 @@ pub enum InstKind {
 }
 
 /// How a block ends.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Terminator {
     /// To a block.
     Jump(BlockId),
@@ -187,6 +187,8 @@ pub enum Terminator {
         target: BlockId,
         /// Where the callee returns to.
         ret: BlockId,
+        /// Where the call stands in the source.
+        loc: Loc,
     },
     /// Pops the program-counter stack and goes there; a lane whose entry is popped halts.
     Return,
@@ -211,7 +213,7 @@ impl Terminator {
         match *self {
             Terminator::Jump(b) => SmallVec::from_slice(&[b]),
             Terminator::Branch(_, a, b) => SmallVec::from_slice(&[a, b]),
-            Terminator::PushJump { target, ret } => SmallVec::from_slice(&[target, ret]),
+            Terminator::PushJump { target, ret, .. } => SmallVec::from_slice(&[target, ret]),
             Terminator::Return | Terminator::Halt => SmallVec::new(),
         }
     }

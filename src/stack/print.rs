@@ -77,12 +77,12 @@ fn write_block(f: &mut String, program: &Program, names: &Names<'_, VarId>, id: 
     for inst in &block.insts {
         writeln!(f, "  {}{}", inst_text(program, names, inst), LocText(&inst.loc))?;
     }
-    match block.term {
+    match &block.term {
         Terminator::Jump(to) => writeln!(f, "  jump {to}"),
         Terminator::Branch(cond, yes, no) => {
-            writeln!(f, "  branch {}, {yes}, {no}", names.operand(cond))
+            writeln!(f, "  branch {}, {yes}, {no}", names.operand(*cond))
         }
-        Terminator::PushJump { target, ret } => writeln!(f, "  pushjump {target}, {ret}"),
+        Terminator::PushJump { target, ret, loc } => writeln!(f, "  pushjump {target}, {ret}{}", LocText(loc)),
         Terminator::Return => writeln!(f, "  return"),
         Terminator::Halt => writeln!(f, "  halt"),
     }

@@ -229,7 +229,7 @@ impl ProgramReader {
             let target = block_id(reader)?;
             reader.expect(',')?;
             let ret = block_id(reader)?;
-            Ok(Terminator::PushJump { target, ret })
+            Ok(Terminator::PushJump { target, ret, loc: read_loc(reader)? })
         } else if reader.eat_word("return") {
             Ok(Terminator::Return)
         } else if reader.eat_word("halt") {

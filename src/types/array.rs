@@ -14,6 +14,17 @@ pub enum Precision {
     F64,
 }
 
+impl Precision {
+    /// The f64 whose shortest text is the shortest text of `x` in this precision: a real of an f32 run prints as `0.1`, not
+    /// as the f64 next to it, `0.10000000149011612`.
+    pub fn shown(self, x: f64) -> f64 {
+        match self {
+            Precision::F32 if x.is_finite() => (x as f32).to_string().parse().expect("a number reads back"),
+            _ => x,
+        }
+    }
+}
+
 /// A constant of the program. Equality and hashing are by bits, so that NaN equals itself.
 #[derive(Clone, Copy)]
 pub enum Scalar {
@@ -173,6 +184,17 @@ impl Array {
     /// The elements as bools, if they are.
     pub fn as_bool(&self) -> Option<&[bool]> {
         if let ArrayData::Bool(v) = &self.data { Some(v) } else { None }
+    }
+}
+
+impl Array {
+    /// With the reals as they are shown to users: see [`Precision::shown`].
+    #[must_use]
+    pub fn shown(mut self, precision: Precision) -> Array {
+        if let (Precision::F32, ArrayData::Real(v)) = (precision, &mut self.data) {
+            v.iter_mut().for_each(|x| *x = precision.shown(*x));
+        }
+        self
     }
 }
 

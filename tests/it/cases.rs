@@ -1,16 +1,20 @@
-//! The cases of an example on a page: how it is run and what must come out, everything that a user sees of a run included.
+//! THE format of programs that say what they do: in `tests/filetests/{run,conformance,differential}`, `examples`, and the
+//! examples of the reference. CONTRIBUTING.md describes it for whoever adds one.
 //!
 //! ```text
-//! // run: --entry fib --input n=[5,6] --seed 3
-//! // expect: result = [5, 8]
+//! // run: --entry divide --input a=[6,5] --input b=[3,0] --seed 3
+//! // expect: result = [2, 0]
+//! // trap: division by zero [1] at divide:9
+//! // print: [lane 0] 6 by 3
 //! ```
 //!
-//! Each `// run:` line (see [`RunLine`]) starts a case; the `// expect:` lines up to the next one belong to it:
+//! Each `// run:` line (see [`RunLine`]) starts a case; the lines up to the next one belong to it:
 //!
-//! - `NAME = JSON`: an output, leading axis = lanes, rows of lanes that trap being zero; or a field `stream.field` of a stream,
-//!   a list of records for each lane;
-//! - `traps = {"KIND": [LANES…]}`: all the traps; without such a line there must be none;
-//! - `prints = ["[lane 0] …", …]`: what is printed, lane after lane.
+//! - `expect: NAME = JSON`: an output, leading axis = lanes, rows of lanes that trap being zero; or a field `stream.field` of
+//!   a stream, a list of records for each lane;
+//! - `trap: KIND [LANES…]`, or with a place `trap: KIND [LANES…] at FUNCTION:LINE`: all the traps must be named;
+//! - `print: [lane N] TEXT`: all that is printed, lane after lane, where there is at least one such line;
+//! - `refused: TEXT`: the run is refused, in these words among others.
 //!
 //! The numbers are those of the engine `scalar`; all engines must do the same in every way of running them.
 
@@ -18,14 +22,13 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use autobatch::parts::StreamId;
-use autobatch::program::Program;
 use autobatch::program::io::{JsonArray, parse_json};
-use autobatch::run::Sink;
+use autobatch::program::{Function, Inputs, Program, Results};
+use autobatch::run::{Settings, Sink};
 use autobatch::types::Array;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::observed::Configuration;
-use crate::run_files::agree;
+use crate::observed::{Configuration, difference};
 use crate::run_line::RunLine;
 
 /// One way to run a program, and what must come out.
@@ -34,23 +37,71 @@ pub(crate) struct Case {
     pub(crate) line: usize,
     run: RunLine,
     expected: Vec<(String, Value)>,
+    traps: Vec<ExpectedTrap>,
+    prints: Vec<String>,
+    refused: Option<String>,
+}
+
+/// A `trap:` line.
+struct ExpectedTrap {
+    kind: String,
+    lanes: Vec<u64>,
+    /// `function:line`, where the test pins it.
+    place: Option<String>,
+}
+
+impl ExpectedTrap {
+    fn parse(text: &str) -> Option<ExpectedTrap> {
+        let (kind, rest) = text.split_once(" [")?;
+        let (lanes, place) = rest.split_once(']')?;
+        let lanes = lanes.split(',').map(|l| l.trim().parse().ok()).collect::<Option<_>>()?;
+        let place = match place.trim() {
+            "" => None,
+            place => Some(place.strip_prefix("at ")?.to_owned()),
+        };
+        Some(ExpectedTrap { kind: kind.to_owned(), lanes, place })
+    }
 }
 
 /// The cases of a text, in their order.
 pub(crate) fn cases(text: &str) -> Result<Vec<Case>, String> {
     let mut cases: Vec<Case> = Vec::new();
     for (i, line) in text.lines().enumerate() {
-        if let Some(arguments) = line.strip_prefix("// run: ") {
-            cases.push(Case { line: i + 1, run: RunLine::parse(arguments), expected: Vec::new() });
-        } else if let Some(expected) = line.strip_prefix("// expect: ") {
-            let wrong = || format!("line {}: `// expect: name = JSON` is wanted, after a `// run:`", i + 1);
-            let case = cases.last_mut().ok_or_else(wrong)?;
-            let (name, value) = expected.split_once(" = ").ok_or_else(wrong)?;
-            let value = parse_json(value, "expect").map_err(|e| format!("line {}: {e}", i + 1))?;
-            case.expected.push((name.to_owned(), value));
+        let Some((key, rest)) = line.strip_prefix("// ").and_then(|l| l.split_once(": ")) else { continue };
+        if key == "run" {
+            cases.push(Case {
+                line: i + 1,
+                run: RunLine::parse(rest),
+                expected: Vec::new(),
+                traps: Vec::new(),
+                prints: Vec::new(),
+                refused: None,
+            });
+        } else if let Some(case) = cases.last_mut() {
+            case.line_of(key, rest).map_err(|wrong| format!("line {}: {wrong}", i + 1))?;
         }
     }
     Ok(cases)
+}
+
+impl Case {
+    fn line_of(&mut self, key: &str, rest: &str) -> Result<(), String> {
+        match key {
+            "expect" => {
+                let (name, value) = rest.split_once(" = ").ok_or("`// expect: name = JSON` is wanted")?;
+                let value = parse_json(value, "expect").map_err(|e| e.to_string())?;
+                self.expected.push((name.to_owned(), value));
+            }
+            "trap" => {
+                let wrong = || "`// trap: KIND [lanes]` is wanted, or `… at FUNCTION:LINE`".to_owned();
+                self.traps.push(ExpectedTrap::parse(rest).ok_or_else(wrong)?);
+            }
+            "print" => self.prints.push(rest.to_owned()),
+            "refused" => self.refused = Some(rest.to_owned()),
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 /// Fields of a record.
@@ -75,19 +126,21 @@ impl Sink for Said {
 
 /// Runs a case; says what is not as expected. Panics, naming `context`, where engines disagree.
 pub(crate) fn run(program: &Program, case: &Case, context: &str) -> Result<(), String> {
-    let (function, inputs) = case.run.bind(program);
     let scalar = Configuration::scalar(&case.run.options);
+    let bound = (case.run.bind(program)).and_then(|(function, inputs)| {
+        let bound = function.bind(&inputs, &scalar.options)?;
+        Ok((function, inputs, bound))
+    });
+    let (function, inputs, bound) = match (&case.refused, bound) {
+        (None, bound) => bound.map_err(|e| e.to_string())?,
+        (Some(wanted), Err(error)) if error.to_string().contains(wanted) => return Ok(()),
+        (Some(wanted), Err(error)) => return Err(format!("refused, but not with {wanted:?}: {error}")),
+        (Some(wanted), Ok(_)) => return Err(format!("not refused: {wanted:?} is wanted")),
+    };
     let said = Said::default();
-    let bound = function.bind(&inputs, &scalar.options).map_err(|e| e.to_string())?;
     let results = bound.run(&scalar.options, &said).map_err(|e| e.to_string())?;
     let mut found: Map<String, Value> =
         results.outputs().iter().map(|(name, array)| (name.clone(), list(array))).collect();
-    let mut traps: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for trap in results.traps() {
-        traps.entry(trap.kind.name()).or_default().push(results.lanes()[trap.position]);
-    }
-    found.insert("traps".to_owned(), json!(traps));
-    found.insert("prints".to_owned(), prints(&said));
     let records = said.records.lock().expect("no test panics here");
     for (id, stream) in bound.compiled().stack.streams.iter() {
         for (f, (field, _)) in stream.fields.iter().enumerate() {
@@ -95,8 +148,10 @@ pub(crate) fn run(program: &Program, case: &Case, context: &str) -> Result<(), S
             found.insert(format!("{}.{field}", stream.name), (0..bound.lanes()).map(lane).collect());
         }
     }
+    compare_traps(case, &results)?;
+    compare_prints(case, &said)?;
     compare(case, &found)?;
-    agree(&case.run, &function, &inputs, &scalar, context);
+    agree(&case.run, &function, &inputs, context);
     Ok(())
 }
 
@@ -105,18 +160,40 @@ fn list(array: &Array) -> Value {
     serde_json::to_value(JsonArray(array)).expect("an array is a list")
 }
 
-fn prints(said: &Said) -> Value {
+fn compare_traps(case: &Case, results: &Results) -> Result<(), String> {
+    let mut wanted: BTreeMap<u64, &ExpectedTrap> = BTreeMap::new();
+    for trap in &case.traps {
+        wanted.extend(trap.lanes.iter().map(|lane| (*lane, trap)));
+    }
+    for trap in results.traps() {
+        let lane = results.lanes()[trap.position];
+        let shown = format!("lane {lane} traps: {} at {} {}", trap.kind, trap.loc, trap.message);
+        match wanted.remove(&lane) {
+            Some(expected) if expected.kind == trap.kind.name() => {
+                if expected.place.as_ref().is_some_and(|place| *place != trap.loc.to_string()) {
+                    return Err(format!("{shown}: another place is wanted"));
+                }
+            }
+            _ => return Err(format!("{shown}: this is not wanted")),
+        }
+    }
+    match wanted.first_key_value() {
+        Some((lane, trap)) => Err(format!("lane {lane} does not trap: {} is wanted", trap.kind)),
+        None => Ok(()),
+    }
+}
+
+fn compare_prints(case: &Case, said: &Said) -> Result<(), String> {
     let prints = said.prints.lock().expect("no test panics here");
-    let lines = |(lane, lines): (&usize, &Vec<String>)| -> Vec<Value> {
-        lines.iter().map(|line| json!(format!("[lane {lane}] {line}"))).collect()
-    };
-    prints.iter().flat_map(lines).collect()
+    let lines = prints.iter().flat_map(|(lane, lines)| lines.iter().map(move |line| format!("[lane {lane}] {line}")));
+    let found: Vec<String> = lines.collect();
+    if case.prints.is_empty() || found == case.prints {
+        return Ok(());
+    }
+    Err(format!("prints {found:#?}"))
 }
 
 fn compare(case: &Case, found: &Map<String, Value>) -> Result<(), String> {
-    if !case.expected.iter().any(|(name, _)| name == "traps") && found["traps"] != json!({}) {
-        return Err(format!("there are traps: {}", found["traps"]));
-    }
     for (name, expected) in &case.expected {
         match found.get(name) {
             Some(value) if same(value, expected) => {}
@@ -136,11 +213,43 @@ fn same(found: &Value, expected: &Value) -> bool {
     }
 }
 
+/// All engines do what the reference does, in every way of running them; panics where one does not.
+pub(crate) fn agree(run: &RunLine, function: &Function<'_>, inputs: &Inputs, context: &str) {
+    let wanted = Configuration::scalar(&run.options).observe(function, inputs);
+    let wanted = wanted.unwrap_or_else(|why| panic!("{context}: {why}"));
+    for mut configuration in Configuration::systematic(&run.options) {
+        if run.engine.is_some_and(|engine| engine != configuration.options.engine) {
+            continue;
+        }
+        if run.options.settings.max_stack_depth < Settings::default().max_stack_depth {
+            // What counts as a call depends on the passes.
+            configuration.options.passes = run.options.passes.clone();
+        }
+        let found = configuration.observe(function, inputs);
+        let found = found.unwrap_or_else(|why| panic!("{context}: {configuration}: {why}"));
+        if let Some(why) = difference(&wanted, &found) {
+            panic!("{context}: {configuration}\n{why}");
+        }
+    }
+}
+
 #[test]
 fn a_wrong_expectation_is_found() {
-    let text = "// run: --input x=[1,2]\n// expect: result = [2, 5]\npub fn main(x: real) -> real { 2.0 * x }";
-    let program = Program::compile(text).expect("it checks");
-    let cases = cases(text).expect("it is well-formed");
-    let error = run(&program, &cases[0], "here").expect_err("4 is not 5");
-    assert!(error.contains("`result` is [2.0,4.0], not [2,5]"), "{error}");
+    let wrong = |expectation: &str, body: &str| {
+        let text = format!("// run: --input x=[1,2]\n{expectation}\npub fn main(x: int) -> int {{ {body} }}");
+        let program = Program::compile(&text).expect("it checks");
+        run(&program, &cases(&text).expect("it is well-formed")[0], "here").expect_err("it is wrong")
+    };
+    let error = wrong("// expect: result = [2, 5]", "2 * x");
+    assert!(error.contains("`result` is [2,4], not [2,5]"), "{error}");
+    let error = wrong("// trap: division by zero [1]", "1 / (x - 1)");
+    assert!(error.contains("lane 0 traps: division by zero at main:3"), "{error}");
+    let error = wrong("// trap: division by zero [0] at main:4", "1 / (x - 1)");
+    assert!(error.contains("another place is wanted"), "{error}");
+    let error = wrong("// trap: division by zero [0]", "x");
+    assert!(error.contains("lane 0 does not trap"), "{error}");
+    let error = wrong("// print: [lane 0] 2", "print(\"{x}\"); x");
+    assert!(error.contains("[lane 1] 2"), "{error}");
+    let error = wrong("// refused: `x`", "x");
+    assert!(error.contains("not refused"), "{error}");
 }

@@ -50,7 +50,7 @@ impl Sink for Said {
 }
 
 fn text_of(value: &Array) -> String {
-    render(&[String::new(), String::new()], [value.clone()])
+    render(&[String::new(), String::new()], [value.clone()], Precision::F64)
 }
 
 /// The directives of a file: the comments that start with one of the words.

@@ -8,7 +8,7 @@
 //! `AUTOBATCH_DIFFERENTIAL_SEED=n` for other programs than those of the default run (a program's own seed is printed when
 //! it fails: `AUTOBATCH_DIFFERENTIAL_SEED=<it> AUTOBATCH_DIFFERENTIAL_PROGRAMS=1` runs it again).
 //! A program that fails is made small and written to `tests/filetests/differential/`; the files there are run by every
-//! `cargo test`, on all configurations.
+//! `cargo test` (see [`crate::file_tests`]), on all configurations.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -23,7 +23,6 @@ use autobatch::types::{Array, ArrayData, DType, Precision};
 
 use crate::observed::{Configuration, Observed, difference};
 use crate::random_programs::{self, Rng, generate, minimise};
-use crate::run_line::RunLine;
 
 /// Programs of the default run.
 const PROGRAMS: u64 = 240;
@@ -265,31 +264,5 @@ fn engines_agree_on_random_programs() {
     if programs >= 50 {
         assert!(discarded as u64 * 10 < programs, "{discarded} of {programs} programs ran too long");
         assert!(alive as u64 * 10 > programs * 6, "in only {alive} of {programs} programs some lane did not trap");
-    }
-}
-
-#[test]
-fn programs_that_failed_once_agree() {
-    let Ok(entries) = std::fs::read_dir(folder()) else { return };
-    let mut paths: Vec<PathBuf> =
-        entries.map(|e| e.expect("an entry").path()).filter(|p| p.extension().is_some_and(|e| e == "ab")).collect();
-    paths.sort();
-    for path in paths {
-        let text = std::fs::read_to_string(&path).expect("a text");
-        let line = text.lines().find_map(|l| l.strip_prefix("// run: ")).expect("a run line");
-        let run = RunLine::parse(line);
-        let program = Program::compile(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        let (function, inputs) = run.bind(&program);
-        for precision in [Precision::F64, Precision::F32] {
-            let mut base = run.options.clone();
-            base.settings.precision = precision;
-            let wanted = Configuration::scalar(&base).observe(&function, &inputs).expect("the reference runs");
-            for configuration in Configuration::systematic(&base) {
-                let found = configuration.observe(&function, &inputs);
-                let found = found.unwrap_or_else(|why| panic!("{}: {configuration}: {why}", path.display()));
-                let differs = difference(&wanted, &found);
-                assert!(differs.is_none(), "{}: {configuration}\n{}", path.display(), differs.unwrap_or_default());
-            }
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! `run:` lines of file tests: the flags of `autobatch run`, on the library.
 
 use autobatch::pipeline::Passes;
-use autobatch::program::io::{ArrayType, read_argument};
-use autobatch::program::{Engine, Function, Inputs, Options, Program};
+use autobatch::program::io::read_argument;
+use autobatch::program::{Engine, Error, Function, Inputs, Options, Program};
 use autobatch::run::{Execution, Schedule};
 use autobatch::types::Precision;
 
@@ -57,22 +57,16 @@ impl RunLine {
     }
 
     /// The entry and its inputs.
-    pub(crate) fn bind<'p>(&self, program: &'p Program) -> (Function<'p>, Inputs) {
-        let function = program.function(&self.entry).unwrap_or_else(|e| panic!("{e}"));
+    pub(crate) fn bind<'p>(&self, program: &'p Program) -> Result<(Function<'p>, Inputs), Error> {
+        let function = program.function(&self.entry)?;
         let mut inputs = Inputs::new();
         for (argument, shared) in &self.values {
-            let (name, data) = read_argument(argument).unwrap_or_else(|e| panic!("{argument}: {e}"));
-            let port = function.signature().ports.iter().find(|p| p.name == name);
-            let ty = match port {
-                Some(port) => ArrayType { dtype: port.dtype, rank: port.extents.len() + usize::from(!shared) },
-                None => data.guess_type(),
-            };
-            let array = data.to_array(&name, ty).unwrap_or_else(|e| panic!("{argument}: {e}"));
-            inputs = if *shared { inputs.shared(name, array) } else { inputs.lane(name, array) };
+            let (name, data) = read_argument(argument)?;
+            inputs.add_data(function.signature(), &name, &data, *shared)?;
         }
         let no_lane_input = self.values.iter().all(|(_, shared)| *shared);
         let lanes = self.lanes.or(no_lane_input.then_some(1));
-        (function, if let Some(n) = lanes { inputs.lanes(n) } else { inputs })
+        Ok((function, if let Some(n) = lanes { inputs.lanes(n) } else { inputs }))
     }
 }
 

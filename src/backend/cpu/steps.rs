@@ -379,7 +379,7 @@ impl<'a, R: Real> Stepper<'a, R> {
 
     fn text(&self, frame: &Frame<R>, message: &Message, column: usize) -> String {
         let values = message.args.iter().map(|a| self.value(frame, a, column));
-        render(&message.texts, values)
+        render(&message.texts, values, self.env.settings.precision)
     }
 
     /// The value of an operand in a column.

@@ -163,6 +163,7 @@ impl Lowering<'_> {
                 block.term = Terminator::PushJump {
                     target: self.start(*func, cfg::BlockId::new(0)),
                     ret: BlockId::new(self.blocks.len() + 1),
+                    loc: loc.clone(),
                 };
                 self.blocks.push(block);
                 block = self.after_call(f, *func, dsts, &saved, loc);

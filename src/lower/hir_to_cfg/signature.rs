@@ -124,6 +124,23 @@ impl Signature {
         solver.finish()
     }
 
+    /// Gives the extents that inputs do not tell: of port `i` all but the first `known[i]` axes. They are what constants and
+    /// the other inputs make them, and where nothing tells, 0. Ports whose types do not fit are left as they are.
+    pub fn complete(&self, found: &mut [Type], known: &[usize]) {
+        if (self.ports.iter().zip(&*found)).any(|(port, ty)| port.extents.len() != ty.shape.len()) {
+            return;
+        }
+        let mut solver = Solver::new(self, found);
+        solver.known = known.to_vec();
+        solver.solve();
+        let dims: IdVec<DimId, i64> = solver.bound.iter().map(|b| b.map_or(0, |(value, _)| value)).collect();
+        for ((port, ty), known) in self.ports.iter().zip(found).zip(known) {
+            for (extent, d) in ty.shape.iter_mut().zip(&port.extents).skip(*known) {
+                *extent = d.eval(&dims).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+            }
+        }
+    }
+
     fn mismatch(&self, port: &SignaturePort, found: &Type, notes: Vec<String>) -> Diagnostic {
         let wanted = port.describe(&self.dims);
         let message = format!("`{}` is {found} where {wanted} is expected", port.name);
@@ -138,22 +155,26 @@ impl Signature {
 struct Solver<'a> {
     signature: &'a Signature,
     found: &'a [Type],
+    /// For each port how many of its extents are known.
+    known: Vec<usize>,
     /// The number of each dimension and the port that gave it.
     bound: Vec<Option<(i64, usize)>>,
 }
 
 impl<'a> Solver<'a> {
     fn new(signature: &'a Signature, found: &'a [Type]) -> Self {
-        Self { signature, found, bound: vec![None; signature.dims.len()] }
+        let known = found.iter().map(|ty| ty.shape.len()).collect();
+        Self { signature, found, known, bound: vec![None; signature.dims.len()] }
     }
 
     /// All extents with the numbers that they should be: port, extent, number.
-    fn equations(&self) -> impl Iterator<Item = (usize, &'a Dim, i64)> + use<'a> {
-        let ports = self.signature.ports.iter().zip(self.found).enumerate();
-        ports.flat_map(|(i, (port, ty))| {
-            let extents = port.extents.iter().zip(&ty.shape);
+    fn equations(&self) -> Vec<(usize, &'a Dim, i64)> {
+        let ports = self.signature.ports.iter().zip(self.found).zip(&self.known).enumerate();
+        let equations = ports.flat_map(|(i, ((port, ty), known))| {
+            let extents = port.extents.iter().zip(&ty.shape).take(*known);
             extents.map(move |(d, n)| (i, d, *n as i64))
-        })
+        });
+        equations.collect()
     }
 
     /// Bare names first, so that messages blame the odd one out; then whatever has one unknown left.

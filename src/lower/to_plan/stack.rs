@@ -2,7 +2,7 @@
 
 use super::constants::Constants;
 use super::{Builder, How, Inst, RawBlock, Read};
-use crate::base::{Id, Loc};
+use crate::base::Id;
 use crate::parts::Operand;
 use crate::plan::{BlockId, Plan, Port, Terminator, Var, VarId};
 use crate::stack;
@@ -20,10 +20,10 @@ pub fn stack_to_plan(program: &stack::Program) -> Plan {
     });
     let builder = Builder::new(vars.collect(), &mut constants);
     let blocks = program.blocks.values().map(raw_block).collect();
-    let body = builder.body(blocks, units(program), |(term, loc), builder| match *term {
+    let body = builder.body(blocks, units(program), |term, builder| match *term {
         stack::Terminator::Jump(b) => Terminator::Jump(block(b)),
         stack::Terminator::Branch(c, a, b) => Terminator::Branch(builder.arg(read(c)), block(a), block(b)),
-        stack::Terminator::PushJump { target, ret } => {
+        stack::Terminator::PushJump { target, ret, ref loc } => {
             Terminator::PushJump { target: block(target), ret: block(ret), loc: loc.clone() }
         }
         stack::Terminator::Return => Terminator::Return,
@@ -76,11 +76,7 @@ fn reads(operands: &[stack::Operand]) -> Vec<Read> {
     operands.iter().map(|o| read(*o)).collect()
 }
 
-/// A block, its terminator with the location of the call that it may be: that of the last instruction that has one, which
-/// set an argument or saved a variable.
-fn raw_block(source: &stack::Block) -> RawBlock<(stack::Terminator, Loc)> {
-    let mut locs = source.insts.iter().rev().map(|i| &i.loc);
-    let loc = locs.find(|l| l.line > 0).unwrap_or(&source.loc).clone();
+fn raw_block(source: &stack::Block) -> RawBlock<stack::Terminator> {
     let insts = source.insts.iter();
     RawBlock {
         insts: insts.map(|i| (inst(&i.kind), i.loc.clone())).collect(),
@@ -88,7 +84,7 @@ fn raw_block(source: &stack::Block) -> RawBlock<(stack::Terminator, Loc)> {
             stack::Terminator::Branch(c, _, _) => Some(read(c)),
             _ => None,
         },
-        term: (source.term, loc),
+        term: source.term.clone(),
         loc: source.loc.clone(),
     }
 }

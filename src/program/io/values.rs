@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::json::array_from_json;
 use super::{IoError, JsonArray, file, parse_json, read_npy, read_npz, write_atomically, write_npz};
-use crate::types::{Array, ArrayData, DType};
+use crate::types::{Array, ArrayData, DType, Precision};
 
 /// What a parameter wants of its value before dimensions are bound: `real[_, _]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +48,16 @@ impl Data {
         match self {
             Data::Json(value) => array_from_json(name, value, expected),
             Data::Array(array) => converted(name, array, expected),
+        }
+    }
+
+    /// How many leading axes of `array`, which was made of it, have an extent that the value tells: of `[]` as a matrix only
+    /// the first, since nothing stands in the list. Arrays tell all of theirs.
+    pub fn known_axes(&self, array: &Array) -> usize {
+        let rank = array.shape.len();
+        match self {
+            Data::Json(_) => array.shape.iter().position(|extent| *extent == 0).map_or(rank, |axis| axis + 1),
+            Data::Array(_) => rank,
         }
     }
 
@@ -190,21 +200,22 @@ fn read_value(name: &str, path: &Path) -> Result<Data, IoError> {
 }
 
 /// Writes named arrays to a file: a `.npz` archive, or a `.json` object of nested lists, which can be read back as data.
-pub fn write_arrays(path: &Path, arrays: &IndexMap<String, Array>) -> Result<(), IoError> {
+/// `precision` is that of the run they come from: it says how many digits the reals have in `.json`.
+pub fn write_arrays(path: &Path, arrays: &IndexMap<String, Array>, precision: Precision) -> Result<(), IoError> {
     match extension(path).as_str() {
         "npz" => write_npz(path, arrays),
-        "json" => write_atomically(path, |writer| Ok(serde_json::to_writer(writer, &JsonObject(arrays))?)),
+        "json" => write_atomically(path, |writer| Ok(serde_json::to_writer(writer, &JsonObject(arrays, precision))?)),
         _ => Err(IoError::UnknownFormat { path: path.to_owned(), expected: ".npz or .json" }),
     }
 }
 
-struct JsonObject<'a>(&'a IndexMap<String, Array>);
+struct JsonObject<'a>(&'a IndexMap<String, Array>, Precision);
 
 impl Serialize for JsonObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(Some(self.0.len()))?;
         for (name, array) in self.0 {
-            object.serialize_entry(name, &JsonArray(array))?;
+            object.serialize_entry(name, &JsonArray(&array.clone().shown(self.1)))?;
         }
         object.end()
     }
@@ -241,8 +252,8 @@ mod tests {
         arrays.insert("x".to_owned(), Array::int([2], vec![3, 4]));
         arrays.insert("y".to_owned(), Array::real([1], vec![0.5]));
         let path = |name: &str| folder.0.join(name);
-        write_arrays(&path("a.npz"), &arrays).unwrap();
-        write_arrays(&path("a.json"), &arrays).unwrap();
+        write_arrays(&path("a.npz"), &arrays, Precision::F64).unwrap();
+        write_arrays(&path("a.json"), &arrays, Precision::F64).unwrap();
         super::super::write_npy(&path("a.npy"), &arrays["x"]).unwrap();
         std::fs::write(path("list.json"), "[3, 4]").unwrap();
         let files = ["a.npz", "a.json", "a.npy", "list.json"].map(|name| format!("x=@{}", path(name).display()));

@@ -7,12 +7,15 @@ use crate::stack::{BlockId, Program, Terminator};
 
 impl Terminator {
     /// The same with other blocks.
-    pub(super) fn map_blocks(self, mut to: impl FnMut(BlockId) -> BlockId) -> Terminator {
-        match self {
+    pub(super) fn map_blocks(&self, mut to: impl FnMut(BlockId) -> BlockId) -> Terminator {
+        match *self {
             Terminator::Jump(b) => Terminator::Jump(to(b)),
             Terminator::Branch(cond, yes, no) => Terminator::Branch(cond, to(yes), to(no)),
-            Terminator::PushJump { target, ret } => Terminator::PushJump { target: to(target), ret: to(ret) },
-            Terminator::Return | Terminator::Halt => self,
+            Terminator::PushJump { target, ret, ref loc } => {
+                Terminator::PushJump { target: to(target), ret: to(ret), loc: loc.clone() }
+            }
+            Terminator::Return => Terminator::Return,
+            Terminator::Halt => Terminator::Halt,
         }
     }
 }

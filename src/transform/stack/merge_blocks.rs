@@ -35,9 +35,9 @@ fn skip_empty(program: &mut Program) {
         if let Terminator::Jump(to) = term
             && program.blocks[to].insts.is_empty()
             && !regions.contains_key(&id)
-            && let end @ (Terminator::Return | Terminator::Halt) = program.blocks[to].term
+            && let end @ (Terminator::Return | Terminator::Halt) = &program.blocks[to].term
         {
-            term = end;
+            term = end.clone();
         }
         program.blocks[id].term = term;
     }

@@ -125,6 +125,7 @@ impl Forming {
     /// Splits off what comes after the last push or pop of a block; returns the new block, and the old one as it was, if
     /// there was something to split.
     fn split_after_stack_moves(&mut self, id: BlockId) -> (BlockId, Option<Block>) {
+        let new = self.program.blocks.next_id();
         let block = &mut self.program.blocks[id];
         let Some(last) = block.insts.iter().rposition(|i| moves_stack(&i.kind)) else {
             return (id, None);
@@ -132,9 +133,8 @@ impl Forming {
         let whole = block.clone();
         let insts = block.insts.split_off(last + 1);
         let loc: Loc = insts.first().map_or(&block.loc, |i| &i.loc).clone();
-        let term = block.term;
-        let new = self.program.blocks.push(Block { insts, term, loc });
-        self.program.blocks[id].term = Terminator::Jump(new);
+        let term = std::mem::replace(&mut block.term, Terminator::Jump(new));
+        self.program.blocks.push(Block { insts, term, loc });
         let position = self.position(id);
         self.order.insert(position + 1, new);
         (new, Some(whole))
