@@ -118,6 +118,17 @@ impl<T: Copy> LaneStack<T> {
 
     /// Puts one value, given by its elements, on the stack of the lane of each active column.
     pub fn push_value(&mut self, value: &[T], columns: Columns<'_>) -> Result<(), StackError> {
+        if columns.all && self.level_of_all().is_some() {
+            let height = self.heights[0];
+            self.reserve(height)?;
+            let at = height as usize * self.elements * self.width;
+            for (row, value) in self.memory[at..].chunks_exact_mut(self.width).zip(&value[..self.elements]) {
+                row.fill(*value);
+            }
+            self.heights.fill(height + 1);
+            self.pushes += self.width as u64;
+            return Ok(());
+        }
         self.place_pushes(columns)?;
         for (e, value) in value[..self.elements].iter().enumerate() {
             for (_, place) in &self.places {
@@ -186,6 +197,10 @@ impl<T: Copy> LaneStack<T> {
 
     /// Makes room for level `height`.
     fn reserve(&mut self, height: u32) -> Result<(), StackError> {
+        // heights are counted in 32 bits
+        if height == u32::MAX {
+            return Err(StackError::NoMemory);
+        }
         let levels = height as usize + 1;
         let needed = (levels).checked_mul(self.elements * self.width).ok_or(StackError::NoMemory)?;
         if self.memory.len() < needed {
@@ -228,6 +243,7 @@ mod tests {
     #[derive(Clone, Copy, Debug)]
     enum Action {
         Push(u64),
+        PushValue(u64),
         Pop(u64),
         Update(u64),
         Reset(u64),
@@ -236,7 +252,8 @@ mod tests {
     fn action() -> impl Strategy<Value = Action> {
         prop_oneof![
             4 => any::<u64>().prop_map(Action::Push),
-            3 => any::<u64>().prop_map(Action::Pop),
+            2 => any::<u64>().prop_map(Action::PushValue),
+            4 => any::<u64>().prop_map(Action::Pop),
             2 => any::<u64>().prop_map(Action::Update),
             1 => any::<u64>().prop_map(Action::Reset),
         ]
@@ -302,7 +319,7 @@ mod tests {
         }
         fn run(&mut self, action: Action) {
             let seed = match action {
-                Action::Push(s) | Action::Pop(s) | Action::Update(s) | Action::Reset(s) => s,
+                Action::Push(s) | Action::PushValue(s) | Action::Pop(s) | Action::Update(s) | Action::Reset(s) => s,
             };
             let mask = mask_of(seed, self.width);
             let active: Vec<usize> = crate::exec::mask::lanes_of(&mask).collect();
@@ -312,6 +329,15 @@ mod tests {
                     for lane in active {
                         let top = self.lanes[lane].last().unwrap().clone();
                         self.lanes[lane].push(top);
+                    }
+                }
+                Action::PushValue(_) => {
+                    // under the cached top, as if it had been the top when the stack was pushed
+                    let value: Vec<i64> = (0..self.elements).map(|e| (seed as i64).wrapping_add(e as i64)).collect();
+                    self.with_columns(&mask, |stack, _, columns| stack.push_value(&value, columns)).unwrap();
+                    for lane in active {
+                        let top = self.lanes[lane].pop().unwrap();
+                        self.lanes[lane].extend([value.clone(), top]);
                     }
                 }
                 Action::Pop(_) => {

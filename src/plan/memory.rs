@@ -11,8 +11,11 @@ pub struct MemoryEstimate {
     pub lanes: usize,
     /// Inputs and outputs on the host, a lane. Reals are 8 bytes there.
     pub host_bytes_per_lane: usize,
-    /// State of the machine, a lane that runs: lane buffers, and one level of every stack. Deeper recursion takes more.
+    /// State of the machine, a lane that runs: lane buffers, and one level of every stack and tape. Deeper recursion takes
+    /// more, and so does every further value on a tape.
     pub state_bytes_per_lane: usize,
+    /// One level of every tape, a lane that runs; part of the state. 0 for a program without tapes.
+    pub tape_level_bytes: usize,
     /// Lanes that run at one time: all of them, or the slots of all shards.
     pub running_lanes: usize,
     /// What is stored once: shared values.
@@ -46,11 +49,13 @@ pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimat
         0 => plan.shard_lanes(),
         n => n,
     };
+    let tape_level_bytes = plan.globals.tape_bytes(real);
     MemoryEstimate {
         lanes,
+        tape_level_bytes,
         host_bytes_per_lane: 8 + ports.map(|p| bytes(p.ty.dtype, p.ty.elements(), 8)).sum::<usize>(),
         // The program counter's stack, the number of the lane, its draws, its steps.
-        state_bytes_per_lane: plan.body.bytes_per_lane(real) + 8 + 3 * 8,
+        state_bytes_per_lane: plan.body.bytes_per_lane(real) + tape_level_bytes + 8 + 3 * 8,
         running_lanes: lanes.min(width.saturating_mul(workers)),
         // Once as given, once as the machine reads it.
         shared_bytes: shared.map(|s| bytes(s.ty.dtype, s.ty.elements(), 8 + real)).sum(),

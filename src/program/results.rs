@@ -57,7 +57,11 @@ impl std::fmt::Display for MemoryEstimate {
             bytes(self.state_bytes_per_lane),
             bytes(self.shared_bytes),
             bytes(self.total())
-        )
+        )?;
+        match self.tape_level_bytes {
+            0 => Ok(()),
+            level => write!(f, ", and each value on every tape {} a lane", bytes(level)),
+        }
     }
 }
 

@@ -256,6 +256,15 @@ impl InstKind {
         self.for_each_operand(|o| found |= o.var() == Some(var));
         found
     }
+    /// The variable over whose value (of a stack variable, over whose top) a computed or popped value is written: not that
+    /// of a push, nor what `pop` throws away.
+    pub fn overwritten_mut(&mut self) -> Option<&mut VarId> {
+        match self {
+            InstKind::Compute { write: Write::Push, .. } => None,
+            InstKind::Compute { dst, .. } | InstKind::TapePop { dst, .. } => Some(dst),
+            _ => None,
+        }
+    }
     /// The variable whose value (of a stack variable, whose top) it changes.
     pub fn written(&self) -> Option<VarId> {
         match *self {

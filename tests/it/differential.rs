@@ -43,7 +43,7 @@ fn options(seed: u64) -> Options {
 
 /// A random program with inputs.
 #[derive(Clone)]
-struct Case {
+pub(crate) struct Case {
     seed: u64,
     text: String,
     /// The lanes, by the number that their values are made from.
@@ -51,13 +51,20 @@ struct Case {
 }
 
 impl Case {
-    fn new(seed: u64, program: &random_programs::Program) -> Case {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+    pub(crate) fn lanes(&self) -> &[u64] {
+        &self.lanes
+    }
+
+    pub(crate) fn new(seed: u64, program: &random_programs::Program) -> Case {
         let lanes = *Rng::new(seed ^ 0x1a5e5).choose(&[1, 7, 20, 20, 64]);
         Case { seed, text: program.to_string(), lanes: (0..lanes).collect() }
     }
 
     /// Every value is made from the seed, the name of the input and the lane, so that fewer lanes have the same values.
-    fn array(&self, port: &SignaturePort) -> Array {
+    pub(crate) fn array(&self, port: &SignaturePort) -> Array {
         let shape: Vec<usize> = port.extents.iter().map(|d| d.constant as usize + EXTENT * d.terms.len()).collect();
         let each = shape.iter().product();
         let rows: &[u64] = if port.shared { &[0] } else { &self.lanes };

@@ -15,7 +15,7 @@ use autobatch::run::{Execution, Inputs, Outcome, Schedule, Settings, Sink, TrapK
 use autobatch::types::{Array, Precision};
 use autobatch::{cfg, interp, stack};
 
-fn text(name: &str) -> String {
+pub(crate) fn text(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/machine");
     std::fs::read_to_string(path.join(name)).unwrap()
 }
@@ -28,7 +28,7 @@ fn stack_plan(name: &str) -> Plan {
 }
 
 /// A CFG program for both engines.
-fn plans(name: &str) -> (Plan, CallPlan) {
+pub(crate) fn plans(name: &str) -> (Plan, CallPlan) {
     let program = cfg::read(&text(name)).unwrap();
     let errors = cfg::verify(&program);
     assert!(errors.is_empty(), "{errors:?}");
@@ -38,18 +38,18 @@ fn plans(name: &str) -> (Plan, CallPlan) {
     (stack_to_plan(&lowered), cfg_to_plan(&program))
 }
 
-fn inputs(values: Vec<Array>) -> Inputs {
+pub(crate) fn inputs(values: Vec<Array>) -> Inputs {
     let lanes = values[0].shape[0];
     Inputs { lanes: (0..lanes as u64).collect(), values, shared: Vec::new() }
 }
 
-fn ints(values: impl IntoIterator<Item = i64>) -> Array {
+pub(crate) fn ints(values: impl IntoIterator<Item = i64>) -> Array {
     let values: Vec<i64> = values.into_iter().collect();
     Array::int([values.len()], values)
 }
 
 /// Every schedule, mode and cut of the batch.
-fn all_settings() -> Vec<Settings> {
+pub(crate) fn all_settings() -> Vec<Settings> {
     let mut all = Vec::new();
     for schedule in [Schedule::Earliest, Schedule::MostLanes, Schedule::CostAware { theta: 0.75 }] {
         for execution in [Execution::Mask, Execution::Gather, Execution::Auto] {
@@ -63,13 +63,13 @@ fn all_settings() -> Vec<Settings> {
 
 /// What lanes said, each in its order.
 #[derive(Default, Debug)]
-struct Said(Mutex<BTreeMap<usize, Vec<String>>>);
+pub(crate) struct Said(Mutex<BTreeMap<usize, Vec<String>>>);
 
 impl Said {
     fn say(&self, position: usize, what: String) {
         self.0.lock().unwrap().entry(position).or_default().push(what);
     }
-    fn take(self) -> BTreeMap<usize, Vec<String>> {
+    pub(crate) fn take(self) -> BTreeMap<usize, Vec<String>> {
         self.0.into_inner().unwrap()
     }
 }
@@ -83,27 +83,27 @@ impl Sink for Said {
     }
 }
 
-type Result = (Outcome, BTreeMap<usize, Vec<String>>);
+pub(crate) type Outcomes = (Outcome, BTreeMap<usize, Vec<String>>);
 
-fn run_pc(plan: &Plan, inputs: &Inputs, settings: &Settings) -> Result {
+pub(crate) fn run_pc(plan: &Plan, inputs: &Inputs, settings: &Settings) -> Outcomes {
     let said = Said::default();
     let outcome = pc::run(plan, inputs, settings, &said);
     (outcome, said.take())
 }
 
-fn run_local(plan: &CallPlan, inputs: &Inputs, settings: &Settings) -> Result {
+fn run_local(plan: &CallPlan, inputs: &Inputs, settings: &Settings) -> Outcomes {
     let said = Said::default();
     let outcome = local::run(plan, inputs, settings, &said);
     (outcome, said.take())
 }
 
 /// Bits of outputs, traps and effects: what must not depend on how the program is run.
-fn essence((outcome, said): &Result) -> String {
+pub(crate) fn essence((outcome, said): &Outcomes) -> String {
     format!("{:?}\n{:?}\n{said:?}", outcome.outputs, outcome.traps)
 }
 
 /// Runs on both engines under all settings; all agree with the reference interpreter.
-fn agree(name: &str, inputs: &Inputs, change: impl Fn(Settings) -> Settings) -> Result {
+pub(crate) fn agree(name: &str, inputs: &Inputs, change: impl Fn(Settings) -> Settings) -> Outcomes {
     let (plan, calls) = plans(name);
     let settings = change(Settings { seed: 5, ..Settings::default() });
     let said = Said::default();

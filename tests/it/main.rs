@@ -19,3 +19,4 @@ mod samplers;
 mod scheduling;
 mod stack;
 mod syntax;
+mod tapes;

@@ -85,7 +85,7 @@ fn coalesce(program: &Program, mut insts: Vec<Inst>, end: IdSet<VarId>) -> Vec<I
             && from != dst
             && !live.contains(from)
         {
-            if compute_in_place(&mut insts, at, write, dst, from) {
+            if compute_in_place(&mut insts, at, write, dst, from) || pop_in_place(&mut insts, at, write, dst, from) {
                 continue;
             }
             compute_later(program, &mut insts, &mut at, from);
@@ -130,18 +130,41 @@ fn compute_in_place(insts: &mut Vec<Inst>, at: usize, write: Write, dst: VarId, 
     if (insts[between.clone()].iter()).any(|inst| inst.kind.reads(dst) || inst.kind.written() == Some(dst)) {
         return false;
     }
-    for inst in &mut insts[between] {
-        inst.kind.for_each_operand_mut(|o| {
-            if o.var() == Some(from) {
-                *o = Operand::Var(dst);
-            }
-        });
-    }
+    read_instead(&mut insts[between], from, dst);
     if let InstKind::Compute { write: w, dst: d, .. } = &mut insts[i].kind {
         (*w, *d) = (write, dst);
     }
     insts.remove(at);
     true
+}
+
+/// `t = tape_pop; …; d = copy t` becomes `d = tape_pop; …` where nothing between touches `d`.
+fn pop_in_place(insts: &mut Vec<Inst>, at: usize, write: Write, dst: VarId, from: VarId) -> bool {
+    let Some(i) = insts[..at].iter().rposition(|inst| inst.kind.written() == Some(from)) else {
+        return false;
+    };
+    let touches = |inst: &Inst| inst.kind.reads(dst) || inst.kind.written() == Some(dst);
+    if write == Write::Push || insts[i + 1..at].iter().any(touches) {
+        return false;
+    }
+    let InstKind::TapePop { dst: popped, .. } = &mut insts[i].kind else {
+        return false;
+    };
+    *popped = dst;
+    read_instead(&mut insts[i + 1..at], from, dst);
+    insts.remove(at);
+    true
+}
+
+/// Reads `to` where `from` was read.
+fn read_instead(insts: &mut [Inst], from: VarId, to: VarId) {
+    for inst in insts {
+        inst.kind.for_each_operand_mut(|o| {
+            if o.var() == Some(from) {
+                *o = Operand::Var(to);
+            }
+        });
+    }
 }
 
 /// `t = op; …; d = copy t` becomes `…; d = op` where `op` may wait: it is pure, nothing between reads `t` or changes what

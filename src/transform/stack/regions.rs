@@ -304,11 +304,13 @@ impl Forming {
         };
         for inst in &mut block.insts {
             inst.kind.for_each_operand_mut(change);
-            if let InstKind::Compute { dst, write, .. } = &mut inst.kind
+            if let Some(dst) = inst.kind.overwritten_mut()
                 && *dst == old
             {
                 *dst = new;
-                *write = Write::Set;
+                if let InstKind::Compute { write, .. } = &mut inst.kind {
+                    *write = Write::Set;
+                }
             }
         }
         if let Terminator::Branch(cond, ..) = &mut block.term {
