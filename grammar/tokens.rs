@@ -173,6 +173,8 @@ tokens! {
     /// `=>`: in no production, for a better message.
     #[token("=>")] FatArrow "`=>`",
 
+    /// The word `derivative` where it starts an item: layout tells it from a name.
+    Derivative "`derivative`",
     /// The brace of a struct literal or pattern: layout tells it from that of a block.
     FieldsBrace "`{`",
     /// The end of a statement that needs no semicolon: layout puts it there.

@@ -90,9 +90,12 @@ impl Checker<'_> {
         let (name, span) = (def.name.clone(), def.span);
         let ast = self.modules[module].ast.clone();
         let item = &ast.items[def.item];
-        let ItemKind::Fn(decl) = &item.kind else {
-            unreachable!("the declaration put a function here");
+        let block = match (&item.kind, def.rule) {
+            (ItemKind::Fn(decl), None) => &decl.body,
+            (ItemKind::Derivative(decl), Some(rule)) => &decl.rules[rule].body,
+            _ => unreachable!("the declaration put a function here"),
         };
+        let recompute = def.recompute;
         // The body of an instance that sums gives the array.
         let shape = (signature.params.iter()).find(|p| matches!(p.ty, Ty::Array(..)));
         let ret = match (&signature.ret, shape.map(|p| &p.ty)) {
@@ -116,7 +119,7 @@ impl Checker<'_> {
             let local = body.declare(&param.name, param.ty.clone(), Origin::Param, param.mutable);
             params.push(hir::Param { local, shared: param.shared });
         }
-        let checked = body.fn_block(&decl.body, &ret);
+        let checked = body.fn_block(block, &ret);
         if !instance {
             body.warn_locals();
         }
@@ -136,6 +139,7 @@ impl Checker<'_> {
             ret: signature.ret.clone(),
             locals,
             body: checked,
+            recompute,
             span,
         });
     }

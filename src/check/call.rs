@@ -12,15 +12,26 @@ use super::dims::Solver;
 use super::names::{Found, Lookup};
 use super::types::substitute;
 
-/// Functions that the language has and this version does not.
-const DERIVATIVES: &[&str] = &["grad", "value_and_grad", "jacobian", "hessian", "jvp", "vjp", "stop_gradient"];
-
 /// Functions of the library that Stan overloads by the number of arguments: name, number, and the name in the library.
 const OVERLOADS: &[(&str, usize, &str)] = &[("log_sum_exp", 2, "log_add_exp")];
 
 impl Body<'_, '_> {
-    /// `callee(args)`
-    pub(super) fn call(&mut self, callee: &ast::Expr, args: &[ast::Expr], span: Span) -> Option<Expr> {
+    /// `callee(args, name = value)`
+    pub(super) fn call(
+        &mut self,
+        callee: &ast::Expr,
+        args: &[ast::Expr],
+        named: &[(ast::Name, ast::Expr)],
+        span: Span,
+    ) -> Option<Expr> {
+        match &callee.kind {
+            ast::ExprKind::Path(path) if !self.is_operator(path) => self.refuse_named(&path.name.text, named),
+            _ => {}
+        }
+        if let Some(value) = self.derivative_call(callee, args, span) {
+            self.refuse_named("a derivative", named);
+            return value;
+        }
         let ast::ExprKind::Path(path) = &callee.kind else {
             let value = self.expr_or_closure(callee);
             self.args_only(args);
@@ -53,6 +64,16 @@ impl Body<'_, '_> {
                 let values: Vec<Expr> = values.into_iter().collect::<Option<_>>()?;
                 self.builtin_call(builtin, &path.name.text, values, span)
             }
+            Lookup::Found(Found::StopGradient) => {
+                let values: Vec<_> = args.iter().map(|a| self.operand(a)).collect();
+                let values: Vec<Expr> = values.into_iter().collect::<Option<_>>()?;
+                self.stop_gradient(values, span)
+            }
+            Lookup::Found(Found::Derivative(op)) => {
+                self.args_only(args);
+                self.derivative_as_value(op, args, span);
+                None
+            }
             Lookup::Found(Found::Def(def)) => {
                 self.args_only(args);
                 let name = &path.name.text;
@@ -69,11 +90,7 @@ impl Body<'_, '_> {
             }
             Lookup::Unknown => {
                 self.args_only(args);
-                if DERIVATIVES.contains(&&*path.name.text) {
-                    self.no_derivatives(&path.name);
-                } else {
-                    self.unknown_name("E0102", &path.name);
-                }
+                self.unknown_name("E0102", &path.name);
                 None
             }
         }
@@ -94,14 +111,13 @@ impl Body<'_, '_> {
         }
     }
 
-    fn no_derivatives(&mut self, name: &ast::Name) {
-        let error = Diagnostic::error(
-            "E0901",
-            format!("`{}`: derivatives are not available in this version", name.text),
-            name.span,
-            "not available yet",
-        );
-        self.cx.report(error.with_help("write the gradient by hand, as a function of its own"));
+    /// Reports arguments with a name.
+    fn refuse_named(&mut self, callee: &str, named: &[(ast::Name, ast::Expr)]) {
+        if let Some((name, _)) = named.first() {
+            let message = format!("`{callee}` has no argument with the name `{}`", name.text);
+            let error = Diagnostic::error("E0902", message, name.span, "arguments go by their position");
+            self.cx.report(error.with_help("only a derivative takes one: `grad(f, wrt = w)(x, w)`"));
+        }
     }
 
     /// The type of what is called, when it has one.
@@ -127,6 +143,7 @@ impl Body<'_, '_> {
             match &arg.kind {
                 ast::ExprKind::Lambda { .. } => {}
                 ast::ExprKind::Path(path) => self.mark_used(path),
+                _ if self.is_derivative(arg) => {}
                 _ => {
                     self.expr(arg);
                 }
@@ -141,9 +158,7 @@ impl Body<'_, '_> {
             Some(_) => {}
             None => match self.cx.lookup(self.module, path) {
                 Lookup::Found(Found::Def(Def::Fn(id))) => self.cx.fns[id].used = true,
-                Lookup::Unknown if !DERIVATIVES.contains(&&*path.name.text) => {
-                    self.unknown_name("E0101", &path.name);
-                }
+                Lookup::Unknown => self.unknown_name("E0101", &path.name),
                 _ => {}
             },
         }

@@ -99,7 +99,7 @@ impl Checker<'_> {
                 let b = self.const_expr(module, b);
                 self.const_result(binary(*op, a?, b?), expr.span)
             }
-            ExprKind::Call { callee, args } => match (&callee.kind, &args[..]) {
+            ExprKind::Call { callee, args, named } if named.is_empty() => match (&callee.kind, &args[..]) {
                 (ExprKind::Path(path), [arg]) if path.module.is_none() => {
                     let value = self.const_expr(module, arg)?;
                     self.const_result(convert(&path.name.text, value), expr.span)

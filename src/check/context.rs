@@ -11,6 +11,7 @@ use crate::syntax::ast;
 use crate::types::Scalar;
 
 use super::modules::{Loaded, Module, ModuleId};
+use super::rules::RuleDef;
 
 crate::define_id!(
     /// A `const`.
@@ -32,12 +33,16 @@ pub(super) struct FnDef {
     pub(super) module: ModuleId,
     /// The position of its item in the module.
     pub(super) item: usize,
+    /// For a rule of a derivative, its position in the item.
+    pub(super) rule: Option<usize>,
     /// `None` when the declaration has an error.
     pub(super) signature: Option<Arc<Signature>>,
     /// `@elementwise`; false for its instances.
     pub(super) elementwise: bool,
     /// `@sum`: an instance for arrays sums its result.
     pub(super) sum: bool,
+    /// `@recompute`
+    pub(super) recompute: bool,
     /// Whether this is an instance for arrays.
     pub(super) instance: bool,
     /// Whether something calls it or passes it on.
@@ -118,6 +123,10 @@ pub(super) struct Checker<'a> {
     /// How many instances are being made inside one another.
     pub(super) instance_depth: usize,
     pub(super) streams: IndexMap<String, Stream>,
+    /// Rules of derivatives, until their signatures are found.
+    pub(super) rule_defs: Vec<RuleDef>,
+    /// Derivatives that are written by hand.
+    pub(super) rules: IndexMap<FnId, hir::Rules>,
 }
 
 impl<'a> Checker<'a> {
@@ -134,6 +143,8 @@ impl<'a> Checker<'a> {
             instances: HashMap::new(),
             instance_depth: 0,
             streams: IndexMap::new(),
+            rule_defs: Vec::new(),
+            rules: IndexMap::new(),
         }
     }
 
@@ -144,6 +155,7 @@ impl<'a> Checker<'a> {
         self.resolve_structs();
         self.evaluate_consts();
         self.resolve_signatures();
+        self.resolve_rules();
         let declared: Vec<FnId> = self.fns.ids().collect();
         for id in declared {
             self.check_fn(id);
@@ -151,6 +163,8 @@ impl<'a> Checker<'a> {
         self.warn_unused_fns();
         self.check_shared();
         self.check_comprehension_calls();
+        self.check_derivatives();
+        self.check_recompute();
         if !self.diagnostics.iter().any(Diagnostic::is_error) {
             self.report_unchecked();
         }
@@ -202,7 +216,7 @@ impl<'a> Checker<'a> {
 
     /// The program; there are no errors.
     fn program(&mut self) -> hir::Program {
-        let mut program = hir::Program::default();
+        let mut program = hir::Program { rules: std::mem::take(&mut self.rules), ..hir::Program::default() };
         for def in self.structs.values() {
             let fields = def.fields.iter().filter_map(|(name, ty)| {
                 let ty = ty.clone()?;

@@ -30,7 +30,7 @@ impl Body<'_, '_> {
                 let b = self.operand(b);
                 self.binary(*op, a?, b?, span)
             }
-            ast::ExprKind::Call { callee, args } => self.call(callee, args, span),
+            ast::ExprKind::Call { callee, args, named } => self.call(callee, args, named, span),
             ast::ExprKind::Index { base, indices } => {
                 let base = self.operand(base);
                 self.index(base, indices, span)
@@ -105,7 +105,9 @@ impl Body<'_, '_> {
                 self.cx.fns[id].used = true;
                 self.function_as_value(&path.name)
             }
-            Lookup::Found(Found::Builtin(_)) => self.function_as_value(&path.name),
+            Lookup::Found(Found::Builtin(_) | Found::Derivative(_) | Found::StopGradient) => {
+                self.function_as_value(&path.name)
+            }
             Lookup::Found(Found::Def(Def::Struct(_))) => {
                 let name = &path.name.text;
                 let error =

@@ -19,6 +19,7 @@ impl Body<'_, '_> {
     fn is_function(&mut self, value: &ast::Expr) -> bool {
         match &value.kind {
             ast::ExprKind::Lambda { .. } => true,
+            ast::ExprKind::Call { .. } => self.is_derivative(value),
             ast::ExprKind::Path(path) => match self.inner(path) {
                 Some(Inner::Local(local)) => matches!(self.locals[local].ty, Ty::Fn(..)),
                 Some(_) => false,
@@ -38,8 +39,11 @@ impl Body<'_, '_> {
     /// A function whose type does not come from where it stands.
     pub(super) fn fn_of_its_own_type(&mut self, value: &ast::Expr) -> Option<Expr> {
         match &value.kind {
-            ast::ExprKind::Lambda { params, body } => self.closure(params, body, None, value.span),
+            ast::ExprKind::Lambda { params, body } => {
+                self.closure(params, body, &vec![None; params.len()], None, value.span)
+            }
             ast::ExprKind::Path(path) => self.named_fn(path, None, value.span),
+            _ if self.is_derivative(value) => self.derivative_value(value, None),
             _ => self.not_a_function(value),
         }
     }
@@ -47,13 +51,14 @@ impl Body<'_, '_> {
     /// A function of the type `expected`.
     pub(super) fn fn_value(&mut self, value: &ast::Expr, expected: &Ty) -> Option<Expr> {
         match &value.kind {
-            ast::ExprKind::Lambda { params, body } => self.closure(params, body, Some(expected), value.span),
+            ast::ExprKind::Lambda { params, body } => self.closure_of(params, body, expected, value.span),
             ast::ExprKind::Path(path) => self.named_fn(path, Some(expected), value.span),
+            _ if self.is_derivative(value) => self.derivative_value(value, Some(expected)),
             _ => self.not_a_function(value),
         }
     }
 
-    fn not_a_function(&mut self, value: &ast::Expr) -> Option<Expr> {
+    pub(super) fn not_a_function(&mut self, value: &ast::Expr) -> Option<Expr> {
         let found = self.expr(value)?;
         let shown = self.show(&found.ty);
         self.needs_function(&shown, value.span);
@@ -82,7 +87,7 @@ impl Body<'_, '_> {
         self.cx.report(error.with_help("wrap it in a closure that converts: `|x| …`"));
     }
 
-    fn named_fn(&mut self, path: &ast::Path, expected: Option<&Ty>, span: Span) -> Option<Expr> {
+    pub(super) fn named_fn(&mut self, path: &ast::Path, expected: Option<&Ty>, span: Span) -> Option<Expr> {
         match self.inner(path) {
             Some(Inner::Broken) => return None,
             Some(Inner::Dim(_)) => {
@@ -117,6 +122,11 @@ impl Body<'_, '_> {
                     }
                     None => self.needs_types(&name, span),
                 }
+            }
+            Lookup::Found(Found::StopGradient) => self.needs_types("stop_gradient", span),
+            Lookup::Found(Found::Derivative(op)) => {
+                self.derivative_as_value(op, &[], span);
+                None
             }
             Lookup::Found(Found::Def(_)) => {
                 let found = format!("`{}`", path.name.text);
@@ -219,21 +229,19 @@ impl Body<'_, '_> {
         })
     }
 
-    fn closure(
+    /// A closure of the type `expected`.
+    fn closure_of(
         &mut self,
         params: &[(ast::Name, Option<ast::TypeExpr>)],
         value: &ast::Expr,
-        expected: Option<&Ty>,
+        expected: &Ty,
         span: Span,
     ) -> Option<Expr> {
-        let (types, ret) = match expected {
-            Some(Ty::Fn(types, ret)) => (Some(types), Some(&**ret)),
-            _ => (None, None),
+        let Ty::Fn(types, ret) = expected else {
+            return None;
         };
-        if let Some(types) = types
-            && types.len() != params.len()
-        {
-            let wanted = expected.map(|e| self.show(e)).unwrap_or_default();
+        if types.len() != params.len() {
+            let wanted = self.show(expected);
             let error = Diagnostic::error(
                 "E0308",
                 format!("{wanted} is needed here"),
@@ -243,8 +251,21 @@ impl Body<'_, '_> {
             self.cx.report(error);
             return None;
         }
-        let found: Vec<Option<Ty>> = (params.iter().enumerate())
-            .map(|(i, (name, written))| self.closure_param(name, written.as_ref(), types.map(|t| &t[i])))
+        let types: Vec<Option<Ty>> = types.iter().cloned().map(Some).collect();
+        self.closure(params, value, &types, Some(&**ret), span)
+    }
+
+    /// A closure whose parameters have these types, where they are known, and that gives `ret`, where that is known.
+    pub(super) fn closure(
+        &mut self,
+        params: &[(ast::Name, Option<ast::TypeExpr>)],
+        value: &ast::Expr,
+        types: &[Option<Ty>],
+        ret: Option<&Ty>,
+        span: Span,
+    ) -> Option<Expr> {
+        let found: Vec<Option<Ty>> = (params.iter().zip(types))
+            .map(|((name, written), ty)| self.closure_param(name, written.as_ref(), ty.as_ref()))
             .collect();
         self.framed(FrameKind::Closure, |body| {
             let mut locals = Vec::new();
@@ -307,5 +328,8 @@ impl Body<'_, '_> {
 }
 
 fn is_function(found: &Lookup) -> bool {
-    matches!(found, Lookup::Found(Found::Builtin(_) | Found::Def(Def::Fn(_))))
+    matches!(
+        found,
+        Lookup::Found(Found::Builtin(_) | Found::Derivative(_) | Found::StopGradient | Found::Def(Def::Fn(_)))
+    )
 }

@@ -10,6 +10,7 @@ use crate::syntax::ast::{self, ItemKind};
 
 use super::builtins::{self, Builtin};
 use super::context::{Checker, ConstDef, ConstState, Def, FnDef, StructDef};
+use super::derivative::{self, Operator};
 use super::modules::{ModuleId, NamedItem};
 
 /// What a name means outside a function.
@@ -17,6 +18,9 @@ use super::modules::{ModuleId, NamedItem};
 pub(super) enum Found {
     Def(Def),
     Builtin(Builtin),
+    /// `grad` and its kin.
+    Derivative(Operator),
+    StopGradient,
 }
 
 /// The result of looking for a path.
@@ -60,14 +64,20 @@ impl Checker<'_> {
                 };
                 (name, Def::Struct(self.structs.push(def)))
             }
+            ItemKind::Derivative(_) => {
+                self.declare_no_attributes(item);
+                return self.declare_rules(module, index, item);
+            }
             ItemKind::Fn(decl) => {
                 let def = FnDef {
                     name: decl.name.text.to_string(),
                     module,
                     item: index,
+                    rule: None,
                     signature: None,
                     elementwise: has_attribute(item, "elementwise"),
                     sum: has_attribute(item, "sum"),
+                    recompute: has_attribute(item, "recompute"),
                     instance: false,
                     used: false,
                     public: item.public,
@@ -162,7 +172,12 @@ impl Checker<'_> {
             return Lookup::Found(Found::Def(def));
         }
         match builtins::builtin(name) {
-            Some(builtin) => Lookup::Found(Found::Builtin(builtin)),
+            Some(builtin) => return Lookup::Found(Found::Builtin(builtin)),
+            None if name == "stop_gradient" => return Lookup::Found(Found::StopGradient),
+            None => {}
+        }
+        match derivative::operator(name) {
+            Some(operator) => Lookup::Found(Found::Derivative(operator)),
             None if here.incomplete => Lookup::Silent,
             None => Lookup::Unknown,
         }
@@ -230,7 +245,7 @@ impl Checker<'_> {
         all.extend(here.names.keys().map(|n| &**n));
         all.extend(here.imported.keys().map(|n| &**n));
         all.extend(self.prelude_names.keys().map(|n| &**n));
-        for name in builtins::names() {
+        for name in builtins::names().chain(derivative::names()).chain(["stop_gradient"]) {
             all.push(name);
         }
         closest(name, all.into_iter()).map(|guess| format!("did you mean `{guess}`?"))

@@ -46,7 +46,7 @@ impl Checker<'_> {
     }
 
     /// Reports the second of two equal names.
-    fn distinct<'n>(&mut self, names: impl Iterator<Item = &'n ast::Name>, what: &str) {
+    pub(super) fn distinct<'n>(&mut self, names: impl Iterator<Item = &'n ast::Name>, what: &str) {
         let mut seen: Vec<&ast::Name> = Vec::new();
         for name in names {
             if let Some(first) = seen.iter().find(|n| n.text == name.text) {
@@ -145,7 +145,7 @@ impl Checker<'_> {
 
     /// Finds the signatures of all functions.
     pub(super) fn resolve_signatures(&mut self) {
-        let ids: Vec<FnId> = self.fns.ids().collect();
+        let ids: Vec<FnId> = self.fns.iter().filter(|(_, def)| def.rule.is_none()).map(|(id, _)| id).collect();
         for id in ids {
             let (module, item) = (self.fns[id].module, self.fns[id].item);
             let ast = self.modules[module].ast.clone();
@@ -249,13 +249,14 @@ impl Checker<'_> {
                         ));
                     }
                 }
+                "recompute" => {}
                 _ => {
                     wrong = Some(("E0701", format!("there is no attribute `@{}`", name.text), "unknown attribute"));
                 }
             }
             if let Some((code, message, label)) = wrong {
                 let error = Diagnostic::error(code, message, name.span, label);
-                self.report(error.with_help("the attributes are `@elementwise` and `@sum`"));
+                self.report(error.with_help("the attributes are `@elementwise`, `@sum` and `@recompute`"));
                 self.fns[id].elementwise = false;
                 self.fns[id].sum = false;
             }

@@ -8,6 +8,7 @@ use super::Loader;
 /// The modules of the library: path and text.
 const MODULES: &[(&str, &str)] = &[
     ("prelude.ab", include_str!("../std/prelude.ab")),
+    ("derivatives.ab", include_str!("../std/derivatives.ab")),
     ("distributions.ab", include_str!("../std/distributions.ab")),
     ("linear.ab", include_str!("../std/linear.ab")),
     ("random.ab", include_str!("../std/random.ab")),

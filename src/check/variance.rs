@@ -49,7 +49,15 @@ impl Checker<'_> {
     fn check_shared_fn(&self, id: FnId, function: &hir::Fn, errors: &mut Vec<Diagnostic>) {
         let mut demands = Vec::new();
         walk::all(&function.body, &mut |expr| {
-            if let ExprKind::Call(Callee::Fn(called, _), args) = &expr.kind {
+            let call = match &expr.kind {
+                ExprKind::Call(Callee::Fn(called, _), args) => Some((called, args)),
+                ExprKind::Derivative(derivative) => match &derivative.function.kind {
+                    ExprKind::Function(called, _) => Some((called, &derivative.args)),
+                    _ => None,
+                },
+                _ => None,
+            };
+            if let Some((called, args)) = call {
                 let params = self.fns[*called].signature.iter().flat_map(|s| &s.params);
                 for (param, arg) in params.zip(args) {
                     if param.shared {
@@ -156,6 +164,7 @@ impl Checker<'_> {
                 format!("it is the result of a call of `{}`", self.fns[*id].name)
             }
             ExprKind::Call(Callee::Local(_), _) => "it is the result of a call".to_string(),
+            ExprKind::Derivative(call) => format!("it is a result of `{}`", call.op.name()),
             ExprKind::If(..) => "it is the result of an `if`".to_string(),
             ExprKind::Block(..) => "it is the result of a block".to_string(),
             ExprKind::Comprehension { .. } => "it is a comprehension".to_string(),

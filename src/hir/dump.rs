@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use crate::base::IdVec;
 
 use super::{
-    Callee, Clause, Dim, DimId, Expr, ExprKind, Fn, FnId, LocalId, Message, Pattern, Place, Program, Projection,
-    Reduction, Stmt, StmtKind, Ty, walk,
+    Callee, Clause, DerivativeCall, Dim, DimId, Expr, ExprKind, Fn, FnId, LocalId, Message, Pattern, Place, Program,
+    Projection, Reduction, Stmt, StmtKind, Ty, walk,
 };
 
 /// The structs, and the functions that the exports reach: all of them when there are no exports.
@@ -37,6 +37,8 @@ fn reached(program: &Program) -> IdVec<FnId, bool> {
     let mut work: Vec<FnId> = program.exports.values().copied().collect();
     while let Some(id) = work.pop() {
         if !std::mem::replace(&mut reached[id], true) {
+            let rules = program.rules.get(&id).into_iter();
+            work.extend(rules.flat_map(|rules| [rules.forward, rules.reverse]).flatten());
             walk::all(&program.fns[id].body, &mut |expr| match &expr.kind {
                 ExprKind::Call(Callee::Fn(called, _), _) | ExprKind::Function(called, _) => {
                     work.push(*called);
@@ -57,7 +59,8 @@ fn dump_fn(out: &mut String, program: &Program, function: &Fn, id: &str, export:
         })
         .collect();
     let head = format!(
-        "{}fn {}{}({}) -> {} // {id}",
+        "{}{}fn {}{}({}) -> {} // {id}",
+        if function.recompute { "@recompute " } else { "" },
         if export { "pub " } else { "" },
         function.name,
         list(function.dims.values()),
@@ -178,6 +181,14 @@ impl<'p> Printer<'p> {
                 let params: Vec<String> = params.iter().map(|p| self.binding(*p)).collect();
                 format!("|{}| {}", params.join(", "), self.expr(body, depth))
             }
+            ExprKind::Derivative(call) => {
+                let DerivativeCall { op, function, wrt, args, direction } = &**call;
+                let wrt: Vec<String> = wrt.iter().map(usize::to_string).collect();
+                let direction = (direction.iter()).map(|d| format!("; {}", self.expr(d, depth))).collect::<String>();
+                let (function, args) = (self.expr(function, depth), self.exprs(args, depth));
+                format!("{}({function}, wrt = ({}))({args}{direction})", op.name(), wrt.join(", "))
+            }
+            ExprKind::StopGradient(value) => format!("stop_gradient({})", self.expr(value, depth)),
             ExprKind::Print(message) => format!("print({})", self.message(message, depth)),
             ExprKind::Assert(condition, message) => {
                 format!("assert({}, {})", self.expr(condition, depth), self.message(message, depth))

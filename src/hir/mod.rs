@@ -47,6 +47,19 @@ pub struct Program {
     pub fns: IdVec<FnId, Fn>,
     /// The `pub fn`s of the main module by name: the possible entry points.
     pub exports: IndexMap<String, FnId>,
+    /// Derivatives that are written by hand, by function.
+    pub rules: IndexMap<FnId, Rules>,
+}
+
+/// The derivative of a function, written by hand: at least one of the two. Shared parameters and those without reals have
+/// neither tangents nor cotangents.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rules {
+    /// Parameters: those of the function, then a tangent for each real one. Result: the tangent of the result.
+    pub forward: Option<FnId>,
+    /// Parameters: those of the function, then the cotangent of the result. Result: the cotangent of the real parameter,
+    /// or a tuple of them when there are several.
+    pub reverse: Option<FnId>,
 }
 
 /// A struct.
@@ -77,6 +90,8 @@ pub struct Fn {
     pub locals: IdVec<LocalId, Local>,
     /// Its body; its type is `ret` unless it never ends normally.
     pub body: Expr,
+    /// Whether its values are computed again in a reverse sweep instead of being taped: `@recompute`.
+    pub recompute: bool,
     /// Its name in its declaration.
     pub span: Span,
 }
@@ -274,6 +289,10 @@ pub enum ExprKind {
         /// Its body.
         body: Box<Expr>,
     },
+    /// A derivative of a function at arguments.
+    Derivative(Box<DerivativeCall>),
+    /// The value itself, a constant to every derivative. What it holds of ints and bools passes through.
+    StopGradient(Box<Expr>),
     /// `print("…")`
     Print(Message),
     /// `assert(condition, "…")`; without a message the text is empty.
@@ -288,6 +307,55 @@ pub enum ExprKind {
     Continue,
     /// `return`
     Return(Option<Box<Expr>>),
+}
+
+/// A derivative of a function at arguments.
+#[derive(Clone, Debug)]
+pub struct DerivativeCall {
+    /// Which, and with it what is given besides the arguments and what the result is.
+    pub op: Derivative,
+    /// The function: [`ExprKind::Function`], [`ExprKind::Lambda`] or [`ExprKind::FunctionLocal`], of function type. A
+    /// function with shared parameters may stand here.
+    pub function: Expr,
+    /// Positions of the parameters with respect to which, all made of reals and not shared.
+    pub wrt: Vec<usize>,
+    /// One argument for each parameter of the function.
+    pub args: Vec<Expr>,
+    /// For `Jvp` the tangent, of the type of the parameter (or the tuple of the parameters) of `wrt`; for `Vjp` the
+    /// cotangent, of the type of the result.
+    pub direction: Option<Expr>,
+}
+
+impl DerivativeCall {
+    /// The expressions in it.
+    pub fn parts(&self) -> impl Iterator<Item = &Expr> {
+        std::iter::once(&self.function).chain(&self.args).chain(&self.direction)
+    }
+}
+
+/// The derivatives. *Parameter* is the type of the parameter of `wrt`, or the tuple of them when there are several.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Derivative {
+    /// The gradient, of the type *parameter*; the function gives a real.
+    Grad,
+    /// The value and the gradient; the function gives a real.
+    ValueAndGrad,
+    /// The value and its tangent.
+    Jvp,
+    /// The value and the cotangent of the *parameter*.
+    Vjp,
+}
+
+impl Derivative {
+    /// The name in the language.
+    pub fn name(self) -> &'static str {
+        match self {
+            Derivative::Grad => "grad",
+            Derivative::ValueAndGrad => "value_and_grad",
+            Derivative::Jvp => "jvp",
+            Derivative::Vjp => "vjp",
+        }
+    }
 }
 
 /// What is called.

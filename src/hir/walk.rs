@@ -17,7 +17,8 @@ pub fn children<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
             parts.iter().for_each(visit);
         }
         ExprKind::Call(_, args) => args.iter().for_each(visit),
-        ExprKind::Field(base, _) => visit(base),
+        ExprKind::Derivative(call) => call.parts().for_each(visit),
+        ExprKind::Field(base, _) | ExprKind::StopGradient(base) => visit(base),
         ExprKind::And(a, b) | ExprKind::Or(a, b) | ExprKind::While(a, b) => {
             visit(a);
             visit(b);

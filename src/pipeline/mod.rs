@@ -7,6 +7,7 @@ use crate::hir::{self, FnId};
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
 use crate::plan::{CallPlan, Plan};
 use crate::transform::cfg::CFG_PASSES;
+use crate::transform::derivative;
 use crate::transform::stack::STACK_PASSES;
 use crate::types::Type;
 use crate::{cfg, stack};
@@ -67,7 +68,25 @@ pub fn compile(
     types: &[Type],
     passes: &Passes,
 ) -> Result<Compiled, Vec<Diagnostic>> {
-    Ok(from_cfg(hir_to_cfg::specialise(program, sources, entry, types)?, passes))
+    let cfg = specialise(program, sources, entry, types)?;
+    Ok(from_cfg(cfg, passes))
+}
+
+/// The CFG program of an entry point for inputs of these event types, derivatives included.
+///
+/// # Errors
+/// Diagnostics that only shapes can tell.
+pub fn specialise(
+    program: &hir::Program,
+    sources: &SourceMap,
+    entry: FnId,
+    types: &[Type],
+) -> Result<cfg::Program, Vec<Diagnostic>> {
+    let mut made = hir_to_cfg::specialise(program, sources, entry, types)?;
+    match derivative::expand(&mut made.program, &made.requests) {
+        Ok(()) => Ok(made.program),
+        Err(error) => Err(vec![made.diagnostic(&error)]),
+    }
 }
 
 /// Compiles a CFG program.

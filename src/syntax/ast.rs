@@ -81,6 +81,28 @@ pub enum ItemKind {
     },
     /// `fn name[d](param: type, …) -> type { … }`
     Fn(FnDecl),
+    /// `derivative of name { forward(x, dx) { … } reverse(x, dy) { … } }`
+    Derivative(DerivativeDecl),
+}
+
+/// The derivative of a function, written by hand.
+#[derive(Clone, Debug)]
+pub struct DerivativeDecl {
+    /// The function.
+    pub target: Name,
+    /// Its rules.
+    pub rules: Vec<Rule>,
+}
+
+/// `forward(x, dx) { … }` or `reverse(x, dy) { … }`: types follow from the function.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// `forward` or `reverse`; any other name is the checker's error.
+    pub kind: Name,
+    /// Parameters in order.
+    pub params: Vec<Name>,
+    /// Body.
+    pub body: Block,
 }
 
 /// A field of a struct declaration.
@@ -295,12 +317,14 @@ pub enum ExprKind {
     Unary(UnaryOp, Box<Expr>),
     /// `a + b`
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `f(x)`, `grad(f)(x)`
+    /// `f(x)`, `grad(f, wrt = w)(x, w)`
     Call {
         /// What is called.
         callee: Box<Expr>,
         /// Arguments.
         args: Vec<Expr>,
+        /// Arguments with a name, `wrt = w`, which follow the others. Only derivatives take one.
+        named: Vec<(Name, Expr)>,
     },
     /// `x[i, a..b]`
     Index {

@@ -57,6 +57,10 @@ impl Builder<'_> {
         self.expr(l, ExprKind::Binary(op, Box::new(a), Box::new(b)), r)
     }
 
+    pub(crate) fn call(&self, l: usize, callee: Expr, args: Vec<Expr>, named: Vec<(Name, Expr)>, r: usize) -> Expr {
+        self.expr(l, ExprKind::Call { callee: Box::new(callee), args, named }, r)
+    }
+
     /// `else if`: a block whose tail is the `if`.
     pub(crate) fn else_if(&self, l: usize, kind: ExprKind, r: usize) -> Block {
         Block { stmts: Vec::new(), tail: Some(Box::new(self.expr(l, kind, r))), span: self.span(l, r) }

@@ -100,6 +100,15 @@ impl Dumper {
                 });
             }
             ItemKind::Fn(decl) => self.fn_decl(decl),
+            ItemKind::Derivative(decl) => {
+                self.push(&format!("derivative {}", decl.target.text));
+                self.each(&decl.rules, |d, rule| {
+                    let params: Vec<&str> = rule.params.iter().map(|p| &*p.text).collect();
+                    d.push(&format!("({} ({}) ", rule.kind.text, params.join(" ")));
+                    d.block(&rule.body);
+                    d.push(")");
+                });
+            }
         }
     }
 
@@ -281,10 +290,15 @@ impl Dumper {
                 self.expr(b);
                 self.push(")");
             }
-            ExprKind::Call { callee, args } => {
+            ExprKind::Call { callee, args, named } => {
                 self.push("(call ");
                 self.expr(callee);
                 self.each(args, Self::expr);
+                self.each(named, |d, (name, value)| {
+                    d.push(&format!("(= {} ", name.text));
+                    d.expr(value);
+                    d.push(")");
+                });
                 self.push(")");
             }
             ExprKind::Index { base, indices } => {

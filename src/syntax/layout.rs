@@ -1,8 +1,9 @@
 //! Between the lexer and the grammar: brackets are matched, and what one token of lookahead cannot tell is marked.
 //!
 //! - Every bracket gets its partner. What is missing is reported and put in, so that recovery and the grammar can rely on nesting.
+//! - The word `derivative` before `of f` becomes [`Token::Derivative`]; elsewhere it is a name.
 //! - The brace of a struct literal or pattern becomes [`Token::FieldsBrace`]: it follows a name and is not the body of an `if`, `while`,
-//!   `for`, `fn` or `struct`, whose head ends at the first brace of its own level. (So `if x == T { … }` has the body `{ … }`, as in Rust.)
+//!   `for`, `fn`, `struct` or `derivative`, whose head ends at the first brace of its own level. (So `if x == T { … }` has the body `{ … }`, as in Rust.)
 //! - A statement that ends with a block and has no semicolon gets a [`Token::StmtEnd`].
 //! - Nesting is limited, so that no recursive walk over the tree can exhaust the stack.
 
@@ -29,7 +30,8 @@ pub(crate) struct Layout {
 
 /// Lays out the tokens of a file or of a hole. Comments are left out.
 pub(crate) fn lay_out(file: FileId, text: &str, lexed: &Lexed) -> Layout {
-    let lexemes: Vec<Lexeme> = lexed.lexemes.iter().copied().filter(|l| !l.is_comment()).collect();
+    let mut lexemes: Vec<Lexeme> = lexed.lexemes.iter().copied().filter(|l| !l.is_comment()).collect();
+    mark_derivatives(text, &mut lexemes);
     let mut matcher = Matcher { file, swallowing: &lexed.swallowing, out: Layout::default(), open: Vec::new() };
     matcher.run(text, &lexemes);
     let mut layout = matcher.out;
@@ -39,6 +41,17 @@ pub(crate) fn lay_out(file: FileId, text: &str, lexed: &Lexed) -> Layout {
     }
     layout.lexemes = mark(&layout.lexemes);
     layout
+}
+
+/// Tells the word `derivative` that starts an item from a name: `derivative of f`, three words in a row, is nothing else.
+fn mark_derivatives(text: &str, lexemes: &mut [Lexeme]) {
+    let word = |l: &Lexeme, source: &str| l.token == Token::Ident && &text[l.start..l.end] == source;
+    for i in 0..lexemes.len().saturating_sub(2) {
+        let [first, second, third] = &mut lexemes[i..i + 3] else { continue };
+        if word(first, "derivative") && word(second, "of") && third.token == Token::Ident {
+            first.token = Token::Derivative;
+        }
+    }
 }
 
 pub(crate) fn is_opener(token: Token) -> bool {
@@ -63,7 +76,7 @@ pub(crate) fn starts_item(lexemes: &[Lexeme], i: usize) -> bool {
     match lexemes[i].token {
         Token::Fn | Token::Struct | Token::Const => next == Some(Token::Ident),
         Token::Use => next == Some(Token::Text),
-        Token::Pub => true,
+        Token::Pub | Token::Derivative => true,
         _ => false,
     }
 }
@@ -321,7 +334,7 @@ fn mark(lexemes: &[Lexeme]) -> Vec<Lexeme> {
                 }
             }
             Token::Fn if next == Some(Token::Ident) => level.head = true,
-            Token::Struct => level.head = true,
+            Token::Struct | Token::Derivative => level.head = true,
             _ => {}
         }
         out.push(lexeme);

@@ -169,7 +169,7 @@ impl ItemParser<'_> {
             i += 1;
         }
         match token(i)? {
-            Token::Fn | Token::Struct | Token::Const | Token::Use => Some(i),
+            Token::Fn | Token::Struct | Token::Const | Token::Use | Token::Derivative => Some(i),
             Token::Ident if token(i + 1) == Some(Token::Fn) && self.source(lexemes[i]) == "host" => Some(i),
             _ => None,
         }
@@ -216,6 +216,9 @@ impl ItemParser<'_> {
         self.builder.report(match first.token {
             Token::Semi => diagnostic.with_help("remove it: no semicolon follows the brace of an item"),
             Token::Let => diagnostic.with_help("a value for the whole file is a `const`"),
+            Token::Ident if self.source(first) == "derivative" => {
+                diagnostic.with_help("a custom derivative is `derivative of f { forward(x, dx) { … } }`")
+            }
             _ => diagnostic.with_help("statements stand in the body of a function"),
         });
     }

@@ -111,8 +111,12 @@ impl Site<'_> {
 
     /// The keyword whose head or body this is.
     fn head(&self) -> Option<Token> {
-        self.back()
-            .find(|t| matches!(t, Token::If | Token::Else | Token::While | Token::For | Token::Fn | Token::Struct))
+        self.back().find(|t| {
+            matches!(
+                t,
+                Token::If | Token::Else | Token::While | Token::For | Token::Fn | Token::Struct | Token::Derivative
+            )
+        })
     }
 
     fn in_body(&self) -> bool {
@@ -179,7 +183,9 @@ impl Site<'_> {
         let found = self.found()?;
         let at = self.span(found);
         match found.token {
-            Token::Fn | Token::Struct | Token::Use | Token::Pub | Token::Const if self.in_body() => {
+            Token::Fn | Token::Struct | Token::Use | Token::Pub | Token::Const | Token::Derivative
+                if self.in_body() =>
+            {
                 let message = format!("{} cannot stand in a function", found.token);
                 let diagnostic = Diagnostic::error("E0024", message, at, "inside the body of a function");
                 Some(diagnostic.with_help("move it out of the function; a function without a name is `|x| x + 1`"))
@@ -238,6 +244,10 @@ impl Site<'_> {
         let head = self.head()?;
         let (message, help) = match head {
             Token::Fn => ("a function needs a body in braces", "write `fn f(x: real) -> real { x }`"),
+            Token::Derivative => (
+                "a rule of a derivative needs a body in braces",
+                "write `forward(x, dx) { … }` or `reverse(x, dy) { … }`",
+            ),
             Token::Struct => ("a struct needs its fields in braces", "write `struct Name { field: real }`"),
             Token::Else => ("the body of `else` stands in braces", "write `else { … }`"),
             Token::If => ("the body of `if` stands in braces", "write `if c { a } else { b }`"),
@@ -326,7 +336,7 @@ const GROUPS: &[(&[&str], &[&str], &str)] = &[
         &["integer", "real", "true", "false", "name", "(", "[", "{", "if", "-", "!", "|", "||", "print", "assert"],
         "an expression",
     ),
-    (&["fn", "struct", "const"], &["fn", "struct", "const", "use", "pub", "@"], "an item"),
+    (&["fn", "struct", "const"], &["fn", "struct", "const", "use", "pub", "derivative", "@"], "an item"),
     (&["name", "fn", "("], &["name", "fn", "("], "a type"),
     (&["name", "_", "("], &["name", "_", "(", "mut"], "a pattern"),
     (&["=", "+=", "*="], &["=", "+=", "-=", "*=", "/=", "%=", "^="], "an assignment"),

@@ -2,14 +2,24 @@
 
 use indexmap::IndexSet;
 
+use super::derivative::Facts;
 use super::func::{Lowered, Lowering};
-use super::instance::{Closure, Code, Instance, Lambda, Specialiser};
+use super::instance::{Closure, Code, DerivativeOf, Instance, Lambda, Made, Specialiser};
 use super::signature::layout_at;
 use super::value::{ClosureId, Form, FunctionValue, Layout, Value};
 use super::walk;
 use crate::base::{Diagnostic, IdVec, Span};
-use crate::cfg::{Func, FuncId, Operand, Terminator};
+use crate::cfg::{Func, FuncId, Operand, Terminator, VarId};
 use crate::hir::{Callee, Dim, Expr, ExprKind, FnId, LocalId, Ty};
+use crate::transform::derivative::Mode;
+
+/// A function that was asked for, and how it is called.
+pub(super) struct Asked {
+    pub(super) func: FuncId,
+    pub(super) operands: Vec<Operand>,
+    /// Where the operands of each argument start, and where those of the last one end: captured values follow.
+    pub(super) starts: Vec<usize>,
+}
 
 /// How the value of an argument or a capture reaches the callee.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,12 +118,31 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     fn call(&mut self, function: &FunctionValue, args: &[Value]) -> Lowered<Value> {
+        let Asked { func, operands, .. } = self.ask(function, args)?;
+        self.called(func);
+        let result = result_layout(self.spec, function.closure, self.span())?;
+        let (dsts, value) = self.temporaries(&result);
+        self.call_block(func, operands, dsts);
+        Ok(value)
+    }
+
+    /// Ends the current block with a call and goes on after it.
+    pub(super) fn call_block(&mut self, func: FuncId, args: Vec<Operand>, dsts: Vec<VarId>) {
+        let next = self.new_block();
+        self.terminate(Terminator::Call { func, args, dsts, next, loc: self.loc() });
+        self.start(next);
+    }
+
+    /// The function for a function value and arguments, and the operands that it gets.
+    pub(super) fn ask(&mut self, function: &FunctionValue, args: &[Value]) -> Lowered<Asked> {
         let code = self.spec.closure_of(function.closure).code;
         let program = self.spec.program;
         let home = &program.fns[code.home()];
         let mut operands = Vec::new();
         let mut params = Vec::with_capacity(args.len());
+        let mut starts = Vec::with_capacity(args.len() + 1);
         for (i, arg) in args.iter().enumerate() {
+            starts.push(operands.len());
             let (passing, name) = match code {
                 Code::Fn(_) => match home.params.get(i) {
                     Some(p) if p.shared => (Passing::Shared, home.locals[p.local].name.as_str()),
@@ -123,15 +152,11 @@ impl<'a> Lowering<'_, 'a> {
             };
             params.push(self.form(arg, passing, name, &mut operands)?);
         }
+        starts.push(operands.len());
         operands.extend_from_slice(&function.captured);
         let instance = Instance { closure: function.closure, params };
         let func = self.spec.request(instance, self.span())?;
-        let result = result_layout(self.spec, function.closure, self.span())?;
-        let (dsts, value) = self.temporaries(&result);
-        let next = self.new_block();
-        self.terminate(Terminator::Call { func, args: operands, dsts, next, loc: self.loc() });
-        self.start(next);
-        Ok(value)
+        Ok(Asked { func, operands, starts })
     }
 
     /// Binds a local at the start of a function; what varies comes as parameters.
@@ -193,7 +218,7 @@ fn collect_varying(value: &Value, into: &mut Vec<Operand>) {
 }
 
 /// The layout of what a function returns.
-fn result_layout(spec: &Specialiser<'_>, closure: ClosureId, span: Span) -> Lowered<Layout> {
+pub(super) fn result_layout(spec: &Specialiser<'_>, closure: ClosureId, span: Span) -> Lowered<Layout> {
     let closure = spec.closure_of(closure);
     let home = &spec.program.fns[closure.code.home()];
     let dims: IdVec<_, i64> = closure.dims.clone().into();
@@ -208,7 +233,11 @@ fn result_layout(spec: &Specialiser<'_>, closure: ClosureId, span: Span) -> Lowe
 }
 
 /// Makes the function of an instance.
-pub(super) fn lower_instance<'a>(spec: &mut Specialiser<'a>, instance: &Instance, name: String) -> Lowered<Func> {
+pub(super) fn lower_instance<'a>(
+    spec: &mut Specialiser<'a>,
+    instance: &Instance,
+    name: String,
+) -> Lowered<(Func, Facts)> {
     let closure = spec.closure_of(instance.closure).clone();
     let home = &spec.program.fns[closure.code.home()];
     let results = result_layout(spec, instance.closure, home.span)?.leaves("");
@@ -228,13 +257,22 @@ pub(super) fn lower_instance<'a>(spec: &mut Specialiser<'a>, instance: &Instance
         lowering.bind_form(*local, form)?;
     }
     lowering.tail(body)?;
-    Ok(lowering.finish(name))
+    let facts = std::mem::take(&mut lowering.facts);
+    Ok((lowering.finish(name), facts))
 }
 
 /// The user's name for the function of an instance; those of closures say where they stand.
 pub(super) fn base_name(spec: &Specialiser<'_>, func: FuncId) -> String {
-    let Some(instance) = spec.instance(func) else {
-        return String::new();
+    let instance = match spec.made(func) {
+        Some((Made::Instance(instance), _)) => instance,
+        Some((Made::Derivative(DerivativeOf { of, mode, .. }), _)) => {
+            let mode = match mode {
+                Mode::Forward => "forward",
+                Mode::Reverse => "reverse",
+            };
+            return format!("{}.{mode}", base_name(spec, *of));
+        }
+        None => return String::new(),
     };
     match spec.closure_of(instance.closure).code {
         Code::Fn(id) => spec.program.fns[id].name.clone(),

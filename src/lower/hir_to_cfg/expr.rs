@@ -49,6 +49,8 @@ impl<'a> Lowering<'_, 'a> {
             ExprKind::Reduction { op, clauses, body } => self.reduction(*op, clauses, body),
             ExprKind::Function(id, dims) => self.function_value(*id, dims),
             ExprKind::Lambda { .. } => self.closure_value(expr),
+            ExprKind::Derivative(call) => self.derivative(call),
+            ExprKind::StopGradient(value) => self.stop_gradient(value),
             ExprKind::Print(message) => self.print(message),
             ExprKind::Assert(condition, message) => self.assert(condition, message),
             ExprKind::While(condition, body) => self.while_loop(condition, body),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::derivative::Facts;
 use super::instance::Specialiser;
 use super::names::Names;
 use super::signature::layout_at;
@@ -54,6 +55,10 @@ pub(super) struct Lowering<'s, 'a> {
     pub(super) env: IndexMap<LocalId, Value>,
     pub(super) loops: Vec<LoopTargets>,
     pub(super) results: Vec<Type>,
+    /// What the function does that a derivative must know.
+    pub(super) facts: Facts,
+    /// How many `stop_gradient` stand around.
+    pub(super) stopped: usize,
     params: Vec<VarId>,
     vars: IdVec<VarId, (Var, Role)>,
     blocks: IdVec<BlockId, Draft>,
@@ -80,6 +85,8 @@ impl<'s, 'a> Lowering<'s, 'a> {
             env: IndexMap::new(),
             loops: Vec::new(),
             results: Vec::new(),
+            facts: Facts::default(),
+            stopped: 0,
             params: Vec::new(),
             vars: IdVec::new(),
             blocks: IdVec::new(),
@@ -275,6 +282,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
     // Instructions
 
     pub(super) fn push(&mut self, kind: InstKind) {
+        self.note(&kind);
         let loc = self.loc();
         self.insts().push(Inst { kind, loc });
     }

@@ -10,6 +10,7 @@ use super::value::{Captures, ClosureId, Form};
 use crate::base::{Diagnostic, Id as _, SourceMap, Span};
 use crate::cfg::{FuncId, Stream, StreamId};
 use crate::hir::{Expr, FnId, Program};
+use crate::transform::derivative::Mode;
 use crate::types::Type;
 
 /// The code of a function value.
@@ -74,6 +75,24 @@ pub(super) struct Instance {
     pub(super) params: Vec<Form>,
 }
 
+/// What a function of the CFG program is made of.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Made {
+    /// The code of a closure.
+    Instance(Instance),
+    /// The derivative of another function: a placeholder.
+    Derivative(DerivativeOf),
+}
+
+/// A derivative of a function of the CFG program.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct DerivativeOf {
+    pub(super) of: FuncId,
+    pub(super) mode: Mode,
+    /// One for each parameter of `of`.
+    pub(super) wrt: Vec<bool>,
+}
+
 /// Functions that one program may become. Far above what people write; recursion over growing types would go on for ever.
 const MAX_INSTANCES: usize = 10_000;
 /// Closures that may capture one another.
@@ -87,7 +106,8 @@ pub(super) struct Specialiser<'a> {
     pub(super) sources: &'a SourceMap,
     pub(super) shared: SharedPool,
     closures: IndexMap<Closure<'a>, Extent>,
-    instances: IndexMap<Instance, ()>,
+    /// What each function is made of, and where it was first asked for.
+    instances: IndexMap<Made, Span>,
     streams: IndexMap<String, Stream>,
 }
 
@@ -143,20 +163,49 @@ impl<'a> Specialiser<'a> {
 
     /// The function for an instance; it is lowered later if it is new.
     pub(super) fn request(&mut self, instance: Instance, span: Span) -> Result<FuncId, Box<Diagnostic>> {
-        if let Some(index) = self.instances.get_index_of(&instance) {
+        self.request_made(Made::Instance(instance), span)
+    }
+
+    /// The function for the derivative of a function that was asked for before.
+    pub(super) fn request_derivative(
+        &mut self,
+        derivative: DerivativeOf,
+        span: Span,
+    ) -> Result<FuncId, Box<Diagnostic>> {
+        self.request_made(Made::Derivative(derivative), span)
+    }
+
+    fn request_made(&mut self, made: Made, span: Span) -> Result<FuncId, Box<Diagnostic>> {
+        if let Some(index) = self.instances.get_index_of(&made) {
             return Ok(FuncId::new(index));
         }
         if self.instances.len() >= MAX_INSTANCES {
-            let home = self.closure_of(instance.closure).code.home();
-            return Err(self.endless(home, span));
+            return Err(self.endless(self.home_of(&made), span));
         }
-        let (index, _) = self.instances.insert_full(instance, ());
+        let (index, _) = self.instances.insert_full(made, span);
         Ok(FuncId::new(index))
     }
 
-    /// The instance that became a function, if that many were asked for.
-    pub(super) fn instance(&self, func: FuncId) -> Option<&Instance> {
-        self.instances.get_index(func.index()).map(|(instance, ())| instance)
+    fn home_of(&self, made: &Made) -> FnId {
+        let mut made = made;
+        loop {
+            match made {
+                Made::Instance(instance) => return self.closure_of(instance.closure).code.home(),
+                Made::Derivative(derivative) => {
+                    made = self.made(derivative.of).expect("a derivative is of a function that was asked for").0;
+                }
+            }
+        }
+    }
+
+    /// What a function is made of and where it was first asked for, if that many were asked for.
+    pub(super) fn made(&self, func: FuncId) -> Option<(&Made, Span)> {
+        self.instances.get_index(func.index()).map(|(made, span)| (made, *span))
+    }
+
+    /// How many functions were asked for.
+    pub(super) fn len(&self) -> usize {
+        self.instances.len()
     }
 
     fn endless(&self, home: FnId, span: Span) -> Box<Diagnostic> {

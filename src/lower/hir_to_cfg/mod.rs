@@ -17,11 +17,13 @@
 //! | `instance`, `value` | what specialisation is by |
 //! | `func` | variables, blocks and instructions of one function |
 //! | `expr`, `stmt`, `control`, `call`, `reduction` | the language |
+//! | `derivative` | derivatives: placeholders for them, and what they go through |
 //! | `shared`, `fold` | what is known before lanes start |
 //! | `walk`, `names` | questions about expressions; names in the text form |
 
 mod call;
 mod control;
+mod derivative;
 mod expr;
 mod fold;
 mod func;
@@ -34,14 +36,16 @@ mod stmt;
 mod value;
 mod walk;
 
+pub use derivative::Specialised;
 pub use signature::{Signature, SignaturePort, entry_signature};
 
 use crate::base::{Diagnostic, Id as _, IdVec, SourceMap};
-use crate::cfg::{self, Func, FuncId, Operand};
+use crate::cfg::{self, FuncId, Operand};
 use crate::hir::{self, FnId};
 use crate::types::Type;
 
-use instance::{Closure, Code, Instance, Specialiser};
+use derivative::{Facts, Functions};
+use instance::{Closure, Code, Instance, Made, Specialiser};
 use names::Names;
 use signature::layout_at;
 use value::{Form, Layout, join};
@@ -52,7 +56,7 @@ const STACK_BYTES: usize = 256 << 20;
 /// Problems after which the lowering gives up.
 const MAX_DIAGNOSTICS: usize = 20;
 
-/// The CFG program of an entry for inputs of these types: one for each port of its [`Signature`], in order, lanes not
+/// The CFG program of an entry, and the derivatives that it needs: functions without blocks until they are filled, for inputs of these types: one for each port of its [`Signature`], in order, lanes not
 /// among the axes. Lane inputs are the parameters of its entry function, shared inputs its shared values, under the names of
 /// the ports.
 ///
@@ -64,7 +68,7 @@ pub fn specialise(
     sources: &SourceMap,
     entry: FnId,
     shapes: &[Type],
-) -> Result<cfg::Program, Vec<Diagnostic>> {
+) -> Result<Specialised, Vec<Diagnostic>> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("specialise".into())
@@ -83,7 +87,7 @@ fn specialise_here(
     sources: &SourceMap,
     entry: FnId,
     shapes: &[Type],
-) -> Result<cfg::Program, Vec<Diagnostic>> {
+) -> Result<Specialised, Vec<Diagnostic>> {
     let signature = entry_signature(program, entry).map_err(|d| vec![d])?;
     let dims = signature.bind(shapes)?;
     let mut spec = Specialiser::new(program, sources);
@@ -93,7 +97,12 @@ fn specialise_here(
         .map(|layout| signature::outputs(&layout))?;
     let instance = entry_instance(&mut spec, entry, &dims).map_err(|d| vec![*d])?;
     let entry = spec.request(instance, home.span).map_err(|d| vec![*d])?;
-    let funcs = lower_all(&mut spec)?;
+    let functions = lower_all(&mut spec)?;
+    let (mut requests, places) = derivative::requests(&spec, &functions)?;
+    let funcs = functions.funcs;
+    if !requests.requests.is_empty() {
+        requests.rules = spec.rules(funcs.len()).map_err(|d| vec![*d])?.into_iter().collect();
+    }
     let (shared, streams) = spec.into_parts();
     let mut made = cfg::Program {
         funcs,
@@ -104,7 +113,7 @@ fn specialise_here(
         outputs: outputs.into_iter().map(|(name, _)| name).collect(),
     };
     shared.finish(&mut made);
-    Ok(made)
+    Ok(Specialised { program: made, requests, places })
 }
 
 /// The instance of the entry: shared parameters are shared inputs, the others come in.
@@ -137,17 +146,30 @@ fn entry_form(spec: &mut Specialiser<'_>, layout: &Layout, shared: bool, name: &
     }
 }
 
-/// Lowers every instance that is asked for, those that come up meanwhile included.
-fn lower_all(spec: &mut Specialiser<'_>) -> Result<IdVec<FuncId, Func>, Vec<Diagnostic>> {
+/// Lowers every instance that is asked for, those that come up meanwhile included. Rules of derivatives are asked for
+/// where the program takes derivatives.
+fn lower_all(spec: &mut Specialiser<'_>) -> Result<Functions, Vec<Diagnostic>> {
     let mut names = Names::default();
-    let mut funcs = IdVec::new();
+    let mut functions = Functions::default();
     let mut problems: Vec<Diagnostic> = Vec::new();
     let mut next = FuncId::new(0);
-    while let Some(instance) = spec.instance(next).cloned() {
+    let mut with_rules = 0;
+    while next.index() < spec.len() {
+        let (made, _) = spec.made(next).expect("it was asked for");
+        let made = made.clone();
         let name = names.unique(&call::base_name(spec, next));
-        match call::lower_instance(spec, &instance, name) {
-            Ok(func) => {
-                funcs.push(func);
+        let lowered = match &made {
+            Made::Instance(instance) => call::lower_instance(spec, instance, name),
+            // What it is the derivative of stands before it, unless that has a problem.
+            Made::Derivative(_) if !problems.is_empty() => break,
+            Made::Derivative(derivative) => {
+                Ok((derivative::placeholder(derivative, &functions.funcs, name), Facts::default()))
+            }
+        };
+        match lowered {
+            Ok((func, found)) => {
+                functions.funcs.push(func);
+                functions.facts.push(found);
             }
             Err(problem) => {
                 let seen = |p: &Diagnostic| p.code == problem.code && p.labels == problem.labels;
@@ -161,6 +183,9 @@ fn lower_all(spec: &mut Specialiser<'_>) -> Result<IdVec<FuncId, Func>, Vec<Diag
             }
         }
         next = FuncId::new(next.index() + 1);
+        if next.index() == spec.len() {
+            with_rules = derivative::request_rules(spec, with_rules).map_err(|d| vec![*d])?;
+        }
     }
-    if problems.is_empty() { Ok(funcs) } else { Err(problems) }
+    if problems.is_empty() { Ok(functions) } else { Err(problems) }
 }

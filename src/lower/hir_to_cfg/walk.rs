@@ -17,7 +17,10 @@ fn children<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
         ExprKind::Tuple(parts) | ExprKind::Struct(_, parts) | ExprKind::Prim(_, parts) | ExprKind::Call(_, parts) => {
             parts.iter().for_each(visit)
         }
-        ExprKind::Field(inner, _) | ExprKind::Lambda { body: inner, .. } => visit(inner),
+        ExprKind::Derivative(call) => call.parts().for_each(visit),
+        ExprKind::Field(inner, _) | ExprKind::Lambda { body: inner, .. } | ExprKind::StopGradient(inner) => {
+            visit(inner)
+        }
         ExprKind::And(a, b) | ExprKind::Or(a, b) | ExprKind::While(a, b) => {
             visit(a);
             visit(b);

@@ -92,7 +92,7 @@ impl<'a> Printer<'a> {
     /// One past the item that starts at `at`.
     fn item_end(&self, at: usize) -> usize {
         let keyword = self.item_keyword(at);
-        let has_body = matches!(self.token(keyword), Some(Token::Fn | Token::Struct));
+        let has_body = matches!(self.token(keyword), Some(Token::Fn | Token::Struct | Token::Derivative));
         let mut i = keyword;
         while i < self.tokens.len() {
             match self.tokens[i].token {
@@ -130,15 +130,43 @@ impl<'a> Printer<'a> {
         let last = range.end - 1;
         let keyword = self.token(self.item_keyword(at));
         match keyword {
-            Some(Token::Fn | Token::Struct) => {
+            Some(Token::Fn | Token::Struct | Token::Derivative) => {
                 let open = (at..last).find(|i| self.tokens[*i].token == Token::LBrace).expect("an item has its brace");
                 out.push(self.pieces(at..open));
                 out.push(self.gap(open, Doc::space(), Doc::indent(vec![Doc::Hard])));
-                out.push(if keyword == Some(Token::Fn) { self.block(open, BlockStyle::Tall) } else { self.list(open) });
+                out.push(match keyword {
+                    Some(Token::Fn) => self.block(open, BlockStyle::Tall),
+                    Some(Token::Derivative) => self.rules(open),
+                    _ => self.list(open),
+                });
             }
             _ => out.push(self.ended(at..last)),
         }
         Doc::Concat(out)
+    }
+
+    /// `{ forward(x, dx) { … } … }`
+    fn rules(&mut self, open: usize) -> Doc {
+        let close = self.partner[open];
+        let mut inside = Vec::new();
+        let mut at = open + 1;
+        while at < close {
+            let body = self.body_after(at);
+            self.entry(at, at == open + 1, Doc::Hard, &mut inside);
+            inside.push(self.pieces(at..body));
+            inside.push(self.gap(body, Doc::space(), Doc::indent(vec![Doc::Hard])));
+            inside.push(self.block(body, BlockStyle::Tall));
+            at = self.partner[body] + 1;
+        }
+        for comment in &mut self.trivia[close].comments {
+            if comment.place == Place::Lead {
+                comment.place = Place::Own;
+            }
+        }
+        self.comments_of_entry(close, at == open + 1, &mut inside);
+        let empty = inside.is_empty();
+        let edge = if empty { Doc::Nil } else { Doc::Hard };
+        Doc::Concat(vec![Doc::text("{"), Doc::indent(inside), edge, Doc::text("}")])
     }
 
     // Comments
