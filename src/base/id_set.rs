@@ -46,6 +46,15 @@ impl<I: Id> IdSet<I> {
         }
         grew
     }
+    /// Keeps the ids that another set with the same bound has too; returns whether the set shrank.
+    pub fn intersect_with(&mut self, other: &Self) -> bool {
+        let mut shrank = false;
+        for (word, kept) in self.words.iter_mut().zip(&other.words) {
+            shrank |= *word & !*kept != 0;
+            *word &= kept;
+        }
+        shrank
+    }
     /// Whether no id is in the set.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)

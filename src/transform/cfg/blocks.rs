@@ -9,7 +9,7 @@ use crate::prim::{Effect, Prim};
 use crate::types::Type;
 
 /// How many edges lead to each block; the start of the function counts as one to the first block.
-pub(super) fn edges_to(func: &Func) -> IdVec<BlockId, usize> {
+pub(in crate::transform) fn edges_to(func: &Func) -> IdVec<BlockId, usize> {
     let mut edges = IdVec::filled(0, func.blocks.len());
     if let Some(first) = func.blocks.ids().next() {
         edges[first] += 1;
@@ -23,7 +23,7 @@ pub(super) fn edges_to(func: &Func) -> IdVec<BlockId, usize> {
 }
 
 /// Drops blocks that no path reaches; the others keep their order. Whether there were any.
-pub(super) fn drop_unreachable_blocks(func: &mut Func) -> bool {
+pub(in crate::transform) fn drop_unreachable_blocks(func: &mut Func) -> bool {
     let mut reached = IdSet::new(func.blocks.len());
     let mut work = vec![BlockId::new(0)];
     while let Some(block) = work.pop() {
@@ -46,7 +46,7 @@ pub(super) fn drop_unreachable_blocks(func: &mut Func) -> bool {
 }
 
 /// Drops variables that nothing mentions. Whether there were any.
-pub(super) fn drop_unused_variables(func: &mut Func) -> bool {
+pub(in crate::transform) fn drop_unused_variables(func: &mut Func) -> bool {
     let mut used = IdSet::new(func.vars.len());
     for param in &func.params {
         used.insert(*param);
@@ -183,16 +183,20 @@ pub(super) fn cost(program: &Program, func: &Func, inst: &InstKind) -> u64 {
 
 /// Makes variables with names that no other variable of the function has.
 #[derive(Debug)]
-pub(super) struct FreshNames {
+pub(in crate::transform) struct FreshNames {
     taken: HashSet<String>,
 }
 
 impl FreshNames {
-    pub(super) fn new(func: &Func) -> Self {
+    pub(in crate::transform) fn new(func: &Func) -> Self {
         Self { taken: func.vars.values().map(|v| v.name.clone()).collect() }
     }
+    /// No name is taken.
+    pub(in crate::transform) fn none() -> Self {
+        Self { taken: HashSet::new() }
+    }
     /// Adds a variable; its name is `wanted`, with a number where that is taken.
-    pub(super) fn add(&mut self, vars: &mut IdVec<VarId, Var>, wanted: &str, ty: Type) -> VarId {
+    pub(in crate::transform) fn add(&mut self, vars: &mut IdVec<VarId, Var>, wanted: &str, ty: Type) -> VarId {
         let mut name = wanted.to_string();
         let mut number = 1;
         while !self.taken.insert(name.clone()) {

@@ -70,7 +70,8 @@ enum Site {
     TailCall,
 }
 
-fn inline(caller: &mut Func, at: BlockId, callee: &Func, names: &mut FreshNames) {
+/// Puts the blocks of a callee in the place of the call that ends a block.
+pub(in crate::transform) fn inline(caller: &mut Func, at: BlockId, callee: &Func, names: &mut FreshNames) {
     let vars: IdVec<VarId, VarId> = callee
         .vars
         .values()

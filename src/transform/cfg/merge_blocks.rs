@@ -15,7 +15,7 @@ pub(super) fn run(mut program: Program) -> Program {
 }
 
 /// Merges the blocks of one function of the program.
-pub(super) fn merge(program: &Program, func: &mut Func) {
+pub(in crate::transform) fn merge(program: &Program, func: &mut Func) {
     loop {
         let threaded = thread_jumps(func);
         drop_unreachable_blocks(func);

@@ -3,12 +3,12 @@
 //! active calls, and the number of blocks that run changes. With `check_nan` leave `if-convert` out: it evaluates both
 //! arms, and a NaN may be born in the one that is not taken.
 
-mod blocks;
+pub(super) mod blocks;
 mod if_convert;
-mod inline;
-mod merge_blocks;
+pub(super) mod inline;
+pub(super) mod merge_blocks;
 mod signatures;
-mod simplify;
+pub(super) mod simplify;
 mod tail_calls;
 
 use crate::cfg::{Program, verify};

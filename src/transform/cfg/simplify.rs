@@ -32,7 +32,8 @@ pub(super) fn run(mut program: Program) -> Program {
     program
 }
 
-fn simplify(program: &Program, func: &mut Func) -> bool {
+/// One round in one function of the program; whether it changed.
+pub(in crate::transform) fn simplify(program: &Program, func: &mut Func) -> bool {
     let mut changed = propagate_globally(func);
     let types = func.vars.clone();
     let ty = |o: Operand| match o {

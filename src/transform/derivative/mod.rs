@@ -1,14 +1,44 @@
-//! Derivatives: fills the functions that stand for the derivative of another one.
+//! Derivatives by source transformation on the CFG program: fills the functions that stand for the derivative of another one.
 //!
 //! The lowering from HIR makes a *placeholder* for every derivative that the program asks for, a function without blocks,
-//! and a [`Request`] that says what it stands for. [`expand`] writes the blocks.
+//! and a [`Request`] that says what it stands for. [`expand`] writes the blocks. What comes out is an ordinary program, so that
+//! derivatives nest and every engine runs them as it runs anything else.
+//!
+//! Forward mode gives each variable that varies a second one for its tangent. Reverse mode makes two sweeps: the forward one
+//! saves on tapes, per-lane stacks, what the reverse one needs and cannot find otherwise; the reverse one goes back through the
+//! blocks and adds up cotangents. Nothing is assumed about control: branches, loops and recursion are followed by what the
+//! forward sweep noted.
+//!
+//! | file | has |
+//! |---|---|
+//! | `prepare` | copies of the functions in the form that is differentiated |
+//! | `activity` | which variables a derivative goes through |
+//! | `elementwise`, `tangent`, `cotangent` | the derivatives of the primitives |
+//! | `forward` | forward mode |
+//! | `graph`, `record` | what the reverse sweep needs, and how it finds it |
+//! | `reverse` | the two sweeps |
+//! | `differentiation` | the functions that one derivative consists of |
+
+mod activity;
+mod code;
+mod cotangent;
+mod differentiation;
+mod elementwise;
+mod forward;
+mod graph;
+mod prepare;
+mod record;
+mod reverse;
+mod tangent;
 
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 
-use crate::base::Loc;
-use crate::cfg::{self, FuncId};
+use crate::base::{IdSet, Loc};
+use crate::cfg::{self, Block, Func, FuncId, Operand, Program, Terminator, Var, VarId};
+use differentiation::Differentiation;
+use forward::Tangents;
 
 /// Which way a derivative is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -68,18 +98,109 @@ pub struct DerivativeError {
     pub help: Option<String>,
 }
 
+impl Requests {
+    /// Whether a function stays apart from those that call it.
+    fn is_apart(&self, func: FuncId) -> bool {
+        self.rules.contains_key(&func) || self.recompute.contains(&func)
+    }
+}
+
 /// Fills the placeholders.
 ///
 /// # Errors
-/// A derivative that cannot be made.
-pub fn expand(program: &mut cfg::Program, requests: &Requests) -> Result<(), DerivativeError> {
-    let _ = program;
-    match requests.requests.first() {
-        None => Ok(()),
-        Some(request) => Err(DerivativeError {
-            loc: request.loc.clone(),
-            message: "derivatives are not available in this version".to_owned(),
-            help: None,
-        }),
+/// A derivative that cannot be made: a primitive on the way has none, a rule lacks the part that is needed, or a function
+/// contains its own derivative.
+pub fn expand(program: &mut Program, requests: &Requests) -> Result<(), DerivativeError> {
+    for index in order(program, requests)? {
+        fill(program, requests, &requests.requests[index])?;
     }
+    Ok(())
+}
+
+/// The requests, those first that others go through.
+fn order(program: &Program, requests: &Requests) -> Result<Vec<usize>, DerivativeError> {
+    let by_target: IndexMap<FuncId, usize> = requests.requests.iter().enumerate().map(|(i, r)| (r.target, i)).collect();
+    // the requests that each goes through, itself perhaps among them
+    let through: Vec<Vec<usize>> = requests
+        .requests
+        .iter()
+        .map(|request| {
+            let mut seen = IdSet::new(program.funcs.len());
+            let mut found = Vec::new();
+            let mut work = vec![request.of];
+            while let Some(func) = work.pop() {
+                if !seen.insert(func) {
+                    continue;
+                }
+                if let Some(inner) = by_target.get(&func) {
+                    found.push(*inner);
+                    work.push(requests.requests[*inner].of);
+                }
+                work.extend(program.funcs[func].blocks.values().filter_map(|b| b.term.callee()));
+            }
+            found
+        })
+        .collect();
+    if let Some(index) = (0..through.len()).find(|i| through[*i].contains(i)) {
+        let request = &requests.requests[index];
+        let name = &program.funcs[request.of].name;
+        return Err(DerivativeError {
+            loc: request.loc.clone(),
+            message: format!(
+                "the derivative of `{name}` goes through itself: it would need derivatives of every order"
+            ),
+            help: Some("take the derivative outside of the recursion".to_owned()),
+        });
+    }
+    let mut order: Vec<usize> = (0..through.len()).collect();
+    order.sort_by_key(|i| through[*i].len());
+    Ok(order)
+}
+
+fn fill(program: &mut Program, requests: &Requests, request: &Request) -> Result<(), DerivativeError> {
+    let (base, root) = with_root(program, request.of);
+    let prepared = prepare::prepare(&base, root, requests);
+    let mut differentiation = Differentiation::new(&base, requests, &prepared, root.0 as usize);
+    let key = (root, request.wrt.clone());
+    let placeholder = &program.funcs[request.target];
+    let name = placeholder.name.clone();
+    let mut made = match request.mode {
+        Mode::Forward => differentiation.forward(&key, &name, Tangents::Real)?,
+        Mode::Reverse => differentiation.joint(&key, &name, false)?,
+    };
+    made.loc = placeholder.loc.clone();
+    let (funcs, tapes) = differentiation.finish()?;
+    program.funcs[request.target] = made;
+    for func in funcs {
+        program.funcs.push(func);
+    }
+    program.tapes = tapes;
+    Ok(())
+}
+
+/// The program with one function more, which only calls the one to be differentiated: so that one that is recursive, or
+/// has a rule, is called like any other.
+fn with_root(program: &Program, of: FuncId) -> (Program, FuncId) {
+    let mut base = program.clone();
+    let func = &program.funcs[of];
+    let mut vars = crate::base::IdVec::new();
+    let params: Vec<VarId> = func.params.iter().map(|p| vars.push(func.vars[*p].clone())).collect();
+    let results = func.results.iter().enumerate();
+    let results: Vec<VarId> =
+        results.map(|(i, ty)| vars.push(Var { name: format!("result#{i}"), ty: ty.clone() })).collect();
+    let values = |vars: &[VarId]| vars.iter().map(|v| Operand::Var(*v)).collect();
+    let loc = func.loc.clone();
+    let call = Terminator::Call {
+        func: of,
+        args: values(&params),
+        dsts: results.clone(),
+        next: cfg::BlockId(1),
+        loc: loc.clone(),
+    };
+    let mut blocks = crate::base::IdVec::new();
+    blocks.push(Block { insts: Vec::new(), term: call, loc: loc.clone() });
+    blocks.push(Block { insts: Vec::new(), term: Terminator::Return(values(&results)), loc: loc.clone() });
+    let name = func.name.clone();
+    let root = base.funcs.push(Func { name, params, results: func.results.clone(), vars, blocks, loc });
+    (base, root)
 }

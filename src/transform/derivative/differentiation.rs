@@ -1,0 +1,277 @@
+//! One derivative while it is made: the functions that it consists of, each once for each set of parameters that vary.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use indexmap::IndexMap;
+
+use super::activity::{Activity, Key, active};
+use super::forward::Tangents;
+use super::prepare::{expand_reductions, normalise};
+use super::{DerivativeError, Requests};
+use crate::base::{Id, IdSet, IdVec, Loc};
+use crate::cfg::{Func, FuncId, InstKind, Program, Tape, TapeId, VarId};
+use crate::prim::{BatchRule, Derivative};
+use crate::types::DType;
+
+/// The functions of a callee's two sweeps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair {
+    /// Takes the parameters, gives the results, leaves tapes.
+    pub(super) forward: FuncId,
+    /// Takes the cotangents of the results that vary, gives those of the parameters that vary.
+    pub(super) reverse: FuncId,
+}
+
+/// How the reverse of a call is made.
+#[derive(Clone, Debug)]
+pub(super) enum CallRule {
+    /// Nothing that the derivative goes through: an ordinary call.
+    Inactive,
+    /// Two sweeps; which results and which arguments vary.
+    Pair { pair: Pair, results: Vec<bool>, mask: Vec<bool> },
+    /// A function that takes the arguments and the cotangents of all real results, and gives, after `skip` results that are not
+    /// wanted, the cotangents of the arguments in `mask`: the user's rule, or both sweeps of a `@recompute` function.
+    Again { func: FuncId, skip: usize, mask: Vec<bool> },
+}
+
+/// How the tangents of a call are made.
+#[derive(Clone, Debug)]
+pub(super) enum ForwardCall {
+    /// None varies: an ordinary call.
+    Inactive,
+    /// A function that gives them with the results.
+    With { func: FuncId, mask: Vec<bool>, results: Vec<bool> },
+    /// The user's rule, after the call: arguments and the tangents of all real ones to the tangents of all real results.
+    Rule { func: FuncId },
+}
+
+enum Task {
+    Split(Key, Pair),
+    Forward(Key, FuncId),
+    Joint(Key, FuncId),
+}
+
+/// One derivative while it is made.
+pub(super) struct Differentiation<'a> {
+    pub(super) program: &'a Program,
+    pub(super) activity: Activity<'a>,
+    /// The tapes of the program and new ones.
+    pub(super) tapes: IdVec<TapeId, Tape>,
+    requests: &'a Requests,
+    prepared: &'a IndexMap<FuncId, Func>,
+    shadows: BTreeMap<TapeId, TapeId>,
+    names: HashSet<String>,
+    first: usize,
+    made: Vec<Option<Func>>,
+    pairs: IndexMap<Key, Pair>,
+    forwards: IndexMap<Key, FuncId>,
+    joints: IndexMap<Key, FuncId>,
+    todo: VecDeque<Task>,
+}
+
+impl<'a> Differentiation<'a> {
+    /// `prepared` has the functions that the derivative's root may run; new functions are numbered from `first` on.
+    pub(super) fn new(
+        program: &'a Program,
+        requests: &'a Requests,
+        prepared: &'a IndexMap<FuncId, Func>,
+        first: usize,
+    ) -> Self {
+        Self {
+            program,
+            activity: Activity::new(prepared, requests, program.tapes.len()),
+            tapes: program.tapes.clone(),
+            requests,
+            prepared,
+            shadows: BTreeMap::new(),
+            names: program.funcs.values().map(|f| f.name.clone()).collect(),
+            first,
+            made: Vec::new(),
+            pairs: IndexMap::new(),
+            forwards: IndexMap::new(),
+            joints: IndexMap::new(),
+            todo: VecDeque::new(),
+        }
+    }
+
+    /// Makes the functions that were asked for on the way. Gives all new functions in order, and all tapes.
+    pub(super) fn finish(mut self) -> Result<(Vec<Func>, IdVec<TapeId, Tape>), DerivativeError> {
+        while let Some(task) = self.todo.pop_front() {
+            match task {
+                Task::Split(key, pair) => {
+                    let name = self.prepared[&key.0].name.clone();
+                    let names = [self.name(&format!("{name}.sweep")), self.name(&format!("{name}.back"))];
+                    let [forward, reverse] = self.split(&key, names)?;
+                    self.fill(pair.forward, forward);
+                    self.fill(pair.reverse, reverse);
+                }
+                Task::Forward(key, id) => {
+                    let name = self.name(&format!("{}.forward", self.prepared[&key.0].name));
+                    let func = self.forward(&key, &name, Tangents::Varied)?;
+                    self.fill(id, func);
+                }
+                Task::Joint(key, id) => {
+                    let name = self.name(&format!("{}.reverse", self.prepared[&key.0].name));
+                    let func = self.joint(&key, &name, true)?;
+                    self.fill(id, func);
+                }
+            }
+        }
+        let made = self.made.into_iter().map(|f| f.expect("every function that is asked for is made"));
+        Ok((made.collect(), self.tapes))
+    }
+
+    fn fill(&mut self, id: FuncId, func: Func) {
+        self.made[id.index() - self.first] = Some(func);
+    }
+
+    fn new_func(&mut self) -> FuncId {
+        self.made.push(None);
+        FuncId::new(self.first + self.made.len() - 1)
+    }
+
+    fn name(&mut self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        let mut number = 1;
+        while !self.names.insert(name.clone()) {
+            number += 1;
+            name = format!("{wanted}#{number}");
+        }
+        name
+    }
+
+    /// A function in the form that sweeps are made from, the variables that vary, and those of them that matter.
+    pub(super) fn subject(&mut self, key: &Key) -> Result<(Func, IdSet<VarId>, IdSet<VarId>), DerivativeError> {
+        // all answers before the first question: tapes may be found to vary late
+        self.activity.results(key);
+        let mut func = self.prepared[&key.0].clone();
+        let varied = self.activity.varied(&func, &key.1);
+        expand_reductions(&mut func, &varied);
+        normalise(self.program, &mut func);
+        let varied = self.activity.varied(&func, &key.1);
+        let active = active(&func, &varied);
+        for inst in func.blocks.values().flat_map(|b| &b.insts) {
+            if let InstKind::Prim { prim, args, .. } = &inst.kind
+                && prim.row().derivative == Derivative::None
+                && prim.row().batch != BatchRule::Random
+                && args.iter().any(|a| a.var().is_some_and(|v| active.contains(v) || varied.contains(v)))
+            {
+                return Err(DerivativeError {
+                    loc: inst.loc.clone(),
+                    message: format!("`{prim}` has no derivative here"),
+                    help: Some(
+                        "give the function that uses it a derivative of its own: `derivative of f { … }`".into(),
+                    ),
+                });
+            }
+        }
+        Ok((func, varied, active))
+    }
+
+    /// What takes the place of the tapes of a function, of an earlier derivative, in this one.
+    pub(super) fn shadows(&mut self, func: &Func) -> BTreeMap<TapeId, TapeId> {
+        let mut found = BTreeMap::new();
+        for inst in func.blocks.values().flat_map(|b| &b.insts) {
+            let (InstKind::TapePush { tape, .. } | InstKind::TapePop { tape, .. }) = &inst.kind else { continue };
+            if !self.activity.is_varied(*tape) {
+                continue;
+            }
+            let shadow = match self.shadows.get(tape) {
+                Some(shadow) => *shadow,
+                None => {
+                    let Tape { name, ty } = self.program.tapes[*tape].clone();
+                    let taken: HashSet<&String> = self.tapes.values().map(|t| &t.name).collect();
+                    let names = (1..).map(|n| format!("{name}.shadow#{n}"));
+                    let name = names.into_iter().find(|n| !taken.contains(n)).expect("numbers do not end");
+                    let shadow = self.tapes.push(Tape { name, ty });
+                    self.shadows.insert(*tape, shadow);
+                    shadow
+                }
+            };
+            found.insert(*tape, shadow);
+        }
+        found
+    }
+
+    /// The reverse of a call; `needed`: whether a result matters.
+    pub(super) fn reverse_of_call(&mut self, key: Key, needed: bool, loc: &Loc) -> Result<CallRule, DerivativeError> {
+        let (callee, mask) = &key;
+        let callee = *callee;
+        if !(needed || self.activity.uses_varied_tapes(callee)) {
+            return Ok(CallRule::Inactive);
+        }
+        if let Some(rule) = self.requests.rules.get(&callee) {
+            let func = rule.reverse.ok_or_else(|| self.missing(callee, loc, "reverse", "forward"))?;
+            let types = self.param_types(callee);
+            return Ok(CallRule::Again { func, skip: 0, mask: types.iter().map(|t| *t == DType::Real).collect() });
+        }
+        if self.requests.recompute.contains(&callee) {
+            let mask = mask.clone();
+            let skip = self.program.funcs[callee].results.len();
+            let func = match self.joints.get(&key) {
+                Some(func) => *func,
+                None => {
+                    let func = self.new_func();
+                    self.joints.insert(key.clone(), func);
+                    self.todo.push_back(Task::Joint(key, func));
+                    func
+                }
+            };
+            return Ok(CallRule::Again { func, skip, mask });
+        }
+        let (results, mask) = (self.activity.results(&key), mask.clone());
+        let pair = match self.pairs.get(&key) {
+            Some(pair) => *pair,
+            None => {
+                let pair = Pair { forward: self.new_func(), reverse: self.new_func() };
+                self.pairs.insert(key.clone(), pair);
+                self.todo.push_back(Task::Split(key, pair));
+                pair
+            }
+        };
+        Ok(CallRule::Pair { pair, results, mask })
+    }
+
+    /// The tangents of a call.
+    pub(super) fn forward_of_call(&mut self, key: Key, loc: &Loc) -> Result<ForwardCall, DerivativeError> {
+        let (callee, mask) = (key.0, key.1.clone());
+        if let Some(rule) = self.requests.rules.get(&callee) {
+            if !mask.contains(&true) {
+                return Ok(ForwardCall::Inactive);
+            }
+            let func = rule.forward.ok_or_else(|| self.missing(callee, loc, "forward", "reverse"))?;
+            return Ok(ForwardCall::Rule { func });
+        }
+        if !mask.contains(&true) && !self.activity.uses_varied_tapes(callee) {
+            return Ok(ForwardCall::Inactive);
+        }
+        let results = self.activity.results(&key);
+        if !results.contains(&true) && !self.activity.uses_varied_tapes(callee) {
+            return Ok(ForwardCall::Inactive);
+        }
+        let func = match self.forwards.get(&key) {
+            Some(func) => *func,
+            None => {
+                let func = self.new_func();
+                self.forwards.insert(key.clone(), func);
+                self.todo.push_back(Task::Forward(key, func));
+                func
+            }
+        };
+        Ok(ForwardCall::With { func, mask, results })
+    }
+
+    fn param_types(&self, func: FuncId) -> Vec<DType> {
+        let func = &self.program.funcs[func];
+        func.params.iter().map(|p| func.vars[*p].ty.dtype).collect()
+    }
+
+    fn missing(&self, func: FuncId, loc: &Loc, wanted: &str, found: &str) -> DerivativeError {
+        let name = &self.program.funcs[func].name;
+        DerivativeError {
+            loc: loc.clone(),
+            message: format!("the derivative of `{name}` has no `{wanted}` part, which is needed here"),
+            help: Some(format!("write one beside its `{found}` part")),
+        }
+    }
+}

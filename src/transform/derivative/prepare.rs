@@ -1,0 +1,214 @@
+//! What is differentiated: copies of the functions in a form that the sweeps can be made from.
+
+use indexmap::IndexMap;
+
+use super::Requests;
+use super::code::{Code, int, real};
+use crate::analysis::callgraph::CallGraph;
+use crate::base::{Id, IdSet};
+use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, Var, VarId};
+use crate::parts::Args;
+use crate::prim::Prim;
+use crate::transform::cfg::blocks::FreshNames;
+use crate::transform::cfg::{inline, merge_blocks, simplify};
+use crate::types::{DType, Type};
+
+/// A function that has grown to so many instructions takes in no more: those that it calls get sweeps of their own.
+const MOST_INSTS: usize = 20_000;
+
+/// Copies of the functions that a root may run: tail calls are calls; functions that are not recursive, and not kept
+/// apart by a rule or `@recompute`, stand in the place of their calls, so that one frame holds what the reverse sweep reads.
+pub(super) fn prepare(program: &Program, root: FuncId, requests: &Requests) -> IndexMap<FuncId, Func> {
+    let graph = CallGraph::new(program);
+    let mut reached = IdSet::new(program.funcs.len());
+    let mut work = vec![root];
+    while let Some(func) = work.pop() {
+        if reached.insert(func) {
+            work.extend(&graph.callees[func]);
+        }
+    }
+    let mut ready: IndexMap<FuncId, Func> = IndexMap::new();
+    for id in graph.sccs.iter().flatten().filter(|id| reached.contains(**id)) {
+        let mut func = program.funcs[*id].clone();
+        without_tail_calls(program, &mut func);
+        let mut names = FreshNames::new(&func);
+        let mut at = 0;
+        while at < func.blocks.len() {
+            let block = BlockId::new(at);
+            at += 1;
+            let Some(callee) = func.blocks[block].term.callee() else { continue };
+            let apart = graph.is_recursive(callee) || requests.is_apart(callee);
+            if !apart && insts(&func) + insts(&ready[&callee]) <= MOST_INSTS {
+                inline::inline(&mut func, block, &ready[&callee], &mut names);
+            }
+        }
+        merge_blocks::merge(program, &mut func);
+        while simplify::simplify(program, &mut func) {}
+        merge_blocks::merge(program, &mut func);
+        ready.insert(*id, func);
+    }
+    ready
+}
+
+fn insts(func: &Func) -> usize {
+    func.blocks.values().map(|b| b.insts.len() + 1).sum()
+}
+
+fn without_tail_calls(program: &Program, func: &mut Func) {
+    let mut names = FreshNames::new(func);
+    for id in func.blocks.ids() {
+        let Terminator::TailCall { func: callee, args, loc } = func.blocks[id].term.clone() else { continue };
+        let results = program.funcs[callee].results.clone();
+        let dsts: Vec<VarId> = results.into_iter().map(|ty| names.add(&mut func.vars, "result", ty)).collect();
+        let values = dsts.iter().map(|v| Operand::Var(*v)).collect();
+        let next = func.blocks.push(Block { insts: Vec::new(), term: Terminator::Return(values), loc: loc.clone() });
+        func.blocks[id].term = Terminator::Call { func: callee, args, dsts, next, loc };
+    }
+}
+
+/// Products and extrema of real arrays that vary become loops, whose derivative is right with zeros and with equal elements.
+pub(super) fn expand_reductions(func: &mut Func, varied: &IdSet<VarId>) {
+    let mut at = 0;
+    while at < func.blocks.len() {
+        let block = BlockId::new(at);
+        at += 1;
+        let wanted = |inst: &Inst| match &inst.kind {
+            InstKind::Prim { prim: Prim::Prod | Prim::MinOf | Prim::MaxOf, args, .. } => {
+                args[0].var().is_some_and(|v| varied.contains(v) && func.vars[v].ty.elements() > 0)
+            }
+            _ => false,
+        };
+        if let Some(i) = func.blocks[block].insts.iter().position(wanted) {
+            expand(func, block, i);
+        }
+    }
+}
+
+fn expand(func: &mut Func, block: BlockId, at: usize) {
+    let mut names = FreshNames::new(func);
+    let rest: Vec<Inst> = func.blocks[block].insts.drain(at + 1..).collect();
+    let inst = func.blocks[block].insts.pop().expect("the reduction is there");
+    let InstKind::Prim { dst, prim, args } = inst.kind else { unreachable!("a reduction is a primitive") };
+    let array = args[0].var().expect("what varies is a variable");
+    let n = func.vars[array].ty.elements();
+    let flat_type = Type::new(DType::Real, [n]);
+    let mut var = |name: &str, ty: Type| names.add(&mut func.vars, name, ty);
+    let (flat, counter) = (var("flat", flat_type), var("i", Type::int()));
+    let (element, total, again) =
+        (var("element", Type::real()), var("total", Type::real()), var("again", Type::bool()));
+    let loc = inst.loc;
+    let set = |dst: VarId, prim: Prim, args: &[Operand]| Inst {
+        kind: InstKind::Prim { dst, prim, args: Args::from_slice(args) },
+        loc: loc.clone(),
+    };
+    let (flat_value, i) = (Operand::Var(flat), Operand::Var(counter));
+    let (total_value, element_value) = (Operand::Var(total), Operand::Var(element));
+    let start = i64::from(prim != Prim::Prod);
+    let mut before = vec![set(flat, Prim::Reshape, &args)];
+    before.push(match prim {
+        Prim::Prod => set(total, Prim::Copy, &[real(1.0)]),
+        _ => set(total, Prim::Index, &[flat_value, int(0)]),
+    });
+    before.push(set(counter, Prim::Copy, &[int(start)]));
+    let step = match prim {
+        Prim::Prod => Prim::Mul,
+        Prim::MinOf => Prim::Min,
+        _ => Prim::Max,
+    };
+    let body = vec![
+        set(element, Prim::Index, &[flat_value, i]),
+        set(total, step, &[total_value, element_value]),
+        set(counter, Prim::Add, &[i, int(1)]),
+        set(again, Prim::Lt, &[i, int(n as i64)]),
+    ];
+    let mut after = vec![set(dst, Prim::Copy, &[total_value])];
+    after.extend(rest);
+    let (inside, exit) = (func.blocks.next_id(), BlockId::new(func.blocks.len() + 1));
+    let first = if (start as usize) < n { inside } else { exit };
+    let term = std::mem::replace(&mut func.blocks[block].term, Terminator::Jump(first));
+    func.blocks[block].insts.extend(before);
+    let turn = Terminator::Branch(Operand::Var(again), inside, exit);
+    func.blocks.push(Block { insts: body, term: turn, loc: loc.clone() });
+    func.blocks.push(Block { insts: after, term, loc });
+}
+
+/// One block returns, the first block has no predecessors, and a block with several predecessors is what each of them
+/// jumps to.
+pub(super) fn normalise(program: &Program, func: &mut Func) {
+    crate::transform::cfg::blocks::drop_unreachable_blocks(func);
+    one_exit(program, func);
+    let first = BlockId::new(0);
+    let leads_back = func.blocks.values().any(|b| b.term.successors().contains(&first));
+    if leads_back {
+        let copy = func.blocks[first].clone();
+        let loc = copy.loc.clone();
+        let moved = func.blocks.push(copy);
+        for block in func.blocks.values_mut() {
+            block.term.for_each_successor_mut(|b| {
+                if *b == first {
+                    *b = moved;
+                }
+            });
+        }
+        func.blocks[first] = Block { insts: Vec::new(), term: Terminator::Jump(moved), loc };
+    }
+    let mut edges = crate::transform::cfg::blocks::edges_to(func);
+    edges[first] -= 1;
+    for id in func.blocks.ids() {
+        let block = &func.blocks[id];
+        if matches!(block.term, Terminator::Jump(_)) {
+            continue;
+        }
+        let loc = block.loc.clone();
+        let mut term = block.term.clone();
+        let mut added = Vec::new();
+        let next = func.blocks.len();
+        term.for_each_successor_mut(|b| {
+            if edges[*b] > 1 {
+                added.push(Block { insts: Vec::new(), term: Terminator::Jump(*b), loc: loc.clone() });
+                *b = BlockId::new(next + added.len() - 1);
+            }
+        });
+        func.blocks[id].term = term;
+        added.into_iter().for_each(|b| {
+            func.blocks.push(b);
+        });
+    }
+}
+
+fn one_exit(program: &Program, func: &mut Func) {
+    let returning: Vec<BlockId> =
+        func.blocks.iter().filter(|(_, b)| matches!(b.term, Terminator::Return(_))).map(|(id, _)| id).collect();
+    if returning.len() < 2 {
+        return;
+    }
+    let loc = func.loc.clone();
+    let mut names = FreshNames::new(func);
+    let results = func.results.clone();
+    let vars: Vec<VarId> = results.into_iter().map(|ty| names.add(&mut func.vars, "result", ty)).collect();
+    let values = vars.iter().map(|v| Operand::Var(*v)).collect();
+    let exit = func.blocks.push(Block { insts: Vec::new(), term: Terminator::Return(values), loc });
+    for id in returning {
+        let Terminator::Return(values) = std::mem::replace(&mut func.blocks[id].term, Terminator::Jump(exit)) else {
+            unreachable!("it returned");
+        };
+        let loc = func.blocks[id].loc.clone();
+        let mut code = Code::new(program, std::mem::take(&mut func.vars), loc);
+        for (var, value) in vars.iter().zip(values) {
+            code.assign(*var, value);
+        }
+        func.vars = code.vars;
+        func.blocks[id].insts.extend(code.insts);
+    }
+}
+
+/// Gives every variable without a name one, and makes all names unique.
+pub(super) fn name_all(func: &mut Func) {
+    let mut taken = FreshNames::none();
+    let old: Vec<Var> = func.vars.values().cloned().collect();
+    func.vars = crate::base::IdVec::new();
+    for var in old {
+        let wanted = if var.name.is_empty() { "d" } else { &var.name };
+        taken.add(&mut func.vars, wanted, var.ty);
+    }
+}

@@ -1,0 +1,605 @@
+//! What the reverse sweep must find again, and how: the values of variables that a derivative reads and that are set again
+//! later, and the way that control took.
+//!
+//! The reverse sweep keeps to one rule: when it is at a place in the function, every variable that is *needed* there has
+//! the value that it had when the forward sweep was there last. A variable is needed from where the derivative of an
+//! instruction reads it on, until it is set again; there its old value is saved. So straight-line code saves nothing,
+//! a loop saves what is carried from turn to turn, and a recursive function what its frame holds at its end
+//! ("to be recorded" analysis: Hascoët, Naumann and Pascual 2005). Before a value is put on a tape, three cheaper ways are tried:
+//!
+//! * *recompute*: a variable that lives in one block only, from operands that are found again themselves;
+//! * *invert*: a counter goes back by the step that it went on by;
+//! * *element*: an array that is set in one place saves the element.
+//!
+//! Which predecessor a block was entered from is asked of the condition that decided it, or of the counter of a loop; only
+//! where neither can be had is the edge put on a tape.
+
+use std::collections::BTreeMap;
+
+use super::code::Code;
+use super::cotangent::Cotangents;
+use super::graph::Graph;
+use super::tangent::Site;
+use crate::base::{Id, IdSet, IdVec};
+use crate::cfg::{BlockId, Func, Inst, InstKind, Operand, Program, Tape, TapeId, Terminator, VarId};
+use crate::prim::{BatchRule, Effect, Prim};
+use crate::types::{Scalar, Type};
+
+/// A value is computed again, rather than taped, when an element costs no more than this, in additions. A push and a
+/// pop move it four times through memory; beyond that is what only contractions cost.
+const CHEAP_AGAIN: u64 = 60;
+
+/// How the old value of a variable that is set comes back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Save {
+    /// From a tape.
+    Tape(TapeId),
+    /// By the inverse of the instruction.
+    Invert,
+    /// The element that the instruction sets, from a tape.
+    Element(TapeId),
+}
+
+/// How the reverse sweep knows which predecessor a block was entered from.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Origin {
+    /// There is one, or none.
+    Known(Option<BlockId>),
+    /// The first where the operand holds, else the second.
+    Condition(Operand, BlockId, BlockId),
+    /// The first where the counter of a loop stands at its start, else the second.
+    Counter { counter: VarId, start: Operand, entry: BlockId, turn: BlockId },
+    /// The predecessor of this number, from a tape.
+    Tape(TapeId),
+}
+
+/// What the sweeps of a function agree on.
+#[derive(Debug)]
+pub(super) struct Record {
+    /// By block and instruction (the number of instructions for the terminator): what is saved before it.
+    pub(super) saves: BTreeMap<(BlockId, usize), Vec<(VarId, Save)>>,
+    /// What a sweep of its own leaves on tapes at the end of the function, in order.
+    pub(super) at_exit: Vec<(VarId, TapeId)>,
+    /// Where each block was entered from.
+    pub(super) origins: IdVec<BlockId, Origin>,
+    /// The variables that are computed again, with the instruction that does.
+    pub(super) again: BTreeMap<VarId, usize>,
+    /// Variables that are saved before they may have been set.
+    pub(super) unset: Vec<VarId>,
+    /// By block, for each instruction and the terminator, what its reverse reads.
+    pub(super) needs: IdVec<BlockId, Vec<Needs>>,
+}
+
+/// What the analysis is of.
+pub(super) struct Subject<'a> {
+    pub(super) program: &'a Program,
+    pub(super) func: &'a Func,
+    pub(super) graph: &'a Graph,
+    /// What holds the cotangent of each active variable; such variables come after those of the function.
+    pub(super) of: &'a IdVec<VarId, Option<VarId>>,
+    /// Whether the reverse of the call that ends a block reads the arguments.
+    pub(super) reads_args: &'a dyn Fn(BlockId) -> bool,
+    /// Whether the reverse sweep is a function of its own, which finds nothing in variables.
+    pub(super) split: bool,
+}
+
+/// Makes tapes for a function.
+pub(super) struct Tapes<'a> {
+    pub(super) made: &'a mut IdVec<TapeId, Tape>,
+    pub(super) func: &'a str,
+}
+
+impl Tapes<'_> {
+    fn new_tape(&mut self, name: &str, ty: Type) -> TapeId {
+        let wanted = format!("{}.{name}", self.func);
+        let taken = |name: &str, made: &IdVec<TapeId, Tape>| made.values().any(|t| t.name == name);
+        let mut unique = wanted.clone();
+        let mut number = 1;
+        while taken(&unique, self.made) {
+            number += 1;
+            unique = format!("{wanted}#{number}");
+        }
+        self.made.push(Tape { name: unique, ty })
+    }
+}
+
+/// What the reverse of an instruction reads.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Needs {
+    /// Variables as they are before it.
+    pub(super) before: Vec<VarId>,
+    /// The variable that it sets, as it is after it.
+    pub(super) result: bool,
+}
+
+/// Decides what is saved, and makes the tapes.
+pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>, tapes: &mut Tapes<'_>) -> Record {
+    let needs = needs(subject, vars);
+    let origins = origins(subject);
+    let again = candidates(subject, &origins);
+    let mut analysis = Analysis { subject, needs: &needs, origins: &origins, again };
+    let at_entry = loop {
+        match analysis.solve() {
+            Ok(at_entry) => break at_entry,
+            Err(not_again) => {
+                analysis.again.remove(&not_again);
+            }
+        }
+    };
+    let mut by_var: BTreeMap<VarId, TapeId> = BTreeMap::new();
+    let mut saves = BTreeMap::new();
+    let mut at_exit = Vec::new();
+    let mut saved = IdSet::new(subject.func.vars.len());
+    for (id, block) in subject.func.blocks.iter() {
+        let mut found: Vec<(usize, VarId)> = Vec::new();
+        let end = analysis
+            .block(id, at_entry[id].clone(), &mut |at, v| found.push((at, v)))
+            .expect("what is computed again was settled");
+        for (at, v) in found {
+            let save = match way_back(subject, block.insts.get(at), v) {
+                Way::Inverse => Save::Invert,
+                Way::Element(ty) => {
+                    Save::Element(tapes.new_tape(&format!("{}.element", subject.func.vars[v].name), ty))
+                }
+                Way::Whole => Save::Tape(tape_of(subject, v, &mut by_var, tapes)),
+            };
+            if save != Save::Invert {
+                saved.insert(v);
+            }
+            saves.entry((id, at)).or_insert_with(Vec::new).push((v, save));
+        }
+        if subject.split && matches!(block.term, Terminator::Return(_)) {
+            for v in end.iter() {
+                saved.insert(v);
+                let tape = tape_of(subject, v, &mut by_var, tapes);
+                at_exit.push((v, tape));
+            }
+        }
+    }
+    let again = analysis.again;
+    let origins = origins_with_tapes(subject, origins, tapes);
+    let unset = maybe_unset(subject, &saves, &at_exit, &saved);
+    Record { saves, at_exit, origins, again, unset, needs }
+}
+
+fn tape_of(subject: &Subject<'_>, v: VarId, by_var: &mut BTreeMap<VarId, TapeId>, tapes: &mut Tapes<'_>) -> TapeId {
+    *by_var.entry(v).or_insert_with(|| {
+        let var = &subject.func.vars[v];
+        tapes.new_tape(&var.name, var.ty.clone())
+    })
+}
+
+/// What has to be saved of a variable that an instruction sets.
+enum Way {
+    /// Nothing: the instruction has an inverse, which starts from the new value.
+    Inverse,
+    /// The element of this type that the instruction sets; the others are taken from the new value.
+    Element(Type),
+    /// All of it.
+    Whole,
+}
+
+fn way_back(subject: &Subject<'_>, inst: Option<&Inst>, v: VarId) -> Way {
+    match inst.map(|i| &i.kind) {
+        Some(InstKind::Prim { prim: Prim::Add | Prim::Sub, args, .. }) if inverts(subject, v, args) => Way::Inverse,
+        Some(InstKind::Prim { prim: Prim::SetIndex, args, .. }) if args[0] == Operand::Var(v) => {
+            Way::Element(match args[1] {
+                Operand::Var(part) => subject.func.vars[part].ty.clone(),
+                Operand::Shared(part) => subject.program.shared[part].ty.clone(),
+                Operand::Const(c) => Type::scalar(c.dtype()),
+            })
+        }
+        _ => Way::Whole,
+    }
+}
+
+/// Whether `v = add v, c` or `v = sub v, c` of ints, which did not overflow.
+fn inverts(subject: &Subject<'_>, v: VarId, args: &[Operand]) -> bool {
+    args[0] == Operand::Var(v) && args[1].var().is_none() && subject.func.vars[v].ty == Type::int()
+}
+
+/// What the reverse of each instruction and terminator reads: its rule is run for nothing.
+fn needs(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>) -> IdVec<BlockId, Vec<Needs>> {
+    let func = subject.func;
+    let bound = func.vars.len();
+    let mut code = Code::new(subject.program, vars.clone(), func.loc.clone());
+    let mut all = IdVec::new();
+    for (id, block) in func.blocks.iter() {
+        let mut of_block = Vec::new();
+        for inst in &block.insts {
+            let mut needs = Needs::default();
+            if let InstKind::Prim { dst, prim, args } = &inst.kind
+                && subject.of[*dst].is_some()
+            {
+                let ty = func.vars[*dst].ty.clone();
+                let result = code.fresh(ty.clone());
+                let site = Site { prim: *prim, args, result: Operand::Var(result), ty: &ty };
+                let mut cotangents = Cotangents { code: &mut code, of: subject.of, zero: IdSet::new(bound) };
+                cotangents.instruction(*dst, site);
+                for inst in std::mem::take(&mut code.insts) {
+                    inst.kind.for_each_operand(|o| match o {
+                        Operand::Var(v) if v == result => needs.result = true,
+                        Operand::Var(v) if v.index() < bound && !needs.before.contains(&v) => needs.before.push(v),
+                        _ => {}
+                    });
+                }
+            }
+            of_block.push(needs);
+        }
+        let mut needs = Needs::default();
+        if let Terminator::Call { args, .. } = &block.term
+            && (subject.reads_args)(id)
+        {
+            needs.before = args.iter().filter_map(|a| a.var()).collect();
+        }
+        of_block.push(needs);
+        all.push(of_block);
+    }
+    all
+}
+
+/// How often each variable is set, and where last.
+fn definitions(func: &Func) -> IdVec<VarId, Vec<(BlockId, usize)>> {
+    let mut all: IdVec<VarId, Vec<(BlockId, usize)>> = IdVec::filled(Vec::new(), func.vars.len());
+    for param in &func.params {
+        all[*param].push((BlockId::new(0), 0));
+    }
+    for (id, block) in func.blocks.iter() {
+        for (i, inst) in block.insts.iter().enumerate() {
+            if let Some(dst) = inst.kind.dst() {
+                all[dst].push((id, i));
+            }
+        }
+        for dst in block.term.dsts() {
+            all[*dst].push((id, block.insts.len()));
+        }
+    }
+    all
+}
+
+/// Where each block is entered from, by a condition or a counter where that can be; `Tape` stands for all others, and its
+/// tape is not made yet.
+fn origins(subject: &Subject<'_>) -> IdVec<BlockId, Origin> {
+    let (func, graph) = (subject.func, subject.graph);
+    let definitions = definitions(func);
+    let unmade = Origin::Tape(TapeId::new(0));
+    func.blocks
+        .ids()
+        .map(|block| match graph.preds[block][..] {
+            [] => Origin::Known(None),
+            [pred] => Origin::Known(Some(pred)),
+            [a, b] => counter(subject, &definitions, block, (a, b))
+                .or_else(|| counter(subject, &definitions, block, (b, a)))
+                .or_else(|| condition(subject, &definitions, block, (a, b)))
+                .unwrap_or(unmade.clone()),
+            _ => unmade.clone(),
+        })
+        .collect()
+}
+
+/// Whether an operand is the same wherever it has been set at all.
+fn steady(operand: Operand, definitions: &IdVec<VarId, Vec<(BlockId, usize)>>) -> bool {
+    operand.var().is_none_or(|v| definitions[v].len() == 1)
+}
+
+/// A loop whose counter starts at a steady value before it and goes up by a positive constant in every turn.
+fn counter(
+    subject: &Subject<'_>,
+    definitions: &IdVec<VarId, Vec<(BlockId, usize)>>,
+    head: BlockId,
+    (entry, turn): (BlockId, BlockId),
+) -> Option<Origin> {
+    let (func, graph) = (subject.func, subject.graph);
+    if !graph.dominates(head, turn) || graph.dominates(head, entry) {
+        return None;
+    }
+    func.vars.ids().find_map(|v| {
+        let [first, second] = definitions[v][..] else { return None };
+        let (start, step) =
+            if graph.dominates(first.0, head) && first.0 != head { (first, second) } else { (second, first) };
+        let inside = graph.dominates(head, step.0) && graph.dominates(step.0, turn);
+        let before = graph.dominates(start.0, entry) && !returns_past(subject, (head, entry), start.0);
+        let set = func.blocks[start.0].insts.get(start.1).map(|i| &i.kind);
+        let up = func.blocks[step.0].insts.get(step.1).map(|i| &i.kind);
+        match (set, up) {
+            (
+                Some(InstKind::Prim { prim: Prim::Copy, args: from, dst: set }),
+                Some(InstKind::Prim { prim: Prim::Add, args: by, dst: up }),
+            ) if inside && before && *set == v && *up == v && by[0] == Operand::Var(v) => {
+                let positive = matches!(by[1], Operand::Const(Scalar::Int(n)) if n > 0);
+                let start = from[0];
+                (positive && steady(start, definitions)).then_some(Origin::Counter { counter: v, start, entry, turn })
+            }
+            _ => None,
+        }
+    })
+}
+
+/// Whether a loop can be entered again without passing a block.
+fn returns_past(subject: &Subject<'_>, (head, entry): (BlockId, BlockId), block: BlockId) -> bool {
+    let mut seen = IdSet::new(subject.func.blocks.len());
+    let mut work = vec![head];
+    while let Some(at) = work.pop() {
+        if at == block || !seen.insert(at) {
+            continue;
+        }
+        if at == entry {
+            return true;
+        }
+        work.extend(subject.func.blocks[at].term.successors());
+    }
+    false
+}
+
+/// Two ways that part at a branch and meet again: its condition says which was taken.
+fn condition(
+    subject: &Subject<'_>,
+    definitions: &IdVec<VarId, Vec<(BlockId, usize)>>,
+    join: BlockId,
+    (a, b): (BlockId, BlockId),
+) -> Option<Origin> {
+    let (func, graph) = (subject.func, subject.graph);
+    if graph.dominates(join, a) || graph.dominates(join, b) {
+        return None;
+    }
+    let Terminator::Branch(cond, yes, no) = func.blocks[graph.idom(join)].term else { return None };
+    let leads = |arm: BlockId, to: BlockId| graph.preds[arm].len() == 1 && graph.dominates(arm, to);
+    if !steady(cond, definitions) {
+        return None;
+    }
+    match (leads(yes, a) && leads(no, b), leads(yes, b) && leads(no, a)) {
+        (true, _) => Some(Origin::Condition(cond, a, b)),
+        (_, true) => Some(Origin::Condition(cond, b, a)),
+        _ => None,
+    }
+}
+
+fn origins_with_tapes(
+    subject: &Subject<'_>,
+    mut origins: IdVec<BlockId, Origin>,
+    tapes: &mut Tapes<'_>,
+) -> IdVec<BlockId, Origin> {
+    for block in subject.func.blocks.ids() {
+        if let Origin::Tape(tape) = &mut origins[block] {
+            *tape = tapes.new_tape(&format!("{block}.from"), Type::int());
+        }
+    }
+    origins
+}
+
+/// The operands that tell where a block was entered from.
+fn asked(origin: &Origin) -> impl Iterator<Item = VarId> + use<> {
+    let pair = match origin {
+        Origin::Condition(cond, ..) => [cond.var(), None],
+        Origin::Counter { counter, start, .. } => [Some(*counter), start.var()],
+        Origin::Known(_) | Origin::Tape(_) => [None, None],
+    };
+    pair.into_iter().flatten()
+}
+
+/// The variables that may be computed again: set once, by a cheap primitive without effect besides, and read only in the
+/// same block after that. In code that runs once they are simply still there.
+fn candidates(subject: &Subject<'_>, origins: &IdVec<BlockId, Origin>) -> BTreeMap<VarId, usize> {
+    let func = subject.func;
+    let definitions = definitions(func);
+    let mut found = BTreeMap::new();
+    for v in func.vars.ids() {
+        let [(block, at)] = definitions[v][..] else { continue };
+        if func.params.contains(&v) || !(subject.split || subject.graph.cyclic.contains(block)) {
+            continue;
+        }
+        let Some(inst) = func.blocks[block].insts.get(at) else { continue };
+        if is_cheap(subject, &inst.kind) {
+            found.insert(v, at);
+        }
+    }
+    let mut drop_if = |v: VarId, block: BlockId| {
+        if found.contains_key(&v) && definitions[v][0].0 != block {
+            found.remove(&v);
+        }
+    };
+    for (id, block) in func.blocks.iter() {
+        let mut read = |o: Operand| o.var().into_iter().for_each(|v| drop_if(v, id));
+        block.insts.iter().for_each(|i| i.kind.for_each_operand(&mut read));
+        block.term.for_each_operand(&mut read);
+    }
+    for origin in origins.values() {
+        asked(origin).for_each(|v| {
+            found.remove(&v);
+        });
+    }
+    found
+}
+
+fn is_cheap(subject: &Subject<'_>, inst: &InstKind) -> bool {
+    let InstKind::Prim { dst, prim, args } = inst else { return false };
+    let types: Vec<Type> = args
+        .iter()
+        .map(|a| match a {
+            Operand::Var(v) => subject.func.vars[*v].ty.clone(),
+            Operand::Shared(s) => subject.program.shared[*s].ty.clone(),
+            Operand::Const(c) => Type::scalar(c.dtype()),
+        })
+        .collect();
+    let ty = &subject.func.vars[*dst].ty;
+    let elements = ty.elements().max(1) as u64;
+    // a copy of an array with one element changed would be made again as a whole
+    let whole = matches!(prim, Prim::SetIndex | Prim::SetSlice);
+    let reads_itself = args.contains(&Operand::Var(*dst));
+    prim.effect(&types) != Effect::Random
+        && prim.row().batch != BatchRule::Random
+        && !whole
+        && !reads_itself
+        && prim.cost(&types, ty) <= CHEAP_AGAIN * elements
+}
+
+/// Which variables are needed where.
+struct Analysis<'a> {
+    subject: &'a Subject<'a>,
+    needs: &'a IdVec<BlockId, Vec<Needs>>,
+    origins: &'a IdVec<BlockId, Origin>,
+    again: BTreeMap<VarId, usize>,
+}
+
+impl Analysis<'_> {
+    /// The variables needed at the start of each block. An error names a variable that cannot be computed again.
+    fn solve(&self) -> Result<IdVec<BlockId, IdSet<VarId>>, VarId> {
+        let func = self.subject.func;
+        let mut at_entry = IdVec::filled(IdSet::new(func.vars.len()), func.blocks.len());
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for id in &self.subject.graph.order {
+                let end = self.block(*id, at_entry[*id].clone(), &mut |_, _| {})?;
+                for next in func.blocks[*id].term.successors() {
+                    changed |= at_entry[next].union_with(&end);
+                }
+            }
+        }
+        Ok(at_entry)
+    }
+
+    /// From the variables needed at the start of a block to those needed at its end; `save` gets each variable that is set
+    /// while its old value is needed.
+    fn block(
+        &self,
+        id: BlockId,
+        mut needed: IdSet<VarId>,
+        save: &mut dyn FnMut(usize, VarId),
+    ) -> Result<IdSet<VarId>, VarId> {
+        let block = &self.subject.func.blocks[id];
+        asked(&self.origins[id]).for_each(|v| {
+            needed.insert(v);
+        });
+        for (at, needs) in self.needs[id].iter().enumerate() {
+            let dst = block.insts.get(at).and_then(|i| i.kind.dst());
+            for v in &needs.before {
+                self.leaves(id, *v, at, &mut needed)?;
+            }
+            let again = dst.is_some_and(|d| self.again.contains_key(&d));
+            if needs.result && again {
+                dst.into_iter().try_for_each(|d| self.leaves(id, d, at, &mut needed))?;
+            }
+            if let Some(dst) = dst {
+                if needed.contains(dst) {
+                    save(at, dst);
+                    match way_back(self.subject, block.insts.get(at), dst) {
+                        // the way back starts from the new value, which so is needed in its turn
+                        Way::Inverse => {}
+                        Way::Element(_) => self.element_indices(id, at, &mut needed)?,
+                        Way::Whole => needed.remove(dst),
+                    }
+                }
+                if needs.result && !again {
+                    needed.insert(dst);
+                }
+            }
+            if at == block.insts.len() {
+                for dst in block.term.dsts() {
+                    if needed.contains(*dst) {
+                        save(at, *dst);
+                        needed.remove(*dst);
+                    }
+                }
+            }
+        }
+        Ok(needed)
+    }
+
+    /// The indices of an element that is saved are needed to put it back.
+    fn element_indices(&self, id: BlockId, at: usize, needed: &mut IdSet<VarId>) -> Result<(), VarId> {
+        if let InstKind::Prim { dst, prim: Prim::SetIndex, args } = &self.subject.func.blocks[id].insts[at].kind
+            && args[0] == Operand::Var(*dst)
+        {
+            args[2..].iter().filter_map(|a| a.var()).try_for_each(|v| self.leaves(id, v, at, needed))?;
+        }
+        Ok(())
+    }
+
+    /// A variable is read by the reverse of instruction `at`: it is needed, or what it is computed from again is.
+    fn leaves(&self, block: BlockId, v: VarId, at: usize, needed: &mut IdSet<VarId>) -> Result<(), VarId> {
+        let Some(made) = self.again.get(&v).copied() else {
+            needed.insert(v);
+            return Ok(());
+        };
+        let insts = &self.subject.func.blocks[block].insts;
+        let mut operands = Vec::new();
+        insts[made].kind.for_each_operand(|o| operands.extend(o.var()));
+        for operand in operands {
+            if self.again.contains_key(&operand) {
+                self.leaves(block, operand, at, needed).map_err(|_| v)?;
+                continue;
+            }
+            let between = insts.get(made + 1..at).unwrap_or_default();
+            if between.iter().any(|i| i.kind.dst() == Some(operand)) {
+                return Err(v);
+            }
+            needed.insert(operand);
+        }
+        Ok(())
+    }
+}
+
+/// Saved variables that may not have been set where they are saved.
+fn maybe_unset(
+    subject: &Subject<'_>,
+    saves: &BTreeMap<(BlockId, usize), Vec<(VarId, Save)>>,
+    at_exit: &[(VarId, TapeId)],
+    saved: &IdSet<VarId>,
+) -> Vec<VarId> {
+    let func = subject.func;
+    let full = || {
+        let mut all = IdSet::new(func.vars.len());
+        func.vars.ids().for_each(|v| {
+            all.insert(v);
+        });
+        all
+    };
+    let mut at_entry: IdVec<BlockId, IdSet<VarId>> = IdVec::filled(full(), func.blocks.len());
+    let mut params = IdSet::new(func.vars.len());
+    func.params.iter().for_each(|p| {
+        params.insert(*p);
+    });
+    at_entry[BlockId::new(0)] = params;
+    let mut unset = IdSet::new(func.vars.len());
+    let walk = |id: BlockId, mut set: IdSet<VarId>, unset: &mut IdSet<VarId>| {
+        let block = &func.blocks[id];
+        let check = |at: usize, set: &IdSet<VarId>, unset: &mut IdSet<VarId>| {
+            for (v, _) in saves.get(&(id, at)).into_iter().flatten() {
+                if !set.contains(*v) {
+                    unset.insert(*v);
+                }
+            }
+        };
+        for (at, inst) in block.insts.iter().enumerate() {
+            check(at, &set, unset);
+            inst.kind.dst().into_iter().for_each(|d| {
+                set.insert(d);
+            });
+        }
+        check(block.insts.len(), &set, unset);
+        if matches!(block.term, Terminator::Return(_)) {
+            at_exit.iter().filter(|(v, _)| !set.contains(*v)).for_each(|(v, _)| {
+                unset.insert(*v);
+            });
+        }
+        block.term.dsts().iter().for_each(|d| {
+            set.insert(*d);
+        });
+        set
+    };
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for id in &subject.graph.order {
+            let end = walk(*id, at_entry[*id].clone(), &mut IdSet::new(func.vars.len()));
+            for next in func.blocks[*id].term.successors() {
+                changed |= at_entry[next].intersect_with(&end);
+            }
+        }
+    }
+    func.blocks.ids().for_each(|id| {
+        walk(id, at_entry[id].clone(), &mut unset);
+    });
+    saved.iter().filter(|v| unset.contains(*v)).collect()
+}

@@ -1,0 +1,91 @@
+//! Forward mode: the tangent of an instruction's result from the tangents of its operands.
+
+use super::code::{Code, real};
+use super::elementwise::elementwise;
+use crate::cfg::Operand;
+use crate::prim::{BatchRule, Prim};
+use crate::types::Type;
+
+/// An instruction to differentiate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Site<'a> {
+    pub(super) prim: Prim,
+    pub(super) args: &'a [Operand],
+    /// Its value, and the type of that.
+    pub(super) result: Operand,
+    pub(super) ty: &'a Type,
+}
+
+/// The tangent of the result; `tangents` has one for each operand, nothing where it is zero. Nothing when the result's
+/// tangent is zero.
+pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Option<Operand> {
+    if tangents.iter().all(Option::is_none) {
+        return None;
+    }
+    let made = match site.prim.row().batch {
+        BatchRule::Elementwise => elementwise_tangent(code, site, tangents),
+        BatchRule::Movement => Some(moved(code, site, tangents)),
+        BatchRule::Reduction if site.prim == Prim::Sum => tangents[0].map(|t| code.prim(Prim::Sum, &[t])),
+        BatchRule::Contraction => contraction(code, site, tangents),
+        BatchRule::Reduction | BatchRule::Random => None,
+    };
+    made.map(|t| {
+        let spread = code.ty(t).is_scalar() && !site.ty.is_scalar();
+        if spread { code.prim_as(Prim::Fill, &[t], site.ty.clone()) } else { t }
+    })
+}
+
+fn elementwise_tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Option<Operand> {
+    let Site { prim, args, result, .. } = site;
+    let or_zero = |i: usize| tangents[i].unwrap_or(real(0.0));
+    match (prim, args) {
+        // one selection for both operands
+        (Prim::Select, &[c, ..]) => return Some(code.prim(Prim::Select, &[c, or_zero(1), or_zero(2)])),
+        (Prim::Min | Prim::Max, &[x, y]) => {
+            let first = code.prim(if prim == Prim::Min { Prim::Le } else { Prim::Ge }, &[x, y]);
+            return Some(code.prim(Prim::Select, &[first, or_zero(0), or_zero(1)]));
+        }
+        _ => {}
+    }
+    let mut sum: Option<Operand> = None;
+    for (i, t) in tangents.iter().enumerate() {
+        let Some(part) = t.and_then(|t| elementwise(code, prim, i, args, result, t)) else { continue };
+        sum = Some(match sum {
+            Some(sum) => code.prim(Prim::Add, &[sum, part]),
+            None => part,
+        });
+    }
+    sum
+}
+
+/// Movement is linear: the same movement of the tangents, zeros where there is none.
+fn moved(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Operand {
+    // how many of the operands are values; the others are indices
+    let values = match site.prim {
+        Prim::MakeArray => site.args.len(),
+        Prim::SetIndex | Prim::SetSlice | Prim::Concat => 2,
+        _ => 1,
+    };
+    let mut args = site.args.to_vec();
+    for i in 0..values {
+        args[i] = match tangents[i] {
+            Some(t) => t,
+            None => {
+                let ty = code.ty(args[i]);
+                code.zero(&ty)
+            }
+        };
+    }
+    code.prim_as(site.prim, &args, site.ty.clone())
+}
+
+/// A product is linear in each operand.
+fn contraction(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Option<Operand> {
+    let (x, y) = (site.args[0], site.args[1]);
+    let left = tangents[0].map(|t| code.prim(site.prim, &[t, y]));
+    let right = tangents[1].map(|t| code.prim(site.prim, &[x, t]));
+    match (left, right) {
+        (Some(left), Some(right)) => Some(code.prim(Prim::Add, &[left, right])),
+        (left, right) => left.or(right),
+    }
+}
