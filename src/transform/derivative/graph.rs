@@ -142,25 +142,25 @@ mod tests {
     #[test]
     fn a_rotated_loop() {
         let text = "\
-entry f
-func f(n: int) -> (int) {
-  var i: int
-  var c: bool
-b0:
+cfg entry f
+outputs result
+func f(n: int) -> int { @f:1
+  var i: int, c: bool
+b0: @f:1
   i = copy 0
   c = lt i, n
   branch c, b1, b3
-b1:
+b1: @f:1
   jump b2
-b2:
+b2: @f:1
   i = add i, 1
   c = lt i, n
   branch c, b1, b3
-b3:
+b3: @f:1
   return i
 }
 ";
-        let Ok(program) = cfg::read(text) else { return };
+        let program = cfg::read(text).expect("a CFG program");
         let graph = Graph::new(&program.funcs[program.entry]);
         let b = BlockId::new;
         assert_eq!(graph.preds[b(1)], [b(0), b(2)]);

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::Requests;
 use super::code::{Code, int, real};
 use crate::analysis::callgraph::CallGraph;
-use crate::base::{Id, IdSet};
+use crate::base::{Id, IdSet, IdVec};
 use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, Var, VarId};
 use crate::parts::Args;
 use crate::prim::Prim;
@@ -211,4 +211,59 @@ pub(super) fn name_all(func: &mut Func) {
         let wanted = if var.name.is_empty() { "d" } else { &var.name };
         taken.add(&mut func.vars, wanted, var.ty);
     }
+}
+
+/// Sets to zero, at the start, what may be read before it is set. The sweeps never read such a zero for what it is: they go back the
+/// way that they came, and where a value is saved before it was set, its old value is not needed. But that is not seen in
+/// the blocks alone, and every variable must be set before it is read.
+pub(super) fn set_all(program: &Program, func: &mut Func) {
+    let all = || {
+        let mut all = IdSet::new(func.vars.len());
+        for v in func.vars.ids() {
+            all.insert(v);
+        }
+        all
+    };
+    let mut at_entry: IdVec<BlockId, IdSet<VarId>> = IdVec::filled(all(), func.blocks.len());
+    at_entry[BlockId::new(0)] = IdSet::new(func.vars.len());
+    for param in &func.params {
+        at_entry[BlockId::new(0)].insert(*param);
+    }
+    let mut unset = IdSet::new(func.vars.len());
+    let mut changed = true;
+    while changed {
+        changed = false;
+        unset = IdSet::new(func.vars.len());
+        for (id, block) in func.blocks.iter() {
+            let mut set = at_entry[id].clone();
+            let mut read = |o: Operand, set: &IdSet<VarId>| {
+                if let Operand::Var(v) = o
+                    && !set.contains(v)
+                {
+                    unset.insert(v);
+                }
+            };
+            for inst in &block.insts {
+                inst.kind.for_each_operand(|o| read(o, &set));
+                if let Some(dst) = inst.kind.dst() {
+                    set.insert(dst);
+                }
+            }
+            block.term.for_each_operand(|o| read(o, &set));
+            for dst in block.term.dsts() {
+                set.insert(*dst);
+            }
+            for next in block.term.successors() {
+                changed |= at_entry[next].intersect_with(&set);
+            }
+        }
+    }
+    let mut code = Code::new(program, std::mem::take(&mut func.vars), func.loc.clone());
+    for v in unset.iter() {
+        code.set_zero(v);
+    }
+    let first = &mut func.blocks[BlockId::new(0)];
+    code.insts.append(&mut first.insts);
+    first.insts = code.insts;
+    func.vars = code.vars;
 }

@@ -64,8 +64,6 @@ pub(super) struct Record {
     pub(super) origins: IdVec<BlockId, Origin>,
     /// The variables that are computed again, with the instruction that does.
     pub(super) again: BTreeMap<VarId, usize>,
-    /// Variables that are saved before they may have been set.
-    pub(super) unset: Vec<VarId>,
     /// By block, for each instruction and the terminator, what its reverse reads.
     pub(super) needs: IdVec<BlockId, Vec<Needs>>,
 }
@@ -129,7 +127,6 @@ pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>
     let mut by_var: BTreeMap<VarId, TapeId> = BTreeMap::new();
     let mut saves = BTreeMap::new();
     let mut at_exit = Vec::new();
-    let mut saved = IdSet::new(subject.func.vars.len());
     for (id, block) in subject.func.blocks.iter() {
         let mut found: Vec<(usize, VarId)> = Vec::new();
         let end = analysis
@@ -143,14 +140,10 @@ pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>
                 }
                 Way::Whole => Save::Tape(tape_of(subject, v, &mut by_var, tapes)),
             };
-            if save != Save::Invert {
-                saved.insert(v);
-            }
             saves.entry((id, at)).or_insert_with(Vec::new).push((v, save));
         }
         if subject.split && matches!(block.term, Terminator::Return(_)) {
             for v in end.iter() {
-                saved.insert(v);
                 let tape = tape_of(subject, v, &mut by_var, tapes);
                 at_exit.push((v, tape));
             }
@@ -158,8 +151,7 @@ pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>
     }
     let again = analysis.again;
     let origins = origins_with_tapes(subject, origins, tapes);
-    let unset = maybe_unset(subject, &saves, &at_exit, &saved);
-    Record { saves, at_exit, origins, again, unset, needs }
+    Record { saves, at_exit, origins, again, needs }
 }
 
 fn tape_of(subject: &Subject<'_>, v: VarId, by_var: &mut BTreeMap<VarId, TapeId>, tapes: &mut Tapes<'_>) -> TapeId {
@@ -538,68 +530,4 @@ impl Analysis<'_> {
         }
         Ok(())
     }
-}
-
-/// Saved variables that may not have been set where they are saved.
-fn maybe_unset(
-    subject: &Subject<'_>,
-    saves: &BTreeMap<(BlockId, usize), Vec<(VarId, Save)>>,
-    at_exit: &[(VarId, TapeId)],
-    saved: &IdSet<VarId>,
-) -> Vec<VarId> {
-    let func = subject.func;
-    let full = || {
-        let mut all = IdSet::new(func.vars.len());
-        func.vars.ids().for_each(|v| {
-            all.insert(v);
-        });
-        all
-    };
-    let mut at_entry: IdVec<BlockId, IdSet<VarId>> = IdVec::filled(full(), func.blocks.len());
-    let mut params = IdSet::new(func.vars.len());
-    func.params.iter().for_each(|p| {
-        params.insert(*p);
-    });
-    at_entry[BlockId::new(0)] = params;
-    let mut unset = IdSet::new(func.vars.len());
-    let walk = |id: BlockId, mut set: IdSet<VarId>, unset: &mut IdSet<VarId>| {
-        let block = &func.blocks[id];
-        let check = |at: usize, set: &IdSet<VarId>, unset: &mut IdSet<VarId>| {
-            for (v, _) in saves.get(&(id, at)).into_iter().flatten() {
-                if !set.contains(*v) {
-                    unset.insert(*v);
-                }
-            }
-        };
-        for (at, inst) in block.insts.iter().enumerate() {
-            check(at, &set, unset);
-            inst.kind.dst().into_iter().for_each(|d| {
-                set.insert(d);
-            });
-        }
-        check(block.insts.len(), &set, unset);
-        if matches!(block.term, Terminator::Return(_)) {
-            at_exit.iter().filter(|(v, _)| !set.contains(*v)).for_each(|(v, _)| {
-                unset.insert(*v);
-            });
-        }
-        block.term.dsts().iter().for_each(|d| {
-            set.insert(*d);
-        });
-        set
-    };
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for id in &subject.graph.order {
-            let end = walk(*id, at_entry[*id].clone(), &mut IdSet::new(func.vars.len()));
-            for next in func.blocks[*id].term.successors() {
-                changed |= at_entry[next].intersect_with(&end);
-            }
-        }
-    }
-    func.blocks.ids().for_each(|id| {
-        walk(id, at_entry[id].clone(), &mut unset);
-    });
-    saved.iter().filter(|v| unset.contains(*v)).collect()
 }

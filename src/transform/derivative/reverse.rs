@@ -10,7 +10,7 @@ use super::code::{Code, int};
 use super::cotangent::Cotangents;
 use super::differentiation::{CallRule, Differentiation};
 use super::graph::Graph;
-use super::prepare::name_all;
+use super::prepare::{name_all, set_all};
 use super::record::{Origin, Record, Save, Subject, Tapes, record};
 use super::tangent::Site;
 use super::{DerivativeError, activity::Key};
@@ -205,6 +205,7 @@ impl Sweeps<'_> {
     ) -> Func {
         let mut func = Func { name: name.to_owned(), params, results, vars, blocks, loc: self.func.loc.clone() };
         crate::transform::cfg::blocks::drop_unreachable_blocks(&mut func);
+        set_all(self.program, &mut func);
         crate::transform::cfg::blocks::drop_unused_variables(&mut func);
         name_all(&mut func);
         func
@@ -219,10 +220,6 @@ impl Sweeps<'_> {
     fn forward_blocks(&self, code: &mut Code<'_>, silent: bool) -> IdVec<BlockId, Block> {
         let mut blocks = IdVec::new();
         for (id, block) in self.func.blocks.iter() {
-            if id == BlockId::new(0) {
-                code.loc = block.loc.clone();
-                self.record.unset.iter().for_each(|v| code.set_zero(*v));
-            }
             for (at, inst) in block.insts.iter().enumerate() {
                 self.save(code, (id, at), &inst.loc);
                 if !(silent && matches!(inst.kind, InstKind::Print(_) | InstKind::Emit { .. })) {
@@ -506,8 +503,13 @@ impl Sweeps<'_> {
         let mut cotangents = Cotangents { code, of: &self.of, zero };
         let taken: Vec<Option<Operand>> = dsts.iter().map(|d| cotangents.take(*d, false)).collect();
         reversed.zero = cotangents.zero;
-        self.restore(code, place, done);
-        let (func, passed, skip, mask) = match &self.calls[&id] {
+        let rule = &self.calls[&id];
+        // what was saved before the call lies below what a forward sweep that is called left on the same tapes
+        let restored_after = matches!(rule, CallRule::Pair { .. });
+        if !restored_after {
+            self.restore(code, place, done);
+        }
+        let (func, passed, skip, mask) = match rule {
             CallRule::Inactive => {
                 let insts = std::mem::take(&mut code.insts);
                 reversed.call = Some((insts, Terminator::Jump(layout.after[&id])));
@@ -539,6 +541,9 @@ impl Sweeps<'_> {
         let insts = std::mem::take(&mut code.insts);
         let (next, loc) = (layout.after[&id], loc.clone());
         reversed.call = Some((insts, Terminator::Call { func, args: passed, dsts: results, next, loc }));
+        if restored_after {
+            self.restore(code, place, done);
+        }
         let zero = std::mem::replace(&mut reversed.zero, IdSet::new(0));
         let mut cotangents = Cotangents { code, of: &self.of, zero };
         for (arg, part) in parts {

@@ -1,0 +1,281 @@
+//! Derivatives against central differences, against each other, and on all engines.
+//!
+//! `tests/filetests/derivative/*.ab`: programs with a function `f`. A comment `// at: x=0.7 y=[1.0, 2.0] n=3` is a point; the
+//! derivative is with respect to all real parameters. The reverse derivative is compared with differences of `f`, the forward
+//! one with the reverse one; both, being programs with real parameters themselves, are then treated like `f`, which
+//! checks derivatives of derivatives. `// derivatives: 1` stops after the first.
+
+use std::path::{Path, PathBuf};
+
+use autobatch::backend::cpu;
+use autobatch::base::IdVec;
+use autobatch::cfg::{self, Func, VarId};
+use autobatch::pipeline::{Passes, from_cfg};
+use autobatch::program::Program;
+use autobatch::run::{Inputs, NoSink, Outcome, Settings};
+use autobatch::transform::derivative::{Mode, Request, Requests, expand};
+use autobatch::types::{Array, ArrayData, DType, Type};
+use autobatch::{interp, program};
+
+use crate::random_programs::Rng;
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/derivative");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "ab"));
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+/// The program whose entry is the derivative of the entry.
+fn derived(program: &cfg::Program, mode: Mode, wrt: &[bool]) -> cfg::Program {
+    let mut program = program.clone();
+    let of = program.entry;
+    let func = &program.funcs[of];
+    let mut vars: IdVec<VarId, cfg::Var> = IdVec::new();
+    let mut params: Vec<VarId> = func.params.iter().map(|p| vars.push(func.vars[*p].clone())).collect();
+    let wanted: Vec<Type> =
+        func.params.iter().zip(wrt).filter(|(_, w)| **w).map(|(p, _)| func.vars[*p].ty.clone()).collect();
+    let reals: Vec<Type> = func.results.iter().filter(|ty| ty.dtype == DType::Real).cloned().collect();
+    let (given, gives) = match mode {
+        Mode::Forward => (wanted, reals),
+        Mode::Reverse => (reals, wanted),
+    };
+    for (i, ty) in given.into_iter().enumerate() {
+        params.push(vars.push(cfg::Var { name: format!("given#{i}"), ty }));
+    }
+    let results: Vec<Type> = func.results.iter().cloned().chain(gives).collect();
+    let (name, loc) = (format!("{}.derived", func.name), func.loc.clone());
+    let placeholder = Func { name, params, results, vars, blocks: IdVec::new(), loc: loc.clone() };
+    let outputs = (0..placeholder.results.len()).map(|i| format!("output{i}")).collect();
+    let target = program.funcs.push(placeholder);
+    let request = Request { target, of, mode, wrt: wrt.to_vec(), loc };
+    let requests = Requests { requests: vec![request], ..Requests::default() };
+    expand(&mut program, &requests).unwrap_or_else(|e| panic!("{e:?}"));
+    program.entry = target;
+    program.outputs = outputs;
+    let errors = cfg::verify(&program);
+    assert!(errors.is_empty(), "{errors:#?}\n{program}");
+    program
+}
+
+fn lane(array: &Array) -> Array {
+    Array::new(std::iter::once(1).chain(array.shape.iter().copied()), array.data.clone())
+}
+
+/// The outputs of one lane, all reals in a row.
+fn outputs(program: &cfg::Program, values: &[Array], shared: &[Array]) -> Vec<f64> {
+    let inputs = Inputs { lanes: vec![0], values: values.iter().map(lane).collect(), shared: shared.to_vec() };
+    let outcome = interp::run(program, &inputs, &settings(), &NoSink);
+    assert!(outcome.traps.is_empty(), "{:?}\n{program}", outcome.traps);
+    reals(&outcome.outputs)
+}
+
+fn settings() -> Settings {
+    Settings { max_supersteps: 1_000_000, ..Settings::default() }
+}
+
+fn reals(arrays: &[Array]) -> Vec<f64> {
+    arrays
+        .iter()
+        .flat_map(|a| match &a.data {
+            ArrayData::Real(v) => v.clone(),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+fn elements(values: &[Array]) -> Vec<(usize, usize)> {
+    let each = |(i, a): (usize, &Array)| match &a.data {
+        ArrayData::Real(v) => (0..v.len()).map(move |e| (i, e)).collect(),
+        _ => Vec::new(),
+    };
+    values.iter().enumerate().flat_map(each).collect()
+}
+
+fn shifted(values: &[Array], (i, e): (usize, usize), by: f64) -> Vec<Array> {
+    let mut values = values.to_vec();
+    if let ArrayData::Real(v) = &mut values[i].data {
+        v[e] += by;
+    }
+    values
+}
+
+fn random(ty: &Type, rng: &mut Rng) -> Array {
+    let data = (0..ty.elements()).map(|_| (rng.below(2000) as f64 - 1000.0) / 700.0).collect();
+    Array::new(ty.shape.iter().copied(), ArrayData::Real(data))
+}
+
+struct Point<'a> {
+    shared: &'a [Array],
+    name: String,
+}
+
+/// Checks the derivatives of the entry at a point, and theirs, `order` times.
+fn check(program: &cfg::Program, values: &[Array], order: usize, point: &Point<'_>) {
+    let entry = &program.funcs[program.entry];
+    let wrt: Vec<bool> = entry.params.iter().map(|p| entry.vars[*p].ty.dtype == DType::Real).collect();
+    let mut rng = Rng::new(0x5eed + order as u64);
+    let real_results: Vec<Type> = entry.results.iter().filter(|ty| ty.dtype == DType::Real).cloned().collect();
+    if !wrt.contains(&true) || real_results.is_empty() {
+        return;
+    }
+    let reverse = derived(program, Mode::Reverse, &wrt);
+    let cotangents: Vec<Array> = real_results.iter().map(|ty| random(ty, &mut rng)).collect();
+    let given: Vec<Array> = values.iter().chain(&cotangents).cloned().collect();
+    let found = outputs(&reverse, &given, point.shared);
+    let value = outputs(program, values, point.shared);
+    let same =
+        found[..value.len()].iter().zip(&value).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan());
+    assert!(same, "{}: the value changed: {value:?}, {found:?}\n{program}\n{reverse}", point.name);
+    let gradient = &found[value.len()..];
+    let weights = reals(&cotangents);
+    let total = |values: &[Array]| -> f64 {
+        outputs(program, values, point.shared).iter().zip(&weights).map(|(a, b)| a * b).sum()
+    };
+    for (at, found) in elements(values).into_iter().zip(gradient) {
+        let h = 1e-4;
+        let at_distance = |k: f64| total(&shifted(values, at, k * h));
+        // sixth order
+        let wanted = (45.0 * (at_distance(1.0) - at_distance(-1.0)) - 9.0 * (at_distance(2.0) - at_distance(-2.0))
+            + (at_distance(3.0) - at_distance(-3.0)))
+            / (60.0 * h);
+        let close = (wanted - found).abs() <= 1e-7 * (1.0 + wanted.abs() + found.abs());
+        assert!(close, "{} (order {order}): ∂/∂{at:?} is {wanted}, found {found}\n{program}\n{reverse}", point.name);
+    }
+    let forward = derived(program, Mode::Forward, &wrt);
+    let directions: Vec<Array> =
+        values.iter().zip(&wrt).filter(|(_, w)| **w).map(|(v, _)| random(&v.ty(), &mut rng)).collect();
+    let given_forward: Vec<Array> = values.iter().chain(&directions).cloned().collect();
+    let found = outputs(&forward, &given_forward, point.shared);
+    let tangent: f64 = found[value.len()..].iter().zip(&weights).map(|(a, b)| a * b).sum();
+    let wanted: f64 = gradient.iter().zip(reals(&directions)).map(|(a, b)| a * b).sum();
+    let close = (wanted - tangent).abs() <= 1e-9 * (1.0 + wanted.abs() + tangent.abs());
+    assert!(close, "{} (order {order}): forward {tangent}, reverse {wanted}\n{program}\n{forward}", point.name);
+    engines_agree(&reverse, &given, point);
+    engines_agree(&forward, &given_forward, point);
+    if order > 1 {
+        check(&reverse, &given, order - 1, point);
+        check(&forward, &given_forward, order - 1, point);
+    }
+}
+
+/// All engines, with and without passes, give the interpreter's bits.
+fn engines_agree(program: &cfg::Program, values: &[Array], point: &Point<'_>) {
+    let lanes = 5;
+    let rows: Vec<Array> = values
+        .iter()
+        .map(|value| {
+            let shape: Vec<usize> = std::iter::once(lanes).chain(value.shape.iter().copied()).collect();
+            let data = match &value.data {
+                ArrayData::Real(v) => ArrayData::Real(
+                    (0..lanes).flat_map(|l| v.iter().map(move |x| x * (1.0 + 0.03 * l as f64))).collect(),
+                ),
+                ArrayData::Int(v) => ArrayData::Int(v.repeat(lanes)),
+                ArrayData::Bool(v) => ArrayData::Bool(v.repeat(lanes)),
+            };
+            Array::new(shape, data)
+        })
+        .collect();
+    let shared: indexmap::IndexMap<String, Array> = program
+        .shared
+        .iter()
+        .filter(|(_, s)| s.source == cfg::SharedSource::Input)
+        .map(|(id, s)| (s.name.clone(), point.shared[id.0 as usize].clone()))
+        .collect();
+    let bits = |o: &Outcome| o.outputs.iter().map(|a| format!("{:?}", normal(a))).collect::<Vec<_>>();
+    let run = |program: &cfg::Program| {
+        let shared = interp::shared_values(&program.shared, &shared, settings().precision).expect("shared values");
+        (Inputs { lanes: (0..lanes as u64).collect(), values: rows.clone(), shared }, ())
+    };
+    let (inputs, ()) = run(program);
+    let wanted = interp::run(program, &inputs, &settings(), &NoSink);
+    for passes in [Passes::none(), Passes::default()] {
+        let compiled = from_cfg(program.clone(), &passes);
+        let inputs = run(compiled.cfg.as_ref().expect("made of a CFG program")).0;
+        let pc = cpu::pc::run(&compiled.plan, &inputs, &settings(), &NoSink);
+        let local = cpu::local::run(compiled.calls.as_ref().expect("a plan"), &inputs, &settings(), &NoSink);
+        assert_eq!(bits(&pc), bits(&wanted), "{}: pc\n{program}", point.name);
+        assert_eq!(bits(&local), bits(&wanted), "{}: local\n{program}", point.name);
+    }
+}
+
+/// With one kind of NaN.
+fn normal(array: &Array) -> Vec<u64> {
+    let one_nan = |x: &f64| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() };
+    match &array.data {
+        ArrayData::Real(v) => v.iter().map(one_nan).collect(),
+        ArrayData::Int(v) => v.iter().map(|x| *x as u64).collect(),
+        ArrayData::Bool(v) => v.iter().map(|x| u64::from(*x)).collect(),
+    }
+}
+
+fn parse(text: &str, dtype: DType) -> Array {
+    fn go(value: &serde_json::Value, depth: usize, shape: &mut Vec<usize>, into: &mut Vec<f64>) {
+        match value {
+            serde_json::Value::Array(items) => {
+                if shape.len() == depth {
+                    shape.push(items.len());
+                }
+                items.iter().for_each(|item| go(item, depth + 1, shape, into));
+            }
+            other => into.push(other.as_f64().unwrap_or_else(|| f64::from(u8::from(*other == true)))),
+        }
+    }
+    let value: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+    let (mut shape, mut all) = (Vec::new(), Vec::new());
+    go(&value, 0, &mut shape, &mut all);
+    let data = match dtype {
+        DType::Real => ArrayData::Real(all),
+        DType::Int => ArrayData::Int(all.iter().map(|x| *x as i64).collect()),
+        DType::Bool => ArrayData::Bool(all.iter().map(|x| *x != 0.0).collect()),
+    };
+    Array::new(shape, data)
+}
+
+/// `x=0.7 y=[1.0, 2.0]`
+fn value_of<'t>(point: &'t str, name: &str) -> Option<&'t str> {
+    let start = format!(" {point}").find(&format!(" {name}="))?;
+    let rest = &point[start + name.len() + 1..];
+    let end = rest.find('=').map_or(rest.len(), |next| rest[..next].rfind(' ').unwrap_or(next));
+    Some(rest[..end].trim())
+}
+
+fn check_file(path: &Path) {
+    let text = std::fs::read_to_string(path).expect("a text");
+    println!("{}", path.display());
+    let program = Program::compile(&text).unwrap_or_else(|e: program::Error| panic!("{}: {e}", path.display()));
+    let function = program.function("f").expect("a function `f`");
+    let order = text
+        .lines()
+        .find_map(|l| l.strip_prefix("// derivatives: "))
+        .map_or(2, |n| n.trim().parse().expect("a number"));
+    for point in text.lines().filter_map(|l| l.strip_prefix("// at: ")) {
+        let ports = &function.signature().ports;
+        let arrays: Vec<Array> = ports
+            .iter()
+            .map(|p| parse(value_of(point, &p.name).unwrap_or_else(|| panic!("`{}` at a point", p.name)), p.dtype))
+            .collect();
+        let types: Vec<Type> = arrays.iter().map(Array::ty).collect();
+        let compiled = function.compile(types, &Passes::none()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let cfg = compiled.cfg.as_ref().expect("made of a program");
+        let given: indexmap::IndexMap<String, Array> =
+            ports.iter().zip(&arrays).filter(|(p, _)| p.shared).map(|(p, a)| (p.name.clone(), a.clone())).collect();
+        let shared = interp::shared_values(&cfg.shared, &given, settings().precision).expect("shared values");
+        let lanes: Vec<Array> = ports.iter().zip(&arrays).filter(|(p, _)| !p.shared).map(|(_, a)| a.clone()).collect();
+        let name = format!("{} at {point}", path.file_name().expect("a file").to_string_lossy());
+        check(cfg, &lanes, order, &Point { shared: &shared, name });
+    }
+}
+
+#[test]
+fn derivatives_of_programs_are_those_that_differences_say() {
+    let only = std::env::var("AUTOBATCH_DERIVATIVE").ok();
+    for path in files() {
+        if only.as_ref().is_none_or(|name| path.to_string_lossy().contains(name.as_str())) {
+            check_file(&path);
+        }
+    }
+}
