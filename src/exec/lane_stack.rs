@@ -106,7 +106,12 @@ impl<T: Copy> LaneStack<T> {
             self.pushes += self.width as u64;
             return Ok(());
         }
-        self.place_pushes(columns)?;
+        self.reserve_for(columns)?;
+        if self.elements == 1 {
+            self.push_scalars(columns, |column| top[column]);
+            return Ok(());
+        }
+        self.place_pushes(columns);
         for e in 0..self.elements {
             let (row, from) = (e * self.width, &top[e * columns.width..]);
             for (column, place) in &self.places {
@@ -129,7 +134,12 @@ impl<T: Copy> LaneStack<T> {
             self.pushes += self.width as u64;
             return Ok(());
         }
-        self.place_pushes(columns)?;
+        self.reserve_for(columns)?;
+        if let [value] = value[..self.elements] {
+            self.push_scalars(columns, |_| value);
+            return Ok(());
+        }
+        self.place_pushes(columns);
         for (e, value) in value[..self.elements].iter().enumerate() {
             for (_, place) in &self.places {
                 self.memory[place + e * self.width] = *value;
@@ -138,23 +148,35 @@ impl<T: Copy> LaneStack<T> {
         Ok(())
     }
 
-    /// Makes the stacks of the active columns higher by one and notes where their new values go.
-    fn place_pushes(&mut self, columns: Columns<'_>) -> Result<(), StackError> {
-        let level = self.elements * self.width;
+    /// Makes room for one more value of each active column.
+    fn reserve_for(&mut self, columns: Columns<'_>) -> Result<(), StackError> {
         let mut tallest = None;
         columns.for_each(|_, lane| tallest = tallest.max(Some(self.heights[lane])));
-        self.places.clear();
-        let Some(tallest) = tallest else {
-            return Ok(());
-        };
-        self.reserve(tallest)?;
+        tallest.map_or(Ok(()), |tallest| self.reserve(tallest))
+    }
+
+    /// Pushes values of one element, for which there is room, in one go over the lanes.
+    fn push_scalars(&mut self, columns: Columns<'_>, value: impl Fn(usize) -> T) {
+        let (heights, memory, width) = (&mut self.heights, &mut self.memory, self.width);
+        let mut pushed = 0;
+        columns.for_each(|column, lane| {
+            memory[heights[lane] as usize * width + lane] = value(column);
+            heights[lane] += 1;
+            pushed += 1;
+        });
+        self.pushes += pushed;
+    }
+
+    /// Makes the stacks of the active columns, for which there is room, higher by one and notes where their new values go.
+    fn place_pushes(&mut self, columns: Columns<'_>) {
+        let level = self.elements * self.width;
         let (heights, places) = (&mut self.heights, &mut self.places);
+        places.clear();
         columns.for_each(|column, lane| {
             places.push((column as u32, heights[lane] as usize * level + lane));
             heights[lane] += 1;
         });
         self.pushes += self.places.len() as u64;
-        Ok(())
     }
 
     /// Takes the last value of each active column's lane off its stack, into `top`.
@@ -173,6 +195,14 @@ impl<T: Copy> LaneStack<T> {
         columns.for_each(|_, lane| empty |= self.heights[lane] == 0);
         if empty {
             return Err(StackError::Empty);
+        }
+        if self.elements == 1 {
+            let (heights, memory, width) = (&mut self.heights, &self.memory, self.width);
+            columns.for_each(|column, lane| {
+                heights[lane] -= 1;
+                top[column] = memory[heights[lane] as usize * width + lane];
+            });
+            return Ok(());
         }
         let (heights, places) = (&mut self.heights, &mut self.places);
         places.clear();
