@@ -298,6 +298,7 @@ impl EngineArgs {
                 seed: self.seed,
                 max_stack_depth: self.max_stack_depth,
                 max_tape_depth: self.max_tape_depth,
+                max_tape_bytes: usize::MAX,
                 max_supersteps: self.max_supersteps,
                 check_nan: self.check == Some(CheckName::Nan),
                 stats,

@@ -59,6 +59,8 @@ pub struct LaneStack<T> {
     /// Largest height that any lane had.
     highest: u32,
     pushes: u64,
+    /// Most elements that memory may hold.
+    most: usize,
     /// For the push or pop at hand: column, and position of its first element in `memory`.
     places: Vec<(u32, usize)>,
 }
@@ -74,6 +76,7 @@ impl<T: Copy> LaneStack<T> {
             heights: vec![0; width],
             highest: 0,
             pushes: 0,
+            most: usize::MAX,
             places: Vec::new(),
         }
     }
@@ -88,6 +91,18 @@ impl<T: Copy> LaneStack<T> {
     /// Largest height that any lane had.
     pub fn highest(&self) -> usize {
         self.highest as usize
+    }
+    /// Memory that is held, in elements.
+    pub fn memory(&self) -> usize {
+        self.memory.len()
+    }
+    /// Bytes of one element.
+    pub fn element_bytes(&self) -> usize {
+        size_of::<T>()
+    }
+    /// From now on memory does not grow beyond so many elements; what is held already stays.
+    pub fn limit_memory(&mut self, elements: usize) {
+        self.most = elements;
     }
     /// Values pushed, summed over lanes.
     pub fn pushes(&self) -> u64 {
@@ -234,7 +249,10 @@ impl<T: Copy> LaneStack<T> {
         let levels = height as usize + 1;
         let needed = (levels).checked_mul(self.elements * self.width).ok_or(StackError::NoMemory)?;
         if self.memory.len() < needed {
-            let grown = needed.max(self.memory.len() + self.memory.len() / 2);
+            if needed > self.most {
+                return Err(StackError::NoMemory);
+            }
+            let grown = needed.max(self.memory.len() + self.memory.len() / 2).min(self.most);
             if self.memory.try_reserve_exact(grown - self.memory.len()).is_err() {
                 self.memory.try_reserve_exact(needed - self.memory.len())?;
             }

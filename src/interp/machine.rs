@@ -46,6 +46,7 @@ pub(super) fn run<R: Real>(program: &Program, inputs: &Inputs, settings: &Settin
             frames: vec![],
             values: vec![],
             tapes: IdVec::filled(vec![], program.tapes.len()),
+            tape_bytes: 0,
         };
         match lane.run(program.entry, args.collect(), &mut counts.blocks) {
             Ok(results) => {
@@ -123,6 +124,8 @@ struct Lane<'a, R> {
     frames: Vec<Frame>,
     values: Vec<Value<R>>,
     tapes: IdVec<TapeId, Vec<Value<R>>>,
+    /// Memory of the values on the tapes.
+    tape_bytes: usize,
 }
 
 /// The results of the entry, or operands of a call on their way.
@@ -293,14 +296,19 @@ impl<'a, R: Real> Lane<'a, R> {
             Op::TapePush { tape, value } => {
                 let value = self.read(*value, base).clone();
                 let values = &mut self.tapes[*tape];
-                if values.len() >= self.settings.max_tape_depth || values.try_reserve(1).is_err() {
+                let bytes = self.tape_bytes.saturating_add(value.bytes());
+                let full = values.len() >= self.settings.max_tape_depth || bytes > self.settings.max_tape_bytes;
+                if full || values.try_reserve(1).is_err() {
                     return Err(TrapKind::TapeLimit);
                 }
                 values.push(value);
+                self.tape_bytes = bytes;
                 return Ok(());
             }
             Op::TapePop { dst, tape } => {
-                self.values[base + *dst as usize] = self.tapes[*tape].pop().ok_or(TrapKind::EmptyTape)?;
+                let value = self.tapes[*tape].pop().ok_or(TrapKind::EmptyTape)?;
+                self.tape_bytes -= value.bytes();
+                self.values[base + *dst as usize] = value;
                 return Ok(());
             }
         };

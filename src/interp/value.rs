@@ -119,6 +119,18 @@ impl<R: Real> Value<R> {
             Value::Scalar(_) => unreachable!("{FITS}"),
         }
     }
+    /// Memory that it takes, as if nothing else held its array.
+    pub(super) fn bytes(&self) -> usize {
+        let elements = match self {
+            Value::Scalar(_) => 0,
+            Value::Array(tensor) => match &tensor.data {
+                Data::Bool(v) => v.len(),
+                Data::Int(v) => v.len() * size_of::<i64>(),
+                Data::Real(v) => v.len() * size_of::<R>(),
+            },
+        };
+        size_of::<Self>() + elements
+    }
     /// Whether a real element is NaN.
     pub(super) fn has_nan(&self) -> bool {
         match self {

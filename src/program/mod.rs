@@ -292,8 +292,8 @@ impl Bound {
     /// of a stack program has only `pc`).
     pub fn run(&self, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         let estimate = self.memory(options);
-        results::refuse(&estimate, options)?;
-        let outcome = results::execute(&self.compiled, &self.inputs, options, sink)?;
+        let tape_bytes = results::refuse(&estimate, options)?;
+        let outcome = results::execute(&self.compiled, &self.inputs, options, tape_bytes, sink)?;
         Ok(Results::new(&self.compiled, self.inputs.lanes.clone(), outcome, estimate))
     }
 }

@@ -25,15 +25,15 @@ pub enum Engine {
     Pc,
 }
 
-/// Refuses a run that does not fit in memory.
+/// Refuses a run that does not fit in memory. Gives the bytes that are left for tapes, which no estimate knows the depth of.
 ///
 /// # Errors
 /// [`ErrorKind::Memory`], with the largest batch that would fit.
-pub(super) fn refuse(estimate: &MemoryEstimate, options: &Options) -> Result<(), Error> {
+pub(super) fn refuse(estimate: &MemoryEstimate, options: &Options) -> Result<usize, Error> {
     let limit = options.memory_limit.unwrap_or_else(free_memory);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if estimate.total() <= limit {
-        return Ok(());
+        return Ok(limit - estimate.total());
     }
     let message = format!(
         "{} lanes need {}, but {} may be used: the largest batch that fits is {} lanes",
@@ -89,9 +89,11 @@ pub(super) fn execute(
     compiled: &Compiled,
     inputs: &run::Inputs,
     options: &Options,
+    tape_bytes: usize,
     sink: &dyn Sink,
 ) -> Result<Outcome, Error> {
-    let settings = &options.settings;
+    let max_tape_bytes = options.settings.max_tape_bytes.min(tape_bytes);
+    let settings = &run::Settings { max_tape_bytes, ..options.settings.clone() };
     let start = Instant::now();
     let mut outcome = match options.engine {
         Engine::Pc => pc::run(&compiled.plan, inputs, settings, sink),

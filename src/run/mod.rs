@@ -64,6 +64,9 @@ pub struct Settings {
     pub max_stack_depth: usize,
     /// Values that one tape of a lane may hold; a push beyond it traps with [`TrapKind::TapeLimit`].
     pub max_tape_depth: usize,
+    /// Memory in bytes that the tapes of all lanes that run may take together; a push that needs more traps the lanes that
+    /// make it with [`TrapKind::TapeLimit`]. Which lanes these are depends on which run together.
+    pub max_tape_bytes: usize,
     /// Blocks that one lane may run before it traps with [`TrapKind::StepLimit`]; 0 is no limit.
     pub max_supersteps: u64,
     /// Whether the birth of a NaN (a real result that is NaN though no real operand is) traps.
@@ -85,6 +88,7 @@ impl Default for Settings {
             seed: 0,
             max_stack_depth: 10_000,
             max_tape_depth: 1 << 24,
+            max_tape_bytes: usize::MAX,
             max_supersteps: 0,
             check_nan: false,
             stats: false,
@@ -162,7 +166,8 @@ pub enum TrapKind {
     StepLimit,
     /// With [`Settings::check_nan`]: the birth of a NaN.
     Nan,
-    /// A push on a tape that holds [`Settings::max_tape_depth`] values, or no memory for one more.
+    /// A push on a tape that holds [`Settings::max_tape_depth`] values, or no memory for one more: none that is free, or
+    /// none within [`Settings::max_tape_bytes`].
     TapeLimit,
     /// A pop off an empty tape. What the compiler makes pops only what was pushed: only programs written by hand trap so.
     EmptyTape,

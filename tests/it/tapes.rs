@@ -75,6 +75,16 @@ fn empty_and_full_tapes_stop_their_lane_at_its_line() {
 }
 
 #[test]
+fn a_tape_without_memory_stops_its_lane_and_not_the_run() {
+    let given = inputs(vec![ints([10, 100_000, 5]), ints([10, 0, 2])]);
+    let change = |s| Settings { max_tape_bytes: 1 << 13, shard_lanes: 1, threads: 1, max_supersteps: 1_000_000, ..s };
+    let (outcome, _) = agree("tape_rest.cfg", &given, change);
+    let traps: Vec<_> = outcome.traps.iter().map(|t| (t.position, t.kind, t.loc.line)).collect();
+    assert_eq!(traps, [(1, TrapKind::TapeLimit, 3)]);
+    assert_eq!(outcome.outputs, [ints([385, 0, 1 + 4])]);
+}
+
+#[test]
 fn a_lane_that_takes_a_slot_finds_empty_tapes() {
     let n = 40;
     let given = inputs(vec![ints((0..n).map(|l| l % 4)), ints((0..n).map(|l| l % 3))]);

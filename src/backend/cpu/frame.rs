@@ -86,6 +86,14 @@ impl<R: Real> StackMemory<R> {
     pub(super) fn height(&self, lane: usize) -> usize {
         each!(self, s => s.height(lane))
     }
+    /// Memory that is held, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        each!(self, s => s.memory() * s.element_bytes())
+    }
+    /// From now on memory does not grow beyond so many bytes.
+    pub(super) fn limit_bytes(&mut self, bytes: usize) {
+        each!(self, s => s.limit_memory(bytes / s.element_bytes()));
+    }
     pub(super) fn reset(&mut self, lane: usize) {
         each!(self, s => s.reset(lane));
     }

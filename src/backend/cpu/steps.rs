@@ -1,5 +1,7 @@
 //! Runs the steps of a block for the active set: the part of the machine that both engines share.
 
+use std::sync::atomic::AtomicUsize;
+
 use smallvec::SmallVec;
 
 use crate::backend::cpu::active::ActiveSet;
@@ -24,6 +26,8 @@ pub(super) struct Environment<'a, R> {
     constants: Vec<Buffer<R>>,
     pub(super) settings: &'a Settings,
     sink: &'a dyn Sink,
+    /// Memory of the tapes of all shards.
+    pub(super) tape_bytes: AtomicUsize,
 }
 
 impl<'a, R: Real> Environment<'a, R> {
@@ -32,7 +36,7 @@ impl<'a, R: Real> Environment<'a, R> {
             Constant::Shared(s) => Buffer::from_array(&inputs.shared[s.0 as usize]),
             Constant::Literal(c) => Buffer::from_array(&Array::scalar(*c)),
         });
-        Self { constants: constants.collect(), settings, sink }
+        Self { constants: constants.collect(), settings, sink, tape_bytes: AtomicUsize::new(0) }
     }
     /// Where the values of an operand are.
     pub(super) fn buffer<'b>(&'b self, frame: &'b Frame<R>, arg: &Arg) -> &'b Buffer<R> {

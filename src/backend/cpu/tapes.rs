@@ -1,6 +1,8 @@
 //! Tapes: stacks of values for each lane of a shard that no activation owns. They are stacks without a cached top, since
 //! nothing reads a value of a tape but by popping it.
 
+use std::sync::atomic::Ordering;
+
 use smallvec::SmallVec;
 
 use crate::backend::cpu::frame::{Frame, StackMemory};
@@ -47,7 +49,15 @@ impl<R: Real> Stepper<'_, R> {
         }
         let (from, columns) = (self.env.buffer(frame, value), self.active.for_stacks());
         let memory = &mut self.tapes.memory[tape];
+        // what the other shards take meanwhile may go past the limit by one growth each
+        let (before, taken) = (memory.bytes(), &self.env.tape_bytes);
+        let others = taken.load(Ordering::Relaxed).saturating_sub(before);
+        memory.limit_bytes(self.env.settings.max_tape_bytes.saturating_sub(others));
         let pushed = if value.broadcast { memory.push_value(from, columns) } else { memory.push(from, columns) };
+        let grown = memory.bytes() - before;
+        if grown > 0 {
+            taken.fetch_add(grown, Ordering::Relaxed);
+        }
         if pushed.is_err() {
             self.trap_all(TrapKind::TapeLimit, loc);
         }
