@@ -14,7 +14,7 @@ pub struct MemoryEstimate {
     /// State of the machine, a lane that runs: lane buffers, and one level of every stack and tape. Deeper recursion takes
     /// more, and so does every further value on a tape.
     pub state_bytes_per_lane: usize,
-    /// One level of every tape, a lane that runs; part of the state. 0 for a program without tapes.
+    /// One value on every tape, a lane that runs; part of the state. 0 for a program without tapes.
     pub tape_level_bytes: usize,
     /// Lanes that run at one time: all of them, or the slots of all shards.
     pub running_lanes: usize,
@@ -54,8 +54,12 @@ pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimat
         lanes,
         tape_level_bytes,
         host_bytes_per_lane: 8 + ports.map(|p| bytes(p.ty.dtype, p.ty.elements(), 8)).sum::<usize>(),
-        // The program counter's stack, the number of the lane, its draws, its steps.
-        state_bytes_per_lane: plan.body.bytes_per_lane(real) + tape_level_bytes + 8 + 3 * 8,
+        // The tapes with their heights; the program counter's stack, the number of the lane, its draws, its steps.
+        state_bytes_per_lane: plan.body.bytes_per_lane(real)
+            + tape_level_bytes
+            + plan.globals.tapes.len() * size_of::<u32>()
+            + 8
+            + 3 * 8,
         running_lanes: lanes.min(width.saturating_mul(workers)),
         // Once as given, once as the machine reads it.
         shared_bytes: shared.map(|s| bytes(s.ty.dtype, s.ty.elements(), 8 + real)).sum(),

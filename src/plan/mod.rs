@@ -111,10 +111,9 @@ pub struct Globals {
 }
 
 impl Globals {
-    /// Bytes that one level of every tape, with its height, takes in one lane, when a real has `real_bytes`.
+    /// Bytes that one value on every tape takes in one lane, when a real has `real_bytes`.
     pub fn tape_bytes(&self, real_bytes: usize) -> usize {
-        let tapes = self.tapes.values();
-        tapes.map(|t| bytes(t.ty.dtype, t.ty.elements(), real_bytes) + size_of::<u32>()).sum()
+        self.tapes.values().map(|t| bytes(t.ty.dtype, t.ty.elements(), real_bytes)).sum()
     }
 }
 

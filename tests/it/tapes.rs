@@ -137,7 +137,7 @@ fn tapes_are_in_statistics_and_in_the_estimate_of_memory() {
         assert_eq!(tapes, [("steps", 8, 5), ("states", 8, 5), ("odd", 8, 5), ("constants", 8, 5)]);
     }
     let bytes = estimate(&plan, 1, &settings).tape_level_bytes;
-    assert_eq!(bytes, (8 + 4) + (16 + 4) + (1 + 4) + (8 + 4));
+    assert_eq!(bytes, 8 + 16 + 1 + 8);
     assert_eq!(estimate(&plans("fib.cfg").0, 1, &settings).tape_level_bytes, 0);
 }
 
