@@ -143,3 +143,19 @@ impl Compiled {
         self.stack.name.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So that switching one off touches one kind of program, and a wrong number is bisected in one step.
+    #[test]
+    fn no_two_passes_share_a_name() {
+        let cfg: BTreeSet<&str> = CFG_PASSES.iter().map(|p| p.name).collect();
+        let stack: BTreeSet<&str> = STACK_PASSES.iter().map(|p| p.name).collect();
+        assert_eq!(cfg.intersection(&stack).count(), 0);
+        assert_eq!(all_passes().count(), cfg.len() + stack.len());
+        let passes = Passes::none();
+        assert!(all_passes().all(|(name, _)| !passes.is_on(name)));
+    }
+}

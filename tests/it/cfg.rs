@@ -16,8 +16,9 @@ use std::sync::Mutex;
 use autobatch::cfg::{self, Program};
 use autobatch::interp;
 use autobatch::parts::{StreamId, render};
+use autobatch::pipeline::{self, Passes};
 use autobatch::run::{Inputs, Outcome, Settings, Sink};
-use autobatch::transform::cfg::{CFG_PASSES, Disabled, run_pass, run_passes};
+use autobatch::transform::cfg::CFG_PASSES;
 use autobatch::types::{Array, ArrayData, DType, Precision, Type};
 use indexmap::IndexMap;
 
@@ -191,8 +192,8 @@ fn check_runs(text: &str, program: &Program) {
         if settings.check_nan {
             continue;
         }
-        let alone = CFG_PASSES.iter().map(|p| run_pass(p, program.clone()));
-        let all = run_passes(program.clone(), &Disabled::default());
+        let alone = CFG_PASSES.iter().map(|p| run_pass(p.name, program.clone()));
+        let all = pipeline::optimise_cfg(program.clone(), &Passes::default());
         for passed in alone.chain([all]) {
             let (outcome, lines) = run_one(&passed, given, &settings);
             // an inlined call is no active call
@@ -204,13 +205,20 @@ fn check_runs(text: &str, program: &Program) {
     }
 }
 
+/// Runs one pass and verifies what it makes.
+fn run_pass(name: &str, program: Program) -> Program {
+    let pass = CFG_PASSES.iter().find(|p| p.name == name).expect("the name of a pass");
+    let program = (pass.run)(program);
+    assert_eq!(cfg::verify(&program), [], "{name}\n{program}");
+    program
+}
+
 fn check_passes(text: &str, path: &Path, mut program: Program) {
     let Some((_, names)) = directives(text, "pass").pop() else {
         return;
     };
     for name in names.split(", ") {
-        let pass = CFG_PASSES.iter().find(|p| p.name == name);
-        program = run_pass(pass.expect("the name of a pass"), program);
+        program = run_pass(name, program);
     }
     let name = path.file_stem().expect("a file").to_string_lossy();
     insta::with_settings!({

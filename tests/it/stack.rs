@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use autobatch::backend::cpu::pc;
-use autobatch::lower::cfg_to_stack;
 use autobatch::lower::to_plan::stack_to_plan;
 use autobatch::run::{Execution, Inputs, NoSink, Schedule, Settings};
 use autobatch::stack::{self, StorageClass};
-use autobatch::transform::stack::{STACK_PASSES, optimize};
+use autobatch::pipeline::{self, Passes};
+use autobatch::transform::stack::STACK_PASSES;
 use autobatch::types::{Array, DType, Type};
 use autobatch::{cfg, stack::Program};
 
@@ -42,27 +42,28 @@ fn directives<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     text.lines().filter_map(|l| l.strip_prefix("; ")?.strip_prefix(word)?.strip_prefix(": ")).collect()
 }
 
-fn lowered(name: &str, text: &str, off: &[String]) -> Program {
+fn lowered(name: &str, text: &str, passes: &Passes) -> Program {
     let program = cfg::read(text).unwrap_or_else(|e| panic!("{name}.cfg: {e}"));
     assert_eq!(cfg::verify(&program), [], "{name}");
-    let program = cfg_to_stack::lower(&program);
-    assert_eq!(stack::verify(&program), [], "{name}\n{program}");
-    optimize(program, off)
+    pipeline::to_stack(&program, passes)
 }
 
 /// Nothing switched off, each pass, all passes.
-fn choices() -> Vec<Vec<String>> {
+fn choices() -> Vec<Passes> {
     let names: BTreeSet<&str> = STACK_PASSES.iter().map(|p| p.name).collect();
-    let mut choices = vec![vec![]];
-    choices.extend(names.iter().map(|name| vec![(*name).to_owned()]));
-    choices.push(names.iter().map(|name| (*name).to_owned()).collect());
-    choices
+    let without = |name: &str| {
+        let mut passes = Passes::default();
+        assert!(passes.switch_off(name));
+        passes
+    };
+    let alone = names.into_iter().map(without);
+    std::iter::once(Passes::default()).chain(alone).chain([Passes::none()]).collect()
 }
 
 #[test]
 fn cfg_files_lower_as_they_say() {
     for (name, text) in files("cfg") {
-        let program = lowered(&name, &text, &[]);
+        let program = lowered(&name, &text, &Passes::default());
         check_classes(&name, &text, &program);
         check_counts(&name, &text, &program);
         insta::with_settings!({

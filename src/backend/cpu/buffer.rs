@@ -1,6 +1,8 @@
 //! Lane buffers: `[element][lane]`, lanes contiguous, so that an elementwise kernel is a loop over a slice whatever the
 //! event shape.
 
+use std::collections::TryReserveError;
+
 use crate::exec::mask::for_each_lane;
 use crate::types::{Array, ArrayData, DType, Shape};
 use crate::vmath::Real;
@@ -25,6 +27,20 @@ impl<R: Real> Buffer<R> {
             DType::Int => Buffer::Int(vec![0; len]),
             DType::Real => Buffer::Real(vec![R::ZERO; len]),
         }
+    }
+    /// `len` zeros; an error where there is no memory for them.
+    pub fn try_zeros(dtype: DType, len: usize) -> Result<Self, TryReserveError> {
+        fn zeros<T: Clone>(zero: T, len: usize) -> Result<Vec<T>, TryReserveError> {
+            let mut values = Vec::new();
+            values.try_reserve_exact(len)?;
+            values.resize(len, zero);
+            Ok(values)
+        }
+        Ok(match dtype {
+            DType::Bool => Buffer::Bool(zeros(false, len)?),
+            DType::Int => Buffer::Int(zeros(0, len)?),
+            DType::Real => Buffer::Real(zeros(R::ZERO, len)?),
+        })
     }
     /// Number of values.
     pub fn len(&self) -> usize {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::backend::cpu::buffer::Buffer;
 use crate::base::Loc;
+use crate::exec::StackError;
 use crate::run::{BlockStats, Outcome, Settings, Stats, Trap, TrapKind, VariableStats, workers};
 use crate::types::{Array, ArrayData, DType, Type};
 use crate::vmath::Real;
@@ -161,13 +162,14 @@ impl Counts {
     }
 }
 
-/// Runs a batch: `shard` runs one shard to its end, taking lanes from the queue. `entry` is where lanes start.
+/// Runs a batch: `shard` runs one shard to its end, taking lanes from the queue; it fails before it takes any where there
+/// is no memory for its state. `entry` is where lanes start.
 pub(super) fn run_shards(
     lanes: usize,
     layout: Layout,
     types: &[&Type],
     entry: &Loc,
-    shard: impl Fn(&Queue) -> Report + Sync,
+    shard: impl Fn(&Queue) -> Result<Report, StackError> + Sync,
 ) -> Outcome {
     let started = std::time::Instant::now();
     let queue = Queue::new(lanes);
@@ -186,14 +188,17 @@ pub(super) fn run_shards(
         });
         reports.into_inner().unwrap_or_else(|e| e.into_inner())
     };
-    let mut outcome = put_together(lanes, types, reports);
-    // Shards leave lanes in the queue only when the run was stopped.
+    let failed = reports.iter().any(Result::is_err);
+    let mut outcome = put_together(lanes, types, reports.into_iter().flatten().collect());
+    // Shards leave lanes in the queue only when the run was stopped, or when no shard could start.
+    let kind = if failed { TrapKind::StackLimit } else { TrapKind::Interrupted };
+    let message = if failed { "no memory for the state of a shard" } else { "" };
     outcome.traps.extend(queue.take(lanes).map(|position| Trap {
         position,
-        kind: TrapKind::Interrupted,
+        kind,
         loc: entry.clone(),
         call_depth: 0,
-        message: String::new(),
+        message: message.to_owned(),
     }));
     outcome.traps.sort_by_key(|t| t.position);
     outcome.stats.seconds = started.elapsed().as_secs_f64();

@@ -17,16 +17,20 @@ pub(super) struct Frame<R> {
 
 impl<R: Real> Frame<R> {
     /// Zeros for all slots of a body, and empty stacks.
-    pub(super) fn new<T>(body: &Body<T>, width: usize) -> Self {
+    ///
+    /// # Errors
+    /// [`StackError::NoMemory`].
+    pub(super) fn new<T>(body: &Body<T>, width: usize) -> Result<Self, StackError> {
         let slot = |s: &Slot| {
             let width = if s.uniform { 1 } else { width };
-            Buffer::zeros(s.dtype, s.elements * width)
+            Ok(Buffer::try_zeros(s.dtype, s.elements.saturating_mul(width))?)
         };
         let stacks = body.stacks.values().map(|v| {
             let ty = &body.vars[*v].ty;
             StackMemory::new(ty.dtype, ty.elements(), width)
         });
-        Self { slots: body.slots.values().map(slot).collect(), stacks: stacks.collect() }
+        let slots = body.slots.values().map(slot).collect::<Result<_, StackError>>()?;
+        Ok(Self { slots, stacks: stacks.collect() })
     }
     /// Takes a buffer out of its slot; put it back.
     pub(super) fn take(&mut self, slot: usize) -> Buffer<R> {

@@ -10,8 +10,8 @@ use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::steps::{Environment, Stepper};
-use crate::base::IdVec;
-use crate::exec::{LaneMask, Waiting};
+use crate::base::{IdVec, Loc};
+use crate::exec::{LaneMask, StackError, Waiting};
 use crate::plan::{Arg, BlockId, CallPlan, CallTerminator, Func, FuncId, SlotId, UnitId};
 use crate::run::{Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
@@ -32,7 +32,9 @@ fn run_typed<R: Real>(plan: &CallPlan, inputs: &Inputs, settings: &Settings, sin
     let entry = &plan.funcs[plan.entry];
     let types: Vec<&Type> = entry.results.iter().collect();
     let loc = &entry.body.blocks[BlockId(0)].loc;
-    run_shards(lanes, layout, &types, loc, |queue| Shard::new(plan, inputs, &env, layout.width).run(queue))
+    run_shards(lanes, layout, &types, loc, |queue| {
+        Ok(Shard::new(plan, inputs, &env, layout.width)?.run(queue))
+    })
 }
 
 /// One shard: its lanes run to their end together, then others take their slots.
@@ -77,15 +79,23 @@ struct Running<R> {
 }
 
 impl<R: Real> Running<R> {
-    fn new(plan: &CallPlan, func: FuncId, width: usize) -> Self {
+    fn new(plan: &CallPlan, func: FuncId, width: usize) -> Result<Self, StackError> {
         let body = &plan.funcs[func].body;
-        Self {
+        Ok(Self {
             func,
-            frame: Frame::new(body, width),
+            frame: Frame::new(body, width)?,
             waiting: Waiting::new(body.units.len(), width),
             live: 0,
             staged: Vec::new(),
+        })
+    }
+    /// Makes room for new values of the parameters.
+    fn stage(&mut self, args: &[Arg], width: usize) -> Result<(), StackError> {
+        if self.staged.len() < args.len() {
+            let buffers = args.iter().map(|a| zeros(&a.ty, width));
+            self.staged = buffers.collect::<Result<_, _>>()?;
         }
+        Ok(())
     }
     /// Lanes enter the function; its parameters are set.
     fn enter(&mut self, func: &Func, lanes: &LaneMask) {
@@ -96,16 +106,16 @@ impl<R: Real> Running<R> {
 }
 
 impl<R: Real> Activation<R> {
-    fn new(plan: &CallPlan, func: FuncId, width: usize) -> Self {
+    fn new(plan: &CallPlan, func: FuncId, width: usize) -> Result<Self, StackError> {
         let results = plan.funcs[func].results.iter();
-        Self {
-            bodies: vec![Running::new(plan, func, width)],
+        Ok(Self {
+            bodies: vec![Running::new(plan, func, width)?],
             current: 0,
-            results: results.map(|ty| Buffer::zeros(ty.dtype, ty.elements() * width)).collect(),
+            results: results.map(|ty| zeros(ty, width)).collect::<Result<_, _>>()?,
             returned: LaneMask::none(width),
             callers: 0,
             site: BlockId(0),
-        }
+        })
     }
     /// The unit that runs next: the earliest of the current body, else of the first body with lanes; `None` when all
     /// lanes have returned.
@@ -120,30 +130,37 @@ impl<R: Real> Activation<R> {
         unit.map(|unit| UnitId(unit as u32))
     }
     /// The body for a function that is tail-called.
-    fn body(&mut self, plan: &CallPlan, func: FuncId, width: usize) -> usize {
-        let found = self.bodies.iter().position(|b| b.func == func);
-        found.unwrap_or_else(|| {
-            self.bodies.push(Running::new(plan, func, width));
-            self.bodies.len() - 1
-        })
+    fn body(&mut self, plan: &CallPlan, func: FuncId, width: usize) -> Result<usize, StackError> {
+        if let Some(found) = self.bodies.iter().position(|b| b.func == func) {
+            return Ok(found);
+        }
+        self.bodies.push(Running::new(plan, func, width)?);
+        Ok(self.bodies.len() - 1)
     }
 }
 
 impl<'a, R: Real> Shard<'a, R> {
-    fn new(plan: &'a CallPlan, inputs: &'a Inputs, env: &'a Environment<'a, R>, width: usize) -> Self {
+    fn new(
+        plan: &'a CallPlan,
+        inputs: &'a Inputs,
+        env: &'a Environment<'a, R>,
+        width: usize,
+    ) -> Result<Self, StackError> {
         let counts = plan.funcs.values();
         let counts = counts.map(|f| IdVec::filled(Counts::default(), f.body.units.len()));
-        Self {
+        let mut spare: IdVec<FuncId, Vec<Activation<R>>> = plan.funcs.values().map(|_| Vec::new()).collect();
+        spare[plan.entry].push(Activation::new(plan, plan.entry, width)?);
+        Ok(Self {
             plan,
             inputs,
             width,
             stepper: Stepper::new(env, &plan.globals.tapes, width),
             activations: Vec::new(),
-            spare: plan.funcs.values().map(|_| Vec::new()).collect(),
+            spare,
             finished: Finished::new(plan.funcs[plan.entry].results.iter()),
             supersteps: 0,
             counts: counts.collect(),
-        }
+        })
     }
 
     fn run(mut self, queue: &Queue) -> Report {
@@ -171,7 +188,7 @@ impl<'a, R: Real> Shard<'a, R> {
     fn begin(&mut self, positions: std::ops::Range<usize>) {
         let plan = self.plan;
         let entry = &plan.funcs[plan.entry];
-        let mut activation = self.activation(plan.entry);
+        let mut activation = self.spare[plan.entry].pop().expect("the entry's is made with the shard");
         let mut lanes = LaneMask::none(self.width);
         let running = &mut activation.bodies[0];
         for (lane, position) in positions.enumerate() {
@@ -187,9 +204,8 @@ impl<'a, R: Real> Shard<'a, R> {
         self.activations.push(activation);
     }
 
-    fn activation(&mut self, func: FuncId) -> Activation<R> {
-        let spare = self.spare[func].pop();
-        spare.unwrap_or_else(|| Activation::new(self.plan, func, self.width))
+    fn activation(&mut self, func: FuncId) -> Result<Activation<R>, StackError> {
+        self.spare[func].pop().map_or_else(|| Activation::new(self.plan, func, self.width), Ok)
     }
 
     /// Runs a unit of the topmost activation for the lanes that wait there.
@@ -249,21 +265,30 @@ impl<'a, R: Real> Shard<'a, R> {
                 running.live -= active.count;
             }
             CallTerminator::Call { func, args, loc, .. } => {
-                if too_deep {
-                    running.live -= self.stepper.active.count;
-                    return self.stepper.trap_all(TrapKind::StackLimit, loc);
+                if too_deep || self.call(at, *func, args).is_err() {
+                    self.refuse_call(loc);
                 }
-                self.call(at, *func, args);
             }
-            CallTerminator::TailCall { func, args } => self.tail_call(*func, args),
+            CallTerminator::TailCall { func, args } => {
+                if self.tail_call(*func, args).is_err() {
+                    self.refuse_call(&body.blocks[at].loc);
+                }
+            }
         }
     }
 
-    /// The active lanes call a function: a new activation.
-    fn call(&mut self, site: BlockId, func: FuncId, args: &[Arg]) {
+    /// The active lanes cannot call: too many calls are active, or there is no memory for another one.
+    fn refuse_call(&mut self, loc: &Loc) {
+        let top = self.activations.last_mut().expect("it calls");
+        top.bodies[top.current].live -= self.stepper.active.count;
+        self.stepper.trap_all(TrapKind::StackLimit, loc);
+    }
+
+    /// The active lanes call a function: a new activation. Nothing has changed when there is no memory for it.
+    fn call(&mut self, site: BlockId, func: FuncId, args: &[Arg]) -> Result<(), StackError> {
         let plan = self.plan;
         let callee = &plan.funcs[func];
-        let mut activation = self.activation(func);
+        let mut activation = self.activation(func)?;
         let top = self.activations.last().expect("it calls");
         let caller = &top.bodies[top.current].frame;
         let mask = &self.stepper.active.mask;
@@ -276,16 +301,18 @@ impl<'a, R: Real> Shard<'a, R> {
         activation.callers = self.stepper.active.count;
         activation.site = site;
         self.activations.push(activation);
+        Ok(())
     }
 
-    /// The active lanes go on in another function of the same activation, or in the same one from its start.
-    fn tail_call(&mut self, func: FuncId, args: &[Arg]) {
+    /// The active lanes go on in another function of the same activation, or in the same one from its start. Nothing has
+    /// changed when there is no memory for it.
+    fn tail_call(&mut self, func: FuncId, args: &[Arg]) -> Result<(), StackError> {
         let plan = self.plan;
         let callee = &plan.funcs[func];
         let env = self.stepper.env;
         let mask = &self.stepper.active.mask;
         let top = self.activations.last_mut().expect("it calls");
-        let (from, to) = (top.current, top.body(plan, func, self.width));
+        let (from, to) = (top.current, top.body(plan, func, self.width)?);
         if let Ok([from, to]) = top.bodies.get_disjoint_mut([from, to]) {
             for (param, arg) in callee.params.iter().zip(args) {
                 let buffer = &mut to.frame.slots[slot(callee, *param)];
@@ -293,15 +320,11 @@ impl<'a, R: Real> Shard<'a, R> {
             }
             from.live -= self.stepper.active.count;
             to.enter(callee, mask);
-            return;
+            return Ok(());
         }
         let running = &mut top.bodies[from];
+        running.stage(args, self.width)?;
         running.live -= self.stepper.active.count;
-        if running.staged.len() < args.len() {
-            let types = args.iter().map(|a| &a.ty);
-            let buffers = types.map(|ty| Buffer::zeros(ty.dtype, ty.elements() * self.width));
-            running.staged = buffers.collect();
-        }
         for (staged, arg) in running.staged.iter_mut().zip(args) {
             store(env, &running.frame, arg, staged, self.width, mask);
         }
@@ -310,6 +333,7 @@ impl<'a, R: Real> Shard<'a, R> {
             to.blend(staged, arg.ty.elements(), self.width, mask.words());
         }
         running.enter(callee, mask);
+        Ok(())
     }
 
     /// All lanes of the topmost activation have returned: they go on where they called from, or are done.
@@ -379,7 +403,7 @@ impl<'a, R: Real> Shard<'a, R> {
         }
     }
 
-    fn interrupt_lane(&mut self, lane: usize, loc: &crate::base::Loc) {
+    fn interrupt_lane(&mut self, lane: usize, loc: &Loc) {
         let (kind, text) = (TrapKind::Interrupted, String::new());
         self.stepper.bury(lane, kind, loc, text);
     }
@@ -412,6 +436,11 @@ impl<'a, R: Real> Shard<'a, R> {
             prims: self.stepper.prims,
         }
     }
+}
+
+/// Zeros of this type for all lanes of a shard.
+fn zeros<R: Real>(ty: &Type, width: usize) -> Result<Buffer<R>, StackError> {
+    Ok(Buffer::try_zeros(ty.dtype, ty.elements().saturating_mul(width))?)
 }
 
 /// The slot of a parameter.

@@ -5,7 +5,7 @@ use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::for_each_lane;
-use crate::exec::{LaneMask, LaneStack, Scheduler, Waiting};
+use crate::exec::{LaneMask, LaneStack, Scheduler, StackError, Waiting};
 use crate::plan::{BlockId, Plan, Terminator, Unit, UnitId, cost};
 use crate::run::{Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
@@ -25,7 +25,9 @@ fn run_typed<R: Real>(plan: &Plan, inputs: &Inputs, settings: &Settings, sink: &
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let types: Vec<&Type> = plan.outputs.iter().map(|o| &o.ty).collect();
     let entry = &plan.body.blocks[plan.entry].loc;
-    run_shards(lanes, layout, &types, entry, |queue| Shard::new(plan, inputs, &env, queue, layout.width).run())
+    run_shards(lanes, layout, &types, entry, |queue| {
+        Ok(Shard::new(plan, inputs, &env, queue, layout.width)?.run())
+    })
 }
 
 /// One shard: its state, its scheduler, and the lanes in its slots.
@@ -52,17 +54,23 @@ struct Shard<'a, R> {
 }
 
 impl<'a, R: Real> Shard<'a, R> {
-    fn new(plan: &'a Plan, inputs: &'a Inputs, env: &'a Environment<'a, R>, queue: &'a Queue, width: usize) -> Self {
+    fn new(
+        plan: &'a Plan,
+        inputs: &'a Inputs,
+        env: &'a Environment<'a, R>,
+        queue: &'a Queue,
+        width: usize,
+    ) -> Result<Self, StackError> {
         let units = &plan.body.units;
         let weights = units.values().map(|u| u.cost.weight).collect();
         let heavy = cost::heavy_weight(units);
-        Self {
+        Ok(Self {
             plan,
             inputs,
             queue,
             width,
             stepper: Stepper::new(env, &plan.globals.tapes, width),
-            frame: Frame::new(&plan.body, width),
+            frame: Frame::new(&plan.body, width)?,
             returns: LaneStack::new(1, width, 0),
             waiting: Waiting::new(units.len(), width),
             scheduler: Scheduler::new(env.settings.schedule, weights, heavy),
@@ -73,7 +81,7 @@ impl<'a, R: Real> Shard<'a, R> {
             units: IdVec::filled(Counts::default(), units.len()),
             other: LaneMask::none(width),
             targets: vec![0; width],
-        }
+        })
     }
 
     fn run(mut self) -> Report {

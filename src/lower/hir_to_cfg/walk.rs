@@ -2,75 +2,8 @@
 
 use indexmap::IndexSet;
 
-use crate::hir::{Callee, Clause, Expr, ExprKind, LocalId, Projection, Stmt, StmtKind};
-
-/// Visits the expressions directly inside another one, those in its statements included.
-fn children<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
-    match &expr.kind {
-        ExprKind::Literal(_)
-        | ExprKind::Dim(_)
-        | ExprKind::Local(_)
-        | ExprKind::Function(..)
-        | ExprKind::FunctionLocal(_)
-        | ExprKind::Break
-        | ExprKind::Continue => {}
-        ExprKind::Tuple(parts) | ExprKind::Struct(_, parts) | ExprKind::Prim(_, parts) | ExprKind::Call(_, parts) => {
-            parts.iter().for_each(visit)
-        }
-        ExprKind::Derivative(call) => call.parts().for_each(visit),
-        ExprKind::Field(inner, _) | ExprKind::Lambda { body: inner, .. } | ExprKind::StopGradient(inner) => {
-            visit(inner)
-        }
-        ExprKind::And(a, b) | ExprKind::Or(a, b) | ExprKind::While(a, b) => {
-            visit(a);
-            visit(b);
-        }
-        ExprKind::If(condition, then, otherwise) => {
-            visit(condition);
-            visit(then);
-            otherwise.iter().for_each(|e| visit(e));
-        }
-        ExprKind::Block(stmts, tail) => {
-            stmts.iter().for_each(|s| in_stmt(s, visit));
-            tail.iter().for_each(|e| visit(e));
-        }
-        ExprKind::Comprehension { clauses, body } | ExprKind::Reduction { clauses, body, .. } => {
-            for Clause { start, end, .. } in clauses {
-                visit(start);
-                visit(end);
-            }
-            visit(body);
-        }
-        ExprKind::Print(message) => message.args.iter().for_each(visit),
-        ExprKind::Assert(condition, message) => {
-            visit(condition);
-            message.args.iter().for_each(visit);
-        }
-        ExprKind::For(_, start, end, body) => {
-            visit(start);
-            visit(end);
-            visit(body);
-        }
-        ExprKind::Return(value) => value.iter().for_each(|e| visit(e)),
-    }
-}
-
-fn in_stmt<'a>(stmt: &'a Stmt, visit: &mut dyn FnMut(&'a Expr)) {
-    match &stmt.kind {
-        StmtKind::Let(_, value) | StmtKind::Expr(value) => visit(value),
-        StmtKind::Assign { place, value, .. } => {
-            for step in &place.path {
-                match step {
-                    Projection::Field(_) => {}
-                    Projection::Index(indices) => indices.iter().for_each(&mut *visit),
-                    Projection::Slice(start) => visit(start),
-                }
-            }
-            visit(value);
-        }
-        StmtKind::Emit { fields, .. } => fields.iter().for_each(|(_, value)| visit(value)),
-    }
-}
+use crate::hir::walk::children;
+use crate::hir::{Callee, Expr, ExprKind, LocalId, Stmt, StmtKind};
 
 /// Whether evaluating the expression may assign a local: then operands before it must be kept as they were.
 pub(super) fn assigns(expr: &Expr) -> bool {

@@ -11,53 +11,43 @@ mod signatures;
 pub(super) mod simplify;
 mod tail_calls;
 
-use crate::cfg::{Program, verify};
+use super::Pass;
+use crate::cfg::Program;
 
-/// A pass: a name, what it does, and the function that does it.
-#[derive(Clone, Copy, Debug)]
-pub struct Pass {
-    /// Its name, as in `--no-pass NAME`.
-    pub name: &'static str,
-    /// What it does, in one line.
-    pub doc: &'static str,
-    /// Gives the rewritten program; the given one is verified, and so is the result.
-    pub run: fn(Program) -> Program,
-}
-
-const SIMPLIFY: Pass = Pass {
+const SIMPLIFY: Pass<Program> = Pass {
     name: "simplify",
     doc: "folds constants, propagates copies, drops dead code, parameters and functions",
     run: simplify::run,
 };
-const TAIL_CALLS: Pass = Pass {
+const TAIL_CALLS: Pass<Program> = Pass {
     name: "tail-calls",
     doc: "turns a call whose results are returned at once into a tail call",
     run: tail_calls::run,
 };
-const INLINE: Pass = Pass {
+const INLINE: Pass<Program> = Pass {
     name: "inline",
     doc: "puts non-recursive functions that are small or called once in the place of the call",
     run: inline::run,
 };
-const MERGE_BLOCKS: Pass = Pass {
+const MERGE_BLOCKS: Pass<Program> = Pass {
     name: "merge-blocks",
     doc: "joins blocks that always follow one another and skips empty ones",
     run: merge_blocks::run,
 };
-const IF_CONVERT: Pass = Pass {
+const IF_CONVERT: Pass<Program> = Pass {
     name: "if-convert",
     doc: "turns branches between cheap arms that cannot trap into selects",
     run: if_convert::run,
 };
 
-const EARLY_RETURN: Pass = Pass {
+const EARLY_RETURN: Pass<Program> = Pass {
     name: "early-return",
     doc: "returns at once where a jump leads to a block that only returns",
     run: merge_blocks::return_early,
 };
 
 /// The passes in the order in which they run; one that stands here twice runs twice.
-pub const CFG_PASSES: &[Pass] = &[
+pub const CFG_PASSES: &[Pass<Program>] = &[
     MERGE_BLOCKS,
     SIMPLIFY,
     TAIL_CALLS,
@@ -70,48 +60,3 @@ pub const CFG_PASSES: &[Pass] = &[
     MERGE_BLOCKS,
     EARLY_RETURN,
 ];
-
-/// The passes that are switched off.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Disabled {
-    names: Vec<String>,
-}
-
-impl Disabled {
-    /// Switches off passes by name. Names that no CFG pass has are kept too: they may belong to another IR.
-    pub fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { names: names.into_iter().map(Into::into).collect() }
-    }
-    /// Switches off one more pass.
-    pub fn add(&mut self, name: impl Into<String>) {
-        self.names.push(name.into());
-    }
-    /// Whether a pass is switched off.
-    pub fn contains(&self, name: &str) -> bool {
-        self.names.iter().any(|n| n == name)
-    }
-}
-
-/// Runs all passes that are not switched off.
-///
-/// # Panics
-///
-/// In debug builds, when a pass makes a program that the verifier rejects: names the pass and the violations.
-pub fn run_passes(mut program: Program, disabled: &Disabled) -> Program {
-    for pass in CFG_PASSES {
-        if !disabled.contains(pass.name) {
-            program = run_pass(pass, program);
-        }
-    }
-    program
-}
-
-/// Runs one pass; in debug builds the result is verified, as by [`run_passes`].
-pub fn run_pass(pass: &Pass, program: Program) -> Program {
-    let program = (pass.run)(program);
-    if cfg!(debug_assertions) {
-        let errors: Vec<String> = verify(&program).iter().map(ToString::to_string).collect();
-        assert!(errors.is_empty(), "the pass `{}` broke the program: {}\n{program}", pass.name, errors.join("; "));
-    }
-    program
-}
