@@ -8,12 +8,13 @@ mod sample;
 mod sinks;
 mod texts;
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::program::Error;
+use crate::program::{Error, ErrorKind};
 use crate::report::render;
 use args::{Cli, Command};
 
@@ -41,17 +42,46 @@ pub fn main() -> ExitCode {
 /// Prints an error to standard error, diagnostics with their source.
 fn report(error: &Error) {
     if error.diagnostics().is_empty() {
-        eprintln!("error: {error}");
+        note(&format!("error: {error}"));
     } else {
         let color = std::io::stderr().is_terminal();
-        eprint!("{}", render::render(error.diagnostics(), error.sources(), color));
+        note(render::render(error.diagnostics(), error.sources(), color).trim_end_matches('\n'));
     }
 }
 
-/// Writes to standard output; a closed pipe ends the program quietly.
+/// Writes to standard output. A closed pipe ends the program quietly: nobody wants the rest. So does a full disk, but with
+/// an error.
 fn print(text: &str) {
-    use std::io::Write as _;
-    if std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()).is_err() {
-        std::process::exit(0);
+    let mut out = std::io::stdout();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            std::process::exit(0);
+        }
+        note(&format!("error: cannot write to standard output: {error}"));
+        std::process::exit(1);
+    }
+}
+
+/// Writes a line to standard error, which may be closed: then it is not wanted.
+fn note(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Refuses an output file that cannot be written before the run, not after it.
+fn check_output(path: Option<&Path>) -> Result<(), Error> {
+    let Some(path) = path else { return Ok(()) };
+    let shown = path.display();
+    if !path.extension().is_some_and(|e| e == "npz" || e == "json") {
+        let message = format!("--output {shown}: the name must end in .npz or .json");
+        return Err(Error::new(ErrorKind::Option, message));
+    }
+    if path.is_dir() {
+        return Err(Error::new(ErrorKind::Io, format!("--output {shown}: this is a folder")));
+    }
+    match path.parent().filter(|p| !p.as_os_str().is_empty()) {
+        Some(folder) if !folder.is_dir() => {
+            Err(Error::new(ErrorKind::Io, format!("--output {shown}: there is no folder {}", folder.display())))
+        }
+        _ => Ok(()),
     }
 }

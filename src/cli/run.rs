@@ -17,34 +17,37 @@ use crate::{cfg, stack};
 
 use super::args::{Format, RunArgs};
 use super::sinks::Collector;
-use super::{inputs, print};
+use super::{check_output, inputs, note, print};
 
 /// Lanes that the text format prints of each output; the rest is counted.
 const SHOWN_LANES: usize = 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(args.stats)?;
+    check_output(args.output.as_deref())?;
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));
     let bound = bind(args, &options)?;
     let lanes = bound.inputs().lanes.clone();
     let text = args.format == Format::Text;
     if text {
-        eprintln!("memory: {}", bound.memory(&options));
+        note(&format!("memory: {}", bound.memory(&options)));
     }
     let sink = Collector::new(&bound.compiled().stack.streams, &lanes, text);
     let results = bound.run(&options, &sink)?;
     let streams = sink.into_arrays();
     let precision = options.settings.precision;
-    if let Some(path) = &args.output {
+    let written = args.output.as_ref().map_or(Ok(()), |path| {
         let all = results.outputs().iter().chain(&streams).map(|(n, a)| (n.clone(), a.clone())).collect();
-        write_arrays(path, &all, precision)?;
-    }
+        write_arrays(path, &all, precision)
+    });
     let shown = Shown { outputs: shown(results.outputs(), precision), streams: shown(&streams, precision), results };
     match args.format {
         Format::Json => print(&format!("{}\n", json(&shown, args.stats)?)),
         Format::Text => print(&show(&shown, args.stats)),
     }
+    // Only now, so that the results are not lost with the file.
+    written?;
     let results = shown.results;
     Ok(match (stop.load(Ordering::Relaxed), results.traps().is_empty()) {
         (true, _) => ExitCode::from(130),
@@ -63,7 +66,7 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
         }
     };
     if let Err(error) = ctrlc::set_handler(handler) {
-        eprintln!("warning: Ctrl-C will not stop the run in order: {error}");
+        note(&format!("warning: Ctrl-C will not stop the run in order: {error}"));
     }
     stop
 }

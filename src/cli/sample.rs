@@ -16,14 +16,14 @@ use crate::types::Array;
 
 use super::args::{InputArgs, SampleArgs};
 use super::run::stop_on_interrupt;
-use super::{inputs, print};
+use super::{check_output, inputs, note, print};
 
 pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(false)?;
     if args.chains == 0 {
         return Err(Error::new(ErrorKind::Option, "--chains 0: there is nothing to sample"));
     }
-    check_output(args)?;
+    check_output(args.output.as_deref())?;
     let plan = Plan {
         model: &args.model,
         sampler: args.sampler.as_deref(),
@@ -34,41 +34,24 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let given =
         InputArgs { data: args.data.clone(), shared: args.shared.clone(), spare_data: true, ..InputArgs::default() };
     let sampling = Sampling::new(&plan, |density| inputs::read(&given, density.signature()))?;
-    eprintln!("memory: {}", sampling.memory(&options)?);
+    note(&format!("memory: {}", sampling.memory(&options)?));
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));
     let progress = Progress::new(args.chains.saturating_mul(args.draws), args.warmup);
     let draws = sampling.run(&options, &|| progress.step())?;
     progress.finish();
     report_traps(&draws, args);
-    if let Some(path) = &args.output {
+    let written = args.output.as_ref().map_or(Ok(()), |path| {
         write_arrays(path, &arrays(&draws), options.settings.precision)?;
-        eprintln!("draws written to {}", path.display());
-    }
+        note(&format!("draws written to {}", path.display()));
+        Ok::<(), Error>(())
+    });
     let statistics = SamplerStatistics::of(&draws.statistics, draws.max_treedepth, draws.gradients, draws.seconds);
     print(&format!("{}\n", Summary::of(&draws.parameters, statistics)));
+    // Only now, so that the summary is not lost with the file.
+    written?;
     let stopped = stop.load(Ordering::Relaxed);
     Ok(if stopped { ExitCode::from(130) } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })
-}
-
-/// Refuses an output file that cannot be written before hours of sampling, not after them.
-fn check_output(args: &SampleArgs) -> Result<(), Error> {
-    let Some(path) = &args.output else { return Ok(()) };
-    let known = path.extension().is_some_and(|e| e == "npz" || e == "json");
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-    if !known {
-        return Err(Error::new(
-            ErrorKind::Option,
-            format!("--output {}: the name must end in .npz or .json", path.display()),
-        ));
-    }
-    match folder {
-        Some(folder) if !folder.is_dir() => Err(Error::new(
-            ErrorKind::Io,
-            format!("--output {}: there is no folder {}", path.display(), folder.display()),
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// All arrays of the output file.
@@ -89,19 +72,19 @@ fn arrays(draws: &Draws) -> IndexMap<String, Array> {
 fn report_traps(draws: &Draws, args: &SampleArgs) {
     for trap in draws.traps.iter().take(5) {
         let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
-        eprintln!(
+        note(&format!(
             "chain {}: {}{message} (function `{}`, line {})",
             trap.position, trap.kind, trap.loc.function, trap.loc.line
-        );
+        ));
     }
     if draws.traps.len() > 5 {
-        eprintln!("… and {} more chains", draws.traps.len() - 5);
+        note(&format!("… and {} more chains", draws.traps.len() - 5));
     }
     if draws.chains.len() < args.chains {
-        eprintln!("the summary and the draws are of the other {} chains", draws.chains.len());
+        note(&format!("the summary and the draws are of the other {} chains", draws.chains.len()));
     }
     if draws.draws < args.draws {
-        eprintln!("stopped: {} draws of each chain are kept", draws.draws);
+        note(&format!("stopped: {} draws of each chain are kept", draws.draws));
     }
 }
 
@@ -130,7 +113,7 @@ impl Progress {
         match &self.bar {
             Some(bar) => bar.inc(1),
             None if done * 10 / self.total.max(1) > (done - 1) * 10 / self.total.max(1) => {
-                eprintln!("{done} of {} draws", self.total);
+                note(&format!("{done} of {} draws", self.total));
             }
             None => {}
         }

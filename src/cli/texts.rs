@@ -10,7 +10,7 @@ use crate::report::render;
 use crate::syntax;
 
 use super::args::{CheckArgs, FmtArgs};
-use super::{print, report};
+use super::{note, print, report};
 
 /// Checks programs: prints every finding, fails when one is an error.
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Error> {
@@ -19,7 +19,9 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Error> {
         match Program::load(file) {
             Ok(program) => {
                 let color = std::io::stderr().is_terminal();
-                eprint!("{}", render::render(program.warnings(), program.sources(), color));
+                if !program.warnings().is_empty() {
+                    note(render::render(program.warnings(), program.sources(), color).trim_end_matches('\n'));
+                }
                 failed |= args.deny_warnings && !program.warnings().is_empty();
                 print(&format!("{}: ok\n", file.display()));
             }

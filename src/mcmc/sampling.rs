@@ -15,7 +15,7 @@ use indexmap::IndexMap;
 
 use crate::base::IdVec;
 use crate::parts::{Stream, StreamId};
-use crate::program::{Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results};
+use crate::program::{Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results, refuse};
 use crate::run::{NoSink, Sink, Stats, Trap};
 use crate::types::{Array, ArrayData, DType, Type};
 
@@ -113,7 +113,22 @@ impl Sampling {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn memory(&self, options: &Options) -> Result<MemoryEstimate, Error> {
-        Ok(self.driver.function("main")?.bind(&self.inputs(), options)?.memory(options))
+        let bound = self.driver.function("main")?.bind(&self.inputs(), options)?;
+        let estimate = self.estimate(&bound, options);
+        refuse(&estimate, options)?;
+        Ok(estimate)
+    }
+
+    /// The memory of the run, the records of all draws included: as they are kept, and once more as arrays.
+    fn estimate(&self, bound: &Bound, options: &Options) -> MemoryEstimate {
+        let mut estimate = bound.memory(options);
+        let streams = bound.compiled().stack.streams.values();
+        let draw = streams.filter(|s| s.name == "draw").flat_map(|s| &s.fields);
+        let field = |ty: &Type| size_of::<Array>().saturating_add(ty.elements().saturating_mul(2 * size_of::<f64>()));
+        let record = draw.fold(size_of::<Vec<Array>>(), |sum, (_, ty)| sum.saturating_add(field(ty)));
+        let records = self.draws.saturating_mul(record);
+        estimate.host_bytes_per_lane = estimate.host_bytes_per_lane.saturating_add(records);
+        estimate
     }
 
     /// Runs all chains. `progress` is called after every kept draw of any chain, from worker threads.
@@ -123,6 +138,7 @@ impl Sampling {
     /// are no error: see [`Draws::traps`].
     pub fn run(&self, options: &Options, progress: &(dyn Fn() + Sync)) -> Result<Draws, Error> {
         let bound = self.driver.function("main")?.bind(&self.inputs(), options)?;
+        refuse(&self.estimate(&bound, options), options)?;
         let recorder = Recorder::new(&bound.compiled().stack.streams, self.chains, progress)?;
         let start = Instant::now();
         let results = bound.run(options, &recorder)?;

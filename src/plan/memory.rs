@@ -31,7 +31,7 @@ impl MemoryEstimate {
     }
     /// The largest number of lanes whose run takes at most `limit` bytes, when all of them run at one time.
     pub fn largest_batch(&self, limit: usize) -> usize {
-        let a_lane = self.host_bytes_per_lane + self.state_bytes_per_lane;
+        let a_lane = self.host_bytes_per_lane.saturating_add(self.state_bytes_per_lane);
         limit.saturating_sub(self.shared_bytes) / a_lane.max(1)
     }
 }

@@ -131,7 +131,7 @@ pub(crate) fn convert(array: Array, dtype: DType) -> Option<Array> {
 }
 
 /// The same value in every lane.
-pub(crate) fn repeat(array: &Array, lanes: usize) -> Array {
+fn repeat(array: &Array, lanes: usize) -> Array {
     let mut shape = array.shape.clone();
     shape.insert(0, lanes);
     let data = match &array.data {
@@ -193,10 +193,29 @@ impl From<Scalar> for Array {
 pub(crate) struct Values {
     /// Event types, one for each port.
     pub(crate) types: Vec<Type>,
-    /// Lane inputs, one for each port that is not shared, leading axis lanes.
-    pub(crate) lanes: Vec<Array>,
+    /// Lane inputs, one for each port that is not shared.
+    lanes: Vec<LaneInput>,
     /// Shared inputs by name.
     pub(crate) shared: IndexMap<String, Array>,
+}
+
+/// A lane input before it takes the memory that its lanes need.
+enum LaneInput {
+    /// Leading axis lanes.
+    Rows(Array),
+    /// One event for every lane.
+    Everywhere(Array),
+}
+
+impl Values {
+    /// The lane inputs, leading axis lanes.
+    pub(crate) fn lane_arrays(self, lanes: usize) -> Vec<Array> {
+        let rows = |input| match input {
+            LaneInput::Rows(array) => array,
+            LaneInput::Everywhere(array) => repeat(&array, lanes),
+        };
+        self.lanes.into_iter().map(rows).collect()
+    }
 }
 
 /// Binds the given values to the ports of `function`.
@@ -227,12 +246,12 @@ pub(crate) fn bind(inputs: &Inputs, function: &str, signature: &Signature, lanes
         if port.shared {
             values.shared.insert(port.name.clone(), array);
         } else if given.shared {
-            values.lanes.push(repeat(&array, lanes));
+            values.lanes.push(LaneInput::Everywhere(array));
         } else if array.shape[0] == 1 && lanes != 1 {
             let one = Array { shape: array.shape[1..].into(), data: array.data };
-            values.lanes.push(repeat(&one, lanes));
+            values.lanes.push(LaneInput::Everywhere(one));
         } else {
-            values.lanes.push(array);
+            values.lanes.push(LaneInput::Rows(array));
         }
     }
     Ok(values)

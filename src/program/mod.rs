@@ -35,7 +35,7 @@ use crate::types::Type;
 pub use crate::plan::MemoryEstimate;
 pub use error::{Error, ErrorKind};
 pub use inputs::{Element, Inputs};
-pub use results::{Engine, Results};
+pub use results::{Engine, Results, refuse};
 
 /// How a function is compiled and run.
 #[derive(Clone, Debug, Default)]
@@ -192,7 +192,7 @@ impl Function<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape; [`ErrorKind::Program`] for
-    /// what only shapes can tell.
+    /// what only shapes can tell; [`ErrorKind::Memory`] when the batch does not fit.
     pub fn bind(&self, inputs: &Inputs, options: &Options) -> Result<Bound, Error> {
         inputs::refuse_unknown(inputs, &self.name, &self.signature)?;
         let lanes = inputs::lane_count(inputs)?;
@@ -231,7 +231,8 @@ impl Bound {
     /// type that it has there.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape.
+    /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape; [`ErrorKind::Memory`] when the
+    /// batch does not fit.
     pub fn of_ir(compiled: Compiled, inputs: &Inputs, options: &Options) -> Result<Bound, Error> {
         let signature = signature_of_ir(&compiled);
         inputs::refuse_unknown(inputs, &compiled.name(), &signature)?;
@@ -257,10 +258,12 @@ impl Bound {
         lanes: usize,
         options: &Options,
     ) -> Result<Bound, Error> {
+        // Before anything is made that is as large as the batch or as a shared value.
+        refuse(&plan::estimate(&compiled.plan, lanes, &options.settings), options)?;
         let shared = interp::shared_values(&compiled.stack.shared, &values.shared, options.settings.precision)
             .map_err(|message| Error::new(ErrorKind::Input, message))?;
-        let lanes = (0..lanes as u64).map(|i| options.first_lane.wrapping_add(i)).collect();
-        Ok(Bound { compiled, inputs: run::Inputs { lanes, values: values.lanes, shared } })
+        let numbers = (0..lanes as u64).map(|i| options.first_lane.wrapping_add(i)).collect();
+        Ok(Bound { compiled, inputs: run::Inputs { lanes: numbers, values: values.lane_arrays(lanes), shared } })
     }
 
     /// What was compiled.
@@ -292,7 +295,7 @@ impl Bound {
     /// of a stack program has only `pc`).
     pub fn run(&self, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         let estimate = self.memory(options);
-        let tape_bytes = results::refuse(&estimate, options)?;
+        let tape_bytes = refuse(&estimate, options)?;
         let outcome = results::execute(&self.compiled, &self.inputs, options, tape_bytes, sink)?;
         Ok(Results::new(&self.compiled, self.inputs.lanes.clone(), outcome, estimate))
     }

@@ -29,7 +29,7 @@ pub enum Engine {
 ///
 /// # Errors
 /// [`ErrorKind::Memory`], with the largest batch that would fit.
-pub(super) fn refuse(estimate: &MemoryEstimate, options: &Options) -> Result<usize, Error> {
+pub fn refuse(estimate: &MemoryEstimate, options: &Options) -> Result<usize, Error> {
     let limit = options.memory_limit.unwrap_or_else(free_memory);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if estimate.total() <= limit {

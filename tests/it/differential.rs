@@ -185,13 +185,18 @@ fn judge(case: &Case, configurations: &[Configuration]) -> Verdict {
     Verdict::Agreed { lanes: observed.len(), trapped: observed.values().filter(|l| l.trap.is_some()).count() }
 }
 
-/// Makes a failing case small; the failure may change its words, but not become a program that does not compile.
+/// The code of the error for which a program does not compile, if that is why.
+fn error_code(why: &str) -> Option<&str> {
+    why.strip_prefix("does not compile: error[")?.split(']').next()
+}
+
+/// Makes a failing case small; the failure may change its words, but not become a program that does not compile, or for another reason.
 fn shrink(seed: u64, program: random_programs::Program, configuration: &Configuration, why: &str) -> (Case, String) {
     let mut case = Case::new(seed, &program);
-    let compiles = !why.starts_with("does not compile");
+    let code = error_code(why).map(str::to_owned);
     let mut last = why.to_owned();
     let mut fails = |case: &Case| match judge(case, std::slice::from_ref(configuration)) {
-        Verdict::Failed { why, .. } if compiles != why.starts_with("does not compile") => {
+        Verdict::Failed { why, .. } if code.as_deref() == error_code(&why) => {
             last = why;
             true
         }

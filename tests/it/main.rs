@@ -3,6 +3,7 @@
 mod cases;
 mod cfg;
 mod check;
+mod cli;
 mod derivative;
 mod differential;
 mod file_tests;

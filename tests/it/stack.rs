@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use autobatch::backend::cpu::pc;
 use autobatch::lower::to_plan::stack_to_plan;
+use autobatch::pipeline::{self, Passes};
 use autobatch::run::{Execution, Inputs, NoSink, Schedule, Settings};
 use autobatch::stack::{self, StorageClass};
-use autobatch::pipeline::{self, Passes};
 use autobatch::transform::stack::STACK_PASSES;
 use autobatch::types::{Array, DType, Type};
 use autobatch::{cfg, stack::Program};

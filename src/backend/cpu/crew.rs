@@ -178,13 +178,18 @@ pub(super) fn run_shards(
     } else {
         let reports = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
-            for _ in 0..layout.workers {
-                scope.spawn(|| {
-                    let report = shard(&queue);
-                    let mut reports = reports.lock().unwrap_or_else(|e| e.into_inner());
-                    reports.push(report);
-                });
+            let work = || {
+                let report = shard(&queue);
+                let mut reports = reports.lock().unwrap_or_else(|e| e.into_inner());
+                reports.push(report);
+            };
+            // Where the system gives no more threads, those that run take all the lanes.
+            for _ in 1..layout.workers {
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
             }
+            work();
         });
         reports.into_inner().unwrap_or_else(|e| e.into_inner())
     };

@@ -32,9 +32,7 @@ fn run_typed<R: Real>(plan: &CallPlan, inputs: &Inputs, settings: &Settings, sin
     let entry = &plan.funcs[plan.entry];
     let types: Vec<&Type> = entry.results.iter().collect();
     let loc = &entry.body.blocks[BlockId(0)].loc;
-    run_shards(lanes, layout, &types, loc, |queue| {
-        Ok(Shard::new(plan, inputs, &env, layout.width)?.run(queue))
-    })
+    run_shards(lanes, layout, &types, loc, |queue| Ok(Shard::new(plan, inputs, &env, layout.width)?.run(queue)))
 }
 
 /// One shard: its lanes run to their end together, then others take their slots.

@@ -25,9 +25,7 @@ fn run_typed<R: Real>(plan: &Plan, inputs: &Inputs, settings: &Settings, sink: &
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let types: Vec<&Type> = plan.outputs.iter().map(|o| &o.ty).collect();
     let entry = &plan.body.blocks[plan.entry].loc;
-    run_shards(lanes, layout, &types, entry, |queue| {
-        Ok(Shard::new(plan, inputs, &env, queue, layout.width)?.run())
-    })
+    run_shards(lanes, layout, &types, entry, |queue| Ok(Shard::new(plan, inputs, &env, queue, layout.width)?.run()))
 }
 
 /// One shard: its state, its scheduler, and the lanes in its slots.

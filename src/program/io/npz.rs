@@ -1,7 +1,7 @@
 //! NumPy's `.npz`: a zip archive with one `.npy` file an array.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use indexmap::IndexMap;
@@ -39,7 +39,47 @@ pub fn write_npz(path: &Path, arrays: &IndexMap<String, Array>) -> Result<(), Io
 }
 
 fn write(writer: &mut BufWriter<File>, arrays: &IndexMap<String, Array>) -> io::Result<()> {
-    let mut archive = ZipWriter::new(writer);
+    let mut output = FirstError { writer, error: None };
+    let archived = write_archive(&mut output, arrays);
+    output.error.map_or(archived, Err)
+}
+
+/// Keeps the first error and takes whatever comes after it: a zip writer that is dropped after an error tries to go on, and
+/// prints that it cannot.
+struct FirstError<'w> {
+    writer: &'w mut BufWriter<File>,
+    error: Option<io::Error>,
+}
+
+impl FirstError<'_> {
+    fn keep<T>(&mut self, instead: T, action: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>) -> io::Result<T> {
+        if self.error.is_some() {
+            return Ok(instead);
+        }
+        action(self.writer).or_else(|error| {
+            self.error = Some(error);
+            Ok(instead)
+        })
+    }
+}
+
+impl Write for FirstError<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.keep(bytes.len(), |writer| writer.write(bytes))
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.keep((), Write::flush)
+    }
+}
+
+impl Seek for FirstError<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.keep(0, |writer| writer.seek(to))
+    }
+}
+
+fn write_archive(output: &mut FirstError<'_>, arrays: &IndexMap<String, Array>) -> io::Result<()> {
+    let mut archive = ZipWriter::new(output);
     for (name, array) in arrays {
         // Beyond 4 GiB the sizes need more bits, which must be known before.
         let large = array.len() as u64 > u64::from(u32::MAX) / 16;
@@ -64,6 +104,14 @@ mod tests {
         arrays.insert("divergent".to_owned(), Array::bool([2, 3], vec![false; 6]));
         arrays.insert("n_leapfrog".to_owned(), Array::int([2, 3], vec![7; 6]));
         arrays
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_one_error() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let error = write(&mut BufWriter::with_capacity(16, full), &sample()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 
     #[test]

@@ -549,7 +549,7 @@ impl Generator {
             }
             6 => {
                 self.note("row");
-                let row = self.expr(&Ty::array(element.clone(), [columns]), d);
+                let row = self.inside("r", Some(rows), 3, |g| g.expr(&Ty::array(element.clone(), [columns]), d));
                 Expr::new(ty, &format!("[$ for r in 0..{rows}]"), vec![row])
             }
             _ => self.elementwise(ty, element, d),

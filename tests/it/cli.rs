@@ -1,0 +1,233 @@
+//! The command line as a user meets it when something is wrong: a clear error and an exit code, never a panic, an abort or a
+//! hang, and nothing lost that was done.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A folder of its own for a test, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("autobatch-cli-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder for the test");
+        Self(path)
+    }
+    /// A file in it, as an argument.
+    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, bytes).expect("a file of the test");
+        path.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn autobatch(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_autobatch"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments);
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    autobatch(arguments).output().expect("it starts")
+}
+
+/// What it says when it fails with exit code 1.
+fn error(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+    assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+    said
+}
+
+const FIB: &str = "examples/fib.ab";
+const MODEL: [&str; 4] = ["sample", "nuts/models/eight_schools.ab", "--data", "nuts/data/eight_schools.json"];
+
+fn fib<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    [&["run", FIB, "--entry", "fib"], arguments].concat()
+}
+
+#[test]
+fn what_does_not_fit_in_memory_is_refused_before_it_is_made() {
+    for lanes in ["1000000000000", "18446744073709551615"] {
+        let said = error(&fib(&["--shared", "n=5", "--lanes", lanes]));
+        assert!(said.contains(lanes) && said.contains("the largest batch that fits is"), "{said}");
+        let said = error(&[&MODEL[..], &["--chains", lanes]].concat());
+        assert!(said.contains(lanes) && said.contains("the largest batch that fits is"), "{said}");
+    }
+    for draws in ["1000000000000", "18446744073709551615"] {
+        let said = error(&[&MODEL[..], &["--chains", "2", "--draws", draws]].concat());
+        assert!(said.contains("2 lanes need"), "{said}");
+    }
+    let folder = Folder::new("memory");
+    let constant = folder.file("constant.ab", "pub fn main() -> real { let x = zeros(100000000000); x[5] }");
+    let local = folder.file("local.ab", "pub fn main(x: real) -> real[100000000000] { [x for i in 0..100000000000] }");
+    for engine in ["scalar", "local", "pc"] {
+        let arguments =
+            [&["run", &constant, "--engine", engine][..], &["run", &local, "--input", "x=[1]", "--engine", engine]];
+        for arguments in arguments {
+            let said = error(arguments);
+            assert!(said.contains("1 lanes need"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn files_that_are_no_such_files_are_refused() {
+    let folder = Folder::new("files");
+    let noise: Vec<u8> = (0..2000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8 | 0x80).collect();
+    for (bytes, name) in [(&b""[..], "empty"), (b"x", "one"), (&noise, "noise")] {
+        for extension in ["npy", "npz", "json"] {
+            let path = folder.file(&format!("{name}.{extension}"), bytes);
+            let said = error(&fib(&["--input", &format!("n=@{path}")]));
+            assert!(said.starts_with("error: ") && said.contains(name), "{said}");
+        }
+        for extension in ["ab", "cfg", "stack"] {
+            error(&["run", &folder.file(&format!("{name}.{extension}"), bytes)]);
+        }
+    }
+    assert!(error(&["run", "no such file.ab"]).contains("cannot read no such file.ab"));
+    assert!(error(&fib(&["--input", "n=@no such file.npy"])).contains("cannot read `no such file.npy`"));
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_refused_before_the_run() {
+    let folder = Folder::new("outputs");
+    let inside = folder.0.join("none").join("x.npz").display().to_string();
+    let directory = folder.0.join("folder.npz");
+    std::fs::create_dir(&directory).unwrap();
+    let directory = directory.display().to_string();
+    for (path, why) in
+        [(&inside[..], "there is no folder"), (&directory, "this is a folder"), ("x.csv", ".npz or .json")]
+    {
+        assert!(error(&fib(&["--input", "n=[5]", "--output", path])).contains(why));
+        assert!(error(&[&MODEL[..], &["--output", path]].concat()).contains(why));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
+    let full = || Stdio::from(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    for format in ["text", "json"] {
+        let run = fib(&["--input", "n=[5]", "--format", format]);
+        let output = autobatch(&run).stdout(full()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("cannot write to standard output: No space left"), "{said}");
+    }
+    let output = autobatch(&fib(&["--input", "n=[5]"])).stderr(full()).output().unwrap();
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"result = [5]\n"[..]));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = autobatch(&fib(&["--input", "n=[5]"])).stdout(writer).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Waits until it has said `words` on standard error, interrupts it, and waits for its end.
+#[cfg(unix)]
+fn interrupt(mut child: Child, said: &Path, words: &str) -> Output {
+    let started = Instant::now();
+    while !std::fs::read_to_string(said).unwrap_or_default().contains(words) {
+        assert!(started.elapsed() < Duration::from_secs(120), "it never says {words:?}");
+        assert!(child.try_wait().unwrap().is_none(), "it ended: {:?}", std::fs::read_to_string(said));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    child.wait_with_output().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_what_was_done() {
+    let folder = Folder::new("interrupt");
+    let program = folder.file(
+        "endless.ab",
+        "pub fn main(n: int) -> int { print(\"{n}\"); let mut i = 0; while n > 5 && i >= 0 { i = (i + n) % 1000; } n }",
+    );
+    let said = folder.0.join("said");
+    for engine in ["scalar", "local", "pc"] {
+        let arguments = ["run", &program, "--input", "n=[1,7]", "--engine", engine, "--format", "json"];
+        let stderr = std::fs::File::create(&said).unwrap();
+        let child = autobatch(&arguments).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+        let output = interrupt(child, &said, "[lane 1] 7");
+        assert_eq!(output.status.code(), Some(130));
+        let text = String::from_utf8_lossy(&output.stdout);
+        let found: serde_json::Value = serde_json::from_str(&text).expect("an object");
+        assert_eq!(found["traps"][0]["kind"], "interrupted", "{text}");
+        let lanes = found["traps"][0]["lanes"].as_array().expect("a list");
+        assert!(lanes.contains(&serde_json::json!(1)), "{engine}: {text}");
+    }
+    let file = folder.0.join("draws.json");
+    let path = file.display().to_string();
+    let arguments = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "200000", "--output", &path]].concat();
+    let stderr = std::fs::File::create(&said).unwrap();
+    let child = autobatch(&arguments).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+    // Too many draws to be done before the signal comes: the first tenth is not reached.
+    std::thread::sleep(Duration::from_millis(500));
+    let output = interrupt(child, &said, "memory: ");
+    let words = std::fs::read_to_string(&said).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{words}");
+    assert!(words.contains("draws of each chain are kept"), "{words}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("r_hat"));
+    let kept: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).expect("an object");
+    assert_eq!(kept["lp"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn absurd_numbers_of_threads_and_shards_do_no_harm() {
+    for option in [
+        ["--threads", "0"],
+        ["--threads", "1000000"],
+        ["--shard-lanes", "0"],
+        ["--shard-lanes", "18446744073709551615"],
+    ] {
+        let output = output(&fib(&[&["--input", "n=[5,6]"][..], &option].concat()));
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"result = [5, 8]\n"[..]), "{option:?}");
+    }
+}
+
+#[test]
+fn sources_nested_without_end_are_refused() {
+    let folder = Folder::new("nested");
+    let nested = |open: &str, inner: &str, close: &str| {
+        format!("pub fn main() -> int {{ {}{inner}{} }}", open.repeat(100_000), close.repeat(100_000))
+    };
+    let texts = [
+        nested("(", "1", ")"),
+        nested("{", "1", "}"),
+        nested("-", "1", ""),
+        nested("1+", "1", ""),
+        nested("f(", "1", ")"),
+        nested("[", "1", "]"),
+        nested("if true { 1 } else ", "{ 1 }", ""),
+    ];
+    for (i, text) in texts.iter().enumerate() {
+        let path = folder.file(&format!("{i}.ab"), text);
+        for command in ["check", "fmt", "run"] {
+            assert!(error(&[command, &path]).contains("E0019"), "text {i}");
+        }
+    }
+    let path = folder.file("large.ab", "pub fn main() -> int { 99999999999999999999999 }");
+    assert!(error(&["run", &path]).contains("E0005"));
+    assert!(error(&fib(&["--input", "n=[9223372036854775808]"])).contains("does not fit into 64 bits"));
+}
+
+#[test]
+fn values_of_other_types_are_refused_in_the_words_of_the_parameter() {
+    for value in ["5", "[5.5]", "[true]", "[[5]]", "[null]", "{}", "\"a\"", "[", "[5,]"] {
+        let said = error(&fib(&["--input", &format!("n={value}")]));
+        assert!(said.contains("`n`"), "{value}: {said}");
+    }
+    assert!(error(&fib(&[])).contains("give --lanes"));
+    assert!(error(&fib(&["--input", "m=[5]"])).contains("`fib` has no input `m`"));
+    assert!(error(&["run", FIB, "--entry", "nope"]).contains("there is `fib`"));
+}
