@@ -1,6 +1,7 @@
 //! Layer 4: passes, from a program to a program of the same kind that does the same.
 
 pub mod cfg;
+pub mod derivative;
 pub mod stack;
 
 /// A pass over programs of kind `P`: a name, what it does, and the function that does it. The list of passes and their
