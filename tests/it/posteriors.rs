@@ -1,4 +1,4 @@
-//! NUTS against what is known: leapfrogs of full trees, moments of Gaussians, and the reference posteriors of posteriordb
+//! The samplers against what is known: moments of Gaussians, and the reference posteriors of posteriordb
 //! (`tests/data/posterior_reference.json`: means, standard deviations and their Monte Carlo standard errors). Those that
 //! take minutes unoptimised run by `cargo test --release --test it posteriors -- --ignored`, as continuous integration does.
 
@@ -13,6 +13,8 @@ use serde_json::Value;
 
 /// A sampling run of a model that ships, with its data.
 struct Run {
+    /// A sampler of `nuts/`; `None` for the default.
+    sampler: Option<&'static str>,
     model: &'static str,
     data: Option<&'static str>,
     chains: usize,
@@ -23,9 +25,10 @@ struct Run {
 impl Run {
     fn sample(&self, options: &Options) -> Draws {
         let model = format!("nuts/models/{}.ab", self.model);
+        let sampler = self.sampler.map(|name| format!("nuts/{name}.ab"));
         let plan = Plan {
             model: Path::new(&model),
-            sampler: None,
+            sampler: sampler.as_ref().map(Path::new),
             chains: self.chains,
             warmup: self.warmup,
             draws: self.draws,
@@ -99,27 +102,49 @@ fn agrees_with_reference(draws: &Draws, posterior: &str) {
 
 #[test]
 fn eight_schools_agrees_with_the_reference() {
-    let run = Run { model: "eight_schools", data: Some("eight_schools"), chains: 256, warmup: 150, draws: 30 };
+    let run =
+        Run { sampler: None, model: "eight_schools", data: Some("eight_schools"), chains: 256, warmup: 150, draws: 30 };
     agrees_with_reference(&run.sample(&options(Engine::Pc, 11)), "eight_schools-eight_schools_noncentered");
 }
 
 #[test]
 #[ignore = "minutes unoptimised: cargo test --release --test it posteriors -- --ignored"]
 fn kidscore_agrees_with_the_reference() {
-    let run = Run { model: "kidscore_momiq", data: Some("kidiq"), chains: 256, warmup: 150, draws: 20 };
+    let run = Run { sampler: None, model: "kidscore_momiq", data: Some("kidiq"), chains: 256, warmup: 150, draws: 20 };
     agrees_with_reference(&run.sample(&options(Engine::Pc, 12)), "kidiq-kidscore_momiq");
 }
 
 #[test]
 #[ignore = "minutes unoptimised: cargo test --release --test it posteriors -- --ignored"]
 fn wells_agrees_with_the_reference() {
-    let run = Run { model: "logistic_wells", data: Some("wells_data"), chains: 256, warmup: 100, draws: 10 };
+    let run =
+        Run { sampler: None, model: "logistic_wells", data: Some("wells_data"), chains: 256, warmup: 100, draws: 10 };
     agrees_with_reference(&run.sample(&options(Engine::Pc, 13)), "wells_data-wells_dist");
 }
 
 #[test]
+#[ignore = "minutes unoptimised: cargo test --release --test it posteriors -- --ignored"]
+fn the_other_samplers_agree_with_the_reference() {
+    for (i, sampler) in ["slice_nuts", "hmc"].into_iter().enumerate() {
+        let (model, data) = ("eight_schools", Some("eight_schools"));
+        let run = Run { sampler: Some(sampler), model, data, chains: 256, warmup: 150, draws: 30 };
+        agrees_with_reference(
+            &run.sample(&options(Engine::Pc, 14 + i as u64)),
+            "eight_schools-eight_schools_noncentered",
+        );
+    }
+}
+
+#[test]
 fn a_chain_is_the_same_alone_and_among_256() {
-    let run = |chains| Run { model: "eight_schools", data: Some("eight_schools"), chains, warmup: 30, draws: 5 };
+    let run = |chains| Run {
+        sampler: None,
+        model: "eight_schools",
+        data: Some("eight_schools"),
+        chains,
+        warmup: 30,
+        draws: 5,
+    };
     let many = run(256).sample(&options(Engine::Pc, 5));
     let one = run(1).sample(&options(Engine::Pc, 5));
     for (name, array) in &one.parameters {
@@ -131,7 +156,8 @@ fn a_chain_is_the_same_alone_and_among_256() {
 
 #[test]
 fn engines_draw_the_same_chains() {
-    let run = Run { model: "eight_schools", data: Some("eight_schools"), chains: 5, warmup: 40, draws: 10 };
+    let run =
+        Run { sampler: None, model: "eight_schools", data: Some("eight_schools"), chains: 5, warmup: 40, draws: 10 };
     let pc = run.sample(&options(Engine::Pc, 3));
     for engine in [Engine::Scalar, Engine::Local] {
         let other = run.sample(&options(engine, 3));
@@ -141,51 +167,18 @@ fn engines_draw_the_same_chains() {
     }
 }
 
-/// On an almost flat density no trajectory turns around: every tree is full, at every largest depth.
-#[test]
-fn trees_are_full_on_an_almost_flat_density() {
-    let folder = std::env::temp_dir().join(format!("autobatch-flat-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a temporary folder");
-    for depth in 1..=6_i64 {
-        for file in ["nuts.ab", "adapt.ab", "chain.ab", "hamiltonian.ab"] {
-            let text = std::fs::read_to_string(format!("nuts/{file}")).expect("the sampler ships");
-            let text = text.replace("pub const max_treedepth = 10;", &format!("pub const max_treedepth = {depth};"));
-            std::fs::write(folder.join(file), text).expect("it can be written");
-        }
-        let main = folder.join("main.ab");
-        std::fs::write(&main, FLAT).expect("it can be written");
-        let program = autobatch::program::Program::load(&main).expect("the program is right");
-        let lanes = 20;
-        let q = Array::real([lanes, 3], (0..lanes * 3).map(|i| (i as f64 * 0.7).sin()).collect());
-        let inputs = Inputs::new().lane("q", q).shared("eps", 0.1);
-        let results = program.function("leapfrogs").and_then(|f| f.run(&inputs, &options(Engine::Pc, 1)));
-        let results = results.expect("it runs");
-        let column = |name: &str| results.output(name).and_then(Array::as_int).expect("ints").to_vec();
-        assert_eq!(column("leapfrogs"), vec![(1 << depth) - 1; lanes], "depth {depth}");
-        assert_eq!(column("treedepth"), vec![depth; lanes]);
-    }
-    std::fs::remove_dir_all(&folder).expect("it can be removed");
-}
-
-const FLAT: &str = r#"
-use "nuts.ab";
-use "hamiltonian.ab";
-fn flat[d](q: real[d]) -> (real, real[d]) { (-0.5e-12 * dot(q, q), -1e-12 * q) }
-pub struct Counts { leapfrogs: int, treedepth: int }
-pub fn leapfrogs(q: real[3], eps: real) -> Counts {
-    let (lp, grad) = flat(q);
-    let t = transition(flat, [1.0, 1.0, 1.0], eps, Point { q: q, lp: lp, grad: grad });
-    Counts { leapfrogs: t.n_leapfrog, treedepth: t.treedepth }
-}
-"#;
-
 /// Mean and covariance of the correlated Gaussian that ships are those of its data, by every sampler.
 #[test]
 #[ignore = "minutes unoptimised: cargo test --release --test it posteriors -- --ignored"]
 fn the_correlated_gaussian_has_its_moments() {
-    let run =
-        Run { model: "correlated_gaussian", data: Some("correlated_gaussian"), chains: 64, warmup: 150, draws: 40 };
-    let draws = run.sample(&options(Engine::Pc, 21));
+    for (i, sampler) in [None, Some("slice_nuts"), Some("hmc")].into_iter().enumerate() {
+        let (model, data) = ("correlated_gaussian", Some("correlated_gaussian"));
+        let run = Run { sampler, model, data, chains: 64, warmup: 150, draws: 40 };
+        has_the_moments_of_the_gaussian(&run.sample(&options(Engine::Pc, 21 + i as u64)));
+    }
+}
+
+fn has_the_moments_of_the_gaussian(draws: &Draws) {
     let values = Values::read(Path::new("nuts/data/correlated_gaussian.json")).expect("the data ship");
     let real = |name: &str, rank| {
         let array = values.array(name, ArrayType { dtype: autobatch::types::DType::Real, rank }).expect("an array");

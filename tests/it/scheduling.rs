@@ -73,6 +73,23 @@ fn different_calls_meet_at_one_addition() {
     assert_eq!(results.stats().prims.get("add"), Some(&20));
 }
 
+/// Code that no lane reaches does not run; code that some lanes reach runs once for all of them.
+#[test]
+fn only_what_a_lane_takes_is_run() {
+    let program = Program::compile("pub fn f(x: int) -> int { if x < 0 { -x } else { x } }").expect("a valid program");
+    let negations = |x: Vec<i64>, engine| {
+        let mut options = with_stats(engine);
+        options.passes = autobatch::pipeline::Passes::none();
+        let results = program.function("f").and_then(|f| f.run(&Inputs::new().lane("x", x), &options)).expect("runs");
+        results.stats().prims.get("neg").copied().unwrap_or(0)
+    };
+    for engine in [Engine::Local, Engine::Pc] {
+        assert_eq!(negations(vec![12, -13, 14, -15], engine), 1, "{engine:?}");
+        assert_eq!(negations(vec![12, 13, 14], engine), 0, "{engine:?}");
+    }
+    assert_eq!(negations(vec![12, -13, 14, -15], Engine::Scalar), 2);
+}
+
 #[test]
 fn compilations_are_kept_and_serve_every_number_of_lanes() {
     use std::sync::Arc;

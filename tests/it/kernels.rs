@@ -1,0 +1,215 @@
+//! Every primitive of the table, for every combination of operand types that it takes and of operands that are the same for
+//! all lanes, masked and gathered: the kernels do in every lane what the reference interpreter does.
+
+use autobatch::backend::cpu::{local, pc};
+use autobatch::pipeline::{self, Passes};
+use autobatch::prim::{Prim, TABLE};
+use autobatch::run::{Execution, Inputs, NoSink, Outcome, Settings};
+use autobatch::types::{Array, ArrayData, DType, Precision, Scalar, Type};
+use autobatch::{cfg, interp};
+
+use crate::random_programs::Rng;
+
+/// Lanes of a run: more than a word of a mask, and not a multiple of one.
+const LANES: usize = 70;
+
+const SHAPES: [&[usize]; 7] = [&[], &[3], &[2], &[0], &[2, 3], &[3, 2], &[1, 3]];
+
+fn types() -> Vec<Type> {
+    let of_shape =
+        |shape: &&[usize]| [DType::Bool, DType::Int, DType::Real].map(|d| Type::new(d, shape.iter().copied()));
+    SHAPES.iter().flat_map(of_shape).collect()
+}
+
+/// Operand types with a type of the result, for all that the primitive takes among [`types`].
+fn signatures(prim: Prim) -> Vec<(Vec<Type>, Type)> {
+    let types = types();
+    let (least, more) = prim.arity();
+    let mut found = Vec::new();
+    let mut open: Vec<Vec<Type>> = vec![Vec::new()];
+    let most = if more { least + 1 } else { least };
+    while let Some(args) = open.pop() {
+        if (least..=most).contains(&args.len()) {
+            match prim.infer(&args) {
+                Ok(result) => found.push((args.clone(), result)),
+                Err(_) => found.extend(
+                    types.iter().filter(|ty| prim.check(&args, ty).is_ok()).map(|ty| (args.clone(), ty.clone())),
+                ),
+            }
+        }
+        if args.len() < most {
+            // Third and later operands are ints, or of the types of the two before them.
+            let next = types.iter().filter(|ty| args.len() < 2 || **ty == Type::int() || args[1].dtype == ty.dtype);
+            open.extend(next.map(|ty| [&args[..], std::slice::from_ref(ty)].concat()));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn values(ty: &Type, lanes: usize, rng: &mut Rng) -> Array {
+    let n = ty.elements() * lanes;
+    let ints = [i64::MIN, i64::MAX, i64::MIN + 1, 1 << 53, -1, 0, 63];
+    let reals =
+        [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 5e-324, 1e-310, 1e300, -1e19, 9.3e18, 0.5, -1.0];
+    let data = match ty.dtype {
+        DType::Bool => ArrayData::Bool((0..n).map(|_| rng.percent(50)).collect()),
+        DType::Int => ArrayData::Int(
+            (0..n).map(|_| if rng.percent(15) { *rng.choose(&ints) } else { rng.below(7) as i64 - 2 }).collect(),
+        ),
+        DType::Real => ArrayData::Real(
+            (0..n)
+                .map(|_| match rng.below(5) {
+                    0 => *rng.choose(&reals),
+                    1 => rng.below(9) as f64 - 4.0,
+                    2 => ((rng.bits() >> 11) as f64 / (1u64 << 53) as f64 - 0.5) * 200.0,
+                    _ => (rng.bits() >> 11) as f64 / (1u64 << 53) as f64 * 3.0 - 1.0,
+                })
+                .collect(),
+        ),
+    };
+    Array::new([lanes].into_iter().chain(ty.shape.iter().copied()), data)
+}
+
+fn elements(array: &Array) -> String {
+    let all: Vec<String> = (0..array.len()).map(|i| array.get(i).to_string()).collect();
+    format!("[{}]", all.join(", "))
+}
+
+/// A primitive with operand types, some of which are shared values.
+struct Case {
+    prim: Prim,
+    args: Vec<Type>,
+    result: Type,
+    shared: usize,
+}
+
+impl Case {
+    fn is_shared(&self, arg: usize) -> bool {
+        self.shared >> arg & 1 == 1
+    }
+
+    /// A program that applies the primitive in the lanes where `go` holds.
+    fn text(&self, rng: &mut Rng) -> String {
+        let mut text = "cfg entry main\n".to_owned();
+        for (i, ty) in self.args.iter().enumerate().filter(|(i, _)| self.is_shared(*i)) {
+            text += &format!("shared s{i}: {ty} = {}\n", elements(&values(ty, 1, rng)));
+        }
+        text += &format!("shared nothing: {} = {}\n", self.result, elements(&Array::zeros(&self.result)));
+        let params = self.args.iter().enumerate().filter(|(i, _)| !self.is_shared(*i));
+        let params: String = params.map(|(i, ty)| format!(", a{i}: {ty}")).collect();
+        let args: Vec<String> =
+            (0..self.args.len()).map(|i| if self.is_shared(i) { format!("$s{i}") } else { format!("a{i}") }).collect();
+        let (ty, prim, args) = (&self.result, self.prim, args.join(", "));
+        text + &format!(
+            "outputs result\nfunc main(go: bool{params}) -> {ty} {{\n  var r: {ty}\nb0:\n  branch go, b1, b2\nb1: @main:2\n  \
+             r = {prim} {args} @main:3\n  return r\nb2:\n  return $nothing\n}}\n"
+        )
+    }
+
+    fn check(&self, seed: u64) -> Result<(), String> {
+        let mut rng = Rng::new(seed);
+        let text = self.text(&mut rng);
+        let program = cfg::read(&text).map_err(|e| format!("{e}\n{text}"))?;
+        let errors = cfg::verify(&program);
+        if !errors.is_empty() {
+            return Err(format!("{errors:?}\n{text}"));
+        }
+        let mut inputs = vec![values(&Type::bool(), LANES, &mut rng)];
+        if seed.is_multiple_of(5) {
+            inputs[0].data = ArrayData::Bool(vec![true; LANES]);
+        }
+        let varying = self.args.iter().enumerate().filter(|(i, _)| !self.is_shared(*i));
+        inputs.extend(varying.map(|(_, ty)| values(ty, LANES, &mut rng)));
+        let (precision, check_nan) = match seed % 4 {
+            0 => (Precision::F32, false),
+            1 => (Precision::F64, true),
+            _ => (Precision::F64, false),
+        };
+        let settings = Settings { precision, check_nan, seed, threads: 1, ..Settings::default() };
+        let shared = interp::shared_values(&program.shared, &Default::default(), precision);
+        let inputs = Inputs {
+            lanes: (0..LANES as u64).map(|l| l * l).collect(),
+            values: inputs,
+            shared: shared.map_err(|e| format!("{e}\n{text}"))?,
+        };
+        let wanted = seen(&interp::run(&program, &inputs, &settings, &NoSink));
+        self.compare(&program, &inputs, &settings, &wanted).map_err(|e| format!("{e}\n{settings:?}\n{text}"))?;
+        Ok(())
+    }
+
+    fn compare(
+        &self,
+        program: &cfg::Program,
+        inputs: &Inputs,
+        settings: &Settings,
+        wanted: &[String],
+    ) -> Result<(), String> {
+        // With `if-convert` lanes that do not go compute junk; it is off where a NaN of theirs would trap.
+        let choices = [Passes::none(), Passes::default()];
+        for passes in &choices[..if settings.check_nan { 1 } else { 2 }] {
+            let compiled = pipeline::from_cfg(program.clone(), passes);
+            let calls = compiled.calls.as_ref().expect("made from a CFG program");
+            for (execution, shard_lanes) in [(Execution::Mask, 0), (Execution::Gather, 0), (Execution::Auto, 9)] {
+                let settings = Settings { execution, shard_lanes, ..settings.clone() };
+                let both = [
+                    ("pc", pc::run(&compiled.plan, inputs, &settings, &NoSink)),
+                    ("local", local::run(calls, inputs, &settings, &NoSink)),
+                ];
+                for (engine, outcome) in both {
+                    let found = seen(&outcome);
+                    let lane = (0..LANES).find(|l| found[*l] != wanted[*l]);
+                    if let Some(l) = lane {
+                        let given: Vec<String> = inputs.values.iter().map(|a| format!("{:?}", a.get(0))).collect();
+                        return Err(format!(
+                            "{engine} {execution:?}, lane {l}: {} is wanted, found {} ({given:?} …)",
+                            wanted[l], found[l]
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What came of each lane: its result with all bits, all NaNs being one, or its trap.
+fn seen(outcome: &Outcome) -> Vec<String> {
+    let output = &outcome.outputs[0];
+    let each = output.len() / LANES;
+    let bits = |i: usize| match output.get(i) {
+        Scalar::Real(r) if r.is_nan() => "nan".to_owned(),
+        Scalar::Real(r) => format!("{r:?}"),
+        other => other.to_string(),
+    };
+    let mut seen: Vec<String> =
+        (0..LANES).map(|l| (l * each..(l + 1) * each).map(bits).collect::<Vec<_>>().join(" ")).collect();
+    for trap in &outcome.traps {
+        seen[trap.position] = format!("{} at {}", trap.kind, trap.loc);
+    }
+    seen
+}
+
+#[test]
+fn every_primitive_does_in_every_lane_what_the_interpreter_does() {
+    let mut failures = Vec::new();
+    let mut cases = 0;
+    for row in TABLE {
+        let before = cases;
+        for (args, result) in signatures(row.prim) {
+            for shared in 0..1 << args.len().min(3) {
+                cases += 1;
+                let case = Case { prim: row.prim, args: args.clone(), result: result.clone(), shared };
+                failures.extend(case.check(cases).err());
+            }
+        }
+        assert!(cases > before, "{} takes no operands", row.name);
+    }
+    println!("{cases} combinations");
+    assert!(
+        failures.is_empty(),
+        "{} combinations fail:\n{}",
+        failures.len(),
+        failures[..failures.len().min(5)].join("\n")
+    );
+}
