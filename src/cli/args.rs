@@ -21,6 +21,8 @@ pub(super) struct Cli {
 pub(super) enum Command {
     /// Run a function of a program for many lanes
     Run(RunArgs),
+    /// Print the value and the gradient of a function, and check them against differences
+    Grad(GradArgs),
     /// Draw from a posterior with NUTS, or with another sampler written in the language
     Sample(SampleArgs),
     /// Print a program at a stage of the compiler
@@ -56,6 +58,25 @@ pub(super) struct RunArgs {
     /// Count supersteps, lanes, primitives and pushes, and print them
     #[arg(long)]
     pub(super) stats: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct GradArgs {
+    /// The program
+    pub(super) file: PathBuf,
+    /// The function: it gives a real
+    #[arg(long, default_value = "main")]
+    pub(super) entry: String,
+    /// With respect to this parameter; may stand several times; by default to all that vary between lanes and are real
+    #[arg(long, value_name = "NAME")]
+    pub(super) wrt: Vec<String>,
+    #[command(flatten)]
+    pub(super) inputs: InputArgs,
+    #[command(flatten)]
+    pub(super) engine: EngineArgs,
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(super) format: Format,
 }
 
 #[derive(Debug, Args, Default)]
@@ -122,7 +143,7 @@ pub(super) struct EngineArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct SampleArgs {
-    /// The model: exports `log_density_and_gradient`, and `parameters` for its constrained parameters
+    /// The model: exports `log_density`, and `parameters` for its constrained parameters
     pub(super) model: PathBuf,
     /// Data in Stan's JSON data format
     #[arg(long, value_name = "FILE.json")]

@@ -2,6 +2,7 @@
 
 mod args;
 mod dump;
+mod grad;
 mod inputs;
 mod run;
 mod sample;
@@ -24,6 +25,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Grad(args) => grad::grad(&args),
         Command::Sample(args) => sample::sample(&args),
         Command::Dump(args) => dump::dump(&args),
         Command::Check(args) => texts::check(&args),

@@ -1,8 +1,9 @@
 //! Sampling from a model with a sampler: both are programs of the language, joined by a small driver program, so that a
 //! whole chain, warmup included, is one lane and no lane waits for another between draws.
 //!
-//! A *model* exports `log_density_and_gradient(q: real[D], shared …) -> (real, real[D])` over unconstrained parameters `q`,
-//! and may export `parameters(q: real[D], shared …)`, a struct of its constrained parameters. A *sampler* exports
+//! A *model* exports `log_density(q: real[D], shared …) -> real` over unconstrained parameters `q`, or with a gradient that
+//! is written by hand `log_density_and_gradient(q: real[D], shared …) -> (real, real[D])`, and may export
+//! `parameters(q: real[D], shared …)`, a struct of its constrained parameters. A *sampler* exports
 //! `sample(density: fn(real[d]) -> (real, real[d]), origin: real[d], shared init_radius: real, shared num_warmup: int,
 //! shared num_draws: int)`; it emits one record of the stream `draw` for each draw it keeps, with the field `q` among
 //! others, and may emit one record of `adapted` at the end of warmup, with the number of `gradients` so far.
@@ -19,8 +20,10 @@ use crate::program::{Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, 
 use crate::run::{NoSink, Sink, Stats, Trap};
 use crate::types::{Array, ArrayData, DType, Type};
 
-/// The function that a model must export.
-pub const DENSITY: &str = "log_density_and_gradient";
+/// The function that a model must export, unless it exports [`DENSITY_AND_GRADIENT`].
+pub const DENSITY: &str = "log_density";
+/// The function that a model exports in the place of [`DENSITY`] when its gradient is written by hand.
+pub const DENSITY_AND_GRADIENT: &str = "log_density_and_gradient";
 /// The function that a model may export to name its constrained parameters.
 pub const PARAMETERS: &str = "parameters";
 /// The function that a sampler must export.
@@ -92,7 +95,9 @@ impl Sampling {
         read_data: impl FnOnce(&Function<'_>) -> Result<Inputs, Error>,
     ) -> Result<Sampling, Error> {
         let model = Program::load(plan.model)?;
-        let density = model.function(DENSITY).map_err(|error| wrong_model(plan.model, &error.to_string()))?;
+        let by_hand = model.functions().any(|name| name == DENSITY_AND_GRADIENT);
+        let name = if by_hand { DENSITY_AND_GRADIENT } else { DENSITY };
+        let density = model.function(name).map_err(|error| wrong_model(plan.model, &error.to_string()))?;
         let data = read_data(&density)?;
         let source = driver(plan, &density)?;
         let driver = Program::compile_named("<driver>", &source)?;
@@ -228,7 +233,7 @@ fn append(all: &mut IndexMap<String, Array>, name: &str, rows: &Array) {
 }
 
 fn wrong_model(path: &Path, why: &str) -> Error {
-    let form = format!("pub fn {DENSITY}(q: real[d], shared …) -> (real, real[d])");
+    let form = format!("pub fn {DENSITY}(q: real[d], shared …) -> real");
     Error::new(ErrorKind::Entry, format!("{}: a model exports `{form}`: {why}", path.display()))
 }
 
@@ -253,16 +258,20 @@ fn driver(plan: &Plan<'_>, density: &Function<'_>) -> Result<String, Error> {
     let params: Vec<String> =
         data.iter().map(|p| format!("shared {}: {}, ", p.name, p.describe(&signature.dims))).collect();
     let args: Vec<String> = data.iter().map(|p| format!(", {}", p.name)).collect();
+    let state_type = state.describe(&signature.dims);
+    let density = match density.name() {
+        DENSITY => format!("value_and_grad(model::{DENSITY})"),
+        name => format!("model::{name}"),
+    };
     let sampler = plan.sampler.map_or_else(|| DEFAULT_SAMPLER.into(), quoted);
     Ok(format!(
         "use \"{}\" as model;\nuse \"{sampler}\" as sampler;\n\n\
          pub fn main{dims}({}shared num_warmup: int, shared num_draws: int) {{\n    \
          let origin = [0.0 for i in 0..{}];\n    \
-         sampler::{SAMPLE}(|position: {}| model::{DENSITY}(position{}), origin, {INIT_RADIUS:?}, num_warmup, num_draws);\n}}\n",
+         sampler::{SAMPLE}(|position: {state_type}| {density}(position{}), origin, {INIT_RADIUS:?}, num_warmup, num_draws);\n}}\n",
         quoted(plan.model),
         params.concat(),
         state.extents[0].display(&signature.dims),
-        state.describe(&signature.dims),
         args.concat()
     ))
 }

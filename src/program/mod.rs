@@ -12,6 +12,7 @@
 
 mod data_inputs;
 mod error;
+mod gradient;
 mod inputs;
 pub mod io;
 mod results;
@@ -34,6 +35,7 @@ use crate::types::Type;
 
 pub use crate::plan::MemoryEstimate;
 pub use error::{Error, ErrorKind};
+pub use gradient::Gradient;
 pub use inputs::{Element, Inputs};
 pub use results::{Engine, Results, refuse};
 
@@ -102,9 +104,13 @@ impl Program {
         let main = sources.add(name, source);
         let (hir, diagnostics) = check::check_program(main, &mut sources, &mut FileLoader);
         match hir {
-            Some(hir) => Ok(Program { hir, sources, warnings: diagnostics, compiled: Mutex::default() }),
+            Some(hir) => Ok(Program::of(hir, sources, diagnostics)),
             None => Err(Error::from_diagnostics(diagnostics, sources)),
         }
+    }
+
+    fn of(hir: hir::Program, sources: SourceMap, warnings: Vec<Diagnostic>) -> Program {
+        Program { hir, sources, warnings, compiled: Mutex::default() }
     }
 
     /// What the checker found that is probably not meant.

@@ -8,6 +8,7 @@ mod derivative;
 mod differential;
 mod file_tests;
 mod generator;
+mod gradients;
 mod inputs;
 mod kernels;
 mod layers;

@@ -380,16 +380,35 @@ fn search<T>(
 fn through_draw(spec: &Specialiser<'_>, facts: &IdVec<FuncId, Facts>, of: FuncId, span: Span) -> Option<Diagnostic> {
     let (path, (drawn, at)) = search(spec, facts, of, false, |facts| facts.draw)?;
     let mut names: Vec<String> = Vec::new();
-    for func in path {
-        let name = format!("`{}`", call::base_name(spec, func));
+    let mut last = (format!("`{}`", drawn.name()), at);
+    for (i, func) in path.iter().enumerate() {
+        let name = format!("`{}`", call::base_name(spec, *func));
+        // A function of the library is told by its call.
+        if let (true, Some(caller)) = (ships(spec, *func), i.checked_sub(1)) {
+            let calls = facts[path[caller]].calls.iter().find(|(called, _)| called == func);
+            last = (name, calls.map_or(at, |(_, span)| *span));
+            break;
+        }
         if names.last() != Some(&name) {
             names.push(name);
         }
     }
-    names.push(format!("`{}` (line {})", drawn.name(), spec.sources.line_column(at).0));
+    let (name, at) = last;
+    names.push(format!("{name} (line {})", spec.sources.line_column(at).0));
     let message = format!("a derivative goes through a random draw: {}", names.join(" → "));
     let error = Diagnostic::error("E0908", message, span, "this derivative").with_label(at, "drawn here");
     Some(error.with_help("draw before and pass the value, or mark the draw a constant: `stop_gradient(…)`"))
+}
+
+/// Whether the function belongs to the library.
+fn ships(spec: &Specialiser<'_>, func: FuncId) -> bool {
+    match spec.made(func) {
+        Some((Made::Instance(instance), _)) => {
+            let home = spec.closure_of(instance.closure).code.home();
+            spec.sources.file(spec.program.fns[home].span.file).name.starts_with("std/")
+        }
+        _ => false,
+    }
 }
 
 fn repeated(spec: &Specialiser<'_>, facts: &IdVec<FuncId, Facts>, func: FuncId) -> Option<Diagnostic> {

@@ -16,6 +16,7 @@ const MOST_ROUNDS: usize = 32;
 
 /// Simplifies until nothing changes.
 pub(super) fn run(mut program: Program) -> Program {
+    let_gradients_through(&mut program);
     for _ in 0..MOST_ROUNDS {
         let mut changed = false;
         for id in program.funcs.ids() {
@@ -30,6 +31,16 @@ pub(super) fn run(mut program: Program) -> Program {
         }
     }
     program
+}
+
+/// Derivatives are taken before this pass; what they must not go through is a copy now.
+fn let_gradients_through(program: &mut Program) {
+    let blocks = program.funcs.values_mut().flat_map(|f| f.blocks.values_mut());
+    for inst in blocks.flat_map(|b| &mut b.insts) {
+        if let InstKind::Prim { prim: prim @ Prim::StopGradient, .. } = &mut inst.kind {
+            *prim = Prim::Copy;
+        }
+    }
 }
 
 /// One round in one function of the program; whether it changed.
@@ -146,8 +157,6 @@ fn fold(prim: &mut Prim, args: &mut Args<VarId>, ty: &impl Fn(Operand) -> Type) 
         .collect();
     let (folded, operands): (Prim, &[Operand]) = match (*prim, &args[..]) {
         (Prim::Copy, _) => return false,
-        // derivatives are taken before this pass
-        (Prim::StopGradient, &[x]) => (Prim::Copy, &[x]),
         (prim, _) if constants.is_some() => match constants.and_then(|c| eval::fold(prim, &c)) {
             Some(value) => (Prim::Copy, &[Operand::Const(value)]),
             None => return false,

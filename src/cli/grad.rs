@@ -1,0 +1,320 @@
+//! `autobatch grad`: the value and the gradient of a function, and whether differences say the same.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::program::io::JsonArray;
+use crate::program::{Bound, Error, ErrorKind, Function, Inputs, Options, Program, Results};
+use crate::run::{NoSink, Settings};
+use crate::types::{Array, ArrayData, Precision};
+
+use super::args::{Format, GradArgs};
+use super::{inputs, print};
+
+/// Step of the differences, relative to 1 or to the value: that of a rule of fourth order in 64 bits.
+const STEP: f64 = 1e-3;
+/// Where the function is computed, in steps, and the weight of each value in the derivative.
+const STENCIL: [(f64, f64); 4] = [(-2.0, 1.0 / 12.0), (-1.0, -8.0 / 12.0), (1.0, 8.0 / 12.0), (2.0, -1.0 / 12.0)];
+/// Relative error up to which a component agrees.
+const TOLERANCE: f64 = 1e-6;
+/// The same for gradients in 32 bits.
+const TOLERANCE_F32: f64 = 1e-3;
+/// A derivative below this, relative to the value of the function, counts as 0: differences do not see it.
+const NEGLIGIBLE: f64 = 1e-5;
+/// Lanes of one run of the function for differences.
+const LANES_AT_ONCE: usize = 1 << 16;
+/// Components that are shown one by one when they do not agree.
+const SHOWN_FAILURES: usize = 10;
+
+pub(super) fn grad(args: &GradArgs) -> Result<ExitCode, Error> {
+    let options = args.engine.options(false)?;
+    let program = Program::load(&args.file)?;
+    let gradient = program.gradient(&args.entry, &args.wrt)?;
+    let derived = gradient.function()?;
+    let original = program.function(&args.entry)?;
+    let given = inputs::read(&args.inputs, original.signature())?;
+    let results = derived.run(&given, &options)?;
+    let computed = Computed::new(gradient.inputs(), results, options.settings.precision);
+    let checks = Differences::new(&original, &given, &options)?.check(&computed)?;
+    match args.format {
+        Format::Json => print(&format!("{}\n", computed.json(&checks)?)),
+        Format::Text => print(&computed.text(&checks)),
+    }
+    let good = computed.results.traps().is_empty() && checks.iter().all(Check::passed);
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Values and gradients.
+struct Computed {
+    results: Results,
+    value: Array,
+    /// By the name of the input.
+    gradient: Vec<(String, Array)>,
+    tolerance: f64,
+}
+
+impl Computed {
+    fn new(inputs: &[String], results: Results, precision: Precision) -> Self {
+        let outputs: Vec<Array> = results.outputs().values().cloned().collect();
+        let (value, parts) = outputs.split_first().expect("a gradient has a value");
+        let gradient = inputs.iter().cloned().zip(parts.iter().cloned()).collect();
+        let tolerance = if precision == Precision::F32 { TOLERANCE_F32 } else { TOLERANCE };
+        Self { value: value.clone(), gradient, tolerance, results }
+    }
+
+    fn trapped(&self, lane: usize) -> bool {
+        self.results.traps().iter().any(|t| t.position == lane)
+    }
+
+    fn text(&self, checks: &[Check]) -> String {
+        let mut text = format!("value = {}\n", self.value);
+        for (name, array) in &self.gradient {
+            text += &format!("gradient by {name} = {array}\n");
+        }
+        for trap in self.results.traps() {
+            let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
+            text += &format!("trap: lane {}: {}{message} ({})\n", trap.position, trap.kind, trap.loc);
+        }
+        text += "check against central differences:\n";
+        for check in checks {
+            text += &check.text();
+        }
+        text
+    }
+
+    fn json(&self, checks: &[Check]) -> Result<String, Error> {
+        let failed = |e: serde_json::Error| Error::new(ErrorKind::Io, e.to_string());
+        let array = |array: &Array| serde_json::to_value(JsonArray(array)).map_err(failed);
+        let gradient = self.gradient.iter().map(|(name, part)| Ok((name.clone(), array(part)?)));
+        let traps: Vec<Value> = (self.results.traps().iter())
+            .map(|t| json!({"kind": t.kind.name(), "function": &*t.loc.function, "line": t.loc.line, "message": t.message, "lane": t.position}))
+            .collect();
+        let object = json!({
+            "lanes": self.value.shape[0],
+            "value": array(&self.value)?,
+            "gradient": Value::Object(gradient.collect::<Result<_, Error>>()?),
+            "check": checks.iter().map(Check::json).collect::<Vec<Value>>(),
+            "traps": traps,
+        });
+        serde_json::to_string(&object).map_err(failed)
+    }
+}
+
+/// The comparison for one input.
+struct Check {
+    name: String,
+    components: usize,
+    /// Components whose differences are not numbers, and those of lanes that trapped.
+    unchecked: usize,
+    largest_error: f64,
+    failures: Vec<Failure>,
+}
+
+/// A component that differs.
+struct Failure {
+    lane: usize,
+    /// Its indices.
+    index: Vec<usize>,
+    gradient: f64,
+    differences: f64,
+    error: f64,
+}
+
+impl Check {
+    fn passed(&self) -> bool {
+        self.failures.is_empty() && self.unchecked < self.components.max(1)
+    }
+
+    fn text(&self) -> String {
+        let verdict = if self.passed() { "PASS" } else { "FAIL" };
+        let unchecked = match self.unchecked {
+            0 => String::new(),
+            n => format!(", {n} could not be checked"),
+        };
+        let mut text = format!(
+            "  {verdict}  {}: {} of {} components agree{unchecked}; largest relative error {:.1e}\n",
+            self.name,
+            self.components - self.unchecked - self.failures.len(),
+            self.components,
+            self.largest_error
+        );
+        for f in self.failures.iter().take(SHOWN_FAILURES) {
+            let index = if f.index.is_empty() { String::new() } else { format!("{:?}", f.index) };
+            text += &format!(
+                "        lane {}: {}{index}: gradient {}, differences {}, relative error {:.1e}\n",
+                f.lane, self.name, f.gradient, f.differences, f.error
+            );
+        }
+        if self.failures.len() > SHOWN_FAILURES {
+            text += &format!("        … and {} more\n", self.failures.len() - SHOWN_FAILURES);
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let failures: Vec<Value> = (self.failures.iter())
+            .map(|f| json!({"lane": f.lane, "index": f.index, "gradient": f.gradient, "differences": f.differences, "relative_error": f.error}))
+            .collect();
+        json!({
+            "input": self.name, "components": self.components, "unchecked": self.unchecked,
+            "largest_relative_error": self.largest_error, "passed": self.passed(), "failures": failures,
+        })
+    }
+}
+
+/// The function, ready to be computed at other points.
+struct Differences {
+    bound: Bound,
+    options: Options,
+    /// Names of the lane inputs, in the order of the run's inputs.
+    names: Vec<String>,
+}
+
+/// One component of one lane, moved.
+struct Point {
+    lane: usize,
+    component: usize,
+    by: f64,
+}
+
+impl Differences {
+    fn new(function: &Function<'_>, given: &Inputs, options: &Options) -> Result<Self, Error> {
+        // In 64 bits whatever the gradient has: differences lose half of the digits.
+        let settings = Settings { precision: Precision::F64, check_nan: false, ..options.settings.clone() };
+        let options = Options { settings, ..options.clone() };
+        let names = function.signature().ports.iter().filter(|p| !p.shared).map(|p| p.name.clone()).collect();
+        Ok(Self { bound: function.bind(given, &options)?, options, names })
+    }
+
+    fn check(&self, computed: &Computed) -> Result<Vec<Check>, Error> {
+        computed.gradient.iter().map(|(name, gradient)| self.check_input(computed, name, gradient)).collect()
+    }
+
+    fn check_input(&self, computed: &Computed, name: &str, gradient: &Array) -> Result<Check, Error> {
+        let input = self.names.iter().position(|n| n == name).expect("a gradient is by a lane input");
+        let values = self.bound.inputs().values[input].as_real().expect("a gradient is by a real").to_vec();
+        let lanes = self.bound.lanes();
+        let size = values.len() / lanes.max(1);
+        let mut points = Vec::with_capacity(2 * STENCIL.len() * values.len());
+        for (at, value) in values.iter().enumerate() {
+            let (lane, component) = (at / size.max(1), at % size.max(1));
+            for step in steps(*value) {
+                points.extend(STENCIL.iter().map(|(k, _)| Point { lane, component, by: k * step }));
+            }
+        }
+        let moved = self.at(input, size, &points)?;
+        let gradient = gradient.as_real().expect("a gradient is real");
+        let function = computed.value.as_real().expect("the value is real");
+        let mut check = Check {
+            name: name.to_owned(),
+            components: values.len(),
+            unchecked: 0,
+            largest_error: 0.0,
+            failures: Vec::new(),
+        };
+        for (at, moved) in moved.chunks(2 * STENCIL.len()).enumerate() {
+            let (lane, component) = (at / size.max(1), at % size.max(1));
+            let floor = NEGLIGIBLE * function[lane].abs().max(1.0) / values[at].abs().max(1.0);
+            let found = (moved.chunks(STENCIL.len()).zip(steps(values[at])))
+                .map(|(moved, step)| slope(moved, step))
+                .filter(|slope| slope.is_finite())
+                .map(|slope| ((gradient[at] - slope).abs() / gradient[at].abs().max(slope.abs()).max(floor), slope))
+                .min_by(|a, b| a.0.total_cmp(&b.0));
+            match found {
+                Some((error, differences)) if !computed.trapped(lane) => {
+                    let good = error <= computed.tolerance;
+                    check.largest_error = check.largest_error.max(if error.is_nan() { f64::INFINITY } else { error });
+                    if !good {
+                        let index = indices(component, &self.bound.inputs().values[input].shape[1..]);
+                        check.failures.push(Failure { lane, index, gradient: gradient[at], differences, error });
+                    }
+                }
+                _ => check.unchecked += 1,
+            }
+        }
+        Ok(check)
+    }
+
+    /// The function at other points: each is a lane of its own, with the random stream of the lane that it comes from.
+    fn at(&self, input: usize, size: usize, points: &[Point]) -> Result<Vec<f64>, Error> {
+        let mut values = Vec::with_capacity(points.len());
+        for points in points.chunks(LANES_AT_ONCE) {
+            let mut bound = self.bound.clone();
+            let inputs = bound.inputs_mut();
+            inputs.lanes = points.iter().map(|p| self.bound.inputs().lanes[p.lane]).collect();
+            for (i, array) in inputs.values.iter_mut().enumerate() {
+                *array = rows(array, points);
+                if i == input
+                    && let ArrayData::Real(data) = &mut array.data
+                {
+                    for (row, point) in points.iter().enumerate() {
+                        data[row * size + point.component] += point.by;
+                    }
+                }
+            }
+            let results = bound.run(&self.options, &NoSink)?;
+            let output = results.outputs().values().next().and_then(Array::as_real).expect("the function gives a real");
+            let first = values.len();
+            values.extend_from_slice(output);
+            for trap in results.traps() {
+                values[first + trap.position] = f64::NAN;
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// The rows of the lanes that the points come from.
+fn rows(array: &Array, points: &[Point]) -> Array {
+    fn gather<T: Copy>(data: &[T], size: usize, points: &[Point]) -> Vec<T> {
+        points.iter().flat_map(|p| data[p.lane * size..(p.lane + 1) * size].iter().copied()).collect()
+    }
+    let size: usize = array.shape[1..].iter().product();
+    let data = match &array.data {
+        ArrayData::Bool(data) => ArrayData::Bool(gather(data, size, points)),
+        ArrayData::Int(data) => ArrayData::Int(gather(data, size, points)),
+        ArrayData::Real(data) => ArrayData::Real(gather(data, size, points)),
+    };
+    Array::new(std::iter::once(points.len()).chain(array.shape[1..].iter().copied()), data)
+}
+
+/// The two steps that are tried: relative to 1 and relative to the value. The one that agrees better counts.
+fn steps(value: f64) -> [f64; 2] {
+    let large = STEP * value.abs().max(1.0);
+    let small = if value == 0.0 { STEP * STEP } else { STEP * value.abs() };
+    [large, small]
+}
+
+fn slope(moved: &[f64], step: f64) -> f64 {
+    moved.iter().zip(STENCIL).map(|(value, (_, weight))| weight * value).sum::<f64>() / step
+}
+
+/// Row-major indices of an element.
+fn indices(mut element: usize, shape: &[usize]) -> Vec<usize> {
+    let mut index = vec![0; shape.len()];
+    for (at, extent) in shape.iter().enumerate().rev() {
+        index[at] = element % extent;
+        element /= extent;
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_is_exact_for_polynomials_of_degree_four() {
+        let f = |x: f64| x.powi(4) - 2.0 * x.powi(3) + x;
+        let moved: Vec<f64> = STENCIL.iter().map(|(k, _)| f(1.5 + k * 0.25)).collect();
+        let exact = 4.0 * 1.5f64.powi(3) - 6.0 * 1.5f64.powi(2) + 1.0;
+        assert!((slope(&moved, 0.25) - exact).abs() < 1e-12);
+    }
+
+    #[test]
+    fn elements_have_their_indices() {
+        assert_eq!(indices(7, &[2, 3, 2]), [1, 0, 1]);
+        assert_eq!(indices(0, &[]), [0usize; 0]);
+    }
+}
