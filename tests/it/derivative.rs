@@ -13,7 +13,7 @@ use autobatch::cfg::{self, Func, VarId};
 use autobatch::pipeline::{Passes, from_cfg};
 use autobatch::program::Program;
 use autobatch::run::{Inputs, NoSink, Outcome, Settings};
-use autobatch::transform::derivative::{Mode, Request, Requests, expand};
+use autobatch::transform::derivative::{DerivativeError, Mode, Request, Requests, expand};
 use autobatch::types::{Array, ArrayData, DType, Type};
 use autobatch::{interp, program};
 
@@ -29,8 +29,18 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
+/// The reverse derivative of an entry with parameters of these types with respect to the real ones.
+pub(crate) fn derived(program: &cfg::Program, params: &[Type]) -> Result<cfg::Program, DerivativeError> {
+    let wrt: Vec<bool> = params.iter().map(|ty| ty.dtype == DType::Real).collect();
+    try_derive(program, Mode::Reverse, &wrt)
+}
+
+fn derive(program: &cfg::Program, mode: Mode, wrt: &[bool]) -> cfg::Program {
+    try_derive(program, mode, wrt).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
 /// The program whose entry is the derivative of the entry.
-fn derived(program: &cfg::Program, mode: Mode, wrt: &[bool]) -> cfg::Program {
+fn try_derive(program: &cfg::Program, mode: Mode, wrt: &[bool]) -> Result<cfg::Program, DerivativeError> {
     let mut program = program.clone();
     let of = program.entry;
     let func = &program.funcs[of];
@@ -53,12 +63,12 @@ fn derived(program: &cfg::Program, mode: Mode, wrt: &[bool]) -> cfg::Program {
     let target = program.funcs.push(placeholder);
     let request = Request { target, of, mode, wrt: wrt.to_vec(), loc };
     let requests = Requests { requests: vec![request], ..Requests::default() };
-    expand(&mut program, &requests).unwrap_or_else(|e| panic!("{e:?}"));
+    expand(&mut program, &requests)?;
     program.entry = target;
     program.outputs = outputs;
     let errors = cfg::verify(&program);
     assert!(errors.is_empty(), "{errors:#?}\n{program}");
-    program
+    Ok(program)
 }
 
 fn lane(array: &Array) -> Array {
@@ -108,13 +118,16 @@ fn random(ty: &Type, rng: &mut Rng) -> Array {
     Array::new(ty.shape.iter().copied(), ArrayData::Real(data))
 }
 
-struct Point<'a> {
-    shared: &'a [Array],
-    name: String,
+/// Where derivatives are checked.
+pub(crate) struct Point<'a> {
+    /// The shared values of the program.
+    pub(crate) shared: &'a [Array],
+    /// For messages.
+    pub(crate) name: String,
 }
 
 /// Checks the derivatives of the entry at a point, and theirs, `order` times.
-fn check(program: &cfg::Program, values: &[Array], order: usize, point: &Point<'_>) {
+pub(crate) fn check(program: &cfg::Program, values: &[Array], order: usize, point: &Point<'_>) {
     let entry = &program.funcs[program.entry];
     let wrt: Vec<bool> = entry.params.iter().map(|p| entry.vars[*p].ty.dtype == DType::Real).collect();
     let mut rng = Rng::new(0x5eed + order as u64);
@@ -122,7 +135,7 @@ fn check(program: &cfg::Program, values: &[Array], order: usize, point: &Point<'
     if !wrt.contains(&true) || real_results.is_empty() {
         return;
     }
-    let reverse = derived(program, Mode::Reverse, &wrt);
+    let reverse = derive(program, Mode::Reverse, &wrt);
     let cotangents: Vec<Array> = real_results.iter().map(|ty| random(ty, &mut rng)).collect();
     let given: Vec<Array> = values.iter().chain(&cotangents).cloned().collect();
     let found = outputs(&reverse, &given, point.shared);
@@ -145,7 +158,7 @@ fn check(program: &cfg::Program, values: &[Array], order: usize, point: &Point<'
         let close = (wanted - found).abs() <= 1e-7 * (1.0 + wanted.abs() + found.abs());
         assert!(close, "{} (order {order}): ∂/∂{at:?} is {wanted}, found {found}\n{program}\n{reverse}", point.name);
     }
-    let forward = derived(program, Mode::Forward, &wrt);
+    let forward = derive(program, Mode::Forward, &wrt);
     let directions: Vec<Array> =
         values.iter().zip(&wrt).filter(|(_, w)| **w).map(|(v, _)| random(&v.ty(), &mut rng)).collect();
     let given_forward: Vec<Array> = values.iter().chain(&directions).cloned().collect();

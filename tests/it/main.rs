@@ -5,6 +5,7 @@ mod cfg;
 mod check;
 mod cli;
 mod derivative;
+mod derivative_primitives;
 mod differential;
 mod file_tests;
 mod generator;
