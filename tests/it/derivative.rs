@@ -35,12 +35,13 @@ pub(crate) fn derived(program: &cfg::Program, params: &[Type]) -> Result<cfg::Pr
     try_derive(program, Mode::Reverse, &wrt)
 }
 
-fn derive(program: &cfg::Program, mode: Mode, wrt: &[bool]) -> cfg::Program {
+/// Panics when there is none.
+pub(crate) fn derive(program: &cfg::Program, mode: Mode, wrt: &[bool]) -> cfg::Program {
     try_derive(program, mode, wrt).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
 /// The program whose entry is the derivative of the entry.
-fn try_derive(program: &cfg::Program, mode: Mode, wrt: &[bool]) -> Result<cfg::Program, DerivativeError> {
+pub(crate) fn try_derive(program: &cfg::Program, mode: Mode, wrt: &[bool]) -> Result<cfg::Program, DerivativeError> {
     let mut program = program.clone();
     let of = program.entry;
     let func = &program.funcs[of];
@@ -216,7 +217,7 @@ fn engines_agree(program: &cfg::Program, values: &[Array], point: &Point<'_>) {
 }
 
 /// With one kind of NaN.
-fn normal(array: &Array) -> Vec<u64> {
+pub(crate) fn normal(array: &Array) -> Vec<u64> {
     let one_nan = |x: &f64| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() };
     match &array.data {
         ArrayData::Real(v) => v.iter().map(one_nan).collect(),

@@ -31,12 +31,12 @@ const CONFIGURATIONS: usize = 8;
 /// Extent of the entry's dimension `n`.
 const EXTENT: usize = 3;
 
-fn from_environment(name: &str, default: u64) -> u64 {
+pub(crate) fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |v| v.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
 /// Limits that keep a run short. The other engines and passes count blocks and calls differently: they get more room.
-fn options(seed: u64) -> Options {
+pub(crate) fn options(seed: u64) -> Options {
     let settings = Settings { seed, max_supersteps: 200_000, max_stack_depth: 2000, ..Settings::default() };
     Options { settings, ..Options::default() }
 }
@@ -44,10 +44,10 @@ fn options(seed: u64) -> Options {
 /// A random program with inputs.
 #[derive(Clone)]
 pub(crate) struct Case {
-    seed: u64,
-    text: String,
+    pub(crate) seed: u64,
+    pub(crate) text: String,
     /// The lanes, by the number that their values are made from.
-    lanes: Vec<u64>,
+    pub(crate) lanes: Vec<u64>,
 }
 
 impl Case {

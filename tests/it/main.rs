@@ -6,6 +6,7 @@ mod check;
 mod cli;
 mod derivative;
 mod derivative_primitives;
+mod derivative_random;
 mod differential;
 mod file_tests;
 mod generator;
