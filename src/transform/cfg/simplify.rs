@@ -161,6 +161,13 @@ fn fold(prim: &mut Prim, args: &mut Args<VarId>, ty: &impl Fn(Operand) -> Type) 
             Some(value) => (Prim::Copy, &[Operand::Const(value)]),
             None => return false,
         },
+        // exact at every precision, for zeros, infinities and NaN too
+        (Prim::Mul, &[x, y]) if is_real(x, 1.0) => (Prim::Copy, &[y]),
+        (Prim::Mul, &[x, y]) if is_real(y, 1.0) => (Prim::Copy, &[x]),
+        (Prim::Mul, &[x, y]) if is_real(x, -1.0) => (Prim::Neg, &[y]),
+        (Prim::Mul, &[x, y]) if is_real(y, -1.0) => (Prim::Neg, &[x]),
+        (Prim::Div, &[x, y]) if is_real(y, 1.0) => (Prim::Copy, &[x]),
+        (Prim::Sub, &[x, y]) if is_real(y, 0.0) => (Prim::Copy, &[x]),
         (Prim::Select, &[c, x, y]) => {
             let same = ty(x) == ty(y) && ty(c).is_scalar();
             let bools = ty(x).dtype == DType::Bool && ty(x).is_scalar();
@@ -180,6 +187,11 @@ fn fold(prim: &mut Prim, args: &mut Args<VarId>, ty: &impl Fn(Operand) -> Type) 
     *prim = folded;
     *args = operands;
     true
+}
+
+/// Whether an operand is this real constant, with its sign.
+fn is_real(operand: Operand, value: f64) -> bool {
+    matches!(operand, Operand::Const(Scalar::Real(x)) if x.to_bits() == value.to_bits())
 }
 
 /// The bool that an operand is, if it is a constant.

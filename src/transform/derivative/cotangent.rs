@@ -1,12 +1,30 @@
 //! Reverse mode: what the cotangent of an instruction's result adds to those of its operands.
 
-use super::code::{Code, int};
-use super::elementwise::{elementwise, gathered};
+use std::collections::BTreeMap;
+
+use super::code::{Code, int, real};
+use super::elementwise::elementwise;
 use super::tangent::Site;
 use crate::base::{IdSet, IdVec};
 use crate::cfg::{Operand, VarId};
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
+
+/// What is known of cotangents at a place in the reverse sweep. What holds a cotangent that is known is not set.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    /// Variables whose cotangent is zero.
+    pub(super) zero: IdSet<VarId>,
+    /// Arrays all of whose elements have this cotangent. Inside of one block only.
+    uniform: BTreeMap<VarId, Operand>,
+}
+
+impl Known {
+    /// These cotangents are zero, and nothing else is known.
+    pub(super) fn zero(zero: IdSet<VarId>) -> Self {
+        Self { zero, uniform: BTreeMap::new() }
+    }
+}
 
 /// The cotangents of the variables of a function while its reverse sweep is made.
 #[derive(Debug)]
@@ -14,8 +32,7 @@ pub(super) struct Cotangents<'p, 'c> {
     pub(super) code: &'c mut Code<'p>,
     /// The variable that holds the cotangent of each active variable.
     pub(super) of: &'c IdVec<VarId, Option<VarId>>,
-    /// Variables whose cotangent is known to be zero. What holds it is then not set.
-    pub(super) zero: IdSet<VarId>,
+    pub(super) known: &'c mut Known,
 }
 
 impl Cotangents<'_, '_> {
@@ -31,9 +48,23 @@ impl Cotangents<'_, '_> {
     /// Adds to the cotangent of an operand, if it has one. A scalar is added to each element of an array.
     pub(super) fn add(&mut self, operand: Operand, part: Operand) {
         let Some((v, holder)) = self.holder(operand) else { return };
-        if self.zero.contains(v) {
-            self.zero.remove(v);
-            self.code.assign(holder, part);
+        let spread = self.code.ty(part).is_scalar() && !self.code.vars[holder].ty.is_scalar();
+        if self.known.zero.contains(v) {
+            self.known.zero.remove(v);
+            if spread {
+                // the part may be what holds another cotangent, which changes
+                let part = if part.var().is_some() { self.code.prim(Prim::Copy, &[part]) } else { part };
+                self.known.uniform.insert(v, part);
+            } else {
+                self.code.assign(holder, part);
+            }
+        } else if let Some(uniform) = self.known.uniform.remove(&v) {
+            if spread {
+                let sum = self.code.prim(Prim::Add, &[uniform, part]);
+                self.known.uniform.insert(v, sum);
+            } else {
+                self.code.set(holder, Prim::Add, &[uniform, part]);
+            }
         } else {
             self.code.set(holder, Prim::Add, &[Operand::Var(holder), part]);
         }
@@ -41,34 +72,54 @@ impl Cotangents<'_, '_> {
     /// Adds the result of a primitive, which has the type of the operand.
     fn add_prim(&mut self, operand: Operand, prim: Prim, args: &[Operand]) {
         let Some((v, holder)) = self.holder(operand) else { return };
-        if self.zero.contains(v) {
-            self.zero.remove(v);
+        if self.known.zero.contains(v) {
+            self.known.zero.remove(v);
             self.code.set(holder, prim, args);
         } else {
             let ty = self.code.vars[holder].ty.clone();
             let part = self.code.prim_as(prim, args, ty);
-            self.code.set(holder, Prim::Add, &[Operand::Var(holder), part]);
+            self.add(operand, part);
         }
     }
-    /// The cotangent of an operand that has one, made zero first if it is known to be.
+    /// The cotangent of an operand that has one, stored if it is only known.
     fn made(&mut self, operand: Operand) -> Option<VarId> {
         let (v, holder) = self.holder(operand)?;
-        if self.zero.contains(v) {
-            self.zero.remove(v);
+        if self.known.zero.contains(v) {
+            self.known.zero.remove(v);
             self.code.set_zero(holder);
+        } else if let Some(uniform) = self.known.uniform.remove(&v) {
+            self.code.assign(holder, uniform);
         }
         Some(holder)
     }
     /// Takes the cotangent of a variable that is about to be set (seen backwards): it is zero from here on. Nothing when it is
-    /// zero already. `keep`: the caller goes on to change the cotangent while it reads the one taken.
-    pub(super) fn take(&mut self, v: VarId, keep: bool) -> Option<Operand> {
+    /// zero already; a scalar when it is the same for all elements of an array. `keep`: the caller goes on to change the
+    /// cotangent while it reads the one taken.
+    fn take(&mut self, v: VarId, keep: bool) -> Option<Operand> {
         let (_, holder) = self.holder(Operand::Var(v))?;
-        if self.zero.contains(v) {
+        if self.known.zero.contains(v) {
             return None;
         }
-        self.zero.insert(v);
+        self.known.zero.insert(v);
+        if let Some(uniform) = self.known.uniform.remove(&v) {
+            return Some(uniform);
+        }
         let holder = Operand::Var(holder);
         Some(if keep { self.code.prim(Prim::Copy, &[holder]) } else { holder })
+    }
+    /// Like [`take`](Self::take), always of the type of the variable.
+    pub(super) fn take_whole(&mut self, v: VarId) -> Option<Operand> {
+        if self.known.uniform.contains_key(&v) {
+            self.made(Operand::Var(v));
+        }
+        self.take(v, false)
+    }
+    /// Stores the cotangents that are the same for all elements.
+    pub(super) fn flush(&mut self) {
+        let uniform: Vec<VarId> = self.known.uniform.keys().copied().collect();
+        for v in uniform {
+            self.made(Operand::Var(v));
+        }
     }
 
     /// The reverse of `dst = prim args`.
@@ -77,17 +128,20 @@ impl Cotangents<'_, '_> {
             return self.set_in_place(dst, site);
         }
         let itself = site.args.contains(&Operand::Var(dst));
-        if let Some(g) = self.take(dst, itself) {
-            self.rule(site, g);
+        let Some(mut g) = self.take(dst, itself) else { return };
+        let elementwise = site.prim.row().batch == BatchRule::Elementwise;
+        if !elementwise && self.code.ty(g).is_scalar() && !site.ty.is_scalar() {
+            g = self.code.prim_as(Prim::Fill, &[g], site.ty.clone());
         }
+        self.rule(site, g);
     }
 
     /// `x = set_index x, v, …` changes a part of the cotangent only.
     fn set_in_place(&mut self, dst: VarId, site: Site<'_>) {
-        let Some((_, holder)) = self.holder(Operand::Var(dst)) else { return };
-        if self.zero.contains(dst) {
+        if self.known.zero.contains(dst) {
             return;
         }
+        let Some(holder) = self.made(Operand::Var(dst)) else { return };
         let (g, part, at) = (Operand::Var(holder), site.args[1], &site.args[2..]);
         self.add_part(site.prim, part, g, at);
         let zero = self.zero_part(part);
@@ -109,7 +163,7 @@ impl Cotangents<'_, '_> {
 
     /// Adds `part` to the part of an operand's cotangent that `index` or `slice` reads.
     fn add_to_part(&mut self, operand: Operand, read: Prim, at: &[Operand], part: Operand) {
-        let known_zero = self.holder(operand).is_some_and(|(v, _)| self.zero.contains(v));
+        let known_zero = self.holder(operand).is_some_and(|(v, _)| self.known.zero.contains(v));
         let Some(holder) = self.made(operand) else { return };
         let holder_value = Operand::Var(holder);
         let args: Vec<Operand> = [holder_value].into_iter().chain(at.iter().copied()).collect();
@@ -143,25 +197,30 @@ impl Cotangents<'_, '_> {
                 continue;
             }
             let ty = self.code.ty(*arg);
-            if prim == Prim::Mul && ty == *site.ty {
+            let spread = !site.ty.is_scalar() && ty.is_scalar();
+            let other = || args[1 - i];
+            if prim == Prim::Mul && !spread && (site.ty.is_scalar() || self.is_array(g) || self.is_array(other())) {
                 // the product is the new cotangent itself where nothing is added to
-                self.add_prim(*arg, Prim::Mul, &[g, args[1 - i]]);
-            } else if prim == Prim::Mul && ty.is_scalar() && site.ty.shape.len() == 1 {
-                self.scalar_of_product(*arg, g, args[1 - i]);
+                self.add_prim(*arg, Prim::Mul, &[g, other()]);
+            } else if prim == Prim::Mul && spread && site.ty.shape.len() == 1 && self.is_array(g) {
+                self.add_prim(*arg, Prim::Dot, &[g, other()]);
             } else if let Some(part) = elementwise(self.code, prim, i, args, result, g) {
-                let part = gathered(self.code, part, &ty);
+                let part = if spread { self.total(part, site.ty) } else { part };
                 self.add(*arg, part);
             }
         }
     }
 
-    /// A scalar times a vector: the cotangent of the scalar is a dot product.
-    fn scalar_of_product(&mut self, scalar: Operand, g: Operand, other: Operand) {
-        if self.code.ty(other).is_scalar() {
-            let total = self.code.prim(Prim::Sum, &[g]);
-            self.add_prim(scalar, Prim::Mul, &[total, other]);
+    fn is_array(&self, operand: Operand) -> bool {
+        !self.code.ty(operand).is_scalar()
+    }
+
+    /// The sum of a cotangent over what a scalar operand was spread over; a scalar stands for an array of equal elements.
+    fn total(&mut self, part: Operand, ty: &Type) -> Operand {
+        if self.is_array(part) {
+            self.code.prim(Prim::Sum, &[part])
         } else {
-            self.add_prim(scalar, Prim::Dot, &[g, other]);
+            self.code.prim(Prim::Mul, &[part, real(ty.elements() as f64)])
         }
     }
 

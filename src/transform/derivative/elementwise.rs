@@ -6,7 +6,7 @@
 use super::code::{Code, real};
 use crate::cfg::Operand;
 use crate::prim::Prim;
-use crate::types::{Scalar, Type};
+use crate::types::Scalar;
 
 const TWO_OVER_SQRT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
 const SQRT_TWO_PI: f64 = 2.506_628_274_631_000_7;
@@ -195,9 +195,4 @@ fn power_base(code: &mut Code<'_>, x: Operand, y: Operand, t: Operand) -> Option
     let zero = code.prim(Prim::Eq, &[y, real(0.0)]);
     let d = code.prim(Prim::Select, &[zero, real(0.0), d]);
     Some(code.prim(Prim::Mul, &[t, d]))
-}
-
-/// The sum of a cotangent over what a scalar operand was spread over.
-pub(super) fn gathered(code: &mut Code<'_>, cotangent: Operand, ty: &Type) -> Operand {
-    if ty.is_scalar() && !code.ty(cotangent).is_scalar() { code.prim(Prim::Sum, &[cotangent]) } else { cotangent }
 }

@@ -17,7 +17,7 @@
 use std::collections::BTreeMap;
 
 use super::code::Code;
-use super::cotangent::Cotangents;
+use super::cotangent::{Cotangents, Known};
 use super::graph::Graph;
 use super::tangent::Site;
 use crate::base::{Id, IdSet, IdVec};
@@ -206,7 +206,8 @@ fn needs(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>) -> IdVec<B
                 let ty = func.vars[*dst].ty.clone();
                 let result = code.fresh(ty.clone());
                 let site = Site { prim: *prim, args, result: Operand::Var(result), ty: &ty };
-                let mut cotangents = Cotangents { code: &mut code, of: subject.of, zero: IdSet::new(bound) };
+                let mut known = Known::zero(IdSet::new(bound));
+                let mut cotangents = Cotangents { code: &mut code, of: subject.of, known: &mut known };
                 cotangents.instruction(*dst, site);
                 for inst in std::mem::take(&mut code.insts) {
                     inst.kind.for_each_operand(|o| match o {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::code::{Code, int};
-use super::cotangent::Cotangents;
+use super::cotangent::{Cotangents, Known};
 use super::differentiation::{CallRule, Differentiation};
 use super::graph::Graph;
 use super::prepare::{name_all, set_all};
@@ -65,8 +65,8 @@ struct Reversed {
     call: Option<(Vec<Inst>, Terminator)>,
     /// The rest.
     insts: Vec<Inst>,
-    /// The variables whose cotangent is zero at its end.
-    zero: IdSet<VarId>,
+    /// What is known of cotangents, at its end.
+    known: Known,
 }
 
 impl<'a> Differentiation<'a> {
@@ -286,12 +286,12 @@ impl Sweeps<'_> {
         });
         code.insts = before;
         code.loc = self.func.blocks[exit].loc.clone();
-        let mut cotangents = Cotangents { code, of: &self.of, zero };
+        let mut known = Known::zero(zero);
+        let mut cotangents = Cotangents { code, of: &self.of, known: &mut known };
         for (value, seed) in seeds {
             cotangents.add(*value, Operand::Var(*seed));
         }
-        let zero = cotangents.zero;
-        let at_start = self.zeros(code, layout, exit, &zero);
+        let at_start = self.zeros(code, layout, exit, &known.zero);
         let empty = Block { insts: Vec::new(), term: Terminator::Jump(layout.start), loc: self.func.loc.clone() };
         let first = blocks.len();
         while blocks.len() <= layout.end.index() {
@@ -307,8 +307,8 @@ impl Sweeps<'_> {
             self.lead_on(code, blocks, layout, &at_start, (id, made));
         }
         // the end: cotangents of the parameters
-        let zero = self.reverse_end(code, layout, &at_start);
-        let mut cotangents = Cotangents { code, of: &self.of, zero };
+        let mut known = Known::zero(self.reverse_end(code, layout, &at_start));
+        let mut cotangents = Cotangents { code, of: &self.of, known: &mut known };
         let mut values = kept.to_vec();
         for param in self.masked() {
             values.push(match self.of[param] {
@@ -344,7 +344,7 @@ impl Sweeps<'_> {
             changed = false;
             for id in self.graph.order.iter().rev() {
                 let Some(zero) = at_start[*id].clone() else { continue };
-                let out = self.reverse_block(&mut scratch, layout, *id, zero).zero;
+                let out = self.reverse_block(&mut scratch, layout, *id, zero).known.zero;
                 for pred in &self.graph.preds[*id] {
                     match &mut at_start[*pred] {
                         Some(zero) => changed |= zero.intersect_with(&out),
@@ -370,22 +370,23 @@ impl Sweeps<'_> {
         let zero = at_start[first].clone().expect("the reverse sweep comes to the first block");
         let mut scratch = Code::new(self.program, code.vars.clone(), code.loc.clone());
         code.insts.clear();
-        self.reverse_block(&mut scratch, layout, first, zero).zero
+        self.reverse_block(&mut scratch, layout, first, zero).known.zero
     }
 
     /// The reverse of one block.
     fn reverse_block(&self, code: &mut Code<'_>, layout: &Layout, id: BlockId, zero: IdSet<VarId>) -> Reversed {
         let block = &self.func.blocks[id];
         let mut done = IdSet::new(self.func.vars.len());
-        let mut reversed = Reversed { call: None, insts: Vec::new(), zero };
+        let mut reversed = Reversed { call: None, insts: Vec::new(), known: Known::zero(zero) };
         if let Terminator::Call { .. } = &block.term {
             code.loc = block.loc.clone();
             self.reverse_call(code, layout, id, &mut done, &mut reversed);
         }
         for (at, inst) in block.insts.iter().enumerate().rev() {
             code.loc = inst.loc.clone();
-            self.reverse_inst(code, (id, at), inst, &mut done, &mut reversed.zero);
+            self.reverse_inst(code, (id, at), inst, &mut done, &mut reversed.known);
         }
+        Cotangents { code, of: &self.of, known: &mut reversed.known }.flush();
         reversed.insts = std::mem::take(&mut code.insts);
         reversed
     }
@@ -396,11 +397,11 @@ impl Sweeps<'_> {
         place: (BlockId, usize),
         inst: &Inst,
         done: &mut IdSet<VarId>,
-        zero: &mut IdSet<VarId>,
+        known: &mut Known,
     ) {
         match &inst.kind {
             InstKind::Prim { dst, prim, args } => {
-                let active = self.of[*dst].is_some() && !zero.contains(*dst);
+                let active = self.of[*dst].is_some() && !known.zero.contains(*dst);
                 let needs = &self.record.needs[place.0][place.1];
                 let mut result = Operand::Var(*dst);
                 if active && needs.result {
@@ -416,31 +417,24 @@ impl Sweeps<'_> {
                 needs.before.iter().for_each(|v| self.again(code, place.0, *v, done));
                 let ty = self.func.vars[*dst].ty.clone();
                 let site = Site { prim: *prim, args, result, ty: &ty };
-                let mut cotangents = Cotangents { code, of: &self.of, zero: std::mem::replace(zero, IdSet::new(0)) };
-                cotangents.instruction(*dst, site);
-                *zero = cotangents.zero;
+                Cotangents { code, of: &self.of, known }.instruction(*dst, site);
             }
             InstKind::TapePush { tape, value } => {
                 if let Some(shadow) = self.shadows.get(tape) {
                     let part = code.fresh(code.ty(*value));
                     code.push(InstKind::TapePop { dst: part, tape: *shadow });
-                    let mut cotangents =
-                        Cotangents { code, of: &self.of, zero: std::mem::replace(zero, IdSet::new(0)) };
-                    cotangents.add(*value, Operand::Var(part));
-                    *zero = cotangents.zero;
+                    Cotangents { code, of: &self.of, known }.add(*value, Operand::Var(part));
                 }
             }
             InstKind::TapePop { dst, tape } => {
                 self.restore(code, place, done);
                 if let Some(shadow) = self.shadows.get(tape) {
                     let ty = self.func.vars[*dst].ty.clone();
-                    let mut cotangents =
-                        Cotangents { code, of: &self.of, zero: std::mem::replace(zero, IdSet::new(0)) };
-                    let value = match cotangents.take(*dst, false) {
+                    let mut cotangents = Cotangents { code, of: &self.of, known };
+                    let value = match cotangents.take_whole(*dst) {
                         Some(g) => g,
                         None => cotangents.code.zero(&ty),
                     };
-                    *zero = cotangents.zero;
                     code.push(InstKind::TapePush { tape: *shadow, value });
                 }
             }
@@ -499,10 +493,8 @@ impl Sweeps<'_> {
         let block = &self.func.blocks[id];
         let Terminator::Call { args, dsts, loc, .. } = &block.term else { return };
         let place = (id, block.insts.len());
-        let zero = std::mem::replace(&mut reversed.zero, IdSet::new(0));
-        let mut cotangents = Cotangents { code, of: &self.of, zero };
-        let taken: Vec<Option<Operand>> = dsts.iter().map(|d| cotangents.take(*d, false)).collect();
-        reversed.zero = cotangents.zero;
+        let mut cotangents = Cotangents { code, of: &self.of, known: &mut reversed.known };
+        let taken: Vec<Option<Operand>> = dsts.iter().map(|d| cotangents.take_whole(*d)).collect();
         let rule = &self.calls[&id];
         // what was saved before the call lies below what a forward sweep that is called left on the same tapes
         let restored_after = matches!(rule, CallRule::Pair { .. });
@@ -544,12 +536,10 @@ impl Sweeps<'_> {
         if restored_after {
             self.restore(code, place, done);
         }
-        let zero = std::mem::replace(&mut reversed.zero, IdSet::new(0));
-        let mut cotangents = Cotangents { code, of: &self.of, zero };
+        let mut cotangents = Cotangents { code, of: &self.of, known: &mut reversed.known };
         for (arg, part) in parts {
             cotangents.add(arg, Operand::Var(part));
         }
-        reversed.zero = cotangents.zero;
     }
 
     /// The cotangents of some of the results of a call, zeros where they are known to be.
@@ -586,11 +576,12 @@ impl Sweeps<'_> {
         code.loc = loc.clone();
         code.insts = made.insts;
         let preds = &self.graph.preds[id];
-        let mut cotangents = Cotangents { code, of: &self.of, zero: made.zero };
+        let mut known = made.known;
+        let mut cotangents = Cotangents { code, of: &self.of, known: &mut known };
         // what is known to be zero here and not there is zero from now on
         for v in self.func.vars.ids() {
             let expected = |p: &BlockId| at_start[*p].as_ref().is_some_and(|zero| !zero.contains(v));
-            if cotangents.zero.contains(v) && preds.iter().any(expected) {
+            if cotangents.known.zero.contains(v) && preds.iter().any(expected) {
                 cotangents.materialise(v);
             }
         }
