@@ -134,12 +134,26 @@ fn the_architecture_page_shows_the_real_stack_program() {
     let program = Program::compile(&first.text).expect("it checks");
     let function = program.function("fib").expect("it is there");
     let compiled = function.compile(vec![Type::int()], &Passes::default()).expect("it compiles");
-    let plain = |text: &str| -> Vec<String> {
-        let lines = text.lines().map(|l| l.split(" @").next().unwrap_or(l).trim_end().to_owned());
-        lines.filter(|l| !l.is_empty()).collect()
-    };
     let shown = blocks(&page("ARCHITECTURE.md")).into_iter().find(|b| b.info == "stack").expect("the program");
-    assert_eq!(plain(&shown.text), plain(&compiled.stack.to_string()));
+    assert_eq!(without_places(&shown.text), without_places(&compiled.stack.to_string()));
+}
+
+/// So is the stack program of the derivative that it shows.
+#[test]
+fn the_architecture_page_shows_the_real_derivative() {
+    let page = blocks(&page("ARCHITECTURE.md"));
+    let source = page.iter().find(|b| b.info == "ab" && b.text.contains("grad(power)")).expect("the program");
+    let program = Program::compile(&source.text).expect("it checks");
+    let function = program.function("slope").expect("it is there");
+    let compiled = function.compile(vec![Type::real(), Type::int()], &Passes::default()).expect("it compiles");
+    let shown = page.iter().find(|b| b.info == "stack slope").expect("the stack program");
+    assert_eq!(without_places(&shown.text), without_places(&compiled.stack.to_string()));
+}
+
+/// The lines of a text form without locations.
+fn without_places(text: &str) -> Vec<String> {
+    let lines = text.lines().map(|l| l.split(" @").next().unwrap_or(l).trim_end().to_owned());
+    lines.filter(|l| !l.is_empty()).collect()
 }
 
 /// What the library in `src/std` exports stands in the reference. (The samplers ship too: `nuts/README.md` is about them.)
