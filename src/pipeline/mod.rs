@@ -6,7 +6,8 @@ use crate::base::{Diagnostic, SourceMap};
 use crate::hir::{self, FnId};
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
 use crate::plan::{CallPlan, Plan};
-use crate::transform::cfg::CFG_PASSES;
+use crate::transform::Pass;
+use crate::transform::cfg::{BATCH_PASSES, CFG_PASSES};
 use crate::transform::derivative;
 use crate::transform::stack::STACK_PASSES;
 use crate::types::Type;
@@ -39,7 +40,7 @@ impl Passes {
 /// Names and descriptions of all passes, in their order; one that runs more than once stands where it runs first.
 pub fn all_passes() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut seen = BTreeSet::new();
-    (CFG_PASSES.iter().map(|p| (p.name, p.doc)))
+    (CFG_PASSES.iter().chain(BATCH_PASSES).map(|p| (p.name, p.doc)))
         .chain(STACK_PASSES.iter().map(|p| (p.name, p.doc)))
         .filter(move |(name, _)| seen.insert(*name))
 }
@@ -47,7 +48,8 @@ pub fn all_passes() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// A program as the engines want it.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    /// What `scalar` runs, and what the others are made of; there is none when the text of a stack program was read.
+    /// What `scalar` runs, and what the others are made of after further passes; there is none when the text of a stack
+    /// program was read.
     pub cfg: Option<cfg::Program>,
     /// What `local` runs.
     pub calls: Option<CallPlan>,
@@ -92,8 +94,14 @@ pub fn specialise(
 /// Compiles a CFG program.
 pub fn from_cfg(cfg: cfg::Program, passes: &Passes) -> Compiled {
     let cfg = optimise_cfg(cfg, passes);
-    let stack = to_stack(&cfg, passes);
-    Compiled { plan: to_plan::stack_to_plan(&stack), calls: Some(to_plan::cfg_to_plan(&cfg)), cfg: Some(cfg), stack }
+    let batched = run_cfg_passes(cfg.clone(), BATCH_PASSES, passes);
+    let stack = to_stack(&batched, passes);
+    Compiled {
+        plan: to_plan::stack_to_plan(&stack),
+        calls: Some(to_plan::cfg_to_plan(&batched)),
+        cfg: Some(cfg),
+        stack,
+    }
 }
 
 /// Takes a stack program as it is.
@@ -101,10 +109,14 @@ pub fn from_stack(stack: stack::Program) -> Compiled {
     Compiled { plan: to_plan::stack_to_plan(&stack), calls: None, cfg: None, stack }
 }
 
-/// Runs the passes over a CFG program.
-pub fn optimise_cfg(mut cfg: cfg::Program, passes: &Passes) -> cfg::Program {
+/// Runs the passes over a CFG program that every engine has.
+pub fn optimise_cfg(cfg: cfg::Program, passes: &Passes) -> cfg::Program {
     verify_cfg("lowering", &cfg);
-    for pass in CFG_PASSES.iter().filter(|p| passes.is_on(p.name)) {
+    run_cfg_passes(cfg, CFG_PASSES, passes)
+}
+
+fn run_cfg_passes(mut cfg: cfg::Program, list: &[Pass<cfg::Program>], passes: &Passes) -> cfg::Program {
+    for pass in list.iter().filter(|p| passes.is_on(p.name)) {
         cfg = (pass.run)(cfg);
         verify_cfg(pass.name, &cfg);
     }

@@ -205,8 +205,9 @@ impl Function<'_> {
         let values = inputs::bind(inputs, &self.name, &self.signature, lanes)?;
         let mut passes = options.passes.clone();
         if options.settings.check_nan {
-            // It evaluates both arms: a NaN would be born in the one that is not taken.
+            // They evaluate both arms: a NaN would be born in the one that is not taken.
             passes.switch_off("if-convert");
+            passes.switch_off("guard-arms");
         }
         let compiled = self.compile(values.types.clone(), &passes)?;
         Bound::finish(compiled, values, lanes, options)

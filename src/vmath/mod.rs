@@ -23,6 +23,7 @@ macro_rules! horner {
     };
 }
 
+mod blend;
 mod double_double;
 mod error_function;
 mod exp_log;
@@ -39,6 +40,7 @@ mod trig;
 #[cfg(test)]
 mod tests;
 
+pub use blend::Blend;
 pub use real::Real;
 pub use slices::{BinaryFn, SliceKernels, UnaryFn, binary, unary};
 pub use sums::{BLOCK, BlockSum, dot, dot_iter, sum, sum_iter};

@@ -3,6 +3,7 @@
 use std::fmt::{Debug, Display};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use super::blend::Blend;
 use super::slices::SliceKernels;
 use super::{error_function, exp_log, gamma, hyperbolic, inverse_trig, philox, power, trig};
 
@@ -25,6 +26,7 @@ pub trait Real:
     + Div<Output = Self>
     + Neg<Output = Self>
     + SliceKernels
+    + Blend
     + ndarray::LinalgScalar
     + 'static
 {

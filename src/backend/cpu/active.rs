@@ -1,5 +1,6 @@
 //! The active set of the unit that runs, and the mode in which it runs.
 
+use crate::backend::cpu::buffer::byte_mask;
 use crate::backend::cpu::frame::Frame;
 use crate::base::IdVec;
 use crate::exec::mask::for_each_lane;
@@ -22,6 +23,8 @@ pub(super) struct ActiveSet {
     pub(super) gathered: bool,
     /// Where the last condition held, in columns.
     pub(super) taken: LaneMask,
+    /// For every lane -1 if it was active when the unit started, else 0; kept only for blending.
+    pub(super) bytes: Vec<i8>,
     /// The lane of each column, when gathered.
     lanes: Vec<u32>,
     /// The same for the streams of random numbers.
@@ -39,6 +42,7 @@ impl ActiveSet {
             blend: false,
             gathered: false,
             taken: LaneMask::none(width),
+            bytes: vec![0; width],
             lanes: Vec::with_capacity(width),
             numbers: Vec::with_capacity(width),
             draws: Vec::with_capacity(width),
@@ -98,6 +102,11 @@ impl ActiveSet {
                 Execution::Auto => unit.cost.prefers_gather(self.count, self.width, self.blend),
             };
         if !self.gathered {
+            if self.blend {
+                for (bytes, word) in self.bytes.chunks_mut(64).zip(self.mask.words()) {
+                    bytes.copy_from_slice(&byte_mask(*word)[..bytes.len()]);
+                }
+            }
             return;
         }
         self.blend = false;

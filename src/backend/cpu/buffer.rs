@@ -3,9 +3,10 @@
 
 use std::collections::TryReserveError;
 
+use super::kernels::multiversioned;
 use crate::exec::mask::for_each_lane;
 use crate::types::{Array, ArrayData, DType, Shape};
-use crate::vmath::Real;
+use crate::vmath::{Blend, Real};
 
 /// The values of one variable in `width` lanes, or one value for all of them (width 1). Element `e` of lane `l` stands at
 /// `e * width + l`.
@@ -195,7 +196,7 @@ impl<R: Real> Buffer<R> {
 }
 
 /// Stores the lanes of a mask, 64 at a time: whole words are copied, empty ones skipped, sparse ones go lane by lane.
-fn blend<T: Copy>(to: &mut [T], from: &[T], elements: usize, width: usize, mask: &[u64]) {
+fn blend<T: Blend>(to: &mut [T], from: &[T], elements: usize, width: usize, mask: &[u64]) {
     for e in 0..elements {
         let to = &mut to[e * width..(e + 1) * width];
         let from = &from[e * width..(e + 1) * width];
@@ -203,25 +204,61 @@ fn blend<T: Copy>(to: &mut [T], from: &[T], elements: usize, width: usize, mask:
             match word.count_ones() {
                 0 => {}
                 64 => to.copy_from_slice(from),
-                1..=12 => for_each_lane(&[*word], |l| to[l] = from[l]),
-                _ => {
-                    for (l, (to, from)) in to.iter_mut().zip(from).enumerate() {
-                        *to = if word >> l & 1 == 1 { *from } else { *to };
-                    }
-                }
+                1..=8 => for_each_lane(&[*word], |l| to[l] = from[l]),
+                _ => blend_lanes(to, from, &byte_mask(*word)),
             }
         }
     }
 }
 
-fn blend_value<T: Copy>(to: &mut [T], from: &[T], elements: usize, width: usize, mask: &[u64]) {
+fn blend_value<T: Blend>(to: &mut [T], from: &[T], elements: usize, width: usize, mask: &[u64]) {
     for (e, value) in from[..elements].iter().enumerate() {
         let to = &mut to[e * width..(e + 1) * width];
         for (to, word) in to.chunks_mut(64).zip(mask) {
-            match *word {
-                u64::MAX => to.fill(*value),
-                word => for_each_lane(&[word], |l| to[l] = *value),
+            match word.count_ones() {
+                64 => to.fill(*value),
+                0..=8 => for_each_lane(&[*word], |l| to[l] = *value),
+                _ => fill_lanes(to, *value, &byte_mask(*word)),
             }
+        }
+    }
+}
+
+/// 64 bits as bytes: -1 where the bit is set, else 0.
+pub(super) fn byte_mask(word: u64) -> [i8; 64] {
+    let mut out = [0; 64];
+    for (out, byte) in out.as_chunks_mut::<8>().0.iter_mut().zip(word.to_le_bytes()) {
+        // Byte k of the product is the byte itself, and the mask leaves bit k of it there; adding 127 carries it to bit 7.
+        let spread = u64::from(byte).wrapping_mul(0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+        let ones = ((spread + 0x7f7f_7f7f_7f7f_7f7f) >> 7) & 0x0101_0101_0101_0101;
+        *out = ones.to_le_bytes().map(|b| -(b as i8));
+    }
+    out
+}
+
+multiversioned! {
+    fn blend_lanes<T: Blend>(to: &mut [T], from: &[T], mask: &[i8; 64]) {
+        for ((to, from), mask) in to.iter_mut().zip(from).zip(mask) {
+            *to = T::blend(*mask, *from, *to);
+        }
+    }
+
+    fn fill_lanes<T: Blend>(to: &mut [T], value: T, mask: &[i8; 64]) {
+        for (to, mask) in to.iter_mut().zip(mask) {
+            *to = T::blend(*mask, value, *to);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_mask_has_the_bits_of_its_word() {
+        for word in [0, u64::MAX, 1, 1 << 63, 0x0123_4567_89ab_cdef, 0x8040_2010_0804_0201, 0xff00_ff00_7f80_01fe] {
+            let expected: Vec<i8> = (0..64).map(|l| -((word >> l & 1) as i8)).collect();
+            assert_eq!(byte_mask(word)[..], expected);
         }
     }
 }

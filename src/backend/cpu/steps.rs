@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::backend::cpu::active::ActiveSet;
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::frame::Frame;
-use crate::backend::cpu::kernels::{self, Active, Call, Streams};
+use crate::backend::cpu::kernels::{self, Active, Call, Keep, Streams};
 use crate::backend::cpu::tapes::Tapes;
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::for_each_lane;
@@ -197,7 +197,7 @@ impl<'a, R: Real> Stepper<'a, R> {
         let slot = c.slot.0 as usize;
         if c.in_place {
             let mut target = frame.take(slot);
-            self.invoke(frame, c, &c.args[1..], &mut target, loc);
+            self.invoke(frame, c, &c.args[1..], None, &mut target, loc);
             frame.slots[slot] = target;
             return;
         }
@@ -211,18 +211,21 @@ impl<'a, R: Real> Stepper<'a, R> {
                 self.spill(frame, stack, slot, loc);
             }
             let mut out = frame.take(slot);
-            self.invoke(frame, c, &c.args, &mut out, loc);
+            self.invoke(frame, c, &c.args, None, &mut out, loc);
             frame.slots[slot] = out;
             return;
         }
+        // The result goes into a scratch buffer, which then takes the place of the variable's. Most kernels can fill in
+        // what the other lanes keep.
         let scratch = c.scratch.expect("the plan gives it where it may be needed");
         let scratch = scratch.0 as usize;
+        let keeps = masked && kernels::can_keep(c.prim);
         let mut out = frame.take(scratch);
-        self.invoke(frame, c, &c.args, &mut out, loc);
+        self.invoke(frame, c, &c.args, keeps.then(|| &frame.slots[slot]), &mut out, loc);
         if let Some(stack) = spill {
             self.spill(frame, stack, slot, loc);
         }
-        if masked {
+        if masked && !keeps {
             let (elements, columns) = (c.ty.elements(), self.active.columns());
             frame.slots[slot].blend(&out, elements, columns, self.active.mask.words());
         } else {
@@ -231,8 +234,16 @@ impl<'a, R: Real> Stepper<'a, R> {
         frame.slots[scratch] = out;
     }
 
-    /// Runs a kernel, and takes out the lanes that trap.
-    fn invoke(&mut self, frame: &Frame<R>, c: &Compute, args: &[Arg], out: &mut Buffer<R>, loc: &Loc) {
+    /// Runs a kernel, and takes out the lanes that trap. `keep`: what lanes that are not active have in the result.
+    fn invoke(
+        &mut self,
+        frame: &Frame<R>,
+        c: &Compute,
+        args: &[Arg],
+        keep: Option<&Buffer<R>>,
+        out: &mut Buffer<R>,
+        loc: &Loc,
+    ) {
         let operands: SmallVec<[kernels::Arg<'_, R>; 6]> = args
             .iter()
             .map(|a| kernels::Arg { buffer: self.env.buffer(frame, a), ty: &a.ty, broadcast: a.broadcast })
@@ -245,6 +256,8 @@ impl<'a, R: Real> Stepper<'a, R> {
             ty: &c.ty,
             width: columns,
             active: if full { Active::All } else { Active::Mask(active.mask.words()) },
+            // Lanes that trapped since the unit started are among those that do not keep their values: nobody reads them.
+            keep: keep.map(|values| Keep { values, mask: &active.bytes }),
             traps: &mut self.kernel_traps,
         };
         if c.in_place {
@@ -336,6 +349,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             ty: &c.ty,
             width: 1,
             active: Active::All,
+            keep: None,
             traps: &mut self.kernel_traps,
         };
         if c.in_place {
@@ -406,11 +420,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             return;
         }
         for ((to, mask), holds) in words.zip(holds.chunks(64)) {
-            let mut bits = 0;
-            for (i, holds) in holds.iter().enumerate() {
-                bits |= u64::from(*holds) << i;
-            }
-            *to = bits & mask;
+            *to = bits(holds) & mask;
         }
     }
 
@@ -450,6 +460,18 @@ impl<'a, R: Real> Stepper<'a, R> {
         self.dead.push(Dead { lane, trap: self.traps.len() });
         self.traps.push(Trap { position: self.lanes.positions[lane], kind, loc: loc.clone(), call_depth: 0, message });
     }
+}
+
+/// Up to 64 bools as bits, the first in the lowest.
+fn bits(holds: &[bool]) -> u64 {
+    let (eights, rest) = holds.as_chunks::<8>();
+    let first = eights.len() * 8;
+    let tail = rest.iter().enumerate().fold(0, |bits, (i, b)| bits | u64::from(*b) << (first + i));
+    eights.iter().enumerate().fold(tail, |bits, (i, eight)| {
+        // The product moves the lowest bit of byte k to bit 56 + k; nothing else gets up there but by no carry.
+        let bytes = u64::from_le_bytes(eight.map(u8::from));
+        bits | (bytes.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i)
+    })
 }
 
 /// Whether a primitive could make a NaN of numbers: those that only move values cannot.

@@ -1,6 +1,8 @@
-//! If-conversion: both arms of a cheap branch are computed, and selects choose.
+//! If-conversion: both arms of a cheap branch are computed, and selects choose. An arm that may trap computes with harmless
+//! operands in the lanes that do not take it.
 
 use super::blocks::{FreshNames, cost, edges_to, is_pure};
+use super::guards::{Guard, guards};
 use super::merge_blocks::merge;
 use crate::analysis::liveness::live_in;
 use crate::base::{IdSet, IdVec, Loc};
@@ -12,11 +14,29 @@ use crate::prim::Prim;
 /// costs each lane of a shard.
 const MOST_COST: u64 = 24;
 
+/// Which arms are converted.
+#[derive(Clone, Copy, PartialEq)]
+enum Arms {
+    /// Those that hold only pure primitives.
+    Pure,
+    /// Those too whose primitives may trap, guarded.
+    Guarded,
+}
+
 /// Converts branches whose arms are blocks of their own that hold only pure primitives, from the inside out.
-pub(super) fn run(mut program: Program) -> Program {
+pub(super) fn run(program: Program) -> Program {
+    convert_all(program, Arms::Pure)
+}
+
+/// Converts those too whose arms may trap.
+pub(super) fn run_guarded(program: Program) -> Program {
+    convert_all(program, Arms::Guarded)
+}
+
+fn convert_all(mut program: Program, arms: Arms) -> Program {
     for id in program.funcs.ids() {
         let mut func = program.funcs[id].clone();
-        while convert_one(&program, &mut func) {
+        while convert_one(&program, &mut func, arms) {
             merge(&program, &mut func);
         }
         program.funcs[id] = func;
@@ -33,14 +53,17 @@ struct Diamond {
     join: BlockId,
 }
 
-fn convert_one(program: &Program, func: &mut Func) -> bool {
+fn convert_one(program: &Program, func: &mut Func, arms: Arms) -> bool {
     let edges = edges_to(func);
     let live = live_in(func);
     for head in func.blocks.ids() {
         if let Some(diamond) = diamond_at(func, &edges, head) {
             let vars = selected(func, &diamond, &live[diamond.join]);
-            if cheap(program, func, &diamond, &vars) {
-                convert(func, &diamond, vars);
+            let Some(guards) = guards_of(program, func, &diamond, arms) else {
+                continue;
+            };
+            if cheap(program, func, &diamond, &guards, &vars) {
+                convert(program, func, &diamond, &guards, vars);
                 return true;
             }
         }
@@ -79,37 +102,61 @@ fn selected(func: &Func, diamond: &Diamond, live: &IdSet<VarId>) -> Vec<VarId> {
     vars
 }
 
-fn cheap(program: &Program, func: &Func, diamond: &Diamond, selected: &[VarId]) -> bool {
-    let mut total = 0;
-    for arm in diamond.arms.iter().flatten() {
-        for inst in &func.blocks[*arm].insts {
-            match &inst.kind {
-                InstKind::Prim { prim, args, .. } if is_pure(program, func, *prim, args) => {
-                    total += cost(program, func, &inst.kind);
-                }
-                _ => return false,
-            }
+/// What each arm must not read; `None` when an arm cannot be converted.
+fn guards_of(program: &Program, func: &Func, diamond: &Diamond, arms: Arms) -> Option<[Vec<Guard>; 2]> {
+    let of = |arm: Option<BlockId>| {
+        let Some(arm) = arm else {
+            return Some(Vec::new());
+        };
+        let insts = &func.blocks[arm].insts;
+        let pure = insts.iter().all(|inst| match &inst.kind {
+            InstKind::Prim { prim, args, .. } => is_pure(program, func, *prim, args),
+            _ => false,
+        });
+        match arms {
+            _ if pure => Some(Vec::new()),
+            Arms::Pure => None,
+            Arms::Guarded => guards(program, func, insts),
         }
-    }
-    let selects = selected.iter().map(|v| func.vars[*v].ty.elements() as u64);
-    total += selects.sum::<u64>();
-    total <= MOST_COST
+    };
+    Some([of(diamond.arms[0])?, of(diamond.arms[1])?])
 }
 
-fn convert(func: &mut Func, diamond: &Diamond, selected: Vec<VarId>) {
+fn cheap(program: &Program, func: &Func, diamond: &Diamond, guards: &[Vec<Guard>; 2], selected: &[VarId]) -> bool {
+    let insts = diamond.arms.iter().flatten().flat_map(|arm| &func.blocks[*arm].insts);
+    let arms: u64 = insts.map(|inst| cost(program, func, &inst.kind)).sum();
+    let selects: u64 = selected.iter().map(|v| func.vars[*v].ty.elements() as u64).sum();
+    let guards: usize = guards.iter().map(Vec::len).sum();
+    arms + selects + guards as u64 <= MOST_COST
+}
+
+fn convert(program: &Program, func: &mut Func, diamond: &Diamond, guards: &[Vec<Guard>; 2], selected: Vec<VarId>) {
     let mut names = FreshNames::new(func);
     let mut written: [Vec<(VarId, VarId, Loc)>; 2] = [vec![], vec![]];
     let mut insts = vec![];
-    for (arm, written) in diamond.arms.iter().zip(&mut written) {
+    for ((i, arm), written) in diamond.arms.iter().enumerate().zip(&mut written) {
         let Some(arm) = *arm else {
             continue;
         };
+        let loc = func.blocks[arm].insts.first().map_or(Loc::none(), |inst| inst.loc.clone());
+        let mut guarded: Vec<(Operand, VarId)> = vec![];
+        for Guard { operand, harmless } in &guards[i] {
+            let ty = program.operand_type(func, *operand);
+            let dst = names.add(&mut func.vars, "guarded", ty);
+            let harmless = Operand::Const(*harmless);
+            let (yes, no) = if i == 0 { (*operand, harmless) } else { (harmless, *operand) };
+            let kind = InstKind::Prim { dst, prim: Prim::Select, args: Args::from_slice(&[diamond.cond, yes, no]) };
+            insts.push(Inst { kind, loc: loc.clone() });
+            guarded.push((*operand, dst));
+        }
         for mut inst in std::mem::take(&mut func.blocks[arm].insts) {
             inst.kind.for_each_operand_mut(|o| {
                 if let Operand::Var(v) = o
                     && let Some((_, now, _)) = written.iter().find(|(old, ..)| old == v)
                 {
                     *v = *now;
+                } else if let Some((_, now)) = guarded.iter().find(|(operand, _)| operand == o) {
+                    *o = Operand::Var(*now);
                 }
             });
             if let InstKind::Prim { dst, .. } = &mut inst.kind {

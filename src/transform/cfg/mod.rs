@@ -1,9 +1,10 @@
 //! Passes over the CFG program. Each gives a program that does the same in every lane: the same outputs, records and
 //! draws, and the same traps. Two things may differ, and are documented as such: inlined and tail calls do not count as
-//! active calls, and the number of blocks that run changes. With `check_nan` leave `if-convert` out: it evaluates both
-//! arms, and a NaN may be born in the one that is not taken.
+//! active calls, and the number of blocks that run changes. With `check_nan` leave `if-convert` and `guard-arms` out: they
+//! evaluate both arms, and a NaN may be born in the one that is not taken.
 
 pub(super) mod blocks;
+mod guards;
 mod if_convert;
 pub(super) mod inline;
 pub(super) mod merge_blocks;
@@ -39,7 +40,11 @@ const IF_CONVERT: Pass<Program> = Pass {
     doc: "turns branches between cheap arms that cannot trap into selects",
     run: if_convert::run,
 };
-
+const GUARD_ARMS: Pass<Program> = Pass {
+    name: "guard-arms",
+    doc: "for batches: turns branches between cheap arms that may trap into selects, of harmless operands too",
+    run: if_convert::run_guarded,
+};
 const EARLY_RETURN: Pass<Program> = Pass {
     name: "early-return",
     doc: "returns at once where a jump leads to a block that only returns",
@@ -60,3 +65,7 @@ pub const CFG_PASSES: &[Pass<Program>] = &[
     MERGE_BLOCKS,
     EARLY_RETURN,
 ];
+
+/// Further passes for the engines that run many lanes at once: for them a branch costs more than computing what some lanes do
+/// not need. The reference interpreter runs the program without them.
+pub const BATCH_PASSES: &[Pass<Program>] = &[GUARD_ARMS, SIMPLIFY, MERGE_BLOCKS, EARLY_RETURN];

@@ -1,6 +1,6 @@
 //! Elementwise primitives that are total: real arithmetic and functions, comparisons, logic, selection, conversions.
 
-use super::rows::{Row, Rows, bools, ints, map1, map2, reals, select};
+use super::rows::{Out, Row, Rows, bools, ints, map1, map2, multiversioned, reals, select};
 use super::{Call, is};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Prim;
@@ -8,43 +8,33 @@ use crate::types::DType;
 use crate::vmath::{BinaryFn, Real, UnaryFn, binary, unary};
 
 pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
-    let len = call.elements() * call.width;
     match call.ty.dtype {
-        DType::Real => real(call, &mut out.reals_mut()[..len]),
-        DType::Bool => boolean(call, &mut out.bools_mut()[..len]),
-        DType::Int => int(call, &mut out.ints_mut()[..len]),
+        DType::Real => real(call, out.reals_mut()),
+        DType::Bool => boolean(call, out.bools_mut()),
+        DType::Int => int(call, out.ints_mut()),
     }
 }
 
+/// Whether lanes outside the mask can keep values: the loops of this file do that; the slice kernels of `vmath` do not.
+pub(super) fn can_keep(prim: Prim) -> bool {
+    by_rows_function(prim).is_none() && elementary_function(prim).is_none()
+}
+
 fn real<R: Real>(call: &Call<'_, R>, out: &mut [R]) {
-    let w = call.width;
-    let [a, ..] = call.args else { unreachable!("elementwise primitives have operands") };
-    let b = || reals(&call.args[1], w);
-    match call.prim {
-        Prim::Select => return select(bools(a, w), b(), reals(&call.args[2], w), out),
-        Prim::ToReal => return map1(ints(a, w), out, R::from_i64),
-        _ => {}
+    let (w, args) = (call.width, call.args);
+    if let Some(f) = elementary_function(call.prim) {
+        return elementary(f, call, &mut out[..call.elements() * w]);
     }
-    let a = reals(a, w);
-    match call.prim {
-        Prim::Copy | Prim::StopGradient => map1(a, out, |x| x),
-        Prim::Add => map2(a, b(), out, |x, y| x + y),
-        Prim::Sub => map2(a, b(), out, |x, y| x - y),
-        Prim::Mul => map2(a, b(), out, |x, y| x * y),
-        Prim::Div => map2(a, b(), out, |x, y| x / y),
-        Prim::Min => map2(a, b(), out, R::min2),
-        Prim::Max => map2(a, b(), out, R::max2),
-        Prim::Pow => by_rows(BinaryFn::Pow, a, b(), w, out),
-        Prim::Atan2 => by_rows(BinaryFn::Atan2, a, b(), w, out),
-        Prim::Rem => by_rows(BinaryFn::Rem, a, b(), w, out),
-        Prim::Neg => map1(a, out, |x| -x),
-        Prim::Abs => map1(a, out, R::abs),
-        Prim::Sqrt => map1(a, out, R::sqrt),
-        Prim::Floor => map1(a, out, R::floor),
-        Prim::Ceil => map1(a, out, R::ceil),
-        Prim::Round => map1(a, out, R::round),
-        Prim::Trunc => map1(a, out, R::trunc),
-        _ => elementary(call, out),
+    if let Some(f) = by_rows_function(call.prim) {
+        return by_rows(f, reals(&args[0], w), reals(&args[1], w), w, &mut out[..call.elements() * w]);
+    }
+    let to = Out::new(call, out, Buffer::reals);
+    match (call.prim, args) {
+        (Prim::Select, [c, a, b]) => select_reals(bools(c, w), reals(a, w), reals(b, w), to),
+        (Prim::ToReal, [a]) => to_real(ints(a, w), to),
+        (prim, [a]) => unary_real(prim, reals(a, w), to),
+        (prim, [a, b]) => binary_real(prim, reals(a, w), reals(b, w), to),
+        (other, _) => unreachable!("{other} has at most two operands"),
     }
 }
 
@@ -70,9 +60,19 @@ fn by_rows<R: Real>(f: BinaryFn, a: Rows<'_, R>, b: Rows<'_, R>, w: usize, out: 
     }
 }
 
+/// The functions of two reals that have slice kernels of their own.
+fn by_rows_function(prim: Prim) -> Option<BinaryFn> {
+    Some(match prim {
+        Prim::Pow => BinaryFn::Pow,
+        Prim::Atan2 => BinaryFn::Atan2,
+        Prim::Rem => BinaryFn::Rem,
+        _ => return None,
+    })
+}
+
 /// The elementary functions have slice kernels of their own, which are vectorised for the processor at hand.
-fn elementary<R: Real>(call: &Call<'_, R>, out: &mut [R]) {
-    let f = match call.prim {
+fn elementary_function(prim: Prim) -> Option<UnaryFn> {
+    Some(match prim {
         Prim::Exp => UnaryFn::Exp,
         Prim::Expm1 => UnaryFn::Expm1,
         Prim::Log => UnaryFn::Log,
@@ -95,8 +95,11 @@ fn elementary<R: Real>(call: &Call<'_, R>, out: &mut [R]) {
         Prim::Trigamma => UnaryFn::Trigamma,
         Prim::InvPhi => UnaryFn::InvPhi,
         Prim::Phi => UnaryFn::Phi,
-        other => unreachable!("{other} has a kernel of its own"),
-    };
+        _ => return None,
+    })
+}
+
+fn elementary<R: Real>(f: UnaryFn, call: &Call<'_, R>, out: &mut [R]) {
     let arg = &call.args[0];
     let elements = call.elements();
     if !arg.broadcast {
@@ -112,32 +115,124 @@ fn elementary<R: Real>(call: &Call<'_, R>, out: &mut [R]) {
 }
 
 fn boolean<R: Real>(call: &Call<'_, R>, out: &mut [bool]) {
-    let w = call.width;
-    let args = call.args;
-    if call.prim == Prim::IsNan {
-        return map1(reals(&args[0], w), out, R::is_nan);
-    }
-    if is(call, DType::Bool) {
-        let a = bools(&args[0], w);
-        let b = || bools(&args[1], w);
-        match call.prim {
-            Prim::Copy => map1(a, out, |x| x),
-            Prim::Not => map1(a, out, |x| !x),
-            Prim::And => map2(a, b(), out, |x, y| x & y),
-            Prim::Or => map2(a, b(), out, |x, y| x | y),
-            Prim::Eq => map2(a, b(), out, |x, y| x == y),
-            Prim::Ne => map2(a, b(), out, |x, y| x != y),
-            Prim::Select => select(a, b(), bools(&args[2], w), out),
-            other => unreachable!("{other} takes no bools"),
-        }
-    } else if is(call, DType::Int) {
-        compare(call.prim, ints(&args[0], w), ints(&args[1], w), out);
-    } else {
-        compare(call.prim, reals(&args[0], w), reals(&args[1], w), out);
+    let (w, args) = (call.width, call.args);
+    let to = Out::new(call, out, Buffer::bools);
+    match (call.prim, args) {
+        (Prim::Select, [c, a, b]) => select_bools(bools(c, w), bools(a, w), bools(b, w), to),
+        (Prim::IsNan, [a]) => is_nan(reals(a, w), to),
+        (prim, [a]) => not(prim, bools(a, w), to),
+        (prim, [a, b]) if is(call, DType::Bool) => logic(prim, bools(a, w), bools(b, w), to),
+        (prim, [a, b]) if is(call, DType::Int) => compare_ints(prim, ints(a, w), ints(b, w), to),
+        (prim, [a, b]) => compare_reals(prim, reals(a, w), reals(b, w), to),
+        (other, _) => unreachable!("{other} has at most two operands"),
     }
 }
 
-fn compare<T: Copy + PartialOrd>(prim: Prim, a: Rows<'_, T>, b: Rows<'_, T>, out: &mut [bool]) {
+fn int<R: Real>(call: &Call<'_, R>, out: &mut [i64]) {
+    let (w, args) = (call.width, call.args);
+    let to = Out::new(call, out, Buffer::ints);
+    match (call.prim, args) {
+        (Prim::Select, [c, a, b]) => select_ints(bools(c, w), ints(a, w), ints(b, w), to),
+        (Prim::BoolToInt, [a]) => bool_to_int(bools(a, w), to),
+        (prim, [a]) => copy_ints(prim, ints(a, w), to),
+        (prim, [a, b]) => extreme_ints(prim, ints(a, w), ints(b, w), to),
+        (other, _) => unreachable!("{other} can trap and is in `integer`"),
+    }
+}
+
+multiversioned! {
+    fn unary_real<R: Real>(prim: Prim, a: Rows<'_, R>, out: Out<'_, R>) {
+        match prim {
+            Prim::Copy | Prim::StopGradient => map1(a, out, |x| x),
+            Prim::Neg => map1(a, out, |x: R| -x),
+            Prim::Abs => map1(a, out, R::abs),
+            Prim::Sqrt => map1(a, out, R::sqrt),
+            Prim::Floor => map1(a, out, R::floor),
+            Prim::Ceil => map1(a, out, R::ceil),
+            Prim::Round => map1(a, out, R::round),
+            Prim::Trunc => map1(a, out, R::trunc),
+            other => unreachable!("{other} is no function of one real"),
+        }
+    }
+
+    fn binary_real<R: Real>(prim: Prim, a: Rows<'_, R>, b: Rows<'_, R>, out: Out<'_, R>) {
+        match prim {
+            Prim::Add => map2(a, b, out, |x, y| x + y),
+            Prim::Sub => map2(a, b, out, |x, y| x - y),
+            Prim::Mul => map2(a, b, out, |x, y| x * y),
+            Prim::Div => map2(a, b, out, |x, y| x / y),
+            Prim::Min => map2(a, b, out, R::min2),
+            Prim::Max => map2(a, b, out, R::max2),
+            other => unreachable!("{other} is no function of two reals"),
+        }
+    }
+
+    fn to_real<R: Real>(a: Rows<'_, i64>, out: Out<'_, R>) {
+        map1(a, out, R::from_i64);
+    }
+
+    fn is_nan<R: Real>(a: Rows<'_, R>, out: Out<'_, bool>) {
+        map1(a, out, R::is_nan);
+    }
+
+    fn not(prim: Prim, a: Rows<'_, bool>, out: Out<'_, bool>) {
+        match prim {
+            Prim::Copy => map1(a, out, |x| x),
+            Prim::Not => map1(a, out, |x: bool| !x),
+            other => unreachable!("{other} takes no bool"),
+        }
+    }
+
+    fn logic(prim: Prim, a: Rows<'_, bool>, b: Rows<'_, bool>, out: Out<'_, bool>) {
+        match prim {
+            Prim::And => map2(a, b, out, |x, y| x & y),
+            Prim::Or => map2(a, b, out, |x, y| x | y),
+            Prim::Eq => map2(a, b, out, |x, y| x == y),
+            Prim::Ne => map2(a, b, out, |x, y| x != y),
+            other => unreachable!("{other} takes no bools"),
+        }
+    }
+
+    fn compare_ints(prim: Prim, a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, bool>) {
+        compare(prim, a, b, out);
+    }
+
+    fn compare_reals<R: Real>(prim: Prim, a: Rows<'_, R>, b: Rows<'_, R>, out: Out<'_, bool>) {
+        compare(prim, a, b, out);
+    }
+
+    fn bool_to_int(a: Rows<'_, bool>, out: Out<'_, i64>) {
+        map1(a, out, i64::from);
+    }
+
+    fn copy_ints(prim: Prim, a: Rows<'_, i64>, out: Out<'_, i64>) {
+        assert_eq!(prim, Prim::Copy, "{prim} can trap and is in `integer`");
+        map1(a, out, |x| x);
+    }
+
+    fn extreme_ints(prim: Prim, a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, i64>) {
+        match prim {
+            Prim::Min => map2(a, b, out, i64::min),
+            Prim::Max => map2(a, b, out, i64::max),
+            other => unreachable!("{other} can trap and is in `integer`"),
+        }
+    }
+
+    fn select_reals<R: Real>(c: Rows<'_, bool>, a: Rows<'_, R>, b: Rows<'_, R>, out: Out<'_, R>) {
+        select(c, a, b, out);
+    }
+
+    fn select_ints(c: Rows<'_, bool>, a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, i64>) {
+        select(c, a, b, out);
+    }
+
+    fn select_bools(c: Rows<'_, bool>, a: Rows<'_, bool>, b: Rows<'_, bool>, out: Out<'_, bool>) {
+        select(c, a, b, out);
+    }
+}
+
+#[inline(always)]
+fn compare<T: Copy + PartialOrd>(prim: Prim, a: Rows<'_, T>, b: Rows<'_, T>, out: Out<'_, bool>) {
     match prim {
         Prim::Eq => map2(a, b, out, |x, y| x == y),
         Prim::Ne => map2(a, b, out, |x, y| x != y),
@@ -146,18 +241,5 @@ fn compare<T: Copy + PartialOrd>(prim: Prim, a: Rows<'_, T>, b: Rows<'_, T>, out
         Prim::Gt => map2(a, b, out, |x, y| x > y),
         Prim::Ge => map2(a, b, out, |x, y| x >= y),
         other => unreachable!("{other} is no comparison"),
-    }
-}
-
-fn int<R: Real>(call: &Call<'_, R>, out: &mut [i64]) {
-    let w = call.width;
-    let args = call.args;
-    match call.prim {
-        Prim::Copy => map1(ints(&args[0], w), out, |x| x),
-        Prim::BoolToInt => map1(bools(&args[0], w), out, i64::from),
-        Prim::Min => map2(ints(&args[0], w), ints(&args[1], w), out, i64::min),
-        Prim::Max => map2(ints(&args[0], w), ints(&args[1], w), out, i64::max),
-        Prim::Select => select(bools(&args[0], w), ints(&args[1], w), ints(&args[2], w), out),
-        other => unreachable!("{other} can trap and is in `integer`"),
     }
 }

@@ -1,14 +1,13 @@
-//! Integer arithmetic that can trap. The result is computed for every lane, junk included, and a flag collected on the way;
-//! only when it is set are the lanes looked at one by one.
+//! Integer arithmetic that can trap. A loop that vectorises computes every lane, junk included, and collects a flag: whether
+//! some lane may have gone wrong. Only when it is set are the active lanes computed again, one by one and exactly.
 
-use super::rows::{Rows, ints, map1, map2, reals};
+use super::rows::{Flag, Out, Rows, flagged1, flagged2, ints, multiversioned, reals};
 use super::{Call, is};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Prim;
-use crate::run::TrapKind;
+use crate::prim::eval::{self, Fault};
 use crate::types::DType;
 use crate::vmath::Real;
-use std::cell::Cell;
 
 /// Whether this elementwise primitive is integer arithmetic that can trap for these operands.
 pub(super) fn handles<R>(call: &Call<'_, R>) -> bool {
@@ -20,109 +19,161 @@ pub(super) fn handles<R>(call: &Call<'_, R>) -> bool {
 }
 
 pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
-    let len = call.elements() * call.width;
-    let out = &mut out.ints_mut()[..len];
     let (w, args) = (call.width, call.args);
-    if call.prim == Prim::ToInt {
+    let to = Out::new(call, out.ints_mut(), Buffer::ints);
+    let prim = call.prim;
+    if prim == Prim::ToInt {
         let a = reals(&args[0], w);
-        let bad = Cell::new(false);
-        map1(a, out, |x| note(&bad, to_int(x)));
-        return report(call, bad.get(), |e, lane| to_int(a.row(e).at(lane)));
+        if convert(a, to) < 0 {
+            again(call, out, &|e, lane| eval::to_int(a.row(e).at(lane).to_f64()));
+        }
+        return;
     }
     let a = ints(&args[0], w);
-    match call.prim {
-        Prim::Neg => unary(call, a, out, |x| wrapped(x.overflowing_neg())),
-        Prim::Abs => unary(call, a, out, |x| wrapped(x.overflowing_abs())),
-        Prim::Add => binary(call, a, ints(&args[1], w), out, |x, y| wrapped(x.overflowing_add(y))),
-        Prim::Sub => binary(call, a, ints(&args[1], w), out, |x, y| wrapped(x.overflowing_sub(y))),
-        Prim::Mul => binary(call, a, ints(&args[1], w), out, |x, y| wrapped(x.overflowing_mul(y))),
-        Prim::IntDiv => binary(call, a, ints(&args[1], w), out, |x, y| divide(x, y, i64::overflowing_div)),
-        Prim::IntRem => binary(call, a, ints(&args[1], w), out, |x, y| divide(x, y, i64::overflowing_rem)),
-        Prim::IntPow => binary(call, a, ints(&args[1], w), out, power),
-        other => unreachable!("{other} is no integer arithmetic"),
-    }
-}
-
-/// A result and what is wrong with it.
-type Checked = (i64, Option<TrapKind>);
-
-#[inline(always)]
-fn wrapped((value, overflow): (i64, bool)) -> Checked {
-    (value, overflow.then_some(TrapKind::IntegerOverflow))
-}
-
-#[inline(always)]
-fn divide(x: i64, y: i64, f: fn(i64, i64) -> (i64, bool)) -> Checked {
-    if y == 0 { (0, Some(TrapKind::DivisionByZero)) } else { wrapped(f(x, y)) }
-}
-
-fn power(x: i64, y: i64) -> Checked {
-    if y < 0 {
-        return (0, Some(TrapKind::NegativeExponent));
-    }
-    let (mut base, mut rest, mut result) = (Some(x), y, 1_i64);
-    while rest > 0 {
-        if rest & 1 == 1 {
-            match base.and_then(|b| result.checked_mul(b)) {
-                Some(r) => result = r,
-                None => return (0, Some(TrapKind::IntegerOverflow)),
-            }
+    if args.len() == 1 {
+        if unary(prim, a, to) < 0 {
+            let exact = |x| eval::int_unary(prim, x).expect("unary integer arithmetic");
+            again(call, out, &|e, lane| exact(a.row(e).at(lane)));
         }
-        rest >>= 1;
-        base = base.and_then(|b| b.checked_mul(b));
+        return;
     }
-    (result, None)
+    let b = ints(&args[1], w);
+    if binary(prim, a, b, to) < 0 {
+        let exact = |x, y| eval::int_binary(prim, x, y).expect("binary integer arithmetic");
+        again(call, out, &|e, lane| exact(a.row(e).at(lane), b.row(e).at(lane)));
+    }
 }
 
-fn to_int<R: Real>(x: R) -> Checked {
-    let x = x.to_f64().trunc();
-    // 2^63 is the first real above the range, -2^63 is in it.
-    let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x);
-    if fits { (x as i64, None) } else { (0, Some(TrapKind::IntegerConversion)) }
-}
-
-#[inline(always)]
-fn note(bad: &Cell<bool>, (value, trap): Checked) -> i64 {
-    bad.set(bad.get() | trap.is_some());
-    value
-}
-
-#[inline(always)]
-fn unary<R: Real>(call: &mut Call<'_, R>, a: Rows<'_, i64>, out: &mut [i64], f: impl Fn(i64) -> Checked) {
-    let bad = Cell::new(false);
-    map1(a, out, |x| note(&bad, f(x)));
-    report(call, bad.get(), |e, lane| f(a.row(e).at(lane)));
-}
-
-#[inline(always)]
-fn binary<R: Real>(
-    call: &mut Call<'_, R>,
-    a: Rows<'_, i64>,
-    b: Rows<'_, i64>,
-    out: &mut [i64],
-    f: impl Fn(i64, i64) -> Checked,
-) {
-    let bad = Cell::new(false);
-    map2(a, b, out, |x, y| note(&bad, f(x, y)));
-    report(call, bad.get(), |e, lane| f(a.row(e).at(lane), b.row(e).at(lane)));
-}
-
-/// Traps the active lanes in which some element went wrong, for the first reason in element order.
+/// Computes the active lanes exactly. Those in which some element goes wrong trap, for the first reason in element order.
 #[cold]
 #[inline(never)]
-fn find<R: Real>(call: &mut Call<'_, R>, f: &dyn Fn(usize, usize) -> Checked) {
-    for lane in 0..call.width {
-        if call.active.contains(lane)
-            && let Some(kind) = (0..call.elements()).find_map(|e| f(e, lane).1)
-        {
-            call.traps.push((lane as u32, kind));
+fn again<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>, exact: &dyn Fn(usize, usize) -> Result<i64, Fault>) {
+    let out = out.ints_mut();
+    for lane in (0..call.width).filter(|l| call.active.contains(*l)) {
+        for e in 0..call.elements() {
+            match exact(e, lane) {
+                Ok(value) => out[e * call.width + lane] = value,
+                Err(fault) => {
+                    call.traps.push((lane as u32, fault.into()));
+                    break;
+                }
+            }
         }
     }
 }
 
+/// A flag that is set for an int outside an interval; the ends are at most 2^62 in magnitude. Made of differences, which wrap
+/// around only where the flag is set by the other one: a comparison would keep the loop from vectorising.
 #[inline(always)]
-fn report<R: Real>(call: &mut Call<'_, R>, bad: bool, f: impl Fn(usize, usize) -> Checked) {
-    if bad {
-        find(call, &f);
+fn outside(x: i64, least: i64, most: i64) -> Flag {
+    x.wrapping_sub(least) | most.wrapping_sub(x)
+}
+
+multiversioned! {
+    fn unary(prim: Prim, a: Rows<'_, i64>, out: Out<'_, i64>) -> Flag {
+        match prim {
+            // Only the least int has the sign of its negative.
+            Prim::Neg => flagged1(a, out, |x| (x.wrapping_neg(), x & x.wrapping_neg())),
+            Prim::Abs => flagged1(a, out, |x| (x.wrapping_abs(), x & x.wrapping_neg())),
+            other => unreachable!("{other} is no integer arithmetic"),
+        }
     }
+
+    fn binary(prim: Prim, a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, i64>) -> Flag {
+        match prim {
+            Prim::Add => flagged2(a, b, out, |x, y| {
+                let sum = x.wrapping_add(y);
+                (sum, (x ^ sum) & (y ^ sum))
+            }),
+            Prim::Sub => flagged2(a, b, out, |x, y| {
+                let difference = x.wrapping_sub(y);
+                (difference, (x ^ y) & (x ^ difference))
+            }),
+            Prim::Mul => multiply(a, b, out),
+            Prim::IntDiv => match b.value() {
+                Some(y) if y > 0 && y.count_ones() == 1 => flagged1(a, out, |x| (shifted_quotient(x, y), 0)),
+                _ => flagged2(a, b, out, |x, y| {
+                    let (x, y, flag) = small(x, y);
+                    (whole((x / y).trunc()), flag)
+                }),
+            },
+            Prim::IntRem => match b.value() {
+                Some(y) if y > 0 && y.count_ones() == 1 => {
+                    let shift = y.trailing_zeros();
+                    flagged1(a, out, |x| (x.wrapping_sub(shifted_quotient(x, y) << shift), 0))
+                }
+                _ => flagged2(a, b, out, |x, y| {
+                    let (x, y, flag) = small(x, y);
+                    // Products of ints up to 2^51 over one of them: exact.
+                    (whole(x - (x / y).trunc() * y), flag)
+                }),
+            },
+            // Always lane by lane, after this has filled in what the others keep.
+            Prim::IntPow => flagged2(a, b, out, |_, _| (0, -1)),
+            other => unreachable!("{other} is no integer arithmetic"),
+        }
+    }
+
+    fn convert<R: Real>(a: Rows<'_, R>, out: Out<'_, i64>) -> Flag {
+        flagged1(a, out, |x: R| {
+            let x = x.to_f64().trunc();
+            // Magnitudes are in the order of their bits, and NaNs above all.
+            let magnitude = x.abs().to_bits() as i64;
+            (whole(x), outside(magnitude, 0, (SMALL as f64).to_bits() as i64 - 1))
+        })
+    }
+}
+
+#[inline(always)]
+fn multiply(a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, i64>) -> Flag {
+    match (a.value(), b.value()) {
+        (Some(c), None) => scale(b, c, out),
+        (_, Some(c)) => scale(a, c, out),
+        _ => flagged2(a, b, out, |x, y| {
+            let factor = |x| outside(x, i64::from(i32::MIN), i64::from(i32::MAX));
+            (x.wrapping_mul(y), factor(x) | factor(y))
+        }),
+    }
+}
+
+/// Multiplies by a constant: the products that fit are those of an interval.
+#[inline(always)]
+fn scale(a: Rows<'_, i64>, c: i64, out: Out<'_, i64>) -> Flag {
+    let (least, most) = match c {
+        0 | 1 => return flagged1(a, out, |x| (x.wrapping_mul(c), 0)),
+        -1 => return flagged1(a, out, |x| (x.wrapping_neg(), x & x.wrapping_neg())),
+        2.. => (i64::MIN / c, i64::MAX / c),
+        _ => (i64::MAX / c, i64::MIN / c),
+    };
+    flagged1(a, out, |x| (x.wrapping_mul(c), outside(x, least, most)))
+}
+
+/// x / y truncated towards zero, for y a power of two.
+#[inline(always)]
+fn shifted_quotient(x: i64, y: i64) -> i64 {
+    // A negative x is rounded up by adding y - 1, which cannot overflow.
+    x.wrapping_add((x >> 63) & (y - 1)) >> y.trailing_zeros()
+}
+
+/// Ints below this in magnitude are divided as f64. Both are exact then, and the quotient of two of them, if it is no int,
+/// is farther from the next int than rounding moves it (by 1 / |y|, where half a unit in the last place is below
+/// |x| / |y| · 2⁻⁵³), so that truncating it gives the quotient of the ints.
+const SMALL: i64 = 1 << 51;
+
+/// The f64 whose bits have the ints from -2^51 to 2^51 as offsets: 1.5 · 2^52.
+const MAGIC: f64 = 6_755_399_441_055_744.0;
+
+/// Two ints as f64, and whether they are not small, or the second is zero. Vectorises where the processor has no conversion.
+#[inline(always)]
+fn small(x: i64, y: i64) -> (f64, f64, Flag) {
+    let real = |x: i64| f64::from_bits((x as u64).wrapping_add(MAGIC.to_bits())) - MAGIC;
+    let large = |x: i64| outside(x, 1 - SMALL, SMALL - 1);
+    // The sign of y or of -y is set unless y is zero.
+    (real(x), real(y), large(x) | large(y) | !(y | y.wrapping_neg()))
+}
+
+/// A small whole f64 as an int. Others give junk.
+#[inline(always)]
+fn whole(x: f64) -> i64 {
+    (x + MAGIC).to_bits().wrapping_sub(MAGIC.to_bits()) as i64
 }

@@ -7,6 +7,10 @@ mod movement;
 mod random;
 mod reduction;
 mod rows;
+#[cfg(test)]
+mod tests;
+
+pub(super) use rows::multiversioned;
 
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::{BatchRule, Prim};
@@ -45,6 +49,15 @@ impl Active<'_> {
     }
 }
 
+/// What lanes keep that do not count.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep<'a, R> {
+    /// Their values.
+    pub values: &'a Buffer<R>,
+    /// For every lane of the call -1 if it counts, else 0.
+    pub mask: &'a [i8],
+}
+
 /// The random streams of the lanes of a call.
 #[derive(Debug)]
 pub struct Streams<'a> {
@@ -69,6 +82,9 @@ pub struct Call<'a, R> {
     pub width: usize,
     /// The lanes that count.
     pub active: Active<'a>,
+    /// What the lanes that do not count shall have in the result, laid out like it: for primitives that [`can_keep`].
+    /// Otherwise these lanes get junk.
+    pub keep: Option<Keep<'a, R>>,
     /// Gets `(lane, kind)` for every active lane that traps, each lane at most once in a call, ascending.
     pub traps: &'a mut Vec<(u32, TrapKind)>,
 }
@@ -86,6 +102,11 @@ pub fn run<R: Real>(mut call: Call<'_, R>, streams: Streams<'_>, out: &mut Buffe
         BatchRule::Contraction => contraction::run(&call, out),
         BatchRule::Random => random::run(&call, streams, out),
     }
+}
+
+/// Whether the kernel of a primitive can keep the values of lanes that do not count.
+pub fn can_keep(prim: Prim) -> bool {
+    prim.row().batch == BatchRule::Elementwise && elementwise::can_keep(prim)
 }
 
 /// Runs `set_index` or `set_slice` on its first operand in place, in the active lanes only: `target` (of width

@@ -1,7 +1,26 @@
-//! Operands as rows: for each element, one value a lane or one for all lanes.
+//! Operands as rows, for each element one value a lane or one for all lanes, and the one loop over them.
+//!
+//! The loop is inlined into functions that are compiled for several sets of processor features (`multiversioned`):
+//! everything on the way is `inline(always)`, since a function that is not inlined is compiled for the base processor.
 
-use super::Arg;
-use crate::vmath::Real;
+use super::{Arg, Call};
+use crate::backend::cpu::buffer::Buffer;
+use crate::vmath::{Blend, Real};
+
+/// Compiles functions for AVX-512, AVX2 with FMA, and the base processor; which of them runs is chosen while running, and
+/// does not change a result.
+macro_rules! multiversioned {
+    ($($item:item)+) => {
+        $(
+            #[multiversion::multiversion(targets(
+                "x86_64+avx512f+avx512dq+avx512bw+avx512vl+avx2+fma",
+                "x86_64+avx2+fma",
+            ))]
+            $item
+        )+
+    };
+}
+pub(in crate::backend::cpu) use multiversioned;
 
 /// One element of an operand.
 #[derive(Clone, Copy)]
@@ -14,6 +33,7 @@ pub(super) enum Row<'a, T> {
 
 impl<T: Copy> Row<'_, T> {
     /// The value in one lane.
+    #[inline]
     pub(super) fn at(self, lane: usize) -> T {
         match self {
             Row::Lanes(row) => row[lane],
@@ -21,6 +41,7 @@ impl<T: Copy> Row<'_, T> {
         }
     }
     /// Copies the row out.
+    #[inline]
     pub(super) fn copy_to(self, out: &mut [T]) {
         match self {
             Row::Lanes(row) => out.copy_from_slice(row),
@@ -44,14 +65,20 @@ impl<'a, T: Copy> Rows<'a, T> {
         Self { data, width, broadcast: arg.broadcast, scalar: arg.ty.is_scalar() }
     }
     /// Element `e`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn row(&self, e: usize) -> Row<'a, T> {
         let e = if self.scalar { 0 } else { e };
         if self.broadcast { Row::One(self.data[e]) } else { Row::Lanes(&self.data[e * self.width..][..self.width]) }
     }
-    /// All `elements` elements as one slice, when every lane has its own of each.
-    fn flat(&self, elements: usize) -> Option<&'a [T]> {
-        (!self.broadcast && (!self.scalar || elements == 1)).then(|| &self.data[..elements * self.width])
+    /// The one value of a scalar operand that is the same in all lanes.
+    #[inline(always)]
+    pub(super) fn value(&self) -> Option<T> {
+        (self.broadcast && self.scalar).then(|| self.data[0])
+    }
+    /// All `len` values as one slice, when every lane has its own of each element.
+    #[inline(always)]
+    fn flat(&self, len: usize) -> Option<&'a [T]> {
+        (!self.broadcast && (!self.scalar || len == self.width)).then(|| &self.data[..len])
     }
 }
 
@@ -68,59 +95,243 @@ pub(super) fn bools<'a, R: Real>(arg: &Arg<'a, R>, width: usize) -> Rows<'a, boo
     Rows::new(arg, arg.buffer.bools(), width)
 }
 
-/// `out = f(a)` for every element and lane.
-#[inline(always)]
-pub(super) fn map1<A: Copy, O: Copy>(a: Rows<'_, A>, out: &mut [O], f: impl Fn(A) -> O) {
-    let width = a.width;
-    let elements = out.len() / width;
-    if let Some(a) = a.flat(elements) {
-        out.iter_mut().zip(a).for_each(|(o, a)| *o = f(*a));
-        return;
+/// Where results go.
+pub(super) struct Out<'a, T> {
+    /// `elements * width` values.
+    to: &'a mut [T],
+    width: usize,
+    /// What lanes outside the mask get instead, laid out like `to`, and the mask; without it they get junk.
+    keep: Option<(&'a [T], &'a [i8])>,
+}
+
+impl<'a, T: Blend> Out<'a, T> {
+    /// The result of a call: the first values of `to`; `values` are those of a buffer of its type.
+    pub(super) fn new<R>(call: &Call<'a, R>, to: &'a mut [T], values: impl FnOnce(&'a Buffer<R>) -> &'a [T]) -> Self
+    where
+        R: Real,
+    {
+        let len = call.elements() * call.width;
+        Self { to: &mut to[..len], width: call.width, keep: call.keep.map(|k| (&values(k.values)[..len], k.mask)) }
     }
-    for (e, out) in out.chunks_exact_mut(width).enumerate() {
-        match a.row(e) {
-            Row::Lanes(a) => out.iter_mut().zip(a).for_each(|(o, a)| *o = f(*a)),
-            Row::One(a) => out.fill(f(a)),
+    /// The row of element `e`.
+    #[inline(always)]
+    fn row(&mut self, e: usize) -> Out<'_, T> {
+        let width = self.width;
+        let keep = self.keep.map(|(kept, mask)| (&kept[e * width..][..width], mask));
+        Out { to: &mut self.to[e * width..][..width], width, keep }
+    }
+    #[inline(always)]
+    fn elements(&self) -> usize {
+        self.to.len() / self.width
+    }
+}
+
+/// Negative when something may be wrong in a lane: its result is then not to be used. The other bits mean nothing.
+pub(super) type Flag = i64;
+
+/// Values of lanes, or one value for all of them: what the loop below is generic over.
+trait Column: Copy {
+    type Value: Copy;
+    /// The first `lanes` lanes.
+    fn cut(self, lanes: usize) -> Self;
+    fn at(self, lane: usize) -> Self::Value;
+}
+
+#[derive(Clone, Copy)]
+struct Each<'a, T>(&'a [T]);
+
+impl<T: Copy> Column for Each<'_, T> {
+    type Value = T;
+    #[inline(always)]
+    fn cut(self, lanes: usize) -> Self {
+        Each(&self.0[..lanes])
+    }
+    #[inline(always)]
+    fn at(self, lane: usize) -> T {
+        self.0[lane]
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Same<T>(T);
+
+impl<T: Copy> Column for Same<T> {
+    type Value = T;
+    #[inline(always)]
+    fn cut(self, _: usize) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn at(self, _: usize) -> T {
+        self.0
+    }
+}
+
+/// What is computed in each lane: a function of one, two or three values. A trait and not a closure around the function that
+/// it is made of: a closure is compiled for the base processor unless it stands in a function that is not, and what it calls
+/// could not be inlined.
+trait Lane<A, B, C, O> {
+    fn of(&self, a: A, b: B, c: C) -> (O, Flag);
+}
+
+struct Unary<F>(F);
+impl<A, O, F: Fn(A) -> (O, Flag)> Lane<A, (), (), O> for Unary<F> {
+    #[inline(always)]
+    fn of(&self, a: A, (): (), (): ()) -> (O, Flag) {
+        self.0(a)
+    }
+}
+
+struct Binary<F>(F);
+impl<A, B, O, F: Fn(A, B) -> (O, Flag)> Lane<A, B, (), O> for Binary<F> {
+    #[inline(always)]
+    fn of(&self, a: A, b: B, (): ()) -> (O, Flag) {
+        self.0(a, b)
+    }
+}
+
+/// A function without a flag.
+struct Total1<F>(F);
+impl<A, O, F: Fn(A) -> O> Lane<A, (), (), O> for Total1<F> {
+    #[inline(always)]
+    fn of(&self, a: A, (): (), (): ()) -> (O, Flag) {
+        (self.0(a), 0)
+    }
+}
+
+struct Total2<F>(F);
+impl<A, B, O, F: Fn(A, B) -> O> Lane<A, B, (), O> for Total2<F> {
+    #[inline(always)]
+    fn of(&self, a: A, b: B, (): ()) -> (O, Flag) {
+        (self.0(a, b), 0)
+    }
+}
+
+struct Chosen;
+impl<T> Lane<bool, T, T, T> for Chosen {
+    #[inline(always)]
+    fn of(&self, c: bool, a: T, b: T) -> (T, Flag) {
+        (if c { a } else { b }, 0)
+    }
+}
+
+/// The loop of every kernel: `out = f(a, b, c)` for one element in every lane. Returns the flags of the lanes that get new
+/// values, or-ed. Lengths are cut to one before the loop, so that no index is checked in it, and it vectorises.
+#[inline(always)]
+fn sweep<A: Column, B: Column, C: Column, O: Blend>(
+    (a, b, c): (A, B, C),
+    out: Out<'_, O>,
+    f: &impl Lane<A::Value, B::Value, C::Value, O>,
+) -> Flag {
+    let to = out.to;
+    let lanes = to.len();
+    let (a, b, c) = (a.cut(lanes), b.cut(lanes), c.cut(lanes));
+    let mut flags = 0;
+    match out.keep {
+        None => {
+            for (lane, to) in to.iter_mut().enumerate() {
+                let (value, flag) = f.of(a.at(lane), b.at(lane), c.at(lane));
+                *to = value;
+                flags |= flag;
+            }
+        }
+        Some((kept, mask)) => {
+            let (kept, mask) = (&kept[..lanes], &mask[..lanes]);
+            for (lane, ((to, kept), mask)) in to.iter_mut().zip(kept).zip(mask).enumerate() {
+                let (value, flag) = f.of(a.at(lane), b.at(lane), c.at(lane));
+                *to = O::blend(*mask, value, *kept);
+                flags |= i64::blend(*mask, flag, 0);
+            }
         }
     }
+    flags
+}
+
+/// `out = f(a)` for every element and lane.
+#[inline(always)]
+pub(super) fn map1<A: Copy, O: Blend>(a: Rows<'_, A>, out: Out<'_, O>, f: impl Fn(A) -> O) {
+    sweep1(a, out, &Total1(f));
 }
 
 /// `out = f(a, b)` for every element and lane.
 #[inline(always)]
-pub(super) fn map2<A: Copy, B: Copy, O: Copy>(a: Rows<'_, A>, b: Rows<'_, B>, out: &mut [O], f: impl Fn(A, B) -> O) {
-    let width = a.width;
-    let elements = out.len() / width;
-    if let (Some(a), Some(b)) = (a.flat(elements), b.flat(elements)) {
-        out.iter_mut().zip(a).zip(b).for_each(|((o, a), b)| *o = f(*a, *b));
-        return;
+pub(super) fn map2<A: Copy, B: Copy, O: Blend>(a: Rows<'_, A>, b: Rows<'_, B>, out: Out<'_, O>, f: impl Fn(A, B) -> O) {
+    sweep2(a, b, out, &Total2(f));
+}
+
+/// `out = f(a)` for every element and lane, and all flags of lanes that get new values, or-ed.
+#[inline(always)]
+pub(super) fn flagged1<A: Copy, O: Blend>(a: Rows<'_, A>, out: Out<'_, O>, f: impl Fn(A) -> (O, Flag)) -> Flag {
+    sweep1(a, out, &Unary(f))
+}
+
+/// `out = f(a, b)` for every element and lane, and all flags of lanes that get new values, or-ed.
+#[inline(always)]
+pub(super) fn flagged2<A: Copy, B: Copy, O: Blend>(
+    a: Rows<'_, A>,
+    b: Rows<'_, B>,
+    out: Out<'_, O>,
+    f: impl Fn(A, B) -> (O, Flag),
+) -> Flag {
+    sweep2(a, b, out, &Binary(f))
+}
+
+#[inline(always)]
+fn sweep1<A: Copy, O: Blend>(a: Rows<'_, A>, mut out: Out<'_, O>, f: &impl Lane<A, (), (), O>) -> Flag {
+    let none = Same(());
+    if let (Some(a), None) = (a.flat(out.to.len()), out.keep) {
+        return sweep((Each(a), none, none), out, f);
     }
-    for (e, out) in out.chunks_exact_mut(width).enumerate() {
-        match (a.row(e), b.row(e)) {
-            (Row::Lanes(a), Row::Lanes(b)) => out.iter_mut().zip(a).zip(b).for_each(|((o, a), b)| *o = f(*a, *b)),
-            (Row::Lanes(a), Row::One(b)) => out.iter_mut().zip(a).for_each(|(o, a)| *o = f(*a, b)),
-            (Row::One(a), Row::Lanes(b)) => out.iter_mut().zip(b).for_each(|(o, b)| *o = f(a, *b)),
-            (Row::One(a), Row::One(b)) => out.fill(f(a, b)),
-        }
+    let mut flags = 0;
+    for e in 0..out.elements() {
+        let out = out.row(e);
+        flags |= match a.row(e) {
+            Row::Lanes(a) => sweep((Each(a), none, none), out, f),
+            Row::One(a) => sweep((Same(a), none, none), out, f),
+        };
     }
+    flags
+}
+
+#[inline(always)]
+fn sweep2<A: Copy, B: Copy, O: Blend>(
+    a: Rows<'_, A>,
+    b: Rows<'_, B>,
+    mut out: Out<'_, O>,
+    f: &impl Lane<A, B, (), O>,
+) -> Flag {
+    let none = Same(());
+    let len = out.to.len();
+    if let (Some(a), Some(b), None) = (a.flat(len), b.flat(len), out.keep) {
+        return sweep((Each(a), Each(b), none), out, f);
+    }
+    let mut flags = 0;
+    for e in 0..out.elements() {
+        let out = out.row(e);
+        flags |= match (a.row(e), b.row(e)) {
+            (Row::Lanes(a), Row::Lanes(b)) => sweep((Each(a), Each(b), none), out, f),
+            (Row::Lanes(a), Row::One(b)) => sweep((Each(a), Same(b), none), out, f),
+            (Row::One(a), Row::Lanes(b)) => sweep((Same(a), Each(b), none), out, f),
+            (Row::One(a), Row::One(b)) => sweep((Same(a), Same(b), none), out, f),
+        };
+    }
+    flags
 }
 
 /// `out = if c { a } else { b }` for every element and lane.
-pub(super) fn select<T: Copy>(c: Rows<'_, bool>, a: Rows<'_, T>, b: Rows<'_, T>, out: &mut [T]) {
-    for (e, out) in out.chunks_exact_mut(c.width).enumerate() {
+#[inline(always)]
+pub(super) fn select<T: Blend>(c: Rows<'_, bool>, a: Rows<'_, T>, b: Rows<'_, T>, mut out: Out<'_, T>) {
+    for e in 0..out.elements() {
+        let out = out.row(e);
         match (c.row(e), a.row(e), b.row(e)) {
-            (Row::One(c), a, b) => if c { a } else { b }.copy_to(out),
-            (Row::Lanes(c), Row::Lanes(a), Row::Lanes(b)) => {
-                out.iter_mut().zip(c).zip(a).zip(b).for_each(|(((o, c), a), b)| *o = if *c { *a } else { *b });
-            }
-            (Row::Lanes(c), Row::Lanes(a), Row::One(b)) => {
-                out.iter_mut().zip(c).zip(a).for_each(|((o, c), a)| *o = if *c { *a } else { b });
-            }
-            (Row::Lanes(c), Row::One(a), Row::Lanes(b)) => {
-                out.iter_mut().zip(c).zip(b).for_each(|((o, c), b)| *o = if *c { a } else { *b });
-            }
-            (Row::Lanes(c), Row::One(a), Row::One(b)) => {
-                out.iter_mut().zip(c).for_each(|(o, c)| *o = if *c { a } else { b });
-            }
+            (Row::One(c), Row::Lanes(a), Row::Lanes(b)) => _ = sweep((Same(c), Each(a), Each(b)), out, &Chosen),
+            (Row::One(c), Row::Lanes(a), Row::One(b)) => _ = sweep((Same(c), Each(a), Same(b)), out, &Chosen),
+            (Row::One(c), Row::One(a), Row::Lanes(b)) => _ = sweep((Same(c), Same(a), Each(b)), out, &Chosen),
+            (Row::One(c), Row::One(a), Row::One(b)) => _ = sweep((Same(c), Same(a), Same(b)), out, &Chosen),
+            (Row::Lanes(c), Row::Lanes(a), Row::Lanes(b)) => _ = sweep((Each(c), Each(a), Each(b)), out, &Chosen),
+            (Row::Lanes(c), Row::Lanes(a), Row::One(b)) => _ = sweep((Each(c), Each(a), Same(b)), out, &Chosen),
+            (Row::Lanes(c), Row::One(a), Row::Lanes(b)) => _ = sweep((Each(c), Same(a), Each(b)), out, &Chosen),
+            (Row::Lanes(c), Row::One(a), Row::One(b)) => _ = sweep((Each(c), Same(a), Same(b)), out, &Chosen),
         }
     }
 }

@@ -1,0 +1,352 @@
+//! Elementwise kernels against the definition for one lane, at every width, under every kind of mask, on values at the edges.
+
+use super::{Active, Arg, Call, Keep, Streams, can_keep, run};
+use crate::backend::cpu::buffer::Buffer;
+use crate::prim::{Prim, eval};
+use crate::run::TrapKind;
+use crate::types::{DType, Scalar, Type};
+use crate::vmath::{BinaryFn, Real, UnaryFn};
+
+/// Ints at which something changes: signs, halves of the range, the limits of the vectorised division.
+const INTS: &[i64] = &[
+    0,
+    1,
+    -1,
+    2,
+    -2,
+    3,
+    -3,
+    7,
+    64,
+    -1000,
+    i32::MAX as i64,
+    i32::MIN as i64,
+    i32::MAX as i64 + 1,
+    i32::MIN as i64 - 1,
+    3_037_000_499,
+    3_037_000_500,
+    (1 << 51) - 1,
+    1 << 51,
+    -(1 << 51),
+    1 - (1 << 51),
+    (1 << 53) + 1,
+    1 << 62,
+    -(1 << 62),
+    i64::MAX / 3,
+    i64::MAX / 3 + 1,
+    i64::MIN / 3,
+    i64::MIN / 3 - 1,
+    i64::MAX - 1,
+    i64::MAX,
+    i64::MIN + 1,
+    i64::MIN,
+];
+
+const REALS: &[f64] = &[
+    0.0,
+    -0.0,
+    1.0,
+    -1.5,
+    2.5,
+    0.499_999_999_999_999_94,
+    -3.999,
+    1e300,
+    -1e-300,
+    2_251_799_813_685_247.5,
+    2_251_799_813_685_248.0,
+    -2_251_799_813_685_248.5,
+    9_223_372_036_854_774_784.0,
+    9_223_372_036_854_775_808.0,
+    -9_223_372_036_854_775_808.0,
+    -9_223_372_036_854_777_856.0,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+];
+
+const INT_BINARY: &[Prim] =
+    &[Prim::Add, Prim::Sub, Prim::Mul, Prim::IntDiv, Prim::IntRem, Prim::IntPow, Prim::Min, Prim::Max];
+const COMPARISONS: &[Prim] = &[Prim::Eq, Prim::Ne, Prim::Lt, Prim::Le, Prim::Gt, Prim::Ge];
+
+fn masks(width: usize, seed: u64) -> Vec<Vec<bool>> {
+    let mixed = |l: usize| (l as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1;
+    let shapes: [&dyn Fn(usize) -> bool; 6] =
+        [&|_| false, &|_| true, &|l| l == 0, &|l| l + 1 == width, &|l| l % 64 != 63, &mixed];
+    shapes.iter().map(|shape| (0..width).map(shape).collect()).collect()
+}
+
+fn words(mask: &[bool]) -> Vec<u64> {
+    mask.chunks(64).map(|c| c.iter().enumerate().fold(0, |word, (l, on)| word | u64::from(*on) << l)).collect()
+}
+
+fn scalars<R: Real>(buffer: &Buffer<R>) -> Vec<Scalar> {
+    match buffer {
+        Buffer::Bool(v) => v.iter().map(|x| Scalar::Bool(*x)).collect(),
+        Buffer::Int(v) => v.iter().map(|x| Scalar::Int(*x)).collect(),
+        Buffer::Real(v) => v.iter().map(|x| Scalar::Real(x.to_f64())).collect(),
+    }
+}
+
+fn same(a: Scalar, b: Scalar) -> bool {
+    match (a, b) {
+        (Scalar::Real(a), Scalar::Real(b)) => a.to_bits64() == b.to_bits64(),
+        (a, b) => a == b,
+    }
+}
+
+/// Runs a kernel on scalars under every mask, with and without values to keep, and compares it with `expected`.
+fn check<R: Real>(
+    prim: Prim,
+    width: usize,
+    args: &[(&Buffer<R>, bool)],
+    expected: &dyn Fn(&[Scalar]) -> Result<Scalar, TrapKind>,
+) {
+    let types: Vec<Type> = args.iter().map(|(b, _)| Type::scalar(scalars(b)[0].dtype())).collect();
+    let ty = prim.infer(&types).expect("the operands fit");
+    let operands: Vec<Arg<'_, R>> =
+        args.iter().zip(&types).map(|((buffer, broadcast), ty)| Arg { buffer, ty, broadcast: *broadcast }).collect();
+    let values: Vec<Vec<Scalar>> = args.iter().map(|(b, _)| scalars(b)).collect();
+    let lane_args = |lane: usize| -> Vec<Scalar> {
+        args.iter().zip(&values).map(|((_, broadcast), v)| v[if *broadcast { 0 } else { lane }]).collect()
+    };
+    let results: Vec<_> = (0..width).map(|lane| expected(&lane_args(lane))).collect();
+    let old: Buffer<R> = match ty.dtype {
+        DType::Bool => Buffer::Bool((0..width).map(|l| l % 3 == 0).collect()),
+        DType::Int => Buffer::Int((0..width).map(|l| l as i64 - 7777).collect()),
+        DType::Real => Buffer::Real((0..width).map(|l| R::from_f64(l as f64 + 0.25)).collect()),
+    };
+    for mask in masks(width, width as u64) {
+        let (bits, bytes): (_, Vec<i8>) = (words(&mask), mask.iter().map(|on| -i8::from(*on)).collect());
+        let all = mask.iter().all(|on| *on);
+        for keeps in [false, true] {
+            if keeps && !can_keep(prim) {
+                continue;
+            }
+            let mut out = Buffer::zeros(ty.dtype, width);
+            let mut traps = Vec::new();
+            let call = Call {
+                prim,
+                args: &operands,
+                ty: &ty,
+                width,
+                active: if all && !keeps { Active::All } else { Active::Mask(&bits) },
+                keep: keeps.then_some(Keep { values: &old, mask: &bytes }),
+                traps: &mut traps,
+            };
+            run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, &mut out);
+            let (out, old) = (scalars(&out), scalars(&old));
+            let mut wanted = Vec::new();
+            for lane in 0..width {
+                let at =
+                    || format!("{prim} {:?} lane {lane} of {width}, mask {bits:x?}, keeps {keeps}", lane_args(lane));
+                match &results[lane] {
+                    _ if !mask[lane] => assert!(!keeps || same(out[lane], old[lane]), "kept: {}", at()),
+                    Ok(value) => assert!(same(out[lane], *value), "{:?} is not {value:?}: {}", out[lane], at()),
+                    Err(kind) => wanted.push((lane as u32, *kind)),
+                }
+            }
+            assert_eq!(traps, wanted, "traps of {prim}, width {width}, mask {bits:x?}, keeps {keeps}");
+        }
+    }
+}
+
+/// `width` values that step through a list from somewhere on.
+fn ints(width: usize, from: usize, step: usize) -> Buffer<f64> {
+    Buffer::Int((0..width).map(|l| INTS[(from + l * step) % INTS.len()]).collect())
+}
+
+fn int_result(prim: Prim, args: &[Scalar]) -> Result<Scalar, TrapKind> {
+    let result = match args {
+        [Scalar::Int(x)] => eval::int_unary(prim, *x),
+        [Scalar::Int(x), Scalar::Int(y)] => eval::int_binary(prim, *x, *y),
+        other => panic!("ints, not {other:?}"),
+    };
+    result.expect("arithmetic of ints").map(Scalar::Int).map_err(TrapKind::from)
+}
+
+#[test]
+fn ints_with_ints_of_lanes() {
+    for width in 1..=130 {
+        for prim in INT_BINARY {
+            // Every pair of values comes up at some width.
+            for step in [1, 4, 9] {
+                let (x, y) = (ints(width, width, 1), ints(width, width / 2, step));
+                check(*prim, width, &[(&x, false), (&y, false)], &|args| int_result(*prim, args));
+            }
+        }
+    }
+}
+
+#[test]
+fn ints_with_a_constant() {
+    for (i, c) in INTS.iter().enumerate() {
+        let c = Buffer::<f64>::Int(vec![*c]);
+        for width in [1, 5, 31, 64, 65, 130 - i] {
+            let x = ints(width, 0, 1);
+            for prim in INT_BINARY {
+                check(*prim, width, &[(&x, false), (&c, true)], &|args| int_result(*prim, args));
+                check(*prim, width, &[(&c, true), (&x, false)], &|args| int_result(*prim, args));
+                check(*prim, width, &[(&c, true), (&c, true)], &|args| int_result(*prim, args));
+            }
+        }
+    }
+}
+
+#[test]
+fn ints_of_one_operand() {
+    for width in 1..=130 {
+        for prim in [Prim::Copy, Prim::Neg, Prim::Abs] {
+            check(prim, width, &[(&ints(width, width, 1), false)], &|args| int_result(prim, args));
+        }
+    }
+}
+
+#[test]
+fn small_ints_do_not_trap_beside_lanes_that_would() {
+    let x = Buffer::<f64>::Int(vec![10, i64::MAX, 3, 5]);
+    let y = Buffer::<f64>::Int(vec![3, 2, 0, -2]);
+    for (prim, expected) in [(Prim::Mul, [30, -10]), (Prim::IntDiv, [3, -2]), (Prim::IntRem, [1, 1])] {
+        let (ty, mut traps, mut out) = (Type::int(), Vec::new(), Buffer::Int(vec![0; 4]));
+        let args = [&x, &y].map(|buffer| Arg { buffer, ty: &ty, broadcast: false });
+        let active = Active::Mask(&[0b1001]);
+        let call = Call { prim, args: &args, ty: &ty, width: 4, active, keep: None, traps: &mut traps };
+        run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, &mut out);
+        assert_eq!((out.ints()[0], out.ints()[3]), (expected[0], expected[1]), "{prim}");
+        assert!(traps.is_empty(), "{prim}: only lanes that are not active go wrong");
+    }
+}
+
+#[test]
+fn quotients_near_the_limit_of_the_vectorised_division() {
+    let limit = 1_i64 << 51;
+    for y in [3, -3, 7, 10, 1 << 20, (1 << 25) + 1, 94_906_267, limit - 1, 1 - limit] {
+        let around = |q: i64| [q * y - 1, q * y, q * y + 1].map(|x| x.clamp(1 - limit, limit - 1));
+        let x: Vec<i64> = [0, 1, -1, 5, limit / y - 1, limit / y, -limit / y].into_iter().flat_map(around).collect();
+        let width = x.len();
+        let (x, y) = (Buffer::<f64>::Int(x), Buffer::<f64>::Int(vec![y]));
+        for prim in [Prim::IntDiv, Prim::IntRem] {
+            check(prim, width, &[(&x, false), (&y, true)], &|args| int_result(prim, args));
+        }
+    }
+}
+
+#[test]
+fn comparisons_and_choices() {
+    fn compared<T: PartialOrd>(prim: Prim, x: T, y: T) -> Result<Scalar, TrapKind> {
+        Ok(Scalar::Bool(eval::compare(prim, x, y).expect("a comparison")))
+    }
+    for width in [1, 2, 7, 8, 9, 63, 64, 65, 100, 128, 130] {
+        let (x, y) = (ints(width, 0, 1), ints(width, 3, 7));
+        let real = |from: usize| Buffer::<f64>::Real((0..width).map(|l| REALS[(from + l) % REALS.len()]).collect());
+        let (u, v) = (real(0), real(width));
+        let c = Buffer::<f64>::Bool((0..width).map(|l| l % 5 < 2).collect());
+        for prim in COMPARISONS {
+            check(*prim, width, &[(&x, false), (&y, false)], &|args| match args {
+                [Scalar::Int(x), Scalar::Int(y)] => compared(*prim, x, y),
+                other => panic!("{other:?}"),
+            });
+            check(*prim, width, &[(&u, false), (&v, false)], &|args| match args {
+                [Scalar::Real(x), Scalar::Real(y)] => compared(*prim, x, y),
+                other => panic!("{other:?}"),
+            });
+        }
+        let choice = |args: &[Scalar]| Ok(if args[0] == Scalar::Bool(true) { args[1] } else { args[2] });
+        for flags in 0..8 {
+            let broadcast = |i: usize| flags >> i & 1 == 1;
+            for (a, b) in [(&x, &y), (&u, &v), (&c, &c)] {
+                let args = [(&c, broadcast(0)), (a, broadcast(1)), (b, broadcast(2))];
+                check(Prim::Select, width, &args, &choice);
+            }
+        }
+        check(Prim::Not, width, &[(&c, false)], &|args| Ok(Scalar::Bool(args[0] == Scalar::Bool(false))));
+        check(Prim::BoolToInt, width, &[(&c, false)], &|args| {
+            Ok(Scalar::Int(i64::from(args[0] == Scalar::Bool(true))))
+        });
+    }
+}
+
+#[test]
+fn reals() {
+    type Function = fn(f64) -> f64;
+    type BinaryFunction = fn(f64, f64) -> f64;
+    let binary: [(Prim, BinaryFunction); 6] = [
+        (Prim::Add, |x, y| x + y),
+        (Prim::Sub, |x, y| x - y),
+        (Prim::Mul, |x, y| x * y),
+        (Prim::Div, |x, y| x / y),
+        (Prim::Min, f64::min2),
+        (Prim::Max, f64::max2),
+    ];
+    let slices: [(Prim, BinaryFn); 2] = [(Prim::Pow, BinaryFn::Pow), (Prim::Rem, BinaryFn::Rem)];
+    let unary: [(Prim, Function); 8] = [
+        (Prim::Neg, |x| -x),
+        (Prim::Abs, f64::abs),
+        (Prim::Sqrt, f64::sqrt),
+        (Prim::Floor, f64::floor),
+        (Prim::Ceil, f64::ceil),
+        (Prim::Round, f64::round),
+        (Prim::Trunc, f64::trunc),
+        (Prim::Exp, |x| UnaryFn::Exp.apply(x)),
+    ];
+    let real = |x: &Scalar| if let Scalar::Real(x) = x { *x } else { panic!("a real") };
+    for width in [1, 3, 8, 19, 64, 65, 127, 130] {
+        let values = |from: usize| Buffer::<f64>::Real((0..width).map(|l| REALS[(from + l) % REALS.len()]).collect());
+        let x = values(width);
+        for from in 0..REALS.len() {
+            let y = values(from);
+            for (prim, f) in binary {
+                let expected = |args: &[Scalar]| Ok(Scalar::Real(f(real(&args[0]), real(&args[1]))));
+                check(prim, width, &[(&x, false), (&y, false)], &expected);
+                check(prim, width, &[(&x, false), (&y, true)], &expected);
+                check(prim, width, &[(&x, true), (&y, false)], &expected);
+            }
+        }
+        for (prim, f) in slices {
+            let expected = |args: &[Scalar]| Ok(Scalar::Real(f.apply(real(&args[0]), real(&args[1]))));
+            check(prim, width, &[(&x, false), (&values(5), false)], &expected);
+        }
+        for (prim, f) in unary {
+            check(prim, width, &[(&x, false)], &|args| Ok(Scalar::Real(f(real(&args[0])))));
+        }
+        check(Prim::IsNan, width, &[(&x, false)], &|args| Ok(Scalar::Bool(real(&args[0]).is_nan())));
+        let to_int = |args: &[Scalar]| eval::to_int(real(&args[0])).map(Scalar::Int).map_err(TrapKind::from);
+        check(Prim::ToInt, width, &[(&x, false)], &to_int);
+        let to_real = |args: &[Scalar]| match args {
+            [Scalar::Int(x)] => Ok(Scalar::Real(*x as f64)),
+            other => panic!("{other:?}"),
+        };
+        check(Prim::ToReal, width, &[(&ints(width, 0, 1), false)], &to_real);
+    }
+}
+
+#[test]
+fn elements_of_arrays_are_masked_alike() {
+    let width = 70;
+    let mask = &masks(width, 3)[5];
+    let (bits, bytes): (_, Vec<i8>) = (words(mask), mask.iter().map(|on| -i8::from(*on)).collect());
+    let (ty, scalar) = (Type::new(DType::Int, [3]), Type::int());
+    let x: Vec<i64> = (0..3 * width as i64).collect();
+    let (x, y, old) = (Buffer::<f64>::Int(x), ints(width, 0, 1), Buffer::Int(vec![-5; 3 * width]));
+    let mut traps = Vec::new();
+    let mut out = Buffer::Int(vec![0; 3 * width]);
+    let args = [Arg { buffer: &x, ty: &ty, broadcast: false }, Arg { buffer: &y, ty: &scalar, broadcast: false }];
+    let keep = Some(Keep { values: &old, mask: &bytes });
+    let active = Active::Mask(&bits);
+    let call = Call { prim: Prim::Mul, args: &args, ty: &ty, width, active, keep, traps: &mut traps };
+    run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, &mut out);
+    let mut wanted = Vec::new();
+    for (lane, on) in mask.iter().copied().enumerate() {
+        let product = |e: usize| x.ints()[e * width + lane].checked_mul(y.ints()[lane]);
+        for e in 0..3 {
+            let expected = if on { product(e) } else { Some(-5) };
+            if let Some(expected) = expected.filter(|_| (0..3).all(|e| product(e).is_some()) || !on) {
+                assert_eq!(out.ints()[e * width + lane], expected, "element {e} of lane {lane}");
+            }
+        }
+        if on && (0..3).any(|e| product(e).is_none()) {
+            wanted.push((lane as u32, TrapKind::IntegerOverflow));
+        }
+    }
+    assert!(!wanted.is_empty());
+    assert_eq!(traps, wanted);
+}
