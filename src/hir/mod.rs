@@ -6,7 +6,7 @@
 //! a literal, a dimension, a shared parameter, an immutable local bound to a shared expression (destructuring included), a
 //! tuple, struct, array or field of shared expressions, or a primitive of shared expressions that cannot trap
 //! ([`Effect::Pure`](crate::prim::Effect)) for their types; an index or slice counts where its indices are made of
-//! literals and dimensions only (the lowering checks the bounds). A call, an `if`, a block, a loop variable, a
+//! literals and dimensions only (the lowering checks the bounds). A call, a derivative, an `if`, a block, a loop variable, a
 //! comprehension or a `let mut` is never shared; inside a closure, captured shared locals stay shared.
 
 pub mod dump;
