@@ -55,6 +55,7 @@ pub(in crate::transform) fn simplify(program: &Program, func: &mut Func) -> bool
     };
     for block in func.blocks.values_mut() {
         changed |= propagate_in_block(block);
+        changed |= see_through_negation(block, &ty);
         for inst in &mut block.insts {
             if let InstKind::Prim { prim, args, .. } = &mut inst.kind {
                 changed |= fold(prim, args, &ty);
@@ -144,6 +145,41 @@ fn propagate_in_block(block: &mut Block) -> bool {
         }
     }
     block.term.for_each_operand_mut(|o| read(o, &copies));
+    changed
+}
+
+/// `x + -y` is `x - y` and `x - -y` is `x + y`, bit for bit: derivatives make many of them. Inside a block, as long as
+/// neither `y` nor what holds `-y` is overwritten.
+fn see_through_negation(block: &mut Block, ty: &impl Fn(Operand) -> Type) -> bool {
+    let mut negated: Vec<(VarId, Operand)> = vec![];
+    let mut changed = false;
+    for inst in &mut block.insts {
+        if let InstKind::Prim { prim: prim @ (Prim::Add | Prim::Sub), args, .. } = &mut inst.kind
+            && ty(args[0]).dtype == DType::Real
+        {
+            let of = |o: Operand| negated.iter().find(|(v, _)| o == Operand::Var(*v)).map(|(_, y)| *y);
+            let found = match (*prim, of(args[0]), of(args[1])) {
+                (Prim::Add, _, Some(y)) => Some((Prim::Sub, args[0], y)),
+                (Prim::Add, Some(x), None) => Some((Prim::Sub, args[1], x)),
+                (Prim::Sub, _, Some(y)) => Some((Prim::Add, args[0], y)),
+                _ => None,
+            };
+            if let Some((instead, x, y)) = found {
+                *prim = instead;
+                *args = Args::from_slice(&[x, y]);
+                changed = true;
+            }
+        }
+        if let Some(dst) = inst.kind.dst() {
+            negated.retain(|(v, y)| *v != dst && *y != Operand::Var(dst));
+            if let InstKind::Prim { prim: Prim::Neg, args, .. } = &inst.kind
+                && args[0] != Operand::Var(dst)
+                && ty(args[0]).dtype == DType::Real
+            {
+                negated.push((dst, args[0]));
+            }
+        }
+    }
     changed
 }
 
