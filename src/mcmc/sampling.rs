@@ -164,7 +164,11 @@ impl Sampling {
         let failed = |c: &usize| results.traps().iter().any(|t| t.position == *c && t.kind != TrapKind::Interrupted);
         let chains: Vec<usize> = (0..self.chains).filter(|c| !failed(c)).collect();
         let draws = chains.iter().map(|c| recorded.draws[*c].len()).min().unwrap_or(0);
-        debug_assert!(stopped || chains.is_empty() || draws == self.draws);
+        if let Some(chain) = chains.iter().find(|c| !stopped && recorded.draws[**c].len() != self.draws) {
+            let (found, wanted) = (recorded.draws[*chain].len(), self.draws);
+            let message = format!("the sampler emitted {found} draws in chain {chain}, where {wanted} were asked for");
+            return Err(Error::new(ErrorKind::Program, message));
+        }
         let mut statistics = recorded.fields(&chains, draws);
         let q = statistics.shift_remove("q").expect("the recorder checked it");
         let parameters = self.parameters(q, &chains, draws, options)?;

@@ -131,6 +131,53 @@ fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+#[test]
+fn samplers_that_do_not_keep_to_the_rules_are_refused() {
+    let folder = Folder::new("samplers");
+    let head = "pub fn sample[d](density: fn(real[d]) -> (real, real[d]), origin: real[d], shared init_radius: real, \
+                shared num_warmup: int, shared num_draws: int)";
+    for (i, (body, why)) in [
+        ("emit draw(q: origin);", "emitted 1 draws in chain 0, where 10 were asked for"),
+        ("for i in 0..num_draws + 5 { emit draw(q: origin); }", "emitted 15 draws in chain 0, where 10 were asked for"),
+        ("emit draw(x: origin);", "emits no `draw(q, …)`"),
+        ("", "emits no `draw(q, …)`"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = folder.file(&format!("sampler{i}.ab"), format!("{head} {{ {body} }}"));
+        let said = error(&[&MODEL[..], &["--sampler", &path, "--draws", "10", "--chains", "2"]].concat());
+        assert!(said.contains(why), "{said}");
+    }
+    assert!(error(&[&MODEL[..], &["--sampler", FIB]].concat()).contains("has no `sample`"));
+    assert!(error(&["sample", FIB]).contains("a model exports `pub fn log_density_and_gradient"));
+    assert!(error(&[&MODEL[..], &["--chains", "0"]].concat()).contains("nothing to sample"));
+}
+
+/// Recursion that takes all the memory that the process may have traps the lanes, and the process goes on.
+#[cfg(target_os = "linux")]
+#[test]
+fn calls_without_memory_trap() {
+    let folder = Folder::new("calls");
+    let program = folder.file(
+        "deep.ab",
+        "pub fn main(n: int) -> real { let x = [sqrt(real(i + n)) for i in 0..1000]; deep(x, n) }\n\
+         fn deep(x: real[1000], n: int) -> real { if n == 0 { x[0] } else { deep(x + 1.0, n - 1) + x[n % 1000] } }",
+    );
+    for engine in ["local", "pc"] {
+        let run = ["run", &program, "--shared", "n=1000000", "--lanes", "64", "--max-stack-depth", "1000000000"];
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -v 1500000 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_autobatch")]);
+        let output = shell.args(run).args(["--engine", engine, "--threads", "1", "--format", "json"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{engine}: {said}");
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an object");
+        assert_eq!(found["traps"][0]["kind"], "stack limit", "{engine}: {said}");
+        assert_eq!(found["traps"][0]["function"], "deep", "{engine}");
+        assert_eq!(found["traps"][0]["lanes"].as_array().map(Vec::len), Some(64), "{engine}");
+    }
+}
+
 /// Waits until it has said `words` on standard error, interrupts it, and waits for its end.
 #[cfg(unix)]
 fn interrupt(mut child: Child, said: &Path, words: &str) -> Output {

@@ -269,6 +269,21 @@ mod tests {
     }
 
     #[test]
+    fn lanes_that_no_shard_has_memory_for_trap() {
+        let layout = Layout { width: 2, workers: 2 };
+        let ty = Type::int();
+        let entry = Loc::new("f", 3);
+        let outcome = run_shards(3, layout, &[&ty], &entry, |_| {
+            Buffer::<f64>::try_zeros(DType::Real, usize::MAX / 16).map_err(StackError::from)?;
+            unreachable!("no machine has so much memory")
+        });
+        assert_eq!(outcome.outputs, [Array::int([3], vec![0; 3])]);
+        let traps: Vec<_> = outcome.traps.iter().map(|t| (t.position, t.kind, t.loc.line, &*t.message)).collect();
+        let why = "no memory for the state of a shard";
+        assert_eq!(traps, [0, 1, 2].map(|lane| (lane, TrapKind::StackLimit, 3, why)));
+    }
+
+    #[test]
     fn every_lane_is_taken_once() {
         let queue = Queue::new(10);
         assert_eq!(queue.take(4), 0..4);
