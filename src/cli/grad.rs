@@ -51,6 +51,7 @@ struct Computed {
     value: Array,
     /// By the name of the input.
     gradient: Vec<(String, Array)>,
+    precision: Precision,
     tolerance: f64,
 }
 
@@ -60,17 +61,21 @@ impl Computed {
         let (value, parts) = outputs.split_first().expect("a gradient has a value");
         let gradient = inputs.iter().cloned().zip(parts.iter().cloned()).collect();
         let tolerance = if precision == Precision::F32 { TOLERANCE_F32 } else { TOLERANCE };
-        Self { value: value.clone(), gradient, tolerance, results }
+        Self { value: value.clone(), gradient, precision, tolerance, results }
     }
 
     fn trapped(&self, lane: usize) -> bool {
         self.results.traps().iter().any(|t| t.position == lane)
     }
 
+    fn shown(&self, array: &Array) -> Array {
+        array.clone().shown(self.precision)
+    }
+
     fn text(&self, checks: &[Check]) -> String {
-        let mut text = format!("value = {}\n", self.value);
+        let mut text = format!("value = {}\n", self.shown(&self.value));
         for (name, array) in &self.gradient {
-            text += &format!("gradient by {name} = {array}\n");
+            text += &format!("gradient by {name} = {}\n", self.shown(array));
         }
         for trap in self.results.traps() {
             let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
@@ -85,7 +90,7 @@ impl Computed {
 
     fn json(&self, checks: &[Check]) -> Result<String, Error> {
         let failed = |e: serde_json::Error| Error::new(ErrorKind::Io, e.to_string());
-        let array = |array: &Array| serde_json::to_value(JsonArray(array)).map_err(failed);
+        let array = |array: &Array| serde_json::to_value(JsonArray(&self.shown(array))).map_err(failed);
         let gradient = self.gradient.iter().map(|(name, part)| Ok((name.clone(), array(part)?)));
         let traps: Vec<Value> = (self.results.traps().iter())
             .map(|t| json!({"kind": t.kind.name(), "function": &*t.loc.function, "line": t.loc.line, "message": t.message, "lane": t.position}))
