@@ -150,7 +150,7 @@ fn samplers_that_do_not_keep_to_the_rules_are_refused() {
         assert!(said.contains(why), "{said}");
     }
     assert!(error(&[&MODEL[..], &["--sampler", FIB]].concat()).contains("has no `sample`"));
-    assert!(error(&["sample", FIB]).contains("a model exports `pub fn log_density_and_gradient"));
+    assert!(error(&["sample", FIB]).contains("a model exports `pub fn log_density"));
     assert!(error(&[&MODEL[..], &["--chains", "0"]].concat()).contains("nothing to sample"));
 }
 
