@@ -3,7 +3,8 @@
 //! `tests/filetests/derivative/*.ab`: programs with a function `f`. A comment `// at: x=0.7 y=[1.0, 2.0] n=3` is a point; the
 //! derivative is with respect to all real parameters. The reverse derivative is compared with differences of `f`, the forward
 //! one with the reverse one; both, being programs with real parameters themselves, are then treated like `f`, which
-//! checks derivatives of derivatives. `// derivatives: 1` stops after the first.
+//! checks derivatives of derivatives. `// derivatives: 1` stops after the first. `// cost: 4` says that value and gradient
+//! together run at most so many times as many primitives as the value.
 
 use std::path::{Path, PathBuf};
 
@@ -176,6 +177,33 @@ pub(crate) fn check(program: &cfg::Program, values: &[Array], order: usize, poin
     }
 }
 
+/// How many primitives a run executes.
+fn primitives(program: &cfg::Program, values: &[Array], shared: &[Array]) -> u64 {
+    let given: indexmap::IndexMap<String, Array> = program
+        .shared
+        .iter()
+        .filter(|(_, s)| s.source == cfg::SharedSource::Input)
+        .map(|(id, s)| (s.name.clone(), shared[id.0 as usize].clone()))
+        .collect();
+    let compiled = from_cfg(program.clone(), &Passes::default());
+    let settings = Settings { stats: true, ..settings() };
+    let wanted = &compiled.cfg.as_ref().expect("made of a CFG program").shared;
+    let shared = interp::shared_values(wanted, &given, settings.precision).expect("shared values");
+    let inputs = Inputs { lanes: vec![0], values: values.iter().map(lane).collect(), shared };
+    let outcome = cpu::pc::run(&compiled.plan, &inputs, &settings, &NoSink);
+    outcome.stats.prims.values().sum()
+}
+
+fn check_cost(program: &cfg::Program, values: &[Array], most: u64, point: &Point<'_>) {
+    let entry = &program.funcs[program.entry];
+    let wrt: Vec<bool> = entry.params.iter().map(|p| entry.vars[*p].ty.dtype == DType::Real).collect();
+    let gradient = derive(program, Mode::Reverse, &wrt);
+    let seeded: Vec<Array> = values.iter().cloned().chain([Array::new([], ArrayData::Real(vec![1.0]))]).collect();
+    let (value, both) = (primitives(program, values, point.shared), primitives(&gradient, &seeded, point.shared));
+    println!("{}: {both} primitives for value and gradient, {value} for the value", point.name);
+    assert!(both <= most * value, "{}: {both} primitives, {value} for the value\n{gradient}", point.name);
+}
+
 /// All engines, with and without passes, give the interpreter's bits.
 fn engines_agree(program: &cfg::Program, values: &[Array], point: &Point<'_>) {
     let lanes = 5;
@@ -280,7 +308,11 @@ fn check_file(path: &Path) {
         let shared = interp::shared_values(&cfg.shared, &given, settings().precision).expect("shared values");
         let lanes: Vec<Array> = ports.iter().zip(&arrays).filter(|(p, _)| !p.shared).map(|(_, a)| a.clone()).collect();
         let name = format!("{} at {point}", path.file_name().expect("a file").to_string_lossy());
-        check(cfg, &lanes, order, &Point { shared: &shared, name });
+        let point = Point { shared: &shared, name };
+        check(cfg, &lanes, order, &point);
+        if let Some(most) = text.lines().find_map(|l| l.strip_prefix("// cost: ")) {
+            check_cost(cfg, &lanes, most.trim().parse().expect("a number"), &point);
+        }
     }
 }
 

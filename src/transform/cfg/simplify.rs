@@ -1,6 +1,6 @@
 //! Constants folded, copies seen through, dead code dropped. Nothing that traps, draws or has an effect is dropped, and
-//! arithmetic of reals is not folded, because its result depends on the precision of the run; only products with 1 and -1
-//! are exact in each.
+//! arithmetic of reals is not folded, because its result depends on the precision of the run; only what is exact in
+//! each, such as a product with 1.
 
 use super::blocks::{
     drop_uncalled_functions, drop_unreachable_blocks, drop_unused_variables, is_pure, live_at_terminators, step_back,
@@ -199,16 +199,10 @@ fn fold(prim: &mut Prim, args: &mut Args<VarId>, ty: &impl Fn(Operand) -> Type) 
             None => return false,
         },
         // exact at every precision, for zeros, infinities and NaN too
-        (Prim::Mul, &[x, y]) if is_real(x, 1.0) => (Prim::Copy, &[y]),
-        (Prim::Mul, &[x, y]) if is_real(y, 1.0) => (Prim::Copy, &[x]),
-        (Prim::Mul, &[x, y]) if is_real(x, -1.0) => (Prim::Neg, &[y]),
-        (Prim::Mul, &[x, y]) if is_real(y, -1.0) => (Prim::Neg, &[x]),
+        (Prim::Mul, &[one, x] | &[x, one]) if is_real(one, 1.0) => (Prim::Copy, &[x]),
+        (Prim::Mul, &[minus, x] | &[x, minus]) if is_real(minus, -1.0) => (Prim::Neg, &[x]),
         (Prim::Div, &[x, y]) if is_real(y, 1.0) => (Prim::Copy, &[x]),
         (Prim::Sub, &[x, y]) if is_real(y, 0.0) => (Prim::Copy, &[x]),
-        // exact in every precision
-        (Prim::Mul, &[one, x] | &[x, one]) if real(one) == Some(1.0) => (Prim::Copy, &[x]),
-        (Prim::Div, &[x, one]) if real(one) == Some(1.0) => (Prim::Copy, &[x]),
-        (Prim::Mul, &[minus, x] | &[x, minus]) if real(minus) == Some(-1.0) => (Prim::Neg, &[x]),
         (Prim::Select, &[c, x, y]) => {
             let same = ty(x) == ty(y) && ty(c).is_scalar();
             let bools = ty(x).dtype == DType::Bool && ty(x).is_scalar();
@@ -233,14 +227,6 @@ fn fold(prim: &mut Prim, args: &mut Args<VarId>, ty: &impl Fn(Operand) -> Type) 
 /// Whether an operand is this real constant, with its sign.
 fn is_real(operand: Operand, value: f64) -> bool {
     matches!(operand, Operand::Const(Scalar::Real(x)) if x.to_bits() == value.to_bits())
-}
-
-/// The real that an operand is, if it is a constant.
-fn real(operand: Operand) -> Option<f64> {
-    match operand {
-        Operand::Const(Scalar::Real(r)) => Some(r),
-        _ => None,
-    }
 }
 
 /// The bool that an operand is, if it is a constant.
