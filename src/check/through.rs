@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use crate::base::{Diagnostic, Span};
 use crate::hir::{Callee, Expr, ExprKind, FnId, Stmt, StmtKind, walk};
-use crate::prim::{Derivative, Prim};
 
 use super::context::Checker;
 
@@ -80,7 +79,9 @@ impl Checker<'_> {
         let mut seen: BTreeSet<FnId> = BTreeSet::new();
         let mut add = |calls: Vec<(FnId, Span)>, from: Option<usize>, steps: &mut Vec<Step>| {
             for (function, called_at) in calls {
-                if seen.insert(function) {
+                // a derivative by hand stands in the place of the body
+                let replaced = search == Search::Draws && self.rules.contains_key(&function);
+                if !replaced && seen.insert(function) {
                     steps.push(Step { function, called_at, from });
                 }
             }
@@ -138,7 +139,7 @@ fn look(expr: &Expr, search: Search) -> (Option<Found>, Vec<(FnId, Span)>) {
                 calls.push((*id, expr.span));
                 None
             }
-            ExprKind::Prim(op, _) if op.row().derivative == Derivative::None => Some(drawn(*op)),
+            ExprKind::Prim(op, _) if op.is_draw() => Some(op.name()),
             ExprKind::Print(_) if search == Search::Effects => Some("print"),
             ExprKind::Block(stmts, _) if search == Search::Effects && stmts.iter().any(emits) => Some("emit"),
             _ => None,
@@ -160,9 +161,4 @@ fn visit<'e>(expr: &'e Expr, search: Search, see: &mut dyn FnMut(&'e Expr)) {
 
 fn emits(stmt: &Stmt) -> bool {
     matches!(stmt.kind, StmtKind::Emit { .. })
-}
-
-/// The name of a draw in the language.
-fn drawn(op: Prim) -> &'static str {
-    op.name()
 }

@@ -22,8 +22,9 @@ const TOLERANCE: f64 = 1e-6;
 const TOLERANCE_F32: f64 = 1e-3;
 /// A derivative below this, relative to the value of the function, counts as 0: differences do not see it.
 const NEGLIGIBLE: f64 = 1e-5;
-/// Lanes of one run of the function for differences.
+/// Lanes of one run of the function for differences, and bytes of their inputs.
 const LANES_AT_ONCE: usize = 1 << 16;
+const BYTES_AT_ONCE: usize = 256 << 20;
 /// Components that are shown one by one when they do not agree.
 const SHOWN_FAILURES: usize = 10;
 
@@ -244,7 +245,9 @@ impl Differences {
     /// The function at other points: each is a lane of its own, with the random stream of the lane that it comes from.
     fn at(&self, input: usize, size: usize, points: &[Point]) -> Result<Vec<f64>, Error> {
         let mut values = Vec::with_capacity(points.len());
-        for points in points.chunks(LANES_AT_ONCE) {
+        let arrays = self.bound.inputs().values.iter();
+        let row_bytes: usize = arrays.map(|a| 8 * a.shape[1..].iter().product::<usize>()).sum();
+        for points in points.chunks((BYTES_AT_ONCE / row_bytes.max(1)).clamp(1, LANES_AT_ONCE)) {
             let mut bound = self.bound.clone();
             let inputs = bound.inputs_mut();
             inputs.lanes = points.iter().map(|p| self.bound.inputs().lanes[p.lane]).collect();

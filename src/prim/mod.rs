@@ -249,6 +249,10 @@ impl Prim {
     pub fn row(self) -> &'static Row {
         &TABLE[self as usize]
     }
+    /// Whether it is a random draw.
+    pub fn is_draw(self) -> bool {
+        self.row().batch == BatchRule::Random
+    }
     /// Its name in the text form of the IR.
     pub fn name(self) -> &'static str {
         self.row().name

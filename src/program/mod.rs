@@ -208,6 +208,8 @@ impl Function<'_> {
             // They evaluate both arms: a NaN would be born in the one that is not taken.
             passes.switch_off("if-convert");
             passes.switch_off("guard-arms");
+            // What is computed before the lanes start belongs to none that could trap.
+            passes.switch_off("hoist-shared");
         }
         let compiled = self.compile(values.types.clone(), &passes)?;
         Bound::finish(compiled, values, lanes, options)

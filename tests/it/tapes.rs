@@ -195,8 +195,8 @@ impl Detours<'_> {
     }
 }
 
-/// A random program with its inputs, as a CFG program.
-fn random(seed: u64) -> (cfg::Program, Inputs) {
+/// A random program with its inputs, as a CFG program, and its shared inputs by name: passes may add shared values.
+fn random(seed: u64) -> (cfg::Program, Inputs, IndexMap<String, Array>) {
     let case = Case::new(seed, &generate(seed).0);
     let program = Program::compile(case.text()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     let function = program.function("entry").unwrap();
@@ -215,7 +215,7 @@ fn random(seed: u64) -> (cfg::Program, Inputs) {
         values: arrays.into_iter().filter(|a| !a.0).map(|a| a.2).collect(),
         shared: interp::shared_values(&program.shared, &shared, Settings::default().precision).unwrap(),
     };
-    (program, given)
+    (program, given, shared)
 }
 
 /// What passes do not change: an inlined call is no active call.
@@ -229,7 +229,7 @@ fn values_that_go_over_tapes_are_the_same_values() {
     let settings = Settings { max_supersteps: 5000, max_stack_depth: 200, ..Settings::default() };
     let mut compared = 0;
     for seed in 0..60 {
-        let (program, given) = random(seed);
+        let (program, given, shared) = random(seed);
         let said = Said::default();
         let outcome = interp::run(&program, &given, &settings, &said);
         if outcome.traps.iter().any(|t| matches!(t.kind, TrapKind::StepLimit | TrapKind::StackLimit)) {
@@ -250,6 +250,8 @@ fn values_that_go_over_tapes_are_the_same_values() {
             let settings = Settings { precision: base.settings.precision, ..options.settings };
             let said = Said::default();
             let program = compiled.cfg.as_ref().unwrap();
+            let shared = interp::shared_values(&program.shared, &shared, settings.precision).unwrap();
+            let given = Inputs { shared, ..given.clone() };
             let outcome = match engine {
                 Engine::Scalar => interp::run(program, &given, &settings, &said),
                 Engine::Local => local::run(&cfg_to_plan(program), &given, &settings, &said),

@@ -5,9 +5,11 @@ use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
+use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::frame::{Frame, StackMemory};
 use crate::backend::cpu::steps::Stepper;
 use crate::base::{IdVec, Loc};
+use crate::exec::{Columns, StackError};
 use crate::parts::{Tape, TapeId};
 use crate::plan::{Arg, SlotId};
 use crate::run::{Storage, TrapKind, VariableStats};
@@ -40,6 +42,15 @@ impl<'a, R: Real> Tapes<'a, R> {
     }
 }
 
+fn push<R: Real>(
+    memory: &mut StackMemory<R>,
+    value: &Buffer<R>,
+    broadcast: bool,
+    columns: Columns<'_>,
+) -> Result<(), StackError> {
+    if broadcast { memory.push_value(value, columns) } else { memory.push(value, columns) }
+}
+
 impl<R: Real> Stepper<'_, R> {
     /// Puts a value on the tape of every active lane; a lane whose tape is full traps.
     pub(super) fn tape_push(&mut self, frame: &Frame<R>, tape: TapeId, value: &Arg, loc: &Loc) {
@@ -53,13 +64,18 @@ impl<R: Real> Stepper<'_, R> {
         let (before, taken) = (memory.bytes(), &self.env.tape_bytes);
         let others = taken.load(Ordering::Relaxed).saturating_sub(before);
         memory.limit_bytes(self.env.settings.max_tape_bytes.saturating_sub(others));
-        let pushed = if value.broadcast { memory.push_value(from, columns) } else { memory.push(from, columns) };
+        let mut pushed = push(memory, from, value.broadcast, columns);
         let grown = memory.bytes() - before;
         if grown > 0 {
             taken.fetch_add(grown, Ordering::Relaxed);
         }
-        if pushed.is_err() {
-            self.trap_all(TrapKind::TapeLimit, loc);
+        // there is no memory for the highest lanes; others may have room in what there is
+        while pushed.is_err() && self.active.count > 0 {
+            let height = |column| self.tapes.memory[tape].height(self.active.lane(column));
+            let highest = self.active.mask.iter().map(height).max().unwrap_or(0);
+            self.trap_at_height(TrapKind::TapeLimit, loc, tape, |height| height == highest);
+            let (from, columns) = (self.env.buffer(frame, value), self.active.for_stacks());
+            pushed = push(&mut self.tapes.memory[tape], from, value.broadcast, columns);
         }
     }
 

@@ -11,7 +11,7 @@ use super::value::{Form, Layout, Value};
 use crate::base::{Diagnostic, Id as _, IdVec, Loc, Span};
 use crate::cfg::{self, Func, FuncId, InstKind, Operand, Var, VarId};
 use crate::hir::{Derivative, DerivativeCall, Expr, FnId};
-use crate::prim::{self, Prim};
+use crate::prim::Prim;
 use crate::transform::derivative::{CustomRule, DerivativeError, Mode, Request, Requests};
 use crate::types::{DType, Scalar, Type};
 
@@ -65,7 +65,7 @@ impl<'a> Lowering<'_, 'a> {
     pub(super) fn note(&mut self, kind: &InstKind) {
         let span = self.span();
         let effect = match kind {
-            InstKind::Prim { prim, .. } if prim.row().derivative == prim::Derivative::None => {
+            InstKind::Prim { prim, .. } if prim.is_draw() => {
                 if self.stopped == 0 {
                     self.facts.draw.get_or_insert((*prim, span));
                 }
@@ -368,7 +368,9 @@ fn search<T>(
             called.push(derivative.of);
         }
         for func in called {
-            if seen.insert(func) {
+            // a derivative by hand stands in the place of the body
+            let replaced = !stopped_too && has_rule(spec, func);
+            if !replaced && seen.insert(func) {
                 ways.push((func, Some(next)));
             }
         }
@@ -378,6 +380,9 @@ fn search<T>(
 }
 
 fn through_draw(spec: &Specialiser<'_>, facts: &IdVec<FuncId, Facts>, of: FuncId, span: Span) -> Option<Diagnostic> {
+    if has_rule(spec, of) {
+        return None;
+    }
     let (path, (drawn, at)) = search(spec, facts, of, false, |facts| facts.draw)?;
     let mut names: Vec<String> = Vec::new();
     let mut last = (format!("`{}`", drawn.name()), at);
@@ -398,6 +403,17 @@ fn through_draw(spec: &Specialiser<'_>, facts: &IdVec<FuncId, Facts>, of: FuncId
     let message = format!("a derivative goes through a random draw: {}", names.join(" → "));
     let error = Diagnostic::error("E0908", message, span, "this derivative").with_label(at, "drawn here");
     Some(error.with_help("draw before and pass the value, or mark the draw a constant: `stop_gradient(…)`"))
+}
+
+/// Whether the user wrote the derivative of the function.
+fn has_rule(spec: &Specialiser<'_>, func: FuncId) -> bool {
+    match spec.made(func) {
+        Some((Made::Instance(instance), _)) => {
+            let Code::Fn(id) = spec.closure_of(instance.closure).code else { return false };
+            spec.program.rules.contains_key(&id)
+        }
+        _ => false,
+    }
 }
 
 /// Whether the function belongs to the library.

@@ -5,6 +5,7 @@
 
 pub(super) mod blocks;
 mod guards;
+mod hoist_shared;
 mod if_convert;
 pub(super) mod inline;
 pub(super) mod merge_blocks;
@@ -51,6 +52,12 @@ const EARLY_RETURN: Pass<Program> = Pass {
     run: merge_blocks::return_early,
 };
 
+const HOIST_SHARED: Pass<Program> = Pass {
+    name: "hoist-shared",
+    doc: "computes what depends on shared values only once, before the lanes start",
+    run: hoist_shared::run,
+};
+
 /// The passes in the order in which they run; one that stands here twice runs twice.
 pub const CFG_PASSES: &[Pass<Program>] = &[
     MERGE_BLOCKS,
@@ -59,6 +66,7 @@ pub const CFG_PASSES: &[Pass<Program>] = &[
     INLINE,
     MERGE_BLOCKS,
     SIMPLIFY,
+    HOIST_SHARED,
     IF_CONVERT,
     SIMPLIFY,
     TAIL_CALLS,

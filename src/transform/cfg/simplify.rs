@@ -44,8 +44,16 @@ fn let_gradients_through(program: &mut Program) {
     }
 }
 
-/// One round in one function of the program; whether it changed.
-pub(in crate::transform) fn simplify(program: &Program, func: &mut Func) -> bool {
+/// Simplifies one function of the program until nothing changes.
+pub(in crate::transform) fn simplify_fully(program: &Program, func: &mut Func) {
+    for _ in 0..MOST_ROUNDS {
+        if !simplify(program, func) {
+            return;
+        }
+    }
+}
+
+fn simplify(program: &Program, func: &mut Func) -> bool {
     let mut changed = propagate_globally(func);
     let types = func.vars.clone();
     let ty = |o: Operand| match o {
@@ -148,7 +156,7 @@ fn propagate_in_block(block: &mut Block) -> bool {
     changed
 }
 
-/// `x + -y` is `x - y` and `x - -y` is `x + y`, bit for bit: derivatives make many of them. Inside a block, as long as
+/// `x + -y` is `x - y` and `x - -y` is `x + y`, bit for bit (all NaN count as one): derivatives make many of them. Inside a block, as long as
 /// neither `y` nor what holds `-y` is overwritten.
 fn see_through_negation(block: &mut Block, ty: &impl Fn(Operand) -> Type) -> bool {
     let mut negated: Vec<(VarId, Operand)> = vec![];
@@ -198,7 +206,7 @@ fn fold(prim: &mut Prim, args: &mut Args<VarId>, ty: &impl Fn(Operand) -> Type) 
             Some(value) => (Prim::Copy, &[Operand::Const(value)]),
             None => return false,
         },
-        // exact at every precision, for zeros, infinities and NaN too
+        // exact at every precision, for zeros and infinities too (all NaN count as one)
         (Prim::Mul, &[one, x] | &[x, one]) if is_real(one, 1.0) => (Prim::Copy, &[x]),
         (Prim::Mul, &[minus, x] | &[x, minus]) if is_real(minus, -1.0) => (Prim::Neg, &[x]),
         (Prim::Div, &[x, y]) if is_real(y, 1.0) => (Prim::Copy, &[x]),

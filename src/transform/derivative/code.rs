@@ -7,7 +7,7 @@ use crate::prim::Prim;
 use crate::types::{DType, Scalar, Type};
 
 /// Instructions that are being made, and the variables that they use. Variables made here have no name until
-/// [`name_all`](super::naming) gives them one.
+/// [`name_all`](super::prepare::name_all) gives them one.
 #[derive(Debug)]
 pub(super) struct Code<'p> {
     pub(super) program: &'p Program,

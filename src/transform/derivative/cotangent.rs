@@ -124,7 +124,9 @@ impl Cotangents<'_, '_> {
 
     /// The reverse of `dst = prim args`.
     pub(super) fn instruction(&mut self, dst: VarId, site: Site<'_>) {
-        if matches!(site.prim, Prim::SetIndex | Prim::SetSlice) && site.args[0] == Operand::Var(dst) {
+        let own = Operand::Var(dst);
+        // a part that is taken from the array itself reads the cotangent that it changes
+        if matches!(site.prim, Prim::SetIndex | Prim::SetSlice) && site.args[0] == own && site.args[1] != own {
             return self.set_in_place(dst, site);
         }
         let itself = site.args.contains(&Operand::Var(dst));

@@ -139,9 +139,10 @@ fn binary(
             code.prim(Neg, &[t])
         }
         (Rem, _) => {
-            // x - y·trunc(x / y)
-            let quotient = code.prim(Div, &[x, y]);
-            let whole = code.prim(Trunc, &[quotient]);
+            // x - y·n for the whole number n that the primitive took, which the rounded quotient may miss by one
+            let taken = code.prim(Sub, &[x, result]);
+            let quotient = code.prim(Div, &[taken, y]);
+            let whole = code.prim(Round, &[quotient]);
             let t = code.prim(Mul, &[t, whole]);
             code.prim(Neg, &[t])
         }
@@ -161,9 +162,14 @@ fn binary(
         }
         (Atan2, i) => {
             // the angle of (y, x) in the names of the primitive: the operands are (x, y) here
-            let (xx, yy) = (code.prim(Mul, &[x, x]), code.prim(Mul, &[y, y]));
-            let radius = code.prim(Add, &[xx, yy]);
-            let d = code.prim(Div, &[if i == 0 { y } else { x }, radius]);
+            // scaled, so that squares neither overflow nor vanish
+            let (ax, ay) = (code.prim(Abs, &[x]), code.prim(Abs, &[y]));
+            let scale = code.prim(Max, &[ax, ay]);
+            let (u, v) = (code.prim(Div, &[x, scale]), code.prim(Div, &[y, scale]));
+            let (uu, vv) = (code.prim(Mul, &[u, u]), code.prim(Mul, &[v, v]));
+            let radius = code.prim(Add, &[uu, vv]);
+            let d = code.prim(Div, &[if i == 0 { v } else { u }, radius]);
+            let d = code.prim(Div, &[d, scale]);
             let t = code.prim(Mul, &[t, d]);
             if i == 0 { t } else { code.prim(Neg, &[t]) }
         }

@@ -136,6 +136,9 @@ fn order(program: &Program, requests: &Requests) -> Result<Vec<usize>, Derivativ
                     found.push(*inner);
                     work.push(requests.requests[*inner].of);
                 }
+                // the user's rule is called where the derivative of the function was
+                let rule = requests.rules.get(&func).copied().unwrap_or_default();
+                work.extend(rule.forward.into_iter().chain(rule.reverse));
                 work.extend(program.funcs[func].blocks.values().filter_map(|b| b.term.callee()));
             }
             found

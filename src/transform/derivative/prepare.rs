@@ -43,7 +43,7 @@ pub(super) fn prepare(program: &Program, root: FuncId, requests: &Requests) -> I
             }
         }
         merge_blocks::merge(program, &mut func);
-        while simplify::simplify(program, &mut func) {}
+        simplify::simplify_fully(program, &mut func);
         merge_blocks::merge(program, &mut func);
         ready.insert(*id, func);
     }
