@@ -278,7 +278,13 @@ impl Cotangents<'_, '_> {
             }
             (2, 1) => {
                 self.add_outer(x, g, y);
-                self.add_prim(y, Prim::MatMul, &[g, x]);
+                if x.var().is_none() && self.has(y) {
+                    // a shared matrix is transposed once, before the lanes start, and then read along its rows
+                    let transposed = self.code.prim(Prim::Transpose, &[x]);
+                    self.add_prim(y, Prim::MatMul, &[transposed, g]);
+                } else {
+                    self.add_prim(y, Prim::MatMul, &[g, x]);
+                }
             }
             _ => {
                 self.add_prim(x, Prim::MatMul, &[y, g]);
