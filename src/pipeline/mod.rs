@@ -163,7 +163,7 @@ mod tests {
     /// So that switching one off touches one kind of program, and a wrong number is bisected in one step.
     #[test]
     fn no_two_passes_share_a_name() {
-        let cfg: BTreeSet<&str> = CFG_PASSES.iter().map(|p| p.name).collect();
+        let cfg: BTreeSet<&str> = CFG_PASSES.iter().chain(BATCH_PASSES).map(|p| p.name).collect();
         let stack: BTreeSet<&str> = STACK_PASSES.iter().map(|p| p.name).collect();
         assert_eq!(cfg.intersection(&stack).count(), 0);
         assert_eq!(all_passes().count(), cfg.len() + stack.len());
