@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::base::Span;
+use crate::base::{Loc, Span};
 
 /// The code of a diagnostic, such as `E0304`. `grammar/errors.md` has one section per code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +52,43 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// The obvious remedy, if there is one.
     pub help: Option<String>,
+}
+
+/// What a compilation to shapes found out about a place of the source, after spans were lost: it becomes a warning with the
+/// line of its location.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The code of the warning.
+    pub code: Code,
+    /// Where.
+    pub loc: Loc,
+    /// One line, lower case, no full stop, in the user's own names.
+    pub message: String,
+    /// What the label at the line says. May be empty.
+    pub label: String,
+    /// More to know, one line each.
+    pub notes: Vec<String>,
+    /// The obvious remedy, if there is one.
+    pub help: Option<String>,
+}
+
+impl Finding {
+    /// The warning, at the span that `locate` finds for the location, or else with the location in a note.
+    pub fn into_warning(self, locate: impl FnOnce(&Loc) -> Option<Span>) -> Diagnostic {
+        let (labels, place) = match locate(&self.loc) {
+            Some(span) => (vec![Label { span, message: self.label }], None),
+            None if self.loc.line == 0 => (Vec::new(), None),
+            None => (Vec::new(), Some(format!("in `{}`, line {}", self.loc.function, self.loc.line))),
+        };
+        Diagnostic {
+            code: self.code,
+            severity: Severity::Warning,
+            message: self.message,
+            labels,
+            notes: place.into_iter().chain(self.notes).collect(),
+            help: self.help,
+        }
+    }
 }
 
 impl Diagnostic {

@@ -6,7 +6,7 @@ pub mod ids;
 pub mod source;
 pub mod text;
 
-pub use diagnostic::{Code, Diagnostic, Label, Severity};
+pub use diagnostic::{Code, Diagnostic, Finding, Label, Severity};
 pub use id_set::IdSet;
 pub use ids::{Id, IdVec};
 pub use source::{FileId, Loc, SourceFile, SourceMap, Span};

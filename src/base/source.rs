@@ -70,6 +70,16 @@ impl SourceMap {
     pub fn files(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
         self.files.iter()
     }
+    /// The text of a line, counted from 1, without the blanks around it; `None` when the text has no such line.
+    pub fn line(&self, id: FileId, line: u32) -> Option<Span> {
+        let file = &self.files[id];
+        let at = (line as usize).checked_sub(1)?;
+        let start = *file.line_starts.get(at)? as usize;
+        let end = file.line_starts.get(at + 1).map_or(file.text.len(), |e| *e as usize);
+        let text = file.text.get(start..end)?;
+        let start = start + text.len() - text.trim_start().len();
+        Some(Span::new(id, start, start + text.trim().len()))
+    }
     /// Line and column of the start of a span, both counted from 1 (columns in characters).
     pub fn line_column(&self, span: Span) -> (u32, u32) {
         let file = &self.files[span.file];

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::pipeline::{Passes, all_passes};
+use crate::pipeline::{Deny, Passes, all_passes};
 use crate::program::{Engine, Error, ErrorKind, Options};
 use crate::run::{Execution, Schedule, Settings};
 use crate::types::Precision;
@@ -139,6 +139,9 @@ pub(super) struct EngineArgs {
     /// Switch off a compiler pass (`all` for every one); `autobatch dump --passes` lists them
     #[arg(long = "no-pass", value_name = "PASS")]
     pub(super) no_pass: Vec<String>,
+    /// Take a warning about speed as an error: `fallback` for W0101, `loops` for W0102
+    #[arg(long, value_name = "NAME", value_parser = parse_deny)]
+    pub(super) deny: Vec<Deny>,
 }
 
 #[derive(Debug, Args)]
@@ -193,6 +196,9 @@ pub(super) struct DumpArgs {
     /// Switch off a compiler pass (`all` for every one)
     #[arg(long = "no-pass", value_name = "PASS")]
     pub(super) no_pass: Vec<String>,
+    /// Take a warning about speed as an error: `fallback` for W0101, `loops` for W0102
+    #[arg(long, value_name = "NAME", value_parser = parse_deny)]
+    pub(super) deny: Vec<Deny>,
     /// List the compiler passes and stop
     #[arg(long)]
     pub(super) passes: bool,
@@ -258,6 +264,11 @@ pub(super) enum Stage {
     Cfg,
     Stack,
     Plan,
+}
+
+fn parse_deny(text: &str) -> Result<Deny, String> {
+    let names = || Deny::ALL.map(Deny::name).join(", ");
+    Deny::from_name(text).ok_or_else(|| format!("there is {}", names()))
 }
 
 fn parse_schedule(text: &str) -> Result<Schedule, String> {
@@ -328,6 +339,7 @@ impl EngineArgs {
             passes: passes(&self.no_pass)?,
             first_lane: 0,
             memory_limit: self.memory_limit.map(|mib| mib.saturating_mul(1 << 20)),
+            deny: self.deny.clone(),
         })
     }
 }

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use crate::base::FileId;
 use crate::base::Id as _;
 use crate::lower::hir_to_cfg::{Signature, SignaturePort};
-use crate::pipeline::{Compiled, all_passes};
+use crate::pipeline::{Compiled, Deny, all_passes};
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
 use crate::types::{Array, Shape, Type};
 use crate::{hir, stack, syntax};
 
 use super::args::{DumpArgs, Stage, passes};
 use super::run::{extension, read_ir};
-use super::{inputs, print, report};
+use super::{inputs, print, report, show_warnings};
 
 pub(super) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {
     let Some(file) = args.file.as_deref().filter(|_| !args.passes) else {
@@ -36,7 +36,13 @@ pub(super) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {
     let function = program.function(&args.entry)?;
     let given = inputs::read(&args.inputs, function.signature())?;
     let types = types(args, &function, &given)?;
-    compiled(args, &*function.compile(types, &options.passes)?)
+    let made = function.compile(types, &options.passes)?;
+    let denied = Deny::errors(&args.deny, &made.warnings);
+    if !denied.is_empty() {
+        return Err(Error::from_diagnostics(denied, program.sources().clone()));
+    }
+    show_warnings(&made.warnings, program.sources());
+    compiled(args, &made)
 }
 
 /// The stages before names are resolved: they need no valid program.

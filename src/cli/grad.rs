@@ -10,7 +10,7 @@ use crate::run::{NoSink, Settings};
 use crate::types::{Array, ArrayData, Precision};
 
 use super::args::{Format, GradArgs};
-use super::{inputs, print};
+use super::{inputs, print, warn};
 
 /// Step of the differences, relative to 1 or to the value: that of a rule of fourth order in 64 bits.
 const STEP: f64 = 1e-3;
@@ -35,7 +35,9 @@ pub(super) fn grad(args: &GradArgs) -> Result<ExitCode, Error> {
     let derived = gradient.function()?;
     let original = program.function(&args.entry)?;
     let given = inputs::read(&args.inputs, original.signature())?;
-    let results = derived.run(&given, &options)?;
+    let bound = derived.bind(&given, &options)?;
+    warn(&bound);
+    let results = bound.run(&options, &NoSink)?;
     let computed = Computed::new(gradient.inputs(), results, options.settings.precision);
     let checks = Differences::new(&original, &given, &options)?.check(&computed)?;
     match args.format {
@@ -188,7 +190,7 @@ impl Differences {
     fn new(function: &Function<'_>, given: &Inputs, options: &Options) -> Result<Self, Error> {
         // In 64 bits whatever the gradient has: differences lose half of the digits.
         let settings = Settings { precision: Precision::F64, check_nan: false, ..options.settings.clone() };
-        let options = Options { settings, ..options.clone() };
+        let options = Options { settings, deny: Vec::new(), ..options.clone() };
         let names = function.signature().ports.iter().filter(|p| !p.shared).map(|p| p.name.clone()).collect();
         Ok(Self { bound: function.bind(given, &options)?, options, names })
     }

@@ -15,7 +15,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::program::{Error, ErrorKind};
+use crate::base::{Diagnostic, SourceMap};
+use crate::program::{Bound, Error, ErrorKind};
 use crate::report::render;
 use args::{Cli, Command};
 
@@ -48,6 +49,18 @@ fn report(error: &Error) {
     } else {
         let color = std::io::stderr().is_terminal();
         note(render::render(error.diagnostics(), error.sources(), color).trim_end_matches('\n'));
+    }
+}
+
+/// Prints what the compilation to shapes found that is probably not meant.
+fn warn(bound: &Bound) {
+    show_warnings(bound.warnings(), bound.sources());
+}
+
+fn show_warnings(warnings: &[Diagnostic], sources: &SourceMap) {
+    if !warnings.is_empty() {
+        let color = std::io::stderr().is_terminal();
+        note(render::render(warnings, sources, color).trim_end_matches('\n'));
     }
 }
 

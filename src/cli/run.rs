@@ -17,7 +17,7 @@ use crate::{cfg, stack};
 
 use super::args::{Format, RunArgs};
 use super::sinks::Collector;
-use super::{check_output, inputs, note, print};
+use super::{check_output, inputs, note, print, warn};
 
 /// Lanes that the text format prints of each output; the rest is counted.
 const SHOWN_LANES: usize = 20;
@@ -28,6 +28,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));
     let bound = bind(args, &options)?;
+    warn(&bound);
     let lanes = bound.inputs().lanes.clone();
     let text = args.format == Format::Text;
     if text {

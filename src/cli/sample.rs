@@ -16,7 +16,7 @@ use crate::types::Array;
 
 use super::args::{InputArgs, SampleArgs};
 use super::run::stop_on_interrupt;
-use super::{check_output, inputs, note, print};
+use super::{check_output, inputs, note, print, warn};
 
 pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(false)?;
@@ -34,6 +34,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let given =
         InputArgs { data: args.data.clone(), shared: args.shared.clone(), spare_data: true, ..InputArgs::default() };
     let sampling = Sampling::new(&plan, |density| inputs::read(&given, density.signature()))?;
+    warn(&sampling.bound(&options)?);
     note(&format!("memory: {}", sampling.memory(&options)?));
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));

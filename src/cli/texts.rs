@@ -1,16 +1,15 @@
 //! The commands on source texts: check, fmt, explain.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use crate::program::io::write_atomically;
 use crate::program::{Error, ErrorKind, Program};
-use crate::report::render;
 use crate::syntax;
 
 use super::args::{CheckArgs, FmtArgs};
-use super::{note, print, report};
+use super::{print, report, show_warnings};
 
 /// Checks programs: prints every finding, fails when one is an error.
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Error> {
@@ -18,10 +17,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Error> {
     for file in &args.files {
         match Program::load(file) {
             Ok(program) => {
-                let color = std::io::stderr().is_terminal();
-                if !program.warnings().is_empty() {
-                    note(render::render(program.warnings(), program.sources(), color).trim_end_matches('\n'));
-                }
+                show_warnings(program.warnings(), program.sources());
                 failed |= args.deny_warnings && !program.warnings().is_empty();
                 print(&format!("{}: ok\n", file.display()));
             }

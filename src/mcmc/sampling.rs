@@ -118,10 +118,17 @@ impl Sampling {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn memory(&self, options: &Options) -> Result<MemoryEstimate, Error> {
-        let bound = self.driver.function("main")?.bind(&self.inputs(), options)?;
-        let estimate = self.estimate(&bound, options);
+        let estimate = self.estimate(&self.bound(options)?, options);
         refuse(&estimate, options)?;
         Ok(estimate)
+    }
+
+    /// The chains, ready to run: they tell the warnings of the compilation to the shapes of the data.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn bound(&self, options: &Options) -> Result<Bound, Error> {
+        self.driver.function("main")?.bind(&self.inputs(), options)
     }
 
     /// The memory of the run, the records of all draws included: as they are kept, and once more as arrays.
@@ -142,7 +149,7 @@ impl Sampling {
     /// For data that do not fit, a sampler that emits no `draw`, and a batch that does not fit in memory. Chains that trap
     /// are no error: see [`Draws::traps`].
     pub fn run(&self, options: &Options, progress: &(dyn Fn() + Sync)) -> Result<Draws, Error> {
-        let bound = self.driver.function("main")?.bind(&self.inputs(), options)?;
+        let bound = self.bound(options)?;
         refuse(&self.estimate(&bound, options), options)?;
         let recorder = Recorder::new(&bound.compiled().stack.streams, self.chains, progress)?;
         let start = Instant::now();

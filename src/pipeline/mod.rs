@@ -1,8 +1,10 @@
 //! Layer 7: the ordered passes: from a checked program, or from an IR text, to what the engines run.
 
+mod warnings;
+
 use std::collections::BTreeSet;
 
-use crate::base::{Diagnostic, SourceMap};
+use crate::base::{Diagnostic, Finding, SourceMap};
 use crate::hir::{self, FnId};
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
 use crate::plan::{CallPlan, Plan};
@@ -12,6 +14,8 @@ use crate::transform::derivative;
 use crate::transform::stack::STACK_PASSES;
 use crate::types::Type;
 use crate::{cfg, stack};
+
+pub use warnings::Deny;
 
 /// Which passes are switched off; none by default. Results never depend on it, except for the limit on active calls
 /// (`tail-calls` and `inline` take calls away).
@@ -57,6 +61,18 @@ pub struct Compiled {
     pub stack: stack::Program,
     /// What `pc` runs.
     pub plan: Plan,
+    /// What is probably not meant and only the shapes of the inputs can tell: comprehensions that stay loops, operations
+    /// that go lane by lane. One for each site.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// The CFG program of an entry point.
+#[derive(Clone, Debug)]
+pub struct Specialised {
+    /// The program.
+    pub program: cfg::Program,
+    /// What was found on the way.
+    pub findings: Vec<Finding>,
 }
 
 /// Compiles an entry point for inputs of these event types.
@@ -70,8 +86,8 @@ pub fn compile(
     types: &[Type],
     passes: &Passes,
 ) -> Result<Compiled, Vec<Diagnostic>> {
-    let cfg = specialise(program, sources, entry, types)?;
-    Ok(from_cfg(cfg, passes))
+    let Specialised { program: cfg, findings } = specialise(program, sources, entry, types)?;
+    Ok(build(cfg, passes, findings, Some((program, sources))))
 }
 
 /// The CFG program of an entry point for inputs of these event types, derivatives included.
@@ -83,16 +99,25 @@ pub fn specialise(
     sources: &SourceMap,
     entry: FnId,
     types: &[Type],
-) -> Result<cfg::Program, Vec<Diagnostic>> {
+) -> Result<Specialised, Vec<Diagnostic>> {
     let mut made = hir_to_cfg::specialise(program, sources, entry, types)?;
     match derivative::expand(&mut made.program, &made.requests) {
-        Ok(()) => Ok(made.program),
+        Ok(()) => Ok(Specialised { program: made.program, findings: made.findings }),
         Err(error) => Err(vec![made.diagnostic(&error)]),
     }
 }
 
 /// Compiles a CFG program.
 pub fn from_cfg(cfg: cfg::Program, passes: &Passes) -> Compiled {
+    build(cfg, passes, Vec::new(), None)
+}
+
+fn build(
+    cfg: cfg::Program,
+    passes: &Passes,
+    findings: Vec<Finding>,
+    source: Option<(&hir::Program, &SourceMap)>,
+) -> Compiled {
     let cfg = optimise_cfg(cfg, passes);
     let batched = run_cfg_passes(cfg.clone(), BATCH_PASSES, passes);
     let stack = to_stack(&batched, passes);
@@ -101,12 +126,14 @@ pub fn from_cfg(cfg: cfg::Program, passes: &Passes) -> Compiled {
         calls: Some(to_plan::cfg_to_plan(&batched)),
         cfg: Some(cfg),
         stack,
+        warnings: warnings::from_findings(findings, source),
     }
 }
 
 /// Takes a stack program as it is.
 pub fn from_stack(stack: stack::Program) -> Compiled {
-    Compiled { plan: to_plan::stack_to_plan(&stack), calls: None, cfg: None, stack }
+    let plan = to_plan::stack_to_plan(&stack);
+    Compiled { plan, calls: None, cfg: None, stack, warnings: Vec::new() }
 }
 
 /// Runs the passes over a CFG program that every engine has.

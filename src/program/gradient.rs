@@ -1,5 +1,7 @@
 //! The gradient of an entry point, for callers outside of the language.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 
 use crate::base::Id as _;
@@ -52,7 +54,7 @@ impl Program {
         let mut hir = self.hir.clone();
         let derived = hir.fns.push(with_gradient(function, entry, wrt));
         hir.exports = IndexMap::from([(name.to_owned(), derived)]);
-        let program = Program::of(hir, self.sources.clone(), self.warnings.clone());
+        let program = Program::of(hir, Arc::clone(&self.sources), self.warnings.clone());
         Ok(Gradient { program, name: name.to_owned(), inputs })
     }
 

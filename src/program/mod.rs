@@ -28,7 +28,7 @@ use crate::hir::{self, FnId};
 use crate::interp;
 use crate::lower::hir_to_cfg::{self, Signature, SignaturePort};
 use crate::parts::SharedSource;
-use crate::pipeline::{self, Compiled, Passes};
+use crate::pipeline::{self, Compiled, Deny, Passes};
 use crate::plan;
 use crate::run::{self, NoSink, Settings, Sink};
 use crate::types::Type;
@@ -52,13 +52,15 @@ pub struct Options {
     pub first_lane: u64,
     /// Bytes that the state of a run may take; a batch that needs more is refused. `None` takes what the machine has.
     pub memory_limit: Option<u64>,
+    /// Warnings of the compilation to shapes that are errors.
+    pub deny: Vec<Deny>,
 }
 
 /// A checked program.
 #[derive(Debug)]
 pub struct Program {
     hir: hir::Program,
-    sources: SourceMap,
+    sources: Arc<SourceMap>,
     warnings: Vec<Diagnostic>,
     compiled: Mutex<IndexMap<CacheKey, Arc<Compiled>>>,
 }
@@ -104,12 +106,12 @@ impl Program {
         let main = sources.add(name, source);
         let (hir, diagnostics) = check::check_program(main, &mut sources, &mut FileLoader);
         match hir {
-            Some(hir) => Ok(Program::of(hir, sources, diagnostics)),
+            Some(hir) => Ok(Program::of(hir, Arc::new(sources), diagnostics)),
             None => Err(Error::from_diagnostics(diagnostics, sources)),
         }
     }
 
-    fn of(hir: hir::Program, sources: SourceMap, warnings: Vec<Diagnostic>) -> Program {
+    fn of(hir: hir::Program, sources: Arc<SourceMap>, warnings: Vec<Diagnostic>) -> Program {
         Program { hir, sources, warnings, compiled: Mutex::default() }
     }
 
@@ -147,7 +149,7 @@ impl Program {
             return Err(Error::new(ErrorKind::Entry, format!("no public function `{name}`: {there}")));
         };
         let signature = hir_to_cfg::entry_signature(&self.hir, entry)
-            .map_err(|d| Error::from_diagnostics(vec![d], self.sources.clone()))?;
+            .map_err(|d| Error::from_diagnostics(vec![d], (*self.sources).clone()))?;
         Ok(Function { program: self, name: name.to_owned(), entry, signature })
     }
 }
@@ -166,6 +168,7 @@ pub struct Function<'a> {
 pub struct Bound {
     compiled: Arc<Compiled>,
     inputs: run::Inputs,
+    sources: Arc<SourceMap>,
 }
 
 impl Function<'_> {
@@ -198,7 +201,7 @@ impl Function<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape; [`ErrorKind::Program`] for
-    /// what only shapes can tell; [`ErrorKind::Memory`] when the batch does not fit.
+    /// what only shapes can tell, warnings that [`Options::deny`] names included; [`ErrorKind::Memory`] when the batch does not fit.
     pub fn bind(&self, inputs: &Inputs, options: &Options) -> Result<Bound, Error> {
         inputs::refuse_unknown(inputs, &self.name, &self.signature)?;
         let lanes = inputs::lane_count(inputs)?;
@@ -212,7 +215,7 @@ impl Function<'_> {
             passes.switch_off("hoist-shared");
         }
         let compiled = self.compile(values.types.clone(), &passes)?;
-        Bound::finish(compiled, values, lanes, options)
+        Bound::finish(compiled, values, lanes, options, Arc::clone(&self.program.sources))
     }
 
     /// Compiles it for lane inputs and shared inputs of these event types, one for each port of the
@@ -228,7 +231,7 @@ impl Function<'_> {
         }
         let program = self.program;
         let compiled = pipeline::compile(&program.hir, &program.sources, self.entry, &key.types, passes)
-            .map_err(|diagnostics| Error::from_diagnostics(diagnostics, program.sources.clone()))?;
+            .map_err(|diagnostics| Error::from_diagnostics(diagnostics, (*program.sources).clone()))?;
         let compiled = Arc::new(compiled);
         cache.insert(key, Arc::clone(&compiled));
         Ok(compiled)
@@ -258,7 +261,7 @@ impl Bound {
                 return Err(Error::new(ErrorKind::Input, message));
             }
         }
-        Self::finish(Arc::new(compiled), values, lanes, options)
+        Self::finish(Arc::new(compiled), values, lanes, options, Arc::default())
     }
 
     fn finish(
@@ -266,18 +269,33 @@ impl Bound {
         values: inputs::Values,
         lanes: usize,
         options: &Options,
+        sources: Arc<SourceMap>,
     ) -> Result<Bound, Error> {
+        let denied = Deny::errors(&options.deny, &compiled.warnings);
+        if !denied.is_empty() {
+            return Err(Error::from_diagnostics(denied, (*sources).clone()));
+        }
         // Before anything is made that is as large as the batch or as a shared value.
         refuse(&plan::estimate(&compiled.plan, lanes, &options.settings), options)?;
         let shared = interp::shared_values(&compiled.stack.shared, &values.shared, options.settings.precision)
             .map_err(|message| Error::new(ErrorKind::Input, message))?;
         let numbers = (0..lanes as u64).map(|i| options.first_lane.wrapping_add(i)).collect();
-        Ok(Bound { compiled, inputs: run::Inputs { lanes: numbers, values: values.lane_arrays(lanes), shared } })
+        let inputs = run::Inputs { lanes: numbers, values: values.lane_arrays(lanes), shared };
+        Ok(Bound { compiled, inputs, sources })
     }
 
     /// What was compiled.
     pub fn compiled(&self) -> &Compiled {
         &self.compiled
+    }
+    /// What is probably not meant and only the shapes of the inputs can tell, each site once; the spans are in
+    /// [`sources`](Self::sources).
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.compiled.warnings
+    }
+    /// The source texts that it was compiled from; none for the text of an IR.
+    pub fn sources(&self) -> &SourceMap {
+        &self.sources
     }
     /// Number of lanes.
     pub fn lanes(&self) -> usize {

@@ -8,7 +8,7 @@ use super::func::{Lowered, Lowering};
 use super::instance::{Closure, Code, DerivativeOf, Instance, Made, Specialiser};
 use super::signature::layout_at;
 use super::value::{Form, Layout, Value};
-use crate::base::{Diagnostic, Id as _, IdVec, Loc, Span};
+use crate::base::{Diagnostic, Finding, Id as _, IdVec, Loc, Span};
 use crate::cfg::{self, Func, FuncId, InstKind, Operand, Var, VarId};
 use crate::hir::{Derivative, DerivativeCall, Expr, FnId};
 use crate::prim::Prim;
@@ -22,6 +22,8 @@ pub struct Specialised {
     pub program: cfg::Program,
     /// What these functions are.
     pub requests: Requests,
+    /// What the shapes told that is probably not meant.
+    pub findings: Vec<Finding>,
     /// Where each derivative is asked for in the source: one for each request.
     pub(super) places: Vec<Span>,
 }

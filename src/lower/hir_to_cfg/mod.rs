@@ -113,7 +113,7 @@ fn specialise_here(
         outputs: outputs.into_iter().map(|(name, _)| name).collect(),
     };
     shared.finish(&mut made);
-    Ok(Specialised { program: made, requests, places })
+    Ok(Specialised { program: made, requests, findings: Vec::new(), places })
 }
 
 /// The instance of the entry: shared parameters are shared inputs, the others come in.
