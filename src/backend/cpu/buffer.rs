@@ -20,7 +20,41 @@ pub enum Buffer<R> {
     Real(Vec<R>),
 }
 
+/// Some values of a [`Buffer`]: what kernels read.
+#[derive(Clone, Copy, Debug)]
+pub enum Values<'a, R> {
+    /// `bool`
+    Bool(&'a [bool]),
+    /// `int`
+    Int(&'a [i64]),
+    /// `real`
+    Real(&'a [R]),
+}
+
+impl<'a, R: Real> Values<'a, R> {
+    /// The bools. Panics for another element type.
+    pub fn bools(self) -> &'a [bool] {
+        if let Values::Bool(v) = self { v } else { panic!("a bool buffer") }
+    }
+    /// The ints. Panics for another element type.
+    pub fn ints(self) -> &'a [i64] {
+        if let Values::Int(v) = self { v } else { panic!("an int buffer") }
+    }
+    /// The reals. Panics for another element type.
+    pub fn reals(self) -> &'a [R] {
+        if let Values::Real(v) = self { v } else { panic!("a real buffer") }
+    }
+}
+
 impl<R: Real> Buffer<R> {
+    /// All values from this one on.
+    pub fn values(&self, start: usize) -> Values<'_, R> {
+        match self {
+            Buffer::Bool(v) => Values::Bool(&v[start..]),
+            Buffer::Int(v) => Values::Int(&v[start..]),
+            Buffer::Real(v) => Values::Real(&v[start..]),
+        }
+    }
     /// `len` zeros.
     pub fn zeros(dtype: DType, len: usize) -> Self {
         match dtype {

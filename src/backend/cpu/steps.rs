@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use smallvec::SmallVec;
 
 use crate::backend::cpu::active::ActiveSet;
-use crate::backend::cpu::buffer::Buffer;
+use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::kernels::{self, Active, Call, Keep, Streams};
 use crate::backend::cpu::tapes::Tapes;
@@ -244,10 +244,8 @@ impl<'a, R: Real> Stepper<'a, R> {
         out: &mut Buffer<R>,
         loc: &Loc,
     ) {
-        let operands: SmallVec<[kernels::Arg<'_, R>; 6]> = args
-            .iter()
-            .map(|a| kernels::Arg { buffer: self.env.buffer(frame, a), ty: &a.ty, broadcast: a.broadcast })
-            .collect();
+        let operands: SmallVec<[kernels::Arg<'_, R>; 6]> =
+            args.iter().map(|a| kernels::Arg::new(self.env.buffer(frame, a), &a.ty, a.broadcast)).collect();
         let active = &mut self.active;
         let (columns, full) = (active.columns(), active.is_full());
         let call = Call {
@@ -258,6 +256,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             active: if full { Active::All } else { Active::Mask(active.mask.words()) },
             // Lanes that trapped since the unit started are among those that do not keep their values: nobody reads them.
             keep: keep.map(|values| Keep { values, mask: &active.bytes }),
+            accumulate: false,
             traps: &mut self.kernel_traps,
         };
         if c.in_place {
@@ -337,10 +336,9 @@ impl<'a, R: Real> Stepper<'a, R> {
         let operands: SmallVec<[kernels::Arg<'_, R>; 6]> = args
             .iter()
             .zip(&owned)
-            .map(|(a, owned)| kernels::Arg {
-                buffer: owned.as_ref().unwrap_or_else(|| self.env.buffer(frame, a)),
-                ty: &a.ty,
-                broadcast: true,
+            .map(|(a, owned)| {
+                let buffer = owned.as_ref().unwrap_or_else(|| self.env.buffer(frame, a));
+                kernels::Arg::new(buffer, &a.ty, true)
             })
             .collect();
         let call = Call {
@@ -350,6 +348,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             width: 1,
             active: Active::All,
             keep: None,
+            accumulate: false,
             traps: &mut self.kernel_traps,
         };
         if c.in_place {
@@ -487,11 +486,11 @@ fn bears_nan<R: Real>(
     columns: usize,
     column: usize,
 ) -> bool {
-    let is_nan = |values: &Buffer<R>, elements: usize, width: usize, column: usize| {
+    let is_nan = |values: Values<'_, R>, elements: usize, width: usize, column: usize| {
         let values = values.reals();
         (0..elements).any(|e| values[e * width + column].to_f64().is_nan())
     };
-    is_nan(out, c.ty.elements(), columns, column)
+    is_nan(out.values(0), c.ty.elements(), columns, column)
         && !operands.iter().any(|a| {
             let (width, column) = if a.broadcast { (1, 0) } else { (columns, column) };
             a.ty.dtype == DType::Real && is_nan(a.buffer, a.ty.elements(), width, column)

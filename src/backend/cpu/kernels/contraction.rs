@@ -3,7 +3,7 @@
 //! is one GEMM over the lanes, whose results are this very chain for every element (`matrixmultiply`).
 
 use ndarray::linalg::general_mat_mul;
-use ndarray::{ArrayView2, ArrayViewMut2};
+use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
 
 use super::rows::{Row, Rows, reals};
 use super::{Arg, Call};
@@ -30,45 +30,50 @@ pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
     let x = Extents::of(a, b);
     let out = &mut out.reals_mut()[..x.n * x.m * w];
     if x.k == 0 || out.is_empty() {
-        return out.fill(R::ZERO);
-    }
-    match (a.broadcast, b.broadcast) {
-        (true, false) => {
-            gemm((a.buffer.reals(), [x.n, x.k]), (&b.buffer.reals()[..x.k * x.m * w], [x.k, x.m * w]), out);
+        if !call.accumulate {
+            out.fill(R::ZERO);
         }
-        (false, true) => shared_right(&x, a.buffer.reals(), b.buffer.reals(), w, out),
+        return;
+    }
+    // What the result goes on from is added to by the product itself, block after block.
+    let before = if call.accumulate { R::ONE } else { R::ZERO };
+    match (a.broadcast, b.broadcast) {
+        (true, false) => gemm(&matrix(a, [x.n, x.k]), &matrix(b, [x.k, x.m * w]), before, out),
+        (false, true) => shared_right(&x, a.buffer.reals(), &matrix(b, [x.k, x.m]), before, w, out),
         (true, true) => {
-            gemm((a.buffer.reals(), [x.n, x.k]), (b.buffer.reals(), [x.k, x.m]), &mut out[..x.n * x.m]);
+            debug_assert!(!call.accumulate, "a product of shared values is computed at once");
+            gemm(&matrix(a, [x.n, x.k]), &matrix(b, [x.k, x.m]), before, &mut out[..x.n * x.m]);
             for e in (0..x.n * x.m).rev() {
                 let value = out[e];
                 out[e * w..(e + 1) * w].fill(value);
             }
         }
-        (false, false) => by_lane(&x, reals(a, w), reals(b, w), w, out),
+        (false, false) => by_lane(&x, reals(a, w), reals(b, w), call.accumulate, w, out),
     }
 }
 
-type Matrix<'a, R> = (&'a [R], [usize; 2]);
+fn matrix<'a, R: Real>(arg: &Arg<'a, R>, [rows, columns]: [usize; 2]) -> ArrayView2<'a, R> {
+    let [down, right] = arg.strides.unwrap_or([columns, 1]);
+    let shape = (rows, columns).strides((down, right));
+    ArrayView2::from_shape(shape, arg.buffer.reals()).expect("the operand fills its shape")
+}
 
-fn gemm<R: Real>(a: Matrix<'_, R>, b: Matrix<'_, R>, out: &mut [R]) {
-    let shape = (a.1[0], b.1[1]);
-    let a = ArrayView2::from_shape(a.1, &a.0[..a.1[0] * a.1[1]]).expect("the operand fills its shape");
-    let b = ArrayView2::from_shape(b.1, &b.0[..b.1[0] * b.1[1]]).expect("the operand fills its shape");
-    let mut out = ArrayViewMut2::from_shape(shape, out).expect("the result fills its shape");
-    general_mat_mul(R::ONE, &a, &b, R::ZERO, &mut out);
+/// `out = before * out + a @ b`.
+fn gemm<R: Real>(a: &ArrayView2<'_, R>, b: &ArrayView2<'_, R>, before: R, out: &mut [R]) {
+    let mut out = ArrayViewMut2::from_shape((a.nrows(), b.ncols()), out).expect("the result fills its shape");
+    general_mat_mul(R::ONE, a, b, before, &mut out);
 }
 
 /// `a[i] @ b` for every row `i` of the lanes' own `a`: the transpose of `b` times the row, which is `[k][lane]`.
-fn shared_right<R: Real>(x: &Extents, a: &[R], b: &[R], w: usize, out: &mut [R]) {
-    let b = ArrayView2::from_shape((x.k, x.m), &b[..x.k * x.m]).expect("the operand fills its shape");
+fn shared_right<R: Real>(x: &Extents, a: &[R], b: &ArrayView2<'_, R>, before: R, w: usize, out: &mut [R]) {
     for (row, out) in a[..x.n * x.k * w].chunks_exact(x.k * w).zip(out.chunks_exact_mut(x.m * w)) {
         let row = ArrayView2::from_shape((x.k, w), row).expect("a row of the operand");
         let mut out = ArrayViewMut2::from_shape((x.m, w), out).expect("a row of the result");
-        general_mat_mul(R::ONE, &b.t(), &row, R::ZERO, &mut out);
+        general_mat_mul(R::ONE, &b.t(), &row, before, &mut out);
     }
 }
 
-fn by_lane<R: Real>(x: &Extents, a: Rows<'_, R>, b: Rows<'_, R>, w: usize, out: &mut [R]) {
+fn by_lane<R: Real>(x: &Extents, a: Rows<'_, R>, b: Rows<'_, R>, more: bool, w: usize, out: &mut [R]) {
     let mut block = vec![R::ZERO; w];
     for (e, out) in out.chunks_exact_mut(w).enumerate() {
         let (i, j) = (e / x.m, e % x.m);
@@ -77,7 +82,7 @@ fn by_lane<R: Real>(x: &Extents, a: Rows<'_, R>, b: Rows<'_, R>, w: usize, out: 
             for k in start..x.k.min(start + BLOCK) {
                 multiply_add(a.row(i * x.k + k), b.row(k * x.m + j), &mut block);
             }
-            if start == 0 {
+            if start == 0 && !more {
                 out.copy_from_slice(&block);
             } else {
                 out.iter_mut().zip(&block).for_each(|(o, b)| *o = *o + *b);

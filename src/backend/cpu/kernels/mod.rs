@@ -12,21 +12,31 @@ mod tests;
 
 pub(super) use rows::multiversioned;
 
-use crate::backend::cpu::buffer::Buffer;
+use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::prim::{BatchRule, Prim};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
 use crate::vmath::Real;
 
-/// An operand: its buffer has the width of the call, or width 1 when the value is the same for all lanes (`broadcast`).
+/// An operand: its values have the width of the call, or width 1 when the value is the same for all lanes (`broadcast`).
 #[derive(Clone, Copy, Debug)]
 pub struct Arg<'a, R> {
-    /// The values.
-    pub buffer: &'a Buffer<R>,
+    /// The values; there may be more of them than the type has.
+    pub buffer: Values<'a, R>,
     /// Event type.
     pub ty: &'a Type,
-    /// Whether the buffer has width 1 and serves all lanes.
+    /// Whether the values have width 1 and serve all lanes.
     pub broadcast: bool,
+    /// For a matrix of width 1 that a matrix product reads where it does not stand row after row: how far one row is from
+    /// the next, and one column.
+    pub strides: Option<[usize; 2]>,
+}
+
+impl<'a, R: Real> Arg<'a, R> {
+    /// An operand that is a whole buffer.
+    pub fn new(buffer: &'a Buffer<R>, ty: &'a Type, broadcast: bool) -> Self {
+        Self { buffer: buffer.values(0), ty, broadcast, strides: None }
+    }
 }
 
 /// The lanes for which a kernel must be right. It may compute the others too: their operands are junk and their results
@@ -85,6 +95,9 @@ pub struct Call<'a, R> {
     /// What the lanes that do not count shall have in the result, laid out like it: for primitives that [`can_keep`].
     /// Otherwise these lanes get junk.
     pub keep: Option<Keep<'a, R>>,
+    /// For reductions and products: whether the result goes on from what `out` holds, the result for the elements before
+    /// these, whose number is a multiple of [`BLOCK`](crate::vmath::BLOCK). A product has an operand of each lane then.
+    pub accumulate: bool,
     /// Gets `(lane, kind)` for every active lane that traps, each lane at most once in a call, ascending.
     pub traps: &'a mut Vec<(u32, TrapKind)>,
 }

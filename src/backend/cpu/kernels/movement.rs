@@ -60,7 +60,8 @@ fn typed<R: Real, T: Copy>(call: &mut Call<'_, R>, out: &mut [T], rows: Reader<R
 pub(super) fn set_in_place<R: Real>(call: &mut Call<'_, R>, target: &mut Buffer<R>) {
     let args = call.args;
     let len = call.elements() * call.width;
-    let whole = Arg { buffer: &Buffer::Bool(Vec::new()), ty: call.ty, broadcast: false };
+    let nothing = Buffer::nothing();
+    let whole = Arg::new(&nothing, call.ty, false);
     let place = Place::new(call, &whole, &args[1..], call.prim == Prim::SetSlice, args[0].ty.shape.first());
     match call.ty.dtype {
         DType::Bool => write(call, place, bools(&args[0], call.width), &mut target.bools_mut()[..len], true),

@@ -104,7 +104,7 @@ fn check<R: Real>(
     let types: Vec<Type> = args.iter().map(|(b, _)| Type::scalar(scalars(b)[0].dtype())).collect();
     let ty = prim.infer(&types).expect("the operands fit");
     let operands: Vec<Arg<'_, R>> =
-        args.iter().zip(&types).map(|((buffer, broadcast), ty)| Arg { buffer, ty, broadcast: *broadcast }).collect();
+        args.iter().zip(&types).map(|((buffer, broadcast), ty)| Arg::new(buffer, ty, *broadcast)).collect();
     let values: Vec<Vec<Scalar>> = args.iter().map(|(b, _)| scalars(b)).collect();
     let lane_args = |lane: usize| -> Vec<Scalar> {
         args.iter().zip(&values).map(|((_, broadcast), v)| v[if *broadcast { 0 } else { lane }]).collect()
@@ -131,6 +131,7 @@ fn check<R: Real>(
                 width,
                 active: if all && !keeps { Active::All } else { Active::Mask(&bits) },
                 keep: keeps.then_some(Keep { values: &old, mask: &bytes }),
+                accumulate: false,
                 traps: &mut traps,
             };
             run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, &mut out);
@@ -207,9 +208,10 @@ fn small_ints_do_not_trap_beside_lanes_that_would() {
     let y = Buffer::<f64>::Int(vec![3, 2, 0, -2]);
     for (prim, expected) in [(Prim::Mul, [30, -10]), (Prim::IntDiv, [3, -2]), (Prim::IntRem, [1, 1])] {
         let (ty, mut traps, mut out) = (Type::int(), Vec::new(), Buffer::Int(vec![0; 4]));
-        let args = [&x, &y].map(|buffer| Arg { buffer, ty: &ty, broadcast: false });
+        let args = [&x, &y].map(|buffer| Arg::new(buffer, &ty, false));
         let active = Active::Mask(&[0b1001]);
-        let call = Call { prim, args: &args, ty: &ty, width: 4, active, keep: None, traps: &mut traps };
+        let call =
+            Call { prim, args: &args, ty: &ty, width: 4, active, keep: None, accumulate: false, traps: &mut traps };
         run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, &mut out);
         assert_eq!((out.ints()[0], out.ints()[3]), (expected[0], expected[1]), "{prim}");
         assert!(traps.is_empty(), "{prim}: only lanes that are not active go wrong");
@@ -329,10 +331,11 @@ fn elements_of_arrays_are_masked_alike() {
     let (x, y, old) = (Buffer::<f64>::Int(x), ints(width, 0, 1), Buffer::Int(vec![-5; 3 * width]));
     let mut traps = Vec::new();
     let mut out = Buffer::Int(vec![0; 3 * width]);
-    let args = [Arg { buffer: &x, ty: &ty, broadcast: false }, Arg { buffer: &y, ty: &scalar, broadcast: false }];
+    let args = [Arg::new(&x, &ty, false), Arg::new(&y, &scalar, false)];
     let keep = Some(Keep { values: &old, mask: &bytes });
     let active = Active::Mask(&bits);
-    let call = Call { prim: Prim::Mul, args: &args, ty: &ty, width, active, keep, traps: &mut traps };
+    let call =
+        Call { prim: Prim::Mul, args: &args, ty: &ty, width, active, keep, accumulate: false, traps: &mut traps };
     run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, &mut out);
     let mut wanted = Vec::new();
     for (lane, on) in mask.iter().copied().enumerate() {
@@ -349,4 +352,98 @@ fn elements_of_arrays_are_masked_alike() {
     }
     assert!(!wanted.is_empty());
     assert_eq!(traps, wanted);
+}
+
+/// The operands of a reduction or product of `n` rows of `k` numbers, cut after `cut` rows, give the bits of the whole.
+fn in_two_parts(
+    prim: Prim,
+    operands: &[(Buffer<f64>, Type, bool, Cut)],
+    ty: &Type,
+    width: usize,
+    cut: usize,
+    n: usize,
+) {
+    let mut traps = Vec::new();
+    let mut go = |rows: std::ops::Range<usize>, accumulate: bool, out: &mut Buffer<f64>| {
+        let types: Vec<Type> = operands.iter().map(|(_, ty, _, cut)| cut.ty(ty, rows.len())).collect();
+        let args = operands.iter().zip(&types).map(|((buffer, whole, broadcast, cut), ty)| {
+            let width = if *broadcast { 1 } else { width };
+            let (first, strides) = match cut {
+                Cut::Rows => (rows.start * whole.elements() / n * width, None),
+                Cut::Columns => (rows.start, Some([n, 1])),
+                Cut::Transposed => (rows.start * whole.shape[0], Some([1, whole.shape[0]])),
+            };
+            Arg { buffer: buffer.values(first), ty, broadcast: *broadcast, strides }
+        });
+        let args: Vec<Arg<'_, f64>> = args.collect();
+        let active = Active::All;
+        let call = Call { prim, args: &args, ty, width, active, keep: None, accumulate, traps: &mut traps };
+        run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, out);
+    };
+    let len = ty.elements() * width;
+    let (mut whole, mut parts) = (Buffer::zeros(ty.dtype, len), Buffer::zeros(ty.dtype, len));
+    go(0..n, false, &mut whole);
+    go(0..cut, false, &mut parts);
+    go(cut..n, true, &mut parts);
+    let bits = |b: &Buffer<f64>| scalars(b).iter().map(|s| format!("{s:?}")).collect::<Vec<_>>();
+    assert_eq!(bits(&parts), bits(&whole), "{prim} of {n} rows cut at {cut}, {width} lanes");
+}
+
+/// How an operand is cut.
+#[derive(Clone, Copy)]
+enum Cut {
+    Rows,
+    /// A matrix `[k, n]`.
+    Columns,
+    /// A matrix `[k, n]` that stands column after column.
+    Transposed,
+}
+
+impl Cut {
+    fn ty(self, whole: &Type, rows: usize) -> Type {
+        let mut ty = whole.clone();
+        let axis = if matches!(self, Cut::Rows) { 0 } else { 1 };
+        ty.shape[axis] = rows;
+        ty
+    }
+}
+
+#[test]
+fn reductions_and_products_go_on_where_they_stopped() {
+    use crate::types::DType::{Bool, Int, Real as Reals};
+    let real = |len: usize| Buffer::Real((0..len).map(|i| ((i * i + 7 * i) as f64 * 0.37).sin() * 1e3).collect());
+    let ints = |len: usize| Buffer::Int((0..len).map(|i| ((i * i) % 1009) as i64 - 500).collect());
+    let bools = |len: usize| Buffer::Bool((0..len).map(|i| i == len / 2).collect());
+    for (width, cut, n) in [(1, 256, 257), (3, 256, 512), (8, 512, 700), (65, 1024, 1100)] {
+        let vector = |dtype| Type::new(dtype, [n]);
+        let (reals, k) = (vector(Reals), 5);
+        for prim in [Prim::Sum, Prim::Prod, Prim::MinOf, Prim::MaxOf] {
+            in_two_parts(prim, &[(real(n * width), reals.clone(), false, Cut::Rows)], &Type::real(), width, cut, n);
+        }
+        for prim in [Prim::Sum, Prim::MinOf, Prim::MaxOf] {
+            let ty = vector(Int);
+            in_two_parts(prim, &[(ints(n * width), ty, false, Cut::Rows)], &Type::int(), width, cut, n);
+        }
+        for prim in [Prim::Any, Prim::All] {
+            let ty = vector(Bool);
+            in_two_parts(prim, &[(bools(n * width), ty, false, Cut::Rows)], &Type::bool(), width, cut, n);
+        }
+        let lanes = || (real(n * width), reals.clone(), false, Cut::Rows);
+        let shared = || (real(n), reals.clone(), true, Cut::Rows);
+        for operands in [[lanes(), lanes()], [shared(), lanes()], [lanes(), shared()]] {
+            in_two_parts(Prim::Dot, &operands, &Type::real(), width, cut, n);
+        }
+        let matrix = |shape: [usize; 2], broadcast: bool, cut| {
+            (real(n * k * if broadcast { 1 } else { width }), Type::new(Reals, shape), broadcast, cut)
+        };
+        let result = Type::new(Reals, [k]);
+        for right in [matrix([n, k], true, Cut::Rows), matrix([n, k], false, Cut::Rows)] {
+            in_two_parts(Prim::MatMul, &[lanes(), right], &result, width, cut, n);
+        }
+        for left in [Cut::Columns, Cut::Transposed] {
+            in_two_parts(Prim::MatMul, &[matrix([k, n], true, left), lanes()], &result, width, cut, n);
+            let operands = [matrix([k, n], true, left), matrix([n, k], false, Cut::Rows)];
+            in_two_parts(Prim::MatMul, &operands, &Type::new(Reals, [k, k]), width, cut, n);
+        }
+    }
 }
