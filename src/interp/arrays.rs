@@ -29,7 +29,15 @@ pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Resul
             data.extend_value(args[0]);
             data.into_value(&ty.shape)
         }
-        Prim::Fill => Data::filled(args[0].scalar(), n).into_value(&ty.shape),
+        Prim::Fill => match args[0] {
+            Value::Scalar(x) => Data::filled(*x, n).into_value(&ty.shape),
+            Value::Array(x) => {
+                let mut data = data();
+                (0..n).for_each(|i| data.push(x.data.get(under(&x.shape, &ty.shape, i))));
+                data.into_value(&ty.shape)
+            }
+        },
+        Prim::Iota => Data::Int((0..n as i64).collect()).into_value(&ty.shape),
         Prim::Index => {
             let array = args[0].tensor();
             let at = part(&array.shape, &ints(&args[1..]))?;
@@ -47,32 +55,87 @@ pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Resul
             data.extend(&array.data, at..at + n);
             data.into_value(&ty.shape)
         }
-        Prim::SetIndex | Prim::SetSlice => {
+        Prim::SetIndex | Prim::SetSlice | Prim::Scatter | Prim::ScatterAdd => {
             let mut array = args[0].clone();
-            let at = written_part(prim, args)?;
-            write(&mut array, at, args[1]);
+            change_part(prim, &mut array, &args[1..])?;
             array
         }
-        Prim::Transpose => {
+        Prim::Gather => {
             let array = args[0].tensor();
-            let (rows, columns) = (array.shape[0], array.shape[1]);
+            let size = array.shape[args.len() - 1..].iter().product::<usize>();
             let mut data = data();
-            for i in 0..n {
-                data.push(array.data.get(i % rows * columns + i / rows));
+            for at in places(&array.shape, &args[1..])? {
+                data.extend(&array.data, at..at + size);
             }
             data.into_value(&ty.shape)
         }
+        Prim::Transpose => exchanged(args[0], 0, ty),
+        Prim::TransposeEach => exchanged(args[0], 1, ty),
         Prim::Dot => {
             let (x, y) = (args[0].tensor(), args[1].tensor());
             Value::Scalar(Elem::Real(vmath::dot(x.data.real(), y.data.real())))
         }
         Prim::MatMul => Data::Real(matrix_product(args[0], args[1])).into_value(&ty.shape),
-        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf | Prim::Any | Prim::All => {
+        Prim::BatchMatMul => {
+            let (x, y) = (args[0].tensor(), args[1].tensor());
+            let (each_x, each_y) = (x.shape[1] * x.shape[2], y.shape[1] * y.shape[2]);
+            let mut out = Vec::with_capacity(n);
+            for i in 0..x.shape[0] {
+                let x = &x.data.real()[i * each_x..(i + 1) * each_x];
+                let y = &y.data.real()[i * each_y..(i + 1) * each_y];
+                out.extend(product(x, y, ty.shape[1], ty.shape[2]));
+            }
+            Data::Real(out).into_value(&ty.shape)
+        }
+        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf | Prim::Any | Prim::All if ty.is_scalar() => {
             Value::Scalar(reduce(prim, &args[0].tensor().data)?)
+        }
+        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf | Prim::Any | Prim::All => {
+            let array = args[0].tensor();
+            let mut groups = vec![Data::with_capacity(array.data.dtype(), 0); n];
+            for i in 0..array.data.len() {
+                groups[under(&ty.shape, &array.shape, i)].push(array.data.get(i));
+            }
+            let mut data = data();
+            for group in &groups {
+                data.push(reduce(prim, group)?);
+            }
+            data.into_value(&ty.shape)
         }
         Prim::RandomUniform | Prim::RandomNormal => unreachable!("draws are not applied"),
         _ => elementwise(prim, args, ty)?,
     })
+}
+
+/// Which element of an array of shape `from` stands where element `i` of one of shape `to` does, when it is repeated along
+/// the axes where its extent is 1; a scalar is repeated along all.
+fn under(from: &[usize], to: &[usize], i: usize) -> usize {
+    let (mut rest, mut at, mut stride) = (i, 0, 1);
+    for (from, to) in from.iter().zip(to).rev() {
+        if *from != 1 {
+            at += rest % to * stride;
+        }
+        rest /= to;
+        stride *= from;
+    }
+    at
+}
+
+/// The array with `axis` and the next one exchanged; `ty` is its type.
+fn exchanged<R: Real>(array: &Value<R>, axis: usize, ty: &Type) -> Value<R> {
+    let array = array.tensor();
+    let (rows, columns) = (array.shape[axis], array.shape[axis + 1]);
+    let inner = array.shape[axis + 2..].iter().product::<usize>();
+    let mut data = Data::with_capacity(ty.dtype, array.data.len());
+    for outer in 0..array.shape[..axis].iter().product() {
+        for column in 0..columns {
+            for row in 0..rows {
+                let at = ((outer * rows + row) * columns + column) * inner;
+                data.extend(&array.data, at..at + inner);
+            }
+        }
+    }
+    data.into_value(&ty.shape)
 }
 
 fn ints<R: Real>(args: &[&Value<R>]) -> SmallVec<[i64; 4]> {
@@ -99,31 +162,59 @@ fn slice_start(shape: &[usize], from: i64, count: usize) -> Result<usize, TrapKi
     }
 }
 
-/// Where `set_index` or `set_slice` with these operands writes.
-pub(super) fn written_part<R: Real>(prim: Prim, args: &[&Value<R>]) -> Result<usize, TrapKind> {
-    let shape = &args[0].tensor().shape;
-    if prim == Prim::SetIndex {
-        part(shape, &ints(&args[2..]))
-    } else {
-        slice_start(shape, args[2].int(), args[1].tensor().shape[0])
-    }
+/// Where the parts start that `gather` and `scatter` with these indices move, in the order of places.
+fn places<R: Real>(shape: &[usize], indices: &[&Value<R>]) -> Result<Vec<usize>, TrapKind> {
+    let count = indices.iter().find_map(|i| if let Value::Array(i) = i { Some(i.data.len()) } else { None });
+    let index = |i: &Value<R>, place: usize| match i.elem(place) {
+        Elem::Int(i) => i,
+        _ => unreachable!("{FITS}"),
+    };
+    (0..count.expect(FITS))
+        .map(|place| part(shape, &indices.iter().map(|i| index(i, place)).collect::<SmallVec<[i64; 4]>>()))
+        .collect()
 }
 
-/// Writes a part of an array, in place when nothing else holds the array.
-pub(super) fn write<R: Real>(array: &mut Value<R>, at: usize, part: &Value<R>) {
-    match array {
-        Value::Array(tensor) => Rc::make_mut(tensor).data.write(at, part),
-        Value::Scalar(_) => unreachable!("{FITS}"),
+/// Changes a part of an array as `set_index`, `set_slice`, `scatter` or `scatter_add` with these further operands do, in place
+/// when nothing else holds the array.
+pub(super) fn change_part<R: Real>(prim: Prim, array: &mut Value<R>, args: &[&Value<R>]) -> Result<(), TrapKind> {
+    let Value::Array(tensor) = array else { unreachable!("{FITS}") };
+    match prim {
+        Prim::SetIndex => {
+            let at = part(&tensor.shape, &ints(&args[1..]))?;
+            Rc::make_mut(tensor).data.write(at, args[0]);
+        }
+        Prim::SetSlice => {
+            let at = slice_start(&tensor.shape, args[1].int(), args[0].tensor().shape[0])?;
+            Rc::make_mut(tensor).data.write(at, args[0]);
+        }
+        _ => {
+            let starts = places(&tensor.shape, &args[1..])?;
+            let new = &args[0].tensor().data;
+            let size = new.len().checked_div(starts.len()).unwrap_or(0);
+            let data = &mut Rc::make_mut(tensor).data;
+            for (place, at) in starts.into_iter().enumerate() {
+                for e in 0..size {
+                    let x = new.get(place * size + e);
+                    let x = if prim == Prim::ScatterAdd { scalars::binary(Prim::Add, data.get(at + e), x)? } else { x };
+                    data.set(at + e, x);
+                }
+            }
+        }
     }
+    Ok(())
 }
 
 /// Matrix product; a vector is a row on the left and a column on the right.
 fn matrix_product<R: Real>(x: &Value<R>, y: &Value<R>) -> Vec<R> {
     let (x, y) = (x.tensor(), y.tensor());
-    let inner = y.shape[0];
     let rows = x.shape[..x.shape.len() - 1].iter().product::<usize>();
     let columns = y.shape[1..].iter().product::<usize>();
-    let (x, y) = (x.data.real(), y.data.real());
+    product(x.data.real(), y.data.real(), rows, columns)
+}
+
+/// The product of two matrices that gives so many rows and columns.
+fn product<R: Real>(x: &[R], y: &[R], rows: usize, columns: usize) -> Vec<R> {
+    let inner = y.len().checked_div(columns).unwrap_or(0);
     let turned: Vec<R> = (0..columns * inner).map(|i| y[i % inner * columns + i / inner]).collect();
     let mut out = Vec::with_capacity(rows * columns);
     for i in 0..rows {
@@ -173,12 +264,16 @@ fn elementwise<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Result<Val
     }
     let n = ty.elements();
     let mut data = Data::with_capacity(ty.dtype, n);
+    let elem = |x: &Value<R>, i: usize| match x {
+        Value::Array(x) if x.shape != ty.shape => x.data.get(under(&x.shape, &ty.shape, i)),
+        x => x.elem(i),
+    };
     for i in 0..n {
         data.push(match args {
             [x] => scalars::unary(prim, x.elem(i))?,
-            [x, y] => scalars::binary(prim, x.elem(i), y.elem(i))?,
-            [c, x, y] if c.elem(i) == Elem::Bool(true) => x.elem(i),
-            [_, _, y] => y.elem(i),
+            [x, y] => scalars::binary(prim, elem(x, i), elem(y, i))?,
+            [c, x, y] if elem(c, i) == Elem::Bool(true) => elem(x, i),
+            [_, _, y] => elem(y, i),
             _ => unreachable!("{FITS}"),
         });
     }
@@ -197,7 +292,7 @@ fn real_elementwise<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Optio
             vmath::unary(f, x.data.real(), &mut out);
             Some(out)
         }
-        [Value::Array(x), Value::Array(y)] => {
+        [Value::Array(x), Value::Array(y)] if x.shape == y.shape => {
             let pairs = x.data.real().iter().zip(y.data.real());
             Some(pairs.map(|(x, y)| scalars::real_binary(prim, *x, *y)).collect())
         }

@@ -183,7 +183,7 @@ impl<R: Real> Code<R> {
         let args = self.sources(operands);
         let elementwise = prim.row().batch == BatchRule::Elementwise;
         let scalars = elementwise && types.iter().all(Type::is_scalar);
-        let sets = matches!(prim, Prim::SetIndex | Prim::SetSlice);
+        let sets = prim.changes_part();
         let own = operands.first() == Some(&Operand::Var(dst));
         let dst = dst.0;
         match args[..] {

@@ -332,12 +332,10 @@ impl<'a, R: Real> Lane<'a, R> {
 
     /// `values[slot] = prim values[slot], …` without a copy where nothing else holds the array.
     fn set_in_place(&mut self, prim: Prim, slot: usize, args: &[Source], base: usize) -> Result<(), TrapKind> {
-        let (at, part) = {
-            let operands: SmallVec<[&Value<R>; 4]> = args.iter().map(|a| self.read(*a, base)).collect();
-            (arrays::written_part(prim, &operands)?, operands[1].clone())
-        };
-        arrays::write(&mut self.values[slot], at, &part);
-        Ok(())
+        // A new part that is the array itself is held by its copy here, so that it is not written through.
+        let operands: SmallVec<[Value<R>; 4]> = args[1..].iter().map(|a| self.read(*a, base).clone()).collect();
+        let operands: SmallVec<[&Value<R>; 4]> = operands.iter().collect();
+        arrays::change_part(prim, &mut self.values[slot], &operands)
     }
 
     /// One draw for each element, ascending.

@@ -186,6 +186,21 @@ impl<R: Real> Data<R> {
             _ => unreachable!("{FITS}"),
         }
     }
+    pub(super) fn dtype(&self) -> DType {
+        match self {
+            Data::Bool(_) => DType::Bool,
+            Data::Int(_) => DType::Int,
+            Data::Real(_) => DType::Real,
+        }
+    }
+    pub(super) fn set(&mut self, i: usize, x: Elem<R>) {
+        match (self, x) {
+            (Data::Bool(v), Elem::Bool(x)) => v[i] = x,
+            (Data::Int(v), Elem::Int(x)) => v[i] = x,
+            (Data::Real(v), Elem::Real(x)) => v[i] = x,
+            _ => unreachable!("{FITS}"),
+        }
+    }
     pub(super) fn push(&mut self, x: Elem<R>) {
         match (self, x) {
             (Data::Bool(v), Elem::Bool(x)) => v.push(x),

@@ -5,7 +5,6 @@
 
 use super::{Block, Step, StepKind, Unit, UnitId, Write};
 use crate::base::IdVec;
-use crate::prim::Prim;
 use crate::types::Type;
 
 /// To dispatch one step: resolve operands, call the kernel.
@@ -86,7 +85,7 @@ fn step_weight(step: &Step) -> u64 {
             spill
                 + match c.prim {
                     _ if c.uniform => 0,
-                    Prim::SetIndex | Prim::SetSlice if c.in_place => types[1].elements() as u64,
+                    prim if c.in_place && prim.changes_part() => types[1].elements() as u64,
                     prim => prim.cost(&types, &c.ty),
                 }
         }

@@ -10,7 +10,8 @@ pub use rules::TypeError;
 
 /// A primitive of the language: straight-line, one result, the same in every lane.
 ///
-/// *Elementwise* primitives take operands that are scalars or arrays of one common shape; scalars broadcast.
+/// *Elementwise* primitives take operands that are scalars or arrays of one rank whose extents on each axis are equal or 1:
+/// scalars and extents of 1 broadcast. The language is stricter; see `check`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "each variant is documented by its row in the table")]
 pub enum Prim {
@@ -81,13 +82,19 @@ pub enum Prim {
     SetIndex,
     Slice,
     SetSlice,
+    Gather,
+    Scatter,
+    ScatterAdd,
     Fill,
+    Iota,
     Concat,
     Transpose,
+    TransposeEach,
     Reshape,
     Dot,
     MatMul,
-    // reductions of a whole array
+    BatchMatMul,
+    // reductions of a whole array, or along axes
     Sum,
     Prod,
     MinOf,
@@ -228,18 +235,24 @@ table! {
     SetIndex "set_index" Movement Linear 1 "set_index x, v, i, j, …: x with the part at the leading indices replaced by v; out of range traps"
     Slice "slice" Movement Linear 1 "slice x, a: as many entries of the leading axis from a on as the result has; out of range traps"
     SetSlice "set_slice" Movement Linear 1 "set_slice x, v, a: x with the entries of the leading axis from a on replaced by v; out of range traps"
-    Fill "fill" Movement Linear 1 "fill x: every element of the result is the scalar x"
+    Gather "gather" Movement None 2 "gather x, i, j, …: like index at each place r of int arrays of one shape M; gives M ++ rest; scalar indices serve all places; out of range traps"
+    Scatter "scatter" Movement None 1 "scatter x, v, i, j, …: x with the part at each place r replaced by v[r], ascending; places are distinct for the derivative; out of range traps"
+    ScatterAdd "scatter_add" Movement None 2 "scatter_add x, v, i, j, …: v[r] added to the part of x at each place r, ascending; out of range traps, then an int that overflows"
+    Fill "fill" Movement Linear 1 "fill x: every element of the result is the scalar x, or the one of an x with extents of 1 that stands there"
+    Iota "iota" Movement Zero 1 "iota: the ints 0, 1, …, n - 1"
     Concat "concat" Movement Linear 1 "concat x, y: joined along the leading axis"
-    Transpose "transpose" Movement Linear 1 "matrix with rows and columns exchanged"
+    Transpose "transpose" Movement Linear 1 "array with its first two axes exchanged"
+    TransposeEach "transpose_each" Movement None 1 "array with its second and third axes exchanged: a transpose for each entry of the first"
     Reshape "reshape" Movement Linear 1 "the same elements in row-major order under another shape"
     Dot "dot" Contraction Smooth 2 "sum of products of two vectors"
     MatMul "matmul" Contraction Smooth 2 "matrix product, matrix-vector or vector-matrix"
-    Sum "sum" Reduction Linear 1 "sum of all elements, in the order of Numerics"
-    Prod "prod" Reduction Smooth 1 "product of all elements, ascending; ints trap on overflow"
-    MinOf "min_of" Reduction Smooth 1 "smallest element; NaN if any is NaN; an empty array traps"
-    MaxOf "max_of" Reduction Smooth 1 "largest element; NaN if any is NaN; an empty array traps"
-    Any "any" Reduction Zero 1 "whether any element holds"
-    All "all" Reduction Zero 1 "whether all elements hold"
+    BatchMatMul "batch_matmul" Contraction None 2 "a matrix product for each entry of the leading axis: [n, p, k] by [n, k, m]"
+    Sum "sum" Reduction Linear 1 "sum of all elements, in the order of Numerics; for a result of the same rank, over the axes where it has 1"
+    Prod "prod" Reduction Smooth 1 "product of all elements, ascending; ints trap on overflow; or over axes, like sum"
+    MinOf "min_of" Reduction Smooth 1 "smallest element; NaN if any is NaN; an empty array traps; or over axes, like sum"
+    MaxOf "max_of" Reduction Smooth 1 "largest element; NaN if any is NaN; an empty array traps; or over axes, like sum"
+    Any "any" Reduction Zero 1 "whether any element holds; or over axes, like sum"
+    All "all" Reduction Zero 1 "whether all elements hold; or over axes, like sum"
     RandomUniform "random_uniform" Random None 16 "a uniform draw in (0, 1) for every element of the result, ascending"
     RandomNormal "random_normal" Random None 40 "a standard normal draw for every element of the result, ascending"
 }
@@ -252,6 +265,10 @@ impl Prim {
     /// Whether it is a random draw.
     pub fn is_draw(self) -> bool {
         self.row().batch == BatchRule::Random
+    }
+    /// Whether it gives its first operand with a part that is changed, and so can do that in place.
+    pub fn changes_part(self) -> bool {
+        matches!(self, Prim::SetIndex | Prim::SetSlice | Prim::Scatter | Prim::ScatterAdd)
     }
     /// Its name in the text form of the IR.
     pub fn name(self) -> &'static str {

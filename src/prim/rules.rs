@@ -21,18 +21,38 @@ fn fail<T>(prim: Prim, args: &[Type], why: &str) -> Result<T, TypeError> {
     Err(TypeError(format!("{prim} {args:?}: {why}")))
 }
 
-/// The common shape of elementwise operands: scalars broadcast, arrays must agree.
-pub(super) fn common_shape(args: &[Type]) -> Option<Shape> {
+/// The common shape of elementwise operands: scalars and extents of 1 broadcast, else arrays must agree.
+fn common_shape<'a>(args: impl IntoIterator<Item = &'a Type>) -> Option<Shape> {
     let mut shape = Shape::new();
-    for arg in args {
-        if !arg.is_scalar() {
-            if !shape.is_empty() && shape != arg.shape {
-                return None;
-            }
+    for arg in args.into_iter().filter(|a| !a.is_scalar()) {
+        if shape.is_empty() {
             shape = arg.shape.clone();
+        }
+        if shape.len() != arg.shape.len() {
+            return None;
+        }
+        for (common, extent) in shape.iter_mut().zip(&arg.shape) {
+            match (*common, *extent) {
+                (common, extent) if common == extent || extent == 1 => {}
+                (1, extent) => *common = extent,
+                _ => return None,
+            }
         }
     }
     Some(shape)
+}
+
+/// Whether a value of shape `from` gives one of shape `to` when it is repeated along the axes where its extent is 1, or is a
+/// scalar.
+fn spreads(from: &[usize], to: &[usize]) -> bool {
+    from.is_empty() || from.len() == to.len() && from.iter().zip(to).all(|(from, to)| from == to || *from == 1)
+}
+
+/// With this axis and the next exchanged.
+fn exchanged(ty: &Type, axis: usize) -> Type {
+    let mut ty = ty.clone();
+    ty.shape.swap(axis, axis + 1);
+    ty
 }
 
 impl Prim {
@@ -40,23 +60,28 @@ impl Prim {
     pub fn arity(self) -> (usize, bool) {
         use Prim::*;
         match self {
-            RandomUniform | RandomNormal => (0, false),
+            RandomUniform | RandomNormal | Iota => (0, false),
             Add | Sub | Mul | Div | IntDiv | IntRem | Rem | Min | Max | Pow | IntPow | Atan2 => (2, false),
-            Eq | Ne | Lt | Le | Gt | Ge | And | Or | Slice | Concat | Dot | MatMul => (2, false),
+            Eq | Ne | Lt | Le | Gt | Ge | And | Or | Slice | Concat | Dot | MatMul | BatchMatMul => (2, false),
             Select | SetSlice => (3, false),
             MakeArray => (1, true),
-            Index => (2, true),
-            SetIndex => (3, true),
+            Index | Gather => (2, true),
+            SetIndex | Scatter | ScatterAdd => (3, true),
             _ => (1, false),
         }
     }
 
-    /// Checks operands against the type of the result. The result's shape is part of what `fill`, `slice`, `reshape`
-    /// and the random draws mean; for the others it is the one that [`infer`](Self::infer) gives.
+    /// Checks operands against the type of the result. The result's shape is part of what `fill`, `slice`, `reshape`,
+    /// `iota`, the reductions and the random draws mean; for the others it is the one that [`infer`](Self::infer) gives.
     pub fn check(self, args: &[Type], result: &Type) -> Result<(), TypeError> {
         use Prim::*;
         let ok = match self {
-            Fill => args.len() == 1 && args[0].is_scalar() && args[0].dtype == result.dtype,
+            Fill => args.len() == 1 && args[0].dtype == result.dtype && spreads(&args[0].shape, &result.shape),
+            Iota => args.is_empty() && result.dtype == DType::Int && result.shape.len() == 1,
+            Sum | Prod | MinOf | MaxOf | Any | All => {
+                let whole = self.infer(args)?;
+                whole.dtype == result.dtype && spreads(&result.shape, &args[0].shape)
+            }
             Reshape => args.len() == 1 && args[0].dtype == result.dtype && args[0].elements() == result.elements(),
             RandomUniform | RandomNormal => args.is_empty() && result.dtype == DType::Real,
             Slice => {
@@ -78,8 +103,8 @@ impl Prim {
         if ok { Ok(()) } else { fail(self, args, &format!("does not give {result}")) }
     }
 
-    /// The type of the result. An error for wrong operands, and for `fill`, `slice`, `reshape` and the random draws,
-    /// whose result is not determined by their operands.
+    /// The type of the result; of a reduction, a scalar. An error for wrong operands, and for `fill`, `slice`, `reshape`,
+    /// `iota` and the random draws, whose result is not determined by their operands.
     pub fn infer(self, args: &[Type]) -> Typed {
         use DType::{Bool, Int, Real};
         use Prim::*;
@@ -111,8 +136,15 @@ impl Prim {
             }
             SetSlice => self.set_slice(args),
             Concat => self.concat(args),
-            Transpose if args[0].shape.len() == 2 => Ok(Type::new(args[0].dtype, [args[0].shape[1], args[0].shape[0]])),
-            Dot | MatMul => self.contract(args),
+            Gather => self.gather(args, &args[1..]),
+            Scatter | ScatterAdd => {
+                let part = self.gather(args, &args[2..])?;
+                let fits = part == args[1] && (self == Scatter || part.dtype != Bool);
+                if fits { Ok(args[0].clone()) } else { fail(self, args, "the new parts have another type") }
+            }
+            Transpose if args[0].shape.len() >= 2 => Ok(exchanged(&args[0], 0)),
+            TransposeEach if args[0].shape.len() >= 3 => Ok(exchanged(&args[0], 1)),
+            Dot | MatMul | BatchMatMul => self.contract(args),
             Sum | Prod | MinOf | MaxOf if !args[0].is_scalar() && args[0].dtype != Bool => {
                 Ok(Type::scalar(args[0].dtype))
             }
@@ -158,6 +190,19 @@ impl Prim {
         Ok(Type { dtype: args[0].dtype, shape: args[0].shape[indices.len()..].into() })
     }
 
+    fn gather(self, args: &[Type], indices: &[Type]) -> Typed {
+        if indices.iter().any(|i| i.dtype != DType::Int) || indices.len() > args[0].shape.len() {
+            return fail(self, args, "indices must be ints, at most one for each axis");
+        }
+        let mut arrays = indices.iter().filter(|i| !i.is_scalar());
+        let Some(places) = arrays.next() else { return fail(self, args, "one index must be an array") };
+        if arrays.any(|i| i.shape != places.shape) {
+            return fail(self, args, "arrays of indices must have one shape");
+        }
+        let rest = &args[0].shape[indices.len()..];
+        Ok(Type::new(args[0].dtype, places.shape.iter().chain(rest).copied()))
+    }
+
     fn set_slice(self, args: &[Type]) -> Typed {
         let (x, v) = (&args[0], &args[1]);
         let fits =
@@ -185,6 +230,7 @@ impl Prim {
             (Prim::MatMul, [n, k], [l, m]) if k == l => Some(Shape::from_slice(&[*n, *m])),
             (Prim::MatMul, [n, k], [l]) if k == l => Some(Shape::from_slice(&[*n])),
             (Prim::MatMul, [k], [l, m]) if k == l => Some(Shape::from_slice(&[*m])),
+            (Prim::BatchMatMul, [n, p, k], [q, l, m]) if n == q && k == l => Some(Shape::from_slice(&[*n, *p, *m])),
             _ => None,
         };
         shape.map_or_else(|| fail(self, args, "shapes do not fit"), |shape| Ok(Type { dtype: DType::Real, shape }))
@@ -197,6 +243,7 @@ impl Prim {
         match self {
             RandomUniform | RandomNormal => Effect::Random,
             IntDiv | IntRem | IntPow | ToInt | Index | SetIndex | Slice | SetSlice => Effect::Traps,
+            Gather | Scatter | ScatterAdd => Effect::Traps,
             Add | Sub | Mul | Neg | Abs | Sum | Prod if int => Effect::Traps,
             MinOf | MaxOf if args[0].elements() == 0 => Effect::Traps,
             _ => Effect::Pure,

@@ -3,7 +3,7 @@
 
 use autobatch::backend::cpu::{local, pc};
 use autobatch::pipeline::{self, Passes};
-use autobatch::prim::{Prim, TABLE};
+use autobatch::prim::{BatchRule, Prim, TABLE};
 use autobatch::run::{Execution, Inputs, NoSink, Outcome, Settings};
 use autobatch::types::{Array, ArrayData, DType, Precision, Scalar, Type};
 use autobatch::{cfg, interp};
@@ -13,7 +13,7 @@ use crate::random_programs::Rng;
 /// Lanes of a run: more than a word of a mask, and not a multiple of one.
 const LANES: usize = 70;
 
-const SHAPES: [&[usize]; 7] = [&[], &[3], &[2], &[0], &[2, 3], &[3, 2], &[1, 3]];
+const SHAPES: [&[usize]; 9] = [&[], &[3], &[2], &[0], &[2, 3], &[3, 2], &[1, 3], &[2, 1], &[1]];
 
 fn types() -> Vec<Type> {
     let of_shape =
@@ -21,18 +21,19 @@ fn types() -> Vec<Type> {
     SHAPES.iter().flat_map(of_shape).collect()
 }
 
-/// Operand types with a type of the result, for all that the primitive takes among [`types`].
+/// Operand types with a type of the result, for all that the primitive takes among [`types`], and for those of higher rank or
+/// with arrays of indices some of their own.
 fn signatures(prim: Prim) -> Vec<(Vec<Type>, Type)> {
     let types = types();
     let (least, more) = prim.arity();
-    let mut found = Vec::new();
-    let mut open: Vec<Vec<Type>> = vec![Vec::new()];
+    let mut found = chosen(prim);
+    let mut open: Vec<Vec<Type>> = if found.is_empty() { vec![Vec::new()] } else { Vec::new() };
     let most = if more { least + 1 } else { least };
     while let Some(args) = open.pop() {
         if (least..=most).contains(&args.len()) {
             match prim.infer(&args) {
-                Ok(result) => found.push((args.clone(), result)),
-                Err(_) => found.extend(
+                Ok(result) if prim.row().batch != BatchRule::Reduction => found.push((args.clone(), result)),
+                _ => found.extend(
                     types.iter().filter(|ty| prim.check(&args, ty).is_ok()).map(|ty| (args.clone(), ty.clone())),
                 ),
             }
@@ -45,6 +46,69 @@ fn signatures(prim: Prim) -> Vec<(Vec<Type>, Type)> {
     }
     found.sort();
     found
+}
+
+/// The operand types to try of primitives that take indices in arrays, or arrays of rank 3.
+fn chosen(prim: Prim) -> Vec<(Vec<Type>, Type)> {
+    let ty = |dtype: DType, shape: &[usize]| Type::new(dtype, shape.iter().copied());
+    let ints = |shape: &[usize]| ty(DType::Int, shape);
+    // an array, indices, and what they give
+    let places = [
+        (&[3][..], vec![ints(&[4])], &[4][..]),
+        (&[3], vec![ints(&[0])], &[0]),
+        (&[0], vec![ints(&[2])], &[2]),
+        (&[3, 2], vec![ints(&[4])], &[4, 2]),
+        (&[3, 0], vec![ints(&[4])], &[4, 0]),
+        (&[3, 2], vec![ints(&[2, 2])], &[2, 2, 2]),
+        (&[3, 2], vec![ints(&[4]), ints(&[4])], &[4]),
+        (&[3, 2], vec![Type::int(), ints(&[3])], &[3]),
+        (&[2, 3, 2], vec![ints(&[3]), Type::int()], &[3, 2]),
+    ];
+    let dtypes = [DType::Bool, DType::Int, DType::Real];
+    let real = |shape: &[usize]| ty(DType::Real, shape);
+    let mut found = Vec::new();
+    match prim {
+        Prim::Gather => {
+            for (x, at, gives) in &places {
+                found.extend(dtypes.map(|d| ([&[ty(d, x)], &at[..]].concat(), ty(d, gives))));
+            }
+        }
+        Prim::Scatter | Prim::ScatterAdd => {
+            for (x, at, part) in &places {
+                let added = dtypes.iter().filter(|d| prim == Prim::Scatter || **d != DType::Bool);
+                found.extend(added.map(|d| ([&[ty(*d, x), ty(*d, part)], &at[..]].concat(), ty(*d, x))));
+            }
+        }
+        Prim::BatchMatMul => {
+            for [n, p, k, m] in [[2, 2, 3, 2], [1, 1, 300, 2], [2, 2, 0, 1], [0, 1, 2, 1]] {
+                found.push((vec![real(&[n, p, k]), real(&[n, k, m])], real(&[n, p, m])));
+            }
+        }
+        Prim::TransposeEach => {
+            found.extend(dtypes.map(|d| (vec![ty(d, &[2, 3, 2])], ty(d, &[2, 2, 3]))));
+            found.push((vec![real(&[2, 3, 1, 2])], real(&[2, 1, 3, 2])));
+        }
+        _ => {}
+    }
+    found
+}
+
+/// Types of higher rank, for primitives that are tried with [`types`].
+fn deeper(prim: Prim) -> Vec<(Vec<Type>, Type)> {
+    let real = |shape: &[usize]| Type::new(DType::Real, shape.iter().copied());
+    let array = [2, 3, 2];
+    let masks = (0..8).map(|mask| [0, 1, 2].map(|axis| if mask >> axis & 1 == 1 { 1 } else { array[axis] }));
+    match prim {
+        Prim::Transpose => vec![(vec![real(&array)], real(&[3, 2, 2]))],
+        Prim::Fill => masks.map(|from| (vec![real(&from)], real(&array))).collect(),
+        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf => {
+            let of_array = masks.map(|to| (vec![real(&array)], real(&to)));
+            // more elements than there are in a block of a sum
+            of_array.chain([(vec![real(&[600, 2])], real(&[1, 2])), (vec![real(&[600])], real(&[]))]).collect()
+        }
+        Prim::Mul | Prim::Pow => masks.map(|from| (vec![real(&from), real(&array)], real(&array))).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn values(ty: &Type, lanes: usize, rng: &mut Rng) -> Array {
@@ -89,8 +153,9 @@ impl Case {
         self.shared >> arg & 1 == 1
     }
 
-    /// A program that applies the primitive in the lanes where `go` holds.
-    fn text(&self, rng: &mut Rng) -> String {
+    /// A program that applies the primitive in the lanes where `go` holds. One that changes a part of its first operand does so
+    /// in place when that is no shared value and `seed` is odd.
+    fn text(&self, seed: u64, rng: &mut Rng) -> String {
         let mut text = "cfg entry main\n".to_owned();
         for (i, ty) in self.args.iter().enumerate().filter(|(i, _)| self.is_shared(*i)) {
             text += &format!("shared s{i}: {ty} = {}\n", elements(&values(ty, 1, rng)));
@@ -101,6 +166,13 @@ impl Case {
         let args: Vec<String> =
             (0..self.args.len()).map(|i| if self.is_shared(i) { format!("$s{i}") } else { format!("a{i}") }).collect();
         let (ty, prim, args) = (&self.result, self.prim, args.join(", "));
+        if self.prim.changes_part() && !self.is_shared(0) && !seed.is_multiple_of(2) {
+            return text
+                + &format!(
+                    "outputs result\nfunc main(go: bool{params}) -> {ty} {{\nb0:\n  branch go, b1, b2\nb1: @main:2\n  \
+                     a0 = {prim} {args} @main:3\n  jump b2\nb2:\n  return a0\n}}\n"
+                );
+        }
         text + &format!(
             "outputs result\nfunc main(go: bool{params}) -> {ty} {{\n  var r: {ty}\nb0:\n  branch go, b1, b2\nb1: @main:2\n  \
              r = {prim} {args} @main:3\n  return r\nb2:\n  return $nothing\n}}\n"
@@ -109,7 +181,7 @@ impl Case {
 
     fn check(&self, seed: u64) -> Result<(), String> {
         let mut rng = Rng::new(seed);
-        let text = self.text(&mut rng);
+        let text = self.text(seed, &mut rng);
         let program = cfg::read(&text).map_err(|e| format!("{e}\n{text}"))?;
         let errors = cfg::verify(&program);
         if !errors.is_empty() {
@@ -150,6 +222,9 @@ impl Case {
         let passes = if off { Passes::none() } else { Passes::default() };
         let compiled = pipeline::from_cfg(program.clone(), &passes);
         let calls = compiled.calls.as_ref().expect("made from a CFG program");
+        // Passes compute once what has only shared operands.
+        let shared = interp::shared_values(&compiled.stack.shared, &Default::default(), settings.precision)?;
+        let inputs = &Inputs { shared, ..inputs.clone() };
         for (execution, shard_lanes) in [(Execution::Mask, 0), (Execution::Gather, 0), (Execution::Auto, 9)] {
             let settings = Settings { execution, shard_lanes, ..settings.clone() };
             let both = [
@@ -195,7 +270,7 @@ fn every_primitive_does_in_every_lane_what_the_interpreter_does() {
     let mut cases = 0;
     for row in TABLE {
         let before = cases;
-        for (args, result) in signatures(row.prim) {
+        for (args, result) in signatures(row.prim).into_iter().chain(deeper(row.prim)) {
             for shared in 0..1 << args.len().min(3) {
                 cases += 1;
                 let case = Case { prim: row.prim, args: args.clone(), result: result.clone(), shared };

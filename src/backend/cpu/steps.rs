@@ -248,6 +248,13 @@ impl<'a, R: Real> Stepper<'a, R> {
             args.iter().map(|a| kernels::Arg::new(self.env.buffer(frame, a), &a.ty, a.broadcast)).collect();
         let active = &mut self.active;
         let (columns, full) = (active.columns(), active.is_full());
+        let checks = self.env.settings.check_nan && bears_nans(c);
+        // What is changed in place is an operand too.
+        let mut had_nan: SmallVec<[usize; 4]> = SmallVec::new();
+        if checks && c.in_place {
+            let with_nan = |column: &usize| has_nan(out.values(0), c.ty.elements(), columns, *column);
+            had_nan.extend(active.mask.iter().filter(with_nan));
+        }
         let call = Call {
             prim: c.prim,
             args: &operands,
@@ -270,10 +277,10 @@ impl<'a, R: Real> Stepper<'a, R> {
             let streams = Streams { seed: self.env.settings.seed, lanes, draws };
             kernels::run(call, streams, out);
         }
-        if self.env.settings.check_nan && bears_nans(c) {
+        if checks {
             let traps = &mut self.kernel_traps;
             for_each_lane(self.active.mask.words(), |column| {
-                let trapped = traps.iter().any(|(l, _)| *l as usize == column);
+                let trapped = traps.iter().any(|(l, _)| *l as usize == column) || had_nan.contains(&column);
                 if !trapped && bears_nan(&operands, out, c, columns, column) {
                     traps.push((column as u32, TrapKind::Nan));
                 }
@@ -341,6 +348,8 @@ impl<'a, R: Real> Stepper<'a, R> {
                 kernels::Arg::new(buffer, &a.ty, true)
             })
             .collect();
+        let check = self.env.settings.check_nan && bears_nans(c);
+        let had_nan = check && c.in_place && has_nan(out.values(0), c.ty.elements(), 1, 0);
         let call = Call {
             prim: c.prim,
             args: &operands,
@@ -359,8 +368,7 @@ impl<'a, R: Real> Stepper<'a, R> {
         }
         let mut trap = self.kernel_traps.pop().map(|(_, kind)| kind);
         self.kernel_traps.clear();
-        let check = self.env.settings.check_nan && bears_nans(c);
-        if trap.is_none() && check && bears_nan(&operands, &out, c, 1, 0) {
+        if trap.is_none() && check && !had_nan && bears_nan(&operands, &out, c, 1, 0) {
             trap = Some(TrapKind::Nan);
         }
         drop(operands);
@@ -475,7 +483,14 @@ fn bits(holds: &[bool]) -> u64 {
 
 /// Whether a primitive could make a NaN of numbers: those that only move values cannot.
 fn bears_nans(c: &Compute) -> bool {
-    c.ty.dtype == DType::Real && c.prim.row().batch != BatchRule::Movement && c.prim != Prim::Copy
+    let moves = c.prim.row().batch == BatchRule::Movement && c.prim != Prim::ScatterAdd;
+    c.ty.dtype == DType::Real && !moves && c.prim != Prim::Copy
+}
+
+/// Whether a real element is NaN in a column.
+fn has_nan<R: Real>(values: Values<'_, R>, elements: usize, width: usize, column: usize) -> bool {
+    let values = values.reals();
+    (0..elements).any(|e| values[e * width + column].to_f64().is_nan())
 }
 
 /// Whether the result has a NaN in a column though no real operand has one there.
@@ -486,13 +501,9 @@ fn bears_nan<R: Real>(
     columns: usize,
     column: usize,
 ) -> bool {
-    let is_nan = |values: Values<'_, R>, elements: usize, width: usize, column: usize| {
-        let values = values.reals();
-        (0..elements).any(|e| values[e * width + column].to_f64().is_nan())
-    };
-    is_nan(out.values(0), c.ty.elements(), columns, column)
+    has_nan(out.values(0), c.ty.elements(), columns, column)
         && !operands.iter().any(|a| {
             let (width, column) = if a.broadcast { (1, 0) } else { (columns, column) };
-            a.ty.dtype == DType::Real && is_nan(a.buffer, a.ty.elements(), width, column)
+            a.ty.dtype == DType::Real && has_nan(a.buffer, a.ty.elements(), width, column)
         })
 }

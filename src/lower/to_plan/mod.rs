@@ -192,10 +192,7 @@ impl<'a> Builder<'a> {
         };
         let write = if uniform { Write::Temporary } else { write };
         let reads_dst = |reads: &[Read]| reads.iter().any(|r| r.var() == Some(dst));
-        let in_place = matches!(prim, Prim::SetIndex | Prim::SetSlice)
-            && how == How::Set
-            && reads[0].var() == Some(dst)
-            && !reads_dst(&reads[1..]);
+        let in_place = prim.changes_part() && how == How::Set && reads[0].var() == Some(dst) && !reads_dst(&reads[1..]);
         let reads_slot = !in_place && reads_dst(reads);
         let slot = self.place(dst);
         // Copies are stored under the mask as they are read.

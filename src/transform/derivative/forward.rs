@@ -149,7 +149,7 @@ impl Forward<'_, '_> {
         let tangents: Vec<Option<Operand>> = args.iter().map(|a| self.dot(*a).filter(|_| carries)).collect();
         let ty = self.func.vars[dst].ty.clone();
         // an element of an array that is changed in place: so is its tangent
-        if matches!(prim, Prim::SetIndex | Prim::SetSlice) && args[0] == Operand::Var(dst) {
+        if prim.changes_part() && args[0] == Operand::Var(dst) {
             let part = self.dot_or_zero(args[1]);
             let rest: Vec<Operand> = [Operand::Var(dot), part].into_iter().chain(args[2..].iter().copied()).collect();
             self.code.set(dot, prim, &rest);

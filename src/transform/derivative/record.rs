@@ -417,7 +417,7 @@ fn is_cheap(subject: &Subject<'_>, inst: &InstKind) -> bool {
     let ty = &subject.func.vars[*dst].ty;
     let elements = ty.elements().max(1) as u64;
     // a copy of an array with one element changed would be made again as a whole
-    let whole = matches!(prim, Prim::SetIndex | Prim::SetSlice);
+    let whole = prim.changes_part();
     let reads_itself = args.contains(&Operand::Var(*dst));
     prim.effect(&types) != Effect::Random
         && prim.row().batch != BatchRule::Random

@@ -1,13 +1,15 @@
 //! Dot products and matrix products: every element is the ascending chain of fused multiply-adds within blocks of
 //! [`BLOCK`], block sums added in order ([`vmath::dot`](crate::vmath)). With the matrix the same for all lanes the product
-//! is one GEMM over the lanes, whose results are this very chain for every element (`matrixmultiply`).
+//! is one GEMM over the lanes, whose results are this very chain for every element (`matrixmultiply`). A
+//! batched product is one after the other.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
 
-use super::rows::{Row, Rows, reals};
+use super::rows::multiversioned;
 use super::{Arg, Call};
 use crate::backend::cpu::buffer::Buffer;
+use crate::prim::Prim;
 use crate::vmath::{BLOCK, Real};
 
 /// Extents of a product: `[n, k] @ [k, m]`; vectors have `n` or `m` 1.
@@ -18,44 +20,77 @@ struct Extents {
 }
 
 impl Extents {
-    fn of<R>(a: &Arg<'_, R>, b: &Arg<'_, R>) -> Self {
-        let n = if a.ty.shape.len() == 2 { a.ty.shape[0] } else { 1 };
-        let m = if b.ty.shape.len() == 2 { b.ty.shape[1] } else { 1 };
-        Self { n, k: b.ty.shape[0], m }
+    /// Of operands of these shapes.
+    fn of(a: &[usize], b: &[usize]) -> Self {
+        let n = if a.len() == 2 { a[0] } else { 1 };
+        let m = if b.len() == 2 { b[1] } else { 1 };
+        Self { n, k: b[0], m }
     }
 }
 
 pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
     let (a, b, w) = (&call.args[0], &call.args[1], call.width);
-    let x = Extents::of(a, b);
-    let out = &mut out.reals_mut()[..x.n * x.m * w];
+    let out = &mut out.reals_mut()[..call.elements() * w];
+    let all = [a, b].map(Factor::new);
+    let goes_on = call.accumulate;
+    if call.prim != Prim::BatchMatMul {
+        return product(&Extents::of(&a.ty.shape, &b.ty.shape), all, goes_on, w, out);
+    }
+    let x = Extents::of(&a.ty.shape[1..], &b.ty.shape[1..]);
+    if out.is_empty() {
+        return;
+    }
+    for (i, out) in out.chunks_exact_mut(x.n * x.m * w).enumerate() {
+        product(&x, [all[0].part(i, x.n * x.k, w), all[1].part(i, x.k * x.m, w)], goes_on, w, out);
+    }
+}
+
+/// An operand: its values, whether they are the same in all lanes, and how they stand if not row after row.
+#[derive(Clone, Copy)]
+struct Factor<'a, R> {
+    values: &'a [R],
+    common: bool,
+    strides: Option<[usize; 2]>,
+}
+
+impl<'a, R: Real> Factor<'a, R> {
+    fn new(arg: &Arg<'a, R>) -> Self {
+        Self { values: arg.buffer.reals(), common: arg.broadcast, strides: arg.strides }
+    }
+    /// The `i`-th of matrices of so many elements.
+    fn part(self, i: usize, elements: usize, w: usize) -> Self {
+        let size = if self.common { elements } else { elements * w };
+        Self { values: &self.values[i * size..], ..self }
+    }
+    fn matrix(&self, [rows, columns]: [usize; 2]) -> ArrayView2<'a, R> {
+        let [down, right] = self.strides.unwrap_or([columns, 1]);
+        let shape = (rows, columns).strides((down, right));
+        ArrayView2::from_shape(shape, self.values).expect("the operand fills its shape")
+    }
+}
+
+/// The product; added to what is in `out`, block after block, when it goes on from there.
+fn product<R: Real>(x: &Extents, [a, b]: [Factor<'_, R>; 2], goes_on: bool, w: usize, out: &mut [R]) {
     if x.k == 0 || out.is_empty() {
-        if !call.accumulate {
+        if !goes_on {
             out.fill(R::ZERO);
         }
         return;
     }
-    // What the result goes on from is added to by the product itself, block after block.
-    let before = if call.accumulate { R::ONE } else { R::ZERO };
-    match (a.broadcast, b.broadcast) {
-        (true, false) => gemm(&matrix(a, [x.n, x.k]), &matrix(b, [x.k, x.m * w]), before, out),
-        (false, true) => shared_right(&x, a.buffer.reals(), &matrix(b, [x.k, x.m]), before, w, out),
+    let before = if goes_on { R::ONE } else { R::ZERO };
+    match (a.common, b.common) {
+        (true, false) => gemm(&a.matrix([x.n, x.k]), &b.matrix([x.k, x.m * w]), before, out),
+        (false, true) => shared_right(x, a.values, &b.matrix([x.k, x.m]), before, w, out),
         (true, true) => {
-            debug_assert!(!call.accumulate, "a product of shared values is computed at once");
-            gemm(&matrix(a, [x.n, x.k]), &matrix(b, [x.k, x.m]), before, &mut out[..x.n * x.m]);
+            debug_assert!(!goes_on, "a product of shared values is computed at once");
+            gemm(&a.matrix([x.n, x.k]), &b.matrix([x.k, x.m]), before, &mut out[..x.n * x.m]);
             for e in (0..x.n * x.m).rev() {
                 let value = out[e];
                 out[e * w..(e + 1) * w].fill(value);
             }
         }
-        (false, false) => by_lane(&x, reals(a, w), reals(b, w), call.accumulate, w, out),
+        (false, false) => by_lane(x, [a.values, b.values], goes_on, w, out),
     }
-}
-
-fn matrix<'a, R: Real>(arg: &Arg<'a, R>, [rows, columns]: [usize; 2]) -> ArrayView2<'a, R> {
-    let [down, right] = arg.strides.unwrap_or([columns, 1]);
-    let shape = (rows, columns).strides((down, right));
-    ArrayView2::from_shape(shape, arg.buffer.reals()).expect("the operand fills its shape")
 }
 
 /// `out = before * out + a @ b`.
@@ -73,32 +108,28 @@ fn shared_right<R: Real>(x: &Extents, a: &[R], b: &ArrayView2<'_, R>, before: R,
     }
 }
 
-fn by_lane<R: Real>(x: &Extents, a: Rows<'_, R>, b: Rows<'_, R>, more: bool, w: usize, out: &mut [R]) {
-    let mut block = vec![R::ZERO; w];
-    for (e, out) in out.chunks_exact_mut(w).enumerate() {
-        let (i, j) = (e / x.m, e % x.m);
-        for start in (0..x.k).step_by(BLOCK) {
-            block.fill(R::ZERO);
-            for k in start..x.k.min(start + BLOCK) {
-                multiply_add(a.row(i * x.k + k), b.row(k * x.m + j), &mut block);
-            }
-            if start == 0 && !more {
-                out.copy_from_slice(&block);
-            } else {
-                out.iter_mut().zip(&block).for_each(|(o, b)| *o = *o + *b);
+multiversioned! {
+    /// Every lane its own factors.
+    fn by_lane<R: Real>(x: &Extents, [a, b]: [&[R]; 2], goes_on: bool, w: usize, out: &mut [R]) {
+        let mut block = vec![R::ZERO; w];
+        for (e, out) in out.chunks_exact_mut(w).enumerate() {
+            let (i, j) = (e / x.m, e % x.m);
+            for start in (0..x.k).step_by(BLOCK) {
+                let first = start == 0 && !goes_on;
+                let to = if first { &mut *out } else { &mut block[..] };
+                to.fill(R::ZERO);
+                for k in start..x.k.min(start + BLOCK) {
+                    multiply_add(&a[(i * x.k + k) * w..][..w], &b[(k * x.m + j) * w..][..w], to);
+                }
+                if !first {
+                    out.iter_mut().zip(&block).for_each(|(o, b)| *o = *o + *b);
+                }
             }
         }
     }
 }
 
-fn multiply_add<R: Real>(a: Row<'_, R>, b: Row<'_, R>, sum: &mut [R]) {
-    match (a, b) {
-        (Row::Lanes(a), Row::Lanes(b)) => {
-            sum.iter_mut().zip(a).zip(b).for_each(|((s, a), b)| *s = a.mul_add(*b, *s));
-        }
-        (Row::Lanes(x), Row::One(y)) | (Row::One(y), Row::Lanes(x)) => {
-            sum.iter_mut().zip(x).for_each(|(s, x)| *s = x.mul_add(y, *s));
-        }
-        (Row::One(a), Row::One(b)) => sum.iter_mut().for_each(|s| *s = a.mul_add(b, *s)),
-    }
+#[inline(always)]
+fn multiply_add<R: Real>(a: &[R], b: &[R], sum: &mut [R]) {
+    sum.iter_mut().zip(a).zip(b).for_each(|((s, a), b)| *s = a.mul_add(*b, *s));
 }

@@ -1,6 +1,6 @@
 //! Elementwise primitives that are total: real arithmetic and functions, comparisons, logic, selection, conversions.
 
-use super::rows::{Out, Row, Rows, bools, ints, map1, map2, multiversioned, reals, select};
+use super::rows::{Operands, Out, Row, Rows, map1, map2, multiversioned, select};
 use super::{Call, is};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Prim;
@@ -21,20 +21,20 @@ pub(super) fn can_keep(prim: Prim) -> bool {
 }
 
 fn real<R: Real>(call: &Call<'_, R>, out: &mut [R]) {
-    let (w, args) = (call.width, call.args);
+    let len = call.elements() * call.width;
     if let Some(f) = elementary_function(call.prim) {
-        return elementary(f, call, &mut out[..call.elements() * w]);
+        return elementary(f, call, &mut out[..len]);
     }
+    let x = Operands::new(call);
     if let Some(f) = by_rows_function(call.prim) {
-        return by_rows(f, reals(&args[0], w), reals(&args[1], w), w, &mut out[..call.elements() * w]);
+        return by_rows(f, x.reals(0), x.reals(1), call.width, &mut out[..len]);
     }
     let to = Out::new(call, out, Buffer::reals);
-    match (call.prim, args) {
-        (Prim::Select, [c, a, b]) => select_reals(bools(c, w), reals(a, w), reals(b, w), to),
-        (Prim::ToReal, [a]) => to_real(ints(a, w), to),
-        (prim, [a]) => unary_real(prim, reals(a, w), to),
-        (prim, [a, b]) => binary_real(prim, reals(a, w), reals(b, w), to),
-        (other, _) => unreachable!("{other} has at most two operands"),
+    match (call.prim, call.args.len()) {
+        (Prim::Select, _) => select_reals(x.bools(0), x.reals(1), x.reals(2), to),
+        (Prim::ToReal, _) => to_real(x.ints(0), to),
+        (prim, 1) => unary_real(prim, x.reals(0), to),
+        (prim, _) => binary_real(prim, x.reals(0), x.reals(1), to),
     }
 }
 
@@ -115,28 +115,26 @@ fn elementary<R: Real>(f: UnaryFn, call: &Call<'_, R>, out: &mut [R]) {
 }
 
 fn boolean<R: Real>(call: &Call<'_, R>, out: &mut [bool]) {
-    let (w, args) = (call.width, call.args);
+    let x = Operands::new(call);
     let to = Out::new(call, out, Buffer::bools);
-    match (call.prim, args) {
-        (Prim::Select, [c, a, b]) => select_bools(bools(c, w), bools(a, w), bools(b, w), to),
-        (Prim::IsNan, [a]) => is_nan(reals(a, w), to),
-        (prim, [a]) => not(prim, bools(a, w), to),
-        (prim, [a, b]) if is(call, DType::Bool) => logic(prim, bools(a, w), bools(b, w), to),
-        (prim, [a, b]) if is(call, DType::Int) => compare_ints(prim, ints(a, w), ints(b, w), to),
-        (prim, [a, b]) => compare_reals(prim, reals(a, w), reals(b, w), to),
-        (other, _) => unreachable!("{other} has at most two operands"),
+    match (call.prim, call.args.len()) {
+        (Prim::Select, _) => select_bools(x.bools(0), x.bools(1), x.bools(2), to),
+        (Prim::IsNan, _) => is_nan(x.reals(0), to),
+        (prim, 1) => not(prim, x.bools(0), to),
+        (prim, _) if is(call, DType::Bool) => logic(prim, x.bools(0), x.bools(1), to),
+        (prim, _) if is(call, DType::Int) => compare_ints(prim, x.ints(0), x.ints(1), to),
+        (prim, _) => compare_reals(prim, x.reals(0), x.reals(1), to),
     }
 }
 
 fn int<R: Real>(call: &Call<'_, R>, out: &mut [i64]) {
-    let (w, args) = (call.width, call.args);
+    let x = Operands::new(call);
     let to = Out::new(call, out, Buffer::ints);
-    match (call.prim, args) {
-        (Prim::Select, [c, a, b]) => select_ints(bools(c, w), ints(a, w), ints(b, w), to),
-        (Prim::BoolToInt, [a]) => bool_to_int(bools(a, w), to),
-        (prim, [a]) => copy_ints(prim, ints(a, w), to),
-        (prim, [a, b]) => extreme_ints(prim, ints(a, w), ints(b, w), to),
-        (other, _) => unreachable!("{other} can trap and is in `integer`"),
+    match (call.prim, call.args.len()) {
+        (Prim::Select, _) => select_ints(x.bools(0), x.ints(1), x.ints(2), to),
+        (Prim::BoolToInt, _) => bool_to_int(x.bools(0), to),
+        (prim, 1) => copy_ints(prim, x.ints(0), to),
+        (prim, _) => extreme_ints(prim, x.ints(0), x.ints(1), to),
     }
 }
 

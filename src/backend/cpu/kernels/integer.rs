@@ -1,7 +1,7 @@
 //! Integer arithmetic that can trap. A loop that vectorises computes every lane, junk included, and collects a flag: whether
 //! some lane may have gone wrong. Only when it is set are the active lanes computed again, one by one and exactly.
 
-use super::rows::{Flag, Out, Rows, flagged1, flagged2, ints, multiversioned, reals};
+use super::rows::{Flag, Operands, Out, Rows, flagged1, flagged2, multiversioned};
 use super::{Call, is};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Prim;
@@ -19,25 +19,25 @@ pub(super) fn handles<R>(call: &Call<'_, R>) -> bool {
 }
 
 pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
-    let (w, args) = (call.width, call.args);
+    let operands = Operands::new(call);
     let to = Out::new(call, out.ints_mut(), Buffer::ints);
     let prim = call.prim;
     if prim == Prim::ToInt {
-        let a = reals(&args[0], w);
+        let a = operands.reals(0);
         if convert(a, to) < 0 {
             again(call, out, &|e, lane| eval::to_int(a.row(e).at(lane).to_f64()));
         }
         return;
     }
-    let a = ints(&args[0], w);
-    if args.len() == 1 {
+    let a = operands.ints(0);
+    if call.args.len() == 1 {
         if unary(prim, a, to) < 0 {
             let exact = |x| eval::int_unary(prim, x).expect("unary integer arithmetic");
             again(call, out, &|e, lane| exact(a.row(e).at(lane)));
         }
         return;
     }
-    let b = ints(&args[1], w);
+    let b = operands.ints(1);
     if binary(prim, a, b, to) < 0 {
         let exact = |x, y| eval::int_binary(prim, x, y).expect("binary integer arithmetic");
         again(call, out, &|e, lane| exact(a.row(e).at(lane), b.row(e).at(lane)));

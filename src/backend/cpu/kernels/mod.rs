@@ -2,11 +2,13 @@
 
 mod contraction;
 mod elementwise;
+mod gather;
 mod integer;
 mod movement;
 mod random;
 mod reduction;
 mod rows;
+mod spread;
 #[cfg(test)]
 mod tests;
 
@@ -122,8 +124,8 @@ pub fn can_keep(prim: Prim) -> bool {
     prim.row().batch == BatchRule::Elementwise && elementwise::can_keep(prim)
 }
 
-/// Runs `set_index` or `set_slice` on its first operand in place, in the active lanes only: `target` (of width
-/// `call.width`) is that operand and the result; `call.args` are the other operands (the new part, then the indices).
+/// Runs a primitive that [changes a part](Prim::changes_part) of its first operand in place, in the active lanes only: `target` (of width
+/// `call.width`) is that operand and the result; `call.args` are the other operands (the new part or parts, then the indices).
 pub fn run_in_place<R: Real>(mut call: Call<'_, R>, target: &mut Buffer<R>) {
     if call.width > 0 {
         movement::set_in_place(&mut call, target);

@@ -1,7 +1,8 @@
 //! Primitives that move elements: building, indexing, slicing, filling, joining, transposing.
 
+use super::gather::{self, AddRow};
 use super::rows::{Rows, bools, ints, reals};
-use super::{Arg, Call};
+use super::{Arg, Call, spread};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Prim;
 use crate::run::TrapKind;
@@ -11,16 +12,20 @@ use crate::vmath::Real;
 pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
     let len = call.elements() * call.width;
     match call.ty.dtype {
-        DType::Bool => typed(call, &mut out.bools_mut()[..len], bools),
-        DType::Int => typed(call, &mut out.ints_mut()[..len], ints),
-        DType::Real => typed(call, &mut out.reals_mut()[..len], reals),
+        DType::Int if call.prim == Prim::Iota => {
+            let rows = out.ints_mut()[..len].chunks_exact_mut(call.width);
+            rows.enumerate().for_each(|(e, out)| out.fill(e as i64));
+        }
+        DType::Bool => typed(call, &mut out.bools_mut()[..len], bools, gather::add_bools),
+        DType::Int => typed(call, &mut out.ints_mut()[..len], ints, gather::add_ints),
+        DType::Real => typed(call, &mut out.reals_mut()[..len], reals, gather::add_reals),
     }
 }
 
 /// How to read operands of one element type.
 type Reader<R, T> = for<'a> fn(&Arg<'a, R>, usize) -> Rows<'a, T>;
 
-fn typed<R: Real, T: Copy>(call: &mut Call<'_, R>, out: &mut [T], rows: Reader<R, T>) {
+fn typed<R: Real, T: Copy>(call: &mut Call<'_, R>, out: &mut [T], rows: Reader<R, T>, add: AddRow<T>) {
     let (w, args) = (call.width, call.args);
     let first = rows(&args[0], w);
     match call.prim {
@@ -30,19 +35,23 @@ fn typed<R: Real, T: Copy>(call: &mut Call<'_, R>, out: &mut [T], rows: Reader<R
                 copy_rows(rows(arg, w), 0, &mut out[k * part * w..(k + 1) * part * w], w);
             }
         }
-        Prim::Fill => out.chunks_exact_mut(w).for_each(|out| first.row(0).copy_to(out)),
+        Prim::Fill => {
+            let places = spread::places(&args[0].ty.shape, &call.ty.shape);
+            copy_rows(first.at_places(places.as_deref()), 0, out, w);
+        }
         Prim::Reshape => copy_rows(first, 0, out, w),
         Prim::Concat => {
             let split = args[0].ty.elements() * w;
             copy_rows(first, 0, &mut out[..split], w);
             copy_rows(rows(&args[1], w), 0, &mut out[split..], w);
         }
-        Prim::Transpose => {
-            let (n, m) = (args[0].ty.shape[0], args[0].ty.shape[1]);
-            for (e, out) in out.chunks_exact_mut(w).enumerate() {
-                let (j, i) = (e / n, e % n);
-                first.row(i * m + j).copy_to(out);
-            }
+        Prim::Transpose => transpose(first, &args[0].ty.shape, 0, out, w),
+        Prim::TransposeEach => transpose(first, &args[0].ty.shape, 1, out, w),
+        Prim::Gather => gather::gather(call, first, out),
+        Prim::Scatter | Prim::ScatterAdd => {
+            copy_rows(first, 0, out, w);
+            let add = (call.prim == Prim::ScatterAdd).then_some(add);
+            gather::scatter(call, &args[1..], rows(&args[1], w), out, (false, add));
         }
         Prim::Index | Prim::Slice => {
             let place = Place::new(call, &args[0], &args[1..], call.prim == Prim::Slice, call.ty.shape.first());
@@ -57,16 +66,38 @@ fn typed<R: Real, T: Copy>(call: &mut Call<'_, R>, out: &mut [T], rows: Reader<R
     }
 }
 
+/// Changes a part of the first operand, which is the result, in place: in active lanes only.
 pub(super) fn set_in_place<R: Real>(call: &mut Call<'_, R>, target: &mut Buffer<R>) {
-    let args = call.args;
     let len = call.elements() * call.width;
+    match call.ty.dtype {
+        DType::Bool => set(call, &mut target.bools_mut()[..len], bools, gather::add_bools),
+        DType::Int => set(call, &mut target.ints_mut()[..len], ints, gather::add_ints),
+        DType::Real => set(call, &mut target.reals_mut()[..len], reals, gather::add_reals),
+    }
+}
+
+fn set<R: Real, T: Copy>(call: &mut Call<'_, R>, target: &mut [T], rows: Reader<R, T>, add: AddRow<T>) {
+    let args = call.args;
+    let part = rows(&args[0], call.width);
+    if matches!(call.prim, Prim::Scatter | Prim::ScatterAdd) {
+        let add = (call.prim == Prim::ScatterAdd).then_some(add);
+        return gather::scatter(call, args, part, target, (true, add));
+    }
     let nothing = Buffer::nothing();
     let whole = Arg::new(&nothing, call.ty, false);
     let place = Place::new(call, &whole, &args[1..], call.prim == Prim::SetSlice, args[0].ty.shape.first());
-    match call.ty.dtype {
-        DType::Bool => write(call, place, bools(&args[0], call.width), &mut target.bools_mut()[..len], true),
-        DType::Int => write(call, place, ints(&args[0], call.width), &mut target.ints_mut()[..len], true),
-        DType::Real => write(call, place, reals(&args[0], call.width), &mut target.reals_mut()[..len], true),
+    write(call, place, part, target, true);
+}
+
+/// `x` with `axis` and the next one exchanged.
+fn transpose<T: Copy>(x: Rows<'_, T>, shape: &[usize], axis: usize, out: &mut [T], width: usize) {
+    let (n, m) = (shape[axis], shape[axis + 1]);
+    let inner = shape[axis + 2..].iter().product::<usize>();
+    for (e, out) in out.chunks_exact_mut(width).enumerate() {
+        let (rest, last) = (e / inner, e % inner);
+        let (rest, i) = (rest / n, rest % n);
+        let (outer, j) = (rest / m, rest % m);
+        x.row(((outer * n + i) * m + j) * inner + last).copy_to(out);
     }
 }
 

@@ -1,7 +1,8 @@
-//! Reductions of the elements of each lane, in the order of the elements.
+//! Reductions of the elements of each lane, of all or along axes, in the order of the elements.
 
-use super::rows::{Row, Rows, bools, ints, reals};
-use super::{Call, is};
+use super::rows::{Row, Rows, bools, ints, multiversioned, reals};
+use super::spread::{Groups, Offsets};
+use super::{Active, Call};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Prim;
 use crate::run::TrapKind;
@@ -9,95 +10,173 @@ use crate::types::DType;
 use crate::vmath::{BLOCK, Real};
 
 pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
-    let (w, args, more) = (call.width, call.args, call.accumulate);
-    let n = args[0].ty.elements();
-    match (call.prim, args[0].ty.dtype) {
-        (Prim::Any, _) => fold_from(bools(&args[0], w), n, &mut out.bools_mut()[..w], false, more, |a, x| a | x),
-        (Prim::All, _) => fold_from(bools(&args[0], w), n, &mut out.bools_mut()[..w], true, more, |a, x| a & x),
-        (Prim::MinOf | Prim::MaxOf, _) if n == 0 => call.trap_where(TrapKind::EmptyReduction, |_| true),
-        (_, DType::Int) => int(call, n, &mut out.ints_mut()[..w]),
-        (Prim::Sum, _) => sum(reals(&args[0], w), n, &mut out.reals_mut()[..w], more),
-        (Prim::Prod, _) => fold_from(reals(&args[0], w), n, &mut out.reals_mut()[..w], R::ONE, more, |a, x| a * x),
-        (Prim::MinOf, _) => fold_first(reals(&args[0], w), n, &mut out.reals_mut()[..w], more, R::min2),
-        (Prim::MaxOf, _) => fold_first(reals(&args[0], w), n, &mut out.reals_mut()[..w], more, R::max2),
-        (other, _) => unreachable!("{other} is no reduction"),
+    if call.args[0].broadcast && call.width > 1 && !call.accumulate {
+        return once(call, out);
     }
-}
-
-fn int<R: Real>(call: &mut Call<'_, R>, n: usize, out: &mut [i64]) {
-    debug_assert!(is(call, DType::Int));
-    let x = ints(&call.args[0], call.width);
-    match call.prim {
-        Prim::MinOf => fold_first(x, n, out, call.accumulate, i64::min),
-        Prim::MaxOf => fold_first(x, n, out, call.accumulate, i64::max),
-        Prim::Sum => checked(call, x, n, out, 0, i64::checked_add),
-        Prim::Prod => checked(call, x, n, out, 1, i64::checked_mul),
-        other => unreachable!("{other} is no reduction of ints"),
+    let (w, arg) = (call.width, &call.args[0]);
+    let groups = Groups::new(&arg.ty.shape, &call.ty.shape);
+    let len = groups.starts.len() * w;
+    let (prim, more) = (call.prim, call.accumulate);
+    if matches!(prim, Prim::MinOf | Prim::MaxOf) && groups.offsets.len() == 0 && len > 0 && !more {
+        return call.trap_where(TrapKind::EmptyReduction, |_| true);
     }
-}
-
-fn checked<R: Real>(
-    call: &mut Call<'_, R>,
-    x: Rows<'_, i64>,
-    n: usize,
-    out: &mut [i64],
-    start: i64,
-    f: fn(i64, i64) -> Option<i64>,
-) {
-    for (lane, out) in out.iter_mut().enumerate() {
-        let start = if call.accumulate { *out } else { start };
-        match (0..n).try_fold(start, |a, e| f(a, x.row(e).at(lane))) {
-            Some(value) => *out = value,
-            None if call.active.contains(lane) => call.traps.push((lane as u32, TrapKind::IntegerOverflow)),
-            None => {}
+    match arg.ty.dtype {
+        DType::Bool => {
+            let x = bools(arg, w);
+            each(&groups, &mut out.bools_mut()[..len], w, |group, out| logic((prim, more), x, group, out));
+        }
+        DType::Int => int(call, &groups, &mut out.ints_mut()[..len]),
+        DType::Real => {
+            let x = reals(arg, w);
+            each(&groups, &mut out.reals_mut()[..len], w, |group, out| real((prim, more), x, group, out));
         }
     }
 }
 
+/// The elements of one element of the result: where they start, and how they lie.
+type Group<'a> = (usize, &'a Offsets);
+
+fn each<T>(groups: &Groups, out: &mut [T], w: usize, mut f: impl FnMut(Group<'_>, &mut [T])) {
+    for (start, out) in groups.starts.iter().zip(out.chunks_exact_mut(w)) {
+        f((*start as usize, &groups.offsets), out);
+    }
+}
+
+/// What is the same for all lanes is computed once, then spread.
+#[cold]
+fn once<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
+    let (mut one, mut traps) = (Buffer::zeros(call.ty.dtype, call.elements()), Vec::new());
+    let args = call.args;
+    run(&mut Call { args, width: 1, active: Active::All, keep: None, traps: &mut traps, ..*call }, &mut one);
+    if let Some((_, kind)) = traps.first() {
+        return call.trap_where(*kind, |_| true);
+    }
+    fn spread<T: Copy>(from: &[T], to: &mut [T], w: usize) {
+        from.iter().zip(to.chunks_exact_mut(w)).for_each(|(x, to)| to.fill(*x));
+    }
+    match (&one, out) {
+        (Buffer::Bool(from), Buffer::Bool(to)) => spread(from, to, call.width),
+        (Buffer::Int(from), Buffer::Int(to)) => spread(from, to, call.width),
+        (Buffer::Real(from), Buffer::Real(to)) => spread(from, to, call.width),
+        _ => unreachable!("the result has the type of the call"),
+    }
+}
+
+fn int<R: Real>(call: &mut Call<'_, R>, groups: &Groups, out: &mut [i64]) {
+    let (prim, more, w, x) = (call.prim, call.accumulate, call.width, ints(&call.args[0], call.width));
+    if matches!(prim, Prim::MinOf | Prim::MaxOf) {
+        return each(groups, out, w, |group, out| extreme_int((prim, more), x, group, out));
+    }
+    let mut overflows = vec![false; w];
+    each(groups, out, w, |group, out| checked((prim, more), x, group, out, &mut overflows));
+    call.trap_where(TrapKind::IntegerOverflow, |lane| overflows[lane]);
+}
+
 #[inline(always)]
-fn step<T: Copy>(out: &mut [T], row: Row<'_, T>, f: impl Fn(T, T) -> T) {
+fn step<T: Copy>(out: &mut [T], row: Row<'_, T>, f: &impl Fn(T, T) -> T) {
     match row {
         Row::Lanes(row) => out.iter_mut().zip(row).for_each(|(o, x)| *o = f(*o, *x)),
         Row::One(x) => out.iter_mut().for_each(|o| *o = f(*o, x)),
     }
 }
 
+/// Combines the elements of a group from number `first` up to `end` with what is in `out`.
 #[inline(always)]
-fn fold<T: Copy>(x: Rows<'_, T>, elements: std::ops::Range<usize>, out: &mut [T], start: T, f: impl Fn(T, T) -> T) {
-    out.fill(start);
-    elements.for_each(|e| step(out, x.row(e), &f));
+fn fold<T: Copy>(
+    x: Rows<'_, T>,
+    (start, offsets): Group<'_>,
+    (first, end): (usize, usize),
+    out: &mut [T],
+    f: impl Fn(T, T) -> T,
+) {
+    (first..end).for_each(|i| step(out, x.row(start + offsets.at(i)), &f));
 }
 
-/// Folds from `start`, or, with `more`, from what is in `out`.
+/// Combines all elements with `start`, or, with `more`, with what is in `out`.
 #[inline(always)]
-fn fold_from<T: Copy>(x: Rows<'_, T>, n: usize, out: &mut [T], start: T, more: bool, f: impl Fn(T, T) -> T) {
+fn fold_from<T: Copy>(x: Rows<'_, T>, group: Group<'_>, out: &mut [T], start: T, more: bool, f: impl Fn(T, T) -> T) {
     if !more {
         out.fill(start);
     }
-    (0..n).for_each(|e| step(out, x.row(e), &f));
+    fold(x, group, (0, group.1.len()), out, f);
 }
 
-/// Folds from the first element on, or, with `more`, from what is in `out`.
+/// Combines all elements with the first, or, with `more`, with what is in `out`.
 #[inline(always)]
-fn fold_first<T: Copy>(x: Rows<'_, T>, n: usize, out: &mut [T], more: bool, f: impl Fn(T, T) -> T) {
+fn fold_first<T: Copy>(x: Rows<'_, T>, group: Group<'_>, out: &mut [T], more: bool, f: impl Fn(T, T) -> T) {
     if !more {
-        x.row(0).copy_to(out);
+        x.row(group.0 + group.1.at(0)).copy_to(out);
     }
-    (usize::from(!more)..n).for_each(|e| step(out, x.row(e), &f));
+    fold(x, group, (usize::from(!more), group.1.len()), out, f);
+}
+
+multiversioned! {
+    fn logic((prim, more): (Prim, bool), x: Rows<'_, bool>, group: Group<'_>, out: &mut [bool]) {
+        match prim {
+            Prim::Any => fold_from(x, group, out, false, more, |a, x| a | x),
+            Prim::All => fold_from(x, group, out, true, more, |a, x| a & x),
+            other => unreachable!("{other} is no reduction of bools"),
+        }
+    }
+
+    fn extreme_int((prim, more): (Prim, bool), x: Rows<'_, i64>, group: Group<'_>, out: &mut [i64]) {
+        match prim {
+            Prim::MinOf => fold_first(x, group, out, more, i64::min),
+            _ => fold_first(x, group, out, more, i64::max),
+        }
+    }
+
+    /// Sums and products; sets the flags of the lanes in which one goes past 64 bits.
+    fn checked(
+        (prim, more): (Prim, bool),
+        x: Rows<'_, i64>,
+        (start, offsets): Group<'_>,
+        out: &mut [i64],
+        overflows: &mut [bool],
+    ) {
+        let sum = prim == Prim::Sum;
+        if !more {
+            out.fill(i64::from(!sum));
+        }
+        for i in 0..offsets.len() {
+            let row = x.row(start + offsets.at(i));
+            for (lane, (to, overflow)) in out.iter_mut().zip(&mut *overflows).enumerate() {
+                let (a, x) = (*to, row.at(lane));
+                let (value, over) = if sum { a.overflowing_add(x) } else { a.overflowing_mul(x) };
+                *to = value;
+                *overflow |= over;
+            }
+        }
+    }
+
+    fn real<R: Real>((prim, more): (Prim, bool), x: Rows<'_, R>, group: Group<'_>, out: &mut [R]) {
+        match prim {
+            Prim::Sum => sum(x, group, out, more),
+            Prim::Prod => fold_from(x, group, out, R::ONE, more, |a, x| a * x),
+            Prim::MinOf => fold_first(x, group, out, more, R::min2),
+            Prim::MaxOf => fold_first(x, group, out, more, R::max2),
+            other => unreachable!("{other} is no reduction of reals"),
+        }
+    }
 }
 
 /// Ascending sums of blocks of [`BLOCK`] elements, added in order: [`vmath::sum`](crate::vmath) in every lane. With `more`
 /// they are added to what is in `out`.
-fn sum<R: Real>(x: Rows<'_, R>, n: usize, out: &mut [R], more: bool) {
-    if n <= BLOCK && !more {
-        return fold(x, 0..n, out, R::ZERO, |a, x| a + x);
-    }
-    let mut block = vec![R::ZERO; out.len()];
+#[inline(always)]
+fn sum<R: Real>(x: Rows<'_, R>, group: Group<'_>, out: &mut [R], more: bool) {
+    let n = group.1.len();
+    let mut done = 0;
     if !more {
+        done = n.min(BLOCK);
         out.fill(R::ZERO);
+        fold(x, group, (0, done), out, |a, x| a + x);
     }
-    for start in (0..n).step_by(BLOCK) {
-        fold(x, start..n.min(start + BLOCK), &mut block, R::ZERO, |a, x| a + x);
-        out.iter_mut().zip(&block).for_each(|(o, b)| *o = *o + *b);
+    if n > done {
+        let mut block = vec![R::ZERO; out.len()];
+        for first in (done..n).step_by(BLOCK) {
+            block.fill(R::ZERO);
+            fold(x, group, (first, n.min(first + BLOCK)), &mut block, |a, x| a + x);
+            out.iter_mut().zip(&block).for_each(|(o, b)| *o = *o + *b);
+        }
     }
 }

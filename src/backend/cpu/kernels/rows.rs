@@ -3,7 +3,9 @@
 //! The loop is inlined into functions that are compiled for several sets of processor features (`multiversioned`):
 //! everything on the way is `inline(always)`, since a function that is not inlined is compiled for the base processor.
 
-use super::{Arg, Call};
+use smallvec::SmallVec;
+
+use super::{Arg, Call, spread};
 use crate::backend::cpu::buffer::Buffer;
 use crate::vmath::{Blend, Real};
 
@@ -57,17 +59,35 @@ pub(super) struct Rows<'a, T> {
     width: usize,
     broadcast: bool,
     scalar: bool,
+    /// Which element stands where, if not the one with the same number.
+    places: Option<&'a [u32]>,
 }
 
 impl<'a, T: Copy> Rows<'a, T> {
     /// The operand `arg`, whose values are `data`, in a call of this width.
     pub(super) fn new<R>(arg: &Arg<'_, R>, data: &'a [T], width: usize) -> Self {
-        Self { data, width, broadcast: arg.broadcast, scalar: arg.ty.is_scalar() }
+        Self { data, width, broadcast: arg.broadcast, scalar: arg.ty.is_scalar(), places: None }
+    }
+    /// The same elements at other places ([`places`](super::spread::places)).
+    pub(super) fn at_places(self, places: Option<&'a [u32]>) -> Self {
+        Self { places, ..self }
+    }
+    /// All values.
+    pub(super) fn data(&self) -> &'a [T] {
+        self.data
+    }
+    /// Whether every element is the same in all lanes.
+    pub(super) fn is_common(&self) -> bool {
+        self.broadcast
     }
     /// Element `e`.
     #[inline(always)]
     pub(super) fn row(&self, e: usize) -> Row<'a, T> {
-        let e = if self.scalar { 0 } else { e };
+        let e = match self.places {
+            Some(places) => places[e] as usize,
+            None if self.scalar => 0,
+            None => e,
+        };
         if self.broadcast { Row::One(self.data[e]) } else { Row::Lanes(&self.data[e * self.width..][..self.width]) }
     }
     /// The one value of a scalar operand that is the same in all lanes.
@@ -78,7 +98,8 @@ impl<'a, T: Copy> Rows<'a, T> {
     /// All `len` values as one slice, when every lane has its own of each element.
     #[inline(always)]
     fn flat(&self, len: usize) -> Option<&'a [T]> {
-        (!self.broadcast && (!self.scalar || len == self.width)).then(|| &self.data[..len])
+        let whole = !self.scalar || len == self.width;
+        (!self.broadcast && self.places.is_none() && whole).then(|| &self.data[..len])
     }
 }
 
@@ -93,6 +114,33 @@ pub(super) fn ints<'a, R: Real>(arg: &Arg<'a, R>, width: usize) -> Rows<'a, i64>
 /// Bools of an operand.
 pub(super) fn bools<'a, R: Real>(arg: &Arg<'a, R>, width: usize) -> Rows<'a, bool> {
     Rows::new(arg, arg.buffer.bools(), width)
+}
+
+/// The operands of an elementwise primitive, repeated along the axes where their extent is 1.
+pub(super) struct Operands<'a, R> {
+    args: &'a [Arg<'a, R>],
+    places: SmallVec<[Option<Vec<u32>>; 3]>,
+    width: usize,
+}
+
+impl<'a, R: Real> Operands<'a, R> {
+    /// Those of a call.
+    pub(super) fn new(call: &Call<'a, R>) -> Self {
+        let places = call.args.iter().map(|a| spread::places(&a.ty.shape, &call.ty.shape)).collect();
+        Self { args: call.args, places, width: call.width }
+    }
+    /// The reals of an operand.
+    pub(super) fn reals(&self, i: usize) -> Rows<'_, R> {
+        reals(&self.args[i], self.width).at_places(self.places[i].as_deref())
+    }
+    /// The ints of an operand.
+    pub(super) fn ints(&self, i: usize) -> Rows<'_, i64> {
+        ints(&self.args[i], self.width).at_places(self.places[i].as_deref())
+    }
+    /// The bools of an operand.
+    pub(super) fn bools(&self, i: usize) -> Rows<'_, bool> {
+        bools(&self.args[i], self.width).at_places(self.places[i].as_deref())
+    }
 }
 
 /// Where results go.
