@@ -78,7 +78,7 @@ fn lane(array: &Array) -> Array {
 }
 
 /// The outputs of one lane, all reals in a row.
-fn outputs(program: &cfg::Program, values: &[Array], shared: &[Array]) -> Vec<f64> {
+pub(crate) fn outputs(program: &cfg::Program, values: &[Array], shared: &[Array]) -> Vec<f64> {
     let inputs = Inputs { lanes: vec![0], values: values.iter().map(lane).collect(), shared: shared.to_vec() };
     let outcome = interp::run(program, &inputs, &settings(), &NoSink);
     assert!(outcome.traps.is_empty(), "{:?}\n{program}", outcome.traps);

@@ -3,59 +3,97 @@
 
 use autobatch::cfg;
 use autobatch::prim::{BatchRule, Derivative, Prim, TABLE};
+use autobatch::transform::derivative::Mode;
 use autobatch::types::{Array, ArrayData, DType, Type};
 
-use crate::derivative::{Point, check, derived};
+use crate::derivative::{Point, check, derive, derived, outputs};
 
-/// Operand types to try: reals that the derivative is taken with respect to, ints and bools as they are.
-fn operands(prim: Prim) -> Vec<Vec<Type>> {
+/// Operand types to try, with the type of the result: reals that the derivative is taken with respect to, ints and bools as
+/// they are.
+fn operands(prim: Prim) -> Vec<(Vec<Type>, Type)> {
     let real = |shape: &[usize]| Type::new(DType::Real, shape.iter().copied());
+    let ints = |shape: &[usize]| Type::new(DType::Int, shape.iter().copied());
     let (int, bool, bools) = (Type::int(), Type::bool(), Type::new(DType::Bool, [3]));
-    let shapes = [real(&[]), real(&[3]), real(&[2, 2])];
+    let inferred = |args: Vec<Type>| prim.infer(&args).ok().map(|result| (args, result));
+    let all = |list: Vec<Vec<Type>>| list.into_iter().filter_map(inferred).collect();
     match prim {
         Prim::Select => {
-            let mut all = Vec::new();
+            let column = Type::new(DType::Bool, [2, 1]);
+            let mut list = vec![
+                vec![column.clone(), real(&[1, 3]), real(&[2, 3])],
+                vec![column, real(&[1, 3]), real(&[])],
+                vec![Type::new(DType::Bool, [2, 3]), real(&[2, 1]), real(&[1, 3])],
+            ];
             for condition in [&bool, &bools] {
-                for x in &shapes[..2] {
-                    all.extend(shapes[..2].iter().map(|y| vec![condition.clone(), x.clone(), y.clone()]));
+                for x in [real(&[]), real(&[3])] {
+                    list.extend([real(&[]), real(&[3])].map(|y| vec![condition.clone(), x.clone(), y]));
                 }
             }
-            all
+            all(list)
         }
-        Prim::MakeArray => vec![vec![shapes[0].clone(); 3], vec![shapes[1].clone(); 2]],
-        Prim::Index => vec![vec![real(&[3]), int.clone()], vec![real(&[3, 2]), int.clone(), int]],
-        Prim::SetIndex => {
-            vec![vec![real(&[3]), real(&[]), int.clone()], vec![real(&[3, 2]), real(&[2]), int]]
+        Prim::MakeArray => all(vec![vec![real(&[]); 3], vec![real(&[3]); 2]]),
+        Prim::Index => all(vec![vec![real(&[3]), int.clone()], vec![real(&[3, 2]), int.clone(), int]]),
+        Prim::SetIndex => all(vec![vec![real(&[3]), real(&[]), int.clone()], vec![real(&[3, 2]), real(&[2]), int]]),
+        Prim::Slice => vec![(vec![real(&[4]), int], real(&[2]))],
+        Prim::SetSlice => all(vec![vec![real(&[4, 2]), real(&[2, 2]), int]]),
+        Prim::Gather => all(vec![
+            vec![real(&[3]), ints(&[2])],
+            vec![real(&[3, 2]), ints(&[2, 2])],
+            vec![real(&[3, 4]), ints(&[3]), int.clone()],
+            vec![real(&[3, 3]), ints(&[2]), ints(&[2])],
+        ]),
+        Prim::Scatter => all(vec![
+            vec![real(&[3]), real(&[2]), ints(&[2])],
+            vec![real(&[3, 2]), real(&[2, 2]), ints(&[2])],
+            vec![real(&[2, 3]), real(&[2]), int.clone(), ints(&[2])],
+        ]),
+        Prim::ScatterAdd => all(vec![
+            vec![real(&[3]), real(&[2]), ints(&[2])],
+            vec![real(&[3, 2]), real(&[4, 2]), ints(&[4])],
+            vec![real(&[2, 3]), real(&[4]), int, ints(&[4])],
+        ]),
+        Prim::Concat => all(vec![vec![real(&[2]), real(&[3])], vec![real(&[1, 2]), real(&[2, 2])]]),
+        Prim::Transpose => all(vec![vec![real(&[2, 3])], vec![real(&[2, 3, 2])]]),
+        Prim::TransposeEach => all(vec![vec![real(&[2, 3, 2])], vec![real(&[1, 2, 3, 2])]]),
+        Prim::Fill => {
+            let to = real(&[2, 3]);
+            [&[][..], &[1, 3], &[2, 1], &[1, 1], &[2, 3]].map(|from| (vec![real(from)], to.clone())).into()
         }
-        Prim::Slice => vec![vec![real(&[4]), int]],
-        Prim::SetSlice => vec![vec![real(&[4, 2]), real(&[2, 2]), int]],
-        Prim::Concat => vec![vec![real(&[2]), real(&[3])], vec![real(&[1, 2]), real(&[2, 2])]],
-        Prim::Transpose => vec![vec![real(&[2, 3])]],
-        Prim::Fill => vec![vec![real(&[])]],
-        Prim::Reshape => vec![vec![real(&[2, 3])]],
-        Prim::Dot => vec![vec![real(&[3]), real(&[3])]],
-        Prim::MatMul => {
-            vec![vec![real(&[2, 3]), real(&[3, 2])], vec![real(&[2, 3]), real(&[3])], vec![real(&[3]), real(&[3, 2])]]
+        Prim::Reshape => vec![(vec![real(&[2, 3])], real(&[3, 2]))],
+        Prim::Dot => all(vec![vec![real(&[3]), real(&[3])]]),
+        Prim::MatMul => all(vec![
+            vec![real(&[2, 3]), real(&[3, 2])],
+            vec![real(&[2, 3]), real(&[3])],
+            vec![real(&[3]), real(&[3, 2])],
+        ]),
+        Prim::BatchMatMul => all(vec![vec![real(&[2, 2, 3]), real(&[2, 3, 1])]]),
+        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf => {
+            let to = |from: &[usize], to: &[usize]| (vec![real(from)], real(to));
+            vec![
+                to(&[5], &[]),
+                to(&[2, 2], &[]),
+                to(&[3], &[1]),
+                to(&[3, 2], &[1, 2]),
+                to(&[2, 3], &[2, 1]),
+                to(&[2, 2], &[2, 2]),
+                to(&[2, 2, 3], &[1, 2, 1]),
+                to(&[2, 2, 2], &[2, 1, 2]),
+            ]
         }
-        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf => vec![vec![real(&[4])], vec![real(&[2, 2])]],
-        _ => match prim.arity().0 {
-            1 => shapes.iter().map(|x| vec![x.clone()]).collect(),
-            _ => shapes[..2]
-                .iter()
-                .flat_map(|x| shapes[..2].iter().map(move |y| vec![x.clone(), y.clone()]))
-                .chain([vec![shapes[2].clone(), shapes[2].clone()]])
-                .collect(),
-        },
-    }
-}
-
-/// The result type of those whose operands do not determine it.
-fn result(prim: Prim, args: &[Type]) -> Option<Type> {
-    match prim {
-        Prim::Fill => Some(Type::new(DType::Real, [2, 2])),
-        Prim::Reshape => Some(Type::new(DType::Real, [3, 2])),
-        Prim::Slice => Some(Type::new(DType::Real, [2])),
-        _ => prim.infer(args).ok(),
+        _ if prim.arity().0 == 1 => all([&[][..], &[3], &[2, 2]].map(|x| vec![real(x)]).into()),
+        _ => {
+            let pairs: [[&[usize]; 2]; 8] = [
+                [&[], &[]],
+                [&[], &[3]],
+                [&[3], &[]],
+                [&[3], &[3]],
+                [&[2, 2], &[2, 2]],
+                [&[2, 1], &[1, 3]],
+                [&[2, 3], &[1, 3]],
+                [&[1, 1], &[2, 2]],
+            ];
+            all(pairs.map(|[x, y]| vec![real(x), real(y)]).into())
+        }
     }
 }
 
@@ -82,7 +120,8 @@ fn value(ty: &Type, operand: usize) -> Array {
                 .map(|x: f64| if x < 0.05 { x.abs() + 0.11 } else { x })
                 .collect(),
         ),
-        DType::Int => ArrayData::Int(vec![1; n]),
+        // at most two places, and twice the same in an array of more
+        DType::Int => ArrayData::Int((0..n).map(|e| 1 + e as i64 % 2).collect()),
         DType::Bool => ArrayData::Bool((0..n).map(|e| e % 2 == 0).collect()),
     };
     Array::new(ty.shape.iter().copied(), data)
@@ -92,8 +131,7 @@ fn value(ty: &Type, operand: usize) -> Array {
 fn every_primitive_has_its_derivative_or_says_that_it_has_none() {
     for row in TABLE {
         let mut tried = 0;
-        for args in operands(row.prim) {
-            let Some(result) = result(row.prim, &args) else { continue };
+        for (args, result) in operands(row.prim) {
             if row.batch == BatchRule::Random || result.dtype != DType::Real {
                 continue;
             }
@@ -113,5 +151,36 @@ fn every_primitive_has_its_derivative_or_says_that_it_has_none() {
         }
         let of_reals = matches!(row.derivative, Derivative::Smooth | Derivative::Linear);
         assert!(tried > 0 || !of_reals, "no operands were found for `{}`", row.name);
+    }
+}
+
+#[test]
+fn products_are_differentiated_at_zeros() {
+    let real = |shape: &[usize]| Type::new(DType::Real, shape.iter().copied());
+    for (values, to) in [
+        (vec![0.0, 2.0, 3.0, -1.5, 0.5, 4.0], real(&[])),
+        (vec![0.0, 2.0, 0.0, -1.5, 0.5, 4.0], real(&[])),
+        (vec![0.0, 0.0, 0.0, -1.5, 0.5, 4.0], real(&[1, 2])),
+        (vec![0.0, 2.0, 0.0, -1.5, 0.0, 0.0], real(&[3, 1])),
+    ] {
+        let x = Array::new([3, 2], ArrayData::Real(values));
+        let name = format!("prod of {x} to {to}");
+        check(&program(Prim::Prod, &[x.ty()], &to), &[x], 2, &Point { shared: &[], name });
+    }
+}
+
+#[test]
+fn the_first_of_equal_elements_is_the_extremum() {
+    let x = Array::new([2, 3], ArrayData::Real(vec![1.0, 4.0, 4.0, 1.0, 4.0, -2.0]));
+    let to = |shape: &[usize]| Type::new(DType::Real, shape.iter().copied());
+    for (prim, to, seed, wanted) in [
+        (Prim::MinOf, to(&[]), vec![1.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
+        (Prim::MaxOf, to(&[]), vec![1.0], [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]),
+        (Prim::MinOf, to(&[1, 3]), vec![1.0, 2.0, 3.0], [1.0, 2.0, 0.0, 0.0, 0.0, 3.0]),
+        (Prim::MaxOf, to(&[2, 1]), vec![1.0, 2.0], [0.0, 1.0, 0.0, 0.0, 2.0, 0.0]),
+    ] {
+        let reverse = derive(&program(prim, &[x.ty()], &to), Mode::Reverse, &[true]);
+        let found = outputs(&reverse, &[x.clone(), Array::new(to.shape.iter().copied(), ArrayData::Real(seed))], &[]);
+        assert_eq!(found[to.elements()..], wanted, "{prim} to {to}");
     }
 }

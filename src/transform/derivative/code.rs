@@ -83,9 +83,9 @@ impl<'p> Code<'p> {
         let prim = if ty.is_scalar() { Prim::Copy } else { Prim::Fill };
         self.set(dst, prim, &[zero]);
     }
-    /// `dst = operand`; a scalar fills an array.
+    /// `dst = operand`; a scalar, or an array with extents of 1, is repeated.
     pub(super) fn assign(&mut self, dst: VarId, operand: Operand) {
-        let spread = !self.vars[dst].ty.is_scalar() && self.ty(operand).is_scalar();
+        let spread = self.vars[dst].ty != self.ty(operand);
         self.set(dst, if spread { Prim::Fill } else { Prim::Copy }, &[operand]);
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::code::{Code, int, real};
+use super::code::{Code, int};
 use super::elementwise::elementwise;
+use super::reductions::{reduction, spread, summed};
 use super::tangent::Site;
 use crate::base::{IdSet, IdVec};
 use crate::cfg::{Operand, VarId};
@@ -15,7 +16,7 @@ use crate::types::Type;
 pub(super) struct Known {
     /// Variables whose cotangent is zero.
     pub(super) zero: IdSet<VarId>,
-    /// Arrays all of whose elements have this cotangent. Inside of one block only.
+    /// Arrays whose cotangent is this value repeated: a scalar, or an array with extents of 1. Inside of one block only.
     uniform: BTreeMap<VarId, Operand>,
 }
 
@@ -45,10 +46,10 @@ impl Cotangents<'_, '_> {
     fn has(&self, operand: Operand) -> bool {
         self.holder(operand).is_some()
     }
-    /// Adds to the cotangent of an operand, if it has one. A scalar is added to each element of an array.
+    /// Adds to the cotangent of an operand, if it has one. A scalar, or an array with extents of 1, is repeated.
     pub(super) fn add(&mut self, operand: Operand, part: Operand) {
         let Some((v, holder)) = self.holder(operand) else { return };
-        let spread = self.code.ty(part).is_scalar() && !self.code.vars[holder].ty.is_scalar();
+        let spread = self.code.ty(part) != self.code.vars[holder].ty;
         if self.known.zero.contains(v) {
             self.known.zero.remove(v);
             if spread {
@@ -61,7 +62,11 @@ impl Cotangents<'_, '_> {
         } else if let Some(uniform) = self.known.uniform.remove(&v) {
             if spread {
                 let sum = self.code.prim(Prim::Add, &[uniform, part]);
-                self.known.uniform.insert(v, sum);
+                if self.code.ty(sum) == self.code.vars[holder].ty {
+                    self.code.assign(holder, sum);
+                } else {
+                    self.known.uniform.insert(v, sum);
+                }
             } else {
                 self.code.set(holder, Prim::Add, &[uniform, part]);
             }
@@ -93,7 +98,7 @@ impl Cotangents<'_, '_> {
         Some(holder)
     }
     /// Takes the cotangent of a variable that is about to be set (seen backwards): it is zero from here on. Nothing when it is
-    /// zero already; a scalar when it is the same for all elements of an array. `keep`: the caller goes on to change the
+    /// zero already; a scalar, or an array with extents of 1, when it is repeated. `keep`: the caller goes on to change the
     /// cotangent while it reads the one taken.
     fn take(&mut self, v: VarId, keep: bool) -> Option<Operand> {
         let (_, holder) = self.holder(Operand::Var(v))?;
@@ -114,7 +119,7 @@ impl Cotangents<'_, '_> {
         }
         self.take(v, false)
     }
-    /// Stores the cotangents that are the same for all elements.
+    /// Stores the cotangents that are only known as values that are repeated.
     pub(super) fn flush(&mut self) {
         let uniform: Vec<VarId> = self.known.uniform.keys().copied().collect();
         for v in uniform {
@@ -126,14 +131,14 @@ impl Cotangents<'_, '_> {
     pub(super) fn instruction(&mut self, dst: VarId, site: Site<'_>) {
         let own = Operand::Var(dst);
         // a part that is taken from the array itself reads the cotangent that it changes
-        if matches!(site.prim, Prim::SetIndex | Prim::SetSlice) && site.args[0] == own && site.args[1] != own {
+        if site.prim.changes_part() && site.args[0] == own && site.args[1] != own {
             return self.set_in_place(dst, site);
         }
         let itself = site.args.contains(&Operand::Var(dst));
         let Some(mut g) = self.take(dst, itself) else { return };
-        let elementwise = site.prim.row().batch == BatchRule::Elementwise;
-        if !elementwise && self.code.ty(g).is_scalar() && !site.ty.is_scalar() {
-            g = self.code.prim_as(Prim::Fill, &[g], site.ty.clone());
+        let repeats = matches!(site.prim.row().batch, BatchRule::Elementwise | BatchRule::Reduction);
+        if !repeats && site.prim != Prim::Fill {
+            g = spread(self.code, g, site.ty);
         }
         self.rule(site, g);
     }
@@ -146,6 +151,9 @@ impl Cotangents<'_, '_> {
         let Some(holder) = self.made(Operand::Var(dst)) else { return };
         let (g, part, at) = (Operand::Var(holder), site.args[1], &site.args[2..]);
         self.add_part(site.prim, part, g, at);
+        if site.prim == Prim::ScatterAdd {
+            return;
+        }
         let zero = self.zero_part(part);
         let args: Vec<Operand> = [g, zero].into_iter().chain(at.iter().copied()).collect();
         self.code.set(holder, site.prim, &args);
@@ -156,9 +164,13 @@ impl Cotangents<'_, '_> {
         self.code.zero(&ty)
     }
 
-    /// Adds the part of `g` that `set_index` or `set_slice` put there.
+    /// Adds the part of `g` that a primitive which changes a part put there.
     fn add_part(&mut self, prim: Prim, part: Operand, g: Operand, at: &[Operand]) {
-        let read = if prim == Prim::SetIndex { Prim::Index } else { Prim::Slice };
+        let read = match prim {
+            Prim::SetIndex => Prim::Index,
+            Prim::SetSlice => Prim::Slice,
+            _ => Prim::Gather,
+        };
         let args: Vec<Operand> = [g].into_iter().chain(at.iter().copied()).collect();
         self.add_prim(part, read, &args);
     }
@@ -186,9 +198,15 @@ impl Cotangents<'_, '_> {
         match prim.row().batch {
             BatchRule::Elementwise => self.elementwise(site, g),
             BatchRule::Contraction => self.contraction(site, g),
-            BatchRule::Reduction if prim == Prim::Sum => self.add(args[0], g),
+            BatchRule::Reduction => {
+                if self.has(args[0])
+                    && let Some(part) = reduction(self.code, site, g)
+                {
+                    self.add(args[0], part);
+                }
+            }
             BatchRule::Movement => self.movement(site, g),
-            BatchRule::Reduction | BatchRule::Random => {}
+            BatchRule::Random => {}
         }
     }
 
@@ -199,30 +217,22 @@ impl Cotangents<'_, '_> {
                 continue;
             }
             let ty = self.code.ty(*arg);
-            let spread = !site.ty.is_scalar() && ty.is_scalar();
+            let whole = |this: &Self, o: Operand| this.code.ty(o) == *site.ty;
             let other = || args[1 - i];
-            if prim == Prim::Mul && !spread && (site.ty.is_scalar() || self.is_array(g) || self.is_array(other())) {
+            if prim == Prim::Mul && ty == *site.ty && (whole(self, g) || whole(self, other())) {
                 // the product is the new cotangent itself where nothing is added to
                 self.add_prim(*arg, Prim::Mul, &[g, other()]);
-            } else if prim == Prim::Mul && spread && site.ty.shape.len() == 1 && self.is_array(g) {
+            } else if prim == Prim::Mul
+                && ty.is_scalar()
+                && site.ty.shape.len() == 1
+                && whole(self, g)
+                && whole(self, other())
+            {
                 self.add_prim(*arg, Prim::Dot, &[g, other()]);
             } else if let Some(part) = elementwise(self.code, prim, i, args, result, g) {
-                let part = if spread { self.total(part, site.ty) } else { part };
+                let part = summed(self.code, part, site.ty, &ty);
                 self.add(*arg, part);
             }
-        }
-    }
-
-    fn is_array(&self, operand: Operand) -> bool {
-        !self.code.ty(operand).is_scalar()
-    }
-
-    /// The sum of a cotangent over what a scalar operand was spread over; a scalar stands for an array of equal elements.
-    fn total(&mut self, part: Operand, ty: &Type) -> Operand {
-        if self.is_array(part) {
-            self.code.prim(Prim::Sum, &[part])
-        } else {
-            self.code.prim(Prim::Mul, &[part, real(ty.elements() as f64)])
         }
     }
 
@@ -235,7 +245,18 @@ impl Cotangents<'_, '_> {
                 }
             }
             Prim::Index | Prim::Slice => self.add_to_part(args[0], prim, &args[1..], g),
-            Prim::SetIndex | Prim::SetSlice => {
+            Prim::Gather => {
+                // made in place of zeros or of what is there
+                let Some(holder) = self.made(args[0]) else { return };
+                let all: Vec<Operand> =
+                    [Operand::Var(holder), g].into_iter().chain(args[1..].iter().copied()).collect();
+                self.code.set(holder, Prim::ScatterAdd, &all);
+            }
+            Prim::ScatterAdd => {
+                self.add_part(prim, args[1], g, &args[2..]);
+                self.add(args[0], g);
+            }
+            Prim::SetIndex | Prim::SetSlice | Prim::Scatter => {
                 let at = &args[2..];
                 self.add_part(prim, args[1], g, at);
                 if self.has(args[0]) {
@@ -244,14 +265,17 @@ impl Cotangents<'_, '_> {
                     self.add_prim(args[0], prim, &rest);
                 }
             }
-            Prim::Fill if site.ty.is_scalar() => self.add(args[0], g),
-            Prim::Fill => self.add_prim(args[0], Prim::Sum, &[g]),
+            Prim::Fill if self.has(args[0]) => {
+                let ty = self.code.ty(args[0]);
+                let part = summed(self.code, g, site.ty, &ty);
+                self.add(args[0], part);
+            }
             Prim::Concat => {
                 let first = self.code.ty(args[0]).shape[0];
                 self.add_prim(args[0], Prim::Slice, &[g, int(0)]);
                 self.add_prim(args[1], Prim::Slice, &[g, int(first as i64)]);
             }
-            Prim::Transpose => self.add_prim(args[0], Prim::Transpose, &[g]),
+            Prim::Transpose | Prim::TransposeEach => self.add_prim(args[0], prim, &[g]),
             Prim::Reshape => self.add_prim(args[0], Prim::Reshape, &[g]),
             _ => {}
         }
@@ -262,6 +286,17 @@ impl Cotangents<'_, '_> {
         if site.prim == Prim::Dot {
             self.add_prim(x, Prim::Mul, &[g, y]);
             self.add_prim(y, Prim::Mul, &[g, x]);
+            return;
+        }
+        if site.prim == Prim::BatchMatMul {
+            if self.has(x) {
+                let transposed = self.code.prim(Prim::TransposeEach, &[y]);
+                self.add_prim(x, Prim::BatchMatMul, &[g, transposed]);
+            }
+            if self.has(y) {
+                let transposed = self.code.prim(Prim::TransposeEach, &[x]);
+                self.add_prim(y, Prim::BatchMatMul, &[transposed, g]);
+            }
             return;
         }
         let (xt, yt) = (self.code.ty(x), self.code.ty(y));

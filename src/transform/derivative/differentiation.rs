@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::activity::{Activity, Key, active};
 use super::forward::Tangents;
-use super::prepare::{expand_reductions, normalise};
+use super::prepare::normalise;
 use super::{DerivativeError, Requests};
 use crate::base::{Id, IdSet, IdVec, Loc};
 use crate::cfg::{Func, FuncId, InstKind, Program, Tape, TapeId, VarId};
@@ -145,8 +145,6 @@ impl<'a> Differentiation<'a> {
         // all answers before the first question: tapes may be found to vary late
         self.activity.results(key);
         let mut func = self.prepared[&key.0].clone();
-        let varied = self.activity.varied(&func, &key.1);
-        expand_reductions(&mut func, &varied);
         normalise(self.program, &mut func);
         let varied = self.activity.varied(&func, &key.1);
         let active = active(&func, &varied);

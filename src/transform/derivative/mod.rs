@@ -28,6 +28,7 @@ mod forward;
 mod graph;
 mod prepare;
 mod record;
+mod reductions;
 mod reverse;
 mod tangent;
 

@@ -3,15 +3,12 @@
 use indexmap::IndexMap;
 
 use super::Requests;
-use super::code::{Code, int, real};
+use super::code::Code;
 use crate::analysis::callgraph::CallGraph;
 use crate::base::{Id, IdSet, IdVec};
-use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, Var, VarId};
-use crate::parts::Args;
-use crate::prim::Prim;
+use crate::cfg::{Block, BlockId, Func, FuncId, Operand, Program, Terminator, Var, VarId};
 use crate::transform::cfg::blocks::FreshNames;
 use crate::transform::cfg::{inline, merge_blocks, simplify};
-use crate::types::{DType, Type};
 
 /// A function that has grown to so many instructions takes in no more: those that it calls get sweeps of their own.
 const MOST_INSTS: usize = 20_000;
@@ -64,72 +61,6 @@ fn without_tail_calls(program: &Program, func: &mut Func) {
         let next = func.blocks.push(Block { insts: Vec::new(), term: Terminator::Return(values), loc: loc.clone() });
         func.blocks[id].term = Terminator::Call { func: callee, args, dsts, next, loc };
     }
-}
-
-/// Products and extrema of real arrays that vary become loops, whose derivative is right with zeros and with equal elements.
-pub(super) fn expand_reductions(func: &mut Func, varied: &IdSet<VarId>) {
-    let mut at = 0;
-    while at < func.blocks.len() {
-        let block = BlockId::new(at);
-        at += 1;
-        let wanted = |inst: &Inst| match &inst.kind {
-            InstKind::Prim { prim: Prim::Prod | Prim::MinOf | Prim::MaxOf, args, .. } => {
-                args[0].var().is_some_and(|v| varied.contains(v) && func.vars[v].ty.elements() > 0)
-            }
-            _ => false,
-        };
-        if let Some(i) = func.blocks[block].insts.iter().position(wanted) {
-            expand(func, block, i);
-        }
-    }
-}
-
-fn expand(func: &mut Func, block: BlockId, at: usize) {
-    let mut names = FreshNames::new(func);
-    let rest: Vec<Inst> = func.blocks[block].insts.drain(at + 1..).collect();
-    let inst = func.blocks[block].insts.pop().expect("the reduction is there");
-    let InstKind::Prim { dst, prim, args } = inst.kind else { unreachable!("a reduction is a primitive") };
-    let array = args[0].var().expect("what varies is a variable");
-    let n = func.vars[array].ty.elements();
-    let flat_type = Type::new(DType::Real, [n]);
-    let mut var = |name: &str, ty: Type| names.add(&mut func.vars, name, ty);
-    let (flat, counter) = (var("flat", flat_type), var("i", Type::int()));
-    let (element, total, again) =
-        (var("element", Type::real()), var("total", Type::real()), var("again", Type::bool()));
-    let loc = inst.loc;
-    let set = |dst: VarId, prim: Prim, args: &[Operand]| Inst {
-        kind: InstKind::Prim { dst, prim, args: Args::from_slice(args) },
-        loc: loc.clone(),
-    };
-    let (flat_value, i) = (Operand::Var(flat), Operand::Var(counter));
-    let (total_value, element_value) = (Operand::Var(total), Operand::Var(element));
-    let start = i64::from(prim != Prim::Prod);
-    let mut before = vec![set(flat, Prim::Reshape, &args)];
-    before.push(match prim {
-        Prim::Prod => set(total, Prim::Copy, &[real(1.0)]),
-        _ => set(total, Prim::Index, &[flat_value, int(0)]),
-    });
-    before.push(set(counter, Prim::Copy, &[int(start)]));
-    let step = match prim {
-        Prim::Prod => Prim::Mul,
-        Prim::MinOf => Prim::Min,
-        _ => Prim::Max,
-    };
-    let body = vec![
-        set(element, Prim::Index, &[flat_value, i]),
-        set(total, step, &[total_value, element_value]),
-        set(counter, Prim::Add, &[i, int(1)]),
-        set(again, Prim::Lt, &[i, int(n as i64)]),
-    ];
-    let mut after = vec![set(dst, Prim::Copy, &[total_value])];
-    after.extend(rest);
-    let (inside, exit) = (func.blocks.next_id(), BlockId::new(func.blocks.len() + 1));
-    let first = if (start as usize) < n { inside } else { exit };
-    let term = std::mem::replace(&mut func.blocks[block].term, Terminator::Jump(first));
-    func.blocks[block].insts.extend(before);
-    let turn = Terminator::Branch(Operand::Var(again), inside, exit);
-    func.blocks.push(Block { insts: body, term: turn, loc: loc.clone() });
-    func.blocks.push(Block { insts: after, term, loc });
 }
 
 /// One block returns, the first block has no predecessors, and a block with several predecessors is what each of them

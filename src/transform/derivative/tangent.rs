@@ -2,6 +2,7 @@
 
 use super::code::{Code, real};
 use super::elementwise::elementwise;
+use super::reductions::{reduction, spread};
 use crate::cfg::Operand;
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
@@ -25,14 +26,20 @@ pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Op
     let made = match site.prim.row().batch {
         BatchRule::Elementwise => elementwise_tangent(code, site, tangents),
         BatchRule::Movement => Some(moved(code, site, tangents)),
-        BatchRule::Reduction if site.prim == Prim::Sum => tangents[0].map(|t| code.prim(Prim::Sum, &[t])),
+        BatchRule::Reduction => tangents[0].and_then(|t| {
+            // what the elements get of a cotangent of 1 says how much of their tangents goes on
+            let scaled = if site.prim == Prim::Sum {
+                t
+            } else {
+                let weights = reduction(code, site, real(1.0))?;
+                code.prim(Prim::Mul, &[weights, t])
+            };
+            Some(code.prim_as(Prim::Sum, &[scaled], site.ty.clone()))
+        }),
         BatchRule::Contraction => contraction(code, site, tangents),
-        BatchRule::Reduction | BatchRule::Random => None,
+        BatchRule::Random => None,
     };
-    made.map(|t| {
-        let spread = code.ty(t).is_scalar() && !site.ty.is_scalar();
-        if spread { code.prim_as(Prim::Fill, &[t], site.ty.clone()) } else { t }
-    })
+    made.map(|t| spread(code, t, site.ty))
 }
 
 fn elementwise_tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Option<Operand> {
@@ -63,7 +70,8 @@ fn moved(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> O
     // how many of the operands are values; the others are indices
     let values = match site.prim {
         Prim::MakeArray => site.args.len(),
-        Prim::SetIndex | Prim::SetSlice | Prim::Concat => 2,
+        Prim::Concat => 2,
+        prim if prim.changes_part() => 2,
         _ => 1,
     };
     let mut args = site.args.to_vec();
