@@ -9,18 +9,6 @@ use super::body::{Body, FrameKind, Origin, to_real};
 use super::names::closest;
 use super::types::{elements, of_shape};
 
-/// The reductions by name.
-const REDUCTIONS: &[(&str, Reduction)] = &[
-    ("sum", Reduction::Sum),
-    ("prod", Reduction::Prod),
-    ("max", Reduction::Max),
-    ("min", Reduction::Min),
-    ("any", Reduction::Any),
-    ("all", Reduction::All),
-    ("mean", Reduction::Mean),
-    ("log_sum_exp", Reduction::LogSumExp),
-];
-
 impl Body<'_, '_> {
     /// `[body for …]`
     pub(super) fn comprehension(&mut self, body: &ast::Expr, clauses: &[ast::Clause], span: Span) -> Option<Expr> {
@@ -139,9 +127,9 @@ impl Body<'_, '_> {
         clauses: &[ast::Clause],
         span: Span,
     ) -> Option<Expr> {
-        let op = (REDUCTIONS.iter().find(|(n, _)| *n == &*name.text)).map(|(_, op)| *op);
+        let op = Reduction::ALL.into_iter().find(|op| op.name() == &*name.text);
         if op.is_none() {
-            let names: Vec<&str> = REDUCTIONS.iter().map(|(n, _)| *n).collect();
+            let names: Vec<&str> = Reduction::ALL.into_iter().map(Reduction::name).collect();
             let help = closest(&name.text, names.iter().copied()).map_or_else(
                 || format!("the reductions are {}", super::structs::quoted(&names)),
                 |guess| format!("did you mean `{guess}`?"),

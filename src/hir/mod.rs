@@ -394,6 +394,33 @@ pub enum Reduction {
     LogSumExp,
 }
 
+impl Reduction {
+    /// All of them, in the order in which messages list them.
+    pub const ALL: [Reduction; 8] = [
+        Reduction::Sum,
+        Reduction::Prod,
+        Reduction::Max,
+        Reduction::Min,
+        Reduction::Any,
+        Reduction::All,
+        Reduction::Mean,
+        Reduction::LogSumExp,
+    ];
+    /// Its name in the language.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reduction::Sum => "sum",
+            Reduction::Prod => "prod",
+            Reduction::Min => "min",
+            Reduction::Max => "max",
+            Reduction::Any => "any",
+            Reduction::All => "all",
+            Reduction::Mean => "mean",
+            Reduction::LogSumExp => "log_sum_exp",
+        }
+    }
+}
+
 /// A string with holes: one more text than there are values. Values are scalars or arrays.
 #[derive(Clone, Debug)]
 pub struct Message {

@@ -10,15 +10,16 @@ use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
 use crate::plan::{CallPlan, Plan};
 use crate::transform::Pass;
 use crate::transform::cfg::{BATCH_PASSES, CFG_PASSES};
-use crate::transform::derivative;
 use crate::transform::stack::STACK_PASSES;
+use crate::transform::{expansion, vectorize};
 use crate::types::Type;
 use crate::{cfg, stack};
 
 pub use warnings::Deny;
 
-/// Which passes are switched off; none by default. Results never depend on it, except for the limit on active calls
-/// (`tail-calls` and `inline` take calls away).
+/// Which passes are switched off; none by default. Results never depend on it, with two exceptions: the limit on active
+/// calls (`tail-calls` and `inline` take calls away), and in derivatives of comprehensions the last bits and which of several
+/// traps is met first (`vectorize` adds up all elements at once, and does one operation for all elements after the other).
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Passes {
     off: BTreeSet<&'static str>,
@@ -35,16 +36,23 @@ impl Passes {
         self.off.extend(found.map(|(n, _)| n));
         found.is_some()
     }
+    /// Switches a pass on again.
+    pub fn switch_on(&mut self, name: &str) {
+        self.off.retain(|off| *off != name);
+    }
     /// Whether a pass runs.
     pub fn is_on(&self, name: &str) -> bool {
         !self.off.contains(name)
     }
 }
 
+/// Not a pass from program to program, but switched off like one.
+const VECTORIZE: (&str, &str) = ("vectorize", "makes whole-array code of comprehensions whose bounds are known");
+
 /// Names and descriptions of all passes, in their order; one that runs more than once stands where it runs first.
 pub fn all_passes() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut seen = BTreeSet::new();
-    (CFG_PASSES.iter().chain(BATCH_PASSES).map(|p| (p.name, p.doc)))
+    (std::iter::once(VECTORIZE).chain(CFG_PASSES.iter().chain(BATCH_PASSES).map(|p| (p.name, p.doc))))
         .chain(STACK_PASSES.iter().map(|p| (p.name, p.doc)))
         .filter(move |(name, _)| seen.insert(*name))
 }
@@ -86,11 +94,12 @@ pub fn compile(
     types: &[Type],
     passes: &Passes,
 ) -> Result<Compiled, Vec<Diagnostic>> {
-    let Specialised { program: cfg, findings } = specialise(program, sources, entry, types)?;
+    let Specialised { program: cfg, findings } = specialise(program, sources, entry, types, passes)?;
     Ok(build(cfg, passes, findings, Some((program, sources))))
 }
 
-/// The CFG program of an entry point for inputs of these event types, derivatives included.
+/// The CFG program of an entry point for inputs of these event types, with derivatives and whole-array code of comprehensions
+/// filled in, and warnings of what stays slow.
 ///
 /// # Errors
 /// Diagnostics that only shapes can tell.
@@ -99,10 +108,16 @@ pub fn specialise(
     sources: &SourceMap,
     entry: FnId,
     types: &[Type],
+    passes: &Passes,
 ) -> Result<Specialised, Vec<Diagnostic>> {
     let mut made = hir_to_cfg::specialise(program, sources, entry, types)?;
-    match derivative::expand(&mut made.program, &made.requests) {
-        Ok(()) => Ok(Specialised { program: made.program, findings: made.findings }),
+    let options = vectorize::Options { both_arms: passes.is_on("if-convert") };
+    let options = passes.is_on(VECTORIZE.0).then_some(options);
+    match expansion::expand(&mut made.program, &made.requests, options) {
+        Ok(refusals) => {
+            let findings = refusals.iter().map(|r| made.finding(r)).collect();
+            Ok(Specialised { program: made.program, findings })
+        }
         Err(error) => Err(vec![made.diagnostic(&error)]),
     }
 }
@@ -193,7 +208,7 @@ mod tests {
         let cfg: BTreeSet<&str> = CFG_PASSES.iter().chain(BATCH_PASSES).map(|p| p.name).collect();
         let stack: BTreeSet<&str> = STACK_PASSES.iter().map(|p| p.name).collect();
         assert_eq!(cfg.intersection(&stack).count(), 0);
-        assert_eq!(all_passes().count(), cfg.len() + stack.len());
+        assert_eq!(all_passes().count(), 1 + cfg.len() + stack.len());
         let passes = Passes::none();
         assert!(all_passes().all(|(name, _)| !passes.is_on(name)));
     }

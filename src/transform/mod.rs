@@ -2,7 +2,9 @@
 
 pub mod cfg;
 pub mod derivative;
+pub mod expansion;
 pub mod stack;
+pub mod vectorize;
 
 /// A pass over programs of kind `P`: a name, what it does, and the function that does it. The list of passes and their
 /// switches are the `pipeline`'s.

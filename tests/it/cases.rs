@@ -21,11 +21,12 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use autobatch::base::{FileId, Id as _};
 use autobatch::parts::StreamId;
 use autobatch::program::io::{JsonArray, parse_json};
 use autobatch::program::{Function, Inputs, Program, Results};
-use autobatch::run::{Settings, Sink};
-use autobatch::types::Array;
+use autobatch::run::{NoSink, Settings, Sink};
+use autobatch::types::{Array, Scalar};
 use serde_json::{Map, Value};
 
 use crate::observed::{Configuration, difference};
@@ -151,7 +152,7 @@ pub(crate) fn run(program: &Program, case: &Case, context: &str) -> Result<(), S
     compare_traps(case, &results)?;
     compare_prints(case, &said)?;
     compare(case, &found)?;
-    agree(&case.run, &function, &inputs, context);
+    agree(program, &case.run, &function, &inputs, context);
     Ok(())
 }
 
@@ -213,10 +214,18 @@ fn same(found: &Value, expected: &Value) -> bool {
     }
 }
 
-/// All engines do what the reference does, in every way of running them; panics where one does not.
-pub(crate) fn agree(run: &RunLine, function: &Function<'_>, inputs: &Inputs, context: &str) {
+/// Whether the text takes derivatives: whole-array code and loops add up the contributions to one in different orders.
+fn takes_derivatives(program: &Program) -> bool {
+    let text = &program.sources().file(FileId::new(0)).text;
+    ["grad", "jvp", "vjp", "jacobian", "hessian"].iter().any(|word| text.contains(word))
+}
+
+/// All engines do what the reference does, in every way of running them; panics where one does not. Whether comprehensions
+/// are whole-array code or loops makes no difference but for roundings in derivatives.
+fn agree(program: &Program, run: &RunLine, function: &Function<'_>, inputs: &Inputs, context: &str) {
     let wanted = Configuration::scalar(&run.options).observe(function, inputs);
     let wanted = wanted.unwrap_or_else(|why| panic!("{context}: {why}"));
+    let derives = takes_derivatives(program);
     for mut configuration in Configuration::systematic(&run.options) {
         if run.engine.is_some_and(|engine| engine != configuration.options.engine) {
             continue;
@@ -225,10 +234,41 @@ pub(crate) fn agree(run: &RunLine, function: &Function<'_>, inputs: &Inputs, con
             // What counts as a call depends on the passes.
             configuration.options.passes = run.options.passes.clone();
         }
+        if derives && run.options.passes.is_on("vectorize") && !configuration.options.passes.is_on("vectorize") {
+            configuration.options.passes.switch_on("vectorize");
+        }
         let found = configuration.observe(function, inputs);
         let found = found.unwrap_or_else(|why| panic!("{context}: {configuration}: {why}"));
         if let Some(why) = difference(&wanted, &found) {
             panic!("{context}: {configuration}\n{why}");
+        }
+    }
+    if derives {
+        nearly_agree(run, function, inputs, context);
+    }
+}
+
+/// Loops and whole-array code give the same outputs up to roundings.
+fn nearly_agree(run: &RunLine, function: &Function<'_>, inputs: &Inputs, context: &str) {
+    let outputs = |vectorize: bool| {
+        let mut options = Configuration::scalar(&run.options).options;
+        if !vectorize {
+            options.passes.switch_off("vectorize");
+        }
+        let results = function.bind(inputs, &options).and_then(|bound| bound.run(&options, &NoSink));
+        results.unwrap_or_else(|why| panic!("{context}: {why}"))
+    };
+    let (whole, loops) = (outputs(true), outputs(false));
+    let trapped = |results: &Results| results.traps().iter().map(|t| (t.position, t.kind)).collect::<Vec<_>>();
+    assert_eq!(trapped(&whole), trapped(&loops), "{context}: traps without `vectorize`");
+    for ((name, a), (_, b)) in whole.outputs().iter().zip(loops.outputs()) {
+        for i in 0..a.len() {
+            let (Scalar::Real(x), Scalar::Real(y)) = (a.get(i), b.get(i)) else {
+                assert_eq!(a.get(i), b.get(i), "{context}: `{name}` without `vectorize`");
+                continue;
+            };
+            let close = x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-9 * (1.0 + x.abs().max(y.abs()));
+            assert!(close, "{context}: `{name}` is {x}, without `vectorize` {y}");
         }
     }
 }

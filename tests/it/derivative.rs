@@ -14,7 +14,8 @@ use autobatch::cfg::{self, Func, VarId};
 use autobatch::pipeline::{Passes, from_cfg};
 use autobatch::program::Program;
 use autobatch::run::{Inputs, NoSink, Outcome, Settings};
-use autobatch::transform::derivative::{DerivativeError, Mode, Request, Requests, expand};
+use autobatch::transform::derivative::{DerivativeError, Mode, Request, Requests};
+use autobatch::transform::expansion;
 use autobatch::types::{Array, ArrayData, DType, Type};
 use autobatch::{interp, program};
 
@@ -324,4 +325,9 @@ fn derivatives_of_programs_are_those_that_differences_say() {
             check_file(&path);
         }
     }
+}
+
+fn expand(program: &mut cfg::Program, derivatives: &Requests) -> Result<(), DerivativeError> {
+    let requests = expansion::Requests { derivatives: derivatives.clone(), comprehensions: Vec::new() };
+    expansion::expand(program, &requests, None).map(|_| ())
 }

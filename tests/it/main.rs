@@ -27,3 +27,4 @@ mod stack;
 mod syntax;
 mod tapes;
 mod transitions;
+mod vectorize;

@@ -6,8 +6,7 @@ use autobatch::base::IdVec;
 use autobatch::cfg::{self, Block, BlockId, Inst, InstKind, Operand, Tape, TapeId, Terminator, VarId};
 use autobatch::interp;
 use autobatch::lower::to_plan::{cfg_to_plan, stack_to_plan};
-use autobatch::pipeline::specialise;
-use autobatch::pipeline::{Passes, from_cfg};
+use autobatch::pipeline::{Passes, from_cfg, specialise};
 use autobatch::plan::estimate;
 use autobatch::program::{Engine, Program};
 use autobatch::run::{Inputs, Settings, Storage, TrapKind};
@@ -207,7 +206,7 @@ fn random(seed: u64) -> (cfg::Program, Inputs, IndexMap<String, Array>) {
         .map(|(shared, _, a)| Type::new(a.dtype(), a.shape[usize::from(!shared)..].iter().copied()))
         .collect();
     let entry = program.hir().exports["entry"];
-    let program = specialise(program.hir(), program.sources(), entry, &types).unwrap().program;
+    let program = specialise(program.hir(), program.sources(), entry, &types, &Passes::default()).unwrap().program;
     let shared: IndexMap<String, Array> =
         arrays.iter().filter(|a| a.0).map(|(_, name, array)| (name.clone(), array.clone())).collect();
     let given = Inputs {

@@ -4,14 +4,15 @@ use indexmap::IndexSet;
 
 use super::derivative::Facts;
 use super::func::{Lowered, Lowering};
-use super::instance::{Closure, Code, DerivativeOf, Instance, Lambda, Made, Specialiser};
+use super::instance::{Closure, Code, DerivativeOf, ElementOf, Instance, Lambda, Made, Specialiser};
 use super::signature::layout_at;
 use super::value::{ClosureId, Form, FunctionValue, Layout, Value};
 use super::walk;
 use crate::base::{Diagnostic, IdVec, Span};
 use crate::cfg::{Func, FuncId, Operand, Terminator, VarId};
-use crate::hir::{Callee, Dim, Expr, ExprKind, FnId, LocalId, Ty};
+use crate::hir::{Callee, Dim, Expr, ExprKind, FnId, LocalId, Reduction, Ty};
 use crate::transform::derivative::Mode;
+use crate::types::Type;
 
 /// A function that was asked for, and how it is called.
 pub(super) struct Asked {
@@ -52,21 +53,26 @@ impl<'a> Lowering<'_, 'a> {
     pub(super) fn closure_value(&mut self, lambda: &'a Expr) -> Lowered<Value> {
         let mut used = IndexSet::new();
         walk::locals(lambda, &mut used);
+        Ok(self.capture(lambda, &used)?.map_or(Value::Never, Value::Function))
+    }
+
+    /// A piece of the program as a function that captures these locals; nothing if one of them has no value.
+    pub(super) fn capture(&mut self, code: &'a Expr, used: &IndexSet<LocalId>) -> Lowered<Option<FunctionValue>> {
         let mut captures = Vec::new();
         let mut captured = Vec::new();
         for local in used {
-            let Some(value) = self.env.get(&local).cloned() else {
+            let Some(value) = self.env.get(local).cloned() else {
                 continue;
             };
             if value.is_never() {
-                return Ok(Value::Never);
+                return Ok(None);
             }
             let value = self.keep_value(&value);
-            captures.push((local, self.form(&value, Passing::Captured, "", &mut captured)?));
+            captures.push((*local, self.form(&value, Passing::Captured, "", &mut captured)?));
         }
         let closure =
-            Closure { code: Code::Lambda(self.home_id, Lambda(lambda)), dims: self.dims.as_slice().to_vec(), captures };
-        Ok(Value::Function(FunctionValue { closure: self.spec.closure(closure, self.span())?, captured }))
+            Closure { code: Code::Lambda(self.home_id, Lambda(code)), dims: self.dims.as_slice().to_vec(), captures };
+        Ok(Some(FunctionValue { closure: self.spec.closure(closure, self.span())?, captured }))
     }
 
     /// Takes a value apart into what the callee is made for and what it gets as parameters.
@@ -225,9 +231,10 @@ pub(super) fn result_layout(spec: &Specialiser<'_>, closure: ClosureId, span: Sp
     let layout = |ty: &Ty| layout_at(spec.program, ty, &home.dims, &dims, span);
     match closure.code {
         Code::Fn(_) => layout(&home.ret),
-        Code::Lambda(_, lambda) => match &lambda.0.ty {
-            Ty::Fn(_, ret) => layout(ret),
-            _ => Ok(Layout::Never),
+        Code::Lambda(_, Lambda(lambda)) => match (&lambda.kind, &lambda.ty) {
+            (ExprKind::Lambda { .. }, Ty::Fn(_, ret)) => layout(ret),
+            (ExprKind::Lambda { .. }, _) => Ok(Layout::Never),
+            (_, ty) => layout(ty),
         },
     }
 }
@@ -247,7 +254,10 @@ pub(super) fn lower_instance<'a>(
         Code::Fn(_) => (home.params.iter().map(|p| p.local).collect(), &home.body),
         Code::Lambda(_, Lambda(lambda)) => match &lambda.kind {
             ExprKind::Lambda { params, body } => (params.clone(), body),
-            _ => (Vec::new(), lambda),
+            _ => {
+                lowering.looped = Some(lambda);
+                (Vec::new(), lambda)
+            }
         },
     };
     for (local, form) in params.iter().zip(&instance.params) {
@@ -261,10 +271,40 @@ pub(super) fn lower_instance<'a>(
     Ok((lowering.finish(name), facts))
 }
 
+/// Makes the function of one element of a comprehension.
+pub(super) fn lower_element<'a>(
+    spec: &mut Specialiser<'a>,
+    element: &ElementOf,
+    name: String,
+) -> Lowered<(Func, Facts)> {
+    let closure = spec.closure_of(element.instance.closure).clone();
+    let Code::Lambda(home, Lambda(expr)) = closure.code else {
+        unreachable!("a comprehension is no function of the program");
+    };
+    let (ExprKind::Comprehension { clauses, body } | ExprKind::Reduction { clauses, body, .. }) = &expr.kind else {
+        unreachable!("elements are of comprehensions");
+    };
+    let mut lowering = Lowering::new(spec, home, &closure.dims);
+    let results = lowering.layout(&body.ty)?.leaves("");
+    lowering.results = results.into_iter().map(|(_, ty)| ty).collect();
+    for clause in clauses {
+        lowering.bind_form(clause.var, &Form::Varying(Type::int()))?;
+    }
+    for (local, form) in &closure.captures {
+        lowering.bind_form(*local, form)?;
+    }
+    lowering.tail(body)?;
+    let facts = std::mem::take(&mut lowering.facts);
+    Ok((lowering.finish(name), facts))
+}
+
 /// The user's name for the function of an instance; those of closures say where they stand.
 pub(super) fn base_name(spec: &Specialiser<'_>, func: FuncId) -> String {
     let instance = match spec.made(func) {
         Some((Made::Instance(instance), _)) => instance,
+        Some((Made::Element(ElementOf { instance, .. }), _)) => {
+            return format!("{}.element", instance_name(spec, instance));
+        }
         Some((Made::Derivative(DerivativeOf { of, mode, .. }), _)) => {
             let mode = match mode {
                 Mode::Forward => "forward",
@@ -274,8 +314,27 @@ pub(super) fn base_name(spec: &Specialiser<'_>, func: FuncId) -> String {
         }
         None => return String::new(),
     };
+    instance_name(spec, instance)
+}
+
+/// The reduction that an instance is, if it is one.
+pub(super) fn reduction_of(spec: &Specialiser<'_>, instance: &Instance) -> Option<Reduction> {
+    match spec.closure_of(instance.closure).code {
+        Code::Lambda(_, Lambda(Expr { kind: ExprKind::Reduction { op, .. }, .. })) => Some(*op),
+        _ => None,
+    }
+}
+
+fn instance_name(spec: &Specialiser<'_>, instance: &Instance) -> String {
     match spec.closure_of(instance.closure).code {
         Code::Fn(id) => spec.program.fns[id].name.clone(),
-        Code::Lambda(id, _) => format!("{}.closure", spec.program.fns[id].name),
+        Code::Lambda(id, Lambda(expr)) => {
+            let kind = match &expr.kind {
+                ExprKind::Comprehension { .. } => "comprehension",
+                ExprKind::Reduction { op, .. } => op.name(),
+                _ => "closure",
+            };
+            format!("{}.{kind}", spec.program.fns[id].name)
+        }
     }
 }

@@ -8,46 +8,12 @@ use super::func::{Lowered, Lowering};
 use super::instance::{Closure, Code, DerivativeOf, Instance, Made, Specialiser};
 use super::signature::layout_at;
 use super::value::{Form, Layout, Value};
-use crate::base::{Diagnostic, Finding, Id as _, IdVec, Loc, Span};
-use crate::cfg::{self, Func, FuncId, InstKind, Operand, Var, VarId};
+use crate::base::{Diagnostic, Id as _, IdVec, Loc, Span};
+use crate::cfg::{Func, FuncId, InstKind, Operand, Var, VarId};
 use crate::hir::{Derivative, DerivativeCall, Expr, FnId};
 use crate::prim::Prim;
-use crate::transform::derivative::{CustomRule, DerivativeError, Mode, Request, Requests};
+use crate::transform::derivative::{CustomRule, Mode, Request, Requests};
 use crate::types::{DType, Scalar, Type};
-
-/// A CFG program and what it still needs.
-#[derive(Clone, Debug)]
-pub struct Specialised {
-    /// The program. Functions that are derivatives have no blocks.
-    pub program: cfg::Program,
-    /// What these functions are.
-    pub requests: Requests,
-    /// What the shapes told that is probably not meant.
-    pub findings: Vec<Finding>,
-    /// Where each derivative is asked for in the source: one for each request.
-    pub(super) places: Vec<Span>,
-}
-
-impl Specialised {
-    /// The diagnostic for a derivative that cannot be made.
-    pub fn diagnostic(&self, error: &DerivativeError) -> Diagnostic {
-        let requests = self.requests.requests.iter();
-        let here = requests.zip(&self.places).find(|(request, _)| request.loc == error.loc);
-        let (span, note) = match (here, self.places.first()) {
-            (Some((_, span)), _) => (*span, None),
-            (None, Some(span)) => (*span, Some(format!("in `{}`, line {}", error.loc.function, error.loc.line))),
-            (None, None) => (Span::new(crate::base::FileId::new(0), 0, 0), None),
-        };
-        let mut diagnostic = Diagnostic::error("E0914", error.message.clone(), span, "this derivative");
-        if let Some(note) = note {
-            diagnostic = diagnostic.with_note(note);
-        }
-        match &error.help {
-            Some(help) => diagnostic.with_help(help.clone()),
-            None => diagnostic,
-        }
-    }
-}
 
 /// What a function does that a derivative of it, or computing it twice, must know.
 #[derive(Default)]
@@ -336,6 +302,7 @@ pub(super) fn requests(
                     requests.recompute.insert(func);
                 }
             }
+            Made::Element(_) => {}
         }
     }
     problems.dedup();

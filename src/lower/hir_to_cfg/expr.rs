@@ -45,8 +45,7 @@ impl<'a> Lowering<'_, 'a> {
                     Ok(Value::Never)
                 }
             },
-            ExprKind::Comprehension { clauses, body } => self.comprehension(clauses, body, &expr.ty),
-            ExprKind::Reduction { op, clauses, body } => self.reduction(*op, clauses, body),
+            ExprKind::Comprehension { .. } | ExprKind::Reduction { .. } => self.comprehension(expr),
             ExprKind::Function(id, dims) => self.function_value(*id, dims),
             ExprKind::Lambda { .. } => self.closure_value(expr),
             ExprKind::Derivative(call) => self.derivative(call),

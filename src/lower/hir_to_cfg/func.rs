@@ -59,6 +59,8 @@ pub(super) struct Lowering<'s, 'a> {
     pub(super) facts: Facts,
     /// How many `stop_gradient` stand around.
     pub(super) stopped: usize,
+    /// The comprehension that the function is the loop of.
+    pub(super) looped: Option<&'a hir::Expr>,
     params: Vec<VarId>,
     vars: IdVec<VarId, (Var, Role)>,
     blocks: IdVec<BlockId, Draft>,
@@ -87,6 +89,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
             results: Vec::new(),
             facts: Facts::default(),
             stopped: 0,
+            looped: None,
             params: Vec::new(),
             vars: IdVec::new(),
             blocks: IdVec::new(),

@@ -18,7 +18,7 @@ use crate::types::Type;
 pub(super) enum Code<'a> {
     /// A function of the program.
     Fn(FnId),
-    /// A closure that stands in a function.
+    /// A closure that stands in a function, or a comprehension, which is one without parameters.
     Lambda(FnId, Lambda<'a>),
 }
 
@@ -80,8 +80,19 @@ pub(super) struct Instance {
 pub(super) enum Made {
     /// The code of a closure.
     Instance(Instance),
+    /// One element of the comprehension that an instance is the loop of.
+    Element(ElementOf),
     /// The derivative of another function: a placeholder.
     Derivative(DerivativeOf),
+}
+
+/// One element of a comprehension: its parameters are the indices, then what the comprehension captured.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct ElementOf {
+    /// The comprehension as a function: the loop.
+    pub(super) instance: Instance,
+    /// First and last index, the last exclusive, of each clause.
+    pub(super) bounds: Vec<(i64, i64)>,
 }
 
 /// A derivative of a function of the CFG program.
@@ -175,6 +186,16 @@ impl<'a> Specialiser<'a> {
         self.request_made(Made::Derivative(derivative), span)
     }
 
+    /// The function for one element of a comprehension.
+    pub(super) fn request_element(&mut self, element: ElementOf, span: Span) -> Result<FuncId, Box<Diagnostic>> {
+        self.request_made(Made::Element(element), span)
+    }
+
+    /// The function for an instance that was asked for.
+    pub(super) fn instance_func(&self, instance: &Instance) -> Option<FuncId> {
+        self.instances.get_index_of(&Made::Instance(instance.clone())).map(FuncId::new)
+    }
+
     fn request_made(&mut self, made: Made, span: Span) -> Result<FuncId, Box<Diagnostic>> {
         if let Some(index) = self.instances.get_index_of(&made) {
             return Ok(FuncId::new(index));
@@ -190,7 +211,9 @@ impl<'a> Specialiser<'a> {
         let mut made = made;
         loop {
             match made {
-                Made::Instance(instance) => return self.closure_of(instance.closure).code.home(),
+                Made::Instance(instance) | Made::Element(ElementOf { instance, .. }) => {
+                    return self.closure_of(instance.closure).code.home();
+                }
                 Made::Derivative(derivative) => {
                     made = self.made(derivative.of).expect("a derivative is of a function that was asked for").0;
                 }

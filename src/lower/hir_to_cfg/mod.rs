@@ -17,11 +17,13 @@
 //! | `instance`, `value` | what specialisation is by |
 //! | `func` | variables, blocks and instructions of one function |
 //! | `expr`, `stmt`, `control`, `call`, `reduction` | the language |
+//! | `comprehension` | comprehensions as functions of their own |
 //! | `derivative` | derivatives: placeholders for them, and what they go through |
 //! | `shared`, `fold` | what is known before lanes start |
 //! | `walk`, `names` | questions about expressions; names in the text form |
 
 mod call;
+mod comprehension;
 mod control;
 mod derivative;
 mod expr;
@@ -32,16 +34,18 @@ mod names;
 mod reduction;
 mod shared;
 mod signature;
+mod specialised;
 mod stmt;
 mod value;
 mod walk;
 
-pub use derivative::Specialised;
 pub use signature::{Signature, SignaturePort, entry_signature};
+pub use specialised::Specialised;
 
 use crate::base::{Diagnostic, Id as _, IdVec, SourceMap};
 use crate::cfg::{self, FuncId, Operand};
 use crate::hir::{self, FnId};
+use crate::transform::expansion::Requests;
 use crate::types::Type;
 
 use derivative::{Facts, Functions};
@@ -98,10 +102,11 @@ fn specialise_here(
     let instance = entry_instance(&mut spec, entry, &dims).map_err(|d| vec![*d])?;
     let entry = spec.request(instance, home.span).map_err(|d| vec![*d])?;
     let functions = lower_all(&mut spec)?;
-    let (mut requests, places) = derivative::requests(&spec, &functions)?;
+    let (mut derivatives, places) = derivative::requests(&spec, &functions)?;
     let funcs = functions.funcs;
-    if !requests.requests.is_empty() {
-        requests.rules = spec.rules(funcs.len()).map_err(|d| vec![*d])?.into_iter().collect();
+    let comprehensions = comprehension::requests(&spec, &funcs);
+    if !derivatives.requests.is_empty() {
+        derivatives.rules = spec.rules(funcs.len()).map_err(|d| vec![*d])?.into_iter().collect();
     }
     let (shared, streams) = spec.into_parts();
     let mut made = cfg::Program {
@@ -113,7 +118,7 @@ fn specialise_here(
         outputs: outputs.into_iter().map(|(name, _)| name).collect(),
     };
     shared.finish(&mut made);
-    Ok(Specialised { program: made, requests, findings: Vec::new(), places })
+    Ok(Specialised { program: made, requests: Requests { derivatives, comprehensions }, derivatives: places })
 }
 
 /// The instance of the entry: shared parameters are shared inputs, the others come in.
@@ -160,6 +165,7 @@ fn lower_all(spec: &mut Specialiser<'_>) -> Result<Functions, Vec<Diagnostic>> {
         let name = names.unique(&call::base_name(spec, next));
         let lowered = match &made {
             Made::Instance(instance) => call::lower_instance(spec, instance, name),
+            Made::Element(element) => call::lower_element(spec, element, name),
             // What it is the derivative of stands before it, unless that has a problem.
             Made::Derivative(_) if !problems.is_empty() => break,
             Made::Derivative(derivative) => {

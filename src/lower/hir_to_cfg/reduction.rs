@@ -26,7 +26,7 @@ fn real(value: f64) -> Operand {
 
 impl<'s, 'a> Lowering<'s, 'a> {
     /// `[body for …]`: the array is made once and its parts are set in place.
-    pub(super) fn comprehension(&mut self, clauses: &'a [Clause], body: &'a Expr, ty: &'a Ty) -> Lowered<Value> {
+    pub(super) fn comprehension_loop(&mut self, clauses: &'a [Clause], body: &'a Expr, ty: &'a Ty) -> Lowered<Value> {
         let Some(ty) = self.leaf_type(ty)? else {
             return Ok(Value::Never);
         };
@@ -85,7 +85,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
     }
 
     /// `sum(body for …)` and its kin.
-    pub(super) fn reduction(&mut self, op: Reduction, clauses: &'a [Clause], body: &'a Expr) -> Lowered<Value> {
+    pub(super) fn reduction_loop(&mut self, op: Reduction, clauses: &'a [Clause], body: &'a Expr) -> Lowered<Value> {
         let Some(ty) = self.leaf_type(&body.ty)? else {
             return Ok(Value::Never);
         };
@@ -134,12 +134,6 @@ impl<'s, 'a> Lowering<'s, 'a> {
             let (start, end) = self.constant_bounds(clause)?;
             count.checked_mul(end.checked_sub(start)?.max(0))
         })
-    }
-    fn constant_bounds(&self, clause: &'a Clause) -> Option<(i64, i64)> {
-        match (self.constant(&clause.start)?, self.constant(&clause.end)?) {
-            (Scalar::Int(start), Scalar::Int(end)) => Some((start, end)),
-            _ => None,
-        }
     }
 
     /// A variable that starts with a value.

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use crate::analysis::liveness::{live_across_call, live_in};
 use crate::base::{Id, IdSet, IdVec};
-use crate::cfg::{Block, BlockId, Func, FuncId, InstKind, Operand, Program, Terminator, Var, VarId};
+use crate::cfg::{
+    Block, BlockId, Func, FuncId, InstKind, Operand, Program, SharedId, SharedSource, Terminator, Var, VarId,
+};
+use crate::parts;
 use crate::prim::{Effect, Prim};
 use crate::types::Type;
 
@@ -102,7 +105,7 @@ pub(super) fn for_each_var_of_block(block: &mut Block, visit: &mut impl FnMut(&m
 }
 
 /// Drops functions that nothing calls. Whether there were any.
-pub(super) fn drop_uncalled_functions(program: &mut Program) -> bool {
+pub(in crate::transform) fn drop_uncalled_functions(program: &mut Program) -> bool {
     let mut called = IdSet::new(program.funcs.len());
     let mut work = vec![program.entry];
     while let Some(func) = work.pop() {
@@ -128,6 +131,58 @@ pub(super) fn drop_uncalled_functions(program: &mut Program) -> bool {
         }
     }
     program.funcs.len() < count
+}
+
+/// Drops shared values that nothing reads, but for inputs. Whether there were any.
+pub(in crate::transform) fn drop_unread_shared(program: &mut Program) -> bool {
+    let mut read = IdSet::new(program.shared.len());
+    let mut note = |o: Operand| {
+        if let Operand::Shared(s) = o {
+            read.insert(s);
+        }
+    };
+    for block in program.funcs.values().flat_map(|f| f.blocks.values()) {
+        block.insts.iter().for_each(|i| i.kind.for_each_operand(&mut note));
+        block.term.for_each_operand(&mut note);
+    }
+    // a value is made of earlier ones
+    for (id, shared) in program.shared.iter().rev() {
+        match &shared.source {
+            SharedSource::Input => _ = read.insert(id),
+            SharedSource::Prim(_, args) if read.contains(id) => {
+                for arg in args {
+                    if let parts::Operand::Shared(s) = arg {
+                        read.insert(*s);
+                    }
+                }
+            }
+            SharedSource::Prim(..) | SharedSource::Constant(_) => {}
+        }
+    }
+    let count = program.shared.len();
+    let mut new_ids = IdVec::filled(SharedId::new(0), count);
+    let old = std::mem::take(&mut program.shared);
+    for (id, shared) in old.iter().filter(|(id, _)| read.contains(*id)) {
+        let mut shared = shared.clone();
+        if let SharedSource::Prim(_, args) = &mut shared.source {
+            for arg in args {
+                if let parts::Operand::Shared(s) = arg {
+                    *s = new_ids[*s];
+                }
+            }
+        }
+        new_ids[id] = program.shared.push(shared);
+    }
+    let renumber = |o: &mut Operand| {
+        if let Operand::Shared(s) = o {
+            *s = new_ids[*s];
+        }
+    };
+    for block in program.funcs.values_mut().flat_map(|f| f.blocks.values_mut()) {
+        block.insts.iter_mut().for_each(|i| i.kind.for_each_operand_mut(renumber));
+        block.term.for_each_operand_mut(renumber);
+    }
+    program.shared.len() < count
 }
 
 /// The variables that live when the terminator of a block starts, for each block.
@@ -164,12 +219,12 @@ pub(super) fn step_back(inst: &InstKind, live: &mut IdSet<VarId>) {
 }
 
 /// The types of operands.
-pub(super) fn operand_types(program: &Program, func: &Func, args: &[Operand]) -> Vec<Type> {
+pub(in crate::transform) fn operand_types(program: &Program, func: &Func, args: &[Operand]) -> Vec<Type> {
     args.iter().map(|o| program.operand_type(func, *o)).collect()
 }
 
 /// Whether a primitive is total and without effect for these operands.
-pub(super) fn is_pure(program: &Program, func: &Func, prim: Prim, args: &[Operand]) -> bool {
+pub(in crate::transform) fn is_pure(program: &Program, func: &Func, prim: Prim, args: &[Operand]) -> bool {
     prim.effect(&operand_types(program, func, args)) == Effect::Pure
 }
 

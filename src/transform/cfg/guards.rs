@@ -14,10 +14,13 @@ pub(super) struct Guard {
     pub(super) harmless: Scalar,
 }
 
+/// Whether a primitive is known not to trap for its operands.
+type Total<'a> = &'a dyn Fn(Prim, &[Operand]) -> bool;
+
 /// The operands to replace so that these instructions trap in no lane; `None` when there are no such values, or when the
 /// instructions do more than compute.
-pub(super) fn guards(program: &Program, func: &Func, insts: &[Inst]) -> Option<Vec<Guard>> {
-    let outside = sensitive(program, func, insts)?;
+pub(super) fn guards(program: &Program, func: &Func, insts: &[Inst], total: Total<'_>) -> Option<Vec<Guard>> {
+    let outside = sensitive(program, func, insts, total)?;
     // Divisors must not be zero; nearly everything else likes zero best.
     [0, 1].into_iter().find_map(|number| {
         let guard = |operand: &Operand| {
@@ -30,12 +33,12 @@ pub(super) fn guards(program: &Program, func: &Func, insts: &[Inst]) -> Option<V
             ty.is_scalar().then_some(Guard { operand: *operand, harmless })
         };
         let guards: Vec<Guard> = outside.iter().map(guard).collect::<Option<_>>()?;
-        never_traps(program, func, insts, &guards).then_some(guards)
+        never_traps(program, func, insts, &guards, total).then_some(guards)
     })
 }
 
 /// The operands from outside that decide whether an instruction traps, in the order of the instructions, the last first.
-fn sensitive(program: &Program, func: &Func, insts: &[Inst]) -> Option<Vec<Operand>> {
+fn sensitive(program: &Program, func: &Func, insts: &[Inst], total: Total<'_>) -> Option<Vec<Operand>> {
     let mut wanted = IdSet::new(func.vars.len());
     let mut shared = Vec::new();
     let mut order = Vec::new();
@@ -43,7 +46,7 @@ fn sensitive(program: &Program, func: &Func, insts: &[Inst]) -> Option<Vec<Opera
         let InstKind::Prim { dst, prim, args } = &inst.kind else {
             return None;
         };
-        let deciding = match effect(program, func, *prim, args) {
+        let deciding = match effect(program, func, *prim, args, total) {
             Effect::Random => return None,
             Effect::Traps => deciding(*prim, args)?,
             Effect::Pure if wanted.contains(*dst) => &args[..],
@@ -73,8 +76,9 @@ fn sensitive(program: &Program, func: &Func, insts: &[Inst]) -> Option<Vec<Opera
 }
 
 /// What an instruction can do besides computing. A division by a constant may not be able to trap.
-fn effect(program: &Program, func: &Func, prim: Prim, args: &[Operand]) -> Effect {
+fn effect(program: &Program, func: &Func, prim: Prim, args: &[Operand], total: Total<'_>) -> Effect {
     match (prim, args) {
+        _ if total(prim, args) => Effect::Pure,
         (Prim::IntDiv | Prim::IntRem, [x, Operand::Const(Scalar::Int(y))])
             if !matches!(y, 0 | -1) && program.operand_type(func, *x).dtype == DType::Int =>
         {
@@ -95,7 +99,7 @@ fn deciding(prim: Prim, args: &[Operand]) -> Option<&[Operand]> {
 }
 
 /// Whether no instruction traps when the guarded operands have their harmless values, whatever the others are.
-fn never_traps(program: &Program, func: &Func, insts: &[Inst], guards: &[Guard]) -> bool {
+fn never_traps(program: &Program, func: &Func, insts: &[Inst], guards: &[Guard], total: Total<'_>) -> bool {
     let mut known: Vec<(VarId, Option<Scalar>)> = Vec::new();
     insts.iter().all(|inst| {
         let InstKind::Prim { dst, prim, args } = &inst.kind else {
@@ -108,7 +112,9 @@ fn never_traps(program: &Program, func: &Func, insts: &[Inst], guards: &[Guard])
         };
         let all = args.iter().map(value).collect::<Option<Vec<Scalar>>>();
         let result = match prim {
-            _ if effect(program, func, *prim, args) == Effect::Pure => all.and_then(|all| eval::fold(*prim, &all)),
+            _ if effect(program, func, *prim, args, total) == Effect::Pure => {
+                all.and_then(|all| eval::fold(*prim, &all))
+            }
             Prim::Index | Prim::Slice => {
                 let array = program.operand_type(func, args[0]);
                 let at = args[1..].iter().map(value);

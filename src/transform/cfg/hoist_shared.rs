@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::blocks::operand_types;
+use super::blocks::{drop_unread_shared, operand_types};
 use crate::base::IdVec;
 use crate::cfg::{Func, InstKind, Operand, Program, Shared, SharedId, SharedSource, VarId};
 use crate::parts;
@@ -21,6 +21,7 @@ pub(super) fn run(mut program: Program) -> Program {
         while hoist(&mut program, &mut func, &mut known, &mut names) {}
         program.funcs[id] = func;
     }
+    drop_unread_shared(&mut program);
     program
 }
 

@@ -9,34 +9,67 @@ use crate::base::{IdSet, IdVec, Loc};
 use crate::cfg::{BlockId, Func, Inst, InstKind, Operand, Program, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::Prim;
+use crate::types::{DType, Scalar};
 
 /// Most that both arms and the selects may cost together in one lane, in additions: about what a superstep that is saved
 /// costs each lane of a shard.
 const MOST_COST: u64 = 24;
 
-/// Which arms are converted.
-#[derive(Clone, Copy, PartialEq)]
-enum Arms {
-    /// Those that hold only pure primitives.
-    Pure,
-    /// Those too whose primitives may trap, guarded.
-    Guarded,
+/// What is converted.
+#[derive(Clone, Copy)]
+pub(in crate::transform) struct Conversion<'a> {
+    /// Branches on these conditions.
+    pub(in crate::transform) wanted: &'a dyn Fn(Operand) -> bool,
+    /// Primitives that are known not to trap for their operands, besides those that never do.
+    pub(in crate::transform) total: &'a dyn Fn(Prim, &[Operand]) -> bool,
+    /// Arms too whose primitives may trap: they get harmless operands where they are not taken.
+    pub(in crate::transform) guarded: bool,
+    /// Whether arms get harmless reals too where they are not taken: then no derivative comes through them there, which a zero
+    /// times what is infinite would make NaN.
+    pub(in crate::transform) isolated: bool,
+    /// Most that both arms, the selects and the guards may cost together in one lane, in additions.
+    pub(in crate::transform) most_cost: u64,
+}
+
+/// Of every branch.
+const ALL: Conversion<'static> =
+    Conversion { wanted: &|_| true, total: &|_, _| false, guarded: false, isolated: false, most_cost: MOST_COST };
+
+/// Converts one branch whose condition is wanted; the innermost come first. Whether there was one.
+pub(in crate::transform) fn convert_where(program: &Program, func: &mut Func, conversion: Conversion<'_>) -> bool {
+    let edges = edges_to(func);
+    let live = live_in(func);
+    for head in func.blocks.ids() {
+        if let Some(diamond) = diamond_at(func, &edges, head)
+            && (conversion.wanted)(diamond.cond)
+        {
+            let vars = selected(func, &diamond, &live[diamond.join]);
+            let Some(guards) = guards_of(program, func, &diamond, conversion) else {
+                continue;
+            };
+            if converted_cost(program, func, &diamond, &guards, &vars) <= conversion.most_cost {
+                convert(program, func, &diamond, &guards, vars);
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// Converts branches whose arms are blocks of their own that hold only pure primitives, from the inside out.
 pub(super) fn run(program: Program) -> Program {
-    convert_all(program, Arms::Pure)
+    convert_all(program, Conversion { guarded: false, ..ALL })
 }
 
 /// Converts those too whose arms may trap.
 pub(super) fn run_guarded(program: Program) -> Program {
-    convert_all(program, Arms::Guarded)
+    convert_all(program, Conversion { guarded: true, ..ALL })
 }
 
-fn convert_all(mut program: Program, arms: Arms) -> Program {
+fn convert_all(mut program: Program, conversion: Conversion<'_>) -> Program {
     for id in program.funcs.ids() {
         let mut func = program.funcs[id].clone();
-        while convert_one(&program, &mut func, arms) {
+        while convert_where(&program, &mut func, conversion) {
             merge(&program, &mut func);
         }
         program.funcs[id] = func;
@@ -51,24 +84,6 @@ struct Diamond {
     /// The arms where the condition holds and where it does not; an arm may be missing.
     arms: [Option<BlockId>; 2],
     join: BlockId,
-}
-
-fn convert_one(program: &Program, func: &mut Func, arms: Arms) -> bool {
-    let edges = edges_to(func);
-    let live = live_in(func);
-    for head in func.blocks.ids() {
-        if let Some(diamond) = diamond_at(func, &edges, head) {
-            let vars = selected(func, &diamond, &live[diamond.join]);
-            let Some(guards) = guards_of(program, func, &diamond, arms) else {
-                continue;
-            };
-            if cheap(program, func, &diamond, &guards, &vars) {
-                convert(program, func, &diamond, &guards, vars);
-                return true;
-            }
-        }
-    }
-    false
 }
 
 fn diamond_at(func: &Func, edges: &IdVec<BlockId, usize>, head: BlockId) -> Option<Diamond> {
@@ -103,31 +118,67 @@ fn selected(func: &Func, diamond: &Diamond, live: &IdSet<VarId>) -> Vec<VarId> {
 }
 
 /// What each arm must not read; `None` when an arm cannot be converted.
-fn guards_of(program: &Program, func: &Func, diamond: &Diamond, arms: Arms) -> Option<[Vec<Guard>; 2]> {
+fn guards_of(program: &Program, func: &Func, diamond: &Diamond, conversion: Conversion<'_>) -> Option<[Vec<Guard>; 2]> {
     let of = |arm: Option<BlockId>| {
         let Some(arm) = arm else {
             return Some(Vec::new());
         };
         let insts = &func.blocks[arm].insts;
         let pure = insts.iter().all(|inst| match &inst.kind {
-            InstKind::Prim { prim, args, .. } => is_pure(program, func, *prim, args),
+            InstKind::Prim { prim, args, .. } => is_pure(program, func, *prim, args) || (conversion.total)(*prim, args),
             _ => false,
         });
-        match arms {
-            _ if pure => Some(Vec::new()),
-            Arms::Pure => None,
-            Arms::Guarded => guards(program, func, insts),
+        let mut found = match conversion.guarded {
+            _ if pure => Vec::new(),
+            false => return None,
+            true => guards(program, func, insts, conversion.total)?,
+        };
+        if conversion.isolated {
+            for operand in reals_from_outside(func, insts) {
+                if found.iter().all(|g| g.operand != operand) {
+                    found.push(Guard { operand, harmless: Scalar::Real(1.0) });
+                }
+            }
         }
+        Some(found)
     };
     Some([of(diamond.arms[0])?, of(diamond.arms[1])?])
 }
 
-fn cheap(program: &Program, func: &Func, diamond: &Diamond, guards: &[Vec<Guard>; 2], selected: &[VarId]) -> bool {
+/// The variables with reals that instructions read from outside, in the order of the reads.
+fn reals_from_outside(func: &Func, insts: &[Inst]) -> Vec<Operand> {
+    let (mut found, mut set) = (Vec::new(), IdSet::new(func.vars.len()));
+    for inst in insts {
+        inst.kind.for_each_operand(|o| {
+            if let Operand::Var(v) = o
+                && func.vars[v].ty.dtype == DType::Real
+                && !set.contains(v)
+                && !found.contains(&o)
+            {
+                found.push(o);
+            }
+        });
+        if let Some(dst) = inst.kind.dst() {
+            set.insert(dst);
+        }
+    }
+    found
+}
+
+/// What the code in the place of a branch costs in one lane, in additions.
+fn converted_cost(
+    program: &Program,
+    func: &Func,
+    diamond: &Diamond,
+    guards: &[Vec<Guard>; 2],
+    selected: &[VarId],
+) -> u64 {
     let insts = diamond.arms.iter().flatten().flat_map(|arm| &func.blocks[*arm].insts);
     let arms: u64 = insts.map(|inst| cost(program, func, &inst.kind)).sum();
     let selects: u64 = selected.iter().map(|v| func.vars[*v].ty.elements() as u64).sum();
-    let guards: usize = guards.iter().map(Vec::len).sum();
-    arms + selects + guards as u64 <= MOST_COST
+    let elements = |g: &Guard| program.operand_type(func, g.operand).elements() as u64;
+    let guards: u64 = guards.iter().flatten().map(elements).sum();
+    arms + selects + guards
 }
 
 fn convert(program: &Program, func: &mut Func, diamond: &Diamond, guards: &[Vec<Guard>; 2], selected: Vec<VarId>) {

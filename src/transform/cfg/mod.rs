@@ -6,9 +6,10 @@
 pub(super) mod blocks;
 mod guards;
 mod hoist_shared;
-mod if_convert;
+pub(super) mod if_convert;
 pub(super) mod inline;
 pub(super) mod merge_blocks;
+mod reuse;
 mod signatures;
 pub(super) mod simplify;
 mod tail_calls;
@@ -58,6 +59,8 @@ const HOIST_SHARED: Pass<Program> = Pass {
     run: hoist_shared::run,
 };
 
+const REUSE: Pass<Program> = Pass { name: "reuse", doc: "computes nothing twice in a block", run: reuse::run };
+
 /// The passes in the order in which they run; one that stands here twice runs twice.
 pub const CFG_PASSES: &[Pass<Program>] = &[
     MERGE_BLOCKS,
@@ -68,6 +71,7 @@ pub const CFG_PASSES: &[Pass<Program>] = &[
     SIMPLIFY,
     HOIST_SHARED,
     IF_CONVERT,
+    REUSE,
     SIMPLIFY,
     TAIL_CALLS,
     MERGE_BLOCKS,

@@ -1,7 +1,7 @@
 //! Derivatives by source transformation on the CFG program: fills the functions that stand for the derivative of another one.
 //!
 //! The lowering from HIR makes a *placeholder* for every derivative that the program asks for, a function without blocks,
-//! and a [`Request`] that says what it stands for. [`expand`] writes the blocks. What comes out is an ordinary program, so that
+//! and a [`Request`] that says what it stands for. [`fill`] writes the blocks. What comes out is an ordinary program, so that
 //! derivatives nest and every engine runs them as it runs anything else.
 //!
 //! Forward mode gives each variable that varies a second one for its tangent. Reverse mode makes two sweeps: the forward one
@@ -20,13 +20,13 @@
 //! | `differentiation` | the functions that one derivative consists of |
 
 mod activity;
-mod code;
+pub(super) mod code;
 mod cotangent;
 mod differentiation;
 mod elementwise;
 mod forward;
 mod graph;
-mod prepare;
+pub(super) mod prepare;
 mod record;
 mod reductions;
 mod reverse;
@@ -36,7 +36,7 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 
-use crate::base::{IdSet, Loc};
+use crate::base::Loc;
 use crate::cfg::{self, Block, Func, FuncId, Operand, Program, Terminator, Var, VarId};
 use differentiation::Differentiation;
 use forward::Tangents;
@@ -106,62 +106,21 @@ impl Requests {
     }
 }
 
-/// Fills the placeholders.
+/// A derivative that goes through itself.
+pub(super) fn endless(program: &Program, request: &Request) -> DerivativeError {
+    let name = &program.funcs[request.of].name;
+    DerivativeError {
+        loc: request.loc.clone(),
+        message: format!("the derivative of `{name}` goes through itself: it would need derivatives of every order"),
+        help: Some("take the derivative outside of the recursion".to_owned()),
+    }
+}
+
+/// Fills a placeholder. What it goes through is filled.
 ///
 /// # Errors
-/// A derivative that cannot be made: a primitive on the way has none, a rule lacks the part that is needed, or a function
-/// contains its own derivative.
-pub fn expand(program: &mut Program, requests: &Requests) -> Result<(), DerivativeError> {
-    for index in order(program, requests)? {
-        fill(program, requests, &requests.requests[index])?;
-    }
-    Ok(())
-}
-
-/// The requests, those first that others go through.
-fn order(program: &Program, requests: &Requests) -> Result<Vec<usize>, DerivativeError> {
-    let by_target: IndexMap<FuncId, usize> = requests.requests.iter().enumerate().map(|(i, r)| (r.target, i)).collect();
-    // the requests that each goes through, itself perhaps among them
-    let through: Vec<Vec<usize>> = requests
-        .requests
-        .iter()
-        .map(|request| {
-            let mut seen = IdSet::new(program.funcs.len());
-            let mut found = Vec::new();
-            let mut work = vec![request.of];
-            while let Some(func) = work.pop() {
-                if !seen.insert(func) {
-                    continue;
-                }
-                if let Some(inner) = by_target.get(&func) {
-                    found.push(*inner);
-                    work.push(requests.requests[*inner].of);
-                }
-                // the user's rule is called where the derivative of the function was
-                let rule = requests.rules.get(&func).copied().unwrap_or_default();
-                work.extend(rule.forward.into_iter().chain(rule.reverse));
-                work.extend(program.funcs[func].blocks.values().filter_map(|b| b.term.callee()));
-            }
-            found
-        })
-        .collect();
-    if let Some(index) = (0..through.len()).find(|i| through[*i].contains(i)) {
-        let request = &requests.requests[index];
-        let name = &program.funcs[request.of].name;
-        return Err(DerivativeError {
-            loc: request.loc.clone(),
-            message: format!(
-                "the derivative of `{name}` goes through itself: it would need derivatives of every order"
-            ),
-            help: Some("take the derivative outside of the recursion".to_owned()),
-        });
-    }
-    let mut order: Vec<usize> = (0..through.len()).collect();
-    order.sort_by_key(|i| through[*i].len());
-    Ok(order)
-}
-
-fn fill(program: &mut Program, requests: &Requests, request: &Request) -> Result<(), DerivativeError> {
+/// A derivative that cannot be made: a primitive on the way has none, or a rule lacks the part that is needed.
+pub(super) fn fill(program: &mut Program, requests: &Requests, request: &Request) -> Result<(), DerivativeError> {
     let (base, root) = with_root(program, request.of);
     let prepared = prepare::prepare(&base, root, requests);
     let mut differentiation = Differentiation::new(&base, requests, &prepared, root.0 as usize);

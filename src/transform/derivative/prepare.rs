@@ -15,7 +15,7 @@ const MOST_INSTS: usize = 20_000;
 
 /// Copies of the functions that a root may run: tail calls are calls; functions that are not recursive, and not kept
 /// apart by a rule or `@recompute`, stand in the place of their calls, so that one frame holds what the reverse sweep reads.
-pub(super) fn prepare(program: &Program, root: FuncId, requests: &Requests) -> IndexMap<FuncId, Func> {
+pub(in crate::transform) fn prepare(program: &Program, root: FuncId, requests: &Requests) -> IndexMap<FuncId, Func> {
     let graph = CallGraph::new(program);
     let mut reached = IdSet::new(program.funcs.len());
     let mut work = vec![root];
@@ -107,7 +107,8 @@ pub(super) fn normalise(program: &Program, func: &mut Func) {
     }
 }
 
-fn one_exit(program: &Program, func: &mut Func) {
+/// One block returns.
+pub(in crate::transform) fn one_exit(program: &Program, func: &mut Func) {
     let returning: Vec<BlockId> =
         func.blocks.iter().filter(|(_, b)| matches!(b.term, Terminator::Return(_))).map(|(id, _)| id).collect();
     if returning.len() < 2 {
@@ -134,7 +135,7 @@ fn one_exit(program: &Program, func: &mut Func) {
 }
 
 /// Gives every variable without a name one, and makes all names unique.
-pub(super) fn name_all(func: &mut Func) {
+pub(in crate::transform) fn name_all(func: &mut Func) {
     let mut taken = FreshNames::none();
     let old: Vec<Var> = func.vars.values().cloned().collect();
     func.vars = crate::base::IdVec::new();

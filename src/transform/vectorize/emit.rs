@@ -1,0 +1,250 @@
+//! Emission of whole-array code.
+
+use indexmap::{IndexMap, IndexSet};
+
+use super::tiling::{Numbers, Tiling};
+use crate::base::{IdVec, Loc};
+use crate::cfg::{Func, Inst, InstKind, Operand, Program, Shared, SharedId, SharedSource, Var, VarId};
+use crate::parts::{self, Args, Tape, TapeId};
+use crate::prim::Prim;
+use crate::types::{Array, ArrayData, DType, Scalar, Type};
+
+/// An operand as the rules see it.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Value {
+    pub(super) operand: Operand,
+    /// The type for one element.
+    pub(super) ty: Type,
+    /// Whether it depends on the index: then the operand has one axis more, in front.
+    pub(super) tiled: bool,
+}
+
+impl Value {
+    pub(super) fn is_tiled(&self) -> bool {
+        self.tiled
+    }
+}
+
+/// The instructions that are made of a function, and their variables: those of the function keep their numbers.
+#[derive(Debug)]
+pub(super) struct Emitter<'p> {
+    pub(super) program: &'p mut Program,
+    /// The function for one value of the index.
+    pub(super) func: &'p Func,
+    pub(super) tiling: &'p Tiling,
+    pub(super) numbers: Numbers,
+    /// How many values the index has.
+    pub(super) n: usize,
+    pub(super) vars: IdVec<VarId, Var>,
+    pub(super) insts: Vec<Inst>,
+    /// Where the next instruction stands in the source.
+    pub(super) loc: Loc,
+    tapes: IndexMap<TapeId, TapeId>,
+    computed: IndexMap<(Prim, Args<SharedId>, Type), SharedId>,
+}
+
+/// Most elements of a shared value that is made of copies of one.
+const MOST_COPIED: usize = 1 << 16;
+
+/// An int constant.
+pub(super) fn int(x: i64) -> Operand {
+    Operand::Const(Scalar::Int(x))
+}
+
+/// The type with an axis more in front.
+pub(super) fn with_axis(n: usize, ty: &Type) -> Type {
+    let mut shape = ty.shape.clone();
+    shape.insert(0, n);
+    Type { dtype: ty.dtype, shape }
+}
+
+impl<'p> Emitter<'p> {
+    pub(super) fn new(
+        program: &'p mut Program,
+        func: &'p Func,
+        tiling: &'p Tiling,
+        numbers: Numbers,
+        n: usize,
+    ) -> Self {
+        Self {
+            program,
+            func,
+            tiling,
+            numbers,
+            n,
+            vars: func.vars.clone(),
+            insts: Vec::new(),
+            loc: func.loc.clone(),
+            tapes: IndexMap::new(),
+            computed: IndexMap::new(),
+        }
+    }
+
+    /// Makes tapes of its own for the code: those of the loop stay what they are.
+    pub(super) fn take_tapes(&mut self, tapes: &IndexSet<TapeId>) {
+        for tape in tapes {
+            let Tape { name, ty } = self.program.tapes[*tape].clone();
+            let ty = if self.tiling.is_tiled_tape(*tape) { with_axis(self.n, &ty) } else { ty };
+            let taken = |name: &str| self.program.tapes.values().any(|t| t.name == name);
+            let name = (2..).map(|i| format!("{name}#{i}")).find(|name| !taken(name)).expect("numbers do not end");
+            let own = self.program.tapes.push(Tape { name, ty });
+            self.tapes.insert(*tape, own);
+        }
+    }
+    /// The tape that stands for a tape of the function.
+    pub(super) fn tape(&self, tape: TapeId) -> TapeId {
+        self.tapes[&tape]
+    }
+
+    /// The type of an operand of the code that is made.
+    pub(super) fn ty(&self, operand: Operand) -> Type {
+        match operand {
+            Operand::Var(v) => self.vars[v].ty.clone(),
+            Operand::Shared(s) => self.program.shared[s].ty.clone(),
+            Operand::Const(c) => Type::scalar(c.dtype()),
+        }
+    }
+
+    /// An operand of the function.
+    pub(super) fn value(&mut self, operand: Operand) -> Value {
+        let ty = self.program.operand_type(self.func, operand);
+        if let Some(numbers) = self.numbers.get(operand) {
+            let array = array(numbers);
+            return Value { operand: self.constant(array), ty, tiled: true };
+        }
+        Value { operand, ty, tiled: self.tiling.is_tiled(operand) }
+    }
+
+    /// An operand of the function with the axis of the index.
+    pub(super) fn whole(&mut self, operand: Operand) -> Operand {
+        let value = self.value(operand);
+        self.whole_of(value)
+    }
+    /// A value with the axis of the index.
+    pub(super) fn whole_of(&mut self, value: Value) -> Operand {
+        if value.tiled {
+            return value.operand;
+        }
+        let mut part = value.operand;
+        if !value.ty.is_scalar() {
+            part = self.reshape(part, with_axis(1, &value.ty));
+        }
+        self.emit(Prim::Fill, &[part], with_axis(self.n, &value.ty))
+    }
+
+    /// 0, 1, …: the places of the elements.
+    pub(super) fn places(&mut self) -> Operand {
+        let places: Vec<Scalar> = (0..self.n as i64).map(Scalar::Int).collect();
+        self.constant(array(&places))
+    }
+
+    /// An array that is known.
+    pub(super) fn constant(&mut self, array: Array) -> Operand {
+        let shared = self.program.shared.iter();
+        let known = shared.filter(|(_, s)| matches!(&s.source, SharedSource::Constant(a) if *a == array));
+        if let Some(id) = known.map(|(id, _)| id).next() {
+            return Operand::Shared(id);
+        }
+        let ty = Type { dtype: array.dtype(), shape: array.shape.clone() };
+        Operand::Shared(self.share(ty, SharedSource::Constant(array)))
+    }
+
+    fn share(&mut self, ty: Type, source: SharedSource) -> SharedId {
+        let taken = |name: &str| self.program.shared.values().any(|s| s.name == name);
+        let first = self.program.shared.len();
+        let name = (first..).map(|i| format!("%v{i}")).find(|name| !taken(name)).expect("numbers do not end");
+        self.program.shared.push(Shared { name, ty, source })
+    }
+
+    /// A new variable.
+    pub(super) fn fresh(&mut self, ty: Type) -> VarId {
+        self.vars.push(Var { name: "t".to_owned(), ty })
+    }
+    /// Appends an instruction.
+    pub(super) fn push(&mut self, kind: InstKind) {
+        self.insts.push(Inst { kind, loc: self.loc.clone() });
+    }
+
+    /// The result of a primitive. What only moves parts of shared values is a shared value.
+    pub(super) fn emit(&mut self, prim: Prim, args: &[Operand], ty: Type) -> Operand {
+        if let Some(shared) = self.shared_args(prim, args, &ty) {
+            let key = (prim, shared, ty);
+            if let Some(known) = self.computed.get(&key) {
+                return Operand::Shared(*known);
+            }
+            let id = self.share(key.2.clone(), SharedSource::Prim(prim, key.1.clone()));
+            self.computed.insert(key, id);
+            return Operand::Shared(id);
+        }
+        let dst = self.fresh(ty);
+        self.push(InstKind::Prim { dst, prim, args: parts::Args::from_slice(args) });
+        Operand::Var(dst)
+    }
+
+    /// The operands of a primitive that moves parts of shared values and cannot trap.
+    fn shared_args(&self, prim: Prim, args: &[Operand], ty: &Type) -> Option<Args<SharedId>> {
+        let total = match prim {
+            Prim::Reshape | Prim::Transpose | Prim::TransposeEach | Prim::Concat | Prim::MakeArray => true,
+            // Copies of a large value would be stored for ever.
+            Prim::Fill => matches!(args, [Operand::Shared(_)]) && ty.elements() <= MOST_COPIED,
+            Prim::Slice => {
+                let rows = self.ty(args[0]).shape[0];
+                let fits = |start: i64| usize::try_from(start).is_ok_and(|s| s + ty.shape[0] <= rows);
+                matches!(args[1], Operand::Const(Scalar::Int(start)) if fits(start))
+            }
+            Prim::Index | Prim::Gather => {
+                let shape = self.ty(args[0]).shape;
+                args[1..].iter().zip(&shape).all(|(index, extent)| self.in_range(*index, *extent))
+            }
+            _ => false,
+        };
+        if !total {
+            return None;
+        }
+        let shared = args.iter().map(|a| match a {
+            Operand::Shared(s) => Some(parts::Operand::Shared(*s)),
+            Operand::Const(c) => Some(parts::Operand::Const(*c)),
+            Operand::Var(_) => None,
+        });
+        shared.collect()
+    }
+
+    /// Whether an index, or each of an array of them, is known and in range.
+    fn in_range(&self, index: Operand, extent: usize) -> bool {
+        let fits = |i: &i64| usize::try_from(*i).is_ok_and(|i| i < extent);
+        match index {
+            Operand::Const(Scalar::Int(i)) => fits(&i),
+            Operand::Shared(s) => match &self.program.shared[s].source {
+                SharedSource::Constant(Array { data: ArrayData::Int(values), .. }) => values.iter().all(fits),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The same elements under another shape.
+    pub(super) fn reshape(&mut self, operand: Operand, ty: Type) -> Operand {
+        if self.ty(operand) == ty { operand } else { self.emit(Prim::Reshape, &[operand], ty) }
+    }
+
+    /// `dst = operand`; what made the operand sets `dst` itself.
+    pub(super) fn assign(&mut self, dst: VarId, operand: Operand) {
+        if let Some(Inst { kind: InstKind::Prim { dst: made, .. }, .. }) = self.insts.last_mut()
+            && Operand::Var(*made) == operand
+            && usize::try_from(made.0).is_ok_and(|v| v >= self.func.vars.len())
+        {
+            *made = dst;
+            return;
+        }
+        self.push(InstKind::Prim { dst, prim: Prim::Copy, args: parts::Args::from_slice(&[operand]) });
+    }
+}
+
+fn array(numbers: &[Scalar]) -> Array {
+    let ints = |s: &Scalar| if let Scalar::Int(i) = s { *i } else { 0 };
+    let data = match numbers.first().map(|s| s.dtype()) {
+        Some(DType::Bool) => ArrayData::Bool(numbers.iter().map(|s| *s == Scalar::Bool(true)).collect()),
+        _ => ArrayData::Int(numbers.iter().map(ints).collect()),
+    };
+    Array::new([numbers.len()], data)
+}

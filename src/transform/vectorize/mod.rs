@@ -1,0 +1,330 @@
+//! Whole-array code for comprehensions: the static vectorisation of Agarwal and Ganichev (*Auto-vectorizing TensorFlow graphs:
+//! Jacobians, auto-batching and beyond*, 2019), inside of one lane.
+//!
+//! The lowering from HIR makes a comprehension a function, which is a loop, and one element of it another function, of the
+//! indices and of what both capture. [`fill`] makes whole-array code of the element and lets the loop's function have it. Index
+//! after index, the innermost first, each primitive whose operands depend on the index is replaced, by a rule of its own,
+//! by primitives on arrays with one axis more in front (`rules`); what does not depend on it is left alone. Such a
+//! value with an axis for the index is *tiled*, the others are *plain*.
+//!
+//! Control stays as it is, so that conditions must be plain: branches on others become selects first, and where that
+//! cannot be, or where an element does more than compute, the comprehension stays a loop.
+//!
+//! | file | has |
+//! |---|---|
+//! | `tiling` | which values are tiled, and which are known numbers |
+//! | `emit` | emission of instructions |
+//! | `rules` | the rule of each primitive |
+//! | `reduce` | reductions of the array of the elements |
+
+mod emit;
+mod reduce;
+mod rules;
+mod tiling;
+
+use super::cfg::if_convert::{self, Conversion};
+use super::cfg::merge_blocks::merge;
+use super::cfg::simplify::simplify_fully;
+use super::derivative;
+use super::derivative::prepare::{name_all, one_exit, prepare};
+use crate::base::{IdVec, Loc};
+use crate::cfg::{Block, Func, FuncId, Inst, InstKind, Operand, Program, Terminator};
+use crate::parts::Message;
+use crate::prim::Prim;
+use crate::types::{DType, Shape, Type};
+use emit::{Emitter, Value};
+use tiling::Tiling;
+
+pub use reduce::Reduce;
+
+/// A comprehension that whole-array code may take the place of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// The comprehension as a function: a loop.
+    pub target: FuncId,
+    /// One element. Parameters: the indices, the outermost first, then those of `target`.
+    pub element: FuncId,
+    /// First and last value, the last exclusive, of each index.
+    pub bounds: Vec<(i64, i64)>,
+    /// What the elements are reduced by; without it the result is the array of them.
+    pub reduce: Option<Reduce>,
+    /// Where it stands in the source.
+    pub loc: Loc,
+}
+
+/// How comprehensions are vectorised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Whether both arms of a branch may be computed. They may not where the birth of a NaN is looked for.
+    pub both_arms: bool,
+}
+
+/// What is known of one comprehension.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Way {
+    pub(super) options: Options,
+    /// Whether a derivative goes through it.
+    pub(super) differentiated: bool,
+    /// Whether a derivative goes through it and must use one that the user wrote.
+    pub(super) rule: bool,
+    /// Whether an element runs the comprehension again.
+    pub(super) recursive: bool,
+}
+
+/// Why a comprehension stays a loop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// The place of the request in the list of comprehensions.
+    pub request: usize,
+    /// In the user's words.
+    pub reason: String,
+    /// What stands in the way.
+    pub loc: Loc,
+}
+
+/// What stands in the way, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Obstacle {
+    reason: String,
+    loc: Loc,
+}
+
+impl Obstacle {
+    fn new(reason: impl Into<String>, loc: &Loc) -> Self {
+        Self { reason: reason.into(), loc: loc.clone() }
+    }
+}
+
+/// What both arms of a branch and the selects may cost together for one element, in additions. A loop would cost a superstep
+/// for each element, many times that.
+const MOST_COST: u64 = 4096;
+/// Most elements of one value in one lane: what is not tiled over rows when it runs takes so much memory in every lane.
+const MOST_ELEMENTS: usize = 1 << 24;
+
+/// Gives the function of a comprehension whole-array code.
+///
+/// # Errors
+/// Why it stays the loop that it is.
+pub(super) fn fill(program: &mut Program, index: usize, request: &Request, way: Way) -> Result<(), Refusal> {
+    if request.bounds.iter().any(|(start, end)| end <= start) {
+        return Ok(());
+    }
+    let before = (program.shared.clone(), program.tapes.clone());
+    match whole_array(program, request, way) {
+        Ok(mut func) => {
+            let target = &program.funcs[request.target];
+            func.name.clone_from(&target.name);
+            func.loc = target.loc.clone();
+            program.funcs[request.target] = func;
+            Ok(())
+        }
+        Err(Obstacle { reason, loc }) => {
+            (program.shared, program.tapes) = before;
+            Err(Refusal { request: index, reason, loc })
+        }
+    }
+}
+
+fn whole_array(program: &mut Program, request: &Request, way: Way) -> Result<Func, Obstacle> {
+    if way.recursive {
+        return Err(Obstacle::new("an element calls the function that it stands in", &request.loc));
+    }
+    if way.rule {
+        let reason = "a derivative goes through it, and an element calls a function that has a `derivative of`";
+        return Err(Obstacle::new(reason, &request.loc));
+    }
+    if request.bounds.iter().any(|(start, end)| end.checked_sub(*start).is_none_or(|n| n > MOST_ELEMENTS as i64)) {
+        return Err(too_many(&request.loc));
+    }
+    let mut ready = prepare(program, request.element, &derivative::Requests::default());
+    let mut func = ready.swap_remove(&request.element).expect("the element is what is prepared");
+    one_exit(program, &mut func);
+    for (at, (start, end)) in request.bounds.iter().enumerate().rev() {
+        if way.options.both_arms {
+            select_arms(program, &mut func, at, (*start, *end), way);
+        }
+        func = over_index(program, &func, at, (*start, *end))?;
+        simplify_fully(program, &mut func);
+        merge(program, &mut func);
+    }
+    if let Some(op) = request.reduce {
+        reduce::reduce(program, &mut func, op);
+    }
+    Ok(func)
+}
+
+fn too_many(loc: &Loc) -> Obstacle {
+    Obstacle::new(format!("an array of all elements would have more than {MOST_ELEMENTS} entries"), loc)
+}
+
+/// Turns branches on conditions that depend on an index into selects, as far as that can be.
+fn select_arms(program: &Program, func: &mut Func, index: usize, (start, end): (i64, i64), way: Way) {
+    loop {
+        let tiling = Tiling::of(func, index);
+        let numbers = tiling.numbers(func, func.params[index], start..end);
+        let types: Vec<Type> = func.vars.values().map(|v| v.ty.clone()).collect();
+        let shape = |o: Operand| match o {
+            Operand::Var(v) => types[v.0 as usize].shape.clone(),
+            Operand::Shared(s) => program.shared[s].ty.shape.clone(),
+            Operand::Const(_) => Shape::new(),
+        };
+        let conversion = Conversion {
+            wanted: &|cond| tiling.is_tiled(cond),
+            total: &|prim, args| {
+                prim == Prim::Index
+                    && args[1..].iter().zip(shape(args[0])).all(|(index, extent)| numbers.in_range(*index, extent))
+            },
+            guarded: true,
+            isolated: way.differentiated,
+            most_cost: MOST_COST,
+        };
+        if !if_convert::convert_where(program, func, conversion) {
+            return;
+        }
+        merge(program, func);
+    }
+}
+
+/// The function for all values of one parameter, which goes; the result gets an axis for it in front.
+fn over_index(program: &mut Program, func: &Func, index: usize, (start, end): (i64, i64)) -> Result<Func, Obstacle> {
+    let tiling = Tiling::of(func, index);
+    let numbers = tiling.numbers(func, func.params[index], start..end);
+    let tapes = tiling::tapes(func);
+    check(func, &tiling, &numbers)?;
+    let n = usize::try_from(end - start).expect("there is an index");
+    let mut emitter = Emitter::new(program, func, &tiling, numbers, n);
+    emitter.take_tapes(&tapes);
+    for v in func.vars.ids().filter(|v| tiling.is_tiled(Operand::Var(*v))) {
+        let elements = func.vars[v].ty.elements().checked_mul(n);
+        if elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
+            return Err(too_many(&func.loc));
+        }
+        emitter.vars[v].ty = emit::with_axis(n, &func.vars[v].ty);
+    }
+    let mut blocks = IdVec::new();
+    for block in func.blocks.values() {
+        for inst in &block.insts {
+            emitter.loc = inst.loc.clone();
+            over_inst(&mut emitter, inst)?;
+        }
+        let term = match &block.term {
+            Terminator::Return(values) => {
+                Terminator::Return(values.iter().map(|value| emitter.whole(*value)).collect())
+            }
+            term => term.clone(),
+        };
+        blocks.push(Block { insts: std::mem::take(&mut emitter.insts), term, loc: block.loc.clone() });
+    }
+    let vars = emitter.vars;
+    let mut params = func.params.clone();
+    params.remove(index);
+    let results = func.results.iter().map(|ty| emit::with_axis(n, ty)).collect();
+    let mut made = Func { name: func.name.clone(), params, results, vars, blocks, loc: func.loc.clone() };
+    name_all(&mut made);
+    Ok(made)
+}
+
+/// Whether there is a rule for all that happens, as far as that does not hang on shapes.
+fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), Obstacle> {
+    let mut draws = 0;
+    for block in func.blocks.values() {
+        for inst in &block.insts {
+            match &inst.kind {
+                InstKind::Prim { prim, .. } if prim.is_draw() => draws += 1,
+                InstKind::Print(_) | InstKind::Emit { .. } => {
+                    return Err(Obstacle::new("an element prints or emits", &inst.loc));
+                }
+                _ => {}
+            }
+        }
+        match &block.term {
+            Terminator::Branch(cond, ..) if tiling.is_tiled(*cond) && !numbers.is_known(*cond) => {
+                let reason = "it branches on a value that differs between elements, and not everything in the arms can be computed for all of them";
+                return Err(Obstacle::new(reason, &block.loc));
+            }
+            Terminator::Branch(cond, ..) if tiling.is_tiled(*cond) => {
+                return Err(Obstacle::new("it branches on the index", &block.loc));
+            }
+            Terminator::Call { args, loc, .. } if args.iter().any(|a| tiling.is_tiled(*a)) => {
+                return Err(Obstacle::new("an element calls a recursive function", loc));
+            }
+            Terminator::TailCall { loc, .. } => {
+                return Err(Obstacle::new("an element calls a recursive function", loc));
+            }
+            _ => {}
+        }
+    }
+    if draws > 1 || (draws == 1 && func.blocks.len() > 1) {
+        return Err(Obstacle::new("its random draws are numbered element by element", &func.loc));
+    }
+    Ok(())
+}
+
+fn over_inst(emitter: &mut Emitter<'_>, inst: &Inst) -> Result<(), Obstacle> {
+    match &inst.kind {
+        InstKind::Prim { dst, prim, args } => {
+            if emitter.numbers.is_known(Operand::Var(*dst)) {
+                return Ok(());
+            }
+            if !emitter.tiling.is_tiled(Operand::Var(*dst)) {
+                emitter.insts.push(inst.clone());
+                return Ok(());
+            }
+            let ty = emitter.func.vars[*dst].ty.clone();
+            let values: Vec<Value> = args.iter().map(|a| emitter.value(*a)).collect();
+            let result = if prim.is_draw() || values.iter().any(Value::is_tiled) {
+                rules::tiled(emitter, *prim, &values, &ty)?
+            } else {
+                let plain = emitter.emit(*prim, args, ty.clone());
+                emitter.whole_of(Value { operand: plain, ty, tiled: false })
+            };
+            emitter.assign(*dst, result);
+        }
+        InstKind::Assert { cond, message } => assert(emitter, *cond, message),
+        InstKind::TapePush { tape, value } => {
+            let value = if emitter.tiling.is_tiled_tape(*tape) { emitter.whole(*value) } else { *value };
+            let tape = emitter.tape(*tape);
+            emitter.push(InstKind::TapePush { tape, value });
+        }
+        InstKind::TapePop { dst, tape } => {
+            let popped = emitter.tape(*tape);
+            if emitter.tiling.is_tiled(Operand::Var(*dst)) && !emitter.tiling.is_tiled_tape(*tape) {
+                let ty = emitter.func.vars[*dst].ty.clone();
+                let plain = emitter.fresh(ty.clone());
+                emitter.push(InstKind::TapePop { dst: plain, tape: popped });
+                let whole = emitter.whole_of(Value { operand: Operand::Var(plain), ty, tiled: false });
+                emitter.assign(*dst, whole);
+            } else {
+                emitter.push(InstKind::TapePop { dst: *dst, tape: popped });
+            }
+        }
+        InstKind::Print(_) | InstKind::Emit { .. } => unreachable!("refused before"),
+    }
+    Ok(())
+}
+
+/// An assertion of every element holds when all of them do; the message is that of the first that fails.
+fn assert(emitter: &mut Emitter<'_>, cond: Operand, message: &Message<crate::cfg::VarId>) {
+    let condition = emitter.value(cond);
+    let args: Vec<Value> = message.args.iter().map(|a| emitter.value(*a)).collect();
+    if !condition.tiled && args.iter().all(|a| !a.tiled) {
+        emitter.push(InstKind::Assert { cond, message: message.clone() });
+        return;
+    }
+    let n = emitter.n;
+    let whole = emitter.whole_of(condition);
+    let all = emitter.emit(Prim::All, &[whole], Type::bool());
+    let mut shown = message.clone();
+    if args.iter().any(|a| a.tiled) {
+        let (ints, last) = (Type::new(DType::Int, [n]), emit::int(n as i64 - 1));
+        let places = emitter.places();
+        let failing = emitter.emit(Prim::Select, &[whole, last, places], ints);
+        let first = emitter.emit(Prim::MinOf, &[failing], Type::int());
+        for (arg, value) in shown.args.iter_mut().zip(args) {
+            if value.tiled {
+                *arg = emitter.emit(Prim::Index, &[value.operand, first], value.ty);
+            }
+        }
+    }
+    emitter.push(InstKind::Assert { cond: all, message: shown });
+}

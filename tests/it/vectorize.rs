@@ -1,0 +1,108 @@
+//! Which comprehensions become whole-array code, and why the others do not. What they compute is tested by the programs in
+//! `tests/filetests`, which run with and without `vectorize`.
+
+use autobatch::pipeline::Passes;
+use autobatch::prim::Prim;
+use autobatch::program::{Inputs, Options, Program};
+use autobatch::types::{Array, ArrayData};
+
+/// What the compilation of a function for these inputs warns of.
+fn warnings(program: &Program, entry: &str, inputs: &Inputs) -> Vec<String> {
+    let function = program.function(entry).expect("it is there");
+    let bound = function.bind(inputs, &Options::default()).expect("the inputs fit");
+    bound.compiled().warnings.iter().map(|w| format!("{} {}", w.code, w.message)).collect()
+}
+
+fn compile(source: &str) -> Program {
+    Program::compile(source).unwrap_or_else(|e| panic!("{source}: {e}"))
+}
+
+#[test]
+fn a_comprehension_that_cannot_be_whole_array_code_says_why() {
+    let x = || Inputs::new().lane("x", Array::new([1, 3], ArrayData::Real(vec![1.0, 2.0, 3.0])));
+    for (source, reason) in [
+        (
+            "fn root(x: real) -> real { let mut y = x; while y * y > 2.0 { y = 0.5 * y; } y }
+             pub fn main(x: real[3]) -> real[3] { [root(x[i]) for i in 0..3] }",
+            "it branches on a value that differs between elements",
+        ),
+        (
+            "fn fact(x: real) -> real { if x < 1.0 { 1.0 } else { x * fact(x - 1.0) } }
+             pub fn main(x: real[3]) -> real[3] { [fact(x[i]) for i in 0..3] }",
+            "an element calls a recursive function",
+        ),
+        (
+            "pub fn main(x: real[3]) -> real[3] { [uniform_rng(0.0, 1.0) - uniform_rng(0.0, x[i]) for i in 0..3] }",
+            "its random draws are numbered element by element",
+        ),
+        (
+            "fn tree(x: real[3], depth: int) -> real { if depth == 0 { 1.0 } else { sum(x[i] * tree(x, depth - 1) for i in 0..3) } }
+             pub fn main(x: real[3]) -> real { tree(x, 2) }",
+            "an element calls the function that it stands in",
+        ),
+        (
+            "fn square(x: real) -> real { x * x }
+             derivative of square { reverse(x, dy) { 2.0 * x * dy } }
+             fn total(x: real[3]) -> real { sum(square(x[i]) for i in 0..3) }
+             pub fn main(x: real[3]) -> real[3] { grad(total)(x) }",
+            "an element calls a function that has a `derivative of`",
+        ),
+    ] {
+        let found = warnings(&compile(source), "main", &x());
+        let [warning] = &found[..] else { panic!("{source}: {found:?}") };
+        assert!(warning.starts_with("W0102 this comprehension runs as a loop: "), "{warning}");
+        assert!(warning.contains(reason), "{warning}");
+    }
+}
+
+#[test]
+fn nothing_else_warns() {
+    let x = || Inputs::new().lane("x", Array::new([1, 3], ArrayData::Real(vec![1.0, 2.0, 3.0])));
+    for source in [
+        // Branches, calls, inner comprehensions, derivatives inside and outside.
+        "pub fn main(x: real[3]) -> real[3] { [if x[i] > 0.0 { log(x[i]) } else { 0.0 } for i in 0..3] }",
+        "pub fn main(x: real[3]) -> real { sum(normal_lpdf(x[i], x[j], 1.0) for i in 0..3, j in 0..3) }",
+        "fn f(x: real) -> real { x * x } pub fn main(x: real[3]) -> real[3] { [grad(f)(x[i]) for i in 0..3] }",
+        "fn f(x: real[3]) -> real { sum(exp(x[i]) for i in 0..3) } pub fn main(x: real[3]) -> real[3, 3] { hessian(f)(x) }",
+        "fn f(x: real[3]) -> real { let mut s = 0.0; for i in 0..3 { s = s * x[i] + 1.0; } s }
+         pub fn main(x: real[3]) -> real[3, 3] { hessian(f)(x) }",
+        // Without an element there is nothing to vectorise.
+        "pub fn main(x: real[3]) -> real { sum(x[i] for i in 2..2) }",
+        // A number of elements that is not known is a loop by its nature.
+        "pub fn main(x: real[3]) -> real { let k = int(x[0]); sum(x[i] for i in 0..k) }",
+    ] {
+        assert_eq!(warnings(&compile(source), "main", &x()), [""; 0], "{source}");
+    }
+}
+
+/// The primitives of the program that the engines run.
+fn primitives(source: &str, passes: &Passes) -> Vec<Prim> {
+    let program = compile(source);
+    let inputs = Inputs::new()
+        .lane("w", Array::new([1, 2], ArrayData::Real(vec![1.0, 2.0])))
+        .shared("x", Array::new([3, 2], ArrayData::Real(vec![1.0; 6])));
+    let options = Options { passes: passes.clone(), ..Options::default() };
+    let function = program.function("main").expect("it is there");
+    let bound = function.bind(&inputs, &options).expect("the inputs fit");
+    let cfg = bound.compiled().cfg.as_ref().expect("it has a CFG program");
+    let blocks = cfg.funcs.values().flat_map(|f| f.blocks.values());
+    let insts = blocks.flat_map(|b| &b.insts);
+    insts
+        .filter_map(|i| match &i.kind {
+            autobatch::cfg::InstKind::Prim { prim, .. } => Some(*prim),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_product_with_every_row_is_one_matrix_product_and_so_is_its_derivative() {
+    let value = "pub fn main(w: real[2], shared x: real[3, 2]) -> real[3] { [dot(x[i], w) for i in 0..3] }";
+    assert_eq!(primitives(value, &Passes::default()), [Prim::MatMul]);
+    let gradient = "pub fn f(w: real[2], shared x: real[3, 2]) -> real { sum(exp(dot(x[i], w)) for i in 0..3) }
+                    pub fn main(w: real[2], shared x: real[3, 2]) -> real[2] { grad(f)(w, x) }";
+    assert_eq!(primitives(gradient, &Passes::default()), [Prim::MatMul, Prim::Exp, Prim::MatMul]);
+    let mut off = Passes::default();
+    off.switch_off("vectorize");
+    assert!(primitives(value, &off).contains(&Prim::SetIndex));
+}
