@@ -12,17 +12,18 @@
 //!
 //! | file | has |
 //! |---|---|
+//! | `arms` | selects in the place of branches |
 //! | `tiling` | which values are tiled, and which are known numbers |
 //! | `emit` | emission of instructions |
 //! | `rules` | the rule of each primitive |
 //! | `reduce` | reductions of the array of the elements |
 
+mod arms;
 mod emit;
 mod reduce;
 mod rules;
 mod tiling;
 
-use super::cfg::if_convert::{self, Conversion};
 use super::cfg::merge_blocks::merge;
 use super::cfg::simplify::simplify_fully;
 use super::derivative;
@@ -31,7 +32,7 @@ use crate::base::{IdVec, Loc};
 use crate::cfg::{Block, Func, FuncId, Inst, InstKind, Operand, Program, Terminator};
 use crate::parts::Message;
 use crate::prim::Prim;
-use crate::types::{DType, Shape, Type};
+use crate::types::{DType, Type};
 use emit::{Emitter, Value};
 use tiling::Tiling;
 
@@ -95,9 +96,6 @@ impl Obstacle {
     }
 }
 
-/// What both arms of a branch and the selects may cost together for one element, in additions. A loop would cost a superstep
-/// for each element, many times that.
-const MOST_COST: u64 = 4096;
 /// Most elements of one value in one lane: what is not tiled over rows when it runs takes so much memory in every lane.
 const MOST_ELEMENTS: usize = 1 << 24;
 
@@ -141,7 +139,7 @@ fn whole_array(program: &mut Program, request: &Request, way: Way) -> Result<Fun
     one_exit(program, &mut func);
     for (at, (start, end)) in request.bounds.iter().enumerate().rev() {
         if way.options.both_arms {
-            select_arms(program, &mut func, at, (*start, *end), way);
+            arms::select_arms(program, &mut func, at, (*start, *end), way);
         }
         func = over_index(program, &func, at, (*start, *end))?;
         simplify_fully(program, &mut func);
@@ -155,34 +153,6 @@ fn whole_array(program: &mut Program, request: &Request, way: Way) -> Result<Fun
 
 fn too_many(loc: &Loc) -> Obstacle {
     Obstacle::new(format!("an array of all elements would have more than {MOST_ELEMENTS} entries"), loc)
-}
-
-/// Turns branches on conditions that depend on an index into selects, as far as that can be.
-fn select_arms(program: &Program, func: &mut Func, index: usize, (start, end): (i64, i64), way: Way) {
-    loop {
-        let tiling = Tiling::of(func, index);
-        let numbers = tiling.numbers(func, func.params[index], start..end);
-        let types: Vec<Type> = func.vars.values().map(|v| v.ty.clone()).collect();
-        let shape = |o: Operand| match o {
-            Operand::Var(v) => types[v.0 as usize].shape.clone(),
-            Operand::Shared(s) => program.shared[s].ty.shape.clone(),
-            Operand::Const(_) => Shape::new(),
-        };
-        let conversion = Conversion {
-            wanted: &|cond| tiling.is_tiled(cond),
-            total: &|prim, args| {
-                prim == Prim::Index
-                    && args[1..].iter().zip(shape(args[0])).all(|(index, extent)| numbers.in_range(*index, extent))
-            },
-            guarded: true,
-            isolated: way.differentiated,
-            most_cost: MOST_COST,
-        };
-        if !if_convert::convert_where(program, func, conversion) {
-            return;
-        }
-        merge(program, func);
-    }
 }
 
 /// The function for all values of one parameter, which goes; the result gets an axis for it in front.
