@@ -9,13 +9,15 @@ use autobatch::pipeline::Passes;
 use autobatch::program::{Bound, Engine, Inputs, Options, Program};
 use autobatch::run::NoSink;
 use autobatch::types::{Array, ArrayData};
+use autobatch::vmath::{UnaryFn, unary};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array2, ArrayView2, Axis};
 
 const PROJECTION: &str = include_str!("pfor/projection.ab");
 const MLP: &str = include_str!("pfor/mlp.ab");
 const LSTM: &str = include_str!("pfor/lstm.ab");
-const RAGGED: &str = include_str!("../examples/ragged_lstm.ab");
 
 /// A fixed spread of reals in (-1, 1): no generator is needed.
 fn reals(shape: &[usize], scale: f64) -> Array {
@@ -54,7 +56,15 @@ fn bind(source: &str, entry: &str, inputs: &Inputs, options: &Options) -> Bound 
     program.function(entry).expect("the function is there").bind(inputs, options).expect("the inputs fit")
 }
 
-fn measure(group: &mut BenchmarkGroup<'_, WallTime>, source: &str, entry: &str, sizes: &[usize], of: impl Fn(usize) -> Inputs, wanted: &[&str], each: u64) {
+fn measure(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    source: &str,
+    entry: &str,
+    sizes: &[usize],
+    of: impl Fn(usize) -> Inputs,
+    wanted: &[&str],
+    each: u64,
+) {
     group.sample_size(10).measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(200));
     for lanes in sizes {
         let inputs = of(*lanes);
@@ -75,7 +85,8 @@ fn measure(group: &mut BenchmarkGroup<'_, WallTime>, source: &str, entry: &str, 
 /// 768 to 768: rows a second.
 fn projection(c: &mut Criterion) {
     let mut group = c.benchmark_group("pfor/projection 768x768");
-    let inputs = |lanes: usize| Inputs::new().lane("x", reals(&[lanes, 768], 1.0)).shared("w", reals(&[768, 768], 0.05));
+    let inputs =
+        |lanes: usize| Inputs::new().lane("x", reals(&[lanes, 768], 1.0)).shared("w", reals(&[768, 768], 0.05));
     measure(&mut group, PROJECTION, "project", &[1, 128, 1024], inputs, &["batch", "one by one", "scalar"], 1);
     group.finish();
 }
@@ -133,3 +144,60 @@ fn lstm(c: &mut Criterion) {
     measure(&mut group, LSTM, "jacobian_rows", &[1, 16], lstm_inputs, &["batch", "loop", "scalar"], UNITS as u64);
     group.finish();
 }
+
+/// 10,000 observations of 100 covariates in the words of the language.
+const LOGISTIC: &str = "
+    fn log_density[n, d](w: real[d], shared x: real[n, d], shared y: int[n]) -> real {
+        normal_lpdf(w, 0.0, 1.0) + sum(bernoulli_logit_lpmf(y[i], dot(x[i], w)) for i in 0..n)
+    }
+    pub fn gradient[n, d](w: real[d], shared x: real[n, d], shared y: int[n]) -> (real, real[d]) {
+        value_and_grad(log_density)(w, x, y)
+    }";
+const ROWS: usize = 10_000;
+const COLUMNS: usize = 100;
+
+/// What no implementation can go below: the two matrix products, and the logarithm and the exponential for each observation, with
+/// nothing around them, in batches of at most 256 columns.
+fn bound(x: &Array2<f64>, w: &Array2<f64>) -> Array2<f64> {
+    let mut gradient = Array2::zeros(w.raw_dim());
+    for (w, mut gradient) in w.axis_chunks_iter(Axis(1), 256).zip(gradient.axis_chunks_iter_mut(Axis(1), 256)) {
+        let mut eta = Array2::<f64>::zeros((ROWS, w.ncols()));
+        general_mat_mul(1.0, x, &w, 0.0, &mut eta);
+        let mut out = vec![0.0; eta.len()];
+        unary(UnaryFn::Log1pExp, eta.as_slice().expect("it is whole"), &mut out);
+        black_box(out.iter().sum::<f64>());
+        unary(UnaryFn::InvLogit, eta.as_slice().expect("it is whole"), &mut out);
+        let residual = ArrayView2::from_shape((ROWS, w.ncols()), &out).expect("the shape fits");
+        general_mat_mul(1.0, &x.t(), &residual, 0.0, &mut gradient);
+    }
+    gradient
+}
+
+/// Gradients a second, beside the bound.
+fn logistic(c: &mut Criterion) {
+    let mut group = c.benchmark_group("pfor/logistic gradient 10000x100");
+    let inputs = |lanes: usize| {
+        Inputs::new()
+            .lane("w", reals(&[lanes, COLUMNS], 0.1))
+            .shared("x", reals(&[ROWS, COLUMNS], 1.0))
+            .shared("y", ints(ROWS, 2))
+    };
+    let sizes = [1, 10, 100, 1_000];
+    measure(&mut group, LOGISTIC, "gradient", &sizes, inputs, &["batch"], 1);
+    measure(&mut group, LOGISTIC, "gradient", &[1, 10], inputs, &["loop", "scalar"], 1);
+    let matrix = |array: Array, columns: usize| {
+        let ArrayData::Real(values) = array.data else { unreachable!("reals") };
+        Array2::from_shape_vec((values.len() / columns, columns), values).expect("the shape fits")
+    };
+    let x = matrix(reals(&[ROWS, COLUMNS], 1.0), COLUMNS);
+    for lanes in sizes {
+        let w = matrix(reals(&[COLUMNS, lanes], 0.1), lanes);
+        group.throughput(Throughput::Elements(lanes as u64));
+        group.bench_function(BenchmarkId::new("bound", lanes), |b| b.iter(|| black_box(bound(&x, &w))));
+    }
+    group.finish();
+}
+
+criterion_group!(products, projection, logistic);
+criterion_group!(networks, mlp, lstm);
+criterion_main!(products, networks);

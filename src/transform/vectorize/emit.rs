@@ -214,17 +214,55 @@ impl<'p> Emitter<'p> {
         let fits = |i: &i64| usize::try_from(*i).is_ok_and(|i| i < extent);
         match index {
             Operand::Const(Scalar::Int(i)) => fits(&i),
-            Operand::Shared(s) => match &self.program.shared[s].source {
-                SharedSource::Constant(Array { data: ArrayData::Int(values), .. }) => values.iter().all(fits),
+            operand => match self.known(operand) {
+                Some(Array { data: ArrayData::Int(values), .. }) => values.iter().all(fits),
                 _ => false,
             },
-            _ => false,
         }
     }
 
     /// The same elements under another shape.
     pub(super) fn reshape(&mut self, operand: Operand, ty: Type) -> Operand {
-        if self.ty(operand) == ty { operand } else { self.emit(Prim::Reshape, &[operand], ty) }
+        if self.ty(operand) == ty {
+            return operand;
+        }
+        match self.known(operand).cloned() {
+            Some(array) => self.constant(Array { shape: ty.shape, ..array }),
+            None => self.emit(Prim::Reshape, &[operand], ty),
+        }
+    }
+
+    /// Ints of this shape: those of an operand whose extents are that of the shape or 1.
+    pub(super) fn spread(&mut self, operand: Operand, ty: Type) -> Operand {
+        if self.ty(operand) == ty {
+            return operand;
+        }
+        match self.known(operand) {
+            Some(Array { shape, data: ArrayData::Int(values) }) if ty.elements() <= MOST_COPIED => {
+                let place = |e: usize| {
+                    let (mut rest, mut stride, mut at) = (e, 1, 0);
+                    for (extent, own) in ty.shape.iter().zip(shape).rev() {
+                        at += if *own == 1 { 0 } else { rest % extent * stride };
+                        (rest, stride) = (rest / extent, stride * own);
+                    }
+                    at
+                };
+                let spread = (0..ty.elements()).map(|e| values[place(e)]).collect();
+                self.constant(Array { shape: ty.shape, data: ArrayData::Int(spread) })
+            }
+            _ => self.emit(Prim::Fill, &[operand], ty),
+        }
+    }
+
+    /// The array that an operand is, if that is known.
+    pub(super) fn known(&self, operand: Operand) -> Option<&Array> {
+        match operand {
+            Operand::Shared(s) => match &self.program.shared[s].source {
+                SharedSource::Constant(array) => Some(array),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// `dst = operand`; what made the operand sets `dst` itself.

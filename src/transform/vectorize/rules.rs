@@ -8,7 +8,7 @@ use super::Obstacle;
 use super::emit::{Emitter, Value, int, with_axis};
 use crate::cfg::Operand;
 use crate::prim::{BatchRule, Prim};
-use crate::types::{Array, ArrayData, DType, Shape, Type};
+use crate::types::{Array, ArrayData, DType, Scalar, Shape, Type};
 
 /// The result for all values of the index, with the axis in front. `ty` is the type for one value.
 pub(super) fn tiled(e: &mut Emitter<'_>, prim: Prim, args: &[Value], ty: &Type) -> Result<Operand, Obstacle> {
@@ -175,23 +175,22 @@ fn rows(e: &mut Emitter<'_>, x: &Value, at: &Value) -> Option<Operand> {
 }
 
 fn known(e: &Emitter<'_>, value: &Value) -> Option<Vec<i64>> {
-    let Operand::Shared(s) = value.operand else { return None };
-    match &e.program.shared[s].source {
-        crate::cfg::SharedSource::Constant(Array { data: ArrayData::Int(values), .. }) => Some(values.clone()),
+    match e.known(value.operand) {
+        Some(Array { data: ArrayData::Int(values), .. }) => Some(values.clone()),
         _ => None,
     }
 }
 
 /// The entries at plain indices of every row.
 fn columns(e: &mut Emitter<'_>, rows: Operand, at: &[Value]) -> Operand {
-    let mut x = rows;
-    for index in at {
-        let exchanged = exchange(e, x);
-        let mut ty = e.ty(exchanged);
-        ty.shape.remove(0);
-        x = e.emit(Prim::Index, &[exchanged, index.operand], ty);
+    if at.is_empty() {
+        return rows;
     }
-    x
+    let places = at_places(e, &Shape::new());
+    let mut ty = e.ty(rows);
+    ty.shape.drain(1..=at.len());
+    let operands: Vec<Operand> = [rows, places].into_iter().chain(at.iter().map(|i| i.operand)).collect();
+    e.emit(Prim::Gather, &operands, ty)
 }
 
 /// The places 0, 1, … of the elements, each for all of an array of this shape.
@@ -204,8 +203,7 @@ fn at_places(e: &mut Emitter<'_>, shape: &Shape) -> Operand {
 }
 
 fn spread(e: &mut Emitter<'_>, x: Operand, shape: &Shape) -> Operand {
-    let ty = with_axis(e.n, &Type { dtype: DType::Int, shape: shape.clone() });
-    if e.ty(x) == ty { x } else { e.emit(Prim::Fill, &[x], ty) }
+    e.spread(x, with_axis(e.n, &Type { dtype: DType::Int, shape: shape.clone() }))
 }
 
 /// Index operands of a gather or scatter: those of the primitive for all values of the index, after the places of the elements
@@ -233,6 +231,12 @@ fn entries(e: &mut Emitter<'_>, start: &Value, len: usize) -> Result<Operand, Ob
         return Err(Obstacle::new("it takes slices without entries", &e.loc));
     }
     let shape = Shape::from_slice(&[len]);
+    if let Operand::Const(Scalar::Int(first)) = start.operand
+        && let Some(last) = first.checked_add(len as i64)
+    {
+        let entries = e.constant(Array::new([1, len], ArrayData::Int((first..last).collect())));
+        return Ok(spread(e, entries, &shape));
+    }
     let offsets: Vec<i64> = (0..len as i64).collect();
     let offsets = e.constant(Array::new([1, len], ArrayData::Int(offsets)));
     let starts = aligned(e, start, 1);
@@ -251,14 +255,14 @@ fn entries(e: &mut Emitter<'_>, start: &Value, len: usize) -> Result<Operand, Ob
 /// `x[start..start + len]`
 fn slice(e: &mut Emitter<'_>, x: &Value, start: &Value, ty: &Type) -> Result<Operand, Obstacle> {
     let result = with_axis(e.n, ty);
-    if !start.tiled {
+    let len = ty.shape[0];
+    if !start.tiled && (start.operand.var().is_some() || len == 0) {
         let exchanged = exchange(e, x.operand);
         let mut part = e.ty(exchanged);
         part.shape[0] = ty.shape[0];
         let part = e.emit(Prim::Slice, &[exchanged, start.operand], part);
         return Ok(exchange(e, part));
     }
-    let len = ty.shape[0];
     let mut operands = vec![x.operand];
     if x.tiled {
         operands.push(at_places(e, &Shape::from_slice(&[len])));
