@@ -31,6 +31,10 @@ pub(super) enum Builtin {
     Quantify(Prim),
     Transpose,
     Dot,
+    /// Of a square matrix.
+    Factor,
+    /// Of a square matrix and a vector or matrix.
+    Solve(Prim),
     Concat,
     Reshape,
     Fill,
@@ -85,6 +89,9 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("all", Builtin::Quantify(Prim::All)),
     ("transpose", Builtin::Transpose),
     ("dot", Builtin::Dot),
+    ("cholesky_factor", Builtin::Factor),
+    ("solve_lower", Builtin::Solve(Prim::SolveLower)),
+    ("solve_lower_transposed", Builtin::Solve(Prim::SolveLowerTransposed)),
     ("concat", Builtin::Concat),
     ("append_array", Builtin::Concat),
     ("reshape", Builtin::Reshape),
@@ -116,7 +123,7 @@ impl Builtin {
     /// The least and the largest number of arguments.
     fn arity(self) -> (usize, usize) {
         match self {
-            Builtin::Real2(_) | Builtin::Pow | Builtin::Dot => (2, 2),
+            Builtin::Real2(_) | Builtin::Pow | Builtin::Dot | Builtin::Solve(_) => (2, 2),
             Builtin::Extremum(..) => (1, 2),
             Builtin::Select => (3, 3),
             Builtin::Concat | Builtin::Reshape | Builtin::Fill => (2, usize::MAX),
@@ -139,6 +146,8 @@ impl Builtin {
             Builtin::Quantify(_) => "an array of bools",
             Builtin::Transpose => "a matrix",
             Builtin::Dot => "two vectors of reals",
+            Builtin::Factor => "a square matrix of reals",
+            Builtin::Solve(_) => "a square matrix of reals, and a vector or matrix of reals with as many rows",
             Builtin::Concat => "arrays that differ in their first extent only",
             Builtin::Reshape => "an array and the new extents",
             Builtin::Fill => "a scalar and the extents",
@@ -196,6 +205,14 @@ impl Body<'_, '_> {
             (Builtin::Dot, [(_, 1), (_, 1)]) if numbers => {
                 let mut args = args.into_iter();
                 self.matmul(args.next()?, args.next()?, span)
+            }
+            (Builtin::Factor, [(_, 2)]) if numbers && is_square(&args[0]) => {
+                let ty = args[0].ty.clone();
+                Some(prim(Prim::Cholesky, reals(args), as_reals(&ty), span))
+            }
+            (Builtin::Solve(op), [(_, 2), (_, 1 | 2)]) if numbers && is_square(&args[0]) && same_rows(&args) => {
+                let ty = args[1].ty.clone();
+                Some(prim(op, reals(args), as_reals(&ty), span))
             }
             (Builtin::Concat, _) => self.concat(name, args, span),
             (Builtin::Reshape, [(_, 1..), ..]) => self.reshape(args, span),
@@ -319,6 +336,21 @@ impl Body<'_, '_> {
         let value = args.into_iter().take(1).collect();
         Some(prim(Prim::Reshape, value, ty, span))
     }
+}
+
+fn is_square(matrix: &Expr) -> bool {
+    elements(&matrix.ty).is_some_and(|(_, dims)| matches!(dims, [n, m] if n == m))
+}
+
+/// Whether two arrays have the same first extent.
+fn same_rows(args: &[Expr]) -> bool {
+    let rows = |e: &Expr| elements(&e.ty).and_then(|(_, dims)| dims.first().cloned());
+    rows(&args[0]) == rows(&args[1])
+}
+
+/// The type with reals for elements.
+fn as_reals(ty: &Ty) -> Ty {
+    elements(ty).map_or_else(|| ty.clone(), |(_, dims)| of_shape(DType::Real, dims))
 }
 
 fn reals(args: Vec<Expr>) -> Vec<Expr> {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::scalars;
+use super::triangular;
 use super::value::{Data, Elem, FITS, Value};
 use crate::prim::{Prim, eval};
 use crate::run::TrapKind;
@@ -84,6 +85,24 @@ pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Resul
                 let x = &x.data.real()[i * each_x..(i + 1) * each_x];
                 let y = &y.data.real()[i * each_y..(i + 1) * each_y];
                 out.extend(product(x, y, ty.shape[1], ty.shape[2]));
+            }
+            Data::Real(out).into_value(&ty.shape)
+        }
+        Prim::Cholesky | Prim::SolveLower | Prim::SolveLowerTransposed => {
+            let l = args[0].tensor();
+            let n = *l.shape.last().expect(FITS);
+            let matrices = l.shape[..l.shape.len() - 2].iter().product::<usize>();
+            let each = ty.elements().checked_div(matrices).unwrap_or(0);
+            let mut out = Vec::with_capacity(ty.elements());
+            for i in 0..matrices {
+                let l = &l.data.real()[i * n * n..(i + 1) * n * n];
+                out.extend(match prim {
+                    Prim::Cholesky => triangular::cholesky(l, n),
+                    _ => {
+                        let b = &args[1].tensor().data.real()[i * each..(i + 1) * each];
+                        triangular::solve(l, b, n, prim == Prim::SolveLowerTransposed)
+                    }
+                });
             }
             Data::Real(out).into_value(&ty.shape)
         }

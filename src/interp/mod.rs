@@ -9,6 +9,7 @@ mod code;
 mod machine;
 mod scalars;
 mod shared;
+mod triangular;
 mod value;
 
 pub use shared::shared_values;

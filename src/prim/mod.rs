@@ -94,6 +94,9 @@ pub enum Prim {
     Dot,
     MatMul,
     BatchMatMul,
+    Cholesky,
+    SolveLower,
+    SolveLowerTransposed,
     // reductions of a whole array, or along axes
     Sum,
     Prod,
@@ -117,6 +120,8 @@ pub enum BatchRule {
     Reduction,
     /// A chain of fused multiply-adds (dot and matrix products): a GEMM over the lanes when the matrix is shared.
     Contraction,
+    /// Cholesky factors and triangular solves: for each element a chain as of a contraction, over those before it.
+    Triangular,
     /// Reads and advances the lane's random stream.
     Random,
 }
@@ -247,6 +252,9 @@ table! {
     Dot "dot" Contraction Smooth 2 "sum of products of two vectors"
     MatMul "matmul" Contraction Smooth 2 "matrix product, matrix-vector or vector-matrix"
     BatchMatMul "batch_matmul" Contraction Smooth 2 "a matrix product for each entry of the leading axis: [n, p, k] by [n, k, m]"
+    Cholesky "cholesky" Triangular Smooth 2 "lower triangular l with l @ transpose(l) = x; reads the lower triangle; from a pivot on that is not positive NaN; a leading axis is of several matrices"
+    SolveLower "solve_lower" Triangular Smooth 2 "solve_lower l, b: the solution x of l @ x = b for a vector or matrix b; reads the lower triangle; both may have a leading axis of several"
+    SolveLowerTransposed "solve_lower_transposed" Triangular Smooth 2 "solve_lower_transposed l, b: the solution x of transpose(l) @ x = b, like solve_lower"
     Sum "sum" Reduction Linear 1 "sum of all elements, in the order of Numerics; for a result of the same rank, over the axes where it has 1"
     Prod "prod" Reduction Smooth 1 "product of all elements, ascending; ints trap on overflow; or over axes, like sum"
     MinOf "min_of" Reduction Smooth 1 "smallest element; NaN if any is NaN; an empty array traps; or over axes, like sum"

@@ -63,6 +63,7 @@ impl Prim {
             RandomUniform | RandomNormal | Iota => (0, false),
             Add | Sub | Mul | Div | IntDiv | IntRem | Rem | Min | Max | Pow | IntPow | Atan2 => (2, false),
             Eq | Ne | Lt | Le | Gt | Ge | And | Or | Slice | Concat | Dot | MatMul | BatchMatMul => (2, false),
+            SolveLower | SolveLowerTransposed => (2, false),
             Select | SetSlice => (3, false),
             MakeArray => (1, true),
             Index | Gather => (2, true),
@@ -145,6 +146,7 @@ impl Prim {
             Transpose if args[0].shape.len() >= 2 => Ok(exchanged(&args[0], 0)),
             TransposeEach if args[0].shape.len() >= 3 => Ok(exchanged(&args[0], 1)),
             Dot | MatMul | BatchMatMul => self.contract(args),
+            Cholesky | SolveLower | SolveLowerTransposed => self.triangular(args),
             Sum | Prod | MinOf | MaxOf if !args[0].is_scalar() && args[0].dtype != Bool => {
                 Ok(Type::scalar(args[0].dtype))
             }
@@ -236,6 +238,20 @@ impl Prim {
         shape.map_or_else(|| fail(self, args, "shapes do not fit"), |shape| Ok(Type { dtype: DType::Real, shape }))
     }
 
+    fn triangular(self, args: &[Type]) -> Typed {
+        let square = match args[0].shape[..] {
+            [n, m] | [_, n, m] => n == m && args.iter().all(|a| a.dtype == DType::Real),
+            _ => false,
+        };
+        let fits = match (&args[0].shape[..], args.get(1).map(|b| &b.shape[..])) {
+            (_, None) => true,
+            ([n, _], Some([m] | [m, _])) => n == m,
+            ([q, n, _], Some([r, m, _])) => q == r && n == m,
+            _ => false,
+        };
+        if square && fits { Ok(args[args.len() - 1].clone()) } else { fail(self, args, "shapes do not fit") }
+    }
+
     /// What it can do besides computing, for operands of these types.
     pub fn effect(self, args: &[Type]) -> Effect {
         use Prim::*;
@@ -258,6 +274,11 @@ impl Prim {
                 k * result.elements()
             }
             BatchRule::Reduction => args[0].elements(),
+            BatchRule::Triangular => {
+                // the chains are half as long as the matrix is wide, and those of a factor a third
+                let part = if self == Prim::Cholesky { 3 } else { 2 };
+                result.elements() * args[0].shape.last().copied().unwrap_or(1).div_ceil(part)
+            }
             _ => result.elements(),
         };
         u64::from(self.row().cost) * (n as u64).max(1)

@@ -84,6 +84,14 @@ fn chosen(prim: Prim) -> Vec<(Vec<Type>, Type)> {
                 found.push((vec![real(&[n, p, k]), real(&[n, k, m])], real(&[n, p, m])));
             }
         }
+        Prim::Cholesky => {
+            found.extend([&[3, 3][..], &[0, 0], &[1, 1], &[2, 3, 3]].map(|x| (vec![real(x)], real(x))));
+        }
+        Prim::SolveLower | Prim::SolveLowerTransposed => {
+            let sides: [(&[usize], &[usize]); 4] =
+                [(&[3, 3], &[3]), (&[3, 3], &[3, 2]), (&[0, 0], &[0, 2]), (&[2, 3, 3], &[2, 3, 2])];
+            found.extend(sides.map(|(l, b)| (vec![real(l), real(b)], real(b))));
+        }
         Prim::TransposeEach => {
             found.extend(dtypes.map(|d| (vec![ty(d, &[2, 3, 2])], ty(d, &[2, 2, 3]))));
             found.push((vec![real(&[2, 3, 1, 2])], real(&[2, 1, 3, 2])));

@@ -6,6 +6,7 @@ use super::code::{Code, int};
 use super::elementwise::elementwise;
 use super::reductions::{reduction, spread, summed};
 use super::tangent::Site;
+use super::triangular;
 use crate::base::{IdSet, IdVec};
 use crate::cfg::{Operand, VarId};
 use crate::prim::{BatchRule, Prim};
@@ -206,8 +207,26 @@ impl Cotangents<'_, '_> {
                 }
             }
             BatchRule::Movement => self.movement(site, g),
+            BatchRule::Triangular => self.triangular(site, g),
             BatchRule::Random => {}
         }
+    }
+
+    fn triangular(&mut self, site: Site<'_>, g: Operand) {
+        let l = site.args[0];
+        if site.prim == Prim::Cholesky {
+            if self.has(l) {
+                let part = triangular::factored(self.code, site.result, g);
+                self.add(l, part);
+            }
+            return;
+        }
+        let side = triangular::side(self.code, site, g);
+        if self.has(l) {
+            let part = triangular::solved(self.code, site, side);
+            self.add(l, part);
+        }
+        self.add(site.args[1], side);
     }
 
     fn elementwise(&mut self, site: Site<'_>, g: Operand) {

@@ -31,6 +31,7 @@ mod record;
 mod reductions;
 mod reverse;
 mod tangent;
+mod triangular;
 
 use std::collections::BTreeSet;
 

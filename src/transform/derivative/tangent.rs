@@ -3,6 +3,7 @@
 use super::code::{Code, real};
 use super::elementwise::elementwise;
 use super::reductions::{reduction, spread};
+use super::triangular;
 use crate::cfg::Operand;
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
@@ -37,6 +38,7 @@ pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Op
             Some(code.prim_as(Prim::Sum, &[scaled], site.ty.clone()))
         }),
         BatchRule::Contraction => contraction(code, site, tangents),
+        BatchRule::Triangular => triangular::tangent(code, site, tangents),
         BatchRule::Random => None,
     };
     made.map(|t| spread(code, t, site.ty))

@@ -11,6 +11,7 @@ mod rows;
 mod spread;
 #[cfg(test)]
 mod tests;
+mod triangular;
 
 pub(super) use rows::multiversioned;
 
@@ -115,6 +116,7 @@ pub fn run<R: Real>(mut call: Call<'_, R>, streams: Streams<'_>, out: &mut Buffe
         BatchRule::Movement => movement::run(&mut call, out),
         BatchRule::Reduction => reduction::run(&mut call, out),
         BatchRule::Contraction => contraction::run(&call, out),
+        BatchRule::Triangular => triangular::run(&call, out),
         BatchRule::Random => random::run(&call, streams, out),
     }
 }

@@ -447,3 +447,33 @@ fn reductions_and_products_go_on_where_they_stopped() {
         }
     }
 }
+
+#[test]
+fn long_triangular_solves_take_the_chains_of_dot_products() {
+    let (n, width) = (300, 3);
+    let number = |i: usize| ((i * i + 7 * i) as f64 * 0.37).sin();
+    let l: Vec<f64> = (0..n * n).map(|i| number(i) + if i / n == i % n { 20.0 } else { 0.0 }).collect();
+    let b: Vec<f64> = (0..n * width).map(number).collect();
+    let (matrix, vector) = (Type::new(DType::Real, [n, n]), Type::new(DType::Real, [n]));
+    let (shared, sides) = (Buffer::Real(l.clone()), Buffer::Real(b.clone()));
+    for (prim, transposed) in [(Prim::SolveLower, false), (Prim::SolveLowerTransposed, true)] {
+        let args = [Arg::new(&shared, &matrix, true), Arg::new(&sides, &vector, false)];
+        let (mut traps, mut out) = (Vec::new(), Buffer::zeros(DType::Real, n * width));
+        let active = Active::All;
+        let call =
+            Call { prim, args: &args, ty: &vector, width, active, keep: None, accumulate: false, traps: &mut traps };
+        run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, &mut out);
+        for lane in 0..width {
+            let mut x = vec![0.0; n];
+            for step in 0..n {
+                let i = if transposed { n - 1 - step } else { step };
+                let known: Vec<usize> = if transposed { (i + 1..n).collect() } else { (0..i).collect() };
+                let factor = |k: &usize| if transposed { l[k * n + i] } else { l[i * n + k] };
+                let factors: Vec<f64> = known.iter().map(factor).collect();
+                let values: Vec<f64> = known.iter().map(|k| x[*k]).collect();
+                x[i] = (b[i * width + lane] - crate::vmath::dot(&factors, &values)) / l[i * n + i];
+                assert_eq!(out.reals()[i * width + lane].to_bits(), x[i].to_bits(), "{prim}, row {i} of lane {lane}");
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Cholesky factors and triangular solves, for all lanes together: every element takes a chain of fused multiply-adds over
+//! those before it, as a dot product does ([`vmath::dot`](crate::vmath)).
+
+use super::rows::{Row, Rows, multiversioned, reals};
+use super::{Active, Call};
+use crate::backend::cpu::buffer::Buffer;
+use crate::prim::Prim;
+use crate::vmath::{BLOCK, Real};
+
+pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
+    let (w, shape) = (call.width, &call.args[0].ty.shape);
+    let n = shape[shape.len() - 1];
+    let count: usize = shape[..shape.len() - 2].iter().product();
+    if n == 0 || call.elements() == 0 {
+        return;
+    }
+    if w > 1 && call.args.iter().all(|a| a.broadcast) {
+        return once(call, out);
+    }
+    let out = &mut out.reals_mut()[..call.elements() * w];
+    let l = reals(&call.args[0], w);
+    if call.prim == Prim::Cholesky {
+        for (i, out) in out.chunks_exact_mut(n * n * w).enumerate() {
+            factor(l, i * n * n, n, w, out);
+        }
+        return;
+    }
+    let (b, columns) = (reals(&call.args[1], w), call.elements() / (count * n));
+    for (i, out) in out.chunks_exact_mut(n * columns * w).enumerate() {
+        let starts = (i * n * n, i * n * columns);
+        solve(call.prim == Prim::SolveLowerTransposed, (l, b), starts, (n, columns, w), out);
+    }
+}
+
+/// What is the same for all lanes is computed once, then spread.
+#[cold]
+fn once<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
+    let mut one = Buffer::zeros(call.ty.dtype, call.elements());
+    let (prim, args, ty) = (call.prim, call.args, call.ty);
+    let traps = &mut Vec::new();
+    run(&Call { prim, args, ty, width: 1, active: Active::All, keep: None, accumulate: false, traps }, &mut one);
+    let rows = out.reals_mut().chunks_exact_mut(call.width);
+    if let Buffer::Real(one) = &one {
+        one.iter().zip(rows).for_each(|(x, row)| row.fill(*x));
+    }
+}
+
+multiversioned! {
+    /// The lower triangular factor of the matrix whose elements start at `start`. Where a pivot is not positive it is NaN, and
+    /// so becomes what depends on it: the rest.
+    fn factor<R: Real>(a: Rows<'_, R>, start: usize, n: usize, w: usize, l: &mut [R]) {
+        let (mut sum, mut block) = (vec![R::ZERO; w], vec![R::ZERO; w]);
+        l.fill(R::ZERO);
+        for j in 0..n {
+            for i in j..n {
+                let row = |i: usize, k: usize| Row::Lanes(&l[(i * n + k) * w..][..w]);
+                chain(j, |k| (row(i, k), row(j, k)), &mut sum, &mut block);
+                let whole = a.row(start + i * n + j);
+                for (lane, sum) in sum.iter_mut().enumerate() {
+                    *sum = whole.at(lane) - *sum;
+                }
+                if i == j {
+                    for pivot in &mut sum {
+                        *pivot = if *pivot > R::ZERO { pivot.sqrt() } else { R::NAN };
+                    }
+                } else {
+                    let diagonal = &l[(j * n + j) * w..][..w];
+                    sum.iter_mut().zip(diagonal).for_each(|(sum, d)| *sum = *sum / *d);
+                }
+                l[(i * n + j) * w..][..w].copy_from_slice(&sum);
+            }
+        }
+    }
+
+    /// Forward substitution for each column of `b`, or, with the transpose, from the last row up.
+    fn solve<R: Real>(
+        transposed: bool,
+        (l, b): (Rows<'_, R>, Rows<'_, R>),
+        (l_start, b_start): (usize, usize),
+        (n, columns, w): (usize, usize, usize),
+        x: &mut [R],
+    ) {
+        let (mut sum, mut block) = (vec![R::ZERO; w], vec![R::ZERO; w]);
+        for step in 0..n {
+            let i = if transposed { n - 1 - step } else { step };
+            for column in 0..columns {
+                let known = |k: usize| Row::Lanes(&x[(k * columns + column) * w..][..w]);
+                if transposed {
+                    let term = |k: usize| (l.row(l_start + (i + 1 + k) * n + i), known(i + 1 + k));
+                    chain(step, term, &mut sum, &mut block);
+                } else {
+                    chain(step, |k| (l.row(l_start + i * n + k), known(k)), &mut sum, &mut block);
+                }
+                let (whole, diagonal) = (b.row(b_start + i * columns + column), l.row(l_start + i * n + i));
+                let to = &mut x[(i * columns + column) * w..][..w];
+                for (lane, (to, sum)) in to.iter_mut().zip(&sum).enumerate() {
+                    *to = (whole.at(lane) - *sum) / diagonal.at(lane);
+                }
+            }
+        }
+    }
+}
+
+/// The sum of the products of so many pairs of rows, in blocks.
+#[inline(always)]
+fn chain<'a, R: Real>(count: usize, term: impl Fn(usize) -> (Row<'a, R>, Row<'a, R>), sum: &mut [R], block: &mut [R]) {
+    sum.fill(R::ZERO);
+    for start in (0..count).step_by(BLOCK) {
+        let to = if start == 0 { &mut *sum } else { &mut *block };
+        to.fill(R::ZERO);
+        for k in start..count.min(start + BLOCK) {
+            match term(k) {
+                (Row::One(a), Row::Lanes(b)) | (Row::Lanes(b), Row::One(a)) => {
+                    to.iter_mut().zip(b).for_each(|(to, b)| *to = a.mul_add(*b, *to));
+                }
+                (Row::Lanes(a), Row::Lanes(b)) => {
+                    to.iter_mut().zip(a).zip(b).for_each(|((to, a), b)| *to = a.mul_add(*b, *to));
+                }
+                (Row::One(a), Row::One(b)) => to.iter_mut().for_each(|to| *to = a.mul_add(b, *to)),
+            }
+        }
+        if start > 0 {
+            sum.iter_mut().zip(&*block).for_each(|(sum, block)| *sum = *sum + *block);
+        }
+    }
+}

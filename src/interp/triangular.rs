@@ -1,0 +1,39 @@
+//! Cholesky factors and triangular solves. Sums are chains as of a dot product.
+
+use crate::vmath::{self, Real};
+
+/// The lower triangular factor of a matrix of `n` rows, of which the lower triangle is read. A pivot that is not positive
+/// becomes NaN, and so does what comes after it.
+pub(super) fn cholesky<R: Real>(a: &[R], n: usize) -> Vec<R> {
+    let mut l = vec![R::ZERO; n * n];
+    for j in 0..n {
+        for i in j..n {
+            let known = vmath::dot(&l[i * n..i * n + j], &l[j * n..j * n + j]);
+            let rest = a[i * n + j] - known;
+            l[i * n + j] = if i > j {
+                rest / l[j * n + j]
+            } else if rest > R::ZERO {
+                rest.sqrt()
+            } else {
+                R::NAN
+            };
+        }
+    }
+    l
+}
+
+/// The solution x of `l @ x = b`, of which `b` has `n` rows, or of `transpose(l) @ x = b`. Of `l` the lower triangle is read.
+pub(super) fn solve<R: Real>(l: &[R], b: &[R], n: usize, transposed: bool) -> Vec<R> {
+    let columns = b.len().checked_div(n).unwrap_or(0);
+    let mut x = vec![R::ZERO; b.len()];
+    for column in 0..columns {
+        for step in 0..n {
+            let i = if transposed { n - 1 - step } else { step };
+            let known = if transposed { i + 1..n } else { 0..i };
+            let factors: Vec<R> = known.clone().map(|k| if transposed { l[k * n + i] } else { l[i * n + k] }).collect();
+            let values: Vec<R> = known.map(|k| x[k * columns + column]).collect();
+            x[i * columns + column] = (b[i * columns + column] - vmath::dot(&factors, &values)) / l[i * n + i];
+        }
+    }
+    x
+}
