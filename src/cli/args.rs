@@ -184,7 +184,7 @@ pub(super) struct DumpArgs {
     /// Which stage
     #[arg(long, value_enum, default_value_t = Stage::Stack)]
     pub(super) stage: Stage,
-    /// Say of each variable why it is stored as it is
+    /// Say of each variable why it is stored as it is, and of a plan what is gained by tiles
     #[arg(long)]
     pub(super) explain: bool,
     /// Values or shapes of the inputs, for functions with dimensions: they tell the shapes

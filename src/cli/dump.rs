@@ -70,6 +70,7 @@ fn compiled(args: &DumpArgs, compiled: &Compiled) -> Result<ExitCode, Error> {
         (Stage::Cfg, Some(program)) => program.to_string(),
         (Stage::Stack, _) if args.explain => stack::print_explained(&compiled.stack),
         (Stage::Stack, _) => compiled.stack.to_string(),
+        (Stage::Plan, _) if args.explain => format!("{:#}", compiled.plan),
         (Stage::Plan, _) => compiled.plan.to_string(),
         (stage, _) => {
             let stage = format!("{stage:?}").to_lowercase();

@@ -109,7 +109,7 @@ pub(super) fn read_ir(path: &Path, options: &Options) -> Result<Compiled, Error>
     }
     let program = stack::read(&text).map_err(|e| wrong(e.to_string()))?;
     refuse_findings(&wrong, &stack::verify(&program))?;
-    Ok(pipeline::from_stack(program))
+    Ok(pipeline::from_stack(program, &options.passes))
 }
 
 fn refuse_findings<E: ToString>(wrong: &dyn Fn(String) -> Error, findings: &[E]) -> Result<(), Error> {

@@ -48,12 +48,18 @@ impl Passes {
 
 /// Not a pass from program to program, but switched off like one.
 const VECTORIZE: (&str, &str) = ("vectorize", "makes whole-array code of comprehensions whose bounds are known");
+/// What the making of plans can be told to leave out.
+const TILE_ROWS: (&str, &str) = (
+    "tile-rows",
+    "runs the steps that share a long row axis tile by tile, so that what is between them needs no memory",
+);
 
 /// Names and descriptions of all passes, in their order; one that runs more than once stands where it runs first.
 pub fn all_passes() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut seen = BTreeSet::new();
     (std::iter::once(VECTORIZE).chain(CFG_PASSES.iter().chain(BATCH_PASSES).map(|p| (p.name, p.doc))))
         .chain(STACK_PASSES.iter().map(|p| (p.name, p.doc)))
+        .chain([TILE_ROWS])
         .filter(move |(name, _)| seen.insert(*name))
 }
 
@@ -137,17 +143,17 @@ fn build(
     let batched = run_cfg_passes(cfg.clone(), BATCH_PASSES, passes);
     let stack = to_stack(&batched, passes);
     Compiled {
-        plan: to_plan::stack_to_plan(&stack),
-        calls: Some(to_plan::cfg_to_plan(&batched)),
+        plan: to_plan::stack_to_plan(&stack, passes.is_on(TILE_ROWS.0)),
+        calls: Some(to_plan::cfg_to_plan(&batched, passes.is_on(TILE_ROWS.0))),
         cfg: Some(cfg),
         stack,
         warnings: warnings::from_findings(findings, source),
     }
 }
 
-/// Takes a stack program as it is.
-pub fn from_stack(stack: stack::Program) -> Compiled {
-    let plan = to_plan::stack_to_plan(&stack);
+/// Takes a stack program as it is: of the passes only `tile-rows` counts.
+pub fn from_stack(stack: stack::Program, passes: &Passes) -> Compiled {
+    let plan = to_plan::stack_to_plan(&stack, passes.is_on(TILE_ROWS.0));
     Compiled { plan, calls: None, cfg: None, stack, warnings: Vec::new() }
 }
 
@@ -208,7 +214,7 @@ mod tests {
         let cfg: BTreeSet<&str> = CFG_PASSES.iter().chain(BATCH_PASSES).map(|p| p.name).collect();
         let stack: BTreeSet<&str> = STACK_PASSES.iter().map(|p| p.name).collect();
         assert_eq!(cfg.intersection(&stack).count(), 0);
-        assert_eq!(all_passes().count(), 1 + cfg.len() + stack.len());
+        assert_eq!(all_passes().count(), cfg.len() + stack.len() + 2);
         let passes = Passes::none();
         assert!(all_passes().all(|(name, _)| !passes.is_on(name)));
     }

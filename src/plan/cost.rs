@@ -3,7 +3,7 @@
 //!
 //! Times are in nanoseconds of one core of a current x86 server, rounded: only their ratios matter.
 
-use super::{Block, Step, StepKind, Unit, UnitId, Write};
+use super::{Block, Compute, RowLoad, SHARD_BYTES, Step, StepKind, TILE_BLOCK, Unit, UnitId, Write};
 use crate::base::IdVec;
 use crate::types::Type;
 
@@ -79,16 +79,8 @@ pub fn unit_cost<'a, T: 'a>(
 /// Cost of a step in one lane, in additions.
 fn step_weight(step: &Step) -> u64 {
     match &step.kind {
-        StepKind::Compute(c) => {
-            let types: Vec<Type> = c.args.iter().map(|a| a.ty.clone()).collect();
-            let spill = if matches!(c.write, Write::Push(_)) { c.ty.elements() as u64 } else { 0 };
-            spill
-                + match c.prim {
-                    _ if c.uniform => 0,
-                    prim if c.in_place && prim.changes_part() => types[1].elements() as u64,
-                    prim => prim.cost(&types, &c.ty),
-                }
-        }
+        StepKind::Compute(c) => compute_weight(c),
+        StepKind::Tiled(group) => group.steps.iter().map(|s| compute_weight(&s.compute)).sum(),
         StepKind::TapePush { value, .. } => value.ty.elements() as u64,
         StepKind::Pop { .. } | StepKind::Assert { .. } | StepKind::TapePop { .. } => 1,
         // Text and records are made lane by lane.
@@ -96,11 +88,35 @@ fn step_weight(step: &Step) -> u64 {
     }
 }
 
+fn compute_weight(c: &Compute) -> u64 {
+    let types: Vec<Type> = c.args.iter().map(|a| a.ty.clone()).collect();
+    let spill = if matches!(c.write, Write::Push(_)) { c.ty.elements() as u64 } else { 0 };
+    spill
+        + match c.prim {
+            _ if c.uniform => 0,
+            prim if c.in_place && prim.changes_part() => types[1].elements() as u64,
+            prim => prim.cost(&types, &c.ty),
+        }
+}
+
 fn blended_elements(step: &Step) -> u64 {
+    let blended = |c: &Compute| match c.write {
+        Write::Temporary => 0,
+        _ if c.in_place => 0,
+        _ => c.ty.elements() as u64,
+    };
     match &step.kind {
-        StepKind::Compute(c) if c.write != Write::Temporary && !c.in_place => c.ty.elements() as u64,
+        StepKind::Compute(c) => blended(c),
+        StepKind::Tiled(group) => group.steps.iter().map(|s| blended(&s.compute)).sum(),
         _ => 0,
     }
+}
+
+/// Rows of a tile in a shard of this width: as many, in blocks of [`TILE_BLOCK`], as keep what moves through the cache
+/// within half of an L2 cache; one block at least.
+pub fn tile_rows(load: RowLoad, width: usize) -> usize {
+    let row = load.lane.saturating_mul(width).saturating_add(load.shared).max(1);
+    (SHARD_BYTES / row / TILE_BLOCK).max(1) * TILE_BLOCK
 }
 
 /// The weight from which on a unit is heavy; `u64::MAX` when none is.

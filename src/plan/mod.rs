@@ -8,10 +8,13 @@
 //! *Slots.* A register and the top of a stack own a slot each. Temporaries, scratch results and staged copies take slots
 //! from one pool: two of them share a slot when they never live at the same time. Slots of the pool are shared only among
 //! values of one element type and one number of elements, so that any two buffers of such slots may be swapped.
+//!
+//! *Tiles.* Steps that share a long row axis stand together in a [`Tiled`] step and run for some rows at a time.
 
 pub mod cost;
 mod memory;
 mod print;
+mod tiles;
 
 use std::sync::Arc;
 
@@ -22,6 +25,7 @@ use crate::types::{DType, Scalar, Shape, Type};
 
 pub use cost::UnitCost;
 pub use memory::{MemoryEstimate, estimate};
+pub use tiles::{Part, RowLoad, TILE_BLOCK, TileResult, Tiled, TiledStep};
 
 crate::define_id!(
     /// A lane buffer of a [`Body`].
@@ -150,6 +154,8 @@ pub struct Body<T> {
     pub blocks: IdVec<BlockId, Block<T>>,
     /// The units, in the order of their first blocks.
     pub units: IdVec<UnitId, Unit>,
+    /// What a row of the groups that run tile by tile takes, and the rows of the longest one: the most of each.
+    pub tiles: Option<(RowLoad, usize)>,
 }
 
 /// A lane buffer.
@@ -161,6 +167,8 @@ pub struct Slot {
     pub elements: usize,
     /// Whether it holds one value for all lanes: its width is 1.
     pub uniform: bool,
+    /// Whether it holds the rows of a tile; `elements` are those of [`TILE_BLOCK`] rows then.
+    pub tile: bool,
     /// What it holds.
     pub role: Role,
 }
@@ -246,6 +254,8 @@ pub struct Step {
 pub enum StepKind {
     /// Computes a value and stores it.
     Compute(Compute),
+    /// Computes values tile by tile.
+    Tiled(Tiled),
     /// The top of a stack goes, the one below it is the top.
     Pop {
         /// The stack memory.
@@ -332,7 +342,7 @@ pub struct Arg {
 }
 
 /// Where the value of an operand is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Source {
     /// In a slot.
     Slot(SlotId),
@@ -403,7 +413,8 @@ pub enum CallTerminator {
 }
 
 impl<T> Body<T> {
-    /// Bytes that one lane takes in the lane buffers and in one level of every stack, when a real has `real_bytes`.
+    /// Bytes that one lane takes in the lane buffers and in one level of every stack, when a real has `real_bytes`. Tiles
+    /// are counted with [`TILE_BLOCK`] rows: in narrow shards they have more, up to the bytes of a full shard.
     pub fn bytes_per_lane(&self, real_bytes: usize) -> usize {
         let slots = self.slots.values().filter(|s| !s.uniform);
         let slots: usize = slots.map(|s| bytes(s.dtype, s.elements, real_bytes)).sum();

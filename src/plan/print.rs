@@ -14,7 +14,7 @@ impl fmt::Display for Plan {
             }
         }
         write!(f, "{}", self.globals)?;
-        print_body(f, &self.body)
+        print_body(f, &self.body, self.shard_lanes())
     }
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for CallPlan {
             let params: Vec<String> = func.params.iter().map(ToString::to_string).collect();
             let results: Vec<String> = func.results.iter().map(ToString::to_string).collect();
             writeln!(f, "\nfunc {}({}) -> ({})", func.name, params.join(", "), results.join(", "))?;
-            print_body(f, &func.body)?;
+            print_body(f, &func.body, self.shard_lanes())?;
         }
         Ok(())
     }
@@ -50,7 +50,7 @@ impl fmt::Display for Globals {
     }
 }
 
-fn print_body<T: fmt::Display>(f: &mut fmt::Formatter<'_>, body: &Body<T>) -> fmt::Result {
+fn print_body<T: fmt::Display>(f: &mut fmt::Formatter<'_>, body: &Body<T>, lanes: usize) -> fmt::Result {
     for (id, var) in body.vars.iter() {
         let uniform = if var.uniform { " uniform" } else { "" };
         write!(f, "var {id} {}: {} {}{uniform}", var.name, var.ty, var.class)?;
@@ -65,7 +65,7 @@ fn print_body<T: fmt::Display>(f: &mut fmt::Formatter<'_>, body: &Body<T>) -> fm
     for (id, unit) in body.units.iter() {
         print_unit(f, id, unit, heavy)?;
         for block in &unit.blocks {
-            print_block(f, *block, &body.blocks[*block])?;
+            print_block(f, *block, &body.blocks[*block], (body.tile_rows(lanes), lanes))?;
         }
     }
     Ok(())
@@ -86,12 +86,78 @@ fn print_unit(f: &mut fmt::Formatter<'_>, id: UnitId, unit: &Unit, heavy: u64) -
     writeln!(f)
 }
 
-fn print_block<T: fmt::Display>(f: &mut fmt::Formatter<'_>, id: BlockId, block: &Block<T>) -> fmt::Result {
+/// `tile`: rows of a tile, and the lanes of the shard.
+fn print_block<T: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    id: BlockId,
+    block: &Block<T>,
+    tile: (usize, usize),
+) -> fmt::Result {
     writeln!(f, "  {id}: # {}", block.loc)?;
     for step in &block.steps {
-        writeln!(f, "    {step}")?;
+        match &step.kind {
+            StepKind::Tiled(group) => print_tiled(f, group, tile)?,
+            _ => writeln!(f, "    {step}")?,
+        }
     }
     writeln!(f, "    {}", block.term)
+}
+
+/// With the flag `#` it says why, too.
+fn print_tiled(f: &mut fmt::Formatter<'_>, group: &Tiled, (tile, lanes): (usize, usize)) -> fmt::Result {
+    writeln!(f, "    {group} in tiles of {tile}")?;
+    if f.alternate() {
+        let RowLoad { lane, shared } = group.load;
+        let taken = (lane * lanes + shared) * tile;
+        writeln!(
+            f,
+            "      # a row moves {lane} bytes a lane and {shared} shared bytes through the cache: {tile} rows in {lanes} lanes take {taken} bytes"
+        )?;
+        writeln!(f, "      # spares {} bytes a lane of values that live for a tile only", group.spared)?;
+    }
+    for step in &group.steps {
+        writeln!(f, "      {step}")?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Tiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows", self.rows)
+    }
+}
+
+impl fmt::Display for TiledStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let c = &self.compute;
+        let what = match self.result {
+            TileResult::Tile => "",
+            TileResult::Rows => "rows of ",
+            TileResult::Total => "total ",
+        };
+        write!(f, "{}{what}{} = {}", how(c.write), c.slot, c.prim)?;
+        for (i, (arg, part)) in c.args.iter().zip(&self.parts).enumerate() {
+            let part = match part {
+                Part::Whole | Part::Tile => "",
+                Part::Rows => "[rows]",
+                Part::Columns => "[columns]",
+                Part::Transposed => "[rows]'",
+            };
+            write!(f, "{}{arg}{part}", if i == 0 { " " } else { ", " })?;
+        }
+        match c.scratch {
+            Some(scratch) => write!(f, " via {scratch}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn how(write: Write) -> String {
+    match write {
+        Write::Temporary => String::new(),
+        Write::State => "set ".into(),
+        Write::Push(k) => format!("push {} ", k.index()),
+    }
 }
 
 struct List<'a>(&'a [Arg]);
@@ -124,12 +190,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             StepKind::Compute(c) => {
-                let how = match c.write {
-                    Write::Temporary => String::new(),
-                    Write::State => "set ".into(),
-                    Write::Push(k) => format!("push {} ", k.index()),
-                };
-                write!(f, "{how}{} = {}{}", c.slot, c.prim, List(&c.args))?;
+                write!(f, "{}{} = {}{}", how(c.write), c.slot, c.prim, List(&c.args))?;
                 if c.in_place {
                     f.write_str(" in place")?;
                 }
@@ -138,6 +199,7 @@ impl fmt::Display for Step {
                 }
                 Ok(())
             }
+            StepKind::Tiled(group) => write!(f, "{group}"),
             StepKind::Pop { stack, slot } => write!(f, "pop {} {slot}", stack.index()),
             StepKind::Assert { cond, message } => write!(f, "assert {cond} {message}"),
             StepKind::Print(message) => write!(f, "print {message}"),

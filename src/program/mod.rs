@@ -213,6 +213,8 @@ impl Function<'_> {
             passes.switch_off("guard-arms");
             // What is computed before the lanes start belongs to none that could trap.
             passes.switch_off("hoist-shared");
+            // Whether a NaN is born is asked of all rows of a value, and steps change places.
+            passes.switch_off("tile-rows");
         }
         let compiled = self.compile(values.types.clone(), &passes)?;
         Bound::finish(compiled, values, lanes, options, Arc::clone(&self.program.sources))

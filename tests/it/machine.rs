@@ -24,7 +24,7 @@ fn stack_plan(name: &str) -> Plan {
     let program = stack::read(&text(name)).unwrap();
     let errors = stack::verify(&program);
     assert!(errors.is_empty(), "{errors:?}");
-    stack_to_plan(&program)
+    stack_to_plan(&program, true)
 }
 
 /// A CFG program for both engines.
@@ -35,7 +35,7 @@ pub(crate) fn plans(name: &str) -> (Plan, CallPlan) {
     let lowered = cfg_to_stack::lower(&program);
     let errors = stack::verify(&lowered);
     assert!(errors.is_empty(), "{errors:?}\n{lowered}");
-    (stack_to_plan(&lowered), cfg_to_plan(&program))
+    (stack_to_plan(&lowered, true), cfg_to_plan(&program, true))
 }
 
 pub(crate) fn inputs(values: Vec<Array>) -> Inputs {
@@ -261,7 +261,7 @@ fn finished_lanes_make_room_for_waiting_ones() {
 #[test]
 fn the_birth_of_a_nan_can_trap() {
     let program = "program root entry b0\ninputs x: x\noutputs result: x\nvar x: real register\n\nb0: @root:1\n  prim x = sqrt x\n  halt\n";
-    let plan = stack_to_plan(&stack::read(program).unwrap());
+    let plan = stack_to_plan(&stack::read(program).unwrap(), true);
     let x = inputs(vec![Array::real([3], vec![4.0, -1.0, f64::NAN])]);
     let (outcome, _) = run_pc(&plan, &x, &Settings { check_nan: true, ..Settings::default() });
     assert_eq!(outcome.traps.len(), 1);

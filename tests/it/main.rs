@@ -26,5 +26,6 @@ mod scheduling;
 mod stack;
 mod syntax;
 mod tapes;
+mod tiles;
 mod transitions;
 mod vectorize;

@@ -111,7 +111,7 @@ fn programs_compute_the_same_with_and_without_passes() {
         assert!(!runs.is_empty(), "{name} has no run");
         for off in choices() {
             let program = lowered(&name, &text, &off);
-            let plan = stack_to_plan(&program);
+            let plan = stack_to_plan(&program, true);
             for settings in
                 [settings(Schedule::Earliest, Execution::Mask), settings(Schedule::default(), Execution::Gather)]
             {

@@ -253,8 +253,8 @@ fn values_that_go_over_tapes_are_the_same_values() {
             let given = Inputs { shared, ..given.clone() };
             let outcome = match engine {
                 Engine::Scalar => interp::run(program, &given, &settings, &said),
-                Engine::Local => local::run(&cfg_to_plan(program), &given, &settings, &said),
-                Engine::Pc => pc::run(&stack_to_plan(&compiled.stack), &given, &settings, &said),
+                Engine::Local => local::run(&cfg_to_plan(program, true), &given, &settings, &said),
+                Engine::Pc => pc::run(&stack_to_plan(&compiled.stack, true), &given, &settings, &said),
             };
             let found = without_depths((outcome, said.take()));
             assert_eq!(found, wanted, "seed {seed} {engine:?} {settings:?} {:?}\n{}", options.passes, compiled.stack);

@@ -196,6 +196,22 @@ impl<R: Real> Buffer<R> {
             _ => panic!("buffers of one variable have one element type"),
         }
     }
+    /// Copies the first `len` values of `source` to those from `first` on; with a mask and a width only its lanes.
+    pub fn store_rows(&mut self, source: &Self, first: usize, len: usize, masked: Option<(usize, &[u64])>) {
+        fn go<T: Blend>(to: &mut [T], from: &[T], masked: Option<(usize, &[u64])>) {
+            match masked {
+                Some((width, mask)) => blend(to, from, to.len() / width, width, mask),
+                None => to.copy_from_slice(from),
+            }
+        }
+        let to = first..first + len;
+        match (self, source) {
+            (Buffer::Bool(t), Buffer::Bool(f)) => go(&mut t[to], &f[..len], masked),
+            (Buffer::Int(t), Buffer::Int(f)) => go(&mut t[to], &f[..len], masked),
+            (Buffer::Real(t), Buffer::Real(f)) => go(&mut t[to], &f[..len], masked),
+            _ => panic!("buffers of one variable have one element type"),
+        }
+    }
     /// Copies the lanes of `mask` from `source`, which has the same width, for `elements` elements.
     pub fn blend(&mut self, source: &Self, elements: usize, width: usize, mask: &[u64]) {
         match (self, source) {

@@ -2,7 +2,7 @@
 
 use crate::backend::cpu::buffer::Buffer;
 use crate::exec::{Columns, LaneStack, StackError};
-use crate::plan::{Body, Slot};
+use crate::plan::{Body, Slot, TILE_BLOCK};
 use crate::types::DType;
 use crate::vmath::Real;
 
@@ -13,6 +13,8 @@ pub(super) struct Frame<R> {
     pub(super) slots: Vec<Buffer<R>>,
     /// By stack.
     pub(super) stacks: Vec<StackMemory<R>>,
+    /// Rows of a tile.
+    pub(super) tile_rows: usize,
 }
 
 impl<R: Real> Frame<R> {
@@ -21,16 +23,18 @@ impl<R: Real> Frame<R> {
     /// # Errors
     /// [`StackError::NoMemory`].
     pub(super) fn new<T>(body: &Body<T>, width: usize) -> Result<Self, StackError> {
+        let tile_rows = body.tile_rows(width);
         let slot = |s: &Slot| {
-            let width = if s.uniform { 1 } else { width };
-            Ok(Buffer::try_zeros(s.dtype, s.elements.saturating_mul(width))?)
+            let values = if s.uniform { s.elements } else { s.elements.saturating_mul(width) };
+            let tiles = if s.tile { tile_rows / TILE_BLOCK } else { 1 };
+            Ok(Buffer::try_zeros(s.dtype, values.saturating_mul(tiles))?)
         };
         let stacks = body.stacks.values().map(|v| {
             let ty = &body.vars[*v].ty;
             StackMemory::new(ty.dtype, ty.elements(), width)
         });
         let slots = body.slots.values().map(slot).collect::<Result<_, StackError>>()?;
-        Ok(Self { slots, stacks: stacks.collect() })
+        Ok(Self { slots, stacks: stacks.collect(), tile_rows })
     }
     /// Takes a buffer out of its slot; put it back.
     pub(super) fn take(&mut self, slot: usize) -> Buffer<R> {

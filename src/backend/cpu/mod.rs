@@ -9,3 +9,4 @@ pub mod local;
 pub mod pc;
 mod steps;
 mod tapes;
+mod tiles;

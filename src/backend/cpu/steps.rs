@@ -17,7 +17,7 @@ use crate::plan::{
 };
 use crate::prim::{BatchRule, Prim, TABLE};
 use crate::run::{Inputs, Settings, Sink, Trap, TrapKind};
-use crate::types::{Array, DType};
+use crate::types::{Array, DType, Type};
 use crate::vmath::Real;
 
 /// What all shards of a run share.
@@ -86,7 +86,7 @@ pub(super) struct Stepper<'a, R> {
     /// How often each primitive ran, by its place in the table; kept only with statistics.
     pub(super) prims: Vec<u64>,
     /// What a kernel reports.
-    kernel_traps: Vec<(u32, TrapKind)>,
+    pub(super) kernel_traps: Vec<(u32, TrapKind)>,
 }
 
 impl<'a, R: Real> Stepper<'a, R> {
@@ -165,6 +165,7 @@ impl<'a, R: Real> Stepper<'a, R> {
                     }
                     self.compute(frame, c, &step.loc);
                 }
+                StepKind::Tiled(group) => self.tiled(frame, group),
                 StepKind::Pop { stack, slot } => {
                     let memory = &mut frame.stacks[stack.0 as usize];
                     let top = &mut frame.slots[slot.0 as usize];
@@ -278,17 +279,30 @@ impl<'a, R: Real> Stepper<'a, R> {
             kernels::run(call, streams, out);
         }
         if checks {
-            let traps = &mut self.kernel_traps;
-            for_each_lane(self.active.mask.words(), |column| {
-                let trapped = traps.iter().any(|(l, _)| *l as usize == column) || had_nan.contains(&column);
-                if !trapped && bears_nan(&operands, out, c, columns, column) {
-                    traps.push((column as u32, TrapKind::Nan));
-                }
-            });
+            self.find_nans(&operands, out, &c.ty, &had_nan);
         }
         if !self.kernel_traps.is_empty() {
             self.take_traps(loc);
         }
+    }
+
+    /// The active columns that did not trap and where a NaN is born trap.
+    /// `had_nan`: the columns that had one in what is set in place.
+    pub(super) fn find_nans(
+        &mut self,
+        operands: &[kernels::Arg<'_, R>],
+        out: &Buffer<R>,
+        ty: &Type,
+        had_nan: &[usize],
+    ) {
+        let columns = self.active.columns();
+        let traps = &mut self.kernel_traps;
+        for_each_lane(self.active.mask.words(), |column| {
+            let trapped = traps.iter().any(|(l, _)| *l as usize == column) || had_nan.contains(&column);
+            if !trapped && bears_nan(operands, out, ty, columns, column) {
+                traps.push((column as u32, TrapKind::Nan));
+            }
+        });
     }
 
     /// A copy needs no kernel: it is stored under the mask as it is read.
@@ -315,7 +329,7 @@ impl<'a, R: Real> Stepper<'a, R> {
     }
 
     /// Saves the tops of the active lanes, which are about to be written over.
-    fn spill(&mut self, frame: &mut Frame<R>, stack: StackId, slot: usize, loc: &Loc) {
+    pub(super) fn spill(&mut self, frame: &mut Frame<R>, stack: StackId, slot: usize, loc: &Loc) {
         let memory = &mut frame.stacks[stack.0 as usize];
         let pushed = memory.push(&frame.slots[slot], self.active.for_stacks());
         if pushed.is_err() {
@@ -368,7 +382,7 @@ impl<'a, R: Real> Stepper<'a, R> {
         }
         let mut trap = self.kernel_traps.pop().map(|(_, kind)| kind);
         self.kernel_traps.clear();
-        if trap.is_none() && check && !had_nan && bears_nan(&operands, &out, c, 1, 0) {
+        if trap.is_none() && check && !had_nan && bears_nan(&operands, &out, &c.ty, 1, 0) {
             trap = Some(TrapKind::Nan);
         }
         drop(operands);
@@ -482,7 +496,7 @@ fn bits(holds: &[bool]) -> u64 {
 }
 
 /// Whether a primitive could make a NaN of numbers: those that only move values cannot.
-fn bears_nans(c: &Compute) -> bool {
+pub(super) fn bears_nans(c: &Compute) -> bool {
     let moves = c.prim.row().batch == BatchRule::Movement && c.prim != Prim::ScatterAdd;
     c.ty.dtype == DType::Real && !moves && c.prim != Prim::Copy
 }
@@ -497,11 +511,11 @@ fn has_nan<R: Real>(values: Values<'_, R>, elements: usize, width: usize, column
 fn bears_nan<R: Real>(
     operands: &[kernels::Arg<'_, R>],
     out: &Buffer<R>,
-    c: &Compute,
+    ty: &Type,
     columns: usize,
     column: usize,
 ) -> bool {
-    has_nan(out.values(0), c.ty.elements(), columns, column)
+    has_nan(out.values(0), ty.elements(), columns, column)
         && !operands.iter().any(|a| {
             let (width, column) = if a.broadcast { (1, 0) } else { (columns, column) };
             a.ty.dtype == DType::Real && has_nan(a.buffer, a.ty.elements(), width, column)

@@ -8,11 +8,12 @@ use crate::cfg;
 use crate::parts::{Operand, StorageClass};
 use crate::plan::{BlockId, CallPlan, CallTerminator, Func, FuncId, Var, VarId};
 
-/// Makes the plan of a CFG program. The program is verified; nothing else is asked of it.
-pub fn cfg_to_plan(program: &cfg::Program) -> CallPlan {
+/// Makes the plan of a CFG program. The program is verified; nothing else is asked of it. `tile_rows`: whether steps that
+/// share a long row axis run tile by tile; results do not depend on it.
+pub fn cfg_to_plan(program: &cfg::Program, tile_rows: bool) -> CallPlan {
     let mut constants = Constants::new(program.shared.clone());
     let funcs = program.funcs.values();
-    let funcs: IdVec<FuncId, Func> = funcs.map(|f| func(f, &mut constants)).collect();
+    let funcs: IdVec<FuncId, Func> = funcs.map(|f| func(f, &mut constants, tile_rows)).collect();
     CallPlan {
         funcs,
         entry: FuncId::new(program.entry.index()),
@@ -21,7 +22,7 @@ pub fn cfg_to_plan(program: &cfg::Program) -> CallPlan {
     }
 }
 
-fn func(source: &cfg::Func, constants: &mut Constants) -> Func {
+fn func(source: &cfg::Func, constants: &mut Constants, tile_rows: bool) -> Func {
     let classes = classes(source);
     let vars = source.vars.iter().map(|(id, v)| Var {
         name: v.name.clone(),
@@ -31,7 +32,7 @@ fn func(source: &cfg::Func, constants: &mut Constants) -> Func {
         slot: None,
         stack: None,
     });
-    let builder = Builder::new(vars.collect(), constants);
+    let builder = Builder::new(vars.collect(), constants, tile_rows);
     let blocks = source.blocks.values().map(raw_block).collect();
     let order = reverse_postorder(source);
     let units = order.into_iter().map(|b| (vec![block(b)], false)).collect();

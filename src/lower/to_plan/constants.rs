@@ -3,8 +3,9 @@
 use indexmap::IndexSet;
 
 use crate::base::{Id, IdVec};
-use crate::parts::{Shared, SharedId, Stream, StreamId, Tape, TapeId};
+use crate::parts::{Operand, Shared, SharedId, SharedSource, Stream, StreamId, Tape, TapeId};
 use crate::plan::{Constant, ConstantId, Globals};
+use crate::prim::Prim;
 use crate::types::{Scalar, Type};
 
 /// The constants met so far.
@@ -23,6 +24,19 @@ impl Constants {
     pub(super) fn shared(&mut self, id: SharedId) -> (ConstantId, Type) {
         let index = self.seen.insert_full(Constant::Shared(id)).0;
         (ConstantId::new(index), self.shared[id].ty.clone())
+    }
+    /// What a shared value is the transpose of.
+    pub(super) fn transposed(&self, id: SharedId) -> Option<SharedId> {
+        match &self.shared[id].source {
+            SharedSource::Prim(Prim::Transpose, args) => match args[0] {
+                Operand::Shared(of) if self.shared[of].ty.shape.len() == 2 => Some(of),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+    pub(super) fn ty(&self, id: SharedId) -> &Type {
+        &self.shared[id].ty
     }
     pub(super) fn finish(self, streams: IdVec<StreamId, Stream>, tapes: IdVec<TapeId, Tape>) -> Globals {
         Globals { constants: self.seen.into_iter().collect(), shared: self.shared, streams, tapes }

@@ -1,10 +1,14 @@
 //! From a program to its plan: operands become slots and constants, temporaries share slots, and every unit learns what
-//! it touches and what it costs.
+//! it touches and what it costs. Steps that share a long row axis are grouped to run tile by tile, unless that is switched
+//! off.
 
 mod cfg;
 mod constants;
+mod groups;
+mod rows;
 mod slots;
 mod stack;
+mod tiled;
 
 use std::sync::Arc;
 
@@ -19,6 +23,7 @@ use crate::plan::{
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
 use constants::Constants;
+use groups::Item;
 use slots::Slots;
 
 /// What an instruction reads, of either program: ids of variables are taken over as they are.
@@ -74,13 +79,15 @@ struct Builder<'a> {
     vars: IdVec<VarId, Var>,
     slots: Slots,
     constants: &'a mut Constants,
+    /// Whether steps may run tile by tile.
+    tile_rows: bool,
 }
 
 impl<'a> Builder<'a> {
     /// Starts with variables whose slots and stacks are not yet given.
-    fn new(mut vars: IdVec<VarId, Var>, constants: &'a mut Constants) -> Self {
+    fn new(mut vars: IdVec<VarId, Var>, constants: &'a mut Constants, tile_rows: bool) -> Self {
         let slots = Slots::for_state(&mut vars);
-        Self { vars, slots, constants }
+        Self { vars, slots, constants, tile_rows }
     }
 
     /// Resolves all blocks, unit by unit. `finish` makes the terminator of the plan from that of the program.
@@ -97,7 +104,8 @@ impl<'a> Builder<'a> {
             let stages = self.stages(&members, region, &blocks);
             for block in &members {
                 let source = &blocks[block.index()];
-                let steps = self.steps(source, region);
+                let items = self.items(*block, &members, &blocks);
+                let steps = self.steps(source, &items, region);
                 let term = finish(&source.term, &mut self);
                 resolved[block.index()] = Some(Block { steps, term, loc: source.loc.clone(), unit: id });
             }
@@ -111,7 +119,9 @@ impl<'a> Builder<'a> {
             slots: self.slots.finish(),
             blocks: blocks.map(|b| b.expect("every block is in one unit")).collect(),
             units: made,
+            tiles: None,
         };
+        body.tiles = tiled::loads(&body.blocks);
         finish_units(&mut body);
         body
     }
@@ -149,12 +159,35 @@ impl<'a> Builder<'a> {
         out
     }
 
-    fn steps<T>(&mut self, source: &RawBlock<T>, region: bool) -> Vec<Step> {
-        let last = if region { Vec::new() } else { last_uses(source) };
+    /// The instructions of a block of a unit in the order in which they run.
+    fn items<T>(&self, block: BlockId, members: &[BlockId], blocks: &[RawBlock<T>]) -> Vec<Item> {
+        let source = &blocks[block.index()];
+        if !self.tile_rows {
+            return groups::ungrouped(source);
+        }
+        let others = members.iter().filter(|b| **b != block).map(|b| &blocks[b.index()]);
+        let elsewhere = others.flat_map(|b| {
+            let insts = b.insts.iter().flat_map(|(inst, _)| inst.reads().chain(inst.writes()));
+            insts.chain(b.cond.and_then(Operand::var))
+        });
+        let elsewhere = elsewhere.collect();
+        let operand = |read: Read| match read {
+            Operand::Var(v) => (self.vars[v].ty.clone(), self.vars[v].uniform),
+            Operand::Shared(s) => (self.constants.ty(s).clone(), true),
+            Operand::Const(c) => (Type::scalar(c.dtype()), true),
+        };
+        groups::grouped(source, &groups::Context { vars: &self.vars, operand: &operand, elsewhere: &elsewhere })
+    }
+
+    fn steps<T>(&mut self, source: &RawBlock<T>, items: &[Item], region: bool) -> Vec<Step> {
+        let last = if region { Vec::new() } else { last_uses(source, items) };
         let mut steps = Vec::new();
-        for (i, (inst, loc)) in source.insts.iter().enumerate() {
-            let kind = self.step(inst);
-            steps.push(Step { kind, loc: loc.clone() });
+        for (i, item) in items.iter().enumerate() {
+            let (first, kind) = match item {
+                Item::Inst(inst) => (*inst, self.step(&source.insts[*inst].0)),
+                Item::Group(group) => (group.members[0].inst, StepKind::Tiled(self.tiled(source, group))),
+            };
+            steps.push(Step { kind, loc: source.insts[first].1.clone() });
             for (var, at) in &last {
                 if *at == i {
                     self.slots.free_temporary(*var);
@@ -237,11 +270,14 @@ impl<'a> Builder<'a> {
 }
 
 /// Where each variable of a block is met last; those that the branch reads are left out.
-fn last_uses<T>(source: &RawBlock<T>) -> Vec<(VarId, usize)> {
+fn last_uses<T>(source: &RawBlock<T>, items: &[Item]) -> Vec<(VarId, usize)> {
     let mut last = indexmap::IndexMap::new();
-    for (i, (inst, _)) in source.insts.iter().enumerate() {
-        for v in inst.reads().chain(inst.writes()) {
-            last.insert(v, i);
+    for (i, item) in items.iter().enumerate() {
+        for inst in item.insts() {
+            let inst = &source.insts[inst].0;
+            for v in inst.reads().chain(inst.writes()) {
+                last.insert(v, i);
+            }
         }
     }
     let cond = source.cond.and_then(Operand::var);

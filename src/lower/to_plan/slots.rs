@@ -4,11 +4,23 @@ use indexmap::IndexMap;
 
 use crate::base::IdVec;
 use crate::parts::StorageClass;
-use crate::plan::{Role, Slot, SlotId, StackId, Var, VarId};
+use crate::plan::{Role, Slot, SlotId, StackId, TILE_BLOCK, Var, VarId};
 use crate::types::{DType, Type};
 
-/// Slots of one kind can stand in for each other: element type, elements, whether uniform.
-type Kind = (DType, usize, bool);
+/// Slots of one kind can stand in for each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Kind {
+    dtype: DType,
+    elements: usize,
+    uniform: bool,
+    tile: bool,
+}
+
+impl Kind {
+    fn of(ty: &Type, uniform: bool) -> Self {
+        Self { dtype: ty.dtype, elements: ty.elements(), uniform, tile: false }
+    }
+}
 
 /// The slots of a body.
 pub(super) struct Slots {
@@ -35,6 +47,7 @@ impl Slots {
                 dtype: var.ty.dtype,
                 elements: var.ty.elements(),
                 uniform: false,
+                tile: false,
                 role: Role::State,
             }));
             var.stack = (var.class == StorageClass::Stack).then(|| stacks.push(id));
@@ -49,34 +62,38 @@ impl Slots {
         }
     }
 
-    fn take_from_pool(&mut self, ty: &Type, uniform: bool) -> SlotId {
-        let kind = (ty.dtype, ty.elements(), uniform);
+    fn take_from_pool(&mut self, kind: Kind) -> SlotId {
         let free = self.free.entry(kind).or_default();
-        free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { dtype: ty.dtype, elements: ty.elements(), uniform, role: Role::Pool })
-        })
+        let Kind { dtype, elements, uniform, tile } = kind;
+        free.pop().unwrap_or_else(|| self.slots.push(Slot { dtype, elements, uniform, tile, role: Role::Pool }))
     }
 
-    fn give_back(&mut self, slot: SlotId) {
-        let s = self.slots[slot];
-        let free = self.free.entry((s.dtype, s.elements, s.uniform));
-        free.or_default().push(slot);
+    /// The slot is free for others of its kind.
+    pub(super) fn give_back(&mut self, slot: SlotId) {
+        let Slot { dtype, elements, uniform, tile, .. } = self.slots[slot];
+        self.free.entry(Kind { dtype, elements, uniform, tile }).or_default().push(slot);
+    }
+
+    /// A slot for tiles of a value of this type, whose leading axis is the rows, until it is given back.
+    pub(super) fn tile(&mut self, ty: &Type) -> SlotId {
+        let elements = ty.shape[1..].iter().product::<usize>() * TILE_BLOCK;
+        self.take_from_pool(Kind { dtype: ty.dtype, elements, uniform: false, tile: true })
     }
 
     /// A slot until the unit ends.
     pub(super) fn take(&mut self, ty: &Type, uniform: bool) -> SlotId {
-        let slot = self.take_from_pool(ty, uniform);
+        let slot = self.take_from_pool(Kind::of(ty, uniform));
         self.held.push(slot);
         slot
     }
 
     /// A slot for this step alone.
     pub(super) fn take_for_step(&mut self, ty: &Type, uniform: bool) -> SlotId {
-        let kind = (ty.dtype, ty.elements(), uniform);
+        let kind = Kind::of(ty, uniform);
         if let Some(slot) = self.scratch.get(&kind) {
             return *slot;
         }
-        let slot = self.take_from_pool(ty, uniform);
+        let slot = self.take_from_pool(kind);
         self.scratch.insert(kind, slot);
         slot
     }
@@ -86,7 +103,7 @@ impl Slots {
         if let Some(slot) = self.temporaries.get(&var) {
             return *slot;
         }
-        let slot = self.take_from_pool(ty, uniform);
+        let slot = self.take_from_pool(Kind::of(ty, uniform));
         self.temporaries.insert(var, slot);
         slot
     }

@@ -7,8 +7,9 @@ use crate::parts::Operand;
 use crate::plan::{BlockId, Plan, Port, Terminator, Var, VarId};
 use crate::stack;
 
-/// Makes the plan of a stack program. The program is verified; nothing else is asked of it.
-pub fn stack_to_plan(program: &stack::Program) -> Plan {
+/// Makes the plan of a stack program. The program is verified; nothing else is asked of it. `tile_rows`: whether steps that
+/// share a long row axis run tile by tile; results do not depend on it.
+pub fn stack_to_plan(program: &stack::Program, tile_rows: bool) -> Plan {
     let mut constants = Constants::new(program.shared.clone());
     let vars = program.vars.values().map(|v| Var {
         name: v.name.clone(),
@@ -18,7 +19,7 @@ pub fn stack_to_plan(program: &stack::Program) -> Plan {
         slot: None,
         stack: None,
     });
-    let builder = Builder::new(vars.collect(), &mut constants);
+    let builder = Builder::new(vars.collect(), &mut constants, tile_rows);
     let blocks = program.blocks.values().map(raw_block).collect();
     let body = builder.body(blocks, units(program), |term, builder| match *term {
         stack::Terminator::Jump(b) => Terminator::Jump(block(b)),

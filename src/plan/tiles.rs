@@ -1,0 +1,83 @@
+//! Groups of steps that run tile by tile: some rows of their operands at a time, so that what is made and used inside the
+//! group needs memory for a tile only, which stays in the cache.
+//!
+//! Sums and products over rows are defined by blocks of [`TILE_BLOCK`] rows added in order, so tiles of whole blocks give
+//! the bits of the whole.
+
+use crate::base::Loc;
+use crate::plan::{Body, Compute, cost};
+
+/// Rows of the smallest tile: a tile is a multiple of it, the last one aside. The block of sums and products.
+pub const TILE_BLOCK: usize = 256;
+
+/// Steps of a block that share a long row axis and run for some rows at a time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tiled {
+    /// Extent of the row axis.
+    pub rows: usize,
+    /// The steps, in their order.
+    pub steps: Vec<TiledStep>,
+    /// What a tile moves through the cache.
+    pub load: RowLoad,
+    /// Bytes a lane of the values that live for a tile only, if they were kept whole; a real has 8.
+    pub spared: usize,
+}
+
+/// What one row of a tile takes in the cache, in bytes; a real has 8.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RowLoad {
+    /// In each lane.
+    pub lane: usize,
+    /// Of operands that are the same for all lanes.
+    pub shared: usize,
+}
+
+/// A step of a group.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TiledStep {
+    /// What is computed; types are those of all rows. The result of a tile goes to `scratch`, or, where there is none, to
+    /// `slot`; what is done with it after that is `result`.
+    pub compute: Compute,
+    /// Which part of each operand a tile reads.
+    pub parts: Vec<Part>,
+    /// What the result of a tile is.
+    pub result: TileResult,
+    /// Where it stands in the source.
+    pub loc: Loc,
+}
+
+/// Which part of an operand a tile reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// What an earlier step of the group made for the same tile.
+    Tile,
+    /// Its own rows.
+    Rows,
+    /// A matrix `[k, rows]`, the same for all lanes: the columns that are its own rows.
+    Columns,
+    /// The same, of a matrix that is the transpose of what stands in memory: `[rows, k]`.
+    Transposed,
+}
+
+/// What the result of a tile is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TileResult {
+    /// Rows that nobody needs after the tile.
+    Tile,
+    /// Rows of a value that is kept.
+    Rows,
+    /// The result for all rows so far, complete after the last tile.
+    Total,
+}
+
+impl<T> Body<T> {
+    /// Rows of a tile in a shard of this width: the same for all groups of the body. 0 without groups.
+    pub fn tile_rows(&self, width: usize) -> usize {
+        match self.tiles {
+            Some((load, rows)) => cost::tile_rows(load, width).min(rows.next_multiple_of(TILE_BLOCK)),
+            None => 0,
+        }
+    }
+}

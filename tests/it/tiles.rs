@@ -1,0 +1,250 @@
+//! Groups of steps that run tile by tile: the bits, traps and effects of the run without tiles, and memory for tiles only.
+
+use autobatch::plan::{Plan, StepKind, TileResult, Tiled};
+use autobatch::program::{Engine, Function, Inputs, Options, Program};
+use autobatch::run::{Execution, Settings};
+use autobatch::types::{Array, Precision, Type};
+
+use crate::machine;
+use crate::observed::{Configuration, difference};
+
+const LOGISTIC: &str = "
+fn density[n, d](q: real[d], shared x: real[n, d], shared y: real[n]) -> real {
+    let eta = x @ q;
+    dot(y, eta) - sum(log1p_exp(eta)) - 0.5 * dot(q, q)
+}
+pub fn main[n, d](q: real[d], shared x: real[n, d], shared y: real[n]) -> (real, real[d]) {
+    value_and_grad(density)(q, x, y)
+}";
+
+/// Numbers without a pattern, from -1 to 1.
+fn reals<const RANK: usize>(shape: [usize; RANK], seed: u64) -> Array {
+    let len: usize = shape.iter().product();
+    let mixed = |i: u64| (i ^ seed << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31).wrapping_mul(0xbf58_476d);
+    let value = |i: u64| (mixed(i) >> 11) as f64 / (1_u64 << 52) as f64 - 1.0;
+    Array::real(shape, (0..len as u64).map(value).collect())
+}
+
+fn plan(function: &Function<'_>, inputs: &Inputs) -> Plan {
+    function.bind(inputs, &Options::default()).expect("the inputs fit").compiled().plan.clone()
+}
+
+fn groups(plan: &Plan) -> Vec<&Tiled> {
+    let steps = plan.body.blocks.values().flat_map(|b| &b.steps);
+    let tiled = steps.filter_map(|s| if let StepKind::Tiled(group) = &s.kind { Some(group) } else { None });
+    tiled.collect()
+}
+
+/// Runs on both engines, with tiles and without, masked and gathered, in shards of several widths; all do what the reference does.
+fn agree(source: &str, inputs: &Inputs, groups_wanted: usize) {
+    let program = Program::compile(source).unwrap_or_else(|e| panic!("{e}"));
+    let function = program.function("main").expect("it is there");
+    let found = groups(&plan(&function, inputs)).len();
+    assert_eq!(found, groups_wanted, "{}", plan(&function, inputs));
+    for precision in [Precision::F64, Precision::F32] {
+        let base = Options {
+            settings: Settings { precision, max_supersteps: 100_000, ..Settings::default() },
+            ..Options::default()
+        };
+        let wanted = Configuration::scalar(&base).observe(&function, inputs).expect("it runs");
+        for (engine, tiles, execution, shard_lanes) in [
+            (Engine::Pc, true, Execution::Mask, 64),
+            (Engine::Pc, true, Execution::Gather, 5),
+            (Engine::Pc, true, Execution::Auto, 1),
+            (Engine::Pc, false, Execution::Mask, 64),
+            (Engine::Local, true, Execution::Mask, 64),
+            (Engine::Local, true, Execution::Gather, 5),
+            (Engine::Local, false, Execution::Auto, 64),
+        ] {
+            let mut options = Options { engine, ..base.clone() };
+            (options.settings.execution, options.settings.shard_lanes) = (execution, shard_lanes);
+            options.settings.threads = 1;
+            if !tiles {
+                assert!(options.passes.switch_off("tile-rows"));
+            }
+            let configuration = Configuration { options, batch: 0, order: None };
+            let found = configuration.observe(&function, inputs).expect("it runs");
+            if let Some(why) = difference(&wanted, &found) {
+                panic!("{configuration}\n{why}\n{source}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_gradient_of_logistic_regression_is_one_group() {
+    for n in [0, 1, 2, 511, 512, 513, 700, 1024, 1300] {
+        let inputs = Inputs::new().lane("q", reals([6, 3], 1)).shared("x", reals([n, 3], 2)).shared("y", reals([n], 3));
+        agree(LOGISTIC, &inputs, usize::from(n >= 512));
+    }
+    let inputs =
+        Inputs::new().lane("q", reals([2, 3], 1)).shared("x", reals([10_000, 3], 2)).shared("y", reals([10_000], 3));
+    agree(LOGISTIC, &inputs, 1);
+}
+
+#[test]
+fn matrices_of_lanes_are_cut_by_rows() {
+    let source = "
+        fn density[n, d](q: real[d], x: real[n, d], y: real[n]) -> real {
+            let eta = x @ q;
+            dot(y, eta) - sum(log1p_exp(eta)) + dot(y @ x, q)
+        }
+        pub fn main[n, d](q: real[d], x: real[n, d], y: real[n]) -> (real, real[d], real[n, d]) {
+            let (value, (by_q, by_x)) = value_and_grad(density, wrt = (q, x))(q, x, y);
+            (value, by_q, by_x)
+        }";
+    for n in [512, 700] {
+        let inputs =
+            Inputs::new().lane("q", reals([5, 3], 1)).lane("x", reals([5, n, 3], 2)).lane("y", reals([5, n], 3));
+        agree(source, &inputs, 1);
+    }
+}
+
+#[test]
+fn values_that_are_needed_after_a_group_are_kept() {
+    // The largest element is known only when all rows are: the exponentials begin a second group, of which `e` is kept.
+    let source = "
+        pub fn main[n](x: real[n], shared y: real[n], s: real) -> (real[n], real, real, int) {
+            let z = s * x + y;
+            let top = max(z);
+            let e = exp(z - top);
+            let total = sum(e);
+            (e / total, total, min(y * z), sum(int(100.0 * sin(z))))
+        }";
+    for n in [512, 1100] {
+        let inputs = Inputs::new()
+            .lane("x", reals([7, n], 1))
+            .shared("y", reals([n], 2))
+            .lane("s", Array::real([7], vec![0.1, 1.0, -2.0, 3.0, 0.0, 1e3, -1e-3]));
+        agree(source, &inputs, 2);
+    }
+}
+
+#[test]
+fn traps_in_a_group_are_those_of_the_whole() {
+    // In lane 1 the sum overflows in the first rows, in lane 2 the product does in the last row, in lane 3 the division
+    // goes wrong in the first row, after what goes wrong in the last, in lane 4 the assertion between them fails.
+    let source = "
+        pub fn main[n](x: int[n], y: int[n], k: int) -> (int, int, bool) {
+            let a = x * 3;
+            assert(k != 4, \"k is {k}\");
+            let b = (a + 1) / y;
+            let c = b - a;
+            (sum(c), max(b), any(c == 5))
+        }";
+    let (n, lanes) = (1100, 6);
+    let mut x = vec![1_i64; n * lanes];
+    let mut y = vec![2_i64; n * lanes];
+    (x[n + 3], x[n + 4]) = (i64::MAX / 3, i64::MAX / 3 - 5);
+    (y[n + 3], y[n + 4]) = (-1, -1);
+    x[3 * n - 1] = i64::MAX / 2;
+    (x[4 * n - 1], y[3 * n]) = (i64::MIN / 2, 0);
+    (x[4 * n], y[5 * n - 1]) = (7, 0);
+    y[6 * n - 1] = 0;
+    let inputs = Inputs::new()
+        .lane("x", Array::int([lanes, n], x))
+        .lane("y", Array::int([lanes, n], y))
+        .lane("k", Array::int([lanes], (0..lanes as i64).collect()));
+    agree(source, &inputs, 1);
+}
+
+#[test]
+fn lanes_that_are_not_active_keep_their_values() {
+    // Lanes leave the loop at different times, and recurse to different depths.
+    let source = "
+        fn walk[n, d](q: real[d], depth: int, shared x: real[n, d]) -> real[n] {
+            let z = tanh(x @ q);
+            if depth == 0 { return z; }
+            let below = walk(0.5 * q, depth - 1, x);
+            z + below
+        }
+        pub fn main[n, d](q: real[d], k: int, shared x: real[n, d]) -> (real[d], real[n], real) {
+            let mut p = q;
+            let mut rest = cos(x @ q);
+            let mut i = 0;
+            while i < k {
+                let eta = x @ p;
+                rest = rest * inv_logit(eta);
+                p = p - 0.001 * (rest @ x);
+                if sum(eta) > 0.0 { p = 0.5 * p; }
+                i += 1;
+            }
+            (p, walk(p, k, x), sum(rest))
+        }";
+    let k = Array::int([6], vec![3, 0, 5, 1, 2, 3]);
+    for n in [512, 900] {
+        let inputs = Inputs::new().lane("q", reals([6, 2], 1)).lane("k", k.clone()).shared("x", reals([n, 2], 2));
+        let program = Program::compile(source).unwrap_or_else(|e| panic!("{e}"));
+        let function = program.function("main").expect("it is there");
+        let count = groups(&plan(&function, &inputs)).len();
+        agree(source, &inputs, count);
+        assert!(count > 0, "{}", plan(&function, &inputs));
+    }
+}
+
+/// What the slots of a plan take in a shard of this width: what an engine allocates for it.
+fn allocated(plan: &Plan, width: usize) -> usize {
+    let tiles = plan.body.tile_rows(width) / autobatch::plan::TILE_BLOCK;
+    let slots = plan.body.slots.values().map(|s| {
+        let elements = if s.tile { s.elements * tiles } else { s.elements };
+        8 * elements * if s.uniform { 1 } else { width }
+    });
+    slots.sum()
+}
+
+#[test]
+fn memory_for_tiles_only() {
+    let program = Program::compile(LOGISTIC).expect("the program is right");
+    let function = program.function("main").expect("it is there");
+    let types = vec![
+        Type::new(autobatch::types::DType::Real, [100]),
+        Type::new(autobatch::types::DType::Real, [10_000, 100]),
+        Type::new(autobatch::types::DType::Real, [10_000]),
+    ];
+    let mut without = Options::default().passes;
+    let tiled = function.compile(types.clone(), &without).expect("it compiles");
+    without.switch_off("tile-rows");
+    let whole = function.compile(types, &without).expect("it compiles");
+    // Two arrays of 10,000 rows; with tiles, of some thousand values in all lanes together.
+    assert!(allocated(&whole.plan, 256) > 2 * 256 * 10_000 * 8);
+    for width in [1, 10, 64, 256] {
+        let bytes = allocated(&tiled.plan, width);
+        assert!(bytes < 4 << 20, "{bytes} bytes for {width} lanes\n{}", tiled.plan);
+    }
+    let estimate = |plan, threads| {
+        let settings = Settings { threads, ..Settings::default() };
+        let estimate = autobatch::plan::estimate(plan, 256, &settings);
+        estimate.running_lanes * estimate.state_bytes_per_lane
+    };
+    assert!(estimate(&tiled.plan, 4) < 8 << 20);
+    assert!(estimate(&tiled.plan, 4) > 256 * 2 * 256 * 8 / 2);
+    // No result of the group is kept, and the matrix itself stands for its transpose.
+    let group = groups(&tiled.plan)[0];
+    assert!(group.steps.iter().all(|s| s.result != TileResult::Rows));
+    assert!(tiled.plan.to_string().contains("[rows]'"), "{}", tiled.plan);
+    assert_eq!(
+        tiled.plan.globals.constants.values().filter(|c| matches!(c, autobatch::plan::Constant::Shared(_))).count(),
+        3
+    );
+}
+
+#[test]
+fn a_group_stands_together_in_the_plan() {
+    let (plan, calls) = machine::plans("tiles.cfg");
+    insta::assert_snapshot!("a_group", format!("{plan:#}"));
+    assert!(calls.to_string().contains("700 rows in tiles of"), "{calls}");
+}
+
+#[test]
+fn a_group_of_the_text_form_gives_the_bits_of_the_reference() {
+    let program = autobatch::cfg::read(&machine::text("tiles.cfg")).expect("it reads");
+    let given = [("x".to_owned(), reals([700, 3], 1)), ("y".to_owned(), reals([700], 2))];
+    let shared = autobatch::interp::shared_values(&program.shared, &given.into_iter().collect(), Precision::F64);
+    let inputs = autobatch::run::Inputs {
+        lanes: (0..5).collect(),
+        values: vec![reals([5, 3], 3), Array::real([5], vec![0.1, 200.0, -3.0, 1.0, 0.0])],
+        shared: shared.expect("shared values"),
+    };
+    let (outcome, _) = machine::agree("tiles.cfg", &inputs, |s| s);
+    assert_eq!(outcome.traps.len(), 1, "the second lane fails the assertion");
+}
