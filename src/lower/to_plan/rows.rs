@@ -64,6 +64,11 @@ fn by_rows(prim: Prim, operands: &[Operand], result: &Type, rows: usize) -> Opti
             Prim::BatchMatMul => Some(smallvec![Part::Rows, Part::Rows]),
             _ => None,
         },
+        // A matrix, and a right-hand side, for each row.
+        BatchRule::Triangular => {
+            let all = operands.iter().all(|o| o.ty.shape.len() == 3 && leads(&o.ty, rows));
+            all.then(|| operands.iter().map(|_| Part::Rows).collect())
+        }
         // Along other axes.
         BatchRule::Reduction => leads(&operands[0].ty, rows).then(|| smallvec![Part::Rows]),
         BatchRule::Random => None,
