@@ -174,12 +174,85 @@ fn lanes_that_are_not_active_keep_their_values() {
     let k = Array::int([6], vec![3, 0, 5, 1, 2, 3]);
     for n in [512, 900] {
         let inputs = Inputs::new().lane("q", reals([6, 2], 1)).lane("k", k.clone()).shared("x", reals([n, 2], 2));
-        let program = Program::compile(source).unwrap_or_else(|e| panic!("{e}"));
-        let function = program.function("main").expect("it is there");
-        let count = groups(&plan(&function, &inputs)).len();
-        agree(source, &inputs, count);
-        assert!(count > 0, "{}", plan(&function, &inputs));
+        agree_with_groups(source, &inputs);
     }
+}
+
+/// Whole-array code of comprehensions: parts at a place for each row and sums into such places, sums along other axes,
+/// extents of 1, a matrix for each row.
+#[test]
+fn comprehensions_over_rows_are_one_group() {
+    let mixed = "
+        fn density[n, m, d](a: real[m], q: real[d], s: real, shared x: real[n, d], shared g: int[n], shared y: real[n]) -> real {
+            sum(normal_lpdf(y[i], a[g[i]] + dot(x[i], q), exp(s)) for i in 0..n) - 0.5 * dot(a, a)
+        }
+        pub fn main[n, m, d](a: real[m], q: real[d], s: real, shared x: real[n, d], shared g: int[n], shared y: real[n]) -> (real, real[m], real[d], real) {
+            let (value, (by_a, by_q, by_s)) = value_and_grad(density, wrt = (a, q, s))(a, q, s, x, g, y);
+            (value, by_a, by_q, by_s)
+        }";
+    let classes = "
+        fn density[n, d, c](w: real[c, d], shared x: real[n, d], shared y: int[n]) -> real {
+            sum({
+                let scores = [dot(w[k], x[i]) for k in 0..c];
+                let top = max(scores);
+                scores[y[i]] - top - log(sum(exp(scores[k] - top) for k in 0..c))
+            } for i in 0..n)
+        }
+        pub fn main[n, d, c](w: real[c, d], shared x: real[n, d], shared y: int[n]) -> (real, real[c, d]) {
+            value_and_grad(density)(w, x, y)
+        }";
+    let layers = "
+        fn loss[n, d, h](w: real[h, d], v: real[h], x: real[n, d], shared y: real[n]) -> real {
+            sum({ let z = [tanh(dot(w[k], x[i])) for k in 0..h]; let r = y[i] - dot(v, z); r * r } for i in 0..n)
+        }
+        pub fn main[n, d, h](w: real[h, d], v: real[h], x: real[n, d], shared y: real[n]) -> (real, real[h, d], real[h], real[n, d]) {
+            let (value, (by_w, by_v, by_x)) = value_and_grad(loss, wrt = (w, v, x))(w, v, x, y);
+            (value, by_w, by_v, by_x)
+        }";
+    let columns = "
+        pub fn main[n, d](q: real[d], shared x: real[n, d], k: int) -> (real[d], real[d], int, int) {
+            let rows = [[exp(q[j] * x[i, j]) / (1 + i % 7) for j in 0..d] for i in 0..n];
+            let sums = [sum(rows[i, j] for i in 0..n) for j in 0..d];
+            let most = [max(rows[i, j] * x[i, 0] for i in 0..n) for j in 0..d];
+            (sums, most, sum(i * k for i in 0..n), max(i * k % 101 for i in 0..n))
+        }";
+    for n in [513, 700] {
+        let (x, y) = (reals([n, 3], 2), reals([n], 3));
+        let places = Array::int([n], (0..n as i64).map(|i| i * i % 4).collect());
+        let inputs = Inputs::new().lane("a", reals([5, 4], 4)).lane("q", reals([5, 3], 5)).lane("s", reals([5], 6));
+        agree_with_groups(mixed, &inputs.shared("x", x.clone()).shared("g", places.clone()).shared("y", y.clone()));
+        let inputs = Inputs::new().lane("w", reals([5, 4, 3], 7)).shared("x", x.clone()).shared("y", places);
+        agree_with_groups(classes, &inputs);
+        let inputs = Inputs::new().lane("w", reals([5, 4, 3], 7)).lane("v", reals([5, 4], 8));
+        agree_with_groups(layers, &inputs.lane("x", reals([5, n, 3], 9)).shared("y", y));
+        let k = Array::int([5], vec![1, -3, 0, i64::MAX / 600, i64::MAX / 100_000]);
+        agree_with_groups(columns, &Inputs::new().lane("q", reals([5, 3], 5)).lane("k", k).shared("x", x));
+    }
+}
+
+/// A place out of range in one lane, in a row of the last tile.
+#[test]
+fn a_place_out_of_range_traps_in_its_lane() {
+    let source = "
+        pub fn main[n, m](a: real[m], at: int[n], shared y: real[n]) -> (real, real[m]) {
+            let f = |a: real[m]| sum(exp(y[i] * a[at[i]]) for i in 0..n);
+            value_and_grad(f)(a)
+        }";
+    let (lanes, n) = (4, 1000);
+    let mut at: Vec<i64> = (0..lanes * n).map(|i| (i % 5) as i64).collect();
+    at[2 * n - 1] = 5;
+    at[2 * n + 3] = -1;
+    let inputs = Inputs::new().lane("a", reals([lanes, 5], 1)).lane("at", Array::int([lanes, n], at));
+    agree_with_groups(source, &inputs.shared("y", reals([n], 2)));
+}
+
+/// [`agree`], for whatever number of groups above 0.
+fn agree_with_groups(source: &str, inputs: &Inputs) {
+    let program = Program::compile(source).unwrap_or_else(|e| panic!("{e}"));
+    let plan = plan(&program.function("main").expect("it is there"), inputs);
+    let count = groups(&plan).len();
+    assert!(count > 0, "{plan}");
+    agree(source, inputs, count);
 }
 
 /// What the slots of a plan take in a shard of this width: what an engine allocates for it.
