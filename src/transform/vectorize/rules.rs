@@ -76,6 +76,14 @@ pub(super) fn tiled(e: &mut Emitter<'_>, prim: Prim, args: &[Value], ty: &Type) 
             let product = e.emit(prim, &[a, b], merged);
             e.reshape(product, result)
         }
+        Prim::Cholesky if ty.shape.len() == 2 => e.emit(prim, &[args[0].operand], result),
+        Prim::Cholesky => {
+            let merged = merge(e, &args[0]);
+            let ty = e.ty(merged);
+            let factor = e.emit(prim, &[merged], ty);
+            e.reshape(factor, result)
+        }
+        Prim::SolveLower | Prim::SolveLowerTransposed => solve(e, prim, args, result),
         other => return Err(Obstacle::new(format!("there is no rule for `{other}`"), &e.loc)),
     })
 }
@@ -331,4 +339,34 @@ fn batch_product(
     let ty = Type { dtype: DType::Real, shape: Shape::from_slice(&[n, left[0], right[1]]) };
     let product = e.emit(Prim::BatchMatMul, &[a, b], ty);
     e.reshape(product, result)
+}
+
+/// Triangular systems: stacks of matrices and of right sides.
+fn solve(e: &mut Emitter<'_>, prim: Prim, args: &[Value], result: Type) -> Operand {
+    let (l, b) = (&args[0], &args[1]);
+    if l.ty.shape.len() == 3 {
+        let (l, b) = (merge(e, l), merge(e, b));
+        let ty = e.ty(b);
+        let solved = e.emit(prim, &[l, b], ty);
+        return e.reshape(solved, result);
+    }
+    if !l.tiled {
+        // One matrix: the right sides stand side by side.
+        let columns = b.ty.shape.get(1).copied().unwrap_or(1);
+        let k = b.ty.shape[0];
+        let beside = exchange(e, b.operand);
+        let ty = Type { dtype: DType::Real, shape: Shape::from_slice(&[k, e.n * columns]) };
+        let beside = e.reshape(beside, ty.clone());
+        let solved = e.emit(prim, &[l.operand, beside], ty);
+        let mut shape = result.shape.clone();
+        shape.swap(0, 1);
+        let solved = e.reshape(solved, Type { dtype: DType::Real, shape });
+        return exchange(e, solved);
+    }
+    let b = e.whole_of(b.clone());
+    let columns = result.shape.get(2).copied().unwrap_or(1);
+    let ty = Type { dtype: DType::Real, shape: Shape::from_slice(&[e.n, result.shape[1], columns]) };
+    let b = e.reshape(b, ty.clone());
+    let solved = e.emit(prim, &[l.operand, b], ty);
+    e.reshape(solved, result)
 }
