@@ -233,7 +233,8 @@ impl Case {
         // Passes compute once what has only shared operands.
         let shared = interp::shared_values(&compiled.stack.shared, &Default::default(), settings.precision)?;
         let inputs = &Inputs { shared, ..inputs.clone() };
-        for (execution, shard_lanes) in [(Execution::Mask, 0), (Execution::Gather, 0), (Execution::Auto, 9)] {
+        let narrow = if settings.seed % 4 == 2 { 1 } else { 9 };
+        for (execution, shard_lanes) in [(Execution::Mask, 0), (Execution::Gather, 0), (Execution::Auto, narrow)] {
             let settings = Settings { execution, shard_lanes, ..settings.clone() };
             let both = [
                 ("pc", pc::run(&compiled.plan, inputs, &settings, &NoSink)),

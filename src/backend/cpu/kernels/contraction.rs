@@ -79,6 +79,8 @@ fn product<R: Real>(x: &Extents, [a, b]: [Factor<'_, R>; 2], goes_on: bool, w: u
     }
     let before = if goes_on { R::ONE } else { R::ZERO };
     match (a.common, b.common) {
+        // In a single lane everything is a matrix.
+        _ if w == 1 => gemm(&a.matrix([x.n, x.k]), &b.matrix([x.k, x.m]), before, out),
         (true, false) => gemm(&a.matrix([x.n, x.k]), &b.matrix([x.k, x.m * w]), before, out),
         (false, true) => shared_right(x, a.values, &b.matrix([x.k, x.m]), before, w, out),
         (true, true) => {

@@ -62,7 +62,10 @@ impl<'a> Places<'a> {
 
     /// Where the part at a place begins, when it is the same in all lanes; nothing where the place is out of range.
     fn same(&self) -> Option<impl Fn(usize) -> Option<usize>> {
-        let value = |row: Row<'_, i64>| if let Row::One(i) = row { Some(i) } else { None };
+        let value = |row: Row<'_, i64>| match row {
+            Row::One(i) | Row::Lanes(&[i]) => Some(i),
+            Row::Lanes(_) => None,
+        };
         let all = self.count == 0 || self.axes.iter().all(|(index, ..)| value(index.row(0)).is_some());
         all.then_some(move |place: usize| {
             self.axes.iter().try_fold(0, |start, (index, extent, stride)| {
@@ -114,6 +117,11 @@ pub(super) fn gather<R: Real, T: Copy>(call: &mut Call<'_, R>, x: Rows<'_, T>, o
     let mut bad = vec![false; w];
     places.for_each(&mut bad, |place, start| {
         let part = &mut out[place * places.size * w..][..places.size * w];
+        if let Start::Same(start) = start
+            && let Some(values) = x.block(start, part.len())
+        {
+            return part.copy_from_slice(values);
+        }
         for (e, out) in part.chunks_exact_mut(w).enumerate() {
             match start {
                 Start::Same(start) => x.row(start + e).copy_to(out),

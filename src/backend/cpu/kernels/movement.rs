@@ -102,7 +102,10 @@ fn transpose<T: Copy>(x: Rows<'_, T>, shape: &[usize], axis: usize, out: &mut [T
 }
 
 fn copy_rows<T: Copy>(x: Rows<'_, T>, from: usize, out: &mut [T], width: usize) {
-    out.chunks_exact_mut(width).enumerate().for_each(|(e, out)| x.row(from + e).copy_to(out));
+    match x.block(from, out.len()) {
+        Some(values) => out.copy_from_slice(values),
+        None => out.chunks_exact_mut(width).enumerate().for_each(|(e, out)| x.row(from + e).copy_to(out)),
+    }
 }
 
 /// Where the part of an array begins that an index or slice names: the same element in all lanes, or one for each lane.

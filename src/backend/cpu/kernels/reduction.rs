@@ -165,6 +165,12 @@ multiversioned! {
 #[inline(always)]
 fn sum<R: Real>(x: Rows<'_, R>, group: Group<'_>, out: &mut [R], more: bool) {
     let n = group.1.len();
+    if let (Offsets::Even { stride: 1, .. }, [out], false) = (group.1, &mut *out, more)
+        && let Some(values) = x.block(group.0, n)
+    {
+        *out = crate::vmath::sum(values);
+        return;
+    }
     let mut done = 0;
     if !more {
         done = n.min(BLOCK);

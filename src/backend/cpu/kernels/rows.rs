@@ -66,7 +66,10 @@ pub(super) struct Rows<'a, T> {
 impl<'a, T: Copy> Rows<'a, T> {
     /// The operand `arg`, whose values are `data`, in a call of this width.
     pub(super) fn new<R>(arg: &Arg<'_, R>, data: &'a [T], width: usize) -> Self {
-        Self { data, width, broadcast: arg.broadcast, scalar: arg.ty.is_scalar(), places: None }
+        let scalar = arg.ty.is_scalar();
+        // In a single lane all elements lie in a row, whether they are its own or not.
+        let broadcast = arg.broadcast && (width > 1 || scalar);
+        Self { data, width, broadcast, scalar, places: None }
     }
     /// The same elements at other places ([`places`](super::spread::places)).
     pub(super) fn at_places(self, places: Option<&'a [u32]>) -> Self {
@@ -93,7 +96,12 @@ impl<'a, T: Copy> Rows<'a, T> {
     /// The one value of a scalar operand that is the same in all lanes.
     #[inline(always)]
     pub(super) fn value(&self) -> Option<T> {
-        (self.broadcast && self.scalar).then(|| self.data[0])
+        (self.scalar && (self.broadcast || self.width == 1)).then(|| self.data[0])
+    }
+    /// The values from element `from` on, so many, where every lane has its own and they lie in a row.
+    pub(super) fn block(&self, from: usize, len: usize) -> Option<&'a [T]> {
+        let in_a_row = !self.broadcast && !self.scalar && self.places.is_none();
+        in_a_row.then(|| &self.data[from * self.width..][..len])
     }
     /// All `len` values as one slice, when every lane has its own of each element.
     #[inline(always)]
@@ -350,8 +358,13 @@ fn sweep2<A: Copy, B: Copy, O: Blend>(
 ) -> Flag {
     let none = Same(());
     let len = out.to.len();
-    if let (Some(a), Some(b), None) = (a.flat(len), b.flat(len), out.keep) {
-        return sweep((Each(a), Each(b), none), out, f);
+    if out.keep.is_none() {
+        match (a.flat(len), b.flat(len), a.value(), b.value()) {
+            (Some(a), Some(b), ..) => return sweep((Each(a), Each(b), none), out, f),
+            (Some(a), None, _, Some(b)) => return sweep((Each(a), Same(b), none), out, f),
+            (None, Some(b), Some(a), _) => return sweep((Same(a), Each(b), none), out, f),
+            _ => {}
+        }
     }
     let mut flags = 0;
     for e in 0..out.elements() {
