@@ -12,7 +12,7 @@ use crate::prim::Prim;
 use crate::types::Type;
 
 pub use crate::parts::{Shared, SharedId, SharedSource, Stream, StreamId, Tape, TapeId};
-pub use print::func_text;
+pub use print::{func_text, print_annotated};
 pub use read::{Lines, read, read_with_lines};
 pub use verify::{Place, VerifyError, verify};
 

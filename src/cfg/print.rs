@@ -10,19 +10,33 @@ use crate::parts::text::{LocText, Names, tape_name, typed_names, write_shared, w
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "cfg entry {}", func_name(self, self.entry))?;
-        write_shared(f, &self.shared)?;
-        write_streams(f, &self.streams)?;
-        write_tapes(f, &self.tapes)?;
-        if !self.outputs.is_empty() {
-            let names: Vec<String> = self.outputs.iter().map(|o| Name(o).to_string()).collect();
-            writeln!(f, "outputs {}", names.join(", "))?;
-        }
-        for func in self.funcs.values() {
-            f.write_str(&func_text(self, func)?)?;
-        }
-        Ok(())
+        write_program(f, self, None)
     }
+}
+
+/// What is to be said of a variable.
+type Annotate<'a> = &'a dyn Fn(FuncId, VarId) -> String;
+
+/// The text form with a comment for every variable.
+pub fn print_annotated(program: &Program, say: &dyn Fn(FuncId, VarId) -> String) -> String {
+    let mut text = String::new();
+    write_program(&mut text, program, Some(say)).expect("writing to a string does not fail");
+    text
+}
+
+fn write_program(f: &mut impl Write, program: &Program, say: Option<Annotate<'_>>) -> fmt::Result {
+    writeln!(f, "cfg entry {}", func_name(program, program.entry))?;
+    write_shared(f, &program.shared)?;
+    write_streams(f, &program.streams)?;
+    write_tapes(f, &program.tapes)?;
+    if !program.outputs.is_empty() {
+        let names: Vec<String> = program.outputs.iter().map(|o| Name(o).to_string()).collect();
+        writeln!(f, "outputs {}", names.join(", "))?;
+    }
+    for (id, func) in program.funcs.iter() {
+        f.write_str(&annotated(program, func, say.map(|say| (id, say)))?)?;
+    }
+    Ok(())
 }
 
 fn func_name(program: &Program, id: FuncId) -> String {
@@ -34,10 +48,14 @@ fn func_name(program: &Program, id: FuncId) -> String {
 
 /// The text of one function, from `func` to the closing brace.
 pub fn func_text(program: &Program, func: &Func) -> Result<String, fmt::Error> {
+    annotated(program, func, None)
+}
+
+fn annotated(program: &Program, func: &Func, say: Option<(FuncId, Annotate<'_>)>) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let var_name = |v: VarId| func.vars.get(v).map(|var| var.name.as_str());
     let printer = Printer { program, names: Names { var: &var_name, shared: &program.shared } };
-    printer.func(&mut out, func)?;
+    printer.func(&mut out, func, say)?;
     Ok(out)
 }
 
@@ -47,7 +65,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    fn func(&self, out: &mut String, func: &Func) -> fmt::Result {
+    fn func(&self, out: &mut String, func: &Func, say: Option<(FuncId, Annotate<'_>)>) -> fmt::Result {
         let params: Vec<String> = func
             .params
             .iter()
@@ -61,6 +79,11 @@ impl Printer<'_> {
         write!(out, "func {}({})", Name(&func.name), params.join(", "))?;
         write!(out, "{arrow}{} {{", results.join(", "))?;
         writeln!(out, "{}", LocText(&func.loc))?;
+        if let Some((id, say)) = say {
+            for (var, v) in func.vars.iter() {
+                writeln!(out, "  ; {}: {}", v.name, say(id, var))?;
+            }
+        }
         // parameters that are the first variables, in order, need not be listed again
         let leading = func.params.iter().enumerate().all(|(i, p)| p.index() == i);
         let listed = func.vars.values().skip(if leading { func.params.len() } else { 0 });

@@ -139,6 +139,7 @@ impl Checker<'_> {
                 }
                 Ok(())
             }
+            SharedSource::Routine(..) => parts::check_routine(&self.program.shared, id),
         }
     }
 

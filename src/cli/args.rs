@@ -21,6 +21,8 @@ pub(super) struct Cli {
 pub(super) enum Command {
     /// Run a function of a program for many lanes
     Run(RunArgs),
+    /// Apply a function to every row of arrays: the vectorized map
+    Map(MapArgs),
     /// Print the value and the gradient of a function, and check them against differences
     Grad(GradArgs),
     /// Draw from a posterior with NUTS, or with another sampler written in the language
@@ -58,6 +60,26 @@ pub(super) struct RunArgs {
     /// Count supersteps, lanes, primitives and pushes, and print them
     #[arg(long)]
     pub(super) stats: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MapArgs {
+    /// The program
+    pub(super) file: PathBuf,
+    /// The function that each row goes through
+    #[arg(long, default_value = "main")]
+    pub(super) entry: String,
+    /// Arrays with a row for each lane (`--input x=@rows.npy`), and what is the same for all rows
+    #[command(flatten)]
+    pub(super) inputs: InputArgs,
+    #[command(flatten)]
+    pub(super) engine: EngineArgs,
+    /// Write the outputs to this file; else a JSON object for each row goes to standard output
+    #[arg(long, value_name = "FILE.npy|.npz|.json")]
+    pub(super) output: Option<PathBuf>,
+    /// Rows that are in memory at one time; 0 chooses
+    #[arg(long, default_value_t = 0)]
+    pub(super) rows_at_once: usize,
 }
 
 #[derive(Debug, Args)]

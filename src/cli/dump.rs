@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::analysis::variance;
 use crate::base::FileId;
 use crate::base::Id as _;
 use crate::lower::hir_to_cfg::{Signature, SignaturePort};
@@ -67,6 +68,7 @@ fn text(args: &DumpArgs, file: &Path) -> Result<ExitCode, Error> {
 
 fn compiled(args: &DumpArgs, compiled: &Compiled) -> Result<ExitCode, Error> {
     let text = match (args.stage, &compiled.cfg) {
+        (Stage::Cfg, Some(program)) if args.explain => variance::print_explained(program),
         (Stage::Cfg, Some(program)) => program.to_string(),
         (Stage::Stack, _) if args.explain => stack::print_explained(&compiled.stack),
         (Stage::Stack, _) => compiled.stack.to_string(),

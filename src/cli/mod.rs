@@ -4,6 +4,7 @@ mod args;
 mod dump;
 mod grad;
 mod inputs;
+mod map;
 mod run;
 mod sample;
 mod sinks;
@@ -26,6 +27,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Map(args) => map::map(&args),
         Command::Grad(args) => grad::grad(&args),
         Command::Sample(args) => sample::sample(&args),
         Command::Dump(args) => dump::dump(&args),
@@ -82,12 +84,16 @@ fn note(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
+/// What files of several arrays are called.
+const ARRAY_FILES: &[&str] = &["npz", "json"];
+
 /// Refuses an output file that cannot be written before the run, not after it.
-fn check_output(path: Option<&Path>) -> Result<(), Error> {
+fn check_output(path: Option<&Path>, endings: &[&str]) -> Result<(), Error> {
     let Some(path) = path else { return Ok(()) };
     let shown = path.display();
-    if !path.extension().is_some_and(|e| e == "npz" || e == "json") {
-        let message = format!("--output {shown}: the name must end in .npz or .json");
+    if !path.extension().is_some_and(|e| endings.iter().any(|ending| e == *ending)) {
+        let dotted: Vec<String> = endings.iter().map(|e| format!(".{e}")).collect();
+        let message = format!("--output {shown}: the name must end in {}", dotted.join(" or "));
         return Err(Error::new(ErrorKind::Option, message));
     }
     if path.is_dir() {

@@ -17,14 +17,14 @@ use crate::{cfg, stack};
 
 use super::args::{Format, RunArgs};
 use super::sinks::Collector;
-use super::{check_output, inputs, note, print, warn};
+use super::{ARRAY_FILES, check_output, inputs, note, print, warn};
 
 /// Lanes that the text format prints of each output; the rest is counted.
 const SHOWN_LANES: usize = 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(args.stats)?;
-    check_output(args.output.as_deref())?;
+    check_output(args.output.as_deref(), ARRAY_FILES)?;
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));
     let bound = bind(args, &options)?;
@@ -34,7 +34,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     if text {
         note(&format!("memory: {}", bound.memory(&options)));
     }
-    let sink = Collector::new(&bound.compiled().stack.streams, &lanes, text);
+    let sink = Collector::new(&bound.compiled().stack.streams, &lanes, "lane", text);
     let results = bound.run(&options, &sink)?;
     let streams = sink.into_arrays();
     let precision = options.settings.precision;
@@ -77,7 +77,14 @@ fn bind(args: &RunArgs, options: &Options) -> Result<Bound, Error> {
         "cfg" | "stack" => {
             let compiled = read_ir(&args.file, options)?;
             let given = inputs::read(&args.inputs, &signature_of_ir(&compiled))?;
-            Bound::of_ir(compiled, &given, options)
+            let bound = Bound::of_ir(compiled, &given, options);
+            if bound.as_ref().is_err_and(|e| e.kind() == ErrorKind::Shared) {
+                // The lanes compute it, those that come to it.
+                let mut options = options.clone();
+                options.passes.switch_off("shared-code");
+                return Bound::of_ir(read_ir(&args.file, &options)?, &given, &options);
+            }
+            bound
         }
         _ => {
             let program = Program::load(&args.file)?;
@@ -244,13 +251,17 @@ fn show_array(name: &str, array: &Array) -> String {
 }
 
 fn show_trap(group: &TrapGroup<'_>) -> String {
-    let trap = group.first;
-    let first: Vec<String> = group.lanes.iter().take(8).map(ToString::to_string).collect();
-    let more = if group.lanes.len() > 8 { ", …" } else { "" };
-    let (n, s) = (group.lanes.len(), if group.lanes.len() == 1 { "" } else { "s" });
+    stopped(group.first, group.lanes.len(), &group.lanes, "lane")
+}
+
+/// One line for a trap that stopped `n` lanes, or what `what` calls them, the first of which are named.
+pub(super) fn stopped(trap: &Trap, n: usize, named: &[u64], what: &str) -> String {
+    let first: Vec<String> = named.iter().take(8).map(ToString::to_string).collect();
+    let more = if n > 8 { ", …" } else { "" };
+    let s = if n == 1 { "" } else { "s" };
     let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
     format!(
-        "trap: {n} lane{s} stopped: {}{message} (function `{}`, line {}, call depth {}; lane{s} {}{more})\n",
+        "trap: {n} {what}{s} stopped: {}{message} (function `{}`, line {}, call depth {}; {what}{s} {}{more})\n",
         trap.kind,
         trap.loc.function,
         trap.loc.line,

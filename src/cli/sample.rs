@@ -16,14 +16,14 @@ use crate::types::Array;
 
 use super::args::{InputArgs, SampleArgs};
 use super::run::stop_on_interrupt;
-use super::{check_output, inputs, note, print, warn};
+use super::{ARRAY_FILES, check_output, inputs, note, print, warn};
 
 pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(false)?;
     if args.chains == 0 {
         return Err(Error::new(ErrorKind::Option, "--chains 0: there is nothing to sample"));
     }
-    check_output(args.output.as_deref())?;
+    check_output(args.output.as_deref(), ARRAY_FILES)?;
     let plan = Plan {
         model: &args.model,
         sampler: args.sampler.as_deref(),

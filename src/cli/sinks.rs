@@ -15,6 +15,8 @@ use crate::types::{Array, ArrayData, Shape};
 pub(super) struct Collector {
     /// Whether lines go to standard output, which `--format json` keeps for its one object.
     to_stdout: bool,
+    /// What the numbers are called that lines start with.
+    what: &'static str,
     lanes: Vec<u64>,
     streams: IdVec<StreamId, Stream>,
     /// By stream and position of the lane.
@@ -23,9 +25,9 @@ pub(super) struct Collector {
 
 impl Collector {
     /// For these streams and lanes.
-    pub(super) fn new(streams: &IdVec<StreamId, Stream>, lanes: &[u64], to_stdout: bool) -> Self {
+    pub(super) fn new(streams: &IdVec<StreamId, Stream>, lanes: &[u64], what: &'static str, to_stdout: bool) -> Self {
         let records = streams.values().map(|_| lanes.iter().map(|_| Mutex::default()).collect()).collect();
-        Self { to_stdout, lanes: lanes.to_vec(), streams: streams.clone(), records }
+        Self { to_stdout, what, lanes: lanes.to_vec(), streams: streams.clone(), records }
     }
 
     /// The records as arrays, one a field: `stream.field`, with axes lanes and records where every lane has as many
@@ -72,7 +74,7 @@ impl Sink for Collector {
         lane.lock().expect("no emit panics while it holds the lock").push(record);
     }
     fn print(&self, position: usize, line: String) {
-        let line = format!("[lane {}] {line}\n", self.lanes[position]);
+        let line = format!("[{} {}] {line}\n", self.what, self.lanes[position]);
         if self.to_stdout {
             super::print(&line);
         } else {

@@ -12,7 +12,7 @@ mod shared;
 mod triangular;
 mod value;
 
-pub use shared::shared_values;
+pub use shared::{SharedError, shared_values};
 
 use crate::cfg::Program;
 use crate::run::{Inputs, Outcome, Settings, Sink};

@@ -1,33 +1,64 @@
 //! Shared values: computed once, before any lane starts, for every engine.
 
+use std::fmt;
+
 use indexmap::IndexMap;
 
 use super::arrays;
 use super::value::{Elem, Value};
 use crate::base::{Id, IdVec};
+use crate::parts::routine::{Block, Routine, RoutineBlock, RoutineVar, Step, Term};
 use crate::parts::{Operand, Shared, SharedId, SharedSource};
-use crate::types::{Array, Precision};
+use crate::run::TrapKind;
+use crate::types::{Array, Precision, Type};
 use crate::vmath::Real;
 
-/// All shared values in order, reals rounded to the precision of the run. An error names the input that is missing or has
-/// another type, or the value that has no result.
+/// What a routine may cost, in additions and blocks: a fraction of a second. What takes longer is computed by the lanes that need
+/// it, so that a loop that does not end keeps nobody waiting who does not come there.
+const MOST_WORK: u64 = 1 << 23;
+
+/// Why the shared values cannot be computed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SharedError {
+    /// An input is missing or has another type.
+    Input(String),
+    /// A value traps, or takes too long to compute. A program without the pass `shared-code` has no such value: there it is
+    /// computed by the lanes that need it.
+    Value(String),
+}
+
+impl fmt::Display for SharedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (SharedError::Input(message) | SharedError::Value(message)) = self;
+        f.write_str(message)
+    }
+}
+
+/// All shared values in order, reals rounded to the precision of the run.
+///
+/// # Errors
+/// The input that is missing or has another type, or the value that has no result.
 pub fn shared_values(
     shared: &IdVec<SharedId, Shared>,
     inputs: &IndexMap<String, Array>,
     precision: Precision,
-) -> Result<Vec<Array>, String> {
+) -> Result<Vec<Array>, SharedError> {
     match precision {
         Precision::F32 => compute::<f32>(shared, inputs),
         Precision::F64 => compute::<f64>(shared, inputs),
     }
 }
 
-fn compute<R: Real>(shared: &IdVec<SharedId, Shared>, inputs: &IndexMap<String, Array>) -> Result<Vec<Array>, String> {
+fn compute<R: Real>(
+    shared: &IdVec<SharedId, Shared>,
+    inputs: &IndexMap<String, Array>,
+) -> Result<Vec<Array>, SharedError> {
     let mut values: Vec<Value<R>> = vec![];
     for value in shared.values() {
-        let computed = match &value.source {
-            SharedSource::Input => input(value, inputs)?,
-            SharedSource::Constant(array) => Value::from_array(array, 0, &value.ty),
+        let failed = |why: &dyn fmt::Display| SharedError::Value(format!("shared value `{}`: {why}", value.name));
+        match &value.source {
+            SharedSource::Input => values.push(input(value, inputs).map_err(SharedError::Input)?),
+            SharedSource::Constant(array) => values.push(Value::from_array(array, 0, &value.ty)),
             SharedSource::Prim(prim, args) => {
                 let args: Vec<Value<R>> = args
                     .iter()
@@ -37,13 +68,101 @@ fn compute<R: Real>(shared: &IdVec<SharedId, Shared>, inputs: &IndexMap<String, 
                     })
                     .collect();
                 let args: Vec<&Value<R>> = args.iter().collect();
-                arrays::apply(*prim, &args, &value.ty)
-                    .map_err(|trap| format!("shared value `{}`: {trap}", value.name))?
+                values.push(arrays::apply(*prim, &args, &value.ty).map_err(|trap| failed(&trap))?);
             }
-        };
-        values.push(computed);
+            SharedSource::Routine(routine, 0) => {
+                let results = run(routine, shared, &values).map_err(|why| match why {
+                    Failure::Trap(trap) => failed(&trap),
+                    Failure::Work => failed(&"it takes long to compute"),
+                })?;
+                values.extend(results);
+            }
+            // Computed with the first result.
+            SharedSource::Routine(..) => {}
+        }
     }
     Ok(values.iter().map(Value::to_array).collect())
+}
+
+enum Failure {
+    Trap(TrapKind),
+    Work,
+}
+
+impl From<TrapKind> for Failure {
+    fn from(trap: TrapKind) -> Self {
+        Failure::Trap(trap)
+    }
+}
+
+/// Runs a routine; `values` are the shared values before its results, declared in `shared`.
+fn run<R: Real>(
+    routine: &Routine,
+    shared: &IdVec<SharedId, Shared>,
+    values: &[Value<R>],
+) -> Result<Vec<Value<R>>, Failure> {
+    let costs: IdVec<RoutineBlock, u64> = routine.blocks.values().map(|b| cost(routine, shared, b)).collect();
+    let mut vars: IdVec<RoutineVar, Value<R>> = IdVec::filled(Value::default(), routine.vars.len());
+    let mut at = RoutineBlock::new(0);
+    let mut work = 0_u64;
+    loop {
+        work = work.saturating_add(costs[at]);
+        if work > MOST_WORK {
+            return Err(Failure::Work);
+        }
+        let block = &routine.blocks[at];
+        for step in &block.steps {
+            run_step(step, &routine.vars[step.dst].1, values, &mut vars)?;
+        }
+        at = match &block.term {
+            Term::Jump(next) => *next,
+            Term::Branch(cond, holds, fails) => match read(*cond, values, &vars).bool() {
+                true => *holds,
+                false => *fails,
+            },
+            Term::Return(results) => return Ok(results.iter().map(|v| read(*v, values, &vars)).collect()),
+        };
+    }
+}
+
+/// What a block costs, in additions, and one for itself.
+fn cost(routine: &Routine, shared: &IdVec<SharedId, Shared>, block: &Block) -> u64 {
+    let ty = |operand: &Operand<RoutineVar>| match *operand {
+        Operand::Var(v) => routine.vars[v].1.clone(),
+        Operand::Shared(s) => shared[s].ty.clone(),
+        Operand::Const(c) => Type::scalar(c.dtype()),
+    };
+    let step = |step: &Step| {
+        let types: Vec<Type> = step.args.iter().map(ty).collect();
+        step.prim.cost(&types, &routine.vars[step.dst].1)
+    };
+    1 + block.steps.iter().map(step).sum::<u64>()
+}
+
+fn read<R: Real>(operand: Operand<RoutineVar>, values: &[Value<R>], vars: &IdVec<RoutineVar, Value<R>>) -> Value<R> {
+    match operand {
+        Operand::Var(v) => vars[v].clone(),
+        Operand::Shared(s) => values[s.index()].clone(),
+        Operand::Const(c) => Value::Scalar(Elem::new(c)),
+    }
+}
+
+fn run_step<R: Real>(
+    step: &Step,
+    ty: &Type,
+    values: &[Value<R>],
+    vars: &mut IdVec<RoutineVar, Value<R>>,
+) -> Result<(), TrapKind> {
+    if step.prim.changes_part() && step.args[0] == Operand::Var(step.dst) {
+        // Without a copy where nothing else holds the array.
+        let args: Vec<Value<R>> = step.args[1..].iter().map(|a| read(*a, values, vars)).collect();
+        let operands: Vec<&Value<R>> = args.iter().collect();
+        return arrays::change_part(step.prim, &mut vars[step.dst], &operands);
+    }
+    let args: Vec<Value<R>> = step.args.iter().map(|a| read(*a, values, vars)).collect();
+    let operands: Vec<&Value<R>> = args.iter().collect();
+    vars[step.dst] = arrays::apply(step.prim, &operands, ty)?;
+    Ok(())
 }
 
 fn input<R: Real>(value: &Shared, inputs: &IndexMap<String, Array>) -> Result<Value<R>, String> {

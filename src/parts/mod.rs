@@ -1,12 +1,16 @@
 //! Layer 1: the parts that the CFG program and the stack program have in common, so that the lowering takes them over
 //! unchanged: operands, storage classes, shared values, output streams and messages. Generic over the id of a variable.
 
+pub mod routine;
 pub mod text;
 
 use std::fmt;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+
+use crate::base::{Id as _, IdVec};
+pub use routine::Routine;
 
 use crate::prim::Prim;
 use crate::types::{Array, Precision, Scalar, Type};
@@ -96,6 +100,28 @@ pub enum SharedSource {
     Constant(Array),
     /// A primitive of earlier shared values and constants that cannot trap for them. No operand is a variable.
     Prim(Prim, Args<SharedId>),
+    /// A result of code that is run once, and which one. All results of one routine are shared values that stand one after
+    /// another. Should it trap or run too long, the lanes must run a program that computes them itself.
+    Routine(Arc<Routine>, usize),
+}
+
+/// Checks a shared value that a routine gives: its results stand one after another, in their order.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_routine(shared: &IdVec<SharedId, Shared>, id: SharedId) -> Result<(), String> {
+    let SharedSource::Routine(routine, result) = &shared[id].source else {
+        return Ok(());
+    };
+    let first = id.index().checked_sub(*result).ok_or("the results before it are missing")?;
+    let together = shared.values().skip(first).enumerate();
+    let together =
+        together.take_while(|(i, s)| matches!(&s.source, SharedSource::Routine(r, n) if n == i && r == routine));
+    let types: Vec<Type> = together.map(|(_, s)| s.ty.clone()).collect();
+    if types.len() <= *result {
+        return Err("the results of its routine do not stand one after another".to_owned());
+    }
+    routine.check(shared, SharedId::new(first), &types)
 }
 
 /// A stream of records that leave the program by `emit`.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Args, Message, Operand, Shared, SharedId, SharedSource, Stream, StreamId, Tape, TapeId};
+use super::{Args, Message, Operand, Routine, Shared, SharedId, SharedSource, Stream, StreamId, Tape, TapeId};
 use crate::base::text::{Name, ReadError, Reader, Text, Token};
 use crate::base::{Id, IdVec, Loc};
 use crate::prim::Prim;
@@ -89,7 +89,18 @@ fn spaced(first: &str, rest: &str) -> String {
 /// Writes the lines of shared values: `shared x: real[3] = input`.
 pub fn write_shared(f: &mut impl fmt::Write, all: &IdVec<SharedId, Shared>) -> Result<(), fmt::Error> {
     let names = Names { var: &|_: SharedId| None, shared: all };
-    for shared in all.values() {
+    for (id, shared) in all.iter() {
+        if let SharedSource::Routine(routine, result) = &shared.source {
+            // All results of a routine are declared together, by the first of them.
+            if *result == 0 {
+                let others = (all.iter().skip(id.index()).enumerate()).take_while(
+                    |(i, (_, s))| matches!(&s.source, SharedSource::Routine(r, n) if n == i && r == routine),
+                );
+                let declared = typed_names(others.map(|(_, (_, s))| (s.name.as_str(), &s.ty)));
+                writeln!(f, "shared {declared} = routine {}", routine.text(all))?;
+            }
+            continue;
+        }
         write!(f, "shared {}: {} = ", Name(&shared.name), shared.ty)?;
         match &shared.source {
             SharedSource::Input => f.write_str("input")?,
@@ -98,6 +109,7 @@ pub fn write_shared(f: &mut impl fmt::Write, all: &IdVec<SharedId, Shared>) -> R
                 write!(f, "[{}]", elements.join(", "))?;
             }
             SharedSource::Prim(prim, args) => f.write_str(&names.prim(*prim, args))?,
+            SharedSource::Routine(..) => {}
         }
         writeln!(f)?;
     }
@@ -336,8 +348,19 @@ impl Default for SharedValues {
 impl SharedValues {
     /// Reads what follows the word `shared`: `x: real[3] = input`.
     pub fn read(&mut self, reader: &mut Reader) -> Result<(), ReadError> {
-        let (name, ty) = read_typed_name(reader, "the name of a shared value")?;
+        let mut declared = reader.list(|r| r.at('='), |r| read_typed_name(r, "the name of a shared value"))?;
         reader.expect('=')?;
+        if reader.eat_word("routine") {
+            let routine = Arc::new(Routine::read(reader, &self.names)?);
+            for (i, (name, ty)) in declared.into_iter().enumerate() {
+                self.names.add(reader, &name, self.values.next_id())?;
+                self.values.push(Shared { name, ty, source: SharedSource::Routine(Arc::clone(&routine), i) });
+            }
+            return reader.end_line();
+        }
+        let Some((name, ty)) = declared.pop().filter(|_| declared.is_empty()) else {
+            return Err(reader.expected("`routine`, which gives several values,"));
+        };
         let source = if reader.eat_word("input") {
             SharedSource::Input
         } else if reader.at('[') {

@@ -32,6 +32,9 @@ pub enum ErrorKind {
     Option,
     /// The batch does not fit in memory.
     Memory,
+    /// A value that lanes share traps or takes too long to compute before they start: without the pass `shared-code` the lanes
+    /// that need it compute it. Only for programs of IR text; others are compiled again.
+    Shared,
 }
 
 impl Error {

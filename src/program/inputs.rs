@@ -60,6 +60,23 @@ impl Inputs {
         self.values.retain(|name, _| signature.ports.iter().any(|p| p.name == *name));
         self
     }
+    /// Of each lane input these rows, of one that serves every lane its one.
+    #[must_use]
+    pub fn rows(&self, rows: std::ops::Range<usize>) -> Self {
+        let values = self.values.iter().map(|(name, given)| {
+            let one_for_all = given.shared || given.array.shape.first().is_none_or(|n| *n == 1);
+            let array = if one_for_all { given.array.clone() } else { given.array.rows(rows.clone()) };
+            (name.clone(), Given { array, ..*given })
+        });
+        Self { values: values.collect(), lanes: Some(rows.len()) }
+    }
+    /// The number of lanes that the lane inputs tell, or else [`lanes`](Self::lanes).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] when two disagree, one has no leading axis, or nothing tells.
+    pub fn lane_count(&self) -> Result<usize, Error> {
+        lane_count(self)
+    }
     /// Sets the number of lanes, where no lane input tells.
     #[must_use]
     pub fn lanes(mut self, lanes: usize) -> Self {

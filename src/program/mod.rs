@@ -25,7 +25,7 @@ use indexmap::IndexMap;
 use crate::base::{Diagnostic, FileId, Id as _, IdVec, SourceMap, Span};
 use crate::check::{self, FileLoader};
 use crate::hir::{self, FnId};
-use crate::interp;
+use crate::interp::{self, SharedError};
 use crate::lower::hir_to_cfg::{self, Signature, SignaturePort};
 use crate::parts::SharedSource;
 use crate::pipeline::{self, Compiled, Deny, Passes};
@@ -203,9 +203,6 @@ impl Function<'_> {
     /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape; [`ErrorKind::Program`] for
     /// what only shapes can tell, warnings that [`Options::deny`] names included; [`ErrorKind::Memory`] when the batch does not fit.
     pub fn bind(&self, inputs: &Inputs, options: &Options) -> Result<Bound, Error> {
-        inputs::refuse_unknown(inputs, &self.name, &self.signature)?;
-        let lanes = inputs::lane_count(inputs)?;
-        let values = inputs::bind(inputs, &self.name, &self.signature, lanes)?;
         let mut passes = options.passes.clone();
         if options.settings.check_nan {
             // They evaluate both arms: a NaN would be born in the one that is not taken.
@@ -215,8 +212,22 @@ impl Function<'_> {
             passes.switch_off("hoist-shared");
             // Whether a NaN is born is asked of all rows of a value, and steps change places.
             passes.switch_off("tile-rows");
+            passes.switch_off("shared-code");
         }
-        let compiled = self.compile(values.types.clone(), &passes)?;
+        let bound = self.bind_with(inputs, &passes, options);
+        if bound.as_ref().is_err_and(|e| e.kind() == ErrorKind::Shared) {
+            // The lanes compute it, those that come to it.
+            passes.switch_off("shared-code");
+            return self.bind_with(inputs, &passes, options);
+        }
+        bound
+    }
+
+    fn bind_with(&self, inputs: &Inputs, passes: &Passes, options: &Options) -> Result<Bound, Error> {
+        inputs::refuse_unknown(inputs, &self.name, &self.signature)?;
+        let lanes = inputs::lane_count(inputs)?;
+        let values = inputs::bind(inputs, &self.name, &self.signature, lanes)?;
+        let compiled = self.compile(values.types.clone(), passes)?;
         Bound::finish(compiled, values, lanes, options, Arc::clone(&self.program.sources))
     }
 
@@ -280,7 +291,10 @@ impl Bound {
         // Before anything is made that is as large as the batch or as a shared value.
         refuse(&plan::estimate(&compiled.plan, lanes, &options.settings), options)?;
         let shared = interp::shared_values(&compiled.stack.shared, &values.shared, options.settings.precision)
-            .map_err(|message| Error::new(ErrorKind::Input, message))?;
+            .map_err(|error| match error {
+                SharedError::Input(message) => Error::new(ErrorKind::Input, message),
+                SharedError::Value(message) => Error::new(ErrorKind::Shared, message),
+            })?;
         let numbers = (0..lanes as u64).map(|i| options.first_lane.wrapping_add(i)).collect();
         let inputs = run::Inputs { lanes: numbers, values: values.lane_arrays(lanes), shared };
         Ok(Bound { compiled, inputs, sources })

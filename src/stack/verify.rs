@@ -179,6 +179,7 @@ impl<'a> Check<'a> {
                     (array.ty() != shared.ty).then(|| "has a constant of another type".to_owned())
                 }
                 SharedSource::Prim(prim, args) => self.shared_prim(id, &shared.ty, *prim, args),
+                SharedSource::Routine(..) => parts::check_routine(&program.shared, id).err(),
             };
             if let Some(problem) = problem {
                 self.report(format!("shared value {}: {problem}", shared.name));

@@ -173,6 +173,30 @@ impl Array {
             ArrayData::Real(v) => Scalar::Real(v[i]),
         }
     }
+    /// The entries `rows` of the leading axis. Panics when there is no such axis, or it has fewer.
+    #[must_use]
+    pub fn rows(&self, rows: std::ops::Range<usize>) -> Array {
+        let size: usize = self.shape[1..].iter().product();
+        let part = rows.start * size..rows.end * size;
+        let data = match &self.data {
+            ArrayData::Bool(v) => ArrayData::Bool(v[part].to_vec()),
+            ArrayData::Int(v) => ArrayData::Int(v[part].to_vec()),
+            ArrayData::Real(v) => ArrayData::Real(v[part].to_vec()),
+        };
+        Array::new(std::iter::once(rows.len()).chain(self.shape[1..].iter().copied()), data)
+    }
+    /// Appends the entries of the leading axis of an array of the same element type and the same other extents. Panics for
+    /// any other.
+    pub fn append_rows(&mut self, rows: &Array) {
+        assert_eq!(self.shape[1..], rows.shape[1..], "rows have the extents of the others");
+        match (&mut self.data, &rows.data) {
+            (ArrayData::Bool(v), ArrayData::Bool(more)) => v.extend_from_slice(more),
+            (ArrayData::Int(v), ArrayData::Int(more)) => v.extend_from_slice(more),
+            (ArrayData::Real(v), ArrayData::Real(more)) => v.extend_from_slice(more),
+            _ => panic!("rows have the element type of the others"),
+        }
+        self.shape[0] += rows.shape[0];
+    }
     /// The elements as reals, if they are.
     pub fn as_real(&self) -> Option<&[f64]> {
         if let ArrayData::Real(v) = &self.data { Some(v) } else { None }

@@ -7,12 +7,14 @@
 //!   Shared inputs are given in the same way.
 //! - `; prints: text` after a run: a line that it prints. `; emits: draw [[1, 2], 3]`: a record.
 //! - `; pass: inline, simplify`: the text that these passes give is the file's snapshot.
+//! - `; explain`: the snapshot has the variance of every variable, and why.
 //!
 //! A run must give the same after each of the passes, and after all of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use autobatch::analysis::variance;
 use autobatch::cfg::{self, Program};
 use autobatch::interp;
 use autobatch::parts::{StreamId, render};
@@ -214,19 +216,22 @@ fn run_pass(name: &str, program: Program) -> Program {
 }
 
 fn check_passes(text: &str, path: &Path, mut program: Program) {
-    let Some((_, names)) = directives(text, "pass").pop() else {
+    let names = directives(text, "pass").pop().map(|(_, names)| names);
+    let explained = text.lines().any(|line| line == "; explain");
+    if names.is_none() && !explained {
         return;
-    };
-    for name in names.split(", ") {
+    }
+    for name in names.iter().flat_map(|names| names.split(", ")) {
         program = run_pass(name, program);
     }
+    let text = if explained { variance::print_explained(&program) } else { program.to_string() };
     let name = path.file_stem().expect("a file").to_string_lossy();
     insta::with_settings!({
         snapshot_path => "../filetests/cfg/snapshots",
         prepend_module_to_snapshot => false,
         omit_expression => true,
     }, {
-        insta::assert_snapshot!(name.into_owned(), program.to_string());
+        insta::assert_snapshot!(name.into_owned(), text);
     });
 }
 

@@ -231,7 +231,8 @@ impl Case {
         let compiled = pipeline::from_cfg(program.clone(), &passes);
         let calls = compiled.calls.as_ref().expect("made from a CFG program");
         // Passes compute once what has only shared operands.
-        let shared = interp::shared_values(&compiled.stack.shared, &Default::default(), settings.precision)?;
+        let shared = interp::shared_values(&compiled.stack.shared, &Default::default(), settings.precision)
+            .map_err(|e| e.to_string())?;
         let inputs = &Inputs { shared, ..inputs.clone() };
         let narrow = if settings.seed % 4 == 2 { 1 } else { 9 };
         for (execution, shard_lanes) in [(Execution::Mask, 0), (Execution::Gather, 0), (Execution::Auto, narrow)] {

@@ -23,6 +23,7 @@ mod reference;
 mod run_line;
 mod samplers;
 mod scheduling;
+mod shared_code;
 mod stack;
 mod syntax;
 mod tapes;

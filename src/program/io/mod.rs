@@ -8,6 +8,7 @@ mod file;
 mod json;
 mod npy;
 mod npz;
+mod rows;
 mod values;
 
 pub use error::{FileAction, IoError};
@@ -15,4 +16,5 @@ pub use file::write_atomically;
 pub use json::{JsonArray, parse_json};
 pub use npy::{read_npy, write_npy};
 pub use npz::{read_npz, write_npz};
+pub use rows::{NpyRows, write_npy_rows};
 pub use values::{ArrayType, Data, Values, read_argument, write_arrays};

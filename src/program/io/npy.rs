@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::file;
 use super::{FileAction, IoError, write_atomically};
-use crate::types::{Array, ArrayData};
+use crate::types::{Array, ArrayData, DType};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Headers of the arrays that can be read here are far shorter.
@@ -60,7 +60,7 @@ pub(super) fn read(
     Ok(if header.fortran_order { row_major(array) } else { array })
 }
 
-fn read_header_text(reader: &mut impl Read) -> io::Result<String> {
+pub(super) fn read_header_text(reader: &mut impl Read) -> io::Result<String> {
     let invalid = |message: &str| io::Error::new(io::ErrorKind::InvalidData, message);
     let mut start = [0; 8];
     reader.read_exact(&mut start)?;
@@ -90,15 +90,15 @@ fn read_header_text(reader: &mut impl Read) -> io::Result<String> {
 
 /// What the header says.
 #[derive(PartialEq, Debug)]
-struct Header {
-    descr: String,
-    fortran_order: bool,
-    shape: Vec<u64>,
+pub(super) struct Header {
+    pub(super) descr: String,
+    pub(super) fortran_order: bool,
+    pub(super) shape: Vec<u64>,
 }
 
 impl Header {
     /// Parses the dict literal, such as `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut cursor = Cursor { rest: text };
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
         cursor.expect("{")?;
@@ -125,7 +125,7 @@ impl Header {
     }
 
     /// Their number; nothing when the product of the extents, zeros left out, could overflow somewhere later.
-    fn elements(&self) -> Option<u64> {
+    pub(super) fn elements(&self) -> Option<u64> {
         let mut nonzero = self.shape.iter().filter(|extent| **extent > 0);
         let product = nonzero.try_fold(1_u64, |product, extent| product.checked_mul(*extent));
         product.filter(|product| *product <= isize::MAX as u64)?;
@@ -199,7 +199,7 @@ impl<'a> Cursor<'a> {
 
 /// How elements lie in the file.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Element {
+pub(super) struct Element {
     kind: Kind,
     big_endian: bool,
 }
@@ -214,7 +214,7 @@ enum Kind {
 }
 
 impl Element {
-    fn of(descr: &str) -> Option<Self> {
+    pub(super) fn of(descr: &str) -> Option<Self> {
         let kind = match descr.trim_start_matches(['<', '>', '=', '|']) {
             "b1" | "?" => Kind::Bool,
             "i4" => Kind::Int32,
@@ -227,7 +227,7 @@ impl Element {
         Some(Self { kind, big_endian: descr.starts_with('>') || (native_big && !descr.starts_with('<')) })
     }
 
-    fn bytes(self) -> usize {
+    pub(super) fn bytes(self) -> usize {
         match self.kind {
             Kind::Bool => 1,
             Kind::Int32 | Kind::Float32 => 4,
@@ -235,7 +235,7 @@ impl Element {
         }
     }
 
-    fn decode(self, raw: &[u8]) -> ArrayData {
+    pub(super) fn decode(self, raw: &[u8]) -> ArrayData {
         let of_4 = |from: fn([u8; 4]) -> f64| raw.chunks_exact(4).map(|b| from(self.little_endian(b))).collect();
         match self.kind {
             Kind::Bool => ArrayData::Bool(raw.iter().map(|b| *b != 0).collect()),
@@ -301,14 +301,20 @@ fn transposed<T: Copy>(shape: &[usize], column_major: &[T]) -> Vec<T> {
 
 /// Writes an array as `.npy`, version 1.0, row-major, little endian.
 pub(super) fn write(writer: &mut impl Write, array: &Array) -> io::Result<()> {
-    let descr = match &array.data {
-        ArrayData::Bool(_) => "|b1",
-        ArrayData::Int(_) => "<i8",
-        ArrayData::Real(_) => "<f8",
+    write_header(writer, array.dtype(), &array.shape)?;
+    write_elements(writer, array)
+}
+
+/// Writes what comes before the elements.
+pub(super) fn write_header(writer: &mut impl Write, dtype: DType, shape: &[usize]) -> io::Result<()> {
+    let descr = match dtype {
+        DType::Bool => "|b1",
+        DType::Int => "<i8",
+        DType::Real => "<f8",
     };
-    let extents: String = array.shape.iter().map(|extent| format!("{extent}, ")).collect();
+    let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
     // `(3,)` has its comma, `(3, 4)` has none at the end.
-    let extents = if array.shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
+    let extents = if shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({extents}), }}");
     let unpadded = MAGIC.len() + 4 + header.len() + 1;
     header.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
@@ -318,7 +324,11 @@ pub(super) fn write(writer: &mut impl Write, array: &Array) -> io::Result<()> {
     writer.write_all(MAGIC)?;
     writer.write_all(&[1, 0])?;
     writer.write_all(&length.to_le_bytes())?;
-    writer.write_all(header.as_bytes())?;
+    writer.write_all(header.as_bytes())
+}
+
+/// Writes the elements of an array.
+pub(super) fn write_elements(writer: &mut impl Write, array: &Array) -> io::Result<()> {
     match &array.data {
         ArrayData::Bool(v) => v.iter().try_for_each(|b| writer.write_all(&[u8::from(*b)])),
         ArrayData::Int(v) => v.iter().try_for_each(|i| writer.write_all(&i.to_le_bytes())),

@@ -1,6 +1,7 @@
 //! What several passes do with blocks, variables and functions.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::analysis::liveness::{live_across_call, live_in};
 use crate::base::{Id, IdSet, IdVec};
@@ -157,19 +158,34 @@ pub(in crate::transform) fn drop_unread_shared(program: &mut Program) -> bool {
                 }
             }
             SharedSource::Prim(..) | SharedSource::Constant(_) => {}
+            // It may trap, which is not to be lost.
+            SharedSource::Routine(routine, _) => {
+                read.insert(id);
+                routine.shared().for_each(|s| _ = read.insert(s));
+            }
         }
     }
     let count = program.shared.len();
     let mut new_ids = IdVec::filled(SharedId::new(0), count);
+    // All results of a routine stand one after another and have one copy of it.
+    let mut last_routine = Arc::new(parts::Routine { vars: IdVec::new(), blocks: IdVec::new() });
     let old = std::mem::take(&mut program.shared);
     for (id, shared) in old.iter().filter(|(id, _)| read.contains(*id)) {
         let mut shared = shared.clone();
-        if let SharedSource::Prim(_, args) = &mut shared.source {
-            for arg in args {
-                if let parts::Operand::Shared(s) = arg {
-                    *s = new_ids[*s];
+        match &mut shared.source {
+            SharedSource::Prim(_, args) => {
+                for arg in args {
+                    if let parts::Operand::Shared(s) = arg {
+                        *s = new_ids[*s];
+                    }
                 }
             }
+            SharedSource::Routine(routine, 0) => {
+                last_routine = Arc::new(routine.renumbered(|s| new_ids[s]));
+                *routine = Arc::clone(&last_routine);
+            }
+            SharedSource::Routine(routine, _) => *routine = Arc::clone(&last_routine),
+            SharedSource::Input | SharedSource::Constant(_) => {}
         }
         new_ids[id] = program.shared.push(shared);
     }

@@ -10,6 +10,7 @@ pub(super) mod if_convert;
 pub(super) mod inline;
 pub(super) mod merge_blocks;
 mod reuse;
+mod shared_code;
 mod signatures;
 pub(super) mod simplify;
 mod tail_calls;
@@ -60,6 +61,11 @@ const HOIST_SHARED: Pass<Program> = Pass {
 };
 
 const REUSE: Pass<Program> = Pass { name: "reuse", doc: "computes nothing twice in a block", run: reuse::run };
+const SHARED_CODE: Pass<Program> = Pass {
+    name: "shared-code",
+    doc: "computes loops, branches and calls that depend on shared values only once, before the lanes start",
+    run: shared_code::run,
+};
 
 /// The passes in the order in which they run; one that stands here twice runs twice.
 pub const CFG_PASSES: &[Pass<Program>] = &[
@@ -70,9 +76,11 @@ pub const CFG_PASSES: &[Pass<Program>] = &[
     MERGE_BLOCKS,
     SIMPLIFY,
     HOIST_SHARED,
+    SHARED_CODE,
     IF_CONVERT,
     REUSE,
     SIMPLIFY,
+    HOIST_SHARED,
     TAIL_CALLS,
     MERGE_BLOCKS,
     EARLY_RETURN,

@@ -1,0 +1,280 @@
+//! `autobatch map`: a function applied to every row of its inputs. Rows are lanes; they go through the machine in chunks, so
+//! that neither a large file nor its results need to fit in memory.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value, json};
+
+use crate::base::Loc;
+use crate::program::io::{Data, JsonArray, NpyRows, write_arrays, write_npy_rows};
+use crate::program::{Bound, Error, ErrorKind, Function, Inputs, Options, Program, Results};
+use crate::run::{Trap, TrapKind};
+use crate::types::{Array, Precision, Type};
+
+use super::args::{InputArgs, MapArgs};
+use super::run::{extension, stop_on_interrupt, stopped};
+use super::sinks::Collector;
+use super::{check_output, inputs, note, print, warn};
+
+/// Rows of the first chunk, after which it is known what a row takes.
+const FIRST_ROWS: usize = 1024;
+/// Most rows at one time, and the memory that they may take.
+const MOST_ROWS: usize = 1 << 16;
+const CHUNK_BYTES: usize = 256 << 20;
+/// Rows of a trap that are named.
+const NAMED_ROWS: usize = 9;
+
+pub(super) fn map(args: &MapArgs) -> Result<ExitCode, Error> {
+    if extension(&args.file) != "ab" {
+        let message = format!("{}: map takes a program, whose name ends in .ab", args.file.display());
+        return Err(Error::new(ErrorKind::Option, message));
+    }
+    check_output(args.output.as_deref(), &["npy", "npz", "json"])?;
+    let mut options = args.engine.options(false)?;
+    let stop = stop_on_interrupt();
+    options.settings.stop = Some(Arc::clone(&stop));
+    let program = Program::load(&args.file)?;
+    let function = program.function(&args.entry)?;
+    let rows = Rows::open(&args.inputs, &function)?;
+    let mut chunks =
+        Chunks { function, rows, next: 0, at_once: args.rows_at_once, options, traps: IndexMap::new(), stop };
+    let written = match args.output.as_deref() {
+        None => to_stdout(&mut chunks),
+        Some(path) if extension(path) == "npy" => to_npy(&mut chunks, path),
+        Some(path) => to_arrays(&mut chunks, path),
+    };
+    for (trap, count, named) in chunks.traps.values() {
+        note(stopped(trap, *count, named, "row").trim_end());
+    }
+    written?;
+    if chunks.stop.load(Ordering::Relaxed) {
+        return Ok(ExitCode::from(130));
+    }
+    Ok(if chunks.traps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The inputs: `.npy` files are read as the rows are wanted, the rest is in memory.
+struct Rows {
+    files: Vec<(String, NpyRows)>,
+    memory: Inputs,
+    total: usize,
+}
+
+impl Rows {
+    fn open(args: &InputArgs, function: &Function<'_>) -> Result<Self, Error> {
+        let mut files: Vec<(String, NpyRows)> = Vec::new();
+        let mut others = InputArgs {
+            input: Vec::new(),
+            shared: args.shared.clone(),
+            data: args.data.clone(),
+            lanes: args.lanes,
+            spare_data: args.spare_data,
+        };
+        for argument in &args.input {
+            let path = argument.split_once('=').and_then(|(name, value)| Some((name, value.trim().strip_prefix('@')?)));
+            let npy = path.filter(|(_, path)| extension(Path::new(path)).eq_ignore_ascii_case("npy"));
+            match npy.map(|(name, path)| Ok::<_, Error>((name, NpyRows::open(Path::new(path))?))).transpose()? {
+                // One row serves all the others, as in a run.
+                Some((name, Some(rows))) if rows.len() != 1 => {
+                    if files.iter().any(|(other, _)| other == name) {
+                        return Err(Error::new(ErrorKind::Input, format!("`{name}` is given twice")));
+                    }
+                    files.push((name.trim().to_owned(), rows));
+                }
+                _ => others.input.push(argument.clone()),
+            }
+        }
+        let memory = inputs::read(&others, function.signature())?;
+        let counted = if others.input.is_empty() && args.lanes.is_none() { None } else { Some(memory.lane_count()?) };
+        let total = match (files.first(), counted) {
+            (None, None) => {
+                let message = "there are no rows: give an array with --input, such as --input x=@rows.npy";
+                return Err(Error::new(ErrorKind::Input, message));
+            }
+            (Some((_, rows)), None | Some(1)) => rows.len(),
+            (_, Some(n)) => n,
+        };
+        if let Some((name, rows)) = files.iter().find(|(_, rows)| rows.len() != total) {
+            let message = format!("inputs disagree on the number of rows: `{name}` has {}, others {total}", rows.len());
+            return Err(Error::new(ErrorKind::Input, message));
+        }
+        Ok(Self { files, memory, total })
+    }
+
+    /// The inputs of these rows, which are the next.
+    fn take(&mut self, rows: std::ops::Range<usize>, function: &Function<'_>) -> Result<Inputs, Error> {
+        let mut inputs = self.memory.rows(rows.clone());
+        for (name, file) in &mut self.files {
+            let array = Data::Array(file.next_rows(rows.len())?);
+            inputs.add_data(function.signature(), name, &array, false)?;
+        }
+        Ok(inputs)
+    }
+}
+
+/// The rows on their way through the machine.
+struct Chunks<'a> {
+    function: Function<'a>,
+    rows: Rows,
+    /// The first row that has not been taken.
+    next: usize,
+    /// Rows of a chunk; 0 until it is chosen.
+    at_once: usize,
+    options: Options,
+    /// By kind and place: the first one, how many, and the first rows.
+    traps: IndexMap<(TrapKind, Loc), (Trap, usize, Vec<u64>)>,
+    stop: Arc<AtomicBool>,
+}
+
+/// What came out of a chunk.
+struct Chunk {
+    first: usize,
+    results: Results,
+}
+
+impl Chunks<'_> {
+    /// The next chunk; none at the end. Without rows there is one chunk, for the types of the outputs.
+    fn next(&mut self) -> Result<Option<Chunk>, Error> {
+        let total = self.rows.total;
+        if self.next >= total.max(1) || self.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let first = self.next;
+        let wanted = if self.at_once == 0 { FIRST_ROWS } else { self.at_once };
+        let rows = first..total.min(first.saturating_add(wanted));
+        self.next = rows.end.max(1);
+        self.options.first_lane = first as u64;
+        let inputs = self.rows.take(rows.clone(), &self.function)?;
+        let bound = self.function.bind(&inputs, &self.options)?;
+        if first == 0 {
+            self.start(&bound)?;
+        }
+        let sink = Collector::new(&bound.compiled().stack.streams, &bound.inputs().lanes, "row", false);
+        let results = bound.run(&self.options, &sink)?;
+        for trap in results.traps() {
+            let row = results.lanes()[trap.position];
+            let key = (trap.kind, trap.loc.clone());
+            let (_, count, named) = self.traps.entry(key).or_insert_with(|| (trap.clone(), 0, Vec::new()));
+            *count += 1;
+            if named.len() < NAMED_ROWS {
+                named.push(row);
+            }
+        }
+        Ok(Some(Chunk { first, results }))
+    }
+
+    fn start(&mut self, bound: &Bound) -> Result<(), Error> {
+        warn(bound);
+        if let Some(stream) = bound.compiled().stack.streams.values().next() {
+            let name = self.function.name();
+            let message =
+                format!("`{name}` emits records of the stream `{}`, which map does not keep: use run", stream.name);
+            return Err(Error::new(ErrorKind::Entry, message));
+        }
+        if self.at_once == 0 {
+            let memory = bound.memory(&self.options);
+            let row = memory.host_bytes_per_lane.saturating_add(memory.state_bytes_per_lane);
+            self.at_once = (CHUNK_BYTES / row.max(1)).clamp(64, MOST_ROWS);
+        }
+        Ok(())
+    }
+
+    fn precision(&self) -> Precision {
+        self.options.settings.precision
+    }
+}
+
+/// A line for each row: `{"row": 0, "result": 1.5}`.
+fn to_stdout(chunks: &mut Chunks<'_>) -> Result<(), Error> {
+    let precision = chunks.precision();
+    let failed = |e: serde_json::Error| Error::new(ErrorKind::Io, e.to_string());
+    while let Some(Chunk { first, results }) = chunks.next()? {
+        let outputs: Vec<(&String, Array)> =
+            results.outputs().iter().map(|(name, array)| (name, array.clone().shown(precision))).collect();
+        let mut traps = results.traps().iter().peekable();
+        let mut text = String::new();
+        for i in 0..results.lanes().len() {
+            let mut line = Map::from_iter([("row".to_owned(), json!(first + i))]);
+            match traps.next_if(|t| t.position == i) {
+                Some(trap) => {
+                    line.insert("trap".to_owned(), json!(trap.kind.name()));
+                    line.insert("function".to_owned(), json!(&*trap.loc.function));
+                    line.insert("line".to_owned(), json!(trap.loc.line));
+                    line.insert("message".to_owned(), json!(trap.message));
+                }
+                None => {
+                    for (name, array) in &outputs {
+                        let mut row = array.rows(i..i + 1);
+                        row.shape.remove(0);
+                        line.insert((*name).clone(), serde_json::to_value(JsonArray(&row)).map_err(failed)?);
+                    }
+                }
+            }
+            text += &serde_json::to_string(&Value::Object(line)).map_err(failed)?;
+            text.push('\n');
+        }
+        print(&text);
+    }
+    Ok(())
+}
+
+/// One output, written as it comes.
+fn to_npy(chunks: &mut Chunks<'_>, path: &Path) -> Result<(), Error> {
+    let Some(first) = chunks.next()? else { return Ok(()) };
+    let outputs = first.results.outputs();
+    if outputs.len() != 1 {
+        let message = format!(
+            "--output {}: `{}` has {} outputs, a .npy file holds one; write a .npz file",
+            path.display(),
+            chunks.function.name(),
+            outputs.len()
+        );
+        return Err(Error::new(ErrorKind::Option, message));
+    }
+    let only = |chunk: &Chunk| chunk.results.outputs().values().next().cloned();
+    let mut ty: Type = only(&first).map(|a| a.ty()).expect("there is one output");
+    ty.shape[0] = chunks.rows.total;
+    let mut waiting = Some(first);
+    let mut failed: Option<Error> = None;
+    let written = write_npy_rows(path, &ty, || {
+        let chunk = match waiting.take() {
+            Some(chunk) => Ok(Some(chunk)),
+            None => chunks.next(),
+        };
+        match chunk {
+            Ok(None) if chunks.stop.load(Ordering::Relaxed) => {
+                Err(io::Error::other("the run was stopped: the file is not written"))
+            }
+            Ok(chunk) => Ok(chunk.as_ref().and_then(only)),
+            Err(error) => {
+                failed = Some(error);
+                Err(io::Error::other("a chunk failed"))
+            }
+        }
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(written?),
+    }
+}
+
+/// All outputs, gathered and written at the end.
+fn to_arrays(chunks: &mut Chunks<'_>, path: &Path) -> Result<(), Error> {
+    let mut all: IndexMap<String, Array> = IndexMap::new();
+    while let Some(chunk) = chunks.next()? {
+        for (name, rows) in chunk.results.outputs() {
+            match all.get_mut(name) {
+                Some(array) => array.append_rows(rows),
+                None => {
+                    all.insert(name.clone(), rows.clone());
+                }
+            }
+        }
+    }
+    Ok(write_arrays(path, &all, chunks.precision())?)
+}

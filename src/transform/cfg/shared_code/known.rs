@@ -1,0 +1,101 @@
+//! What variables hold at a place, where it is one shared value or constant on every path to it.
+
+use crate::base::{Id as _, IdVec};
+use crate::cfg::{BlockId, Func, InstKind, Operand, VarId};
+use crate::prim::Prim;
+
+/// What is known where each block starts.
+pub(super) struct Known {
+    starts: IdVec<BlockId, Option<State>>,
+}
+
+/// What is known at a place.
+#[derive(Clone, PartialEq)]
+pub(super) struct State {
+    values: IdVec<VarId, Option<Operand>>,
+}
+
+impl Known {
+    pub(super) fn of(func: &Func) -> Self {
+        let nothing = State { values: IdVec::filled(None, func.vars.len()) };
+        let mut starts: IdVec<BlockId, Option<State>> = IdVec::filled(None, func.blocks.len());
+        let first = BlockId::new(0);
+        starts[first] = Some(nothing);
+        let mut work = vec![first];
+        while let Some(block) = work.pop() {
+            let end = starts[block].clone().expect("a block of the list was reached").after(func, block);
+            for next in func.blocks[block].term.successors() {
+                let changed = match &mut starts[next] {
+                    Some(state) => state.meet(&end),
+                    unknown => {
+                        *unknown = Some(end.clone());
+                        true
+                    }
+                };
+                if changed && !work.contains(&next) {
+                    work.push(next);
+                }
+            }
+        }
+        Self { starts }
+    }
+
+    /// Where a block starts; `None` if no path leads there.
+    pub(super) fn at(&self, block: BlockId) -> Option<State> {
+        self.starts[block].clone()
+    }
+
+    /// Where it ends.
+    pub(super) fn after(&self, func: &Func, block: BlockId) -> Option<State> {
+        self.at(block).map(|state| state.after(func, block))
+    }
+}
+
+impl State {
+    /// What a variable holds.
+    pub(super) fn get(&self, var: VarId) -> Option<Operand> {
+        self.values[var]
+    }
+
+    /// Puts what a variable holds in its place; whether it is known.
+    pub(super) fn replace(&self, operand: &mut Operand) -> bool {
+        match operand.var().and_then(|v| self.values[v]) {
+            Some(value) => {
+                *operand = value;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Goes past an instruction.
+    pub(super) fn step(&mut self, inst: &InstKind) {
+        let Some(dst) = inst.dst() else { return };
+        self.values[dst] = match inst {
+            InstKind::Prim { prim: Prim::Copy, args, .. } => match args[0] {
+                Operand::Var(v) => self.values[v],
+                value => Some(value),
+            },
+            _ => None,
+        };
+    }
+
+    fn after(mut self, func: &Func, block: BlockId) -> Self {
+        let block = &func.blocks[block];
+        block.insts.iter().for_each(|i| self.step(&i.kind));
+        block.term.dsts().iter().for_each(|v| self.values[*v] = None);
+        self
+    }
+
+    /// Keeps what another path says too; whether something is not known any more.
+    pub(super) fn meet(&mut self, other: &State) -> bool {
+        let mut changed = false;
+        for (mine, theirs) in self.values.iter_mut().map(|(_, v)| v).zip(other.values.values()) {
+            if mine.is_some() && *mine != *theirs {
+                *mine = None;
+                changed = true;
+            }
+        }
+        changed
+    }
+}

@@ -1,0 +1,85 @@
+//! What depends on shared values only is stored and computed once, loops too: memory and work do not grow with the lanes.
+
+use autobatch::program::{Engine, Inputs, Options, Program};
+use autobatch::run::TrapKind;
+use ndarray::Array1;
+
+const SOURCE: &str = "
+pub fn main[n](x: real, shared data: real[n], shared m: int) -> real {
+    let mut squares = data * 0.0;
+    for i in 0..m {
+        squares[i] = data[i] * data[i];
+    }
+    let mut total = 0.0;
+    for i in 0..m { total = total + squares[i]; }
+    x * total
+}";
+
+fn inputs(lanes: usize) -> Inputs {
+    let x = Array1::from_iter((0..lanes).map(|i| i as f64));
+    Inputs::new().lane("x", x).shared("data", Array1::from_elem(1000, 2.0)).shared("m", 1000)
+}
+
+fn options(engine: Engine, on: bool) -> Options {
+    let mut options = Options { engine, ..Options::default() };
+    options.settings.stats = true;
+    if !on {
+        assert!(options.passes.switch_off("shared-code"));
+    }
+    options
+}
+
+#[test]
+fn a_loop_over_shared_data_takes_the_same_memory_and_work_for_any_number_of_lanes() {
+    let program = Program::compile(SOURCE).unwrap();
+    let function = program.function("main").unwrap();
+    let on = options(Engine::Pc, true);
+    let memory = |lanes| function.bind(&inputs(lanes), &on).unwrap().memory(&on);
+    let (one, many) = (memory(1), memory(10_000));
+    assert_eq!(one.shared_bytes, many.shared_bytes);
+    // A lane has its input, its result and its place: nothing of the array of 1000.
+    assert!(many.state_bytes_per_lane < 100, "{many:?}");
+    let results = function.run(&inputs(10_000), &on).unwrap();
+    assert_eq!(
+        results.stats().prims.keys().collect::<Vec<_>>(),
+        ["mul"],
+        "only the product with `x` is left to the lanes"
+    );
+    assert!(results.stats().prims["mul"] <= 160, "one for each shard: {:?}", results.stats().prims);
+}
+
+#[test]
+fn engines_agree_with_and_without_it() {
+    let program = Program::compile(SOURCE).unwrap();
+    let function = program.function("main").unwrap();
+    for engine in [Engine::Scalar, Engine::Local, Engine::Pc] {
+        for on in [true, false] {
+            let results = function.run(&inputs(3), &options(engine, on)).unwrap();
+            assert_eq!(results.output("result").and_then(|a| a.as_real()), Some(&[0.0, 4000.0, 8000.0][..]));
+        }
+    }
+}
+
+/// The loop does not end for `m` 0, but only lanes with a negative `x` come there.
+#[test]
+fn a_loop_that_does_not_end_stops_the_lanes_that_come_there() {
+    let source = "
+pub fn main(x: real, shared m: int) -> real {
+    let mut left = 1;
+    if x < 0.0 {
+        while left > 0 {
+            if m > 0 { left = 0; }
+            left = left * 1;
+        }
+    }
+    x + 0.0 * real(left)
+}";
+    let program = Program::compile(source).unwrap();
+    let mut options = Options::default();
+    options.settings.max_supersteps = 1000;
+    let inputs = Inputs::new().lane("x", Array1::from(vec![1.0, -1.0])).shared("m", 0);
+    let results = program.function("main").unwrap().run(&inputs, &options).unwrap();
+    let stopped: Vec<_> = results.traps().iter().map(|t| (t.position, t.kind)).collect();
+    assert_eq!(stopped, [(1, TrapKind::StepLimit)]);
+    assert_eq!(results.output("result").and_then(|a| a.as_real()).map(|a| a[0]), Some(1.0));
+}
