@@ -210,9 +210,9 @@ impl Function<'_> {
             passes.switch_off("guard-arms");
             // What is computed before the lanes start belongs to none that could trap.
             passes.switch_off("hoist-shared");
+            passes.switch_off("shared-code");
             // Whether a NaN is born is asked of all rows of a value, and steps change places.
             passes.switch_off("tile-rows");
-            passes.switch_off("shared-code");
         }
         let bound = self.bind_with(inputs, &passes, options);
         if bound.as_ref().is_err_and(|e| e.kind() == ErrorKind::Shared) {
