@@ -288,3 +288,15 @@ fn plans_print() {
     assert!(plan.contains("set_index") && plan.contains("changes"), "{plan}");
     assert!(calls.contains("func walk(v0, v1) -> (real[3], int)"), "{calls}");
 }
+
+#[test]
+fn reshapes_need_no_step_where_the_array_keeps_its_value() {
+    let x: Vec<f64> = (0..30).map(|i| f64::from(i) + 0.5).collect();
+    let given = inputs(vec![Array::real([5, 2, 3], x), ints([0, 1, 3, 2, 0])]);
+    agree("reshape.cfg", &given, |s| s);
+    let (plan, _) = plans("reshape.cfg");
+    let text = plan.to_string();
+    // Kept are `late`, whose array is set before it is read, and those that set registers.
+    let (first, _) = text.split_once("b1: #").expect("a second block");
+    assert_eq!(first.matches("reshape").count(), 1, "{text}");
+}

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::aliases::Aliases;
 use super::rows::{self, Rule};
 use super::{How, Inst, RawBlock};
 use crate::base::IdVec;
@@ -37,8 +38,6 @@ pub(super) struct Member {
     pub(super) kept: bool,
     /// The last member that reads its result, by its place among the members; its own place when none does.
     pub(super) until: usize,
-    /// Whether it needs no step: its result is its operand under another shape.
-    pub(super) alias: bool,
 }
 
 /// What is known of the variables of a block.
@@ -48,18 +47,20 @@ pub(super) struct Context<'a> {
     pub(super) operand: &'a dyn Fn(super::Read) -> (Type, bool),
     /// Temporaries that are met in other blocks of the unit.
     pub(super) elsewhere: &'a BTreeSet<VarId>,
+    pub(super) aliases: &'a Aliases,
 }
 
-/// The block as it is.
-pub(super) fn ungrouped<T>(source: &RawBlock<T>) -> Vec<Item> {
-    (0..source.insts.len()).map(Item::Inst).collect()
+/// The block as it is, without what needs no step.
+pub(super) fn ungrouped<T>(source: &RawBlock<T>, aliases: &Aliases) -> Vec<Item> {
+    let steps = (0..source.insts.len()).filter(|i| !aliases.covers(&source.insts[*i].0));
+    steps.map(Item::Inst).collect()
 }
 
 /// Groups the instructions of a block.
 pub(super) fn grouped<T>(source: &RawBlock<T>, context: &Context<'_>) -> Vec<Item> {
     let facts = source.insts.iter().map(|(inst, _)| Facts::of(inst, context)).collect();
     let finder = Finder { source, context, facts };
-    let mut items = ungrouped(source);
+    let mut items = ungrouped(source, context.aliases);
     let mut at = 0;
     while at < items.len() {
         match finder.group_from(&items, at) {
@@ -86,6 +87,7 @@ struct Facts {
 
 struct Candidate {
     prim: Prim,
+    /// What the operands stand for.
     args: Vec<super::Read>,
     operands: Vec<rows::Operand>,
     ty: Type,
@@ -94,7 +96,8 @@ struct Candidate {
 
 impl Facts {
     fn of(inst: &Inst, context: &Context<'_>) -> Facts {
-        let mut facts = Facts { reads: inst.reads().collect(), write: inst.writes(), effect: true, candidate: None };
+        let reads = context.aliases.reads(inst).collect();
+        let mut facts = Facts { reads, write: inst.writes(), effect: true, candidate: None };
         match inst {
             Inst::Pop(_) => facts.effect = false,
             Inst::Compute { how, dst, prim, args } => {
@@ -109,9 +112,10 @@ impl Facts {
                     facts.reads.push(*dst);
                 }
                 let var = &context.vars[*dst];
+                let roots = args.iter().map(|a| context.aliases.root(*a)).collect();
                 if !var.uniform {
                     facts.candidate =
-                        Some(Candidate { prim: *prim, args: args.clone(), operands, ty: var.ty.clone(), pushes });
+                        Some(Candidate { prim: *prim, args: roots, operands, ty: var.ty.clone(), pushes });
                 }
             }
             _ => {}
@@ -177,8 +181,8 @@ impl<T> Finder<'_, T> {
         if members.first().is_none_or(|(inst, _)| *inst != first) {
             return None;
         }
-        let members = self.fates(members);
-        if !members.iter().any(|m| !m.kept && !m.alias) {
+        let members = self.fates(&members);
+        if members.iter().all(|m| m.kept) {
             return None;
         }
         Some(self.parted(items, at, &places, Group { rows, members }))
@@ -213,14 +217,14 @@ impl<T> Finder<'_, T> {
     }
 
     /// Which results are kept, and how long the others live.
-    fn fates(&self, members: Vec<(usize, Rule)>) -> Vec<Member> {
-        let inside: BTreeSet<usize> = members.iter().map(|(m, _)| *m).collect();
+    fn fates(&self, members: &[(usize, Rule)]) -> Vec<Member> {
         let position = |inst: usize| members.iter().position(|(m, _)| *m == inst);
         let fate = |index: usize| {
             let (inst, rule) = &members[index];
             let v = self.facts[*inst].write.expect("a member computes");
             let (mut kept, mut until, mut redefined) = (rule.total, index, false);
-            for next in inst + 1..self.source.insts.len() {
+            let covered = |i: &usize| self.context.aliases.covers(&self.source.insts[*i].0);
+            for next in (inst + 1..self.source.insts.len()).filter(|i| !covered(i)) {
                 let facts = &self.facts[next];
                 if facts.reads.contains(&v) {
                     match position(next) {
@@ -235,21 +239,11 @@ impl<T> Finder<'_, T> {
             }
             (kept || (!redefined && self.outlives(v)), until)
         };
-        let mut made: Vec<Member> = Vec::new();
-        for (index, (inst, rule)) in members.iter().enumerate() {
+        let made = members.iter().enumerate().map(|(index, (inst, rule))| {
             let (kept, until) = fate(index);
-            let alias = !kept && self.is_alias(*inst, &inside);
-            made.push(Member { inst: *inst, rule: rule.clone(), kept, until, alias });
-        }
-        // An alias keeps what it stands for.
-        for index in (0..made.len()).rev().filter(|i| made[*i].alias).collect::<Vec<_>>() {
-            let v = self.facts[made[index].inst].reads.first().copied();
-            let owner = made[..index].iter().rposition(|m| v.is_some() && self.facts[m.inst].write == v);
-            if let Some(owner) = owner {
-                made[owner].until = made[owner].until.max(made[index].until);
-            }
-        }
-        made
+            Member { inst: *inst, rule: rule.clone(), kept, until }
+        });
+        made.collect()
     }
 
     /// Whether a variable is needed after the block as it stands at its end.
@@ -263,16 +257,6 @@ impl<T> Finder<'_, T> {
             || self.source.cond.is_some_and(|c| c.var() == Some(v))
             // In a loop of a region the next round reads it.
             || read_first()
-    }
-
-    /// Whether an instruction gives its operand under another shape, and no member sets that.
-    fn is_alias(&self, inst: usize, inside: &BTreeSet<usize>) -> bool {
-        let candidate = self.facts[inst].candidate.as_ref().expect("members are candidates");
-        let unchanged = |v: VarId| {
-            let after = inside.range(inst + 1..);
-            after.clone().all(|m| self.facts[*m].write != Some(v))
-        };
-        candidate.prim == Prim::Reshape && candidate.args[0].var().is_none_or(unchanged)
     }
 
     /// The items from `at` on with a group whose members stand at `places`: before it runs only what it needs.

@@ -2,6 +2,7 @@
 //! it touches and what it costs. Steps that share a long row axis are grouped to run tile by tile, unless that is switched
 //! off.
 
+mod aliases;
 mod cfg;
 mod constants;
 mod groups;
@@ -22,6 +23,7 @@ use crate::plan::{
 };
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
+use aliases::Aliases;
 use constants::Constants;
 use groups::Item;
 use slots::Slots;
@@ -81,13 +83,15 @@ struct Builder<'a> {
     constants: &'a mut Constants,
     /// Whether steps may run tile by tile.
     tile_rows: bool,
+    /// Of the block at hand.
+    aliases: Aliases,
 }
 
 impl<'a> Builder<'a> {
     /// Starts with variables whose slots and stacks are not yet given.
     fn new(mut vars: IdVec<VarId, Var>, constants: &'a mut Constants, tile_rows: bool) -> Self {
         let slots = Slots::for_state(&mut vars);
-        Self { vars, slots, constants, tile_rows }
+        Self { vars, slots, constants, tile_rows, aliases: Aliases::default() }
     }
 
     /// Resolves all blocks, unit by unit. `finish` makes the terminator of the plan from that of the program.
@@ -160,27 +164,29 @@ impl<'a> Builder<'a> {
     }
 
     /// The instructions of a block of a unit in the order in which they run.
-    fn items<T>(&self, block: BlockId, members: &[BlockId], blocks: &[RawBlock<T>]) -> Vec<Item> {
+    fn items<T>(&mut self, block: BlockId, members: &[BlockId], blocks: &[RawBlock<T>]) -> Vec<Item> {
         let source = &blocks[block.index()];
-        if !self.tile_rows {
-            return groups::ungrouped(source);
-        }
         let others = members.iter().filter(|b| **b != block).map(|b| &blocks[b.index()]);
         let elsewhere = others.flat_map(|b| {
             let insts = b.insts.iter().flat_map(|(inst, _)| inst.reads().chain(inst.writes()));
             insts.chain(b.cond.and_then(Operand::var))
         });
         let elsewhere = elsewhere.collect();
+        self.aliases = Aliases::of(source, &self.vars, &elsewhere);
+        if !self.tile_rows {
+            return groups::ungrouped(source, &self.aliases);
+        }
         let operand = |read: Read| match read {
             Operand::Var(v) => (self.vars[v].ty.clone(), self.vars[v].uniform),
             Operand::Shared(s) => (self.constants.ty(s).clone(), true),
             Operand::Const(c) => (Type::scalar(c.dtype()), true),
         };
-        groups::grouped(source, &groups::Context { vars: &self.vars, operand: &operand, elsewhere: &elsewhere })
+        let (vars, aliases) = (&self.vars, &self.aliases);
+        groups::grouped(source, &groups::Context { vars, operand: &operand, elsewhere: &elsewhere, aliases })
     }
 
     fn steps<T>(&mut self, source: &RawBlock<T>, items: &[Item], region: bool) -> Vec<Step> {
-        let last = if region { Vec::new() } else { last_uses(source, items) };
+        let last = if region { Vec::new() } else { last_uses(source, items, &self.aliases) };
         let mut steps = Vec::new();
         for (i, item) in items.iter().enumerate() {
             let (first, kind) = match item {
@@ -246,6 +252,11 @@ impl<'a> Builder<'a> {
     }
 
     fn arg(&mut self, read: Read) -> Arg {
+        let root = self.aliases.root(read);
+        if let (true, Some(v)) = (root != read, read.var()) {
+            // An alias gives what it stands for another shape.
+            return Arg { ty: self.vars[v].ty.clone(), ..self.arg(root) };
+        }
         match read {
             Operand::Var(v) => Arg {
                 source: Source::Slot(self.place(v)),
@@ -270,12 +281,12 @@ impl<'a> Builder<'a> {
 }
 
 /// Where each variable of a block is met last; those that the branch reads are left out.
-fn last_uses<T>(source: &RawBlock<T>, items: &[Item]) -> Vec<(VarId, usize)> {
+fn last_uses<T>(source: &RawBlock<T>, items: &[Item], aliases: &Aliases) -> Vec<(VarId, usize)> {
     let mut last = indexmap::IndexMap::new();
     for (i, item) in items.iter().enumerate() {
         for inst in item.insts() {
             let inst = &source.insts[inst].0;
-            for v in inst.reads().chain(inst.writes()) {
+            for v in aliases.reads(inst).chain(inst.writes()) {
                 last.insert(v, i);
             }
         }

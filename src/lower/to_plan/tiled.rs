@@ -18,8 +18,8 @@ const REAL_BYTES: usize = 8;
 /// The slots of a group while they are given out.
 #[derive(Default)]
 struct Tiles {
-    /// Where the rows of the variables that members have set are.
-    places: IndexMap<VarId, (Source, Part, bool)>,
+    /// The slots of the variables that members have set.
+    places: IndexMap<VarId, SlotId>,
     /// Slots of tiles that are in use, each until a member has run.
     held: Vec<(usize, SlotId)>,
 }
@@ -34,20 +34,16 @@ impl Builder<'_> {
             let operands = args.iter().zip(&member.rule.parts);
             let (args, parts): (Vec<Arg>, Vec<Part>) =
                 operands.map(|(read, part)| self.operand(*read, *part, &tiles)).unzip();
-            if member.alias {
-                tiles.places.insert(*dst, (args[0].source, parts[0], args[0].broadcast));
-            } else {
-                let ty = self.vars[*dst].ty.clone();
-                if !member.kept {
-                    spared += bytes(ty.dtype, ty.elements(), REAL_BYTES);
-                }
-                let reads = source.reads_of(group, *dst);
-                let (result, write, slot, scratch) = self.result(member, (*how, *dst), &ty, reads, &mut tiles);
-                // The kernel is given other memory than its operands have.
-                let (reads_slot, in_place, uniform) = (false, false, false);
-                let compute = Compute { prim: *prim, args, ty, write, slot, scratch, reads_slot, in_place, uniform };
-                steps.push(TiledStep { compute, parts, result, loc: loc.clone() });
+            let ty = self.vars[*dst].ty.clone();
+            if !member.kept {
+                spared += bytes(ty.dtype, ty.elements(), REAL_BYTES);
             }
+            let reads = group.members.iter().any(|m| self.aliases.reads(&source.insts[m.inst].0).any(|v| v == *dst));
+            let (result, write, slot, scratch) = self.result(member, (*how, *dst), &ty, reads, &mut tiles);
+            // The kernel is given other memory than its operands have.
+            let (reads_slot, in_place, uniform) = (false, false, false);
+            let compute = Compute { prim: *prim, args, ty, write, slot, scratch, reads_slot, in_place, uniform };
+            steps.push(TiledStep { compute, parts, result, loc: loc.clone() });
             let done = tiles.held.extract_if(.., |(until, _)| *until <= index);
             done.for_each(|(_, slot)| self.slots.give_back(slot));
         }
@@ -58,9 +54,14 @@ impl Builder<'_> {
     /// An operand of a member, and the part of it that a tile reads.
     fn operand(&mut self, read: Read, part: Part, tiles: &Tiles) -> (Arg, Part) {
         match read {
-            Operand::Var(v) if part == Part::Rows && tiles.places.contains_key(&v) => {
-                let (source, part, broadcast) = tiles.places[&v];
-                (Arg { source, ty: self.vars[v].ty.clone(), broadcast }, part)
+            Operand::Var(v) if part == Part::Rows => {
+                match self.aliases.root(read).var().and_then(|r| tiles.places.get(&r)) {
+                    Some(tile) => {
+                        let source = Source::Slot(*tile);
+                        (Arg { source, ty: self.vars[v].ty.clone(), broadcast: false }, Part::Tile)
+                    }
+                    None => (self.arg(read), part),
+                }
             }
             // The matrix itself is at hand: its transpose need not be.
             Operand::Shared(s) if part == Part::Columns => match self.constants.transposed(s) {
@@ -96,19 +97,12 @@ impl Builder<'_> {
         }
         let tile = self.slots.tile(ty);
         tiles.held.push((member.until, tile));
-        tiles.places.insert(dst, (Source::Slot(tile), Part::Tile, false));
+        tiles.places.insert(dst, tile);
         if member.kept {
             (TileResult::Rows, write, self.place(dst), Some(tile))
         } else {
             (TileResult::Tile, Write::Temporary, tile, None)
         }
-    }
-}
-
-impl<T> RawBlock<T> {
-    /// Whether a member of a group reads a variable.
-    fn reads_of(&self, group: &Group, v: VarId) -> bool {
-        group.members.iter().any(|m| self.insts[m.inst].0.reads().any(|r| r == v))
     }
 }
 
