@@ -142,6 +142,7 @@ fn build(
     let cfg = optimise_cfg(cfg, passes);
     let batched = run_cfg_passes(cfg.clone(), BATCH_PASSES, passes);
     let stack = to_stack(&batched, passes);
+    let findings = findings.into_iter().chain(to_plan::fallbacks(&stack)).collect();
     Compiled {
         plan: to_plan::stack_to_plan(&stack, passes.is_on(TILE_ROWS.0)),
         calls: Some(to_plan::cfg_to_plan(&batched, passes.is_on(TILE_ROWS.0))),

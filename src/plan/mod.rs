@@ -11,6 +11,7 @@
 //!
 //! *Tiles.* Steps that share a long row axis stand together in a [`Tiled`] step and run for some rows at a time.
 
+mod batch;
 pub mod cost;
 mod memory;
 mod print;
@@ -23,6 +24,7 @@ use crate::parts::{Shared, SharedId, StorageClass, Stream, StreamId, Tape, TapeI
 use crate::prim::Prim;
 use crate::types::{DType, Scalar, Shape, Type};
 
+pub use batch::BatchKernel;
 pub use cost::UnitCost;
 pub use memory::{MemoryEstimate, estimate};
 pub use tiles::{Part, RowLoad, TILE_BLOCK, TileResult, Tiled, TiledStep};
@@ -462,6 +464,16 @@ impl CallPlan {
 fn shard_lanes(bytes_per_lane: usize) -> usize {
     let lanes = SHARD_BYTES / bytes_per_lane.max(1);
     (lanes / 64 * 64).clamp(64, 1024)
+}
+
+impl Compute {
+    /// The kernel that runs it.
+    pub fn kernel(&self) -> BatchKernel {
+        match self.uniform {
+            true => BatchKernel::Once,
+            false => BatchKernel::of(self.prim, self.args.iter().map(|a| (&a.ty, a.broadcast))),
+        }
+    }
 }
 
 impl Arg {

@@ -97,6 +97,7 @@ fn print_block<T: fmt::Display>(
     for step in &block.steps {
         match &step.kind {
             StepKind::Tiled(group) => print_tiled(f, group, tile)?,
+            StepKind::Compute(c) if f.alternate() => writeln!(f, "    {step} # {}", c.kernel())?,
             _ => writeln!(f, "    {step}")?,
         }
     }
@@ -116,7 +117,10 @@ fn print_tiled(f: &mut fmt::Formatter<'_>, group: &Tiled, (tile, lanes): (usize,
         writeln!(f, "      # spares {} bytes a lane of values that live for a tile only", group.spared)?;
     }
     for step in &group.steps {
-        writeln!(f, "      {step}")?;
+        match f.alternate() {
+            true => writeln!(f, "      {step} # {}", step.compute.kernel())?,
+            false => writeln!(f, "      {step}")?,
+        }
     }
     Ok(())
 }

@@ -368,3 +368,21 @@ fn map_says_which_row_is_wrong_and_takes_no_rows_too() {
     let said = error(&map(&["--input", &input, "--output", "/nowhere/at/all.npy"]));
     assert!(said.contains("there is no folder"), "{said}");
 }
+
+#[test]
+fn what_goes_lane_by_lane_is_told_and_can_be_denied() {
+    let folder = Folder::new("fallback");
+    let file = folder.file("power.ab", "pub fn main(n: int, shared k: int) -> (int, int) { (2 ^ n, n ^ k) }");
+    let arguments = ["run", &file, "--input", "n=[3,4]", "--shared", "k=2"];
+    let found = output(&arguments);
+    let said = String::from_utf8_lossy(&found.stderr);
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "result.0 = [8, 16]\nresult.1 = [9, 16]\n");
+    assert_eq!(said.matches("W0101").count(), 1, "one site, told once: {said}");
+    assert!(said.contains("`^` of ints goes lane by lane: the exponent `n` differs between lanes"), "{said}");
+    let said = error(&[&arguments[..], &["--deny", "fallback"]].concat());
+    assert!(said.contains("`--deny fallback` makes this an error"), "{said}");
+    assert!(output(&[&arguments[..], &["--deny", "loops"]].concat()).status.success());
+    let plan = output(&["dump", &file, "--stage", "plan", "--explain"]);
+    let plan = String::from_utf8_lossy(&plan.stdout).into_owned();
+    assert!(plan.contains("# lane by lane") && plan.contains("# elementwise over the lanes"), "{plan}");
+}

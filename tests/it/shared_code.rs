@@ -83,3 +83,28 @@ pub fn main(x: real, shared m: int) -> real {
     assert_eq!(stopped, [(1, TrapKind::StepLimit)]);
     assert_eq!(results.output("result").and_then(|a| a.as_real()).map(|a| a[0]), Some(1.0));
 }
+
+/// The arms and the body depend on the lane, the condition and the number of turns do not.
+#[test]
+fn a_branch_and_a_loop_that_shared_values_decide_are_jumps() {
+    let source = "
+pub fn main(x: real, shared m: int) -> real {
+    let mut s = x;
+    for i in 0..m { s = s * x + real(i); }
+    if m > 3 { s = exp(s) * random_uniform(); print(\"{s}\"); } else { s = 0.5 * s + random_normal(); }
+    s
+}";
+    let program = Program::compile(source).unwrap();
+    let function = program.function("main").unwrap();
+    let inputs = |m: i64| Inputs::new().lane("x", Array1::from_elem(200, 0.5)).shared("m", m);
+    let mut options = options(Engine::Pc, true);
+    options.settings.shard_lanes = 256;
+    let bound = function.bind(&inputs(2), &options).unwrap();
+    let plan = bound.compiled().plan.to_string();
+    // The counter is one number for all lanes of the region, and no part of their state.
+    assert!(plan.contains("main.i: int temporary uniform"), "{plan}");
+    assert!(plan.contains(": region "), "{plan}");
+    let supersteps = |m| function.run(&inputs(m), &options).unwrap().stats().supersteps;
+    assert_eq!(supersteps(1), supersteps(3), "the turns of a region are one superstep");
+    assert!(supersteps(3) <= 4 && supersteps(9) <= 4, "no arm is run for a part of the lanes");
+}

@@ -157,18 +157,18 @@ impl<'a, R: Real> Shard<'a, R> {
                 return (Exit::Nobody, at);
             }
             let inside = |b: BlockId| unit.region && body.contains(id, b);
-            let target =
-                match &block.term {
-                    Terminator::Jump(b) => *b,
-                    Terminator::Branch(cond, a, b) if inside(*a) || inside(*b) => {
-                        if self.stepper.holds(&self.frame, cond) { *a } else { *b }
-                    }
-                    Terminator::Branch(cond, _, _) => {
-                        self.stepper.evaluate(&self.frame, cond);
-                        return (Exit::Terminator, at);
-                    }
-                    _ => return (Exit::Terminator, at),
-                };
+            let target = match &block.term {
+                Terminator::Jump(b) => *b,
+                // The same for all lanes: a jump.
+                Terminator::Branch(cond, a, b) if cond.broadcast || inside(*a) || inside(*b) => {
+                    if self.stepper.holds(&self.frame, cond) { *a } else { *b }
+                }
+                Terminator::Branch(cond, _, _) => {
+                    self.stepper.evaluate(&self.frame, cond);
+                    return (Exit::Terminator, at);
+                }
+                _ => return (Exit::Terminator, at),
+            };
             if !inside(target) {
                 return (Exit::To(target), at);
             }

@@ -5,6 +5,7 @@
 mod aliases;
 mod cfg;
 mod constants;
+mod fallbacks;
 mod groups;
 mod rows;
 mod slots;
@@ -14,6 +15,7 @@ mod tiled;
 use std::sync::Arc;
 
 pub use cfg::cfg_to_plan;
+pub use fallbacks::fallbacks;
 pub use stack::stack_to_plan;
 
 use crate::base::{Id, IdVec, Loc};

@@ -97,9 +97,7 @@ impl Forming {
     fn form(&mut self, head: BlockId, nodes: &BTreeSet<BlockId>) -> bool {
         let outside: Vec<BlockId> = (self.predecessors(head).into_iter()).filter(|b| !nodes.contains(b)).collect();
         let before = match outside[..] {
-            [before] if head != self.program.entry && self.program.blocks[before].term == Terminator::Jump(head) => {
-                Some(before)
-            }
+            [before] if head != self.program.entry && self.leads_all_on(before, head) => Some(before),
             _ => None,
         };
         let Some(before) = before else {
@@ -120,6 +118,16 @@ impl Forming {
             self.undo_split(before, whole);
         }
         formed
+    }
+
+    /// Whether all lanes at the end of a block go to `head` together, or none: by a jump, or by a branch on what is the same for
+    /// all lanes, as that of a loop over a shared number of turns, which may be 0.
+    fn leads_all_on(&self, block: BlockId, head: BlockId) -> bool {
+        match self.program.blocks[block].term {
+            Terminator::Jump(to) => to == head,
+            Terminator::Branch(cond, a, b) => cond.var().is_none() && (a == head || b == head),
+            _ => false,
+        }
     }
 
     /// Splits off what comes after the last push or pop of a block; returns the new block, and the old one as it was, if

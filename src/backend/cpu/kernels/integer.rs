@@ -108,8 +108,20 @@ multiversioned! {
                     (whole(x - (x / y).trunc() * y), flag)
                 }),
             },
-            // Always lane by lane, after this has filled in what the others keep.
-            Prim::IntPow => flagged2(a, b, out, |_, _| (0, -1)),
+            Prim::IntPow => match b.value() {
+                // One exponent for all lanes. The magnitude as a real is right to 63 roundings: far from 2^63 where the
+                // flag is not set.
+                Some(y @ 0..64) => flagged1(a, out, |x| {
+                    let (mut power, mut magnitude) = (1_i64, 1.0_f64);
+                    for _ in 0..y {
+                        power = power.wrapping_mul(x);
+                        magnitude *= x as f64;
+                    }
+                    (power, -i64::from(magnitude.abs() >= (1_u64 << 62) as f64))
+                }),
+                // Exponents below 0 and above: exactly, one by one.
+                _ => flagged2(a, b, out, |_, _| (0, -1)),
+            },
             other => unreachable!("{other} is no integer arithmetic"),
         }
     }

@@ -4,6 +4,7 @@ mod contraction;
 mod elementwise;
 mod gather;
 mod integer;
+mod lanes;
 mod movement;
 mod random;
 mod reduction;
@@ -16,6 +17,7 @@ mod triangular;
 pub(super) use rows::multiversioned;
 
 use crate::backend::cpu::buffer::{Buffer, Values};
+use crate::plan::BatchKernel;
 use crate::prim::{BatchRule, Prim};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
@@ -109,6 +111,10 @@ pub struct Call<'a, R> {
 pub fn run<R: Real>(mut call: Call<'_, R>, streams: Streams<'_>, out: &mut Buffer<R>) {
     if call.width == 0 {
         return;
+    }
+    let operands = call.args.iter().map(|a| (a.ty, a.broadcast));
+    if BatchKernel::may_fall_back(call.prim) && BatchKernel::of(call.prim, operands) == BatchKernel::LaneByLane {
+        return lanes::run(&mut call, out);
     }
     match call.prim.row().batch {
         BatchRule::Elementwise if integer::handles(&call) => integer::run(&mut call, out),
