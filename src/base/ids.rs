@@ -41,7 +41,7 @@ macro_rules! define_id {
 }
 
 /// A vector indexed by one kind of id.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IdVec<I, T> {
     items: Vec<T>,
     id: PhantomData<fn(I) -> I>,

@@ -135,6 +135,7 @@ impl Checker<'_> {
             name,
             doc: item.doc.clone(),
             dims: signature.dims.clone(),
+            bounds: signature.bounds.clone(),
             params,
             ret: signature.ret.clone(),
             locals,

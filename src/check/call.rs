@@ -10,7 +10,6 @@ use super::body::{Body, Inner};
 use super::context::{Def, Signature};
 use super::dims::Solver;
 use super::names::{Found, Lookup};
-use super::types::substitute;
 
 /// Functions of the library that Stan overloads by the number of arguments: name, number, and the name in the library.
 const OVERLOADS: &[(&str, usize, &str)] = &[("log_sum_exp", 2, "log_add_exp")];
@@ -324,7 +323,7 @@ impl Body<'_, '_> {
     fn function_arg(&mut self, solver: &mut Solver, signature: &Signature, i: usize, arg: &ast::Expr) -> Option<Expr> {
         let param = &signature.params[i];
         if solver.knows(&param.ty) {
-            let expected = substitute(&param.ty, &solver.partial())?;
+            let expected = param.ty.substitute(&solver.partial())?;
             return self.fn_value(arg, &expected);
         }
         // What is passed must say what the dimensions are.
@@ -370,12 +369,12 @@ impl Body<'_, '_> {
     ) -> Option<Expr> {
         let mut args = Vec::new();
         for (param, value) in signature.params.iter().zip(operands) {
-            let ty = substitute(&param.ty, &dims)?;
+            let ty = param.ty.substitute(&dims)?;
             let wanted = self.show(&ty);
             let message = format!("`{}` takes {wanted}", self.cx.fns[id].name);
             args.push(self.coerce_arg(value, &ty, &message)?);
         }
-        Some(Expr { ty: substitute(&signature.ret, &dims)?, kind: ExprKind::Call(Callee::Fn(id, dims), args), span })
+        Some(Expr { ty: signature.ret.substitute(&dims)?, kind: ExprKind::Call(Callee::Fn(id, dims), args), span })
     }
 
     /// A call whose operands are checked already, of a function without function parameters.

@@ -1,12 +1,12 @@
 //! What the checker knows about the whole program, and the order in which it finds out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use crate::base::{Diagnostic, IdVec, SourceMap, Span};
-use crate::hir::{self, DimId, FnId, StructId, Ty};
+use crate::hir::{self, Dim, DimId, FnId, StructId, Ty};
 use crate::syntax::ast;
 use crate::types::Scalar;
 
@@ -57,6 +57,8 @@ pub(super) struct FnDef {
 #[derive(Clone)]
 pub(super) struct Signature {
     pub(super) dims: IdVec<DimId, String>,
+    /// The bounds of the dimensions that have one.
+    pub(super) bounds: BTreeMap<DimId, Dim>,
     pub(super) params: Vec<ParamSignature>,
     pub(super) ret: Ty,
 }
@@ -123,6 +125,8 @@ pub(super) struct Checker<'a> {
     /// How many instances are being made inside one another.
     pub(super) instance_depth: usize,
     pub(super) streams: IndexMap<String, Stream>,
+    /// Whether a type may declare bounded dimensions: that of a parameter may.
+    pub(super) binding_bounds: bool,
     /// Rules of derivatives, until their signatures are found.
     pub(super) rule_defs: Vec<RuleDef>,
     /// Derivatives that are written by hand.
@@ -143,6 +147,7 @@ impl<'a> Checker<'a> {
             instances: HashMap::new(),
             instance_depth: 0,
             streams: IndexMap::new(),
+            binding_bounds: false,
             rule_defs: Vec::new(),
             rules: IndexMap::new(),
         }
@@ -161,6 +166,7 @@ impl<'a> Checker<'a> {
             self.check_fn(id);
         }
         self.warn_unused_fns();
+        self.check_bounded();
         self.check_shared();
         self.check_comprehension_calls();
         self.check_derivatives();

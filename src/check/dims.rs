@@ -15,6 +15,9 @@ use super::names::{Found, Lookup};
 impl Checker<'_> {
     /// The extent that an expression in a type means.
     pub(super) fn extent(&mut self, module: ModuleId, dims: &IdVec<DimId, String>, expr: &ast::Expr) -> Option<Dim> {
+        if let Some(found) = self.bounded_extent(dims, expr) {
+            return found;
+        }
         let dim = self.linear_extent(module, dims, expr)?;
         if dim.as_constant().is_some_and(|n| n < 0) {
             let error = Diagnostic::error(
@@ -164,7 +167,7 @@ impl Solver {
     pub(super) fn solve(&mut self) -> Result<(), usize> {
         let equations = self.equations.clone();
         for (wanted, given, _) in &equations {
-            if let Some(id) = alone(wanted) {
+            if let Some(id) = wanted.alone() {
                 self.solution[id.index()].get_or_insert_with(|| given.clone());
             }
         }
@@ -232,15 +235,6 @@ impl Solver {
             Ty::Tuple(parts) => parts.iter().all(|p| self.knows(p)),
             Ty::Fn(params, ret) => params.iter().all(|p| self.knows(p)) && self.knows(ret),
         }
-    }
-}
-
-/// The dimension, if it stands alone.
-fn alone(form: &Dim) -> Option<DimId> {
-    let mut terms = form.terms.iter();
-    match (form.constant, terms.next(), terms.next()) {
-        (0, Some((id, 1)), None) => Some(*id),
-        _ => None,
     }
 }
 

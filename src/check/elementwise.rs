@@ -1,6 +1,7 @@
 //! `@elementwise` functions: written for scalars, called with arrays. An instance has arrays of one shape in the places
 //! where the call has them; its body is the same text.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::base::{Diagnostic, IdVec, Span};
@@ -103,7 +104,7 @@ impl Checker<'_> {
             module: def.module,
             item: def.item,
             rule: None,
-            signature: Some(Arc::new(Signature { dims, params, ret })),
+            signature: Some(Arc::new(Signature { dims, bounds: BTreeMap::new(), params, ret })),
             elementwise: false,
             sum: def.sum,
             recompute: def.recompute,

@@ -8,7 +8,6 @@ use super::body::{Body, FrameKind, Inner, Origin};
 use super::context::Def;
 use super::dims::Solver;
 use super::names::{Found, Lookup};
-use super::types::substitute;
 
 impl Body<'_, '_> {
     /// The value of a `let` without a type: functions are allowed.
@@ -198,7 +197,7 @@ impl Body<'_, '_> {
             }
         }
         match solver.solution() {
-            Ok(dims) => Some(Expr { ty: substitute(&own, &dims)?, kind: ExprKind::Function(id, dims), span }),
+            Ok(dims) => Some(Expr { ty: own.substitute(&dims)?, kind: ExprKind::Function(id, dims), span }),
             Err(dim) => {
                 self.unknown_dim(&name, &signature.dims[dim], span);
                 None

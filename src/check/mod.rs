@@ -6,6 +6,7 @@
 //! (`None`) and what depends on it stays silent, so that one mistake is one message.
 
 mod body;
+mod bounded;
 mod builtins;
 mod call;
 mod comprehension;

@@ -190,7 +190,7 @@ impl Checker<'_> {
             param.name = name.clone();
             param.mutable = false;
         }
-        Some(Signature { dims: signature.dims.clone(), params, ret })
+        Some(Signature { dims: signature.dims.clone(), bounds: signature.bounds.clone(), params, ret })
     }
 
     /// Positions of the parameters that have tangents, or what keeps the function from having a derivative by hand.

@@ -7,6 +7,7 @@ use crate::hir::{DimId, FnId, StructId, Ty};
 use crate::syntax::ast::{self, ItemKind};
 use crate::types::DType;
 
+use super::bounded;
 use super::context::{Checker, ParamSignature, Signature};
 use super::dims::Solver;
 use super::modules::ModuleId;
@@ -160,10 +161,18 @@ impl Checker<'_> {
     }
 
     fn signature(&mut self, module: ModuleId, decl: &ast::FnDecl) -> Option<Signature> {
-        let names = (decl.dims.iter()).chain(decl.params.iter().map(|p| &p.name));
+        let bounded = bounded::declared(&decl.params);
+        let names = decl.dims.iter().chain(bounded.iter().map(|(name, _)| *name));
+        let names = names.chain(decl.params.iter().map(|p| &p.name));
         self.distinct(names.filter(|n| &*n.text != "_"), "parameter");
-        let dims: IdVec<DimId, String> = decl.dims.iter().map(|d| d.text.to_string()).collect();
+        let mut dims: IdVec<DimId, String> = decl.dims.iter().map(|d| d.text.to_string()).collect();
+        let bounds = self.bounds(module, &dims, &bounded);
+        bounded.iter().for_each(|(name, _)| {
+            dims.push(name.text.to_string());
+        });
+        self.binding_bounds = true;
         let params: Vec<_> = decl.params.iter().map(|p| self.param(module, &dims, p)).collect();
+        self.binding_bounds = false;
         let ret = match &decl.ret {
             None => Some(Ty::unit()),
             Some(written) => {
@@ -174,7 +183,33 @@ impl Checker<'_> {
         let params: Vec<ParamSignature> = params.into_iter().collect::<Option<_>>()?;
         let types: Vec<Ty> = params.iter().map(|p| p.ty.clone()).collect();
         self.require_bound(&dims, &types, &decl.dims, "no parameter shows it");
-        Some(Signature { dims, params, ret: ret? })
+        let signature = Signature { dims, bounds: bounds?, params, ret: ret? };
+        self.refuse_bounded(decl, &signature).then_some(signature)
+    }
+
+    /// Reports what bounded dimensions cannot be in: shared parameters, and extents that are computed from them. True when
+    /// there is no such thing.
+    fn refuse_bounded(&mut self, decl: &ast::FnDecl, signature: &Signature) -> bool {
+        let Signature { dims, bounds, params, ret } = signature;
+        let mut fits = true;
+        for (param, written) in params.iter().zip(&decl.params) {
+            fits &= self.refuse_computed(&param.ty, dims, bounds, written.ty.span);
+            let mut bounded = None;
+            param.ty.for_each_dim(&mut |dim| bounded = bounded.or(dim.terms.keys().find(|id| bounds.contains_key(id))));
+            if let (Some(id), true) = (bounded, param.shared) {
+                let (name, dim) = (&param.name.text, &dims[*id]);
+                let error = Diagnostic::error(
+                    "E0505",
+                    format!("the shared parameter `{name}` cannot have the bounded dimension `{dim}`"),
+                    written.ty.span,
+                    format!("`{dim}` differs from lane to lane"),
+                );
+                self.report(error.with_help(format!("remove `shared`, or give `{name}` an ordinary dimension")));
+                fits = false;
+            }
+        }
+        let span = decl.ret.as_ref().map_or(decl.name.span, |ret| ret.span);
+        fits & self.refuse_computed(ret, dims, bounds, span)
     }
 
     fn param(&mut self, module: ModuleId, dims: &IdVec<DimId, String>, param: &ast::Param) -> Option<ParamSignature> {

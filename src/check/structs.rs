@@ -8,7 +8,6 @@ use super::body::Body;
 use super::context::Def;
 use super::dims::Solver;
 use super::names::{Found, Lookup, closest};
-use super::types::substitute;
 
 impl Body<'_, '_> {
     /// The struct that a path names.
@@ -57,7 +56,7 @@ impl Body<'_, '_> {
     /// The type of a field of a struct with these dimension arguments.
     fn field_ty(&mut self, id: StructId, position: usize, args: &[Dim]) -> Option<Ty> {
         let ty = self.cx.structs[id].fields[position].1.clone()?;
-        substitute(&ty, args)
+        ty.substitute(args)
     }
 
     /// `base.name`
@@ -261,7 +260,7 @@ impl Body<'_, '_> {
         let args = solver.solution().ok()?;
         let mut parts = Vec::new();
         for ((_, ty), value) in fields.iter().zip(values) {
-            let ty = substitute(ty.as_ref()?, &args)?;
+            let ty = ty.as_ref()?.substitute(&args)?;
             parts.push(self.coerce(value, &ty)?);
         }
         Some(Expr { kind: ExprKind::Struct(id, parts), ty: Ty::Struct(id, args), span })

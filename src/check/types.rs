@@ -26,24 +26,6 @@ pub(super) fn of_shape(dtype: DType, dims: &[Dim]) -> Ty {
     if dims.is_empty() { Ty::Scalar(dtype) } else { Ty::Array(dtype, dims.to_vec()) }
 }
 
-/// `ty` with its dimension parameters replaced; `None` on overflow.
-pub(super) fn substitute(ty: &Ty, args: &[Dim]) -> Option<Ty> {
-    let all = |dims: &[Dim]| -> Option<Vec<Dim>> { dims.iter().map(|d| d.substitute(args)).collect() };
-    Some(match ty {
-        Ty::Scalar(_) | Ty::Never => ty.clone(),
-        Ty::Array(dtype, dims) => Ty::Array(*dtype, all(dims)?),
-        Ty::Struct(id, dims) => Ty::Struct(*id, all(dims)?),
-        Ty::Tuple(parts) => {
-            let parts: Option<Vec<Ty>> = parts.iter().map(|p| substitute(p, args)).collect();
-            Ty::Tuple(parts?)
-        }
-        Ty::Fn(params, ret) => {
-            let params: Option<Vec<Ty>> = params.iter().map(|p| substitute(p, args)).collect();
-            Ty::Fn(params?, Box::new(substitute(ret, args)?))
-        }
-    })
-}
-
 /// Whether the types are equal when extents are not looked at.
 pub(super) fn same_up_to_dims(a: &Ty, b: &Ty) -> bool {
     match (a, b) {
@@ -110,6 +92,7 @@ impl Checker<'_> {
                 self.limit_leaves(ty, written.span)
             }
             TypeKind::Fn { params, ret } => {
+                let binding = std::mem::replace(&mut self.binding_bounds, false);
                 let params: Vec<_> = params
                     .iter()
                     .map(|p| {
@@ -124,6 +107,7 @@ impl Checker<'_> {
                     }
                     None => Some(Ty::unit()),
                 };
+                self.binding_bounds = binding;
                 Some(Ty::Fn(params.into_iter().collect::<Option<_>>()?, Box::new(ret?)))
             }
         }

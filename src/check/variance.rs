@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::{Diagnostic, FileId, Span};
-use crate::hir::{self, Callee, Expr, ExprKind, FnId, LocalId, Pattern, Stmt, StmtKind, Ty, walk};
+use crate::hir::{self, Callee, Dim, Expr, ExprKind, FnId, LocalId, Pattern, Stmt, StmtKind, Ty, walk};
 use crate::prim::{Effect, Prim};
 use crate::types::{DType, Type};
 
@@ -100,7 +100,7 @@ impl Checker<'_> {
         loop {
             let culprit = locals.culprit(at);
             let ExprKind::Local(local) = culprit.kind else {
-                links.push(self.origin(&subject, culprit));
+                links.push(self.origin(&subject, locals, culprit));
                 return links;
             };
             let name = &locals.function.locals[local].name;
@@ -158,7 +158,7 @@ impl Checker<'_> {
         Link { note: format!("`{name}` varies because {why}"), help }
     }
 
-    fn origin(&self, subject: &str, expr: &Expr) -> Link {
+    fn origin(&self, subject: &str, locals: &Locals<'_>, expr: &Expr) -> Link {
         let why = match &expr.kind {
             ExprKind::Call(Callee::Fn(id, _), _) => {
                 format!("it is the result of a call of `{}`", self.fns[*id].name)
@@ -176,6 +176,12 @@ impl Checker<'_> {
             _ => "it is not known to be the same for all lanes".to_string(),
         };
         let help = "pass it to this function as a shared parameter";
+        let bounded = if let ExprKind::Dim(dim) = &expr.kind { locals.bounded(dim) } else { None };
+        if let Some(name) = bounded {
+            let note =
+                format!("{subject} varies because `{name}` is a bounded dimension, which differs from lane to lane");
+            return Link { note, help: None };
+        }
         Link {
             note: format!("{subject} varies because {why} (line {})", self.line(expr.span)),
             help: Some(help.to_string()),
@@ -238,13 +244,20 @@ impl<'e> Locals<'e> {
 
     fn is_shared(&self, expr: &Expr) -> bool {
         match &expr.kind {
-            ExprKind::Literal(_) | ExprKind::Dim(_) => true,
+            ExprKind::Literal(_) => true,
+            ExprKind::Dim(dim) => self.bounded(dim).is_none(),
             ExprKind::Local(local) => self.shared.get(local).copied().unwrap_or(false),
             ExprKind::Tuple(parts) | ExprKind::Struct(_, parts) => parts.iter().all(|p| self.is_shared(p)),
             ExprKind::Field(base, _) => self.is_shared(base),
             ExprKind::Prim(op, args) => is_total(*op, args) && args.iter().all(|a| self.is_shared(a)),
             _ => false,
         }
+    }
+
+    /// The bounded dimension in an extent: it differs from lane to lane.
+    fn bounded(&self, dim: &Dim) -> Option<&str> {
+        let id = dim.terms.keys().find(|id| self.function.bounds.contains_key(id))?;
+        Some(&self.function.dims[*id])
     }
 
     /// The innermost expression that makes `expr` vary.

@@ -94,7 +94,10 @@ fn types(args: &DumpArgs, function: &Function<'_>, given: &Inputs) -> Result<Vec
         if let Some((_, shape)) = shapes.iter().find(|(name, _)| *name == port.name) {
             return Ok(Type { dtype: port.dtype, shape: shape.clone() });
         }
-        let constant = |d: &hir::Dim| d.as_constant().and_then(|c| usize::try_from(c).ok());
+        let constant = |d: &hir::Dim| {
+            let bound = signature.bounded(d).and_then(|id| signature.bounds.get(&id));
+            bound.unwrap_or(d).as_constant().and_then(|c| usize::try_from(c).ok())
+        };
         if let Some(shape) = port.extents.iter().map(constant).collect() {
             return Ok(Type { dtype: port.dtype, shape });
         }
@@ -109,7 +112,10 @@ fn types(args: &DumpArgs, function: &Function<'_>, given: &Inputs) -> Result<Vec
         })?;
         Ok(Type { dtype: port.dtype, shape })
     };
-    signature.ports.iter().map(of).collect()
+    let mut types: Vec<Type> = signature.ports.iter().map(of).collect::<Result<_, Error>>()?;
+    let known: Vec<usize> = types.iter().map(|ty| ty.shape.len()).collect();
+    signature.complete(&mut types, &known);
+    Ok(types)
 }
 
 fn shape(argument: &str, signature: &Signature) -> Result<(String, Shape), Error> {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use crate::program::io::JsonArray;
@@ -10,6 +11,7 @@ use crate::run::{NoSink, Settings};
 use crate::types::{Array, ArrayData, Precision};
 
 use super::args::{Format, GradArgs};
+use super::run::{list, ragged};
 use super::{inputs, print, warn};
 
 /// Step of the differences, relative to 1 or to the value: that of a rule of fourth order in 64 bits.
@@ -54,6 +56,8 @@ struct Computed {
     value: Array,
     /// By the name of the input.
     gradient: Vec<(String, Array)>,
+    /// The lanes of a gradient whose lanes differ in length, without padding, by the name of the input.
+    ragged: IndexMap<String, Vec<Array>>,
     precision: Precision,
     tolerance: f64,
 }
@@ -63,8 +67,11 @@ impl Computed {
         let outputs: Vec<Array> = results.outputs().values().cloned().collect();
         let (value, parts) = outputs.split_first().expect("a gradient has a value");
         let gradient = inputs.iter().cloned().zip(parts.iter().cloned()).collect();
+        let mut ragged = ragged(&results, precision);
+        let names = inputs.iter().zip(results.outputs().keys().skip(1));
+        let ragged = names.filter_map(|(input, output)| Some((input.clone(), ragged.swap_remove(output)?))).collect();
         let tolerance = if precision == Precision::F32 { TOLERANCE_F32 } else { TOLERANCE };
-        Self { value: value.clone(), gradient, precision, tolerance, results }
+        Self { value: value.clone(), gradient, ragged, precision, tolerance, results }
     }
 
     fn trapped(&self, lane: usize) -> bool {
@@ -78,7 +85,10 @@ impl Computed {
     fn text(&self, checks: &[Check]) -> String {
         let mut text = format!("value = {}\n", self.shown(&self.value));
         for (name, array) in &self.gradient {
-            text += &format!("gradient by {name} = {}\n", self.shown(array));
+            text += &match self.ragged.get(name) {
+                Some(lanes) => format!("gradient by {name} = {}\n", list(lanes.iter())),
+                None => format!("gradient by {name} = {}\n", self.shown(array)),
+            };
         }
         for trap in self.results.traps() {
             let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
@@ -94,7 +104,11 @@ impl Computed {
     fn json(&self, checks: &[Check]) -> Result<String, Error> {
         let failed = |e: serde_json::Error| Error::new(ErrorKind::Io, e.to_string());
         let array = |array: &Array| serde_json::to_value(JsonArray(&self.shown(array))).map_err(failed);
-        let gradient = self.gradient.iter().map(|(name, part)| Ok((name.clone(), array(part)?)));
+        let part = |name: &String, part: &Array| match self.ragged.get(name) {
+            Some(lanes) => lanes.iter().map(&array).collect(),
+            None => array(part),
+        };
+        let gradient = self.gradient.iter().map(|(name, values)| Ok((name.clone(), part(name, values)?)));
         let traps: Vec<Value> = (self.results.traps().iter())
             .map(|t| json!({"kind": t.kind.name(), "function": &*t.loc.function, "line": t.loc.line, "message": t.message, "lane": t.position}))
             .collect();
@@ -205,8 +219,16 @@ impl Differences {
         let lanes = self.bound.lanes();
         let size = values.len() / lanes.max(1);
         let mut points = Vec::with_capacity(2 * STENCIL.len() * values.len());
-        for (at, value) in values.iter().enumerate() {
-            let (lane, component) = (at / size.max(1), at % size.max(1));
+        let place = |at: usize| (at / size.max(1), at % size.max(1));
+        let elements: Vec<usize> = (0..values.len())
+            .filter(|at| {
+                let (lane, component) = place(*at);
+                self.bound.is_element(input, lane, component)
+            })
+            .collect();
+        for at in &elements {
+            let value = &values[*at];
+            let (lane, component) = place(*at);
             for step in steps(*value) {
                 points.extend(STENCIL.iter().map(|(k, _)| Point { lane, component, by: k * step }));
             }
@@ -216,13 +238,13 @@ impl Differences {
         let function = computed.value.as_real().expect("the value is real");
         let mut check = Check {
             name: name.to_owned(),
-            components: values.len(),
+            components: elements.len(),
             unchecked: 0,
             largest_error: 0.0,
             failures: Vec::new(),
         };
-        for (at, moved) in moved.chunks(2 * STENCIL.len()).enumerate() {
-            let (lane, component) = (at / size.max(1), at % size.max(1));
+        for (at, moved) in elements.iter().copied().zip(moved.chunks(2 * STENCIL.len())) {
+            let (lane, component) = place(at);
             let floor = NEGLIGIBLE * function[lane].abs().max(1.0) / values[at].abs().max(1.0);
             let found = (moved.chunks(STENCIL.len()).zip(steps(values[at])))
                 .map(|(moved, step)| slope(moved, step))

@@ -17,7 +17,7 @@ use crate::run::{Trap, TrapKind};
 use crate::types::{Array, Precision, Type};
 
 use super::args::{InputArgs, MapArgs};
-use super::run::{extension, stop_on_interrupt, stopped};
+use super::run::{add_lengths, extension, ragged, stop_on_interrupt, stopped};
 use super::sinks::Collector;
 use super::{check_output, inputs, note, print, warn};
 
@@ -194,8 +194,6 @@ fn to_stdout(chunks: &mut Chunks<'_>) -> Result<(), Error> {
     let precision = chunks.precision();
     let failed = |e: serde_json::Error| Error::new(ErrorKind::Io, e.to_string());
     while let Some(Chunk { first, results }) = chunks.next()? {
-        let outputs: Vec<(&String, Array)> =
-            results.outputs().iter().map(|(name, array)| (name, array.clone().shown(precision))).collect();
         let mut traps = results.traps().iter().peekable();
         let mut text = String::new();
         for i in 0..results.lanes().len() {
@@ -208,10 +206,9 @@ fn to_stdout(chunks: &mut Chunks<'_>) -> Result<(), Error> {
                     line.insert("message".to_owned(), json!(trap.message));
                 }
                 None => {
-                    for (name, array) in &outputs {
-                        let mut row = array.rows(i..i + 1);
-                        row.shape.remove(0);
-                        line.insert((*name).clone(), serde_json::to_value(JsonArray(&row)).map_err(failed)?);
+                    for name in results.outputs().keys() {
+                        let row = results.lane(name, i).expect("every lane has every output").shown(precision);
+                        line.insert(name.clone(), serde_json::to_value(JsonArray(&row)).map_err(failed)?);
                     }
                 }
             }
@@ -266,7 +263,15 @@ fn to_npy(chunks: &mut Chunks<'_>, path: &Path) -> Result<(), Error> {
 /// All outputs, gathered and written at the end.
 fn to_arrays(chunks: &mut Chunks<'_>, path: &Path) -> Result<(), Error> {
     let mut all: IndexMap<String, Array> = IndexMap::new();
+    let mut rows_of: IndexMap<String, Vec<Array>> = IndexMap::new();
+    let mut dims: IndexMap<String, Vec<i64>> = IndexMap::new();
     while let Some(chunk) = chunks.next()? {
+        for (name, rows) in ragged(&chunk.results, chunks.precision()) {
+            rows_of.entry(name).or_default().extend(rows);
+        }
+        for (name, lengths) in chunk.results.dims() {
+            dims.entry(name.clone()).or_default().extend(lengths);
+        }
         for (name, rows) in chunk.results.outputs() {
             match all.get_mut(name) {
                 Some(array) => array.append_rows(rows),
@@ -276,5 +281,8 @@ fn to_arrays(chunks: &mut Chunks<'_>, path: &Path) -> Result<(), Error> {
             }
         }
     }
-    Ok(write_arrays(path, &all, chunks.precision())?)
+    if !rows_of.is_empty() {
+        add_lengths(&mut all, &dims);
+    }
+    Ok(write_arrays(path, &all, &rows_of, chunks.precision())?)
 }

@@ -38,11 +38,17 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let results = bound.run(&options, &sink)?;
     let streams = sink.into_arrays();
     let precision = options.settings.precision;
+    let ragged = ragged(&results, precision);
     let written = args.output.as_ref().map_or(Ok(()), |path| {
-        let all = results.outputs().iter().chain(&streams).map(|(n, a)| (n.clone(), a.clone())).collect();
-        write_arrays(path, &all, precision)
+        let mut all: IndexMap<String, Array> =
+            results.outputs().iter().chain(&streams).map(|(n, a)| (n.clone(), a.clone())).collect();
+        if !ragged.is_empty() {
+            add_lengths(&mut all, results.dims());
+        }
+        write_arrays(path, &all, &ragged, precision)
     });
-    let shown = Shown { outputs: shown(results.outputs(), precision), streams: shown(&streams, precision), results };
+    let outputs = shown(results.outputs(), precision);
+    let shown = Shown { outputs, ragged, streams: shown(&streams, precision), results };
     match args.format {
         Format::Json => print(&format!("{}\n", json(&shown, args.stats)?)),
         Format::Text => print(&show(&shown, args.stats)),
@@ -127,10 +133,28 @@ fn refuse_findings<E: ToString>(wrong: &dyn Fn(String) -> Error, findings: &[E])
     Err(wrong(lines.join("\n  ")))
 }
 
+/// The lanes of the outputs whose lanes differ in length, without padding and as users see them.
+pub(super) fn ragged(results: &Results, precision: Precision) -> IndexMap<String, Vec<Array>> {
+    let lane = |name: &str, position| results.lane(name, position).map(|array| array.shown(precision));
+    let lanes = |name: &str| (0..results.lanes().len()).filter_map(|position| lane(name, position)).collect();
+    let names = results.outputs().keys().filter(|name| results.is_ragged(name));
+    names.map(|name| (name.clone(), lanes(name))).collect()
+}
+
+/// Adds the lengths of bounded dimensions under their names, where no output has the name.
+pub(super) fn add_lengths(all: &mut IndexMap<String, Array>, dims: &IndexMap<String, Vec<i64>>) {
+    for (name, lengths) in dims {
+        let name = if all.contains_key(name) { format!("{name}.lengths") } else { name.clone() };
+        all.insert(name, Array::int([lengths.len()], lengths.clone()));
+    }
+}
+
 /// Results with their arrays as users see them.
 struct Shown {
     results: Results,
     outputs: IndexMap<String, Array>,
+    /// The lanes of outputs whose lanes differ in length.
+    ragged: IndexMap<String, Vec<Array>>,
     streams: IndexMap<String, Array>,
 }
 
@@ -156,9 +180,13 @@ fn groups(results: &Results) -> Vec<TrapGroup<'_>> {
 
 /// The one JSON object of `--format json`: its keys are a documented format.
 fn json(shown: &Shown, stats: bool) -> Result<String, Error> {
-    let Shown { results, outputs, streams } = shown;
+    let Shown { results, outputs, ragged, streams } = shown;
+    let value = |name: &String, array: &Array| match ragged.get(name) {
+        Some(lanes) => lanes.iter().map(|lane| serde_json::to_value(JsonArray(lane))).collect(),
+        None => serde_json::to_value(JsonArray(array)),
+    };
     let arrays = |arrays: &IndexMap<String, Array>| -> Result<Value, serde_json::Error> {
-        let pairs = arrays.iter().map(|(name, array)| Ok((name.clone(), serde_json::to_value(JsonArray(array))?)));
+        let pairs = arrays.iter().map(|(name, array)| Ok((name.clone(), value(name, array)?)));
         Ok(Value::Object(pairs.collect::<Result<_, serde_json::Error>>()?))
     };
     let traps: Vec<Value> = groups(results)
@@ -211,10 +239,13 @@ fn add_stats(object: &mut Value, stats: &Stats) {
 }
 
 fn show(shown: &Shown, stats: bool) -> String {
-    let Shown { results, outputs, streams } = shown;
+    let Shown { results, outputs, ragged, streams } = shown;
     let mut text = String::new();
     for (name, array) in outputs {
-        text += &show_array(name, array);
+        text += &match ragged.get(name) {
+            Some(lanes) => show_lanes(name, lanes),
+            None => show_array(name, array),
+        };
     }
     for (name, array) in streams {
         text += &format!("{name}: {} (use --output to keep it)\n", array.ty());
@@ -226,6 +257,19 @@ fn show(shown: &Shown, stats: bool) -> String {
         text += &show_stats(results.stats());
     }
     text
+}
+
+fn show_lanes(name: &str, lanes: &[Array]) -> String {
+    let first = list(lanes.iter().take(SHOWN_LANES));
+    match lanes.len().saturating_sub(SHOWN_LANES) {
+        0 => format!("{name} = {first}\n"),
+        more => format!("{name} = {first} … and {more} more lanes\n"),
+    }
+}
+
+/// Arrays of different shapes as one list.
+pub(super) fn list<'a>(arrays: impl Iterator<Item = &'a Array>) -> String {
+    format!("[{}]", arrays.map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
 fn show_array(name: &str, array: &Array) -> String {

@@ -43,7 +43,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     progress.finish();
     report_traps(&draws, args);
     let written = args.output.as_ref().map_or(Ok(()), |path| {
-        write_arrays(path, &arrays(&draws), options.settings.precision)?;
+        write_arrays(path, &arrays(&draws), &IndexMap::new(), options.settings.precision)?;
         note(&format!("draws written to {}", path.display()));
         Ok::<(), Error>(())
     });

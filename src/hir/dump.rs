@@ -58,12 +58,17 @@ fn dump_fn(out: &mut String, program: &Program, function: &Fn, id: &str, export:
             format!("{shared}{}", printer.binding(p.local))
         })
         .collect();
+    let dim = |(id, name): (_, &String)| match function.bounds.get(&id) {
+        Some(bound) => format!("{name} <= {}", bound.display(&function.dims)),
+        None => name.clone(),
+    };
+    let dims: Vec<String> = function.dims.iter().map(dim).collect();
     let head = format!(
         "{}{}fn {}{}({}) -> {} // {id}",
         if function.recompute { "@recompute " } else { "" },
         if export { "pub " } else { "" },
         function.name,
-        list(function.dims.values()),
+        list(dims.iter()),
         params.join(", "),
         printer.ty(&function.ret),
     );

@@ -82,6 +82,9 @@ pub struct Fn {
     pub doc: String,
     /// Names of its dimension parameters. Calls give them all; an entry binds them by solving the parameter types.
     pub dims: IdVec<DimId, String>,
+    /// The *bounded* dimensions, `real[t <= 100]`, and the largest number that each may be. What an entry gets for one differs
+    /// from lane to lane.
+    pub bounds: BTreeMap<DimId, Dim>,
     /// Its parameters.
     pub params: Vec<Param>,
     /// Result type; unit is the empty tuple.
@@ -144,6 +147,32 @@ impl Ty {
     pub fn is_unit(&self) -> bool {
         matches!(self, Ty::Tuple(parts) if parts.is_empty())
     }
+    /// With each dimension parameter replaced; `None` on overflow.
+    pub fn substitute(&self, args: &[Dim]) -> Option<Ty> {
+        let all = |dims: &[Dim]| -> Option<Vec<Dim>> { dims.iter().map(|d| d.substitute(args)).collect() };
+        Some(match self {
+            Ty::Scalar(_) | Ty::Never => self.clone(),
+            Ty::Array(dtype, dims) => Ty::Array(*dtype, all(dims)?),
+            Ty::Struct(id, dims) => Ty::Struct(*id, all(dims)?),
+            Ty::Tuple(parts) => Ty::Tuple(parts.iter().map(|p| p.substitute(args)).collect::<Option<_>>()?),
+            Ty::Fn(params, ret) => {
+                let params = params.iter().map(|p| p.substitute(args)).collect::<Option<_>>()?;
+                Ty::Fn(params, Box::new(ret.substitute(args)?))
+            }
+        })
+    }
+    /// All extents and dimension arguments in it.
+    pub fn for_each_dim<'t>(&'t self, visit: &mut impl FnMut(&'t Dim)) {
+        match self {
+            Ty::Scalar(_) | Ty::Never => {}
+            Ty::Array(_, dims) | Ty::Struct(_, dims) => dims.iter().for_each(visit),
+            Ty::Tuple(parts) => parts.iter().for_each(|p| p.for_each_dim(visit)),
+            Ty::Fn(params, ret) => {
+                params.iter().for_each(|p| p.for_each_dim(visit));
+                ret.for_each_dim(visit);
+            }
+        }
+    }
 }
 
 /// A linear expression over dimension parameters: `constant + Σ coefficient · parameter`.
@@ -180,6 +209,14 @@ impl Dim {
     /// The number, if it has no parameters.
     pub fn as_constant(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
+    }
+    /// The parameter, if it stands alone.
+    pub fn alone(&self) -> Option<DimId> {
+        let mut terms = self.terms.iter();
+        match (self.constant, terms.next(), terms.next()) {
+            (0, Some((id, 1)), None) => Some(*id),
+            _ => None,
+        }
     }
     /// Its value; `None` on overflow. Every parameter must have one.
     pub fn eval(&self, dims: &IdVec<DimId, i64>) -> Option<i64> {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::base::{Diagnostic, Finding, SourceMap};
 use crate::hir::{self, FnId};
+use crate::lower::hir_to_cfg::Padding;
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
 use crate::plan::{CallPlan, Plan};
 use crate::transform::Pass;
@@ -23,12 +24,13 @@ pub use warnings::Deny;
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Passes {
     off: BTreeSet<&'static str>,
+    check_nan: bool,
 }
 
 impl Passes {
     /// All passes off.
     pub fn none() -> Self {
-        Self { off: all_passes().map(|(name, _)| name).collect() }
+        Self { off: all_passes().map(|(name, _)| name).collect(), check_nan: false }
     }
     /// Switches a pass off; `false` when there is no pass of this name.
     pub fn switch_off(&mut self, name: &str) -> bool {
@@ -39,6 +41,18 @@ impl Passes {
     /// Switches a pass on again.
     pub fn switch_on(&mut self, name: &str) {
         self.off.retain(|off| *off != name);
+    }
+    /// For a run that looks for the birth of NaNs: nothing is computed that the program does not say.
+    pub fn for_nan_checks(&mut self) {
+        // They evaluate both arms: a NaN would be born in the one that is not taken.
+        self.switch_off("if-convert");
+        self.switch_off("guard-arms");
+        // What is computed before the lanes start belongs to none that could trap.
+        self.switch_off("hoist-shared");
+        self.switch_off("shared-code");
+        // Whether a NaN is born is asked of all rows of a value, and steps change places.
+        self.switch_off("tile-rows");
+        self.check_nan = true;
     }
     /// Whether a pass runs.
     pub fn is_on(&self, name: &str) -> bool {
@@ -116,7 +130,8 @@ pub fn specialise(
     types: &[Type],
     passes: &Passes,
 ) -> Result<Specialised, Vec<Diagnostic>> {
-    let mut made = hir_to_cfg::specialise(program, sources, entry, types)?;
+    let padding = if passes.check_nan { Padding::Harmless } else { Padding::Anything };
+    let mut made = hir_to_cfg::specialise(program, sources, entry, types, padding)?;
     let options = vectorize::Options { both_arms: passes.is_on("if-convert") };
     let options = passes.is_on(VECTORIZE.0).then_some(options);
     match expansion::expand(&mut made.program, &made.requests, options) {

@@ -4,7 +4,7 @@ use crate::hir::Dim;
 use crate::lower::hir_to_cfg::{Signature, SignaturePort};
 use crate::program::inputs::Given;
 use crate::program::io::{ArrayType, Data, IoError, Values};
-use crate::program::{Error, ErrorKind, Inputs};
+use crate::program::{Error, ErrorKind, Inputs, ragged};
 use crate::types::DType;
 
 impl Inputs {
@@ -21,15 +21,25 @@ impl Inputs {
         let Some(port) = signature.ports.iter().find(|p| p.name == name) else {
             return self.add_parts(signature, name, data, shared);
         };
+        if let (Data::Json(serde_json::Value::Array(lanes)), false) = (data, shared)
+            && port.extents.iter().any(|d| signature.bounded(d).is_some())
+        {
+            let given = ragged_lanes(signature, port, lanes)?;
+            return self.insert(name, given);
+        }
         let rank = port.extents.len() + usize::from(!shared);
         let array = data
             .to_array(name, ArrayType { dtype: port.dtype, rank })
             .map_err(|error| explained(&error, signature, port, shared))?;
+        let known_axes = data.known_axes(&array);
+        self.insert(name, Given { array, shared, known_axes, lengths: Vec::new() })
+    }
+
+    fn insert(&mut self, name: &str, given: Given) -> Result<(), Error> {
         if self.values.contains_key(name) {
             return Err(Error::new(ErrorKind::Input, format!("`{name}` is given twice")));
         }
-        let known_axes = data.known_axes(&array);
-        self.values.insert(name.to_owned(), Given { array, shared, known_axes });
+        self.values.insert(name.to_owned(), given);
         Ok(())
     }
 
@@ -77,6 +87,32 @@ impl Inputs {
         }
         Ok(())
     }
+}
+
+/// A list of events whose bounded axes have a length of their own in every lane.
+fn ragged_lanes(signature: &Signature, port: &SignaturePort, lanes: &[serde_json::Value]) -> Result<Given, Error> {
+    let rank = port.extents.len();
+    let mut events = Vec::with_capacity(lanes.len());
+    let mut known_axes = 0;
+    for (lane, value) in lanes.iter().enumerate() {
+        let data = Data::Json(value.clone());
+        let place = format!("{}[{lane}]", port.name);
+        let event = data
+            .to_array(&place, ArrayType { dtype: port.dtype, rank })
+            .map_err(|error| explained(&error, signature, port, false))?;
+        known_axes = known_axes.max(data.known_axes(&event));
+        events.push(event);
+    }
+    let bounded: Vec<bool> = port.extents.iter().map(|d| signature.bounded(d).is_some()).collect();
+    let (array, lengths) = ragged::stacked(&events, port.dtype, &bounded).map_err(|(lane, axis, wanted, found)| {
+        let ty = port.describe(&signature.dims);
+        let message = format!(
+            "`{}` takes {ty} for each lane: lane {lane} has {found} entries along axis {axis}, the lanes before it {wanted}",
+            port.name
+        );
+        Error::new(ErrorKind::Input, message)
+    })?;
+    Ok(Given { array, shared: false, known_axes: 1 + known_axes, lengths })
 }
 
 fn explained(error: &IoError, signature: &Signature, port: &SignaturePort, shared: bool) -> Error {

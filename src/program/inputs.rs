@@ -5,12 +5,18 @@ use ndarray::{ArrayBase, Data, Dimension};
 
 use crate::lower::hir_to_cfg::{Signature, SignaturePort};
 use crate::program::error::{Error, ErrorKind};
+use crate::program::ragged::{self, Lengths};
 use crate::types::{Array, ArrayData, DType, Scalar, Type};
 
 /// Values for the parameters of an entry point, by name. Fields of a struct parameter `z` are `z.q`, parts of a tuple `t.0`.
 ///
 /// Lane inputs have the lanes as their leading axis, all of one length; a length of 1 serves every lane. Shared inputs have
 /// no such axis; a shared value that is given to an ordinary parameter serves every lane as well.
+///
+/// An array of a bounded dimension `t`, `real[t <= 100]`, is given with padding: its axis is at least as long as the longest lane,
+/// what lies beyond the length of a lane is not looked at, and the lengths are a lane input of their own, an int under the name
+/// of the dimension. Without it every lane has the length of the axis. `Inputs::add_data` takes JSON lists of different
+/// lengths.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     pub(crate) values: IndexMap<String, Given>,
@@ -24,12 +30,19 @@ pub(crate) struct Given {
     pub(crate) shared: bool,
     /// How many of its leading axes have extents that the value tells: not those within an empty list of JSON.
     pub(crate) known_axes: usize,
+    /// For a list of JSON whose lanes have different lengths: axes of an event and how long each lane is along them.
+    pub(crate) lengths: Vec<(usize, Vec<usize>)>,
 }
 
 impl Given {
     /// A value that tells its whole shape.
     pub(crate) fn new(array: Array, shared: bool) -> Self {
-        Self { known_axes: array.shape.len(), array, shared }
+        Self { known_axes: array.shape.len(), array, shared, lengths: Vec::new() }
+    }
+    /// These rows of a lane input.
+    fn rows(&self, rows: std::ops::Range<usize>) -> Self {
+        let lengths = self.lengths.iter().map(|(axis, lengths)| (*axis, lengths[rows.clone()].to_vec())).collect();
+        Self { array: self.array.rows(rows), shared: self.shared, known_axes: self.known_axes, lengths }
     }
     /// How many axes of an event are known.
     fn known_event_axes(&self) -> usize {
@@ -65,8 +78,8 @@ impl Inputs {
     pub fn rows(&self, rows: std::ops::Range<usize>) -> Self {
         let values = self.values.iter().map(|(name, given)| {
             let one_for_all = given.shared || given.array.shape.first().is_none_or(|n| *n == 1);
-            let array = if one_for_all { given.array.clone() } else { given.array.rows(rows.clone()) };
-            (name.clone(), Given { array, ..*given })
+            let given = if one_for_all { given.clone() } else { given.rows(rows.clone()) };
+            (name.clone(), given)
         });
         Self { values: values.collect(), lanes: Some(rows.len()) }
     }
@@ -222,6 +235,8 @@ enum LaneInput {
     Rows(Array),
     /// One event for every lane.
     Everywhere(Array),
+    /// Rows that get padding up to this event type; one row serves every lane.
+    Padded(Array, Type, Lengths),
 }
 
 impl Values {
@@ -230,6 +245,14 @@ impl Values {
         let rows = |input| match input {
             LaneInput::Rows(array) => array,
             LaneInput::Everywhere(array) => repeat(&array, lanes),
+            LaneInput::Padded(array, event, lengths) => {
+                let mut padded = ragged::padded(&array, &event, &lengths);
+                if padded.shape[0] == 1 && lanes != 1 {
+                    padded.shape.remove(0);
+                    padded = repeat(&padded, lanes);
+                }
+                padded
+            }
         };
         self.lanes.into_iter().map(rows).collect()
     }
@@ -238,11 +261,18 @@ impl Values {
 /// Binds the given values to the ports of `function`.
 ///
 /// # Errors
-/// When one is missing, was given as a lane input where it is shared, or has another element type or number of axes.
+/// When one is missing, was given as a lane input where it is shared, or has another element type or number of axes; when
+/// lengths of bounded dimensions disagree or are larger than their bounds.
 pub(crate) fn bind(inputs: &Inputs, function: &str, signature: &Signature, lanes: usize) -> Result<Values, Error> {
     let mut arrays = Vec::new();
     let (mut types, mut known) = (Vec::new(), Vec::new());
     for port in &signature.ports {
+        if port.length_of.is_some() {
+            types.push(Type::int());
+            known.push(0);
+            arrays.push(None);
+            continue;
+        }
         let given = given(inputs, function, signature, port)?;
         let wrong = || wrong_type(signature, port, given);
         let array = convert(given.array.clone(), port.dtype).ok_or_else(wrong)?;
@@ -252,11 +282,28 @@ pub(crate) fn bind(inputs: &Inputs, function: &str, signature: &Signature, lanes
         }
         types.push(event);
         known.push(given.known_event_axes());
-        arrays.push((given, array));
+        arrays.push(Some((given, array)));
     }
     signature.complete(&mut types, &known);
+    let lengths = ragged::lengths(inputs, signature, &types, lanes)?;
     let mut values = Values { types, lanes: Vec::new(), shared: IndexMap::new() };
-    for ((port, (given, mut array)), event) in signature.ports.iter().zip(arrays).zip(&values.types) {
+    for ((port, bound), event) in signature.ports.iter().zip(arrays).zip(&values.types) {
+        let Some((given, mut array)) = bound else {
+            let of = port.length_of.and_then(|id| lengths.get(&id)).map_or(&[][..], |rows| rows);
+            values.lanes.push(match of {
+                [one] if lanes != 1 => LaneInput::Everywhere(Array::int([], vec![*one])),
+                rows => LaneInput::Rows(Array::int([rows.len()], rows.to_vec())),
+            });
+            continue;
+        };
+        if port.extents.iter().any(|d| signature.bounded(d).is_some()) {
+            let axes = ragged::axes(signature, port, &lengths);
+            if given.shared {
+                array.shape.insert(0, 1);
+            }
+            values.lanes.push(LaneInput::Padded(array, event.clone(), axes));
+            continue;
+        }
         let events = usize::from(!given.shared);
         array.shape.truncate(events);
         array.shape.extend_from_slice(&event.shape);

@@ -15,8 +15,10 @@ mod error;
 mod gradient;
 mod inputs;
 pub mod io;
+mod ragged;
 mod results;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -37,6 +39,7 @@ pub use crate::plan::MemoryEstimate;
 pub use error::{Error, ErrorKind};
 pub use gradient::Gradient;
 pub use inputs::{Element, Inputs};
+use ragged::BoundedAxes;
 pub use results::{Engine, Results, refuse};
 
 /// How a function is compiled and run.
@@ -168,6 +171,7 @@ pub struct Function<'a> {
 pub struct Bound {
     compiled: Arc<Compiled>,
     inputs: run::Inputs,
+    axes: BoundedAxes,
     sources: Arc<SourceMap>,
 }
 
@@ -205,14 +209,7 @@ impl Function<'_> {
     pub fn bind(&self, inputs: &Inputs, options: &Options) -> Result<Bound, Error> {
         let mut passes = options.passes.clone();
         if options.settings.check_nan {
-            // They evaluate both arms: a NaN would be born in the one that is not taken.
-            passes.switch_off("if-convert");
-            passes.switch_off("guard-arms");
-            // What is computed before the lanes start belongs to none that could trap.
-            passes.switch_off("hoist-shared");
-            passes.switch_off("shared-code");
-            // Whether a NaN is born is asked of all rows of a value, and steps change places.
-            passes.switch_off("tile-rows");
+            passes.for_nan_checks();
         }
         let bound = self.bind_with(inputs, &passes, options);
         if bound.as_ref().is_err_and(|e| e.kind() == ErrorKind::Shared) {
@@ -228,7 +225,9 @@ impl Function<'_> {
         let lanes = inputs::lane_count(inputs)?;
         let values = inputs::bind(inputs, &self.name, &self.signature, lanes)?;
         let compiled = self.compile(values.types.clone(), passes)?;
-        Bound::finish(compiled, values, lanes, options, Arc::clone(&self.program.sources))
+        let outputs = hir_to_cfg::output_dims(&self.program.hir, self.entry);
+        let axes = BoundedAxes::new(&self.signature, &outputs);
+        Ok(Bound { axes, ..Bound::finish(compiled, values, lanes, options, Arc::clone(&self.program.sources))? })
     }
 
     /// Compiles it for lane inputs and shared inputs of these event types, one for each port of the
@@ -297,7 +296,7 @@ impl Bound {
             })?;
         let numbers = (0..lanes as u64).map(|i| options.first_lane.wrapping_add(i)).collect();
         let inputs = run::Inputs { lanes: numbers, values: values.lane_arrays(lanes), shared };
-        Ok(Bound { compiled, inputs, sources })
+        Ok(Bound { compiled, inputs, axes: BoundedAxes::default(), sources })
     }
 
     /// What was compiled.
@@ -326,6 +325,14 @@ impl Bound {
         &mut self.inputs
     }
 
+    /// Whether an element of a lane input, both counted from 0 (elements in row-major order), belongs to the value of the lane: it is
+    /// not padding beyond the length of a bounded dimension.
+    pub fn is_element(&self, input: usize, position: usize, element: usize) -> bool {
+        let shape = self.inputs.values.get(input).map_or(&[][..], |array| &array.shape[1..]);
+        let lengths = self.axes.of_input(input, &self.inputs);
+        lengths.is_none_or(|lengths| ragged::is_inside(shape, &lengths, position, element))
+    }
+
     /// What the run will need, before it starts.
     pub fn memory(&self, options: &Options) -> MemoryEstimate {
         plan::estimate(&self.compiled.plan, self.inputs.lanes.len(), &options.settings)
@@ -340,7 +347,7 @@ impl Bound {
         let estimate = self.memory(options);
         let tape_bytes = refuse(&estimate, options)?;
         let outcome = results::execute(&self.compiled, &self.inputs, options, tape_bytes, sink)?;
-        Ok(Results::new(&self.compiled, self.inputs.lanes.clone(), outcome, estimate))
+        Ok(Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate))
     }
 }
 
@@ -352,11 +359,12 @@ pub fn signature_of_ir(compiled: &Compiled) -> Signature {
         shared,
         dtype: ty.dtype,
         extents: ty.shape.iter().map(|n| hir::Dim::constant(*n as i64)).collect(),
+        length_of: None,
         span,
     };
     let stack = &compiled.stack;
     let lanes = stack.inputs.iter().map(|p| port(&p.name, &stack.vars[p.var].ty, false));
     let inputs = stack.shared.values().filter(|s| s.source == SharedSource::Input);
     let ports = lanes.chain(inputs.map(|s| port(&s.name, &s.ty, true))).collect();
-    Signature { dims: IdVec::new(), ports, span }
+    Signature { dims: IdVec::new(), bounds: BTreeMap::new(), ports, span }
 }

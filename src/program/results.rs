@@ -9,7 +9,8 @@ use crate::backend::cpu::{local, pc};
 use crate::interp;
 use crate::pipeline::Compiled;
 use crate::plan::MemoryEstimate;
-use crate::program::{Error, ErrorKind, Options};
+use crate::program::ragged::{self, BoundedAxes, Lengths};
+use crate::program::{Error, ErrorKind, Options, inputs};
 use crate::run::{self, Outcome, Sink, Stats, Trap};
 use crate::types::Array;
 
@@ -112,6 +113,9 @@ fn stack_only() -> Error {
 #[derive(Clone, Debug)]
 pub struct Results {
     outputs: IndexMap<String, Array>,
+    /// Outputs with a bounded axis.
+    lengths: IndexMap<String, Lengths>,
+    dims: IndexMap<String, Vec<i64>>,
     lanes: Vec<u64>,
     traps: Vec<Trap>,
     stats: Stats,
@@ -119,19 +123,48 @@ pub struct Results {
 }
 
 impl Results {
-    pub(super) fn new(compiled: &Compiled, lanes: Vec<u64>, outcome: Outcome, memory: MemoryEstimate) -> Self {
+    pub(super) fn new(
+        compiled: &Compiled,
+        inputs: &run::Inputs,
+        axes: &BoundedAxes,
+        outcome: Outcome,
+        memory: MemoryEstimate,
+    ) -> Self {
         let names = compiled.stack.outputs.iter().map(|port| port.name.clone());
-        let outputs = names.zip(outcome.outputs).collect();
-        Self { outputs, lanes, traps: outcome.traps, stats: outcome.stats, memory }
+        let mut outputs: IndexMap<String, Array> = names.zip(outcome.outputs).collect();
+        let mut lengths = IndexMap::new();
+        for (i, (name, array)) in outputs.iter_mut().enumerate() {
+            if let Some(of) = axes.of_output(i, inputs) {
+                *array = ragged::padded(array, &inputs::event_type(array), &of);
+                lengths.insert(name.clone(), of);
+            }
+        }
+        let (traps, stats) = (outcome.traps, outcome.stats);
+        Self { outputs, lengths, dims: axes.dims(inputs), lanes: inputs.lanes.clone(), traps, stats, memory }
     }
     /// All outputs by name, lanes along the leading axis: `result`, or the fields of a struct. Rows of trapped lanes are
-    /// zero and mean nothing.
+    /// zero and mean nothing. An axis of a bounded dimension is as long as its bound; beyond the length of a lane stands NaN,
+    /// 0 or `false`.
     pub fn outputs(&self) -> &IndexMap<String, Array> {
         &self.outputs
     }
     /// One output.
     pub fn output(&self, name: &str) -> Option<&Array> {
         self.outputs.get(name)
+    }
+    /// One output of the lane at a position of the batch, without padding. `None` when there is no such output or lane.
+    pub fn lane(&self, name: &str, position: usize) -> Option<Array> {
+        let array = self.outputs.get(name).filter(|array| position < array.shape[0])?;
+        let whole = Lengths::new();
+        Some(ragged::cut(array, self.lengths.get(name).unwrap_or(&whole), position))
+    }
+    /// Whether an output has a bounded dimension, so that its lanes may have different lengths.
+    pub fn is_ragged(&self, name: &str) -> bool {
+        self.lengths.contains_key(name)
+    }
+    /// The bounded dimensions of the function by name, each with its length in every lane.
+    pub fn dims(&self) -> &IndexMap<String, Vec<i64>> {
+        &self.dims
     }
     /// The lanes that trapped, ascending by position.
     pub fn traps(&self) -> &[Trap] {

@@ -141,7 +141,7 @@ pub(crate) fn run(program: &Program, case: &Case, context: &str) -> Result<(), S
     let said = Said::default();
     let results = bound.run(&scalar.options, &said).map_err(|e| e.to_string())?;
     let mut found: Map<String, Value> =
-        results.outputs().iter().map(|(name, array)| (name.clone(), list(array))).collect();
+        results.outputs().iter().map(|(name, array)| (name.clone(), output(&results, name, array))).collect();
     let records = said.records.lock().expect("no test panics here");
     for (id, stream) in bound.compiled().stack.streams.iter() {
         for (f, (field, _)) in stream.fields.iter().enumerate() {
@@ -154,6 +154,14 @@ pub(crate) fn run(program: &Program, case: &Case, context: &str) -> Result<(), S
     compare(case, &found)?;
     agree(program, &case.run, &function, &inputs, context);
     Ok(())
+}
+
+/// An output as nested lists; where lanes differ in length, each without its padding.
+fn output(results: &Results, name: &str, array: &Array) -> Value {
+    match results.is_ragged(name) {
+        true => (0..array.shape[0]).filter_map(|lane| Some(list(&results.lane(name, lane)?))).collect(),
+        false => list(array),
+    }
 }
 
 /// As nested lists, reals with all their digits.

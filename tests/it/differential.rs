@@ -140,12 +140,13 @@ enum Verdict {
     /// The reference came to a limit: the engines count differently.
     Discarded,
     /// They differ, or one of them failed.
-    Failed { configuration: Configuration, why: String },
+    Failed { configuration: Box<Configuration>, why: String },
 }
 
 fn judge(case: &Case, configurations: &[Configuration]) -> Verdict {
     let base = options(case.seed % 1000);
-    let failed = |configuration: &Configuration, why| Verdict::Failed { configuration: configuration.clone(), why };
+    let failed =
+        |configuration: &Configuration, why| Verdict::Failed { configuration: Box::new(configuration.clone()), why };
     let reference = Configuration::scalar(&base);
     let program = match Program::compile(&case.text) {
         Ok(program) => program,

@@ -18,6 +18,7 @@ mod machine;
 mod mutations;
 mod observed;
 mod posteriors;
+mod ragged;
 mod random_programs;
 mod reference;
 mod run_line;

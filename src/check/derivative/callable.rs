@@ -14,7 +14,6 @@ use crate::check::call::count;
 use crate::check::context::Def;
 use crate::check::dims::Solver;
 use crate::check::names::{Found, Lookup};
-use crate::check::types::substitute;
 
 impl Body<'_, '_> {
     pub(super) fn callable(&mut self, function: &ast::Expr, given: Given<'_>) -> Option<Callable> {
@@ -166,8 +165,8 @@ impl Body<'_, '_> {
                 return None;
             }
         };
-        let params = signature.params.iter().map(|p| substitute(&p.ty, &dims)).collect::<Option<Vec<Ty>>>()?;
-        let ret = substitute(&signature.ret, &dims)?;
+        let params = signature.params.iter().map(|p| p.ty.substitute(&dims)).collect::<Option<Vec<Ty>>>()?;
+        let ret = signature.ret.substitute(&dims)?;
         let ty = Ty::Fn(params.clone(), Box::new(ret.clone()));
         Some(Callable {
             code: Code::Value(Expr { kind: ExprKind::Function(id, dims), ty, span }),

@@ -5,10 +5,10 @@ use indexmap::IndexSet;
 use super::derivative::Facts;
 use super::func::{Lowered, Lowering};
 use super::instance::{Closure, Code, DerivativeOf, ElementOf, Instance, Lambda, Made, Specialiser};
-use super::signature::layout_at;
-use super::value::{ClosureId, Form, FunctionValue, Layout, Value};
+use super::signature::{extent_error, layout_at};
+use super::value::{ClosureId, Dims, Form, FunctionValue, Layout, Value};
 use super::walk;
-use crate::base::{Diagnostic, IdVec, Span};
+use crate::base::{Diagnostic, Span};
 use crate::cfg::{Func, FuncId, Operand, Terminator, VarId};
 use crate::hir::{Callee, Dim, Expr, ExprKind, FnId, LocalId, Reduction, Ty};
 use crate::transform::derivative::Mode;
@@ -34,19 +34,36 @@ enum Passing {
 }
 
 impl<'a> Lowering<'_, 'a> {
-    fn dim_values(&self, dims: &[Dim]) -> Lowered<Vec<i64>> {
-        let values: Option<Vec<i64>> = dims.iter().map(|d| d.eval(&self.dims)).collect();
-        values.ok_or_else(|| {
-            let message = "a dimension is too large for an int";
-            let label = "this does not fit into 64 bits";
-            Box::new(Diagnostic::error("E0803", message, self.span(), label))
-        })
-    }
-
     /// A function of the program as a value.
     pub(super) fn function_value(&mut self, id: FnId, dims: &[Dim]) -> Lowered<Value> {
-        let closure = Closure { code: Code::Fn(id), dims: self.dim_values(dims)?, captures: Vec::new() };
-        Ok(Value::Function(FunctionValue { closure: self.spec.closure(closure, self.span())?, captured: Vec::new() }))
+        let applied = self.dims.apply(dims);
+        let (dims, sources) =
+            applied.map_err(|problem| extent_error(problem, &self.home.dims, &self.dims, self.span()))?;
+        self.check_bounds(id, &dims)?;
+        let lengths = sources.iter().map(|source| self.lengths[source]).collect();
+        let closure = Closure { code: Code::Fn(id), dims, captures: Vec::new() };
+        let closure = self.spec.closure(closure, self.span())?;
+        Ok(Value::Function(FunctionValue { closure, lengths, captured: Vec::new() }))
+    }
+
+    /// A dimension that a function bounds may be no larger than its bound.
+    fn check_bounds(&self, id: FnId, dims: &Dims) -> Lowered<()> {
+        let called = &self.spec.program.fns[id];
+        for (dim, bound) in &called.bounds {
+            let (number, most) = (dims.numbers[*dim], bound.eval(&dims.numbers).unwrap_or(i64::MAX));
+            if number > most {
+                let (name, function) = (&called.dims[*dim], &called.name);
+                let message = format!("`{name}` of `{function}` would be {number}, but its bound is {most}");
+                let error = Diagnostic::error("E0808", message, self.span(), "the array here may be too long");
+                let bound = bound.display(&called.dims);
+                return Err(Box::new(
+                    error.with_label(called.span, format!("`{name} <= {bound}` is declared here")).with_help(format!(
+                        "raise the bound of `{name}`, or make it an ordinary dimension of `{function}`"
+                    )),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// A closure as a value: it captures the locals that it uses as they are now.
@@ -70,9 +87,10 @@ impl<'a> Lowering<'_, 'a> {
             let value = self.keep_value(&value);
             captures.push((*local, self.form(&value, Passing::Captured, "", &mut captured)?));
         }
-        let closure =
-            Closure { code: Code::Lambda(self.home_id, Lambda(code)), dims: self.dims.as_slice().to_vec(), captures };
-        Ok(Some(FunctionValue { closure: self.spec.closure(closure, self.span())?, captured }))
+        let code = Code::Lambda(self.home_id, Lambda(code));
+        let closure = Closure { code, dims: self.dims.clone(), captures };
+        let lengths = self.lengths.values().copied().collect();
+        Ok(Some(FunctionValue { closure: self.spec.closure(closure, self.span())?, lengths, captured }))
     }
 
     /// Takes a value apart into what the callee is made for and what it gets as parameters.
@@ -91,7 +109,7 @@ impl<'a> Lowering<'_, 'a> {
                 Form::Fields(fields)
             }
             Value::Function(f) => {
-                operands.extend_from_slice(&f.captured);
+                operands.extend(f.operands());
                 Form::Function(f.closure)
             }
             Value::Never => Form::Fields(Vec::new()),
@@ -103,6 +121,12 @@ impl<'a> Lowering<'_, 'a> {
         Box::new(match self.index_out_of_range(operand) {
             Some(span) => Diagnostic::error("E0804", message, span, "this index is out of range")
                 .with_label(self.span(), format!("`{name}` is shared here")),
+            None if self.lengths.values().any(|length| *length == operand) => {
+                let message =
+                    format!("`{name}` must be the same for all lanes, but this is the length of a bounded dimension");
+                Diagnostic::error("E0807", message, self.span(), "it differs from lane to lane")
+                    .with_help(format!("remove `shared` from `{name}`"))
+            }
             None => {
                 let message = format!("`{name}` must be the same for all lanes");
                 let label = "this is not known before the lanes start";
@@ -144,7 +168,7 @@ impl<'a> Lowering<'_, 'a> {
         let code = self.spec.closure_of(function.closure).code;
         let program = self.spec.program;
         let home = &program.fns[code.home()];
-        let mut operands = Vec::new();
+        let mut operands = function.lengths.clone();
         let mut params = Vec::with_capacity(args.len());
         let mut starts = Vec::with_capacity(args.len() + 1);
         for (i, arg) in args.iter().enumerate() {
@@ -202,12 +226,16 @@ impl<'a> Lowering<'_, 'a> {
                 let mut captured = Vec::new();
                 let made = self.spec.closure_of(*closure).clone();
                 let home = &self.spec.program.fns[made.code.home()];
+                let mut lengths = Vec::new();
+                for id in &made.dims.bounded {
+                    lengths.push(Operand::Var(self.parameter(&home.dims[*id], Type::int())));
+                }
                 for (local, form) in &made.captures {
                     let name = &home.locals[*local].name;
                     let value = self.enter_form(form, None, name)?;
                     collect_varying(&value, &mut captured);
                 }
-                Value::Function(FunctionValue { closure: *closure, captured })
+                Value::Function(FunctionValue { closure: *closure, lengths, captured })
             }
         })
     }
@@ -219,7 +247,7 @@ fn collect_varying(value: &Value, into: &mut Vec<Operand>) {
         Value::Leaf(operand) if operand.var().is_some() => into.push(*operand),
         Value::Leaf(_) | Value::Never => {}
         Value::Fields(fields) => fields.iter().for_each(|f| collect_varying(f, into)),
-        Value::Function(f) => into.extend_from_slice(&f.captured),
+        Value::Function(f) => into.extend(f.operands()),
     }
 }
 
@@ -227,8 +255,7 @@ fn collect_varying(value: &Value, into: &mut Vec<Operand>) {
 pub(super) fn result_layout(spec: &Specialiser<'_>, closure: ClosureId, span: Span) -> Lowered<Layout> {
     let closure = spec.closure_of(closure);
     let home = &spec.program.fns[closure.code.home()];
-    let dims: IdVec<_, i64> = closure.dims.clone().into();
-    let layout = |ty: &Ty| layout_at(spec.program, ty, &home.dims, &dims, span);
+    let layout = |ty: &Ty| layout_at(spec.program, ty, &home.dims, &closure.dims, span);
     match closure.code {
         Code::Fn(_) => layout(&home.ret),
         Code::Lambda(_, Lambda(lambda)) => match (&lambda.kind, &lambda.ty) {
@@ -260,6 +287,7 @@ pub(super) fn lower_instance<'a>(
             }
         },
     };
+    lowering.enter_lengths();
     for (local, form) in params.iter().zip(&instance.params) {
         lowering.bind_form(*local, form)?;
     }
@@ -290,6 +318,7 @@ pub(super) fn lower_element<'a>(
     for clause in clauses {
         lowering.bind_form(clause.var, &Form::Varying(Type::int()))?;
     }
+    lowering.enter_lengths();
     for (local, form) in &closure.captures {
         lowering.bind_form(*local, form)?;
     }

@@ -48,7 +48,7 @@ impl<'a> Lowering<'_, 'a> {
         self.called(func);
         let result = result_layout(self.spec, function.closure, self.span())?;
         let (dsts, value) = self.temporaries(&result);
-        self.call_block(func, function.captured, dsts);
+        self.call_block(func, function.operands().collect(), dsts);
         Ok(value)
     }
 

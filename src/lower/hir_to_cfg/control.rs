@@ -216,6 +216,7 @@ impl<'a> Lowering<'_, 'a> {
         end: &'a Expr,
         body: &'a Expr,
     ) -> Lowered<Value> {
+        self.note_range(local, start, end);
         let Some((start, end)) = self.bounds(start, end)? else {
             return Ok(Value::Never);
         };
@@ -290,7 +291,8 @@ impl<'a> Lowering<'_, 'a> {
     pub(super) fn constant(&self, expr: &'a Expr) -> Option<Scalar> {
         match &expr.kind {
             ExprKind::Literal(scalar) => Some(*scalar),
-            ExprKind::Dim(dim) => dim.eval(&self.dims).map(Scalar::Int),
+            ExprKind::Dim(dim) if self.dims.varies(dim) => None,
+            ExprKind::Dim(dim) => dim.eval(&self.dims.numbers).map(Scalar::Int),
             ExprKind::Local(local) => match self.env.get(local)? {
                 Value::Leaf(Operand::Const(scalar)) => Some(*scalar),
                 _ => None,

@@ -7,7 +7,7 @@ use super::call::{self, Asked};
 use super::func::{Lowered, Lowering};
 use super::instance::{Closure, Code, DerivativeOf, Instance, Made, Specialiser};
 use super::signature::layout_at;
-use super::value::{Form, Layout, Value};
+use super::value::{Dims, Form, Layout, Value};
 use crate::base::{Diagnostic, Id as _, IdVec, Loc, Span};
 use crate::cfg::{Func, FuncId, InstKind, Operand, Var, VarId};
 use crate::hir::{Derivative, DerivativeCall, Expr, FnId};
@@ -245,7 +245,7 @@ fn rules_of(spec: &mut Specialiser<'_>, func: FuncId) -> Lowered<Option<CustomRu
 fn request_rule(
     spec: &mut Specialiser<'_>,
     rule: FnId,
-    dims: &[i64],
+    dims: &Dims,
     instance: &Instance,
     span: Span,
 ) -> Lowered<FuncId> {
@@ -253,10 +253,10 @@ fn request_rule(
     let mut params = instance.params.clone();
     for param in &home.params[params.len()..] {
         let local = &home.locals[param.local];
-        let layout = layout_at(spec.program, &local.ty, &home.dims, &dims.to_vec().into(), local.span)?;
+        let layout = layout_at(spec.program, &local.ty, &home.dims, dims, local.span)?;
         params.push(varying(&layout));
     }
-    let closure = Closure { code: Code::Fn(rule), dims: dims.to_vec(), captures: Vec::new() };
+    let closure = Closure { code: Code::Fn(rule), dims: dims.clone(), captures: Vec::new() };
     let closure = spec.closure(closure, span)?;
     spec.request(Instance { closure, params }, span)
 }

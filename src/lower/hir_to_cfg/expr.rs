@@ -1,6 +1,7 @@
 //! Expressions that need no control flow of their own.
 
 use super::func::{Lowered, Lowering};
+use super::ragged::Axes;
 use super::value::{Layout, Value};
 use super::walk;
 use crate::cfg::{InstKind, Message, Operand, Terminator, VarId};
@@ -75,8 +76,11 @@ impl<'a> Lowering<'_, 'a> {
         Value::Never
     }
 
-    fn dim(&self, dim: &hir::Dim) -> Lowered<Value> {
-        match dim.eval(&self.dims) {
+    fn dim(&mut self, dim: &hir::Dim) -> Lowered<Value> {
+        if self.dims.varies(dim) {
+            return Ok(Value::Leaf(self.varying_dim(dim)));
+        }
+        match dim.eval(&self.dims.numbers) {
             Some(value) => Ok(Value::Leaf(Operand::Const(Scalar::Int(value)))),
             None => Err(Box::new(crate::base::Diagnostic::error(
                 "E0803",
@@ -85,6 +89,19 @@ impl<'a> Lowering<'_, 'a> {
                 "this does not fit into 64 bits",
             ))),
         }
+    }
+
+    /// A linear form with bounded dimensions, computed in the lane.
+    fn varying_dim(&mut self, dim: &hir::Dim) -> Operand {
+        let int = |value| Operand::Const(Scalar::Int(value));
+        let mut sum = int(dim.constant);
+        for (id, factor) in &dim.terms {
+            let number = int(self.dims.numbers[*id]);
+            let value = self.lengths.get(id).copied().unwrap_or(number);
+            let term = if *factor == 1 { value } else { self.prim(Prim::Mul, &[int(*factor), value], &Type::int()) };
+            sum = if sum == int(0) { term } else { self.prim(Prim::Add, &[sum, term], &Type::int()) };
+        }
+        sum
     }
 
     /// The values of operands, evaluated in order and as they were when they were evaluated. `None` when one of them
@@ -126,15 +143,29 @@ impl<'a> Lowering<'_, 'a> {
         })
     }
 
-    fn prim_expr(&mut self, prim: Prim, args: &'a [Expr], ty: &'a Ty) -> Lowered<Value> {
+    fn prim_expr(&mut self, prim: Prim, args: &'a [Expr], wanted: &'a Ty) -> Lowered<Value> {
         let operands = match (prim, args) {
             (Prim::Index, [array, indices @ ..]) => self.index_operands(array, indices)?,
             _ => self.operands(args)?,
         };
-        let (Some(operands), Some(ty)) = (operands, self.leaf_type(ty)?) else {
+        let (Some(mut operands), Some(ty)) = (operands, self.leaf_type(wanted)?) else {
             return Ok(Value::Never);
         };
-        Ok(Value::Leaf(self.prim(prim, &operands, &ty)))
+        if let (Prim::Index, [array, indices @ ..]) = (prim, args) {
+            let (array, indices) = indexed(array, indices);
+            let axes = self.axes(&array.ty);
+            if !axes.is_empty() {
+                let shape = self.type_of(operands[0]).shape;
+                self.check_indices(&mut operands[1..], &indices, &axes, &shape);
+            }
+            return Ok(Value::Leaf(self.prim(prim, &operands, &ty)));
+        }
+        let axes: Vec<Axes> = args.iter().map(|a| self.axes(&a.ty)).collect();
+        let result = self.axes(wanted);
+        Ok(Value::Leaf(match axes.iter().chain([&result]).all(Vec::is_empty) {
+            true => self.prim(prim, &operands, &ty),
+            false => self.ragged_prim(prim, &operands, &axes, &result, &ty)?,
+        }))
     }
 
     /// `x[i][j]` is `x[i, j]`: the row is not made.
@@ -249,6 +280,9 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     fn message(&mut self, message: &'a hir::Message) -> Lowered<Option<Message>> {
+        for arg in &message.args {
+            self.refuse_bounded(&arg.ty, "a message cannot show this array", "print its elements in a loop")?;
+        }
         let operands = self.operands(&message.args)?;
         Ok(operands
             .map(|operands| Message { texts: message.texts.clone().into(), args: operands.into_iter().collect() }))
@@ -286,6 +320,16 @@ impl<'a> Lowering<'_, 'a> {
         self.start(holds);
         Ok(Value::unit())
     }
+}
+
+/// The array of `x[i][j]` and all of its indices in order.
+fn indexed<'e>(array: &'e Expr, indices: &'e [Expr]) -> (&'e Expr, Vec<&'e Expr>) {
+    let (root, mut all) = match &array.kind {
+        ExprKind::Prim(Prim::Index, args) if !args.is_empty() => indexed(&args[0], &args[1..]),
+        _ => (array, Vec::new()),
+    };
+    all.extend(indices);
+    (root, all)
 }
 
 /// Whether a value needs no instructions.

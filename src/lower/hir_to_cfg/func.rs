@@ -1,6 +1,6 @@
 //! One function while it is made: its variables and blocks, the environment, and the emission of instructions.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -8,13 +8,14 @@ use indexmap::IndexMap;
 use super::derivative::Facts;
 use super::instance::Specialiser;
 use super::names::Names;
+use super::ragged::Axes;
 use super::signature::layout_at;
-use super::value::{Layout, Value};
+use super::value::{Dims, Layout, Value};
 use crate::base::{Diagnostic, Id as _, IdVec, Loc, Span};
 use crate::cfg::{Block, BlockId, Func, Inst, InstKind, Operand, Terminator, Var, VarId};
 use crate::hir::{self, DimId, FnId, LocalId, Ty};
 use crate::prim::Prim;
-use crate::types::{Scalar, Type};
+use crate::types::{Scalar, Shape, Type};
 
 /// What a step of the lowering gives, or the diagnostic that stops its function.
 pub(super) type Lowered<T> = Result<T, Box<Diagnostic>>;
@@ -50,7 +51,13 @@ pub(super) struct Lowering<'s, 'a> {
     /// The function of the source that the code stands in.
     pub(super) home: &'a hir::Fn,
     pub(super) home_id: FnId,
-    pub(super) dims: IdVec<DimId, i64>,
+    pub(super) dims: Dims,
+    /// The lengths of its bounded dimensions.
+    pub(super) lengths: BTreeMap<DimId, Operand>,
+    /// Loop variables that stay below the length of a bounded dimension.
+    pub(super) ranges: HashMap<LocalId, DimId>,
+    /// What `inside` made in a block for a shape and the lengths of its axes.
+    pub(super) masks: HashMap<(BlockId, Shape, Axes), Operand>,
     /// What is bound so far.
     pub(super) env: IndexMap<LocalId, Value>,
     pub(super) loops: Vec<LoopTargets>,
@@ -74,7 +81,7 @@ pub(super) struct Lowering<'s, 'a> {
 }
 
 impl<'s, 'a> Lowering<'s, 'a> {
-    pub(super) fn new(spec: &'s mut Specialiser<'a>, home_id: FnId, dims: &[i64]) -> Self {
+    pub(super) fn new(spec: &'s mut Specialiser<'a>, home_id: FnId, dims: &Dims) -> Self {
         let program = spec.program;
         let home = &program.fns[home_id];
         let (line, _) = spec.sources.line_column(home.span);
@@ -83,7 +90,10 @@ impl<'s, 'a> Lowering<'s, 'a> {
             spec,
             home,
             home_id,
-            dims: dims.to_vec().into(),
+            dims: dims.clone(),
+            lengths: BTreeMap::new(),
+            ranges: HashMap::new(),
+            masks: HashMap::new(),
             env: IndexMap::new(),
             loops: Vec::new(),
             results: Vec::new(),
@@ -102,6 +112,14 @@ impl<'s, 'a> Lowering<'s, 'a> {
         let entry = lowering.new_block();
         lowering.start(entry);
         lowering
+    }
+
+    /// Makes the parameters for the lengths of bounded dimensions.
+    pub(super) fn enter_lengths(&mut self) {
+        for id in self.dims.bounded.clone() {
+            let length = self.parameter(&self.home.dims[id], Type::int());
+            self.lengths.insert(id, Operand::Var(length));
+        }
     }
 
     // Locations

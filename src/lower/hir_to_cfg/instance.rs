@@ -5,8 +5,9 @@ use std::hash::{Hash, Hasher};
 
 use indexmap::IndexMap;
 
+use super::ragged::Padding;
 use super::shared::SharedPool;
-use super::value::{Captures, ClosureId, Form};
+use super::value::{Captures, ClosureId, Dims, Form};
 use crate::base::{Diagnostic, Id as _, SourceMap, Span};
 use crate::cfg::{FuncId, Stream, StreamId};
 use crate::hir::{Expr, FnId, Program};
@@ -52,8 +53,8 @@ impl Hash for Lambda<'_> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Closure<'a> {
     pub(super) code: Code<'a>,
-    /// Numbers of the dimensions of its home.
-    pub(super) dims: Vec<i64>,
+    /// The dimensions of its home.
+    pub(super) dims: Dims,
     /// What it captured.
     pub(super) captures: Captures,
 }
@@ -115,6 +116,7 @@ const MAX_LEAVES: usize = 4_096;
 pub(super) struct Specialiser<'a> {
     pub(super) program: &'a Program,
     pub(super) sources: &'a SourceMap,
+    pub(super) padding: Padding,
     pub(super) shared: SharedPool,
     closures: IndexMap<Closure<'a>, Extent>,
     /// What each function is made of, and where it was first asked for.
@@ -123,10 +125,11 @@ pub(super) struct Specialiser<'a> {
 }
 
 impl<'a> Specialiser<'a> {
-    pub(super) fn new(program: &'a Program, sources: &'a SourceMap) -> Self {
+    pub(super) fn new(program: &'a Program, sources: &'a SourceMap, padding: Padding) -> Self {
         Self {
             program,
             sources,
+            padding,
             shared: SharedPool::default(),
             closures: IndexMap::new(),
             instances: IndexMap::new(),
@@ -142,7 +145,7 @@ impl<'a> Specialiser<'a> {
         if let Some(index) = self.closures.get_index_of(&closure) {
             return Ok(ClosureId::new(index));
         }
-        let mut extent = Extent { nesting: 0, leaves: 0 };
+        let mut extent = Extent { nesting: 0, leaves: closure.dims.bounded.len() };
         for (_, form) in &closure.captures {
             self.measure(form, &mut extent);
         }

@@ -19,6 +19,7 @@
 //! | `expr`, `stmt`, `control`, `call`, `reduction` | the language |
 //! | `comprehension` | comprehensions as functions of their own |
 //! | `derivative` | derivatives: placeholders for them, and what they go through |
+//! | `ragged` | arrays whose extents differ from lane to lane |
 //! | `shared`, `fold` | what is known before lanes start |
 //! | `walk`, `names` | questions about expressions; names in the text form |
 
@@ -31,6 +32,7 @@ mod fold;
 mod func;
 mod instance;
 mod names;
+mod ragged;
 mod reduction;
 mod shared;
 mod signature;
@@ -39,7 +41,8 @@ mod stmt;
 mod value;
 mod walk;
 
-pub use signature::{Signature, SignaturePort, entry_signature};
+pub use ragged::Padding;
+pub use signature::{Signature, SignaturePort, entry_signature, output_dims};
 pub use specialised::Specialised;
 
 use crate::base::{Diagnostic, Id as _, IdVec, SourceMap};
@@ -52,7 +55,7 @@ use derivative::{Facts, Functions};
 use instance::{Closure, Code, Instance, Made, Specialiser};
 use names::Names;
 use signature::layout_at;
-use value::{Form, Layout, join};
+use value::{Dims, Form, Layout, join};
 
 /// Deeply nested programs need a deep stack: the lowering follows the tree, as the checker does.
 const STACK_BYTES: usize = 256 << 20;
@@ -72,12 +75,13 @@ pub fn specialise(
     sources: &SourceMap,
     entry: FnId,
     shapes: &[Type],
+    padding: Padding,
 ) -> Result<Specialised, Vec<Diagnostic>> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("specialise".into())
             .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, || specialise_here(program, sources, entry, shapes))
+            .spawn_scoped(scope, || specialise_here(program, sources, entry, shapes, padding))
             .expect("the system can start a thread");
         match thread.join() {
             Ok(result) => result,
@@ -91,10 +95,11 @@ fn specialise_here(
     sources: &SourceMap,
     entry: FnId,
     shapes: &[Type],
+    padding: Padding,
 ) -> Result<Specialised, Vec<Diagnostic>> {
     let signature = entry_signature(program, entry).map_err(|d| vec![d])?;
     let dims = signature.bind(shapes)?;
-    let mut spec = Specialiser::new(program, sources);
+    let mut spec = Specialiser::new(program, sources, padding);
     let home = &program.fns[entry];
     let outputs = layout_at(program, &home.ret, &home.dims, &dims, home.span)
         .map_err(|d| vec![*d])
@@ -122,11 +127,7 @@ fn specialise_here(
 }
 
 /// The instance of the entry: shared parameters are shared inputs, the others come in.
-fn entry_instance(
-    spec: &mut Specialiser<'_>,
-    entry: FnId,
-    dims: &IdVec<hir::DimId, i64>,
-) -> Result<Instance, Box<Diagnostic>> {
+fn entry_instance(spec: &mut Specialiser<'_>, entry: FnId, dims: &Dims) -> Result<Instance, Box<Diagnostic>> {
     let home = &spec.program.fns[entry];
     let mut params = Vec::with_capacity(home.params.len());
     for param in &home.params {
@@ -134,7 +135,7 @@ fn entry_instance(
         let layout = layout_at(spec.program, &local.ty, &home.dims, dims, local.span)?;
         params.push(entry_form(spec, &layout, param.shared, &local.name));
     }
-    let closure = Closure { code: Code::Fn(entry), dims: dims.as_slice().to_vec(), captures: Vec::new() };
+    let closure = Closure { code: Code::Fn(entry), dims: dims.clone(), captures: Vec::new() };
     let closure = spec.closure(closure, home.span)?;
     Ok(Instance { closure, params })
 }

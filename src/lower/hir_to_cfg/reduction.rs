@@ -7,7 +7,7 @@ use super::expr::zero;
 use super::func::{Lowered, Lowering};
 use super::value::Value;
 use crate::cfg::{Operand, Terminator, VarId};
-use crate::hir::{Clause, Expr, Reduction, Ty};
+use crate::hir::{Clause, Expr, ExprKind, Reduction, Ty};
 use crate::prim::Prim;
 use crate::types::{DType, Scalar, Type};
 
@@ -17,7 +17,7 @@ const BLOCK: i64 = 256;
 /// What runs for every element.
 type Body<'f, 's, 'a> = dyn FnMut(&mut Lowering<'s, 'a>) -> Lowered<()> + 'f;
 
-fn int(value: i64) -> Operand {
+pub(super) fn int(value: i64) -> Operand {
     Operand::Const(Scalar::Int(value))
 }
 fn real(value: f64) -> Operand {
@@ -27,19 +27,22 @@ fn real(value: f64) -> Operand {
 impl<'s, 'a> Lowering<'s, 'a> {
     /// `[body for …]`: the array is made once and its parts are set in place.
     pub(super) fn comprehension_loop(&mut self, clauses: &'a [Clause], body: &'a Expr, ty: &'a Ty) -> Lowered<Value> {
+        let axes = self.axes(ty);
         let Some(ty) = self.leaf_type(ty)? else {
             return Ok(Value::Never);
         };
         let array = self.temporary(ty.clone());
-        self.set(array, Prim::Fill, &[Operand::Const(zero(ty.dtype))]);
+        let blank = self.blank(ty.dtype, &axes);
+        self.set(array, Prim::Fill, &[Operand::Const(blank)]);
         let mut starts = Vec::new();
         for clause in clauses {
             let Some(start) = self.operand(&clause.start)? else {
                 return Ok(Value::Never);
             };
             starts.push(self.keep(start));
+            self.note_range(clause.var, &clause.start, &clause.end);
         }
-        let lengths: Vec<i64> = ty.shape.iter().map(|n| *n as i64).collect();
+        let lengths: Vec<Operand> = (0..clauses.len()).map(|axis| Self::axis_length(&axes, axis, &ty)).collect();
         let mut at = Vec::new();
         self.comprehend(array, clauses, &starts, &lengths, &mut at, body)?;
         Ok(Value::Leaf(Operand::Var(array)))
@@ -50,7 +53,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
         array: VarId,
         clauses: &'a [Clause],
         starts: &[Operand],
-        lengths: &[i64],
+        lengths: &[Operand],
         at: &mut Vec<Operand>,
         body: &'a Expr,
     ) -> Lowered<()> {
@@ -62,7 +65,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
             return Ok(());
         };
         if *start == int(0) {
-            return self.local_loop(clause.var, int(0), int(*length), |this, _| {
+            return self.local_loop(clause.var, int(0), *length, |this, _| {
                 let Some(Value::Leaf(position)) = this.env.get(&clause.var).cloned() else {
                     return Ok(());
                 };
@@ -73,7 +76,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
             });
         }
         let position = self.bound("%i", Type::int());
-        self.counted_loop(position, int(0), int(*length), |this, _| {
+        self.counted_loop(position, int(0), *length, |this, _| {
             let position = Operand::Var(position);
             let var = this.prim(Prim::Add, &[*start, position], &Type::int());
             this.bind(clause.var, &Value::Leaf(var))?;
@@ -109,7 +112,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
             }
             Reduction::Min => self.extremum(clauses, body, Prim::Min, ty.dtype)?,
             Reduction::Max => self.extremum(clauses, body, Prim::Max, ty.dtype)?,
-            Reduction::LogSumExp => match self.count(clauses) {
+            Reduction::LogSumExp => match self.largest_count(clauses) {
                 Some(count) => self.log_sum_exp_of_array(clauses, body, count)?,
                 None => self.log_sum_exp_streaming(clauses, body)?,
             },
@@ -122,6 +125,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
         let Some((clause, rest)) = clauses.split_first() else {
             return body(self);
         };
+        self.note_range(clause.var, &clause.start, &clause.end);
         let Some((start, end)) = self.bounds(&clause.start, &clause.end)? else {
             return Ok(());
         };
@@ -136,8 +140,19 @@ impl<'s, 'a> Lowering<'s, 'a> {
         })
     }
 
+    /// How many elements there are at most, if they are as many as dimensions say: of a bounded one as many as its bound.
+    fn largest_count(&self, clauses: &'a [Clause]) -> Option<i64> {
+        clauses.iter().try_fold(1i64, |count, clause| {
+            let length = match (&clause.end.kind, self.constant(&clause.start)?) {
+                (ExprKind::Dim(end), Scalar::Int(start)) => self.dims.extent(end).ok()?.0.checked_sub(start)?,
+                _ => self.count(std::slice::from_ref(clause))?,
+            };
+            count.checked_mul(length.max(0))
+        })
+    }
+
     /// A variable that starts with a value.
-    fn accumulator(&mut self, start: Operand) -> VarId {
+    pub(super) fn accumulator(&mut self, start: Operand) -> VarId {
         let var = self.temporary(self.type_of(start));
         self.set(var, Prim::Copy, &[start]);
         var
@@ -298,7 +313,8 @@ impl<'s, 'a> Lowering<'s, 'a> {
         };
         let ty = Type::new(DType::Real, [length]);
         let array = self.temporary(ty.clone());
-        self.set(array, Prim::Fill, &[real(0.0)]);
+        // Where there are fewer elements, the rest changes neither the largest nor the sum.
+        self.set(array, Prim::Fill, &[real(f64::NEG_INFINITY)]);
         let at = self.accumulator(int(0));
         self.for_each(clauses, &mut |this| {
             if let Some(element) = this.operand(body)? {

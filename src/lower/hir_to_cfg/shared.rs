@@ -9,7 +9,7 @@ use crate::base::{Id as _, IdVec};
 use crate::cfg::{Operand, Program, Shared, SharedId, SharedSource};
 use crate::parts;
 use crate::prim::{Effect, Prim};
-use crate::types::{Array, ArrayData, DType, Scalar, Type};
+use crate::types::{Array, ArrayData, DType, Scalar, Shape, Type};
 
 type SharedArgs = parts::Args<SharedId>;
 
@@ -18,6 +18,8 @@ type SharedArgs = parts::Args<SharedId>;
 pub(super) struct SharedPool {
     values: IdVec<SharedId, Shared>,
     computed: IndexMap<(Prim, SharedArgs, Type), SharedId>,
+    /// Arrays of the positions along an axis, by shape and axis.
+    positions: IndexMap<(Shape, usize), SharedId>,
     names: Names,
     /// Those that still have a made-up name.
     unnamed: IndexSet<SharedId>,
@@ -28,6 +30,22 @@ impl SharedPool {
     pub(super) fn input(&mut self, name: &str, ty: Type) -> SharedId {
         let name = self.names.unique(name);
         self.values.push(Shared { name, ty, source: SharedSource::Input })
+    }
+
+    /// The array of ints of this shape whose elements are their positions along an axis.
+    pub(super) fn positions(&mut self, shape: &Shape, axis: usize) -> SharedId {
+        let key = (shape.clone(), axis);
+        if let Some(id) = self.positions.get(&key) {
+            return *id;
+        }
+        let inner: usize = shape[axis + 1..].iter().product();
+        let count: usize = shape.iter().product();
+        let elements = (0..count).map(|place| (place / inner % shape[axis]) as i64).collect();
+        let array = Array::int(shape.iter().copied(), elements);
+        let name = self.names.numbered("%");
+        let id = self.values.push(Shared { name, ty: array.ty(), source: SharedSource::Constant(array) });
+        self.positions.insert(key, id);
+        id
     }
 
     pub(super) fn ty(&self, id: SharedId) -> &Type {

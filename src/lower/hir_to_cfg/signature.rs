@@ -1,7 +1,9 @@
 //! What an entry wants from outside: its parameters split into fields, and the dimensions that the shapes of the inputs
 //! determine.
 
-use super::value::{self, Layout, join};
+use std::collections::BTreeMap;
+
+use super::value::{self, Dims, ExtentError, Layout, join};
 use crate::base::{Diagnostic, Id as _, IdVec, Span};
 use crate::hir::{Dim, DimId, FnId, Program, Ty};
 use crate::types::{DType, Type};
@@ -9,10 +11,13 @@ use crate::types::{DType, Type};
 /// What an entry wants, before shapes are known.
 #[derive(Clone, Debug)]
 pub struct Signature {
-    /// One port for each scalar or array among the parameters, structs and tuples split into fields, in order.
+    /// One port for the length of each bounded dimension; then one for each scalar or array among the parameters, structs and
+    /// tuples split into fields, in order.
     pub ports: Vec<SignaturePort>,
     /// Names of the dimension parameters.
     pub dims: IdVec<DimId, String>,
+    /// The bounded dimensions and the largest number that each may be.
+    pub bounds: BTreeMap<DimId, Dim>,
     /// Where the entry is declared: its name.
     pub span: Span,
 }
@@ -28,6 +33,9 @@ pub struct SignaturePort {
     pub dtype: DType,
     /// Extents over the dimension parameters; empty for a scalar. Lanes are not among them.
     pub extents: Vec<Dim>,
+    /// For the length of a bounded dimension, an int under its name: the dimension. It is no parameter of the function, and need
+    /// not be given where arrays tell it.
+    pub length_of: Option<DimId>,
     /// Where the parameter is declared.
     pub span: Span,
 }
@@ -50,6 +58,14 @@ impl SignaturePort {
 pub fn entry_signature(program: &Program, entry: FnId) -> Result<Signature, Diagnostic> {
     let f = &program.fns[entry];
     let mut ports = Vec::new();
+    ports.extend(f.bounds.keys().map(|id| SignaturePort {
+        name: f.dims[*id].clone(),
+        shared: false,
+        dtype: DType::Int,
+        extents: Vec::new(),
+        length_of: Some(*id),
+        span: f.span,
+    }));
     let identity: Vec<Dim> = f.dims.ids().map(Dim::param).collect();
     for param in &f.params {
         let local = &f.locals[param.local];
@@ -65,10 +81,25 @@ pub fn entry_signature(program: &Program, entry: FnId) -> Result<Signature, Diag
             shared: param.shared,
             dtype,
             extents,
+            length_of: None,
             span: local.span,
         }));
     }
-    Ok(Signature { ports, dims: f.dims.clone(), span: f.span })
+    Ok(Signature { ports, dims: f.dims.clone(), bounds: f.bounds.clone(), span: f.span })
+}
+
+/// For each output of an entry, in order, its name and for each of its axes the bounded dimension that it has, if any.
+pub fn output_dims(program: &Program, entry: FnId) -> Vec<(String, Vec<Option<DimId>>)> {
+    let f = &program.fns[entry];
+    let identity: Vec<Dim> = f.dims.ids().map(Dim::param).collect();
+    let name = if matches!(f.ret, Ty::Struct(..)) { "" } else { "result" };
+    let mut found = Vec::new();
+    if split(program, &f.ret, &identity, name, &mut found).is_err() {
+        return Vec::new();
+    }
+    let bounded = |d: &Dim| d.alone().filter(|id| f.bounds.contains_key(id));
+    let dims = found.into_iter().map(|(name, _, extents)| (name, extents.iter().map(bounded).collect()));
+    dims.collect()
 }
 
 type Split = Vec<(String, DType, Vec<Dim>)>;
@@ -100,11 +131,12 @@ fn split(program: &Program, ty: &Ty, args: &[Dim], name: &str, into: &mut Split)
 }
 
 impl Signature {
-    /// The numbers of the dimensions for inputs of these types, one for each port, lanes not among the axes.
+    /// The dimensions for inputs of these types, one for each port, lanes not among the axes. An axis of a bounded dimension has
+    /// the extent of its bound.
     ///
     /// # Errors
     /// Every port whose type does not fit, every dimension that the inputs do not determine.
-    pub fn bind(&self, found: &[Type]) -> Result<IdVec<DimId, i64>, Vec<Diagnostic>> {
+    pub(super) fn bind(&self, found: &[Type]) -> Result<Dims, Vec<Diagnostic>> {
         let mut problems: Vec<Diagnostic> = Vec::new();
         for (port, ty) in self.ports.iter().zip(found) {
             if port.dtype != ty.dtype || port.extents.len() != ty.shape.len() {
@@ -121,11 +153,13 @@ impl Signature {
         }
         let mut solver = Solver::new(self, found);
         solver.solve();
-        solver.finish()
+        let bounded = self.bounds.keys().copied().collect();
+        solver.finish().map(|numbers| Dims { numbers, bounded })
     }
 
     /// Gives the extents that inputs do not tell: of port `i` all but the first `known[i]` axes. They are what constants and
-    /// the other inputs make them, and where nothing tells, 0. Ports whose types do not fit are left as they are.
+    /// the other inputs make them, and where nothing tells, 0. Those of bounded dimensions become their bounds. Ports whose
+    /// types do not fit are left as they are.
     pub fn complete(&self, found: &mut [Type], known: &[usize]) {
         if (self.ports.iter().zip(&*found)).any(|(port, ty)| port.extents.len() != ty.shape.len()) {
             return;
@@ -135,10 +169,18 @@ impl Signature {
         solver.solve();
         let dims: IdVec<DimId, i64> = solver.bound.iter().map(|b| b.map_or(0, |(value, _)| value)).collect();
         for ((port, ty), known) in self.ports.iter().zip(found).zip(known) {
-            for (extent, d) in ty.shape.iter_mut().zip(&port.extents).skip(*known) {
+            for (axis, (extent, d)) in ty.shape.iter_mut().zip(&port.extents).enumerate() {
+                if axis < *known && self.bounded(d).is_none() {
+                    continue;
+                }
                 *extent = d.eval(&dims).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
             }
         }
+    }
+
+    /// The bounded dimension that an extent is.
+    pub fn bounded(&self, extent: &Dim) -> Option<DimId> {
+        extent.alone().filter(|id| self.bounds.contains_key(id))
     }
 
     fn mismatch(&self, port: &SignaturePort, found: &Type, notes: Vec<String>) -> Diagnostic {
@@ -172,6 +214,7 @@ impl<'a> Solver<'a> {
         let ports = self.signature.ports.iter().zip(self.found).zip(&self.known).enumerate();
         let equations = ports.flat_map(|(i, ((port, ty), known))| {
             let extents = port.extents.iter().zip(&ty.shape).take(*known);
+            let extents = extents.filter(|(d, _)| self.signature.bounded(d).is_none());
             extents.map(move |(d, n)| (i, d, *n as i64))
         });
         equations.collect()
@@ -193,6 +236,14 @@ impl<'a> Solver<'a> {
             progress = false;
             for (port, extent, number) in self.equations() {
                 progress |= self.solve_one(port, extent, number);
+            }
+        }
+        let numbers: IdVec<DimId, i64> = self.bound.iter().map(|b| b.map_or(0, |(value, _)| value)).collect();
+        for (id, bound) in &self.signature.bounds {
+            let known = bound.terms.keys().all(|id| self.bound[id.index()].is_some());
+            let port = self.signature.ports.iter().position(|p| p.length_of == Some(*id));
+            if let (true, Some(number), Some(port)) = (known, bound.eval(&numbers), port) {
+                self.bound[id.index()] = Some((number, port));
             }
         }
     }
@@ -284,26 +335,45 @@ pub(super) fn layout_at(
     program: &Program,
     ty: &Ty,
     names: &IdVec<DimId, String>,
-    dims: &IdVec<DimId, i64>,
+    dims: &Dims,
     span: Span,
 ) -> Result<Layout, Box<Diagnostic>> {
-    value::layout(program, ty, dims).map_err(|problem| {
-        let diagnostic = match problem {
-            value::ExtentError::Negative(n) => Diagnostic::error(
-                "E0802",
-                format!("an array would have {n} entries here"),
+    value::layout(program, ty, dims).map_err(|problem| extent_error(problem, names, dims, span))
+}
+
+/// The diagnostic for an extent that cannot be.
+pub(super) fn extent_error(
+    problem: ExtentError,
+    names: &IdVec<DimId, String>,
+    dims: &Dims,
+    span: Span,
+) -> Box<Diagnostic> {
+    let diagnostic = match problem {
+        ExtentError::Negative(n) => Diagnostic::error(
+            "E0802",
+            format!("an array would have {n} entries here"),
+            span,
+            "an extent cannot be below 0",
+        )
+        .with_help("an `if` on dimensions leaves out the arm not taken: `if n > 0 { … }`"),
+        ExtentError::TooLarge => Diagnostic::error(
+            "E0803",
+            "an array would have more than 2^40 elements in each lane",
+            span,
+            "this is too large",
+        ),
+        ExtentError::Computed(dim) => {
+            let shown = dim.display(names);
+            let name = dim.terms.keys().find(|id| dims.bounded.contains(id)).map_or("", |id| names[*id].as_str());
+            Diagnostic::error(
+                "E0807",
+                format!("`{shown}` cannot be an extent here: `{name}` is bounded, it differs from lane to lane"),
                 span,
-                "an extent cannot be below 0",
+                format!("an extent `{shown}` is needed here"),
             )
-            .with_help("an `if` on dimensions leaves out the arm not taken: `if n > 0 { … }`"),
-            value::ExtentError::TooLarge => Diagnostic::error(
-                "E0803",
-                "an array would have more than 2^40 elements in each lane",
-                span,
-                "this is too large",
-            ),
-        };
-        let named = value::describe_dims(names, dims);
-        Box::new(if named.is_empty() { diagnostic } else { diagnostic.with_note(format!("for {named}")) })
-    })
+            .with_help("call this with arrays of an ordinary dimension, or write it as a loop over the elements")
+        }
+    };
+    let named = value::describe_dims(names, dims);
+    Box::new(if named.is_empty() { diagnostic } else { diagnostic.with_note(format!("for {named}")) })
 }

@@ -30,7 +30,56 @@ pub(super) enum Value {
 #[derive(Clone, Debug)]
 pub(super) struct FunctionValue {
     pub(super) closure: ClosureId,
+    /// The lengths of its bounded dimensions, ascending.
+    pub(super) lengths: Vec<Operand>,
     pub(super) captured: Vec<Operand>,
+}
+
+impl FunctionValue {
+    /// All operands that it carries: they become parameters of every instance that gets it.
+    pub(super) fn operands(&self) -> impl Iterator<Item = Operand> {
+        self.lengths.iter().chain(&self.captured).copied()
+    }
+}
+
+/// What is known of the dimensions of a function when it is specialised.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Dims {
+    /// Their numbers; of a bounded one the bound, which arrays have room for.
+    pub(super) numbers: IdVec<DimId, i64>,
+    /// Those that are bounded, ascending: their lengths are parameters of the function.
+    pub(super) bounded: Vec<DimId>,
+}
+
+impl Dims {
+    /// Whether the number differs from lane to lane.
+    pub(super) fn varies(&self, dim: &Dim) -> bool {
+        dim.terms.keys().any(|id| self.bounded.contains(id))
+    }
+
+    /// The number of an extent, and the dimension if it is a bounded one.
+    pub(super) fn extent(&self, dim: &Dim) -> Result<(i64, Option<DimId>), ExtentError> {
+        let number = dim.eval(&self.numbers).ok_or(ExtentError::TooLarge)?;
+        match dim.alone().filter(|id| self.bounded.contains(id)) {
+            None if self.varies(dim) => Err(ExtentError::Computed(dim.clone())),
+            id => Ok((number, id)),
+        }
+    }
+
+    /// The dimensions of something that has these arguments, and what each bounded one is here.
+    pub(super) fn apply(&self, args: &[Dim]) -> Result<(Dims, Vec<DimId>), ExtentError> {
+        let mut dims = Dims::default();
+        let mut sources = Vec::new();
+        for arg in args {
+            let (number, bounded) = self.extent(arg)?;
+            let id = dims.numbers.push(number);
+            if let Some(source) = bounded {
+                dims.bounded.push(id);
+                sources.push(source);
+            }
+        }
+        Ok((dims, sources))
+    }
 }
 
 impl Value {
@@ -61,6 +110,7 @@ impl Value {
             Value::Fields(fields) => Value::Fields(fields.iter().map(|f| f.map(replace)).collect()),
             Value::Function(f) => Value::Function(FunctionValue {
                 closure: f.closure,
+                lengths: f.lengths.iter().map(|l| replace(*l)).collect(),
                 captured: f.captured.iter().map(|c| replace(*c)).collect(),
             }),
             Value::Never => Value::Never,
@@ -129,13 +179,15 @@ pub(super) enum ExtentError {
     Negative(i64),
     /// More elements than a lane can have.
     TooLarge,
+    /// An extent that is computed from a bounded dimension.
+    Computed(Dim),
 }
 
 /// Elements that one array of one lane may have: far above what fits into memory, far below what overflows.
 const MAX_ELEMENTS: i64 = 1 << 40;
 
 /// The layout of a type for numbers of dimensions.
-pub(super) fn layout(program: &Program, ty: &Ty, dims: &IdVec<DimId, i64>) -> Result<Layout, ExtentError> {
+pub(super) fn layout(program: &Program, ty: &Ty, dims: &Dims) -> Result<Layout, ExtentError> {
     Ok(match ty {
         Ty::Scalar(dtype) => Layout::Leaf(Type::scalar(*dtype)),
         Ty::Array(dtype, extents) => Layout::Leaf(array_type(*dtype, extents, dims)?),
@@ -144,11 +196,11 @@ pub(super) fn layout(program: &Program, ty: &Ty, dims: &IdVec<DimId, i64>) -> Re
             Layout::Fields(parts.iter().enumerate().map(part).collect::<Result<_, _>>()?)
         }
         Ty::Struct(id, args) => {
-            let inner = args
-                .iter()
-                .map(|d| d.eval(dims).ok_or(ExtentError::TooLarge))
-                .collect::<Result<IdVec<DimId, i64>, _>>()?;
-            let field = |(name, ty): &(String, Ty)| Ok((name.clone(), layout(program, ty, &inner)?));
+            let (inner, _) = dims.apply(args)?;
+            let field = |(name, ty): &(String, Ty)| {
+                let layout = layout(program, ty, &inner).map_err(|problem| outside(problem, args))?;
+                Ok((name.clone(), layout))
+            };
             let fields = program.structs[*id].fields.iter().map(field);
             Layout::Fields(fields.collect::<Result<_, _>>()?)
         }
@@ -157,11 +209,19 @@ pub(super) fn layout(program: &Program, ty: &Ty, dims: &IdVec<DimId, i64>) -> Re
     })
 }
 
-fn array_type(dtype: DType, extents: &[Dim], dims: &IdVec<DimId, i64>) -> Result<Type, ExtentError> {
+/// A problem with the dimensions of a struct in those that it has as arguments.
+fn outside(problem: ExtentError, args: &[Dim]) -> ExtentError {
+    match problem {
+        ExtentError::Computed(dim) => dim.substitute(args).map_or(ExtentError::TooLarge, ExtentError::Computed),
+        problem => problem,
+    }
+}
+
+fn array_type(dtype: DType, extents: &[Dim], dims: &Dims) -> Result<Type, ExtentError> {
     let mut elements = 1i64;
     let mut shape = crate::types::Shape::new();
     for extent in extents {
-        let n = extent.eval(dims).ok_or(ExtentError::TooLarge)?;
+        let (n, _) = dims.extent(extent)?;
         if n < 0 {
             return Err(ExtentError::Negative(n));
         }
@@ -171,13 +231,14 @@ fn array_type(dtype: DType, extents: &[Dim], dims: &IdVec<DimId, i64>) -> Result
     Ok(Type { dtype, shape })
 }
 
-/// Names of dimensions with their numbers: `n = 3, d = 2`.
-pub(super) fn describe_dims(names: &IdVec<DimId, String>, dims: &IdVec<DimId, i64>) -> String {
+/// Names of dimensions with their numbers: `n = 3, t <= 100`.
+pub(super) fn describe_dims(names: &IdVec<DimId, String>, dims: &Dims) -> String {
     let named: Vec<String> = names
         .iter()
         .filter_map(|(id, name)| {
-            let value = dims.as_slice().get(id.index())?;
-            Some(format!("{name} = {value}"))
+            let value = dims.numbers.as_slice().get(id.index())?;
+            let relation = if dims.bounded.contains(&id) { "<=" } else { "=" };
+            Some(format!("{name} {relation} {value}"))
         })
         .collect();
     named.join(", ")

@@ -200,22 +200,36 @@ fn read_value(name: &str, path: &Path) -> Result<Data, IoError> {
 }
 
 /// Writes named arrays to a file: a `.npz` archive, or a `.json` object of nested lists, which can be read back as data.
+/// Those of `ragged` have lanes of different lengths: `.json` gets these lists instead of the array with padding.
 /// `precision` is that of the run they come from: it says how many digits the reals have in `.json`.
-pub fn write_arrays(path: &Path, arrays: &IndexMap<String, Array>, precision: Precision) -> Result<(), IoError> {
+pub fn write_arrays(
+    path: &Path,
+    arrays: &IndexMap<String, Array>,
+    ragged: &IndexMap<String, Vec<Array>>,
+    precision: Precision,
+) -> Result<(), IoError> {
     match extension(path).as_str() {
         "npz" => write_npz(path, arrays),
-        "json" => write_atomically(path, |writer| Ok(serde_json::to_writer(writer, &JsonObject(arrays, precision))?)),
+        "json" => {
+            write_atomically(path, |writer| Ok(serde_json::to_writer(writer, &JsonObject(arrays, ragged, precision))?))
+        }
         _ => Err(IoError::UnknownFormat { path: path.to_owned(), expected: ".npz or .json" }),
     }
 }
 
-struct JsonObject<'a>(&'a IndexMap<String, Array>, Precision);
+struct JsonObject<'a>(&'a IndexMap<String, Array>, &'a IndexMap<String, Vec<Array>>, Precision);
 
 impl Serialize for JsonObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(Some(self.0.len()))?;
         for (name, array) in self.0 {
-            object.serialize_entry(name, &JsonArray(&array.clone().shown(self.1)))?;
+            match self.1.get(name) {
+                Some(lanes) => {
+                    let lanes: Vec<JsonArray<'_>> = lanes.iter().map(JsonArray).collect();
+                    object.serialize_entry(name, &lanes)?;
+                }
+                None => object.serialize_entry(name, &JsonArray(&array.clone().shown(self.2)))?,
+            }
         }
         object.end()
     }
@@ -252,8 +266,8 @@ mod tests {
         arrays.insert("x".to_owned(), Array::int([2], vec![3, 4]));
         arrays.insert("y".to_owned(), Array::real([1], vec![0.5]));
         let path = |name: &str| folder.0.join(name);
-        write_arrays(&path("a.npz"), &arrays, Precision::F64).unwrap();
-        write_arrays(&path("a.json"), &arrays, Precision::F64).unwrap();
+        write_arrays(&path("a.npz"), &arrays, &IndexMap::new(), Precision::F64).unwrap();
+        write_arrays(&path("a.json"), &arrays, &IndexMap::new(), Precision::F64).unwrap();
         super::super::write_npy(&path("a.npy"), &arrays["x"]).unwrap();
         std::fs::write(path("list.json"), "[3, 4]").unwrap();
         let files = ["a.npz", "a.json", "a.npy", "list.json"].map(|name| format!("x=@{}", path(name).display()));
