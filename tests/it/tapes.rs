@@ -6,7 +6,7 @@ use autobatch::base::IdVec;
 use autobatch::cfg::{self, Block, BlockId, Inst, InstKind, Operand, Tape, TapeId, Terminator, VarId};
 use autobatch::interp;
 use autobatch::lower::to_plan::{cfg_to_plan, stack_to_plan};
-use autobatch::pipeline::{Passes, from_cfg, specialise};
+use autobatch::pipeline::{Compiled, Passes, from_cfg, specialise};
 use autobatch::plan::estimate;
 use autobatch::program::{Engine, Program};
 use autobatch::run::{Inputs, Settings, Storage, TrapKind};
@@ -245,11 +245,21 @@ fn values_that_go_over_tapes_are_the_same_values() {
             let room = Settings { max_supersteps: 0, max_stack_depth: 2000, ..settings.clone() };
             let base = autobatch::program::Options { settings: room, ..Default::default() };
             let options = Configuration::random(&base, &mut rng).options;
-            let compiled = from_cfg(taped.clone(), &options.passes);
+            let mut compiled = from_cfg(taped.clone(), &options.passes);
+            let values = |compiled: &Compiled| {
+                let program = compiled.cfg.as_ref().unwrap();
+                interp::shared_values(&program.shared, &shared, settings.precision)
+            };
+            // As binding does: what traps before the lanes start is left to those that come to it.
+            if values(&compiled).is_err() {
+                let mut passes = options.passes.clone();
+                passes.switch_off("shared-code");
+                compiled = from_cfg(taped.clone(), &passes);
+            }
+            let shared = values(&compiled).unwrap();
             let settings = Settings { precision: base.settings.precision, ..options.settings };
             let said = Said::default();
             let program = compiled.cfg.as_ref().unwrap();
-            let shared = interp::shared_values(&program.shared, &shared, settings.precision).unwrap();
             let given = Inputs { shared, ..given.clone() };
             let outcome = match engine {
                 Engine::Scalar => interp::run(program, &given, &settings, &said),
