@@ -114,9 +114,26 @@ pub fn compile(
     types: &[Type],
     passes: &Passes,
 ) -> Result<Compiled, Vec<Diagnostic>> {
-    let Specialised { program: cfg, findings } = specialise(program, sources, entry, types, passes)?;
-    Ok(build(cfg, passes, findings, Some((program, sources))))
+    let attempt = |most_elements: usize| -> Result<Compiled, Vec<Diagnostic>> {
+        let Specialised { program: cfg, findings } =
+            specialise_up_to(most_elements, program, sources, entry, types, passes)?;
+        Ok(build(cfg, passes, findings, Some((program, sources))))
+    };
+    let bytes = |made: &Compiled| made.plan.body.bytes_per_lane(size_of::<f64>());
+    let whole = attempt(vectorize::MOST_ELEMENTS)?;
+    if bytes(&whole) <= MOST_LANE_BYTES || !passes.is_on(VECTORIZE.0) {
+        return Ok(whole);
+    }
+    // Long comprehensions that cannot run tile by tile: as loops they take no memory.
+    let loops = attempt(FEW_ELEMENTS)?;
+    Ok(if bytes(&loops) < bytes(&whole) / 2 { loops } else { whole })
 }
+
+/// Bytes that the state of one lane may take because comprehensions are whole-array code: a shard of 64 lanes, the least,
+/// then takes 256 MiB.
+const MOST_LANE_BYTES: usize = 4 << 20;
+/// Most elements of a whole array where memory is short: few enough for hundreds of them.
+const FEW_ELEMENTS: usize = 1 << 10;
 
 /// The CFG program of an entry point for inputs of these event types, with derivatives and whole-array code of comprehensions
 /// filled in, and warnings of what stays slow.
@@ -130,9 +147,20 @@ pub fn specialise(
     types: &[Type],
     passes: &Passes,
 ) -> Result<Specialised, Vec<Diagnostic>> {
+    specialise_up_to(vectorize::MOST_ELEMENTS, program, sources, entry, types, passes)
+}
+
+fn specialise_up_to(
+    most_elements: usize,
+    program: &hir::Program,
+    sources: &SourceMap,
+    entry: FnId,
+    types: &[Type],
+    passes: &Passes,
+) -> Result<Specialised, Vec<Diagnostic>> {
     let padding = if passes.check_nan { Padding::Harmless } else { Padding::Anything };
     let mut made = hir_to_cfg::specialise(program, sources, entry, types, padding)?;
-    let options = vectorize::Options { both_arms: passes.is_on("if-convert") };
+    let options = vectorize::Options { both_arms: passes.is_on("if-convert"), most_elements };
     let options = passes.is_on(VECTORIZE.0).then_some(options);
     match expansion::expand(&mut made.program, &made.requests, options) {
         Ok(refusals) => {

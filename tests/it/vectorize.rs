@@ -106,3 +106,25 @@ fn a_product_with_every_row_is_one_matrix_product_and_so_is_its_derivative() {
     off.switch_off("vectorize");
     assert!(primitives(value, &off).contains(&Prim::SetIndex));
 }
+
+/// Where whole arrays cannot run tile by tile they would take megabytes in every lane.
+#[test]
+fn long_comprehensions_that_would_take_too_much_memory_are_loops() {
+    let program = compile(
+        "pub fn main(x: real[3], p: int) -> real {
+             let y = [x[i % 3] * real(i) for i in 0..1000000];
+             y[p]
+         }
+         pub fn total(x: real[3], p: int) -> real { prod(x[(i * i + p) % 3] for i in 0..1000000) + max(x[(i + p) % 3] for i in 0..1000000) }",
+    );
+    let inputs =
+        Inputs::new().lane("x", Array::new([1, 3], ArrayData::Real(vec![1.0, 1.0, 1.0]))).lane("p", vec![1_i64]);
+    let bytes = |entry: &str| {
+        let function = program.function(entry).expect("it is there");
+        let bound = function.bind(&inputs, &Options::default()).expect("the inputs fit");
+        bound.compiled().plan.body.bytes_per_lane(8)
+    };
+    // The array is the user's own.
+    assert!(bytes("main") >= 8_000_000);
+    assert!(bytes("total") < 4 << 20, "{}", bytes("total"));
+}

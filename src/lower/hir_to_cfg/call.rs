@@ -309,8 +309,10 @@ pub(super) fn lower_element<'a>(
     let Code::Lambda(home, Lambda(expr)) = closure.code else {
         unreachable!("a comprehension is no function of the program");
     };
-    let (ExprKind::Comprehension { clauses, body } | ExprKind::Reduction { clauses, body, .. }) = &expr.kind else {
-        unreachable!("elements are of comprehensions");
+    let (op, clauses, body) = match &expr.kind {
+        ExprKind::Comprehension { clauses, body } => (None, clauses, body),
+        ExprKind::Reduction { op, clauses, body } => (Some(*op), clauses, body),
+        _ => unreachable!("elements are of comprehensions"),
     };
     let mut lowering = Lowering::new(spec, home, &closure.dims);
     let results = lowering.layout(&body.ty)?.leaves("");
@@ -322,7 +324,7 @@ pub(super) fn lower_element<'a>(
     for (local, form) in &closure.captures {
         lowering.bind_form(*local, form)?;
     }
-    lowering.tail(body)?;
+    lowering.element(op, clauses, body)?;
     let facts = std::mem::take(&mut lowering.facts);
     Ok((lowering.finish(name), facts))
 }

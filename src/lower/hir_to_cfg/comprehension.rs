@@ -5,15 +5,19 @@
 use indexmap::IndexSet;
 
 use super::call::{self, result_layout};
+use super::expr::zero;
 use super::func::{Lowered, Lowering};
 use super::instance::{ElementOf, Instance, Made, Specialiser};
+use super::ragged::neutral;
+use super::reduction::BLOCK;
 use super::value::Value;
 use super::walk;
 use crate::base::{IdVec, Loc};
-use crate::cfg::{Func, FuncId};
+use crate::cfg::{Func, FuncId, Operand, Terminator};
 use crate::hir::{Clause, Expr, ExprKind, LocalId, Reduction};
+use crate::prim::Prim;
 use crate::transform::vectorize::{Reduce, Request};
-use crate::types::Scalar;
+use crate::types::{Scalar, Type};
 
 impl<'a> Lowering<'_, 'a> {
     /// `[body for …]`, `sum(body for …)` and the like.
@@ -24,8 +28,7 @@ impl<'a> Lowering<'_, 'a> {
             _ => unreachable!("only comprehensions are lowered here"),
         };
         let is_own_loop = self.looped.take_if(|looped| std::ptr::eq(*looped, expr)).is_some();
-        let bounds = clauses.iter().map(|c| self.constant_bounds(c)).collect::<Option<Vec<_>>>();
-        match bounds {
+        match self.ranges(op, clauses) {
             Some(bounds) if !is_own_loop => self.comprehension_call(expr, clauses, bounds),
             _ => match op {
                 None => self.comprehension_loop(clauses, body, &expr.ty),
@@ -50,6 +53,83 @@ impl<'a> Lowering<'_, 'a> {
         let (dsts, value) = self.temporaries(&result);
         self.call_block(func, function.operands().collect(), dsts);
         Ok(value)
+    }
+
+    /// The values that each index may take, if these are known when the program is specialised: of one that goes up to the
+    /// length of a bounded dimension, those up to its bound.
+    fn ranges(&self, op: Option<Reduction>, clauses: &'a [Clause]) -> Option<Vec<(i64, i64)>> {
+        let ranges: Vec<(i64, i64)> = clauses.iter().map(|c| self.range(c)).collect::<Option<_>>()?;
+        let is_limited = |c: &'a Clause| self.constant_bounds(c).is_none();
+        let elements = ranges.iter().try_fold(1, |n: i64, (start, end)| n.checked_mul(end - start));
+        let whole = match op {
+            _ if !clauses.iter().any(is_limited) => true,
+            None | Some(Reduction::Any | Reduction::All | Reduction::Prod) => true,
+            // Padding between elements would shift the blocks of the sum.
+            Some(Reduction::Sum | Reduction::LogSumExp) => {
+                !clauses[1..].iter().any(is_limited) || elements.is_some_and(|n| n <= BLOCK)
+            }
+            // The number of elements matters: none of them traps, or divides.
+            Some(Reduction::Min | Reduction::Max | Reduction::Mean) => false,
+        };
+        whole.then_some(ranges)
+    }
+    fn range(&self, clause: &'a Clause) -> Option<(i64, i64)> {
+        if let Some(bounds) = self.constant_bounds(clause) {
+            return Some(bounds);
+        }
+        let (Scalar::Int(start), ExprKind::Dim(end)) = (self.constant(&clause.start)?, &clause.end.kind) else {
+            return None;
+        };
+        let (end, bounded) = self.dims.extent(end).ok()?;
+        bounded.map(|_| (start, end))
+    }
+
+    /// The element of a comprehension as the end of a function: for indices beyond the length of a bounded dimension, what
+    /// changes no reduction.
+    pub(super) fn element(&mut self, op: Option<Reduction>, clauses: &'a [Clause], body: &'a Expr) -> Lowered<()> {
+        let mut inside = None;
+        for clause in clauses {
+            self.note_range(clause.var, &clause.start, &clause.end);
+            if self.constant_bounds(clause).is_some() {
+                continue;
+            }
+            let (Some(Value::Leaf(index)), Some(end)) =
+                (self.env.get(&clause.var).cloned(), self.operand(&clause.end)?)
+            else {
+                continue;
+            };
+            let below = self.prim(Prim::Lt, &[index, end], &Type::bool());
+            inside = Some(match inside {
+                None => below,
+                Some(before) => self.prim(Prim::And, &[before, below], &Type::bool()),
+            });
+        }
+        let (Some(inside), Some(ty)) = (inside, self.leaf_type(&body.ty)?) else {
+            return self.tail(body);
+        };
+        let result = self.temporary(ty.clone());
+        let (yes, no, join) = (self.new_block(), self.new_block(), self.new_block());
+        self.terminate(Terminator::Branch(inside, yes, no));
+        self.start(yes);
+        if let Some(value) = self.operand(body)? {
+            self.copy(result, value);
+        }
+        self.terminate(Terminator::Jump(join));
+        self.start(no);
+        let neutral = Operand::Const(match op {
+            None => zero(ty.dtype),
+            Some(Reduction::LogSumExp) => Scalar::Real(f64::NEG_INFINITY),
+            Some(Reduction::Prod) => neutral(Prim::Prod, ty.dtype),
+            Some(Reduction::Any) => neutral(Prim::Any, ty.dtype),
+            Some(Reduction::All) => neutral(Prim::All, ty.dtype),
+            Some(_) => neutral(Prim::Sum, ty.dtype),
+        });
+        let prim = if ty.is_scalar() { Prim::Copy } else { Prim::Fill };
+        self.set(result, prim, &[neutral]);
+        self.terminate(Terminator::Jump(join));
+        self.start(join);
+        self.return_value(&Value::Leaf(Operand::Var(result)));
+        Ok(())
     }
 
     /// The bounds of a clause, if they are known when the program is specialised.

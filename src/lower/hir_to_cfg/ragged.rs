@@ -483,7 +483,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
 }
 
 /// What a reduction may take in without a change.
-fn neutral(prim: Prim, dtype: DType) -> Scalar {
+pub(super) fn neutral(prim: Prim, dtype: DType) -> Scalar {
     match (prim, dtype) {
         (Prim::Any, _) => Scalar::Bool(false),
         (Prim::All, _) => Scalar::Bool(true),

@@ -24,6 +24,8 @@ pub(in crate::transform) struct Conversion<'a> {
     pub(in crate::transform) total: &'a dyn Fn(Prim, &[Operand]) -> bool,
     /// Arms too whose primitives may trap: they get harmless operands where they are not taken.
     pub(in crate::transform) guarded: bool,
+    /// Operands of a primitive that need none of the harmless reals of `isolated`.
+    pub(in crate::transform) exempt: &'a dyn Fn(Prim, &[Operand], Operand) -> bool,
     /// Whether arms get harmless reals too where they are not taken: then no derivative comes through them there, which a zero
     /// times what is infinite would make NaN.
     pub(in crate::transform) isolated: bool,
@@ -32,8 +34,14 @@ pub(in crate::transform) struct Conversion<'a> {
 }
 
 /// Of every branch.
-const ALL: Conversion<'static> =
-    Conversion { wanted: &|_| true, total: &|_, _| false, guarded: false, isolated: false, most_cost: MOST_COST };
+const ALL: Conversion<'static> = Conversion {
+    wanted: &|_| true,
+    total: &|_, _| false,
+    guarded: false,
+    exempt: &|_, _, _| false,
+    isolated: false,
+    most_cost: MOST_COST,
+};
 
 /// Converts one branch whose condition is wanted; the innermost come first. Whether there was one.
 pub(in crate::transform) fn convert_where(program: &Program, func: &mut Func, conversion: Conversion<'_>) -> bool {
@@ -134,7 +142,7 @@ fn guards_of(program: &Program, func: &Func, diamond: &Diamond, conversion: Conv
             true => guards(program, func, insts, conversion.total)?,
         };
         if conversion.isolated {
-            for operand in reals_from_outside(func, insts) {
+            for operand in reals_from_outside(func, insts, conversion) {
                 if found.iter().all(|g| g.operand != operand) {
                     found.push(Guard { operand, harmless: Scalar::Real(1.0) });
                 }
@@ -146,11 +154,16 @@ fn guards_of(program: &Program, func: &Func, diamond: &Diamond, conversion: Conv
 }
 
 /// The variables with reals that instructions read from outside, in the order of the reads.
-fn reals_from_outside(func: &Func, insts: &[Inst]) -> Vec<Operand> {
+fn reals_from_outside(func: &Func, insts: &[Inst], conversion: Conversion<'_>) -> Vec<Operand> {
     let (mut found, mut set) = (Vec::new(), IdSet::new(func.vars.len()));
     for inst in insts {
+        let exempt = |o: Operand| match &inst.kind {
+            InstKind::Prim { prim, args, .. } => (conversion.exempt)(*prim, args, o),
+            _ => false,
+        };
         inst.kind.for_each_operand(|o| {
             if let Operand::Var(v) = o
+                && !exempt(o)
                 && func.vars[v].ty.dtype == DType::Real
                 && !set.contains(v)
                 && !found.contains(&o)

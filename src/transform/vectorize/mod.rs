@@ -58,6 +58,8 @@ pub struct Request {
 pub struct Options {
     /// Whether both arms of a branch may be computed. They may not where the birth of a NaN is looked for.
     pub both_arms: bool,
+    /// Most elements of one value in one lane: what is not tiled over rows when it runs takes so much memory in every lane.
+    pub most_elements: usize,
 }
 
 /// What is known of one comprehension.
@@ -96,8 +98,8 @@ impl Obstacle {
     }
 }
 
-/// Most elements of one value in one lane: what is not tiled over rows when it runs takes so much memory in every lane.
-const MOST_ELEMENTS: usize = 1 << 24;
+/// Most elements of a whole array that anybody should want in one lane.
+pub const MOST_ELEMENTS: usize = 1 << 24;
 
 /// Gives the function of a comprehension whole-array code.
 ///
@@ -131,8 +133,9 @@ fn whole_array(program: &mut Program, request: &Request, way: Way) -> Result<Fun
         let reason = "a derivative goes through it, and an element calls a function that has a `derivative of`";
         return Err(Obstacle::new(reason, &request.loc));
     }
-    if request.bounds.iter().any(|(start, end)| end.checked_sub(*start).is_none_or(|n| n > MOST_ELEMENTS as i64)) {
-        return Err(too_many(&request.loc));
+    let most = way.options.most_elements;
+    if request.bounds.iter().any(|(start, end)| end.checked_sub(*start).is_none_or(|n| n > most as i64)) {
+        return Err(too_many(most, &request.loc));
     }
     let mut ready = prepare(program, request.element, &derivative::Requests::default());
     let mut func = ready.swap_remove(&request.element).expect("the element is what is prepared");
@@ -141,7 +144,7 @@ fn whole_array(program: &mut Program, request: &Request, way: Way) -> Result<Fun
         if way.options.both_arms {
             arms::select_arms(program, &mut func, at, (*start, *end), way);
         }
-        func = over_index(program, &func, at, (*start, *end))?;
+        func = over_index(program, &func, at, (*start, *end), most)?;
         simplify_fully(program, &mut func);
         merge(program, &mut func);
     }
@@ -151,12 +154,18 @@ fn whole_array(program: &mut Program, request: &Request, way: Way) -> Result<Fun
     Ok(func)
 }
 
-fn too_many(loc: &Loc) -> Obstacle {
-    Obstacle::new(format!("an array of all elements would have more than {MOST_ELEMENTS} entries"), loc)
+fn too_many(most: usize, loc: &Loc) -> Obstacle {
+    Obstacle::new(format!("an array of all elements would have more than {most} entries"), loc)
 }
 
 /// The function for all values of one parameter, which goes; the result gets an axis for it in front.
-fn over_index(program: &mut Program, func: &Func, index: usize, (start, end): (i64, i64)) -> Result<Func, Obstacle> {
+fn over_index(
+    program: &mut Program,
+    func: &Func,
+    index: usize,
+    (start, end): (i64, i64),
+    most: usize,
+) -> Result<Func, Obstacle> {
     let tiling = Tiling::of(func, index);
     let numbers = tiling.numbers(func, func.params[index], start..end);
     let tapes = tiling::tapes(func);
@@ -166,8 +175,8 @@ fn over_index(program: &mut Program, func: &Func, index: usize, (start, end): (i
     emitter.take_tapes(&tapes);
     for v in func.vars.ids().filter(|v| tiling.is_tiled(Operand::Var(*v))) {
         let elements = func.vars[v].ty.elements().checked_mul(n);
-        if elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
-            return Err(too_many(&func.loc));
+        if elements.is_none_or(|elements| elements > most) {
+            return Err(too_many(most, &func.loc));
         }
         emitter.vars[v].ty = emit::with_axis(n, &func.vars[v].ty);
     }
