@@ -18,6 +18,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 const PROJECTION: &str = include_str!("pfor/projection.ab");
 const MLP: &str = include_str!("pfor/mlp.ab");
 const LSTM: &str = include_str!("pfor/lstm.ab");
+const RAGGED: &str = include_str!("../examples/ragged_lstm.ab");
 
 /// A fixed spread of reals in (-1, 1): no generator is needed.
 fn reals(shape: &[usize], scale: f64) -> Array {
@@ -145,6 +146,44 @@ fn lstm(c: &mut Criterion) {
     group.finish();
 }
 
+/// Inference over sequences of 1 to 100 steps with 32 inputs and 32 units: steps a second that sequences have. `padded` runs all
+/// sequences for 100 steps.
+fn ragged(c: &mut Criterion) {
+    let mut group = c.benchmark_group("pfor/ragged lstm 1..100");
+    group.sample_size(10).measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(200));
+    // One sequence a lane of one shard; and a queue, from which lanes that are done take the next sequence.
+    for (name, lanes) in [("at once", 256_usize), ("queue", 2048)] {
+        let lengths: Vec<i64> = ints(lanes, 100).iter().map(|t| t + 1).collect();
+        let inputs = |lengths: &[i64]| {
+            Inputs::new()
+                .lane("x", reals(&[lanes, 100, UNITS], 1.0))
+                .lane("t", lengths.to_vec())
+                .shared("wx", reals(&[4 * UNITS, UNITS], 0.2))
+                .shared("wh", reals(&[4 * UNITS, UNITS], 0.2))
+                .shared("b", reals(&[4 * UNITS], 0.1))
+        };
+        group.throughput(Throughput::Elements(lengths.iter().map(|t| *t as u64).sum()));
+        let of = |engine: Engine, shard: usize| {
+            let mut options = Options { engine, ..Options::default() };
+            (options.settings.threads, options.settings.shard_lanes) = (1, shard);
+            options
+        };
+        let padded = vec![100; lanes];
+        let mut cases = vec![("batch", &lengths, of(Engine::Pc, 256)), ("padded", &padded, of(Engine::Pc, 256))];
+        if name == "at once" {
+            cases.push(("one by one", &lengths, of(Engine::Pc, 1)));
+            cases.push(("scalar", &lengths, of(Engine::Scalar, 0)));
+        }
+        for (way, lengths, options) in cases {
+            let bound = bind(RAGGED, "final_state", &inputs(lengths), &options);
+            group.bench_function(BenchmarkId::new(format!("{name}, {way}"), lanes), |b| {
+                b.iter(|| black_box(bound.run(&options, &NoSink).expect("the run starts")));
+            });
+        }
+    }
+    group.finish();
+}
+
 /// 10,000 observations of 100 covariates in the words of the language.
 const LOGISTIC: &str = "
     fn log_density[n, d](w: real[d], shared x: real[n, d], shared y: int[n]) -> real {
@@ -199,5 +238,5 @@ fn logistic(c: &mut Criterion) {
 }
 
 criterion_group!(products, projection, logistic);
-criterion_group!(networks, mlp, lstm);
+criterion_group!(networks, mlp, lstm, ragged);
 criterion_main!(products, networks);
