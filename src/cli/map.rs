@@ -106,6 +106,12 @@ impl Rows {
         Ok(Self { files, memory, total })
     }
 
+    /// How many rows to begin with: what a row takes in the files is known, what it takes to run it is not.
+    fn at_first(&self) -> usize {
+        let row = self.files.iter().fold(0_usize, |sum, (_, file)| sum.saturating_add(file.row_bytes()));
+        (CHUNK_BYTES / row.max(1)).clamp(1, FIRST_ROWS)
+    }
+
     /// The inputs of these rows, which are the next.
     fn take(&mut self, rows: std::ops::Range<usize>, function: &Function<'_>) -> Result<Inputs, Error> {
         let mut inputs = self.memory.rows(rows.clone());

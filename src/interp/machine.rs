@@ -248,7 +248,8 @@ impl<'a, R: Real> Lane<'a, R> {
     }
 
     fn step(&mut self, op: &Op, base: usize) -> Result<(), TrapKind> {
-        let nan_before = self.settings.check_nan && self.reads_nan(op, base);
+        let told = matches!(op, Op::General { prim, .. } if prim.tells_by_nan());
+        let nan_before = self.settings.check_nan && (told || self.reads_nan(op, base));
         let dst = match op {
             Op::Unary { prim, dst, x } => {
                 let x = self.read(*x, base).scalar();

@@ -19,8 +19,8 @@ use crate::{cfg, stack};
 pub use warnings::Deny;
 
 /// Which passes are switched off; none by default. Results never depend on it, with two exceptions: the limit on active
-/// calls (`tail-calls` and `inline` take calls away), and in derivatives of comprehensions the last bits and which of several
-/// traps is met first (`vectorize` adds up all elements at once, and does one operation for all elements after the other).
+/// calls and on blocks (`tail-calls`, `inline`, `shared-code` and others take some away), and `vectorize`, which does one operation for all elements of a
+/// comprehension after the other: of several traps another may be met first, and derivatives differ in their last bits.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Passes {
     off: BTreeSet<&'static str>,

@@ -278,6 +278,11 @@ impl Prim {
     pub fn changes_part(self) -> bool {
         matches!(self, Prim::SetIndex | Prim::SetSlice | Prim::Scatter | Prim::ScatterAdd)
     }
+    /// Whether a NaN of its result tells what is the matter, and the program looks for it: a factor of a matrix that is not
+    /// positive definite.
+    pub fn tells_by_nan(self) -> bool {
+        self == Prim::Cholesky
+    }
     /// Its name in the text form of the IR.
     pub fn name(self) -> &'static str {
         self.row().name

@@ -271,16 +271,16 @@ impl Prim {
         let n = match self.row().batch {
             BatchRule::Contraction => {
                 let k = args[0].shape.last().copied().unwrap_or(1);
-                k * result.elements()
+                k.saturating_mul(result.elements())
             }
             BatchRule::Reduction => args[0].elements(),
             BatchRule::Triangular => {
                 // the chains are half as long as the matrix is wide, and those of a factor a third
                 let part = if self == Prim::Cholesky { 3 } else { 2 };
-                result.elements() * args[0].shape.last().copied().unwrap_or(1).div_ceil(part)
+                result.elements().saturating_mul(args[0].shape.last().copied().unwrap_or(1).div_ceil(part))
             }
             _ => result.elements(),
         };
-        u64::from(self.row().cost) * (n as u64).max(1)
+        u64::from(self.row().cost).saturating_mul((n as u64).max(1))
     }
 }

@@ -29,7 +29,7 @@ fn a_comprehension_that_cannot_be_whole_array_code_says_why() {
         (
             "fn fact(x: real) -> real { if x < 1.0 { 1.0 } else { x * fact(x - 1.0) } }
              pub fn main(x: real[3]) -> real[3] { [fact(x[i]) for i in 0..3] }",
-            "an element calls a recursive function",
+            "an element calls a function that is recursive",
         ),
         (
             "pub fn main(x: real[3]) -> real[3] { [uniform_rng(0.0, 1.0) - uniform_rng(0.0, x[i]) for i in 0..3] }",

@@ -498,7 +498,7 @@ fn bits(holds: &[bool]) -> u64 {
 /// Whether a primitive could make a NaN of numbers: those that only move values cannot.
 pub(super) fn bears_nans(c: &Compute) -> bool {
     let moves = c.prim.row().batch == BatchRule::Movement && c.prim != Prim::ScatterAdd;
-    c.ty.dtype == DType::Real && !moves && c.prim != Prim::Copy
+    c.ty.dtype == DType::Real && !moves && c.prim != Prim::Copy && !c.prim.tells_by_nan()
 }
 
 /// Whether a real element is NaN in a column.

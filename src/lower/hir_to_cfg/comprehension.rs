@@ -60,7 +60,7 @@ impl<'a> Lowering<'_, 'a> {
     fn ranges(&self, op: Option<Reduction>, clauses: &'a [Clause]) -> Option<Vec<(i64, i64)>> {
         let ranges: Vec<(i64, i64)> = clauses.iter().map(|c| self.range(c)).collect::<Option<_>>()?;
         let is_limited = |c: &'a Clause| self.constant_bounds(c).is_none();
-        let elements = ranges.iter().try_fold(1, |n: i64, (start, end)| n.checked_mul(end - start));
+        let elements = ranges.iter().try_fold(1_i64, |n, (start, end)| n.checked_mul(end.checked_sub(*start)?.max(0)));
         let whole = match op {
             _ if !clauses.iter().any(is_limited) => true,
             None | Some(Reduction::Any | Reduction::All | Reduction::Prod) => true,

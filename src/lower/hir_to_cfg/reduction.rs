@@ -5,7 +5,7 @@
 
 use super::expr::zero;
 use super::func::{Lowered, Lowering};
-use super::value::Value;
+use super::value::{MAX_ELEMENTS, Value};
 use crate::cfg::{Operand, Terminator, VarId};
 use crate::hir::{Clause, Expr, ExprKind, Reduction, Ty};
 use crate::prim::Prim;
@@ -113,8 +113,8 @@ impl<'s, 'a> Lowering<'s, 'a> {
             Reduction::Min => self.extremum(clauses, body, Prim::Min, ty.dtype)?,
             Reduction::Max => self.extremum(clauses, body, Prim::Max, ty.dtype)?,
             Reduction::LogSumExp => match self.largest_count(clauses) {
-                Some(count) => self.log_sum_exp_of_array(clauses, body, count)?,
-                None => self.log_sum_exp_streaming(clauses, body)?,
+                Some(count) if count <= MAX_ELEMENTS => self.log_sum_exp_of_array(clauses, body, count)?,
+                _ => self.log_sum_exp_streaming(clauses, body)?,
             },
         };
         Ok(Value::Leaf(Operand::Var(result)))

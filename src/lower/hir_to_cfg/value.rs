@@ -184,7 +184,7 @@ pub(super) enum ExtentError {
 }
 
 /// Elements that one array of one lane may have: far above what fits into memory, far below what overflows.
-const MAX_ELEMENTS: i64 = 1 << 40;
+pub(super) const MAX_ELEMENTS: i64 = 1 << 40;
 
 /// The layout of a type for numbers of dimensions.
 pub(super) fn layout(program: &Program, ty: &Ty, dims: &Dims) -> Result<Layout, ExtentError> {

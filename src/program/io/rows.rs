@@ -58,6 +58,11 @@ impl NpyRows {
         self.len() == 0
     }
 
+    /// Bytes of one row in the file.
+    pub fn row_bytes(&self) -> usize {
+        self.shape[1..].iter().product::<usize>().saturating_mul(self.element.bytes())
+    }
+
     /// The next rows: so many, or as many as are left.
     ///
     /// # Errors

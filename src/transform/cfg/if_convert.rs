@@ -24,8 +24,9 @@ pub(in crate::transform) struct Conversion<'a> {
     pub(in crate::transform) total: &'a dyn Fn(Prim, &[Operand]) -> bool,
     /// Arms too whose primitives may trap: they get harmless operands where they are not taken.
     pub(in crate::transform) guarded: bool,
-    /// Operands of a primitive that need none of the harmless reals of `isolated`.
-    pub(in crate::transform) exempt: &'a dyn Fn(Prim, &[Operand], Operand) -> bool,
+    /// Whether an operand of a primitive needs no harmless real of `isolated` in an arm of a branch on this condition, with what
+    /// the primitive sets: the caller has seen to it that no derivative comes through it there.
+    pub(in crate::transform) exempt: &'a dyn Fn(Operand, VarId, Prim, Operand) -> bool,
     /// Whether arms get harmless reals too where they are not taken: then no derivative comes through them there, which a zero
     /// times what is infinite would make NaN.
     pub(in crate::transform) isolated: bool,
@@ -38,7 +39,7 @@ const ALL: Conversion<'static> = Conversion {
     wanted: &|_| true,
     total: &|_, _| false,
     guarded: false,
-    exempt: &|_, _, _| false,
+    exempt: &|_, _, _, _| false,
     isolated: false,
     most_cost: MOST_COST,
 };
@@ -142,7 +143,7 @@ fn guards_of(program: &Program, func: &Func, diamond: &Diamond, conversion: Conv
             true => guards(program, func, insts, conversion.total)?,
         };
         if conversion.isolated {
-            for operand in reals_from_outside(func, insts, conversion) {
+            for operand in reals_from_outside(func, insts, diamond.cond, conversion) {
                 if found.iter().all(|g| g.operand != operand) {
                     found.push(Guard { operand, harmless: Scalar::Real(1.0) });
                 }
@@ -154,11 +155,11 @@ fn guards_of(program: &Program, func: &Func, diamond: &Diamond, conversion: Conv
 }
 
 /// The variables with reals that instructions read from outside, in the order of the reads.
-fn reals_from_outside(func: &Func, insts: &[Inst], conversion: Conversion<'_>) -> Vec<Operand> {
+fn reals_from_outside(func: &Func, insts: &[Inst], cond: Operand, conversion: Conversion<'_>) -> Vec<Operand> {
     let (mut found, mut set) = (Vec::new(), IdSet::new(func.vars.len()));
     for inst in insts {
         let exempt = |o: Operand| match &inst.kind {
-            InstKind::Prim { prim, args, .. } => (conversion.exempt)(*prim, args, o),
+            InstKind::Prim { dst, prim, .. } => (conversion.exempt)(cond, *dst, *prim, o),
             _ => false,
         };
         inst.kind.for_each_operand(|o| {

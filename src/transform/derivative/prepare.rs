@@ -11,11 +11,17 @@ use crate::transform::cfg::blocks::FreshNames;
 use crate::transform::cfg::{inline, merge_blocks, simplify};
 
 /// A function that has grown to so many instructions takes in no more: those that it calls get sweeps of their own.
-const MOST_INSTS: usize = 20_000;
+pub(super) const MOST_INSTS: usize = 20_000;
 
 /// Copies of the functions that a root may run: tail calls are calls; functions that are not recursive, and not kept
-/// apart by a rule or `@recompute`, stand in the place of their calls, so that one frame holds what the reverse sweep reads.
-pub(in crate::transform) fn prepare(program: &Program, root: FuncId, requests: &Requests) -> IndexMap<FuncId, Func> {
+/// apart by a rule or `@recompute`, stand in the place of their calls, so that one frame holds what the reverse sweep reads. A
+/// function that has grown to `most_insts` instructions takes in no more.
+pub(in crate::transform) fn prepare(
+    program: &Program,
+    root: FuncId,
+    requests: &Requests,
+    most_insts: usize,
+) -> IndexMap<FuncId, Func> {
     let graph = CallGraph::new(program);
     let mut reached = IdSet::new(program.funcs.len());
     let mut work = vec![root];
@@ -35,7 +41,7 @@ pub(in crate::transform) fn prepare(program: &Program, root: FuncId, requests: &
             at += 1;
             let Some(callee) = func.blocks[block].term.callee() else { continue };
             let apart = graph.is_recursive(callee) || requests.is_apart(callee);
-            if !apart && insts(&func) + insts(&ready[&callee]) <= MOST_INSTS {
+            if !apart && insts(&func) + insts(&ready[&callee]) <= most_insts {
                 inline::inline(&mut func, block, &ready[&callee], &mut names);
             }
         }

@@ -44,10 +44,8 @@ pub(super) fn select_arms(program: &Program, func: &mut Func, index: usize, (sta
             wanted: &|cond| tiling.is_tiled(cond),
             total: &total,
             guarded: true,
-            exempt: &|prim, args, o| {
-                let gates = |c: Operand| gated.iter().any(|(_, cond)| *cond == c);
-                (is_product(prim, args, &tiling) && is_plain_array(o, &types, &tiling))
-                    || (prim == Prim::Select && args.contains(&HARMLESS) && gates(args[0]))
+            exempt: &|cond, dst, prim, o| {
+                gated.contains(&(dst, cond)) && (prim == Prim::Select || is_plain_array(o, &types, &tiling))
             },
             isolated: way.differentiated,
             most_cost: MOST_COST,
@@ -144,10 +142,10 @@ fn gate_products(func: &mut Func, tiling: &Tiling, gated: &mut HashSet<(VarId, O
                     continue;
                 }
                 let result = *dst;
-                gated.insert((result, cond));
                 for arg in args.iter_mut().filter(|a| tiling.is_tiled(**a)) {
                     let ty = &types[arg.var().expect("what is tiled is a variable").0 as usize];
                     let kept = names.add(&mut func.vars, "gated", ty.clone());
+                    gated.insert((kept, cond));
                     insts.push(gate(kept, *arg));
                     *arg = Operand::Var(kept);
                 }

@@ -98,6 +98,10 @@ impl Obstacle {
     }
 }
 
+/// Most instructions of an element with what it calls: the time that is taken grows faster than they do.
+const MOST_INSTS: usize = 2_000;
+/// Most values of an index: what is computed of the index alone is known as so many numbers.
+const MOST_INDICES: i64 = 1 << 17;
 /// Most elements of a whole array that anybody should want in one lane.
 pub const MOST_ELEMENTS: usize = 1 << 24;
 
@@ -134,10 +138,14 @@ fn whole_array(program: &mut Program, request: &Request, way: Way) -> Result<Fun
         return Err(Obstacle::new(reason, &request.loc));
     }
     let most = way.options.most_elements;
-    if request.bounds.iter().any(|(start, end)| end.checked_sub(*start).is_none_or(|n| n > most as i64)) {
-        return Err(too_many(most, &request.loc));
+    if request
+        .bounds
+        .iter()
+        .any(|(start, end)| end.checked_sub(*start).is_none_or(|n| n > MOST_INDICES.min(most as i64)))
+    {
+        return Err(too_many(most.min(MOST_INDICES as usize), &request.loc));
     }
-    let mut ready = prepare(program, request.element, &derivative::Requests::default());
+    let mut ready = prepare(program, request.element, &derivative::Requests::default(), MOST_INSTS);
     let mut func = ready.swap_remove(&request.element).expect("the element is what is prepared");
     one_exit(program, &mut func);
     for (at, (start, end)) in request.bounds.iter().enumerate().rev() {
@@ -218,17 +226,17 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
         }
         match &block.term {
             Terminator::Branch(cond, ..) if tiling.is_tiled(*cond) && !numbers.is_known(*cond) => {
-                let reason = "it branches on a value that differs between elements, and not everything in the arms can be computed for all of them";
+                let reason = "it branches on a value that differs between elements, and what is in the arms cannot be computed for all of them, or costs too much";
                 return Err(Obstacle::new(reason, &block.loc));
             }
             Terminator::Branch(cond, ..) if tiling.is_tiled(*cond) => {
                 return Err(Obstacle::new("it branches on the index", &block.loc));
             }
             Terminator::Call { args, loc, .. } if args.iter().any(|a| tiling.is_tiled(*a)) => {
-                return Err(Obstacle::new("an element calls a recursive function", loc));
+                return Err(Obstacle::new("an element calls a function that is recursive, or very large", loc));
             }
             Terminator::TailCall { loc, .. } => {
-                return Err(Obstacle::new("an element calls a recursive function", loc));
+                return Err(Obstacle::new("an element calls a function that is recursive, or very large", loc));
             }
             _ => {}
         }

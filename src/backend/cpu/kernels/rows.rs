@@ -382,6 +382,28 @@ fn sweep2<A: Copy, B: Copy, O: Blend>(
 /// `out = if c { a } else { b }` for every element and lane.
 #[inline(always)]
 pub(super) fn select<T: Blend>(c: Rows<'_, bool>, a: Rows<'_, T>, b: Rows<'_, T>, mut out: Out<'_, T>) {
+    let len = out.to.len();
+    if let (Some(c), None) = (c.flat(len), out.keep) {
+        match (a.flat(len), a.value(), b.flat(len), b.value()) {
+            (Some(a), _, Some(b), _) => {
+                sweep((Each(c), Each(a), Each(b)), out, &Chosen);
+                return;
+            }
+            (Some(a), _, None, Some(b)) => {
+                sweep((Each(c), Each(a), Same(b)), out, &Chosen);
+                return;
+            }
+            (None, Some(a), Some(b), _) => {
+                sweep((Each(c), Same(a), Each(b)), out, &Chosen);
+                return;
+            }
+            (None, Some(a), None, Some(b)) => {
+                sweep((Each(c), Same(a), Same(b)), out, &Chosen);
+                return;
+            }
+            _ => {}
+        }
+    }
     for e in 0..out.elements() {
         let out = out.row(e);
         match (c.row(e), a.row(e), b.row(e)) {
