@@ -151,7 +151,7 @@ impl Chunks<'_> {
             return Ok(None);
         }
         let first = self.next;
-        let wanted = if self.at_once == 0 { FIRST_ROWS } else { self.at_once };
+        let wanted = if self.at_once == 0 { self.rows.at_first() } else { self.at_once };
         let rows = first..total.min(first.saturating_add(wanted));
         self.next = rows.end.max(1);
         self.options.first_lane = first as u64;
@@ -185,7 +185,7 @@ impl Chunks<'_> {
         if self.at_once == 0 {
             let memory = bound.memory(&self.options);
             let row = memory.host_bytes_per_lane.saturating_add(memory.state_bytes_per_lane);
-            self.at_once = (CHUNK_BYTES / row.max(1)).clamp(64, MOST_ROWS);
+            self.at_once = (CHUNK_BYTES / row.max(1)).clamp(1, MOST_ROWS);
         }
         Ok(())
     }
