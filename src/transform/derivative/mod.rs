@@ -1,7 +1,7 @@
 //! Derivatives by source transformation on the CFG program: fills the functions that stand for the derivative of another one.
 //!
 //! The lowering from HIR makes a *placeholder* for every derivative that the program asks for, a function without blocks,
-//! and a [`Request`] that says what it stands for. [`fill`] writes the blocks. What comes out is an ordinary program, so that
+//! and a [`Request`] that says what it stands for. `fill` writes the blocks. What comes out is an ordinary program, so that
 //! derivatives nest and every engine runs them as it runs anything else.
 //!
 //! Forward mode gives each variable that varies a second one for its tangent. Reverse mode makes two sweeps: the forward one

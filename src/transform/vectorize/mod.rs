@@ -2,7 +2,7 @@
 //! Jacobians, auto-batching and beyond*, 2019), inside of one lane.
 //!
 //! The lowering from HIR makes a comprehension a function, which is a loop, and one element of it another function, of the
-//! indices and of what both capture. [`fill`] makes whole-array code of the element and lets the loop's function have it. Index
+//! indices and of what both capture. `fill` makes whole-array code of the element and lets the loop's function have it. Index
 //! after index, the innermost first, each primitive whose operands depend on the index is replaced, by a rule of its own,
 //! by primitives on arrays with one axis more in front (`rules`); what does not depend on it is left alone. Such a
 //! value with an axis for the index is *tiled*, the others are *plain*.
