@@ -138,7 +138,10 @@ LANES_FN B d_lt(D a, D b) { return _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ); }
 LANES_FN B d_le(D a, D b) { return _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ); }
 LANES_FN B d_is_nan(D a) { return _mm512_cmp_pd_mask(a, a, _CMP_UNORD_Q); }
 LANES_FN D d_select(B c, D a, D b) { return _mm512_mask_blend_pd(c, b, a); }
-// Of equal numbers and of NaNs the instruction gives the second operand: of zeros that differ `or` keeps the minus, and
+// a > limit ? limit : a, and a < limit ? limit : a; a NaN stays. The instruction gives the second operand of NaNs.
+LANES_FN D d_at_most(D a, double limit) { return _mm512_min_pd(_mm512_set1_pd(limit), a); }
+LANES_FN D d_at_least(D a, double limit) { return _mm512_max_pd(_mm512_set1_pd(limit), a); }
+// Of equal numbers too the instruction gives the second operand: of zeros that differ `or` keeps the minus, and
 // a NaN `or` anything is a NaN.
 LANES_FN D d_min(D a, D b) { return _mm512_or_pd(_mm512_min_pd(a, b), _mm512_min_pd(b, a)); }
 LANES_FN D d_max(D a, D b) {
@@ -289,6 +292,8 @@ LANES_FN B d_lt(D a, D b) { return _mm256_castpd_si256(_mm256_cmp_pd(a, b, _CMP_
 LANES_FN B d_le(D a, D b) { return _mm256_castpd_si256(_mm256_cmp_pd(a, b, _CMP_LE_OQ)); }
 LANES_FN B d_is_nan(D a) { return _mm256_castpd_si256(_mm256_cmp_pd(a, a, _CMP_UNORD_Q)); }
 LANES_FN D d_select(B c, D a, D b) { return _mm256_blendv_pd(b, a, _mm256_castsi256_pd(c)); }
+LANES_FN D d_at_most(D a, double limit) { return _mm256_min_pd(_mm256_set1_pd(limit), a); }
+LANES_FN D d_at_least(D a, double limit) { return _mm256_max_pd(_mm256_set1_pd(limit), a); }
 // As with AVX-512; a NaN beside the mask of all ones is a NaN.
 LANES_FN D d_min(D a, D b) { return _mm256_or_pd(_mm256_min_pd(a, b), _mm256_min_pd(b, a)); }
 LANES_FN D d_max(D a, D b) {
@@ -434,6 +439,8 @@ LANES_FN B d_lt(D a, D b) { return a < b; }
 LANES_FN B d_le(D a, D b) { return a <= b; }
 LANES_FN B d_is_nan(D a) { return a != a; }
 LANES_FN D d_select(B c, D a, D b) { return c ? a : b; }
+LANES_FN D d_at_most(D a, double limit) { return a > limit ? limit : a; }
+LANES_FN D d_at_least(D a, double limit) { return a < limit ? limit : a; }
 LANES_FN D d_min(D a, D b) {
     D rest = a == b ? d_from_bits(d_bits(a) | d_bits(b)) : a + b;
     return a < b ? a : b < a ? b : rest;
