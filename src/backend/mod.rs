@@ -1,3 +1,4 @@
 //! Layer 6: back ends: what runs a plan on a device.
 
+pub mod cc;
 pub mod cpu;

@@ -1,0 +1,106 @@
+//! Functions of reals and random draws.
+
+use super::{int, on_each_target, random, reals};
+use crate::vmath::{BinaryFn, Real, UnaryFn, binary, philox, unary};
+
+/// Inputs of each function.
+const N: usize = 200_704;
+
+/// C functions over arrays, whose names end in those of the functions.
+fn text() -> String {
+    let mut text = String::from("#include \"vmath.h\"\n");
+    for f in UnaryFn::ALL.iter().filter(|f| have(f.name())) {
+        let name = f.name();
+        text += &format!(
+            "void u_{name}(const real *x, real *out, int64_t n) {{
+                for (int64_t i = 0; i < n; i += LANES) r_store(out + i, r_{name}(r_load(x + i)));
+            }}\n"
+        );
+    }
+    for f in BinaryFn::ALL.iter().filter(|f| have(f.name())) {
+        let name = f.name();
+        let c = name.trim_end_matches('2').to_owned() + if *f == BinaryFn::Atan2 { "2" } else { "" };
+        text += &format!(
+            "void b_{name}(const real *x, const real *y, real *out, int64_t n) {{
+                for (int64_t i = 0; i < n; i += LANES) r_store(out + i, r_{c}(r_load(x + i), r_load(y + i)));
+            }}\n"
+        );
+    }
+    for name in ["uniform", "normal"] {
+        text += &format!(
+            "void {name}(uint64_t seed, const int64_t *lanes, const int64_t *draws, real *out, int64_t n) {{
+                for (int64_t i = 0; i < n; i += LANES)
+                    r_store(out + i, r_{name}(seed, i_load(lanes + i), i_load(draws + i)));
+            }}\n"
+        );
+    }
+    text
+}
+
+type Unary<R> = unsafe extern "C" fn(*const R, *mut R, i64);
+type Binary<R> = unsafe extern "C" fn(*const R, *const R, *mut R, i64);
+type Draw<R> = unsafe extern "C" fn(u64, *const u64, *const u64, *mut R, i64);
+
+fn agree<R: Real>() {
+    let single = size_of::<R>() == 4;
+    let x: Vec<R> = reals(N).into_iter().map(R::from_f64).collect();
+    let y: Vec<R> = (0..N).map(|i| x[(random(5, i as u64) % N as u64) as usize]).collect();
+    let lanes: Vec<u64> = (0..N as u64).map(|i| int(6, i) as u64).collect();
+    let draws: Vec<u64> = (0..N as u64).map(|i| int(7, i) as u64).collect();
+    let (mut expected, mut out) = (vec![R::ZERO; N], vec![R::ZERO; N]);
+    let equal = |what: &dyn Fn(usize) -> String, expected: &[R], out: &[R]| {
+        for i in 0..N {
+            assert_eq!(out[i].to_bits64(), expected[i].to_bits64(), "{}: {} and not {}", what(i), out[i], expected[i]);
+        }
+    };
+    on_each_target(&text(), single, |target, library| {
+        for &f in UnaryFn::ALL.iter().filter(|f| have(f.name())) {
+            // SAFETY: this is the type of the function in the text; N is a multiple of every group's size.
+            unsafe {
+                library.symbol::<Unary<R>>(&format!("u_{}", f.name())).unwrap()(x.as_ptr(), out.as_mut_ptr(), N as i64)
+            };
+            unary(f, &x, &mut expected);
+            equal(&|i| format!("{target:?} {}({:e})", f.name(), x[i].to_f64()), &expected, &out);
+        }
+        for &f in BinaryFn::ALL.iter().filter(|f| have(f.name())) {
+            let function = format!("b_{}", f.name());
+            // SAFETY: as above.
+            unsafe {
+                let function = library.symbol::<Binary<R>>(&function).unwrap();
+                function(x.as_ptr(), y.as_ptr(), out.as_mut_ptr(), N as i64);
+            }
+            binary(f, &x, &y, &mut expected);
+            equal(&|i| format!("{target:?} {}({:e}, {:e})", f.name(), x[i].to_f64(), y[i].to_f64()), &expected, &out);
+        }
+        let seed = 0x0123_4567_89AB_CDEF;
+        for name in ["uniform", "normal"] {
+            // SAFETY: as above.
+            unsafe {
+                let function = library.symbol::<Draw<R>>(name).unwrap();
+                function(seed, lanes.as_ptr(), draws.as_ptr(), out.as_mut_ptr(), N as i64);
+            }
+            match name {
+                "uniform" => philox::uniform_slice(seed, &lanes, &draws, &mut expected),
+                _ => philox::normal_slice(seed, &lanes, &draws, &mut expected),
+            }
+            equal(&|i| format!("{target:?} {name} {} {}", lanes[i], draws[i]), &expected, &out);
+        }
+    });
+}
+
+#[test]
+fn double_functions_have_the_bits_of_rust() {
+    agree::<f64>();
+}
+
+#[test]
+fn single_functions_have_the_bits_of_rust() {
+    agree::<f32>();
+}
+
+fn have(name: &str) -> bool {
+    let l = include_str!("../include/lanes.h");
+    let v = include_str!("../include/vmath.h");
+    let n = name.trim_end_matches('2').to_owned() + if name == "atan2" || name == "log2" { "2" } else { "" };
+    l.contains(&format!(" r_{n}(R")) || v.contains(&format!("#define r_{n} "))
+}
