@@ -79,6 +79,15 @@ typedef unsigned char uint8_t;
 #endif
 #endif
 
+// The number of the lowest bit that is set.
+LANES_FN int lanes_lowest(unsigned bits) {
+#ifdef __CUDACC__
+    return __ffs((int)bits) - 1;
+#else
+    return __builtin_ctz(bits);
+#endif
+}
+
 #ifdef REAL_F32
 typedef float real;
 #else
@@ -265,7 +274,7 @@ LANES_FN void b_store(uint8_t *p, B a) {
 }
 LANES_FN void b_store_masked(uint8_t *p, B mask, B a) {
     for (unsigned left = b_bits(mask), bits = b_bits(a); left != 0; left &= left - 1) {
-        int l = __builtin_ctz(left);
+        int l = lanes_lowest(left);
         p[l] = (uint8_t)((bits >> l) & 1);
     }
 }
@@ -347,6 +356,12 @@ LANES_FN D d_from_i(I a) {
     D rest = _mm256_castsi256_pd(high) - _mm256_set1_pd(0x1p84 + 0x1p63 + 0x1p52);
     return rest + _mm256_castsi256_pd(low);
 }
+LANES_FN D d_gather(const double *base, I index, B mask) {
+    return _mm256_mask_i64gather_pd(_mm256_setzero_pd(), base, index, _mm256_castsi256_pd(mask), 8);
+}
+LANES_FN I i_gather(const int64_t *base, I index, B mask) {
+    return _mm256_mask_i64gather_epi64(_mm256_setzero_si256(), (const long long *)base, index, mask, 8);
+}
 #ifdef REAL_F32
 typedef __m128 R;
 LANES_FN __m128 lanes_narrow(B a) {
@@ -381,6 +396,9 @@ LANES_FN R r_max(R a, R b) {
 }
 LANES_FN R r_from_d(D a) { return _mm256_cvtpd_ps(a); }
 LANES_FN D d_from_r(R a) { return _mm256_cvtps_pd(a); }
+LANES_FN R r_gather(const real *base, I index, B mask) {
+    return _mm256_mask_i64gather_ps(_mm_setzero_ps(), base, index, lanes_narrow(mask), 4);
+}
 #endif
 
 #endif
@@ -479,6 +497,8 @@ LANES_FN B i_has(I a, int64_t bit) { return (a & bit) != 0; }
 LANES_FN B i_negative(I a) { return a < 0; }
 LANES_FN I i_from_b(B a) { return a; }
 LANES_FN D d_from_i(I a) { return (D)a; }
+LANES_FN D d_gather(const double *base, I index, B mask) { return mask ? base[index] : 0.0; }
+LANES_FN I i_gather(const int64_t *base, I index, B mask) { return mask ? base[index] : 0; }
 
 #ifdef REAL_F32
 typedef float R;
@@ -504,6 +524,7 @@ LANES_FN R r_select(B c, R a, R b) { return c ? a : b; }
 LANES_FN R r_from_d(D a) { return (R)a; }
 LANES_FN D d_from_r(R a) { return (D)a; }
 LANES_FN R r_from_i(I a) { return (R)a; }
+LANES_FN R r_gather(const real *base, I index, B mask) { return mask ? base[index] : 0.0f; }
 // exact through doubles
 LANES_FN R r_min(R a, R b) { return (R)d_min(a, b); }
 LANES_FN R r_max(R a, R b) { return (R)d_max(a, b); }
@@ -582,53 +603,36 @@ LANES_FN I d_to_i_trap(D a, B *bad) {
     return i_load(y);
 }
 
-LANES_FN D d_gather(const double *base, I index, B mask) {
-    double y[LANES] = {0};
-    int64_t x[LANES];
-    i_store(x, index);
-    for (int l = 0; l < LANES; l++)
-        if ((b_bits(mask) >> l) & 1) y[l] = base[x[l]];
-    return d_load(y);
-}
-LANES_FN I i_gather(const int64_t *base, I index, B mask) {
-    int64_t y[LANES] = {0}, x[LANES];
-    i_store(x, index);
-    for (int l = 0; l < LANES; l++)
-        if ((b_bits(mask) >> l) & 1) y[l] = base[x[l]];
-    return i_load(y);
-}
 LANES_FN void d_scatter(double *base, I index, B mask, D a) {
     double y[LANES];
     int64_t x[LANES];
     i_store(x, index);
     d_store(y, a);
-    for (int l = 0; l < LANES; l++)
-        if ((b_bits(mask) >> l) & 1) base[x[l]] = y[l];
+    for (unsigned left = b_bits(mask); left != 0; left &= left - 1) {
+        int l = lanes_lowest(left);
+        base[x[l]] = y[l];
+    }
 }
 LANES_FN void i_scatter(int64_t *base, I index, B mask, I a) {
     int64_t x[LANES], y[LANES];
     i_store(x, index);
     i_store(y, a);
-    for (int l = 0; l < LANES; l++)
-        if ((b_bits(mask) >> l) & 1) base[x[l]] = y[l];
+    for (unsigned left = b_bits(mask); left != 0; left &= left - 1) {
+        int l = lanes_lowest(left);
+        base[x[l]] = y[l];
+    }
 }
 
 #ifdef REAL_F32
-LANES_FN R r_gather(const real *base, I index, B mask) {
-    real y[LANES] = {0};
-    int64_t x[LANES];
-    i_store(x, index);
-    for (int l = 0; l < LANES; l++)
-        if ((b_bits(mask) >> l) & 1) y[l] = base[x[l]];
-    return r_load(y);
-}
 LANES_FN void r_scatter(real *base, I index, B mask, R a) {
     real y[LANES];
     int64_t x[LANES];
     i_store(x, index);
     r_store(y, a);
-    for (int l = 0; l < LANES; l++)
-        if ((b_bits(mask) >> l) & 1) base[x[l]] = y[l];
+    for (unsigned left = b_bits(mask); left != 0; left &= left - 1) {
+        int l = lanes_lowest(left);
+        base[x[l]] = y[l];
+    }
 }
 #endif
 #endif
@@ -648,15 +652,19 @@ LANES_FN B b_gather(const uint8_t *base, I index, B mask) {
     unsigned bits = 0;
     int64_t x[LANES];
     i_store(x, index);
-    for (int l = 0; l < LANES; l++)
-        if ((b_bits(mask) >> l) & 1) bits |= (unsigned)(base[x[l]] != 0) << l;
+    for (unsigned left = b_bits(mask); left != 0; left &= left - 1) {
+        int l = lanes_lowest(left);
+        bits |= (unsigned)(base[x[l]] != 0) << l;
+    }
     return b_from_bits(bits);
 }
 LANES_FN void b_scatter(uint8_t *base, I index, B mask, B a) {
     int64_t x[LANES];
     i_store(x, index);
-    for (int l = 0; l < LANES; l++)
-        if ((b_bits(mask) >> l) & 1) base[x[l]] = (uint8_t)((b_bits(a) >> l) & 1);
+    for (unsigned left = b_bits(mask); left != 0; left &= left - 1) {
+        int l = lanes_lowest(left);
+        base[x[l]] = (uint8_t)((b_bits(a) >> l) & 1);
+    }
 }
 
 LANES_FN int lanes_mul_over(int64_t x, int64_t y, int64_t *product) {
@@ -745,8 +753,11 @@ LANES_FN R r_div(R a, R b) { return a / b; }
 LANES_FN R r_neg(R a) { return -a; }
 LANES_FN B r_gt(R a, R b) { return r_lt(b, a); }
 LANES_FN B r_ge(R a, R b) { return r_le(b, a); }
+LANES_FN R r_round(R a) {
+    R whole = r_trunc(a);
+    return r_select(r_le(r_splat(0.5f), r_abs(a - whole)), whole + r_copysign(r_splat(1.0f), a), whole);
+}
 // exact through doubles
-LANES_FN R r_round(R a) { return r_from_d(d_round(d_from_r(a))); }
 LANES_FN R r_rem(R a, R b) { return r_from_d(d_rem(d_from_r(a), d_from_r(b))); }
 LANES_FN I r_to_i_trap(R a, B *bad) { return d_to_i_trap(d_from_r(a), bad); }
 #else

@@ -43,6 +43,17 @@
 #define H10(x, c, ...) d_fma(H9(x, __VA_ARGS__), x, d_splat(c))
 #define H11(x, c, ...) d_fma(H10(x, __VA_ARGS__), x, d_splat(c))
 #define H12(x, c, ...) d_fma(H11(x, __VA_ARGS__), x, d_splat(c))
+#define H13(x, c, ...) d_fma(H12(x, __VA_ARGS__), x, d_splat(c))
+#define H14(x, c, ...) d_fma(H13(x, __VA_ARGS__), x, d_splat(c))
+#define H15(x, c, ...) d_fma(H14(x, __VA_ARGS__), x, d_splat(c))
+#define H16(x, c, ...) d_fma(H15(x, __VA_ARGS__), x, d_splat(c))
+#define H17(x, c, ...) d_fma(H16(x, __VA_ARGS__), x, d_splat(c))
+#define H18(x, c, ...) d_fma(H17(x, __VA_ARGS__), x, d_splat(c))
+#define H19(x, c, ...) d_fma(H18(x, __VA_ARGS__), x, d_splat(c))
+#define H20(x, c, ...) d_fma(H19(x, __VA_ARGS__), x, d_splat(c))
+#define H21(x, c, ...) d_fma(H20(x, __VA_ARGS__), x, d_splat(c))
+#define H22(x, c, ...) d_fma(H21(x, __VA_ARGS__), x, d_splat(c))
+#define H23(x, c, ...) d_fma(H22(x, __VA_ARGS__), x, d_splat(c))
 
 #ifdef __CUDACC__
 #define VMATH_INFINITY __longlong_as_double(0x7ff0000000000000)
@@ -242,16 +253,20 @@ VMATH_FN D d_log(D x) {
     return vmath_log_special(x, vmath_log_split(a.e, a.f));
 }
 
-// ln(1 + x) for finite x > −1, except for the sign of a zero.
-LANES_FN D vmath_log1p_inside(D x, D above) {
-    D e = vmath_split(above).e;
-    D factor = vmath_scale(d_splat(1.0), -e);
-    return vmath_log_split(e, d_fma(x, factor, factor - 1.0));
-}
-
 VMATH_FN D d_log1p(D x) {
     D above = 1.0 + x;
-    return d_copysign(vmath_log_special(above, vmath_log1p_inside(x, above)), x);
+    D e = vmath_split(above).e;
+    D factor = vmath_scale(d_splat(1.0), -e);
+    D y = vmath_log_split(e, d_fma(x, factor, factor - 1.0));
+    // ln(1 + x) has the sign of x; this keeps the sign of a zero
+    return d_copysign(vmath_log_special(above, y), x);
+}
+
+// ln(1 + x) for 0 ≤ x ≤ 1, where e is 0 or 1.
+LANES_FN D vmath_log1p_small(D x) {
+    B upper = d_ge(1.0 + x, d_splat(0x1.6a09e667f3bcdp0));
+    D f = d_select(upper, d_fma(x, d_splat(0.5), d_splat(-0.5)), x);
+    return vmath_log_split(d_select(upper, d_splat(1.0), d_splat(0.0)), f);
 }
 
 VMATH_FN D d_inv_logit(D x) {
@@ -261,10 +276,299 @@ VMATH_FN D d_inv_logit(D x) {
 
 VMATH_FN D d_log1p_exp(D x) {
     D e = vmath_exp_inside(d_at_least(-d_abs(x), -746.0));
-    return d_at_least(x, 0.0) + vmath_log1p_inside(e, 1.0 + e);
+    return d_at_least(x, 0.0) + vmath_log1p_small(e);
 }
 
 VMATH_FN D d_log_inv_logit(D x) { return -d_log1p_exp(-x); }
+
+// ------------------------------------------------------------------------------------------------------------ power
+
+// The natural logarithm of positive finite numbers in two doubles.
+LANES_FN D2 vmath_log_double(D x) {
+    VmathSplit a = vmath_split(x);
+    D2 s = vmath_divide(vmath_pair(a.f, d_splat(0.0)), vmath_two_sum(d_splat(2.0), a.f));
+    s = vmath_fast_two_sum(s.high, s.low);
+    D2 z = vmath_multiply(s, s);
+    z = vmath_fast_two_sum(z.high, z.low);
+    D q = H11(z.high, 2.0 / 7.0, 2.0 / 9.0, 2.0 / 11.0, 2.0 / 13.0, 2.0 / 15.0, 2.0 / 17.0, 2.0 / 19.0, 2.0 / 21.0,
+              2.0 / 23.0, 2.0 / 25.0, 2.0 / 27.0);
+    D2 p = vmath_fast_two_sum(d_splat(0.4), z.high * q);
+    D2 b = vmath_multiply(vmath_pair(p.high, p.low - 2.2204460492503132e-17), z);
+    D2 c = vmath_fast_two_sum(d_splat(2.0 / 3.0), b.high);
+    c.low = c.low + (b.low + 3.700743415417188e-17);
+    D2 g = vmath_multiply(vmath_multiply(s, z), c);
+    D2 m = vmath_fast_two_sum(2.0 * s.high, g.high);
+    m.low = m.low + d_fma(d_splat(2.0), s.low, g.low);
+    // + e ln 2
+    D2 h = vmath_two_sum(a.e * VMATH_LN2_HIGH, m.high);
+    D2 k = vmath_two_product(a.e, d_splat(VMATH_LN2_LOW));
+    D2 t = vmath_two_sum(h.high, k.high);
+    D low = d_fma(a.e, d_splat(1.1612227229362532e-26), k.low) + (t.low + (h.low + m.low));
+    return vmath_fast_two_sum(t.high, low);
+}
+
+LANES_FN D vmath_log_to_base(D x, double inverse, double inverse_low) {
+    D2 l = vmath_log_double(x);
+    D2 p = vmath_two_product(l.high, d_splat(inverse));
+    D y = p.high + d_fma(l.high, d_splat(inverse_low), d_fma(l.low, d_splat(inverse), p.low));
+    return vmath_log_special(x, y);
+}
+
+VMATH_FN D d_log2(D x) { return vmath_log_to_base(x, VMATH_LOG2_E, 2.0355273740931033e-17); }
+
+VMATH_FN D d_log10(D x) { return vmath_log_to_base(x, 0.4342944819032518, 1.098319650216765e-17); }
+
+VMATH_FN D d_pow(D x, D y) {
+    D ax = d_abs(x), zero = d_splat(0.0), one = d_splat(1.0);
+    D2 l = vmath_log_double(ax);
+    D yc = d_at_least(d_at_most(y, 7.378697629483821e+19), -7.378697629483821e+19);
+    D2 p = vmath_two_product(yc, l.high);
+    p.low = d_fma(yc, l.low, p.low);
+    D z = vmath_exp_double(p, 0.0);
+
+    B integer = d_eq(d_trunc(y), y);
+    D half = y * 0.5;
+    B odd = b_and(integer, d_ne(d_trunc(half), half));
+    B nought = d_eq(ax, zero), infinite = d_gt(ax, d_splat(VMATH_MAX));
+    D end = d_select(b_xor(nought, d_lt(y, zero)), zero, d_splat(VMATH_INFINITY));
+    z = d_select(b_or(nought, infinite), end, z);
+    z = d_select(b_and(odd, i_negative(d_bits(x))), -z, z);
+    B undefined = b_andnot(b_andnot(d_lt(x, zero), infinite), integer);
+    undefined = b_or(undefined, b_or(d_is_nan(x), d_is_nan(y)));
+    z = d_select(undefined, d_splat(VMATH_NAN), z);
+    return d_select(b_or(d_eq(y, zero), d_eq(x, one)), one, z);
+}
+
+// ------------------------------------------------------------------------------------------------------- hyperbolic
+
+// e^x − 1 for 0 ≤ x ≤ 50.
+LANES_FN D2 vmath_expm1_double(D x) {
+    VmathReduced r = vmath_expm1_reduced(x);
+    D s = vmath_power_of_two(r.k);
+    return vmath_pair(r.r * s, r.c * s);
+}
+
+VMATH_FN D d_tanh(D x) {
+    D2 t = vmath_expm1_double(2.0 * d_at_most(d_abs(x), 22.0));
+    D2 d = vmath_two_sum(d_splat(2.0), t.high);
+    d.low = d.low + t.low;
+    D2 q = vmath_divide(t, d);
+    return d_copysign(q.high + q.low, x);
+}
+
+VMATH_FN D d_sinh(D x) {
+    D ax = d_abs(x);
+    D2 t = vmath_expm1_double(d_at_most(ax, 22.0));
+    D2 d = vmath_two_sum(d_splat(1.0), t.high);
+    d.low = d.low + t.low;
+    D2 q = vmath_divide(t, d);
+    D2 s = vmath_two_sum(t.high, q.high);
+    D y = 0.5 * (s.high + (s.low + (t.low + q.low)));
+    B large = d_gt(ax, d_splat(22.0));
+    if (b_any(large)) y = d_select(large, vmath_exp_double(vmath_pair(ax, d_splat(0.0)), -1.0), y);
+    return d_copysign(y, x);
+}
+
+VMATH_FN D d_cosh(D x) {
+    D half = vmath_exp_double(vmath_pair(d_abs(x), d_splat(0.0)), -1.0);
+    return half + 0.25 / half;
+}
+
+// ----------------------------------------------------------------------------------------------------- inverse_trig
+
+// (asin √z − √z) / √z for 0 ≤ z ≤ 1/4.
+LANES_FN D vmath_asin_rational(D z) {
+    D p = z * H6(z, 0.16666666666666666, -0.3255658186224009, 0.20121253213486293, -0.04005553450067941,
+                 0.0007915349942898145, 3.479331075960212e-05);
+    D q = H5(z, 1.0, -2.403394911734414, 2.0209457602335057, -0.6882839716054533, 0.07703815055590194);
+    return p / q;
+}
+
+// √z, what it lacks of the true root, and vmath_asin_rational(z), for z = (1 − |x|) / 2.
+LANES_FN void vmath_asin_outer(D ax, D *s, D *low, D *r) {
+    D z = (1.0 - ax) * 0.5;
+    *s = d_sqrt(z);
+    D rest = d_fma(-*s, *s, z);
+    *low = d_select(d_gt(*s, d_splat(0.0)), 0.5 * rest / *s, d_splat(0.0));
+    *r = vmath_asin_rational(z);
+}
+
+VMATH_FN D d_asin(D x) {
+    D ax = d_abs(x);
+    B near = d_lt(ax, d_splat(0.5));
+    D inner = d_fma(x, vmath_asin_rational(d_select(near, x * x, d_splat(0.0))), x);
+    D s, low, r;
+    vmath_asin_outer(ax, &s, &low, &r);
+    D upper = d_from_bits(i_and(d_bits(s), i_splat((int64_t)0xffffffff00000000)));
+    D high = VMATH_FRAC_PI_4 - 2.0 * upper;
+    D rest = s - upper + low;
+    D tail = d_fma(2.0 * s, r, d_fma(d_splat(2.0), rest, d_splat(-VMATH_FRAC_PI_2_MID)));
+    D y = d_copysign(VMATH_FRAC_PI_4 - (tail - high), x);
+    y = d_select(near, inner, y);
+    return d_select(d_gt(ax, d_splat(1.0)), d_splat(VMATH_NAN), y);
+}
+
+VMATH_FN D d_acos(D x) {
+    D ax = d_abs(x);
+    B near = d_lt(ax, d_splat(0.5));
+    D r = vmath_asin_rational(d_select(near, x * x, d_splat(0.0)));
+    D inner = VMATH_FRAC_PI_2 - (x - d_fma(-x, r, d_splat(VMATH_FRAC_PI_2_MID)));
+    D s, low;
+    vmath_asin_outer(ax, &s, &low, &r);
+    D half = s + d_fma(s, r, low);
+    D positive = 2.0 * half;
+    D negative = VMATH_PI - 2.0 * (s + (d_fma(s, r, low) - 0.5 * 1.2246467991473532e-16));
+    D y = d_select(d_gt(x, d_splat(0.0)), positive, negative);
+    y = d_select(near, inner, y);
+    return d_select(d_gt(ax, d_splat(1.0)), d_splat(VMATH_NAN), y);
+}
+
+// atan(n / d) for n, d ≥ 0, not both 0 or both infinite.
+LANES_FN D vmath_atan_ratio(D n, D d) {
+    D a = n / d;
+    B c0 = d_lt(a, d_splat(0.4375));
+    B c1 = d_lt(a, d_splat(0.6875));
+    B c2 = d_lt(a, d_splat(1.1875));
+    B c3 = d_lt(a, d_splat(2.4375));
+    D numerator = d_select(c3, a - 1.5, d_splat(-1.0));
+    numerator = d_select(c2, a - 1.0, numerator);
+    numerator = d_select(c1, d_fma(d_splat(2.0), a, d_splat(-1.0)), numerator);
+    numerator = d_select(c0, a, numerator);
+    D denominator = d_select(c3, d_fma(d_splat(1.5), a, d_splat(1.0)), a);
+    denominator = d_select(c2, a + 1.0, denominator);
+    denominator = d_select(c1, a + 2.0, denominator);
+    denominator = d_select(c0, d_splat(1.0), denominator);
+    D high = d_select(c3, d_splat(0.982793723247329), d_splat(VMATH_FRAC_PI_2));
+    high = d_select(c2, d_splat(VMATH_FRAC_PI_4), high);
+    high = d_select(c1, d_splat(0.4636476090008061), high);
+    D low = d_select(c3, d_splat(1.3903311031230998e-17), d_splat(VMATH_FRAC_PI_2_MID));
+    low = d_select(c2, d_splat(3.061616997868383e-17), low);
+    low = d_select(c1, d_splat(2.2698777452961687e-17), low);
+    D t = numerator / denominator;
+    D z = t * t;
+    D s = t * (z * H11(z, 0.3333333333333293, -0.19999999999876483, 0.14285714272503466, -0.11111110405462356,
+                       0.09090887133436507, -0.0769187620504483, 0.06661073137387531, -0.058335701337905735,
+                       0.049768779946159324, -0.036531572744216916, 0.016285820115365782));
+    D outer = high - ((s - low) - t);
+    return d_select(c0, t - s, outer);
+}
+
+VMATH_FN D d_atan(D x) { return d_copysign(vmath_atan_ratio(d_abs(x), d_splat(1.0)), x); }
+
+VMATH_FN D d_atan2(D y, D x) {
+    D ay = d_abs(y), ax = d_abs(x), one = d_splat(1.0);
+    B both_infinite = b_and(d_gt(ay, d_splat(VMATH_MAX)), d_gt(ax, d_splat(VMATH_MAX)));
+    B both_zero = b_and(d_eq(ay, d_splat(0.0)), d_eq(ax, d_splat(0.0)));
+    D n = d_select(both_infinite, one, ay);
+    D d = d_select(b_or(both_infinite, both_zero), one, ax);
+    D angle = vmath_atan_ratio(n, d);
+    angle = d_select(i_negative(d_bits(x)), VMATH_PI - (angle - 1.2246467991473532e-16), angle);
+    return d_copysign(angle, y);
+}
+
+// --------------------------------------------------------------------------------------------------- error_function
+
+// erf x for |x| ≤ 1.
+LANES_FN D vmath_erf_small(D x) {
+    D z = x * x;
+    D p = H14(z, -0.37612638903183754, 0.11283791670955126, -0.026866170645131245, 0.005223977625442065,
+              -0.0008548327023434811, 0.00012055332980539816, -1.4925650295261826e-05, 1.6462112197811115e-06,
+              -1.6365792720871678e-07, 1.4806312810126733e-08, -1.2280051660773033e-09, 9.335964254377733e-11,
+              -6.234670638215954e-12, 2.859015708185482e-13);
+    return d_fma(x, d_fma(z, p, d_splat(0.1283791670955126)), x);
+}
+
+// erfc z for z ≥ 0.49, given z² in two doubles.
+LANES_FN D vmath_erfc_tail(D z, D2 square) {
+    z = d_at_most(z, 28.0);
+    D t = (z - 3.0) / (z + 3.0);
+    D p = H23(t, 1.2530080582697296, -0.1356211061245812, -0.04756229435345068, 0.12964515870276164,
+              -0.11927366341531231, 0.06830802734396167, -0.023770514918525755, 0.002529391815994557,
+              0.0018886903563243383, -0.0007798322678093783, -0.0001051597602438321, 0.00012509930361898067,
+              4.94917719592702e-06, -2.010027821760931e-05, -7.300938805091438e-07, 3.4713639059084536e-06,
+              3.528257297184754e-07, -6.142340842013089e-07, -1.345757565695529e-07, 9.841885063988726e-08,
+              3.448928992712608e-08, -1.052429631387803e-08, -4.43334641759637e-09);
+    D2 d = vmath_two_sum(d_splat(1.0), 2.0 * z);
+    D r = p / d.high;
+    D rl = d_fma(-r, d.low, d_fma(-r, d.high, p)) / d.high;
+    D e = vmath_exp_double(vmath_pair(-square.high, -square.low), 0.0);
+    return d_fma(e, r, e * rl);
+}
+
+VMATH_FN D d_erf(D x) {
+    D z = d_at_most(d_abs(x), 30.0);
+    B small = d_lt(z, d_splat(1.0));
+    D y = vmath_erf_small(d_select(small, x, d_splat(0.0)));
+    if (!b_all(small)) {
+        D tail = vmath_erfc_tail(z, vmath_two_product(z, z));
+        y = d_select(small, y, d_copysign(1.0 - tail, x));
+    }
+    return y;
+}
+
+VMATH_FN D d_erfc(D x) {
+    D z = d_at_most(d_abs(x), 30.0);
+    B small = d_lt(z, d_splat(0.5));
+    D y = 1.0 - vmath_erf_small(d_select(small, x, d_splat(0.0)));
+    if (!b_all(small)) {
+        D tail = vmath_erfc_tail(z, vmath_two_product(z, z));
+        tail = d_select(d_lt(x, d_splat(0.0)), 2.0 - tail, tail);
+        y = d_select(small, y, tail);
+    }
+    return y;
+}
+
+VMATH_FN D d_phi(D x) {
+    D ax = d_at_most(d_abs(x), 40.0);
+    D z = ax * 0.7071067811865476;
+    B small = d_lt(z, d_splat(0.5));
+    D inner = d_copysign(vmath_erf_small(d_select(small, z, d_splat(0.0))), x);
+    D y = d_fma(d_splat(0.5), inner, d_splat(0.5));
+    if (!b_all(small)) {
+        D2 s = vmath_two_product(ax, ax);
+        D tail = 0.5 * vmath_erfc_tail(z, vmath_pair(0.5 * s.high, 0.5 * s.low));
+        tail = d_select(d_lt(x, d_splat(0.0)), tail, 1.0 - tail);
+        y = d_select(small, y, tail);
+    }
+    return y;
+}
+
+#define VMATH_PICK(near, middle, beyond) \
+    d_select(central, d_splat(near), d_select(far, d_splat(beyond), d_splat(middle)))
+#define VMATH_PICK_NEXT(sum, near, middle, beyond) sum = d_fma(sum, r, VMATH_PICK(near, middle, beyond))
+VMATH_FN D d_inv_phi(D p) {
+    D q = p - 0.5;
+    B central = d_le(d_abs(q), d_splat(0.425));
+    B far = b_splat(0);
+    D r = d_fma(-q, q, d_splat(0.180625));
+    if (!b_all(central)) {
+        D side = d_select(d_lt(q, d_splat(0.0)), p, 1.0 - p);
+        D root = d_sqrt(-d_log(d_select(central, d_splat(0.25), side)));
+        far = d_gt(root, d_splat(5.0));
+        r = d_select(central, r, root - d_select(far, d_splat(5.0), d_splat(1.6)));
+    }
+    D n = VMATH_PICK(2509.0809287301227, 0.0007745450142783414, 2.0103343992922881e-07);
+    VMATH_PICK_NEXT(n, 33430.57558358813, 0.022723844989269184, 2.7115555687434876e-05);
+    VMATH_PICK_NEXT(n, 67265.7709270087, 0.2417807251774506, 0.0012426609473880784);
+    VMATH_PICK_NEXT(n, 45921.95393154987, 1.2704582524523684, 0.026532189526576124);
+    VMATH_PICK_NEXT(n, 13731.69376550946, 3.6478483247632045, 0.29656057182850487);
+    VMATH_PICK_NEXT(n, 1971.5909503065513, 5.769497221460691, 1.7848265399172913);
+    VMATH_PICK_NEXT(n, 133.14166789178438, 4.630337846156546, 5.463784911164114);
+    VMATH_PICK_NEXT(n, 3.3871328727963665, 1.4234371107496835, 6.657904643501103);
+    D d = VMATH_PICK(5226.495278852854, 1.0507500716444169e-09, 2.0442631033899397e-15);
+    VMATH_PICK_NEXT(d, 28729.085735721943, 0.0005475938084995345, 1.421511758316446e-07);
+    VMATH_PICK_NEXT(d, 39307.89580009271, 0.015198666563616457, 1.8463183175100548e-05);
+    VMATH_PICK_NEXT(d, 21213.794301586597, 0.14810397642748008, 0.0007868691311456133);
+    VMATH_PICK_NEXT(d, 5394.196021424751, 0.6897673349851, 0.014875361290850615);
+    VMATH_PICK_NEXT(d, 687.1870074920579, 1.6763848301838038, 0.1369298809227358);
+    VMATH_PICK_NEXT(d, 42.31333070160091, 2.053191626637759, 0.599832206555888);
+    d = d_fma(d, r, d_splat(1.0));
+    D ratio = n / d;
+    D y = d_select(central, q * ratio, d_copysign(ratio, q));
+    y = d_select(d_eq(p, d_splat(0.0)), d_splat(-VMATH_INFINITY), y);
+    y = d_select(d_eq(p, d_splat(1.0)), d_splat(VMATH_INFINITY), y);
+    return d_select(b_and(d_le(d_splat(0.0), p), d_le(p, d_splat(1.0))), y, d_splat(VMATH_NAN));
+}
 
 // ------------------------------------------------------------------------------------------------------------- trig
 
@@ -462,6 +766,153 @@ LANES_FN void vmath_sincospi(D x, D *sine, D *cosine) {
     *cosine = vmath_turn(d_select(odd, st, ct), i_add(q, i_splat(1)), 1);
 }
 
+// ------------------------------------------------------------------------------------------------------------ gamma
+
+#define VMATH_LARGE 8.0
+
+LANES_FN void vmath_sincospi_any(D a, D *sine, D *cosine) {
+    vmath_sincospi(d_fma(d_splat(-2.0), d_floor(0.5 * a), a), sine, cosine);
+}
+
+// ln |Γ(x)| for x > −1/2 (and for −0).
+LANES_FN D vmath_lgamma_positive(D x) {
+    B large = d_ge(x, d_splat(VMATH_LARGE));
+    D argument = x, e = x;
+    B near_one = b_splat(0);
+    if (!b_all(large)) {
+        D t = x;
+        D product = d_splat(1.0);
+        for (int i = 0; i < 6; i++) {
+            D below = t - 1.0;
+            B step = d_ge(below, d_splat(1.5));
+            t = d_select(step, below, t);
+            product = d_select(step, product * below, product);
+        }
+        B near_zero = d_lt(x, d_splat(0.5));
+        near_one = d_lt(x, d_splat(1.5));
+        e = d_select(near_one, x - 1.0, t - 2.0);
+        e = d_select(near_zero, x, e);
+        argument = d_select(near_one, x, product);
+        argument = d_select(near_zero, d_abs(x) * (1.0 + x), argument);
+        argument = d_select(large, x, argument);
+    }
+    D l = d_log(argument);
+    D small = l;
+    if (!b_all(large)) {
+        D at_two = H20(e, 0.42278433509846713, 0.3224670334241132, -0.06735230105319814, 0.02058080842778457,
+                       -0.0073855510286681535, 0.002890510330738737, -0.0011927539120010226, 0.0005096695248853096,
+                       -0.00022315475074520367, 9.945750909889392e-05, -4.4926351103833334e-05, 2.050726741605779e-05,
+                       -9.438458716242811e-06, 4.374374916915131e-06, -2.0449201467015115e-06, 9.578663334114758e-07,
+                       -4.303558760359961e-07, 2.0304806751615227e-07, -1.3412819758517287e-07, 6.379047507619774e-08);
+        small = d_fma(e, at_two, d_select(near_one, -l, l));
+    }
+    if (b_none(large)) return small;
+    D w = 1.0 / x;
+    D w2 = w * w;
+    D series = w * H9(w2, 1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360360.0,
+                      1.0 / 156.0, -3617.0 / 122400.0, 43867.0 / 244188.0);
+    D stirling = d_fma(x - 0.5, l - 1.0, 0.4189385332046727 + series);
+    return d_select(large, stirling, small);
+}
+
+VMATH_FN D d_lgamma(D x) {
+    B reflect = d_le(x, d_splat(-0.5));
+    D a = d_abs(x);
+    D y = vmath_lgamma_positive(d_select(reflect, a, x));
+    if (b_any(reflect)) {
+        D s, c;
+        vmath_sincospi_any(a, &s, &c);
+        D reflected = d_log(VMATH_PI / (a * d_abs(s))) - y;
+        y = d_select(reflect, reflected, y);
+        y = d_select(d_lt(x, d_splat(-VMATH_MAX)), d_splat(VMATH_INFINITY), y);
+    }
+    return y;
+}
+
+// ψ(a) for a > 0.
+LANES_FN D vmath_digamma_positive(D a) {
+    B large = d_ge(a, d_splat(VMATH_LARGE));
+    D small = a;
+    if (!b_all(large)) {
+        B below_one = d_lt(a, d_splat(1.0));
+        D u = d_select(below_one, a + 1.0, a);
+        D numerator = d_select(below_one, d_splat(-1.0), d_splat(0.0));
+        D denominator = d_select(below_one, a, d_splat(1.0));
+        for (int i = 0; i < 6; i++) {
+            B step = d_ge(u, d_splat(2.0));
+            D below = u - 1.0;
+            u = d_select(step, below, u);
+            D sum = d_fma(numerator, below, denominator);
+            numerator = d_select(step, sum, numerator);
+            denominator = d_select(step, denominator * below, denominator);
+        }
+        D v = u - 1.5;
+        D p = H23(v, 0.9510558760318328, -0.4236274212814606, 0.24054248424078697, -0.14840492305388092,
+                  0.09498872445289039, -0.06192213327548831, 0.040760833940846085, -0.026975796659787055,
+                  0.017907248317313294, -0.011908220105959716, 0.007927021796868154, -0.005279937255532708,
+                  0.003518106563802472, -0.0023454947397380833, 0.0015633696313653504, -0.0010364584817312839,
+                  0.0006909255761282986, -0.00048595039220036254, 0.00032395945401345196, -0.00014480643368061614,
+                  9.653646261410062e-05, -0.0001782188548855923, 0.00011881232908510335);
+        D from_zero = (u - 1.4616321449683622) - 9.549995429965697e-17;
+        small = d_fma(from_zero, p, numerator / denominator);
+    }
+    if (b_none(large)) return small;
+    D w = 1.0 / a;
+    D z = w * w;
+    D series = z * H10(z, 1.0 / 12.0, -1.0 / 120.0, 1.0 / 252.0, -1.0 / 240.0, 1.0 / 132.0, -691.0 / 32760.0,
+                       1.0 / 12.0, -3617.0 / 8160.0, 43867.0 / 14364.0, -174611.0 / 6600.0);
+    D beyond = d_log(a) - d_fma(d_splat(0.5), w, series);
+    return d_select(large, beyond, small);
+}
+
+VMATH_FN D d_digamma(D x) {
+    D a = d_abs(x);
+    D y = vmath_digamma_positive(a);
+    B reflect = d_lt(x, d_splat(0.0));
+    if (b_any(reflect)) {
+        D s, c;
+        vmath_sincospi_any(a, &s, &c);
+        D reflected = y + 1.0 / a + VMATH_PI * c / s;
+        B pole = b_or(d_eq(s, d_splat(0.0)), d_gt(a, d_splat(VMATH_MAX)));
+        y = d_select(reflect, d_select(pole, d_splat(VMATH_NAN), reflected), y);
+    }
+    return d_select(d_eq(x, d_splat(0.0)), -1.0 / x, y);
+}
+
+LANES_FN D vmath_trigamma_pair(D a, double k) {
+    D p = (a + k) * (a + k), q = (a + (k + 1.0)) * (a + (k + 1.0));
+    return (p + q) / (p * q);
+}
+
+// ψ′(a + 1) for a ≥ 0.
+LANES_FN D vmath_trigamma_after(D a) {
+    B large = d_ge(a, d_splat(VMATH_LARGE));
+    D seven = 1.0 / ((a + 7.0) * (a + 7.0));
+    D terms = ((seven + vmath_trigamma_pair(a, 5.0)) + vmath_trigamma_pair(a, 3.0)) + vmath_trigamma_pair(a, 1.0);
+    D w = 1.0 / d_select(large, a, a + VMATH_LARGE);
+    D w2 = w * w;
+    D series = H11(w2, 1.0 / 6.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 5.0 / 66.0, -691.0 / 2730.0, 7.0 / 6.0,
+                   -3617.0 / 510.0, 43867.0 / 798.0, -174611.0 / 330.0, 854513.0 / 138.0);
+    D first = d_select(large, d_splat(-0.5), d_splat(0.5));
+    D tail = d_fma(w2, d_fma(w, series, first), w);
+    return d_select(large, tail, tail + terms);
+}
+
+VMATH_FN D d_trigamma(D x) {
+    D a = d_abs(x);
+    D after = vmath_trigamma_after(a);
+    D r = 1.0 / a;
+    D y = d_fma(r, r, after);
+    B reflect = d_lt(x, d_splat(0.0));
+    if (b_any(reflect)) {
+        D s, c;
+        vmath_sincospi_any(a, &s, &c);
+        D t = VMATH_PI / s;
+        y = d_select(reflect, d_fma(t, t, -after), y);
+    }
+    return y;
+}
+
 // ----------------------------------------------------------------------------------------------------------- philox
 
 // The words of a block are the lower halves; the upper ones are junk.
@@ -521,12 +972,29 @@ VMATH_REAL(exp)
 VMATH_REAL(expm1)
 VMATH_REAL(log)
 VMATH_REAL(log1p)
+VMATH_REAL(log2)
+VMATH_REAL(log10)
 VMATH_REAL(inv_logit)
 VMATH_REAL(log1p_exp)
 VMATH_REAL(log_inv_logit)
 VMATH_REAL(sin)
 VMATH_REAL(cos)
 VMATH_REAL(tan)
+VMATH_REAL(asin)
+VMATH_REAL(acos)
+VMATH_REAL(atan)
+VMATH_REAL(sinh)
+VMATH_REAL(cosh)
+VMATH_REAL(tanh)
+VMATH_REAL(erf)
+VMATH_REAL(erfc)
+VMATH_REAL(phi)
+VMATH_REAL(inv_phi)
+VMATH_REAL(lgamma)
+VMATH_REAL(digamma)
+VMATH_REAL(trigamma)
+LANES_FN R r_pow(R x, R y) { return r_from_d(d_pow(d_from_r(x), d_from_r(y))); }
+LANES_FN R r_atan2(R y, R x) { return r_from_d(d_atan2(d_from_r(y), d_from_r(x))); }
 // The upper 23 bits of the second word make a number that is a float exactly.
 LANES_FN R r_uniform(uint64_t seed, I lane, I draw) {
     VmathBlock b = vmath_block(seed, lane, draw);
@@ -539,12 +1007,29 @@ LANES_FN R r_normal(uint64_t seed, I lane, I draw) { return r_from_d(d_normal(se
 #define r_expm1 d_expm1
 #define r_log d_log
 #define r_log1p d_log1p
+#define r_log2 d_log2
+#define r_log10 d_log10
 #define r_inv_logit d_inv_logit
 #define r_log1p_exp d_log1p_exp
 #define r_log_inv_logit d_log_inv_logit
 #define r_sin d_sin
 #define r_cos d_cos
 #define r_tan d_tan
+#define r_asin d_asin
+#define r_acos d_acos
+#define r_atan d_atan
+#define r_sinh d_sinh
+#define r_cosh d_cosh
+#define r_tanh d_tanh
+#define r_erf d_erf
+#define r_erfc d_erfc
+#define r_phi d_phi
+#define r_inv_phi d_inv_phi
+#define r_lgamma d_lgamma
+#define r_digamma d_digamma
+#define r_trigamma d_trigamma
+#define r_pow d_pow
+#define r_atan2 d_atan2
 #define r_uniform d_uniform
 #define r_normal d_normal
 #endif
