@@ -12,13 +12,17 @@ pub trait Id: Copy + Eq + fmt::Debug + fmt::Display {
     fn index(self) -> usize;
 }
 
-/// Defines a newtype over `u32` that implements [`Id`]; the string is the prefix of its text form.
+/// Defines a newtype over `u32` that implements [`Id`]; the string is the prefix of its text form. It is public, or has the
+/// visibility in parentheses.
 #[macro_export]
 macro_rules! define_id {
     ($(#[$meta:meta])* $name:ident, $prefix:literal) => {
+        $crate::define_id!($(#[$meta])* (pub) $name, $prefix);
+    };
+    ($(#[$meta:meta])* ($visibility:vis) $name:ident, $prefix:literal) => {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
+        $visibility struct $name($visibility u32);
         impl $crate::base::Id for $name {
             fn new(index: usize) -> Self {
                 Self(u32::try_from(index).expect("fewer than 2^32 of anything"))
@@ -100,6 +104,10 @@ impl<I: Id, T> IdVec<I, T> {
     /// The things, mutable, in order.
     pub fn values_mut(&mut self) -> std::slice::IterMut<'_, T> {
         self.items.iter_mut()
+    }
+    /// The things, in order, by value.
+    pub fn into_values(self) -> std::vec::IntoIter<T> {
+        self.items.into_iter()
     }
     /// The things as a slice.
     pub fn as_slice(&self) -> &[T] {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::pipeline::{Deny, Passes, all_passes};
-use crate::program::{Engine, Error, ErrorKind, Options};
+use crate::program::{Codegen, Engine, Error, ErrorKind, Options};
 use crate::run::{Execution, Schedule, Settings};
 use crate::types::Precision;
 
@@ -134,6 +134,9 @@ pub(super) struct EngineArgs {
     /// Width of `real`
     #[arg(long, value_enum, default_value_t = RealName::F64)]
     pub(super) real: RealName,
+    /// Whether blocks run as generated code: `cc` compiles them with the system's C compiler
+    #[arg(long, value_enum, default_value_t = CodegenName::Off)]
+    pub(super) codegen: CodegenName,
     /// Worker threads; 0 takes one a core
     #[arg(long, default_value_t = 0)]
     pub(super) threads: usize,
@@ -260,6 +263,12 @@ pub(super) enum EngineName {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum CodegenName {
+    Off,
+    Cc,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum ExecName {
     Mask,
     Gather,
@@ -286,6 +295,7 @@ pub(super) enum Stage {
     Cfg,
     Stack,
     Plan,
+    C,
 }
 
 fn parse_deny(text: &str) -> Result<Deny, String> {
@@ -362,6 +372,10 @@ impl EngineArgs {
             first_lane: 0,
             memory_limit: self.memory_limit.map(|mib| mib.saturating_mul(1 << 20)),
             deny: self.deny.clone(),
+            codegen: match self.codegen {
+                CodegenName::Off => Codegen::Off,
+                CodegenName::Cc => Codegen::Cc,
+            },
         })
     }
 }

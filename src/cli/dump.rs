@@ -8,7 +8,7 @@ use crate::base::FileId;
 use crate::base::Id as _;
 use crate::lower::hir_to_cfg::{Signature, SignaturePort};
 use crate::pipeline::{Compiled, Deny, all_passes};
-use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
+use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, code};
 use crate::types::{Array, Shape, Type};
 use crate::{hir, stack, syntax};
 
@@ -74,6 +74,7 @@ fn compiled(args: &DumpArgs, compiled: &Compiled) -> Result<ExitCode, Error> {
         (Stage::Stack, _) => compiled.stack.to_string(),
         (Stage::Plan, _) if args.explain => format!("{:#}", compiled.plan),
         (Stage::Plan, _) => compiled.plan.to_string(),
+        (Stage::C, _) => code(compiled, Engine::Pc)?.text,
         (stage, _) => {
             let stage = format!("{stage:?}").to_lowercase();
             return Err(Error::new(ErrorKind::Option, format!("the text of a later stage has no stage `{stage}`")));

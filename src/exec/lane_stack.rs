@@ -47,6 +47,22 @@ impl Columns<'_> {
     }
 }
 
+/// Heights behind that of the last lane: generated code reads eight at a time.
+const HEIGHT_PADDING: usize = 8;
+
+/// The memory of a stack in the hands of somebody else.
+#[derive(Debug)]
+pub struct Opened<'a, T> {
+    /// Its levels.
+    pub memory: &'a mut [T],
+    /// By lane.
+    pub heights: &'a mut [u32],
+    /// Values pushed.
+    pub pushes: u64,
+    /// Largest height that any lane had.
+    pub highest: u32,
+}
+
 /// One stack for each lane.
 #[derive(Clone, Debug)]
 pub struct LaneStack<T> {
@@ -73,7 +89,7 @@ impl<T: Copy> LaneStack<T> {
             width,
             zero,
             memory: Vec::new(),
-            heights: vec![0; width],
+            heights: vec![0; width + HEIGHT_PADDING],
             highest: 0,
             pushes: 0,
             most: usize::MAX,
@@ -117,7 +133,7 @@ impl<T: Copy> LaneStack<T> {
             self.reserve(height)?;
             let at = height as usize * level;
             self.memory[at..at + level].copy_from_slice(&top[..level]);
-            self.heights.fill(height + 1);
+            self.heights[..self.width].fill(height + 1);
             self.pushes += self.width as u64;
             return Ok(());
         }
@@ -145,7 +161,7 @@ impl<T: Copy> LaneStack<T> {
             for (row, value) in self.memory[at..].chunks_exact_mut(self.width).zip(&value[..self.elements]) {
                 row.fill(*value);
             }
-            self.heights.fill(height + 1);
+            self.heights[..self.width].fill(height + 1);
             self.pushes += self.width as u64;
             return Ok(());
         }
@@ -203,7 +219,7 @@ impl<T: Copy> LaneStack<T> {
             let below = height.checked_sub(1).ok_or(StackError::Empty)?;
             let at = below as usize * level;
             top[..level].copy_from_slice(&self.memory[at..at + level]);
-            self.heights.fill(below);
+            self.heights[..self.width].fill(below);
             return Ok(());
         }
         let mut empty = false;
@@ -234,10 +250,31 @@ impl<T: Copy> LaneStack<T> {
         Ok(())
     }
 
+    /// Hands the memory over, with room for `pushes` more values in each lane and `padding` elements more.
+    pub fn open(&mut self, pushes: usize, padding: usize) -> Result<Opened<'_, T>, StackError> {
+        let highest = self.highest;
+        let levels = (highest as usize).checked_add(pushes).ok_or(StackError::NoMemory)?;
+        if let Some(top) = levels.checked_sub(1) {
+            self.reserve(u32::try_from(top).map_err(|_| StackError::NoMemory)?)?;
+        }
+        self.highest = highest;
+        let needed = levels * self.elements * self.width + padding;
+        if self.memory.len() < needed {
+            self.memory.try_reserve(needed - self.memory.len())?;
+            self.memory.resize(needed, self.zero);
+        }
+        Ok(Opened { memory: &mut self.memory, heights: &mut self.heights, pushes: self.pushes, highest })
+    }
+    /// What was handed over is as it was left: values pushed, and the largest height.
+    pub fn close(&mut self, pushes: u64, highest: u32) {
+        self.pushes = pushes;
+        self.highest = highest;
+    }
+
     /// The height of all lanes, if they are equally high.
     fn level_of_all(&self) -> Option<u32> {
-        let first = *self.heights.first()?;
-        self.heights.iter().all(|h| *h == first).then_some(first)
+        let first = *self.heights[..self.width].first()?;
+        self.heights[..self.width].iter().all(|h| *h == first).then_some(first)
     }
 
     /// Makes room for level `height`.

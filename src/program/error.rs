@@ -35,6 +35,8 @@ pub enum ErrorKind {
     /// A value that lanes share traps or takes too long to compute before they start: without the pass `shared-code` the lanes
     /// that need it compute it. Only for programs of IR text; others are compiled again.
     Shared,
+    /// Code cannot be generated: there is no C compiler, or it failed.
+    Codegen,
 }
 
 impl Error {

@@ -15,6 +15,7 @@ mod error;
 mod gradient;
 mod inputs;
 pub mod io;
+mod native;
 mod ragged;
 mod results;
 
@@ -39,6 +40,8 @@ pub use crate::plan::MemoryEstimate;
 pub use error::{Error, ErrorKind};
 pub use gradient::Gradient;
 pub use inputs::{Element, Inputs};
+use native::NativeCache;
+pub use native::{Codegen, code};
 use ragged::BoundedAxes;
 pub use results::{Engine, Results, refuse};
 
@@ -57,6 +60,8 @@ pub struct Options {
     pub memory_limit: Option<u64>,
     /// Warnings of the compilation to shapes that are errors.
     pub deny: Vec<Deny>,
+    /// Whether blocks run as generated code.
+    pub codegen: Codegen,
 }
 
 /// A checked program.
@@ -65,7 +70,14 @@ pub struct Program {
     hir: hir::Program,
     sources: Arc<SourceMap>,
     warnings: Vec<Diagnostic>,
-    compiled: Mutex<IndexMap<CacheKey, Arc<Compiled>>>,
+    compiled: Mutex<IndexMap<CacheKey, Entry>>,
+}
+
+/// A compilation that is kept, with the code that was generated for it.
+#[derive(Clone, Debug)]
+struct Entry {
+    compiled: Arc<Compiled>,
+    native: Arc<NativeCache>,
 }
 
 /// What a compilation depends on: not the number of lanes.
@@ -170,6 +182,7 @@ pub struct Function<'a> {
 #[derive(Clone, Debug)]
 pub struct Bound {
     compiled: Arc<Compiled>,
+    native: Arc<NativeCache>,
     inputs: run::Inputs,
     axes: BoundedAxes,
     sources: Arc<SourceMap>,
@@ -224,10 +237,14 @@ impl Function<'_> {
         inputs::refuse_unknown(inputs, &self.name, &self.signature)?;
         let lanes = inputs::lane_count(inputs)?;
         let values = inputs::bind(inputs, &self.name, &self.signature, lanes)?;
-        let compiled = self.compile(values.types.clone(), passes)?;
+        let Entry { compiled, native } = self.entry(values.types.clone(), passes)?;
         let outputs = hir_to_cfg::output_dims(&self.program.hir, self.entry);
         let axes = BoundedAxes::new(&self.signature, &outputs);
-        Ok(Bound { axes, ..Bound::finish(compiled, values, lanes, options, Arc::clone(&self.program.sources))? })
+        Ok(Bound {
+            axes,
+            native,
+            ..Bound::finish(compiled, values, lanes, options, Arc::clone(&self.program.sources))?
+        })
     }
 
     /// Compiles it for lane inputs and shared inputs of these event types, one for each port of the
@@ -236,17 +253,21 @@ impl Function<'_> {
     /// # Errors
     /// [`ErrorKind::Program`] for what only shapes can tell.
     pub fn compile(&self, types: Vec<Type>, passes: &Passes) -> Result<Arc<Compiled>, Error> {
+        Ok(self.entry(types, passes)?.compiled)
+    }
+
+    fn entry(&self, types: Vec<Type>, passes: &Passes) -> Result<Entry, Error> {
         let key = CacheKey { entry: self.entry, types, passes: passes.clone() };
         let mut cache = self.program.compiled.lock().expect("no compilation panics while it holds the lock");
-        if let Some(compiled) = cache.get(&key) {
-            return Ok(Arc::clone(compiled));
+        if let Some(entry) = cache.get(&key) {
+            return Ok(entry.clone());
         }
         let program = self.program;
         let compiled = pipeline::compile(&program.hir, &program.sources, self.entry, &key.types, passes)
             .map_err(|diagnostics| Error::from_diagnostics(diagnostics, (*program.sources).clone()))?;
-        let compiled = Arc::new(compiled);
-        cache.insert(key, Arc::clone(&compiled));
-        Ok(compiled)
+        let entry = Entry { compiled: Arc::new(compiled), native: Arc::default() };
+        cache.insert(key, entry.clone());
+        Ok(entry)
     }
 }
 
@@ -296,7 +317,7 @@ impl Bound {
             })?;
         let numbers = (0..lanes as u64).map(|i| options.first_lane.wrapping_add(i)).collect();
         let inputs = run::Inputs { lanes: numbers, values: values.lane_arrays(lanes), shared };
-        Ok(Bound { compiled, inputs, axes: BoundedAxes::default(), sources })
+        Ok(Bound { compiled, native: Arc::default(), inputs, axes: BoundedAxes::default(), sources })
     }
 
     /// What was compiled.
@@ -346,7 +367,7 @@ impl Bound {
     pub fn run(&self, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         let estimate = self.memory(options);
         let tape_bytes = refuse(&estimate, options)?;
-        let outcome = results::execute(&self.compiled, &self.inputs, options, tape_bytes, sink)?;
+        let outcome = results::execute(&self.compiled, &self.native, &self.inputs, options, tape_bytes, sink)?;
         Ok(Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate))
     }
 }

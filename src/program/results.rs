@@ -9,6 +9,7 @@ use crate::backend::cpu::{local, pc};
 use crate::interp;
 use crate::pipeline::Compiled;
 use crate::plan::MemoryEstimate;
+use crate::program::native::NativeCache;
 use crate::program::ragged::{self, BoundedAxes, Lengths};
 use crate::program::{Error, ErrorKind, Options, inputs};
 use crate::run::{self, Outcome, Sink, Stats, Trap};
@@ -88,6 +89,7 @@ fn free_memory() -> u64 {
 
 pub(super) fn execute(
     compiled: &Compiled,
+    native: &NativeCache,
     inputs: &run::Inputs,
     options: &Options,
     tape_bytes: usize,
@@ -95,17 +97,21 @@ pub(super) fn execute(
 ) -> Result<Outcome, Error> {
     let max_tape_bytes = options.settings.max_tape_bytes.min(tape_bytes);
     let settings = &run::Settings { max_tape_bytes, ..options.settings.clone() };
+    let native = native.of(compiled, options)?;
     let start = Instant::now();
     let mut outcome = match options.engine {
-        Engine::Pc => pc::run(&compiled.plan, inputs, settings, sink),
+        Engine::Pc => pc::run_with(&compiled.plan, native.as_deref(), inputs, settings, sink),
         Engine::Scalar => interp::run(compiled.cfg.as_ref().ok_or_else(stack_only)?, inputs, settings, sink),
-        Engine::Local => local::run(compiled.calls.as_ref().ok_or_else(stack_only)?, inputs, settings, sink),
+        Engine::Local => {
+            let plan = compiled.calls.as_ref().ok_or_else(stack_only)?;
+            local::run_with(plan, native.as_deref(), inputs, settings, sink)
+        }
     };
     outcome.stats.seconds = start.elapsed().as_secs_f64();
     Ok(outcome)
 }
 
-fn stack_only() -> Error {
+pub(super) fn stack_only() -> Error {
     Error::new(ErrorKind::Option, "a stack program runs on the engine `pc` only")
 }
 

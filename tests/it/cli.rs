@@ -386,3 +386,41 @@ fn what_goes_lane_by_lane_is_told_and_can_be_denied() {
     let plan = String::from_utf8_lossy(&plan.stdout).into_owned();
     assert!(plan.contains("# lane by lane") && plan.contains("# elementwise over the lanes"), "{plan}");
 }
+
+#[test]
+fn generated_code_changes_no_draw() {
+    if crate::observed::codegen() == autobatch::program::Codegen::Off {
+        return;
+    }
+    let folder = Folder::new("codegen");
+    let cache = folder.0.join("cache");
+    let sampled = |codegen: &str, real: &str| {
+        let out = folder.0.join(format!("{codegen}-{real}.json"));
+        let run = ["--chains", "11", "--warmup", "40", "--draws", "20", "--seed", "3", "--shard-lanes", "9"];
+        let how = ["--codegen", codegen, "--real", real, "--output"];
+        let mut command = autobatch(&[&MODEL[..], &run, &how].concat());
+        let output = command.arg(&out).env("AUTOBATCH_CACHE", &cache).output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read_to_string(out).expect("the draws were written")
+    };
+    for real in ["f64", "f32"] {
+        assert!(sampled("cc", real) == sampled("off", real), "draws in {real} differ");
+    }
+    assert!(std::fs::read_dir(&cache).is_ok_and(|files| files.count() > 0), "the code was kept");
+}
+
+#[test]
+fn without_a_c_compiler_code_generation_says_so() {
+    let mut command = autobatch(&fib(&["--input", "n=[3]", "--codegen", "cc"]));
+    let output = command.env("AUTOBATCH_CC", "/nowhere/cc").output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("/nowhere/cc"), "{said}");
+}
+
+#[test]
+fn the_generated_code_can_be_read() {
+    let said = output(&["dump", FIB, "--entry", "fib", "--stage", "c"]);
+    let text = String::from_utf8_lossy(&said.stdout);
+    assert!(text.contains("void ab_0_b0_0(struct ab_call *c)"), "{text}");
+}

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 
+use autobatch::backend::cc::compiler::Compiler;
 use autobatch::parts::StreamId;
 use autobatch::pipeline::{Passes, all_passes};
-use autobatch::program::{Bound, Engine, Function, Inputs, Options};
+use autobatch::program::{Bound, Codegen, Engine, Function, Inputs, Options};
 use autobatch::run::{self, Execution, Schedule, Sink, TrapKind};
 use autobatch::types::{Array, ArrayData, Precision, Scalar};
 
@@ -178,10 +179,14 @@ impl Configuration {
             _ => {}
         }
         let order = rng.percent(30).then(|| rng.bits());
+        if options.engine != Engine::Scalar && rng.percent(codegen_percent()) {
+            options.codegen = codegen();
+        }
         Configuration { options, batch: *rng.choose(&[0, 0, 1, 7, 64]), order }
     }
 
-    /// Those that every file test runs on: each engine, policy and way of execution, with passes and without.
+    /// Those that every file test runs on: each engine, policy and way of execution, with passes and without, and generated
+    /// code.
     pub(crate) fn systematic(base: &Options) -> Vec<Configuration> {
         let mut all = Vec::new();
         for (engine, passes) in [
@@ -208,8 +213,33 @@ impl Configuration {
                 }
             }
         }
+        let mut generated = Options { codegen: codegen(), ..base.clone() };
+        generated.settings.shard_lanes = 7;
+        all.push(Configuration { options: generated, batch: 0, order: None });
         all
     }
+}
+
+/// Generated code, where there is a C compiler.
+pub(crate) fn codegen() -> Codegen {
+    static FOUND: LazyLock<bool> = LazyLock::new(|| {
+        let found = Compiler::find();
+        if let Err(error) = &found {
+            eprintln!("generated code is not tested: {error}");
+        }
+        found.is_ok()
+    });
+    if *FOUND { Codegen::Cc } else { Codegen::Off }
+}
+
+/// How often random configurations generate code: seldom, since a C compiler takes its time, or as often as
+/// `AUTOBATCH_DIFFERENTIAL_CODEGEN` says, in percent.
+fn codegen_percent() -> usize {
+    static PERCENT: LazyLock<usize> = LazyLock::new(|| {
+        let given = std::env::var("AUTOBATCH_DIFFERENTIAL_CODEGEN").ok();
+        given.and_then(|p| p.parse().ok()).unwrap_or(2)
+    });
+    *PERCENT
 }
 
 const SCHEDULES: [Schedule; 5] = [

@@ -2,6 +2,7 @@
 //! event shape.
 
 use std::collections::TryReserveError;
+use std::ffi::c_void;
 
 use super::kernels::multiversioned;
 use crate::exec::mask::for_each_lane;
@@ -237,6 +238,22 @@ impl<R: Real> Buffer<R> {
             Buffer::Bool(v) => Buffer::Bool((0..elements).map(|e| v[at(e)]).collect()),
             Buffer::Int(v) => Buffer::Int((0..elements).map(|e| v[at(e)]).collect()),
             Buffer::Real(v) => Buffer::Real((0..elements).map(|e| v[at(e)]).collect()),
+        }
+    }
+    /// Where its values stand, for generated functions.
+    pub(super) fn as_mut_ptr(&mut self) -> *mut c_void {
+        match self {
+            Buffer::Bool(v) => v.as_mut_ptr().cast(),
+            Buffer::Int(v) => v.as_mut_ptr().cast(),
+            Buffer::Real(v) => v.as_mut_ptr().cast(),
+        }
+    }
+    /// The same, to read.
+    pub(super) fn as_ptr(&self) -> *const c_void {
+        match self {
+            Buffer::Bool(v) => v.as_ptr().cast(),
+            Buffer::Int(v) => v.as_ptr().cast(),
+            Buffer::Real(v) => v.as_ptr().cast(),
         }
     }
     /// An empty buffer, which owns no memory: stands in for one that is taken out of its place.

@@ -1,5 +1,6 @@
 //! The lane buffers and stacks of one set of variables.
 
+use crate::backend::cc::abi::{PADDING, Stack};
 use crate::backend::cpu::buffer::Buffer;
 use crate::exec::{Columns, LaneStack, StackError};
 use crate::plan::{Body, Slot, TILE_BLOCK};
@@ -27,7 +28,7 @@ impl<R: Real> Frame<R> {
         let slot = |s: &Slot| {
             let values = if s.uniform { s.elements } else { s.elements.saturating_mul(width) };
             let tiles = if s.tile { tile_rows / TILE_BLOCK } else { 1 };
-            Ok(Buffer::try_zeros(s.dtype, values.saturating_mul(tiles))?)
+            Ok(Buffer::try_zeros(s.dtype, values.saturating_mul(tiles).saturating_add(PADDING))?)
         };
         let stacks = body.stacks.values().map(|v| {
             let ty = &body.vars[*v].ty;
@@ -91,6 +92,19 @@ impl<R: Real> StackMemory<R> {
             StackMemory::Real(s) => s.pop(top.reals_mut(), columns),
         }
     }
+    /// Hands the memory over to a generated function that pushes no more than so many values in a lane, with `padding`
+    /// elements behind the last level. [`close`](Self::close) takes it back.
+    pub(super) fn open(&mut self, pushes: usize, padding: usize) -> Result<Stack, StackError> {
+        let (memory, heights, pushed, highest) = match self {
+            StackMemory::Bool(s) => opened(s, pushes, padding)?,
+            StackMemory::Int(s) => opened(s, pushes, padding)?,
+            StackMemory::Real(s) => opened(s, pushes, padding)?,
+        };
+        Ok(Stack { memory, heights, pushes: pushed, highest })
+    }
+    pub(super) fn close(&mut self, stack: &Stack) {
+        each!(self, s => s.close(stack.pushes, stack.highest));
+    }
     pub(super) fn height(&self, lane: usize) -> usize {
         each!(self, s => s.height(lane))
     }
@@ -111,4 +125,11 @@ impl<R: Real> StackMemory<R> {
     pub(super) fn highest(&self) -> usize {
         each!(self, s => s.highest())
     }
+}
+
+type Opened = (*mut std::ffi::c_void, *mut u32, u64, u32);
+
+fn opened<T: Copy>(stack: &mut LaneStack<T>, pushes: usize, padding: usize) -> Result<Opened, StackError> {
+    let open = stack.open(pushes, padding)?;
+    Ok((open.memory.as_mut_ptr().cast(), open.heights.as_mut_ptr(), open.pushes, open.highest))
 }

@@ -6,6 +6,7 @@
 //! The stack of activations is kept here and not on the host, so that no depth of recursion overflows it. A tail call
 //! moves its lanes to another body of the same activation.
 
+use crate::backend::cc::{Native, NativeBody};
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
@@ -19,25 +20,43 @@ use crate::vmath::Real;
 
 /// Runs a plan. `inputs` fit the program: element types and event shapes are those of its lane inputs and shared values.
 pub fn run(plan: &CallPlan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+    run_with(plan, None, inputs, settings, sink)
+}
+
+/// Runs a plan with generated code in the place of steps. It was made of this plan for the precision of the settings.
+pub fn run_with(
+    plan: &CallPlan,
+    native: Option<&Native>,
+    inputs: &Inputs,
+    settings: &Settings,
+    sink: &dyn Sink,
+) -> Outcome {
     match settings.precision {
-        Precision::F32 => run_typed::<f32>(plan, inputs, settings, sink),
-        Precision::F64 => run_typed::<f64>(plan, inputs, settings, sink),
+        Precision::F32 => run_typed::<f32>(plan, native, inputs, settings, sink),
+        Precision::F64 => run_typed::<f64>(plan, native, inputs, settings, sink),
     }
 }
 
-fn run_typed<R: Real>(plan: &CallPlan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+fn run_typed<R: Real>(
+    plan: &CallPlan,
+    native: Option<&Native>,
+    inputs: &Inputs,
+    settings: &Settings,
+    sink: &dyn Sink,
+) -> Outcome {
     let lanes = inputs.lanes.len();
     let layout = Layout::new(lanes, plan.shard_lanes(), settings);
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let entry = &plan.funcs[plan.entry];
     let types: Vec<&Type> = entry.results.iter().collect();
     let loc = &entry.body.blocks[BlockId(0)].loc;
-    run_shards(lanes, layout, &types, loc, |queue| Ok(Shard::new(plan, inputs, &env, layout.width)?.run(queue)))
+    run_shards(lanes, layout, &types, loc, |queue| Ok(Shard::new(plan, native, inputs, &env, layout.width)?.run(queue)))
 }
 
 /// One shard: its lanes run to their end together, then others take their slots.
 struct Shard<'a, R> {
     plan: &'a CallPlan,
+    native: Option<&'a Native>,
     inputs: &'a Inputs,
     width: usize,
     stepper: Stepper<'a, R>,
@@ -140,6 +159,7 @@ impl<R: Real> Activation<R> {
 impl<'a, R: Real> Shard<'a, R> {
     fn new(
         plan: &'a CallPlan,
+        native: Option<&'a Native>,
         inputs: &'a Inputs,
         env: &'a Environment<'a, R>,
         width: usize,
@@ -150,6 +170,7 @@ impl<'a, R: Real> Shard<'a, R> {
         spare[plan.entry].push(Activation::new(plan, plan.entry, width)?);
         Ok(Self {
             plan,
+            native,
             inputs,
             width,
             stepper: Stepper::new(env, &plan.globals.tapes, width),
@@ -219,13 +240,15 @@ impl<'a, R: Real> Shard<'a, R> {
         active.mask.reset(self.width);
         active.count = running.waiting.take(id.0 as usize, active.mask.words_mut());
         let count = active.count;
-        self.stepper.start(unit, &mut running.frame, &body.slots, running.live);
+        let native: Option<&NativeBody> = self.native.map(|n| n.body(running.func.0 as usize));
+        let whole = native.is_some_and(|n| n.is_whole(unit));
+        self.stepper.start(unit, whole, &mut running.frame, &body.slots, running.live);
         self.supersteps += 1;
         if self.stepper.env.settings.stats {
             self.counts[running.func][id].add(count, self.stepper.active.columns());
         }
         self.stepper.count_block(&block.loc);
-        self.stepper.run(&mut running.frame, &block.steps);
+        self.stepper.run_parts(&mut running.frame, native.map(|n| n.parts(at)), &block.steps);
         if let CallTerminator::Branch(cond, _, _) = &block.term {
             self.stepper.evaluate(&running.frame, cond);
         }

@@ -6,6 +6,7 @@ mod crew;
 mod frame;
 pub mod kernels;
 pub mod local;
+mod native;
 pub mod pc;
 mod steps;
 mod tapes;

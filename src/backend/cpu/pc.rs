@@ -1,5 +1,6 @@
 //! Program-counter autobatching: a shard runs the plan of a stack program, one unit for its active set at a time.
 
+use crate::backend::cc::{Native, NativeBody};
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::steps::{Environment, Stepper};
@@ -13,24 +14,45 @@ use crate::vmath::Real;
 
 /// Runs a plan. `inputs` fit the program: element types and event shapes are those of its lane inputs and shared values.
 pub fn run(plan: &Plan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+    run_with(plan, None, inputs, settings, sink)
+}
+
+/// Runs a plan with generated code in the place of steps. It was made of this plan for the precision of the settings.
+pub fn run_with(
+    plan: &Plan,
+    native: Option<&Native>,
+    inputs: &Inputs,
+    settings: &Settings,
+    sink: &dyn Sink,
+) -> Outcome {
     match settings.precision {
-        Precision::F32 => run_typed::<f32>(plan, inputs, settings, sink),
-        Precision::F64 => run_typed::<f64>(plan, inputs, settings, sink),
+        Precision::F32 => run_typed::<f32>(plan, native, inputs, settings, sink),
+        Precision::F64 => run_typed::<f64>(plan, native, inputs, settings, sink),
     }
 }
 
-fn run_typed<R: Real>(plan: &Plan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+fn run_typed<R: Real>(
+    plan: &Plan,
+    native: Option<&Native>,
+    inputs: &Inputs,
+    settings: &Settings,
+    sink: &dyn Sink,
+) -> Outcome {
     let lanes = inputs.lanes.len();
     let layout = Layout::new(lanes, plan.shard_lanes(), settings);
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let types: Vec<&Type> = plan.outputs.iter().map(|o| &o.ty).collect();
     let entry = &plan.body.blocks[plan.entry].loc;
-    run_shards(lanes, layout, &types, entry, |queue| Ok(Shard::new(plan, inputs, &env, queue, layout.width)?.run()))
+    let native = native.map(|n| n.body(0));
+    run_shards(lanes, layout, &types, entry, |queue| {
+        Ok(Shard::new(plan, native, inputs, &env, queue, layout.width)?.run())
+    })
 }
 
 /// One shard: its state, its scheduler, and the lanes in its slots.
 struct Shard<'a, R> {
     plan: &'a Plan,
+    native: Option<&'a NativeBody>,
     inputs: &'a Inputs,
     queue: &'a Queue,
     width: usize,
@@ -54,6 +76,7 @@ struct Shard<'a, R> {
 impl<'a, R: Real> Shard<'a, R> {
     fn new(
         plan: &'a Plan,
+        native: Option<&'a NativeBody>,
         inputs: &'a Inputs,
         env: &'a Environment<'a, R>,
         queue: &'a Queue,
@@ -64,6 +87,7 @@ impl<'a, R: Real> Shard<'a, R> {
         let heavy = cost::heavy_weight(units);
         Ok(Self {
             plan,
+            native,
             inputs,
             queue,
             width,
@@ -130,7 +154,8 @@ impl<'a, R: Real> Shard<'a, R> {
         active.mask.reset(self.width);
         active.count = self.waiting.take(id.0 as usize, active.mask.words_mut());
         let count = active.count;
-        self.stepper.start(unit, &mut self.frame, &body.slots, self.live);
+        let whole = self.native.is_some_and(|n| n.is_whole(unit));
+        self.stepper.start(unit, whole, &mut self.frame, &body.slots, self.live);
         self.supersteps += 1;
         if self.stepper.env.settings.stats {
             self.units[id].add(count, self.stepper.active.columns());
@@ -152,7 +177,8 @@ impl<'a, R: Real> Shard<'a, R> {
         loop {
             let block = &body.blocks[at];
             self.stepper.count_block(&block.loc);
-            self.stepper.run(&mut self.frame, &block.steps);
+            let parts = self.native.map(|n| n.parts(at));
+            self.stepper.run_parts(&mut self.frame, parts, &block.steps);
             if self.stepper.active.count == 0 {
                 return (Exit::Nobody, at);
             }

@@ -4,19 +4,21 @@ use std::sync::atomic::AtomicUsize;
 
 use smallvec::SmallVec;
 
+use crate::backend::cc::abi::PADDING;
 use crate::backend::cpu::active::ActiveSet;
 use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::kernels::{self, Active, Call, Keep, Streams};
+use crate::backend::cpu::native::Calls;
 use crate::backend::cpu::tapes::Tapes;
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::for_each_lane;
 use crate::parts::{Tape, TapeId, render};
 use crate::plan::{
-    Arg, Compute, Constant, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit, Write,
+    Arg, Compute, Constant, ConstantId, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit, Write,
 };
 use crate::prim::{BatchRule, Prim, TABLE};
-use crate::run::{Inputs, Settings, Sink, Trap, TrapKind};
+use crate::run::{Execution, Inputs, Settings, Sink, Trap, TrapKind};
 use crate::types::{Array, DType, Type};
 use crate::vmath::Real;
 
@@ -44,6 +46,10 @@ impl<'a, R: Real> Environment<'a, R> {
             Source::Slot(s) => &frame.slots[s.0 as usize],
             Source::Constant(c) => &self.constants[c.0 as usize],
         }
+    }
+    /// The value of a constant.
+    pub(super) fn constant(&self, id: ConstantId) -> &Buffer<R> {
+        &self.constants[id.0 as usize]
     }
     /// Whether the run was stopped from outside.
     pub(super) fn stopped(&self) -> bool {
@@ -87,6 +93,10 @@ pub(super) struct Stepper<'a, R> {
     pub(super) prims: Vec<u64>,
     /// What a kernel reports.
     pub(super) kernel_traps: Vec<(u32, TrapKind)>,
+    /// What generated functions are called with.
+    pub(super) calls: Calls,
+    /// Whether a generated function told where the branch of the block goes.
+    pub(super) decided: bool,
 }
 
 impl<'a, R: Real> Stepper<'a, R> {
@@ -97,14 +107,16 @@ impl<'a, R: Real> Stepper<'a, R> {
             tapes: Tapes::new(tapes, width),
             lanes: Lanes {
                 positions: vec![0; width],
-                numbers: vec![0; width],
-                draws: vec![0; width],
+                numbers: vec![0; width + PADDING],
+                draws: vec![0; width + PADDING],
                 steps: vec![0; width],
             },
             traps: Vec::new(),
             dead: Vec::new(),
             prims: vec![0; TABLE.len()],
             kernel_traps: Vec::new(),
+            calls: Calls::default(),
+            decided: false,
         }
     }
 
@@ -117,9 +129,19 @@ impl<'a, R: Real> Stepper<'a, R> {
         self.tapes.reset(lane);
     }
 
-    /// Starts a unit for the lanes in `self.active`.
-    pub(super) fn start(&mut self, unit: &Unit, frame: &mut Frame<R>, slots: &IdVec<SlotId, Slot>, live: usize) {
-        let execution = self.env.settings.execution;
+    /// Starts a unit for the lanes in `self.active`. `native`: whether it is all generated code, which skips lanes by itself.
+    pub(super) fn start(
+        &mut self,
+        unit: &Unit,
+        native: bool,
+        frame: &mut Frame<R>,
+        slots: &IdVec<SlotId, Slot>,
+        live: usize,
+    ) {
+        let execution = match self.env.settings.execution {
+            Execution::Auto if native && !self.env.settings.check_nan => Execution::Mask,
+            execution => execution,
+        };
         self.active.start(unit, frame, slots, live, execution);
         if unit.draws && self.active.gathered {
             self.active.gather_streams(&self.lanes.numbers, &self.lanes.draws);
@@ -432,6 +454,9 @@ impl<'a, R: Real> Stepper<'a, R> {
 
     /// Where a condition holds: into `self.active.taken`, among the active columns.
     pub(super) fn evaluate(&mut self, frame: &Frame<R>, cond: &Arg) {
+        if self.decided {
+            return;
+        }
         let holds = self.env.buffer(frame, cond).bools();
         let active = &mut self.active;
         active.taken.reset(active.mask.width());

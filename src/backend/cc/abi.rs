@@ -1,0 +1,61 @@
+//! How generated functions are called: the structs of `include/prelude.h`.
+
+use std::ffi::c_void;
+
+/// A generated function.
+pub type Function = unsafe extern "C" fn(*mut Call);
+
+/// Elements that lane buffers, heights and streams have after their last lane: functions read whole groups of lanes.
+pub const PADDING: usize = 8;
+
+/// The memory of a stack.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Stack {
+    /// Its levels.
+    pub memory: *mut c_void,
+    /// By lane.
+    pub heights: *mut u32,
+    /// Values pushed.
+    pub pushes: u64,
+    /// Largest height that any lane had.
+    pub highest: u32,
+}
+
+/// A lane that trapped, and where.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trap {
+    /// The lane.
+    pub lane: u32,
+    /// The number of the place.
+    pub site: u32,
+}
+
+/// What a function works on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Lane buffers, `width` lanes each, and buffers of one value.
+    pub slots: *const *mut c_void,
+    /// Shared values.
+    pub constants: *const *const c_void,
+    /// Stacks, with room for what is pushed.
+    pub stacks: *mut Stack,
+    /// The active lanes, one bit each.
+    pub mask: *const u8,
+    /// Gets the active lanes in which the condition holds; zeros before.
+    pub taken: *mut u8,
+    /// Lanes.
+    pub width: i64,
+    /// Of the random streams.
+    pub seed: u64,
+    /// Numbers of the random streams.
+    pub numbers: *const u64,
+    /// Draws made.
+    pub draws: *mut u64,
+    /// Room for a trap of each lane.
+    pub traps: *mut Trap,
+    /// How many there are.
+    pub trapped: i64,
+}

@@ -1,0 +1,88 @@
+//! Generated code that is compiled and loaded.
+
+use std::ops::Range;
+
+use crate::backend::cc::Code;
+use crate::backend::cc::abi::Function;
+use crate::backend::cc::compiler::{CodegenError, Compiler, Library, Options, Target};
+use crate::backend::cc::segment::{Part, Segment};
+use crate::base::IdVec;
+use crate::plan::{BlockId, Unit};
+use crate::types::Precision;
+
+/// The generated functions of a plan.
+#[derive(Debug)]
+pub struct Native {
+    bodies: Vec<NativeBody>,
+    /// Holds the functions in memory.
+    _library: Library,
+}
+
+/// The generated functions of a body.
+#[derive(Debug)]
+pub struct NativeBody {
+    blocks: IdVec<BlockId, Vec<NativePart>>,
+}
+
+/// What a block runs, in its order.
+#[derive(Debug)]
+pub enum NativePart {
+    /// Steps as they are.
+    Steps(Range<usize>),
+    /// A function in the place of steps.
+    Segment(NativeSegment),
+}
+
+/// A segment and its function.
+#[derive(Debug)]
+pub struct NativeSegment {
+    /// The segment.
+    pub segment: Segment,
+    /// Its function, which lives as long as the [`Native`].
+    pub function: Function,
+}
+
+impl Native {
+    /// Compiles and loads code for this width of `real`.
+    ///
+    /// # Errors
+    /// Where there is no C compiler, or it fails.
+    pub fn new(code: Code, precision: Precision) -> Result<Self, CodegenError> {
+        let options = Options { real_f32: precision == Precision::F32, target: Target::Native };
+        let library = Compiler::find()?.load(&code.text, &options)?;
+        let part = |part: Part| {
+            Ok(match part {
+                Part::Steps(range) => NativePart::Steps(range),
+                Part::Native(segment) => {
+                    // SAFETY: the text defines a function of this name and type.
+                    let function = unsafe { library.symbol::<Function>(&segment.name)? };
+                    NativePart::Segment(NativeSegment { segment, function })
+                }
+            })
+        };
+        let body = |blocks: IdVec<BlockId, Vec<Part>>| {
+            let parts = blocks.into_values().map(|parts| parts.into_iter().map(part).collect());
+            Ok(NativeBody { blocks: parts.collect::<Result<_, CodegenError>>()? })
+        };
+        let bodies = code.bodies.into_iter().map(body).collect::<Result<_, CodegenError>>()?;
+        Ok(Self { bodies, _library: library })
+    }
+
+    /// A body, by its number.
+    pub fn body(&self, body: usize) -> &NativeBody {
+        &self.bodies[body]
+    }
+}
+
+impl NativeBody {
+    /// What a block runs.
+    pub fn parts(&self, block: BlockId) -> &[NativePart] {
+        &self.blocks[block]
+    }
+
+    /// Whether the blocks of a unit are all functions.
+    pub fn is_whole(&self, unit: &Unit) -> bool {
+        let parts = unit.blocks.iter().flat_map(|b| &self.blocks[*b]);
+        parts.into_iter().all(|p| matches!(p, NativePart::Segment(_)))
+    }
+}

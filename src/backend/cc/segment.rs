@@ -1,0 +1,222 @@
+//! Which steps of the blocks of a body become C functions.
+
+use std::ops::Range;
+
+use crate::backend::cc::ssa::{self, Ssa};
+use crate::backend::cc::text;
+use crate::base::{IdVec, Loc};
+use crate::plan::{
+    Arg, BlockId, Body, CallTerminator, ConstantId, Globals, Role, SlotId, Source, StackId, Step, StepKind, Terminator,
+    Write,
+};
+use crate::prim::Prim;
+use crate::run::TrapKind;
+
+/// What a block runs, in its order.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Part {
+    /// Steps as they are.
+    Steps(Range<usize>),
+    /// A C function in the place of steps.
+    Native(Segment),
+}
+
+/// Steps that are one C function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Segment {
+    /// The steps of the block.
+    pub steps: Range<usize>,
+    /// Name of the function.
+    pub name: String,
+    /// The lane buffers that it is called with, in this order.
+    pub slots: Vec<SlotId>,
+    /// The shared values.
+    pub constants: Vec<ConstantId>,
+    /// The stacks, each with the most values that a lane pushes.
+    pub stacks: Vec<(StackId, usize)>,
+    /// Where the traps are that the function reports, by their numbers.
+    pub sites: Vec<(Loc, TrapKind)>,
+    /// The primitives that it runs.
+    pub prims: Vec<Prim>,
+    /// Whether it tells where the branch of the block goes.
+    pub decides: bool,
+}
+
+/// How a block ends, as far as segments must know.
+pub trait Ending {
+    /// The condition of a branch.
+    fn condition(&self) -> Option<&Arg>;
+    /// All operands.
+    fn operands(&self) -> Vec<&Arg>;
+}
+
+impl Ending for Terminator {
+    fn condition(&self) -> Option<&Arg> {
+        match self {
+            Terminator::Branch(cond, ..) => Some(cond),
+            _ => None,
+        }
+    }
+    fn operands(&self) -> Vec<&Arg> {
+        self.condition().into_iter().collect()
+    }
+}
+
+impl Ending for CallTerminator {
+    fn condition(&self) -> Option<&Arg> {
+        match self {
+            CallTerminator::Branch(cond, ..) => Some(cond),
+            _ => None,
+        }
+    }
+    fn operands(&self) -> Vec<&Arg> {
+        match self {
+            CallTerminator::Jump(_) => Vec::new(),
+            CallTerminator::Branch(cond, ..) => vec![cond],
+            CallTerminator::Call { args, .. }
+            | CallTerminator::TailCall { args, .. }
+            | CallTerminator::Return(args) => args.iter().collect(),
+        }
+    }
+}
+
+/// The parts of all blocks; the functions are appended to `out`, their names begin with `prefix`.
+pub(super) fn parts<T: Ending>(
+    body: &Body<T>,
+    globals: &Globals,
+    prefix: &str,
+    out: &mut String,
+) -> IdVec<BlockId, Vec<Part>> {
+    let ranges: IdVec<BlockId, Vec<(Range<usize>, bool)>> =
+        body.blocks.values().map(|b| ranges(&b.steps, |s| ssa::takes(s, globals, &body.slots))).collect();
+    let lockstep = lockstep(body, &ranges);
+    let part = |id: BlockId, range: &Range<usize>, takes: bool, out: &mut String| {
+        let name = format!("{prefix}{id}_{}", range.start);
+        let made = takes.then(|| segment((body, globals, &lockstep), id, range.clone(), name, out));
+        made.flatten().map_or(Part::Steps(range.clone()), Part::Native)
+    };
+    let blocks = ranges.iter();
+    blocks.map(|(id, ranges)| ranges.iter().map(|(range, takes)| part(id, range, *takes, out)).collect()).collect()
+}
+
+/// The longest runs of steps that are alike in whether they can be part of a segment.
+fn ranges(steps: &[Step], takes: impl Fn(&Step) -> bool) -> Vec<(Range<usize>, bool)> {
+    let mut ranges: Vec<(Range<usize>, bool)> = Vec::new();
+    for (i, step) in steps.iter().enumerate() {
+        let takes = takes(step);
+        match ranges.last_mut() {
+            Some((range, same)) if *same == takes => range.end = i + 1,
+            _ => ranges.push((i..i + 1, takes)),
+        }
+    }
+    ranges
+}
+
+/// Numbers of the stacks, the same for those that are always equally high wherever a segment begins: they are pushed and
+/// popped in the same order in each run of steps.
+fn lockstep<T>(body: &Body<T>, ranges: &IdVec<BlockId, Vec<(Range<usize>, bool)>>) -> Lockstep {
+    let mut histories: IdVec<StackId, Vec<(usize, bool)>> = IdVec::filled(Vec::new(), body.stacks.len());
+    let mut run = 0;
+    for (id, ranges) in ranges.iter() {
+        for (range, _) in ranges {
+            for step in &body.blocks[id].steps[range.clone()] {
+                match &step.kind {
+                    StepKind::Compute(c) => {
+                        if let Write::Push(stack) = c.write {
+                            histories[stack].push((run, true));
+                        }
+                    }
+                    StepKind::Pop { stack, .. } => histories[*stack].push((run, false)),
+                    _ => {}
+                }
+            }
+            run += 1;
+        }
+    }
+    let first = |history| histories.values().position(|h| h == history).expect("it is one of them");
+    histories.values().map(first).collect()
+}
+
+/// By stack: the first of those that go in lockstep with it.
+pub(super) type Lockstep = IdVec<StackId, usize>;
+
+/// The function of some steps; none where there is nothing to do.
+fn segment<T: Ending>(
+    (body, globals, lockstep): (&Body<T>, &Globals, &Lockstep),
+    id: BlockId,
+    range: Range<usize>,
+    name: String,
+    out: &mut String,
+) -> Option<Segment> {
+    let block = &body.blocks[id];
+    let (steps, after) = (&block.steps[range.clone()], &block.steps[range.end..]);
+    let mut ssa = Ssa::new(globals, &body.slots);
+    steps.iter().for_each(|s| ssa.add(s));
+    // The branches of a region are asked of the machine.
+    let region = body.units[block.unit].region;
+    let cond = block.term.condition().filter(|c| after.is_empty() && !c.broadcast && !region);
+    let read_later = |slot: SlotId| {
+        if region {
+            // Temporaries of a region live from block to block, and from turn to turn.
+            let blocks = body.units[block.unit].blocks.iter().map(|b| &body.blocks[*b]);
+            let mut blocks = blocks.map(|b| (&b.steps, b.term.operands()));
+            return blocks.any(|(steps, ending)| steps.iter().any(|s| reads(s, slot)) || names(&ending, slot));
+        }
+        let mut ending = block.term.operands();
+        ending.retain(|a| cond.is_none_or(|c| c != *a));
+        after.iter().any(|s| reads(s, slot)) || names(&ending, slot)
+    };
+    let written: Vec<_> = ssa.written().collect();
+    for (slot, value) in written {
+        if body.slots[slot].role == Role::State || read_later(slot) {
+            ssa.store(slot, value);
+        }
+    }
+    if let Some(cond) = cond {
+        let value = ssa.value(cond);
+        ssa.decide(value);
+    }
+    if ssa.ops.is_empty() && ssa.draws == 0 {
+        return None;
+    }
+    let signature = text::function(&name, &ssa, lockstep, globals, &body.slots, out);
+    let pushes = |stack: StackId| steps.iter().filter(|s| pushes_to(s, stack)).count();
+    Some(Segment {
+        name,
+        slots: signature.slots.into_iter().collect(),
+        constants: signature.constants.into_iter().collect(),
+        stacks: signature.stacks.into_iter().map(|s| (s, pushes(s))).collect(),
+        sites: signature.sites.into_iter().map(|(s, kind)| (steps[s].loc.clone(), kind)).collect(),
+        prims: steps
+            .iter()
+            .filter_map(|s| match &s.kind {
+                StepKind::Compute(c) => Some(c.prim),
+                _ => None,
+            })
+            .collect(),
+        decides: cond.is_some(),
+        steps: range,
+    })
+}
+
+fn pushes_to(step: &Step, stack: StackId) -> bool {
+    matches!(&step.kind, StepKind::Compute(c) if c.write == Write::Push(stack))
+}
+
+fn names(operands: &[&Arg], slot: SlotId) -> bool {
+    operands.iter().any(|a| a.source == Source::Slot(slot))
+}
+
+/// Whether a step may read a slot.
+fn reads(step: &Step, slot: SlotId) -> bool {
+    let any = |args: &[Arg]| args.iter().any(|a| a.source == Source::Slot(slot));
+    match &step.kind {
+        StepKind::Compute(c) => any(&c.args) || c.slot == slot && matches!(c.write, Write::Push(_)),
+        StepKind::Tiled(_) => true,
+        StepKind::Pop { .. } | StepKind::TapePop { .. } => false,
+        StepKind::Assert { cond, message } => cond.source == Source::Slot(slot) || any(&message.args),
+        StepKind::Print(message) => any(&message.args),
+        StepKind::Emit { args, .. } => any(args),
+        StepKind::TapePush { value, .. } => value.source == Source::Slot(slot),
+    }
+}

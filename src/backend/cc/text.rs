@@ -1,0 +1,509 @@
+//! The C text of a segment.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use indexmap::IndexSet;
+
+use crate::backend::cc::functions::{self, Function, group_type, memory_type, prefix};
+use crate::backend::cc::schedule::{Group, Schedule, schedule};
+use crate::backend::cc::segment::Lockstep;
+use crate::backend::cc::ssa::{Base, Kind, LocalId, Op, Ssa, Value};
+use crate::base::{Id as _, IdVec};
+use crate::plan::{Constant, ConstantId, Globals, Slot, SlotId, StackId};
+use crate::prim::Prim;
+use crate::run::TrapKind;
+use crate::types::{DType, Scalar};
+
+/// What a function is called with, beside its text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Signature {
+    /// The lane buffers, in the order in which the call hands them over.
+    pub(super) slots: IndexSet<SlotId>,
+    /// The shared values.
+    pub(super) constants: IndexSet<ConstantId>,
+    /// The stacks.
+    pub(super) stacks: IndexSet<StackId>,
+    /// What traps are: the step, counted from the first of the segment, and the kind.
+    pub(super) sites: Vec<(usize, TrapKind)>,
+}
+
+/// Appends the function to `out`.
+pub(super) fn function(
+    name: &str,
+    ssa: &Ssa<'_>,
+    lockstep: &Lockstep,
+    globals: &Globals,
+    slots: &IdVec<SlotId, Slot>,
+    out: &mut String,
+) -> Signature {
+    let schedule = schedule(ssa, lockstep);
+    let mut w = Writer {
+        ssa,
+        globals,
+        slots,
+        schedule: &schedule,
+        signature: Signature::default(),
+        body: String::new(),
+        loaded: HashMap::new(),
+        turns: 1,
+        indent: 8,
+        names: 0,
+    };
+    for group in &schedule.groups {
+        w.group(group);
+    }
+    w.finish(name, out)
+}
+
+struct Writer<'a> {
+    ssa: &'a Ssa<'a>,
+    globals: &'a Globals,
+    slots: &'a IdVec<SlotId, Slot>,
+    schedule: &'a Schedule,
+    signature: Signature,
+    body: String,
+    /// What the loop at hand has loaded: the variable of each operand that stands in memory.
+    loaded: HashMap<(u8, u32, usize, bool), String>,
+    /// Elements that the loop at hand goes through.
+    turns: usize,
+    indent: usize,
+    names: usize,
+}
+
+impl Writer<'_> {
+    fn line(&mut self, text: impl AsRef<str>) {
+        let _ = writeln!(self.body, "{:indent$}{}", "", text.as_ref(), indent = self.indent);
+    }
+
+    fn fresh(&mut self) -> String {
+        self.names += 1;
+        format!("x{}", self.names)
+    }
+
+    fn finish(self, name: &str, out: &mut String) -> Signature {
+        let Signature { slots, constants, stacks, sites } = &self.signature;
+        let mut w = |text: String| {
+            out.push_str(&text);
+            out.push('\n');
+        };
+        w(format!("void {name}(struct ab_call *c) {{"));
+        w("    const int64_t width = c->width;".to_owned());
+        for (i, constant) in constants.iter().enumerate() {
+            let ty = memory_type(self.constant_type(*constant));
+            w(format!("    const {ty} *c{} = c->constants[{i}];", constant.index()));
+        }
+        for (i, stack) in stacks.iter().enumerate() {
+            w(format!("    struct ab_stack *k{} = &c->stacks[{i}];", stack.index()));
+        }
+        w("    for (int64_t at = 0; at < width; at += LANES) {".to_owned());
+        w("        unsigned bits = ab_bits(c->mask, at);".to_owned());
+        w("        if (!bits) continue;".to_owned());
+        w("        B m = b_from_bits(bits);".to_owned());
+        for (i, slot) in slots.iter().enumerate() {
+            let Slot { dtype, uniform, .. } = self.slots[*slot];
+            let ty = memory_type(dtype);
+            let at = if uniform { "" } else { " + at" };
+            w(format!("        {ty} *restrict p{} = ({ty} *)c->slots[{i}]{at};", slot.index()));
+        }
+        if self.ssa.draws > 0 {
+            w("        I lane = i_load(c->numbers + at), draw = i_load(c->draws + at);".to_owned());
+        }
+        for (id, local) in self.ssa.locals.iter() {
+            if self.schedule.kept[id] {
+                let ty = group_type(local.dtype);
+                let array =
+                    if Schedule::is_array(self.ssa, id) { format!("[{}]", local.elements) } else { String::new() };
+                w(format!("        {ty} v{}{array};", id.index()));
+            }
+        }
+        out.push_str(&self.body);
+        let mut w = |text: String| {
+            out.push_str(&text);
+            out.push('\n');
+        };
+        if self.ssa.draws > 0 {
+            w(format!("        i_store_masked(c->draws + at, m, i_add(draw, i_splat({})));", self.ssa.draws));
+        }
+        w("        (void)m;".to_owned());
+        w("    }".to_owned());
+        w("}\n".to_owned());
+        debug_assert!(sites.len() < u32::MAX as usize, "sites are numbered with 32 bits");
+        self.signature
+    }
+
+    fn constant_type(&self, constant: ConstantId) -> DType {
+        match self.globals.constants[constant] {
+            Constant::Shared(s) => self.globals.shared[s].ty.dtype,
+            Constant::Literal(scalar) => scalar.dtype(),
+        }
+    }
+
+    /// The statements of a group.
+    fn group(&mut self, group: &Group) {
+        self.loaded.clear();
+        let Some(turns) = group.turns else {
+            let ops: Vec<&Op> = group.ops.iter().map(|o| &self.ssa.ops[*o]).collect();
+            return self.alone(&ops);
+        };
+        for op in &group.ops {
+            let op = &self.ssa.ops[*op];
+            if let (Kind::Reduce(prim), Some((local, _))) = (op.kind, op.out) {
+                self.start_of(prim, local, op);
+            }
+        }
+        self.turns = turns;
+        if turns > 1 {
+            self.line(format!("for (int e = 0; e < {turns}; e++) {{"));
+            self.indent += 4;
+        }
+        let (stores, others): (Vec<&Op>, Vec<&Op>) =
+            group.ops.iter().map(|o| &self.ssa.ops[*o]).partition(|op| matches!(op.kind, Kind::Store(_)));
+        for op in others.into_iter().chain(stores) {
+            self.in_loop(op);
+        }
+        if turns > 1 {
+            self.indent -= 4;
+            self.line("}");
+        }
+        self.turns = 1;
+        self.loaded.clear();
+    }
+
+    /// The element of a value at which the loop is, as an expression.
+    fn element(&mut self, value: &Value) -> String {
+        let at = if value.spread || self.turns == 1 {
+            value.offset.to_string()
+        } else if value.offset == 0 {
+            "e".to_owned()
+        } else {
+            format!("e + {}", value.offset)
+        };
+        self.element_at(value, &at)
+    }
+
+    /// The element of a value at a place, as an expression.
+    fn element_at(&mut self, value: &Value, at: &str) -> String {
+        let p = prefix(value.dtype);
+        let key = match value.base {
+            Base::Literal(scalar) => return literal(scalar),
+            Base::Local(l) => return self.local(l, at),
+            Base::Slot(s) => (0, s.0, value.offset, value.spread),
+            Base::Uniform(s) => (1, s.0, value.offset, value.spread),
+            Base::Constant(c) => (2, c.0, value.offset, value.spread),
+        };
+        // Loops of their own take each element once.
+        let in_loop = at.starts_with('e') || at.bytes().all(|b| b.is_ascii_digit());
+        if let Some(name) = self.loaded.get(&key).filter(|_| in_loop) {
+            return name.clone();
+        }
+        let text = match value.base {
+            Base::Slot(s) => {
+                self.signature.slots.insert(s);
+                let at = if at == "0" { String::new() } else { format!(" + ({at}) * width") };
+                format!("{p}_load(p{}{at})", s.index())
+            }
+            Base::Uniform(s) => {
+                self.signature.slots.insert(s);
+                format!("{p}_splat(p{}[{at}])", s.index())
+            }
+            Base::Constant(c) => {
+                self.signature.constants.insert(c);
+                format!("{p}_splat(c{}[{at}])", c.index())
+            }
+            Base::Literal(_) | Base::Local(_) => unreachable!("they are not in memory"),
+        };
+        if !in_loop {
+            return text;
+        }
+        let name = self.fresh();
+        self.line(format!("{} {name} = {text};", group_type(value.dtype)));
+        self.loaded.insert(key, name.clone());
+        name
+    }
+
+    fn local(&self, local: LocalId, at: &str) -> String {
+        match self.schedule.kept[local] && Schedule::is_array(self.ssa, local) {
+            true => format!("v{}[{at}]", local.index()),
+            false => format!("v{}", local.index()),
+        }
+    }
+
+    /// Sets the element of a local at which the loop is.
+    fn set(&mut self, (local, offset): (LocalId, usize), text: &str) {
+        let dtype = self.ssa.locals[local].dtype;
+        if !self.schedule.kept[local] {
+            return self.line(format!("{} v{} = {text};", group_type(dtype), local.index()));
+        }
+        let value = Value { base: Base::Local(local), offset, spread: false, dtype };
+        let place = self.element(&value);
+        self.line(format!("{place} = {text};"));
+    }
+
+    fn start_of(&mut self, prim: Prim, local: LocalId, op: &Op) {
+        let dtype = op.args[0].dtype;
+        let start = match (prim, dtype) {
+            (Prim::Any, _) => "b_splat(0)".to_owned(),
+            (Prim::All, _) => "b_splat(1)".to_owned(),
+            (Prim::Prod, DType::Int) => literal(Scalar::Int(1)),
+            (Prim::Prod, _) => literal(Scalar::Real(1.0)),
+            (Prim::MinOf | Prim::MaxOf, _) => {
+                self.turns = 1;
+                self.element(&op.args[0])
+            }
+            (_, DType::Int) => literal(Scalar::Int(0)),
+            _ => literal(Scalar::Real(0.0)),
+        };
+        let declared = if self.schedule.kept[local] { String::new() } else { format!("{} ", group_type(dtype)) };
+        self.line(format!("{declared}v{} = {start};", local.index()));
+        self.loaded.clear();
+    }
+
+    fn in_loop(&mut self, op: &Op) {
+        match op.kind {
+            Kind::Map(prim) => self.map(prim, op),
+            Kind::Reduce(prim) => self.reduce(prim, op),
+            Kind::Draw { prim, first } => {
+                let function = if prim == Prim::RandomNormal { "r_normal" } else { "r_uniform" };
+                let number = if self.turns > 1 { format!("e + {first}") } else { first.to_string() };
+                let text = format!("{function}(c->seed, lane, i_add(draw, i_splat({number})))");
+                self.set(op.out.expect("a draw has a result"), &text);
+            }
+            Kind::Store(slot) => {
+                self.signature.slots.insert(slot);
+                let text = self.element(&op.args[0]);
+                let p = prefix(self.slots[slot].dtype);
+                let at = if self.turns > 1 { " + e * width" } else { "" };
+                self.line(format!("{p}_store_masked(p{}{at}, m, {text});", slot.index()));
+            }
+            Kind::Decide => {
+                let text = self.element(&op.args[0]);
+                self.line(format!("c->taken[at / 8] |= (uint8_t)(b_bits(b_and(m, {text})) << (at & 7));"));
+            }
+            Kind::Product { .. } | Kind::Pop(_) | Kind::Spill(_) => unreachable!("a loop of its own"),
+        }
+    }
+
+    fn map(&mut self, prim: Prim, op: &Op) {
+        let out = op.out.expect("a primitive has a result");
+        let args: Vec<String> = op.args.iter().map(|a| self.element(a)).collect();
+        if prim == Prim::Copy {
+            return self.set(out, &args[0]);
+        }
+        let dtype = op.args[0].dtype;
+        let p = match prim {
+            Prim::Select => prefix(op.args[1].dtype),
+            Prim::ToReal => 'r',
+            Prim::BoolToInt => 'i',
+            _ => prefix(dtype),
+        };
+        let list = args.join(", ");
+        match functions::of(prim, dtype) {
+            Function::Total(name) => {
+                let name = match prim {
+                    Prim::ToReal => "from_i",
+                    Prim::BoolToInt => "from_b",
+                    _ => name,
+                };
+                self.set(out, &format!("{p}_{name}({list})"));
+            }
+            Function::Fails(name, kind) => {
+                let bad = self.bad();
+                self.set(out, &format!("{p}_{name}({list}, &{bad})"));
+                self.check(&bad, op.step, kind);
+            }
+            Function::Division(name) => match op.args[1].base {
+                Base::Literal(Scalar::Int(d)) if d > 0 && d & (d - 1) == 0 && d < 1 << 62 => {
+                    let text = format!("i_{name}_pow2({}, {})", args[0], d.trailing_zeros());
+                    self.set(out, &text);
+                }
+                Base::Literal(Scalar::Int(d)) if d != 0 && d != -1 => {
+                    let bad = self.bad();
+                    self.set(out, &format!("i_{name}({list}, &{bad})"));
+                    self.line(format!("(void){bad};"));
+                }
+                _ => {
+                    let bad = self.bad();
+                    self.set(out, &format!("i_{name}({list}, &{bad})"));
+                    let zero = format!("b_and({bad}, i_eq({}, i_splat(0)))", args[1]);
+                    self.check(&zero, op.step, TrapKind::DivisionByZero);
+                    self.check(&bad, op.step, TrapKind::IntegerOverflow);
+                }
+            },
+        }
+    }
+
+    fn bad(&mut self) -> String {
+        let name = self.fresh();
+        self.line(format!("B {name};"));
+        name
+    }
+
+    /// Takes the lanes out where something failed.
+    fn check(&mut self, bad: &str, step: usize, kind: TrapKind) {
+        let site = self.signature.sites.len();
+        self.signature.sites.push((step, kind));
+        self.line(format!("if (AB_RARE(b_any(b_and(m, {bad})))) m = ab_trap(c, at, m, {bad}, {site});"));
+    }
+
+    fn reduce(&mut self, prim: Prim, op: &Op) {
+        let (local, _) = op.out.expect("a reduction has a result");
+        let name = format!("v{}", local.index());
+        let dtype = op.args[0].dtype;
+        let args: Vec<String> = op.args.iter().map(|a| self.element(a)).collect();
+        let p = prefix(dtype);
+        let text = match prim {
+            Prim::Dot => format!("r_fma({}, {}, {name})", args[0], args[1]),
+            Prim::Sum | Prim::Prod if dtype == DType::Int => {
+                let function = if prim == Prim::Sum { "i_add_over" } else { "i_mul_over" };
+                let bad = self.bad();
+                self.line(format!("{name} = {function}({name}, {}, &{bad});", args[0]));
+                return self.check(&bad, op.step, TrapKind::IntegerOverflow);
+            }
+            Prim::Sum => format!("r_add({name}, {})", args[0]),
+            Prim::Prod => format!("r_mul({name}, {})", args[0]),
+            Prim::MinOf => format!("{p}_min({name}, {})", args[0]),
+            Prim::MaxOf => format!("{p}_max({name}, {})", args[0]),
+            Prim::Any => format!("b_or({name}, {})", args[0]),
+            _ => format!("b_and({name}, {})", args[0]),
+        };
+        self.line(format!("{name} = {text};"));
+    }
+
+    /// Operations that are loops of their own; more than one only of stacks that go in lockstep.
+    fn alone(&mut self, ops: &[&Op]) {
+        match ops[0].kind {
+            Kind::Product { row, column, inner } => self.product(ops[0], (row, column, inner)),
+            Kind::Pop(_) => self.pop(ops),
+            Kind::Spill(_) => self.spill(ops),
+            _ => unreachable!("it shares loops"),
+        }
+    }
+
+    /// Rows are taken four at a time: four chains of multiply-adds hide the latency of one.
+    fn product(&mut self, op: &Op, (row, column, inner): (usize, usize, usize)) {
+        let (local, _) = op.out.expect("a product has a result");
+        let Base::Constant(matrix) = op.args[0].base else {
+            unreachable!("a segment takes products with a shared matrix")
+        };
+        self.signature.constants.insert(matrix);
+        let first = op.args[0].offset;
+        let x = self.element_at(&op.args[1], "k").replace("[k]", &format!("[k + {}]", op.args[1].offset));
+        let x = if op.args[1].offset > 0 { x.replace("(k)", &format!("(k + {})", op.args[1].offset)) } else { x };
+        let (rows, id) = (op.turns, matrix.index());
+        for (rows_at_once, start, end) in [(4, 0, rows / 4 * 4), (1, rows / 4 * 4, rows)] {
+            if start == end {
+                continue;
+            }
+            self.line(format!("for (int i = {start}; i < {end}; i += {rows_at_once}) {{"));
+            self.indent += 4;
+            let sums: Vec<String> = (0..rows_at_once).map(|r| format!("s{r} = r_splat(0.0)")).collect();
+            self.line(format!("R {};", sums.join(", ")));
+            self.line(format!("const real *a = c{id} + {first} + (int64_t)i * {row};"));
+            self.line(format!("for (int k = 0; k < {inner}; k++, a += {column}) {{"));
+            self.indent += 4;
+            self.line(format!("R x = {x};"));
+            for r in 0..rows_at_once {
+                self.line(format!("s{r} = r_fma(r_splat(a[{}]), x, s{r});", r * row));
+            }
+            self.indent -= 4;
+            self.line("}");
+            for r in 0..rows_at_once {
+                let place = self.local(local, &format!("i + {r}"));
+                self.line(format!("{place} = s{r};"));
+            }
+            self.indent -= 4;
+            self.line("}");
+        }
+    }
+
+    fn stack(&mut self, op: &Op) -> StackId {
+        let (Kind::Pop(stack) | Kind::Spill(stack)) = op.kind else { unreachable!("an operation of a stack") };
+        self.signature.stacks.insert(stack);
+        stack
+    }
+
+    fn open(&mut self, text: &str) {
+        self.line(text);
+        self.indent += 4;
+    }
+    fn close(&mut self) {
+        self.indent -= 4;
+        self.line("}");
+    }
+
+    fn pop(&mut self, ops: &[&Op]) {
+        let stacks: Vec<StackId> = ops.iter().map(|op| self.stack(op)).collect();
+        self.open("{");
+        self.line(format!("const uint32_t *heights = k{}->heights + at;", stacks[0].index()));
+        self.line("unsigned rest = b_bits(m);");
+        // The first lanes need no select: what the others get is junk until it is their turn.
+        for (head, first) in [("if (rest) {", true), ("while (rest) {", false)] {
+            self.open(head);
+            self.line("uint32_t h; unsigned same = ab_level(heights, rest, &h);");
+            self.line("rest &= ~same; h--;");
+            self.line("B w = b_from_bits(same); (void)w;");
+            for (op, stack) in ops.iter().zip(&stacks) {
+                let (local, _) = op.out.expect("what is popped has a place");
+                let (k, n, dtype) = (stack.index(), op.turns, self.ssa.locals[local].dtype);
+                let (p, ty) = (prefix(dtype), memory_type(dtype));
+                let place = self.local(local, "e");
+                let loaded = format!("{p}_load(from + e * width)");
+                let value = if first { loaded } else { format!("{p}_select(w, {loaded}, {place})") };
+                self.open("{");
+                self.line(format!("const {ty} *from = (const {ty} *)k{k}->memory + (int64_t)h * ({n} * width) + at;"));
+                self.line(format!("for (int e = 0; e < {n}; e++) {place} = {value};"));
+                self.close();
+            }
+            for stack in stacks.iter().rev() {
+                self.line(format!("ab_set_heights(k{}->heights + at, same, h);", stack.index()));
+            }
+            self.close();
+        }
+        self.close();
+    }
+
+    fn spill(&mut self, ops: &[&Op]) {
+        let stacks: Vec<StackId> = ops.iter().map(|op| self.stack(op)).collect();
+        self.open("{");
+        self.line(format!("const uint32_t *heights = k{}->heights + at;", stacks[0].index()));
+        self.open("for (unsigned rest = b_bits(m); rest;) {");
+        self.line("uint32_t h; unsigned same = ab_level(heights, rest, &h);");
+        self.line("rest &= ~same;");
+        self.line("B w = b_from_bits(same);");
+        for (op, stack) in ops.iter().zip(&stacks) {
+            let (k, n, value) = (stack.index(), op.turns, op.args[0]);
+            let (p, ty) = (prefix(value.dtype), memory_type(value.dtype));
+            self.open("{");
+            self.line(format!("{ty} *to = ({ty} *)k{k}->memory + (int64_t)h * ({n} * width) + at;"));
+            self.open(&format!("for (int e = 0; e < {n}; e++) {{"));
+            self.turns = n;
+            let element = self.element(&value);
+            self.turns = 1;
+            self.line(format!("{p}_store_masked(to + e * width, w, {element});"));
+            self.loaded.clear();
+            self.close();
+            self.close();
+        }
+        for stack in stacks.iter().rev() {
+            self.line(format!("ab_raise(k{k}, k{k}->heights + at, same, h + 1);", k = stack.index()));
+        }
+        self.close();
+        self.close();
+    }
+}
+
+/// A constant of the program text in all lanes.
+fn literal(scalar: Scalar) -> String {
+    match scalar {
+        Scalar::Bool(b) => format!("b_splat({})", u8::from(b)),
+        Scalar::Int(i64::MIN) => "i_splat(INT64_MIN)".to_owned(),
+        Scalar::Int(i) => format!("i_splat({i}LL)"),
+        Scalar::Real(x) if x.is_nan() => "r_splat((real)__builtin_nan(\"\"))".to_owned(),
+        Scalar::Real(x) if x.is_infinite() => {
+            format!("r_splat((real){}__builtin_inf())", if x < 0.0 { "-" } else { "" })
+        }
+        // As many digits as name one number only.
+        Scalar::Real(x) => format!("r_splat((real){x:e})"),
+    }
+}
