@@ -116,7 +116,7 @@ impl Scheduler {
             Schedule::CostAware { theta } => {
                 let enough = (theta * live as f64).ceil() as usize;
                 let ready = |u: usize| self.weights[u] < self.heavy || waiting.count(u) >= enough;
-                self.most_lanes(waiting, ready).or_else(|| self.cheapest(waiting))
+                self.most_lanes(waiting, ready).or_else(|| self.most_for_its_weight(waiting))
             }
         }
     }
@@ -133,10 +133,18 @@ impl Scheduler {
         best.map(|(_, unit)| unit)
     }
 
-    /// Only heavy units are left, each with few lanes: the cheapest may bring lanes to the others.
-    fn cheapest(&self, waiting: &Waiting) -> Option<usize> {
-        let key = |u: &usize| (self.weights[*u], usize::MAX - waiting.count(*u));
-        waiting.units().min_by_key(key)
+    /// Only heavy units are left, each with few lanes: the one that moves most lanes for its weight. So a cheap one brings
+    /// its lanes to a dear one before that runs, and of two that weigh about the same the one with more lanes runs, where the
+    /// cheaper first would let the lanes of the other pile up.
+    fn most_for_its_weight(&self, waiting: &Waiting) -> Option<usize> {
+        let mut best = None;
+        for unit in waiting.units() {
+            let (count, weight) = (waiting.count(unit) as u128, u128::from(self.weights[unit].max(1)));
+            if best.is_none_or(|(most, least, _)| count * least > most * weight) {
+                best = Some((count, weight, unit));
+            }
+        }
+        best.map(|(_, _, unit)| unit)
     }
 }
 
@@ -177,8 +185,9 @@ mod tests {
         assert_eq!(next(cost, &[(3, 5), (5, 11)], 16), Some(3));
         // Enough.
         assert_eq!(next(cost, &[(3, 4), (5, 12)], 16), Some(5));
-        // Nothing cheap: the cheaper of the heavy ones.
+        // Nothing cheap: of the heavy ones, that with more lanes for its weight (100 and 50).
         assert_eq!(next(cost, &[(5, 9), (69, 7)], 16), Some(69));
+        assert_eq!(next(cost, &[(5, 11), (69, 5)], 16), Some(5));
         assert_eq!(next(cost, &[(5, 1)], 16), Some(5));
     }
 
