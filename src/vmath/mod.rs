@@ -43,4 +43,4 @@ mod tests;
 pub use blend::Blend;
 pub use real::Real;
 pub use slices::{BinaryFn, SliceKernels, UnaryFn, binary, unary};
-pub use sums::{BLOCK, BlockSum, dot, dot_iter, sum, sum_iter};
+pub use sums::{BLOCK, BlockSum, dot, dot_iter, dot_onto, each_block, sum, sum_iter};

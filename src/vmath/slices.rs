@@ -3,7 +3,7 @@
 use multiversion::multiversion;
 
 use super::real::Real;
-use super::sums::dot_iter;
+use super::sums::dot_from;
 use super::{philox, trig};
 
 /// The functions of each type over slices, behind [`unary`], [`binary`] and [`philox`].
@@ -12,8 +12,8 @@ pub trait SliceKernels: Sized {
     fn unary_slice(f: UnaryFn, x: &[Self], out: &mut [Self]);
     /// `out[i] = f(x[i], y[i])` over the common length.
     fn binary_slice(f: BinaryFn, x: &[Self], y: &[Self], out: &mut [Self]);
-    /// The dot product over the common length.
-    fn dot_slices(a: &[Self], b: &[Self]) -> Self;
+    /// The dot product of slices of one length, its blocks added to `total` if there is one.
+    fn dot_slices(a: &[Self], b: &[Self], total: Option<Self>) -> Self;
     /// Uniform numbers over the common length.
     fn uniform_slice(seed: u64, lanes: &[u64], draws: &[u64], out: &mut [Self]);
     /// Standard normal numbers over the common length.
@@ -167,8 +167,8 @@ macro_rules! functions {
                         *o = Real::$binary_name(x, y);
                     }
                 })+
-                pub(super) fn dot(a: &[$real], b: &[$real]) -> $real {
-                    dot_iter(a.iter().copied().zip(b.iter().copied()))
+                pub(super) fn dot(a: &[$real], b: &[$real], total: Option<$real>) -> $real {
+                    dot_from(a, b, total)
                 }
                 pub(super) fn uniform(seed: u64, lanes: &[u64], draws: &[u64], out: &mut [$real]) {
                     for ((o, &lane), &draw) in out.iter_mut().zip(lanes).zip(draws) {
@@ -195,8 +195,8 @@ macro_rules! functions {
                     $(BinaryFn::$binary => $module::$binary_name(x, y, out),)+
                 }
             }
-            fn dot_slices(a: &[Self], b: &[Self]) -> Self {
-                $module::dot(a, b)
+            fn dot_slices(a: &[Self], b: &[Self], total: Option<Self>) -> Self {
+                $module::dot(a, b, total)
             }
             fn uniform_slice(seed: u64, lanes: &[u64], draws: &[u64], out: &mut [Self]) {
                 $module::uniform(seed, lanes, draws, out)

@@ -1,11 +1,9 @@
 //! Dot products and matrix products: every element is the ascending chain of fused multiply-adds within blocks of
 //! [`BLOCK`], block sums added in order ([`vmath::dot`](crate::vmath)). With the matrix the same for all lanes the product
-//! is one GEMM over the lanes, whose results are this very chain for every element (`matrixmultiply`). A
+//! is one matrix product over the lanes, whose results are this very chain for every element ([`product`]). A
 //! batched product is one after the other.
 
-use ndarray::linalg::general_mat_mul;
-use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
-
+use super::product::{self, Matrix};
 use super::rows::multiversioned;
 use super::{Arg, Call};
 use crate::backend::cpu::buffer::Buffer;
@@ -34,14 +32,14 @@ pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
     let all = [a, b].map(Factor::new);
     let goes_on = call.accumulate;
     if call.prim != Prim::BatchMatMul {
-        return product(&Extents::of(&a.ty.shape, &b.ty.shape), all, goes_on, w, out);
+        return extents_product(&Extents::of(&a.ty.shape, &b.ty.shape), all, goes_on, w, out);
     }
     let x = Extents::of(&a.ty.shape[1..], &b.ty.shape[1..]);
     if out.is_empty() {
         return;
     }
     for (i, out) in out.chunks_exact_mut(x.n * x.m * w).enumerate() {
-        product(&x, [all[0].part(i, x.n * x.k, w), all[1].part(i, x.k * x.m, w)], goes_on, w, out);
+        extents_product(&x, [all[0].part(i, x.n * x.k, w), all[1].part(i, x.k * x.m, w)], goes_on, w, out);
     }
 }
 
@@ -62,30 +60,28 @@ impl<'a, R: Real> Factor<'a, R> {
         let size = if self.common { elements } else { elements * w };
         Self { values: &self.values[i * size..], ..self }
     }
-    fn matrix(&self, [rows, columns]: [usize; 2]) -> ArrayView2<'a, R> {
-        let [down, right] = self.strides.unwrap_or([columns, 1]);
-        let shape = (rows, columns).strides((down, right));
-        ArrayView2::from_shape(shape, self.values).expect("the operand fills its shape")
+    fn matrix(&self, shape: [usize; 2]) -> Matrix<'a, R> {
+        let matrix = Matrix::new(self.values, shape);
+        Matrix { strides: self.strides.unwrap_or(matrix.strides), ..matrix }
     }
 }
 
 /// The product; added to what is in `out`, block after block, when it goes on from there.
-fn product<R: Real>(x: &Extents, [a, b]: [Factor<'_, R>; 2], goes_on: bool, w: usize, out: &mut [R]) {
+fn extents_product<R: Real>(x: &Extents, [a, b]: [Factor<'_, R>; 2], goes_on: bool, w: usize, out: &mut [R]) {
     if x.k == 0 || out.is_empty() {
         if !goes_on {
             out.fill(R::ZERO);
         }
         return;
     }
-    let before = if goes_on { R::ONE } else { R::ZERO };
     match (a.common, b.common) {
         // In a single lane everything is a matrix.
-        _ if w == 1 => gemm(&a.matrix([x.n, x.k]), &b.matrix([x.k, x.m]), before, out),
-        (true, false) => gemm(&a.matrix([x.n, x.k]), &b.matrix([x.k, x.m * w]), before, out),
-        (false, true) => shared_right(x, a.values, &b.matrix([x.k, x.m]), before, w, out),
+        _ if w == 1 => product::product(a.matrix([x.n, x.k]), b.matrix([x.k, x.m]), goes_on, out),
+        (true, false) => product::product(a.matrix([x.n, x.k]), b.matrix([x.k, x.m * w]), goes_on, out),
+        (false, true) => shared_right(x, a.values, b.matrix([x.k, x.m]), goes_on, w, out),
         (true, true) => {
             debug_assert!(!goes_on, "a product of shared values is computed at once");
-            gemm(&a.matrix([x.n, x.k]), &b.matrix([x.k, x.m]), before, &mut out[..x.n * x.m]);
+            product::product(a.matrix([x.n, x.k]), b.matrix([x.k, x.m]), goes_on, &mut out[..x.n * x.m]);
             for e in (0..x.n * x.m).rev() {
                 let value = out[e];
                 out[e * w..(e + 1) * w].fill(value);
@@ -95,18 +91,10 @@ fn product<R: Real>(x: &Extents, [a, b]: [Factor<'_, R>; 2], goes_on: bool, w: u
     }
 }
 
-/// `out = before * out + a @ b`.
-fn gemm<R: Real>(a: &ArrayView2<'_, R>, b: &ArrayView2<'_, R>, before: R, out: &mut [R]) {
-    let mut out = ArrayViewMut2::from_shape((a.nrows(), b.ncols()), out).expect("the result fills its shape");
-    general_mat_mul(R::ONE, a, b, before, &mut out);
-}
-
 /// `a[i] @ b` for every row `i` of the lanes' own `a`: the transpose of `b` times the row, which is `[k][lane]`.
-fn shared_right<R: Real>(x: &Extents, a: &[R], b: &ArrayView2<'_, R>, before: R, w: usize, out: &mut [R]) {
+fn shared_right<R: Real>(x: &Extents, a: &[R], b: Matrix<'_, R>, goes_on: bool, w: usize, out: &mut [R]) {
     for (row, out) in a[..x.n * x.k * w].chunks_exact(x.k * w).zip(out.chunks_exact_mut(x.m * w)) {
-        let row = ArrayView2::from_shape((x.k, w), row).expect("a row of the operand");
-        let mut out = ArrayViewMut2::from_shape((x.m, w), out).expect("a row of the result");
-        general_mat_mul(R::ONE, &b.t(), &row, before, &mut out);
+        product::product(b.transposed(), Matrix::new(row, [x.k, w]), goes_on, out);
     }
 }
 

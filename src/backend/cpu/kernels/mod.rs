@@ -6,6 +6,7 @@ mod gather;
 mod integer;
 mod lanes;
 mod movement;
+mod product;
 mod random;
 mod reduction;
 mod rows;

@@ -7,7 +7,7 @@ use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Prim;
 use crate::run::TrapKind;
 use crate::types::DType;
-use crate::vmath::{BLOCK, Real};
+use crate::vmath::{BLOCK, Real, each_block};
 
 pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
     if call.args[0].broadcast && call.width > 1 && !call.accumulate {
@@ -165,11 +165,13 @@ multiversioned! {
 #[inline(always)]
 fn sum<R: Real>(x: Rows<'_, R>, group: Group<'_>, out: &mut [R], more: bool) {
     let n = group.1.len();
-    if let (Offsets::Even { stride: 1, .. }, [out], false) = (group.1, &mut *out, more)
+    if let (Offsets::Even { stride: 1, .. }, [out]) = (group.1, &mut *out)
         && let Some(values) = x.block(group.0, n)
     {
-        *out = crate::vmath::sum(values);
-        return;
+        return match more {
+            true => each_block(values, |block| *out = *out + block),
+            false => *out = crate::vmath::sum(values),
+        };
     }
     let mut done = 0;
     if !more {
