@@ -190,11 +190,36 @@ pub(super) fn inv_logit(x: f64) -> f64 {
     numerator / (1.0 + e)
 }
 
-/// ln(1 + e^x).
+/// [`exp`] of x ≤ 0: its text and bits, without what serves only other arguments.
+#[inline(always)]
+fn exp_nonpositive(x: f64) -> f64 {
+    let xc = if x < -746.0 { -746.0 } else { x };
+    let kd = f64::mul_add(xc, LOG2_E, SHIFT);
+    let k = kd.to_bits() as i64 - SHIFT_BITS;
+    let kd = kd - SHIFT;
+    let r = f64::mul_add(kd, -LN2_HIGH, xc);
+    let r = f64::mul_add(kd, -LN2_LOW, r);
+    let t = f64::mul_add(expm1_polynomial(r), r * r, r);
+    let k1 = k >> 1;
+    let s1 = power_of_two(k1);
+    f64::mul_add(t, s1, s1) * power_of_two(k - k1)
+}
+
+/// [`log1p`] of 0 ≤ x ≤ 1: its bits, without what serves only other arguments.
+#[inline(always)]
+fn log1p_of_fraction(x: f64) -> f64 {
+    // Where `split` changes the exponent, just below √2; x may be NaN.
+    let above = 1.0 + x >= f64::from_bits(0x3ff6_a09e_667f_3bcd);
+    let e = if above { 1.0 } else { 0.0 };
+    let factor = if above { 0.5 } else { 1.0 };
+    log_split(e, f64::mul_add(x, factor, factor - 1.0), 0.0)
+}
+
+/// ln(1 + e^x): max(x, 0) + log1p(exp(−|x|)).
 #[inline(always)]
 pub(super) fn log1p_exp(x: f64) -> f64 {
     let positive = if x < 0.0 { 0.0 } else { x };
-    positive + log1p(exp(-x.abs()))
+    positive + log1p_of_fraction(exp_nonpositive(-x.abs()))
 }
 
 /// ln(1 / (1 + e^−x)).

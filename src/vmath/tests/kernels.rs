@@ -44,6 +44,18 @@ fn kernels_equal_the_scalar_functions_bit_for_bit() {
 }
 
 #[test]
+fn the_logarithm_of_one_plus_an_exponential_has_the_bits_of_its_parts() {
+    let edges =
+        [0.0, -0.0, 1e-320, 745.0, 746.5, 709.9, 1e300, f64::INFINITY, NAN, 0.881373587019543, 0.8813735870195429];
+    let drawn = (0..200_000).map(|i| philox::normal::<f64>(9, 1, i) * [0.5, 3.0, 40.0, 400.0][i as usize % 4]);
+    for x in edges.into_iter().chain(drawn).flat_map(|x| [x, -x]) {
+        let e = UnaryFn::Exp.apply(-x.abs());
+        let parts = if x < 0.0 { 0.0 } else { x } + UnaryFn::Log1p.apply(e);
+        assert_eq!(UnaryFn::Log1pExp.apply(x).to_bits64(), parts.to_bits64(), "{x:e}");
+    }
+}
+
+#[test]
 fn single_precision_draws_follow_the_double_ones() {
     let lanes = [3_u64; 100];
     let draws: Vec<u64> = (0..100).collect();
