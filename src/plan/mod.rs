@@ -444,12 +444,21 @@ pub(crate) fn bytes(dtype: DType, elements: usize, real_bytes: usize) -> usize {
 
 /// Cache that the state of one shard may fill: half of the L2 cache of a common core.
 const SHARD_BYTES: usize = 1 << 20;
+/// Fewest lanes of a shard when the settings do not say: the dispatch of a step is spread over so many, and a product with a
+/// shared matrix, whose tiles have 16 columns, is at its full speed.
+const LEAST_LANES: usize = 64;
+/// Most lanes of a shard when the settings do not say: more would spread nothing that counts.
+const MOST_LANES: usize = 1024;
 
 impl Plan {
+    /// Bytes that a lane takes, its draws, number and steps included; a real has 8.
+    fn bytes_per_lane(&self) -> usize {
+        self.body.bytes_per_lane(8) + 3 * size_of::<u64>()
+    }
     /// Lanes of a shard when the settings do not say: as many as keep its state within 1 MiB, a multiple of 64 between 64
     /// and 1024. Small enough to stay in the L2 cache, large enough to spread the dispatch of a step over many lanes.
     pub fn shard_lanes(&self) -> usize {
-        shard_lanes(self.body.bytes_per_lane(8) + 3 * size_of::<u64>())
+        shard_lanes(self.bytes_per_lane())
     }
 }
 
@@ -463,7 +472,7 @@ impl CallPlan {
 
 fn shard_lanes(bytes_per_lane: usize) -> usize {
     let lanes = SHARD_BYTES / bytes_per_lane.max(1);
-    (lanes / 64 * 64).clamp(64, 1024)
+    (lanes / LEAST_LANES * LEAST_LANES).clamp(LEAST_LANES, MOST_LANES)
 }
 
 impl Compute {

@@ -8,6 +8,13 @@ use crate::base::Id;
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "plan {} entry {} shard {} lanes", self.name, self.entry, self.shard_lanes())?;
+        if f.alternate() {
+            let lane = self.bytes_per_lane();
+            writeln!(
+                f,
+                "# a lane takes {lane} bytes: a shard has as many lanes as take {SHARD_BYTES} bytes of cache, but {LEAST_LANES} to {MOST_LANES}"
+            )?;
+        }
         for (what, ports) in [("input", &self.inputs), ("output", &self.outputs)] {
             for port in ports {
                 writeln!(f, "{what} {}: {} in {}", port.name, port.ty, port.slot)?;

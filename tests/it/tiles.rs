@@ -72,6 +72,31 @@ fn agree(source: &str, inputs: &Inputs, groups_wanted: usize) {
 }
 
 #[test]
+fn products_have_the_bits_of_the_reference_at_every_width() {
+    let program = Program::compile(LOGISTIC).unwrap_or_else(|e| panic!("{e}"));
+    let function = program.function("main").expect("it is there");
+    for (rows, columns) in [(600, 19), (40, 300)] {
+        let inputs = Inputs::new()
+            .lane("q", reals([257, columns], 1))
+            .shared("x", reals([rows, columns], 2))
+            .shared("y", reals([rows], 3));
+        for precision in [Precision::F64, Precision::F32] {
+            let base = Options { settings: Settings { precision, ..Settings::default() }, ..Options::default() };
+            let wanted = Configuration::scalar(&base).observe(&function, &inputs).expect("it runs");
+            for shard_lanes in [1, 2, 7, 8, 9, 31, 64, 100, 257] {
+                let mut options = base.clone();
+                (options.settings.shard_lanes, options.settings.threads) = (shard_lanes, 2);
+                let configuration = Configuration { options, batch: 0, order: None };
+                let found = configuration.observe(&function, &inputs).expect("it runs");
+                if let Some(why) = difference(&wanted, &found) {
+                    panic!("{configuration}, {rows} x {columns}\n{why}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn the_gradient_of_logistic_regression_is_one_group() {
     for n in [0, 1, 2, 511, 512, 513, 700, 1024, 1300] {
         let inputs = Inputs::new().lane("q", reals([6, 3], 1)).shared("x", reals([n, 3], 2)).shared("y", reals([n], 3));
