@@ -123,9 +123,11 @@ fn print_tiled(f: &mut fmt::Formatter<'_>, group: &Tiled, (tile, lanes): (usize,
         )?;
         writeln!(f, "      # spares {} bytes a lane of values that live for a tile only", group.spared)?;
     }
-    for step in &group.steps {
+    for (i, step) in group.steps.iter().enumerate() {
+        let twin = i > 0 && step.twin_of(&group.steps[i - 1]);
+        let with = if twin { ", with the step before" } else { "" };
         match f.alternate() {
-            true => writeln!(f, "      {step} # {}", step.compute.kernel())?,
+            true => writeln!(f, "      {step} # {}{with}", step.compute.kernel())?,
             false => writeln!(f, "      {step}")?,
         }
     }

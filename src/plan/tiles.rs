@@ -5,7 +5,8 @@
 //! the bits of the whole.
 
 use crate::base::Loc;
-use crate::plan::{Body, Compute, cost};
+use crate::plan::{Body, Compute, Source, cost};
+use crate::prim::Prim;
 
 /// Rows of the smallest tile: a tile is a multiple of it, the last one aside. The block of sums and products.
 pub const TILE_BLOCK: usize = 256;
@@ -70,6 +71,26 @@ pub enum TileResult {
     Rows,
     /// The result for all rows so far, complete after the last tile.
     Total,
+}
+
+impl TiledStep {
+    /// Whether two functions of the same values cost less together.
+    pub fn are_twins(first: Prim, second: Prim) -> bool {
+        matches!((first, second), (Prim::Log1pExp, Prim::InvLogit) | (Prim::InvLogit, Prim::Log1pExp))
+    }
+
+    /// Whether this step can run together with the one before it: both are functions of the same rows, and nobody needs their
+    /// results after the tile.
+    pub fn twin_of(&self, before: &TiledStep) -> bool {
+        let (a, b) = (&before.compute, &self.compute);
+        TiledStep::are_twins(a.prim, b.prim)
+            && [before, self].iter().all(|s| s.result == TileResult::Tile)
+            && a.args == b.args
+            && before.parts == self.parts
+            && !a.args[0].broadcast
+            && a.slot != b.slot
+            && [a.slot, b.slot].iter().all(|s| a.args[0].source != Source::Slot(*s))
+    }
 }
 
 impl<T> Body<T> {

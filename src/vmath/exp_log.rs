@@ -222,6 +222,14 @@ pub(super) fn log1p_exp(x: f64) -> f64 {
     positive + log1p_of_fraction(exp_nonpositive(-x.abs()))
 }
 
+/// [`log1p_exp`] and [`inv_logit`], which have an exponential in common.
+#[inline(always)]
+pub(super) fn log1p_exp_and_inv_logit(x: f64) -> (f64, f64) {
+    let e = exp_nonpositive(-x.abs());
+    let (positive, numerator) = if x < 0.0 { (0.0, e) } else { (x, 1.0) };
+    (positive + log1p_of_fraction(e), numerator / (1.0 + e))
+}
+
 /// ln(1 / (1 + e^−x)).
 #[inline(always)]
 pub(super) fn log_inv_logit(x: f64) -> f64 {

@@ -42,5 +42,5 @@ mod tests;
 
 pub use blend::Blend;
 pub use real::Real;
-pub use slices::{BinaryFn, SliceKernels, UnaryFn, binary, unary};
+pub use slices::{BinaryFn, SliceKernels, UnaryFn, binary, log1p_exp_and_inv_logit, unary};
 pub use sums::{BLOCK, BlockSum, dot, dot_iter, dot_onto, each_block, sum, sum_iter};

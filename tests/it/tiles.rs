@@ -72,6 +72,16 @@ fn agree(source: &str, inputs: &Inputs, groups_wanted: usize) {
 }
 
 #[test]
+fn functions_with_a_common_part_run_together() {
+    let program = Program::compile(LOGISTIC).unwrap_or_else(|e| panic!("{e}"));
+    let inputs = Inputs::new().lane("q", reals([6, 3], 1)).shared("x", reals([700, 3], 2)).shared("y", reals([700], 3));
+    let plan = plan(&program.function("main").expect("it is there"), &inputs);
+    let steps = &groups(&plan)[0].steps;
+    let together = steps.windows(2).filter(|pair| pair[1].twin_of(&pair[0])).count();
+    assert_eq!(together, 1, "{plan}");
+}
+
+#[test]
 fn products_have_the_bits_of_the_reference_at_every_width() {
     let program = Program::compile(LOGISTIC).unwrap_or_else(|e| panic!("{e}"));
     let function = program.function("main").expect("it is there");

@@ -12,7 +12,7 @@ use crate::plan::{Arg, Compute, Part, TILE_BLOCK, TileResult, Tiled, TiledStep, 
 use crate::prim::Prim;
 use crate::run::TrapKind;
 use crate::types::Type;
-use crate::vmath::{BLOCK, Real};
+use crate::vmath::{BLOCK, Real, log1p_exp_and_inv_logit};
 
 const _: () = assert!(TILE_BLOCK == BLOCK, "tiles of whole blocks give the bits of the whole");
 
@@ -30,8 +30,19 @@ impl<R: Real> Stepper<'_, R> {
         let mut failures: Vec<Failure> = Vec::new();
         for first in (0..group.rows).step_by(frame.tile_rows) {
             let rows = first..group.rows.min(first + frame.tile_rows);
+            let mut together = false;
             for (i, step) in group.steps.iter().enumerate() {
-                self.tile(frame, group.rows, step, &rows);
+                if std::mem::take(&mut together) {
+                    continue;
+                }
+                match group.steps.get(i + 1) {
+                    // Where a NaN is born is told of each step by itself.
+                    Some(next) if next.twin_of(step) && !self.env.settings.check_nan => {
+                        self.twins(frame, group.rows, [step, next], &rows);
+                        together = true;
+                    }
+                    _ => self.tile(frame, group.rows, step, &rows),
+                }
                 failures.extend(self.kernel_traps.drain(..).map(|(column, kind)| (column, i, kind)));
             }
         }
@@ -106,6 +117,25 @@ impl<R: Real> Stepper<'_, R> {
             frame.slots[c.slot.0 as usize].store_rows(&out, rows.start * row, rows.len() * row, masked);
         }
         frame.slots[target] = out;
+    }
+
+    /// Runs two steps at once, for some of `all` rows: see [`TiledStep::twin_of`].
+    fn twins(&mut self, frame: &mut Frame<R>, all: usize, steps: [&TiledStep; 2], rows: &Range<usize>) {
+        let slots = steps.map(|s| s.compute.slot.0 as usize);
+        let mut out = slots.map(|s| frame.take(s));
+        let (arg, columns) = (&steps[0].compute.args[0], self.active.columns());
+        let (first, _) = place(arg, steps[0].parts[0], all, rows.start, columns);
+        let len = part_type(&arg.ty, Part::Rows, rows.len()).elements() * columns;
+        let x = &self.env.buffer(frame, arg).values(first).reals()[..len];
+        let [a, b] = &mut out;
+        let (a, b) = (&mut a.reals_mut()[..len], &mut b.reals_mut()[..len]);
+        match steps[0].compute.prim {
+            Prim::Log1pExp => log1p_exp_and_inv_logit(x, a, b),
+            _ => log1p_exp_and_inv_logit(x, b, a),
+        }
+        for (slot, out) in slots.into_iter().zip(out) {
+            frame.slots[slot] = out;
+        }
     }
 
     /// Puts the result for all rows where it belongs.

@@ -8,7 +8,7 @@ use super::rows::{self, Rule};
 use super::{How, Inst, RawBlock};
 use crate::base::IdVec;
 use crate::parts::StorageClass;
-use crate::plan::{Part, Var, VarId};
+use crate::plan::{Part, TiledStep, Var, VarId};
 use crate::prim::{Effect, Prim};
 use crate::types::Type;
 
@@ -181,11 +181,33 @@ impl<T> Finder<'_, T> {
         if members.first().is_none_or(|(inst, _)| *inst != first) {
             return None;
         }
-        let members = self.fates(&members);
+        let members = self.fates(&self.twins_together(members));
         if members.iter().all(|m| m.kept) {
             return None;
         }
         Some(self.parted(items, at, &places, Group { rows, members }))
+    }
+
+    /// Functions of the same rows that cost less together ([`TiledStep::twin_of`](crate::plan::TiledStep::twin_of)) are brought
+    /// together where nothing is in the way.
+    fn twins_together(&self, mut members: Vec<(usize, Rule)>) -> Vec<(usize, Rule)> {
+        let candidate = |inst: usize| self.facts[inst].candidate.as_ref().expect("members are candidates");
+        for at in 1..members.len() {
+            let (inst, _) = members[at];
+            let (second, facts) = (candidate(inst), &self.facts[inst]);
+            let twin = (0..at).rev().find(|i| {
+                let first = candidate(members[*i].0);
+                TiledStep::are_twins(first.prim, second.prim) && first.args == second.args
+            });
+            let free = |twin: &usize| {
+                let mut between = members[twin + 1..at].iter().map(|(m, _)| &self.facts[*m]);
+                between.all(|m| !m.precedes(facts) && !facts.precedes(m))
+            };
+            if let Some(twin) = twin.filter(free) {
+                members[twin + 1..=at].rotate_right(1);
+            }
+        }
+        members
     }
 
     /// The rule by which an instruction joins a group with these members.
@@ -228,7 +250,7 @@ impl<T> Finder<'_, T> {
                 let facts = &self.facts[next];
                 if facts.reads.contains(&v) {
                     match position(next) {
-                        Some(reader) => until = reader,
+                        Some(reader) => until = until.max(reader),
                         None => kept = true,
                     }
                 }

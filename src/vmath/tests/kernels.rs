@@ -56,6 +56,24 @@ fn the_logarithm_of_one_plus_an_exponential_has_the_bits_of_its_parts() {
 }
 
 #[test]
+fn two_functions_at_once_have_the_bits_of_each() {
+    fn check<R: Real>(xs: &[R]) {
+        let mut found = [xs.to_vec(), xs.to_vec()];
+        let [first, second] = &mut found;
+        log1p_exp_and_inv_logit(xs, first, second);
+        let mut expected = xs.to_vec();
+        for (f, found) in [UnaryFn::Log1pExp, UnaryFn::InvLogit].into_iter().zip(&found) {
+            unary(f, xs, &mut expected);
+            let same = |(a, b): (&R, &R)| a.to_bits64() == b.to_bits64();
+            assert!(found.iter().zip(&expected).all(same), "{}", f.name());
+        }
+    }
+    let xs: Vec<f64> = inputs().into_iter().chain((0..2000).map(|i| f64::from(i) - 1000.0)).collect();
+    check(&xs);
+    check(&xs.iter().map(|x| *x as f32).collect::<Vec<_>>());
+}
+
+#[test]
 fn single_precision_draws_follow_the_double_ones() {
     let lanes = [3_u64; 100];
     let draws: Vec<u64> = (0..100).collect();
