@@ -10,7 +10,7 @@ use crate::lower::hir_to_cfg::Padding;
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
 use crate::plan::{CallPlan, Plan};
 use crate::transform::Pass;
-use crate::transform::cfg::{BATCH_PASSES, CFG_PASSES};
+use crate::transform::cfg::{BATCH_PASSES, CFG_PASSES, LANE_PASSES};
 use crate::transform::stack::STACK_PASSES;
 use crate::transform::{expansion, vectorize};
 use crate::types::Type;
@@ -47,6 +47,8 @@ impl Passes {
         // They evaluate both arms: a NaN would be born in the one that is not taken.
         self.switch_off("if-convert");
         self.switch_off("guard-arms");
+        // A value that nobody wants may be where a NaN is born.
+        self.switch_off("dead-stores");
         // What is computed before the lanes start belongs to none that could trap.
         self.switch_off("hoist-shared");
         self.switch_off("shared-code");
@@ -71,10 +73,11 @@ const TILE_ROWS: (&str, &str) = (
 /// Names and descriptions of all passes, in their order; one that runs more than once stands where it runs first.
 pub fn all_passes() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut seen = BTreeSet::new();
-    (std::iter::once(VECTORIZE).chain(CFG_PASSES.iter().chain(BATCH_PASSES).map(|p| (p.name, p.doc))))
-        .chain(STACK_PASSES.iter().map(|p| (p.name, p.doc)))
-        .chain([TILE_ROWS])
-        .filter(move |(name, _)| seen.insert(*name))
+    (std::iter::once(VECTORIZE)
+        .chain(CFG_PASSES.iter().chain(LANE_PASSES).chain(BATCH_PASSES).map(|p| (p.name, p.doc))))
+    .chain(STACK_PASSES.iter().map(|p| (p.name, p.doc)))
+    .chain([TILE_ROWS])
+    .filter(move |(name, _)| seen.insert(*name))
 }
 
 /// A program as the engines want it.
@@ -184,8 +187,10 @@ fn build(
     findings: Vec<Finding>,
     source: Option<(&hir::Program, &SourceMap)>,
 ) -> Compiled {
-    let cfg = optimise_cfg(cfg, passes);
-    let batched = run_cfg_passes(cfg.clone(), BATCH_PASSES, passes);
+    verify_cfg("lowering", &cfg);
+    let common = run_cfg_passes(cfg, CFG_PASSES, passes);
+    let batched = run_cfg_passes(common.clone(), BATCH_PASSES, passes);
+    let cfg = run_cfg_passes(common, LANE_PASSES, passes);
     let stack = to_stack(&batched, passes);
     let findings = findings.into_iter().chain(to_plan::fallbacks(&stack)).collect();
     Compiled {
@@ -203,10 +208,10 @@ pub fn from_stack(stack: stack::Program, passes: &Passes) -> Compiled {
     Compiled { plan, calls: None, cfg: None, stack, warnings: Vec::new() }
 }
 
-/// Runs the passes over a CFG program that every engine has.
+/// Runs the passes over a CFG program as the reference interpreter has it.
 pub fn optimise_cfg(cfg: cfg::Program, passes: &Passes) -> cfg::Program {
     verify_cfg("lowering", &cfg);
-    run_cfg_passes(cfg, CFG_PASSES, passes)
+    run_cfg_passes(run_cfg_passes(cfg, CFG_PASSES, passes), LANE_PASSES, passes)
 }
 
 fn run_cfg_passes(mut cfg: cfg::Program, list: &[Pass<cfg::Program>], passes: &Passes) -> cfg::Program {
@@ -257,7 +262,7 @@ mod tests {
     /// So that switching one off touches one kind of program, and a wrong number is bisected in one step.
     #[test]
     fn no_two_passes_share_a_name() {
-        let cfg: BTreeSet<&str> = CFG_PASSES.iter().chain(BATCH_PASSES).map(|p| p.name).collect();
+        let cfg: BTreeSet<&str> = CFG_PASSES.iter().chain(LANE_PASSES).chain(BATCH_PASSES).map(|p| p.name).collect();
         let stack: BTreeSet<&str> = STACK_PASSES.iter().map(|p| p.name).collect();
         assert_eq!(cfg.intersection(&stack).count(), 0);
         assert_eq!(all_passes().count(), cfg.len() + stack.len() + 2);

@@ -20,7 +20,7 @@ use autobatch::interp;
 use autobatch::parts::{StreamId, render};
 use autobatch::pipeline::{self, Passes};
 use autobatch::run::{Inputs, Outcome, Settings, Sink};
-use autobatch::transform::cfg::{BATCH_PASSES, CFG_PASSES};
+use autobatch::transform::cfg::{BATCH_PASSES, CFG_PASSES, LANE_PASSES};
 use autobatch::types::{Array, ArrayData, DType, Precision, Type};
 use indexmap::IndexMap;
 
@@ -194,7 +194,7 @@ fn check_runs(text: &str, program: &Program) {
         if settings.check_nan {
             continue;
         }
-        let alone = CFG_PASSES.iter().chain(BATCH_PASSES).map(|p| run_pass(p.name, program.clone()));
+        let alone = CFG_PASSES.iter().chain(LANE_PASSES).chain(BATCH_PASSES).map(|p| run_pass(p.name, program.clone()));
         let all = pipeline::optimise_cfg(program.clone(), &Passes::default());
         for passed in alone.chain([all]) {
             let (outcome, lines) = run_one(&passed, given, &settings);
@@ -209,7 +209,8 @@ fn check_runs(text: &str, program: &Program) {
 
 /// Runs one pass and verifies what it makes.
 fn run_pass(name: &str, program: Program) -> Program {
-    let pass = CFG_PASSES.iter().chain(BATCH_PASSES).find(|p| p.name == name).expect("the name of a pass");
+    let pass =
+        CFG_PASSES.iter().chain(LANE_PASSES).chain(BATCH_PASSES).find(|p| p.name == name).expect("the name of a pass");
     let program = (pass.run)(program);
     assert_eq!(cfg::verify(&program), [], "{name}\n{program}");
     program

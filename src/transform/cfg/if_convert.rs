@@ -14,6 +14,10 @@ use crate::types::{DType, Scalar};
 /// Most that both arms and the selects may cost together in one lane, in additions: about what a superstep that is saved
 /// costs each lane of a shard.
 const MOST_COST: u64 = 24;
+/// The same for batches, where lanes that go both ways pay for both arms anyway, and for a superstep for each.
+const MOST_BATCH_COST: u64 = 128;
+/// Copies in arms of batches count for so much less: stored under the mask they cost what a select costs.
+const COPY_DISCOUNT: u64 = 8;
 
 /// What is converted.
 #[derive(Clone, Copy)]
@@ -32,6 +36,8 @@ pub(in crate::transform) struct Conversion<'a> {
     pub(in crate::transform) isolated: bool,
     /// Most that both arms, the selects and the guards may cost together in one lane, in additions.
     pub(in crate::transform) most_cost: u64,
+    /// Whether copies in the arms, and the selects in their place, count for less.
+    pub(in crate::transform) copies_cost_less: bool,
 }
 
 /// Of every branch.
@@ -42,6 +48,7 @@ const ALL: Conversion<'static> = Conversion {
     exempt: &|_, _, _, _| false,
     isolated: false,
     most_cost: MOST_COST,
+    copies_cost_less: false,
 };
 
 /// Converts one branch whose condition is wanted; the innermost come first. Whether there was one.
@@ -56,7 +63,7 @@ pub(in crate::transform) fn convert_where(program: &Program, func: &mut Func, co
             let Some(guards) = guards_of(program, func, &diamond, conversion) else {
                 continue;
             };
-            if converted_cost(program, func, &diamond, &guards, &vars) <= conversion.most_cost {
+            if converted_cost(program, func, &diamond, &guards, &vars, conversion) <= conversion.most_cost {
                 convert(program, func, &diamond, &guards, vars);
                 return true;
             }
@@ -72,7 +79,7 @@ pub(super) fn run(program: Program) -> Program {
 
 /// Converts those too whose arms may trap.
 pub(super) fn run_guarded(program: Program) -> Program {
-    convert_all(program, Conversion { guarded: true, ..ALL })
+    convert_all(program, Conversion { guarded: true, most_cost: MOST_BATCH_COST, copies_cost_less: true, ..ALL })
 }
 
 fn convert_all(mut program: Program, conversion: Conversion<'_>) -> Program {
@@ -186,10 +193,16 @@ fn converted_cost(
     diamond: &Diamond,
     guards: &[Vec<Guard>; 2],
     selected: &[VarId],
+    conversion: Conversion<'_>,
 ) -> u64 {
-    let insts = diamond.arms.iter().flatten().flat_map(|arm| &func.blocks[*arm].insts);
-    let arms: u64 = insts.map(|inst| cost(program, func, &inst.kind)).sum();
-    let selects: u64 = selected.iter().map(|v| func.vars[*v].ty.elements() as u64).sum();
+    let insts = || diamond.arms.iter().flatten().flat_map(|arm| &func.blocks[*arm].insts);
+    // A branch on what all lanes share parts none of them.
+    let less = conversion.copies_cost_less && diamond.cond.var().is_some();
+    let discount = |of: u64, copied: bool| if copied && less { of.div_ceil(COPY_DISCOUNT) } else { of };
+    let is_copy = |inst: &Inst| matches!(inst.kind, InstKind::Prim { prim: Prim::Copy, .. });
+    let arms: u64 = insts().map(|inst| discount(cost(program, func, &inst.kind), is_copy(inst))).sum();
+    let copied = |v: VarId| insts().filter(|i| i.kind.dst() == Some(v)).all(is_copy);
+    let selects: u64 = selected.iter().map(|v| discount(func.vars[*v].ty.elements() as u64, copied(*v))).sum();
     let elements = |g: &Guard| program.operand_type(func, g.operand).elements() as u64;
     let guards: u64 = guards.iter().flatten().map(elements).sum();
     arms + selects + guards

@@ -3,20 +3,27 @@
 
 use super::blocks::{FreshNames, cost, drop_uncalled_functions};
 use crate::analysis::callgraph::CallGraph;
+use crate::analysis::components::components;
 use crate::base::{Id, IdVec, Loc};
 use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::Prim;
 
 /// Most instructions of a function that is inlined at more than one place.
-const MOST_INSTS: usize = 24;
-/// Most that such a function may cost in one lane, in additions: two copies of a heavy block cannot run together for lanes
-/// that are in different copies.
-const MOST_COST: u64 = 64;
+const MOST_INSTS: usize = 48;
+/// Most that such a function may cost in one lane, in additions, what it calls left out: two copies of a heavy block cannot
+/// run together for lanes that are in different copies. A call costs a batch two supersteps and the copies of its arguments
+/// and results, which is about as much.
+const MOST_COST: u64 = 256;
+/// Most that all copies of such a function but one may cost together.
+const MOST_COPIED: u64 = 512;
+/// What a function may cost that is inlined wherever it is called.
+const CHEAP: u64 = 64;
 /// A function that has grown to so many instructions takes in no more.
 const MOST_GROWTH: usize = 4000;
 
-/// Inlines non-recursive functions that are called at one place only, or that are small and have no loop; callees first.
+/// Inlines non-recursive functions that are called at one place only, or that are small and have no loop; callees first. What
+/// they call in turn is not copied: leapfrog steps are, the gradient that they call is not.
 pub(super) fn run(mut program: Program) -> Program {
     let graph = CallGraph::new(&program);
     let mut sites = IdVec::<FuncId, usize>::filled(0, program.funcs.len());
@@ -37,9 +44,14 @@ pub(super) fn run(mut program: Program) -> Program {
             };
             let wanted = !graph.is_recursive(callee)
                 && callee != program.entry
-                && (sites[callee] == 1 || small(&program, &program.funcs[callee]))
+                && (sites[callee] == 1 || small(&program, &program.funcs[callee], sites[callee]))
                 && insts(&caller) + insts(&program.funcs[callee]) <= MOST_GROWTH;
             if wanted {
+                // What it calls has one site more, unless it goes itself.
+                let calls = program.funcs[callee].blocks.values().filter_map(|b| b.term.callee());
+                for called in calls.filter(|_| sites[callee] > 1).collect::<Vec<_>>() {
+                    sites[called] += 1;
+                }
                 inline(&mut caller, block, &program.funcs[callee], &mut names);
             }
         }
@@ -53,15 +65,22 @@ fn insts(func: &Func) -> usize {
     func.blocks.values().map(|b| b.insts.len() + 1).sum()
 }
 
-/// Whether copies of a function do no harm: few and cheap instructions, no loop (each edge leads on), no call.
-fn small(program: &Program, func: &Func) -> bool {
-    let all = || func.blocks.values().flat_map(|b| &b.insts);
-    let forward = |(id, block): (BlockId, &Block)| {
-        block.term.callee().is_none() && block.term.successors().iter().all(|next| *next > id)
+/// Whether copies of a function do no harm: few and cheap instructions, no draws of many numbers, no loop.
+fn small(program: &Program, func: &Func, sites: usize) -> bool {
+    // Copies, such as calls inside leave that were inlined, go later.
+    let copy = |inst: &Inst| matches!(inst.kind, InstKind::Prim { prim: Prim::Copy, .. });
+    let all = || func.blocks.values().flat_map(|b| &b.insts).filter(|i| !copy(i));
+    let successors = |b: usize| func.blocks[BlockId::new(b)].term.successors().iter().map(|n| n.index()).collect();
+    let looped = |c: &Vec<usize>| {
+        c.len() > 1 || func.blocks[BlockId::new(c[0])].term.successors().iter().any(|n| n.index() == c[0])
     };
-    insts(func) <= MOST_INSTS
-        && func.blocks.iter().all(forward)
-        && all().map(|i| cost(program, func, &i.kind)).sum::<u64>() <= MOST_COST
+    let loops = components(func.blocks.len(), successors).iter().any(looped);
+    let cost: u64 = all().map(|i| cost(program, func, &i.kind)).sum();
+    let calls = func.blocks.values().any(|b| b.term.callee().is_some());
+    all().count() + func.blocks.len() <= MOST_INSTS
+        && !loops
+        && cost <= MOST_COST
+        && (cost.saturating_mul(sites as u64 - 1) <= MOST_COPIED || (!calls && cost <= CHEAP))
 }
 
 /// What the call did with the results of the callee.

@@ -8,6 +8,7 @@ mod guards;
 mod hoist_shared;
 pub(super) mod if_convert;
 pub(super) mod inline;
+mod known_branches;
 pub(super) mod merge_blocks;
 mod reuse;
 mod shared_code;
@@ -37,6 +38,11 @@ const MERGE_BLOCKS: Pass<Program> = Pass {
     name: "merge-blocks",
     doc: "joins blocks that always follow one another and skips empty ones",
     run: merge_blocks::run,
+};
+const KNOWN_BRANCHES: Pass<Program> = Pass {
+    name: "known-branches",
+    doc: "follows constants and conditions along the ways that can be gone: loops that turn once are none",
+    run: known_branches::run,
 };
 const IF_CONVERT: Pass<Program> = Pass {
     name: "if-convert",
@@ -74,7 +80,9 @@ pub const CFG_PASSES: &[Pass<Program>] = &[
     TAIL_CALLS,
     INLINE,
     MERGE_BLOCKS,
+    KNOWN_BRANCHES,
     SIMPLIFY,
+    MERGE_BLOCKS,
     HOIST_SHARED,
     SHARED_CODE,
     IF_CONVERT,
@@ -83,9 +91,11 @@ pub const CFG_PASSES: &[Pass<Program>] = &[
     HOIST_SHARED,
     TAIL_CALLS,
     MERGE_BLOCKS,
-    EARLY_RETURN,
 ];
+
+/// The last pass for the reference interpreter alone: where many lanes run at once, arms that return are made selects before.
+pub const LANE_PASSES: &[Pass<Program>] = &[EARLY_RETURN];
 
 /// Further passes for the engines that run many lanes at once: for them a branch costs more than computing what some lanes do
 /// not need. The reference interpreter runs the program without them.
-pub const BATCH_PASSES: &[Pass<Program>] = &[GUARD_ARMS, SIMPLIFY, MERGE_BLOCKS, EARLY_RETURN];
+pub const BATCH_PASSES: &[Pass<Program>] = &[GUARD_ARMS, REUSE, SIMPLIFY, TAIL_CALLS, MERGE_BLOCKS, EARLY_RETURN];

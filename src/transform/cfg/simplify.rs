@@ -211,6 +211,17 @@ fn fold(prim: &mut Prim, args: &mut Args<VarId>, ty: &impl Fn(Operand) -> Type) 
         (Prim::Mul, &[minus, x] | &[x, minus]) if is_real(minus, -1.0) => (Prim::Neg, &[x]),
         (Prim::Div, &[x, y]) if is_real(y, 1.0) => (Prim::Copy, &[x]),
         (Prim::Sub, &[x, y]) if is_real(y, 0.0) => (Prim::Copy, &[x]),
+        (Prim::And | Prim::Or, &[x, y]) if ty(x) == Type::bool() && ty(y) == Type::bool() => {
+            // The condition that decides alone, and the one that does not matter.
+            let decides = *prim == Prim::Or;
+            match (known(x), known(y)) {
+                (Some(b), _) if b == decides => (Prim::Copy, &[x]),
+                (_, Some(b)) if b == decides => (Prim::Copy, &[y]),
+                (Some(_), _) => (Prim::Copy, &[y]),
+                (_, Some(_)) => (Prim::Copy, &[x]),
+                _ => return false,
+            }
+        }
         (Prim::Select, &[c, x, y]) => {
             let same = ty(x) == ty(y) && ty(c).is_scalar();
             let bools = ty(x).dtype == DType::Bool && ty(x).is_scalar();
