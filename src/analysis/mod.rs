@@ -4,6 +4,8 @@ pub mod callgraph;
 pub mod components;
 pub mod dominance;
 pub mod liveness;
+pub mod stack_calls;
+pub mod stack_copies;
 pub mod stack_liveness;
 pub mod storage;
 pub mod variance;

@@ -38,7 +38,7 @@ pub fn assign(program: &mut Program) {
 fn pushed(program: &Program) -> IdSet<VarId> {
     let mut stacks = IdSet::new(program.vars.len());
     for inst in program.blocks.values().flat_map(|b| &b.insts) {
-        if let InstKind::Pop(v) | InstKind::Compute { write: Write::Push, dst: v, .. } = inst.kind {
+        if let Some((v, _)) = inst.kind.moved() {
             stacks.insert(v);
         }
     }

@@ -55,6 +55,16 @@ impl<I: Id> IdSet<I> {
         }
         shrank
     }
+    /// Takes out the ids of another set with the same bound.
+    pub fn subtract(&mut self, other: &Self) {
+        for (word, gone) in self.words.iter_mut().zip(&other.words) {
+            *word &= !gone;
+        }
+    }
+    /// Whether another set with the same bound has an id of this one.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
+    }
     /// Whether no id is in the set.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)

@@ -5,6 +5,7 @@
 
 use super::{Block, Compute, RowLoad, SHARD_BYTES, Step, StepKind, TILE_BLOCK, Unit, UnitId, Write};
 use crate::base::IdVec;
+use crate::prim::Prim;
 use crate::types::Type;
 
 /// To dispatch one step: resolve operands, call the kernel.
@@ -94,6 +95,8 @@ fn compute_weight(c: &Compute) -> u64 {
     spill
         + match c.prim {
             _ if c.uniform => 0,
+            // A push that leaves the top as it is.
+            Prim::Copy if c.reads_slot => 0,
             prim if c.in_place && prim.changes_part() => types[1].elements() as u64,
             prim => prim.cost(&types, &c.ty),
         }
@@ -103,6 +106,7 @@ fn blended_elements(step: &Step) -> u64 {
     let blended = |c: &Compute| match c.write {
         Write::Temporary => 0,
         _ if c.in_place => 0,
+        _ if c.prim == Prim::Copy && c.reads_slot => 0,
         _ => c.ty.elements() as u64,
     };
     match &step.kind {

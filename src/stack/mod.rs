@@ -3,8 +3,8 @@
 //!
 //! Conventions that the lowering keeps and the verifier checks: a call saves what it may overwrite, so that a function
 //! leaves every stack as high as it found it. Before a `pushjump` the caller pushes each variable that is live across
-//! the call and that the callee may write (giving the new top the value of the callee's parameter, where it is one);
-//! the block after the call starts by popping them.
+//! the call and that the callee may write (giving the new top the value of the callee's parameter, where it is one), or
+//! saves its value without setting the top; after the call it is popped.
 
 mod print;
 mod read;
@@ -142,6 +142,14 @@ pub enum InstKind {
     },
     /// `pop v`: the top goes, the one below it is the top.
     Pop(VarId),
+    /// `save v, w`: the value of `w` goes on the stack of `v`, under its top, which stays as it is. The next `pop v` gives
+    /// `v` that value.
+    Save {
+        /// The stack variable.
+        stack: VarId,
+        /// What is saved: the variable itself, or another one that has what it would get before.
+        value: VarId,
+    },
     /// `assert cond "message" args`: traps the lanes where the condition does not hold.
     Assert {
         /// A bool scalar.
@@ -232,6 +240,7 @@ impl InstKind {
             }
             InstKind::Print(message) => message.args.iter().copied().for_each(visit),
             InstKind::TapePush { value, .. } => visit(*value),
+            InstKind::Save { value, .. } => visit(Operand::Var(*value)),
             InstKind::Pop(_) | InstKind::TapePop { .. } => {}
         }
     }
@@ -247,6 +256,12 @@ impl InstKind {
             }
             InstKind::Print(message) => message.args.iter_mut().for_each(change),
             InstKind::TapePush { value, .. } => change(value),
+            InstKind::Save { value, .. } => {
+                let mut operand = Operand::Var(*value);
+                change(&mut operand);
+                // What is no variable cannot be saved: it keeps its own.
+                *value = operand.var().unwrap_or(*value);
+            }
             InstKind::Pop(_) | InstKind::TapePop { .. } => {}
         }
     }
@@ -262,6 +277,15 @@ impl InstKind {
         match self {
             InstKind::Compute { write: Write::Push, .. } => None,
             InstKind::Compute { dst, .. } | InstKind::TapePop { dst, .. } => Some(dst),
+            _ => None,
+        }
+    }
+    /// The stack variable whose height it changes, and by how much.
+    pub fn moved(&self) -> Option<(VarId, i64)> {
+        match *self {
+            InstKind::Compute { write: Write::Push, dst, .. } => Some((dst, 1)),
+            InstKind::Save { stack, .. } => Some((stack, 1)),
+            InstKind::Pop(v) => Some((v, -1)),
             _ => None,
         }
     }

@@ -94,6 +94,7 @@ fn inst_text(program: &Program, names: &Names<'_, VarId>, inst: &Inst) -> String
             format!("{write} {} = {}", names.var(*dst), names.prim(*prim, args))
         }
         InstKind::Pop(v) => format!("pop {}", names.var(*v)),
+        InstKind::Save { stack, value } => format!("save {}, {}", names.var(*stack), names.var(*value)),
         InstKind::Assert { cond, message } => {
             format!("assert {}, {}", names.operand(*cond), names.message(message))
         }

@@ -184,6 +184,10 @@ impl ProgramReader {
             self.compute(reader, Write::Update)?
         } else if reader.eat_word("pop") {
             InstKind::Pop(self.names.read(reader)?)
+        } else if reader.eat_word("save") {
+            let stack = self.names.read(reader)?;
+            reader.expect(',')?;
+            InstKind::Save { stack, value: self.names.read(reader)? }
         } else if reader.eat_word("assert") {
             let cond = scope.operand(reader)?;
             reader.expect(',')?;

@@ -137,7 +137,7 @@ impl<'a> Check<'a> {
     fn inst_ids(&mut self, inst: &InstKind) {
         let mut operands = Vec::new();
         inst.for_each_operand(|o| operands.push(o));
-        operands.extend(inst.written().map(Operand::Var));
+        operands.extend(inst.written().or(inst.moved().map(|(v, _)| v)).map(Operand::Var));
         for operand in operands {
             self.operand_id(operand);
         }
@@ -222,6 +222,13 @@ impl<'a> Check<'a> {
                 self.class(*dst, *write != Write::Set, &write.to_string());
             }
             InstKind::Pop(v) => self.class(*v, true, "pop"),
+            InstKind::Save { stack, value } => {
+                self.class(*stack, true, "save");
+                let (stack, value) = (&program.vars[*stack], &program.vars[*value]);
+                let fits = stack.ty == value.ty;
+                self.require(fits, || format!("saves {}, which is {}, as {}", value.name, value.ty, stack.ty));
+                self.require(!value.uniform, || format!("saves {}, which is uniform", value.name));
+            }
             InstKind::Assert { cond, message } => {
                 let ty = program.operand_type(*cond);
                 self.require(ty == Type::bool(), || format!("asserts {ty}, not bool"));
@@ -317,8 +324,7 @@ impl<'a> Check<'a> {
         let block = &program.blocks[id];
         for (i, inst) in block.insts.iter().enumerate() {
             self.at(id, Some(i));
-            let moves = matches!(inst.kind, InstKind::Pop(_) | InstKind::Compute { write: Write::Push, .. });
-            self.require(!moves, || "a push or pop inside a region".to_owned());
+            self.require(inst.kind.moved().is_none(), || "a push or pop inside a region".to_owned());
         }
         self.at(id, Some(block.insts.len()));
         match block.term {

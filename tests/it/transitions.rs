@@ -83,7 +83,7 @@ fn trees_are_full_on_an_almost_flat_density() {
     }
 }
 
-/// What the machine keeps of a transition of NUTS. The implementation in TensorFlow Probability has 10 stack variables and
+/// What the machine saves of a transition of NUTS; what recursion passes on unchanged is not among it. The implementation in TensorFlow Probability has 10 stack variables and
 /// 20 pushes.
 #[test]
 fn a_transition_saves_little_on_stacks() {
@@ -97,12 +97,14 @@ fn a_transition_saves_little_on_stacks() {
     let stack = &function.compile(types, &Passes::default()).expect("it compiles").stack;
     let class = |name: &str| stack.vars.values().find(|v| v.name == name).map(|v| v.class);
     for passed_on in ["build_tree.inv_metric", "build_tree.eps", "build_tree.h0"] {
-        assert_eq!(class(passed_on), Some(StorageClass::Register), "{passed_on}");
+        assert_ne!(class(passed_on), Some(StorageClass::Stack), "{passed_on}");
     }
     assert_eq!(class("build_tree.depth"), Some(StorageClass::Stack));
     let stacks = stack.vars.values().filter(|v| v.class == StorageClass::Stack).count();
-    let pushes = stack.to_string().lines().filter(|l| l.trim_start().starts_with("push ")).count();
-    assert!(stacks <= 9 && pushes <= 9, "{stacks} stack variables, {pushes} pushes");
+    let text = stack.to_string();
+    let count = |word: &str| text.lines().filter(|l| l.trim_start().starts_with(word)).count();
+    let pushes = count("push ") + count("save ");
+    assert!(stacks <= 8 && pushes <= 8, "{stacks} stack variables, {pushes} pushes");
 }
 
 /// One transition from an exact draw of the target, for every sampler and target.

@@ -60,5 +60,7 @@ fn stands<T>(source: &RawBlock<T>, (at, dst): (usize, VarId), root: Option<VarId
     let once = insts().all(|(i, inst)| i == at || inst.writes() != Some(dst));
     let after = insts().take(at + 1).all(|(_, inst)| !reads(inst));
     let kept = root.is_none() || insts().take(last + 1).skip(at + 1).all(|(_, inst)| inst.writes() != root);
-    once && after && kept && !matches!(root, Some(v) if v == dst)
+    // What is saved has a slot.
+    let saved = insts().any(|(_, inst)| matches!(inst, Inst::Save { value, .. } if *value == dst));
+    once && after && kept && !saved && !matches!(root, Some(v) if v == dst)
 }

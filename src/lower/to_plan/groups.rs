@@ -100,6 +100,8 @@ impl Facts {
         let mut facts = Facts { reads, write: inst.writes(), effect: true, candidate: None };
         match inst {
             Inst::Pop(_) => facts.effect = false,
+            // Before a pop of the same stack, or after it.
+            Inst::Save { stack, .. } => facts.reads.push(*stack),
             Inst::Compute { how, dst, prim, args } => {
                 let operands = args.iter().map(|a| (context.operand)(*a));
                 let operands: Vec<rows::Operand> =

@@ -46,6 +46,7 @@ struct RawBlock<T> {
 enum Inst {
     Compute { how: How, dst: VarId, prim: Prim, args: Vec<Read> },
     Pop(VarId),
+    Save { stack: VarId, value: VarId },
     Assert { cond: Read, texts: Arc<[String]>, args: Vec<Read> },
     Print { texts: Arc<[String]>, args: Vec<Read> },
     Emit { stream: StreamId, args: Vec<Read> },
@@ -65,6 +66,7 @@ impl Inst {
             Inst::Compute { args, .. } | Inst::Print { args, .. } | Inst::Emit { args, .. } => (None, args),
             Inst::Assert { cond, args, .. } => (Some(*cond), args),
             Inst::TapePush { value, .. } => (Some(*value), &[]),
+            Inst::Save { value, .. } => (Some(Operand::Var(*value)), &[]),
             Inst::Pop(_) | Inst::TapePop { .. } => (None, &[]),
         };
         first.into_iter().chain(rest.iter().copied()).filter_map(Operand::var)
@@ -212,6 +214,7 @@ impl<'a> Builder<'a> {
                 stack: self.vars[*var].stack.expect("only stacks are popped"),
                 slot: self.vars[*var].slot.expect("stacks have a slot"),
             },
+            Inst::Save { stack, value } => StepKind::Compute(self.save(*stack, *value)),
             Inst::Assert { cond, texts, args } => {
                 StepKind::Assert { cond: self.arg(*cond), message: self.message(texts, args) }
             }
@@ -241,6 +244,25 @@ impl<'a> Builder<'a> {
         let scratch =
             (!direct && (reads_slot || write != Write::Temporary)).then(|| self.slots.take_for_step(&ty, uniform));
         Compute { prim, args, ty, write, slot, scratch, reads_slot, in_place, uniform }
+    }
+
+    /// A push of what another variable holds: a copy of that one to itself, which spills it first.
+    fn save(&mut self, stack: VarId, value: VarId) -> Compute {
+        let memory = self.vars[stack].stack.expect("only stacks are pushed");
+        let (ty, slot) = (self.vars[value].ty.clone(), self.place(value));
+        let args = vec![self.arg(Operand::Var(value))];
+        let write = Write::Push(memory);
+        Compute {
+            prim: Prim::Copy,
+            args,
+            ty,
+            write,
+            slot,
+            scratch: None,
+            reads_slot: true,
+            in_place: false,
+            uniform: false,
+        }
     }
 
     /// The slot of a variable; a temporary gets one where it is first met.

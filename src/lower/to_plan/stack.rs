@@ -102,6 +102,7 @@ fn inst(kind: &stack::InstKind) -> Inst {
             args: reads(args),
         },
         stack::InstKind::Pop(v) => Inst::Pop(var(*v)),
+        stack::InstKind::Save { stack, value } => Inst::Save { stack: var(*stack), value: var(*value) },
         stack::InstKind::Assert { cond, message } => {
             Inst::Assert { cond: read(*cond), texts: message.texts.clone(), args: reads(&message.args) }
         }

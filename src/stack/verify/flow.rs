@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Check, Place};
 use crate::base::{IdSet, IdVec};
-use crate::stack::{Block, BlockId, InstKind, Program, StorageClass, Terminator, VarId, Write};
+use crate::stack::{Block, BlockId, InstKind, Program, StorageClass, Terminator, VarId};
 
 /// Temporaries are set before they are read on all paths from the start of their superstep.
 pub(super) fn temporaries(check: &mut Check<'_>) {
@@ -138,10 +138,8 @@ pub(super) fn heights(check: &mut Check<'_>) {
 
 fn move_stacks(check: &mut Check<'_>, id: BlockId, block: &Block, now: &mut Heights) {
     for (i, inst) in block.insts.iter().enumerate() {
-        let (v, step) = match inst.kind {
-            InstKind::Compute { write: Write::Push, dst, .. } => (dst, 1),
-            InstKind::Pop(v) => (v, -1),
-            _ => continue,
+        let Some((v, step)) = inst.kind.moved() else {
+            continue;
         };
         let height = now.entry(v).or_insert(0);
         *height += step;

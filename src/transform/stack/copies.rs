@@ -1,11 +1,10 @@
 //! Copies within a block: readers of a copy read the original, and what is computed only to be copied is computed in its
 //! place.
 
-use crate::analysis::stack_liveness::{Liveness, step_back};
+use crate::analysis::stack_liveness::{Liveness, is_pure, step_back};
 use crate::base::IdSet;
-use crate::prim::{Effect, Prim};
+use crate::prim::Prim;
 use crate::stack::{Inst, InstKind, Operand, Program, Terminator, VarId, Write};
-use crate::types::Type;
 
 pub(super) fn run(mut program: Program) -> Program {
     for id in program.blocks.ids() {
@@ -100,15 +99,6 @@ fn is_dead(program: &Program, inst: &InstKind, live: &IdSet<VarId>) -> bool {
         InstKind::Compute { write: Write::Push, .. } => false,
         InstKind::Compute { dst, .. } => keeps_top(inst) || (!live.contains(*dst) && is_pure(program, inst)),
         _ => false,
-    }
-}
-
-fn is_pure(program: &Program, inst: &InstKind) -> bool {
-    if let InstKind::Compute { prim, args, .. } = inst {
-        let types: Vec<Type> = args.iter().map(|a| program.operand_type(*a)).collect();
-        prim.effect(&types) == Effect::Pure
-    } else {
-        false
     }
 }
 

@@ -40,7 +40,7 @@ fn is_small(program: &Program, id: BlockId) -> bool {
             let types: Vec<Type> = args.iter().map(|a| program.operand_type(*a)).collect();
             prim.cost(&types, &program.vars[*dst].ty)
         }
-        InstKind::Pop(v) => program.vars[*v].ty.elements() as u64,
+        InstKind::Pop(v) | InstKind::Save { stack: v, .. } => program.vars[*v].ty.elements() as u64,
         InstKind::TapePush { tape, .. } | InstKind::TapePop { tape, .. } => program.tapes[*tape].ty.elements() as u64,
         InstKind::Assert { .. } => 1,
         InstKind::Print(_) | InstKind::Emit { .. } => LARGEST_COST,

@@ -16,30 +16,38 @@ pub(super) fn run(mut program: Program) -> Program {
 /// Fuses in one block; `after` are the variables that are live after each instruction.
 ///
 /// `pop v; push v = e` is `update v = e` when nothing between touches `v` and `e` does not read it. When `e` is `v` itself,
-/// the value stays where it is, one below the top, and the top is not set: right if nobody reads it before the next pop.
+/// or `v` is saved as it is, the value stays where it is, one below the top, and the top is not set: right if nobody reads
+/// it before the next pop.
 fn fuse(insts: &mut Vec<Inst>, after: &[IdSet<VarId>]) {
     let mut gone = vec![false; insts.len()];
     for i in 0..insts.len() {
         let InstKind::Pop(v) = insts[i].kind else {
             continue;
         };
-        let touches = |inst: &Inst| inst.kind.reads(v) || inst.kind.written() == Some(v);
+        let moves = |inst: &Inst| inst.kind.moved().is_some_and(|(moved, _)| moved == v);
+        let touches = |inst: &Inst| inst.kind.reads(v) || inst.kind.written() == Some(v) || moves(inst);
         let Some(j) = (i + 1..insts.len()).find(|j| touches(&insts[*j])) else {
             continue;
         };
         // A push of another variable may read `v` too.
-        if insts[j].kind.written() != Some(v) {
+        if !moves(&insts[j]) {
             continue;
         }
-        let InstKind::Compute { write: write @ Write::Push, args, prim, .. } = &mut insts[j].kind else {
-            continue;
-        };
-        if !args.contains(&Operand::Var(v)) {
-            *write = Write::Update;
-            gone[i] = true;
-        } else if *prim == crate::prim::Prim::Copy && !after[j].contains(v) {
-            gone[i] = true;
-            gone[j] = true;
+        match &mut insts[j].kind {
+            InstKind::Save { value, .. } if *value == v && !after[j].contains(v) => {
+                gone[i] = true;
+                gone[j] = true;
+            }
+            InstKind::Compute { write: write @ Write::Push, args, prim, .. } => {
+                if !args.contains(&Operand::Var(v)) {
+                    *write = Write::Update;
+                    gone[i] = true;
+                } else if *prim == crate::prim::Prim::Copy && !after[j].contains(v) {
+                    gone[i] = true;
+                    gone[j] = true;
+                }
+            }
+            _ => {}
         }
     }
     let mut gone = gone.into_iter();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::IdSet;
-use crate::stack::{BlockId, Program, Terminator};
+use crate::base::{IdSet, IdVec};
+use crate::stack::{BlockId, InstKind, Operand, Program, Terminator, VarId};
 
 impl Terminator {
     /// The same with other blocks.
@@ -67,4 +67,38 @@ pub(super) fn entrances(program: &Program) -> BTreeMap<BlockId, usize> {
         }
     }
     count
+}
+
+/// Visits every mention of a variable in the blocks.
+pub(super) fn for_each_var(program: &mut Program, mut visit: impl FnMut(&mut VarId)) {
+    for block in program.blocks.values_mut() {
+        for inst in &mut block.insts {
+            inst.kind.for_each_operand_mut(|o| {
+                if let Operand::Var(v) = o {
+                    visit(v);
+                }
+            });
+            match &mut inst.kind {
+                InstKind::Compute { dst: v, .. }
+                | InstKind::Pop(v)
+                | InstKind::TapePop { dst: v, .. }
+                | InstKind::Save { stack: v, .. } => visit(v),
+                _ => {}
+            }
+        }
+        if let Terminator::Branch(Operand::Var(v), ..) = &mut block.term {
+            visit(v);
+        }
+    }
+}
+
+/// Drops the variables that are not among these, which nothing mentions.
+pub(super) fn keep_vars(program: &mut Program, kept: &IdSet<VarId>) {
+    let old = std::mem::take(&mut program.vars);
+    let mut number: IdVec<VarId, VarId> = old.ids().collect();
+    for (id, var) in old.iter().filter(|(id, _)| kept.contains(*id)) {
+        number[id] = program.vars.push(var.clone());
+    }
+    program.inputs.iter_mut().chain(&mut program.outputs).for_each(|p| p.var = number[p.var]);
+    for_each_var(program, |v| *v = number[*v]);
 }

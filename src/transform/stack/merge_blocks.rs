@@ -1,6 +1,7 @@
 //! Joins chains of jumps.
 
-use crate::stack::{BlockId, Program, Terminator};
+use crate::stack::{BlockId, Operand, Program, Terminator};
+use crate::types::Scalar;
 
 use super::layout::{drop_unreachable, entrances, region_of_blocks};
 
@@ -27,11 +28,13 @@ fn skip_empty(program: &mut Program) {
     program.entry = skip(program, program.entry);
     for id in program.blocks.ids() {
         let mut term = program.blocks[id].term.map_blocks(|b| skip(program, b));
-        if let Terminator::Branch(_, yes, no) = term
-            && yes == no
-        {
-            term = Terminator::Jump(yes);
-        }
+        term = match term {
+            Terminator::Branch(_, yes, no) if yes == no => Terminator::Jump(yes),
+            Terminator::Branch(Operand::Const(Scalar::Bool(holds)), yes, no) => {
+                Terminator::Jump(if holds { yes } else { no })
+            }
+            term => term,
+        };
         if let Terminator::Jump(to) = term
             && program.blocks[to].insts.is_empty()
             && !regions.contains_key(&id)

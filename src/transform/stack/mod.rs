@@ -1,11 +1,15 @@
 //! Passes over the stack program. Each can be left out; what a program computes stays the same, bit for bit.
 
+mod coalesce;
 mod copies;
+mod dead;
 mod duplicate;
 mod fusion;
 mod layout;
 mod merge_blocks;
+mod propagate;
 mod regions;
+mod sink;
 
 use super::Pass;
 use crate::analysis::storage;
@@ -20,6 +24,26 @@ const COPY_COALESCE: Pass<Program> = Pass {
     name: "copy-coalesce",
     doc: "computes values where they are wanted instead of copying them there, and drops values that nobody reads",
     run: copies::run,
+};
+const DEAD_STORES: Pass<Program> = Pass {
+    name: "dead-stores",
+    doc: "drops what is computed or saved for nobody, through calls and recursion too; what is only saved gets no new top",
+    run: dead::run,
+};
+const PROPAGATE_COPIES: Pass<Program> = Pass {
+    name: "propagate-copies",
+    doc: "reads and saves what was copied, not the copy, across blocks and calls",
+    run: propagate::run,
+};
+const SINK_POPS: Pass<Program> = Pass {
+    name: "sink-pops",
+    doc: "pops a variable where it is wanted, so that its last value can be used until then",
+    run: sink::run,
+};
+const COALESCE: Pass<Program> = Pass {
+    name: "coalesce",
+    doc: "makes one variable of several that are copies of one another and never differ while they are wanted",
+    run: coalesce::run,
 };
 const POP_PUSH_FUSION: Pass<Program> = Pass {
     name: "pop-push-fusion",
@@ -40,8 +64,26 @@ const STORAGE: Pass<Program> =
     Pass { name: "storage", doc: "gives every variable the least storage class after the other passes", run: storage };
 
 /// The passes in the order in which they run; one may run more than once.
-pub const STACK_PASSES: &[Pass<Program>] =
-    &[MERGE_BLOCKS, COPY_COALESCE, POP_PUSH_FUSION, REGIONS, DUPLICATE_SMALL_BLOCKS, COPY_COALESCE, STORAGE];
+pub const STACK_PASSES: &[Pass<Program>] = &[
+    MERGE_BLOCKS,
+    DEAD_STORES,
+    PROPAGATE_COPIES,
+    COPY_COALESCE,
+    DEAD_STORES,
+    SINK_POPS,
+    POP_PUSH_FUSION,
+    REGIONS,
+    COALESCE,
+    COPY_COALESCE,
+    POP_PUSH_FUSION,
+    MERGE_BLOCKS,
+    DUPLICATE_SMALL_BLOCKS,
+    PROPAGATE_COPIES,
+    MERGE_BLOCKS,
+    COPY_COALESCE,
+    DEAD_STORES,
+    STORAGE,
+];
 
 fn storage(mut program: Program) -> Program {
     storage::assign(&mut program);

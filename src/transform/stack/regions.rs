@@ -35,7 +35,7 @@ fn is_legal(block: &Block) -> bool {
 }
 
 fn moves_stack(inst: &InstKind) -> bool {
-    matches!(inst, InstKind::Pop(_) | InstKind::Compute { write: Write::Push, .. })
+    inst.moved().is_some()
 }
 
 struct Forming {

@@ -1,0 +1,304 @@
+//! One variable for several that are copies of one another and are never wanted with different values at the same time: the
+//! copies between them are gone, and so is their memory. After Chaitin (*Register allocation and spilling via graph
+//! coloring*, 1982): the copies that run most often come first.
+//!
+//! Two variables *interfere* when one is set while the other is live and holds another value. Values below the tops of
+//! stacks are safe where no function keeps values of both variables below their tops at once: each function leaves all
+//! stacks as high as it found them, so that what one variable saved comes back before the other's is wanted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::analysis::components::components;
+use crate::analysis::stack_calls::{Functions, within};
+use crate::analysis::stack_copies::{Copies, keeps_top};
+use crate::analysis::stack_liveness::Liveness;
+use crate::analysis::storage;
+use crate::base::{Id, IdSet, IdVec};
+use crate::prim::Prim;
+use crate::stack::{BlockId, InstKind, Operand, Program, StorageClass, Terminator, VarId, Write};
+
+use super::layout::{for_each_var, keep_vars};
+
+/// How often a loop, or a recursion, is taken to run for each time that it is come to.
+const TRIPS: u64 = 8;
+/// Most variables that are looked at: their interference is kept as a matrix of bits.
+const MOST_CANDIDATES: usize = 8192;
+
+pub(super) fn run(mut program: Program) -> Program {
+    let copies = wanted_copies(&program);
+    let mut candidates: Vec<VarId> = Vec::new();
+    let mut among = IdSet::new(program.vars.len());
+    for v in copies.iter().flat_map(|((a, b), _)| [*a, *b]) {
+        if candidates.len() < MOST_CANDIDATES && among.insert(v) {
+            candidates.push(v);
+        }
+    }
+    if candidates.is_empty() {
+        return program;
+    }
+    let mut graph = Interference::of(&program, &candidates, &among);
+    for ((a, b), _) in copies {
+        graph.join(a, b);
+    }
+    rename(&mut program, &graph);
+    storage::assign(&mut program);
+    program
+}
+
+/// The pairs of variables that copies join, with what the copies cost, the dearest first.
+fn wanted_copies(program: &Program) -> Vec<((VarId, VarId), u64)> {
+    let often = frequencies(program);
+    let inside = region_temporaries(program);
+    let outputs: BTreeSet<VarId> = program.outputs.iter().map(|p| p.var).collect();
+    let mut costs: BTreeMap<(VarId, VarId), u64> = BTreeMap::new();
+    for (id, block) in program.blocks.iter() {
+        for inst in &block.insts {
+            let InstKind::Compute { write: Write::Set | Write::Update, dst, prim: Prim::Copy, args } = &inst.kind
+            else {
+                continue;
+            };
+            let Operand::Var(src) = args[0] else { continue };
+            let fits = program.vars[src].ty == program.vars[*dst].ty
+                && src != *dst
+                && [src, *dst].iter().all(|v| !program.vars[*v].uniform && !inside.contains(*v))
+                && !(outputs.contains(&src) && outputs.contains(dst));
+            if fits {
+                let cost = often[id].saturating_mul(program.vars[src].ty.elements().max(1) as u64);
+                let known = costs.entry((src.min(*dst), src.max(*dst))).or_insert(0);
+                *known = known.saturating_add(cost);
+            }
+        }
+    }
+    let mut costs: Vec<_> = costs.into_iter().collect();
+    costs.sort_by_key(|(pair, cost)| (std::cmp::Reverse(*cost), *pair));
+    costs
+}
+
+/// The temporaries that regions set: they cost nothing between the turns of their loops.
+fn region_temporaries(program: &Program) -> IdSet<VarId> {
+    let mut inside = IdSet::new(program.vars.len());
+    for block in program.regions.iter().flat_map(|r| &r.blocks) {
+        for v in program.blocks[*block].insts.iter().filter_map(|i| i.kind.written()) {
+            if program.vars[v].class == StorageClass::Temporary {
+                inside.insert(v);
+            }
+        }
+    }
+    inside
+}
+
+/// How often each block may run, as loops and recursion tell.
+fn frequencies(program: &Program) -> IdVec<BlockId, u64> {
+    let functions = Functions::of(program);
+    let next: IdVec<BlockId, Vec<BlockId>> = (program.blocks.iter())
+        .map(|(id, block)| {
+            let mut next = block.term.successors().to_vec();
+            if block.term == Terminator::Return {
+                let returns = functions.of_block[id].iter().flat_map(|f| functions.list[*f].returns_to.iter().copied());
+                next.extend(returns);
+            }
+            next
+        })
+        .collect();
+    let mut often = IdVec::filled(1_u64, program.blocks.len());
+    let mut open: Vec<Vec<BlockId>> = vec![program.blocks.ids().collect()];
+    while let Some(nodes) = open.pop() {
+        let place: BTreeMap<BlockId, usize> = nodes.iter().enumerate().map(|(i, b)| (*b, i)).collect();
+        let successors = |n: usize| next[nodes[n]].iter().filter_map(|b| place.get(b).copied()).collect::<Vec<_>>();
+        for cycle in components(nodes.len(), successors) {
+            if cycle.len() == 1 && !next[nodes[cycle[0]]].contains(&nodes[cycle[0]]) {
+                continue;
+            }
+            let members: BTreeSet<BlockId> = cycle.into_iter().map(|n| nodes[n]).collect();
+            for b in &members {
+                often[*b] = often[*b].saturating_mul(TRIPS);
+            }
+            // The cycles inside are those that do not go through where it is entered.
+            let entered = |b: &BlockId| {
+                *b == program.entry || next.iter().any(|(from, to)| !members.contains(&from) && to.contains(b))
+            };
+            open.push(members.iter().copied().filter(|b| !entered(b)).collect());
+        }
+    }
+    often
+}
+
+/// Which variables may not be one, as a matrix of bits over the candidates; joined ones stand as one.
+struct Interference {
+    place: BTreeMap<VarId, usize>,
+    vars: Vec<VarId>,
+    leader: Vec<usize>,
+    /// Rows of the candidates, with the ids of variables where their places stand.
+    rows: Vec<IdSet<VarId>>,
+}
+
+impl Interference {
+    fn of(program: &Program, candidates: &[VarId], among: &IdSet<VarId>) -> Self {
+        let n = candidates.len();
+        let mut graph = Self {
+            place: candidates.iter().enumerate().map(|(i, v)| (*v, i)).collect(),
+            vars: candidates.to_vec(),
+            leader: (0..n).collect(),
+            rows: vec![IdSet::new(n); n],
+        };
+        graph.add_sets(program, among);
+        graph.add_inputs(program);
+        graph.add_saved(program);
+        graph
+    }
+
+    fn add(&mut self, a: VarId, b: VarId) {
+        if let (Some(a), Some(b)) = (self.place.get(&a), self.place.get(&b))
+            && a != b
+        {
+            self.rows[*a].insert(VarId::new(*b));
+            self.rows[*b].insert(VarId::new(*a));
+        }
+    }
+
+    /// What is set while another is live and holds another value.
+    fn add_sets(&mut self, program: &Program, among: &IdSet<VarId>) {
+        let liveness = Liveness::of(program);
+        let copies = Copies::of(program, liveness.functions());
+        for (id, block) in program.blocks.iter() {
+            let after = liveness.live_after(program, id);
+            let mut held = copies.before(id).clone();
+            for (inst, mut live) in block.insts.iter().zip(after) {
+                copies.step(program, &inst.kind, &mut held);
+                let Some(set) = inst.kind.written().filter(|v| among.contains(*v) && !keeps_top(&inst.kind)) else {
+                    continue;
+                };
+                live.intersect_with(among);
+                let is_copy = matches!(inst.kind, InstKind::Compute { prim: Prim::Copy, .. });
+                let root = copies.root(&held, Operand::Var(set));
+                for v in live.iter() {
+                    if !(is_copy && copies.root(&held, Operand::Var(v)) == root) {
+                        self.add(set, v);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The inputs are set at once, whether they are read or not.
+    fn add_inputs(&mut self, program: &Program) {
+        let liveness = Liveness::of(program);
+        let live: Vec<VarId> = liveness.live_in(program.entry).iter().collect();
+        for a in &program.inputs {
+            program.inputs.iter().for_each(|b| self.add(a.var, b.var));
+            live.iter().for_each(|v| self.add(a.var, *v));
+        }
+    }
+
+    /// What one function keeps below the tops of two stacks at the same time.
+    fn add_saved(&mut self, program: &Program) {
+        let functions = Functions::of(program);
+        let mut before: BTreeMap<BlockId, BTreeMap<VarId, i64>> = BTreeMap::new();
+        let mut open: Vec<BlockId> = functions.list.iter().map(|f| f.start).collect();
+        open.iter().for_each(|start| {
+            before.insert(*start, BTreeMap::new());
+        });
+        while let Some(id) = open.pop() {
+            let mut heights = before[&id].clone();
+            self.add_all(&heights);
+            for inst in &program.blocks[id].insts {
+                if let Some((v, step)) = inst.kind.moved() {
+                    *heights.entry(v).or_insert(0) += step;
+                    heights.retain(|_, h| *h != 0);
+                    self.add_all(&heights);
+                }
+            }
+            for to in within(&program.blocks[id].term) {
+                before.entry(to).or_insert_with(|| {
+                    open.push(to);
+                    heights.clone()
+                });
+            }
+        }
+    }
+
+    fn add_all(&mut self, heights: &BTreeMap<VarId, i64>) {
+        for a in heights.keys() {
+            for b in heights.keys() {
+                self.add(*a, *b);
+            }
+        }
+    }
+
+    fn find(&self, v: VarId) -> Option<usize> {
+        let mut at = *self.place.get(&v)?;
+        while self.leader[at] != at {
+            at = self.leader[at];
+        }
+        Some(at)
+    }
+
+    /// Makes one of two variables, if they may be.
+    fn join(&mut self, a: VarId, b: VarId) {
+        let (Some(a), Some(b)) = (self.find(a), self.find(b)) else { return };
+        if a == b || self.rows[a].contains(VarId::new(b)) {
+            return;
+        }
+        let (a, b) = (a.min(b), a.max(b));
+        self.leader[b] = a;
+        let more = std::mem::replace(&mut self.rows[b], IdSet::new(0));
+        // What is joined with another already has no row of its own; the row of the other says the same.
+        for c in more.iter().filter(|c| self.leader[c.index()] == c.index()) {
+            self.rows[c.index()].insert(VarId::new(a));
+        }
+        self.rows[a].union_with(&more);
+    }
+
+    /// The variables that are one, for those that are more than one.
+    fn classes(&self) -> Vec<Vec<VarId>> {
+        let mut classes: BTreeMap<usize, Vec<VarId>> = BTreeMap::new();
+        for v in &self.vars {
+            if let Some(leader) = self.find(*v) {
+                classes.entry(leader).or_default().push(*v);
+            }
+        }
+        classes.into_values().filter(|class| class.len() > 1).collect()
+    }
+}
+
+/// Puts one variable in the place of all of its class; the others are no more.
+fn rename(program: &mut Program, graph: &Interference) {
+    let ports: BTreeSet<VarId> = program.inputs.iter().chain(&program.outputs).map(|p| p.var).collect();
+    let mut new: IdVec<VarId, VarId> = program.vars.ids().collect();
+    for class in graph.classes() {
+        let name = |v: &VarId| (!ports.contains(v), is_made(&program.vars[*v].name), *v);
+        let Some(kept) = class.iter().copied().min_by_key(name) else { continue };
+        let others = class.iter().filter(|v| **v != kept);
+        let others: Vec<&str> = others.map(|v| program.vars[*v].name.as_str()).collect();
+        let why = format!("; also {}", others.join(", "));
+        let stack = class.iter().find(|v| program.vars[**v].class == StorageClass::Stack);
+        let class_of = stack.or(class.iter().find(|v| program.vars[**v].class == StorageClass::Register));
+        let (class_kept, why_kept) = {
+            let var = &program.vars[*class_of.unwrap_or(&kept)];
+            (var.class, format!("{}{why}", var.why))
+        };
+        let var = &mut program.vars[kept];
+        (var.class, var.why) = (class_kept, why_kept);
+        class.iter().for_each(|v| new[*v] = kept);
+    }
+    program.inputs.iter_mut().chain(&mut program.outputs).for_each(|p| p.var = new[p.var]);
+    for_each_var(program, |v| *v = new[*v]);
+    let mut kept = IdSet::new(program.vars.len());
+    new.values().for_each(|v| {
+        kept.insert(*v);
+    });
+    keep_vars(program, &kept);
+    for block in program.blocks.values_mut() {
+        block.insts.retain(|inst| {
+            let set = matches!(inst.kind, InstKind::Compute { write: Write::Set | Write::Update, .. });
+            !(set && keeps_top(&inst.kind))
+        });
+    }
+}
+
+/// Whether the compiler made up the name, for a result or for a value between.
+fn is_made(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    last == "result" || number(last) || name.contains('#') || last.strip_prefix('t').is_some_and(number)
+}
