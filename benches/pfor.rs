@@ -5,15 +5,14 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use autobatch::bench::bound::Gradients;
 use autobatch::pipeline::Passes;
 use autobatch::program::{Bound, Engine, Inputs, Options, Program};
 use autobatch::run::NoSink;
 use autobatch::types::{Array, ArrayData};
-use autobatch::vmath::{UnaryFn, unary};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::Array2;
 
 const PROJECTION: &str = include_str!("pfor/projection.ab");
 const MLP: &str = include_str!("pfor/mlp.ab");
@@ -195,23 +194,6 @@ const LOGISTIC: &str = "
 const ROWS: usize = 10_000;
 const COLUMNS: usize = 100;
 
-/// What no implementation can go below: the two matrix products, and the logarithm and the exponential for each observation, with
-/// nothing around them, in batches of at most 256 columns.
-fn bound(x: &Array2<f64>, w: &Array2<f64>) -> Array2<f64> {
-    let mut gradient = Array2::zeros(w.raw_dim());
-    for (w, mut gradient) in w.axis_chunks_iter(Axis(1), 256).zip(gradient.axis_chunks_iter_mut(Axis(1), 256)) {
-        let mut eta = Array2::<f64>::zeros((ROWS, w.ncols()));
-        general_mat_mul(1.0, x, &w, 0.0, &mut eta);
-        let mut out = vec![0.0; eta.len()];
-        unary(UnaryFn::Log1pExp, eta.as_slice().expect("it is whole"), &mut out);
-        black_box(out.iter().sum::<f64>());
-        unary(UnaryFn::InvLogit, eta.as_slice().expect("it is whole"), &mut out);
-        let residual = ArrayView2::from_shape((ROWS, w.ncols()), &out).expect("the shape fits");
-        general_mat_mul(1.0, &x.t(), &residual, 0.0, &mut gradient);
-    }
-    gradient
-}
-
 /// Gradients a second, beside the bound.
 fn logistic(c: &mut Criterion) {
     let mut group = c.benchmark_group("pfor/logistic gradient 10000x100");
@@ -230,9 +212,9 @@ fn logistic(c: &mut Criterion) {
     };
     let x = matrix(reals(&[ROWS, COLUMNS], 1.0), COLUMNS);
     for lanes in sizes {
-        let w = matrix(reals(&[COLUMNS, lanes], 0.1), lanes);
+        let mut bound = Gradients::new(x.view(), matrix(reals(&[COLUMNS, lanes], 0.1), lanes));
         group.throughput(Throughput::Elements(lanes as u64));
-        group.bench_function(BenchmarkId::new("bound", lanes), |b| b.iter(|| black_box(bound(&x, &w))));
+        group.bench_function(BenchmarkId::new("bound", lanes), |b| b.iter(|| bound.run()));
     }
     group.finish();
 }

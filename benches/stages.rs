@@ -1,5 +1,8 @@
-//! First speed figures, by criterion, in groups named `<stage>/<what>`: `cargo bench`. Where lanes or gradients are counted,
-//! criterion's throughput is useful work a second, never issued work. `benches/RESULTS.md` says how to read them.
+//! Speed by stage, by criterion, in groups named `<stage>/<what>`: `compile`, `dispatch`, `primitives`, `stacks`, `recursion`,
+//! `nuts`; `cargo bench --bench stages -- dispatch` runs one. Where lanes or gradients are counted, criterion's throughput is
+//! useful work a second, never issued work; a line before each says how many supersteps a run takes and how much of what is
+//! computed is useful. `benches/RESULTS.md` says how to read them; `autobatch bench` compares with other systems.
+#![allow(clippy::print_stdout, reason = "a benchmark says what it measures")]
 
 use std::hint::black_box;
 use std::path::Path;
@@ -7,7 +10,7 @@ use std::time::Duration;
 
 use autobatch::mcmc::sampling::{Plan, Sampling};
 use autobatch::program::{Bound, Engine, Inputs, Options, Program};
-use autobatch::run::{NoSink, Settings};
+use autobatch::run::{NoSink, Settings, Stats};
 use autobatch::types::Array;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -29,14 +32,27 @@ fn run(bound: &Bound, options: &Options) -> u64 {
     results.stats().supersteps
 }
 
+/// Says what a run is made of, beside its time.
+fn describe(name: &str, stats: &Stats) {
+    println!("{name}: {} supersteps, utilization {:.3}", stats.supersteps, stats.utilization());
+}
+
+/// Describes a run of a bound function.
+fn describe_run(name: &str, bound: &Bound, options: &Options) {
+    let settings = Settings { stats: true, ..options.settings.clone() };
+    let options = Options { settings, ..options.clone() };
+    describe(name, bound.run(&options, &NoSink).expect("the run starts").stats());
+}
+
 /// A loop of one block with next to nothing to do: what a superstep costs.
 fn superstep(c: &mut Criterion) {
     let source = "pub fn count(n: int) -> int { let mut i = 0; while i < n { i += 1; } i }";
-    let mut group = c.benchmark_group("machine/superstep");
+    let mut group = c.benchmark_group("dispatch/superstep");
     for lanes in [1_usize, 64, 256, 1024] {
         let bound = bind(source, "count", &Inputs::new().lane("n", vec![10_000_i64; lanes]));
         let mut options = options(Engine::Pc);
         options.settings.shard_lanes = lanes.next_multiple_of(64);
+        describe_run(&format!("dispatch/superstep/{lanes}"), &bound, &options);
         group.throughput(Throughput::Elements(run(&bound, &options)));
         group.bench_function(BenchmarkId::from_parameter(lanes), |b| b.iter(|| black_box(run(&bound, &options))));
     }
@@ -46,13 +62,14 @@ fn superstep(c: &mut Criterion) {
 /// Recursion to a depth and back: every level is one push and one pop of each stack variable and of the program counter.
 fn push_pop(c: &mut Criterion) {
     let source = "pub fn deep(n: int, x: real) -> real { if n == 0 { x } else { x + 0.5 * deep(n - 1, x + 1.0) } }";
-    let mut group = c.benchmark_group("machine/push-pop");
+    let mut group = c.benchmark_group("stacks/push-pop");
     for lanes in [1_usize, 256] {
         let depth = 500;
         let inputs = Inputs::new().lane("n", vec![depth; lanes]).lane("x", vec![1.0; lanes]);
         let bound = bind(source, "deep", &inputs);
         group.throughput(Throughput::Elements(depth as u64 * lanes as u64));
         let options = options(Engine::Pc);
+        describe_run(&format!("stacks/push-pop/{lanes}"), &bound, &options);
         group.bench_function(BenchmarkId::from_parameter(lanes), |b| b.iter(|| black_box(run(&bound, &options))));
     }
     group.finish();
@@ -61,8 +78,38 @@ fn push_pop(c: &mut Criterion) {
 const COLLATZ: &str = include_str!("../examples/collatz.ab");
 const FIB: &str = include_str!("../examples/fib.ab");
 
-/// A program of control flow: its text, its function, the input of each lane, and the useful work that an input makes.
+/// Steps over vectors of 100 reals of each lane, 256 lanes: elements a second.
+fn primitives(c: &mut Criterion) {
+    const STEPS: [(&str, &str); 6] = [
+        ("add", "y = y + x"),
+        ("multiply-add", "y = 0.5 * y + x"),
+        ("exp", "y = exp(-y)"),
+        ("log1p_exp", "y = log1p_exp(y)"),
+        ("sum", "y[0] = sum(y)"),
+        ("product with a shared matrix", "y = 0.01 * (m @ y)"),
+    ];
+    const LANES: usize = 256;
+    const TURNS: i64 = 100;
+    let mut group = c.benchmark_group("primitives/100 reals");
+    for (name, step) in STEPS {
+        let source = format!(
+            "pub fn step(x: real[100], shared m: real[100, 100], shared turns: int) -> real[100] {{ let mut y = x; \
+             for i in 0..turns {{ {step}; }} y }}"
+        );
+        let x = Array::real([LANES, 100], (0..LANES * 100).map(|i| spread(i, 1_000) as f64 / 1_000.0).collect());
+        let m = Array::real([100, 100], (0..10_000).map(|i| spread(i, 1_000) as f64 / 1_000.0).collect());
+        let bound = bind(&source, "step", &Inputs::new().lane("x", x).shared("m", m).shared("turns", TURNS));
+        let options = options(Engine::Pc);
+        describe_run(&format!("primitives/100 reals/{name}"), &bound, &options);
+        group.throughput(Throughput::Elements(LANES as u64 * 100 * TURNS as u64));
+        group.bench_function(name, |b| b.iter(|| black_box(run(&bound, &options))));
+    }
+    group.finish();
+}
+
+/// A program of control flow: its stage, its text, its function, the input of each lane, and the useful work that an input makes.
 struct Control {
+    stage: &'static str,
     name: &'static str,
     source: &'static str,
     input: fn(usize) -> i64,
@@ -71,7 +118,7 @@ struct Control {
 
 /// Useful loop iterations or calls a second.
 fn control(c: &mut Criterion, program: &Control) {
-    let mut group = c.benchmark_group(format!("control/{}", program.name));
+    let mut group = c.benchmark_group(format!("{}/{}", program.stage, program.name));
     group.sample_size(10).measurement_time(Duration::from_secs(3)).warm_up_time(Duration::from_millis(500));
     for lanes in [1_usize, 1_000, 100_000] {
         let values: Vec<i64> = (0..lanes).map(program.input).collect();
@@ -79,6 +126,7 @@ fn control(c: &mut Criterion, program: &Control) {
         let bound = bind(program.source, program.name, &Inputs::new().lane("n", values));
         for (engine, kind) in ENGINES {
             let options = options(kind);
+            describe_run(&format!("{}/{}/{engine}/{lanes}", program.stage, program.name), &bound, &options);
             group.bench_function(BenchmarkId::new(engine, lanes), |b| b.iter(|| black_box(run(&bound, &options))));
         }
     }
@@ -101,18 +149,18 @@ fn collatz(c: &mut Criterion) {
     }
     // 0 spreads to 0, and 1 is done at once
     let input = |i| 1 + spread(i + 1, 1_000_000);
-    control(c, &Control { name: "collatz", source: COLLATZ, input, work: steps });
+    control(c, &Control { stage: "dispatch", name: "collatz", source: COLLATZ, input, work: steps });
 }
 
 fn fib(c: &mut Criterion) {
     fn calls(n: i64) -> u64 {
         if n < 3 { 1 } else { 1 + calls(n - 1) + calls(n - 2) }
     }
-    control(c, &Control { name: "fib", source: FIB, input: |i| 5 + spread(i, 11), work: calls });
+    control(c, &Control { stage: "recursion", name: "fib", source: FIB, input: |i| 5 + spread(i, 11), work: calls });
 }
 
 fn sampling_of(model: &str, chains: usize, draws: usize, data: &Inputs) -> Sampling {
-    let plan = Plan { model: Path::new(model), sampler: None, chains, warmup: 0, draws };
+    let plan = Plan { model: Path::new(model), sampler: None, chains, warmup: 0, draws, stepsize: None, starts: None };
     Sampling::new(&plan, |_| Ok(data.clone())).expect("the model is right")
 }
 
@@ -128,9 +176,20 @@ fn compile(c: &mut Criterion) {
 }
 
 /// Gradients a second of NUTS on the paper's logistic regression, 10,000 × 100, generated from the seed.
-fn nuts(c: &mut Criterion) {
-    let data = synthetic_data();
-    let mut group = c.benchmark_group("nuts/logistic 10000x100");
+fn nuts_logistic(c: &mut Criterion) {
+    nuts(c, "nuts/logistic 10000x100", "nuts/models/logistic_synthetic.ab", 2, &synthetic_data());
+}
+
+/// Gradients a second of NUTS on eight schools.
+fn nuts_eight_schools(c: &mut Criterion) {
+    let y = vec![28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
+    let sigma = vec![15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];
+    let data = Inputs::new().shared("y", y).shared("sigma", sigma);
+    nuts(c, "nuts/eight schools", "nuts/models/eight_schools.ab", 20, &data);
+}
+
+fn nuts(c: &mut Criterion, name: &str, model: &str, draws: usize, data: &Inputs) {
+    let mut group = c.benchmark_group(name);
     group.sample_size(10).measurement_time(Duration::from_secs(1)).warm_up_time(Duration::from_millis(1));
     for chains in [1_usize, 10, 100, 1_000] {
         for (engine, kind) in ENGINES {
@@ -138,9 +197,13 @@ fn nuts(c: &mut Criterion) {
             if (engine == "scalar" && chains > 10) || (engine == "local" && chains > 100) {
                 continue;
             }
-            let sampling = sampling_of("nuts/models/logistic_synthetic.ab", chains, 2, &data);
+            let sampling = sampling_of(model, chains, draws, data);
             let options = options(kind);
             let once = || sampling.run(&options, &|| ()).expect("it runs").gradients;
+            let mut counted = options.clone();
+            counted.settings.stats = true;
+            let draws = sampling.run(&counted, &|| ()).expect("it runs");
+            describe(&format!("{name}/{engine}/{chains}"), &draws.stats);
             group.throughput(Throughput::Elements(once()));
             group.bench_function(BenchmarkId::new(engine, chains), |b| b.iter(|| black_box(once())));
         }
@@ -159,7 +222,6 @@ fn synthetic_data() -> Inputs {
     outputs.fold(Inputs::new(), |data, (name, array): (_, &Array)| data.shared(name.clone(), array.clone()))
 }
 
-criterion_group!(machine, superstep, push_pop);
-criterion_group!(programs, collatz, fib, compile);
-criterion_group!(sampling, nuts);
-criterion_main!(machine, programs, sampling);
+criterion_group!(machine, compile, superstep, collatz, primitives, push_pop, fib);
+criterion_group!(sampling, nuts_eight_schools, nuts_logistic);
+criterion_main!(machine, sampling);

@@ -7,6 +7,7 @@
 pub mod analysis;
 pub mod backend;
 pub mod base;
+pub mod bench;
 pub mod cfg;
 pub mod check;
 pub mod cli;

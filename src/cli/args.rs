@@ -27,6 +27,8 @@ pub(super) enum Command {
     Grad(GradArgs),
     /// Draw from a posterior with NUTS, or with another sampler written in the language
     Sample(SampleArgs),
+    /// Measure the engines against one another and against other systems
+    Bench(BenchArgs),
     /// Print a program at a stage of the compiler
     Dump(DumpArgs),
     /// Check programs and say what is wrong with them
@@ -164,6 +166,9 @@ pub(super) struct EngineArgs {
     /// Switch off a compiler pass (`all` for every one); `autobatch dump --passes` lists them
     #[arg(long = "no-pass", value_name = "PASS")]
     pub(super) no_pass: Vec<String>,
+    /// Off: every primitive runs by itself, over the whole batch in one shard
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    pub(super) fusion: Switch,
     /// Take a warning about speed as an error: `fallback` for W0101, `loops` for W0102
     #[arg(long, value_name = "NAME", value_parser = parse_deny)]
     pub(super) deny: Vec<Deny>,
@@ -191,11 +196,78 @@ pub(super) struct SampleArgs {
     /// Draws of each chain after warmup
     #[arg(long, default_value_t = 1000)]
     pub(super) draws: usize,
+    /// A step size that stays, with the unit metric: warmup adapts nothing
+    #[arg(long)]
+    pub(super) stepsize: Option<f64>,
+    /// Where the chains start, unconstrained: a row for each
+    #[arg(long, value_name = "FILE.npy|.json")]
+    pub(super) starts: Option<PathBuf>,
     #[command(flatten)]
     pub(super) engine: EngineArgs,
     /// Write the draws to this file
     #[arg(long, value_name = "FILE.npz|.json")]
     pub(super) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct BenchArgs {
+    /// Other systems: stan, numpyro, blackjax, nuts-rs, tfp, jax, native; one of their ways of running as stan:glm-native
+    #[arg(long, value_name = "SYSTEM", value_delimiter = ',')]
+    pub(super) against: Vec<String>,
+    /// What is computed; `--list` shows all
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "logistic")]
+    pub(super) model: Vec<String>,
+    /// Numbers of chains, or of lanes of a program that is no posterior
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,10,100,1000")]
+    pub(super) chains: Vec<usize>,
+    /// Widths of `real`
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "f64")]
+    pub(super) precision: Vec<RealName>,
+    /// Numbers of threads
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1")]
+    pub(super) threads: Vec<usize>,
+    /// Our engines
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "pc,local,scalar")]
+    pub(super) engine: Vec<EngineName>,
+    /// Whether our batching engines fuse steps
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "on,off")]
+    pub(super) fusion: Vec<Switch>,
+    /// Measured runs of each series, in turns
+    #[arg(long, default_value_t = 5)]
+    pub(super) repetitions: usize,
+    /// How long a run should take: as many draws are made
+    #[arg(long, default_value_t = 1.0)]
+    pub(super) seconds: f64,
+    /// Draws of each chain in a run, instead
+    #[arg(long)]
+    pub(super) draws: Option<usize>,
+    /// Data of the model in the place of its own
+    #[arg(long, value_name = "FILE.json|.npz")]
+    pub(super) data: Option<PathBuf>,
+    /// Step size in the place of the model's; it stays, and the metric is the unit metric
+    #[arg(long)]
+    pub(super) stepsize: Option<f64>,
+    /// Seed of the first repetition
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Where other systems are installed; by default $AUTOBATCH_PEERS, or target/peers of the checkout
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) peers: Option<PathBuf>,
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(super) format: Format,
+    /// Write results.json, a figure for each model, precision and number of threads, and report.html to this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) report: Option<PathBuf>,
+    /// List the models and the systems, with what is installed, and stop
+    #[arg(long)]
+    pub(super) list: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Switch {
+    On,
+    Off,
 }
 
 #[derive(Debug, Args)]
@@ -262,6 +334,16 @@ pub(super) enum EngineName {
     Pc,
 }
 
+impl From<EngineName> for Engine {
+    fn from(name: EngineName) -> Self {
+        match name {
+            EngineName::Scalar => Engine::Scalar,
+            EngineName::Local => Engine::Local,
+            EngineName::Pc => Engine::Pc,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum CodegenName {
     Off,
@@ -279,6 +361,15 @@ pub(super) enum ExecName {
 pub(super) enum RealName {
     F64,
     F32,
+}
+
+impl From<RealName> for Precision {
+    fn from(name: RealName) -> Self {
+        match name {
+            RealName::F64 => Precision::F64,
+            RealName::F32 => Precision::F32,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -340,12 +431,16 @@ impl EngineArgs {
     /// # Errors
     /// For a pass that there is not.
     pub(super) fn options(&self, stats: bool) -> Result<Options, Error> {
+        let mut passes = passes(&self.no_pass)?;
+        let mut shard_lanes = self.shard_lanes;
+        if self.fusion == Switch::Off {
+            passes.without_fusion();
+            if shard_lanes == 0 {
+                shard_lanes = usize::MAX;
+            }
+        }
         Ok(Options {
-            engine: match self.engine {
-                EngineName::Scalar => Engine::Scalar,
-                EngineName::Local => Engine::Local,
-                EngineName::Pc => Engine::Pc,
-            },
+            engine: self.engine.into(),
             settings: Settings {
                 schedule: self.schedule,
                 execution: match self.exec {
@@ -358,7 +453,7 @@ impl EngineArgs {
                     RealName::F32 => Precision::F32,
                 },
                 threads: self.threads,
-                shard_lanes: self.shard_lanes,
+                shard_lanes,
                 seed: self.seed,
                 max_stack_depth: self.max_stack_depth,
                 max_tape_depth: self.max_tape_depth,
@@ -368,7 +463,7 @@ impl EngineArgs {
                 stats,
                 stop: None,
             },
-            passes: passes(&self.no_pass)?,
+            passes,
             first_lane: 0,
             memory_limit: self.memory_limit.map(|mib| mib.saturating_mul(1 << 20)),
             deny: self.deny.clone(),

@@ -1,6 +1,7 @@
 //! Layer 8: the command line. The only place that prints.
 
 mod args;
+mod bench;
 mod dump;
 mod grad;
 mod inputs;
@@ -30,6 +31,7 @@ pub fn main() -> ExitCode {
         Command::Map(args) => map::map(&args),
         Command::Grad(args) => grad::grad(&args),
         Command::Sample(args) => sample::sample(&args),
+        Command::Bench(args) => bench::bench(&args),
         Command::Dump(args) => dump::dump(&args),
         Command::Check(args) => texts::check(&args),
         Command::Fmt(args) => texts::fmt(&args),

@@ -1,6 +1,7 @@
 //! `autobatch sample`: draws from a posterior, with progress, a summary and a file of draws.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,10 +10,10 @@ use indexmap::IndexMap;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::mcmc::sampling::{Draws, Plan, Sampling};
-use crate::program::io::write_arrays;
+use crate::program::io::{ArrayType, read_argument, write_arrays};
 use crate::program::{Error, ErrorKind};
 use crate::report::{SamplerStatistics, Summary};
-use crate::types::Array;
+use crate::types::{Array, DType};
 
 use super::args::{InputArgs, SampleArgs};
 use super::run::stop_on_interrupt;
@@ -24,12 +25,15 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         return Err(Error::new(ErrorKind::Option, "--chains 0: there is nothing to sample"));
     }
     check_output(args.output.as_deref(), ARRAY_FILES)?;
+    let starts = args.starts.as_ref().map(|path| read_starts(path)).transpose()?;
     let plan = Plan {
         model: &args.model,
         sampler: args.sampler.as_deref(),
         chains: args.chains,
         warmup: args.warmup,
         draws: args.draws,
+        stepsize: args.stepsize,
+        starts,
     };
     let given =
         InputArgs { data: args.data.clone(), shared: args.shared.clone(), spare_data: true, ..InputArgs::default() };
@@ -53,6 +57,12 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     written?;
     let stopped = stop.load(Ordering::Relaxed);
     Ok(if stopped { ExitCode::from(130) } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })
+}
+
+/// The starting points: chain × dimension.
+fn read_starts(path: &Path) -> Result<Array, Error> {
+    let (_, data) = read_argument(&format!("starts=@{}", path.display()))?;
+    Ok(data.to_array("--starts", ArrayType { dtype: DType::Real, rank: 2 })?)
 }
 
 /// All arrays of the output file.

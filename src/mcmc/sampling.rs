@@ -5,7 +5,7 @@
 //! is written by hand `log_density_and_gradient(q: real[D], shared …) -> (real, real[D])`, and may export
 //! `parameters(q: real[D], shared …)`, a struct of its constrained parameters. A *sampler* exports
 //! `sample(density: fn(real[d]) -> (real, real[d]), origin: real[d], shared init_radius: real, shared num_warmup: int,
-//! shared num_draws: int)`; it emits one record of the stream `draw` for each draw it keeps, with the field `q` among
+//! shared num_draws: int)`, and for a step size that stays `sample_fixed` with `shared stepsize: real` before `num_warmup`; it emits one record of the stream `draw` for each draw it keeps, with the field `q` among
 //! others, and may emit one record of `adapted` at the end of warmup, with the number of `gradients` so far.
 
 use std::path::Path;
@@ -28,12 +28,20 @@ pub const DENSITY_AND_GRADIENT: &str = "log_density_and_gradient";
 pub const PARAMETERS: &str = "parameters";
 /// The function that a sampler must export.
 pub const SAMPLE: &str = "sample";
+/// The function that a sampler must export to sample with a given step size, without adaptation.
+pub const SAMPLE_FIXED: &str = "sample_fixed";
 /// The sampler that ships with autobatch.
 pub const DEFAULT_SAMPLER: &str = "nuts.ab";
 /// Starts are uniform within this distance of 0 in every unconstrained coordinate, as in Stan.
 const INIT_RADIUS: f64 = 2.0;
 /// Draws whose constrained parameters are computed in one run.
 const TRANSFORMED_AT_ONCE: usize = 1 << 16;
+
+/// Parameters of the driver program.
+const NUM_WARMUP: &str = "num_warmup";
+const NUM_DRAWS: &str = "num_draws";
+const STEPSIZE: &str = "stepsize";
+const START: &str = "start";
 
 /// What to sample.
 #[derive(Clone, Debug)]
@@ -48,6 +56,40 @@ pub struct Plan<'a> {
     pub warmup: usize,
     /// Draws of each chain after warmup.
     pub draws: usize,
+    /// A step size that stays, with the unit metric: warmup then adapts nothing. Without it both are learnt.
+    pub stepsize: Option<f64>,
+    /// Where the chains start, chain × dimension, unconstrained. Without it every coordinate is uniform in (-2, 2).
+    pub starts: Option<Array>,
+}
+
+impl Plan<'_> {
+    fn check(&self) -> Result<(), Error> {
+        let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
+        match self.stepsize {
+            Some(eps) if !(eps > 0.0 && eps.is_finite()) => {
+                return refused(format!("the step size must be a positive number, not {eps}"));
+            }
+            _ => {}
+        }
+        match &self.starts {
+            Some(starts) if starts.shape.len() != 2 || starts.as_real().is_none() || starts.shape[0] != self.chains => {
+                refused(format!(
+                    "{} chains need starts of the type real[{}, _], not {}",
+                    self.chains,
+                    self.chains,
+                    starts.ty()
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Names of the driver's own parameters.
+    fn reserved(&self) -> Vec<&'static str> {
+        let fixed = self.stepsize.map(|_| STEPSIZE);
+        let start = self.starts.as_ref().map(|_| START);
+        [NUM_WARMUP, NUM_DRAWS].into_iter().chain(fixed).chain(start).collect()
+    }
 }
 
 /// A model with its data and a sampler, compiled and ready to run.
@@ -59,6 +101,8 @@ pub struct Sampling {
     warmup: usize,
     draws: usize,
     chains: usize,
+    stepsize: Option<f64>,
+    starts: Option<Array>,
 }
 
 /// What came out.
@@ -89,11 +133,13 @@ impl Sampling {
     /// Reads the model and the sampler and joins them. `read_data` gets the model's density and gives its shared inputs.
     ///
     /// # Errors
-    /// For programs that cannot be read or have errors, and for a model without a density of the right form.
+    /// For programs that cannot be read or have errors, for a model without a density of the right form, a step size that is
+    /// not positive and finite, and starts that are not one row of reals a chain.
     pub fn new(
         plan: &Plan<'_>,
         read_data: impl FnOnce(&Function<'_>) -> Result<Inputs, Error>,
     ) -> Result<Sampling, Error> {
+        plan.check()?;
         let model = Program::load(plan.model)?;
         let by_hand = model.functions().any(|name| name == DENSITY_AND_GRADIENT);
         let name = if by_hand { DENSITY_AND_GRADIENT } else { DENSITY };
@@ -101,16 +147,29 @@ impl Sampling {
         let data = read_data(&density)?;
         let source = driver(plan, &density)?;
         let driver = Program::compile_named("<driver>", &source)?;
-        Ok(Sampling { driver, data, warmup: plan.warmup, draws: plan.draws, chains: plan.chains, model })
+        let &Plan { warmup, draws, chains, stepsize, .. } = plan;
+        Ok(Sampling { driver, data, warmup, draws, chains, stepsize, starts: plan.starts.clone(), model })
+    }
+
+    /// Other numbers of warmup iterations and draws of each chain; what was compiled is kept.
+    pub fn set_schedule(&mut self, warmup: usize, draws: usize) {
+        (self.warmup, self.draws) = (warmup, draws);
     }
 
     fn inputs(&self) -> Inputs {
         let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-        self.data
-            .clone()
-            .shared("num_warmup", count(self.warmup))
-            .shared("num_draws", count(self.draws))
-            .lanes(self.chains)
+        let counts = [(NUM_WARMUP, self.warmup), (NUM_DRAWS, self.draws)];
+        let mut inputs = self.data.clone().lanes(self.chains);
+        for (name, n) in counts {
+            inputs = inputs.shared(name, count(n));
+        }
+        if let Some(stepsize) = self.stepsize {
+            inputs = inputs.shared(STEPSIZE, stepsize);
+        }
+        match &self.starts {
+            Some(starts) => inputs.lane(START, starts.clone()),
+            None => inputs,
+        }
     }
 
     /// What the run will need.
@@ -149,22 +208,29 @@ impl Sampling {
     /// For data that do not fit, a sampler that emits no `draw`, and a batch that does not fit in memory. Chains that trap
     /// are no error: see [`Draws::traps`].
     pub fn run(&self, options: &Options, progress: &(dyn Fn() + Sync)) -> Result<Draws, Error> {
+        let mut draws = self.run_unconstrained(options, progress)?;
+        if self.model.functions().any(|name| name == PARAMETERS) {
+            let q = draws.parameters.shift_remove("q").expect("the state is there");
+            draws.parameters = self.parameters(&q, &draws, options)?;
+        }
+        Ok(draws)
+    }
+
+    /// Like [`run`](Self::run), but the parameters of the draws are the unconstrained state alone, as `q`.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_unconstrained(&self, options: &Options, progress: &(dyn Fn() + Sync)) -> Result<Draws, Error> {
         let bound = self.bound(options)?;
         refuse(&self.estimate(&bound, options), options)?;
         let recorder = Recorder::new(&bound.compiled().stack.streams, self.chains, progress)?;
         let start = Instant::now();
         let results = bound.run(options, &recorder)?;
         let seconds = start.elapsed().as_secs_f64();
-        self.collect(recorder, &results, seconds, options)
+        self.collect(recorder, &results, seconds)
     }
 
-    fn collect(
-        &self,
-        recorder: Recorder<'_>,
-        results: &Results,
-        seconds: f64,
-        options: &Options,
-    ) -> Result<Draws, Error> {
+    fn collect(&self, recorder: Recorder<'_>, results: &Results, seconds: f64) -> Result<Draws, Error> {
         use crate::run::TrapKind;
         let recorded = recorder.finish();
         let stopped = results.traps().iter().any(|t| t.kind == TrapKind::Interrupted);
@@ -178,9 +244,8 @@ impl Sampling {
         }
         let mut statistics = recorded.fields(&chains, draws);
         let q = statistics.shift_remove("q").expect("the recorder checked it");
-        let parameters = self.parameters(q, &chains, draws, options)?;
         Ok(Draws {
-            parameters,
+            parameters: IndexMap::from([("q".to_owned(), q)]),
             statistics,
             chains,
             draws,
@@ -193,18 +258,10 @@ impl Sampling {
     }
 
     /// The constrained parameters of all draws: one run of the model's `parameters` in which every draw is a lane.
-    fn parameters(
-        &self,
-        q: Array,
-        chains: &[usize],
-        draws: usize,
-        options: &Options,
-    ) -> Result<IndexMap<String, Array>, Error> {
-        if !self.model.functions().any(|name| name == PARAMETERS) {
-            return Ok(IndexMap::from([("q".to_owned(), q)]));
-        }
+    fn parameters(&self, q: &Array, made: &Draws, options: &Options) -> Result<IndexMap<String, Array>, Error> {
         let function = self.model.function(PARAMETERS)?;
-        let lanes = chains.len() * draws;
+        let (chains, draws) = (made.chains.len(), made.draws);
+        let lanes = chains * draws;
         let dimension = q.shape[2];
         let values = q.as_real().expect("a state is real");
         let mut options = options.clone();
@@ -227,7 +284,7 @@ impl Sampling {
         }
         for array in parameters.values_mut() {
             array.shape.remove(0);
-            array.shape.insert_from_slice(0, &[chains.len(), draws]);
+            array.shape.insert_from_slice(0, &[chains, draws]);
         }
         Ok(parameters)
     }
@@ -261,7 +318,7 @@ fn driver(plan: &Plan<'_>, density: &Function<'_>) -> Result<String, Error> {
         let why = format!("`{}` must be a shared scalar or array", port.name);
         return Err(wrong_model(plan.model, &why));
     }
-    if let Some(port) = data.iter().find(|p| ["num_warmup", "num_draws"].contains(&p.name.as_str())) {
+    if let Some(port) = data.iter().find(|p| plan.reserved().contains(&p.name.as_str())) {
         return Err(wrong_model(plan.model, &format!("`{}` is a name of the sampler's", port.name)));
     }
     let dims: Vec<&str> = signature.dims.values().map(String::as_str).collect();
@@ -275,14 +332,23 @@ fn driver(plan: &Plan<'_>, density: &Function<'_>) -> Result<String, Error> {
         name => format!("model::{name}"),
     };
     let sampler = plan.sampler.map_or_else(|| DEFAULT_SAMPLER.into(), quoted);
+    let (start, origin, radius) = match plan.starts {
+        Some(_) => (format!("{START}: {state_type}, "), START.to_owned(), 0.0),
+        None => {
+            (String::new(), format!("[0.0 for i in 0..{}]", state.extents[0].display(&signature.dims)), INIT_RADIUS)
+        }
+    };
+    let (fixed, sample, stepsize) = match plan.stepsize {
+        Some(_) => (format!("shared {STEPSIZE}: real, "), SAMPLE_FIXED, format!("{STEPSIZE}, ")),
+        None => (String::new(), SAMPLE, String::new()),
+    };
     Ok(format!(
         "use \"{}\" as model;\nuse \"{sampler}\" as sampler;\n\n\
-         pub fn main{dims}({}shared num_warmup: int, shared num_draws: int) {{\n    \
-         let origin = [0.0 for i in 0..{}];\n    \
-         sampler::{SAMPLE}(|position: {state_type}| {density}(position{}), origin, {INIT_RADIUS:?}, num_warmup, num_draws);\n}}\n",
+         pub fn main{dims}({start}{}{fixed}shared {NUM_WARMUP}: int, shared {NUM_DRAWS}: int) {{\n    \
+         let origin = {origin};\n    \
+         sampler::{sample}(|position: {state_type}| {density}(position{}), origin, {radius:?}, {stepsize}{NUM_WARMUP}, {NUM_DRAWS});\n}}\n",
         quoted(plan.model),
         params.concat(),
-        state.extents[0].display(&signature.dims),
         args.concat()
     ))
 }

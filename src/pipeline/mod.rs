@@ -56,6 +56,13 @@ impl Passes {
         self.switch_off("tile-rows");
         self.check_nan = true;
     }
+    /// Switches off what fuses steps: every primitive then runs by itself, over all lanes of a shard. With a shard as wide as
+    /// the batch that is how a framework without a compiler runs a batched program.
+    pub fn without_fusion(&mut self) {
+        for name in FUSING {
+            self.switch_off(name);
+        }
+    }
     /// Whether a pass runs.
     pub fn is_on(&self, name: &str) -> bool {
         !self.off.contains(name)
@@ -69,6 +76,11 @@ const TILE_ROWS: (&str, &str) = (
     "tile-rows",
     "runs the steps that share a long row axis tile by tile, so that what is between them needs no memory",
 );
+
+/// The passes that make one step of several: `tile-rows` takes all steps over a long row axis tile by tile, and `regions` makes
+/// one superstep of a loop and what is around it. What decides *which* primitives run, such as selects in the place of
+/// branches, does not belong here.
+const FUSING: &[&str] = &["regions", "tile-rows"];
 
 /// Names and descriptions of all passes, in their order; one that runs more than once stands where it runs first.
 pub fn all_passes() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -268,5 +280,7 @@ mod tests {
         assert_eq!(all_passes().count(), cfg.len() + stack.len() + 2);
         let passes = Passes::none();
         assert!(all_passes().all(|(name, _)| !passes.is_on(name)));
+        let mut passes = Passes::default();
+        assert!(FUSING.iter().all(|name| passes.switch_off(name)), "each is a pass");
     }
 }

@@ -1,5 +1,6 @@
 //! The integration tests: one binary.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that fails panics, and may say more")]
+mod bench;
 mod cases;
 mod cfg;
 mod check;
@@ -9,6 +10,7 @@ mod derivative_primitives;
 mod derivative_random;
 mod differential;
 mod file_tests;
+mod fixed_stepsize;
 mod generator;
 mod gradients;
 mod inputs;

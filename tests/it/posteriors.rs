@@ -32,6 +32,8 @@ impl Run {
             chains: self.chains,
             warmup: self.warmup,
             draws: self.draws,
+            stepsize: None,
+            starts: None,
         };
         let sampling = Sampling::new(&plan, |density| {
             let Some(data) = self.data else { return Ok(Inputs::new()) };

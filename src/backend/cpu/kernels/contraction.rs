@@ -3,6 +3,8 @@
 //! is one matrix product over the lanes, whose results are this very chain for every element ([`product`]). A
 //! batched product is one after the other.
 
+use ndarray::ArrayView2;
+
 use super::product::{self, Matrix};
 use super::rows::multiversioned;
 use super::{Arg, Call};
@@ -89,6 +91,15 @@ fn extents_product<R: Real>(x: &Extents, [a, b]: [Factor<'_, R>; 2], goes_on: bo
         }
         (false, false) => by_lane(x, [a.values, b.values], goes_on, w, out),
     }
+}
+
+/// `out = a @ b`, row after row, or added to what is there: the matrix product of the machine, for those who measure it.
+///
+/// # Panics
+///
+/// When the extents do not fit one another.
+pub fn gemm<R: Real>(a: &ArrayView2<'_, R>, b: &ArrayView2<'_, R>, adds: bool, out: &mut [R]) {
+    product::product(Matrix::of(a), Matrix::of(b), adds, out);
 }
 
 /// `a[i] @ b` for every row `i` of the lanes' own `a`: the transpose of `b` times the row, which is `[k][lane]`.

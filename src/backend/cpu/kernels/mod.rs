@@ -15,6 +15,8 @@ mod spread;
 mod tests;
 mod triangular;
 
+pub use contraction::gemm;
+
 pub(super) use rows::multiversioned;
 
 use crate::backend::cpu::buffer::{Buffer, Values};

@@ -34,6 +34,12 @@ impl<'a, R> Matrix<'a, R> {
     pub(super) fn new(values: &'a [R], shape: [usize; 2]) -> Self {
         Self { values, shape, strides: [shape[1], 1] }
     }
+    /// A view whose elements lie side by side in memory, row after row or column after column.
+    pub(super) fn of(view: &ArrayView2<'a, R>) -> Self {
+        let values = view.to_slice_memory_order().expect("the elements of the matrix lie side by side");
+        let strides = [view.strides()[0] as usize, view.strides()[1] as usize];
+        Self { values, shape: [view.nrows(), view.ncols()], strides }
+    }
     /// Its transpose.
     pub(super) fn transposed(self) -> Self {
         let ([n, m], [down, along]) = (self.shape, self.strides);

@@ -1,0 +1,200 @@
+//! The log densities with gradients by hand.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use autobatch_vmath::{UnaryFn, unary};
+use nuts_rs::{CpuLogpFunc, CpuMathError, HasDims, LogpError};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::protocol::numbers;
+
+/// A model with its data.
+pub enum Model {
+    Logistic { x: Vec<f64>, y: Vec<f64>, d: usize },
+    EightSchools { y: Vec<f64>, sigma: Vec<f64> },
+    Normal { d: usize },
+    Correlated { mean: Vec<f64>, precision: Vec<f64> },
+}
+
+/// Rows of a tile of the logistic regression: its part of `x` stays in the cache for the second use.
+const ROWS: usize = 256;
+
+impl Model {
+    pub fn read(name: &str, data: &Value) -> Option<Self> {
+        let list = |name: &str| numbers(&data[name]);
+        Some(match name {
+            "logistic" => {
+                let (x, y) = (list("x"), list("y"));
+                let d = x.len() / y.len();
+                Model::Logistic { x, y, d }
+            }
+            "eight_schools" => Model::EightSchools { y: list("y"), sigma: list("sigma") },
+            "normal10" => Model::Normal { d: 10 },
+            "normal100" => Model::Normal { d: 100 },
+            "correlated10" | "correlated100" => {
+                Model::Correlated { mean: list("mean"), precision: list("precision") }
+            }
+            _ => return None,
+        })
+    }
+
+    fn dim(&self) -> usize {
+        match self {
+            Model::Logistic { d, .. } | Model::Normal { d } => *d,
+            Model::EightSchools { .. } => 10,
+            Model::Correlated { mean, .. } => mean.len(),
+        }
+    }
+}
+
+/// A density of one chain, with its memory.
+pub struct Density {
+    model: Arc<Model>,
+    eta: Vec<f64>,
+    part: Vec<f64>,
+    /// The first evaluation is for the metric, which nuts-rs takes from the gradient there: ones make it the unit metric.
+    for_metric: bool,
+}
+
+impl Density {
+    pub fn new(model: Arc<Model>) -> Self {
+        let d = model.dim();
+        Self { model, eta: vec![0.0; ROWS], part: vec![0.0; ROWS.max(d)], for_metric: true }
+    }
+}
+
+#[derive(Debug, Error)]
+#[error("the density cannot fail")]
+pub struct Never;
+
+impl LogpError for Never {
+    fn is_recoverable(&self) -> bool {
+        false
+    }
+}
+
+impl HasDims for Density {
+    fn dim_sizes(&self) -> HashMap<String, u64> {
+        HashMap::from([("unconstrained_parameter".to_owned(), self.model.dim() as u64)])
+    }
+}
+
+impl CpuLogpFunc for Density {
+    type LogpError = Never;
+    type FlowParameters = ();
+    type ExpandedVector = Vec<f64>;
+
+    fn dim(&self) -> usize {
+        self.model.dim()
+    }
+
+    fn logp(&mut self, q: &[f64], grad: &mut [f64]) -> Result<f64, Never> {
+        let lp = match &*self.model {
+            Model::Logistic { x, y, d } => logistic(x, y, *d, q, grad, &mut self.eta, &mut self.part),
+            Model::EightSchools { y, sigma } => eight_schools(y, sigma, q, grad),
+            Model::Normal { .. } => normal(q, grad),
+            Model::Correlated { mean, precision } => correlated(mean, precision, q, grad, &mut self.part),
+        };
+        if std::mem::take(&mut self.for_metric) {
+            grad.fill(1.0);
+        }
+        Ok(lp)
+    }
+
+    fn expand_vector<R: rand::Rng + ?Sized>(&mut self, _: &mut R, q: &[f64]) -> Result<Vec<f64>, CpuMathError> {
+        Ok(q.to_vec())
+    }
+}
+
+const WIDTH: usize = 8;
+
+/// In independent partial sums, so that it vectorises.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; WIDTH];
+    let (a, b) = (a.chunks_exact(WIDTH), b.chunks_exact(WIDTH));
+    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in a.zip(b) {
+        for i in 0..WIDTH {
+            sums[i] = f64::mul_add(a[i], b[i], sums[i]);
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+/// One pass over the data: products, elementary functions and transposed products tile by tile.
+fn logistic(
+    x: &[f64],
+    y: &[f64],
+    d: usize,
+    q: &[f64],
+    grad: &mut [f64],
+    eta: &mut [f64],
+    part: &mut [f64],
+) -> f64 {
+    let mut lp = -0.5 * dot(q, q);
+    grad.iter_mut().zip(q).for_each(|(g, q)| *g = -q);
+    for (x, y) in x.chunks(ROWS * d).zip(y.chunks(ROWS)) {
+        let (eta, part) = (&mut eta[..y.len()], &mut part[..y.len()]);
+        for (eta, row) in eta.iter_mut().zip(x.chunks_exact(d)) {
+            *eta = dot(row, q);
+        }
+        unary(UnaryFn::Log1pExp, eta, part);
+        lp += dot(y, eta) - part.iter().sum::<f64>();
+        unary(UnaryFn::InvLogit, eta, part);
+        part.iter_mut().zip(y).for_each(|(p, y)| *p = y - *p);
+        // Four rows at a time: the gradient is read and written a quarter as often.
+        let (rows, weights) = (x.chunks_exact(4 * d), part.chunks_exact(4));
+        for (row, r) in rows.remainder().chunks_exact(d).zip(weights.remainder()) {
+            grad.iter_mut().zip(row).for_each(|(g, x)| *g = f64::mul_add(*r, *x, *g));
+        }
+        for (rows, r) in rows.zip(weights) {
+            let (a, rest) = rows.split_at(d);
+            let (b, rest) = rest.split_at(d);
+            let (c, e) = rest.split_at(d);
+            for j in 0..d {
+                let low = f64::mul_add(r[0], a[j], r[1] * b[j]);
+                let high = f64::mul_add(r[2], c[j], r[3] * e[j]);
+                grad[j] += low + high;
+            }
+        }
+    }
+    lp
+}
+
+fn eight_schools(y: &[f64], sigma: &[f64], q: &[f64], grad: &mut [f64]) -> f64 {
+    let (mu, log_tau) = (q[8], q[9]);
+    let tau = log_tau.exp();
+    let (mut lp, mut d_mu, mut d_tau) = (0.0, 0.0, 0.0);
+    for i in 0..8 {
+        let residual = (y[i] - (mu + tau * q[i])) / sigma[i];
+        let slope = residual / sigma[i];
+        lp -= 0.5 * (q[i] * q[i] + residual * residual);
+        grad[i] = slope * tau - q[i];
+        d_mu += slope;
+        d_tau += slope * q[i];
+    }
+    let t = tau / 5.0;
+    lp += log_tau - 0.5 * (mu / 5.0) * (mu / 5.0) - (t * t).ln_1p();
+    grad[8] = d_mu - mu / 25.0;
+    grad[9] = tau * d_tau + 1.0 - 2.0 * t * t / (1.0 + t * t);
+    lp
+}
+
+fn normal(q: &[f64], grad: &mut [f64]) -> f64 {
+    grad.iter_mut().zip(q).for_each(|(g, q)| *g = -q);
+    -0.5 * dot(q, q)
+}
+
+fn correlated(mean: &[f64], precision: &[f64], q: &[f64], grad: &mut [f64], centred: &mut [f64]) -> f64 {
+    let d = q.len();
+    let centred = &mut centred[..d];
+    for i in 0..d {
+        centred[i] = q[i] - mean[i];
+    }
+    for (g, row) in grad.iter_mut().zip(precision.chunks_exact(d)) {
+        *g = -dot(row, centred);
+    }
+    0.5 * dot(centred, grad)
+}

@@ -1,0 +1,118 @@
+"""Stan's NUTS: one chain a thread, each a process, compiled by the Stan of the wheel httpstan, or by a CmdStan that the environment
+variable CMDSTAN names. `native` models are compiled with -O3 -march=native, the others with Stan's own -O3.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from protocol import data, fail, job, serve
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).parent / "stan"
+BUILT = pathlib.Path(sys.prefix) / "models"
+
+
+def stan_file():
+    form = job.engine.split()[0]
+    name = {"normal10": "normal", "normal100": "normal", "correlated10": "correlated", "correlated100": "correlated"}.get(job.model, job.model)
+    return HERE / (f"{name}_{form}.stan" if name == "logistic" else f"{name}.stan")
+
+
+def toolchain():
+    """Compiler of models, flags of the C++ compiler, and the version."""
+    flags = ["-std=c++17", "-O3", "-DBOOST_DISABLE_ASSERTS", "-DBOOST_PHOENIX_NO_VARIADIC_EXPRESSION", "-D_REENTRANT", "-Wno-sign-compare", "-w"]
+    cmdstan = os.environ.get("CMDSTAN")
+    if cmdstan:
+        root = pathlib.Path(cmdstan)
+        math = root / "stan/lib/stan_math"
+        includes = [root / "stan/src", math, root / "stan/lib/rapidjson_1.1.0"]
+        includes += [path for pattern in ("eigen_*", "boost_*", "sundials_*/include", "tbb_*/include") for path in (math / "lib").glob(pattern)]
+        libraries = math / "lib/tbb"
+        stanc = root / "bin/stanc"
+    else:
+        import httpstan
+
+        root = pathlib.Path(httpstan.__file__).parent
+        includes, libraries, stanc = [root / "include"], root / "lib", root / "stanc"
+        flags.append("-D_GLIBCXX_USE_CXX11_ABI=0")
+    flags += [f"-I{path}" for path in includes]
+    link = [f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-ltbb"]
+    if "native" in job.engine:
+        flags.append("-march=native")
+    return stanc, flags, link
+
+
+def version():
+    header = subprocess.run(["g++", *toolchain()[1], "-E", "-dM", "-include", "stan/version.hpp", "-x", "c++", os.devnull], capture_output=True, text=True).stdout
+    numbers = dict(line.split()[1:3] for line in header.splitlines() if line.startswith("#define STAN_M") or line.startswith("#define STAN_PATCH"))
+    compiler = subprocess.run(["g++", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    source = "CmdStan" if os.environ.get("CMDSTAN") else "httpstan 4.13.0"
+    return f"Stan {numbers.get('STAN_MAJOR')}.{numbers.get('STAN_MINOR')}.{numbers.get('STAN_PATCH')} ({source}), {compiler}, -O3 and, where native, -march=native"
+
+
+def build():
+    """The program of a model; built once."""
+    stanc, flags, link = toolchain()
+    source = stan_file()
+    text = source.read_text() + (HERE / "chain.hpp").read_text() + " ".join([str(stanc), *flags, *link])
+    program = BUILT / f"{source.stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if program.exists():
+        return program
+    BUILT.mkdir(exist_ok=True)
+    made = program.with_suffix(".cpp")
+    done = subprocess.run([stanc, "--name", "model_peer", f"--o={made}", source], capture_output=True, text=True)
+    if done.returncode != 0:
+        fail(f"stanc: {done.stderr}")
+    with made.open("a") as file:
+        file.write(f'\n#include "{HERE / "chain.hpp"}"\n')
+    partial = program.with_suffix(f".{os.getpid()}")
+    done = subprocess.run(["g++", *flags, made, "-o", partial, *link], capture_output=True, text=True)
+    if done.returncode != 0:
+        fail(f"g++: {done.stderr[-2000:]}")
+    partial.rename(program)
+    return program
+
+
+given = {name: value for name, value in data().items()}
+starts = np.asarray(given.pop("starts"), dtype=float)
+if "x" in given:
+    given["N"], given["D"] = len(given["x"]), len(given["x"][0])
+    given["y"] = [int(y) for y in given["y"]]
+else:
+    given["D"] = job.dimension
+folder = pathlib.Path(job.folder)
+data_file = folder / f"stan-{os.getpid()}.json"
+data_file.write_text(json.dumps(given))
+program = build()
+chains = []
+for chain in range(job.chains):
+    start_file = folder / f"stan-{os.getpid()}-{chain}.start"
+    start_file.write_text(" ".join(repr(float(x)) for x in starts[chain]))
+    arguments = [data_file, start_file, repr(job.stepsize), str(job.max_treedepth), str(chain + 1)]
+    chains.append(subprocess.Popen([program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+
+
+def repeat(draws, seed, keep):
+    files = [folder / f"stan-{os.getpid()}-{chain}.draws" if keep else "-" for chain in range(job.chains)]
+    for process, file in zip(chains, files):
+        process.stdin.write(f"{draws} {seed} {file}\n")
+        process.stdin.flush()
+    answers = [process.stdout.readline().split() for process in chains]
+    if any(len(answer) != 2 for answer in answers):
+        fail("a chain ended")
+    done = {"useful": sum(int(n) for n, _ in answers), "seconds": max(float(s) for _, s in answers), "draws": draws}
+    if keep:
+        done["states"] = np.stack([np.fromfile(file).reshape(draws, job.dimension) for file in files])
+    return done
+
+
+repeat(10, 0, False)
+serve(version(), repeat)
+for process in chains:
+    process.stdin.close()
+    process.wait()

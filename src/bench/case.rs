@@ -1,0 +1,185 @@
+//! A model with its data and starting points, for our engines and in the files that peers read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+
+use super::Comparison;
+use super::model::{DataSource, Kind, Model, correlated_precision};
+use super::peer::Places;
+use crate::mcmc::sampling::{Plan, Sampling};
+use crate::program::io::{ArrayType, Data, Values, write_arrays};
+use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
+use crate::types::{Array, Precision};
+
+/// Chains whose states become starting points.
+const STARTING_CHAINS: usize = 32;
+
+/// A folder for the files of a comparison, removed at the end.
+#[derive(Debug)]
+pub(super) struct WorkFolder(PathBuf);
+
+impl WorkFolder {
+    pub(super) fn new() -> Result<Self, Error> {
+        let path = std::env::temp_dir().join(format!("autobatch-bench-{}", std::process::id()));
+        fs::create_dir_all(&path)
+            .map_err(|e| Error::new(ErrorKind::Io, format!("cannot make the folder {}: {e}", path.display())))?;
+        Ok(Self(path))
+    }
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        // What stays is in the folder for temporary files.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A model, ready to be measured.
+#[derive(Debug)]
+pub(super) struct Case<'a> {
+    pub(super) model: &'a Model,
+    /// The program.
+    pub(super) program: PathBuf,
+    /// The step size; 0 for a program of control flow.
+    pub(super) stepsize: f64,
+    /// Dimensions of the state; 0 without one.
+    pub(super) dimension: usize,
+    /// Shared inputs by name.
+    pub(super) data: IndexMap<String, Array>,
+    /// Starting points of the largest number of chains, chain × dimension; for a program of control flow the input of each
+    /// lane.
+    pub(super) starts: Array,
+    pub(super) folder: &'a Path,
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn prepare(
+        model: &'a Model,
+        comparison: &Comparison,
+        places: &Places,
+        folder: &'a WorkFolder,
+    ) -> Result<Self, Error> {
+        let most = comparison.chains.iter().copied().max().unwrap_or(1);
+        let program = places.checkout()?.join(model.file);
+        let folder = folder.path();
+        match model.kind {
+            Kind::Control { input, .. } => {
+                let starts = Array::int([most], (0..most).map(input).collect());
+                Ok(Self { model, program, stepsize: 0.0, dimension: 0, data: IndexMap::new(), starts, folder })
+            }
+            Kind::Posterior { stepsize, dimension, data, burn_in } => {
+                let data = match &comparison.data {
+                    Some(file) => arrays(&Values::read(file)?)?,
+                    None => data.arrays(dimension, places.checkout()?)?,
+                };
+                let stepsize = comparison.stepsize.unwrap_or(stepsize);
+                let starts = Array::real([0, dimension], Vec::new());
+                let mut case = Self { model, program, stepsize, dimension, data, starts, folder };
+                case.starts = case.starting_points(most, burn_in)?;
+                Ok(case)
+            }
+        }
+    }
+
+    /// States of a few chains after their burn-in, so that no system is measured on its way to the posterior.
+    fn starting_points(&self, most: usize, burn_in: usize) -> Result<Array, Error> {
+        let chains = STARTING_CHAINS.min(most);
+        let zeros = Array::real([chains, self.dimension], vec![0.0; chains * self.dimension]);
+        let mut sampling = self.sampling(chains, zeros)?;
+        sampling.set_schedule(burn_in, most.div_ceil(chains));
+        let draws = sampling.run_unconstrained(&Options::default(), &|| ())?;
+        if let Some(trap) = draws.traps.first() {
+            return Err(Error::new(ErrorKind::Input, format!("{}: no starting point: {}", self.model.name, trap.kind)));
+        }
+        let states = draws.parameters["q"].as_real().expect("a state is real");
+        Ok(Array::real([most, self.dimension], states[..most * self.dimension].to_vec()))
+    }
+
+    /// The chains of a number of starting points.
+    pub(super) fn sampling(&self, chains: usize, starts: Array) -> Result<Sampling, Error> {
+        let plan = Plan {
+            model: &self.program,
+            sampler: None,
+            chains,
+            warmup: 0,
+            draws: 1,
+            stepsize: Some(self.stepsize),
+            starts: Some(starts),
+        };
+        Sampling::new(&plan, |density| self.inputs(density))
+    }
+
+    /// The shared inputs that a density takes.
+    fn inputs(&self, density: &Function<'_>) -> Result<Inputs, Error> {
+        let mut inputs = Inputs::new();
+        for port in density.signature().ports.iter().filter(|p| p.shared) {
+            let Some(array) = self.data.get(&port.name) else {
+                let message = format!("the data of {} have no `{}`", self.model.name, port.name);
+                return Err(Error::new(ErrorKind::Input, message));
+            };
+            let ty = ArrayType { dtype: port.dtype, rank: port.extents.len() };
+            inputs = inputs.shared(port.name.clone(), Data::Array(array.clone()).to_array(&port.name, ty)?);
+        }
+        Ok(inputs)
+    }
+
+    /// Useful work of one run over so many lanes, where the inputs tell it.
+    pub(super) fn work(&self, lanes: usize) -> Option<u64> {
+        let Kind::Control { work, .. } = self.model.kind else { return None };
+        Some(self.starts.as_int()?.iter().take(lanes).map(|n| work(*n)).sum())
+    }
+
+    /// The starting points of the first chains.
+    pub(super) fn first_starts(&self, chains: usize) -> Array {
+        self.starts.rows(0..chains)
+    }
+
+    /// The file that peers read: the data and the starting points of so many chains.
+    pub(super) fn file(&self, chains: usize) -> Result<PathBuf, Error> {
+        let path = self.folder.join(format!("{}-{chains}.json", self.model.name));
+        if path.exists() {
+            return Ok(path);
+        }
+        let mut arrays = self.data.clone();
+        let name = if self.dimension == 0 { "n" } else { "starts" };
+        arrays.insert(name.to_owned(), self.first_starts(chains));
+        write_arrays(&path, &arrays, &IndexMap::new(), Precision::F64)?;
+        Ok(path)
+    }
+}
+
+/// All values of a file, each of the type that it looks like.
+fn arrays(values: &Values) -> Result<IndexMap<String, Array>, Error> {
+    let array = |(name, data): (&str, &Data)| Ok((name.to_owned(), data.to_array(name, data.guess_type())?));
+    values.iter().map(array).collect()
+}
+
+impl DataSource {
+    fn arrays(self, dimension: usize, checkout: &Path) -> Result<IndexMap<String, Array>, Error> {
+        match self {
+            DataSource::File(file) => arrays(&Values::read(&checkout.join(file))?),
+            DataSource::Nothing => Ok(IndexMap::new()),
+            DataSource::Correlated => {
+                let d = dimension;
+                let precision = Array::real([d, d], correlated_precision(d));
+                Ok(IndexMap::from([
+                    ("mean".to_owned(), Array::real([d], vec![0.0; d])),
+                    ("precision".to_owned(), precision),
+                ]))
+            }
+            DataSource::Logistic(rows) => {
+                // Every lane of the generator is a row.
+                let generator = Program::load(checkout.join("nuts/models/synthetic_logistic_data.ab"))?;
+                let mut options = Options::default();
+                options.settings.seed = 1;
+                let results = generator.function("observation")?.run(&Inputs::new().lanes(rows), &options)?;
+                Ok(results.outputs().clone())
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What is computed: posteriors with fixed step sizes, and programs of control flow.
+
+use crate::program::{Error, ErrorKind};
+
+/// A model of the comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    /// Its name on the command line and in reports.
+    pub name: &'static str,
+    /// The program in a checkout.
+    pub file: &'static str,
+    /// What is done with it.
+    pub kind: Kind,
+    /// One line about it.
+    pub about: &'static str,
+}
+
+/// What is done with a model.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// NUTS with a step size that stays and the unit metric; gradients are counted.
+    Posterior {
+        /// The step size.
+        stepsize: f64,
+        /// Dimensions of the state.
+        dimension: usize,
+        /// Where the data come from.
+        data: DataSource,
+        /// Transitions before the states that become starting points.
+        burn_in: usize,
+    },
+    /// A function of an int of each lane; what is counted is a function of the input.
+    Control {
+        /// The function.
+        entry: &'static str,
+        /// The input of a lane, by its position.
+        input: fn(usize) -> i64,
+        /// Useful work of an input.
+        work: fn(i64) -> u64,
+        /// What is counted.
+        unit: Unit,
+    },
+}
+
+/// Where the data of a model come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DataSource {
+    /// A file of a checkout in Stan's JSON data format.
+    File(&'static str),
+    /// The generator of `nuts/models/synthetic_logistic_data.ab` with seed 1 and this many rows.
+    Logistic(usize),
+    /// Mean 0 and the precision matrix of the covariance 0.9^|i - j|.
+    Correlated,
+    /// No data.
+    Nothing,
+}
+
+/// What useful work is counted in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Leapfrog gradients.
+    Gradients,
+    /// Turns of a loop.
+    Iterations,
+    /// Calls of a function.
+    Calls,
+}
+
+impl Unit {
+    /// In reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Gradients => "gradients",
+            Unit::Iterations => "iterations",
+            Unit::Calls => "calls",
+        }
+    }
+}
+
+/// All models.
+pub const MODELS: &[Model] = &[
+    Model {
+        name: "logistic",
+        file: "nuts/models/logistic_synthetic.ab",
+        kind: Kind::Posterior { stepsize: 0.0265, dimension: 100, data: DataSource::Logistic(10_000), burn_in: 20 },
+        about: "Bayesian logistic regression, 10,000 observations of 100 covariates",
+    },
+    Model {
+        name: "eight_schools",
+        file: "nuts/models/eight_schools.ab",
+        kind: Kind::Posterior {
+            stepsize: 0.55,
+            dimension: 10,
+            data: DataSource::File("nuts/data/eight_schools.json"),
+            burn_in: 200,
+        },
+        about: "eight schools, non-centered, 10 dimensions",
+    },
+    Model {
+        name: "normal10",
+        file: "nuts/models/standard_normal.ab",
+        kind: Kind::Posterior { stepsize: 0.87, dimension: 10, data: DataSource::Nothing, burn_in: 200 },
+        about: "standard normal, 10 dimensions",
+    },
+    Model {
+        name: "normal100",
+        file: "nuts/models/standard_normal.ab",
+        kind: Kind::Posterior { stepsize: 0.5, dimension: 100, data: DataSource::Nothing, burn_in: 200 },
+        about: "standard normal, 100 dimensions",
+    },
+    Model {
+        name: "correlated10",
+        file: "nuts/models/correlated_gaussian.ab",
+        kind: Kind::Posterior { stepsize: 0.3, dimension: 10, data: DataSource::Correlated, burn_in: 200 },
+        about: "normal with correlation 0.9^|i - j|, 10 dimensions",
+    },
+    Model {
+        name: "correlated100",
+        file: "nuts/models/correlated_gaussian.ab",
+        kind: Kind::Posterior { stepsize: 0.2, dimension: 100, data: DataSource::Correlated, burn_in: 200 },
+        about: "normal with correlation 0.9^|i - j|, 100 dimensions",
+    },
+    Model {
+        name: "collatz",
+        file: "examples/collatz.ab",
+        kind: Kind::Control { entry: "collatz", input: collatz_input, work: collatz_steps, unit: Unit::Iterations },
+        about: "steps of the Collatz iteration from starts up to 1,000,000",
+    },
+    Model {
+        name: "fib",
+        file: "examples/fib.ab",
+        kind: Kind::Control { entry: "fib", input: fib_input, work: fib_calls, unit: Unit::Calls },
+        about: "recursive Fibonacci numbers of 5 to 15",
+    },
+];
+
+/// The model of this name.
+///
+/// # Errors
+/// [`ErrorKind::Option`] when there is none.
+pub fn by_name(name: &str) -> Result<&'static Model, Error> {
+    MODELS.iter().find(|m| m.name == name).ok_or_else(|| {
+        let names: Vec<&str> = MODELS.iter().map(|m| m.name).collect();
+        Error::new(ErrorKind::Option, format!("no model `{name}`: there is {}", names.join(", ")))
+    })
+}
+
+impl Model {
+    /// What its useful work is counted in.
+    pub fn unit(&self) -> Unit {
+        match self.kind {
+            Kind::Posterior { .. } => Unit::Gradients,
+            Kind::Control { unit, .. } => unit,
+        }
+    }
+}
+
+/// A fixed spread of inputs in `0..below`: no generator is needed.
+fn spread(i: usize, below: u64) -> i64 {
+    (((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % below) as i64
+}
+
+fn collatz_input(lane: usize) -> i64 {
+    // 0 spreads to 0, and 1 is done at once.
+    1 + spread(lane + 1, 1_000_000)
+}
+
+fn collatz_steps(mut n: i64) -> u64 {
+    let mut steps = 0;
+    while n != 1 {
+        n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+        steps += 1;
+    }
+    steps
+}
+
+fn fib_input(lane: usize) -> i64 {
+    5 + spread(lane, 11)
+}
+
+fn fib_calls(n: i64) -> u64 {
+    let (mut before, mut calls) = (1, 1);
+    for _ in 3..=n {
+        (before, calls) = (calls, 1 + calls + before);
+    }
+    calls
+}
+
+/// The precision matrix of the covariance 0.9^|i - j|, row after row: tridiagonal.
+pub(super) fn correlated_precision(d: usize) -> Vec<f64> {
+    const R: f64 = 0.9;
+    let scale = 1.0 / (1.0 - R * R);
+    let element = |i: usize, j: usize| match i.abs_diff(j) {
+        0 if i == 0 || i + 1 == d => scale,
+        0 => scale * (1.0 + R * R),
+        1 => -scale * R,
+        _ => 0.0,
+    };
+    (0..d * d).map(|e| element(e / d, e % d)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_fib_are_counted() {
+        fn calls(n: i64) -> u64 {
+            if n < 3 { 1 } else { 1 + calls(n - 1) + calls(n - 2) }
+        }
+        assert!((0..20).all(|n| fib_calls(n) == calls(n)));
+        assert_eq!(collatz_steps(27), 111);
+    }
+
+    #[test]
+    fn the_precision_is_the_inverse_of_the_covariance() {
+        let d = 4;
+        let precision = correlated_precision(d);
+        for i in 0..d {
+            for j in 0..d {
+                let terms = (0..d).map(|k| precision[i * d + k] * 0.9_f64.powi(k.abs_diff(j) as i32));
+                let expected = if i == j { 1.0 } else { 0.0 };
+                assert!((terms.sum::<f64>() - expected).abs() < 1e-12);
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! `autobatch bench`: the form of what it writes, the protocol with peers, and what it refuses. Nothing here looks at speed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A folder of its own for a test, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("autobatch-bench-test-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(path.join("bin")).unwrap();
+        Self(path)
+    }
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+    /// Installs a shell script as the peer `nuts-rs`.
+    #[cfg(unix)]
+    fn install(&self, script: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = self.0.join("bin/nuts-rs-peer");
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join(name)).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn bench(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_autobatch"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("AUTOBATCH_PEERS");
+    command.arg("bench").args(arguments).output().unwrap()
+}
+
+/// What a comparison gives as JSON.
+fn report(arguments: &[&str]) -> Value {
+    let output = bench(&[arguments, &["--format", "json"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What it says when it refuses.
+fn refusal(arguments: &[&str]) -> String {
+    let output = bench(arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{arguments:?}: {said}");
+    assert!(!said.contains("panicked"), "{said}");
+    said
+}
+
+/// Small and quick.
+const SMALL: [&str; 8] = ["--model", "eight_schools", "--chains", "2", "--draws", "4", "--repetitions", "2"];
+
+/// Speaks the protocol, and gives 100 gradients in half a second each time.
+const FAKE: &str = r#"read -r job
+case "$job" in *'"model":"eight_schools"'*'"chains":1,'*'"precision":"f64"'*'"max_treedepth":10'*) ;; *) echo '{"error":"another job"}'; exit ;; esac
+echo 'not for the harness' >&2
+echo '{"ready":{"version":"fake 1.0"}}'
+while read -r request; do
+    case "$request" in *'"draws":4,'*) echo '{"done":{"useful":100,"issued":125.0,"seconds":0.5,"draws":4}}' ;; *) echo '{"error":"another request"}' ;; esac
+done"#;
+
+#[cfg(unix)]
+#[test]
+fn the_json_has_a_row_for_each_series() {
+    let folder = Folder::new("json");
+    folder.install(FAKE);
+    let report = report(&[&SMALL[..], &["--against", "nuts-rs", "--peers", folder.path()]].concat());
+    assert!(report["machine"]["cores"].as_u64().unwrap() >= 1);
+    assert!(report["void"].is_boolean());
+    assert_eq!(report["bound"], Value::Array(vec![]), "only the logistic regression has one");
+    assert_eq!(report["systems"]["nuts-rs"], "fake 1.0");
+    let rows = report["results"].as_array().unwrap();
+    let series: Vec<String> =
+        rows.iter().map(|r| format!("{} {} {}", r["system"], r["engine"], r["fusion"]).replace('"', "")).collect();
+    let expected = [
+        "autobatch pc true",
+        "autobatch pc false",
+        "autobatch local true",
+        "autobatch local false",
+        "autobatch scalar null",
+        "nuts-rs native gradient null",
+    ];
+    assert_eq!(series, expected);
+    for row in rows {
+        let rate = &row["gradients_per_second"];
+        let [min, median, max] = ["min", "median", "max"].map(|k| rate[k].as_f64().unwrap());
+        assert!(0.0 < min && min <= median && median <= max, "{row}");
+        assert_eq!(row["chains"], 2);
+        assert_eq!(row["draws"], 4);
+    }
+    // All of our engines take the same steps.
+    let useful: Vec<&Value> = rows[..5].iter().map(|r| &r["useful"]).collect();
+    assert!(useful.iter().all(|u| *u == useful[0]), "{useful:?}");
+    let fake = &rows[5];
+    assert_eq!(fake["gradients_per_second"]["median"], 200.0);
+    assert_eq!(fake["useful"], 200);
+    assert_eq!(fake["utilization"], 0.8);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_peer_that_fails_is_left_out_with_the_reason() {
+    let scripts = [
+        ("read -r job; echo '{\"error\":\"no licence\"}'", "no licence"),
+        ("read -r job; echo hello", "`hello` is not of the protocol"),
+        ("echo 'a library is missing' >&2", "a library is missing"),
+        ("read -r job; echo '{\"done\":{\"useful\":1,\"seconds\":1,\"draws\":1}}'", "answered a job with"),
+        ("read -r job; echo '{\"ready\":{\"version\":\"1\"}}'", "ended"),
+    ];
+    for (i, (script, reason)) in scripts.into_iter().enumerate() {
+        let folder = Folder::new(&format!("failing-{i}"));
+        folder.install(script);
+        let arguments = ["--engine", "pc", "--fusion", "on", "--against", "nuts-rs", "--peers", folder.path()];
+        let report = report(&[&SMALL[..], &arguments].concat());
+        assert_eq!(report["results"].as_array().unwrap().len(), 1);
+        let said = report["skipped"][0]["reason"].as_str().unwrap();
+        assert!(said.contains(reason), "{said}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_named_with_the_command_that_installs_it() {
+    let folder = Folder::new("missing");
+    let against = ["--engine", "pc", "--fusion", "on", "--against", "stan:plain,nuts-rs", "--peers", folder.path()];
+    let report = report(&[&SMALL[..], &against].concat());
+    let skipped = report["skipped"].as_array().unwrap();
+    assert_eq!(skipped.len(), 2);
+    for (skipped, name) in skipped.iter().zip(["stan", "nuts-rs"]) {
+        let reason = skipped["reason"].as_str().unwrap();
+        let command = format!("AUTOBATCH_PEERS={} benches/compare/install {name}", folder.path());
+        assert!(reason.contains(&command), "{reason}");
+    }
+    let list = String::from_utf8(bench(&["--list", "--peers", folder.path()]).stdout).unwrap();
+    for name in ["eight_schools", "collatz", "stan", "glm-native", "benches/compare/install tfp"] {
+        assert!(list.contains(name), "{list}");
+    }
+}
+
+#[test]
+fn control_programs_are_counted_in_their_own_units() {
+    let arguments = ["--model", "collatz,fib", "--chains", "1,3", "--draws", "1", "--repetitions", "1"];
+    let report = report(&arguments);
+    let rows = report["results"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * 2 * 5);
+    for row in rows {
+        let key = if row["model"] == "fib" { "calls_per_second" } else { "iterations_per_second" };
+        assert!(row[key]["median"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(row["effective_samples_per_second"].is_null());
+    }
+}
+
+/// The figure of the logistic regression, with fewer observations, has the bound.
+#[test]
+fn figures_and_page_are_well_formed() {
+    let folder = Folder::new("report");
+    let data = folder.0.join("data.json");
+    let (n, d) = (40, 100);
+    let x: Vec<Vec<f64>> =
+        (0..n).map(|i| (0..d).map(|j| f64::from((i * 31 + j * 17) % 23) / 11.0 - 1.0).collect()).collect();
+    let y: Vec<i32> = (0..n).map(|i| i % 2).collect();
+    std::fs::write(&data, serde_json::json!({ "x": x, "y": y }).to_string()).unwrap();
+    let arguments = ["--chains", "1,3", "--draws", "20", "--repetitions", "2", "--engine", "pc,local"];
+    let files = ["--data", data.to_str().unwrap(), "--stepsize", "0.05", "--report", folder.path()];
+    let report = report(&[&arguments[..], &files].concat());
+    assert_eq!(report["bound"].as_array().unwrap().len(), 2);
+    assert!(report["results"][0]["bound"].as_f64().unwrap() > 0.0);
+    assert!(report["results"][0]["effective_samples_per_second"]["median"].as_f64().unwrap() > 0.0);
+    let again: Value = serde_json::from_str(&folder.read("results.json")).unwrap();
+    assert_eq!(again, report);
+    let svg = folder.read("logistic-f64-1.svg");
+    well_formed(&svg);
+    for text in ["autobatch pc", "autobatch local, no fusion", "bound:", "chains", "gradients / s"] {
+        assert!(svg.contains(text), "{text}");
+    }
+    let page = folder.read("report.html");
+    well_formed(page.strip_prefix("<!DOCTYPE html>").unwrap());
+    assert!(page.contains("<svg") && page.contains("autobatch local, no fusion"));
+}
+
+/// Every tag is closed, and attributes are quoted.
+fn well_formed(text: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('<') {
+        assert!(!rest[..start].contains('>'), "a stray > before {}", &rest[start..rest.len().min(start + 40)]);
+        let end = start + rest[start..].find('>').expect("a tag ends");
+        let tag = &rest[start + 1..end];
+        rest = &rest[end + 1..];
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "closed");
+        } else if !tag.ends_with('/') && !tag.starts_with(['!', '?']) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?} are open");
+}
+
+#[test]
+fn wrong_requests_are_refused() {
+    let cases: [(&[&str], &str); 12] = [
+        (&["--against", "pymc"], "no system `pymc`: there is stan, numpyro"),
+        (&["--against", "stan:fast"], "`stan` has no `fast`: there is plain, plain-native, glm, glm-native"),
+        (&["--model", "nine_schools"], "no model `nine_schools`: there is logistic, eight_schools"),
+        (&["--chains", "10,0"], "--chains 0"),
+        (&["--threads", "0"], "--threads 0"),
+        (&["--precision", "f16"], "f16"),
+        (&["--repetitions", "0"], "1 or more"),
+        (&["--draws", "0"], "1 or more"),
+        (&["--seconds=-1"], "a run must take some time"),
+        (&["--model", "logistic,fib", "--stepsize", "0.1"], "for one model"),
+        (&["--model", "normal10", "--stepsize=-0.1"], "the step size must be a positive number"),
+        (&["--model", "logistic", "--data", "missing.json"], "missing.json"),
+    ];
+    for (arguments, expected) in cases {
+        let said = refusal(arguments);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn outside_of_a_checkout_it_says_what_is_missing() {
+    let folder = Folder::new("elsewhere");
+    // The program itself lies in the checkout: a copy does not.
+    let program = folder.0.join("autobatch");
+    std::fs::copy(Path::new(env!("CARGO_BIN_EXE_autobatch")), &program).unwrap();
+    let output = Command::new(&program).current_dir(&folder.0).args(["bench", "--chains", "1"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no benches/compare/README.md above the current folder"), "{said}");
+}
