@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::pipeline::{Deny, Passes, all_passes};
 use crate::program::{Codegen, Engine, Error, ErrorKind, Options};
-use crate::run::{Execution, Schedule, Settings};
+use crate::run::{Costs, Execution, Schedule, Settings};
 use crate::types::Precision;
 
 /// Program-counter autobatching: single-example programs with loops, branches and recursion, run for many lanes at once.
@@ -40,6 +40,9 @@ pub(super) enum Command {
         /// The code
         code: String,
     },
+    /// Measure what the cost model reckons with (`--costs`) on this machine; takes a few seconds
+    #[command(hide = true)]
+    Calibrate,
 }
 
 #[derive(Debug, Args)]
@@ -62,6 +65,9 @@ pub(super) struct RunArgs {
     /// Count supersteps, lanes, primitives and pushes, and print them
     #[arg(long)]
     pub(super) stats: bool,
+    /// Write to this file where the time went: by activity, block and line
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) profile: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -133,6 +139,9 @@ pub(super) struct EngineArgs {
     /// How a block runs whose lanes are not all active
     #[arg(long, value_enum, default_value_t = ExecName::Auto)]
     pub(super) exec: ExecName,
+    /// What the cost model reckons with, such as gather=0.8,blend=0.2 (`calibrate` measures it)
+    #[arg(long, value_name = "NAME=NS,…", value_parser = Costs::parse, default_value_t = Costs::default())]
+    pub(super) costs: Costs,
     /// Width of `real`
     #[arg(long, value_enum, default_value_t = RealName::F64)]
     pub(super) real: RealName,
@@ -207,6 +216,12 @@ pub(super) struct SampleArgs {
     /// Write the draws to this file
     #[arg(long, value_name = "FILE.npz|.json")]
     pub(super) output: Option<PathBuf>,
+    /// Count supersteps, lanes, primitives and pushes, and print them
+    #[arg(long)]
+    pub(super) stats: bool,
+    /// Write to this file where the time went: by activity, block and line
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) profile: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -448,6 +463,7 @@ impl EngineArgs {
                     ExecName::Gather => Execution::Gather,
                     ExecName::Auto => Execution::Auto,
                 },
+                costs: self.costs,
                 precision: match self.real {
                     RealName::F64 => Precision::F64,
                     RealName::F32 => Precision::F32,
@@ -461,6 +477,7 @@ impl EngineArgs {
                 max_supersteps: self.max_supersteps,
                 check_nan: self.check == Some(CheckName::Nan),
                 stats,
+                profile: false,
                 stop: None,
             },
             passes,

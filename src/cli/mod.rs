@@ -6,6 +6,7 @@ mod dump;
 mod grad;
 mod inputs;
 mod map;
+mod profile;
 mod run;
 mod sample;
 mod sinks;
@@ -36,6 +37,11 @@ pub fn main() -> ExitCode {
         Command::Check(args) => texts::check(&args),
         Command::Fmt(args) => texts::fmt(&args),
         Command::Explain { code } => texts::explain(&code),
+        Command::Calibrate => {
+            let (costs, push) = crate::program::calibrate();
+            print(&format!("{costs}\npush or pop of one element of one lane: {push:.2} ns\n"));
+            Ok(ExitCode::SUCCESS)
+        }
     };
     match done {
         Ok(code) => code,

@@ -17,13 +17,14 @@ use crate::{cfg, stack};
 
 use super::args::{Format, RunArgs};
 use super::sinks::Collector;
-use super::{ARRAY_FILES, check_output, inputs, note, print, warn};
+use super::{ARRAY_FILES, check_output, inputs, note, print, profile, warn};
 
 /// Lanes that the text format prints of each output; the rest is counted.
 const SHOWN_LANES: usize = 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(args.stats)?;
+    profile::ask(&mut options, args.profile.as_deref())?;
     check_output(args.output.as_deref(), ARRAY_FILES)?;
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));
@@ -56,6 +57,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     // Only now, so that the results are not lost with the file.
     written?;
     let results = shown.results;
+    profile::write(args.profile.as_deref(), results.stats())?;
     Ok(match (stop.load(Ordering::Relaxed), results.traps().is_empty()) {
         (true, _) => ExitCode::from(130),
         (false, true) => ExitCode::SUCCESS,
@@ -232,9 +234,13 @@ fn add_stats(object: &mut Value, stats: &Stats) {
         .iter()
         .map(|v| {
             let storage = v.storage.to_string();
-            json!({"name": v.name, "storage": storage, "pushes": v.pushes, "max_stack_depth": v.max_stack_depth})
+            json!({
+                "name": v.name, "storage": storage, "pushes": v.pushes, "bytes_pushed": v.bytes_pushed,
+                "max_stack_depth": v.max_stack_depth,
+            })
         })
         .collect();
+    object["bytes_pushed"] = json!(stats.bytes_pushed());
     object["seconds"] = json!(stats.seconds);
 }
 
@@ -314,7 +320,7 @@ pub(super) fn stopped(trap: &Trap, n: usize, named: &[u64], what: &str) -> Strin
     )
 }
 
-fn show_stats(stats: &Stats) -> String {
+pub(super) fn show_stats(stats: &Stats) -> String {
     let mut text = format!(
         "supersteps {}, utilization {:.4}, {:.6} s\n\n{:<10} {:<28} {:>8} {:>12} {:>14} {:>14}\n",
         stats.supersteps,
@@ -334,11 +340,16 @@ fn show_stats(stats: &Stats) -> String {
             b.block, b.weight, b.executions, b.lanes_useful, b.lanes_issued
         );
     }
-    text += &format!("\n{:<28} {:<10} {:>12} {:>16}\n", "variable", "storage", "pushes", "max stack depth");
+    text += &format!(
+        "\n{:<28} {:<10} {:>12} {:>14} {:>16}\n",
+        "variable", "storage", "pushes", "bytes pushed", "max stack depth"
+    );
     for v in &stats.variables {
         let storage = v.storage.to_string();
-        text += &format!("{:<28} {storage:<10} {:>12} {:>16}\n", v.name, v.pushes, v.max_stack_depth);
+        let (pushes, bytes, depth) = (v.pushes, v.bytes_pushed, v.max_stack_depth);
+        text += &format!("{:<28} {storage:<10} {pushes:>12} {bytes:>14} {depth:>16}\n", v.name);
     }
+    text += &format!("{:<39} {:>12} {:>14}\n", "all", "", stats.bytes_pushed());
     text += &format!("\n{:<20} {:>12}\n", "primitive", "executions");
     for (name, executions) in &stats.prims {
         text += &format!("{name:<20} {executions:>12}\n");

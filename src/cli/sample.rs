@@ -16,11 +16,12 @@ use crate::report::{SamplerStatistics, Summary};
 use crate::types::{Array, DType};
 
 use super::args::{InputArgs, SampleArgs};
-use super::run::stop_on_interrupt;
-use super::{ARRAY_FILES, check_output, inputs, note, print, warn};
+use super::run::{show_stats, stop_on_interrupt};
+use super::{ARRAY_FILES, check_output, inputs, note, print, profile, warn};
 
 pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
-    let mut options = args.engine.options(false)?;
+    let mut options = args.engine.options(args.stats)?;
+    profile::ask(&mut options, args.profile.as_deref())?;
     if args.chains == 0 {
         return Err(Error::new(ErrorKind::Option, "--chains 0: there is nothing to sample"));
     }
@@ -53,6 +54,12 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     });
     let statistics = SamplerStatistics::of(&draws.statistics, draws.max_treedepth, draws.gradients, draws.seconds);
     print(&format!("{}\n", Summary::of(&draws.parameters, statistics)));
+    if args.stats {
+        print(&format!("\n{}", show_stats(&draws.stats)));
+        let pushed = draws.stats.bytes_pushed() as f64 / draws.gradients.max(1) as f64;
+        print(&format!("\nbytes pushed per gradient {pushed:.1}\n"));
+    }
+    profile::write(args.profile.as_deref(), &draws.stats)?;
     // Only now, so that the summary is not lost with the file.
     written?;
     let stopped = stop.load(Ordering::Relaxed);

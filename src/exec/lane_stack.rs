@@ -2,12 +2,16 @@
 //!
 //! A *level* is laid out like a lane buffer, `[element][lane]`. Level `h` holds, for each lane that is that high, the
 //! value with `h` values below it, so a push or a pop touches the active lanes only, and when all lanes are equally high
-//! it is the copy of one block of memory. Memory grows by whole levels, by at least half of what there is, and is kept
-//! for reuse.
+//! it is the copy of one block of memory. Lanes are taken 64 at a time, a word of the mask: those of a word that are equally
+//! high, if they are many, move as vectors, the others one by one. Memory grows by whole levels, by at least half of what
+//! there is, and is kept for reuse.
 
 use std::collections::TryReserveError;
 
-use super::mask::for_each_lane;
+use super::mask::{Bits, bits_equal, byte_mask, lanes_of};
+
+/// So many lanes of a word that are equally high move as vectors.
+const MANY: u32 = 12;
 
 /// Why a stack could not do what was asked. It is unchanged then.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,13 +41,61 @@ pub struct Columns<'a> {
     pub all: bool,
 }
 
-impl Columns<'_> {
-    #[inline]
-    fn for_each(&self, mut f: impl FnMut(usize, usize)) {
-        match self.lanes {
-            None => for_each_lane(self.mask, |column| f(column, column)),
-            Some(lanes) => for_each_lane(self.mask, |column| f(column, lanes[column] as usize)),
-        }
+impl<'a> Columns<'a> {
+    /// The active columns with their lanes.
+    fn iter(self) -> impl Iterator<Item = (usize, usize)> + 'a {
+        lanes_of(self.mask).map(move |column| (column, self.lanes.map_or(column, |lanes| lanes[column] as usize)))
+    }
+}
+
+/// What is pushed.
+trait Pushed<T>: Copy {
+    /// Element `element` of a column.
+    fn at(self, element: usize, column: usize) -> T;
+    /// Element `element` of the columns from `first` on, where the mask says so.
+    fn blend_to(self, element: usize, first: usize, to: &mut [T], mask: &[i8; 64]);
+    /// The same of all columns.
+    fn copy_to(self, element: usize, first: usize, to: &mut [T]);
+}
+
+/// The value of each column of a buffer of this width.
+#[derive(Clone, Copy)]
+struct Tops<'a, T> {
+    values: &'a [T],
+    width: usize,
+}
+
+impl<T: Copy> Pushed<T> for Tops<'_, T> {
+    #[inline(always)]
+    fn at(self, element: usize, column: usize) -> T {
+        self.values[element * self.width + column]
+    }
+    #[inline(always)]
+    fn blend_to(self, element: usize, first: usize, to: &mut [T], mask: &[i8; 64]) {
+        blend(to, &self.values[element * self.width + first..][..to.len()], mask);
+    }
+    #[inline(always)]
+    fn copy_to(self, element: usize, first: usize, to: &mut [T]) {
+        to.copy_from_slice(&self.values[element * self.width + first..][..to.len()]);
+    }
+}
+
+/// One value for all columns, by its elements.
+#[derive(Clone, Copy)]
+struct One<'a, T>(&'a [T]);
+
+impl<T: Copy> Pushed<T> for One<'_, T> {
+    #[inline(always)]
+    fn at(self, element: usize, _: usize) -> T {
+        self.0[element]
+    }
+    #[inline(always)]
+    fn blend_to(self, element: usize, _: usize, to: &mut [T], mask: &[i8; 64]) {
+        fill(to, self.0[element], mask);
+    }
+    #[inline(always)]
+    fn copy_to(self, element: usize, _: usize, to: &mut [T]) {
+        to.fill(self.0[element]);
     }
 }
 
@@ -72,13 +124,13 @@ pub struct LaneStack<T> {
     zero: T,
     memory: Vec<T>,
     heights: Vec<u32>,
+    /// The height of all lanes, if it is known that they are equally high.
+    level: Option<u32>,
     /// Largest height that any lane had.
     highest: u32,
     pushes: u64,
     /// Most elements that memory may hold.
     most: usize,
-    /// For the push or pop at hand: column, and position of its first element in `memory`.
-    places: Vec<(u32, usize)>,
 }
 
 impl<T: Copy> LaneStack<T> {
@@ -90,19 +142,20 @@ impl<T: Copy> LaneStack<T> {
             zero,
             memory: Vec::new(),
             heights: vec![0; width + HEIGHT_PADDING],
+            level: Some(0),
             highest: 0,
             pushes: 0,
             most: usize::MAX,
-            places: Vec::new(),
         }
     }
     /// Number of values of a lane (below its cached top).
     pub fn height(&self, lane: usize) -> usize {
         self.heights[lane] as usize
     }
-    /// Empties the stack of a lane.
-    pub fn reset(&mut self, lane: usize) {
-        self.heights[lane] = 0;
+    /// Empties the stacks of some lanes.
+    pub fn reset(&mut self, lanes: &[u32]) {
+        lanes.iter().for_each(|lane| self.heights[*lane as usize] = 0);
+        self.level = self.level.filter(|height| *height == 0);
     }
     /// Largest height that any lane had.
     pub fn highest(&self) -> usize {
@@ -124,90 +177,95 @@ impl<T: Copy> LaneStack<T> {
     pub fn pushes(&self) -> u64 {
         self.pushes
     }
+    /// Bytes pushed, summed over lanes.
+    pub fn bytes_pushed(&self) -> u64 {
+        self.pushes * (self.elements * size_of::<T>()) as u64
+    }
 
     /// Puts the value of each active column of `top` on the stack of its lane.
     pub fn push(&mut self, top: &[T], columns: Columns<'_>) -> Result<(), StackError> {
-        let level = self.elements * self.width;
-        if columns.all && self.level_of_all().is_some() {
-            let height = self.heights.first().copied().unwrap_or(0);
-            self.reserve(height)?;
-            let at = height as usize * level;
-            self.memory[at..at + level].copy_from_slice(&top[..level]);
-            self.heights[..self.width].fill(height + 1);
-            self.pushes += self.width as u64;
-            return Ok(());
-        }
-        self.reserve_for(columns)?;
-        if self.elements == 1 {
-            self.push_scalars(columns, |column| top[column]);
-            return Ok(());
-        }
-        self.place_pushes(columns);
-        for e in 0..self.elements {
-            let (row, from) = (e * self.width, &top[e * columns.width..]);
-            for (column, place) in &self.places {
-                self.memory[place + row] = from[*column as usize];
-            }
-        }
-        Ok(())
+        self.push_each(Tops { values: &top[..self.elements * columns.width], width: columns.width }, columns)
     }
 
     /// Puts one value, given by its elements, on the stack of the lane of each active column.
     pub fn push_value(&mut self, value: &[T], columns: Columns<'_>) -> Result<(), StackError> {
-        if columns.all && self.level_of_all().is_some() {
-            let height = self.heights[0];
+        self.push_each(One(&value[..self.elements]), columns)
+    }
+
+    fn push_each(&mut self, pushed: impl Pushed<T>, columns: Columns<'_>) -> Result<(), StackError> {
+        if columns.all
+            && let Some(height) = self.level_of_all()
+        {
             self.reserve(height)?;
             let at = height as usize * self.elements * self.width;
-            for (row, value) in self.memory[at..].chunks_exact_mut(self.width).zip(&value[..self.elements]) {
-                row.fill(*value);
+            for element in 0..self.elements {
+                pushed.copy_to(element, 0, &mut self.memory[at + element * self.width..][..self.width]);
             }
             self.heights[..self.width].fill(height + 1);
+            self.level = Some(height + 1);
             self.pushes += self.width as u64;
             return Ok(());
         }
-        self.reserve_for(columns)?;
-        if let [value] = value[..self.elements] {
-            self.push_scalars(columns, |_| value);
+        self.make_room(columns)?;
+        self.level = None;
+        if columns.lanes.is_some() {
+            self.push_lanes(pushed, columns.iter());
             return Ok(());
         }
-        self.place_pushes(columns);
-        for (e, value) in value[..self.elements].iter().enumerate() {
-            for (_, place) in &self.places {
-                self.memory[place + e * self.width] = *value;
-            }
+        for (i, bits) in columns.mask.iter().enumerate() {
+            self.push_word(pushed, i * 64, *bits);
         }
         Ok(())
     }
 
-    /// Makes room for one more value of each active column.
-    fn reserve_for(&mut self, columns: Columns<'_>) -> Result<(), StackError> {
-        let mut tallest = None;
-        columns.for_each(|_, lane| tallest = tallest.max(Some(self.heights[lane])));
-        tallest.map_or(Ok(()), |tallest| self.reserve(tallest))
+    /// Pushes in up to 64 lanes from `first` on, those of `bits`. There is room.
+    #[inline]
+    fn push_word(&mut self, pushed: impl Pushed<T>, first: usize, bits: u64) {
+        let mut rest = bits;
+        while rest != 0 {
+            let lanes = first..(first + 64).min(self.width);
+            let heights = &mut self.heights[lanes.clone()];
+            let height = heights[rest.trailing_zeros() as usize];
+            let same = bits_equal(heights, height) & rest;
+            if same.count_ones() < MANY {
+                break;
+            }
+            rest &= !same;
+            let mask = byte_mask(same);
+            fill(heights, height + 1, &mask);
+            self.highest = self.highest.max(height + 1);
+            self.pushes += u64::from(same.count_ones());
+            for element in 0..self.elements {
+                let row = (height as usize * self.elements + element) * self.width;
+                let to = &mut self.memory[row + lanes.start..row + lanes.end];
+                match same {
+                    u64::MAX => pushed.copy_to(element, first, to),
+                    _ => pushed.blend_to(element, first, to, &mask),
+                }
+            }
+        }
+        self.push_lanes(pushed, Bits(rest).map(|bit| (first + bit, first + bit)));
     }
 
-    /// Pushes values of one element, for which there is room, in one go over the lanes.
-    fn push_scalars(&mut self, columns: Columns<'_>, value: impl Fn(usize) -> T) {
-        let (heights, memory, width) = (&mut self.heights, &mut self.memory, self.width);
-        let mut pushed = 0;
-        columns.for_each(|column, lane| {
-            memory[heights[lane] as usize * width + lane] = value(column);
-            heights[lane] += 1;
-            pushed += 1;
-        });
-        self.pushes += pushed;
-    }
-
-    /// Makes the stacks of the active columns, for which there is room, higher by one and notes where their new values go.
-    fn place_pushes(&mut self, columns: Columns<'_>) {
-        let level = self.elements * self.width;
-        let (heights, places) = (&mut self.heights, &mut self.places);
-        places.clear();
-        columns.for_each(|column, lane| {
-            places.push((column as u32, heights[lane] as usize * level + lane));
-            heights[lane] += 1;
-        });
-        self.pushes += self.places.len() as u64;
+    /// Pushes lane by lane, given as columns and lanes. There is room.
+    #[inline(always)]
+    fn push_lanes(&mut self, pushed: impl Pushed<T>, lanes: impl Iterator<Item = (usize, usize)>) {
+        // what the loop changes is in locals: it would be stored and loaded again in each turn
+        let (elements, width) = (self.elements, self.width);
+        let (memory, heights) = (&mut self.memory[..], &mut self.heights[..]);
+        let (mut highest, mut count) = (self.highest, 0);
+        for (column, lane) in lanes {
+            let height = heights[lane];
+            heights[lane] = height + 1;
+            highest = highest.max(height + 1);
+            count += 1;
+            let mut place = height as usize * elements * width + lane;
+            for element in 0..elements {
+                memory[place] = pushed.at(element, column);
+                place += width;
+            }
+        }
+        (self.highest, self.pushes) = (highest, self.pushes + count);
     }
 
     /// Takes the last value of each active column's lane off its stack, into `top`.
@@ -220,32 +278,24 @@ impl<T: Copy> LaneStack<T> {
             let at = below as usize * level;
             top[..level].copy_from_slice(&self.memory[at..at + level]);
             self.heights[..self.width].fill(below);
+            self.level = Some(below);
             return Ok(());
         }
-        let mut empty = false;
-        columns.for_each(|_, lane| empty |= self.heights[lane] == 0);
-        if empty {
+        if columns.lanes.is_some() {
+            if columns.iter().any(|(_, lane)| self.heights[lane] == 0) {
+                return Err(StackError::Empty);
+            }
+            self.level = None;
+            self.pop_lanes(top, columns.width, columns.iter());
+            return Ok(());
+        }
+        let words = self.heights[..self.width].chunks(64).zip(columns.mask);
+        if words.fold(0, |empty, (heights, bits)| empty | (bits_equal(heights, 0) & bits)) != 0 {
             return Err(StackError::Empty);
         }
-        if self.elements == 1 {
-            let (heights, memory, width) = (&mut self.heights, &self.memory, self.width);
-            columns.for_each(|column, lane| {
-                heights[lane] -= 1;
-                top[column] = memory[heights[lane] as usize * width + lane];
-            });
-            return Ok(());
-        }
-        let (heights, places) = (&mut self.heights, &mut self.places);
-        places.clear();
-        columns.for_each(|column, lane| {
-            heights[lane] -= 1;
-            places.push((column as u32, heights[lane] as usize * level + lane));
-        });
-        for e in 0..self.elements {
-            let (row, to) = (e * self.width, &mut top[e * columns.width..]);
-            for (column, place) in &self.places {
-                to[*column as usize] = self.memory[place + row];
-            }
+        self.level = None;
+        for (i, bits) in columns.mask.iter().enumerate() {
+            self.pop_word(top, i * 64, *bits);
         }
         Ok(())
     }
@@ -258,6 +308,7 @@ impl<T: Copy> LaneStack<T> {
             self.reserve(u32::try_from(top).map_err(|_| StackError::NoMemory)?)?;
         }
         self.highest = highest;
+        self.level = None;
         let needed = levels * self.elements * self.width + padding;
         if self.memory.len() < needed {
             self.memory.try_reserve(needed - self.memory.len())?;
@@ -271,20 +322,88 @@ impl<T: Copy> LaneStack<T> {
         self.highest = highest;
     }
 
-    /// The height of all lanes, if they are equally high.
-    fn level_of_all(&self) -> Option<u32> {
-        let first = *self.heights[..self.width].first()?;
-        self.heights[..self.width].iter().all(|h| *h == first).then_some(first)
+    /// Pops in up to 64 lanes from `first` on, those of `bits`; none is empty.
+    #[inline]
+    fn pop_word(&mut self, top: &mut [T], first: usize, bits: u64) {
+        let mut rest = bits;
+        while rest != 0 {
+            let lanes = first..(first + 64).min(self.width);
+            let heights = &mut self.heights[lanes.clone()];
+            let height = heights[rest.trailing_zeros() as usize];
+            let same = bits_equal(heights, height) & rest;
+            if same.count_ones() < MANY {
+                break;
+            }
+            rest &= !same;
+            let mask = byte_mask(same);
+            fill(heights, height - 1, &mask);
+            for element in 0..self.elements {
+                let row = ((height - 1) as usize * self.elements + element) * self.width;
+                let to = &mut top[element * self.width..][lanes.clone()];
+                let from = &self.memory[row + lanes.start..row + lanes.end];
+                match same {
+                    u64::MAX => to.copy_from_slice(from),
+                    _ => blend(to, from, &mask),
+                }
+            }
+        }
+        self.pop_lanes(top, self.width, Bits(rest).map(|bit| (first + bit, first + bit)));
     }
 
-    /// Makes room for level `height`.
+    /// Pops lane by lane, given as columns and lanes. None is empty.
+    #[inline(always)]
+    fn pop_lanes(&mut self, top: &mut [T], columns: usize, lanes: impl Iterator<Item = (usize, usize)>) {
+        let (elements, width) = (self.elements, self.width);
+        let (memory, heights) = (&self.memory[..], &mut self.heights[..]);
+        for (column, lane) in lanes {
+            let height = heights[lane] - 1;
+            heights[lane] = height;
+            let mut place = height as usize * elements * width + lane;
+            for element in 0..elements {
+                top[element * columns + column] = memory[place];
+                place += width;
+            }
+        }
+    }
+
+    /// The height of all lanes, if they are equally high.
+    fn level_of_all(&mut self) -> Option<u32> {
+        if self.level.is_none() {
+            let heights = &self.heights[..self.width];
+            let first = *heights.first()?;
+            let equal = |heights: &[u32]| heights.iter().fold(0, |other, h| other | (h ^ first)) == 0;
+            self.level = heights.chunks(64).all(equal).then_some(first);
+        }
+        self.level
+    }
+
+    /// Makes room for one more value of each active column.
+    fn make_room(&mut self, columns: Columns<'_>) -> Result<(), StackError> {
+        // Room above the highest lane ever is room for all, and nobody need be looked at.
+        let levels = self.highest as usize + 1;
+        if self.highest < u32::MAX
+            && (self.memory.len() >= levels * self.elements * self.width || self.grow(levels).is_ok())
+        {
+            return Ok(());
+        }
+        let tallest = columns.iter().map(|(_, lane)| self.heights[lane]).max();
+        tallest.map_or(Ok(()), |tallest| self.reserve(tallest))
+    }
+
+    /// Makes room for level `height`, which a value goes to.
     fn reserve(&mut self, height: u32) -> Result<(), StackError> {
         // heights are counted in 32 bits
         if height == u32::MAX {
             return Err(StackError::NoMemory);
         }
-        let levels = height as usize + 1;
-        let needed = (levels).checked_mul(self.elements * self.width).ok_or(StackError::NoMemory)?;
+        self.grow(height as usize + 1)?;
+        self.highest = self.highest.max(height + 1);
+        Ok(())
+    }
+
+    /// Makes memory for so many levels.
+    fn grow(&mut self, levels: usize) -> Result<(), StackError> {
+        let needed = levels.checked_mul(self.elements * self.width).ok_or(StackError::NoMemory)?;
         if self.memory.len() < needed {
             if needed > self.most {
                 return Err(StackError::NoMemory);
@@ -295,26 +414,76 @@ impl<T: Copy> LaneStack<T> {
             }
             self.memory.resize(self.memory.capacity().min(grown).max(needed), self.zero);
         }
-        self.highest = self.highest.max(height + 1);
         Ok(())
     }
 }
 
-impl<T: Copy> LaneStack<T> {
-    /// Puts one value of one element on the stack of one lane.
-    pub fn push_lane(&mut self, lane: usize, value: T) -> Result<(), StackError> {
-        let height = self.heights[lane];
-        self.reserve(height)?;
-        self.memory[height as usize * self.width + lane] = value;
-        self.heights[lane] = height + 1;
-        self.pushes += 1;
-        Ok(())
+impl LaneStack<u32> {
+    /// Takes the last value, of one element, off the stacks of the lanes of a mask. `f` gets, 64 lanes at a time, the number
+    /// of the word, the lanes that had the same value, and the value; `None` for lanes whose stacks were empty.
+    pub fn pop_alike(&mut self, mask: &[u64], mut f: impl FnMut(usize, u64, Option<u32>)) {
+        self.level = None;
+        for (i, bits) in mask.iter().enumerate().filter(|(_, bits)| **bits != 0) {
+            let first = i * 64;
+            let lanes = first..(first + 64).min(self.width);
+            let empty = bits_equal(&self.heights[lanes], 0) & bits;
+            if empty != 0 {
+                f(i, empty, None);
+            }
+            let mut values = [0; 64];
+            self.pop_word_to(&mut values, first, bits & !empty);
+            let mut rest = bits & !empty;
+            while rest != 0 {
+                let value = values[rest.trailing_zeros() as usize];
+                let same = bits_equal(&values, value) & rest;
+                f(i, same, Some(value));
+                rest &= !same;
+            }
+        }
     }
-    /// Takes one value of one element off the stack of one lane.
-    pub fn pop_lane(&mut self, lane: usize) -> Option<T> {
-        let below = self.heights[lane].checked_sub(1)?;
-        self.heights[lane] = below;
-        Some(self.memory[below as usize * self.width + lane])
+
+    /// Pops in up to 64 lanes from `first` on into the places of the lanes in their word.
+    #[inline]
+    fn pop_word_to(&mut self, values: &mut [u32; 64], first: usize, bits: u64) {
+        let mut rest = bits;
+        while rest != 0 {
+            let lanes = first..(first + 64).min(self.width);
+            let heights = &mut self.heights[lanes.clone()];
+            let height = heights[rest.trailing_zeros() as usize];
+            let same = bits_equal(heights, height) & rest;
+            if same.count_ones() < MANY {
+                break;
+            }
+            rest &= !same;
+            let mask = byte_mask(same);
+            fill(heights, height - 1, &mask);
+            let row = (height - 1) as usize * self.width;
+            blend(&mut values[..lanes.len()], &self.memory[row + lanes.start..row + lanes.end], &mask);
+        }
+        let (width, memory, heights) = (self.width, &self.memory[..], &mut self.heights[first..]);
+        for bit in Bits(rest) {
+            let height = heights[bit] - 1;
+            heights[bit] = height;
+            values[bit] = memory[height as usize * width + first + bit];
+        }
+    }
+}
+
+/// `to = from` where the mask says so.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn blend<T: Copy>(to: &mut [T], from: &[T], mask: &[i8; 64]) {
+    for ((to, from), mask) in to.iter_mut().zip(from).zip(mask) {
+        let (new, old) = (*from, *to);
+        *to = if *mask != 0 { new } else { old };
+    }
+}
+
+/// `to = value` where the mask says so.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn fill<T: Copy>(to: &mut [T], value: T, mask: &[i8; 64]) {
+    for (to, mask) in to.iter_mut().zip(mask) {
+        let old = *to;
+        *to = if *mask != 0 { value } else { old };
     }
 }
 
@@ -444,7 +613,7 @@ mod tests {
                 }
                 Action::Reset(_) => {
                     if let Some(lane) = active.first() {
-                        self.stack.reset(*lane);
+                        self.stack.reset(&[*lane as u32]);
                         let top = self.lanes[*lane].pop().unwrap();
                         self.lanes[*lane] = vec![top];
                     }
@@ -479,13 +648,34 @@ mod tests {
     #[test]
     fn a_thousand_levels_come_back_in_order() {
         let mut stack = LaneStack::new(1, 3, 0);
+        let columns = Columns { mask: &[2], width: 3, lanes: None, all: false };
         for i in 0..1000 {
-            stack.push_lane(1, i).unwrap();
+            stack.push_value(&[i], columns).unwrap();
         }
         assert_eq!((stack.highest(), stack.height(0), stack.pushes()), (1000, 0, 1000));
         for i in (0..1000).rev() {
-            assert_eq!(stack.pop_lane(1), Some(i));
+            let mut top = [-1; 3];
+            stack.pop(&mut top, columns).unwrap();
+            assert_eq!(top, [-1, i, -1]);
         }
-        assert_eq!(stack.pop_lane(1), None);
+        assert_eq!(stack.pop(&mut [0; 3], columns), Err(StackError::Empty));
+    }
+
+    #[test]
+    fn lanes_that_pop_alike_come_together() {
+        let mut stack = LaneStack::new(1, 100, 0_u32);
+        let all = crate::exec::LaneMask::all(100);
+        let some = [0x5555_5555_5555_5555, 0x3];
+        let columns = |mask| Columns { mask, width: 100, lanes: None, all: false };
+        stack.push_value(&[7], columns(&some)).unwrap();
+        stack.push_value(&[8], columns(&[0xff, 0])).unwrap();
+        let mut seen = Vec::new();
+        stack.pop_alike(all.words(), |word, lanes, value| seen.push((word, lanes, value)));
+        let seven = 0x5555_5555_5555_5500;
+        let rest = (1 << 36) - 4;
+        let expected =
+            [(0, !(some[0] | 0xff), None), (0, 0xff, Some(8)), (0, seven, Some(7)), (1, rest, None), (1, 3, Some(7))];
+        assert_eq!(seen, expected);
+        assert_eq!((stack.height(0), stack.height(1), stack.height(10)), (1, 0, 0));
     }
 }

@@ -1,6 +1,6 @@
 //! Where the lanes of a shard wait, and which unit runs next.
 
-use super::LaneMask;
+use super::mask::{for_each_lane, lanes_of};
 use crate::run::Schedule;
 
 /// For every unit the lanes that wait at it. A lane waits at no more than one.
@@ -20,47 +20,57 @@ impl Waiting {
         let stride = width.div_ceil(64);
         Self { stride, masks: vec![0; units * stride], counts: vec![0; units], occupied: vec![0; units.div_ceil(64)] }
     }
-    /// These lanes, none of which waits elsewhere, wait at a unit.
-    pub fn add(&mut self, unit: usize, words: &[u64]) {
+    /// These lanes, `count` of them, none of which waits elsewhere, wait at a unit.
+    pub fn add(&mut self, unit: usize, words: &[u64], count: usize) {
         let mask = &mut self.masks[unit * self.stride..][..self.stride];
-        let mut added = 0;
-        for (to, from) in mask.iter_mut().zip(words) {
-            *to |= from;
-            added += from.count_ones();
-        }
-        if added > 0 {
-            self.counts[unit] += added;
+        mask.iter_mut().zip(words).for_each(|(to, from)| *to |= from);
+        self.arrive(unit, count as u32);
+    }
+    /// So many lanes more wait at a unit.
+    #[inline]
+    fn arrive(&mut self, unit: usize, count: u32) {
+        if count > 0 {
+            self.counts[unit] += count;
             self.occupied[unit / 64] |= 1 << (unit % 64);
         }
     }
     /// These lanes of word `index`, none of which waits elsewhere, wait at a unit.
     pub fn add_word(&mut self, unit: usize, index: usize, bits: u64) {
         self.masks[unit * self.stride + index] |= bits;
-        self.counts[unit] += bits.count_ones();
-        self.occupied[unit / 64] |= 1 << (unit % 64);
+        self.arrive(unit, bits.count_ones());
     }
-    /// These lanes, none of which waits elsewhere, wait: those of `taken` at the first unit, the others at the second.
-    pub fn split(&mut self, (yes, no): (usize, usize), words: &[u64], taken: &[u64]) {
-        for (i, (mask, taken)) in words.iter().zip(taken).enumerate() {
-            if mask & taken != 0 {
-                self.add_word(yes, i, mask & taken);
-            }
-            if mask & !taken != 0 {
-                self.add_word(no, i, mask & !taken);
-            }
+    /// These lanes, `count` of them, none of which waits elsewhere, wait: those of `taken` at the first unit, the others at
+    /// the second.
+    pub fn split(&mut self, (yes, no): (usize, usize), words: &[u64], taken: &[u64], count: usize) {
+        let (mut first, mut all) = (0, true);
+        for (mask, taken) in words.iter().zip(taken) {
+            first += (mask & taken).count_ones();
+            all &= mask & !taken == 0;
+        }
+        if all {
+            return self.add(yes, words, count);
+        }
+        if first == 0 {
+            return self.add(no, words, count);
+        }
+        for (unit, flip, count) in [(yes, 0, first), (no, u64::MAX, count as u32 - first)] {
+            let masks = &mut self.masks[unit * self.stride..][..self.stride];
+            let words = words.iter().zip(taken).map(|(mask, taken)| mask & (taken ^ flip));
+            masks.iter_mut().zip(words).for_each(|(to, from)| *to |= from);
+            self.arrive(unit, count);
         }
     }
     /// This lane, which does not wait elsewhere, waits at a unit.
     pub fn add_lane(&mut self, unit: usize, lane: usize) {
         self.masks[unit * self.stride + lane / 64] |= 1 << (lane % 64);
-        self.counts[unit] += 1;
-        self.occupied[unit / 64] |= 1 << (unit % 64);
+        self.arrive(unit, 1);
     }
     /// The lanes that wait at a unit go into `mask` and wait no more. Returns how many.
     pub fn take(&mut self, unit: usize, mask: &mut [u64]) -> usize {
         let words = &mut self.masks[unit * self.stride..][..self.stride];
-        mask.copy_from_slice(words);
-        words.fill(0);
+        for (to, from) in mask.iter_mut().zip(words) {
+            *to = std::mem::take(from);
+        }
         self.occupied[unit / 64] &= !(1 << (unit % 64));
         std::mem::take(&mut self.counts[unit]) as usize
     }
@@ -70,24 +80,20 @@ impl Waiting {
     }
     /// The first unit at which a lane waits.
     pub fn first(&self) -> Option<usize> {
-        super::mask::lanes_of(&self.occupied).next()
+        lanes_of(&self.occupied).next()
     }
     /// The units at which lanes wait, ascending.
     pub fn units(&self) -> impl Iterator<Item = usize> + '_ {
-        super::mask::lanes_of(&self.occupied)
+        lanes_of(&self.occupied)
     }
     /// All lanes that wait anywhere, with the unit.
     pub fn lanes(&self) -> Vec<(usize, usize)> {
         let mut out = Vec::new();
         for unit in self.units() {
             let mask = &self.masks[unit * self.stride..][..self.stride];
-            out.extend(super::mask::lanes_of(mask).map(|lane| (unit, lane)));
+            out.extend(lanes_of(mask).map(|lane| (unit, lane)));
         }
         out
-    }
-    /// A mask of the width of the shard, for [`take`](Self::take).
-    pub fn mask(&self, width: usize) -> LaneMask {
-        LaneMask::none(width)
     }
 }
 
@@ -97,13 +103,14 @@ impl Waiting {
 pub struct Scheduler {
     schedule: Schedule,
     weights: Vec<u64>,
-    /// A unit of this weight or more is heavy.
-    heavy: u64,
+    /// For each unit whether it is heavy.
+    heavy: Vec<bool>,
 }
 
 impl Scheduler {
     /// A scheduler for units of these weights; those of weight `heavy` or more are heavy.
     pub fn new(schedule: Schedule, weights: Vec<u64>, heavy: u64) -> Self {
+        let heavy = weights.iter().map(|w| *w >= heavy).collect();
         Self { schedule, weights, heavy }
     }
 
@@ -112,25 +119,25 @@ impl Scheduler {
     pub fn next(&self, waiting: &Waiting, live: usize) -> Option<usize> {
         match self.schedule {
             Schedule::Earliest => waiting.first(),
-            Schedule::MostLanes => self.most_lanes(waiting, |_| true),
+            Schedule::MostLanes => self.most_lanes(waiting, |_, _| true),
             Schedule::CostAware { theta } => {
-                let enough = (theta * live as f64).ceil() as usize;
-                let ready = |u: usize| self.weights[u] < self.heavy || waiting.count(u) >= enough;
+                let ready = |unit: usize, count: u32| !self.heavy[unit] || f64::from(count) >= theta * live as f64;
                 self.most_lanes(waiting, ready).or_else(|| self.most_for_its_weight(waiting))
             }
         }
     }
 
     /// The first of the units with the most lanes.
-    fn most_lanes(&self, waiting: &Waiting, eligible: impl Fn(usize) -> bool) -> Option<usize> {
-        let mut best = None;
-        for unit in waiting.units() {
-            let count = waiting.count(unit);
-            if best.is_none_or(|(most, _)| count > most) && eligible(unit) {
-                best = Some((count, unit));
+    #[inline]
+    fn most_lanes(&self, waiting: &Waiting, eligible: impl Fn(usize, u32) -> bool) -> Option<usize> {
+        let (mut most, mut best) = (0, None);
+        for_each_lane(&waiting.occupied, |unit| {
+            let count = waiting.counts[unit];
+            if count > most && eligible(unit, count) {
+                (most, best) = (count, Some(unit));
             }
-        }
-        best.map(|(_, unit)| unit)
+        });
+        best
     }
 
     /// Only heavy units are left, each with few lanes: the one that moves most lanes for its weight. So a cheap one brings
@@ -151,6 +158,7 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::LaneMask;
 
     fn waiting(lanes: &[(usize, usize)]) -> Waiting {
         let mut waiting = Waiting::new(70, 100);
@@ -199,7 +207,7 @@ mod tests {
         assert_eq!(w.take(64, mask.words_mut()), 70);
         assert!(mask.iter().eq(3..73));
         assert!(w.units().eq([2]));
-        w.add(69, mask.words());
+        w.add(69, mask.words(), 70);
         assert_eq!(w.count(69), 70);
         assert_eq!(w.lanes().len(), 73);
     }

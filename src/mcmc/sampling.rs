@@ -266,7 +266,7 @@ impl Sampling {
         let values = q.as_real().expect("a state is real");
         let mut options = options.clone();
         options.settings.stop = None;
-        options.settings.stats = false;
+        (options.settings.stats, options.settings.profile) = (false, false);
         let mut parameters: IndexMap<String, Array> = IndexMap::new();
         for first in (0..lanes.max(1)).step_by(TRANSFORMED_AT_ONCE) {
             let n = TRANSFORMED_AT_ONCE.min(lanes - first);

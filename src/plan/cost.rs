@@ -1,49 +1,39 @@
 //! The cost model: the one place that knows what running a unit costs. It decides between masked and gathered execution,
 //! says which units are heavy, and weighs the statistics; it never changes a result.
 //!
-//! Times are in nanoseconds of one core of a current x86 server, rounded: only their ratios matter.
+//! What it counts, the settings of a run weigh ([`Costs`]).
 
 use super::{Block, Compute, RowLoad, SHARD_BYTES, Step, StepKind, TILE_BLOCK, Unit, UnitId, Write};
 use crate::base::IdVec;
 use crate::prim::Prim;
+use crate::run::Costs;
 use crate::types::Type;
 
-/// To dispatch one step: resolve operands, call the kernel.
-pub const STEP_NS: f64 = 20.0;
-/// One addition of one element in one lane, operands in L1 or L2. Costs of primitives are in these.
-pub const ADDITION_NS: f64 = 0.25;
-/// To store one element of one lane under the mask.
-pub const BLEND_NS: f64 = 0.35;
-/// To compact or scatter one element of one lane.
-pub const GATHER_NS: f64 = 1.0;
 /// How often a loop inside a region is taken to run, for want of knowledge.
 pub const REGION_TRIPS: u64 = 10;
-/// A unit is heavy when it costs at least this many times the median of all units. Waiting for more lanes at a unit saves
-/// a part of its arithmetic and costs some executions of cheaper units with fewer lanes. A lane runs a handful of cheap
-/// units for each heavy one (down and up a recursion), so the saving is sure to exceed the cost from about this ratio on.
-pub const HEAVY_RATIO: u64 = 8;
 
-/// What one execution of a unit costs.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+/// What one execution of a unit does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UnitCost {
-    /// In one lane, in additions.
+    /// Cost in one lane, in additions.
     pub weight: u64,
-    /// Time a lane of the shard, all computed.
-    pub full_ns: f32,
-    /// Time a lane of the shard that masking adds.
-    pub blend_ns: f32,
-    /// Time an active lane, when these are compacted.
-    pub gathered_ns: f32,
-    /// Time that compacting takes whatever the number of lanes.
-    pub staging_ns: f32,
+    /// Elements of a lane that are stored under the mask when lanes must keep their values.
+    pub blended: u64,
+    /// Elements of a lane that are compacted or scattered, when lanes are gathered.
+    pub moved: u64,
+    /// Variables that are compacted, and that are scattered.
+    pub staged: u64,
 }
 
 impl UnitCost {
     /// Whether `active` lanes of a shard of `width` should be compacted. `blend`: whether lanes that are not active must
     /// keep their values.
-    pub fn prefers_gather(&self, active: usize, width: usize, blend: bool) -> bool {
-        let per_lane = self.full_ns + if blend { self.blend_ns } else { 0.0 };
-        active as f32 * self.gathered_ns + self.staging_ns < width as f32 * per_lane
+    pub fn prefers_gather(&self, costs: &Costs, active: usize, width: usize, blend: bool) -> bool {
+        let compute = self.weight as f64 * costs.addition;
+        let masked = compute + if blend { self.blended as f64 * costs.blend } else { 0.0 };
+        // one more for the list of the lanes
+        let gathered = compute + (self.moved + 1) as f64 * costs.gather;
+        active as f64 * gathered + self.staged as f64 * costs.step < width as f64 * masked
     }
 }
 
@@ -65,16 +55,9 @@ pub fn unit_cost<'a, T: 'a>(
     let (mut moved, mut staged) = (0, 0);
     for (elements, gather, scatter) in stages {
         moved += elements * (usize::from(gather) + usize::from(scatter));
-        staged += usize::from(gather) + usize::from(scatter);
+        staged += u64::from(gather) + u64::from(scatter);
     }
-    let full_ns = weight as f64 * ADDITION_NS;
-    UnitCost {
-        weight,
-        full_ns: full_ns as f32,
-        blend_ns: (blended as f64 * BLEND_NS) as f32,
-        gathered_ns: (full_ns + moved as f64 * GATHER_NS + 1.0) as f32,
-        staging_ns: (staged as f64 * STEP_NS) as f32,
-    }
+    UnitCost { weight, blended, moved: moved as u64, staged }
 }
 
 /// Cost of a step in one lane, in additions.
@@ -124,9 +107,9 @@ pub fn tile_rows(load: RowLoad, width: usize) -> usize {
 }
 
 /// The weight from which on a unit is heavy; `u64::MAX` when none is.
-pub fn heavy_weight(units: &IdVec<UnitId, Unit>) -> u64 {
+pub fn heavy_weight(units: &IdVec<UnitId, Unit>, costs: &Costs) -> u64 {
     let mut weights: Vec<u64> = units.values().map(|u| u.cost.weight).collect();
     weights.sort_unstable();
     let median = weights.get(weights.len() / 2).copied().unwrap_or(0).max(1);
-    median.saturating_mul(HEAVY_RATIO)
+    (median as f64 * costs.heavy).ceil() as u64
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::*;
 use crate::base::Id;
+use crate::run::Costs;
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -14,6 +15,7 @@ impl fmt::Display for Plan {
                 f,
                 "# a lane takes {lane} bytes: a shard has as many lanes as take {SHARD_BYTES} bytes of cache, but {LEAST_LANES} to {MOST_LANES}"
             )?;
+            writeln!(f, "costs: {} (nanoseconds; heavy: times the median unit)", Costs::default())?;
         }
         for (what, ports) in [("input", &self.inputs), ("output", &self.outputs)] {
             for port in ports {
@@ -68,7 +70,7 @@ fn print_body<T: fmt::Display>(f: &mut fmt::Formatter<'_>, body: &Body<T>, lanes
     }
     let pool = body.slots.values().filter(|s| s.role == Role::Pool).count();
     writeln!(f, "slots {} ({pool} in the pool), {} bytes a lane", body.slots.len(), body.bytes_per_lane(8))?;
-    let heavy = cost::heavy_weight(&body.units);
+    let heavy = cost::heavy_weight(&body.units, &Costs::default());
     for (id, unit) in body.units.iter() {
         print_unit(f, id, unit, heavy)?;
         for block in &unit.blocks {

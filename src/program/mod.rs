@@ -36,6 +36,7 @@ use crate::plan;
 use crate::run::{self, NoSink, Settings, Sink};
 use crate::types::Type;
 
+pub use crate::backend::cpu::calibrate;
 pub use crate::plan::MemoryEstimate;
 pub use error::{Error, ErrorKind};
 pub use gradient::Gradient;

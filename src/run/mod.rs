@@ -1,5 +1,8 @@
 //! Layer 2: what goes into a run and what comes out of it, the same for every engine.
 
+mod costs;
+mod profile;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +13,9 @@ use crate::base::Loc;
 use crate::parts::{StorageClass, StreamId};
 use crate::prim::eval::Fault;
 use crate::types::{Array, Precision};
+
+pub use costs::Costs;
+pub use profile::{Activity, Profile, Times};
 
 /// Which waiting block the scheduler runs next. Changes statistics, never results.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -51,6 +57,8 @@ pub struct Settings {
     pub schedule: Schedule,
     /// Masked or gathered execution.
     pub execution: Execution,
+    /// What the cost model reckons with. Changes speed, never results.
+    pub costs: Costs,
     /// Width of `real`.
     pub precision: Precision,
     /// Worker threads; 0 takes one a core.
@@ -73,6 +81,8 @@ pub struct Settings {
     pub check_nan: bool,
     /// Whether to collect statistics of blocks, primitives and variables.
     pub stats: bool,
+    /// Whether the batching engines note where time goes.
+    pub profile: bool,
     /// Set from outside to stop the run: lanes that are not done trap with [`TrapKind::Interrupted`].
     pub stop: Option<Arc<AtomicBool>>,
 }
@@ -82,6 +92,7 @@ impl Default for Settings {
         Self {
             schedule: Schedule::default(),
             execution: Execution::default(),
+            costs: Costs::default(),
             precision: Precision::default(),
             threads: 0,
             shard_lanes: 0,
@@ -92,6 +103,7 @@ impl Default for Settings {
             max_supersteps: 0,
             check_nan: false,
             stats: false,
+            profile: false,
             stop: None,
         }
     }
@@ -244,6 +256,8 @@ pub struct Stats {
     pub variables: Vec<VariableStats>,
     /// Wall time of the run in seconds.
     pub seconds: f64,
+    /// Where the time went; only with [`Settings::profile`].
+    pub profile: Option<Profile>,
 }
 
 /// Statistics of one block.
@@ -272,6 +286,8 @@ pub struct VariableStats {
     pub storage: Storage,
     /// Values pushed, summed over lanes.
     pub pushes: u64,
+    /// Their bytes.
+    pub bytes_pushed: u64,
     /// Largest number of values below the top, or on the tape, that any lane had.
     pub max_stack_depth: usize,
 }
@@ -301,6 +317,10 @@ impl fmt::Display for Storage {
 }
 
 impl Stats {
+    /// Bytes that were pushed on stacks and tapes, return addresses aside.
+    pub fn bytes_pushed(&self) -> u64 {
+        self.variables.iter().map(|v| v.bytes_pushed).sum()
+    }
     /// Useful lanes over issued lanes, weighted by the cost of blocks; 1 when nothing ran.
     pub fn utilization(&self) -> f64 {
         let total = |lanes: fn(&BlockStats) -> u64| -> f64 {

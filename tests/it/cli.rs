@@ -424,3 +424,48 @@ fn the_generated_code_can_be_read() {
     let text = String::from_utf8_lossy(&said.stdout);
     assert!(text.contains("void ab_0_b0_0(struct ab_call *c)"), "{text}");
 }
+
+/// The sums of a profile's parts are its whole, and every activity is named everywhere.
+#[test]
+fn a_profile_adds_up() {
+    let folder = Folder::new("profile");
+    let path = folder.file("profile.json", "");
+    let model: Vec<&str> =
+        MODEL.into_iter().chain(["--chains", "6", "--warmup", "20", "--draws", "5", "--threads", "2"]).collect();
+    for arguments in [
+        fib(&["--input", "n=[3, 9, 12]"]),
+        fib(&["--input", "n=[3, 9, 12]", "--engine", "local"]),
+        fib(&["--input", "n=[3, 9, 12]", "--exec", "gather", "--schedule", "earliest"]),
+        model,
+    ] {
+        let sampled = arguments[0] == "sample";
+        let output = output(&[&arguments[..], &["--profile", &path]].concat());
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let text = std::fs::read_to_string(&path).expect("it is written");
+        let profile: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+        let names =
+            ["scheduling", "masks", "stacks", "kernels", "contractions", "random", "native", "records"].as_slice();
+        let seconds = |entry: &serde_json::Value| -> f64 {
+            let activities = entry["activities"].as_object().expect("an object");
+            assert!(activities.keys().eq(names), "every activity is there: {activities:?}");
+            let sum: f64 = activities.values().map(|s| s.as_f64().expect("seconds")).sum();
+            let whole = entry["seconds"].as_f64().expect("seconds");
+            assert!((sum - whole).abs() <= 1e-9 * whole, "{sum} is {whole}");
+            whole
+        };
+        let whole = seconds(&profile);
+        assert!(whole > 0.0);
+        for part in ["blocks", "lines"] {
+            let sum: f64 = profile[part].as_array().expect("a list").iter().map(seconds).sum();
+            assert!((sum - whole).abs() <= 1e-9 * whole, "{part}: {sum} is {whole}");
+        }
+        let of = |activity: &str| profile["activities"][activity].as_f64().expect("seconds");
+        assert!(of("kernels") + of("native") > 0.0 && (of("records") > 0.0) == sampled);
+        assert!(of("native") > 0.0 || (of("random") > 0.0) == sampled);
+        for key in ["wall_seconds", "measuring_seconds", "supersteps"] {
+            assert!(profile[key].is_number(), "{key}");
+        }
+    }
+    let said = error(&fib(&["--input", "n=[3]", "--engine", "scalar", "--profile", &path]));
+    assert!(said.contains("--profile"), "{said}");
+}

@@ -1,12 +1,12 @@
 //! The active set of the unit that runs, and the mode in which it runs.
 
-use crate::backend::cpu::buffer::byte_mask;
+use crate::backend::cpu::compact::Selection;
 use crate::backend::cpu::frame::Frame;
 use crate::base::IdVec;
-use crate::exec::mask::for_each_lane;
-use crate::exec::{Columns, LaneMask};
+use crate::exec::mask::{byte_mask, for_each_lane};
+use crate::exec::{Columns, LaneMask, Waiting};
 use crate::plan::{Slot, SlotId, Unit};
-use crate::run::Execution;
+use crate::run::{Costs, Execution};
 use crate::vmath::Real;
 
 /// The active lanes of a unit. Lane buffers are read and written in *columns*: the lanes of the shard, or, when the
@@ -23,13 +23,17 @@ pub(super) struct ActiveSet {
     pub(super) gathered: bool,
     /// Where the last condition held, in columns.
     pub(super) taken: LaneMask,
-    /// For every lane -1 if it was active when the unit started, else 0; kept only for blending.
+    /// For every lane -1 if it is active, else 0: made when a kernel asks for it first, since native code and units that
+    /// write no state do without. A lane that traps later stays as it is: nobody reads its values.
     pub(super) bytes: Vec<i8>,
+    bytes_made: bool,
     /// The lane of each column, when gathered.
     lanes: Vec<u32>,
     /// The same for the streams of random numbers.
     pub(super) numbers: Vec<u64>,
     pub(super) draws: Vec<u64>,
+    /// The same as bits.
+    chosen: LaneMask,
     width: usize,
     scratch: LaneMask,
 }
@@ -43,9 +47,11 @@ impl ActiveSet {
             gathered: false,
             taken: LaneMask::none(width),
             bytes: vec![0; width],
+            bytes_made: false,
             lanes: Vec::with_capacity(width),
             numbers: Vec::with_capacity(width),
             draws: Vec::with_capacity(width),
+            chosen: LaneMask::none(width),
             width,
             scratch: LaneMask::none(width),
         }
@@ -84,6 +90,26 @@ impl ActiveSet {
         }
     }
 
+    /// Makes `bytes`, if it is not made.
+    #[inline]
+    pub(super) fn make_bytes(&mut self) {
+        if !self.bytes_made {
+            self.bytes_made = true;
+            for (bytes, word) in self.bytes.chunks_mut(64).zip(self.mask.words()) {
+                bytes.copy_from_slice(&byte_mask(*word)[..bytes.len()]);
+            }
+        }
+    }
+
+    /// Takes the lanes that wait at a unit: they are active now.
+    #[inline]
+    pub(super) fn take(&mut self, waiting: &mut Waiting, unit: usize) {
+        if self.mask.width() != self.width {
+            self.mask.reset(self.width);
+        }
+        self.count = waiting.take(unit, self.mask.words_mut());
+    }
+
     /// Chooses how the unit runs for the lanes of `mask`, `count` of them, when `live` lanes of the shard have values
     /// that matter; compacts them if they are gathered.
     pub(super) fn start<R: Real>(
@@ -92,34 +118,32 @@ impl ActiveSet {
         frame: &mut Frame<R>,
         slots: &IdVec<SlotId, Slot>,
         live: usize,
-        execution: Execution,
+        (execution, costs): (Execution, &Costs),
     ) {
         self.blend = self.count < live;
         self.gathered = self.count < self.width
             && match execution {
                 Execution::Mask => false,
                 Execution::Gather => true,
-                Execution::Auto => unit.cost.prefers_gather(self.count, self.width, self.blend),
+                Execution::Auto => unit.cost.prefers_gather(costs, self.count, self.width, self.blend),
             };
+        self.bytes_made = false;
         if !self.gathered {
-            if self.blend {
-                for (bytes, word) in self.bytes.chunks_mut(64).zip(self.mask.words()) {
-                    bytes.copy_from_slice(&byte_mask(*word)[..bytes.len()]);
-                }
-            }
             return;
         }
         self.blend = false;
         self.lanes.clear();
         let lanes = &mut self.lanes;
         for_each_lane(self.mask.words(), |l| lanes.push(l as u32));
+        std::mem::swap(&mut self.mask, &mut self.chosen);
         self.mask.fill(self.count);
+        let chosen = Selection::of(&self.chosen);
         for stage in &unit.stages {
             let (slot, dense) = (stage.slot.0 as usize, stage.dense.0 as usize);
             if stage.gather {
                 let mut out = frame.take(dense);
                 let elements = slots[stage.slot].elements;
-                out.gather(&frame.slots[slot], elements, self.width, &self.lanes);
+                out.gather(&frame.slots[slot], elements, chosen);
                 frame.slots[dense] = out;
             }
             frame.slots.swap(slot, dense);
@@ -131,13 +155,14 @@ impl ActiveSet {
         if !self.gathered {
             return;
         }
+        let chosen = Selection::of(&self.chosen);
         for stage in &unit.stages {
             let (slot, dense) = (stage.slot.0 as usize, stage.dense.0 as usize);
             frame.slots.swap(slot, dense);
             if stage.scatter {
                 let mut state = frame.take(slot);
                 let elements = slots[stage.slot].elements;
-                state.scatter(&frame.slots[dense], elements, self.width, &self.lanes);
+                state.scatter(&frame.slots[dense], elements, chosen);
                 frame.slots[slot] = state;
             }
         }

@@ -4,8 +4,9 @@
 use std::collections::TryReserveError;
 use std::ffi::c_void;
 
+use super::compact::{Selection, compact, spread};
 use super::kernels::multiversioned;
-use crate::exec::mask::for_each_lane;
+use crate::exec::mask::{byte_mask, for_each_lane};
 use crate::types::{Array, ArrayData, DType, Shape};
 use crate::vmath::{Blend, Real};
 
@@ -142,49 +143,38 @@ impl<R: Real> Buffer<R> {
         };
         Array { shape: shape.clone(), data }
     }
-    /// Sets one lane from row `row` of an array whose leading axis is lanes.
-    pub fn set_lane(&mut self, width: usize, lane: usize, array: &Array, row: usize) {
+    /// Sets lanes, in their order, from the rows of an array, whose leading axis is lanes, that begin with row `first`.
+    pub fn set_lanes(&mut self, width: usize, lanes: &[u32], array: &Array, first: usize) {
+        fn go<T, A: Copy>(to: &mut [T], width: usize, lanes: &[u32], from: &[A], n: usize, convert: impl Fn(A) -> T) {
+            for e in 0..n {
+                let row = &mut to[e * width..][..width];
+                let from = from[e..].iter().step_by(n);
+                lanes.iter().zip(from).for_each(|(lane, value)| row[*lane as usize] = convert(*value));
+            }
+        }
         let n = array.len().checked_div(array.shape[0]).unwrap_or(0);
         match (self, &array.data) {
-            (Buffer::Bool(v), ArrayData::Bool(a)) => (0..n).for_each(|e| v[e * width + lane] = a[row * n + e]),
-            (Buffer::Int(v), ArrayData::Int(a)) => (0..n).for_each(|e| v[e * width + lane] = a[row * n + e]),
-            (Buffer::Real(v), ArrayData::Real(a)) => {
-                (0..n).for_each(|e| v[e * width + lane] = R::from_f64(a[row * n + e]));
-            }
+            (Buffer::Bool(v), ArrayData::Bool(a)) => go(v, width, lanes, &a[first * n..], n, |x| x),
+            (Buffer::Int(v), ArrayData::Int(a)) => go(v, width, lanes, &a[first * n..], n, |x| x),
+            (Buffer::Real(v), ArrayData::Real(a)) => go(v, width, lanes, &a[first * n..], n, R::from_f64),
             _ => panic!("the element types of a lane input agree: the program checks them"),
         }
     }
-    /// Copies the lanes named in `lanes` of `source` (width `from_width`) into the first lanes of `self` (width
-    /// `lanes.len()`), for `elements` elements.
-    pub fn gather(&mut self, source: &Self, elements: usize, from_width: usize, lanes: &[u32]) {
-        fn go<T: Copy>(to: &mut [T], from: &[T], elements: usize, width: usize, lanes: &[u32]) {
-            for e in 0..elements {
-                let row = &from[e * width..(e + 1) * width];
-                let out = &mut to[e * lanes.len()..(e + 1) * lanes.len()];
-                out.iter_mut().zip(lanes).for_each(|(o, l)| *o = row[*l as usize]);
-            }
-        }
+    /// Copies the lanes of `source` that are selected to the first lanes of `self`, whose width is their number.
+    pub(super) fn gather(&mut self, source: &Self, elements: usize, lanes: Selection<'_>) {
         match (self, source) {
-            (Buffer::Bool(t), Buffer::Bool(f)) => go(t, f, elements, from_width, lanes),
-            (Buffer::Int(t), Buffer::Int(f)) => go(t, f, elements, from_width, lanes),
-            (Buffer::Real(t), Buffer::Real(f)) => go(t, f, elements, from_width, lanes),
+            (Buffer::Bool(t), Buffer::Bool(f)) => compact(t, f, elements, lanes),
+            (Buffer::Int(t), Buffer::Int(f)) => compact(t, f, elements, lanes),
+            (Buffer::Real(t), Buffer::Real(f)) => compact(t, f, elements, lanes),
             _ => panic!("buffers of one variable have one element type"),
         }
     }
-    /// The reverse of [`gather`](Self::gather): copies the first `lanes.len()` lanes of `source` (width `lanes.len()`) to
-    /// the lanes named in `lanes` of `self` (width `to_width`).
-    pub fn scatter(&mut self, source: &Self, elements: usize, to_width: usize, lanes: &[u32]) {
-        fn go<T: Copy>(to: &mut [T], from: &[T], elements: usize, width: usize, lanes: &[u32]) {
-            for e in 0..elements {
-                let row = &mut to[e * width..(e + 1) * width];
-                let input = &from[e * lanes.len()..(e + 1) * lanes.len()];
-                input.iter().zip(lanes).for_each(|(i, l)| row[*l as usize] = *i);
-            }
-        }
+    /// The reverse of [`gather`](Self::gather): copies all lanes of `source` to those of `self` that are selected.
+    pub(super) fn scatter(&mut self, source: &Self, elements: usize, lanes: Selection<'_>) {
         match (self, source) {
-            (Buffer::Bool(t), Buffer::Bool(f)) => go(t, f, elements, to_width, lanes),
-            (Buffer::Int(t), Buffer::Int(f)) => go(t, f, elements, to_width, lanes),
-            (Buffer::Real(t), Buffer::Real(f)) => go(t, f, elements, to_width, lanes),
+            (Buffer::Bool(t), Buffer::Bool(f)) => spread(t, f, elements, lanes),
+            (Buffer::Int(t), Buffer::Int(f)) => spread(t, f, elements, lanes),
+            (Buffer::Real(t), Buffer::Real(f)) => spread(t, f, elements, lanes),
             _ => panic!("buffers of one variable have one element type"),
         }
     }
@@ -268,10 +258,10 @@ fn blend<T: Blend>(to: &mut [T], from: &[T], elements: usize, width: usize, mask
         let to = &mut to[e * width..(e + 1) * width];
         let from = &from[e * width..(e + 1) * width];
         for ((to, from), word) in to.chunks_mut(64).zip(from.chunks(64)).zip(mask) {
-            match word.count_ones() {
+            match *word {
                 0 => {}
-                64 => to.copy_from_slice(from),
-                1..=8 => for_each_lane(&[*word], |l| to[l] = from[l]),
+                u64::MAX => to.copy_from_slice(from),
+                word if word.count_ones() <= 8 => for_each_lane(&[word], |l| to[l] = from[l]),
                 _ => blend_lanes(to, from, &byte_mask(*word)),
             }
         }
@@ -282,25 +272,14 @@ fn blend_value<T: Blend>(to: &mut [T], from: &[T], elements: usize, width: usize
     for (e, value) in from[..elements].iter().enumerate() {
         let to = &mut to[e * width..(e + 1) * width];
         for (to, word) in to.chunks_mut(64).zip(mask) {
-            match word.count_ones() {
-                64 => to.fill(*value),
-                0..=8 => for_each_lane(&[*word], |l| to[l] = *value),
+            match *word {
+                0 => {}
+                u64::MAX => to.fill(*value),
+                word if word.count_ones() <= 8 => for_each_lane(&[word], |l| to[l] = *value),
                 _ => fill_lanes(to, *value, &byte_mask(*word)),
             }
         }
     }
-}
-
-/// 64 bits as bytes: -1 where the bit is set, else 0.
-pub(super) fn byte_mask(word: u64) -> [i8; 64] {
-    let mut out = [0; 64];
-    for (out, byte) in out.as_chunks_mut::<8>().0.iter_mut().zip(word.to_le_bytes()) {
-        // Byte k of the product is the byte itself, and the mask leaves bit k of it there; adding 127 carries it to bit 7.
-        let spread = u64::from(byte).wrapping_mul(0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
-        let ones = ((spread + 0x7f7f_7f7f_7f7f_7f7f) >> 7) & 0x0101_0101_0101_0101;
-        *out = ones.to_le_bytes().map(|b| -(b as i8));
-    }
-    out
 }
 
 multiversioned! {
@@ -313,19 +292,6 @@ multiversioned! {
     fn fill_lanes<T: Blend>(to: &mut [T], value: T, mask: &[i8; 64]) {
         for (to, mask) in to.iter_mut().zip(mask) {
             *to = T::blend(*mask, value, *to);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_byte_mask_has_the_bits_of_its_word() {
-        for word in [0, u64::MAX, 1, 1 << 63, 0x0123_4567_89ab_cdef, 0x8040_2010_0804_0201, 0xff00_ff00_7f80_01fe] {
-            let expected: Vec<i8> = (0..64).map(|l| -((word >> l & 1) as i8)).collect();
-            assert_eq!(byte_mask(word)[..], expected);
         }
     }
 }

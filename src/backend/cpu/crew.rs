@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::backend::cpu::buffer::Buffer;
 use crate::base::Loc;
-use crate::exec::StackError;
-use crate::run::{BlockStats, Outcome, Settings, Stats, Trap, TrapKind, VariableStats, workers};
+use crate::exec::mask::for_each_lane;
+use crate::exec::{LaneMask, StackError};
+use crate::run::{BlockStats, Outcome, Profile, Settings, Stats, Trap, TrapKind, VariableStats, workers};
 use crate::types::{Array, ArrayData, DType, Type};
 use crate::vmath::Real;
 
@@ -80,24 +81,25 @@ impl Finished {
         });
         Self { positions: Vec::new(), rows: rows.collect() }
     }
-    /// A lane is done; its outputs follow, each by [`output`](Self::output).
-    pub(super) fn lane(&mut self, position: usize) {
-        self.positions.push(position);
+    /// Lanes are done, those with these positions; their outputs follow, each by [`output`](Self::output).
+    pub(super) fn lanes(&mut self, positions: impl Iterator<Item = usize>) {
+        self.positions.extend(positions);
     }
-    /// Output number `index` of the lane: lane `lane` of a buffer of this width.
-    pub(super) fn output<R: Real>(
-        &mut self,
-        index: usize,
-        buffer: &Buffer<R>,
-        elements: usize,
-        width: usize,
-        lane: usize,
-    ) {
-        let at = (0..elements).map(|e| e * width + lane);
+    /// Output number `index` of these lanes, among as many as the buffer has.
+    pub(super) fn output<R: Real>(&mut self, index: usize, buffer: &Buffer<R>, elements: usize, lanes: &LaneMask) {
+        fn go<T, F: Copy>(to: &mut Vec<T>, from: &[F], elements: usize, lanes: &LaneMask, convert: impl Fn(F) -> T) {
+            let width = lanes.width();
+            if elements == 1 {
+                for_each_lane(lanes.words(), |lane| to.push(convert(from[lane])));
+            } else {
+                let lane = |lane| to.extend((0..elements).map(|e| convert(from[e * width + lane])));
+                for_each_lane(lanes.words(), lane);
+            }
+        }
         match (&mut self.rows[index], buffer) {
-            (ArrayData::Bool(to), Buffer::Bool(from)) => to.extend(at.map(|i| from[i])),
-            (ArrayData::Int(to), Buffer::Int(from)) => to.extend(at.map(|i| from[i])),
-            (ArrayData::Real(to), Buffer::Real(from)) => to.extend(at.map(|i| from[i].to_f64())),
+            (ArrayData::Bool(to), Buffer::Bool(from)) => go(to, from, elements, lanes, |x| x),
+            (ArrayData::Int(to), Buffer::Int(from)) => go(to, from, elements, lanes, |x| x),
+            (ArrayData::Real(to), Buffer::Real(from)) => go(to, from, elements, lanes, R::to_f64),
             _ => panic!("outputs have the type that the plan says"),
         }
     }
@@ -133,6 +135,7 @@ pub(super) struct Report {
     /// By place in the table of primitives.
     pub(super) prims: Vec<u64>,
     pub(super) variables: Vec<VariableStats>,
+    pub(super) profile: Option<Profile>,
 }
 
 /// How often a unit ran, and for how many lanes.
@@ -223,6 +226,9 @@ fn put_together(lanes: usize, types: &[&Type], reports: Vec<Report>) -> Outcome 
         report.finished.store(&mut outputs);
         traps.extend(report.traps);
         stats.supersteps += report.supersteps;
+        if let Some(profile) = report.profile {
+            stats.profile.get_or_insert_default().merge(profile);
+        }
         merge(&mut stats.blocks, report.blocks, |to, from| {
             to.executions += from.executions;
             to.lanes_useful += from.lanes_useful;
@@ -230,6 +236,7 @@ fn put_together(lanes: usize, types: &[&Type], reports: Vec<Report>) -> Outcome 
         });
         merge(&mut stats.variables, report.variables, |to, from| {
             to.pushes += from.pushes;
+            to.bytes_pushed += from.bytes_pushed;
             to.max_stack_depth = to.max_stack_depth.max(from.max_stack_depth);
         });
         prims.iter_mut().zip(report.prims).for_each(|(to, from)| *to += from);

@@ -116,11 +116,14 @@ impl<R: Real> StackMemory<R> {
     pub(super) fn limit_bytes(&mut self, bytes: usize) {
         each!(self, s => s.limit_memory(bytes / s.element_bytes()));
     }
-    pub(super) fn reset(&mut self, lane: usize) {
-        each!(self, s => s.reset(lane));
+    pub(super) fn reset(&mut self, lanes: &[u32]) {
+        each!(self, s => s.reset(lanes));
     }
     pub(super) fn pushes(&self) -> u64 {
         each!(self, s => s.pushes())
+    }
+    pub(super) fn bytes_pushed(&self) -> u64 {
+        each!(self, s => s.bytes_pushed())
     }
     pub(super) fn highest(&self) -> usize {
         each!(self, s => s.highest())

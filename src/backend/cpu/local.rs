@@ -10,11 +10,12 @@ use crate::backend::cc::{Native, NativeBody};
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
+use crate::backend::cpu::profile::Profiler;
 use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::base::{IdVec, Loc};
 use crate::exec::{LaneMask, StackError, Waiting};
-use crate::plan::{Arg, BlockId, CallPlan, CallTerminator, Func, FuncId, SlotId, UnitId};
-use crate::run::{Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
+use crate::plan::{Arg, BlockId, CallPlan, CallTerminator, Func, FuncId, SlotId, Unit, UnitId};
+use crate::run::{Activity, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
 
@@ -66,6 +67,8 @@ struct Shard<'a, R> {
     spare: IdVec<FuncId, Vec<Activation<R>>>,
     finished: Finished,
     supersteps: u64,
+    /// Where the last unit stands; kept only for a profile.
+    loc: Loc,
     counts: IdVec<FuncId, IdVec<UnitId, Counts>>,
 }
 
@@ -117,8 +120,9 @@ impl<R: Real> Running<R> {
     /// Lanes enter the function; its parameters are set.
     fn enter(&mut self, func: &Func, lanes: &LaneMask) {
         let entry = func.body.blocks[BlockId(0)].unit;
-        self.waiting.add(entry.0 as usize, lanes.words());
-        self.live += lanes.count();
+        let count = lanes.count();
+        self.waiting.add(entry.0 as usize, lanes.words(), count);
+        self.live += count;
     }
 }
 
@@ -178,11 +182,15 @@ impl<'a, R: Real> Shard<'a, R> {
             spare,
             finished: Finished::new(plan.funcs[plan.entry].results.iter()),
             supersteps: 0,
+            loc: Loc::none(),
             counts: counts.collect(),
         })
     }
 
     fn run(mut self, queue: &Queue) -> Report {
+        if self.stepper.env.settings.profile {
+            self.stepper.profile = Some(Box::new(Profiler::new(self.counts.values().map(IdVec::len).sum())));
+        }
         loop {
             if self.stepper.env.stopped() {
                 break;
@@ -198,6 +206,8 @@ impl<'a, R: Real> Shard<'a, R> {
                     Some(unit) => self.superstep(unit),
                     None => self.finish(),
                 }
+                // what comes before the next unit, a return included, is counted with this one
+                self.stepper.mark(Activity::Scheduling, &self.loc);
             }
         }
         self.report()
@@ -210,14 +220,15 @@ impl<'a, R: Real> Shard<'a, R> {
         let mut activation = self.spare[plan.entry].pop().expect("the entry's is made with the shard");
         let mut lanes = LaneMask::none(self.width);
         let running = &mut activation.bodies[0];
-        for (lane, position) in positions.enumerate() {
-            let number = self.inputs.lanes[position];
-            self.stepper.admit(lane, position, number);
-            for (param, values) in entry.params.iter().zip(&self.inputs.values) {
-                let buffer = &mut running.frame.slots[slot(entry, *param)];
-                buffer.set_lane(self.width, lane, values, position);
-            }
+        let slots: Vec<u32> = (0..positions.len() as u32).collect();
+        for (lane, position) in positions.clone().enumerate() {
+            self.stepper.admit(lane, position, self.inputs.lanes[position]);
             lanes.insert(lane);
+        }
+        self.stepper.tapes.reset(&slots);
+        for (param, values) in entry.params.iter().zip(&self.inputs.values) {
+            let buffer = &mut running.frame.slots[slot(entry, *param)];
+            buffer.set_lanes(self.width, &slots, values, positions.start);
         }
         running.enter(entry, &lanes);
         self.activations.push(activation);
@@ -236,13 +247,18 @@ impl<'a, R: Real> Shard<'a, R> {
         let unit = &body.units[id];
         let at = unit.blocks[0];
         let block = &body.blocks[at];
-        let active = &mut self.stepper.active;
-        active.mask.reset(self.width);
-        active.count = running.waiting.take(id.0 as usize, active.mask.words_mut());
-        let count = active.count;
+        self.stepper.active.take(&mut running.waiting, id.0 as usize);
+        let count = self.stepper.active.count;
+        if let Some(profile) = &mut self.stepper.profile {
+            let before = self.counts.iter().take_while(|(func, _)| *func != running.func).map(|(_, units)| units.len());
+            profile.enter(before.sum::<usize>() + id.0 as usize);
+            self.loc = block.loc.clone();
+        }
+        self.stepper.mark(Activity::Scheduling, &block.loc);
         let native: Option<&NativeBody> = self.native.map(|n| n.body(running.func.0 as usize));
         let whole = native.is_some_and(|n| n.is_whole(unit));
         self.stepper.start(unit, whole, &mut running.frame, &body.slots, running.live);
+        self.stepper.mark(Activity::Masks, &block.loc);
         self.supersteps += 1;
         if self.stepper.env.settings.stats {
             self.counts[running.func][id].add(count, self.stepper.active.columns());
@@ -253,6 +269,7 @@ impl<'a, R: Real> Shard<'a, R> {
             self.stepper.evaluate(&running.frame, cond);
         }
         self.stepper.end(unit, &mut running.frame, &body.slots);
+        self.stepper.mark(Activity::Masks, &block.loc);
         running.live -= count - self.stepper.active.count;
         self.bury();
         if self.stepper.active.count > 0 {
@@ -272,10 +289,10 @@ impl<'a, R: Real> Shard<'a, R> {
         let active = &self.stepper.active;
         let mask = &active.mask;
         match term {
-            CallTerminator::Jump(b) => running.waiting.add(unit(b), mask.words()),
+            CallTerminator::Jump(b) => running.waiting.add(unit(b), mask.words(), active.count),
             CallTerminator::Branch(_, a, b) => {
                 let units = (unit(a), unit(b));
-                running.waiting.split(units, mask.words(), active.taken.words());
+                running.waiting.split(units, mask.words(), active.taken.words(), active.count);
             }
             CallTerminator::Return(args) => {
                 for (to, arg) in top.results.iter_mut().zip(args) {
@@ -377,16 +394,14 @@ impl<'a, R: Real> Shard<'a, R> {
                 }
                 running.live -= done.callers - returned.count();
                 let unit = caller.blocks[*next].unit.0 as usize;
-                running.waiting.add(unit, returned.words());
+                running.waiting.add(unit, returned.words(), returned.count());
             }
             None => {
                 let types = &plan.funcs[plan.entry].results;
-                for lane in returned.iter() {
-                    self.finished.lane(self.stepper.lanes.positions[lane]);
-                    for (i, (from, ty)) in done.results.iter().zip(types).enumerate() {
-                        let elements = ty.elements();
-                        self.finished.output(i, from, elements, self.width, lane);
-                    }
+                let positions = &self.stepper.lanes.positions;
+                self.finished.lanes(returned.iter().map(|lane| positions[lane]));
+                for (i, (from, ty)) in done.results.iter().zip(types).enumerate() {
+                    self.finished.output(i, from, ty.elements(), returned);
                 }
             }
         }
@@ -429,7 +444,15 @@ impl<'a, R: Real> Shard<'a, R> {
         self.stepper.bury(lane, kind, loc, text);
     }
 
-    fn report(self) -> Report {
+    fn report(mut self) -> Report {
+        let profile = self.stepper.profile.take().map(|profile| {
+            profile.report(self.plan.funcs.values().flat_map(|func| {
+                let body = &func.body;
+                let first = |unit: &Unit| unit.blocks[0];
+                let name = move |unit| format!("{}.{}", func.name, first(unit));
+                body.units.values().map(move |u| (name(u), body.blocks[first(u)].loc.clone()))
+            }))
+        });
         let (mut blocks, mut variables) = (Vec::new(), Vec::new());
         if self.stepper.env.settings.stats {
             for (id, func) in self.plan.funcs.iter() {
@@ -443,6 +466,7 @@ impl<'a, R: Real> Shard<'a, R> {
                     name: format!("{}.{}", func.name, var.name),
                     storage: var.class.into(),
                     pushes: 0,
+                    bytes_pushed: 0,
                     max_stack_depth: 0,
                 }));
             }
@@ -455,6 +479,7 @@ impl<'a, R: Real> Shard<'a, R> {
             traps: self.stepper.traps,
             supersteps: self.supersteps,
             prims: self.stepper.prims,
+            profile,
         }
     }
 }

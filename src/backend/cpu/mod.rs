@@ -2,12 +2,17 @@
 
 mod active;
 pub mod buffer;
+mod calibrate;
+mod compact;
 mod crew;
 mod frame;
 pub mod kernels;
 pub mod local;
 mod native;
 pub mod pc;
+mod profile;
 mod steps;
 mod tapes;
 mod tiles;
+
+pub use calibrate::calibrate;

@@ -8,6 +8,7 @@ use crate::backend::cc::{NativePart, NativeSegment};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::steps::Stepper;
 use crate::plan::Step;
+use crate::run::Activity;
 use crate::vmath::Real;
 
 /// What calls are made with, kept for the next one.
@@ -33,8 +34,11 @@ impl<R: Real> Stepper<'_, R> {
             match part {
                 NativePart::Steps(range) => self.run(frame, &steps[range.clone()]),
                 NativePart::Segment(segment) => {
-                    if !self.call(frame, segment) {
-                        self.run(frame, &steps[segment.segment.steps.clone()]);
+                    let range = segment.segment.steps.clone();
+                    if self.call(frame, segment) {
+                        self.mark(Activity::Native, &steps[range.start].loc);
+                    } else {
+                        self.run(frame, &steps[range]);
                     }
                 }
             }

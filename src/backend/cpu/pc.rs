@@ -3,12 +3,13 @@
 use crate::backend::cc::{Native, NativeBody};
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
+use crate::backend::cpu::profile::Profiler;
 use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::base::{IdVec, Loc};
-use crate::exec::mask::for_each_lane;
+use crate::exec::mask::Bits;
 use crate::exec::{LaneMask, LaneStack, Scheduler, StackError, Waiting};
 use crate::plan::{BlockId, Plan, Terminator, Unit, UnitId, cost};
-use crate::run::{Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
+use crate::run::{Activity, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
 
@@ -70,7 +71,7 @@ struct Shard<'a, R> {
     units: IdVec<UnitId, Counts>,
     /// Buffers that supersteps reuse.
     other: LaneMask,
-    targets: Vec<u32>,
+    free: Vec<u32>,
 }
 
 impl<'a, R: Real> Shard<'a, R> {
@@ -84,7 +85,7 @@ impl<'a, R: Real> Shard<'a, R> {
     ) -> Result<Self, StackError> {
         let units = &plan.body.units;
         let weights = units.values().map(|u| u.cost.weight).collect();
-        let heavy = cost::heavy_weight(units);
+        let heavy = cost::heavy_weight(units, &env.settings.costs);
         Ok(Self {
             plan,
             native,
@@ -102,13 +103,19 @@ impl<'a, R: Real> Shard<'a, R> {
             supersteps: 0,
             units: IdVec::filled(Counts::default(), units.len()),
             other: LaneMask::none(width),
-            targets: vec![0; width],
+            free: Vec::with_capacity(width),
         })
     }
 
     fn run(mut self) -> Report {
+        if self.stepper.env.settings.profile {
+            self.stepper.profile = Some(Box::new(Profiler::new(self.plan.body.units.len())));
+        }
         self.refill();
         while let Some(unit) = self.scheduler.next(&self.waiting, self.live) {
+            if let Some(profile) = &mut self.stepper.profile {
+                profile.enter(unit);
+            }
             if self.stepper.env.stopped() {
                 self.interrupt();
                 break;
@@ -117,9 +124,17 @@ impl<'a, R: Real> Shard<'a, R> {
             self.superstep(UnitId(unit as u32));
             if self.live < live {
                 self.refill();
+                self.mark_unit(Activity::Scheduling, UnitId(unit as u32));
             }
         }
         self.report()
+    }
+
+    /// The time since the last mark went to an activity at the start of a unit.
+    #[inline]
+    fn mark_unit(&mut self, activity: Activity, unit: UnitId) {
+        let body = &self.plan.body;
+        self.stepper.mark(activity, &body.blocks[body.units[unit].blocks[0]].loc);
     }
 
     /// Lanes from the queue take the free slots.
@@ -128,21 +143,23 @@ impl<'a, R: Real> Shard<'a, R> {
         if positions.is_empty() {
             return;
         }
-        let entry = self.plan.body.blocks[self.plan.entry].unit.0 as usize;
+        let entry = self.unit_of(self.plan.entry);
         self.live += positions.len();
-        let mut slots = 0..self.width;
-        for position in positions {
-            let lane =
-                slots.find(|lane| !self.occupied.contains(*lane)).expect("as many lanes were taken as slots are free");
+        self.free.clear();
+        let free = self.occupied.words().iter().enumerate().flat_map(|(i, word)| Bits(!word).map(move |b| i * 64 + b));
+        self.free.extend(free.take(positions.len()).map(|lane| lane as u32));
+        for (lane, position) in self.free.iter().zip(positions.clone()) {
+            let lane = *lane as usize;
             self.occupied.insert(lane);
             self.stepper.admit(lane, position, self.inputs.lanes[position]);
-            self.returns.reset(lane);
-            self.frame.stacks.iter_mut().for_each(|s| s.reset(lane));
-            for (port, values) in self.plan.inputs.iter().zip(&self.inputs.values) {
-                let buffer = &mut self.frame.slots[port.slot.0 as usize];
-                buffer.set_lane(self.width, lane, values, position);
-            }
             self.waiting.add_lane(entry, lane);
+        }
+        self.stepper.tapes.reset(&self.free);
+        self.returns.reset(&self.free);
+        self.frame.stacks.iter_mut().for_each(|s| s.reset(&self.free));
+        for (port, values) in self.plan.inputs.iter().zip(&self.inputs.values) {
+            let buffer = &mut self.frame.slots[port.slot.0 as usize];
+            buffer.set_lanes(self.width, &self.free, values, positions.start);
         }
     }
 
@@ -150,24 +167,26 @@ impl<'a, R: Real> Shard<'a, R> {
     fn superstep(&mut self, id: UnitId) {
         let body = &self.plan.body;
         let unit = &body.units[id];
-        let active = &mut self.stepper.active;
-        active.mask.reset(self.width);
-        active.count = self.waiting.take(id.0 as usize, active.mask.words_mut());
-        let count = active.count;
+        self.stepper.active.take(&mut self.waiting, id.0 as usize);
+        let count = self.stepper.active.count;
+        self.mark_unit(Activity::Scheduling, id);
         let whole = self.native.is_some_and(|n| n.is_whole(unit));
         self.stepper.start(unit, whole, &mut self.frame, &body.slots, self.live);
+        self.mark_unit(Activity::Masks, id);
         self.supersteps += 1;
         if self.stepper.env.settings.stats {
             self.units[id].add(count, self.stepper.active.columns());
         }
         let exit = self.run_unit(id, unit);
         self.stepper.end(unit, &mut self.frame, &body.slots);
+        self.mark_unit(Activity::Masks, id);
         if self.stepper.active.count > 0 {
             self.route(exit);
         }
         if !self.stepper.dead.is_empty() {
             self.bury();
         }
+        self.mark_unit(Activity::Scheduling, id);
     }
 
     /// Runs the blocks of a unit until its lanes leave it. Returns how, and the block they leave from.
@@ -216,7 +235,7 @@ impl<'a, R: Real> Shard<'a, R> {
                 Terminator::Jump(block) => self.send(*block),
                 Terminator::Branch(_, a, b) => self.split(*a, *b),
                 Terminator::PushJump { target, ret, loc } => self.call(*target, *ret, loc),
-                Terminator::Return => self.give_back(),
+                Terminator::Return => self.give_back(&plan.body.blocks[from].loc),
                 Terminator::Halt => {
                     std::mem::swap(&mut self.other, &mut self.stepper.active.mask);
                     self.halt_others();
@@ -232,14 +251,15 @@ impl<'a, R: Real> Shard<'a, R> {
     /// All active lanes wait at a block.
     fn send(&mut self, block: BlockId) {
         let unit = self.unit_of(block);
-        self.waiting.add(unit, self.stepper.active.mask.words());
+        let active = &self.stepper.active;
+        self.waiting.add(unit, active.mask.words(), active.count);
     }
 
     /// The active lanes go to `a` where the condition holds, else to `b`.
     fn split(&mut self, a: BlockId, b: BlockId) {
         let (a, b) = (self.unit_of(a), self.unit_of(b));
         let active = &self.stepper.active;
-        self.waiting.split((a, b), active.mask.words(), active.taken.words());
+        self.waiting.split((a, b), active.mask.words(), active.taken.words(), active.count);
     }
 
     /// The active lanes call a function; those whose calls are too deep trap.
@@ -253,59 +273,44 @@ impl<'a, R: Real> Shard<'a, R> {
                 self.stepper.trap(lane, kind, loc, text);
             }
         }
-        self.targets.fill(ret.0);
         let columns = self.stepper.active.for_stacks();
-        if self.returns.push(&self.targets, columns).is_err() {
+        if self.returns.push_value(&[ret.0], columns).is_err() {
             self.stepper.trap_all(TrapKind::StackLimit, loc);
         }
+        self.stepper.mark(Activity::Stacks, loc);
         self.send(target);
     }
 
     /// The active lanes return; those that return from the entry halt.
-    fn give_back(&mut self) {
+    fn give_back(&mut self, loc: &Loc) {
         self.other.reset(self.width);
-        let (returns, halting) = (&self.returns, &mut self.other);
-        for_each_lane(self.stepper.active.mask.words(), |lane| {
-            if returns.height(lane) == 0 {
-                halting.insert(lane);
+        let (other, waiting, blocks) = (&mut self.other, &mut self.waiting, &self.plan.body.blocks);
+        let mut halting = false;
+        self.returns.pop_alike(self.stepper.active.mask.words(), |word, lanes, target| match target {
+            Some(target) => waiting.add_word(blocks[BlockId(target)].unit.0 as usize, word, lanes),
+            None => {
+                other.words_mut()[word] = lanes;
+                halting = true;
             }
         });
-        if !self.other.is_empty() {
-            let done = self.other.clone();
-            done.iter().for_each(|l| self.stepper.active.remove(l));
+        self.stepper.mark(Activity::Stacks, loc);
+        if halting {
             self.halt_others();
-        }
-        let columns = self.stepper.active.for_stacks();
-        self.returns.pop(&mut self.targets, columns).expect("lanes that have nothing to pop were taken out");
-        for (i, word) in self.stepper.active.mask.words().iter().enumerate() {
-            let targets = &self.targets[i * 64..];
-            let mut rest = *word;
-            // All lanes of the word that return to the same block at once.
-            while rest != 0 {
-                let target = targets[rest.trailing_zeros() as usize];
-                let mut same = 0;
-                for_each_lane(&[rest], |l| same |= u64::from(targets[l] == target) << l);
-                let unit = self.plan.body.blocks[BlockId(target)].unit.0 as usize;
-                self.waiting.add_word(unit, i, same);
-                rest &= !same;
-            }
         }
     }
 
     /// The lanes of `self.other` are done: their outputs are taken.
     fn halt_others(&mut self) {
-        let lanes = std::mem::take(&mut self.other);
-        for lane in lanes.iter() {
-            self.finished.lane(self.stepper.lanes.positions[lane]);
-            for (i, port) in self.plan.outputs.iter().enumerate() {
-                let buffer = &self.frame.slots[port.slot.0 as usize];
-                let elements = port.ty.elements();
-                self.finished.output(i, buffer, elements, self.width, lane);
-            }
-            self.occupied.remove(lane);
-            self.live -= 1;
+        let positions = &self.stepper.lanes.positions;
+        self.finished.lanes(self.other.iter().map(|lane| positions[lane]));
+        for (i, port) in self.plan.outputs.iter().enumerate() {
+            let buffer = &self.frame.slots[port.slot.0 as usize];
+            self.finished.output(i, buffer, port.ty.elements(), &self.other);
         }
-        self.other = lanes;
+        for (occupied, done) in self.occupied.words_mut().iter_mut().zip(self.other.words()) {
+            *occupied &= !done;
+            self.live -= done.count_ones() as usize;
+        }
     }
 
     /// Completes the reports of the lanes that trapped, and frees their slots.
@@ -328,7 +333,7 @@ impl<'a, R: Real> Shard<'a, R> {
         self.bury();
     }
 
-    fn report(self) -> Report {
+    fn report(mut self) -> Report {
         let stats = self.stepper.env.settings.stats;
         let body = &self.plan.body;
         let blocks = body.units.iter().map(|(id, unit)| {
@@ -336,12 +341,17 @@ impl<'a, R: Real> Shard<'a, R> {
             let loc = &body.blocks[first].loc;
             self.units[id].report(first.to_string(), loc, unit.cost.weight)
         });
+        let profile = self.stepper.profile.take().map(|profile| {
+            let first = |unit: &Unit| unit.blocks[0];
+            profile.report(body.units.values().map(|u| (first(u).to_string(), body.blocks[first(u)].loc.clone())))
+        });
         let variables = body.vars.values().map(|var| {
             let memory = var.stack.map(|s| &self.frame.stacks[s.0 as usize]);
             VariableStats {
                 name: var.name.clone(),
                 storage: var.class.into(),
                 pushes: memory.map_or(0, |m| m.pushes()),
+                bytes_pushed: memory.map_or(0, |m| m.bytes_pushed()),
                 max_stack_depth: memory.map_or(0, |m| m.highest()),
             }
         });
@@ -353,6 +363,7 @@ impl<'a, R: Real> Shard<'a, R> {
             traps: self.stepper.traps,
             supersteps: self.supersteps,
             prims: self.stepper.prims,
+            profile,
         }
     }
 }

@@ -10,15 +10,16 @@ use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::kernels::{self, Active, Call, Keep, Streams};
 use crate::backend::cpu::native::Calls;
+use crate::backend::cpu::profile::{self, Profiler};
 use crate::backend::cpu::tapes::Tapes;
 use crate::base::{IdVec, Loc};
-use crate::exec::mask::for_each_lane;
+use crate::exec::mask::{bits_of, for_each_lane};
 use crate::parts::{Tape, TapeId, render};
 use crate::plan::{
     Arg, Compute, Constant, ConstantId, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit, Write,
 };
 use crate::prim::{BatchRule, Prim, TABLE};
-use crate::run::{Execution, Inputs, Settings, Sink, Trap, TrapKind};
+use crate::run::{Activity, Execution, Inputs, Settings, Sink, Trap, TrapKind};
 use crate::types::{Array, DType, Type};
 use crate::vmath::Real;
 
@@ -97,6 +98,8 @@ pub(super) struct Stepper<'a, R> {
     pub(super) calls: Calls,
     /// Whether a generated function told where the branch of the block goes.
     pub(super) decided: bool,
+    /// Where time goes, if that is asked.
+    pub(super) profile: Option<Box<Profiler>>,
 }
 
 impl<'a, R: Real> Stepper<'a, R> {
@@ -117,16 +120,24 @@ impl<'a, R: Real> Stepper<'a, R> {
             kernel_traps: Vec::new(),
             calls: Calls::default(),
             decided: false,
+            profile: None,
         }
     }
 
-    /// A lane of the shard starts over for the lane at this position of the inputs.
+    /// The time since the last mark went to an activity.
+    #[inline]
+    pub(super) fn mark(&mut self, activity: Activity, loc: &Loc) {
+        if let Some(profile) = &mut self.profile {
+            profile.mark(activity, loc);
+        }
+    }
+
+    /// A lane of the shard starts over for the lane at this position of the inputs. Its tapes are reset by their owner.
     pub(super) fn admit(&mut self, lane: usize, position: usize, number: u64) {
         self.lanes.positions[lane] = position;
         self.lanes.numbers[lane] = number;
         self.lanes.draws[lane] = 0;
         self.lanes.steps[lane] = 0;
-        self.tapes.reset(lane);
     }
 
     /// Starts a unit for the lanes in `self.active`. `native`: whether it is all generated code, which skips lanes by itself.
@@ -138,11 +149,12 @@ impl<'a, R: Real> Stepper<'a, R> {
         slots: &IdVec<SlotId, Slot>,
         live: usize,
     ) {
-        let execution = match self.env.settings.execution {
-            Execution::Auto if native && !self.env.settings.check_nan => Execution::Mask,
+        let settings = self.env.settings;
+        let execution = match settings.execution {
+            Execution::Auto if native && !settings.check_nan => Execution::Mask,
             execution => execution,
         };
-        self.active.start(unit, frame, slots, live, execution);
+        self.active.start(unit, frame, slots, live, (execution, &settings.costs));
         if unit.draws && self.active.gathered {
             self.active.gather_streams(&self.lanes.numbers, &self.lanes.draws);
         }
@@ -207,6 +219,9 @@ impl<'a, R: Real> Stepper<'a, R> {
                 StepKind::TapePush { tape, value } => self.tape_push(frame, *tape, value, &step.loc),
                 StepKind::TapePop { slot, tape } => self.tape_pop(frame, *slot, *tape, &step.loc),
             }
+            if self.profile.is_some() {
+                self.mark(profile::activity(&step.kind), &step.loc);
+            }
         }
     }
 
@@ -245,12 +260,14 @@ impl<'a, R: Real> Stepper<'a, R> {
         let keeps = masked && kernels::can_keep(c.prim);
         let mut out = frame.take(scratch);
         self.invoke(frame, c, &c.args, keeps.then(|| &frame.slots[slot]), &mut out, loc);
+        self.mark(profile::activity_of(c), loc);
         if let Some(stack) = spill {
             self.spill(frame, stack, slot, loc);
         }
         if masked && !keeps {
             let (elements, columns) = (c.ty.elements(), self.active.columns());
             frame.slots[slot].blend(&out, elements, columns, self.active.mask.words());
+            self.mark(Activity::Masks, loc);
         } else {
             std::mem::swap(&mut frame.slots[slot], &mut out);
         }
@@ -258,18 +275,38 @@ impl<'a, R: Real> Stepper<'a, R> {
     }
 
     /// Runs a kernel, and takes out the lanes that trap. `keep`: what lanes that are not active have in the result.
-    fn invoke(
+    fn invoke<'f>(
         &mut self,
-        frame: &Frame<R>,
+        frame: &'f Frame<R>,
         c: &Compute,
-        args: &[Arg],
+        args: &'f [Arg],
         keep: Option<&Buffer<R>>,
         out: &mut Buffer<R>,
         loc: &Loc,
     ) {
-        let operands: SmallVec<[kernels::Arg<'_, R>; 6]> =
-            args.iter().map(|a| kernels::Arg::new(self.env.buffer(frame, a), &a.ty, a.broadcast)).collect();
+        let env = self.env;
+        let operand = |a: &'f Arg| kernels::Arg::new(env.buffer(frame, a), &a.ty, a.broadcast);
+        // nearly all have one or two: no list is made for them
+        match args {
+            [a] => self.invoke_on(&[operand(a)], c, keep, out, loc),
+            [a, b] => self.invoke_on(&[operand(a), operand(b)], c, keep, out, loc),
+            [a, b, d] => self.invoke_on(&[operand(a), operand(b), operand(d)], c, keep, out, loc),
+            _ => self.invoke_on(&args.iter().map(operand).collect::<Vec<_>>(), c, keep, out, loc),
+        }
+    }
+
+    fn invoke_on(
+        &mut self,
+        operands: &[kernels::Arg<'_, R>],
+        c: &Compute,
+        keep: Option<&Buffer<R>>,
+        out: &mut Buffer<R>,
+        loc: &Loc,
+    ) {
         let active = &mut self.active;
+        if keep.is_some() {
+            active.make_bytes();
+        }
         let (columns, full) = (active.columns(), active.is_full());
         let checks = self.env.settings.check_nan && bears_nans(c);
         // What is changed in place is an operand too.
@@ -280,11 +317,10 @@ impl<'a, R: Real> Stepper<'a, R> {
         }
         let call = Call {
             prim: c.prim,
-            args: &operands,
+            args: operands,
             ty: &c.ty,
             width: columns,
             active: if full { Active::All } else { Active::Mask(active.mask.words()) },
-            // Lanes that trapped since the unit started are among those that do not keep their values: nobody reads them.
             keep: keep.map(|values| Keep { values, mask: &active.bytes }),
             accumulate: false,
             traps: &mut self.kernel_traps,
@@ -301,7 +337,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             kernels::run(call, streams, out);
         }
         if checks {
-            self.find_nans(&operands, out, &c.ty, &had_nan);
+            self.find_nans(operands, out, &c.ty, &had_nan);
         }
         if !self.kernel_traps.is_empty() {
             self.take_traps(loc);
@@ -357,6 +393,7 @@ impl<'a, R: Real> Stepper<'a, R> {
         if pushed.is_err() {
             self.trap_all(TrapKind::StackLimit, loc);
         }
+        self.mark(Activity::Stacks, loc);
     }
 
     /// Computes a variable that is equal in all active lanes. An operand that is stored per lane is taken from the first.
@@ -459,14 +496,16 @@ impl<'a, R: Real> Stepper<'a, R> {
         }
         let holds = self.env.buffer(frame, cond).bools();
         let active = &mut self.active;
-        active.taken.reset(active.mask.width());
+        if active.taken.width() != active.mask.width() {
+            active.taken.reset(active.mask.width());
+        }
         let words = active.taken.words_mut().iter_mut().zip(active.mask.words());
         if cond.broadcast {
             words.for_each(|(to, mask)| *to = if holds[0] { *mask } else { 0 });
             return;
         }
         for ((to, mask), holds) in words.zip(holds.chunks(64)) {
-            *to = bits(holds) & mask;
+            *to = bits_of(holds) & mask;
         }
     }
 
@@ -506,18 +545,6 @@ impl<'a, R: Real> Stepper<'a, R> {
         self.dead.push(Dead { lane, trap: self.traps.len() });
         self.traps.push(Trap { position: self.lanes.positions[lane], kind, loc: loc.clone(), call_depth: 0, message });
     }
-}
-
-/// Up to 64 bools as bits, the first in the lowest.
-fn bits(holds: &[bool]) -> u64 {
-    let (eights, rest) = holds.as_chunks::<8>();
-    let first = eights.len() * 8;
-    let tail = rest.iter().enumerate().fold(0, |bits, (i, b)| bits | u64::from(*b) << (first + i));
-    eights.iter().enumerate().fold(tail, |bits, (i, eight)| {
-        // The product moves the lowest bit of byte k to bit 56 + k; nothing else gets up there but by no carry.
-        let bytes = u64::from_le_bytes(eight.map(u8::from));
-        bits | (bytes.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i)
-    })
 }
 
 /// Whether a primitive could make a NaN of numbers: those that only move values cannot.

@@ -27,9 +27,9 @@ impl<'a, R: Real> Tapes<'a, R> {
         let memory = program.values().map(|t| StackMemory::new(t.ty.dtype, t.ty.elements(), width));
         Self { program, memory: memory.collect() }
     }
-    /// A lane starts over.
-    pub(super) fn reset(&mut self, lane: usize) {
-        self.memory.values_mut().for_each(|m| m.reset(lane));
+    /// Lanes start over.
+    pub(super) fn reset(&mut self, lanes: &[u32]) {
+        self.memory.values_mut().for_each(|m| m.reset(lanes));
     }
     /// What statistics say of the tapes.
     pub(super) fn statistics(&self) -> impl Iterator<Item = VariableStats> {
@@ -37,6 +37,7 @@ impl<'a, R: Real> Tapes<'a, R> {
             name: tape.name.clone(),
             storage: Storage::Tape,
             pushes: memory.pushes(),
+            bytes_pushed: memory.bytes_pushed(),
             max_stack_depth: memory.highest(),
         })
     }

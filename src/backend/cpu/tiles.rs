@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::kernels::{self, Active, Call, Streams};
+use crate::backend::cpu::profile::activity_of;
 use crate::backend::cpu::steps::{Stepper, bears_nans};
 use crate::base::Loc;
 use crate::plan::{Arg, Compute, Part, TILE_BLOCK, TileResult, Tiled, TiledStep, Write};
@@ -43,6 +44,7 @@ impl<R: Real> Stepper<'_, R> {
                     }
                     _ => self.tile(frame, group.rows, step, &rows),
                 }
+                self.mark(activity_of(&step.compute), &step.loc);
                 failures.extend(self.kernel_traps.drain(..).map(|(column, kind)| (column, i, kind)));
             }
         }

@@ -134,20 +134,26 @@ pub(super) struct Operands<'a, R> {
 impl<'a, R: Real> Operands<'a, R> {
     /// Those of a call.
     pub(super) fn new(call: &Call<'a, R>) -> Self {
-        let places = call.args.iter().map(|a| spread::places(&a.ty.shape, &call.ty.shape)).collect();
+        // nearly always there are none to find
+        let plain = call.args.iter().all(|a| a.ty.shape.is_empty() || a.ty.shape == call.ty.shape);
+        let places = call.args.iter().filter(|_| !plain).map(|a| spread::places(&a.ty.shape, &call.ty.shape)).collect();
         Self { args: call.args, places, width: call.width }
+    }
+    #[inline]
+    fn places_of(&self, i: usize) -> Option<&[u32]> {
+        self.places.get(i).and_then(Option::as_deref)
     }
     /// The reals of an operand.
     pub(super) fn reals(&self, i: usize) -> Rows<'_, R> {
-        reals(&self.args[i], self.width).at_places(self.places[i].as_deref())
+        reals(&self.args[i], self.width).at_places(self.places_of(i))
     }
     /// The ints of an operand.
     pub(super) fn ints(&self, i: usize) -> Rows<'_, i64> {
-        ints(&self.args[i], self.width).at_places(self.places[i].as_deref())
+        ints(&self.args[i], self.width).at_places(self.places_of(i))
     }
     /// The bools of an operand.
     pub(super) fn bools(&self, i: usize) -> Rows<'_, bool> {
-        bools(&self.args[i], self.width).at_places(self.places[i].as_deref())
+        bools(&self.args[i], self.width).at_places(self.places_of(i))
     }
 }
 

@@ -1,0 +1,156 @@
+//! Compacts the lanes of a mask, and scatters them back: with AVX-512 eight lanes at a time, elsewhere one by one.
+
+use crate::exec::LaneMask;
+use crate::exec::mask::Bits;
+
+/// Which lanes of a shard are compacted.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection<'a> {
+    // What the unchecked accesses below rely on: `count` bits are set, all below `width`.
+    words: &'a [u64],
+    count: usize,
+    width: usize,
+}
+
+impl<'a> Selection<'a> {
+    /// The lanes of a mask.
+    pub fn of(mask: &'a LaneMask) -> Self {
+        let (words, width) = (mask.words(), mask.width());
+        let beyond = words.get(width / 64).is_some_and(|word| word >> (width % 64) != 0);
+        assert!(words.len() == width.div_ceil(64) && !beyond, "a mask has no lanes past its width");
+        Self { words, count: mask.count(), width }
+    }
+}
+
+/// Copies the lanes of `from` that are selected to the first lanes of `to`, for so many elements.
+pub fn compact<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: Selection<'_>) {
+    for e in 0..elements {
+        let from = &from[e * lanes.width..(e + 1) * lanes.width];
+        let to = &mut to[e * lanes.count..(e + 1) * lanes.count];
+        #[cfg(target_arch = "x86_64")]
+        if size_of::<T>() == 8 && is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has AVX-512F, elements have 8 bytes.
+            unsafe { avx512::compact(to.as_mut_ptr().cast(), from.as_ptr().cast(), lanes) };
+            continue;
+        }
+        let mut at = 0;
+        for (i, word) in lanes.words.iter().enumerate() {
+            for bit in Bits(*word) {
+                // SAFETY: lanes are below the width, and `count` in all.
+                unsafe { *to.get_unchecked_mut(at) = *from.get_unchecked(i * 64 + bit) };
+                at += 1;
+            }
+        }
+    }
+}
+
+/// The reverse: copies the first lanes of `from` to those of `to` that are selected.
+pub fn spread<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: Selection<'_>) {
+    for e in 0..elements {
+        let to = &mut to[e * lanes.width..(e + 1) * lanes.width];
+        let from = &from[e * lanes.count..(e + 1) * lanes.count];
+        #[cfg(target_arch = "x86_64")]
+        if size_of::<T>() == 8 && is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has AVX-512F, elements have 8 bytes.
+            unsafe { avx512::spread(to.as_mut_ptr().cast(), from.as_ptr().cast(), lanes) };
+            continue;
+        }
+        let mut at = 0;
+        for (i, word) in lanes.words.iter().enumerate() {
+            for bit in Bits(*word) {
+                // SAFETY: lanes are below the width, and `count` in all.
+                unsafe { *to.get_unchecked_mut(i * 64 + bit) = *from.get_unchecked(at) };
+                at += 1;
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use std::arch::x86_64::{
+        _mm512_mask_storeu_epi64, _mm512_maskz_compress_epi64, _mm512_maskz_expand_epi64, _mm512_maskz_loadu_epi64,
+    };
+
+    use super::Selection;
+
+    /// Calls `f` with the number of each group of eight lanes that has some, and its bits.
+    #[inline(always)]
+    fn groups(words: &[u64], mut f: impl FnMut(usize, u8)) {
+        for (i, word) in words.iter().enumerate().filter(|(_, word)| **word != 0) {
+            for (k, bits) in word.to_le_bytes().into_iter().enumerate().filter(|(_, bits)| *bits != 0) {
+                f(i * 8 + k, bits);
+            }
+        }
+    }
+
+    fn first(n: u32) -> u8 {
+        ((1_u32 << n) - 1) as u8
+    }
+
+    /// One row of 8-byte values.
+    ///
+    /// # Safety
+    /// AVX-512F; `from` has the lanes of the selection, `to` room for as many as are selected.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn compact(to: *mut i64, from: *const i64, lanes: Selection<'_>) {
+        let mut at = 0;
+        groups(lanes.words, |group, bits| {
+            // SAFETY: only lanes that are selected are read, and as many are written.
+            unsafe {
+                let values = _mm512_maskz_loadu_epi64(bits, from.add(group * 8));
+                let n = bits.count_ones();
+                _mm512_mask_storeu_epi64(to.add(at), first(n), _mm512_maskz_compress_epi64(bits, values));
+                at += n as usize;
+            }
+        });
+    }
+
+    /// The reverse.
+    ///
+    /// # Safety
+    /// As [`compact`], with `to` and `from` exchanged.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn spread(to: *mut i64, from: *const i64, lanes: Selection<'_>) {
+        let mut at = 0;
+        groups(lanes.words, |group, bits| {
+            // SAFETY: as many values are read as lanes are selected, and only these are written.
+            unsafe {
+                let n = bits.count_ones();
+                let values = _mm512_maskz_loadu_epi64(first(n), from.add(at));
+                _mm512_mask_storeu_epi64(to.add(group * 8), bits, _mm512_maskz_expand_epi64(bits, values));
+                at += n as usize;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_compacted_comes_back() {
+        for width in [1, 7, 64, 100, 200] {
+            for seed in 0_usize..8 {
+                let mut mask = LaneMask::none(width);
+                (0..width).filter(|l| (l.wrapping_mul(7) ^ seed) % 5 < seed % 6).for_each(|l| mask.insert(l));
+                let lanes = Selection::of(&mask);
+                let from: Vec<i64> = (0..3 * width as i64).collect();
+                let mut dense = vec![-1; 3 * lanes.count];
+                compact(&mut dense, &from, 3, lanes);
+                let expected: Vec<i64> =
+                    (0..3).flat_map(|e| mask.iter().map(move |l| (e * width + l) as i64)).collect();
+                assert_eq!(dense, expected);
+                let mut back = vec![-1; 3 * width];
+                spread(&mut back, &dense, 3, lanes);
+                let kept = |i: usize| if mask.contains(i % width) { from[i] } else { -1 };
+                assert!(back.iter().enumerate().all(|(i, v)| *v == kept(i)));
+                let small: Vec<bool> = from.iter().map(|v| v % 3 == 0).collect();
+                let mut few = vec![false; 3 * lanes.count];
+                compact(&mut few, &small, 3, lanes);
+                assert!(few.iter().zip(&expected).all(|(b, v)| *b == (v % 3 == 0)));
+            }
+        }
+    }
+}
