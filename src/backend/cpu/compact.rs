@@ -5,7 +5,7 @@ use crate::exec::mask::Bits;
 
 /// Which lanes of a shard are compacted.
 #[derive(Clone, Copy, Debug)]
-pub struct Selection<'a> {
+pub(super) struct Selection<'a> {
     // What the unchecked accesses below rely on: `count` bits are set, all below `width`.
     words: &'a [u64],
     count: usize,
@@ -14,7 +14,7 @@ pub struct Selection<'a> {
 
 impl<'a> Selection<'a> {
     /// The lanes of a mask.
-    pub fn of(mask: &'a LaneMask) -> Self {
+    pub(super) fn of(mask: &'a LaneMask) -> Self {
         let (words, width) = (mask.words(), mask.width());
         let beyond = words.get(width / 64).is_some_and(|word| word >> (width % 64) != 0);
         assert!(words.len() == width.div_ceil(64) && !beyond, "a mask has no lanes past its width");
@@ -23,7 +23,7 @@ impl<'a> Selection<'a> {
 }
 
 /// Copies the lanes of `from` that are selected to the first lanes of `to`, for so many elements.
-pub fn compact<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: Selection<'_>) {
+pub(super) fn compact<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: Selection<'_>) {
     for e in 0..elements {
         let from = &from[e * lanes.width..(e + 1) * lanes.width];
         let to = &mut to[e * lanes.count..(e + 1) * lanes.count];
@@ -45,7 +45,7 @@ pub fn compact<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: Select
 }
 
 /// The reverse: copies the first lanes of `from` to those of `to` that are selected.
-pub fn spread<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: Selection<'_>) {
+pub(super) fn spread<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: Selection<'_>) {
     for e in 0..elements {
         let to = &mut to[e * lanes.width..(e + 1) * lanes.width];
         let from = &from[e * lanes.count..(e + 1) * lanes.count];
