@@ -4,7 +4,8 @@ use std::fmt;
 
 /// Times in nanoseconds of one core, by which the cost model of a plan compares ways of running a block: only their ratios
 /// matter, and they never change a result. The defaults are what `autobatch calibrate` measured on a core with AVX-512
-/// (`benches/RESULTS.md` has the figures), rounded.
+/// (`benches/RESULTS.md` has the figures), rounded, but for `gather`: 0.47 was measured one lane at a time, and 0.2 is a
+/// guess for eight at a time, not measured yet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Costs {
     /// To dispatch one step: to resolve its operands and call its kernel.
