@@ -37,7 +37,8 @@ impl<'a, R: Real> Gradients<'a, R> {
         let gradient = vec![R::ZERO; x.ncols() * columns];
         let batches = (0..weights.ncols()).step_by(MOST_COLUMNS);
         let last = |first: usize| (first + MOST_COLUMNS).min(weights.ncols());
-        let weights = batches.map(|first| weights.slice(ndarray::s![.., first..last(first)]).as_standard_layout().into_owned());
+        let weights =
+            batches.map(|first| weights.slice(ndarray::s![.., first..last(first)]).as_standard_layout().into_owned());
         let weights = weights.collect();
         Self { x, weights, rows, eta: tile.clone(), out: tile, gradient }
     }

@@ -3,12 +3,12 @@
 use super::case::Case;
 use super::machine::LoadMeter;
 use super::model::Kind;
-use super::own::{BoundSeries, Own, engine_name};
+use super::own::{BoundSeries, Own};
 use super::peer::{self, Places};
 use super::protocol::Request;
 use super::report::{BoundRow, Rate, Report, Row, Skipped};
 use super::{Comparison, precision_name};
-use crate::program::Error;
+use crate::program::{Engine, Error};
 use crate::types::Precision;
 
 /// A model with a number of chains, a precision and a number of threads.
@@ -89,11 +89,11 @@ pub(super) fn measure(
     let title = format!("{}, {chains} chains, {}, {threads} threads", case.model.name, precision_name(precision));
     let meter = LoadMeter::start();
     let mut entrants = bound_entrant(cell).into_iter().collect::<Vec<_>>();
-    for (engine, fusion) in &comparison.engines {
-        let name = Name { system: "autobatch".into(), engine: engine_name(*engine).into(), fusion: Some(*fusion) };
+    for way in &comparison.engines {
         // The interpreter has nothing to fuse.
-        let fusion_name = Name { fusion: (engine_name(*engine) != "scalar").then_some(*fusion), ..name };
-        entrants.push(Entrant::new(Some(fusion_name), Box::new(Own::new(cell, *engine, *fusion)?)));
+        let fusion = (way.engine != Engine::Scalar).then_some(way.fusion);
+        let name = Name { system: "autobatch".into(), engine: way.name().into(), fusion };
+        entrants.push(Entrant::new(Some(name), Box::new(Own::new(cell, *way)?)));
     }
     report.systems.insert("autobatch".into(), concat!("autobatch ", env!("CARGO_PKG_VERSION")).into());
     for against in &comparison.against {

@@ -21,10 +21,11 @@ pub mod report;
 
 use std::path::PathBuf;
 
-use crate::program::{Engine, Error};
+use crate::program::Error;
 use crate::types::Precision;
 
 use model::Model;
+pub use own::Way;
 use peer::Against;
 pub use report::{Rate, Report, Row};
 
@@ -33,8 +34,8 @@ pub use report::{Rate, Report, Row};
 pub struct Comparison {
     /// The models, one after the other.
     pub models: Vec<&'static Model>,
-    /// Our engines, each with whether steps are fused.
-    pub engines: Vec<(Engine, bool)>,
+    /// Our engines, and how each runs.
+    pub engines: Vec<Way>,
     /// The peers.
     pub against: Vec<Against>,
     /// Numbers of chains, or of lanes where the model is no posterior.

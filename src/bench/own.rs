@@ -12,7 +12,7 @@ use super::protocol::Request;
 use crate::mcmc::diagnostics;
 use crate::mcmc::sampling::{Draws, Sampling};
 use crate::parts::StorageClass;
-use crate::program::{Bound, Engine, Error, ErrorKind, Inputs, Options, Program};
+use crate::program::{Bound, Codegen, Engine, Error, ErrorKind, Inputs, Options, Program};
 use crate::run::{BlockStats, NoSink, Settings, Stats};
 use crate::types::{Array, DType, Precision};
 use crate::vmath::Real;
@@ -20,12 +20,27 @@ use crate::vmath::Real;
 /// The interpreter takes one lane after the other, so that more of them only take longer.
 const SCALAR_LANES: usize = 4;
 
-/// Name of an engine in reports.
-pub(super) fn engine_name(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Scalar => "scalar",
-        Engine::Local => "local",
-        Engine::Pc => "pc",
+/// A way in which one of our engines runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// The engine.
+    pub engine: Engine,
+    /// Whether steps are fused.
+    pub fusion: bool,
+    /// Whether blocks are generated code.
+    pub codegen: Codegen,
+}
+
+impl Way {
+    /// Its name in reports.
+    pub(super) fn name(self) -> &'static str {
+        match (self.engine, self.codegen) {
+            (Engine::Scalar, _) => "scalar",
+            (Engine::Local, Codegen::Off) => "local",
+            (Engine::Local, Codegen::Cc) => "local cc",
+            (Engine::Pc, Codegen::Off) => "pc",
+            (Engine::Pc, Codegen::Cc) => "pc cc",
+        }
     }
 }
 
@@ -34,8 +49,8 @@ fn lanes(engine: Engine, chains: usize) -> usize {
     if engine == Engine::Scalar { chains.min(SCALAR_LANES) } else { chains }
 }
 
-fn options(cell: &Cell<'_>, engine: Engine, fusion: bool) -> Options {
-    let mut options = Options { engine, ..Options::default() };
+fn options(cell: &Cell<'_>, Way { engine, fusion, codegen }: Way) -> Options {
+    let mut options = Options { engine, codegen, ..Options::default() };
     options.settings = Settings { precision: cell.precision, threads: cell.threads, ..Settings::default() };
     if !fusion {
         options.passes.without_fusion();
@@ -54,9 +69,9 @@ pub(super) enum Own {
 }
 
 impl Own {
-    pub(super) fn new(cell: &Cell<'_>, engine: Engine, fusion: bool) -> Result<Self, Error> {
-        let options = options(cell, engine, fusion);
-        let chains = lanes(engine, cell.chains);
+    pub(super) fn new(cell: &Cell<'_>, way: Way) -> Result<Self, Error> {
+        let options = options(cell, way);
+        let chains = lanes(way.engine, cell.chains);
         let case = cell.case;
         match case.model.kind {
             Kind::Posterior { .. } => {

@@ -247,6 +247,9 @@ pub(super) struct BenchArgs {
     /// Whether our batching engines fuse steps
     #[arg(long, value_enum, value_delimiter = ',', default_value = "on,off")]
     pub(super) fusion: Vec<Switch>,
+    /// Whether blocks run as generated code (with fusion; of `local` only where it is the one engine)
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "off,cc")]
+    pub(super) codegen: Vec<CodegenName>,
     /// Measured runs of each series, in turns
     #[arg(long, default_value_t = 5)]
     pub(super) repetitions: usize,
@@ -363,6 +366,15 @@ impl From<EngineName> for Engine {
 pub(super) enum CodegenName {
     Off,
     Cc,
+}
+
+impl From<CodegenName> for Codegen {
+    fn from(name: CodegenName) -> Self {
+        match name {
+            CodegenName::Off => Codegen::Off,
+            CodegenName::Cc => Codegen::Cc,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -484,10 +496,7 @@ impl EngineArgs {
             first_lane: 0,
             memory_limit: self.memory_limit.map(|mib| mib.saturating_mul(1 << 20)),
             deny: self.deny.clone(),
-            codegen: match self.codegen {
-                CodegenName::Off => Codegen::Off,
-                CodegenName::Cc => Codegen::Cc,
-            },
+            codegen: self.codegen.into(),
         })
     }
 }

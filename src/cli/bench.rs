@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use crate::bench::model::{self, MODELS};
 use crate::bench::peer::{Against, PEERS, Places};
-use crate::bench::{Comparison, Report, figure, html, run};
+use crate::bench::{Comparison, Report, Way, figure, html, run};
 use crate::program::io::write_atomically;
-use crate::program::{Engine, Error, ErrorKind};
+use crate::program::{Codegen, Engine, Error, ErrorKind, codegen_fails};
 
-use super::args::{BenchArgs, EngineName, Format, Switch};
+use super::args::{BenchArgs, Format, Switch};
 use super::{note, print};
 
 pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode, Error> {
@@ -69,15 +69,30 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
     })
 }
 
-/// Every batching engine with and without fusion; the interpreter has nothing to fuse.
-fn engines(args: &BenchArgs) -> Vec<(Engine, bool)> {
-    let each = |name: &EngineName| {
-        let engine = Engine::from(*name);
-        let fusion = args.fusion.iter().map(|f| *f == Switch::On);
-        let fusion = if engine == Engine::Scalar { vec![true] } else { fusion.collect() };
-        fusion.into_iter().map(move |fusion| (engine, fusion))
-    };
-    args.engine.iter().flat_map(each).collect()
+/// Every batching engine with and without fusion, and with fusion also as generated code; the interpreter has nothing to fuse
+/// or to generate.
+fn engines(args: &BenchArgs) -> Vec<Way> {
+    let without_compiler = codegen_fails();
+    let mut ways = Vec::new();
+    for engine in args.engine.iter().map(|name| Engine::from(*name)) {
+        let plain = Way { engine, fusion: true, codegen: Codegen::Off };
+        if engine == Engine::Scalar {
+            ways.push(plain);
+            continue;
+        }
+        for codegen in args.codegen.iter().map(|name| Codegen::from(*name)) {
+            for fusion in args.fusion.iter().map(|f| *f == Switch::On) {
+                match (codegen, &without_compiler) {
+                    (Codegen::Off, _) => ways.push(Way { fusion, ..plain }),
+                    // Generated code is fused code, and the comparison mode goes without it unless it alone is asked for.
+                    (Codegen::Cc, _) if !fusion || engine == Engine::Local && args.engine.len() > 1 => {}
+                    (Codegen::Cc, Some(error)) => note(&format!("no generated code: {error}")),
+                    (Codegen::Cc, None) => ways.push(Way { codegen, ..plain }),
+                }
+            }
+        }
+    }
+    ways
 }
 
 /// The models and the systems.

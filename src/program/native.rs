@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::results::stack_only;
 use super::{Engine, Error, ErrorKind, Options};
-use crate::backend::cc::compiler::CodegenError;
+use crate::backend::cc::compiler::{CodegenError, Compiler};
 use crate::backend::cc::{Code, Native};
 use crate::pipeline::Compiled;
 use crate::types::Precision;
@@ -44,6 +44,11 @@ impl NativeCache {
         made.push((engine, precision, Arc::clone(&native)));
         Ok(Some(native))
     }
+}
+
+/// Why no code can be generated here; none where it can.
+pub fn codegen_fails() -> Option<Error> {
+    Compiler::find().err().map(Error::from)
 }
 
 /// The C code of a compiled program for an engine.

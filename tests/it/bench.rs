@@ -60,7 +60,8 @@ fn refusal(arguments: &[&str]) -> String {
 }
 
 /// Small and quick.
-const SMALL: [&str; 8] = ["--model", "eight_schools", "--chains", "2", "--draws", "4", "--repetitions", "2"];
+const SMALL: [&str; 10] =
+    ["--model", "eight_schools", "--chains", "2", "--draws", "4", "--repetitions", "2", "--codegen", "off"];
 
 /// Speaks the protocol, and gives 100 gradients in half a second each time.
 const FAKE: &str = r#"read -r job
@@ -109,6 +110,20 @@ fn the_json_has_a_row_for_each_series() {
     assert_eq!(fake["utilization"], 0.8);
 }
 
+#[test]
+fn generated_code_is_a_series_of_its_own() {
+    if crate::observed::codegen() == autobatch::program::Codegen::Off {
+        return;
+    }
+    let arguments =
+        ["--model", "eight_schools", "--chains", "2", "--draws", "4", "--repetitions", "1", "--fusion", "on"];
+    let report = report(&arguments);
+    let rows = report["results"].as_array().unwrap();
+    let engines: Vec<&str> = rows.iter().map(|r| r["engine"].as_str().unwrap()).collect();
+    assert_eq!(engines, ["pc", "pc cc", "local", "scalar"]);
+    assert!(rows.iter().all(|r| r["useful"] == rows[0]["useful"]), "all take the same steps");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_peer_that_fails_is_left_out_with_the_reason() {
@@ -150,7 +165,8 @@ fn what_is_not_there_is_named_with_the_command_that_installs_it() {
 
 #[test]
 fn control_programs_are_counted_in_their_own_units() {
-    let arguments = ["--model", "collatz,fib", "--chains", "1,3", "--draws", "1", "--repetitions", "1"];
+    let arguments =
+        ["--model", "collatz,fib", "--chains", "1,3", "--draws", "1", "--repetitions", "1", "--codegen", "off"];
     let report = report(&arguments);
     let rows = report["results"].as_array().unwrap();
     assert_eq!(rows.len(), 2 * 2 * 5);
