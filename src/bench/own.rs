@@ -83,6 +83,7 @@ impl Own {
                 let work = case.work(chains).expect("the inputs of a program of control flow tell its work");
                 let program = Program::load(&case.program)?;
                 let bound = program.function(entry)?.bind(&Inputs::new().lane("n", inputs), &options)?;
+                bound.prepare(&options)?;
                 Ok(Own::Program { bound: Box::new(bound), options, work })
             }
         }

@@ -224,6 +224,7 @@ impl Sampling {
         let bound = self.bound(options)?;
         refuse(&self.estimate(&bound, options), options)?;
         let recorder = Recorder::new(&bound.compiled().stack.streams, self.chains, progress)?;
+        bound.prepare(options)?;
         let start = Instant::now();
         let results = bound.run(options, &recorder)?;
         let seconds = start.elapsed().as_secs_f64();

@@ -360,6 +360,14 @@ impl Bound {
         plan::estimate(&self.compiled.plan, self.inputs.lanes.len(), &options.settings)
     }
 
+    /// Makes the code that a run with these options wants, which the first run does otherwise.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Codegen`] where there is no C compiler, or it fails; [`ErrorKind::Option`] as [`run`](Self::run).
+    pub fn prepare(&self, options: &Options) -> Result<(), Error> {
+        self.native.of(&self.compiled, options).map(drop)
+    }
+
     /// Runs it.
     ///
     /// # Errors
