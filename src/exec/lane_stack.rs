@@ -311,7 +311,7 @@ impl<T: Copy> LaneStack<T> {
         self.level = None;
         let needed = levels * self.elements * self.width + padding;
         if self.memory.len() < needed {
-            self.memory.try_reserve(needed - self.memory.len())?;
+            self.memory.try_reserve_exact(needed - self.memory.len())?;
             self.memory.resize(needed, self.zero);
         }
         Ok(Opened { memory: &mut self.memory, heights: &mut self.heights, pushes: self.pushes, highest })

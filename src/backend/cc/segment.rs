@@ -137,6 +137,10 @@ fn lockstep<T>(body: &Body<T>, ranges: &IdVec<BlockId, Vec<(Range<usize>, bool)>
     histories.values().map(first).collect()
 }
 
+/// Elements that the locals of a function may have together: a group of eight doubles each, they take 768 KiB of the stack
+/// of a worker, which has 2 MiB.
+const MOST_LOCAL_ELEMENTS: usize = 12 << 10;
+
 /// By stack: the first of those that go in lockstep with it.
 pub(super) type Lockstep = IdVec<StackId, usize>;
 
@@ -177,6 +181,9 @@ fn segment<T: Ending>(
         ssa.decide(value);
     }
     if ssa.ops.is_empty() && ssa.draws == 0 {
+        return None;
+    }
+    if ssa.locals.values().map(|l| l.elements).sum::<usize>() > MOST_LOCAL_ELEMENTS {
         return None;
     }
     let signature = text::function(&name, &ssa, lockstep, globals, &body.slots, out);

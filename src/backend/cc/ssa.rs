@@ -136,7 +136,7 @@ fn takes_compute(c: &Compute, globals: &Globals) -> bool {
         Prim::MatMul => {
             let [a, b] = &c.args[..] else { return false };
             let (matrix, vector) = if a.broadcast { (a, b) } else { (b, a) };
-            matrix.broadcast
+            is_shared(matrix, globals)
                 && matrix.ty.shape.len() == 2
                 && vector.ty.shape.len() == 1
                 && !vector.broadcast
@@ -148,6 +148,11 @@ fn takes_compute(c: &Compute, globals: &Globals) -> bool {
         prim if prim.row().batch == BatchRule::Elementwise => c.args.iter().all(whole),
         _ => false,
     }
+}
+
+/// Whether an operand is a shared value.
+fn is_shared(arg: &Arg, globals: &Globals) -> bool {
+    matches!(arg.source, Source::Constant(c) if matches!(globals.constants[c], Constant::Shared(_)))
 }
 
 /// The value of an operand that stands in the program text.
@@ -317,6 +322,12 @@ impl<'a> Ssa<'a> {
                 };
                 let shape = if left { &c.args[0].ty.shape } else { &c.args[1].ty.shape };
                 let (rows, columns) = (shape[0], shape[1]);
+                let mut args = args;
+                if args[1].spread {
+                    // A product takes its vector element by element.
+                    let inner = if left { columns } else { rows };
+                    args[1] = self.made(Kind::Map(Prim::Copy), dtype, inner, inner, vec![args[1]]);
+                }
                 let kind = match left {
                     true => Kind::Product { row: columns, column: 1, inner: columns },
                     false => Kind::Product { row: 1, column: columns, inner: rows },

@@ -434,6 +434,8 @@ impl Writer<'_> {
 
     fn pop(&mut self, ops: &[&Op]) {
         let stacks: Vec<StackId> = ops.iter().map(|op| self.stack(op)).collect();
+        // Where all lanes of the group have trapped, nothing is popped, and nothing may be computed of it.
+        self.line("if (AB_RARE(b_none(m))) continue;");
         self.open("{");
         self.line(format!("const uint32_t *heights = k{}->heights + at;", stacks[0].index()));
         self.line("unsigned rest = b_bits(m);");
