@@ -41,7 +41,10 @@ struct Scheduler<'a> {
     groups: Vec<Group>,
     group_of: HashMap<OpId, usize>,
     last_trap: Option<usize>,
-    stacks: HashMap<StackId, usize>,
+    /// Of each stack the group of its last operation, and how many it has had.
+    stacks: HashMap<StackId, (usize, usize)>,
+    /// Of a group of operations of stacks, how many each of these had before.
+    before: HashMap<usize, usize>,
 }
 
 pub(super) fn schedule(ssa: &Ssa<'_>, lockstep: &Lockstep) -> Schedule {
@@ -52,6 +55,7 @@ pub(super) fn schedule(ssa: &Ssa<'_>, lockstep: &Lockstep) -> Schedule {
         group_of: HashMap::new(),
         last_trap: None,
         stacks: HashMap::new(),
+        before: HashMap::new(),
     };
     let is_store = |op: &Op| matches!(op.kind, Kind::Store(_));
     for (id, op) in ssa.ops.iter().filter(|(_, op)| !is_store(op)) {
@@ -113,7 +117,7 @@ impl Scheduler<'_> {
             first = first.max(self.last_trap.map_or(0, |g| if op.turns > 1 { g + 1 } else { g }));
         }
         if let Kind::Pop(stack) | Kind::Spill(stack) = op.kind {
-            first = first.max(self.stacks.get(&stack).map_or(0, |g| g + 1));
+            first = first.max(self.stacks.get(&stack).map_or(0, |(g, _)| g + 1));
         }
         first
     }
@@ -133,11 +137,12 @@ impl Scheduler<'_> {
     }
 
     /// Whether an operation of a stack does to it what a group does to others that are equally high.
-    fn in_lockstep(&self, op: &Op, group: &Group) -> bool {
-        let first = group.ops.first().map(|o| self.ssa.ops[*o].kind);
+    fn in_lockstep(&self, op: &Op, group: usize) -> bool {
+        let first = self.groups[group].ops.first().map(|o| self.ssa.ops[*o].kind);
         match (op.kind, first) {
             (Kind::Pop(a), Some(Kind::Pop(b))) | (Kind::Spill(a), Some(Kind::Spill(b))) => {
-                self.lockstep[a] == self.lockstep[b]
+                let had = self.stacks.get(&a).map_or(0, |(_, n)| *n);
+                self.lockstep[a] == self.lockstep[b] && self.before.get(&group) == Some(&had)
             }
             _ => false,
         }
@@ -146,8 +151,7 @@ impl Scheduler<'_> {
     fn place(&mut self, id: OpId, op: &Op, first: usize) {
         let turns = in_loop(op.kind).then_some(op.turns);
         let fits = |g: &Group| turns.is_some() && g.turns == turns;
-        let found =
-            (first..self.groups.len()).find(|g| fits(&self.groups[*g]) || self.in_lockstep(op, &self.groups[*g]));
+        let found = (first..self.groups.len()).find(|g| fits(&self.groups[*g]) || self.in_lockstep(op, *g));
         let group = found.unwrap_or_else(|| {
             self.groups.push(Group { turns, ops: Vec::new() });
             self.groups.len() - 1
@@ -158,7 +162,9 @@ impl Scheduler<'_> {
             self.last_trap = self.last_trap.max(Some(group));
         }
         if let Kind::Pop(stack) | Kind::Spill(stack) = op.kind {
-            self.stacks.insert(stack, group);
+            let had = self.stacks.get(&stack).map_or(0, |(_, n)| *n);
+            self.before.entry(group).or_insert(had);
+            self.stacks.insert(stack, (group, had + 1));
         }
     }
 }

@@ -280,6 +280,10 @@ impl<'a> Ssa<'a> {
             let before = self.current.get(&c.slot).copied();
             let before = before.unwrap_or(Value { base: Base::Slot(c.slot), offset: 0, spread: elements == 1, dtype });
             self.push(Kind::Spill(stack), elements, vec![before], None);
+            if c.prim == Prim::Copy && c.reads_slot {
+                // What is only saved keeps its value.
+                return;
+            }
         }
         self.current.insert(c.slot, value);
     }
