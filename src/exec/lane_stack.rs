@@ -99,8 +99,8 @@ impl<T: Copy> Pushed<T> for One<'_, T> {
     }
 }
 
-/// Heights behind that of the last lane: generated code reads eight at a time.
-const HEIGHT_PADDING: usize = 8;
+/// Elements behind the last lane of what generated code reads: it takes lanes in groups of no more than so many.
+pub const PADDING: usize = 8;
 
 /// The memory of a stack in the hands of somebody else.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ impl<T: Copy> LaneStack<T> {
             width,
             zero,
             memory: Vec::new(),
-            heights: vec![0; width + HEIGHT_PADDING],
+            heights: vec![0; width + PADDING],
             level: Some(0),
             highest: 0,
             pushes: 0,
@@ -300,8 +300,8 @@ impl<T: Copy> LaneStack<T> {
         Ok(())
     }
 
-    /// Hands the memory over, with room for `pushes` more values in each lane and `padding` elements more.
-    pub fn open(&mut self, pushes: usize, padding: usize) -> Result<Opened<'_, T>, StackError> {
+    /// Hands the memory over, with room for `pushes` more values in each lane and [`PADDING`] elements more.
+    pub fn open(&mut self, pushes: usize) -> Result<Opened<'_, T>, StackError> {
         let highest = self.highest;
         let levels = (highest as usize).checked_add(pushes).ok_or(StackError::NoMemory)?;
         if let Some(top) = levels.checked_sub(1) {
@@ -309,7 +309,7 @@ impl<T: Copy> LaneStack<T> {
         }
         self.highest = highest;
         self.level = None;
-        let needed = levels * self.elements * self.width + padding;
+        let needed = levels * self.elements * self.width + PADDING;
         if self.memory.len() < needed {
             self.memory.try_reserve_exact(needed - self.memory.len())?;
             self.memory.resize(needed, self.zero);

@@ -5,6 +5,6 @@ pub mod lane_stack;
 pub mod mask;
 pub mod scheduler;
 
-pub use lane_stack::{Columns, LaneStack, Opened, StackError};
+pub use lane_stack::{Columns, LaneStack, Opened, PADDING, StackError};
 pub use mask::LaneMask;
 pub use scheduler::{Scheduler, Waiting};

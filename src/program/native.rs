@@ -36,12 +36,12 @@ impl NativeCache {
             return Ok(None);
         }
         let (engine, precision) = (options.engine, options.settings.precision);
-        let mut made = self.made.lock().expect("nothing panics while it holds the lock");
-        if let Some((_, _, native)) = made.iter().find(|(e, p, _)| (*e, *p) == (engine, precision)) {
+        let made = || self.made.lock().expect("nothing panics while it holds the lock");
+        if let Some((_, _, native)) = made().iter().find(|(e, p, _)| (*e, *p) == (engine, precision)) {
             return Ok(Some(Arc::clone(native)));
         }
         let native = Arc::new(Native::new(code(compiled, engine)?, precision)?);
-        made.push((engine, precision, Arc::clone(&native)));
+        made().push((engine, precision, Arc::clone(&native)));
         Ok(Some(native))
     }
 }

@@ -5,9 +5,6 @@ use std::ffi::c_void;
 /// A generated function.
 pub type Function = unsafe extern "C" fn(*mut Call);
 
-/// Elements that lane buffers, heights and streams have after their last lane: functions read whole groups of lanes.
-pub const PADDING: usize = 8;
-
 /// The memory of a stack.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

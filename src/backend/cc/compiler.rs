@@ -45,6 +45,9 @@ pub enum CodegenError {
         /// The commands that were tried, and why each did not serve.
         tried: String,
     },
+    /// Masks are handed over as words and read as bytes.
+    #[error("code is generated for little-endian processors only")]
+    BigEndian,
     /// The compiler rejected the text, which is a fault of the code generator or of an old compiler.
     #[error("{compiler} failed with {status}:\n{lines}")]
     Failed {
@@ -133,6 +136,9 @@ impl Compiler {
     /// The command in `AUTOBATCH_CC`, which may have arguments, or else the first of `cc`, `gcc` and `clang` that runs. Compiled
     /// code is kept in `AUTOBATCH_CACHE`, or else in `autobatch` in the user's folder for caches.
     pub fn find() -> Result<Self, CodegenError> {
+        if cfg!(target_endian = "big") {
+            return Err(CodegenError::BigEndian);
+        }
         let commands = match std::env::var("AUTOBATCH_CC") {
             Ok(command) if !command.trim().is_empty() => vec![command],
             _ => ["cc", "gcc", "clang"].map(str::to_owned).to_vec(),
@@ -190,7 +196,13 @@ impl Compiler {
         if let Some(path) = kept
             && fs::rename(&built, &path).is_ok()
         {
-            return Library::open(&path);
+            // A folder of caches may be one from which nothing can be executed.
+            return Library::open(&path).or_else(|_| {
+                let elsewhere = Workspace::new(None)?;
+                let copy = elsewhere.0.join("body.so");
+                fs::copy(&path, &copy).map_err(|error| CodegenError::Io { path: copy.clone(), error })?;
+                Library::open(&copy)
+            });
         }
         Library::open(&built)
     }

@@ -21,6 +21,7 @@ mod tests;
 mod text;
 
 use crate::base::IdVec;
+use crate::exec::PADDING;
 use crate::plan::{BlockId, Body, CallPlan, FuncId, Globals, Plan};
 
 pub use native::{Native, NativeBody, NativePart, NativeSegment};
@@ -50,7 +51,7 @@ impl Code {
     }
 
     fn of_bodies<'a, T: Ending + 'a>(bodies: impl Iterator<Item = &'a Body<T>>, globals: &Globals) -> Self {
-        let mut text = PRELUDE.to_owned();
+        let mut text = format!("#define AB_PADDING {PADDING}\n{PRELUDE}");
         let bodies = bodies.enumerate();
         let bodies = bodies.map(|(i, body)| segment::parts(body, globals, &format!("ab_{i}_"), &mut text)).collect();
         Self { text, bodies }

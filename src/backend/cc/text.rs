@@ -388,8 +388,11 @@ impl Writer<'_> {
         };
         self.signature.constants.insert(matrix);
         let first = op.args[0].offset;
-        let x = self.element_at(&op.args[1], "k").replace("[k]", &format!("[k + {}]", op.args[1].offset));
-        let x = if op.args[1].offset > 0 { x.replace("(k)", &format!("(k + {})", op.args[1].offset)) } else { x };
+        let at = match op.args[1].offset {
+            0 => "k".to_owned(),
+            offset => format!("k + {offset}"),
+        };
+        let x = self.element_at(&op.args[1], &at);
         let (rows, id) = (op.turns, matrix.index());
         for (rows_at_once, start, end) in [(4, 0, rows / 4 * 4), (1, rows / 4 * 4, rows)] {
             if start == end {
@@ -457,7 +460,7 @@ impl Writer<'_> {
                 self.line(format!("for (int e = 0; e < {n}; e++) {place} = {value};"));
                 self.close();
             }
-            for stack in stacks.iter().rev() {
+            for stack in &stacks {
                 self.line(format!("ab_set_heights(k{}->heights + at, same, h);", stack.index()));
             }
             self.close();
@@ -487,7 +490,7 @@ impl Writer<'_> {
             self.close();
             self.close();
         }
-        for stack in stacks.iter().rev() {
+        for stack in &stacks {
             self.line(format!("ab_raise(k{k}, k{k}->heights + at, same, h + 1);", k = stack.index()));
         }
         self.close();

@@ -1,8 +1,8 @@
 //! The lane buffers and stacks of one set of variables.
 
-use crate::backend::cc::abi::{PADDING, Stack};
+use crate::backend::cc::abi::Stack;
 use crate::backend::cpu::buffer::Buffer;
-use crate::exec::{Columns, LaneStack, StackError};
+use crate::exec::{Columns, LaneStack, PADDING, StackError};
 use crate::plan::{Body, Slot, TILE_BLOCK};
 use crate::types::DType;
 use crate::vmath::Real;
@@ -92,13 +92,13 @@ impl<R: Real> StackMemory<R> {
             StackMemory::Real(s) => s.pop(top.reals_mut(), columns),
         }
     }
-    /// Hands the memory over to a generated function that pushes no more than so many values in a lane, with `padding`
-    /// elements behind the last level. [`close`](Self::close) takes it back.
-    pub(super) fn open(&mut self, pushes: usize, padding: usize) -> Result<Stack, StackError> {
+    /// Hands the memory over to a generated function that pushes no more than so many values in a lane, with
+    /// [`PADDING`] elements behind the last level. [`close`](Self::close) takes it back.
+    pub(super) fn open(&mut self, pushes: usize) -> Result<Stack, StackError> {
         let (memory, heights, pushed, highest) = match self {
-            StackMemory::Bool(s) => opened(s, pushes, padding)?,
-            StackMemory::Int(s) => opened(s, pushes, padding)?,
-            StackMemory::Real(s) => opened(s, pushes, padding)?,
+            StackMemory::Bool(s) => opened(s, pushes)?,
+            StackMemory::Int(s) => opened(s, pushes)?,
+            StackMemory::Real(s) => opened(s, pushes)?,
         };
         Ok(Stack { memory, heights, pushes: pushed, highest })
     }
@@ -132,7 +132,7 @@ impl<R: Real> StackMemory<R> {
 
 type Opened = (*mut std::ffi::c_void, *mut u32, u64, u32);
 
-fn opened<T: Copy>(stack: &mut LaneStack<T>, pushes: usize, padding: usize) -> Result<Opened, StackError> {
-    let open = stack.open(pushes, padding)?;
+fn opened<T: Copy>(stack: &mut LaneStack<T>, pushes: usize) -> Result<Opened, StackError> {
+    let open = stack.open(pushes)?;
     Ok((open.memory.as_mut_ptr().cast(), open.heights.as_mut_ptr(), open.pushes, open.highest))
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::backend::cc::abi::{Call, PADDING, Stack, Trap};
+use crate::backend::cc::abi::{Call, Stack, Trap};
 use crate::backend::cc::{NativePart, NativeSegment};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::steps::Stepper;
@@ -59,7 +59,7 @@ impl<R: Real> Stepper<'_, R> {
         calls.stacks.clear();
         for (stack, pushes) in &segment.stacks {
             let memory = &mut frame.stacks[stack.0 as usize];
-            let Ok(raw) = memory.open(*pushes, PADDING) else { return false };
+            let Ok(raw) = memory.open(*pushes) else { return false };
             calls.stacks.push(raw);
         }
         calls.slots.clear();

@@ -4,7 +4,6 @@ use std::sync::atomic::AtomicUsize;
 
 use smallvec::SmallVec;
 
-use crate::backend::cc::abi::PADDING;
 use crate::backend::cpu::active::ActiveSet;
 use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::backend::cpu::frame::Frame;
@@ -13,6 +12,7 @@ use crate::backend::cpu::native::Calls;
 use crate::backend::cpu::profile::{self, Profiler};
 use crate::backend::cpu::tapes::Tapes;
 use crate::base::{IdVec, Loc};
+use crate::exec::PADDING;
 use crate::exec::mask::{bits_of, for_each_lane};
 use crate::parts::{Tape, TapeId, render};
 use crate::plan::{

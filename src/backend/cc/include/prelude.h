@@ -2,6 +2,8 @@
 #include "lanes.h"
 #include "vmath.h"
 
+_Static_assert(LANES <= AB_PADDING, "buffers are padded for a whole group of lanes");
+
 // The memory of a stack: level h, laid out like a lane buffer, holds the values with h values below them.
 struct ab_stack {
     void *memory;
