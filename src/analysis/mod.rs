@@ -9,3 +9,4 @@ pub mod stack_copies;
 pub mod stack_liveness;
 pub mod storage;
 pub mod variance;
+pub mod worklist;

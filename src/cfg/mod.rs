@@ -7,7 +7,7 @@ mod verify;
 
 use smallvec::SmallVec;
 
-use crate::base::{IdVec, Loc};
+use crate::base::{Id as _, IdSet, IdVec, Loc};
 use crate::prim::Prim;
 use crate::types::Type;
 
@@ -60,6 +60,34 @@ pub struct Func {
     pub blocks: IdVec<BlockId, Block>,
     /// Where it stands in the source.
     pub loc: Loc,
+}
+
+impl Func {
+    /// The blocks that can be reached, so that one comes before its successors, loops aside.
+    pub fn reverse_postorder(&self) -> Vec<BlockId> {
+        let entry = BlockId::new(0);
+        let mut seen = IdSet::new(self.blocks.len());
+        seen.insert(entry);
+        let mut order = Vec::new();
+        // A block, and how many of its successors were visited.
+        let mut stack = vec![(entry, 0)];
+        while let Some((block, next)) = stack.last_mut() {
+            match self.blocks[*block].term.successors().get(*next).copied() {
+                Some(successor) => {
+                    *next += 1;
+                    if seen.insert(successor) {
+                        stack.push((successor, 0));
+                    }
+                }
+                None => {
+                    order.push(*block);
+                    stack.pop();
+                }
+            }
+        }
+        order.reverse();
+        order
+    }
 }
 
 /// A variable: mutable, one value per lane and activation. Reading it before it is set is an error that the verifier finds.

@@ -3,7 +3,7 @@
 
 use super::constants::Constants;
 use super::{Builder, How, Inst, RawBlock, Read};
-use crate::base::{Id, IdVec};
+use crate::base::{Id, IdSet, IdVec};
 use crate::cfg;
 use crate::parts::{Operand, StorageClass};
 use crate::plan::{BlockId, CallPlan, CallTerminator, Func, FuncId, Var, VarId};
@@ -34,7 +34,13 @@ fn func(source: &cfg::Func, constants: &mut Constants, tile_rows: bool) -> Func 
     });
     let builder = Builder::new(vars.collect(), constants, tile_rows);
     let blocks = source.blocks.values().map(raw_block).collect();
-    let order = reverse_postorder(source);
+    let mut order = source.reverse_postorder();
+    // Those that are never reached have their places too.
+    let mut reached = IdSet::new(source.blocks.len());
+    order.iter().for_each(|b| {
+        reached.insert(*b);
+    });
+    order.extend(source.blocks.ids().filter(|b| !reached.contains(*b)));
     let units = order.into_iter().map(|b| (vec![block(b)], false)).collect();
     let body = builder.body(blocks, units, |term, builder| match term {
         cfg::Terminator::Jump(b) => CallTerminator::Jump(block(*b)),
@@ -109,33 +115,6 @@ fn operands(kind: &cfg::InstKind) -> (Vec<cfg::VarId>, Option<cfg::VarId>) {
         cfg::InstKind::TapePush { value, .. } => (vars(&[*value]), None),
         cfg::InstKind::TapePop { dst, .. } => (vec![], Some(*dst)),
     }
-}
-
-/// The blocks so that one comes before its successors, loops aside; those that are never reached at the end.
-fn reverse_postorder(source: &cfg::Func) -> Vec<cfg::BlockId> {
-    let mut seen = IdVec::<cfg::BlockId, bool>::filled(false, source.blocks.len());
-    let mut order = Vec::new();
-    let entry = cfg::BlockId::new(0);
-    let mut todo = vec![(entry, 0)];
-    seen[entry] = true;
-    while let Some((block, next)) = todo.last_mut() {
-        match source.blocks[*block].term.successors().get(*next).copied() {
-            Some(successor) => {
-                *next += 1;
-                if !seen[successor] {
-                    seen[successor] = true;
-                    todo.push((successor, 0));
-                }
-            }
-            None => {
-                order.push(*block);
-                todo.pop();
-            }
-        }
-    }
-    order.reverse();
-    order.extend(source.blocks.ids().filter(|b| !seen[*b]));
-    order
 }
 
 fn block(id: cfg::BlockId) -> BlockId {

@@ -3,6 +3,7 @@
 //! and what follows a branch knows its condition.
 
 use super::blocks::drop_unreachable_blocks;
+use crate::analysis::worklist::Worklist;
 use crate::base::{Id, IdVec};
 use crate::cfg::{BlockId, Func, InstKind, Operand, Program, Terminator, VarId};
 use crate::prim::{Prim, eval};
@@ -67,17 +68,13 @@ fn decide(func: &mut Func) {
         }
     }
     known.before[BlockId::new(0)] = Some(start);
-    let mut open = vec![BlockId::new(0)];
-    while let Some(id) = open.pop() {
+    let mut open = Worklist::new(func);
+    while let Some(id) = open.next() {
         let Some(mut now) = known.before[id].clone() else { continue };
         for inst in &func.blocks[id].insts {
             known.step(&inst.kind, &mut now);
         }
-        for (to, after) in known.leave(&func.blocks[id].term, &now) {
-            if known.arrive(to, after) && !open.contains(&to) {
-                open.push(to);
-            }
-        }
+        known.leave(&func.blocks[id].term, &mut now, &mut open);
     }
     known.rewrite(func);
 }
@@ -110,47 +107,50 @@ impl Known {
         };
     }
 
-    /// The blocks that may come next, with what is known there.
-    fn leave(&self, term: &Terminator, now: &Values) -> Vec<(BlockId, Values)> {
+    /// Goes on to the blocks that may come next.
+    fn leave(&mut self, term: &Terminator, now: &mut Values, open: &mut Worklist) {
+        let mut arrive = |known: &mut Self, to: BlockId, now: &Values| {
+            if known.arrive(to, now) {
+                open.add(to);
+            }
+        };
         match term {
             Terminator::Branch(cond, yes, no) => {
-                let given = |holds: bool| {
-                    let mut after = now.clone();
-                    if let Some(p) = cond.var().and_then(|v| self.place[v]).filter(|_| yes != no) {
-                        after[p] = Value::Constant(Scalar::Bool(holds));
+                let value = self.value(*cond, now);
+                let told = cond.var().and_then(|v| self.place[v]).filter(|_| yes != no);
+                for (to, holds) in [(*yes, true), (*no, false)] {
+                    if value == Value::Constant(Scalar::Bool(!holds)) {
+                        continue;
                     }
-                    after
-                };
-                match self.value(*cond, now) {
-                    Value::Constant(Scalar::Bool(true)) => vec![(*yes, given(true))],
-                    Value::Constant(Scalar::Bool(false)) => vec![(*no, given(false))],
-                    _ => vec![(*yes, given(true)), (*no, given(false))],
+                    if let Some(p) = told {
+                        now[p] = Value::Constant(Scalar::Bool(holds));
+                    }
+                    arrive(self, to, now);
                 }
             }
             term => {
-                let mut after = now.clone();
                 for p in term.dsts().iter().filter_map(|v| self.place[*v]) {
-                    after[p] = Value::Varies;
+                    now[p] = Value::Varies;
                 }
-                term.successors().iter().map(|to| (*to, after.clone())).collect()
+                term.successors().iter().for_each(|to| arrive(self, *to, now));
             }
         }
     }
 
     /// Whether more may come to a block than was known.
-    fn arrive(&mut self, to: BlockId, values: Values) -> bool {
+    fn arrive(&mut self, to: BlockId, values: &Values) -> bool {
         match &mut self.before[to] {
             Some(known) => {
                 let mut changed = false;
                 for (k, v) in known.iter_mut().zip(values) {
-                    let met = k.meet(v);
+                    let met = k.meet(*v);
                     changed |= met != *k;
                     *k = met;
                 }
                 changed
             }
             before => {
-                *before = Some(values);
+                *before = Some(values.clone());
                 true
             }
         }

@@ -29,7 +29,7 @@ impl Graph {
                 preds[next].push(id);
             }
         }
-        let order = reverse_postorder(func);
+        let order = func.reverse_postorder();
         let mut position = IdVec::filled(usize::MAX, n);
         for (i, block) in order.iter().enumerate() {
             position[*block] = i;
@@ -62,30 +62,6 @@ impl Graph {
     pub(super) fn idom(&self, block: BlockId) -> BlockId {
         self.idom[block]
     }
-}
-
-fn reverse_postorder(func: &Func) -> Vec<BlockId> {
-    let mut seen = IdSet::new(func.blocks.len());
-    let mut order = Vec::new();
-    // a block and how many of its successors were visited
-    let mut stack = vec![(BlockId::new(0), 0)];
-    seen.insert(BlockId::new(0));
-    while let Some((block, next)) = stack.last_mut() {
-        match func.blocks[*block].term.successors().get(*next) {
-            Some(successor) => {
-                *next += 1;
-                if seen.insert(*successor) {
-                    stack.push((*successor, 0));
-                }
-            }
-            None => {
-                order.push(*block);
-                stack.pop();
-            }
-        }
-    }
-    order.reverse();
-    order
 }
 
 /// Immediate dominators (Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm", 2001).

@@ -117,7 +117,11 @@ fn frequencies(program: &Program) -> IdVec<BlockId, u64> {
             let entered = |b: &BlockId| {
                 *b == program.entry || next.iter().any(|(from, to)| !members.contains(&from) && to.contains(b))
             };
-            open.push(members.iter().copied().filter(|b| !entered(b)).collect());
+            let inner: Vec<BlockId> = members.iter().copied().filter(|b| !entered(b)).collect();
+            // A cycle that nothing enters never runs.
+            if inner.len() < members.len() {
+                open.push(inner);
+            }
         }
     }
     often
@@ -200,12 +204,14 @@ impl Interference {
         });
         while let Some(id) = open.pop() {
             let mut heights = before[&id].clone();
-            self.add_all(&heights);
             for inst in &program.blocks[id].insts {
-                if let Some((v, step)) = inst.kind.moved() {
-                    *heights.entry(v).or_insert(0) += step;
-                    heights.retain(|_, h| *h != 0);
-                    self.add_all(&heights);
+                let Some((v, step)) = inst.kind.moved() else { continue };
+                let height = heights.entry(v).or_insert(0);
+                *height += step;
+                if *height == 0 {
+                    heights.remove(&v);
+                } else {
+                    heights.keys().for_each(|other| self.add(v, *other));
                 }
             }
             for to in within(&program.blocks[id].term) {
@@ -213,14 +219,6 @@ impl Interference {
                     open.push(to);
                     heights.clone()
                 });
-            }
-        }
-    }
-
-    fn add_all(&mut self, heights: &BTreeMap<VarId, i64>) {
-        for a in heights.keys() {
-            for b in heights.keys() {
-                self.add(*a, *b);
             }
         }
     }

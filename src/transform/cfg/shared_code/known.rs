@@ -1,5 +1,6 @@
 //! What variables hold at a place, where it is one shared value or constant on every path to it.
 
+use crate::analysis::worklist::Worklist;
 use crate::base::{Id as _, IdVec};
 use crate::cfg::{BlockId, Func, InstKind, Operand, VarId};
 use crate::prim::Prim;
@@ -21,8 +22,8 @@ impl Known {
         let mut starts: IdVec<BlockId, Option<State>> = IdVec::filled(None, func.blocks.len());
         let first = BlockId::new(0);
         starts[first] = Some(nothing);
-        let mut work = vec![first];
-        while let Some(block) = work.pop() {
+        let mut work = Worklist::new(func);
+        while let Some(block) = work.next() {
             let end = starts[block].clone().expect("a block of the list was reached").after(func, block);
             for next in func.blocks[block].term.successors() {
                 let changed = match &mut starts[next] {
@@ -32,8 +33,8 @@ impl Known {
                         true
                     }
                 };
-                if changed && !work.contains(&next) {
-                    work.push(next);
+                if changed {
+                    work.add(next);
                 }
             }
         }
