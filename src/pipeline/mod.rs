@@ -47,8 +47,9 @@ impl Passes {
         // They evaluate both arms: a NaN would be born in the one that is not taken.
         self.switch_off("if-convert");
         self.switch_off("guard-arms");
-        // A value that nobody wants may be where a NaN is born.
+        // A value that nobody wants may be where a NaN is born: all engines compute what the CFG program says.
         self.switch_off("dead-stores");
+        self.switch_off("copy-coalesce");
         // What is computed before the lanes start belongs to none that could trap.
         self.switch_off("hoist-shared");
         self.switch_off("shared-code");

@@ -289,6 +289,10 @@ impl InstKind {
             _ => None,
         }
     }
+    /// Whether it reads a variable, or changes its value, its top or its height.
+    pub fn touches(&self, var: VarId) -> bool {
+        self.reads(var) || self.written() == Some(var) || self.moved().is_some_and(|(moved, _)| moved == var)
+    }
     /// The variable whose value (of a stack variable, whose top) it changes.
     pub fn written(&self) -> Option<VarId> {
         match *self {

@@ -1,6 +1,7 @@
 //! Copies within a block: readers of a copy read the original, and what is computed only to be copied is computed in its
 //! place.
 
+use crate::analysis::stack_copies::keeps_top;
 use crate::analysis::stack_liveness::{Liveness, is_pure, step_back};
 use crate::base::IdSet;
 use crate::prim::Prim;
@@ -55,11 +56,6 @@ impl Known {
             self.copies.push((dst, src));
         }
     }
-}
-
-/// Whether it is a copy of a variable to itself: a push then saves it and leaves the top as it is.
-fn keeps_top(inst: &InstKind) -> bool {
-    copy(inst).is_some_and(|(_, dst, src)| src.var() == Some(dst))
 }
 
 fn copy(inst: &InstKind) -> Option<(Write, VarId, Operand)> {
@@ -117,7 +113,7 @@ fn compute_in_place(insts: &mut Vec<Inst>, at: usize, write: Write, dst: VarId, 
         return false;
     };
     let between = i + 1..at;
-    if (insts[between.clone()].iter()).any(|inst| inst.kind.reads(dst) || inst.kind.written() == Some(dst)) {
+    if insts[between.clone()].iter().any(|inst| inst.kind.touches(dst)) {
         return false;
     }
     read_instead(&mut insts[between], from, dst);
@@ -133,8 +129,7 @@ fn pop_in_place(insts: &mut Vec<Inst>, at: usize, write: Write, dst: VarId, from
     let Some(i) = insts[..at].iter().rposition(|inst| inst.kind.written() == Some(from)) else {
         return false;
     };
-    let touches = |inst: &Inst| inst.kind.reads(dst) || inst.kind.written() == Some(dst);
-    if write == Write::Push || insts[i + 1..at].iter().any(touches) {
+    if write == Write::Push || insts[i + 1..at].iter().any(|inst| inst.kind.touches(dst)) {
         return false;
     }
     let InstKind::TapePop { dst: popped, .. } = &mut insts[i].kind else {

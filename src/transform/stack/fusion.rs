@@ -25,8 +25,7 @@ fn fuse(insts: &mut Vec<Inst>, after: &[IdSet<VarId>]) {
             continue;
         };
         let moves = |inst: &Inst| inst.kind.moved().is_some_and(|(moved, _)| moved == v);
-        let touches = |inst: &Inst| inst.kind.reads(v) || inst.kind.written() == Some(v) || moves(inst);
-        let Some(j) = (i + 1..insts.len()).find(|j| touches(&insts[*j])) else {
+        let Some(j) = (i + 1..insts.len()).find(|j| insts[*j].kind.touches(v)) else {
             continue;
         };
         // A push of another variable may read `v` too.

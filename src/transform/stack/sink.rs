@@ -2,7 +2,7 @@
 //! then, so that results need not be copied away before the pop.
 
 use crate::base::IdSet;
-use crate::stack::{BlockId, Inst, InstKind, Program, Terminator, VarId};
+use crate::stack::{BlockId, InstKind, Program, Terminator};
 
 use super::layout::{entrances, region_of_blocks};
 
@@ -25,7 +25,7 @@ pub(super) fn run(mut program: Program) -> Program {
         let mut below = Vec::new();
         for i in (0..insts.len()).rev() {
             let InstKind::Pop(v) = insts[i].kind else { continue };
-            let next = (i + 1..insts.len()).find(|j| touches(&insts[*j], v));
+            let next = (i + 1..insts.len()).find(|j| insts[*j].kind.touches(v));
             let pop = insts.remove(i);
             match (next, arms) {
                 (Some(j), _) => insts.insert(j - 1, pop),
@@ -61,8 +61,4 @@ fn visit(program: &Program, start: BlockId, reached: &mut IdSet<BlockId>, order:
         }
     }
     order.extend(after.into_iter().rev());
-}
-
-fn touches(inst: &Inst, v: VarId) -> bool {
-    inst.kind.reads(v) || inst.kind.written() == Some(v) || inst.kind.moved().is_some_and(|(moved, _)| moved == v)
 }
