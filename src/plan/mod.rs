@@ -251,6 +251,24 @@ pub struct Step {
     pub loc: Loc,
 }
 
+impl Step {
+    /// The stacks whose height it changes, in the order in which it does: `true` of a push, `false` of a pop.
+    pub fn stack_moves(&self) -> impl Iterator<Item = (StackId, bool)> + '_ {
+        let pushed = |c: &Compute| match c.write {
+            Write::Push(stack) => Some((stack, true)),
+            _ => None,
+        };
+        let (one, tiled) = match &self.kind {
+            StepKind::Compute(c) => (pushed(c), None),
+            StepKind::Pop { stack, .. } => (Some((*stack, false)), None),
+            StepKind::Tiled(tiled) => (None, Some(tiled)),
+            _ => (None, None),
+        };
+        let tiled = tiled.into_iter().flat_map(|t| &t.steps);
+        one.into_iter().chain(tiled.filter_map(move |s| pushed(&s.compute)))
+    }
+}
+
 /// The kinds of steps.
 #[derive(Clone, PartialEq, Debug)]
 pub enum StepKind {
@@ -426,6 +444,11 @@ impl<T> Body<T> {
         });
         slots + levels.sum::<usize>()
     }
+    /// Additions in one lane that runs every block once, if `ahead` says of all that lanes go on to later ones.
+    fn work_ahead(&self, ahead: impl Fn(&T, BlockId) -> bool) -> Option<u64> {
+        let once = self.blocks.iter().all(|(at, block)| ahead(&block.term, at));
+        once.then(|| self.units.values().map(|u| u.cost.weight).sum())
+    }
     /// Whether a block belongs to a unit.
     pub fn contains(&self, unit: UnitId, block: BlockId) -> bool {
         self.blocks[block].unit == unit
@@ -460,6 +483,15 @@ impl Plan {
     pub fn shard_lanes(&self) -> usize {
         shard_lanes(self.bytes_per_lane())
     }
+    /// Additions in one lane, at most; `None` where the program has loops or calls, so that nobody knows.
+    pub fn work(&self) -> Option<u64> {
+        self.body.work_ahead(|term, at| match term {
+            Terminator::Jump(to) => *to > at,
+            Terminator::Branch(_, yes, no) => *yes > at && *no > at,
+            Terminator::PushJump { .. } => false,
+            Terminator::Return | Terminator::Halt => true,
+        })
+    }
 }
 
 impl CallPlan {
@@ -467,6 +499,15 @@ impl CallPlan {
     pub fn shard_lanes(&self) -> usize {
         let bodies = self.funcs.values().map(|f| f.body.bytes_per_lane(8));
         shard_lanes(bodies.sum::<usize>() + 3 * size_of::<u64>())
+    }
+    /// Additions in one lane, at most; `None` where the program has loops or calls, so that nobody knows.
+    pub fn work(&self) -> Option<u64> {
+        self.funcs[self.entry].body.work_ahead(|term, at| match term {
+            CallTerminator::Jump(to) => *to > at,
+            CallTerminator::Branch(_, yes, no) => *yes > at && *no > at,
+            CallTerminator::Call { .. } | CallTerminator::TailCall { .. } => false,
+            CallTerminator::Return(_) => true,
+        })
     }
 }
 

@@ -21,7 +21,7 @@ mod results;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
@@ -259,16 +259,16 @@ impl Function<'_> {
 
     fn entry(&self, types: Vec<Type>, passes: &Passes) -> Result<Entry, Error> {
         let key = CacheKey { entry: self.entry, types, passes: passes.clone() };
-        let mut cache = self.program.compiled.lock().expect("no compilation panics while it holds the lock");
-        if let Some(entry) = cache.get(&key) {
+        let program = self.program;
+        // Nothing can panic while the lock is held, which is not while something is compiled.
+        let cache = || program.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = cache().get(&key) {
             return Ok(entry.clone());
         }
-        let program = self.program;
         let compiled = pipeline::compile(&program.hir, &program.sources, self.entry, &key.types, passes)
             .map_err(|diagnostics| Error::from_diagnostics(diagnostics, (*program.sources).clone()))?;
         let entry = Entry { compiled: Arc::new(compiled), native: Arc::default() };
-        cache.insert(key, entry.clone());
-        Ok(entry)
+        Ok(cache().entry(key).or_insert(entry).clone())
     }
 }
 

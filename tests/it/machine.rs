@@ -6,11 +6,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use autobatch::backend::cc::{Code, Native};
 use autobatch::backend::cpu::{local, pc};
 use autobatch::lower::cfg_to_stack;
 use autobatch::lower::to_plan::{cfg_to_plan, stack_to_plan};
 use autobatch::parts::StreamId;
 use autobatch::plan::{CallPlan, Plan, estimate};
+use autobatch::program::Codegen;
 use autobatch::run::{Execution, Inputs, Outcome, Schedule, Settings, Sink, TrapKind};
 use autobatch::types::{Array, Precision};
 use autobatch::{cfg, interp, stack};
@@ -91,6 +93,15 @@ pub(crate) fn run_pc(plan: &Plan, inputs: &Inputs, settings: &Settings) -> Outco
     (outcome, said.take())
 }
 
+/// With generated code, where there is a C compiler.
+fn run_generated(plan: &Plan, inputs: &Inputs, settings: &Settings) -> Option<Outcomes> {
+    let native = (crate::observed::codegen() == Codegen::Cc)
+        .then(|| Native::new(Code::of_plan(plan), settings.precision).expect("the generated C compiles"))?;
+    let said = Said::default();
+    let outcome = pc::run_with(plan, Some(&native), inputs, settings, &said);
+    Some((outcome, said.take()))
+}
+
 fn run_local(plan: &CallPlan, inputs: &Inputs, settings: &Settings) -> Outcomes {
     let said = Said::default();
     let outcome = local::run(plan, inputs, settings, &said);
@@ -109,6 +120,9 @@ pub(crate) fn agree(name: &str, inputs: &Inputs, change: impl Fn(Settings) -> Se
     let said = Said::default();
     let outcome = interp::run(&cfg::read(&text(name)).unwrap(), inputs, &settings, &said);
     let first = (outcome, said.take());
+    if let Some(generated) = run_generated(&plan, inputs, &settings) {
+        assert_eq!(essence(&generated), essence(&first), "generated code");
+    }
     for settings in all_settings() {
         let settings = change(settings);
         let pc = run_pc(&plan, inputs, &settings);
@@ -117,6 +131,22 @@ pub(crate) fn agree(name: &str, inputs: &Inputs, change: impl Fn(Settings) -> Se
         assert_eq!(essence(&local), essence(&first), "local {settings:?}");
     }
     first
+}
+
+#[test]
+fn stacks_that_tiled_groups_push_are_not_taken_to_be_equally_high() {
+    let plan = stack_plan("tiled_pushes.stack");
+    // More lanes than the padding of a stack, and the sums of a row of ones.
+    let n = (0..80).map(|lane| lane % 4);
+    let inputs = inputs(vec![ints(n.clone()), Array::real([80, 600], vec![1.0; 80 * 600])]);
+    // Depth by depth, from the innermost: 1800 for `c`, 1200 for `a`; what `c` was before the first push is 0.
+    let expected = Array::real([80], n.map(|n| 3000.0 * n as f64).collect::<Vec<_>>());
+    let settings = Settings { shard_lanes: 80, ..Settings::default() };
+    let (outcome, _) = run_pc(&plan, &inputs, &settings);
+    assert_eq!(outcome.outputs, [expected]);
+    if let Some((generated, _)) = run_generated(&plan, &inputs, &settings) {
+        assert_eq!(generated.outputs, outcome.outputs);
+    }
 }
 
 #[test]
@@ -205,7 +235,7 @@ fn uniform_loops_run_as_one_superstep() {
         let expected = Array::real([4], vec![1.0, 1024.0, -1.0, 0.03125]);
         assert_eq!(outcome.outputs, [expected]);
     }
-    let settings = Settings { stats: true, ..Settings::default() };
+    let settings = Settings { stats: true, threads: 1, ..Settings::default() };
     let (outcome, _) = run_pc(&plan, &xs, &settings);
     let region = outcome.stats.blocks.iter().find(|b| b.block == "b1").unwrap();
     assert_eq!((region.executions, region.lanes_useful), (3, 7));

@@ -18,9 +18,11 @@ const HEADERS: [(&str, &str); 2] =
     [("lanes.h", include_str!("include/lanes.h")), ("vmath.h", include_str!("include/vmath.h"))];
 
 /// Of every compilation: no operation is contracted or reordered, and no function sets `errno`.
-const FLAGS: [&str; 8] = [
+const FLAGS: [&str; 9] = [
     "-std=gnu11",
     "-O2",
+    // `AUTOBATCH_CC` may say otherwise.
+    "-fno-fast-math",
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -220,7 +222,9 @@ impl Compiler {
         if options.real_f32 {
             command.arg("-DREAL_F32");
         }
-        command.args(["body.c", "-o", "body.so", "-lm"]).current_dir(&work.0);
+        // In the caller's folder, so that what `AUTOBATCH_CC` says may be relative.
+        let built = work.0.join("body.so");
+        command.arg(work.0.join("body.c")).arg("-o").arg(&built).arg("-lm");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(to);
         let status = self.wait(command, TIME_LIMIT)?;
         if !status.success() {
@@ -228,7 +232,7 @@ impl Compiler {
             let lines = first_errors(&String::from_utf8_lossy(&said));
             return Err(CodegenError::Failed { compiler: self.name().to_owned(), status, lines });
         }
-        Ok(work.0.join("body.so"))
+        Ok(built)
     }
 
     fn wait(&self, mut command: Command, limit: Duration) -> Result<ExitStatus, CodegenError> {

@@ -120,14 +120,8 @@ fn lockstep<T>(body: &Body<T>, ranges: &IdVec<BlockId, Vec<(Range<usize>, bool)>
     for (id, ranges) in ranges.iter() {
         for (range, _) in ranges {
             for step in &body.blocks[id].steps[range.clone()] {
-                match &step.kind {
-                    StepKind::Compute(c) => {
-                        if let Write::Push(stack) = c.write {
-                            histories[stack].push((run, true));
-                        }
-                    }
-                    StepKind::Pop { stack, .. } => histories[*stack].push((run, false)),
-                    _ => {}
+                for (stack, pushed) in step.stack_moves() {
+                    histories[stack].push((run, pushed));
                 }
             }
             run += 1;

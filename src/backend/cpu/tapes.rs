@@ -27,6 +27,10 @@ impl<'a, R: Real> Tapes<'a, R> {
         let memory = program.values().map(|t| StackMemory::new(t.ty.dtype, t.ty.elements(), width));
         Self { program, memory: memory.collect() }
     }
+    /// Bytes that the tapes take.
+    pub(super) fn bytes(&self) -> usize {
+        self.memory.values().map(StackMemory::bytes).sum()
+    }
     /// Lanes start over.
     pub(super) fn reset(&mut self, lanes: &[u32]) {
         self.memory.values_mut().for_each(|m| m.reset(lanes));
@@ -78,6 +82,11 @@ impl<R: Real> Stepper<'_, R> {
             let (from, columns) = (self.env.buffer(frame, value), self.active.for_stacks());
             pushed = push(&mut self.tapes.memory[tape], from, value.broadcast, columns);
         }
+    }
+
+    /// The shard is done: the other shards may have the memory of its tapes.
+    pub(super) fn release_tapes(&self) {
+        self.env.tape_bytes.fetch_sub(self.tapes.bytes(), Ordering::Relaxed);
     }
 
     /// Takes a value off the tape of every active lane; a lane whose tape is empty traps.
