@@ -136,7 +136,7 @@ impl Series for Own {
                     leapfrogs(&draws)?.chunks(request.draws.max(1)).map(|chain| chain.iter().sum()).collect();
                 let useful: u64 = each.iter().sum();
                 let most = each.iter().copied().max().unwrap_or(0).max(1);
-                let block = gradient_block(&draws.stats, useful);
+                let block = gradient_block(&draws.stats, useful, *chains);
                 let pushed = bytes_pushed(&sampling.bound(&options)?, &draws.stats, options.settings.precision);
                 Ok(Detail {
                     issued: block.map(|b| b.lanes_issued as f64 / b.lanes_useful.max(1) as f64),
@@ -189,11 +189,11 @@ pub(super) fn ess(q: &Array) -> Option<f64> {
     all.into_iter().filter(|e| e.is_finite()).reduce(f64::min)
 }
 
-/// The block of the gradients of leaves: the heaviest of those that as many lanes went through. The first gradient of each chain is
-/// in a block of its own.
-fn gradient_block(stats: &Stats, useful: u64) -> Option<&BlockStats> {
-    let exact = stats.blocks.iter().filter(|b| b.lanes_useful == useful);
-    exact.max_by_key(|b| b.weight)
+/// The block of the gradients: the heaviest of those that as many lanes went through, with or without the first gradient of
+/// each chain.
+fn gradient_block(stats: &Stats, useful: u64, chains: usize) -> Option<&BlockStats> {
+    let all = stats.blocks.iter().filter(|b| (useful..=useful + chains as u64).contains(&b.lanes_useful));
+    all.max_by_key(|b| b.weight)
 }
 
 /// Bytes that went onto stacks.

@@ -273,7 +273,8 @@ pub struct BlockStats {
     pub executions: u64,
     /// Lanes that were active, summed over executions.
     pub lanes_useful: u64,
-    /// Lanes that were computed, summed over executions.
+    /// Lanes that were computed, summed over executions: those of the shard; of a gathered unit the active ones, of generated
+    /// code those of groups with an active one.
     pub lanes_issued: u64,
 }
 

@@ -12,6 +12,8 @@ fn with_stats(engine: Engine) -> Options {
     let mut options = Options { engine, ..Options::default() };
     options.settings.stats = true;
     options.settings.seed = 1;
+    // All lanes in one shard.
+    options.settings.threads = 1;
     options
 }
 

@@ -22,6 +22,7 @@ pub struct Native {
 #[derive(Debug)]
 pub struct NativeBody {
     blocks: IdVec<BlockId, Vec<NativePart>>,
+    group: usize,
 }
 
 /// What a block runs, in its order.
@@ -50,6 +51,8 @@ impl Native {
     pub fn new(code: Code, precision: Precision) -> Result<Self, CodegenError> {
         let options = Options { real_f32: precision == Precision::F32, target: Target::Native };
         let library = Compiler::find()?.load(&code.text, &options)?;
+        // SAFETY: the text defines a constant of this name and type; the library is loaded.
+        let group = unsafe { *library.symbol::<*const i64>("autobatch_group")? } as usize;
         let part = |part: Part| {
             Ok(match part {
                 Part::Steps(range) => NativePart::Steps(range),
@@ -62,7 +65,7 @@ impl Native {
         };
         let body = |blocks: IdVec<BlockId, Vec<Part>>| {
             let parts = blocks.into_values().map(|parts| parts.into_iter().map(part).collect());
-            Ok(NativeBody { blocks: parts.collect::<Result<_, CodegenError>>()? })
+            Ok(NativeBody { blocks: parts.collect::<Result<_, CodegenError>>()?, group })
         };
         let bodies = code.bodies.into_iter().map(body).collect::<Result<_, CodegenError>>()?;
         Ok(Self { bodies, _library: library })
@@ -78,6 +81,11 @@ impl NativeBody {
     /// What a block runs.
     pub fn parts(&self, block: BlockId) -> &[NativePart] {
         &self.blocks[block]
+    }
+
+    /// Lanes that the functions compute at once; groups in which no lane is active are not computed.
+    pub fn group(&self) -> usize {
+        self.group
     }
 
     /// Whether the blocks of a unit are all functions.

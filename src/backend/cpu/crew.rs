@@ -12,9 +12,11 @@ use crate::run::{BlockStats, Outcome, Profile, Settings, Stats, Trap, TrapKind, 
 use crate::types::{Array, ArrayData, DType, Type};
 use crate::vmath::Real;
 
-/// Fewest lanes of a shard when the settings do not say: smaller ones would spread a batch over more threads, but every
-/// step would be dispatched for fewer lanes.
-const LEAST_LANES: usize = 64;
+/// Lanes of a shard that is smaller than the plan would have it, so that no thread is idle, are a multiple of this when they
+/// are more: the widest vectors of reals, and groups of generated code, have so many.
+const VECTOR_LANES: usize = 8;
+/// What a thread costs to start, in nanoseconds, rounded up: a run that takes less is not worth a second one.
+const THREAD_NANOSECONDS: f64 = 50_000.0;
 
 /// How a batch is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,13 +28,16 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Cuts `lanes` lanes into shards of `planned` lanes, or of fewer where threads would be idle.
-    pub(super) fn new(lanes: usize, planned: usize, settings: &Settings) -> Self {
-        let threads = workers(settings);
+    /// Cuts `lanes` lanes into shards of `planned` lanes, or of fewer where threads would be idle: a thread with a part of the
+    /// lanes is never slower than one with all of them. `work`: additions in one lane, if that is known.
+    pub(super) fn new(lanes: usize, planned: usize, work: Option<u64>, settings: &Settings) -> Self {
+        let nanoseconds = work.map(|work| work as f64 * settings.costs.addition * lanes as f64);
+        let short = settings.shard_lanes == 0 && nanoseconds.is_some_and(|n| n < THREAD_NANOSECONDS);
+        let threads = if short { 1 } else { workers(settings) };
         let width = match settings.shard_lanes {
             0 => {
-                let share = lanes.div_ceil(threads).next_multiple_of(LEAST_LANES);
-                planned.min(share.max(LEAST_LANES))
+                let share = lanes.div_ceil(threads);
+                planned.min(if share > VECTOR_LANES { share.next_multiple_of(VECTOR_LANES) } else { share })
             }
             n => n,
         };
@@ -260,19 +265,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_batches_are_not_cut_into_crumbs() {
-        let layout = |lanes, threads, shard_lanes| {
+    fn every_thread_has_lanes_unless_the_run_is_short() {
+        let layout = |lanes, threads, shard_lanes, work| {
             let settings = Settings { threads, shard_lanes, ..Settings::default() };
-            let layout = Layout::new(lanes, 512, &settings);
+            let layout = Layout::new(lanes, 512, work, &settings);
             (layout.width, layout.workers)
         };
-        assert_eq!(layout(64, 4, 0), (64, 1));
-        assert_eq!(layout(1, 4, 0), (1, 1));
-        assert_eq!(layout(0, 4, 0), (1, 0));
-        assert_eq!(layout(256, 4, 0), (64, 4));
-        assert_eq!(layout(1000, 4, 0), (256, 4));
-        assert_eq!(layout(100_000, 4, 0), (512, 4));
-        assert_eq!(layout(64, 4, 7), (7, 4));
+        assert_eq!(layout(1, 4, 0, None), (1, 1));
+        assert_eq!(layout(0, 4, 0, None), (1, 0));
+        assert_eq!(layout(10, 4, 0, None), (3, 4));
+        assert_eq!(layout(10, 2, 0, None), (5, 2));
+        assert_eq!(layout(64, 4, 0, None), (16, 4));
+        // Whole vectors.
+        assert_eq!(layout(36, 4, 0, None), (16, 3));
+        assert_eq!(layout(1000, 4, 0, None), (256, 4));
+        assert_eq!(layout(100_000, 4, 0, None), (512, 4));
+        assert_eq!(layout(64, 4, 0, Some(1000)), (64, 1));
+        assert_eq!(layout(64, 4, 0, Some(1_000_000)), (16, 4));
+        assert_eq!(layout(64, 4, 7, Some(1)), (7, 4));
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn run_typed<R: Real>(
     sink: &dyn Sink,
 ) -> Outcome {
     let lanes = inputs.lanes.len();
-    let layout = Layout::new(lanes, plan.shard_lanes(), settings);
+    let layout = Layout::new(lanes, plan.shard_lanes(), plan.work(), settings);
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let entry = &plan.funcs[plan.entry];
     let types: Vec<&Type> = entry.results.iter().collect();
@@ -261,7 +261,8 @@ impl<'a, R: Real> Shard<'a, R> {
         self.stepper.mark(Activity::Masks, &block.loc);
         self.supersteps += 1;
         if self.stepper.env.settings.stats {
-            self.counts[running.func][id].add(count, self.stepper.active.columns());
+            let issued = self.stepper.lanes_issued(native.filter(|_| whole));
+            self.counts[running.func][id].add(count, issued);
         }
         self.stepper.count_block(&block.loc);
         self.stepper.run_parts(&mut running.frame, native.map(|n| n.parts(at)), &block.steps);
@@ -445,6 +446,7 @@ impl<'a, R: Real> Shard<'a, R> {
     }
 
     fn report(mut self) -> Report {
+        self.stepper.release_tapes();
         let profile = self.stepper.profile.take().map(|profile| {
             profile.report(self.plan.funcs.values().flat_map(|func| {
                 let body = &func.body;

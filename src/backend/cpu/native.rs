@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::backend::cc::abi::{Call, Stack, Trap};
-use crate::backend::cc::{NativePart, NativeSegment};
+use crate::backend::cc::{NativeBody, NativePart, NativeSegment};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::steps::Stepper;
 use crate::plan::Step;
@@ -42,6 +42,14 @@ impl<R: Real> Stepper<'_, R> {
                     }
                 }
             }
+        }
+    }
+
+    /// Lanes that a unit which starts now computes; `native`: its generated functions, if it is made of them alone.
+    pub(super) fn lanes_issued(&self, native: Option<&NativeBody>) -> usize {
+        match native.filter(|_| self.runs_native()) {
+            Some(native) => self.active.in_groups(native.group()),
+            None => self.active.columns(),
         }
     }
 

@@ -40,7 +40,7 @@ fn run_typed<R: Real>(
     sink: &dyn Sink,
 ) -> Outcome {
     let lanes = inputs.lanes.len();
-    let layout = Layout::new(lanes, plan.shard_lanes(), settings);
+    let layout = Layout::new(lanes, plan.shard_lanes(), plan.work(), settings);
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let types: Vec<&Type> = plan.outputs.iter().map(|o| &o.ty).collect();
     let entry = &plan.body.blocks[plan.entry].loc;
@@ -175,7 +175,8 @@ impl<'a, R: Real> Shard<'a, R> {
         self.mark_unit(Activity::Masks, id);
         self.supersteps += 1;
         if self.stepper.env.settings.stats {
-            self.units[id].add(count, self.stepper.active.columns());
+            let issued = self.stepper.lanes_issued(self.native.filter(|_| whole));
+            self.units[id].add(count, issued);
         }
         let exit = self.run_unit(id, unit);
         self.stepper.end(unit, &mut self.frame, &body.slots);
@@ -334,6 +335,7 @@ impl<'a, R: Real> Shard<'a, R> {
     }
 
     fn report(mut self) -> Report {
+        self.stepper.release_tapes();
         let stats = self.stepper.env.settings.stats;
         let body = &self.plan.body;
         let blocks = body.units.iter().map(|(id, unit)| {
