@@ -37,8 +37,11 @@ impl<'a, R> Matrix<'a, R> {
     /// A view whose elements lie side by side in memory, row after row or column after column.
     pub(super) fn of(view: &ArrayView2<'a, R>) -> Self {
         let values = view.to_slice_memory_order().expect("the elements of the matrix lie side by side");
-        let strides = [view.strides()[0] as usize, view.strides()[1] as usize];
-        Self { values, shape: [view.nrows(), view.ncols()], strides }
+        let shape = [view.nrows(), view.ncols()];
+        // An axis of one element may have any stride in a view; the kernels look for those of matrices.
+        let stride = |axis: usize, usual: usize| if shape[axis] == 1 { usual } else { view.strides()[axis] as usize };
+        let strides = [stride(0, shape[1]), stride(1, 1)];
+        Self { values, shape, strides }
     }
     /// Its transpose.
     pub(super) fn transposed(self) -> Self {

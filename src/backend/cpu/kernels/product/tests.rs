@@ -1,5 +1,7 @@
 //! Products against the chain that defines them, for every kind of processor that the one at hand can be.
 
+use ndarray::{ArrayView2, ShapeBuilder as _};
+
 use super::{Matrix, by_crate, product};
 use crate::vmath::{BLOCK, Real};
 
@@ -96,4 +98,16 @@ fn products_beyond_one_block_of_columns_and_rows_are_right() {
         by_crate(a, b, false, &mut theirs);
         assert!(ours.iter().zip(&theirs).all(|(a, b)| a.to_bits64() == b.to_bits64()), "[{n}, {k}] @ [{k}, {m}]");
     }
+}
+
+/// A column that was cut out of a wider matrix, or turned around, is what a vector is.
+#[test]
+fn an_axis_of_one_element_has_the_usual_stride() {
+    let values = [1.0, 2.0, 3.0, 4.0];
+    for along in [1, 4, 100] {
+        let column = ArrayView2::from_shape((4, 1).strides((1, along)), &values).unwrap();
+        assert_eq!(Matrix::of(&column).strides, [1, 1]);
+    }
+    let row = ArrayView2::from_shape((1, 4).strides((1, 1)), &values).unwrap();
+    assert_eq!(Matrix::of(&row).strides, [4, 1]);
 }
