@@ -9,6 +9,8 @@ use crate::program::{Codegen, Engine, Error, ErrorKind, Options};
 use crate::run::{Costs, Execution, Schedule, Settings};
 use crate::types::Precision;
 
+use super::note;
+
 /// Program-counter autobatching: single-example programs with loops, branches and recursion, run for many lanes at once.
 #[derive(Debug, Parser)]
 #[command(name = "autobatch", version, max_term_width = 100)]
@@ -206,7 +208,7 @@ pub(super) struct SampleArgs {
     #[arg(long, default_value_t = 1000)]
     pub(super) draws: usize,
     /// A step size that stays, with the unit metric: warmup adapts nothing
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub(super) stepsize: Option<f64>,
     /// Where the chains start, unconstrained: a row for each
     #[arg(long, value_name = "FILE.npy|.json")]
@@ -254,7 +256,7 @@ pub(super) struct BenchArgs {
     #[arg(long, default_value_t = 5)]
     pub(super) repetitions: usize,
     /// How long a run should take: as many draws are made
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     pub(super) seconds: f64,
     /// Draws of each chain in a run, instead
     #[arg(long)]
@@ -263,7 +265,7 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "FILE.json|.npz")]
     pub(super) data: Option<PathBuf>,
     /// Step size in the place of the model's; it stays, and the metric is the unit metric
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub(super) stepsize: Option<f64>,
     /// Seed of the first repetition
     #[arg(long, default_value_t = 1)]
@@ -453,11 +455,28 @@ pub(super) fn passes(no_pass: &[String]) -> Result<Passes, Error> {
 }
 
 impl EngineArgs {
-    /// As the library wants them.
+    /// Why generated code does not run though it is asked for.
+    fn runs_no_code(&self) -> Option<&'static str> {
+        match (self.codegen, self.engine, self.exec, self.check) {
+            (CodegenName::Off, ..) => None,
+            (_, EngineName::Scalar, ..) => Some("the engine `scalar` is the reference interpreter"),
+            (_, _, ExecName::Gather, _) => Some("--exec gather runs the steps on the active lanes alone"),
+            (_, _, _, Some(CheckName::Nan)) => Some("--check nan looks at the result of every step"),
+            _ => None,
+        }
+    }
+
+    /// As the library wants them. Says what is asked for in vain.
     ///
     /// # Errors
-    /// For a pass that there is not.
+    /// For a pass that there is not, and for generated code without fusion.
     pub(super) fn options(&self, stats: bool) -> Result<Options, Error> {
+        if let Some(why) = self.runs_no_code() {
+            note(&format!("note: --codegen cc does nothing here: {why}"));
+        } else if matches!(self.codegen, CodegenName::Cc) && self.fusion == Switch::Off {
+            let message = "--fusion off runs every primitive by itself, and --codegen cc makes one function of many";
+            return Err(Error::new(ErrorKind::Option, message));
+        }
         let mut passes = passes(&self.no_pass)?;
         let mut shard_lanes = self.shard_lanes;
         if self.fusion == Switch::Off {

@@ -47,7 +47,7 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             report(&error);
-            ExitCode::FAILURE
+            if error.kind() == ErrorKind::Interrupted { ExitCode::from(130) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -104,13 +104,17 @@ fn check_output(path: Option<&Path>, endings: &[&str]) -> Result<(), Error> {
         let message = format!("--output {shown}: the name must end in {}", dotted.join(" or "));
         return Err(Error::new(ErrorKind::Option, message));
     }
+    check_place("--output", path)
+}
+
+/// Refuses a file that cannot be written where it is to be.
+fn check_place(option: &str, path: &Path) -> Result<(), Error> {
+    let refused = |why: &str| Err(Error::new(ErrorKind::Io, format!("{option} {}: {why}", path.display())));
     if path.is_dir() {
-        return Err(Error::new(ErrorKind::Io, format!("--output {shown}: this is a folder")));
+        return refused("this is a folder");
     }
     match path.parent().filter(|p| !p.as_os_str().is_empty()) {
-        Some(folder) if !folder.is_dir() => {
-            Err(Error::new(ErrorKind::Io, format!("--output {shown}: there is no folder {}", folder.display())))
-        }
+        Some(folder) if !folder.is_dir() => refused(&format!("there is no folder {}", folder.display())),
         _ => Ok(()),
     }
 }

@@ -1,24 +1,44 @@
 //! The JSON of `--profile`: where the time of a run went.
 
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use crate::program::io::write_atomically;
 use crate::program::{Engine, Error, ErrorKind, Options};
 use crate::run::{Activity, Profile, Stats, Times};
 
-use super::note;
+use super::{check_place, note};
 
-/// Asks for a profile, if there is a file to write it to.
+/// The option that names the file.
+const OPTION: &str = "--profile";
+
+/// Asks for a profile, if there is a file to write it to beside that of the results.
 ///
 /// # Errors
-/// For the reference interpreter, which is no machine.
-pub(super) fn ask(options: &mut Options, path: Option<&Path>) -> Result<(), Error> {
-    if path.is_some() && options.engine == Engine::Scalar {
+/// For the reference interpreter, which is no machine; for a file that cannot be written, or is that of the results.
+pub(super) fn ask(options: &mut Options, path: Option<&Path>, output: Option<&Path>) -> Result<(), Error> {
+    let Some(path) = path else { return Ok(()) };
+    if options.engine == Engine::Scalar {
         return Err(Error::new(ErrorKind::Option, "--profile: the engine `scalar` has none"));
     }
-    options.settings.profile = path.is_some();
+    check_place(OPTION, path)?;
+    if output.is_some_and(|output| resolved(output) == resolved(path)) {
+        let message = format!("--profile {}: this is the file of --output", path.display());
+        return Err(Error::new(ErrorKind::Option, message));
+    }
+    options.settings.profile = true;
     Ok(())
+}
+
+/// One name for a file, whether it is there yet or not.
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        folder.join(path.file_name().unwrap_or_default())
+    })
 }
 
 /// Writes the profile to the file.
@@ -27,10 +47,10 @@ pub(super) fn ask(options: &mut Options, path: Option<&Path>) -> Result<(), Erro
 /// Where the file cannot be written.
 pub(super) fn write(path: Option<&Path>, stats: &Stats) -> Result<(), Error> {
     let (Some(path), Some(profile)) = (path, &stats.profile) else { return Ok(()) };
-    let failed = |e: std::io::Error| Error::new(ErrorKind::Io, format!("{}: {e}", path.display()));
     let text =
         serde_json::to_string_pretty(&object(profile, stats)).map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?;
-    std::fs::write(path, text + "\n").map_err(failed)?;
+    write_atomically(path, |file| file.write_all((text + "\n").as_bytes()))
+        .map_err(|e| Error::new(ErrorKind::Io, format!("{OPTION}: {e}")))?;
     note(&format!("profile written to {}", path.display()));
     Ok(())
 }

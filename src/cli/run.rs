@@ -24,7 +24,7 @@ const SHOWN_LANES: usize = 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(args.stats)?;
-    profile::ask(&mut options, args.profile.as_deref())?;
+    profile::ask(&mut options, args.profile.as_deref(), args.output.as_deref())?;
     check_output(args.output.as_deref(), ARRAY_FILES)?;
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));

@@ -21,7 +21,7 @@ use super::{ARRAY_FILES, check_output, inputs, note, print, profile, warn};
 
 pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(args.stats)?;
-    profile::ask(&mut options, args.profile.as_deref())?;
+    profile::ask(&mut options, args.profile.as_deref(), args.output.as_deref())?;
     if args.chains == 0 {
         return Err(Error::new(ErrorKind::Option, "--chains 0: there is nothing to sample"));
     }
@@ -46,7 +46,11 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let progress = Progress::new(args.chains.saturating_mul(args.draws), args.warmup);
     let draws = sampling.run(&options, &|| progress.step())?;
     progress.finish();
-    report_traps(&draws, args);
+    report_traps(&draws, args, &sampling.not_numbers());
+    if draws.chains.is_empty() {
+        profile::write(args.profile.as_deref(), &draws.stats)?;
+        return Err(Error::new(ErrorKind::Input, "no chain is left: there are no draws"));
+    }
     let written = args.output.as_ref().map_or(Ok(()), |path| {
         write_arrays(path, &arrays(&draws), &IndexMap::new(), options.settings.precision)?;
         note(&format!("draws written to {}", path.display()));
@@ -87,7 +91,7 @@ fn arrays(draws: &Draws) -> IndexMap<String, Array> {
     all
 }
 
-fn report_traps(draws: &Draws, args: &SampleArgs) {
+fn report_traps(draws: &Draws, args: &SampleArgs, not_numbers: &[&str]) {
     for trap in draws.traps.iter().take(5) {
         let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
         note(&format!(
@@ -98,8 +102,14 @@ fn report_traps(draws: &Draws, args: &SampleArgs) {
     if draws.traps.len() > 5 {
         note(&format!("… and {} more chains", draws.traps.len() - 5));
     }
-    if draws.chains.len() < args.chains {
-        note(&format!("the summary and the draws are of the other {} chains", draws.chains.len()));
+    for name in not_numbers.iter().filter(|_| !draws.traps.is_empty()) {
+        note(&format!("note: `{name}` holds NaN, with which no log density is finite"));
+    }
+    match draws.chains.len() {
+        0 => return,
+        1 if args.chains > 1 => note("the summary and the draws are of the other chain"),
+        n if n < args.chains => note(&format!("the summary and the draws are of the other {n} chains")),
+        _ => {}
     }
     if draws.draws < args.draws {
         note(&format!("stopped: {} draws of each chain are kept", draws.draws));

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use indexmap::IndexMap;
 
-use crate::base::IdVec;
+use crate::base::{Diagnostic, IdVec};
 use crate::parts::{Stream, StreamId};
 use crate::program::{Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results, refuse};
 use crate::run::{NoSink, Sink, Stats, Trap};
@@ -146,9 +146,18 @@ impl Sampling {
         let density = model.function(name).map_err(|error| wrong_model(plan.model, &error.to_string()))?;
         let data = read_data(&density)?;
         let source = driver(plan, &density)?;
-        let driver = Program::compile_named("<driver>", &source)?;
+        check_inputs(plan, &density, &data)?;
+        let driver = Program::compile_named(DRIVER, &source)?;
         let &Plan { warmup, draws, chains, stepsize, .. } = plan;
         Ok(Sampling { driver, data, warmup, draws, chains, stepsize, starts: plan.starts.clone(), model })
+    }
+
+    /// What holds values that are no numbers, of which no density is finite: the names of such data, and `starts`.
+    pub fn not_numbers(&self) -> Vec<&str> {
+        let is_nan = |array: &Array| array.as_real().is_some_and(|values| values.iter().any(|x| x.is_nan()));
+        let data = self.data.values.iter().filter(|(_, given)| is_nan(&given.array)).map(|(name, _)| name.as_str());
+        let starts = self.starts.as_ref().filter(|starts| is_nan(starts)).map(|_| "starts");
+        data.chain(starts).collect()
     }
 
     /// Other numbers of warmup iterations and draws of each chain; what was compiled is kept.
@@ -187,7 +196,7 @@ impl Sampling {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn bound(&self, options: &Options) -> Result<Bound, Error> {
-        self.driver.function("main")?.bind(&self.inputs(), options)
+        self.driver.function("main")?.bind(&self.inputs(), options).map_err(without_driver)
     }
 
     /// The memory of the run, the records of all draws included: as they are kept, and once more as arrays.
@@ -304,6 +313,53 @@ fn append(all: &mut IndexMap<String, Array>, name: &str, rows: &Array) {
 fn wrong_model(path: &Path, why: &str) -> Error {
     let form = format!("pub fn {DENSITY}(q: real[d], shared …) -> real");
     Error::new(ErrorKind::Entry, format!("{}: a model exports `{form}`: {why}", path.display()))
+}
+
+/// What the driver program is called: nobody has written it.
+const DRIVER: &str = "<driver>";
+
+/// An error of the driver program in words that need no look at it.
+fn without_driver(error: Error) -> Error {
+    let in_driver = |d: &Diagnostic| d.labels.first().is_some_and(|l| error.sources().file(l.span.file).name == DRIVER);
+    if !error.diagnostics().iter().any(in_driver) {
+        return error;
+    }
+    let told = |d: &Diagnostic| [&[d.message.clone()][..], &d.notes].concat().join("; ");
+    let lines: Vec<String> = error.diagnostics().iter().map(told).collect();
+    Error::new(ErrorKind::Input, lines.join("\n"))
+}
+
+/// The number of coordinates of the state of a density, its first parameter, where its shared inputs tell it.
+pub fn dimension(density: &Function<'_>, data: &Inputs) -> Option<usize> {
+    let signature = density.signature();
+    let types = signature.ports.iter().map(|port| match data.values.get(&port.name) {
+        Some(given) => given.array.ty(),
+        None => Type::new(port.dtype, port.extents.iter().map(|_| 0)),
+    });
+    let extents = signature.told_extents(0, &types.collect::<Vec<_>>())?;
+    extents.first().copied()
+}
+
+/// Refuses data that are not all there, and starting points of another width than the model's state.
+fn check_inputs(plan: &Plan<'_>, density: &Function<'_>, data: &Inputs) -> Result<(), Error> {
+    let signature = density.signature();
+    let missing = signature.ports.iter().filter(|p| p.shared && !data.values.contains_key(&p.name));
+    let missing: Vec<String> = missing.map(|p| format!("`{}: {}`", p.name, p.describe(&signature.dims))).collect();
+    let refused = |message: String| Err(Error::new(ErrorKind::Input, message));
+    if !missing.is_empty() {
+        return refused(format!("the model needs {}: give it by --data or --shared", missing.join(", ")));
+    }
+    match (dimension(density, data), &plan.starts) {
+        (Some(d), Some(starts)) if starts.shape[1] != d => {
+            refused(format!("--starts: rows of {}, but the state of the model has {d} coordinates", starts.shape[1]))
+        }
+        (None, None) => {
+            let state = &signature.ports[0];
+            let (name, ty) = (&state.name, state.describe(&signature.dims));
+            refused(format!("no data tell the dimension of the state `{name}: {ty}` of the model: give --starts"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The program that joins a model and a sampler.

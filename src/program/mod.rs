@@ -42,7 +42,7 @@ pub use error::{Error, ErrorKind};
 pub use gradient::Gradient;
 pub use inputs::{Element, Inputs};
 use native::NativeCache;
-pub use native::{Codegen, code, codegen_fails};
+pub use native::{Codegen, c_compiler, code, codegen_fails};
 use ragged::BoundedAxes;
 pub use results::{Engine, Results, refuse};
 

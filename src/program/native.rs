@@ -40,7 +40,8 @@ impl NativeCache {
         if let Some((_, _, native)) = made().iter().find(|(e, p, _)| (*e, *p) == (engine, precision)) {
             return Ok(Some(Arc::clone(native)));
         }
-        let native = Arc::new(Native::new(code(compiled, engine)?, precision)?);
+        let stop = options.settings.stop.clone();
+        let native = Arc::new(Native::new(code(compiled, engine)?, precision, stop)?);
         made().push((engine, precision, Arc::clone(&native)));
         Ok(Some(native))
     }
@@ -49,6 +50,14 @@ impl NativeCache {
 /// Why no code can be generated here; none where it can.
 pub fn codegen_fails() -> Option<Error> {
     Compiler::find().err().map(Error::from)
+}
+
+/// What the C compiler that makes generated code says of its version.
+///
+/// # Errors
+/// [`ErrorKind::Codegen`] where there is none.
+pub fn c_compiler() -> Result<String, Error> {
+    Ok(Compiler::find()?.name().into_owned())
 }
 
 /// The C code of a compiled program for an engine.
@@ -64,6 +73,10 @@ pub fn code(compiled: &Compiled, engine: Engine) -> Result<Code, Error> {
 
 impl From<CodegenError> for Error {
     fn from(error: CodegenError) -> Self {
-        Error::new(ErrorKind::Codegen, error.to_string())
+        let kind = match error {
+            CodegenError::Interrupted => ErrorKind::Interrupted,
+            _ => ErrorKind::Codegen,
+        };
+        Error::new(kind, error.to_string())
     }
 }

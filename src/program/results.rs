@@ -37,13 +37,13 @@ pub fn refuse(estimate: &MemoryEstimate, options: &Options) -> Result<usize, Err
     if estimate.total() <= limit {
         return Ok(limit - estimate.total());
     }
-    let message = format!(
-        "{} lanes need {}, but {} may be used: the largest batch that fits is {} lanes",
-        estimate.lanes,
-        bytes(estimate.total()),
-        bytes(limit),
-        estimate.largest_batch(limit)
-    );
+    let need = if estimate.lanes == 1 { "needs" } else { "need" };
+    let fits = match estimate.largest_batch(limit) {
+        0 => "not even one lane fits".to_owned(),
+        n => format!("the largest batch that fits is {}", count(n, "lane")),
+    };
+    let lanes = count(estimate.lanes, "lane");
+    let message = format!("{lanes} {need} {}, but {} may be used: {fits}", bytes(estimate.total()), bytes(limit));
     Err(Error::new(ErrorKind::Memory, message))
 }
 
@@ -51,11 +51,10 @@ impl std::fmt::Display for MemoryEstimate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} lanes × {} inputs and outputs + {} running lanes × {} state + {} shared = {}; each further level of the stacks \
-             takes more",
-            self.lanes,
+            "{} × {} inputs and outputs + {} × {} state + {} shared = {}; each further level of the stacks takes more",
+            count(self.lanes, "lane"),
             bytes(self.host_bytes_per_lane),
-            self.running_lanes,
+            count(self.running_lanes, "running lane"),
             bytes(self.state_bytes_per_lane),
             bytes(self.shared_bytes),
             bytes(self.total())
@@ -65,6 +64,10 @@ impl std::fmt::Display for MemoryEstimate {
             level => write!(f, ", and each value on every tape {} a lane", bytes(level)),
         }
     }
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 /// A number of bytes as people read it.

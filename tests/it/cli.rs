@@ -74,7 +74,7 @@ fn what_does_not_fit_in_memory_is_refused_before_it_is_made() {
             [&["run", &constant, "--engine", engine][..], &["run", &local, "--input", "x=[1]", "--engine", engine]];
         for arguments in arguments {
             let said = error(arguments);
-            assert!(said.contains("1 lanes need"), "{said}");
+            assert!(said.contains("1 lane needs"), "{said}");
         }
     }
 }
@@ -180,7 +180,7 @@ fn calls_without_memory_trap() {
 
 /// Waits until it has said `words` on standard error, interrupts it, and waits for its end.
 #[cfg(unix)]
-fn interrupt(mut child: Child, said: &Path, words: &str) -> Output {
+pub(crate) fn interrupt(mut child: Child, said: &Path, words: &str) -> Output {
     let started = Instant::now();
     while !std::fs::read_to_string(said).unwrap_or_default().contains(words) {
         assert!(started.elapsed() < Duration::from_secs(120), "it never says {words:?}");
@@ -468,4 +468,128 @@ fn a_profile_adds_up() {
     }
     let said = error(&fib(&["--input", "n=[3]", "--engine", "scalar", "--profile", &path]));
     assert!(said.contains("--profile"), "{said}");
+}
+
+#[test]
+fn a_profile_that_cannot_be_written_is_refused_before_the_run() {
+    let folder = Folder::new("profile-place");
+    let draws = folder.0.join("draws.json").display().to_string();
+    let same = folder.0.join(".").join("draws.json").display().to_string();
+    let few = [&MODEL[..], &["--chains", "1", "--warmup", "5", "--draws", "2"]].concat();
+    for (profile, why) in [("/nope/x.json", "there is no folder /nope"), (&same, "this is the file of --output")] {
+        let said = error(&[&few[..], &["--output", &draws, "--profile", profile]].concat());
+        assert!(said.contains("--profile") && said.contains(why), "{said}");
+        let said = error(&fib(&["--input", "n=[5]", "--output", &draws, "--profile", profile]));
+        assert!(said.contains("--profile") && said.contains(why), "{said}");
+    }
+    assert!(!Path::new(&draws).exists(), "nothing was run");
+}
+
+/// What the user did not give is asked for in the words of the command line, not in those of a program that nobody wrote.
+#[test]
+fn what_a_model_lacks_is_asked_for() {
+    let folder = Folder::new("lacks");
+    let some = folder.file("some.json", "{\"sigma\": [1, 2]}");
+    let uneven = folder.file("uneven.json", "{\"sigma\": [1, 2], \"y\": [1, 2, 3]}");
+    let narrow = folder.file("narrow.json", "[[1,2,3],[1,2,3]]");
+    let model = MODEL[1];
+    let cases: [(&[&str], &str); 5] = [
+        (&["sample", model], "the model needs `y: real[J]`, `sigma: real[J]`: give it by --data or --shared"),
+        (&["sample", model, "--data", &some], "the model needs `y: real[J]`: give it"),
+        (&["sample", model, "--data", &uneven], "where real[J] is expected"),
+        (
+            &["sample", model, "--data", MODEL[3], "--chains", "2", "--starts", &narrow],
+            "--starts: rows of 3, but the state of the model has 10 coordinates",
+        ),
+        (
+            &["sample", "nuts/models/standard_normal.ab"],
+            "no data tell the dimension of the state `q: real[d]` of the model: give --starts",
+        ),
+    ];
+    for (arguments, wanted) in cases {
+        let said = error(arguments);
+        assert!(said.contains(wanted) && !said.contains("driver") && !said.contains("main"), "{said}");
+    }
+}
+
+#[test]
+fn when_no_chain_is_left_the_cause_is_told_and_nothing_else() {
+    let folder = Folder::new("no-chain");
+    let schools = "[15, 10, 16, 11, 9, 11, 10, 18]";
+    let data = folder.file("nan.json", format!("{{\"y\": [28, 8, -3, 7, -1, 1, 18, NaN], \"sigma\": {schools}}}"));
+    let draws = folder.0.join("draws.npz").display().to_string();
+    let arguments = ["sample", MODEL[1], "--data", &data, "--chains", "2", "--output", &draws];
+    let found = output(&arguments);
+    let said = String::from_utf8_lossy(&found.stderr);
+    assert_eq!(found.status.code(), Some(1), "{said}");
+    assert!(said.contains("no chain is left") && said.contains("`y` holds NaN"), "{said}");
+    assert!(!said.contains("are kept") && !said.contains("the summary"), "{said}");
+    assert!(found.stdout.is_empty() && !Path::new(&draws).exists());
+    let starts = folder.file("starts.json", "[[1, 2], [1, NaN]]");
+    let model = ["sample", "nuts/models/standard_normal.ab", "--starts", &starts, "--chains", "2", "--draws", "3"];
+    let said = String::from_utf8_lossy(&output(&model).stderr).into_owned();
+    assert!(said.contains("`starts` holds NaN") && said.contains("of the other chain"), "{said}");
+}
+
+#[test]
+fn numbers_are_taken_as_they_are_and_told_as_people_say_them() {
+    let said = error(&[&MODEL[..], &["--stepsize", "-1"]].concat());
+    assert!(said.contains("the step size must be a positive number, not -1"), "{said}");
+    let said = error(&fib(&["--input", "n=[5]", "--memory-limit", "0"]));
+    assert!(said.contains("1 lane needs") && said.contains("not even one lane fits"), "{said}");
+}
+
+#[test]
+fn generated_code_that_does_not_run_is_not_asked_for_in_silence() {
+    for ignored in [["--engine", "scalar"], ["--exec", "gather"], ["--check", "nan"]] {
+        let mut command = autobatch(&fib(&[&["--input", "n=[3]", "--codegen", "cc"][..], &ignored].concat()));
+        let said = String::from_utf8_lossy(&command.output().expect("it starts").stderr).into_owned();
+        assert!(said.contains("--codegen cc does nothing here"), "{ignored:?}: {said}");
+    }
+    let said = error(&fib(&["--input", "n=[3]", "--codegen", "cc", "--fusion", "off"]));
+    assert!(said.contains("--fusion off runs every primitive by itself"), "{said}");
+}
+
+/// A C compiler that is a shell script: it says its version, and does this with everything else.
+#[cfg(unix)]
+fn with_compiler(folder: &Folder, script: &str) -> Command {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = folder
+        .file("cc.sh", format!("#!/bin/sh\ncase \"$*\" in *--version*) echo script 1.0; exit ;; esac\n{script}\n"));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = autobatch(&fib(&["--input", "n=[3]", "--codegen", "cc"]));
+    command.env("AUTOBATCH_CC", &path).env("AUTOBATCH_CACHE", folder.0.join("cache"));
+    command
+}
+
+#[cfg(unix)]
+#[test]
+fn a_compiler_that_makes_nothing_that_can_be_loaded_is_told_with_the_reason() {
+    let folder = Folder::new("no-library");
+    // What is made is named behind -o.
+    let junk = "while [ \"$1\" != -o ]; do shift; done; echo junk > \"$2\"";
+    for (script, wanted) in
+        [("exit 0", "script 1.0 ended without an error and made no file"), (junk, "could not be loaded: ")]
+    {
+        let output = with_compiler(&folder, script).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(wanted) && !said.contains("dlopen failed"), "{said}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_compiler_that_hangs() {
+    let folder = Folder::new("hanging-compiler");
+    let said = folder.0.join("said");
+    let started = folder.0.join("started");
+    let mut command = with_compiler(&folder, &format!("echo compiling > {}; exec sleep 600", started.display()));
+    command.stdout(Stdio::null()).stderr(std::fs::File::create(&said).unwrap());
+    let output = interrupt(command.spawn().unwrap(), &started, "compiling");
+    let words = std::fs::read_to_string(&said).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{words}");
+    assert!(words.contains("interrupted while the C compiler ran"), "{words}");
+    let left = std::fs::read_dir(folder.0.join("cache")).unwrap().count();
+    assert_eq!(left, 0, "nothing is left behind");
 }

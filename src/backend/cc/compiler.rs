@@ -1,14 +1,16 @@
 //! The system's C compiler: found, run, its results kept on disk and loaded.
 
+use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio, id};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::process::{Child, Command, ExitStatus, Stdio, id};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
@@ -33,6 +35,8 @@ const FLAGS: [&str; 9] = [
 
 /// A compilation that takes longer is given up.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
+/// A command that takes longer to say its version is no compiler.
+const PROBE_LIMIT: Duration = Duration::from_secs(20);
 
 /// Why there is no compiled code.
 #[derive(Debug, Error)]
@@ -76,9 +80,23 @@ pub enum CodegenError {
         /// What went wrong.
         error: io::Error,
     },
+    /// The compiler says that it is done, but has not made the file.
+    #[error("{compiler} ended without an error and made no file: is it a C compiler?")]
+    NoOutput {
+        /// Its first line of `--version`, or the command.
+        compiler: String,
+    },
+    /// It was stopped from outside.
+    #[error("interrupted while the C compiler ran")]
+    Interrupted,
     /// Compiled code could not be loaded, or lacks a function.
-    #[error("compiled code could not be loaded: {0}")]
+    #[error("compiled code could not be loaded: {}", reason(.0))]
     Load(#[from] libloading::Error),
+}
+
+/// What the loader says: the error alone names the function that failed.
+fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// What code is generated for.
@@ -132,6 +150,8 @@ pub struct Compiler {
     version: String,
     /// Where compiled code is kept, if anywhere.
     cache: Option<PathBuf>,
+    /// Set from outside to end it.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Compiler {
@@ -160,13 +180,8 @@ impl Compiler {
         let mut words = command.split_whitespace().map(OsString::from);
         let program = words.next().ok_or("no command")?;
         let arguments: Vec<OsString> = words.collect();
-        let ran = Command::new(&program).args(&arguments).arg("--version").stdin(Stdio::null()).output();
-        let output = ran.map_err(|error| error.to_string())?;
-        if !output.status.success() {
-            return Err(format!("--version ended with {}", output.status));
-        }
-        let version = String::from_utf8_lossy(&output.stdout).into_owned();
-        Ok(Self { program, arguments, version, cache: None })
+        let version = version(Command::new(&program).args(&arguments).arg("--version"), PROBE_LIMIT)?;
+        Ok(Self { program, arguments, version, cache: None, stop: None })
     }
 
     /// The same compiler, whose results are kept in this folder, or nowhere. The folder need not exist, nor be writable.
@@ -174,9 +189,17 @@ impl Compiler {
         Self { cache: folder, ..self }
     }
 
-    /// The first line of what the compiler says about its version.
-    pub fn name(&self) -> &str {
-        self.version.lines().next().unwrap_or("the C compiler")
+    /// The same compiler, which is ended when this is set.
+    pub fn with_stop(self, stop: Option<Arc<AtomicBool>>) -> Self {
+        Self { stop, ..self }
+    }
+
+    /// The first line of what the compiler says about its version; the command, where it says nothing.
+    pub fn name(&self) -> Cow<'_, str> {
+        match self.version.lines().next() {
+            Some(line) => line.into(),
+            None => self.program.to_string_lossy(),
+        }
     }
 
     /// Compiles a text, which may include `lanes.h` and `vmath.h`, and loads it; or loads what an earlier run has left in the
@@ -230,9 +253,9 @@ impl Compiler {
         if !status.success() {
             let said = fs::read(&messages).unwrap_or_default();
             let lines = first_errors(&String::from_utf8_lossy(&said));
-            return Err(CodegenError::Failed { compiler: self.name().to_owned(), status, lines });
+            return Err(CodegenError::Failed { compiler: self.name().into_owned(), status, lines });
         }
-        Ok(built)
+        if built.is_file() { Ok(built) } else { Err(CodegenError::NoOutput { compiler: self.name().into_owned() }) }
     }
 
     fn wait(&self, mut command: Command, limit: Duration) -> Result<ExitStatus, CodegenError> {
@@ -243,11 +266,13 @@ impl Compiler {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 return Ok(status);
             }
-            if start.elapsed() > limit {
-                // It may have ended by itself in between, which does not matter.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(CodegenError::TimedOut { compiler: self.name().to_owned(), limit });
+            let stopped = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+            if stopped || start.elapsed() > limit {
+                end(&mut child);
+                if stopped {
+                    return Err(CodegenError::Interrupted);
+                }
+                return Err(CodegenError::TimedOut { compiler: self.name().into_owned(), limit });
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -256,6 +281,45 @@ impl Compiler {
     /// All that the compiled code depends on, in 128 bits.
     fn key(&self, text: &str, options: &Options) -> u128 {
         digest(&(text, HEADERS, FLAGS, options, &self.program, &self.arguments, &self.version, processor()))
+    }
+}
+
+/// Ends a process, which may have ended by itself in between: that does not matter.
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// What a command writes to its standard output, which is waited for no longer than this; or why it does not serve.
+fn version(command: &mut Command, limit: Duration) -> Result<String, String> {
+    let start = Instant::now();
+    let failed = |error: io::Error| error.to_string();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(failed)?;
+    let (sender, receiver) = channel();
+    if let Some(mut out) = child.stdout.take() {
+        // Not waited for: a process that the command leaves behind may keep the pipe open.
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = out.read_to_end(&mut bytes);
+            let _ = sender.send(bytes);
+        });
+    }
+    let said = receiver.recv_timeout(limit);
+    let status = loop {
+        match child.try_wait().map_err(failed)? {
+            Some(status) => break status,
+            None if start.elapsed() > limit => {
+                end(&mut child);
+                return Err(format!("--version did not end within {} seconds", limit.as_secs()));
+            }
+            None => std::thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    match said {
+        Ok(said) if status.success() => Ok(String::from_utf8_lossy(&said).into_owned()),
+        Ok(_) => Err(format!("--version ended with {status}")),
+        Err(_) => Err(format!("--version did not end within {} seconds", limit.as_secs())),
     }
 }
 

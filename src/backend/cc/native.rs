@@ -1,6 +1,8 @@
 //! Generated code that is compiled and loaded.
 
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::backend::cc::Code;
 use crate::backend::cc::abi::Function;
@@ -44,13 +46,13 @@ pub struct NativeSegment {
 }
 
 impl Native {
-    /// Compiles and loads code for this width of `real`.
+    /// Compiles and loads code for this width of `real`. The compiler is ended when `stop` is set.
     ///
     /// # Errors
-    /// Where there is no C compiler, or it fails.
-    pub fn new(code: Code, precision: Precision) -> Result<Self, CodegenError> {
+    /// Where there is no C compiler, or it fails, or is ended.
+    pub fn new(code: Code, precision: Precision, stop: Option<Arc<AtomicBool>>) -> Result<Self, CodegenError> {
         let options = Options { real_f32: precision == Precision::F32, target: Target::Native };
-        let library = Compiler::find()?.load(&code.text, &options)?;
+        let library = Compiler::find()?.with_stop(stop).load(&code.text, &options)?;
         // SAFETY: the text defines a constant of this name and type; the library is loaded.
         let group = unsafe { *library.symbol::<*const i64>("autobatch_group")? } as usize;
         let part = |part: Part| {

@@ -178,6 +178,18 @@ impl Signature {
         }
     }
 
+    /// The extents of a port, which need not be given, by the types of the others, one for each port; `None` where they do not tell
+    /// them.
+    pub fn told_extents(&self, port: usize, found: &[Type]) -> Option<Vec<usize>> {
+        let mut solver = Solver::new(self, found);
+        solver.known[port] = 0;
+        solver.solve();
+        let dims: IdVec<DimId, i64> = solver.bound.iter().map(|b| b.map_or(0, |(value, _)| value)).collect();
+        let told = |d: &Dim| d.terms.keys().all(|id| solver.bound[id.index()].is_some());
+        let extent = |d: &Dim| d.eval(&dims).filter(|_| told(d)).and_then(|n| usize::try_from(n).ok());
+        self.ports[port].extents.iter().map(extent).collect()
+    }
+
     /// The bounded dimension that an extent is.
     pub fn bounded(&self, extent: &Dim) -> Option<DimId> {
         extent.alone().filter(|id| self.bounds.contains_key(id))
