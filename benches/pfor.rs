@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use autobatch::bench::bound::Gradients;
+use autobatch::bench::bound::{Gradients, quickest};
 use autobatch::pipeline::Passes;
 use autobatch::program::{Bound, Engine, Inputs, Options, Program};
 use autobatch::run::NoSink;
@@ -212,9 +212,10 @@ fn logistic(c: &mut Criterion) {
     };
     let x = matrix(reals(&[ROWS, COLUMNS], 1.0), COLUMNS);
     for lanes in sizes {
-        let mut bound = Gradients::new(x.view(), matrix(reals(&[COLUMNS, lanes], 0.1), lanes));
+        let weights = matrix(reals(&[COLUMNS, lanes], 0.1), lanes);
+        let mut bound = Gradients::new(weights.view(), quickest(&x.view(), &weights.view())[0]);
         group.throughput(Throughput::Elements(lanes as u64));
-        group.bench_function(BenchmarkId::new("bound", lanes), |b| b.iter(|| bound.run()));
+        group.bench_function(BenchmarkId::new("bound", lanes), |b| b.iter(|| bound.run(&x.view())));
     }
     group.finish();
 }

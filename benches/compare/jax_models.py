@@ -41,7 +41,7 @@ def _eight_schools():
     y, sigma = _array("y"), _array("sigma")
 
     def log_density(q):
-        theta_trans, mu, log_tau = q[:8], q[8], q[9]
+        theta_trans, mu, log_tau = q[:-2], q[-2], q[-1]
         tau = jnp.exp(log_tau)
         residual = (y - (mu + tau * theta_trans)) / sigma
         return (

@@ -3,6 +3,7 @@ variable CMDSTAN names. `native` models are compiled with -O3 -march=native, the
 """
 
 import hashlib
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -51,7 +52,7 @@ def version():
     header = subprocess.run(["g++", *toolchain()[1], "-E", "-dM", "-include", "stan/version.hpp", "-x", "c++", os.devnull], capture_output=True, text=True).stdout
     numbers = dict(line.split()[1:3] for line in header.splitlines() if line.startswith("#define STAN_M") or line.startswith("#define STAN_PATCH"))
     compiler = subprocess.run(["g++", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
-    source = "CmdStan" if os.environ.get("CMDSTAN") else "httpstan 4.13.0"
+    source = "CmdStan" if os.environ.get("CMDSTAN") else f"httpstan {importlib.metadata.version('httpstan')}"
     return f"Stan {numbers.get('STAN_MAJOR')}.{numbers.get('STAN_MINOR')}.{numbers.get('STAN_PATCH')} ({source}), {compiler}, -O3 and, where native, -march=native"
 
 
@@ -85,6 +86,8 @@ if "x" in given:
     given["y"] = [int(y) for y in given["y"]]
 else:
     given["D"] = job.dimension
+if job.model == "eight_schools":
+    given["J"] = len(given["y"])
 folder = pathlib.Path(job.folder)
 data_file = folder / f"stan-{os.getpid()}.json"
 data_file.write_text(json.dumps(given))

@@ -1,4 +1,6 @@
-"""TensorFlow Probability: its own auto-batching (program counter under XLA), and its iterative NUTS under XLA."""
+"""TensorFlow Probability: its own auto-batching (program counter under XLA, or, `graph`, as a graph of TensorFlow), and its iterative
+NUTS under XLA.
+"""
 
 import os
 
@@ -17,6 +19,7 @@ from tensorflow_probability.python.experimental.mcmc import nuts_autobatching
 
 REAL = np.float64 if job.precision == "f64" else np.float32
 given = {name: np.asarray(value) for name, value in data().items()}
+XLA = "graph" not in job.engine
 
 
 def real(name):
@@ -37,7 +40,7 @@ def eight_schools():
     y, sigma = real("y"), real("sigma")
 
     def log_density(q):
-        theta_trans, mu, log_tau = q[..., :8], q[..., 8], q[..., 9]
+        theta_trans, mu, log_tau = q[..., :-2], q[..., -2], q[..., -1]
         tau = tf.exp(log_tau)
         residual = (y - (mu[..., None] + tau[..., None] * theta_trans)) / sigma
         return (
@@ -76,7 +79,7 @@ MODELS = {
 
 
 def version():
-    return f"tensorflow-probability {tfp.__version__}, tensorflow {tf.__version__}, XLA"
+    return f"tensorflow-probability {tfp.__version__}, tensorflow {tf.__version__}, {'XLA' if XLA else 'graph'}"
 
 
 def rounds(draws, length):
@@ -84,8 +87,8 @@ def rounds(draws, length):
 
 
 def auto_batching():
-    """Several trajectories in one run of the virtual machine, so that gradients of different draws run together: its best. Of
-    their states it gives only the last, so that there are no effective sample sizes.
+    """Several trajectories in one run of the virtual machine, so that gradients of different draws run together: its best; fewer
+    where they take long. Of their states it gives only the last, so that there are no effective sample sizes.
     """
     starts = tf.constant(given["starts"].astype(REAL))
     length = 10 if job.chains * job.dimension < 50_000 else 4
@@ -98,7 +101,7 @@ def auto_batching():
         seed=1,
     )
 
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=XLA)
     def step(state, leapfrogs):
         results = kernel.bootstrap_results(state)
         state, after = kernel.one_step(state, results)
@@ -183,7 +186,7 @@ def control():
     lanes = tf.constant(given["n"].astype(np.int64))
     backend = ab.TensorFlowBackend(while_parallel_iterations=1, safety_checks=False)
 
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=XLA)
     def run(n):
         if job.model == "fib":
             return fib(n, max_stack_depth=20, backend=backend)

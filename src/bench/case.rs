@@ -1,18 +1,24 @@
 //! A model with its data and starting points, for our engines and in the files that peers read.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexMap;
 
 use super::Comparison;
 use super::model::{DataSource, Kind, Model, correlated_precision};
 use super::peer::Places;
-use crate::mcmc::sampling::{Plan, Sampling};
+use super::report::ModelSetup;
+use crate::mcmc::sampling::{DENSITY, Plan, Sampling, dimension};
 use crate::program::io::{ArrayType, Data, Values, write_arrays};
-use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
+use crate::program::{Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, refuse};
 use crate::types::{Array, Precision};
 
+/// The program that makes the data of the logistic regression.
+const LOGISTIC: &str = "nuts/models/synthetic_logistic_data.ab";
 /// Chains whose states become starting points.
 const STARTING_CHAINS: usize = 32;
 
@@ -69,6 +75,8 @@ impl<'a> Case<'a> {
         let folder = folder.path();
         match model.kind {
             Kind::Control { input, .. } => {
+                // As they are made, as a run takes them, and what it gives.
+                check_memory(most, 3 * size_of::<i64>())?;
                 let starts = Array::int([most], (0..most).map(input).collect());
                 Ok(Self { model, program, stepsize: 0.0, dimension: 0, data: IndexMap::new(), starts, folder })
             }
@@ -80,24 +88,53 @@ impl<'a> Case<'a> {
                 let stepsize = comparison.stepsize.unwrap_or(stepsize);
                 let starts = Array::real([0, dimension], Vec::new());
                 let mut case = Self { model, program, stepsize, dimension, data, starts, folder };
-                case.starts = case.starting_points(most, burn_in)?;
+                if comparison.data.is_some() {
+                    case.dimension = case.told_dimension()?;
+                }
+                // As they are made, and as a run takes them.
+                check_memory(most, 2 * case.dimension * size_of::<f64>())?;
+                case.starts = case.starting_points(most, burn_in, comparison.stop.clone())?;
                 Ok(case)
             }
         }
     }
 
+    /// The dimension of the state that the data tell.
+    fn told_dimension(&self) -> Result<usize, Error> {
+        let program = Program::load(&self.program)?;
+        let density = program.function(DENSITY)?;
+        let dimension = dimension(&density, &self.inputs(&density)?);
+        dimension.filter(|d| *d > 0).ok_or_else(|| {
+            let message = format!("the data do not tell the dimension of {}", self.model.name);
+            Error::new(ErrorKind::Input, message)
+        })
+    }
+
     /// States of a few chains after their burn-in, so that no system is measured on its way to the posterior.
-    fn starting_points(&self, most: usize, burn_in: usize) -> Result<Array, Error> {
+    fn starting_points(&self, most: usize, burn_in: usize, stop: Option<Arc<AtomicBool>>) -> Result<Array, Error> {
         let chains = STARTING_CHAINS.min(most);
         let zeros = Array::real([chains, self.dimension], vec![0.0; chains * self.dimension]);
         let mut sampling = self.sampling(chains, zeros)?;
         sampling.set_schedule(burn_in, most.div_ceil(chains));
-        let draws = sampling.run_unconstrained(&Options::default(), &|| ())?;
+        let mut options = Options::default();
+        options.settings.stop = stop;
+        let draws = sampling.run_unconstrained(&options, &|| ())?;
         if let Some(trap) = draws.traps.first() {
             return Err(Error::new(ErrorKind::Input, format!("{}: no starting point: {}", self.model.name, trap.kind)));
         }
         let states = draws.parameters["q"].as_real().expect("a state is real");
         Ok(Array::real([most, self.dimension], states[..most * self.dimension].to_vec()))
+    }
+
+    /// What the report says of it.
+    pub(super) fn setup(&self, comparison: &Comparison) -> ModelSetup {
+        let Kind::Posterior { data, .. } = self.model.kind else { return ModelSetup::default() };
+        let given = comparison.data.as_ref().map(|file| file.display().to_string());
+        ModelSetup {
+            stepsize: Some(self.stepsize),
+            dimension: Some(self.dimension),
+            data: Some(given.unwrap_or_else(|| data.describe())),
+        }
     }
 
     /// The chains of a number of starting points.
@@ -136,7 +173,12 @@ impl<'a> Case<'a> {
 
     /// The starting points of the first chains.
     pub(super) fn first_starts(&self, chains: usize) -> Array {
-        self.starts.rows(0..chains)
+        self.starts_of(0..chains)
+    }
+
+    /// The starting points of these chains.
+    pub(super) fn starts_of(&self, chains: Range<usize>) -> Array {
+        self.starts.rows(chains)
     }
 
     /// The file that peers read: the data and the starting points of so many chains.
@@ -153,6 +195,19 @@ impl<'a> Case<'a> {
     }
 }
 
+/// Refuses so many inputs or starting points where the memory for them is not there.
+fn check_memory(lanes: usize, bytes_per_lane: usize) -> Result<(), Error> {
+    let estimate = MemoryEstimate {
+        lanes,
+        host_bytes_per_lane: bytes_per_lane,
+        state_bytes_per_lane: 0,
+        tape_level_bytes: 0,
+        running_lanes: 0,
+        shared_bytes: 0,
+    };
+    refuse(&estimate, &Options::default()).map(drop)
+}
+
 /// All values of a file, each of the type that it looks like.
 fn arrays(values: &Values) -> Result<IndexMap<String, Array>, Error> {
     let array = |(name, data): (&str, &Data)| Ok((name.to_owned(), data.to_array(name, data.guess_type())?));
@@ -160,6 +215,16 @@ fn arrays(values: &Values) -> Result<IndexMap<String, Array>, Error> {
 }
 
 impl DataSource {
+    /// What it is, in a word.
+    pub(super) fn describe(self) -> String {
+        match self {
+            DataSource::File(file) => file.to_owned(),
+            DataSource::Logistic(rows) => format!("{LOGISTIC}, seed 1, {rows} rows"),
+            DataSource::Correlated => "mean 0, covariance 0.9^|i - j|".to_owned(),
+            DataSource::Nothing => "none".to_owned(),
+        }
+    }
+
     fn arrays(self, dimension: usize, checkout: &Path) -> Result<IndexMap<String, Array>, Error> {
         match self {
             DataSource::File(file) => arrays(&Values::read(&checkout.join(file))?),
@@ -174,7 +239,7 @@ impl DataSource {
             }
             DataSource::Logistic(rows) => {
                 // Every lane of the generator is a row.
-                let generator = Program::load(checkout.join("nuts/models/synthetic_logistic_data.ab"))?;
+                let generator = Program::load(checkout.join(LOGISTIC))?;
                 let mut options = Options::default();
                 options.settings.seed = 1;
                 let results = generator.function("observation")?.run(&Inputs::new().lanes(rows), &options)?;

@@ -1,12 +1,12 @@
 //! One cell: all series made warm, then measured in turns.
 
 use super::case::Case;
-use super::machine::LoadMeter;
+use super::machine::{ForeignLoad, LoadMeter};
 use super::model::Kind;
 use super::own::{BoundSeries, Own};
 use super::peer::{self, Places};
 use super::protocol::Request;
-use super::report::{BoundRow, Rate, Report, Row, Skipped};
+use super::report::{BoundRow, Rate, Report, Row, Skipped, counted};
 use super::{Comparison, precision_name};
 use crate::program::{Engine, Error};
 use crate::types::Precision;
@@ -52,10 +52,19 @@ pub(super) trait Series {
     fn run(&mut self, request: &Request) -> Result<Measured, Error>;
     /// What is known besides, of the same run, which is not measured.
     fn detail(&mut self, request: &Request) -> Result<Detail, Error>;
+    /// How it runs, where it chooses.
+    fn tells(&self) -> Option<String> {
+        None
+    }
 }
 
+/// The system that is this one.
+const OWN: &str = "autobatch";
+/// What runs as a series beside the systems.
+const BOUND: &str = "bound";
+
 /// Who runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 struct Name {
     system: String,
     engine: String,
@@ -64,8 +73,7 @@ struct Name {
 
 /// A series that takes part.
 struct Entrant {
-    /// None for the bound.
-    name: Option<Name>,
+    name: Name,
     series: Box<dyn Series>,
     draws: usize,
     runs: Vec<Measured>,
@@ -77,83 +85,139 @@ const MOST_DRAW_BYTES: usize = 64 << 20;
 /// Draws that effective sample sizes need.
 const LEAST_DRAWS: usize = 4;
 
-/// Measures a cell and adds it to the report.
+/// Measures a cell and adds it to the report. What fails is left out, and the report says why. When the comparison is to end, what
+/// has been measured is in the report.
 pub(super) fn measure(
     cell: &Cell<'_>,
     comparison: &Comparison,
     places: &Places,
     report: &mut Report,
     note: &dyn Fn(&str),
-) -> Result<(), Error> {
-    let Cell { case, precision, threads, chains } = *cell;
-    let title = format!("{}, {chains} chains, {}, {threads} threads", case.model.name, precision_name(precision));
-    let meter = LoadMeter::start();
-    let mut entrants = bound_entrant(cell).into_iter().collect::<Vec<_>>();
-    for way in &comparison.engines {
-        // The interpreter has nothing to fuse.
-        let fusion = (way.engine != Engine::Scalar).then_some(way.fusion);
-        let name = Name { system: "autobatch".into(), engine: way.name().into(), fusion };
-        entrants.push(Entrant::new(Some(name), Box::new(Own::new(cell, *way)?)));
-    }
-    report.systems.insert("autobatch".into(), concat!("autobatch ", env!("CARGO_PKG_VERSION")).into());
-    for against in &comparison.against {
-        for engine in against.engines(case.model.name, precision) {
-            let name = Name { system: against.peer.name.into(), engine: engine.into(), fusion: None };
-            note(&format!("{title}: {} {engine} compiles", against.peer.name));
-            match peer::Process::start(cell, against.peer, engine, places) {
-                Ok(process) => {
-                    report.systems.insert(name.system.clone(), process.version().to_owned());
-                    entrants.push(Entrant::new(Some(name), Box::new(process)));
-                }
-                Err(error) => report.skip(Skipped::new(&name.system, &name.engine, &error), note),
-            }
-        }
-    }
-    let fit = |entrant: &mut Entrant, report: &mut Report| {
-        let done = entrant.choose_draws(cell, comparison);
-        keep(done, entrant, report, note)
-    };
-    entrants.retain_mut(|entrant| fit(entrant, report));
-    for repetition in 0..comparison.repetitions {
-        note(&format!("{title}: repetition {} of {}", repetition + 1, comparison.repetitions));
+) {
+    let mut entrants: Vec<Entrant> = bound_entrant(cell).into_iter().collect();
+    entrants.extend(own_entrants(cell, comparison, report, note));
+    entrants.extend(peer_entrants(cell, comparison, places, report, note));
+    let go_on = |entrants: &mut Vec<Entrant>, report: &mut Report, step: &dyn Fn(&mut Entrant) -> Result<(), Error>| {
         entrants.retain_mut(|entrant| {
-            let done = entrant.repeat(case, comparison.seed + repetition as u64);
-            keep(done, entrant, report, note)
+            if comparison.stopped() {
+                return true;
+            }
+            match step(entrant) {
+                // What was interrupted keeps the runs that it made.
+                Err(error) if !comparison.stopped() => {
+                    report.skip(cell.skipped(&entrant.name.system, &entrant.name.engine, &error), note);
+                    false
+                }
+                _ => true,
+            }
         });
+    };
+    go_on(&mut entrants, report, &|entrant| entrant.choose_draws(cell, comparison));
+    let mut loads: Vec<ForeignLoad> = Vec::new();
+    for repetition in 0..comparison.repetitions {
+        if comparison.stopped() || entrants.is_empty() {
+            break;
+        }
+        note(&format!("{}: repetition {} of {}", cell.title(), repetition + 1, comparison.repetitions));
+        // Without what came before: compilers of peers, and runs that make them warm.
+        let meter = LoadMeter::start(report.machine.cores);
+        let seed = comparison.seed.wrapping_add(repetition as u64);
+        go_on(&mut entrants, report, &|entrant| entrant.repeat(cell.case, seed));
+        loads.extend(meter.foreign());
     }
     for entrant in &mut entrants {
-        entrant.detail = entrant.series.detail(&entrant.request(case, comparison.seed))?;
+        if comparison.stopped() || entrant.runs.is_empty() {
+            continue;
+        }
+        match entrant.series.detail(&entrant.request(cell.case, comparison.seed)) {
+            Ok(detail) => entrant.detail = detail,
+            Err(error) => note(&format!("{}: {}: no details: {error}", cell.title(), entrant.name.engine)),
+        }
     }
-    let rows: Vec<(Option<Name>, Vec<Measured>, Detail)> =
-        entrants.into_iter().map(|e| (e.name, e.runs, e.detail)).collect();
-    // Now that the peers have ended, their time is known to be ours.
-    let load = meter.foreign();
+    let load = ForeignLoad::over(&loads);
     if let Some(load) = load.filter(|l| l.void) {
-        note(&format!("{title}: void: other processes used {:.2} cores", load.cores));
+        note(&format!("{}: void: other processes used {:.2} cores", cell.title(), load.cores));
     }
-    let bound = rows.iter().find(|(name, ..)| name.is_none()).map(|(_, runs, _)| Rate::of(&rates(runs)));
+    entrants.retain(|entrant| !entrant.runs.is_empty());
+    add_rows(cell, entrants, load, report);
+}
+
+/// Our engines.
+fn own_entrants(cell: &Cell<'_>, comparison: &Comparison, report: &mut Report, note: &dyn Fn(&str)) -> Vec<Entrant> {
+    report.systems.insert(OWN.into(), concat!("autobatch ", env!("CARGO_PKG_VERSION")).into());
+    let mut entrants = Vec::new();
+    for way in &comparison.engines {
+        if comparison.stopped() {
+            break;
+        }
+        // The interpreter has nothing to fuse.
+        let fusion = (way.engine != Engine::Scalar).then_some(way.fusion);
+        let name = Name { system: OWN.into(), engine: way.name().into(), fusion };
+        match Own::new(cell, *way, comparison.stop.clone()) {
+            Ok(own) => entrants.push(Entrant::new(name, Box::new(own))),
+            Err(_) if comparison.stopped() => {}
+            Err(error) => report.skip(cell.skipped(OWN, &name.engine, &error), note),
+        }
+    }
+    entrants
+}
+
+/// The peers, compiled and warm.
+fn peer_entrants(
+    cell: &Cell<'_>,
+    comparison: &Comparison,
+    places: &Places,
+    report: &mut Report,
+    note: &dyn Fn(&str),
+) -> Vec<Entrant> {
+    let mut entrants: Vec<Entrant> = Vec::new();
+    for (peer, engine) in comparison.against.iter().flat_map(|against| against.engines()) {
+        let name = Name { system: peer.name.into(), engine: engine.name.into(), fusion: None };
+        // A peer and one of its ways of running may both be asked for.
+        if comparison.stopped() || entrants.iter().any(|e| e.name == name) {
+            continue;
+        }
+        if let Some(skipped) = engine.cannot_run(cell.case.model.name, cell.precision) {
+            report.skip(skipped.of_system(peer.name), note);
+            continue;
+        }
+        note(&format!("{}: {} {} compiles", cell.title(), peer.name, engine.name));
+        match peer::Process::start(cell, peer, engine.name, places, comparison.stop.clone()) {
+            Ok(process) => {
+                report.systems.insert(name.system.clone(), process.version().to_owned());
+                entrants.push(Entrant::new(name, Box::new(process)));
+            }
+            Err(_) if comparison.stopped() => {}
+            Err(error) => report.skip(cell.skipped(&name.system, &name.engine, &error), note),
+        }
+    }
+    entrants
+}
+
+/// Puts what was measured into the report.
+fn add_rows(cell: &Cell<'_>, entrants: Vec<Entrant>, load: Option<ForeignLoad>, report: &mut Report) {
+    let &Cell { case, precision, threads, chains } = cell;
+    let bound = entrants.iter().find(|e| e.name.system == BOUND).map(|e| Rate::of(&rates(&e.runs)));
     let (model, precision) = (case.model.name.to_owned(), precision_name(precision).to_owned());
-    if let Some(rate) = bound {
-        report.bound.push(BoundRow {
-            model: model.clone(),
-            chains,
-            threads,
-            precision: precision.clone(),
-            gradients_per_second: rate,
-        });
-    }
-    for (name, runs, detail) in rows {
-        let Some(name) = name else { continue };
+    for Entrant { name, series, runs, detail, .. } in entrants {
+        let rate = Rate::of(&rates(&runs));
+        if name.system == BOUND {
+            let (model, precision, tiling) = (model.clone(), precision.clone(), series.tells());
+            report.bound.push(BoundRow { model, chains, threads, precision, gradients_per_second: rate, tiling });
+            continue;
+        }
         let row = Row {
             system: name.system,
             engine: name.engine,
             fusion: name.fusion,
             model: model.clone(),
             chains,
+            chains_run: series.chains(),
             threads,
             precision: precision.clone(),
+            repetitions: runs.len(),
             unit: case.model.unit().name().to_owned(),
-            rate: Rate::of(&rates(&runs)),
+            rate,
             effective_samples_per_second: ess_rate(&runs),
             draws: runs.last().map_or(0, |r| r.draws),
             useful: runs.iter().map(|r| r.useful).sum(),
@@ -167,18 +231,18 @@ pub(super) fn measure(
         };
         report.add(row.with_utilization());
     }
-    Ok(())
 }
 
-/// Whether an entrant goes on; else the report says why not.
-fn keep(done: Result<(), Error>, entrant: &Entrant, report: &mut Report, note: &dyn Fn(&str)) -> bool {
-    match (done, &entrant.name) {
-        (Ok(()), _) => true,
-        (Err(error), Some(name)) => {
-            report.skip(Skipped::new(&name.system, &name.engine, &error), note);
-            false
-        }
-        (Err(_), None) => false,
+impl Cell<'_> {
+    fn title(&self) -> String {
+        let (chains, threads) = (counted(self.chains, "chain"), counted(self.threads, "thread"));
+        format!("{}, {chains}, {}, {threads}", self.case.model.name, precision_name(self.precision))
+    }
+
+    /// Why a series is not measured here.
+    fn skipped(&self, system: &str, engine: &str, error: &Error) -> Skipped {
+        let skipped = Skipped::new(system, engine, error).of_model(self.case.model.name);
+        skipped.in_precision(precision_name(self.precision)).with(self.chains, self.threads)
     }
 }
 
@@ -191,16 +255,16 @@ fn bound_entrant(cell: &Cell<'_>) -> Option<Entrant> {
         Precision::F64 => Box::new(BoundSeries::<f64>::new(cell.case, cell.chains, cell.threads)?),
         Precision::F32 => Box::new(BoundSeries::<f32>::new(cell.case, cell.chains, cell.threads)?),
     };
-    Some(Entrant::new(None, series))
+    Some(Entrant::new(Name { system: BOUND.into(), engine: String::new(), fusion: None }, series))
 }
 
 impl Entrant {
-    fn new(name: Option<Name>, series: Box<dyn Series>) -> Self {
+    fn new(name: Name, series: Box<dyn Series>) -> Self {
         Self { name, series, draws: 1, runs: Vec::new(), detail: Detail::default() }
     }
 
     fn request(&self, case: &Case<'_>, seed: u64) -> Request {
-        let keep = (case.dimension > 0 && self.draws >= LEAST_DRAWS && self.name.is_some())
+        let keep = (case.dimension > 0 && self.draws >= LEAST_DRAWS && self.name.system != BOUND)
             .then(|| case.folder.join("draws.bin"));
         Request { draws: self.draws, seed, keep }
     }

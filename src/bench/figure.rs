@@ -4,7 +4,7 @@
 use indexmap::IndexMap;
 use plotters::prelude::*;
 
-use super::report::{Rate, Report, Row};
+use super::report::{Rate, Report, Row, counted};
 use crate::program::{Error, ErrorKind};
 
 /// A figure.
@@ -27,8 +27,7 @@ impl Figure {
     }
     /// What stands above it.
     pub fn title(&self) -> String {
-        let threads = if self.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", self.threads) };
-        format!("{}, {}, {threads}", self.model, self.precision)
+        format!("{}, {}, {}", self.model, self.precision, counted(self.threads, "thread"))
     }
 }
 
@@ -38,6 +37,8 @@ const SIZE: (u32, u32) = (1040, 600);
 const CHART_WIDTH: u32 = 760;
 /// How the bound is named.
 const BOUND: &str = "bound: products, exp, log1p";
+/// What a cross over a point means.
+const VOID: &str = "× void: other load";
 /// Colours that people who see few colours can tell apart (Okabe and Ito), then others.
 const COLORS: [RGBColor; 12] = [
     RGBColor(0, 114, 178),
@@ -97,7 +98,8 @@ fn svg(title: &str, rows: &[&Row], bounds: &[(usize, Rate)]) -> Result<String, B
             .y_label_area_size(76)
             .build_cartesian_2d(x.log_scale(), y.log_scale())?;
         let label = |v: &f64| super::report::short(*v).trim_end_matches(".00").replace(".00 ", " ");
-        (chart.configure_mesh().x_desc("chains").y_desc(format!("{unit} / s")))
+        let lanes = rows.first().map_or("chains", |row| row.lanes_name());
+        (chart.configure_mesh().x_desc(lanes).y_desc(format!("{unit} / s")))
             .x_label_formatter(&label)
             .y_label_formatter(&label)
             .max_light_lines(1)
@@ -114,6 +116,13 @@ fn svg(title: &str, rows: &[&Row], bounds: &[(usize, Rate)]) -> Result<String, B
             chart.draw_series(points.iter().map(|(x, r)| PathElement::new(vec![(*x, r.min), (*x, r.max)], color)))?;
             legend.push((name, style));
         }
+        let void: Vec<(f64, f64)> =
+            rows.iter().filter(|row| row.is_void()).map(|row| (row.chains as f64, row.rate.median)).collect();
+        if !void.is_empty() {
+            let style = ShapeStyle::from(RED).stroke_width(2);
+            chart.draw_series(void.into_iter().map(|point| Cross::new(point, 6, style)))?;
+            legend.push((VOID, style));
+        }
         if !bound.is_empty() {
             let style = ShapeStyle::from(BLACK).stroke_width(2);
             let line = bound.iter().map(|(x, rate)| (*x, rate.median));
@@ -128,4 +137,58 @@ fn svg(title: &str, rows: &[&Row], bounds: &[(usize, Rate)]) -> Result<String, B
         area.present()?;
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::machine::{ForeignLoad, Machine};
+    use crate::bench::report::Setup;
+
+    fn row(unit: &str, load: Option<ForeignLoad>) -> Row {
+        let rate = Rate { median: 2.0, min: 1.0, max: 3.0 };
+        Row {
+            system: "autobatch".into(),
+            engine: "pc".into(),
+            fusion: Some(true),
+            model: "some".into(),
+            chains: 10,
+            chains_run: 10,
+            threads: 1,
+            precision: "f64".into(),
+            repetitions: 5,
+            unit: unit.into(),
+            rate,
+            effective_samples_per_second: None,
+            draws: 1,
+            useful: 1,
+            issued: None,
+            utilization: None,
+            utilization_bound: None,
+            supersteps: None,
+            bytes_pushed: None,
+            bound: None,
+            foreign_load: load,
+        }
+    }
+
+    fn drawn(row: Row) -> String {
+        let mut report = Report::new(Machine::read(), Setup::default());
+        report.add(row);
+        draw(&report).unwrap().remove(0).svg
+    }
+
+    #[test]
+    fn void_points_are_crossed() {
+        let load = |void| Some(ForeignLoad { cores: 0.5, void });
+        assert!(drawn(row("gradients", load(true))).contains(VOID));
+        assert!(!drawn(row("gradients", load(false))).contains(VOID));
+    }
+
+    #[test]
+    fn lanes_are_called_what_they_are() {
+        assert!(drawn(row("gradients", None)).contains("chains"));
+        let control = drawn(row("calls", None));
+        assert!(control.contains("lanes") && !control.contains("chains"));
+    }
 }

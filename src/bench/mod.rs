@@ -5,6 +5,8 @@
 //! In every cell all series are made warm first and then measured in turns, A B C A B C …, so that a drift of the machine's
 //! speed hits all alike. Rates count *useful* work only: leapfrog gradients of the chains' own trees, steps of a loop, calls.
 //!
+//! What cannot be measured is left out and named with the reason; the rest goes on.
+//!
 //! [`run`] measures and gives a [`Report`]; [`figure`] draws it and [`html`] makes a page of it. Nothing here prints.
 
 pub mod bound;
@@ -20,14 +22,19 @@ pub mod protocol;
 pub mod report;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::program::Error;
+use indexmap::IndexMap;
+
+use crate::program::{Codegen, Error, c_compiler};
 use crate::types::Precision;
 
 use model::Model;
 pub use own::Way;
 use peer::Against;
 pub use report::{Rate, Report, Row};
+use report::{Setup, Skipped};
 
 /// What to compare.
 #[derive(Clone, Debug)]
@@ -58,27 +65,75 @@ pub struct Comparison {
     pub seed: u64,
     /// The folder in which peers are installed; see [`peer::Places`].
     pub peers: Option<PathBuf>,
+    /// The command that asked for it.
+    pub command: String,
+    /// Set from outside to end early: what is measured by then is reported.
+    pub stop: Option<Arc<AtomicBool>>,
+}
+
+impl Comparison {
+    /// Whether it is to end.
+    fn stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// What belongs to every figure.
+    fn setup(&self) -> Setup {
+        Setup {
+            command: self.command.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            repetitions: self.repetitions,
+            seconds: self.draws.is_none().then_some(self.seconds),
+            draws: self.draws,
+            seed: self.seed,
+            max_treedepth: MAX_TREEDEPTH,
+            c_compiler: self.engines.iter().any(|way| way.codegen == Codegen::Cc).then(c_compiler).and_then(Result::ok),
+            models: IndexMap::new(),
+            interrupted: false,
+        }
+    }
 }
 
 /// Largest tree depth of every system.
 pub const MAX_TREEDEPTH: usize = 10;
 
-/// Measures everything. `note` is told what happens.
+/// Measures everything. `note` is told what happens; `measured` gets the report after every cell, so that nothing of it is lost.
 ///
 /// # Errors
-/// For models that cannot be read or compiled. A peer that fails is left out, and the report says why.
-pub fn run(comparison: &Comparison, note: &dyn Fn(&str)) -> Result<Report, Error> {
+/// Outside of a checkout. A model that cannot be read or compiled, an engine and a peer that fail are left
+/// out, and the report says why.
+pub fn run(comparison: &Comparison, note: &dyn Fn(&str), measured: &dyn Fn(&Report)) -> Result<Report, Error> {
     let places = peer::Places::find(comparison.peers.as_deref());
-    let mut report = Report::new(machine::Machine::read());
+    places.checkout()?;
+    let mut report = Report::new(machine::Machine::read(), comparison.setup());
     let folder = case::WorkFolder::new()?;
+    // The threads that compute effective sample sizes, before this one keeps to some of the cores.
+    rayon::current_num_threads();
     for model in &comparison.models {
+        if comparison.stopped() {
+            break;
+        }
         note(&format!("{}: data and starting points", model.name));
-        let case = case::Case::prepare(model, comparison, &places, &folder)?;
+        let case = match case::Case::prepare(model, comparison, &places, &folder) {
+            Ok(case) => case,
+            Err(error) => {
+                report.skip(Skipped::new("all systems", "", &error).of_model(model.name), note);
+                continue;
+            }
+        };
+        report.comparison.models.insert(model.name.to_owned(), case.setup(comparison));
         for (precision, threads, chains) in cells(comparison) {
+            if comparison.stopped() {
+                break;
+            }
             let cell = cell::Cell { case: &case, precision, threads, chains };
-            cell::measure(&cell, comparison, &places, &mut report, note)?;
+            let cores = machine::use_cores(threads);
+            cell::measure(&cell, comparison, &places, &mut report, note);
+            drop(cores);
+            measured(&report);
         }
     }
+    report.comparison.interrupted = comparison.stopped();
     Ok(report)
 }
 

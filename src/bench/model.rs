@@ -145,7 +145,22 @@ pub fn by_name(name: &str) -> Result<&'static Model, Error> {
     })
 }
 
+/// Models are known by their names.
+impl PartialEq for Model {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
 impl Model {
+    /// Whether NUTS runs on it.
+    pub fn is_posterior(&self) -> bool {
+        matches!(self.kind, Kind::Posterior { .. })
+    }
+    /// Whether it has data.
+    pub fn takes_data(&self) -> bool {
+        matches!(self.kind, Kind::Posterior { data, .. } if data != DataSource::Nothing)
+    }
     /// What its useful work is counted in.
     pub fn unit(&self) -> Unit {
         match self.kind {

@@ -1,14 +1,17 @@
 //! Our engines as series of a comparison, and the bound.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ndarray::{Array2, ArrayView2};
 
-use super::bound::{self, Gradients};
+use super::bound::{self, Gradients, Tiling};
 use super::case::Case;
 use super::cell::{Cell, Detail, Measured, Series};
 use super::model::Kind;
 use super::protocol::Request;
+use super::report::counted;
 use crate::mcmc::diagnostics;
 use crate::mcmc::sampling::{Draws, Sampling};
 use crate::parts::StorageClass;
@@ -45,13 +48,13 @@ impl Way {
 }
 
 /// The chains or lanes that an engine runs of a cell.
-fn lanes(engine: Engine, chains: usize) -> usize {
-    if engine == Engine::Scalar { chains.min(SCALAR_LANES) } else { chains }
+fn lanes(engine: Engine, chains: usize, threads: usize) -> usize {
+    if engine == Engine::Scalar { chains.min(SCALAR_LANES.max(threads)) } else { chains }
 }
 
-fn options(cell: &Cell<'_>, Way { engine, fusion, codegen }: Way) -> Options {
+fn options(cell: &Cell<'_>, Way { engine, fusion, codegen }: Way, stop: Option<Arc<AtomicBool>>) -> Options {
     let mut options = Options { engine, codegen, ..Options::default() };
-    options.settings = Settings { precision: cell.precision, threads: cell.threads, ..Settings::default() };
+    options.settings = Settings { precision: cell.precision, threads: cell.threads, stop, ..Settings::default() };
     if !fusion {
         options.passes.without_fusion();
         // The whole batch, a part for each thread.
@@ -63,59 +66,113 @@ fn options(cell: &Cell<'_>, Way { engine, fusion, codegen }: Way) -> Options {
 /// An engine that runs a model.
 pub(super) enum Own {
     /// NUTS on a posterior.
-    Chains { sampling: Box<Sampling>, options: Options, chains: usize },
+    Chains(Vec<Part<Sampling>>),
     /// A program of control flow, with the useful work of a run.
-    Program { bound: Box<Bound>, options: Options, work: u64 },
+    Program { parts: Vec<Part<Bound>>, work: u64 },
+}
+
+/// What one call of an engine runs: all lanes, or of the interpreter, which knows no threads, those of a thread.
+pub(super) struct Part<T> {
+    what: Box<T>,
+    options: Options,
+    lanes: usize,
 }
 
 impl Own {
-    pub(super) fn new(cell: &Cell<'_>, way: Way) -> Result<Self, Error> {
-        let options = options(cell, way);
-        let chains = lanes(way.engine, cell.chains);
+    pub(super) fn new(cell: &Cell<'_>, way: Way, stop: Option<Arc<AtomicBool>>) -> Result<Self, Error> {
+        let options = options(cell, way, stop);
+        let lanes = lanes(way.engine, cell.chains, cell.threads);
         let case = cell.case;
+        let mut first = 0;
+        let threads = if way.engine == Engine::Scalar { cell.threads } else { 1 };
+        let mut next = |lanes: usize| {
+            let range = first..first + lanes;
+            first = range.end;
+            // The lanes of a part draw what they draw in the whole.
+            (case.starts_of(range.clone()), Options { first_lane: range.start as u64, ..options.clone() })
+        };
+        let shares = bound::shares(lanes, threads).into_iter();
         match case.model.kind {
             Kind::Posterior { .. } => {
-                let sampling = Box::new(case.sampling(chains, case.first_starts(chains))?);
-                Ok(Own::Chains { sampling, options, chains })
+                let part = |lanes: usize| {
+                    let (starts, options) = next(lanes);
+                    let what = Box::new(case.sampling(lanes, starts)?);
+                    // Compiled now, so that what is wrong is known before anything is measured.
+                    what.bound(&options)?.prepare(&options)?;
+                    Ok(Part { what, options, lanes })
+                };
+                Ok(Own::Chains(shares.map(part).collect::<Result<_, Error>>()?))
             }
             Kind::Control { entry, .. } => {
-                let inputs = case.first_starts(chains);
-                let work = case.work(chains).expect("the inputs of a program of control flow tell its work");
                 let program = Program::load(&case.program)?;
-                let bound = program.function(entry)?.bind(&Inputs::new().lane("n", inputs), &options)?;
-                bound.prepare(&options)?;
-                Ok(Own::Program { bound: Box::new(bound), options, work })
+                let part = |lanes: usize| {
+                    let (inputs, options) = next(lanes);
+                    let bound = program.function(entry)?.bind(&Inputs::new().lane("n", inputs), &options)?;
+                    bound.prepare(&options)?;
+                    Ok(Part { what: Box::new(bound), options, lanes })
+                };
+                let parts = shares.map(part).collect::<Result<_, Error>>()?;
+                let work = case.work(lanes).expect("the inputs of a program of control flow tell its work");
+                Ok(Own::Program { parts, work })
             }
         }
+    }
+}
+
+/// Runs all parts, each on a thread of its own, and gives what they give.
+fn together<T: Sync, U: Send>(
+    parts: &[Part<T>],
+    run: impl Fn(&Part<T>) -> Result<U, Error> + Sync,
+) -> Result<Vec<U>, Error> {
+    if let [part] = parts {
+        return Ok(vec![run(part)?]);
+    }
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = parts.iter().map(|part| scope.spawn(|| run(part))).collect();
+        threads.into_iter().map(|t| t.join().expect("an engine gives errors and does not panic")).collect()
+    })
+}
+
+/// Seeds all parts, and sets the number of draws.
+fn schedule(parts: &mut [Part<Sampling>], request: &Request) {
+    for part in parts {
+        part.what.set_schedule(0, request.draws);
+        part.options.settings.seed = request.seed;
     }
 }
 
 impl Series for Own {
     fn chains(&self) -> usize {
         match self {
-            Own::Chains { chains, .. } => *chains,
-            Own::Program { bound, .. } => bound.lanes(),
+            Own::Chains(parts) => parts.iter().map(|p| p.lanes).sum(),
+            Own::Program { parts, .. } => parts.iter().map(|p| p.lanes).sum(),
         }
     }
 
     fn run(&mut self, request: &Request) -> Result<Measured, Error> {
         match self {
-            Own::Chains { sampling, options, .. } => {
-                sampling.set_schedule(0, request.draws);
-                options.settings.seed = request.seed;
-                let draws = sampling.run_unconstrained(options, &|| ())?;
-                let useful = leapfrogs(&draws)?.iter().sum();
-                let ess = request.keep.is_some().then(|| ess(&draws.parameters["q"])).flatten();
-                Ok(Measured { useful, issued: None, seconds: draws.seconds, draws: request.draws, ess })
-            }
-            Own::Program { bound, options, work } => {
-                let start = Instant::now();
-                for _ in 0..request.draws {
-                    let results = bound.run(options, &NoSink)?;
-                    if let Some(trap) = results.traps().first() {
-                        return Err(trapped("lane", trap.position, trap.kind));
-                    }
+            Own::Chains(parts) => {
+                schedule(parts, request);
+                let draws = together(parts, |part| part.what.run_unconstrained(&part.options, &|| ()))?;
+                let mut useful = 0;
+                for draws in &draws {
+                    useful += leapfrogs(draws)?.iter().sum::<u64>();
                 }
+                let ess = request.keep.is_some().then(|| ess(&states(&draws))).flatten();
+                let seconds = draws.iter().map(|d| d.seconds).fold(0.0, f64::max);
+                Ok(Measured { useful, issued: None, seconds, draws: request.draws, ess })
+            }
+            Own::Program { parts, work } => {
+                let start = Instant::now();
+                together(parts, |part| {
+                    for _ in 0..request.draws {
+                        let results = part.what.run(&part.options, &NoSink)?;
+                        if let Some(trap) = results.traps().first() {
+                            return Err(trapped("lane", trap.position, trap.kind));
+                        }
+                    }
+                    Ok(())
+                })?;
                 let seconds = start.elapsed().as_secs_f64();
                 let useful = *work * request.draws as u64;
                 Ok(Measured { useful, issued: None, seconds, draws: request.draws, ess: None })
@@ -125,12 +182,16 @@ impl Series for Own {
 
     fn detail(&mut self, request: &Request) -> Result<Detail, Error> {
         match self {
-            Own::Chains { sampling, options, chains } => {
-                sampling.set_schedule(0, request.draws);
-                let options = Options {
-                    settings: Settings { stats: true, seed: request.seed, ..options.settings.clone() },
-                    ..options.clone()
-                };
+            Own::Chains(parts) if parts[0].options.engine == Engine::Scalar => {
+                // It computes no lane but the one that it runs, and has no machine.
+                schedule(parts, request);
+                Ok(Detail { issued: Some(1.0), ..Detail::default() })
+            }
+            Own::Chains(parts) => {
+                schedule(parts, request);
+                let Part { what: sampling, options, lanes: chains } = &mut parts[0];
+                let options =
+                    Options { settings: Settings { stats: true, ..options.settings.clone() }, ..options.clone() };
                 let draws = sampling.run_unconstrained(&options, &|| ())?;
                 let each: Vec<u64> =
                     leapfrogs(&draws)?.chunks(request.draws.max(1)).map(|chain| chain.iter().sum()).collect();
@@ -145,7 +206,11 @@ impl Series for Own {
                     bytes_pushed: (options.engine == Engine::Pc).then(|| pushed / useful.max(1) as f64),
                 })
             }
-            Own::Program { bound, options, work } => {
+            Own::Program { parts, work } => {
+                let Part { what: bound, options, .. } = &parts[0];
+                if options.engine == Engine::Scalar {
+                    return Ok(Detail { issued: Some(1.0), ..Detail::default() });
+                }
                 let settings = Settings { stats: true, ..options.settings.clone() };
                 let options = Options { settings, ..options.clone() };
                 let results = bound.run(&options, &NoSink)?;
@@ -159,6 +224,14 @@ impl Series for Own {
             }
         }
     }
+}
+
+/// The states of all parts, chain × draw × dimension, chain after chain.
+fn states(parts: &[Draws]) -> Array {
+    let all: Vec<&Array> = parts.iter().map(|draws| &draws.parameters["q"]).collect();
+    let values = all.iter().flat_map(|q| q.as_real().unwrap_or_default()).copied().collect();
+    let chains: usize = all.iter().map(|q| q.shape[0]).sum();
+    Array::real([chains, all[0].shape[1], all[0].shape[2]], values)
 }
 
 fn trapped(what: &str, position: usize, kind: crate::run::TrapKind) -> Error {
@@ -186,7 +259,8 @@ pub(super) fn ess(q: &Array) -> Option<f64> {
         diagnostics::ess_bulk(&(0..chains).map(chain).collect::<Vec<_>>())
     };
     let all: Vec<f64> = (0..dimension).into_par_iter().map(of).collect();
-    all.into_iter().filter(|e| e.is_finite()).reduce(f64::min)
+    // A coordinate without one is worse than any that has one.
+    all.iter().all(|e| e.is_finite()).then(|| all.into_iter().reduce(f64::min)).flatten()
 }
 
 /// The block of the gradients: the heaviest of those that as many lanes went through, with or without the first gradient of
@@ -211,11 +285,25 @@ fn bytes_pushed(bound: &Bound, stats: &Stats, precision: Precision) -> f64 {
     bytes.fold(0.0, |all, each| all + each)
 }
 
-/// The bound of logistic regression as a series.
+/// The bound of logistic regression as a series: the quickest of several ways in each turn.
 pub(super) struct BoundSeries<R> {
     x: Array2<R>,
-    shares: Vec<Array2<R>>,
+    lanes: usize,
+    teams: Vec<Team<R>>,
+    /// The turns that each team won.
+    won: Vec<usize>,
 }
+
+/// All lanes, a part for each thread, cut in one way.
+struct Team<R> {
+    parts: Vec<Gradients<R>>,
+    tiling: Tiling,
+}
+
+/// How many ways are measured in each turn: those that a trial finds quickest.
+const TEAMS: usize = 3;
+/// With fewer lanes a thread than this, fewer threads with wider products may be quicker.
+const FEW_LANES: usize = 32;
 
 impl<R: Real> BoundSeries<R> {
     /// For a case whose data have a matrix `x`, observation × covariate.
@@ -228,26 +316,39 @@ impl<R: Real> BoundSeries<R> {
         };
         let x = matrix(x.as_real()?, n, d)?;
         let starts = matrix(case.first_starts(chains).as_real()?, chains, d)?;
-        // A few lanes may be quicker on one thread: products of few columns are slow.
-        let parted = Self { shares: parts(&starts, threads), x };
-        if threads == 1 {
-            return Some(parted);
+        let mut counts = vec![threads];
+        if threads > 1 && chains / threads < FEW_LANES {
+            counts.push(1);
         }
-        let together = Self { shares: parts(&starts, 1), x: parted.x.clone() };
-        let seconds = [parted.seconds(2), together.seconds(2)];
-        Some(if seconds[0] <= seconds[1] { parted } else { together })
-    }
-
-    /// Computes so many gradients of each lane.
-    fn seconds(&self, rounds: usize) -> f64 {
-        let mut work: Vec<Gradients<'_, R>> =
-            self.shares.iter().map(|w| Gradients::new(self.x.view(), w.clone())).collect();
-        let start = Instant::now();
-        std::thread::scope(|scope| {
-            for part in &mut work {
-                scope.spawn(|| (0..rounds).for_each(|_| part.run()));
+        let mut tried: Vec<(f64, Team<R>)> = Vec::new();
+        for threads in counts {
+            let weights = parts(&starts, threads);
+            for tiling in bound::quickest(&x.view(), &weights[0].view()).into_iter().take(TEAMS) {
+                let parts = weights.iter().map(|w| Gradients::new(w.view(), tiling)).collect();
+                let mut team = Team { parts, tiling };
+                tried.push((team.seconds(&x, 1), team));
             }
-        });
+        }
+        tried.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let teams: Vec<Team<R>> = tried.into_iter().take(TEAMS).map(|(_, team)| team).collect();
+        Some(Self { x, lanes: chains, won: vec![0; teams.len()], teams })
+    }
+}
+
+impl<R: Real> Team<R> {
+    /// Computes so many gradients of each lane.
+    fn seconds(&mut self, x: &Array2<R>, rounds: usize) -> f64 {
+        let x = x.view();
+        let run = |part: &mut Gradients<R>| (0..rounds).for_each(|_| part.run(&x));
+        let start = Instant::now();
+        match &mut self.parts[..] {
+            [part] => run(part),
+            parts => std::thread::scope(|scope| {
+                for part in parts {
+                    scope.spawn(|| run(part));
+                }
+            }),
+        }
         start.elapsed().as_secs_f64()
     }
 }
@@ -265,16 +366,60 @@ fn parts<R: Real>(starts: &Array2<R>, threads: usize) -> Vec<Array2<R>> {
 
 impl<R: Real> Series for BoundSeries<R> {
     fn chains(&self) -> usize {
-        self.shares.iter().map(Array2::ncols).sum()
+        self.lanes
     }
 
     fn run(&mut self, request: &Request) -> Result<Measured, Error> {
-        let seconds = self.seconds(request.draws);
-        let useful = (self.chains() * request.draws) as u64;
-        Ok(Measured { useful, issued: None, seconds, draws: request.draws, ess: None })
+        // The ways share the time that other series have for one.
+        let draws = request.draws.div_ceil(self.teams.len());
+        let seconds: Vec<f64> = self.teams.iter_mut().map(|team| team.seconds(&self.x, draws)).collect();
+        let best = (0..seconds.len()).min_by(|a, b| seconds[*a].total_cmp(&seconds[*b])).unwrap_or(0);
+        self.won[best] += 1;
+        let useful = (self.lanes * draws) as u64;
+        Ok(Measured { useful, issued: None, seconds: seconds[best], draws, ess: None })
     }
 
     fn detail(&mut self, _: &Request) -> Result<Detail, Error> {
         Ok(Detail::default())
+    }
+
+    fn tells(&self) -> Option<String> {
+        let best = (0..self.teams.len()).max_by_key(|i| self.won[*i])?;
+        let Team { parts, tiling } = &self.teams[best];
+        let threads = counted(parts.len(), "thread");
+        let (lanes, rows) = (counted(tiling.columns, "lane"), counted(tiling.rows, "observation"));
+        Some(format!("{lanes} × {rows} at a time on {threads}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_depth_is_that_of_the_other_systems() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/nuts/nuts.ab");
+        let nuts = std::fs::read_to_string(path).unwrap();
+        let wanted = format!("pub const max_treedepth = {};", crate::bench::MAX_TREEDEPTH);
+        assert!(nuts.contains(&wanted), "{wanted}");
+    }
+
+    #[test]
+    fn a_coordinate_without_an_effective_sample_size_is_not_left_out() {
+        let varies = |i: usize| ((i * 7919) % 101) as f64;
+        let states = |second: fn(usize) -> f64| {
+            let values = (0..200).flat_map(|i| [varies(i), second(i)]).collect();
+            ess(&Array::real([2, 100, 2], values))
+        };
+        assert!(states(|i| ((i * 31) % 57) as f64).is_some());
+        assert_eq!(states(|_| f64::NAN), None);
+    }
+
+    #[test]
+    fn the_interpreter_runs_few_lanes_and_uses_all_threads() {
+        assert_eq!(lanes(Engine::Scalar, 1000, 2), SCALAR_LANES);
+        assert_eq!(lanes(Engine::Scalar, 1000, 16), 16);
+        assert_eq!(lanes(Engine::Scalar, 3, 2), 3);
+        assert_eq!(lanes(Engine::Pc, 1000, 2), 1000);
     }
 }

@@ -4,14 +4,17 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::MAX_TREEDEPTH;
 use super::cell::{Cell, Detail, Measured, Series};
 use super::own::ess;
 use super::precision_name;
 use super::protocol::{Answer, Done, Job, Request};
+use super::report::Skipped;
 use crate::program::{Error, ErrorKind};
 use crate::types::{Array, Precision};
 
@@ -53,6 +56,8 @@ pub enum PeerProgram {
 
 const POSTERIORS: &[&str] = &["logistic", "eight_schools", "normal10", "normal100", "correlated10", "correlated100"];
 const CONTROL: &[&str] = &["collatz", "fib"];
+const ALL: &[&str] =
+    &["logistic", "eight_schools", "normal10", "normal100", "correlated10", "correlated100", "collatz", "fib"];
 const BOTH: &[Precision] = &[Precision::F64, Precision::F32];
 const F64: &[Precision] = &[Precision::F64];
 
@@ -98,11 +103,8 @@ pub const PEERS: &[Peer] = &[
     Peer {
         name: "tfp",
         engines: &[
-            PeerEngine {
-                name: "auto_batching",
-                models: &["logistic", "eight_schools", "correlated100", "collatz", "fib"],
-                precisions: BOTH,
-            },
+            PeerEngine { name: "auto_batching", models: ALL, precisions: BOTH },
+            PeerEngine { name: "auto_batching graph", models: &["logistic", "collatz", "fib"], precisions: BOTH },
             posteriors("iterative", BOTH),
         ],
         program: PeerProgram::Script("tfp_peer.py"),
@@ -133,11 +135,11 @@ pub const PEERS: &[Peer] = &[
 pub struct Against {
     /// The peer.
     pub peer: &'static Peer,
-    engine: Option<&'static str>,
+    engine: Option<&'static PeerEngine>,
 }
 
 impl Against {
-    /// Reads `stan` or `stan:glm-native`; in the name of a way of running a hyphen stands for a space, too.
+    /// Reads `stan` or `stan:glm-native`; in the name of a way of running a hyphen, an underscore and a space are the same.
     ///
     /// # Errors
     /// [`ErrorKind::Option`] for what there is not.
@@ -149,24 +151,42 @@ impl Against {
             return refused(format!("no system `{name}`: there is {}", names.join(", ")));
         };
         let Some(wanted) = engine else { return Ok(Self { peer, engine: None }) };
-        let wanted = wanted.replace('-', " ");
-        match peer.engines.iter().find(|e| e.name == wanted) {
-            Some(engine) => Ok(Self { peer, engine: Some(engine.name) }),
+        match peer.engines.iter().find(|e| e.argument() == hyphenated(wanted)) {
+            Some(engine) => Ok(Self { peer, engine: Some(engine) }),
             None => {
-                let names: Vec<String> = peer.engines.iter().map(|e| e.name.replace(' ', "-")).collect();
-                refused(format!("`{name}` has no `{}`: there is {}", wanted.replace(' ', "-"), names.join(", ")))
+                let names: Vec<String> = peer.engines.iter().map(PeerEngine::argument).collect();
+                refused(format!("`{name}` has no `{}`: there is {}", hyphenated(wanted), names.join(", ")))
             }
         }
     }
 
-    /// Names of the ways of running that can run a model in a precision.
-    pub(super) fn engines(&self, model: &str, precision: Precision) -> impl Iterator<Item = &'static str> {
-        let fits = move |e: &&PeerEngine| e.models.contains(&model) && e.precisions.contains(&precision);
-        let wanted = self.engine;
-        let fitting: Vec<&'static str> =
-            self.peer.engines.iter().filter(fits).map(|e| e.name).filter(|e| wanted.is_none_or(|w| w == *e)).collect();
-        fitting.into_iter()
+    /// The ways of running that are asked for.
+    pub(super) fn engines(&self) -> impl Iterator<Item = (&'static Peer, &'static PeerEngine)> {
+        let (peer, wanted) = (self.peer, self.engine);
+        peer.engines.iter().filter(move |e| wanted.is_none_or(|w| w == *e)).map(move |e| (peer, e))
     }
+}
+
+impl PeerEngine {
+    /// Its name on the command line.
+    pub fn argument(&self) -> String {
+        hyphenated(self.name)
+    }
+
+    /// Why it does not run a model in a precision, of a system that is not named yet; none where it does.
+    pub(super) fn cannot_run(&self, model: &str, precision: Precision) -> Option<Skipped> {
+        let refused = |why: &str| Skipped::new("", self.name, &Error::new(ErrorKind::Option, why));
+        if !self.models.contains(&model) {
+            return Some(refused("this model is not written for it").of_model(model));
+        }
+        let name = precision_name(precision);
+        let why = format!("it does not run in {name}");
+        (!self.precisions.contains(&precision)).then(|| refused(&why).of_model(model).in_precision(name))
+    }
+}
+
+fn hyphenated(name: &str) -> String {
+    name.replace([' ', '_'], "-")
 }
 
 /// Where models, scripts and peers are.
@@ -178,6 +198,8 @@ pub struct Places {
 
 /// The file by which a checkout is known.
 const MARK: &str = "benches/compare/README.md";
+/// What installs peers, in a checkout.
+const INSTALL: &str = "benches/compare/install";
 
 impl Places {
     /// The checkout is looked for above the current folder, then above the program. Peers are in the given folder, in the one
@@ -213,7 +235,7 @@ impl Places {
     pub fn command(&self, peer: &Peer) -> Result<Command, Error> {
         let peers = match &self.peers {
             Some(folder) => folder,
-            None => return Err(self.checkout().err().unwrap_or_else(|| missing(peer, Path::new("")))),
+            None => return Err(self.checkout().err().unwrap_or_else(|| self.missing(peer, Path::new("")))),
         };
         match peer.program {
             PeerProgram::Script(script) => {
@@ -224,7 +246,7 @@ impl Places {
                     return Err(Error::new(ErrorKind::Io, message));
                 }
                 if !python.is_file() {
-                    return Err(missing(peer, peers));
+                    return Err(self.missing(peer, peers));
                 }
                 let mut command = Command::new(python);
                 // No files of Python beside the scripts.
@@ -233,9 +255,25 @@ impl Places {
             }
             PeerProgram::Binary(name) => {
                 let program = peers.join("bin").join(name);
-                if program.is_file() { Ok(Command::new(program)) } else { Err(missing(peer, peers)) }
+                if program.is_file() { Ok(Command::new(program)) } else { Err(self.missing(peer, peers)) }
             }
         }
+    }
+
+    /// An error with the command that installs a peer.
+    fn missing(&self, peer: &Peer, peers: &Path) -> Error {
+        // As it is called from here.
+        let checkout = self.checkout.as_deref().unwrap_or(Path::new(""));
+        let here = std::env::current_dir().is_ok_and(|here| here == checkout);
+        let install = if here { PathBuf::from(INSTALL) } else { checkout.join(INSTALL) };
+        let message = format!(
+            "not installed in {}; to install it: AUTOBATCH_PEERS={} {} {}",
+            peers.display(),
+            peers.display(),
+            install.display(),
+            peer.installed_as
+        );
+        Error::new(ErrorKind::Io, message)
     }
 
     /// Whether a peer is installed.
@@ -244,18 +282,10 @@ impl Places {
     }
 }
 
-fn missing(peer: &Peer, peers: &Path) -> Error {
-    let message = format!(
-        "not installed in {}; to install it: AUTOBATCH_PEERS={} benches/compare/install {}",
-        peers.display(),
-        peers.display(),
-        peer.installed_as
-    );
-    Error::new(ErrorKind::Io, message)
-}
-
 /// How long a peer may take for one answer: compiling a model included.
 const PATIENCE: Duration = Duration::from_secs(1_200);
+/// How long it is waited before it is asked whether to go on.
+const GLANCE: Duration = Duration::from_millis(100);
 /// Lines of what a peer said that an error shows.
 const SHOWN_LINES: usize = 12;
 
@@ -270,11 +300,19 @@ pub(super) struct Process {
     chains: usize,
     /// Useful work of one run, where the model tells it and not the peer.
     work: Option<u64>,
+    /// Set from outside: no answer is waited for then.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Process {
     /// Starts a peer with the job of a cell, and waits until it is warm.
-    pub(super) fn start(cell: &Cell<'_>, peer: &Peer, engine: &str, places: &Places) -> Result<Self, Error> {
+    pub(super) fn start(
+        cell: &Cell<'_>,
+        peer: &Peer,
+        engine: &str,
+        places: &Places,
+        stop: Option<Arc<AtomicBool>>,
+    ) -> Result<Self, Error> {
         let case = cell.case;
         let mut command = places.command(peer)?;
         let chains = if peer.batches { cell.chains } else { cell.chains.min(cell.threads) };
@@ -290,13 +328,14 @@ impl Process {
             max_treedepth: MAX_TREEDEPTH,
             folder: case.folder.to_owned(),
         };
-        let log = case.folder.join(format!("{}-{}.log", peer.name, engine.replace(' ', "-")));
+        let log = case.folder.join(format!("{}-{}.log", peer.name, hyphenated(engine)));
         let file = File::create(&log).map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(file);
         let mut child = command.spawn().map_err(|e| Error::new(ErrorKind::Io, format!("it does not start: {e}")))?;
         let stdin = child.stdin.take();
         let lines = reader(&mut child);
-        let mut process = Self { child, stdin, lines, log, version: String::new(), chains, work: case.work(chains) };
+        let (version, work) = (String::new(), case.work(chains));
+        let mut process = Self { child, stdin, lines, log, version, chains, work, stop };
         process.send(&job)?;
         match process.answer()? {
             Answer::Ready { version } => process.version = version,
@@ -320,12 +359,19 @@ impl Process {
     }
 
     fn answer(&mut self) -> Result<Answer, Error> {
-        let line = match self.lines.recv_timeout(PATIENCE) {
-            Ok(line) => line,
-            Err(RecvTimeoutError::Timeout) => {
-                return Err(self.failed(&format!("no answer within {} seconds", PATIENCE.as_secs())));
+        let start = Instant::now();
+        let line = loop {
+            match self.lines.recv_timeout(GLANCE) {
+                Ok(line) => break line,
+                Err(RecvTimeoutError::Disconnected) => return Err(self.failed("it ended without an answer")),
+                Err(RecvTimeoutError::Timeout) if self.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed)) => {
+                    return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+                }
+                Err(RecvTimeoutError::Timeout) if start.elapsed() > PATIENCE => {
+                    return Err(self.failed(&format!("no answer within {} seconds", PATIENCE.as_secs())));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(self.failed("it ended without an answer")),
         };
         match serde_json::from_str(&line) {
             Ok(Answer::Error(message)) => Err(self.failed(&message)),
@@ -410,4 +456,25 @@ fn reader(child: &mut Child) -> Receiver<String> {
         });
     }
     receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hyphens_underscores_and_spaces_are_the_same() {
+        for text in ["tfp:auto-batching", "tfp:auto_batching", "tfp:auto batching"] {
+            let against = Against::parse(text).unwrap();
+            assert_eq!(against.engines().map(|(_, e)| e.name).collect::<Vec<_>>(), ["auto_batching"]);
+        }
+        assert_eq!(Against::parse("tfp:auto-batching-graph").unwrap().engines().count(), 1);
+        assert_eq!(Against::parse("tfp").unwrap().engines().count(), 3);
+        for peer in PEERS {
+            for engine in peer.engines {
+                let wanted = Against { peer, engine: Some(engine) };
+                assert_eq!(Against::parse(&format!("{}:{}", peer.name, engine.argument())).unwrap(), wanted);
+            }
+        }
+    }
 }

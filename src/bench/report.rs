@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::machine::{ForeignLoad, Machine};
+use super::model::Unit;
 use crate::program::Error;
 
 /// Everything that was measured.
@@ -14,6 +15,8 @@ use crate::program::Error;
 pub struct Report {
     /// The machine.
     pub machine: Machine,
+    /// What was asked for.
+    pub comparison: Setup,
     /// Whether the load of others makes a figure void.
     pub void: bool,
     /// The systems that ran, with their versions.
@@ -25,6 +28,45 @@ pub struct Report {
     /// What was not measured, and why.
     pub skipped: Vec<Skipped>,
 }
+
+/// What was asked for: with it anybody can measure again.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Setup {
+    /// The command line.
+    pub command: String,
+    /// Version of autobatch.
+    pub version: String,
+    /// Measured runs of every series.
+    pub repetitions: usize,
+    /// How long a run should take, where the number of draws was chosen by it.
+    pub seconds: Option<f64>,
+    /// Draws of each chain in a run, where they were given.
+    pub draws: Option<usize>,
+    /// Seed of the first repetition.
+    pub seed: u64,
+    /// Largest tree depth of every system.
+    pub max_treedepth: usize,
+    /// The compiler of generated code, where it takes part and is there.
+    pub c_compiler: Option<String>,
+    /// The models that were measured.
+    pub models: IndexMap<String, ModelSetup>,
+    /// Whether it was ended early.
+    pub interrupted: bool,
+}
+
+/// What a model was measured with; nothing for a program of control flow.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct ModelSetup {
+    /// The step size of all systems.
+    pub stepsize: Option<f64>,
+    /// Dimensions of the state.
+    pub dimension: Option<usize>,
+    /// The data: a file, or how they are made.
+    pub data: Option<String>,
+}
+
+/// Repetitions that a median and a range want.
+const ENOUGH_REPETITIONS: usize = 5;
 
 /// Median and range of a rate.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -50,6 +92,8 @@ pub struct BoundRow {
     pub precision: String,
     /// Gradients a second of the matrix products and the elementary functions alone.
     pub gradients_per_second: Rate,
+    /// How the quickest way cuts the work.
+    pub tiling: Option<String>,
 }
 
 /// A series in a cell.
@@ -65,10 +109,14 @@ pub struct Row {
     pub model: String,
     /// Chains, or lanes.
     pub chains: usize,
+    /// Those that it ran: fewer where it runs one after the other.
+    pub chains_run: usize,
     /// Threads.
     pub threads: usize,
     /// `f64` or `f32`.
     pub precision: String,
+    /// Measured runs: fewer than asked for where the comparison was ended early.
+    pub repetitions: usize,
     /// What is counted: the key of the rate is `gradients_per_second`, `iterations_per_second` or `calls_per_second`.
     pub unit: String,
     /// Useful work a second.
@@ -79,7 +127,8 @@ pub struct Row {
     pub draws: usize,
     /// Useful work of all runs.
     pub useful: u64,
-    /// All work of all runs, where it is known.
+    /// All work of all runs, where it is known; of our engines as many times the useful work as in one run of the same draws that
+    /// counts both.
     pub issued: Option<f64>,
     /// Useful over issued work.
     pub utilization: Option<f64>,
@@ -92,7 +141,7 @@ pub struct Row {
     pub bytes_pushed: Option<f64>,
     /// Median of the bound of the same cell, in the unit of the rate.
     pub bound: Option<f64>,
-    /// What other processes did meanwhile, where the system tells.
+    /// What other processes did during the repetitions, where the system tells.
     pub foreign_load: Option<ForeignLoad>,
 }
 
@@ -103,6 +152,14 @@ pub struct Skipped {
     pub system: String,
     /// Which of its ways of running.
     pub engine: String,
+    /// Of which model; none for several.
+    pub model: Option<String>,
+    /// With how many chains; none for several.
+    pub chains: Option<usize>,
+    /// On how many threads; none for several.
+    pub threads: Option<usize>,
+    /// In which precision; none for several.
+    pub precision: Option<String>,
     /// Why.
     pub reason: String,
 }
@@ -121,11 +178,78 @@ impl Rate {
 
 impl Skipped {
     pub(super) fn new(system: &str, engine: &str, error: &Error) -> Self {
-        Self { system: system.to_owned(), engine: engine.to_owned(), reason: error.to_string() }
+        let (system, engine) = (system.to_owned(), engine.to_owned());
+        Self { system, engine, model: None, chains: None, threads: None, precision: None, reason: error.to_string() }
+    }
+    pub(super) fn of_system(self, system: &str) -> Self {
+        Self { system: system.to_owned(), ..self }
+    }
+    pub(super) fn of_model(self, model: &str) -> Self {
+        Self { model: Some(model.to_owned()), ..self }
+    }
+    pub(super) fn in_precision(self, precision: &str) -> Self {
+        Self { precision: Some(precision.to_owned()), ..self }
+    }
+    pub(super) fn with(self, chains: usize, threads: usize) -> Self {
+        Self { chains: Some(chains), threads: Some(threads), ..self }
+    }
+
+    /// Whether it says the same of another cell.
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.system, &self.engine, &self.reason) == (&other.system, &other.engine, &other.reason)
+    }
+
+    /// Speaks of the cells of another one, too.
+    fn widen(&mut self, other: &Self) {
+        fn keep<T: PartialEq>(one: &mut Option<T>, other: &Option<T>) {
+            if one != other {
+                *one = None;
+            }
+        }
+        keep(&mut self.model, &other.model);
+        keep(&mut self.chains, &other.chains);
+        keep(&mut self.threads, &other.threads);
+        keep(&mut self.precision, &other.precision);
     }
 }
 
+impl fmt::Display for Skipped {
+    /// `stan plain (fib, 10 chains): why`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let engine = if self.engine.is_empty() { String::new() } else { format!(" {}", self.engine) };
+        let chains = self.chains.map(|n| counted(n, "chain"));
+        let threads = self.threads.map(|n| counted(n, "thread"));
+        let of: Vec<String> =
+            [self.model.clone(), chains, self.precision.clone(), threads].into_iter().flatten().collect();
+        let of = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
+        write!(f, "{}{engine}{of}: {}", self.system, self.reason)
+    }
+}
+
+/// `1 chain`, `2 chains`.
+pub(super) fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
 impl Row {
+    /// Whether the load of others makes its figures void.
+    pub fn is_void(&self) -> bool {
+        self.foreign_load.is_some_and(|load| load.void)
+    }
+
+    /// What its chains are called.
+    pub(super) fn lanes_name(&self) -> &'static str {
+        if self.unit == Unit::Gradients.name() { "chains" } else { "lanes" }
+    }
+
+    /// `1000`, or `1000 (4 run)`.
+    pub(super) fn chains_shown(&self) -> String {
+        match self.chains_run {
+            n if n == self.chains => n.to_string(),
+            n => format!("{} ({n} run)", self.chains),
+        }
+    }
+
     pub(super) fn with_utilization(self) -> Self {
         let utilization = self.issued.map(|issued| self.useful as f64 / issued);
         Self { utilization, ..self }
@@ -151,8 +275,10 @@ impl Serialize for Row {
         row.serialize_entry("fusion", &self.fusion)?;
         row.serialize_entry("model", &self.model)?;
         row.serialize_entry("chains", &self.chains)?;
+        row.serialize_entry("chains_run", &self.chains_run)?;
         row.serialize_entry("threads", &self.threads)?;
         row.serialize_entry("precision", &self.precision)?;
+        row.serialize_entry("repetitions", &self.repetitions)?;
         row.serialize_entry(&format!("{}_per_second", self.unit), &self.rate)?;
         row.serialize_entry("effective_samples_per_second", &self.effective_samples_per_second)?;
         row.serialize_entry("draws", &self.draws)?;
@@ -170,22 +296,63 @@ impl Serialize for Row {
 
 impl Report {
     /// Of nothing yet.
-    pub fn new(machine: Machine) -> Self {
+    pub fn new(machine: Machine, comparison: Setup) -> Self {
         let (systems, bound, results, skipped) = (IndexMap::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { machine, void: false, systems, bound, results, skipped }
+        Self { machine, comparison, void: false, systems, bound, results, skipped }
     }
 
     pub(super) fn add(&mut self, row: Row) {
-        self.void |= row.foreign_load.is_some_and(|load| load.void);
+        self.void |= row.is_void();
         self.results.push(row);
     }
 
-    /// Says once why a series is not measured.
+    /// Says once why a series is not measured, however many cells that is true of.
     pub(super) fn skip(&mut self, skipped: Skipped, note: &dyn Fn(&str)) {
-        if !self.skipped.contains(&skipped) {
-            note(&format!("{} {} is left out: {}", skipped.system, skipped.engine, skipped.reason));
-            self.skipped.push(skipped);
+        match self.skipped.iter_mut().find(|s| s.is_like(&skipped)) {
+            Some(before) => before.widen(&skipped),
+            None => {
+                note(&format!("left out: {skipped}"));
+                self.skipped.push(skipped);
+            }
         }
+    }
+
+    /// What a reader should know of all figures.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.void {
+            remarks.push("VOID: other processes used the machine while it was measured".to_owned());
+        }
+        if self.results.iter().any(|row| row.repetitions < ENOUGH_REPETITIONS) {
+            remarks.push(format!("fewer than {ENOUGH_REPETITIONS} repetitions: medians and ranges say little"));
+        }
+        if self.comparison.interrupted {
+            remarks.push("interrupted: cells are missing, or repetitions of the last one".to_owned());
+        }
+        remarks
+    }
+
+    /// What was asked for, in lines.
+    pub(super) fn setup_lines(&self) -> Vec<String> {
+        let Setup { command, repetitions, seconds, draws, seed, max_treedepth, c_compiler, models, .. } =
+            &self.comparison;
+        let how_long = match (seconds, draws) {
+            (_, Some(draws)) => format!("{} a run", counted(*draws, "draw")),
+            (Some(seconds), None) => format!("{seconds} s a run"),
+            (None, None) => "one run".to_owned(),
+        };
+        let repeated = counted(*repetitions, "repetition");
+        let compiler = c_compiler.as_ref().map_or(String::new(), |c| format!(", code by {c}"));
+        let mut lines = vec![
+            command.clone(),
+            format!("{repeated} of {how_long}, seed {seed}, tree depth at most {max_treedepth}{compiler}"),
+        ];
+        for (name, model) in models {
+            if let ModelSetup { stepsize: Some(stepsize), dimension: Some(d), data: Some(data) } = model {
+                lines.push(format!("{name}: step size {stepsize}, {d} dimensions, data: {data}"));
+            }
+        }
+        lines
     }
 
     /// As JSON.
@@ -237,15 +404,16 @@ impl fmt::Display for Report {
         if let Some([one, five, fifteen]) = load_average {
             writeln!(f, "load average before: {one}, {five}, {fifteen}")?;
         }
-        for version in self.systems.values() {
-            writeln!(f, "{version}")?;
+        for line in self.setup_lines().iter().chain(self.systems.values()) {
+            writeln!(f, "{line}")?;
         }
         for ((model, precision, threads), rows) in self.figures() {
             let unit = rows.first().map_or("", |r| r.unit.as_str());
-            writeln!(f, "\n{model}, {precision}, {threads} threads\n")?;
+            writeln!(f, "\n{model}, {precision}, {}\n", counted(threads, "thread"))?;
+            let lanes = rows.first().map_or("chains", |r| r.lanes_name());
             writeln!(
                 f,
-                "| chains | system | {unit}/s | range | of bound | utilization | its bound | ESS/s | pushed B | draws |"
+                "| {lanes} | system | {unit}/s | range | of bound | utilization | its bound | ESS/s | pushed B | draws |"
             )?;
             writeln!(f, "|---|---|---|---|---|---|---|---|---|---|")?;
             let mut bounds = self.bounds((model, precision, threads)).into_iter().peekable();
@@ -257,12 +425,9 @@ impl fmt::Display for Report {
             }
         }
         for skipped in &self.skipped {
-            writeln!(f, "\nleft out: {} {}: {}", skipped.system, skipped.engine, skipped.reason)?;
+            writeln!(f, "\nleft out: {skipped}")?;
         }
-        if self.void {
-            writeln!(f, "\nVOID: other processes used the machine while it was measured")?;
-        }
-        Ok(())
+        self.remarks().iter().try_for_each(|remark| writeln!(f, "\n{remark}"))
     }
 }
 
@@ -273,11 +438,11 @@ fn range(rate: Rate) -> String {
 impl Row {
     fn table_row(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |value: Option<f64>, digits: usize| value.map_or(String::new(), |v| format!("{v:.digits$}"));
-        let void = if self.foreign_load.is_some_and(|l| l.void) { " (void)" } else { "" };
+        let void = if self.is_void() { " (void)" } else { "" };
         writeln!(
             f,
             "| {} | {} | {}{void} | {} | {} | {} | {} | {} | {} | {} |",
-            self.chains,
+            self.chains_shown(),
             self.series(),
             short(self.rate.median),
             range(self.rate),
@@ -301,6 +466,25 @@ mod tests {
         assert_eq!(Rate::of(&[4.0, 1.0]).median, 2.5);
         assert_eq!(Rate::of(&[7.0]), Rate { median: 7.0, min: 7.0, max: 7.0 });
         assert!(Rate::of(&[]).median.is_nan());
+    }
+
+    #[test]
+    fn a_reason_is_told_once_for_all_cells_that_it_holds_for() {
+        let mut report = Report::new(Machine::read(), Setup::default());
+        let error = Error::new(crate::program::ErrorKind::Io, "no licence");
+        let skip = |model: &str, chains| {
+            Skipped::new("stan", "plain", &error).of_model(model).in_precision("f64").with(chains, 1)
+        };
+        for (model, chains) in [("logistic", 1), ("logistic", 10)] {
+            report.skip(skip(model, chains), &|_| ());
+        }
+        assert_eq!(report.skipped.len(), 1);
+        assert_eq!(report.skipped[0].to_string(), "stan plain (logistic, f64, 1 thread): no licence");
+        report.skip(skip("fib", 1), &|_| ());
+        assert_eq!(report.skipped[0].to_string(), "stan plain (f64, 1 thread): no licence");
+        let other = Error::new(crate::program::ErrorKind::Io, "too slow");
+        report.skip(Skipped::new("stan", "plain", &other), &|_| ());
+        assert_eq!(report.skipped.len(), 2);
     }
 
     #[test]

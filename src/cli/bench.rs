@@ -2,28 +2,43 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::bench::model::{self, MODELS};
-use crate::bench::peer::{Against, PEERS, Places};
+use crate::bench::peer::{Against, PEERS, PeerEngine, Places};
 use crate::bench::{Comparison, Report, Way, figure, html, run};
 use crate::program::io::write_atomically;
-use crate::program::{Codegen, Engine, Error, ErrorKind, codegen_fails};
+use crate::program::{Codegen, Engine, Error, ErrorKind};
 
 use super::args::{BenchArgs, Format, Switch};
+use super::run::stop_on_interrupt;
 use super::{note, print};
+
+/// A run longer than this is a mistake: a day.
+const MOST_SECONDS: f64 = 86_400.0;
 
 pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode, Error> {
     if args.list {
         print(&list(&Places::find(args.peers.as_deref())));
         return Ok(ExitCode::SUCCESS);
     }
-    let comparison = comparison(args)?;
+    let mut comparison = comparison(args)?;
     if let Some(folder) = &args.report {
         std::fs::create_dir_all(folder)
             .map_err(|e| Error::new(ErrorKind::Io, format!("--report {}: {e}", folder.display())))?;
     }
-    let report = run(&comparison, &note)?;
-    let json = report.to_json().map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?;
+    let stop = stop_on_interrupt();
+    comparison.stop = Some(Arc::clone(&stop));
+    let after_cell = |report: &Report| {
+        let Some(folder) = &args.report else { return };
+        // The rest is measured all the same, and printed.
+        if let Err(error) = json(report).and_then(|json| write(&folder.join(RESULTS), &json)) {
+            note(&format!("warning: {error}"));
+        }
+    };
+    let report = run(&comparison, &note, &after_cell)?;
+    let json = json(&report)?;
     match args.format {
         Format::Json => print(&format!("{json}\n")),
         Format::Text => print(&report.to_string()),
@@ -31,7 +46,39 @@ pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode, Error> {
     if let Some(folder) = &args.report {
         write_report(folder, &report, &json)?;
     }
+    if stop.load(Ordering::Relaxed) {
+        return Ok(ExitCode::from(130));
+    }
+    if report.results.is_empty() && report.bound.is_empty() {
+        return Err(Error::new(ErrorKind::Input, "nothing was measured: see what is left out, and why"));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn json(report: &Report) -> Result<String, Error> {
+    report.to_json().map_err(|e| Error::new(ErrorKind::Io, e.to_string()))
+}
+
+/// The command line, as a shell takes it.
+fn command_line() -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+@%".contains(c);
+    let quoted = |word: String| match word.chars().all(plain) && !word.is_empty() {
+        true => word,
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    let words = std::env::args_os().skip(1).map(|word| quoted(word.to_string_lossy().into_owned()));
+    std::iter::once("autobatch".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Each once, where it stands first.
+fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for value in values {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
+    }
+    kept
 }
 
 /// What the arguments ask for.
@@ -46,19 +93,34 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
     if args.repetitions == 0 || args.draws == Some(0) {
         return refused("--repetitions and --draws must be 1 or more".to_owned());
     }
-    if !(args.seconds > 0.0 && args.seconds.is_finite()) {
-        return refused(format!("--seconds {}: a run must take some time", args.seconds));
+    if !(args.seconds > 0.0 && args.seconds <= MOST_SECONDS) {
+        return refused(format!("--seconds {}: a run must take some time, and a day at most", args.seconds));
     }
-    if (args.data.is_some() || args.stepsize.is_some()) && args.model.len() > 1 {
+    let models: Vec<_> = args.model.iter().map(|name| model::by_name(name)).collect::<Result<_, _>>()?;
+    let models = distinct(models);
+    if (args.data.is_some() || args.stepsize.is_some()) && models.len() > 1 {
         return refused("--data and --stepsize are for one model".to_owned());
     }
+    match models[..] {
+        [one] if args.data.is_some() && !one.takes_data() => {
+            return refused(format!("--data: `{}` takes no data", one.name));
+        }
+        [one] if args.stepsize.is_some() && !one.is_posterior() => {
+            return refused(format!("--stepsize: `{}` is a program of control flow", one.name));
+        }
+        _ => {}
+    }
+    let engines = engines(args);
+    if engines.is_empty() {
+        return refused("--codegen cc: generated code is fused, so that --fusion off leaves no engine".to_owned());
+    }
     Ok(Comparison {
-        models: args.model.iter().map(|name| model::by_name(name)).collect::<Result<_, _>>()?,
-        engines: engines(args),
-        against: args.against.iter().map(|text| Against::parse(text)).collect::<Result<_, _>>()?,
-        chains: args.chains.clone(),
-        precisions: args.precision.iter().map(|p| (*p).into()).collect(),
-        threads: args.threads.clone(),
+        models,
+        engines,
+        against: distinct(args.against.iter().map(|text| Against::parse(text)).collect::<Result<Vec<_>, _>>()?),
+        chains: distinct(args.chains.iter().copied()),
+        precisions: distinct(args.precision.iter().map(|p| (*p).into())),
+        threads: distinct(args.threads.iter().copied()),
         repetitions: args.repetitions,
         seconds: args.seconds,
         draws: args.draws,
@@ -66,13 +128,14 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
         stepsize: args.stepsize,
         seed: args.seed,
         peers: args.peers.clone(),
+        command: command_line(),
+        stop: None,
     })
 }
 
 /// Every batching engine with and without fusion, and with fusion also as generated code; the interpreter has nothing to fuse
 /// or to generate.
 fn engines(args: &BenchArgs) -> Vec<Way> {
-    let without_compiler = codegen_fails();
     let mut ways = Vec::new();
     for engine in args.engine.iter().map(|name| Engine::from(*name)) {
         let plain = Way { engine, fusion: true, codegen: Codegen::Off };
@@ -82,17 +145,16 @@ fn engines(args: &BenchArgs) -> Vec<Way> {
         }
         for codegen in args.codegen.iter().map(|name| Codegen::from(*name)) {
             for fusion in args.fusion.iter().map(|f| *f == Switch::On) {
-                match (codegen, &without_compiler) {
-                    (Codegen::Off, _) => ways.push(Way { fusion, ..plain }),
+                match codegen {
+                    Codegen::Off => ways.push(Way { fusion, ..plain }),
                     // Generated code is fused code, and the comparison mode goes without it unless it alone is asked for.
-                    (Codegen::Cc, _) if !fusion || engine == Engine::Local && args.engine.len() > 1 => {}
-                    (Codegen::Cc, Some(error)) => note(&format!("no generated code: {error}")),
-                    (Codegen::Cc, None) => ways.push(Way { codegen, ..plain }),
+                    Codegen::Cc if !fusion || engine == Engine::Local && args.engine.len() > 1 => {}
+                    Codegen::Cc => ways.push(Way { codegen, ..plain }),
                 }
             }
         }
     }
-    ways
+    distinct(ways)
 }
 
 /// The models and the systems.
@@ -101,29 +163,39 @@ fn list(places: &Places) -> String {
     for model in MODELS {
         text += &format!("  {:<14} {}\n", model.name, model.about);
     }
+    // Without a checkout nothing runs, and it is no matter what is installed.
+    let outside = places.checkout().err();
     text += "systems\n";
     for peer in PEERS {
-        let engines: Vec<String> = peer.engines.iter().map(|e| e.name.replace(' ', "-")).collect();
-        let there = match places.command(peer) {
-            Ok(_) => "installed".to_owned(),
-            Err(error) => error.to_string(),
+        let engines: Vec<String> = peer.engines.iter().map(PeerEngine::argument).collect();
+        let there = match (&outside, places.command(peer)) {
+            (Some(_), _) => String::new(),
+            (None, Ok(_)) => " (installed)".to_owned(),
+            (None, Err(error)) => format!(" ({error})"),
         };
-        text += &format!("  {:<14} {} ({there})\n", peer.name, engines.join(", "));
+        text += &format!("  {:<14} {}{there}\n", peer.name, engines.join(", "));
     }
-    text
+    match outside {
+        Some(error) => format!("{text}none of them runs here: {error}\n"),
+        None => text,
+    }
 }
+
+/// The file of a report that holds everything.
+const RESULTS: &str = "results.json";
 
 /// Files that say what was measured.
 fn write_report(folder: &Path, report: &Report, json: &str) -> Result<(), Error> {
-    let write = |name: &str, text: &str| -> Result<(), Error> {
-        Ok(write_atomically(&folder.join(name), |file| std::io::Write::write_all(file, text.as_bytes()))?)
-    };
-    write("results.json", json)?;
+    write(&folder.join(RESULTS), json)?;
     let figures = figure::draw(report)?;
     for figure in &figures {
-        write(&figure.file_name(), &figure.svg)?;
+        write(&folder.join(figure.file_name()), &figure.svg)?;
     }
-    write("report.html", &html::page(report, &figures)?)?;
+    write(&folder.join("report.html"), &html::page(report, &figures)?)?;
     note(&format!("report written to {}", folder.join("report.html").display()));
     Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    Ok(write_atomically(path, |file| std::io::Write::write_all(file, text.as_bytes()))?)
 }

@@ -158,7 +158,8 @@ fn what_is_not_there_is_named_with_the_command_that_installs_it() {
         assert!(reason.contains(&command), "{reason}");
     }
     let list = String::from_utf8(bench(&["--list", "--peers", folder.path()]).stdout).unwrap();
-    for name in ["eight_schools", "collatz", "stan", "glm-native", "benches/compare/install tfp"] {
+    for name in ["eight_schools", "collatz", "stan", "glm-native", "auto-batching-graph", "benches/compare/install tfp"]
+    {
         assert!(list.contains(name), "{list}");
     }
 }
@@ -200,9 +201,24 @@ fn figures_and_page_are_well_formed() {
     for text in ["autobatch pc", "autobatch local, no fusion", "bound:", "chains", "gradients / s"] {
         assert!(svg.contains(text), "{text}");
     }
+    assert!(report["bound"][0]["tiling"].as_str().unwrap().contains("40 observations"), "{}", report["bound"][0]);
     let page = folder.read("report.html");
     well_formed(page.strip_prefix("<!DOCTYPE html>").unwrap());
-    assert!(page.contains("<svg") && page.contains("autobatch local, no fusion"));
+    for text in [
+        "<svg",
+        "autobatch local, no fusion",
+        "its bound",
+        "bytes pushed",
+        "fewer than 5 repetitions",
+        "step size 0.05",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    // Each bound before the rows of its number of chains.
+    let series = |n: &str, name: &str| format!("<td>{n}</td><td>{name}</td>");
+    let places = [series("1", "bound"), series("1", "autobatch pc"), series("3", "bound"), series("3", "autobatch pc")];
+    let places: Vec<usize> = places.iter().map(|cell| page.find(cell).unwrap_or_else(|| panic!("{cell}"))).collect();
+    assert!(places.is_sorted(), "{places:?}");
 }
 
 /// Every tag is closed, and attributes are quoted.
@@ -227,7 +243,7 @@ fn well_formed(text: &str) {
 
 #[test]
 fn wrong_requests_are_refused() {
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 20] = [
         (&["--against", "pymc"], "no system `pymc`: there is stan, numpyro"),
         (&["--against", "stan:fast"], "`stan` has no `fast`: there is plain, plain-native, glm, glm-native"),
         (&["--model", "nine_schools"], "no model `nine_schools`: there is logistic, eight_schools"),
@@ -239,7 +255,15 @@ fn wrong_requests_are_refused() {
         (&["--seconds=-1"], "a run must take some time"),
         (&["--model", "logistic,fib", "--stepsize", "0.1"], "for one model"),
         (&["--model", "normal10", "--stepsize=-0.1"], "the step size must be a positive number"),
+        (&["--model", "normal10", "--stepsize", "-0.1"], "the step size must be a positive number"),
         (&["--model", "logistic", "--data", "missing.json"], "missing.json"),
+        (&["--seconds", "1e300"], "a day at most"),
+        (&["--model", "fib", "--stepsize", "0.1"], "`fib` is a program of control flow"),
+        (&["--model", "fib", "--data", "nuts/data/eight_schools.json"], "`fib` takes no data"),
+        (&["--model", "normal10", "--data", "nuts/data/eight_schools.json"], "`normal10` takes no data"),
+        (&["--engine", "pc", "--codegen", "cc", "--fusion", "off"], "leaves no engine"),
+        (&["--model", "collatz", "--chains", "100000000000"], "the largest batch that fits is"),
+        (&["--model", "eight_schools", "--chains", "100000000000"], "the largest batch that fits is"),
     ];
     for (arguments, expected) in cases {
         let said = refusal(arguments);
@@ -257,4 +281,128 @@ fn outside_of_a_checkout_it_says_what_is_missing() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("no benches/compare/README.md above the current folder"), "{said}");
+    let list = Command::new(&program).current_dir(&folder.0).args(["bench", "--list"]).output().unwrap();
+    let list = String::from_utf8_lossy(&list.stdout);
+    assert_eq!(list.matches("no benches/compare/README.md").count(), 1, "told once: {list}");
+}
+
+/// The keys that say under which conditions figures were measured.
+#[test]
+fn the_report_says_what_was_asked_for() {
+    let report = report(&[&SMALL[..], &["--engine", "pc,scalar", "--fusion", "on", "--seed", "7"]].concat());
+    let comparison = &report["comparison"];
+    let command = comparison["command"].as_str().unwrap();
+    assert!(command.starts_with("autobatch bench --model eight_schools --chains 2"), "{command}");
+    assert_eq!(comparison["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(comparison["repetitions"], 2);
+    assert_eq!((&comparison["draws"], &comparison["seconds"]), (&4.into(), &Value::Null));
+    assert_eq!((&comparison["seed"], &comparison["max_treedepth"]), (&7.into(), &10.into()));
+    assert_eq!(comparison["interrupted"], false);
+    let model = &comparison["models"]["eight_schools"];
+    assert_eq!((&model["stepsize"], &model["dimension"]), (&0.55.into(), &10.into()));
+    assert_eq!(model["data"], "nuts/data/eight_schools.json");
+    assert!(report["results"].as_array().unwrap().iter().all(|row| row["repetitions"] == 2));
+}
+
+#[test]
+fn rows_say_how_many_chains_ran_and_nothing_is_measured_twice() {
+    let arguments = ["--model", "eight_schools,eight_schools", "--chains", "6,6", "--draws", "4", "--repetitions", "1"];
+    let more = ["--codegen", "off,off", "--fusion", "on", "--engine", "pc,scalar,pc", "--threads", "2"];
+    let report = report(&[&arguments[..], &more].concat());
+    let rows: Vec<_> = report["results"].as_array().unwrap().iter().map(|r| (&r["engine"], &r["chains_run"])).collect();
+    assert_eq!(rows, [(&"pc".into(), &6.into()), (&"scalar".into(), &4.into())]);
+    assert!(report["results"].as_array().unwrap().iter().all(|row| row["chains"] == 6 && row["threads"] == 2));
+}
+
+#[test]
+fn the_dimension_is_that_of_the_data() {
+    let folder = Folder::new("dimension");
+    let data = folder.0.join("data.json");
+    let x: Vec<Vec<f64>> = (0..30).map(|i| (0..3).map(|j| f64::from((i * 7 + j) % 5) - 2.0).collect()).collect();
+    let y: Vec<i32> = (0..30).map(|i| i % 2).collect();
+    std::fs::write(&data, serde_json::json!({ "x": x, "y": y }).to_string()).unwrap();
+    let arguments = ["--data", data.to_str().unwrap(), "--stepsize", "0.2", "--engine", "pc", "--fusion", "on"];
+    let sizes = ["--codegen", "off", "--chains", "2", "--draws", "2", "--repetitions", "1"];
+    let report = report(&[&arguments[..], &sizes].concat());
+    let model = &report["comparison"]["models"]["logistic"];
+    assert_eq!(model["dimension"], 3);
+    assert_eq!(model["data"], data.to_str().unwrap());
+    assert_eq!(report["results"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn what_does_not_run_is_named() {
+    let folder = Folder::new("combinations");
+    let one = ["--engine", "pc", "--fusion", "on", "--codegen", "off", "--chains", "2", "--draws", "1"];
+    let against = ["--repetitions", "1", "--against", "stan:plain,nuts-rs", "--peers", folder.path()];
+    let skipped = |more: &[&str]| -> Vec<String> {
+        let report = report(&[&one[..], &against, more].concat());
+        let told =
+            |s: &Value| format!("{} {} {} {}", s["system"], s["model"], s["precision"], s["reason"]).replace('"', "");
+        report["skipped"].as_array().unwrap().iter().map(told).collect()
+    };
+    let control = skipped(&["--model", "fib"]);
+    assert_eq!(control.len(), 2, "{control:?}");
+    assert_eq!(control[0], "stan fib null this model is not written for it");
+    let single = skipped(&["--model", "normal10", "--precision", "f32"]);
+    assert_eq!(single[1], "nuts-rs normal10 f32 it does not run in f32");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_comparison_goes_on_without_what_fails() {
+    let folder = Folder::new("broken-compiler");
+    folder.install("case \"$1\" in --version) echo broken 1.0 ;; *) echo 'error: out of order' >&2; exit 1 ;; esac");
+    let compiler = folder.0.join("bin/nuts-rs-peer");
+    let bench = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_autobatch"));
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).env("AUTOBATCH_CC", &compiler);
+        command.env("AUTOBATCH_CACHE", folder.0.join("cache"));
+        command.args(["bench", "--format", "json"]).args(arguments).output().unwrap()
+    };
+    let one = ["--engine", "pc", "--fusion", "on", "--draws", "1", "--repetitions", "1"];
+    let output = bench(&[&one[..], &["--model", "normal10,fib", "--chains", "2,3"]].concat());
+    assert!(output.status.success());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["results"].as_array().unwrap().len(), 4, "the engine without generated code");
+    let [skipped] = &report["skipped"].as_array().unwrap()[..] else { panic!("{}", report["skipped"]) };
+    assert_eq!((&skipped["engine"], &skipped["model"]), (&"pc cc".into(), &Value::Null));
+    assert!(skipped["reason"].as_str().unwrap().contains("error: out of order"), "{skipped}");
+    // Nothing else is asked for.
+    let output = bench(&[&one[..], &["--model", "fib", "--chains", "2", "--codegen", "cc"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["skipped"][0]["engine"], "pc cc");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing was measured"));
+}
+
+/// A peer hangs in the second cell: the first one is kept.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_what_is_measured() {
+    let folder = Folder::new("interrupted");
+    let hangs = "*'\"model\":\"normal10\"'*) exec sleep 600 ;;";
+    folder.install(&FAKE.replace("case \"$job\" in ", &format!("case \"$job\" in {hangs} ")));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_autobatch"));
+    let said = folder.0.join("said");
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args([
+        "bench",
+        "--model",
+        "eight_schools,normal10",
+        "--chains",
+        "2",
+    ]);
+    command.args(["--draws", "4", "--repetitions", "2", "--engine", "pc", "--fusion", "on", "--codegen", "off"]);
+    command.args(["--against", "nuts-rs", "--format", "json", "--peers", folder.path(), "--report", folder.path()]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::fs::File::create(&said).unwrap());
+    let child = command.spawn().unwrap();
+    let output =
+        crate::cli::interrupt(child, &said, "normal10, 2 chains, f64, 1 thread: nuts-rs native gradient compiles");
+    assert_eq!(output.status.code(), Some(130), "{}", folder.read("said"));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["comparison"]["interrupted"], true);
+    let models: Vec<&Value> = report["results"].as_array().unwrap().iter().map(|row| &row["model"]).collect();
+    assert_eq!(models, [&Value::from("eight_schools"), &"eight_schools".into()]);
+    let kept: Value = serde_json::from_str(&folder.read("results.json")).unwrap();
+    assert_eq!(kept["results"], report["results"]);
 }

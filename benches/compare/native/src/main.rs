@@ -50,11 +50,13 @@ fn main() {
     };
     repeat(1);
     // The harness knows how much work the inputs are.
-    serve("native Rust -O3 -C target-cpu=native, C -O2 -fno-inline", |runs, _| Done {
-        useful: 0,
-        seconds: repeat(runs),
-        states: None,
-    });
+    let version = concat!(
+        "native Rust -O3 -C target-cpu=native by ",
+        env!("RUST_COMPILER"),
+        ", C -O2 -fno-inline by ",
+        env!("C_COMPILER")
+    );
+    serve(version, |runs, _| Done { useful: 0, seconds: repeat(runs), states: None });
 }
 
 fn run(part: &[i64], runs: usize, of: impl Fn(i64) -> i64) {

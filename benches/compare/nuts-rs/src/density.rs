@@ -43,7 +43,7 @@ impl Model {
     fn dim(&self) -> usize {
         match self {
             Model::Logistic { d, .. } | Model::Normal { d } => *d,
-            Model::EightSchools { .. } => 10,
+            Model::EightSchools { y, .. } => y.len() + 2,
             Model::Correlated { mean, .. } => mean.len(),
         }
     }
@@ -164,10 +164,11 @@ fn logistic(
 }
 
 fn eight_schools(y: &[f64], sigma: &[f64], q: &[f64], grad: &mut [f64]) -> f64 {
-    let (mu, log_tau) = (q[8], q[9]);
+    let schools = y.len();
+    let (mu, log_tau) = (q[schools], q[schools + 1]);
     let tau = log_tau.exp();
     let (mut lp, mut d_mu, mut d_tau) = (0.0, 0.0, 0.0);
-    for i in 0..8 {
+    for i in 0..schools {
         let residual = (y[i] - (mu + tau * q[i])) / sigma[i];
         let slope = residual / sigma[i];
         lp -= 0.5 * (q[i] * q[i] + residual * residual);
@@ -177,8 +178,8 @@ fn eight_schools(y: &[f64], sigma: &[f64], q: &[f64], grad: &mut [f64]) -> f64 {
     }
     let t = tau / 5.0;
     lp += log_tau - 0.5 * (mu / 5.0) * (mu / 5.0) - (t * t).ln_1p();
-    grad[8] = d_mu - mu / 25.0;
-    grad[9] = tau * d_tau + 1.0 - 2.0 * t * t / (1.0 + t * t);
+    grad[schools] = d_mu - mu / 25.0;
+    grad[schools + 1] = tau * d_tau + 1.0 - 2.0 * t * t / (1.0 + t * t);
     lp
 }
 

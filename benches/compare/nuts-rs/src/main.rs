@@ -23,7 +23,7 @@ fn main() {
     let (dimension, chains) = (job.count("dimension"), job.count("chains"));
     let starts: Vec<Vec<f64>> = numbers(&data["starts"]).chunks(dimension).map(<[f64]>::to_vec).collect();
     let settings = settings(job.number("stepsize"), job.count("max_treedepth"));
-    serve("nuts-rs 0.18.3, gradients by hand, -C target-cpu=native", |draws, seed| {
+    serve(&format!("nuts-rs {}, gradients by hand, -C target-cpu=native", version()), |draws, seed| {
         let start = Instant::now();
         let parts: Vec<(u64, Vec<f64>)> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..chains)
@@ -39,6 +39,14 @@ fn main() {
         let states = parts.into_iter().flat_map(|(_, states)| states).collect();
         Done { useful, seconds, states: Some((states, [chains, draws, dimension])) }
     });
+}
+
+/// The version of nuts-rs that is built in: that of the lock file.
+fn version() -> &'static str {
+    let lock = include_str!("../Cargo.lock");
+    let package = lock.split("[[package]]").find(|package| package.contains("name = \"nuts-rs\"\n"));
+    let line = package.and_then(|package| package.lines().find_map(|line| line.strip_prefix("version = ")));
+    line.map_or("of unknown version", |version| version.trim_matches('"'))
 }
 
 fn settings(stepsize: f64, max_treedepth: usize) -> DiagNutsSettings {
