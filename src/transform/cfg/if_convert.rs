@@ -16,6 +16,10 @@ use crate::types::{DType, Scalar};
 const MOST_COST: u64 = 24;
 /// The same for batches, where lanes that go both ways pay for both arms anyway, and for a superstep for each.
 const MOST_BATCH_COST: u64 = 128;
+/// For batches arms may cost so much more as the block costs that ends in the branch, but no more than this: then the work is
+/// doubled at worst, where hardly any lane takes a dear arm, and where most do, as in `a && b && c` of a convergence check,
+/// lanes stay together and what the blocks hand to one another stays in registers.
+const MOST_OF_HEAD: u64 = 4096;
 /// Copies in arms of batches count for so much less: stored under the mask they cost what a select costs.
 const COPY_DISCOUNT: u64 = 8;
 
@@ -36,6 +40,8 @@ pub(in crate::transform) struct Conversion<'a> {
     pub(in crate::transform) isolated: bool,
     /// Most that both arms, the selects and the guards may cost together in one lane, in additions.
     pub(in crate::transform) most_cost: u64,
+    /// They may cost so much more as the block costs that ends in the branch, but no more than this.
+    pub(in crate::transform) most_of_head: u64,
     /// Whether copies in the arms, and the selects in their place, count for less.
     pub(in crate::transform) copies_cost_less: bool,
 }
@@ -48,6 +54,7 @@ const ALL: Conversion<'static> = Conversion {
     exempt: &|_, _, _, _| false,
     isolated: false,
     most_cost: MOST_COST,
+    most_of_head: 0,
     copies_cost_less: false,
 };
 
@@ -63,7 +70,10 @@ pub(in crate::transform) fn convert_where(program: &Program, func: &mut Func, co
             let Some(guards) = guards_of(program, func, &diamond, conversion) else {
                 continue;
             };
-            if converted_cost(program, func, &diamond, &guards, &vars, conversion) <= conversion.most_cost {
+            let of_head = || func.blocks[head].insts.iter().map(|i| cost(program, func, &i.kind)).sum();
+            let more = if conversion.most_of_head > 0 { conversion.most_of_head.min(of_head()) } else { 0 };
+            let most = conversion.most_cost.saturating_add(more);
+            if converted_cost(program, func, &diamond, &guards, &vars, conversion) <= most {
                 convert(program, func, &diamond, &guards, vars);
                 return true;
             }
@@ -79,7 +89,8 @@ pub(super) fn run(program: Program) -> Program {
 
 /// Converts those too whose arms may trap.
 pub(super) fn run_guarded(program: Program) -> Program {
-    convert_all(program, Conversion { guarded: true, most_cost: MOST_BATCH_COST, copies_cost_less: true, ..ALL })
+    let of_batch = Conversion { most_cost: MOST_BATCH_COST, most_of_head: MOST_OF_HEAD, ..ALL };
+    convert_all(program, Conversion { guarded: true, copies_cost_less: true, ..of_batch })
 }
 
 fn convert_all(mut program: Program, conversion: Conversion<'_>) -> Program {

@@ -8,15 +8,21 @@ use crate::base::{Id, IdVec, Loc};
 use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::Prim;
+use crate::types::Type;
 
 /// Most instructions of a function that is inlined at more than one place.
 const MOST_INSTS: usize = 48;
-/// Most that such a function may cost in one lane, in additions, what it calls left out: two copies of a heavy block cannot
-/// run together for lanes that are in different copies. A call costs a batch two supersteps and the copies of its arguments
-/// and results, which is about as much.
-const MOST_COST: u64 = 256;
-/// Most that all copies of such a function but one may cost together.
-const MOST_COPIED: u64 = 512;
+/// What a call costs a batch in each lane, in additions, beside what goes in and out: two supersteps. A function that is
+/// inlined may cost as much as its call, what it calls left out: two copies of a heavy block cannot run together for lanes
+/// that are in different copies.
+const CALL: u64 = 256;
+/// What each element of the arguments and results costs: it is loaded and stored by a copy, under the mask, and loaded again
+/// where it is used.
+const PASSED: u64 = 3;
+/// Most that such a function may cost whatever goes in and out: a superstep is nothing beside it, and that lanes meet is all.
+const MOST_COST: u64 = 1 << 14;
+/// All copies of such a function but one may cost so many calls together.
+const MOST_COPIED: u64 = 2;
 /// What a function may cost that is inlined wherever it is called.
 const CHEAP: u64 = 64;
 /// A function that has grown to so many instructions takes in no more.
@@ -77,10 +83,19 @@ fn small(program: &Program, func: &Func, sites: usize) -> bool {
     let loops = components(func.blocks.len(), successors).iter().any(looped);
     let cost: u64 = all().map(|i| cost(program, func, &i.kind)).sum();
     let calls = func.blocks.values().any(|b| b.term.callee().is_some());
+    let call = cost_of_call(func);
     all().count() + func.blocks.len() <= MOST_INSTS
         && !loops
-        && cost <= MOST_COST
-        && (cost.saturating_mul(sites as u64 - 1) <= MOST_COPIED || (!calls && cost <= CHEAP))
+        && cost <= call.min(MOST_COST)
+        && (cost.saturating_mul(sites as u64 - 1) <= MOST_COPIED * call || (!calls && cost <= CHEAP))
+}
+
+/// What a call of a function costs a batch in each lane, in additions.
+fn cost_of_call(func: &Func) -> u64 {
+    let elements = |ty: &Type| ty.elements() as u64;
+    let args: u64 = func.params.iter().map(|v| elements(&func.vars[*v].ty)).sum();
+    let results: u64 = func.results.iter().map(elements).sum();
+    CALL.saturating_add(PASSED.saturating_mul(args.saturating_add(results)))
 }
 
 /// What the call did with the results of the callee.

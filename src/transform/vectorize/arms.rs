@@ -49,6 +49,7 @@ pub(super) fn select_arms(program: &Program, func: &mut Func, index: usize, (sta
             },
             isolated: way.differentiated,
             most_cost: MOST_COST,
+            most_of_head: 0,
             copies_cost_less: false,
         };
         if !if_convert::convert_where(program, func, conversion) {
