@@ -8,6 +8,7 @@
 
 use std::collections::TryReserveError;
 
+use super::aligned::AlignedVec;
 use super::mask::{Bits, bits_equal, byte_mask, lanes_of};
 
 /// So many lanes of a word that are equally high move as vectors.
@@ -122,7 +123,7 @@ pub struct LaneStack<T> {
     width: usize,
     /// What memory holds before it is pushed to.
     zero: T,
-    memory: Vec<T>,
+    memory: AlignedVec<T>,
     heights: Vec<u32>,
     /// The height of all lanes, if it is known that they are equally high.
     level: Option<u32>,
@@ -140,7 +141,7 @@ impl<T: Copy> LaneStack<T> {
             elements,
             width,
             zero,
-            memory: Vec::new(),
+            memory: AlignedVec::new(),
             heights: vec![0; width + PADDING],
             level: Some(0),
             highest: 0,
@@ -310,10 +311,7 @@ impl<T: Copy> LaneStack<T> {
         self.highest = highest;
         self.level = None;
         let needed = levels * self.elements * self.width + PADDING;
-        if self.memory.len() < needed {
-            self.memory.try_reserve_exact(needed - self.memory.len())?;
-            self.memory.resize(needed, self.zero);
-        }
+        self.memory.try_grow(needed, self.zero)?;
         Ok(Opened { memory: &mut self.memory, heights: &mut self.heights, pushes: self.pushes, highest })
     }
     /// What was handed over is as it was left: values pushed, and the largest height.
@@ -409,10 +407,9 @@ impl<T: Copy> LaneStack<T> {
                 return Err(StackError::NoMemory);
             }
             let grown = needed.max(self.memory.len() + self.memory.len() / 2).min(self.most);
-            if self.memory.try_reserve_exact(grown - self.memory.len()).is_err() {
-                self.memory.try_reserve_exact(needed - self.memory.len())?;
+            if self.memory.try_grow(grown, self.zero).is_err() {
+                self.memory.try_grow(needed, self.zero)?;
             }
-            self.memory.resize(self.memory.capacity().min(grown).max(needed), self.zero);
         }
         Ok(())
     }

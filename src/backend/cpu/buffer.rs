@@ -6,6 +6,7 @@ use std::ffi::c_void;
 
 use super::compact::{Selection, compact, spread};
 use super::kernels::multiversioned;
+use crate::exec::AlignedVec;
 use crate::exec::mask::{byte_mask, for_each_lane};
 use crate::types::{Array, ArrayData, DType, Shape};
 use crate::vmath::{Blend, Real};
@@ -15,11 +16,11 @@ use crate::vmath::{Blend, Real};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Buffer<R> {
     /// `bool`, one byte each.
-    Bool(Vec<bool>),
+    Bool(AlignedVec<bool>),
     /// `int`
-    Int(Vec<i64>),
+    Int(AlignedVec<i64>),
     /// `real`
-    Real(Vec<R>),
+    Real(AlignedVec<R>),
 }
 
 /// Some values of a [`Buffer`]: what kernels read.
@@ -60,23 +61,17 @@ impl<R: Real> Buffer<R> {
     /// `len` zeros.
     pub fn zeros(dtype: DType, len: usize) -> Self {
         match dtype {
-            DType::Bool => Buffer::Bool(vec![false; len]),
-            DType::Int => Buffer::Int(vec![0; len]),
-            DType::Real => Buffer::Real(vec![R::ZERO; len]),
+            DType::Bool => Buffer::Bool(vec![false; len].into()),
+            DType::Int => Buffer::Int(vec![0; len].into()),
+            DType::Real => Buffer::Real(vec![R::ZERO; len].into()),
         }
     }
     /// `len` zeros; an error where there is no memory for them.
     pub fn try_zeros(dtype: DType, len: usize) -> Result<Self, TryReserveError> {
-        fn zeros<T: Clone>(zero: T, len: usize) -> Result<Vec<T>, TryReserveError> {
-            let mut values = Vec::new();
-            values.try_reserve_exact(len)?;
-            values.resize(len, zero);
-            Ok(values)
-        }
         Ok(match dtype {
-            DType::Bool => Buffer::Bool(zeros(false, len)?),
-            DType::Int => Buffer::Int(zeros(0, len)?),
-            DType::Real => Buffer::Real(zeros(R::ZERO, len)?),
+            DType::Bool => Buffer::Bool(AlignedVec::try_filled(false, len)?),
+            DType::Int => Buffer::Int(AlignedVec::try_filled(0, len)?),
+            DType::Real => Buffer::Real(AlignedVec::try_filled(R::ZERO, len)?),
         })
     }
     /// Number of values.
@@ -90,15 +85,6 @@ impl<R: Real> Buffer<R> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-    /// Makes it at least `len` values long; new ones are zero.
-    pub fn grow(&mut self, len: usize) {
-        match self {
-            Buffer::Bool(v) if v.len() < len => v.resize(len, false),
-            Buffer::Int(v) if v.len() < len => v.resize(len, 0),
-            Buffer::Real(v) if v.len() < len => v.resize(len, R::ZERO),
-            _ => {}
-        }
     }
     /// The bools. Panics for another element type.
     pub fn bools(&self) -> &[bool] {
@@ -127,8 +113,8 @@ impl<R: Real> Buffer<R> {
     /// An array of the host as a buffer of width 1: reals are rounded to `R`.
     pub fn from_array(array: &Array) -> Self {
         match &array.data {
-            ArrayData::Bool(v) => Buffer::Bool(v.clone()),
-            ArrayData::Int(v) => Buffer::Int(v.clone()),
+            ArrayData::Bool(v) => Buffer::Bool(v.clone().into()),
+            ArrayData::Int(v) => Buffer::Int(v.clone().into()),
             ArrayData::Real(v) => Buffer::Real(v.iter().map(|x| R::from_f64(*x)).collect()),
         }
     }
@@ -248,7 +234,7 @@ impl<R: Real> Buffer<R> {
     }
     /// An empty buffer, which owns no memory: stands in for one that is taken out of its place.
     pub fn nothing() -> Self {
-        Buffer::Bool(Vec::new())
+        Buffer::Bool(AlignedVec::new())
     }
 }
 

@@ -40,9 +40,9 @@ fn of_lane<R: Real>(arg: &Arg<'_, R>, width: usize, lane: usize) -> Buffer<R> {
     }
     let n = arg.ty.elements();
     match arg.buffer {
-        Values::Bool(v) => Buffer::Bool(column(v, n, width, lane)),
-        Values::Int(v) => Buffer::Int(column(v, n, width, lane)),
-        Values::Real(v) => Buffer::Real(column(v, n, width, lane)),
+        Values::Bool(v) => Buffer::Bool(column(v, n, width, lane).into()),
+        Values::Int(v) => Buffer::Int(column(v, n, width, lane).into()),
+        Values::Real(v) => Buffer::Real(column(v, n, width, lane).into()),
     }
 }
 

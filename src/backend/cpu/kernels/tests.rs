@@ -181,7 +181,7 @@ fn ints_with_ints_of_lanes() {
 #[test]
 fn ints_with_a_constant() {
     for (i, c) in INTS.iter().enumerate() {
-        let c = Buffer::<f64>::Int(vec![*c]);
+        let c = Buffer::<f64>::Int(vec![*c].into());
         for width in [1, 5, 31, 64, 65, 130 - i] {
             let x = ints(width, 0, 1);
             for prim in INT_BINARY {
@@ -204,10 +204,10 @@ fn ints_of_one_operand() {
 
 #[test]
 fn small_ints_do_not_trap_beside_lanes_that_would() {
-    let x = Buffer::<f64>::Int(vec![10, i64::MAX, 3, 5]);
-    let y = Buffer::<f64>::Int(vec![3, 2, 0, -2]);
+    let x = Buffer::<f64>::Int(vec![10, i64::MAX, 3, 5].into());
+    let y = Buffer::<f64>::Int(vec![3, 2, 0, -2].into());
     for (prim, expected) in [(Prim::Mul, [30, -10]), (Prim::IntDiv, [3, -2]), (Prim::IntRem, [1, 1])] {
-        let (ty, mut traps, mut out) = (Type::int(), Vec::new(), Buffer::Int(vec![0; 4]));
+        let (ty, mut traps, mut out) = (Type::int(), Vec::new(), Buffer::Int(vec![0; 4].into()));
         let args = [&x, &y].map(|buffer| Arg::new(buffer, &ty, false));
         let active = Active::Mask(&[0b1001]);
         let call =
@@ -225,7 +225,7 @@ fn quotients_near_the_limit_of_the_vectorised_division() {
         let around = |q: i64| [q * y - 1, q * y, q * y + 1].map(|x| x.clamp(1 - limit, limit - 1));
         let x: Vec<i64> = [0, 1, -1, 5, limit / y - 1, limit / y, -limit / y].into_iter().flat_map(around).collect();
         let width = x.len();
-        let (x, y) = (Buffer::<f64>::Int(x), Buffer::<f64>::Int(vec![y]));
+        let (x, y) = (Buffer::<f64>::Int(x.into()), Buffer::<f64>::Int(vec![y].into()));
         for prim in [Prim::IntDiv, Prim::IntRem] {
             check(prim, width, &[(&x, false), (&y, true)], &|args| int_result(prim, args));
         }
@@ -328,9 +328,9 @@ fn elements_of_arrays_are_masked_alike() {
     let (bits, bytes): (_, Vec<i8>) = (words(mask), mask.iter().map(|on| -i8::from(*on)).collect());
     let (ty, scalar) = (Type::new(DType::Int, [3]), Type::int());
     let x: Vec<i64> = (0..3 * width as i64).collect();
-    let (x, y, old) = (Buffer::<f64>::Int(x), ints(width, 0, 1), Buffer::Int(vec![-5; 3 * width]));
+    let (x, y, old) = (Buffer::<f64>::Int(x.into()), ints(width, 0, 1), Buffer::Int(vec![-5; 3 * width].into()));
     let mut traps = Vec::new();
-    let mut out = Buffer::Int(vec![0; 3 * width]);
+    let mut out = Buffer::Int(vec![0; 3 * width].into());
     let args = [Arg::new(&x, &ty, false), Arg::new(&y, &scalar, false)];
     let keep = Some(Keep { values: &old, mask: &bytes });
     let active = Active::Mask(&bits);
@@ -455,7 +455,7 @@ fn long_triangular_solves_take_the_chains_of_dot_products() {
     let l: Vec<f64> = (0..n * n).map(|i| number(i) + if i / n == i % n { 20.0 } else { 0.0 }).collect();
     let b: Vec<f64> = (0..n * width).map(number).collect();
     let (matrix, vector) = (Type::new(DType::Real, [n, n]), Type::new(DType::Real, [n]));
-    let (shared, sides) = (Buffer::Real(l.clone()), Buffer::Real(b.clone()));
+    let (shared, sides) = (Buffer::Real(l.clone().into()), Buffer::Real(b.clone().into()));
     for (prim, transposed) in [(Prim::SolveLower, false), (Prim::SolveLowerTransposed, true)] {
         let args = [Arg::new(&shared, &matrix, true), Arg::new(&sides, &vector, false)];
         let (mut traps, mut out) = (Vec::new(), Buffer::zeros(DType::Real, n * width));
