@@ -204,8 +204,8 @@ impl Sampling {
         let mut estimate = bound.memory(options);
         let streams = bound.compiled().stack.streams.values();
         let draw = streams.filter(|s| s.name == "draw").flat_map(|s| &s.fields);
-        let field = |ty: &Type| size_of::<Array>().saturating_add(ty.elements().saturating_mul(2 * size_of::<f64>()));
-        let record = draw.fold(size_of::<Vec<Array>>(), |sum, (_, ty)| sum.saturating_add(field(ty)));
+        let field = |ty: &Type| ty.elements().saturating_mul(2 * size_of::<f64>());
+        let record = draw.fold(0, |sum: usize, (_, ty)| sum.saturating_add(field(ty)));
         let records = self.draws.saturating_mul(record);
         estimate.host_bytes_per_lane = estimate.host_bytes_per_lane.saturating_add(records);
         estimate
@@ -232,7 +232,7 @@ impl Sampling {
     pub fn run_unconstrained(&self, options: &Options, progress: &(dyn Fn() + Sync)) -> Result<Draws, Error> {
         let bound = self.bound(options)?;
         refuse(&self.estimate(&bound, options), options)?;
-        let recorder = Recorder::new(&bound.compiled().stack.streams, self.chains, progress)?;
+        let recorder = Recorder::new(&bound.compiled().stack.streams, (self.chains, self.draws), progress)?;
         bound.prepare(options)?;
         let start = Instant::now();
         let results = bound.run(options, &recorder)?;
@@ -246,9 +246,9 @@ impl Sampling {
         let stopped = results.traps().iter().any(|t| t.kind == TrapKind::Interrupted);
         let failed = |c: &usize| results.traps().iter().any(|t| t.position == *c && t.kind != TrapKind::Interrupted);
         let chains: Vec<usize> = (0..self.chains).filter(|c| !failed(c)).collect();
-        let draws = chains.iter().map(|c| recorded.draws[*c].len()).min().unwrap_or(0);
-        if let Some(chain) = chains.iter().find(|c| !stopped && recorded.draws[**c].len() != self.draws) {
-            let (found, wanted) = (recorded.draws[*chain].len(), self.draws);
+        let draws = chains.iter().map(|c| recorded.chains[*c].draws).min().unwrap_or(0);
+        if let Some(chain) = chains.iter().find(|c| !stopped && recorded.chains[**c].draws != self.draws) {
+            let (found, wanted) = (recorded.chains[*chain].draws, self.draws);
             let message = format!("the sampler emitted {found} draws in chain {chain}, where {wanted} were asked for");
             return Err(Error::new(ErrorKind::Program, message));
         }
@@ -307,7 +307,7 @@ fn append(all: &mut IndexMap<String, Array>, name: &str, rows: &Array) {
         return;
     };
     array.shape[0] += rows.shape[0];
-    array.extend(&rows.data);
+    array.data.extend(&rows.data);
 }
 
 fn wrong_model(path: &Path, why: &str) -> Error {
@@ -422,25 +422,44 @@ struct Recorder<'a> {
     draw: StreamId,
     adapted: Option<StreamId>,
     chains: Vec<Mutex<Chain>>,
+    /// Draws of each chain that are expected.
+    draws: usize,
     progress: &'a (dyn Fn() + Sync),
 }
 
+/// The records of a chain. Draws are kept by field, one after the other: a record for itself would take an allocation for
+/// each field, and more time than many a draw.
 #[derive(Default)]
 struct Chain {
-    draws: Vec<Vec<Array>>,
+    draws: usize,
+    fields: Vec<ArrayData>,
     adapted: Option<Vec<Array>>,
+}
+
+impl Chain {
+    /// Adds a draw, one of at most so many.
+    fn add(&mut self, record: Vec<Array>, most: usize) {
+        if self.fields.is_empty() {
+            self.fields = record.iter().map(|field| field.data.with_room(most)).collect();
+        }
+        self.fields.iter_mut().zip(&record).for_each(|(all, field)| all.extend(&field.data));
+        self.draws += 1;
+    }
 }
 
 /// All records of a run.
 struct Recorded {
     draw: Stream,
     adapted: Option<Stream>,
-    draws: Vec<Vec<Vec<Array>>>,
-    ends_of_warmup: Vec<Option<Vec<Array>>>,
+    chains: Vec<Chain>,
 }
 
 impl<'a> Recorder<'a> {
-    fn new(streams: &IdVec<StreamId, Stream>, chains: usize, progress: &'a (dyn Fn() + Sync)) -> Result<Self, Error> {
+    fn new(
+        streams: &IdVec<StreamId, Stream>,
+        (chains, draws): (usize, usize),
+        progress: &'a (dyn Fn() + Sync),
+    ) -> Result<Self, Error> {
         let find = |name: &str| streams.iter().find(|(_, s)| s.name == name).map(|(id, _)| id);
         let is_state = |(name, ty): &(String, Type)| name == "q" && ty.dtype == DType::Real && ty.shape.len() == 1;
         let Some(draw) = find("draw").filter(|id| streams[*id].fields.iter().any(is_state)) else {
@@ -449,14 +468,13 @@ impl<'a> Recorder<'a> {
         };
         let adapted = find("adapted");
         let chains = (0..chains).map(|_| Mutex::default()).collect();
-        Ok(Self { streams: streams.clone(), draw, adapted, chains, progress })
+        Ok(Self { streams: streams.clone(), draw, adapted, chains, draws, progress })
     }
 
     fn finish(self) -> Recorded {
         let chains = self.chains.into_iter().map(|c| c.into_inner().expect("no emit panics while it holds the lock"));
-        let (draws, ends_of_warmup) = chains.map(|c| (c.draws, c.adapted)).unzip();
         let stream = |id: StreamId| self.streams[id].clone();
-        Recorded { draw: stream(self.draw), adapted: self.adapted.map(stream), draws, ends_of_warmup }
+        Recorded { draw: stream(self.draw), adapted: self.adapted.map(stream), chains: chains.collect() }
     }
 }
 
@@ -464,7 +482,7 @@ impl Sink for Recorder<'_> {
     fn emit(&self, position: usize, stream: StreamId, record: Vec<Array>) {
         let mut chain = self.chains[position].lock().expect("no emit panics while it holds the lock");
         if stream == self.draw {
-            chain.draws.push(record);
+            chain.add(record, self.draws);
             drop(chain);
             (self.progress)();
         } else if Some(stream) == self.adapted {
@@ -483,7 +501,8 @@ impl Recorded {
         for (f, (name, ty)) in self.draw.fields.iter().enumerate() {
             let mut array = Array::zeros(&Type::new(ty.dtype, [0]));
             for chain in chains {
-                self.draws[*chain][..draws].iter().for_each(|record| array.extend(&record[f].data));
+                let part = self.chains[*chain].fields.get(f).map(|all| all.first(draws * ty.elements()));
+                part.into_iter().for_each(|part| array.data.extend(&part));
             }
             array.shape = [chains.len(), draws].iter().chain(&ty.shape).copied().collect();
             fields.insert(name.clone(), array);
@@ -491,32 +510,59 @@ impl Recorded {
         fields
     }
 
-    fn ints<'a>(stream: &Stream, name: &str, records: impl Iterator<Item = &'a Vec<Array>>) -> Option<Vec<i64>> {
-        let f = stream.fields.iter().position(|(n, ty)| n == name && *ty == Type::int())?;
-        Some(records.filter_map(|record| record[f].as_int().map(|v| v[0])).collect())
+    /// The place of a field of ints in a stream.
+    fn place(stream: &Stream, name: &str) -> Option<usize> {
+        stream.fields.iter().position(|(n, ty)| n == name && *ty == Type::int())
+    }
+
+    /// A field of ints of the records at the end of warmup.
+    fn ends_of_warmup(&self, name: &str) -> Option<impl Iterator<Item = i64>> {
+        let f = Self::place(self.adapted.as_ref()?, name)?;
+        let records = self.chains.iter().filter_map(|c| c.adapted.as_ref());
+        Some(records.filter_map(move |record| record[f].as_int().map(|v| v[0])))
     }
 
     fn gradients(&self) -> u64 {
-        let warmup =
-            self.adapted.as_ref().and_then(|s| Self::ints(s, "gradients", self.ends_of_warmup.iter().flatten()));
-        let kept = Self::ints(&self.draw, "n_leapfrog", self.draws.iter().flatten());
-        [warmup, kept].into_iter().flatten().flatten().map(|n| u64::try_from(n).unwrap_or(0)).sum()
+        let count = |n: i64| u64::try_from(n).unwrap_or(0);
+        let warmup: u64 = self.ends_of_warmup("gradients").into_iter().flatten().map(count).sum();
+        let kept = Self::place(&self.draw, "n_leapfrog").into_iter().flat_map(|f| {
+            self.chains.iter().filter_map(move |c| match c.fields.get(f) {
+                Some(ArrayData::Int(ints)) => Some(ints),
+                _ => None,
+            })
+        });
+        warmup + kept.flatten().map(|n| count(*n)).sum::<u64>()
     }
 
     fn max_treedepth(&self) -> Option<i64> {
-        let stream = self.adapted.as_ref()?;
-        Self::ints(stream, "max_treedepth", self.ends_of_warmup.iter().flatten())?.into_iter().max()
+        self.ends_of_warmup("max_treedepth")?.max()
     }
 }
 
-impl Array {
-    /// Appends elements; the caller sets the shape.
+impl ArrayData {
+    /// Appends elements of the same type.
     fn extend(&mut self, part: &ArrayData) {
-        match (&mut self.data, part) {
+        match (self, part) {
             (ArrayData::Bool(a), ArrayData::Bool(p)) => a.extend_from_slice(p),
             (ArrayData::Int(a), ArrayData::Int(p)) => a.extend_from_slice(p),
             (ArrayData::Real(a), ArrayData::Real(p)) => a.extend_from_slice(p),
             _ => unreachable!("the parts of an array have one element type"),
+        }
+    }
+    /// Nothing, with room for `times` as many elements.
+    fn with_room(&self, times: usize) -> Self {
+        match self {
+            ArrayData::Bool(a) => ArrayData::Bool(Vec::with_capacity(times * a.len())),
+            ArrayData::Int(a) => ArrayData::Int(Vec::with_capacity(times * a.len())),
+            ArrayData::Real(a) => ArrayData::Real(Vec::with_capacity(times * a.len())),
+        }
+    }
+    /// The first elements.
+    fn first(&self, len: usize) -> Self {
+        match self {
+            ArrayData::Bool(a) => ArrayData::Bool(a[..len].to_vec()),
+            ArrayData::Int(a) => ArrayData::Int(a[..len].to_vec()),
+            ArrayData::Real(a) => ArrayData::Real(a[..len].to_vec()),
         }
     }
 }
