@@ -22,7 +22,7 @@ mod text;
 
 use crate::base::IdVec;
 use crate::exec::PADDING;
-use crate::plan::{BlockId, Body, CallPlan, FuncId, Globals, Plan};
+use crate::plan::{BlockId, Body, CallPlan, FuncId, Globals, Plan, SlotId};
 
 pub use native::{Native, NativeBody, NativePart, NativeSegment};
 pub use segment::{Ending, Part, Segment};
@@ -42,15 +42,20 @@ pub struct Code {
 impl Code {
     /// The code of a plan, which has one body.
     pub fn of_plan(plan: &Plan) -> Self {
-        Self::of_bodies([&plan.body].into_iter(), &plan.globals)
+        let results: Vec<SlotId> = plan.outputs.iter().map(|port| port.slot).collect();
+        Self::of_bodies([(&plan.body, &results[..])].into_iter(), &plan.globals)
     }
 
     /// The code of a call plan: one body for each function.
     pub fn of_calls(plan: &CallPlan) -> Self {
-        Self::of_bodies(plan.funcs.values().map(|f| &f.body), &plan.globals)
+        // Results are operands of terminators.
+        Self::of_bodies(plan.funcs.values().map(|f| (&f.body, &[][..])), &plan.globals)
     }
 
-    fn of_bodies<'a, T: Ending + 'a>(bodies: impl Iterator<Item = &'a Body<T>>, globals: &Globals) -> Self {
+    fn of_bodies<'a, T: Ending + 'a>(
+        bodies: impl Iterator<Item = (&'a Body<T>, &'a [SlotId])>,
+        globals: &Globals,
+    ) -> Self {
         let mut text = format!("#define AB_PADDING {PADDING}\n{PRELUDE}");
         let bodies = bodies.enumerate();
         let bodies = bodies.map(|(i, body)| segment::parts(body, globals, &format!("ab_{i}_"), &mut text)).collect();

@@ -80,19 +80,20 @@ impl Ending for CallTerminator {
     }
 }
 
-/// The parts of all blocks; the functions are appended to `out`, their names begin with `prefix`.
+/// The parts of all blocks; the functions are appended to `out`, their names begin with `prefix`. `results`: the slots that are
+/// read after the body has ended.
 pub(super) fn parts<T: Ending>(
-    body: &Body<T>,
+    (body, results): (&Body<T>, &[SlotId]),
     globals: &Globals,
     prefix: &str,
     out: &mut String,
 ) -> IdVec<BlockId, Vec<Part>> {
     let ranges: IdVec<BlockId, Vec<(Range<usize>, bool)>> =
         body.blocks.values().map(|b| ranges(&b.steps, |s| ssa::takes(s, globals, &body.slots))).collect();
-    let lockstep = lockstep(body, &ranges);
+    let known = Known { lockstep: lockstep(body, &ranges), crossing: crossing(body, results) };
     let part = |id: BlockId, range: &Range<usize>, takes: bool, out: &mut String| {
         let name = format!("{prefix}{id}_{}", range.start);
-        let made = takes.then(|| segment((body, globals, &lockstep), id, range.clone(), name, out));
+        let made = takes.then(|| segment((body, globals, &known), id, range.clone(), name, out));
         made.flatten().map_or(Part::Steps(range.clone()), Part::Native)
     };
     let blocks = ranges.iter();
@@ -138,9 +139,42 @@ const MOST_LOCAL_ELEMENTS: usize = 12 << 10;
 /// By stack: the first of those that go in lockstep with it.
 pub(super) type Lockstep = IdVec<StackId, usize>;
 
+/// What is known of a body.
+struct Known {
+    lockstep: Lockstep,
+    /// By slot: whether a block may read what another one, or an earlier run of the same one, wrote.
+    crossing: IdVec<SlotId, bool>,
+}
+
+/// Finds the slots that blocks read before they write them, or that are read after the end. What the others hold means nothing
+/// between blocks: the top of a stack, most often, that is saved below and popped to be read at once.
+fn crossing<T: Ending>(body: &Body<T>, results: &[SlotId]) -> IdVec<SlotId, bool> {
+    let mut crossing = IdVec::filled(false, body.slots.len());
+    results.iter().for_each(|s| crossing[*s] = true);
+    for block in body.blocks.values() {
+        let mut written = IdVec::<SlotId, bool>::filled(false, body.slots.len());
+        for step in &block.steps {
+            if for_each_read(step, &mut |slot| crossing[slot] |= !written[slot]) {
+                crossing.values_mut().zip(written.values()).for_each(|(crosses, written)| *crosses |= !written);
+            }
+            match &step.kind {
+                StepKind::Compute(c) => written[c.slot] = true,
+                StepKind::Pop { slot, .. } | StepKind::TapePop { slot, .. } => written[*slot] = true,
+                _ => {}
+            }
+        }
+        for arg in block.term.operands() {
+            if let Source::Slot(slot) = arg.source {
+                crossing[slot] |= !written[slot];
+            }
+        }
+    }
+    crossing
+}
+
 /// The function of some steps; none where there is nothing to do.
 fn segment<T: Ending>(
-    (body, globals, lockstep): (&Body<T>, &Globals, &Lockstep),
+    (body, globals, known): (&Body<T>, &Globals, &Known),
     id: BlockId,
     range: Range<usize>,
     name: String,
@@ -166,7 +200,7 @@ fn segment<T: Ending>(
     };
     let written: Vec<_> = ssa.written().collect();
     for (slot, value) in written {
-        if body.slots[slot].role == Role::State || read_later(slot) {
+        if body.slots[slot].role == Role::State && known.crossing[slot] || read_later(slot) {
             ssa.store(slot, value);
         }
     }
@@ -180,7 +214,7 @@ fn segment<T: Ending>(
     if ssa.locals.values().map(|l| l.elements).sum::<usize>() > MOST_LOCAL_ELEMENTS {
         return None;
     }
-    let signature = text::function(&name, &ssa, lockstep, globals, &body.slots, out);
+    let signature = text::function(&name, &ssa, &known.lockstep, globals, &body.slots, out);
     let pushes = |stack: StackId| steps.iter().filter(|s| pushes_to(s, stack)).count();
     Some(Segment {
         name,
@@ -210,14 +244,35 @@ fn names(operands: &[&Arg], slot: SlotId) -> bool {
 
 /// Whether a step may read a slot.
 fn reads(step: &Step, slot: SlotId) -> bool {
-    let any = |args: &[Arg]| args.iter().any(|a| a.source == Source::Slot(slot));
+    let mut found = false;
+    for_each_read(step, &mut |s| found |= s == slot) || found
+}
+
+/// Calls `see` with the slots that a step reads, or returns true where it may read any.
+fn for_each_read(step: &Step, see: &mut impl FnMut(SlotId)) -> bool {
+    let mut args = |args: &[Arg]| {
+        for arg in args {
+            if let Source::Slot(slot) = arg.source {
+                see(slot);
+            }
+        }
+    };
     match &step.kind {
-        StepKind::Compute(c) => any(&c.args) || c.slot == slot && matches!(c.write, Write::Push(_)),
-        StepKind::Tiled(_) => true,
-        StepKind::Pop { .. } | StepKind::TapePop { .. } => false,
-        StepKind::Assert { cond, message } => cond.source == Source::Slot(slot) || any(&message.args),
-        StepKind::Print(message) => any(&message.args),
-        StepKind::Emit { args, .. } => any(args),
-        StepKind::TapePush { value, .. } => value.source == Source::Slot(slot),
+        StepKind::Compute(c) => {
+            args(&c.args);
+            if matches!(c.write, Write::Push(_)) {
+                see(c.slot);
+            }
+        }
+        StepKind::Tiled(_) => return true,
+        StepKind::Pop { .. } | StepKind::TapePop { .. } => {}
+        StepKind::Assert { cond, message } => {
+            args(std::slice::from_ref(cond));
+            args(&message.args);
+        }
+        StepKind::Print(message) => args(&message.args),
+        StepKind::Emit { args: fields, .. } => args(fields),
+        StepKind::TapePush { value, .. } => args(std::slice::from_ref(value)),
     }
+    false
 }

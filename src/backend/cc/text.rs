@@ -8,7 +8,7 @@ use indexmap::IndexSet;
 use crate::backend::cc::functions::{self, Function, group_type, memory_type, prefix};
 use crate::backend::cc::schedule::{Group, Schedule, schedule};
 use crate::backend::cc::segment::Lockstep;
-use crate::backend::cc::ssa::{Base, Kind, LocalId, Op, Ssa, Value};
+use crate::backend::cc::ssa::{Base, Kind, Local, LocalId, Op, Ssa, Value};
 use crate::base::{Id as _, IdVec};
 use crate::plan::{Constant, ConstantId, Globals, Slot, SlotId, StackId};
 use crate::prim::Prim;
@@ -43,6 +43,7 @@ pub(super) fn function(
         globals,
         slots,
         schedule: &schedule,
+        borrowed: borrowed(ssa),
         signature: Signature::default(),
         body: String::new(),
         loaded: HashMap::new(),
@@ -56,11 +57,39 @@ pub(super) fn function(
     w.finish(name, out)
 }
 
+/// The arrays that are popped, and read where they stand: `q` points to the first element and `s` is the distance of the next.
+/// They stand in the memory of their stack if all lanes pop from one level, and nothing is pushed there as long as they are
+/// read; else they are put together in an array of their own.
+fn borrowed(ssa: &Ssa<'_>) -> IdVec<LocalId, bool> {
+    let spilled = |stack: StackId| ssa.ops.values().any(|op| matches!(op.kind, Kind::Spill(s) if s == stack));
+    let popped = |local: &Local| match &local.made_by[..] {
+        [made] => matches!(ssa.ops[*made].kind, Kind::Pop(stack) if !spilled(stack)),
+        _ => false,
+    };
+    ssa.locals.values().map(|l| l.elements > 1 && l.dtype != DType::Bool && popped(l)).collect()
+}
+
+/// What a pop takes off a stack.
+struct Popped {
+    local: LocalId,
+    elements: usize,
+    /// The prefix of the functions, and the type in memory.
+    p: char,
+    ty: &'static str,
+    /// Where the level begins, as an expression of its height `h`.
+    from: String,
+    /// The element at which a loop is.
+    place: String,
+    borrowed: bool,
+}
+
 struct Writer<'a> {
     ssa: &'a Ssa<'a>,
     globals: &'a Globals,
     slots: &'a IdVec<SlotId, Slot>,
     schedule: &'a Schedule,
+    /// By local: see [`borrowed`].
+    borrowed: IdVec<LocalId, bool>,
     signature: Signature,
     body: String,
     /// What the loop at hand has loaded: the variable of each operand that stands in memory.
@@ -115,6 +144,10 @@ impl Writer<'_> {
                 let array =
                     if Schedule::is_array(self.ssa, id) { format!("[{}]", local.elements) } else { String::new() };
                 w(format!("        {ty} v{}{array};", id.index()));
+                if self.borrowed[id] {
+                    let ty = memory_type(local.dtype);
+                    w(format!("        const {ty} *q{i}; int64_t s{i};", i = id.index()));
+                }
             }
         }
         out.push_str(&self.body);
@@ -187,6 +220,7 @@ impl Writer<'_> {
         let p = prefix(value.dtype);
         let key = match value.base {
             Base::Literal(scalar) => return literal(scalar),
+            Base::Local(l) if self.borrowed[l] => (3, l.0, value.offset, value.spread),
             Base::Local(l) => return self.local(l, at),
             Base::Slot(s) => (0, s.0, value.offset, value.spread),
             Base::Uniform(s) => (1, s.0, value.offset, value.spread),
@@ -211,7 +245,8 @@ impl Writer<'_> {
                 self.signature.constants.insert(c);
                 format!("{p}_splat(c{}[{at}])", c.index())
             }
-            Base::Literal(_) | Base::Local(_) => unreachable!("they are not in memory"),
+            Base::Local(l) => format!("{p}_load(q{i} + ({at}) * s{i})", i = l.index()),
+            Base::Literal(_) => unreachable!("it is not in memory"),
         };
         if !in_loop {
             return text;
@@ -380,7 +415,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Rows are taken four at a time: four chains of multiply-adds hide the latency of one.
+    /// Rows are taken eight at a time: two multiply-adds begin in a cycle, and a chain of them waits four cycles for each.
     fn product(&mut self, op: &Op, (row, column, inner): (usize, usize, usize)) {
         let (local, _) = op.out.expect("a product has a result");
         let Base::Constant(matrix) = op.args[0].base else {
@@ -394,7 +429,8 @@ impl Writer<'_> {
         };
         let x = self.element_at(&op.args[1], &at);
         let (rows, id) = (op.turns, matrix.index());
-        for (rows_at_once, start, end) in [(4, 0, rows / 4 * 4), (1, rows / 4 * 4, rows)] {
+        let (eights, fours) = (rows / 8 * 8, rows / 4 * 4);
+        for (rows_at_once, start, end) in [(8, 0, eights), (4, eights, fours), (1, fours, rows)] {
             if start == end {
                 continue;
             }
@@ -443,28 +479,68 @@ impl Writer<'_> {
         self.line(format!("const uint32_t *heights = k{}->heights + at;", stacks[0].index()));
         self.line("unsigned rest = b_bits(m);");
         // The first lanes need no select: what the others get is junk until it is their turn.
-        for (head, first) in [("if (rest) {", true), ("while (rest) {", false)] {
-            self.open(head);
-            self.line("uint32_t h; unsigned same = ab_level(heights, rest, &h);");
-            self.line("rest &= ~same; h--;");
-            self.line("B w = b_from_bits(same); (void)w;");
-            for (op, stack) in ops.iter().zip(&stacks) {
-                let (local, _) = op.out.expect("what is popped has a place");
-                let (k, n, dtype) = (stack.index(), op.turns, self.ssa.locals[local].dtype);
-                let (p, ty) = (prefix(dtype), memory_type(dtype));
-                let place = self.local(local, "e");
-                let loaded = format!("{p}_load(from + e * width)");
-                let value = if first { loaded } else { format!("{p}_select(w, {loaded}, {place})") };
-                self.open("{");
-                self.line(format!("const {ty} *from = (const {ty} *)k{k}->memory + (int64_t)h * ({n} * width) + at;"));
-                self.line(format!("for (int e = 0; e < {n}; e++) {place} = {value};"));
-                self.close();
+        self.open("if (rest) {");
+        self.next_level();
+        for (op, stack) in ops.iter().zip(&stacks) {
+            let popped = self.popped(op, *stack);
+            if popped.borrowed {
+                self.line(format!("q{i} = {from}; s{i} = width;", i = popped.local.index(), from = popped.from));
+            } else {
+                self.pop_level(&popped, |loaded, _, _| loaded);
             }
-            for stack in &stacks {
-                self.line(format!("ab_set_heights(k{}->heights + at, same, h);", stack.index()));
-            }
-            self.close();
         }
+        self.heights_after_pop(&stacks);
+        self.close();
+        self.open("if (rest) {");
+        for (op, stack) in ops.iter().zip(&stacks) {
+            let Popped { borrowed, local, elements, p, ty, place, .. } = self.popped(op, *stack);
+            if borrowed {
+                let i = local.index();
+                self.line(format!("for (int e = 0; e < {elements}; e++) {place} = {p}_load(q{i} + e * s{i});"));
+                self.line(format!("q{i} = (const {ty} *)v{i}; s{i} = LANES;"));
+            }
+        }
+        self.close();
+        self.open("while (rest) {");
+        self.next_level();
+        self.line("B w = b_from_bits(same);");
+        for (op, stack) in ops.iter().zip(&stacks) {
+            let popped = self.popped(op, *stack);
+            self.pop_level(&popped, |loaded, p, place| format!("{p}_select(w, {loaded}, {place})"));
+        }
+        self.heights_after_pop(&stacks);
+        self.close();
+        self.close();
+    }
+
+    /// The lanes that are as high as the first of the rest: their level is the next to be popped.
+    fn next_level(&mut self) {
+        self.line("uint32_t h; unsigned same = ab_level(heights, rest, &h);");
+        self.line("rest &= ~same; h--;");
+    }
+
+    fn heights_after_pop(&mut self, stacks: &[StackId]) {
+        for stack in stacks {
+            self.line(format!("ab_set_heights(k{}->heights + at, same, h);", stack.index()));
+        }
+    }
+
+    fn popped(&self, op: &Op, stack: StackId) -> Popped {
+        let (local, _) = op.out.expect("what is popped has a place");
+        let (elements, dtype) = (op.turns, self.ssa.locals[local].dtype);
+        let (p, ty) = (prefix(dtype), memory_type(dtype));
+        let k = stack.index();
+        let from = format!("(const {ty} *)k{k}->memory + (int64_t)h * ({elements} * width) + at");
+        Popped { local, elements, p, ty, from, place: self.local(local, "e"), borrowed: self.borrowed[local] }
+    }
+
+    /// Pops from one level: the value of an element is made of what is loaded, the prefix of its functions, and its place.
+    fn pop_level(&mut self, popped: &Popped, value: impl Fn(String, char, &str) -> String) {
+        let Popped { elements, p, ty, from, place, .. } = popped;
+        let value = value(format!("{p}_load(from + e * width)"), *p, place);
+        self.open("{");
+        self.line(format!("const {ty} *from = {from};"));
+        self.line(format!("for (int e = 0; e < {elements}; e++) {place} = {value};"));
         self.close();
     }
 
