@@ -470,6 +470,11 @@ const SHARD_BYTES: usize = 1 << 20;
 /// Fewest lanes of a shard when the settings do not say: the dispatch of a step is spread over so many, and a product with a
 /// shared matrix, whose tiles have 16 columns, is at its full speed.
 const LEAST_LANES: usize = 64;
+/// Fewest lanes of a shard whose blocks are all generated code: it takes one group of lanes after another, and a few of them
+/// spread the dispatch of a block over enough work.
+const LEAST_CODE_LANES: usize = 16;
+/// Generated code takes lanes in groups of no more than so many.
+const CODE_GROUP: usize = 8;
 /// Most lanes of a shard when the settings do not say: more would spread nothing that counts.
 const MOST_LANES: usize = 1024;
 
@@ -491,6 +496,13 @@ impl Plan {
             Terminator::PushJump { .. } => false,
             Terminator::Return | Terminator::Halt => true,
         })
+    }
+    /// The same where all that computes is generated code: its shards may be as narrow as 16 lanes to keep their state within
+    /// 1 MiB, a multiple of 8.
+    pub fn shard_lanes_of_code(&self) -> usize {
+        let lanes = SHARD_BYTES / self.bytes_per_lane().max(1);
+        let wide = self.shard_lanes();
+        if lanes >= LEAST_LANES { wide } else { (lanes / CODE_GROUP * CODE_GROUP).max(LEAST_CODE_LANES) }
     }
 }
 

@@ -15,6 +15,11 @@ impl fmt::Display for Plan {
                 f,
                 "# a lane takes {lane} bytes: a shard has as many lanes as take {SHARD_BYTES} bytes of cache, but {LEAST_LANES} to {MOST_LANES}"
             )?;
+            writeln!(
+                f,
+                "# where all that computes is generated code: {} lanes ({LEAST_CODE_LANES} at least)",
+                self.shard_lanes_of_code()
+            )?;
             writeln!(f, "costs: {} (nanoseconds; heavy: times the median unit)", Costs::default())?;
         }
         for (what, ports) in [("input", &self.inputs), ("output", &self.outputs)] {

@@ -9,7 +9,7 @@ use crate::backend::cc::abi::Function;
 use crate::backend::cc::compiler::{CodegenError, Compiler, Library, Options, Target};
 use crate::backend::cc::segment::{Part, Segment};
 use crate::base::IdVec;
-use crate::plan::{BlockId, Unit};
+use crate::plan::{BlockId, Body, Step, StepKind, Unit};
 use crate::types::Precision;
 
 /// The generated functions of a plan.
@@ -88,6 +88,21 @@ impl NativeBody {
     /// Lanes that the functions compute at once; groups in which no lane is active are not computed.
     pub fn group(&self) -> usize {
         self.group
+    }
+
+    /// Whether all that the blocks of a body compute is in functions.
+    pub fn computes_all<T>(&self, body: &Body<T>) -> bool {
+        let mut parts =
+            body.blocks.iter().flat_map(|(id, block)| self.blocks[id].iter().map(move |part| (block, part)));
+        let computes = |step: &Step| match &step.kind {
+            StepKind::Compute(c) => !c.uniform,
+            StepKind::Tiled(_) => true,
+            _ => false,
+        };
+        parts.all(|(block, part)| match part {
+            NativePart::Steps(range) => !block.steps[range.clone()].iter().any(computes),
+            NativePart::Segment(_) => true,
+        })
     }
 
     /// Whether the blocks of a unit are all functions.

@@ -40,11 +40,15 @@ fn run_typed<R: Real>(
     sink: &dyn Sink,
 ) -> Outcome {
     let lanes = inputs.lanes.len();
-    let layout = Layout::new(lanes, plan.shard_lanes(), plan.work(), settings);
+    let native = native.map(|n| n.body(0));
+    let planned = match native {
+        Some(native) if native.computes_all(&plan.body) => plan.shard_lanes_of_code(),
+        _ => plan.shard_lanes(),
+    };
+    let layout = Layout::new(lanes, planned, plan.work(), settings);
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let types: Vec<&Type> = plan.outputs.iter().map(|o| &o.ty).collect();
     let entry = &plan.body.blocks[plan.entry].loc;
-    let native = native.map(|n| n.body(0));
     run_shards(lanes, layout, &types, entry, |queue| {
         Ok(Shard::new(plan, native, inputs, &env, queue, layout.width)?.run())
     })
