@@ -9,4 +9,4 @@ pub mod scheduler;
 pub use aligned::AlignedVec;
 pub use lane_stack::{Columns, LaneStack, Opened, PADDING, StackError};
 pub use mask::LaneMask;
-pub use scheduler::{Scheduler, Waiting};
+pub use scheduler::{OpenWaiting, Scheduler, Waiting};

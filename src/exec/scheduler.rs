@@ -14,6 +14,17 @@ pub struct Waiting {
     occupied: Vec<u64>,
 }
 
+/// Where lanes wait, in the hands of somebody else.
+#[derive(Debug)]
+pub struct OpenWaiting<'a> {
+    /// For each unit the words of its mask.
+    pub masks: &'a mut [u64],
+    /// For each unit how many lanes wait there.
+    pub counts: &'a mut [u32],
+    /// The units at which a lane waits, one bit each.
+    pub occupied: &'a mut [u64],
+}
+
 impl Waiting {
     /// Nobody waits at any of `units` units of a shard of `width` lanes.
     pub fn new(units: usize, width: usize) -> Self {
@@ -85,6 +96,10 @@ impl Waiting {
     /// The units at which lanes wait, ascending.
     pub fn units(&self) -> impl Iterator<Item = usize> + '_ {
         lanes_of(&self.occupied)
+    }
+    /// All of it, for generated code, which keeps it as the methods do.
+    pub fn open(&mut self) -> OpenWaiting<'_> {
+        OpenWaiting { masks: &mut self.masks, counts: &mut self.counts, occupied: &mut self.occupied }
     }
     /// All lanes that wait anywhere, with the unit.
     pub fn lanes(&self) -> Vec<(usize, usize)> {

@@ -422,7 +422,7 @@ fn without_a_c_compiler_code_generation_says_so() {
 fn the_generated_code_can_be_read() {
     let said = output(&["dump", FIB, "--entry", "fib", "--stage", "c"]);
     let text = String::from_utf8_lossy(&said.stdout);
-    assert!(text.contains("void ab_0_b0_0(struct ab_call *c)"), "{text}");
+    assert!(text.contains("void ab_0_b0(struct ab_call *c)"), "{text}");
 }
 
 /// The sums of a profile's parts are its whole, and every activity is named everywhere.

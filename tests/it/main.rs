@@ -23,6 +23,7 @@ mod posteriors;
 mod ragged;
 mod random_programs;
 mod reference;
+mod routing;
 mod run_line;
 mod samplers;
 mod scheduling;

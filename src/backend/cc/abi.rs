@@ -55,4 +55,18 @@ pub struct Call {
     pub traps: *mut Trap,
     /// How many there are.
     pub trapped: i64,
+    /// For functions that send the lanes on: by unit, the mask of the lanes that wait there.
+    pub waiting: *mut u64,
+    /// How many these are.
+    pub counts: *mut u32,
+    /// The units at which lanes wait, one bit each.
+    pub occupied: *mut u64,
+    /// Gets the lanes that are done, one bit each; zeros before.
+    pub done: *mut u64,
+    /// How many these are.
+    pub finished: i64,
+    /// The stacks of return addresses, with room for one more.
+    pub returns: *mut Stack,
+    /// How high they may be.
+    pub deepest: u32,
 }

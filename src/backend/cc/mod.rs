@@ -25,7 +25,7 @@ use crate::exec::PADDING;
 use crate::plan::{BlockId, Body, CallPlan, FuncId, Globals, Plan, SlotId};
 
 pub use native::{Native, NativeBody, NativePart, NativeSegment};
-pub use segment::{Ending, Part, Segment};
+pub use segment::{Ending, Exit, Part, Segment};
 
 /// What every text begins with.
 const PRELUDE: &str = include_str!("include/prelude.h");

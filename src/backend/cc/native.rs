@@ -25,6 +25,8 @@ pub struct Native {
 pub struct NativeBody {
     blocks: IdVec<BlockId, Vec<NativePart>>,
     group: usize,
+    /// Of each block that is one function, its end included, that function.
+    routed: IdVec<BlockId, Option<NativeSegment>>,
 }
 
 /// What a block runs, in its order.
@@ -67,7 +69,9 @@ impl Native {
         };
         let body = |blocks: IdVec<BlockId, Vec<Part>>| {
             let parts = blocks.into_values().map(|parts| parts.into_iter().map(part).collect());
-            Ok(NativeBody { blocks: parts.collect::<Result<_, CodegenError>>()?, group })
+            let mut blocks: IdVec<BlockId, Vec<NativePart>> = parts.collect::<Result<_, CodegenError>>()?;
+            let routed = blocks.values_mut().map(take_routed).collect();
+            Ok(NativeBody { blocks, routed, group })
         };
         let bodies = code.bodies.into_iter().map(body).collect::<Result<_, CodegenError>>()?;
         Ok(Self { bodies, _library: library })
@@ -79,7 +83,23 @@ impl Native {
     }
 }
 
+/// The function that is all of a block, if there is one; what is left are its steps.
+fn take_routed(parts: &mut Vec<NativePart>) -> Option<NativeSegment> {
+    let routes = |p: &NativePart| matches!(p, NativePart::Segment(s) if s.segment.routes);
+    match parts.pop_if(|p| routes(p))? {
+        NativePart::Segment(native) => {
+            parts.push(NativePart::Steps(native.segment.steps.clone()));
+            Some(native)
+        }
+        NativePart::Steps(_) => None,
+    }
+}
+
 impl NativeBody {
+    /// The function that is all of a unit: it takes the lanes that wait there and sends them on.
+    pub fn routed(&self, unit: &Unit) -> Option<&NativeSegment> {
+        self.routed[unit.blocks[0]].as_ref()
+    }
     /// What a block runs.
     pub fn parts(&self, block: BlockId) -> &[NativePart] {
         &self.blocks[block]

@@ -7,7 +7,7 @@ use crate::backend::cc::text;
 use crate::base::{IdVec, Loc};
 use crate::plan::{
     Arg, BlockId, Body, CallTerminator, ConstantId, Globals, Role, SlotId, Source, StackId, Step, StepKind, Terminator,
-    Write,
+    UnitId, Write,
 };
 use crate::prim::Prim;
 use crate::run::TrapKind;
@@ -40,6 +40,38 @@ pub struct Segment {
     pub prims: Vec<Prim>,
     /// Whether it tells where the branch of the block goes.
     pub decides: bool,
+    /// Whether it is all of its block, the end included: it takes the lanes that wait there and sends them on.
+    pub routes: bool,
+    /// Whether lanes may be done at its end.
+    pub ends: bool,
+    /// Whether it calls a function.
+    pub calls: bool,
+}
+
+/// Where a block sends its lanes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Exit<'a> {
+    /// To a block.
+    Jump(BlockId),
+    /// To the first block where the condition holds, else to the second.
+    Branch(BlockId, BlockId),
+    /// To a block; the second is where they return to.
+    Call(BlockId, BlockId, &'a Loc),
+    /// To where they were called from; those that were not are done.
+    Return,
+    /// Nowhere: they are done.
+    Halt,
+}
+
+/// How a function sends its lanes on.
+pub(super) struct Route<'a> {
+    /// The unit where they wait.
+    pub(super) unit: UnitId,
+    pub(super) exit: Exit<'a>,
+    /// Of each block its unit.
+    pub(super) units: &'a IdVec<BlockId, UnitId>,
+    /// The blocks that calls return to.
+    pub(super) returns: &'a [BlockId],
 }
 
 /// How a block ends, as far as segments must know.
@@ -48,6 +80,8 @@ pub trait Ending {
     fn condition(&self) -> Option<&Arg>;
     /// All operands.
     fn operands(&self) -> Vec<&Arg>;
+    /// Where it sends lanes, where generated code can do that.
+    fn exit(&self) -> Option<Exit<'_>>;
 }
 
 impl Ending for Terminator {
@@ -59,6 +93,15 @@ impl Ending for Terminator {
     }
     fn operands(&self) -> Vec<&Arg> {
         self.condition().into_iter().collect()
+    }
+    fn exit(&self) -> Option<Exit<'_>> {
+        Some(match self {
+            Terminator::Jump(block) => Exit::Jump(*block),
+            Terminator::Branch(_, a, b) => Exit::Branch(*a, *b),
+            Terminator::PushJump { target, ret, loc } => Exit::Call(*target, *ret, loc),
+            Terminator::Return => Exit::Return,
+            Terminator::Halt => Exit::Halt,
+        })
     }
 }
 
@@ -78,6 +121,9 @@ impl Ending for CallTerminator {
             | CallTerminator::Return(args) => args.iter().collect(),
         }
     }
+    fn exit(&self) -> Option<Exit<'_>> {
+        None
+    }
 }
 
 /// The parts of all blocks; the functions are appended to `out`, their names begin with `prefix`. `results`: the slots that are
@@ -91,13 +137,37 @@ pub(super) fn parts<T: Ending>(
     let ranges: IdVec<BlockId, Vec<(Range<usize>, bool)>> =
         body.blocks.values().map(|b| ranges(&b.steps, |s| ssa::takes(s, globals, &body.slots))).collect();
     let known = Known { lockstep: lockstep(body, &ranges), crossing: crossing(body, results) };
+    let units: IdVec<BlockId, UnitId> = body.blocks.values().map(|b| b.unit).collect();
+    let mut returns: Vec<BlockId> = body.blocks.values().filter_map(|b| b.term.exit().and_then(returned_to)).collect();
+    returns.sort_unstable();
+    returns.dedup();
+    // A block that is all generated code, but for regions, whose branches are asked of the machine.
+    let routed = |id: BlockId, ranges: &[(Range<usize>, bool)], out: &mut String| {
+        let block = &body.blocks[id];
+        let whole = !body.units[block.unit].region && ranges.iter().all(|(_, takes)| *takes);
+        let exit = block.term.exit().filter(|_| whole)?;
+        let route = Route { unit: block.unit, exit, units: &units, returns: &returns };
+        let name = format!("{prefix}{id}");
+        segment((body, globals, &known), id, 0..block.steps.len(), name, Some(&route), out)
+    };
     let part = |id: BlockId, range: &Range<usize>, takes: bool, out: &mut String| {
         let name = format!("{prefix}{id}_{}", range.start);
-        let made = takes.then(|| segment((body, globals, &known), id, range.clone(), name, out));
+        let made = takes.then(|| segment((body, globals, &known), id, range.clone(), name, None, out));
         made.flatten().map_or(Part::Steps(range.clone()), Part::Native)
     };
-    let blocks = ranges.iter();
-    blocks.map(|(id, ranges)| ranges.iter().map(|(range, takes)| part(id, range, *takes, out)).collect()).collect()
+    let parts = |(id, ranges): (BlockId, &Vec<(Range<usize>, bool)>)| match routed(id, ranges, out) {
+        Some(segment) => vec![Part::Native(segment)],
+        None => ranges.iter().map(|(range, takes)| part(id, range, *takes, out)).collect(),
+    };
+    ranges.iter().map(parts).collect()
+}
+
+/// The block that a call returns to.
+fn returned_to(exit: Exit<'_>) -> Option<BlockId> {
+    match exit {
+        Exit::Call(_, ret, _) => Some(ret),
+        _ => None,
+    }
 }
 
 /// The longest runs of steps that are alike in whether they can be part of a segment.
@@ -178,6 +248,7 @@ fn segment<T: Ending>(
     id: BlockId,
     range: Range<usize>,
     name: String,
+    route: Option<&Route<'_>>,
     out: &mut String,
 ) -> Option<Segment> {
     let block = &body.blocks[id];
@@ -186,7 +257,8 @@ fn segment<T: Ending>(
     steps.iter().for_each(|s| ssa.add(s));
     // The branches of a region are asked of the machine.
     let region = body.units[block.unit].region;
-    let cond = block.term.condition().filter(|c| after.is_empty() && !c.broadcast && !region);
+    let decides = |c: &&Arg| after.is_empty() && !region && (route.is_some() || !c.broadcast);
+    let cond = block.term.condition().filter(decides);
     let read_later = |slot: SlotId| {
         if region {
             // Temporaries of a region live from block to block, and from turn to turn.
@@ -208,20 +280,26 @@ fn segment<T: Ending>(
         let value = ssa.value(cond);
         ssa.decide(value);
     }
-    if ssa.ops.is_empty() && ssa.draws == 0 {
+    if ssa.ops.is_empty() && ssa.draws == 0 && route.is_none() {
         return None;
     }
     if ssa.locals.values().map(|l| l.elements).sum::<usize>() > MOST_LOCAL_ELEMENTS {
         return None;
     }
-    let signature = text::function(&name, &ssa, &known.lockstep, globals, &body.slots, out);
+    let signature = text::function(&name, &ssa, (&known.lockstep, globals, &body.slots), route, out);
+    // The last site is that of a call.
+    let mut sites: Vec<_> = signature.sites.into_iter().map(|(s, kind)| (steps[s].loc.clone(), kind)).collect();
+    let exit = route.map(|r| r.exit);
+    if let Some(Exit::Call(_, _, loc)) = exit {
+        sites.push((loc.clone(), TrapKind::StackLimit));
+    }
     let pushes = |stack: StackId| steps.iter().filter(|s| pushes_to(s, stack)).count();
     Some(Segment {
         name,
         slots: signature.slots.into_iter().collect(),
         constants: signature.constants.into_iter().collect(),
         stacks: signature.stacks.into_iter().map(|s| (s, pushes(s))).collect(),
-        sites: signature.sites.into_iter().map(|(s, kind)| (steps[s].loc.clone(), kind)).collect(),
+        sites,
         prims: steps
             .iter()
             .filter_map(|s| match &s.kind {
@@ -229,7 +307,10 @@ fn segment<T: Ending>(
                 _ => None,
             })
             .collect(),
-        decides: cond.is_some(),
+        decides: cond.is_some() && route.is_none(),
+        routes: route.is_some(),
+        ends: matches!(exit, Some(Exit::Return | Exit::Halt)),
+        calls: matches!(exit, Some(Exit::Call(..))),
         steps: range,
     })
 }

@@ -7,10 +7,10 @@ use indexmap::IndexSet;
 
 use crate::backend::cc::functions::{self, Function, group_type, memory_type, prefix};
 use crate::backend::cc::schedule::{Group, Schedule, schedule};
-use crate::backend::cc::segment::Lockstep;
+use crate::backend::cc::segment::{Exit, Lockstep, Route};
 use crate::backend::cc::ssa::{Base, Kind, Local, LocalId, Op, Ssa, Value};
 use crate::base::{Id as _, IdVec};
-use crate::plan::{Constant, ConstantId, Globals, Slot, SlotId, StackId};
+use crate::plan::{Constant, ConstantId, Globals, Slot, SlotId, StackId, UnitId};
 use crate::prim::Prim;
 use crate::run::TrapKind;
 use crate::types::{DType, Scalar};
@@ -32,13 +32,13 @@ pub(super) struct Signature {
 pub(super) fn function(
     name: &str,
     ssa: &Ssa<'_>,
-    lockstep: &Lockstep,
-    globals: &Globals,
-    slots: &IdVec<SlotId, Slot>,
+    (lockstep, globals, slots): (&Lockstep, &Globals, &IdVec<SlotId, Slot>),
+    route: Option<&Route<'_>>,
     out: &mut String,
 ) -> Signature {
     let schedule = schedule(ssa, lockstep);
     let mut w = Writer {
+        route,
         ssa,
         globals,
         slots,
@@ -50,11 +50,13 @@ pub(super) fn function(
         turns: 1,
         indent: 8,
         names: 0,
+        pushed: IndexSet::new(),
     };
     for group in &schedule.groups {
         w.group(group);
     }
-    w.finish(name, out)
+    let exits = w.send_on();
+    w.finish(name, &exits, out)
 }
 
 /// The arrays that are popped, and read where they stand: `q` points to the first element and `s` is the distance of the next.
@@ -66,7 +68,7 @@ fn borrowed(ssa: &Ssa<'_>) -> IdVec<LocalId, bool> {
         [made] => matches!(ssa.ops[*made].kind, Kind::Pop(stack) if !spilled(stack)),
         _ => false,
     };
-    ssa.locals.values().map(|l| l.elements > 1 && l.dtype != DType::Bool && popped(l)).collect()
+    ssa.locals.values().map(|l| l.elements > MOST_GATHERED && l.dtype != DType::Bool && popped(l)).collect()
 }
 
 /// What a pop takes off a stack.
@@ -76,14 +78,17 @@ struct Popped {
     /// The prefix of the functions, and the type in memory.
     p: char,
     ty: &'static str,
-    /// Where the level begins, as an expression of its height `h`.
-    from: String,
+    /// Where the first level of the stack begins, from the lanes of the group on.
+    memory: String,
+    /// Where the one begins that lanes of the height `level` pop from.
+    level: String,
     /// The element at which a loop is.
     place: String,
     borrowed: bool,
 }
 
 struct Writer<'a> {
+    route: Option<&'a Route<'a>>,
     ssa: &'a Ssa<'a>,
     globals: &'a Globals,
     slots: &'a IdVec<SlotId, Slot>,
@@ -98,6 +103,8 @@ struct Writer<'a> {
     turns: usize,
     indent: usize,
     names: usize,
+    /// The stacks that are pushed.
+    pushed: IndexSet<StackId>,
 }
 
 impl Writer<'_> {
@@ -110,7 +117,7 @@ impl Writer<'_> {
         format!("x{}", self.names)
     }
 
-    fn finish(self, name: &str, out: &mut String) -> Signature {
+    fn finish(self, name: &str, exits: &Exits, out: &mut String) -> Signature {
         let Signature { slots, constants, stacks, sites } = &self.signature;
         let mut w = |text: String| {
             out.push_str(&text);
@@ -125,8 +132,16 @@ impl Writer<'_> {
         for (i, stack) in stacks.iter().enumerate() {
             w(format!("    struct ab_stack *k{} = &c->stacks[{i}];", stack.index()));
         }
-        w("    for (int64_t at = 0; at < width; at += LANES) {".to_owned());
-        w("        unsigned bits = ab_bits(c->mask, at);".to_owned());
+        for stack in &self.pushed {
+            w(format!("    H top{0} = h_none(); uint64_t pushed{0} = 0;", stack.index()));
+        }
+        match self.route {
+            Some(route) => exits.begin(route, &mut w),
+            None => {
+                w("    for (int64_t at = 0; at < width; at += LANES) {".to_owned());
+                w("        unsigned bits = ab_bits(c->mask, at);".to_owned());
+            }
+        }
         w("        if (!bits) continue;".to_owned());
         w("        B m = b_from_bits(bits);".to_owned());
         for (i, slot) in slots.iter().enumerate() {
@@ -160,6 +175,12 @@ impl Writer<'_> {
         }
         w("        (void)m;".to_owned());
         w("    }".to_owned());
+        if self.route.is_some() {
+            exits.end(&mut w);
+        }
+        for stack in &self.pushed {
+            w(format!("    ab_pushed(k{0}, top{0}, pushed{0});", stack.index()));
+        }
         w("}\n".to_owned());
         debug_assert!(sites.len() < u32::MAX as usize, "sites are numbered with 32 bits");
         self.signature
@@ -308,12 +329,18 @@ impl Writer<'_> {
                 self.signature.slots.insert(slot);
                 let text = self.element(&op.args[0]);
                 let p = prefix(self.slots[slot].dtype);
-                let at = if self.turns > 1 { " + e * width" } else { "" };
-                self.line(format!("{p}_store_masked(p{}{at}, m, {text});", slot.index()));
+                let i = slot.index();
+                self.line(match self.turns {
+                    1 => format!("{p}_store_whole(p{i}, m, {text});"),
+                    _ => format!("{p}_store_masked(p{i} + e * width, m, {text});"),
+                });
             }
             Kind::Decide => {
                 let text = self.element(&op.args[0]);
-                self.line(format!("c->taken[at / 8] |= (uint8_t)(b_bits(b_and(m, {text})) << (at & 7));"));
+                match self.route {
+                    Some(_) => self.line(format!("const B went = {text};")),
+                    None => self.line(format!("c->taken[at / 8] |= (uint8_t)(b_bits(b_and(m, {text})) << (at & 7));")),
+                }
             }
             Kind::Product { .. } | Kind::Pop(_) | Kind::Spill(_) => unreachable!("a loop of its own"),
         }
@@ -473,103 +500,259 @@ impl Writer<'_> {
 
     fn pop(&mut self, ops: &[&Op]) {
         let stacks: Vec<StackId> = ops.iter().map(|op| self.stack(op)).collect();
-        // Where all lanes of the group have trapped, nothing is popped, and nothing may be computed of it.
-        self.line("if (AB_RARE(b_none(m))) continue;");
-        self.open("{");
-        self.line(format!("const uint32_t *heights = k{}->heights + at;", stacks[0].index()));
-        self.line("unsigned rest = b_bits(m);");
-        // The first lanes need no select: what the others get is junk until it is their turn.
-        self.open("if (rest) {");
-        self.next_level();
-        for (op, stack) in ops.iter().zip(&stacks) {
-            let popped = self.popped(op, *stack);
-            if popped.borrowed {
-                self.line(format!("q{i} = {from}; s{i} = width;", i = popped.local.index(), from = popped.from));
-            } else {
-                self.pop_level(&popped, |loaded, _, _| loaded);
-            }
+        self.open_stacks(&stacks);
+        self.line("H h = h_lower(before, m);");
+        let popped: Vec<Popped> = ops.iter().zip(&stacks).map(|(op, stack)| self.popped(op, *stack)).collect();
+        let (small, large): (Vec<_>, Vec<_>) = popped.iter().partition(|p| p.elements <= MOST_GATHERED);
+        for Popped { elements: n, p, memory, place, .. } in small {
+            let text = format!("{place} = {p}_take({memory} + e * width, {n} * width, h, m, alike, level - 1);");
+            self.line(format!("for (int e = 0; e < {n}; e++) {text}"));
         }
-        self.heights_after_pop(&stacks);
-        self.close();
-        self.open("if (rest) {");
-        for (op, stack) in ops.iter().zip(&stacks) {
-            let Popped { borrowed, local, elements, p, ty, place, .. } = self.popped(op, *stack);
-            if borrowed {
+        let (borrowed, own): (Vec<_>, Vec<_>) = large.iter().partition(|p| p.borrowed);
+        for Popped { local, level, .. } in &borrowed {
+            self.line(format!("q{i} = {level}; s{i} = width;", i = local.index()));
+        }
+        // The first lanes need no select: what the others get is junk until it is their turn.
+        for Popped { elements, p, level, place, .. } in own {
+            self.line(format!("for (int e = 0; e < {elements}; e++) {place} = {p}_load({level} + e * width);"));
+        }
+        if !large.is_empty() {
+            self.open("if (!alike) {");
+            for Popped { local, elements, p, ty, place, .. } in borrowed {
                 let i = local.index();
                 self.line(format!("for (int e = 0; e < {elements}; e++) {place} = {p}_load(q{i} + e * s{i});"));
                 self.line(format!("q{i} = (const {ty} *)v{i}; s{i} = LANES;"));
             }
+            self.open("while (rest &= ~same) {");
+            self.line("same = ab_level(before, heights, rest, &level);");
+            self.line("B w = b_from_bits(same);");
+            for Popped { elements, p, level, place, .. } in large {
+                let value = format!("{p}_select(w, {p}_load({level} + e * width), {place})");
+                self.line(format!("for (int e = 0; e < {elements}; e++) {place} = {value};"));
+            }
+            self.close();
+            self.close();
         }
-        self.close();
-        self.open("while (rest) {");
-        self.next_level();
-        self.line("B w = b_from_bits(same);");
-        for (op, stack) in ops.iter().zip(&stacks) {
-            let popped = self.popped(op, *stack);
-            self.pop_level(&popped, |loaded, p, place| format!("{p}_select(w, {loaded}, {place})"));
+        for stack in &stacks {
+            self.line(format!("h_store(k{}->heights + at, h);", stack.index()));
         }
-        self.heights_after_pop(&stacks);
-        self.close();
-        self.close();
-    }
-
-    /// The lanes that are as high as the first of the rest: their level is the next to be popped.
-    fn next_level(&mut self) {
-        self.line("uint32_t h; unsigned same = ab_level(heights, rest, &h);");
-        self.line("rest &= ~same; h--;");
-    }
-
-    fn heights_after_pop(&mut self, stacks: &[StackId]) {
-        for stack in stacks {
-            self.line(format!("ab_set_heights(k{}->heights + at, same, h);", stack.index()));
-        }
-    }
-
-    fn popped(&self, op: &Op, stack: StackId) -> Popped {
-        let (local, _) = op.out.expect("what is popped has a place");
-        let (elements, dtype) = (op.turns, self.ssa.locals[local].dtype);
-        let (p, ty) = (prefix(dtype), memory_type(dtype));
-        let k = stack.index();
-        let from = format!("(const {ty} *)k{k}->memory + (int64_t)h * ({elements} * width) + at");
-        Popped { local, elements, p, ty, from, place: self.local(local, "e"), borrowed: self.borrowed[local] }
-    }
-
-    /// Pops from one level: the value of an element is made of what is loaded, the prefix of its functions, and its place.
-    fn pop_level(&mut self, popped: &Popped, value: impl Fn(String, char, &str) -> String) {
-        let Popped { elements, p, ty, from, place, .. } = popped;
-        let value = value(format!("{p}_load(from + e * width)"), *p, place);
-        self.open("{");
-        self.line(format!("const {ty} *from = {from};"));
-        self.line(format!("for (int e = 0; e < {elements}; e++) {place} = {value};"));
         self.close();
     }
 
     fn spill(&mut self, ops: &[&Op]) {
         let stacks: Vec<StackId> = ops.iter().map(|op| self.stack(op)).collect();
-        self.open("{");
-        self.line(format!("const uint32_t *heights = k{}->heights + at;", stacks[0].index()));
-        self.open("for (unsigned rest = b_bits(m); rest;) {");
-        self.line("uint32_t h; unsigned same = ab_level(heights, rest, &h);");
-        self.line("rest &= ~same;");
-        self.line("B w = b_from_bits(same);");
-        for (op, stack) in ops.iter().zip(&stacks) {
-            let (k, n, value) = (stack.index(), op.turns, op.args[0]);
-            let (p, ty) = (prefix(value.dtype), memory_type(value.dtype));
-            self.open("{");
-            self.line(format!("{ty} *to = ({ty} *)k{k}->memory + (int64_t)h * ({n} * width) + at;"));
-            self.open(&format!("for (int e = 0; e < {n}; e++) {{"));
-            self.turns = n;
-            let element = self.element(&value);
-            self.turns = 1;
-            self.line(format!("{p}_store_masked(to + e * width, w, {element});"));
-            self.loaded.clear();
-            self.close();
+        self.open_stacks(&stacks);
+        for (op, stack) in ops.iter().zip(&stacks).filter(|(op, _)| is_small(op)) {
+            let value = op.args[0];
+            let (memory, n, p) = (first_level(*stack, value.dtype), op.turns, prefix(value.dtype));
+            let put = |element: &str| {
+                format!("{p}_put({memory} + e * width, {n} * width, before, m, alike, level, {n} == 1, {element});")
+            };
+            self.each_element(op, put);
+        }
+        let large: Vec<_> = ops.iter().zip(&stacks).filter(|(op, _)| !is_small(op)).collect();
+        if !large.is_empty() {
+            self.open("for (;;) {");
+            self.line("B w = b_from_bits(same);");
+            for (op, stack) in large {
+                let value = op.args[0];
+            let (memory, n, p) = (first_level(*stack, value.dtype), op.turns, prefix(value.dtype));
+                let place = format!("{memory} + (int64_t)level * ({n} * width) + e * width");
+                self.each_element(op, |element| format!("{p}_store_masked({place}, w, {element});"));
+            }
+            self.line("if (!(rest &= ~same)) break;");
+            self.line("same = ab_level(before, heights, rest, &level);");
             self.close();
         }
+        self.line("H h = h_raise(before, m);");
         for stack in &stacks {
-            self.line(format!("ab_raise(k{k}, k{k}->heights + at, same, h + 1);", k = stack.index()));
+            let k = stack.index();
+            self.pushed.insert(*stack);
+            self.line(format!("h_store(k{k}->heights + at, h);"));
+            self.line(format!("top{k} = h_max(top{k}, h), pushed{k} += (unsigned)__builtin_popcount(b_bits(m));"));
         }
         self.close();
+    }
+
+    /// Opens a block in which the heights of stacks that go in lockstep are known. Where all lanes of the group have trapped,
+    /// nothing is pushed or popped, and nothing may be computed of what is.
+    fn open_stacks(&mut self, stacks: &[StackId]) {
+        self.line("if (AB_RARE(b_none(m))) continue;");
+        self.open("{");
+        self.line(format!("const uint32_t *heights = k{}->heights + at;", stacks[0].index()));
+        self.line("H before = h_load(heights);");
+        self.line("uint32_t level;");
+        self.line("unsigned rest = b_bits(m), same = ab_level(before, heights, rest, &level);");
+        self.line("const int alike = same == rest; (void)alike;");
+    }
+
+    /// Does something with each element of what is pushed.
+    fn each_element(&mut self, op: &Op, text: impl FnOnce(&str) -> String) {
+        self.open(&format!("for (int e = 0; e < {}; e++) {{", op.turns));
+        self.turns = op.turns;
+        let element = self.element(&op.args[0]);
+        self.turns = 1;
+        self.line(text(&element));
+        self.loaded.clear();
+        self.close();
+    }
+
+    fn popped(&self, op: &Op, stack: StackId) -> Popped {
+        let (local, _) = op.out.expect("what is popped has a place");
+        let (elements, dtype) = (op.turns, self.ssa.locals[local].dtype);
+        let memory = first_level(stack, dtype);
+        Popped {
+            local,
+            elements,
+            p: prefix(dtype),
+            ty: memory_type(dtype),
+            level: format!("{memory} + (int64_t)(level - 1) * ({elements} * width)"),
+            memory,
+            place: self.local(local, "e"),
+            borrowed: self.borrowed[local],
+        }
+    }
+}
+
+/// Elements of a value up to which lanes of different heights are gathered and scattered; those of a larger one go level by
+/// level. A gather takes about as long as finding the lanes of one more level, and is paid for each element.
+const MOST_GATHERED: usize = 3;
+
+/// The first level of a stack, from the lanes of the group on.
+fn first_level(stack: StackId, dtype: DType) -> String {
+    format!("({} *)k{}->memory + at", memory_type(dtype), stack.index())
+}
+
+fn is_small(op: &Op) -> bool {
+    op.turns <= MOST_GATHERED
+}
+
+/// Return blocks up to which each address is compared with all of them; beyond, lanes go one address after the other.
+const MOST_COMPARED: usize = 8;
+
+/// The units that a function sends lanes to. The lanes of a word are collected in `to0`, `to1`, …, and counted in `n0`, ….
+#[derive(Default)]
+struct Exits {
+    units: Vec<UnitId>,
+    /// Whether lanes may be done.
+    ends: bool,
+    /// Whether it calls a function.
+    calls: bool,
+}
+
+impl Exits {
+    /// The loop over the groups of the lanes that wait.
+    fn begin(&self, route: &Route<'_>, w: &mut impl FnMut(String)) {
+        w("    const int64_t words = (width + 63) / 64;".to_owned());
+        w("    uint64_t *const waiting = c->waiting;".to_owned());
+        let unit = route.unit.0;
+        w(format!("    uint64_t *const mine = waiting + {unit} * words;"));
+        w(format!("    ab_leave(c, {unit});"));
+        for to in 0..self.units.len() {
+            w(format!("    uint32_t n{to} = 0;"));
+        }
+        if self.calls {
+            w("    H top = h_none(); uint64_t called = 0;".to_owned());
+        }
+        w("    for (int64_t word = 0; word < words; word++) {".to_owned());
+        w("    uint64_t left = mine[word];".to_owned());
+        w("    if (!left) continue;".to_owned());
+        w("    mine[word] = 0;".to_owned());
+        for to in 0..self.units.len() {
+            w(format!("    uint64_t to{to} = 0;"));
+        }
+        if self.ends {
+            w("    uint64_t gone = 0;".to_owned());
+        }
+        w("    for (int64_t at = word * 64; left; at += LANES, left >>= LANES) {".to_owned());
+        w("        unsigned bits = (unsigned)left & ((1u << LANES) - 1);".to_owned());
+    }
+
+    fn end(&self, w: &mut impl FnMut(String)) {
+        for (to, unit) in self.units.iter().enumerate() {
+            w(format!("    waiting[{} * words + word] |= to{to};", unit.0));
+            w(format!("    n{to} += (uint32_t)__builtin_popcountll(to{to});"));
+        }
+        if self.ends {
+            w("    c->done[word] |= gone;".to_owned());
+            w("    c->finished += __builtin_popcountll(gone);".to_owned());
+        }
+        w("    }".to_owned());
+        for (to, unit) in self.units.iter().enumerate() {
+            w(format!("    ab_arrive(c, {}, n{to});", unit.0));
+        }
+        if self.calls {
+            w("    ab_pushed(c->returns, top, called);".to_owned());
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// The lanes of the group that did not trap go where the end of the block says.
+    fn send_on(&mut self) -> Exits {
+        let Some(route) = self.route else { return Exits::default() };
+        let unit = |block| route.units[block];
+        let mut exits = Exits::default();
+        match route.exit {
+            Exit::Jump(block) => {
+                exits.units = vec![unit(block)];
+                self.line("to0 |= ab_word(b_bits(m), at);");
+            }
+            Exit::Branch(a, b) => {
+                exits.units = vec![unit(a), unit(b)];
+                self.line("to0 |= ab_word(b_bits(b_and(m, went)), at);");
+                self.line("to1 |= ab_word(b_bits(b_andnot(m, went)), at);");
+            }
+            Exit::Call(target, ret, _) => {
+                exits.units = vec![unit(target)];
+                exits.calls = true;
+                let site = self.signature.sites.len();
+                self.line(
+                    "const unsigned deep = h_at_least(h_load(c->returns->heights + at), c->deepest) & b_bits(m);",
+                );
+                self.line(format!("if (AB_RARE(deep)) m = ab_trap(c, at, m, b_from_bits(deep), {site});"));
+                self.line("if (AB_RARE(b_none(m))) continue;");
+                self.line(format!("top = h_max(top, ab_put_address(c, at, m, {}));", ret.0));
+                self.line("called += (unsigned)__builtin_popcount(b_bits(m));");
+                self.line("to0 |= ab_word(b_bits(m), at);");
+            }
+            Exit::Return => {
+                exits.ends = true;
+                self.line("H addresses;");
+                self.line("m = ab_return(c, at, m, &addresses, &gone);");
+                if route.returns.len() <= MOST_COMPARED {
+                    exits.units = route.returns.iter().map(|block| unit(*block)).collect();
+                    for (to, block) in route.returns.iter().enumerate() {
+                        let text = format!("h_equal(addresses, {}) & b_bits(m)", block.0);
+                        self.line(format!("to{to} |= ab_word({text}, at);"));
+                    }
+                } else {
+                    self.return_one_by_one(route);
+                }
+            }
+            Exit::Halt => {
+                exits.ends = true;
+                self.line("gone |= ab_word(b_bits(m), at);");
+            }
+        }
+        exits
+    }
+
+    /// As many turns as there are addresses in the group.
+    fn return_one_by_one(&mut self, route: &Route<'_>) {
+        let most = route.returns.iter().map(|b| b.0 as usize + 1).max().unwrap_or(0);
+        let mut units = vec![0; most];
+        route.returns.iter().for_each(|b| units[b.0 as usize] = route.units[*b].0);
+        let units: Vec<String> = units.iter().map(u32::to_string).collect();
+        self.line(format!("static const uint32_t units[] = {{{}}};", units.join(", ")));
+        self.line("uint32_t blocks[LANES];");
+        self.line("h_store(blocks, addresses);");
+        self.open("for (unsigned rest = b_bits(m); rest;) {");
+        self.line("const uint32_t block = blocks[lanes_lowest(rest)];");
+        self.line("const unsigned same = h_equal(addresses, block) & rest;");
+        self.line("rest &= ~same;");
+        self.line("waiting[units[block] * words + word] |= ab_word(same, at);");
+        self.line("ab_arrive(c, units[block], (uint32_t)__builtin_popcount(same));");
         self.close();
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::backend::cc::abi::Stack;
 use crate::backend::cpu::buffer::Buffer;
-use crate::exec::{Columns, LaneStack, PADDING, StackError};
+use crate::exec::{Columns, LaneStack, Opened, PADDING, StackError};
 use crate::plan::{Body, Slot, TILE_BLOCK};
 use crate::types::DType;
 use crate::vmath::Real;
@@ -95,12 +95,7 @@ impl<R: Real> StackMemory<R> {
     /// Hands the memory over to a generated function that pushes no more than so many values in a lane, with
     /// [`PADDING`] elements behind the last level. [`close`](Self::close) takes it back.
     pub(super) fn open(&mut self, pushes: usize) -> Result<Stack, StackError> {
-        let (memory, heights, pushed, highest) = match self {
-            StackMemory::Bool(s) => opened(s, pushes)?,
-            StackMemory::Int(s) => opened(s, pushes)?,
-            StackMemory::Real(s) => opened(s, pushes)?,
-        };
-        Ok(Stack { memory, heights, pushes: pushed, highest })
+        each!(self, s => opened(s, pushes))
     }
     pub(super) fn close(&mut self, stack: &Stack) {
         each!(self, s => s.close(stack.pushes, stack.highest));
@@ -130,9 +125,8 @@ impl<R: Real> StackMemory<R> {
     }
 }
 
-type Opened = (*mut std::ffi::c_void, *mut u32, u64, u32);
-
-fn opened<T: Copy>(stack: &mut LaneStack<T>, pushes: usize) -> Result<Opened, StackError> {
-    let open = stack.open(pushes)?;
-    Ok((open.memory.as_mut_ptr().cast(), open.heights.as_mut_ptr(), open.pushes, open.highest))
+/// The memory of a stack for generated code.
+pub(super) fn opened<T: Copy>(stack: &mut LaneStack<T>, pushes: usize) -> Result<Stack, StackError> {
+    let Opened { memory, heights, pushes, highest } = stack.open(pushes)?;
+    Ok(Stack { memory: memory.as_mut_ptr().cast(), heights: heights.as_mut_ptr(), pushes, highest })
 }

@@ -3,13 +3,14 @@
 use crate::backend::cc::{Native, NativeBody};
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
+use crate::backend::cpu::native::{MOST_LANES, Routing};
 use crate::backend::cpu::profile::Profiler;
 use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::Bits;
 use crate::exec::{LaneMask, LaneStack, Scheduler, StackError, Waiting};
 use crate::plan::{BlockId, Plan, Terminator, Unit, UnitId, cost};
-use crate::run::{Activity, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
+use crate::run::{Activity, Execution, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
 
@@ -124,11 +125,13 @@ impl<'a, R: Real> Shard<'a, R> {
                 self.interrupt();
                 break;
             }
-            let live = self.live;
-            self.superstep(UnitId(unit as u32));
+            let (live, unit) = (self.live, UnitId(unit as u32));
+            if !self.routed(unit) {
+                self.superstep(unit);
+            }
             if self.live < live {
                 self.refill();
-                self.mark_unit(Activity::Scheduling, UnitId(unit as u32));
+                self.mark_unit(Activity::Scheduling, unit);
             }
         }
         self.report()
@@ -147,6 +150,7 @@ impl<'a, R: Real> Shard<'a, R> {
         if positions.is_empty() {
             return;
         }
+        self.stepper.calls.forget();
         let entry = self.unit_of(self.plan.entry);
         self.live += positions.len();
         self.free.clear();
@@ -167,8 +171,56 @@ impl<'a, R: Real> Shard<'a, R> {
         }
     }
 
+    /// Runs a unit by its generated function, which sends its lanes on too. Returns false where there is none, or where it does
+    /// not serve: it knows of lanes, not of columns, and looks for no NaN.
+    fn routed(&mut self, id: UnitId) -> bool {
+        let unit = &self.plan.body.units[id];
+        let Some(native) = self.native.and_then(|n| n.routed(unit)) else { return false };
+        let settings = self.stepper.env.settings;
+        if settings.execution == Execution::Gather || settings.check_nan || self.width > MOST_LANES {
+            return false;
+        }
+        self.mark_unit(Activity::Scheduling, id);
+        let count = self.waiting.count(id.0 as usize);
+        if settings.max_supersteps > 0 {
+            // what the steps are left to is not counted twice
+            let room = self.stepper.has_room(&mut self.frame, &native.segment);
+            if !room || self.returns.open(1).is_err() {
+                return false;
+            }
+            self.count_block(unit, id);
+        }
+        if native.segment.ends {
+            self.other.reset(self.width);
+        }
+        let (waiting, returns, done) = (&mut self.waiting, &mut self.returns, &mut self.other);
+        let route = &mut Routing { waiting, returns, done };
+        let Some(finished) = self.stepper.call_routed(&mut self.frame, (id, native), route) else { return false };
+        self.mark_unit(Activity::Native, id);
+        self.supersteps += 1;
+        if settings.stats {
+            self.units[id].add(count, self.width);
+        }
+        if finished > 0 {
+            self.halt_others();
+        }
+        if !self.stepper.dead.is_empty() {
+            self.bury();
+        }
+        true
+    }
+
+    /// Counts the block of a unit in the lanes that wait there; those past the limit trap.
+    fn count_block(&mut self, unit: &Unit, id: UnitId) {
+        let active = &mut self.stepper.active;
+        active.take(&mut self.waiting, id.0 as usize);
+        self.stepper.count_block(&self.plan.body.blocks[unit.blocks[0]].loc);
+        self.send(unit.blocks[0]);
+    }
+
     /// Runs a unit for the lanes that wait there.
     fn superstep(&mut self, id: UnitId) {
+        self.stepper.calls.forget();
         let body = &self.plan.body;
         let unit = &body.units[id];
         self.stepper.active.take(&mut self.waiting, id.0 as usize);

@@ -29,6 +29,17 @@ struct ab_call {
     int64_t *draws;
     struct ab_trap *traps;
     int64_t trapped;
+    // Where the lanes wait, for functions that send them on: by unit a mask of whole words, and how many; the units at which
+    // some do.
+    uint64_t *waiting;
+    uint32_t *counts;
+    uint64_t *occupied;
+    // Gets the lanes that are done, and how many; zeros before.
+    uint64_t *done;
+    int64_t finished;
+    // The stacks of return addresses, and how high they may be.
+    struct ab_stack *returns;
+    uint32_t deepest;
 };
 
 #define AB_RARE(x) __builtin_expect(!!(x), 0)
@@ -44,29 +55,178 @@ static __attribute__((noinline, cold, unused)) B ab_trap(struct ab_call *c, int6
     return b_andnot(m, bad);
 }
 
-// Of the lanes of `rest` those that are as high as the first of them, and how high that is.
-LANES_FN unsigned ab_level(const uint32_t *heights, unsigned rest, uint32_t *height) {
-    uint32_t h = heights[__builtin_ctz(rest)];
-    *height = h;
+// A group of heights of a stack. They are loaded once, changed in a register and stored whole: a processor hands what was
+// stored on to the next load only where the store was of all that is loaded.
 #ifdef LANES_AVX512
-    __m256i all = _mm256_loadu_si256((const __m256i *)heights);
-    return _mm256_mask_cmpeq_epi32_mask((__mmask8)rest, all, _mm256_set1_epi32((int)h));
+typedef __m256i H;
+LANES_FN H h_none(void) { return _mm256_setzero_si256(); }
+LANES_FN H h_load(const uint32_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+LANES_FN void h_store(uint32_t *p, H h) { _mm256_storeu_si256((__m256i *)p, h); }
+LANES_FN H h_raise(H h, B m) { return _mm256_mask_add_epi32(h, m, h, _mm256_set1_epi32(1)); }
+LANES_FN H h_lower(H h, B m) { return _mm256_mask_sub_epi32(h, m, h, _mm256_set1_epi32(1)); }
+LANES_FN H h_max(H a, H b) { return _mm256_max_epu32(a, b); }
+LANES_FN uint32_t h_highest(H h) {
+    __m128i most = _mm_max_epu32(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1));
+    most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 0x4e));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(most, _mm_shuffle_epi32(most, 0xb1)));
+}
+LANES_FN unsigned h_equal(H h, uint32_t height) { return _mm256_cmpeq_epi32_mask(h, _mm256_set1_epi32((int)height)); }
+LANES_FN unsigned h_at_least(H h, uint32_t height) { return _mm256_cmpge_epu32_mask(h, _mm256_set1_epi32((int)height)); }
+LANES_FN I h_wide(H h) { return _mm512_cvtepu32_epi64(h); }
+LANES_FN H h_splat(uint32_t x) { return _mm256_set1_epi32((int)x); }
+LANES_FN H h_select(B c, H a, H b) { return _mm256_mask_blend_epi32(c, b, a); }
+LANES_FN void h_store_masked(uint32_t *p, B m, H h) { _mm256_mask_storeu_epi32(p, m, h); }
+LANES_FN H h_gather(const uint32_t *base, I index, B m) {
+    return _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), m, index, base, 4);
+}
+LANES_FN void h_scatter(uint32_t *base, I index, B m, H h) { _mm512_mask_i64scatter_epi32(base, m, index, h, 4); }
 #else
+typedef struct {
+    uint32_t of[LANES];
+} H;
+LANES_FN H h_none(void) { return (H){{0}}; }
+LANES_FN H h_load(const uint32_t *p) {
+    H h;
+    __builtin_memcpy(&h, p, sizeof h);
+    return h;
+}
+LANES_FN void h_store(uint32_t *p, H h) { __builtin_memcpy(p, &h, sizeof h); }
+LANES_FN H h_raise(H h, B m) {
+    for (unsigned l = 0; l < LANES; l++) h.of[l] += (b_bits(m) >> l) & 1;
+    return h;
+}
+LANES_FN H h_lower(H h, B m) {
+    for (unsigned l = 0; l < LANES; l++) h.of[l] -= (b_bits(m) >> l) & 1;
+    return h;
+}
+LANES_FN H h_max(H a, H b) {
+    for (unsigned l = 0; l < LANES; l++) a.of[l] = a.of[l] > b.of[l] ? a.of[l] : b.of[l];
+    return a;
+}
+LANES_FN uint32_t h_highest(H h) {
+    uint32_t most = h.of[0];
+    for (unsigned l = 1; l < LANES; l++) most = h.of[l] > most ? h.of[l] : most;
+    return most;
+}
+LANES_FN unsigned h_equal(H h, uint32_t height) {
     unsigned same = 0;
-    for (unsigned l = 0; l < LANES; l++) same |= (unsigned)(heights[l] == h) << l;
-    return same & rest;
-#endif
+    for (unsigned l = 0; l < LANES; l++) same |= (unsigned)(h.of[l] == height) << l;
+    return same;
 }
-LANES_FN void ab_set_heights(uint32_t *heights, unsigned lanes, uint32_t height) {
-#ifdef LANES_AVX512
-    _mm256_mask_storeu_epi32(heights, (__mmask8)lanes, _mm256_set1_epi32((int)height));
+LANES_FN unsigned h_at_least(H h, uint32_t height) {
+    unsigned high = 0;
+    for (unsigned l = 0; l < LANES; l++) high |= (unsigned)(h.of[l] >= height) << l;
+    return high;
+}
+LANES_FN H h_splat(uint32_t x) {
+    H h;
+    for (unsigned l = 0; l < LANES; l++) h.of[l] = x;
+    return h;
+}
+LANES_FN H h_select(B c, H a, H b) {
+    for (unsigned l = 0; l < LANES; l++) b.of[l] = (b_bits(c) >> l) & 1 ? a.of[l] : b.of[l];
+    return b;
+}
+LANES_FN void h_store_masked(uint32_t *p, B m, H h) { h_store(p, h_select(m, h, h_load(p))); }
+LANES_FN H h_gather(const uint32_t *base, I index, B m) {
+    int64_t places[LANES];
+    H h = h_none();
+    i_store(places, index);
+    for (unsigned rest = b_bits(m); rest; rest &= rest - 1) h.of[lanes_lowest(rest)] = base[places[lanes_lowest(rest)]];
+    return h;
+}
+LANES_FN void h_scatter(uint32_t *base, I index, B m, H h) {
+    int64_t places[LANES];
+    i_store(places, index);
+    for (unsigned rest = b_bits(m); rest; rest &= rest - 1) base[places[lanes_lowest(rest)]] = h.of[lanes_lowest(rest)];
+}
+#ifdef LANES_AVX2
+LANES_FN I h_wide(H h) { return _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)h.of)); }
 #else
-    for (unsigned l = 0; l < LANES; l++)
-        if ((lanes >> l) & 1) heights[l] = height;
+LANES_FN I h_wide(H h) { return h.of[0]; }
 #endif
+#endif
+
+// Of the lanes of `rest`, which are some, those that are as high as the first of them, and how high that is. `h` are the
+// heights in memory.
+LANES_FN unsigned ab_level(H h, const uint32_t *heights, unsigned rest, uint32_t *height) {
+    *height = heights[__builtin_ctz(rest)];
+    return h_equal(h, *height) & rest;
 }
-LANES_FN void ab_raise(struct ab_stack *stack, uint32_t *heights, unsigned lanes, uint32_t height) {
-    ab_set_heights(heights, lanes, height);
-    if (height > stack->highest) stack->highest = height;
-    stack->pushes += (unsigned)__builtin_popcount(lanes);
+// Counts what was pushed: `highest` are the largest heights.
+LANES_FN void ab_pushed(struct ab_stack *stack, H highest, uint64_t pushes) {
+    uint32_t most = h_highest(highest);
+    if (most > stack->highest) stack->highest = most;
+    stack->pushes += pushes;
+}
+
+// The element of each lane of `m` at its height; heights are `stride` elements apart, fewer than 2^32. `level` is the height
+// of all lanes of `m` where they are `alike`.
+LANES_FN I ab_places(H h, int64_t stride) { return i_add(i_mul_u32(h_wide(h), i_splat(stride)), i_iota()); }
+// `single`: whether values have one element.
+#define AB_STACK(p, memory, group)                                                                                        \
+    LANES_FN void p##_put(memory *to, int64_t stride, H h, B m, int alike, uint32_t level, int single, group x) {         \
+        memory *row = to + (int64_t)level * stride;                                                                       \
+        if (!alike)                                                                                                       \
+            p##_scatter(to, ab_places(h, stride), m, x);                                                                  \
+        else if (single)                                                                                                  \
+            p##_store_whole(row, m, x);                                                                                   \
+        else                                                                                                              \
+            p##_store_masked(row, m, x);                                                                                  \
+    }                                                                                                                     \
+    LANES_FN group p##_take(const memory *from, int64_t stride, H h, B m, int alike, uint32_t level) {                    \
+        return alike ? p##_load(from + (int64_t)level * stride) : p##_gather(from, ab_places(h, stride), m);              \
+    }
+// Stores under a mask with what the other lanes have, so that the next load gets it without waiting for the cache. Not for
+// arrays: in narrow shards their rows overlap, and each store would wait for the one before.
+#define AB_WHOLE(p, memory, group) \
+    LANES_FN void p##_store_whole(memory *to, B m, group x) { p##_store(to, p##_select(m, x, p##_load(to))); }
+AB_WHOLE(b, uint8_t, B)
+AB_WHOLE(i, int64_t, I)
+AB_WHOLE(r, real, R)
+AB_WHOLE(h, uint32_t, H)
+AB_STACK(h, uint32_t, H)
+AB_STACK(b, uint8_t, B)
+AB_STACK(i, int64_t, I)
+AB_STACK(r, real, R)
+
+// The lanes that wait at a unit wait no more: the function has their mask.
+LANES_FN void ab_leave(struct ab_call *c, int64_t unit) {
+    c->counts[unit] = 0;
+    c->occupied[unit / 64] &= ~((uint64_t)1 << (unit & 63));
+}
+// So many lanes more wait at a unit.
+LANES_FN void ab_arrive(struct ab_call *c, int64_t unit, uint32_t lanes) {
+    c->counts[unit] += lanes;
+    c->occupied[unit / 64] |= (uint64_t)(lanes > 0) << (unit & 63);
+}
+// The lanes of a group, at its place in a word.
+LANES_FN uint64_t ab_word(unsigned bits, int64_t at) { return (uint64_t)bits << (at & 63); }
+// The lanes of `m` go back to where they were called from: their return addresses are taken off. Those that have none are
+// done; they go into `gone`. Returns the others.
+LANES_FN B ab_return(struct ab_call *c, int64_t at, B m, H *addresses, uint64_t *gone) {
+    uint32_t *heights = c->returns->heights + at;
+    H before = h_load(heights);
+    unsigned none = h_equal(before, 0) & b_bits(m), rest = b_bits(m) & ~none;
+    *gone |= ab_word(none, at);
+    *addresses = h_none();
+    if (!rest) return b_splat(0);
+    uint32_t level;
+    unsigned same = ab_level(before, heights, rest, &level);
+    B w = b_from_bits(rest);
+    H h = h_lower(before, w);
+    h_store(heights, h);
+    const uint32_t *memory = (const uint32_t *)c->returns->memory + at;
+    *addresses = h_take(memory, c->width, h, w, same == rest, level - 1);
+    return w;
+}
+// The lanes of `m`, which are some, are called from the same place.
+LANES_FN H ab_put_address(struct ab_call *c, int64_t at, B m, uint32_t address) {
+    uint32_t *heights = c->returns->heights + at, level;
+    H before = h_load(heights);
+    unsigned same = ab_level(before, heights, b_bits(m), &level);
+    h_put((uint32_t *)c->returns->memory + at, c->width, before, m, same == b_bits(m), level, 1, h_splat(address));
+    H h = h_raise(before, m);
+    h_store(heights, h);
+    return h;
 }
