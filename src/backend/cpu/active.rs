@@ -32,8 +32,9 @@ pub(super) struct ActiveSet {
     /// The same for the streams of random numbers.
     pub(super) numbers: Vec<u64>,
     pub(super) draws: Vec<u64>,
-    /// The same as bits.
+    /// The same as bits, and as groups.
     chosen: LaneMask,
+    selection: Selection,
     width: usize,
     scratch: LaneMask,
 }
@@ -52,6 +53,7 @@ impl ActiveSet {
             numbers: Vec::with_capacity(width),
             draws: Vec::with_capacity(width),
             chosen: LaneMask::none(width),
+            selection: Selection::default(),
             width,
             scratch: LaneMask::none(width),
         }
@@ -143,7 +145,8 @@ impl ActiveSet {
         for_each_lane(self.mask.words(), |l| lanes.push(l as u32));
         std::mem::swap(&mut self.mask, &mut self.chosen);
         self.mask.fill(self.count);
-        let chosen = Selection::of(&self.chosen);
+        self.selection.choose(&self.chosen);
+        let chosen = &self.selection;
         for stage in &unit.stages {
             let (slot, dense) = (stage.slot.0 as usize, stage.dense.0 as usize);
             if stage.gather {
@@ -161,7 +164,7 @@ impl ActiveSet {
         if !self.gathered {
             return;
         }
-        let chosen = Selection::of(&self.chosen);
+        let chosen = &self.selection;
         for stage in &unit.stages {
             let (slot, dense) = (stage.slot.0 as usize, stage.dense.0 as usize);
             frame.slots.swap(slot, dense);

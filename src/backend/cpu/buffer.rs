@@ -147,7 +147,7 @@ impl<R: Real> Buffer<R> {
         }
     }
     /// Copies the lanes of `source` that are selected to the first lanes of `self`, whose width is their number.
-    pub(super) fn gather(&mut self, source: &Self, elements: usize, lanes: Selection<'_>) {
+    pub(super) fn gather(&mut self, source: &Self, elements: usize, lanes: &Selection) {
         match (self, source) {
             (Buffer::Bool(t), Buffer::Bool(f)) => compact(t, f, elements, lanes),
             (Buffer::Int(t), Buffer::Int(f)) => compact(t, f, elements, lanes),
@@ -156,7 +156,7 @@ impl<R: Real> Buffer<R> {
         }
     }
     /// The reverse of [`gather`](Self::gather): copies all lanes of `source` to those of `self` that are selected.
-    pub(super) fn scatter(&mut self, source: &Self, elements: usize, lanes: Selection<'_>) {
+    pub(super) fn scatter(&mut self, source: &Self, elements: usize, lanes: &Selection) {
         match (self, source) {
             (Buffer::Bool(t), Buffer::Bool(f)) => spread(t, f, elements, lanes),
             (Buffer::Int(t), Buffer::Int(f)) => spread(t, f, elements, lanes),

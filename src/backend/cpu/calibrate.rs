@@ -56,8 +56,8 @@ fn compaction() -> f64 {
     let lanes = Selection::of(&mask);
     let [mut state, mut dense] = std::array::from_fn(|_| Buffer::<f64>::zeros(DType::Real, ELEMENTS * LANES));
     let both = time(|| {
-        dense.gather(&state, ELEMENTS, black_box(lanes));
-        state.scatter(&dense, ELEMENTS, black_box(lanes));
+        dense.gather(&state, ELEMENTS, black_box(&lanes));
+        state.scatter(&dense, ELEMENTS, black_box(&lanes));
     });
     both / (2 * ELEMENTS * mask.count()) as f64
 }

@@ -1,43 +1,80 @@
-//! Compacts the lanes of a mask, and scatters them back: with AVX-512 eight lanes at a time, elsewhere one by one.
+//! Compacts the lanes of a mask, and scatters them back: with AVX-512 eight lanes at a time, elsewhere one by one. The groups of
+//! eight that have lanes are looked up once for all rows that are moved.
 
 use crate::exec::LaneMask;
 use crate::exec::mask::Bits;
 
 /// Which lanes of a shard are compacted.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Selection<'a> {
-    // What the unchecked accesses below rely on: `count` bits are set, all below `width`.
-    words: &'a [u64],
+#[derive(Clone, Debug, Default)]
+pub(super) struct Selection {
+    // What the unchecked accesses below rely on: the groups have `count` bits, of lanes that are all below `width`, and each
+    // begins at the number of bits before it.
+    groups: Vec<Group>,
     count: usize,
     width: usize,
 }
 
-impl<'a> Selection<'a> {
+/// Eight lanes of which some are selected.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    /// The first lane.
+    lane: u32,
+    /// Where the first that is selected goes.
+    at: u32,
+    /// Those that are selected.
+    bits: u8,
+    /// As many bits, the lowest ones.
+    low: u8,
+}
+
+impl Selection {
     /// The lanes of a mask.
-    pub(super) fn of(mask: &'a LaneMask) -> Self {
+    pub(super) fn of(mask: &LaneMask) -> Self {
+        let mut selection = Self::default();
+        selection.choose(mask);
+        selection
+    }
+
+    /// Makes it the lanes of a mask. Keeps its memory.
+    pub(super) fn choose(&mut self, mask: &LaneMask) {
         let (words, width) = (mask.words(), mask.width());
         let beyond = words.get(width / 64).is_some_and(|word| word >> (width % 64) != 0);
         assert!(words.len() == width.div_ceil(64) && !beyond, "a mask has no lanes past its width");
-        Self { words, count: mask.count(), width }
+        assert!(u32::try_from(width).is_ok(), "lanes of a shard are counted in 32 bits");
+        self.groups.clear();
+        let mut at = 0;
+        for (i, word) in words.iter().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                let shift = rest.trailing_zeros() & !7;
+                let bits = (rest >> shift) as u8;
+                let n = bits.count_ones();
+                let (lane, low) = ((i * 64) as u32 + shift, ((1_u32 << n) - 1) as u8);
+                self.groups.push(Group { lane, at, bits, low });
+                at += n;
+                rest &= !(0xff << shift);
+            }
+        }
+        (self.count, self.width) = (at as usize, width);
     }
 }
 
 /// Copies the lanes of `from` that are selected to the first lanes of `to`, for so many elements.
-pub(super) fn compact<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: Selection<'_>) {
+pub(super) fn compact<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: &Selection) {
     for e in 0..elements {
         let from = &from[e * lanes.width..(e + 1) * lanes.width];
         let to = &mut to[e * lanes.count..(e + 1) * lanes.count];
         #[cfg(target_arch = "x86_64")]
         if size_of::<T>() == 8 && is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has AVX-512F, elements have 8 bytes.
-            unsafe { avx512::compact(to.as_mut_ptr().cast(), from.as_ptr().cast(), lanes) };
+            unsafe { avx512::compact(to.as_mut_ptr().cast(), from.as_ptr().cast(), &lanes.groups) };
             continue;
         }
         let mut at = 0;
-        for (i, word) in lanes.words.iter().enumerate() {
-            for bit in Bits(*word) {
+        for group in &lanes.groups {
+            for bit in Bits(u64::from(group.bits)) {
                 // SAFETY: lanes are below the width, and `count` in all.
-                unsafe { *to.get_unchecked_mut(at) = *from.get_unchecked(i * 64 + bit) };
+                unsafe { *to.get_unchecked_mut(at) = *from.get_unchecked(group.lane as usize + bit) };
                 at += 1;
             }
         }
@@ -45,21 +82,21 @@ pub(super) fn compact<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes:
 }
 
 /// The reverse: copies the first lanes of `from` to those of `to` that are selected.
-pub(super) fn spread<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: Selection<'_>) {
+pub(super) fn spread<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: &Selection) {
     for e in 0..elements {
         let to = &mut to[e * lanes.width..(e + 1) * lanes.width];
         let from = &from[e * lanes.count..(e + 1) * lanes.count];
         #[cfg(target_arch = "x86_64")]
         if size_of::<T>() == 8 && is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has AVX-512F, elements have 8 bytes.
-            unsafe { avx512::spread(to.as_mut_ptr().cast(), from.as_ptr().cast(), lanes) };
+            unsafe { avx512::spread(to.as_mut_ptr().cast(), from.as_ptr().cast(), &lanes.groups) };
             continue;
         }
         let mut at = 0;
-        for (i, word) in lanes.words.iter().enumerate() {
-            for bit in Bits(*word) {
+        for group in &lanes.groups {
+            for bit in Bits(u64::from(group.bits)) {
                 // SAFETY: lanes are below the width, and `count` in all.
-                unsafe { *to.get_unchecked_mut(i * 64 + bit) = *from.get_unchecked(at) };
+                unsafe { *to.get_unchecked_mut(group.lane as usize + bit) = *from.get_unchecked(at) };
                 at += 1;
             }
         }
@@ -72,38 +109,22 @@ mod avx512 {
         _mm512_mask_storeu_epi64, _mm512_maskz_compress_epi64, _mm512_maskz_expand_epi64, _mm512_maskz_loadu_epi64,
     };
 
-    use super::Selection;
-
-    /// Calls `f` with the number of each group of eight lanes that has some, and its bits.
-    #[inline(always)]
-    fn groups(words: &[u64], mut f: impl FnMut(usize, u8)) {
-        for (i, word) in words.iter().enumerate().filter(|(_, word)| **word != 0) {
-            for (k, bits) in word.to_le_bytes().into_iter().enumerate().filter(|(_, bits)| *bits != 0) {
-                f(i * 8 + k, bits);
-            }
-        }
-    }
-
-    fn first(n: u32) -> u8 {
-        ((1_u32 << n) - 1) as u8
-    }
+    use super::Group;
 
     /// One row of 8-byte values.
     ///
     /// # Safety
-    /// AVX-512F; `from` has the lanes of the selection, `to` room for as many as are selected.
+    /// AVX-512F; `from` has the lanes of the selection that these are the groups of, `to` room for as many as are selected.
     #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn compact(to: *mut i64, from: *const i64, lanes: Selection<'_>) {
-        let mut at = 0;
-        groups(lanes.words, |group, bits| {
+    pub(super) unsafe fn compact(to: *mut i64, from: *const i64, groups: &[Group]) {
+        for group in groups {
             // SAFETY: only lanes that are selected are read, and as many are written.
             unsafe {
-                let values = _mm512_maskz_loadu_epi64(bits, from.add(group * 8));
-                let n = bits.count_ones();
-                _mm512_mask_storeu_epi64(to.add(at), first(n), _mm512_maskz_compress_epi64(bits, values));
-                at += n as usize;
+                let values = _mm512_maskz_loadu_epi64(group.bits, from.add(group.lane as usize));
+                let dense = _mm512_maskz_compress_epi64(group.bits, values);
+                _mm512_mask_storeu_epi64(to.add(group.at as usize), group.low, dense);
             }
-        });
+        }
     }
 
     /// The reverse.
@@ -111,17 +132,15 @@ mod avx512 {
     /// # Safety
     /// As [`compact`], with `to` and `from` exchanged.
     #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn spread(to: *mut i64, from: *const i64, lanes: Selection<'_>) {
-        let mut at = 0;
-        groups(lanes.words, |group, bits| {
+    pub(super) unsafe fn spread(to: *mut i64, from: *const i64, groups: &[Group]) {
+        for group in groups {
             // SAFETY: as many values are read as lanes are selected, and only these are written.
             unsafe {
-                let n = bits.count_ones();
-                let values = _mm512_maskz_loadu_epi64(first(n), from.add(at));
-                _mm512_mask_storeu_epi64(to.add(group * 8), bits, _mm512_maskz_expand_epi64(bits, values));
-                at += n as usize;
+                let values = _mm512_maskz_loadu_epi64(group.low, from.add(group.at as usize));
+                let lanes = _mm512_maskz_expand_epi64(group.bits, values);
+                _mm512_mask_storeu_epi64(to.add(group.lane as usize), group.bits, lanes);
             }
-        });
+        }
     }
 }
 
@@ -138,17 +157,17 @@ mod tests {
                 let lanes = Selection::of(&mask);
                 let from: Vec<i64> = (0..3 * width as i64).collect();
                 let mut dense = vec![-1; 3 * lanes.count];
-                compact(&mut dense, &from, 3, lanes);
+                compact(&mut dense, &from, 3, &lanes);
                 let expected: Vec<i64> =
                     (0..3).flat_map(|e| mask.iter().map(move |l| (e * width + l) as i64)).collect();
                 assert_eq!(dense, expected);
                 let mut back = vec![-1; 3 * width];
-                spread(&mut back, &dense, 3, lanes);
+                spread(&mut back, &dense, 3, &lanes);
                 let kept = |i: usize| if mask.contains(i % width) { from[i] } else { -1 };
                 assert!(back.iter().enumerate().all(|(i, v)| *v == kept(i)));
                 let small: Vec<bool> = from.iter().map(|v| v % 3 == 0).collect();
                 let mut few = vec![false; 3 * lanes.count];
-                compact(&mut few, &small, 3, lanes);
+                compact(&mut few, &small, 3, &lanes);
                 assert!(few.iter().zip(&expected).all(|(b, v)| *b == (v % 3 == 0)));
             }
         }
