@@ -212,6 +212,13 @@ fn equal_of_16(values: &[u32; 16], value: u32) -> u64 {
     values.iter().enumerate().fold(0, |bits, (i, v)| bits | u64::from(*v == value) << i)
 }
 
+/// Lanes in groups of so many (a power of two up to 64) in which one bit at least is set.
+pub fn lanes_in_groups(words: &[u64], group: usize) -> usize {
+    let ones = u64::MAX >> (64 - group);
+    let groups = |word: &u64| (0..64).step_by(group).filter(|at| word >> at & ones != 0).count();
+    words.iter().map(groups).sum::<usize>() * group
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,5 +254,13 @@ mod tests {
             }
             assert_eq!(mask, LaneMask::all(width));
         }
+    }
+
+    #[test]
+    fn groups_count_whole() {
+        assert_eq!(lanes_in_groups(&[0b1000_0001, 0], 8), 8);
+        assert_eq!(lanes_in_groups(&[0b1000_0001, 1 << 63], 4), 12);
+        assert_eq!(lanes_in_groups(&[3, 1], 1), 3);
+        assert_eq!(lanes_in_groups(&[1, 0], 64), 64);
     }
 }

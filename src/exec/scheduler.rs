@@ -85,6 +85,10 @@ impl Waiting {
         self.occupied[unit / 64] &= !(1 << (unit % 64));
         std::mem::take(&mut self.counts[unit]) as usize
     }
+    /// The lanes that wait at a unit.
+    pub fn mask(&self, unit: usize) -> &[u64] {
+        &self.masks[unit * self.stride..][..self.stride]
+    }
     /// How many lanes wait at a unit.
     pub fn count(&self, unit: usize) -> usize {
         self.counts[unit] as usize

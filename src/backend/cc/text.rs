@@ -508,7 +508,7 @@ impl Writer<'_> {
             let text = format!("{place} = {p}_take({memory} + e * width, {n} * width, h, m, alike, level - 1);");
             self.line(format!("for (int e = 0; e < {n}; e++) {text}"));
         }
-        let (borrowed, own): (Vec<_>, Vec<_>) = large.iter().partition(|p| p.borrowed);
+        let (borrowed, own): (Vec<&Popped>, Vec<&Popped>) = large.iter().partition(|p| p.borrowed);
         for Popped { local, level, .. } in &borrowed {
             self.line(format!("q{i} = {level}; s{i} = width;", i = local.index()));
         }
@@ -556,7 +556,7 @@ impl Writer<'_> {
             self.line("B w = b_from_bits(same);");
             for (op, stack) in large {
                 let value = op.args[0];
-            let (memory, n, p) = (first_level(*stack, value.dtype), op.turns, prefix(value.dtype));
+                let (memory, n, p) = (first_level(*stack, value.dtype), op.turns, prefix(value.dtype));
                 let place = format!("{memory} + (int64_t)level * ({n} * width) + e * width");
                 self.each_element(op, |element| format!("{p}_store_masked({place}, w, {element});"));
             }

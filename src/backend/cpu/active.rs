@@ -63,12 +63,6 @@ impl ActiveSet {
     pub(super) fn columns(&self) -> usize {
         self.mask.width()
     }
-    /// The columns in groups of so many (a power of two up to 64) that have an active one.
-    pub(super) fn in_groups(&self, group: usize) -> usize {
-        let ones = u64::MAX >> (64 - group);
-        let groups = |word: &u64| (0..64).step_by(group).filter(|at| word >> at & ones != 0).count();
-        self.mask.words().iter().map(groups).sum::<usize>() * group
-    }
     /// Whether all columns are active.
     pub(super) fn is_full(&self) -> bool {
         self.count == self.mask.width()

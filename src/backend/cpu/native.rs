@@ -7,6 +7,7 @@ use crate::backend::cc::abi::{Call, Stack, Trap};
 use crate::backend::cc::{NativeBody, NativePart, NativeSegment, Segment};
 use crate::backend::cpu::frame::{Frame, opened};
 use crate::backend::cpu::steps::Stepper;
+use crate::exec::mask::lanes_in_groups;
 use crate::exec::{LaneMask, LaneStack, Waiting};
 use crate::plan::{Step, UnitId};
 use crate::run::Activity;
@@ -70,7 +71,7 @@ impl<R: Real> Stepper<'_, R> {
     /// Lanes that a unit which starts now computes; `native`: its generated functions, if it is made of them alone.
     pub(super) fn lanes_issued(&self, native: Option<&NativeBody>) -> usize {
         match native.filter(|_| self.runs_native()) {
-            Some(native) => self.active.in_groups(native.group()),
+            Some(native) => lanes_in_groups(self.active.mask.words(), native.group()),
             None => self.active.columns(),
         }
     }

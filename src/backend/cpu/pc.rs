@@ -7,7 +7,7 @@ use crate::backend::cpu::native::{MOST_LANES, Routing};
 use crate::backend::cpu::profile::Profiler;
 use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::base::{IdVec, Loc};
-use crate::exec::mask::Bits;
+use crate::exec::mask::{Bits, lanes_in_groups};
 use crate::exec::{LaneMask, LaneStack, Scheduler, StackError, Waiting};
 use crate::plan::{BlockId, Plan, Terminator, Unit, UnitId, cost};
 use crate::run::{Activity, Execution, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
@@ -182,6 +182,8 @@ impl<'a, R: Real> Shard<'a, R> {
         }
         self.mark_unit(Activity::Scheduling, id);
         let count = self.waiting.count(id.0 as usize);
+        let group = self.native.map_or(1, NativeBody::group);
+        let issued = if settings.stats { lanes_in_groups(self.waiting.mask(id.0 as usize), group) } else { 0 };
         if settings.max_supersteps > 0 {
             // what the steps are left to is not counted twice
             let room = self.stepper.has_room(&mut self.frame, &native.segment);
@@ -199,7 +201,7 @@ impl<'a, R: Real> Shard<'a, R> {
         self.mark_unit(Activity::Native, id);
         self.supersteps += 1;
         if settings.stats {
-            self.units[id].add(count, self.width);
+            self.units[id].add(count, issued);
         }
         if finished > 0 {
             self.halt_others();
