@@ -112,8 +112,8 @@ impl NativeBody {
 
     /// Whether all that the blocks of a body compute is in functions.
     pub fn computes_all<T>(&self, body: &Body<T>) -> bool {
-        let mut parts =
-            body.blocks.iter().flat_map(|(id, block)| self.blocks[id].iter().map(move |part| (block, part)));
+        let blocks = body.blocks.iter().filter(|(id, _)| self.routed[*id].is_none());
+        let mut parts = blocks.flat_map(|(id, block)| self.blocks[id].iter().map(move |part| (block, part)));
         let computes = |step: &Step| match &step.kind {
             StepKind::Compute(c) => !c.uniform,
             StepKind::Tiled(_) => true,
@@ -125,7 +125,7 @@ impl NativeBody {
         })
     }
 
-    /// Whether the blocks of a unit are all functions.
+    /// Whether the blocks of a unit, which is not routed, are all functions.
     pub fn is_whole(&self, unit: &Unit) -> bool {
         let parts = unit.blocks.iter().flat_map(|b| &self.blocks[*b]);
         parts.into_iter().all(|p| matches!(p, NativePart::Segment(_)))

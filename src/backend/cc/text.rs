@@ -59,7 +59,7 @@ pub(super) fn function(
     w.finish(name, &exits, out)
 }
 
-/// The arrays that are popped, and read where they stand: `q` points to the first element and `s` is the distance of the next.
+/// The arrays that are popped, and read where they stand: `q` points to the first element and `step` is the distance of the next.
 /// They stand in the memory of their stack if all lanes pop from one level, and nothing is pushed there as long as they are
 /// read; else they are put together in an array of their own.
 fn borrowed(ssa: &Ssa<'_>) -> IdVec<LocalId, bool> {
@@ -161,7 +161,7 @@ impl Writer<'_> {
                 w(format!("        {ty} v{}{array};", id.index()));
                 if self.borrowed[id] {
                     let ty = memory_type(local.dtype);
-                    w(format!("        const {ty} *q{i}; int64_t s{i};", i = id.index()));
+                    w(format!("        const {ty} *q{i}; int64_t step{i};", i = id.index()));
                 }
             }
         }
@@ -266,7 +266,7 @@ impl Writer<'_> {
                 self.signature.constants.insert(c);
                 format!("{p}_splat(c{}[{at}])", c.index())
             }
-            Base::Local(l) => format!("{p}_load(q{i} + ({at}) * s{i})", i = l.index()),
+            Base::Local(l) => format!("{p}_load(q{i} + ({at}) * step{i})", i = l.index()),
             Base::Literal(_) => unreachable!("it is not in memory"),
         };
         if !in_loop {
@@ -510,7 +510,7 @@ impl Writer<'_> {
         }
         let (borrowed, own): (Vec<&Popped>, Vec<&Popped>) = large.iter().partition(|p| p.borrowed);
         for Popped { local, level, .. } in &borrowed {
-            self.line(format!("q{i} = {level}; s{i} = width;", i = local.index()));
+            self.line(format!("q{i} = {level}; step{i} = width;", i = local.index()));
         }
         // The first lanes need no select: what the others get is junk until it is their turn.
         for Popped { elements, p, level, place, .. } in own {
@@ -520,8 +520,8 @@ impl Writer<'_> {
             self.open("if (!alike) {");
             for Popped { local, elements, p, ty, place, .. } in borrowed {
                 let i = local.index();
-                self.line(format!("for (int e = 0; e < {elements}; e++) {place} = {p}_load(q{i} + e * s{i});"));
-                self.line(format!("q{i} = (const {ty} *)v{i}; s{i} = LANES;"));
+                self.line(format!("for (int e = 0; e < {elements}; e++) {place} = {p}_load(q{i} + e * step{i});"));
+                self.line(format!("q{i} = (const {ty} *)v{i}; step{i} = LANES;"));
             }
             self.open("while (rest &= ~same) {");
             self.line("same = ab_level(before, heights, rest, &level);");

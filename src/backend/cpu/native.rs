@@ -10,11 +10,16 @@ use crate::backend::cpu::steps::Stepper;
 use crate::exec::mask::lanes_in_groups;
 use crate::exec::{LaneMask, LaneStack, Waiting};
 use crate::plan::{Step, UnitId};
-use crate::run::Activity;
+use crate::run::{Activity, Settings};
 use crate::vmath::Real;
 
 /// Most lanes of a shard that generated functions take: places in stacks are computed of 32-bit factors.
-pub(super) const MOST_LANES: usize = 1 << 24;
+const MOST_WIDTH: usize = 1 << 24;
+
+/// Whether generated functions can serve in a shard of this width: they look for no NaN.
+pub(super) fn serve(settings: &Settings, width: usize) -> bool {
+    !settings.check_nan && width <= MOST_WIDTH
+}
 
 /// What calls are made with, kept for the next one.
 #[derive(Debug, Default)]
@@ -78,7 +83,7 @@ impl<R: Real> Stepper<'_, R> {
 
     /// Whether generated functions can stand for steps: they know of lanes, not of columns, and look for no NaN.
     fn runs_native(&self) -> bool {
-        !self.active.gathered && !self.env.settings.check_nan && self.active.columns() <= MOST_LANES
+        !self.active.gathered && serve(self.env.settings, self.active.columns())
     }
 
     /// Makes ready to call a function for a shard of this width. Returns false where there is no memory for what it would

@@ -3,7 +3,7 @@
 use crate::backend::cc::{Native, NativeBody};
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
-use crate::backend::cpu::native::{MOST_LANES, Routing};
+use crate::backend::cpu::native::{Routing, serve};
 use crate::backend::cpu::profile::Profiler;
 use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::base::{IdVec, Loc};
@@ -42,8 +42,9 @@ fn run_typed<R: Real>(
 ) -> Outcome {
     let lanes = inputs.lanes.len();
     let native = native.map(|n| n.body(0));
+    let runs = settings.execution != Execution::Gather && serve(settings, plan.shard_lanes());
     let planned = match native {
-        Some(native) if native.computes_all(&plan.body) => plan.shard_lanes_of_code(),
+        Some(native) if runs && native.computes_all(&plan.body) => plan.shard_lanes_of_code(),
         _ => plan.shard_lanes(),
     };
     let layout = Layout::new(lanes, planned, plan.work(), settings);
@@ -150,7 +151,6 @@ impl<'a, R: Real> Shard<'a, R> {
         if positions.is_empty() {
             return;
         }
-        self.stepper.calls.forget();
         let entry = self.unit_of(self.plan.entry);
         self.live += positions.len();
         self.free.clear();
@@ -177,7 +177,7 @@ impl<'a, R: Real> Shard<'a, R> {
         let unit = &self.plan.body.units[id];
         let Some(native) = self.native.and_then(|n| n.routed(unit)) else { return false };
         let settings = self.stepper.env.settings;
-        if settings.execution == Execution::Gather || settings.check_nan || self.width > MOST_LANES {
+        if settings.execution == Execution::Gather || !serve(settings, self.width) {
             return false;
         }
         self.mark_unit(Activity::Scheduling, id);

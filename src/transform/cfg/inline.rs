@@ -87,7 +87,7 @@ fn small(program: &Program, func: &Func, sites: usize) -> bool {
     all().count() + func.blocks.len() <= MOST_INSTS
         && !loops
         && cost <= call.min(MOST_COST)
-        && (cost.saturating_mul(sites as u64 - 1) <= MOST_COPIED * call || (!calls && cost <= CHEAP))
+        && (cost.saturating_mul(sites as u64 - 1) <= MOST_COPIED.saturating_mul(call) || (!calls && cost <= CHEAP))
 }
 
 /// What a call of a function costs a batch in each lane, in additions.
