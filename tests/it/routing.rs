@@ -69,6 +69,8 @@ fn agree(entry: &str, change: impl Fn(&mut Settings)) {
         return;
     }
     let program = Program::compile(SOURCE).unwrap();
+    // The program keeps its code: a run that is to stop would not wait for the C compiler.
+    run(&program, entry, &Inputs::new().lane("n", vec![1_i64]), Codegen::Cc, &Settings::default());
     for lanes in [0, 1, 9, 130] {
         let inputs = Inputs::new().lane("n", (0..lanes).map(|lane| lane * 7 % 13).collect::<Vec<i64>>());
         for schedule in [Schedule::Earliest, Schedule::MostLanes, Schedule::default()] {
