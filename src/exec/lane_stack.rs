@@ -296,7 +296,7 @@ impl<T: Copy> LaneStack<T> {
         }
         self.level = None;
         for (i, bits) in columns.mask.iter().enumerate() {
-            self.pop_word(top, i * 64, *bits);
+            self.pop_word(top, (self.width, i * 64), i * 64, *bits);
         }
         Ok(())
     }
@@ -320,9 +320,10 @@ impl<T: Copy> LaneStack<T> {
         self.highest = highest;
     }
 
-    /// Pops in up to 64 lanes from `first` on, those of `bits`; none is empty.
-    #[inline]
-    fn pop_word(&mut self, top: &mut [T], first: usize, bits: u64) {
+    /// Pops in up to 64 lanes from `first` on, those of `bits`; none is empty. Elements are rows of `columns` in `top`, where the
+    /// first of these lanes stands at `at`.
+    #[inline(always)]
+    fn pop_word(&mut self, top: &mut [T], (columns, at): (usize, usize), first: usize, bits: u64) {
         let mut rest = bits;
         while rest != 0 {
             let lanes = first..(first + 64).min(self.width);
@@ -337,7 +338,7 @@ impl<T: Copy> LaneStack<T> {
             fill(heights, height - 1, &mask);
             for element in 0..self.elements {
                 let row = ((height - 1) as usize * self.elements + element) * self.width;
-                let to = &mut top[element * self.width..][lanes.clone()];
+                let to = &mut top[element * columns + at..][..lanes.len()];
                 let from = &self.memory[row + lanes.start..row + lanes.end];
                 match same {
                     u64::MAX => to.copy_from_slice(from),
@@ -345,7 +346,7 @@ impl<T: Copy> LaneStack<T> {
                 }
             }
         }
-        self.pop_lanes(top, self.width, Bits(rest).map(|bit| (first + bit, first + bit)));
+        self.pop_lanes(top, columns, Bits(rest).map(|bit| (at + bit, first + bit)));
     }
 
     /// Pops lane by lane, given as columns and lanes. None is empty.
@@ -419,6 +420,7 @@ impl LaneStack<u32> {
     /// Takes the last value, of one element, off the stacks of the lanes of a mask. `f` gets, 64 lanes at a time, the number
     /// of the word, the lanes that had the same value, and the value; `None` for lanes whose stacks were empty.
     pub fn pop_alike(&mut self, mask: &[u64], mut f: impl FnMut(usize, u64, Option<u32>)) {
+        debug_assert_eq!(self.elements, 1, "a value is one address");
         self.level = None;
         for (i, bits) in mask.iter().enumerate().filter(|(_, bits)| **bits != 0) {
             let first = i * 64;
@@ -428,7 +430,7 @@ impl LaneStack<u32> {
                 f(i, empty, None);
             }
             let mut values = [0; 64];
-            self.pop_word_to(&mut values, first, bits & !empty);
+            self.pop_word(&mut values, (64, 0), first, bits & !empty);
             let mut rest = bits & !empty;
             while rest != 0 {
                 let value = values[rest.trailing_zeros() as usize];
@@ -436,32 +438,6 @@ impl LaneStack<u32> {
                 f(i, same, Some(value));
                 rest &= !same;
             }
-        }
-    }
-
-    /// Pops in up to 64 lanes from `first` on into the places of the lanes in their word.
-    #[inline]
-    fn pop_word_to(&mut self, values: &mut [u32; 64], first: usize, bits: u64) {
-        let mut rest = bits;
-        while rest != 0 {
-            let lanes = first..(first + 64).min(self.width);
-            let heights = &mut self.heights[lanes.clone()];
-            let height = heights[rest.trailing_zeros() as usize];
-            let same = bits_equal(heights, height) & rest;
-            if same.count_ones() < MANY {
-                break;
-            }
-            rest &= !same;
-            let mask = byte_mask(same);
-            fill(heights, height - 1, &mask);
-            let row = (height - 1) as usize * self.width;
-            blend(&mut values[..lanes.len()], &self.memory[row + lanes.start..row + lanes.end], &mask);
-        }
-        let (width, memory, heights) = (self.width, &self.memory[..], &mut self.heights[first..]);
-        for bit in Bits(rest) {
-            let height = heights[bit] - 1;
-            heights[bit] = height;
-            values[bit] = memory[height as usize * width + first + bit];
         }
     }
 }
