@@ -114,6 +114,7 @@ pub(super) fn of(prim: Prim, dtype: DType) -> Function {
 /// Whether an operation may take lanes out; `dtype` is that of its first operand.
 pub(super) fn may_trap(kind: Kind, dtype: Option<DType>) -> bool {
     match (kind, dtype) {
+        (Kind::Assert, _) => true,
         (Kind::Map(Prim::Copy), _) => false,
         (Kind::Map(prim), Some(dtype)) => !matches!(of(prim, dtype), Function::Total(_)),
         (Kind::Reduce(prim), Some(dtype)) => dtype == DType::Int && matches!(prim, Prim::Sum | Prim::Prod),

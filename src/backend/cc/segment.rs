@@ -34,8 +34,8 @@ pub struct Segment {
     pub constants: Vec<ConstantId>,
     /// The stacks, each with the most values that a lane pushes.
     pub stacks: Vec<(StackId, usize)>,
-    /// Where the traps are that the function reports, by their numbers.
-    pub sites: Vec<(Loc, TrapKind)>,
+    /// The traps that the function reports, by their numbers.
+    pub sites: Vec<Site>,
     /// The primitives that it runs.
     pub prims: Vec<Prim>,
     /// Whether it tells where the branch of the block goes.
@@ -46,6 +46,17 @@ pub struct Segment {
     pub ends: bool,
     /// Whether it calls a function.
     pub calls: bool,
+}
+
+/// A trap that a function may report.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Site {
+    /// Where.
+    pub loc: Loc,
+    /// Of which kind.
+    pub kind: TrapKind,
+    /// What it says.
+    pub text: String,
 }
 
 /// Where a block sends its lanes.
@@ -288,10 +299,17 @@ fn segment<T: Ending>(
     }
     let signature = text::function(&name, &ssa, (&known.lockstep, globals, &body.slots), route, out);
     // The last site is that of a call.
-    let mut sites: Vec<_> = signature.sites.into_iter().map(|(s, kind)| (steps[s].loc.clone(), kind)).collect();
+    let site = |(step, kind): (usize, TrapKind)| {
+        let text = match &steps[step].kind {
+            StepKind::Assert { message, .. } => message.texts.concat(),
+            _ => String::new(),
+        };
+        Site { loc: steps[step].loc.clone(), kind, text }
+    };
+    let mut sites: Vec<_> = signature.sites.into_iter().map(site).collect();
     let exit = route.map(|r| r.exit);
     if let Some(Exit::Call(_, _, loc)) = exit {
-        sites.push((loc.clone(), TrapKind::StackLimit));
+        sites.push(Site { loc: loc.clone(), kind: TrapKind::StackLimit, text: String::new() });
     }
     let pushes = |stack: StackId| steps.iter().filter(|s| pushes_to(s, stack)).count();
     Some(Segment {

@@ -75,6 +75,8 @@ pub(super) enum Kind {
     Store(SlotId),
     /// The operand tells where the active lanes go.
     Decide,
+    /// The lanes trap in which the operand does not hold.
+    Assert,
 }
 
 /// An operation.
@@ -108,6 +110,8 @@ pub(super) fn takes(step: &Step, globals: &Globals, slots: &IdVec<SlotId, Slot>)
     match &step.kind {
         StepKind::Pop { slot, .. } => slots[*slot].elements > 0 && slots[*slot].elements <= MOST_ELEMENTS,
         StepKind::Compute(c) => takes_compute(c, globals),
+        // What a message tells of the lane is not kept until somebody asks.
+        StepKind::Assert { message, .. } => message.args.is_empty(),
         _ => false,
     }
 }
@@ -202,6 +206,10 @@ impl<'a> Ssa<'a> {
                 let Slot { dtype, elements, .. } = self.slots[*slot];
                 let value = self.made(Kind::Pop(*stack), dtype, elements, elements, Vec::new());
                 self.current.insert(*slot, value);
+            }
+            StepKind::Assert { cond, .. } => {
+                let value = self.value(cond);
+                self.push(Kind::Assert, 1, vec![value], None);
             }
             _ => unreachable!("only steps are added that a segment takes"),
         }

@@ -342,6 +342,10 @@ impl Writer<'_> {
                     None => self.line(format!("c->taken[at / 8] |= (uint8_t)(b_bits(b_and(m, {text})) << (at & 7));")),
                 }
             }
+            Kind::Assert => {
+                let text = self.element(&op.args[0]);
+                self.check(&format!("b_not({text})"), op.step, TrapKind::AssertFailed);
+            }
             Kind::Product { .. } | Kind::Pop(_) | Kind::Spill(_) => unreachable!("a loop of its own"),
         }
     }

@@ -163,8 +163,8 @@ impl<R: Real> Stepper<'_, R> {
         self.close(frame, segment);
         for i in 0..call.trapped as usize {
             let Trap { lane, site } = self.calls.traps[i];
-            let (loc, kind) = &segment.sites[site as usize];
-            self.trap(lane as usize, *kind, loc, String::new());
+            let site = &segment.sites[site as usize];
+            self.trap(lane as usize, site.kind, &site.loc, site.text.clone());
         }
         true
     }
@@ -227,8 +227,8 @@ impl<R: Real> Stepper<'_, R> {
         self.close(frame, segment);
         for i in 0..trapped {
             let Trap { lane, site } = self.calls.traps[i];
-            let (loc, kind) = &segment.sites[site as usize];
-            self.bury(lane as usize, *kind, loc, String::new());
+            let site = &segment.sites[site as usize];
+            self.bury(lane as usize, site.kind, &site.loc, site.text.clone());
         }
         Some(finished)
     }
