@@ -12,6 +12,13 @@ use crate::types::Type;
 /// How often a loop inside a region is taken to run, for want of knowledge.
 pub const REGION_TRIPS: u64 = 10;
 
+/// Operations of a matrix product in the time of one addition of arrays, whose operands come from the cache and whose result goes
+/// there: products have them in registers, and two in an instruction.
+const FLOPS: u64 = 8;
+
+/// What pushing an element takes, in additions: it goes to memory that was not written for long.
+const PUSH: u64 = 3;
+
 /// What one execution of a unit does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UnitCost {
@@ -74,13 +81,14 @@ fn step_weight(step: &Step) -> u64 {
 
 fn compute_weight(c: &Compute) -> u64 {
     let types: Vec<Type> = c.args.iter().map(|a| a.ty.clone()).collect();
-    let spill = if matches!(c.write, Write::Push(_)) { c.ty.elements() as u64 } else { 0 };
+    let spill = if matches!(c.write, Write::Push(_)) { PUSH * c.ty.elements() as u64 } else { 0 };
     spill
         + match c.prim {
             _ if c.uniform => 0,
             // A push that leaves the top as it is.
             Prim::Copy if c.reads_slot => 0,
             prim if c.in_place && prim.changes_part() => types[1].elements() as u64,
+            prim @ (Prim::MatMul | Prim::BatchMatMul) => prim.cost(&types, &c.ty).div_ceil(FLOPS),
             prim => prim.cost(&types, &c.ty),
         }
 }
