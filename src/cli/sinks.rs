@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use crate::base::{Id as _, IdVec};
 use crate::parts::StreamId;
-use crate::run::Sink;
+use crate::run::{Record, Sink};
 use crate::stack::Stream;
 use crate::types::{Array, ArrayData, Shape};
 
@@ -69,9 +69,9 @@ fn extend(all: &mut ArrayData, part: &ArrayData) {
 }
 
 impl Sink for Collector {
-    fn emit(&self, position: usize, stream: StreamId, record: Vec<Array>) {
+    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) {
         let lane = &self.records[stream.index()][position];
-        lane.lock().expect("no emit panics while it holds the lock").push(record);
+        lane.lock().expect("no emit panics while it holds the lock").push(record.arrays());
     }
     fn print(&self, position: usize, line: String) {
         let line = format!("[{} {}] {line}\n", self.what, self.lanes[position]);

@@ -291,7 +291,7 @@ impl<'a, R: Real> Lane<'a, R> {
             }
             Op::Emit { stream, args } => {
                 let record = self.arrays(args, base);
-                self.sink.emit(self.position, *stream, record);
+                self.sink.emit(self.position, *stream, &record);
                 return Ok(());
             }
             Op::TapePush { tape, value } => {

@@ -17,7 +17,7 @@ use indexmap::IndexMap;
 use crate::base::{Diagnostic, IdVec};
 use crate::parts::{Stream, StreamId};
 use crate::program::{Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results, refuse};
-use crate::run::{NoSink, Sink, Stats, Trap};
+use crate::run::{NoSink, Record, Sink, Stats, Trap};
 use crate::types::{Array, ArrayData, DType, Type};
 
 /// The function that a model must export, unless it exports [`DENSITY_AND_GRADIENT`].
@@ -427,22 +427,22 @@ struct Recorder<'a> {
     progress: &'a (dyn Fn() + Sync),
 }
 
-/// The records of a chain. Draws are kept by field, one after the other: a record for itself would take an allocation for
-/// each field, and more time than many a draw.
+/// The records of a chain. Draws are words, one record after the other: arrays of their own would take allocations for each,
+/// and more time than many a draw.
 #[derive(Default)]
 struct Chain {
     draws: usize,
-    fields: Vec<ArrayData>,
+    words: Vec<u64>,
     adapted: Option<Vec<Array>>,
 }
 
 impl Chain {
     /// Adds a draw, one of at most so many.
-    fn add(&mut self, record: Vec<Array>, most: usize) {
-        if self.fields.is_empty() {
-            self.fields = record.iter().map(|field| field.data.with_room(most)).collect();
+    fn add(&mut self, record: &dyn Record, most: usize) {
+        record.append_words(&mut self.words);
+        if self.draws == 0 {
+            self.words.reserve_exact(self.words.len().saturating_mul(most.saturating_sub(1)));
         }
-        self.fields.iter_mut().zip(&record).for_each(|(all, field)| all.extend(&field.data));
         self.draws += 1;
     }
 }
@@ -479,14 +479,14 @@ impl<'a> Recorder<'a> {
 }
 
 impl Sink for Recorder<'_> {
-    fn emit(&self, position: usize, stream: StreamId, record: Vec<Array>) {
+    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) {
         let mut chain = self.chains[position].lock().expect("no emit panics while it holds the lock");
         if stream == self.draw {
             chain.add(record, self.draws);
             drop(chain);
             (self.progress)();
         } else if Some(stream) == self.adapted {
-            chain.adapted = Some(record);
+            chain.adapted = Some(record.arrays());
         }
     }
     fn print(&self, position: usize, line: String) {
@@ -495,17 +495,27 @@ impl Sink for Recorder<'_> {
 }
 
 impl Recorded {
+    /// The words of a record of a draw.
+    fn words(&self) -> usize {
+        self.draw.fields.iter().map(|(_, ty)| ty.elements()).sum()
+    }
+
     /// Each field of the draws as an array chain × draw × event shape.
     fn fields(&self, chains: &[usize], draws: usize) -> IndexMap<String, Array> {
+        let (words, mut first) = (self.words(), 0);
         let mut fields = IndexMap::new();
-        for (f, (name, ty)) in self.draw.fields.iter().enumerate() {
-            let mut array = Array::zeros(&Type::new(ty.dtype, [0]));
-            for chain in chains {
-                let part = self.chains[*chain].fields.get(f).map(|all| all.first(draws * ty.elements()));
-                part.into_iter().for_each(|part| array.data.extend(&part));
-            }
-            array.shape = [chains.len(), draws].iter().chain(&ty.shape).copied().collect();
-            fields.insert(name.clone(), array);
+        for (name, ty) in &self.draw.fields {
+            let place = first..first + ty.elements();
+            let records = chains.iter().flat_map(|c| self.chains[*c].words.chunks_exact(words.max(1)).take(draws));
+            let elements = records.flat_map(|record| &record[place.clone()]);
+            let data = match ty.dtype {
+                DType::Bool => ArrayData::Bool(elements.map(|w| *w != 0).collect()),
+                DType::Int => ArrayData::Int(elements.map(|w| *w as i64).collect()),
+                DType::Real => ArrayData::Real(elements.map(|w| f64::from_bits(*w)).collect()),
+            };
+            let shape = [chains.len(), draws].iter().chain(&ty.shape).copied().collect();
+            fields.insert(name.clone(), Array { shape, data });
+            first = place.end;
         }
         fields
     }
@@ -526,12 +536,10 @@ impl Recorded {
         let count = |n: i64| u64::try_from(n).unwrap_or(0);
         let warmup: u64 = self.ends_of_warmup("gradients").into_iter().flatten().map(count).sum();
         let kept = Self::place(&self.draw, "n_leapfrog").into_iter().flat_map(|f| {
-            self.chains.iter().filter_map(move |c| match c.fields.get(f) {
-                Some(ArrayData::Int(ints)) => Some(ints),
-                _ => None,
-            })
+            let at: usize = self.draw.fields[..f].iter().map(|(_, ty)| ty.elements()).sum();
+            self.chains.iter().flat_map(move |c| c.words.chunks_exact(self.words()).map(move |record| record[at]))
         });
-        warmup + kept.flatten().map(|n| count(*n)).sum::<u64>()
+        warmup + kept.map(|n| count(n as i64)).sum::<u64>()
     }
 
     fn max_treedepth(&self) -> Option<i64> {
@@ -547,22 +555,6 @@ impl ArrayData {
             (ArrayData::Int(a), ArrayData::Int(p)) => a.extend_from_slice(p),
             (ArrayData::Real(a), ArrayData::Real(p)) => a.extend_from_slice(p),
             _ => unreachable!("the parts of an array have one element type"),
-        }
-    }
-    /// Nothing, with room for `times` as many elements.
-    fn with_room(&self, times: usize) -> Self {
-        match self {
-            ArrayData::Bool(a) => ArrayData::Bool(Vec::with_capacity(times * a.len())),
-            ArrayData::Int(a) => ArrayData::Int(Vec::with_capacity(times * a.len())),
-            ArrayData::Real(a) => ArrayData::Real(Vec::with_capacity(times * a.len())),
-        }
-    }
-    /// The first elements.
-    fn first(&self, len: usize) -> Self {
-        match self {
-            ArrayData::Bool(a) => ArrayData::Bool(a[..len].to_vec()),
-            ArrayData::Int(a) => ArrayData::Int(a[..len].to_vec()),
-            ArrayData::Real(a) => ArrayData::Real(a[..len].to_vec()),
         }
     }
 }

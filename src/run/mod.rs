@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use crate::base::Loc;
 use crate::parts::{StorageClass, StreamId};
 use crate::prim::eval::Fault;
-use crate::types::{Array, Precision};
+use crate::types::{Array, ArrayData, Precision};
 
 pub use costs::Costs;
 pub use profile::{Activity, Profile, Times};
@@ -228,10 +228,34 @@ impl fmt::Display for TrapKind {
 /// Receives what lanes say while they run. Calls for one lane come in the lane's order; lanes of different shards may call
 /// at the same time.
 pub trait Sink: Sync {
-    /// A record of a stream: one array (event shape) for each field.
-    fn emit(&self, position: usize, stream: StreamId, record: Vec<Array>);
+    /// A record of a stream.
+    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record);
     /// A line of `print`, without the `[lane n]` before it.
     fn print(&self, position: usize, line: String);
+}
+
+/// A record that a lane emits, which stands where the lane has it.
+pub trait Record {
+    /// The fields, each with its event shape.
+    fn arrays(&self) -> Vec<Array>;
+    /// Appends the elements of all fields, one after the other: an int as it is, a bool as 0 or 1, and of a real the bits of the
+    /// f64.
+    fn append_words(&self, words: &mut Vec<u64>);
+}
+
+impl Record for Vec<Array> {
+    fn arrays(&self) -> Vec<Array> {
+        self.clone()
+    }
+    fn append_words(&self, words: &mut Vec<u64>) {
+        for array in self {
+            match &array.data {
+                ArrayData::Bool(v) => words.extend(v.iter().map(|x| u64::from(*x))),
+                ArrayData::Int(v) => words.extend(v.iter().map(|x| *x as u64)),
+                ArrayData::Real(v) => words.extend(v.iter().map(|x| x.to_bits())),
+            }
+        }
+    }
 }
 
 /// A sink that drops everything.
@@ -239,7 +263,7 @@ pub trait Sink: Sync {
 pub struct NoSink;
 
 impl Sink for NoSink {
-    fn emit(&self, _position: usize, _stream: StreamId, _record: Vec<Array>) {}
+    fn emit(&self, _position: usize, _stream: StreamId, _record: &dyn Record) {}
     fn print(&self, _position: usize, _line: String) {}
 }
 

@@ -116,9 +116,9 @@ struct Said {
 }
 
 impl Sink for Said {
-    fn emit(&self, position: usize, stream: StreamId, record: Vec<Array>) {
+    fn emit(&self, position: usize, stream: StreamId, record: &dyn autobatch::run::Record) {
         let mut records = self.records.lock().expect("no test panics here");
-        records.entry((stream, position)).or_default().push(record);
+        records.entry((stream, position)).or_default().push(record.arrays());
     }
     fn print(&self, position: usize, line: String) {
         self.prints.lock().expect("no test panics here").entry(position).or_default().push(line);

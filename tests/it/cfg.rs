@@ -19,7 +19,7 @@ use autobatch::cfg::{self, Program};
 use autobatch::interp;
 use autobatch::parts::{StreamId, render};
 use autobatch::pipeline::{self, Passes};
-use autobatch::run::{Inputs, Outcome, Settings, Sink};
+use autobatch::run::{Inputs, Outcome, Record, Settings, Sink};
 use autobatch::transform::cfg::{BATCH_PASSES, CFG_PASSES, LANE_PASSES};
 use autobatch::types::{Array, ArrayData, DType, Precision, Type};
 use indexmap::IndexMap;
@@ -41,8 +41,8 @@ fn files() -> Vec<PathBuf> {
 struct Said(Mutex<Vec<String>>);
 
 impl Sink for Said {
-    fn emit(&self, _position: usize, stream: StreamId, record: Vec<Array>) {
-        let fields: Vec<String> = record.iter().map(text_of).collect();
+    fn emit(&self, _position: usize, stream: StreamId, record: &dyn Record) {
+        let fields: Vec<String> = record.arrays().iter().map(text_of).collect();
         let line = format!("emits: {stream} {}", fields.join(", "));
         self.0.lock().expect("no panic").push(line.trim_end().to_string());
     }

@@ -13,7 +13,7 @@ use autobatch::lower::to_plan::{cfg_to_plan, stack_to_plan};
 use autobatch::parts::StreamId;
 use autobatch::plan::{CallPlan, Plan, estimate};
 use autobatch::program::Codegen;
-use autobatch::run::{Execution, Inputs, Outcome, Schedule, Settings, Sink, TrapKind};
+use autobatch::run::{Execution, Inputs, Outcome, Record, Schedule, Settings, Sink, TrapKind};
 use autobatch::types::{Array, Precision};
 use autobatch::{cfg, interp, stack};
 
@@ -77,8 +77,8 @@ impl Said {
 }
 
 impl Sink for Said {
-    fn emit(&self, position: usize, stream: StreamId, record: Vec<Array>) {
-        self.say(position, format!("{stream} {record:?}"));
+    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) {
+        self.say(position, format!("{stream} {:?}", record.arrays()));
     }
     fn print(&self, position: usize, line: String) {
         self.say(position, line);

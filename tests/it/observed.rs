@@ -9,7 +9,7 @@ use autobatch::backend::cc::compiler::Compiler;
 use autobatch::parts::StreamId;
 use autobatch::pipeline::{Passes, all_passes};
 use autobatch::program::{Bound, Codegen, Engine, Function, Inputs, Options};
-use autobatch::run::{self, Execution, Schedule, Sink, TrapKind};
+use autobatch::run::{self, Execution, Record, Schedule, Sink, TrapKind};
 use autobatch::types::{Array, ArrayData, Precision, Scalar};
 
 use crate::random_programs::Rng;
@@ -60,8 +60,8 @@ impl fmt::Display for Configuration {
 struct Said(Vec<Mutex<Vec<String>>>);
 
 impl Sink for Said {
-    fn emit(&self, position: usize, stream: StreamId, record: Vec<Array>) {
-        let fields: Vec<String> = record.iter().map(|a| bits(a, 0, 1)).collect();
+    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) {
+        let fields: Vec<String> = record.arrays().iter().map(|a| bits(a, 0, 1)).collect();
         self.0[position].lock().expect("no panic").push(format!("{stream:?} {}", fields.join(" ")));
     }
     fn print(&self, position: usize, line: String) {

@@ -129,6 +129,15 @@ impl<R: Real> Buffer<R> {
         };
         Array { shape: shape.clone(), data }
     }
+    /// Appends the elements of one lane, each as a word: see [`Record::append_words`](crate::run::Record::append_words).
+    pub fn append_words(&self, elements: usize, width: usize, lane: usize, words: &mut Vec<u64>) {
+        let places = (0..elements).map(|e| e * width + lane);
+        match self {
+            Buffer::Bool(v) => words.extend(places.map(|i| u64::from(v[i]))),
+            Buffer::Int(v) => words.extend(places.map(|i| v[i] as u64)),
+            Buffer::Real(v) => words.extend(places.map(|i| v[i].to_f64().to_bits())),
+        }
+    }
     /// Sets lanes, in their order, from the rows of an array, whose leading axis is lanes, that begin with row `first`.
     pub fn set_lanes(&mut self, width: usize, lanes: &[u32], array: &Array, first: usize) {
         fn go<T, A: Copy>(to: &mut [T], width: usize, lanes: &[u32], from: &[A], n: usize, convert: impl Fn(A) -> T) {

@@ -19,7 +19,7 @@ use crate::plan::{
     Arg, Compute, Constant, ConstantId, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit, Write,
 };
 use crate::prim::{BatchRule, Prim, TABLE};
-use crate::run::{Activity, Execution, Inputs, Settings, Sink, Trap, TrapKind};
+use crate::run::{Activity, Execution, Inputs, Record, Settings, Sink, Trap, TrapKind};
 use crate::types::{Array, DType, Type};
 use crate::vmath::Real;
 
@@ -210,10 +210,12 @@ impl<'a, R: Real> Stepper<'a, R> {
                 StepKind::Assert { cond, message } => self.assert(frame, cond, message, &step.loc),
                 StepKind::Print(message) => self.print(frame, message),
                 StepKind::Emit { stream, args } => {
+                    let fields = args.iter().map(|arg| Field { buffer: self.env.buffer(frame, arg), arg }).collect();
+                    let mut record = LaneRecord { fields, width: self.active.columns(), column: 0 };
                     for column in self.active.mask.iter() {
-                        let record = args.iter().map(|a| self.value(frame, a, column)).collect();
+                        record.column = column;
                         let position = self.lanes.positions[self.active.lane(column)];
-                        self.env.sink.emit(position, *stream, record);
+                        self.env.sink.emit(position, *stream, &record);
                     }
                 }
                 StepKind::TapePush { tape, value } => self.tape_push(frame, *tape, value, &step.loc),
@@ -482,11 +484,8 @@ impl<'a, R: Real> Stepper<'a, R> {
 
     /// The value of an operand in a column.
     pub(super) fn value(&self, frame: &Frame<R>, arg: &Arg, column: usize) -> Array {
-        let (width, column) = match arg.broadcast {
-            true => (1, 0),
-            false => (self.active.columns(), column),
-        };
-        self.env.buffer(frame, arg).lane(&arg.ty.shape, width, column)
+        let field = Field { buffer: self.env.buffer(frame, arg), arg };
+        field.value(self.active.columns(), column)
     }
 
     /// Where a condition holds: into `self.active.taken`, among the active columns.
@@ -572,4 +571,40 @@ fn bears_nan<R: Real>(
             let (width, column) = if a.broadcast { (1, 0) } else { (columns, column) };
             a.ty.dtype == DType::Real && has_nan(a.buffer, a.ty.elements(), width, column)
         })
+}
+
+/// An operand of a record, and where it stands.
+struct Field<'a, R> {
+    buffer: &'a Buffer<R>,
+    arg: &'a Arg,
+}
+
+impl<R: Real> Field<'_, R> {
+    /// The width of the buffer and the column in it, in a shard of this many columns.
+    fn place(&self, columns: usize, column: usize) -> (usize, usize) {
+        if self.arg.broadcast { (1, 0) } else { (columns, column) }
+    }
+    fn value(&self, columns: usize, column: usize) -> Array {
+        let (width, column) = self.place(columns, column);
+        self.buffer.lane(&self.arg.ty.shape, width, column)
+    }
+}
+
+/// The record of the lane in a column.
+struct LaneRecord<'a, R> {
+    fields: SmallVec<[Field<'a, R>; 8]>,
+    width: usize,
+    column: usize,
+}
+
+impl<R: Real> Record for LaneRecord<'_, R> {
+    fn arrays(&self) -> Vec<Array> {
+        self.fields.iter().map(|f| f.value(self.width, self.column)).collect()
+    }
+    fn append_words(&self, words: &mut Vec<u64>) {
+        for field in &self.fields {
+            let (width, column) = field.place(self.width, self.column);
+            field.buffer.append_words(field.arg.ty.elements(), width, column, words);
+        }
+    }
 }
