@@ -1,6 +1,6 @@
 //! How much memory a run takes, before it runs.
 
-use super::{Plan, bytes};
+use super::{Plan, bytes, shard_width};
 use crate::run::Settings;
 use crate::types::Precision;
 
@@ -46,7 +46,7 @@ pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimat
     let shared = plan.globals.shared.values();
     let workers = crate::run::workers(settings);
     let width = match settings.shard_lanes {
-        0 => plan.shard_lanes(),
+        0 => shard_width(lanes, plan.shard_lanes(), workers),
         n => n,
     };
     let tape_level_bytes = plan.globals.tape_bytes(real);

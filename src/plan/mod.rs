@@ -465,15 +465,17 @@ pub(crate) fn bytes(dtype: DType, elements: usize, real_bytes: usize) -> usize {
         }
 }
 
-/// Cache that the state of one shard may fill: half of the L2 cache of a common core.
+/// Cache that what a shard works on at a time may fill: half of the L2 cache of a common core.
 const SHARD_BYTES: usize = 1 << 20;
+/// A unit works on about one in so many bytes of the state, and the next one most often on others.
+const STATE_OF_UNIT: usize = 4;
 /// Fewest lanes of a shard when the settings do not say: the dispatch of a step is spread over so many, and a product with a
 /// shared matrix, whose tiles have 16 columns, is at its full speed.
 const LEAST_LANES: usize = 64;
 /// Fewest lanes of a shard whose blocks are all generated code: it takes one group of lanes after another, and a few of them
 /// spread the dispatch of a block over enough work.
 const LEAST_CODE_LANES: usize = 16;
-/// Generated code takes lanes in groups of no more than so many.
+/// Lanes of a vector; generated code takes lanes in groups of no more than so many.
 const CODE_GROUP: usize = 8;
 /// Most lanes of a shard when the settings do not say: more would spread nothing that counts.
 const MOST_LANES: usize = 1024;
@@ -483,10 +485,11 @@ impl Plan {
     fn bytes_per_lane(&self) -> usize {
         self.body.bytes_per_lane(8) + 3 * size_of::<u64>()
     }
-    /// Lanes of a shard when the settings do not say: as many as keep its state within 1 MiB, a multiple of 64 between 64
-    /// and 1024. Small enough to stay in the L2 cache, large enough to spread the dispatch of a step over many lanes.
+    /// Lanes of a shard when the settings do not say: as many as keep what a unit works on, a quarter of the state, within 1 MiB,
+    /// a multiple of 64 between 64 and 1024. Small enough to stay in the L2 cache, large enough to spread the dispatch of a step
+    /// over many lanes.
     pub fn shard_lanes(&self) -> usize {
-        shard_lanes(self.bytes_per_lane())
+        shard_lanes(self.bytes_per_lane() / STATE_OF_UNIT)
     }
     /// Additions in one lane, at most; `None` where the program has loops or calls, so that nobody knows.
     pub fn work(&self) -> Option<u64> {
@@ -497,12 +500,11 @@ impl Plan {
             Terminator::Return | Terminator::Halt => true,
         })
     }
-    /// The same where all that computes is generated code: its shards may be as narrow as 16 lanes to keep their state within
-    /// 1 MiB, a multiple of 8.
+    /// The same where all that computes is generated code, which has less to spread: as many as keep the whole state within
+    /// 1 MiB, a multiple of 8 between 16 and 1024.
     pub fn shard_lanes_of_code(&self) -> usize {
         let lanes = SHARD_BYTES / self.bytes_per_lane().max(1);
-        let wide = self.shard_lanes();
-        if lanes >= LEAST_LANES { wide } else { (lanes / CODE_GROUP * CODE_GROUP).max(LEAST_CODE_LANES) }
+        (lanes / CODE_GROUP * CODE_GROUP).clamp(LEAST_CODE_LANES, MOST_LANES)
     }
 }
 
@@ -521,6 +523,16 @@ impl CallPlan {
             CallTerminator::Return(_) => true,
         })
     }
+}
+
+/// Lanes of a shard, of a batch on so many threads, where about `planned` are best: every thread has a share, and no shard is
+/// filled to a part only in the end, which can take half as many lanes more.
+pub fn shard_width(lanes: usize, planned: usize, threads: usize) -> usize {
+    let share = lanes.div_ceil(threads.max(1));
+    let rounds = share.saturating_add(planned / 2) / planned.max(1);
+    let width = share.div_ceil(rounds.max(1));
+    let whole = if width > CODE_GROUP { width.next_multiple_of(CODE_GROUP) } else { width };
+    whole.min(lanes).max(1)
 }
 
 fn shard_lanes(bytes_per_lane: usize) -> usize {

@@ -13,11 +13,11 @@ impl fmt::Display for Plan {
             let lane = self.bytes_per_lane();
             writeln!(
                 f,
-                "# a lane takes {lane} bytes: a shard has as many lanes as take {SHARD_BYTES} bytes of cache, but {LEAST_LANES} to {MOST_LANES}"
+                "# a lane takes {lane} bytes: a unit works on a part in {STATE_OF_UNIT}; a shard has as many lanes as then take {SHARD_BYTES} bytes of cache, but {LEAST_LANES} to {MOST_LANES}"
             )?;
             writeln!(
                 f,
-                "# where all that computes is generated code: {} lanes ({LEAST_CODE_LANES} at least)",
+                "# where all that computes is generated code: {} lanes, as many as take {SHARD_BYTES} bytes in all ({LEAST_CODE_LANES} at least)",
                 self.shard_lanes_of_code()
             )?;
             writeln!(f, "costs: {} (nanoseconds; heavy: times the median unit)", Costs::default())?;

@@ -8,13 +8,11 @@ use crate::backend::cpu::buffer::Buffer;
 use crate::base::Loc;
 use crate::exec::mask::for_each_lane;
 use crate::exec::{LaneMask, StackError};
+use crate::plan::shard_width;
 use crate::run::{BlockStats, Outcome, Profile, Settings, Stats, Trap, TrapKind, VariableStats, workers};
 use crate::types::{Array, ArrayData, DType, Type};
 use crate::vmath::Real;
 
-/// Lanes of a shard that is smaller than the plan would have it, so that no thread is idle, are a multiple of this when they
-/// are more: the widest vectors of reals, and groups of generated code, have so many.
-const VECTOR_LANES: usize = 8;
 /// What a thread costs to start, in nanoseconds, rounded up: a run that takes less is not worth a second one.
 const THREAD_NANOSECONDS: f64 = 50_000.0;
 
@@ -35,13 +33,9 @@ impl Layout {
         let short = settings.shard_lanes == 0 && nanoseconds.is_some_and(|n| n < THREAD_NANOSECONDS);
         let threads = if short { 1 } else { workers(settings) };
         let width = match settings.shard_lanes {
-            0 => {
-                let share = lanes.div_ceil(threads);
-                planned.min(if share > VECTOR_LANES { share.next_multiple_of(VECTOR_LANES) } else { share })
-            }
-            n => n,
+            0 => shard_width(lanes, planned, threads),
+            n => n.min(lanes).max(1),
         };
-        let width = width.min(lanes).max(1);
         Self { width, workers: threads.min(lanes.div_ceil(width)) }
     }
 }
