@@ -182,7 +182,7 @@ fn peer_entrants(
             continue;
         }
         note(&format!("{}: {} {} compiles", cell.title(), peer.name, engine.name));
-        match peer::Process::start(cell, peer, engine.name, places, comparison.stop.clone()) {
+        match peer::Process::start(cell, peer, engine.name, places, comparison) {
             Ok(process) => {
                 report.systems.insert(name.system.clone(), process.version().to_owned());
                 entrants.push(Entrant::new(name, Box::new(process)));

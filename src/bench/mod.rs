@@ -24,6 +24,7 @@ pub mod report;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 
@@ -67,6 +68,8 @@ pub struct Comparison {
     pub peers: Option<PathBuf>,
     /// The command that asked for it.
     pub command: String,
+    /// How long a peer is waited for: until it is warm, and in each run.
+    pub patience: Duration,
     /// Set from outside to end early: what is measured by then is reported.
     pub stop: Option<Arc<AtomicBool>>,
 }

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use super::MAX_TREEDEPTH;
 use super::cell::{Cell, Detail, Measured, Series};
 use super::own::ess;
 use super::precision_name;
 use super::protocol::{Answer, Done, Job, Request};
 use super::report::Skipped;
+use super::{Comparison, MAX_TREEDEPTH};
 use crate::program::{Error, ErrorKind};
 use crate::types::{Array, Precision};
 
@@ -282,8 +282,6 @@ impl Places {
     }
 }
 
-/// How long a peer may take for one answer: compiling a model included.
-const PATIENCE: Duration = Duration::from_secs(1_200);
 /// How long it is waited before it is asked whether to go on.
 const GLANCE: Duration = Duration::from_millis(100);
 /// Lines of what a peer said that an error shows.
@@ -300,6 +298,8 @@ pub(super) struct Process {
     chains: usize,
     /// Useful work of one run, where the model tells it and not the peer.
     work: Option<u64>,
+    /// How long it may take for one answer: compiling a model included.
+    patience: Duration,
     /// Set from outside: no answer is waited for then.
     stop: Option<Arc<AtomicBool>>,
 }
@@ -311,7 +311,7 @@ impl Process {
         peer: &Peer,
         engine: &str,
         places: &Places,
-        stop: Option<Arc<AtomicBool>>,
+        comparison: &Comparison,
     ) -> Result<Self, Error> {
         let case = cell.case;
         let mut command = places.command(peer)?;
@@ -335,7 +335,8 @@ impl Process {
         let stdin = child.stdin.take();
         let lines = reader(&mut child);
         let (version, work) = (String::new(), case.work(chains));
-        let mut process = Self { child, stdin, lines, log, version, chains, work, stop };
+        let (patience, stop) = (comparison.patience, comparison.stop.clone());
+        let mut process = Self { child, stdin, lines, log, version, chains, work, patience, stop };
         process.send(&job)?;
         match process.answer()? {
             Answer::Ready { version } => process.version = version,
@@ -367,8 +368,8 @@ impl Process {
                 Err(RecvTimeoutError::Timeout) if self.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed)) => {
                     return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
                 }
-                Err(RecvTimeoutError::Timeout) if start.elapsed() > PATIENCE => {
-                    return Err(self.failed(&format!("no answer within {} seconds", PATIENCE.as_secs())));
+                Err(RecvTimeoutError::Timeout) if start.elapsed() > self.patience => {
+                    return Err(self.failed(&format!("no answer within {} seconds", self.patience.as_secs_f64())));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }

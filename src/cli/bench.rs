@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::bench::model::{self, MODELS};
 use crate::bench::peer::{Against, PEERS, PeerEngine, Places};
@@ -96,6 +97,9 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
     if !(args.seconds > 0.0 && args.seconds <= MOST_SECONDS) {
         return refused(format!("--seconds {}: a run must take some time, and a day at most", args.seconds));
     }
+    if !(args.patience > 0.0 && args.patience <= MOST_SECONDS) {
+        return refused(format!("--patience {}: some time, and a day at most", args.patience));
+    }
     let models: Vec<_> = args.model.iter().map(|name| model::by_name(name)).collect::<Result<_, _>>()?;
     let models = distinct(models);
     if (args.data.is_some() || args.stepsize.is_some()) && models.len() > 1 {
@@ -129,6 +133,7 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
         seed: args.seed,
         peers: args.peers.clone(),
         command: command_line(),
+        patience: Duration::from_secs_f64(args.patience),
         stop: None,
     })
 }

@@ -133,12 +133,14 @@ fn a_peer_that_fails_is_left_out_with_the_reason() {
         ("echo 'a library is missing' >&2", "a library is missing"),
         ("read -r job; echo '{\"done\":{\"useful\":1,\"seconds\":1,\"draws\":1}}'", "answered a job with"),
         ("read -r job; echo '{\"ready\":{\"version\":\"1\"}}'", "ended"),
+        ("read -r job; exec sleep 600", "no answer within 0.5 seconds"),
     ];
     for (i, (script, reason)) in scripts.into_iter().enumerate() {
         let folder = Folder::new(&format!("failing-{i}"));
         folder.install(script);
         let arguments = ["--engine", "pc", "--fusion", "on", "--against", "nuts-rs", "--peers", folder.path()];
-        let report = report(&[&SMALL[..], &arguments].concat());
+        let patience = if reason.starts_with("no answer") { "0.5" } else { "600" };
+        let report = report(&[&SMALL[..], &arguments, &["--patience", patience]].concat());
         assert_eq!(report["results"].as_array().unwrap().len(), 1);
         let said = report["skipped"][0]["reason"].as_str().unwrap();
         assert!(said.contains(reason), "{said}");
@@ -243,7 +245,7 @@ fn well_formed(text: &str) {
 
 #[test]
 fn wrong_requests_are_refused() {
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 21] = [
         (&["--against", "pymc"], "no system `pymc`: there is stan, numpyro"),
         (&["--against", "stan:fast"], "`stan` has no `fast`: there is plain, plain-native, glm, glm-native"),
         (&["--model", "nine_schools"], "no model `nine_schools`: there is logistic, eight_schools"),
@@ -258,6 +260,7 @@ fn wrong_requests_are_refused() {
         (&["--model", "normal10", "--stepsize", "-0.1"], "the step size must be a positive number"),
         (&["--model", "logistic", "--data", "missing.json"], "missing.json"),
         (&["--seconds", "1e300"], "a day at most"),
+        (&["--patience", "0"], "--patience 0: some time"),
         (&["--model", "fib", "--stepsize", "0.1"], "`fib` is a program of control flow"),
         (&["--model", "fib", "--data", "nuts/data/eight_schools.json"], "`fib` takes no data"),
         (&["--model", "normal10", "--data", "nuts/data/eight_schools.json"], "`normal10` takes no data"),
