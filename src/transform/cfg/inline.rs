@@ -153,6 +153,6 @@ fn return_to(block: &mut Block, dsts: &[VarId], next: BlockId, loc: &Loc) {
     }
 }
 
-fn copy(dst: VarId, value: Operand, loc: &Loc) -> Inst {
+pub(super) fn copy(dst: VarId, value: Operand, loc: &Loc) -> Inst {
     Inst { kind: InstKind::Prim { dst, prim: Prim::Copy, args: Args::from_slice(&[value]) }, loc: loc.clone() }
 }

@@ -10,6 +10,7 @@ pub(super) mod if_convert;
 pub(super) mod inline;
 mod known_branches;
 pub(super) mod merge_blocks;
+mod partial_inline;
 mod reuse;
 mod shared_code;
 mod signatures;
@@ -28,6 +29,11 @@ const TAIL_CALLS: Pass<Program> = Pass {
     name: "tail-calls",
     doc: "turns a call whose results are returned at once into a tail call",
     run: tail_calls::run,
+};
+const PARTIAL_INLINE: Pass<Program> = Pass {
+    name: "partial-inline",
+    doc: "tests before a recursive call whether it would return at once",
+    run: partial_inline::run,
 };
 const INLINE: Pass<Program> = Pass {
     name: "inline",
@@ -78,6 +84,7 @@ pub const CFG_PASSES: &[Pass<Program>] = &[
     MERGE_BLOCKS,
     SIMPLIFY,
     TAIL_CALLS,
+    PARTIAL_INLINE,
     INLINE,
     MERGE_BLOCKS,
     KNOWN_BRANCHES,

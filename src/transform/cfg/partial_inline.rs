@@ -1,0 +1,119 @@
+//! Partial inlining of recursive functions: what a function does before it returns early goes in the place of the call, so that
+//! the calls at the ends of a recursion, which are half of all where it is binary, are none.
+
+use super::blocks::{
+    FreshNames, cost, drop_unreachable_blocks, drop_unused_variables, edges_to, for_each_var_of_block,
+};
+use super::inline::copy;
+use crate::base::{Id, IdVec};
+use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, Var, VarId};
+
+/// Most that the way to the early return may cost, in additions: it stands at each call.
+const MOST_COST: u64 = 64;
+/// Most instructions of it.
+const MOST_INSTS: usize = 16;
+
+/// Splits every function that calls itself, and at its start may return at once, in two: the test with the early return, which
+/// ends in a tail call of the rest; and the rest, in which the test stands before each call.
+pub(super) fn run(mut program: Program) -> Program {
+    for id in program.funcs.ids().collect::<Vec<_>>() {
+        let Some(early) = early_return(&program, id) else { continue };
+        let func = &program.funcs[id];
+        let taken = |name: &str| program.funcs.values().any(|f| f.name == name);
+        let names =
+            (1..).map(|n| if n == 1 { format!("{}.rest", func.name) } else { format!("{}.rest#{n}", func.name) });
+        let name = names.into_iter().find(|name| !taken(name)).expect("there is always one more number");
+        let rest = rest(func, id, program.funcs.next_id(), early, name);
+        let rest = program.funcs.push(rest);
+        split(&mut program.funcs[id], rest, early);
+    }
+    program
+}
+
+/// How a function returns early: by the first or the second way out of its first block.
+#[derive(Clone, Copy)]
+struct Early {
+    first: bool,
+    returns: BlockId,
+    goes_on: BlockId,
+}
+
+fn entry(func: &Func) -> &Block {
+    &func.blocks[BlockId::new(0)]
+}
+
+/// The early return of a function that calls itself other than in the end; none where it does not pay, or where the test
+/// changes what the rest is called with.
+fn early_return(program: &Program, id: FuncId) -> Option<Early> {
+    let func = &program.funcs[id];
+    let calls = |b: &Block| matches!(b.term, Terminator::Call { func, .. } if func == id);
+    if !func.blocks.values().any(calls) || edges_to(func)[BlockId::new(0)] > 1 {
+        return None;
+    }
+    let Terminator::Branch(_, a, b) = entry(func).term else { return None };
+    let returns = |b: BlockId| matches!(func.blocks[b].term, Terminator::Return(_));
+    let early = match (returns(a), returns(b)) {
+        (true, false) => Early { first: true, returns: a, goes_on: b },
+        (false, true) => Early { first: false, returns: b, goes_on: a },
+        _ => return None,
+    };
+    let insts = || entry(func).insts.iter().chain(&func.blocks[early.returns].insts);
+    let computes = insts().all(|i| matches!(i.kind, InstKind::Prim { .. }));
+    let keeps = insts().all(|i| i.kind.dst().is_none_or(|dst| !func.params.contains(&dst)));
+    let weight: u64 = insts().map(|i| cost(program, func, &i.kind)).sum();
+    (computes && keeps && insts().count() <= MOST_INSTS && weight <= MOST_COST).then_some(early)
+}
+
+/// What a function does when it does not return early, in which the test stands before each call of the function.
+fn rest(func: &Func, id: FuncId, new: FuncId, early: Early, name: String) -> Func {
+    let mut rest = Func { name, ..func.clone() };
+    rest.blocks[BlockId::new(0)].term = Terminator::Jump(early.goes_on);
+    let mut names = FreshNames::new(func);
+    for at in func.blocks.ids() {
+        let mut term = func.blocks[at].term.clone();
+        let (args, loc) = match &mut term {
+            Terminator::Call { func, args, loc, .. } | Terminator::TailCall { func, args, loc } if *func == id => {
+                *func = new;
+                (args.clone(), loc.clone())
+            }
+            _ => continue,
+        };
+        let mut copies = IdVec::filled(None, func.vars.len());
+        let mut renamed = |v: VarId, rest: &mut Func| {
+            *copies[v].get_or_insert_with(|| {
+                let Var { name, ty } = &func.vars[v];
+                names.add(&mut rest.vars, &format!("{}.{name}", func.name), ty.clone())
+            })
+        };
+        let passed = func.params.iter().zip(args).map(|(p, arg)| copy(renamed(*p, &mut rest), arg, &loc));
+        let passed: Vec<Inst> = passed.collect();
+        let [test, mut returning] = [BlockId::new(0), early.returns].map(|block| {
+            let mut block = func.blocks[block].clone();
+            for_each_var_of_block(&mut block, &mut |v| *v = renamed(*v, &mut rest));
+            block
+        });
+        if let (Terminator::Call { dsts, next, .. }, Terminator::Return(values)) = (&term, returning.term.clone()) {
+            // The values are those of the copy: none of them is a variable that is written here.
+            returning.insts.extend(dsts.iter().zip(values).map(|(dst, value)| copy(*dst, value, &loc)));
+            returning.term = Terminator::Jump(*next);
+        }
+        let calling = Block { insts: Vec::new(), term, loc };
+        let (returning, calling) = (rest.blocks.push(returning), rest.blocks.push(calling));
+        let Terminator::Branch(cond, ..) = test.term else { unreachable!("it branches") };
+        let (a, b) = if early.first { (returning, calling) } else { (calling, returning) };
+        let site = &mut rest.blocks[at];
+        site.insts.extend(passed.into_iter().chain(test.insts));
+        site.term = Terminator::Branch(cond, a, b);
+    }
+    drop_unreachable_blocks(&mut rest);
+    rest
+}
+
+/// Leaves of a function the test, the early return and a call of the rest.
+fn split(func: &mut Func, rest: FuncId, early: Early) {
+    let args = func.params.iter().map(|p| Operand::Var(*p)).collect();
+    let block = &mut func.blocks[early.goes_on];
+    (block.insts, block.term) = (Vec::new(), Terminator::TailCall { func: rest, args, loc: block.loc.clone() });
+    drop_unreachable_blocks(func);
+    drop_unused_variables(func);
+}
