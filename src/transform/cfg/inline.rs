@@ -138,7 +138,7 @@ pub(in crate::transform) fn inline(caller: &mut Func, at: BlockId, callee: &Func
 }
 
 /// Lets a block of a callee that ends the callee go on in the caller.
-fn return_to(block: &mut Block, dsts: &[VarId], next: BlockId, loc: &Loc) {
+pub(super) fn return_to(block: &mut Block, dsts: &[VarId], next: BlockId, loc: &Loc) {
     match block.term.clone() {
         Terminator::Return(values) => {
             // values are the callee's: none of them is a variable that is written here

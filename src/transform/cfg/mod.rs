@@ -1,6 +1,7 @@
 //! Passes over the CFG program. Each gives a program that does the same in every lane: the same outputs, records and
-//! draws, and the same traps. Two things may differ, and are documented as such: inlined and tail calls do not count as
-//! active calls, and the number of blocks that run changes. With `check_nan` leave `if-convert` and `guard-arms` out: they
+//! draws, and the same traps. Two things may differ, and are documented as such: inlined and tail calls, and those whose early
+//! return is inlined, do not count as active calls, neither for the limit nor in the depth that a trap tells, and the number of
+//! blocks that run changes. With `check_nan` leave `if-convert` and `guard-arms` out: they
 //! evaluate both arms, and a NaN may be born in the one that is not taken.
 
 pub(super) mod blocks;

@@ -2,16 +2,21 @@
 //! the calls at the ends of a recursion, which are half of all where it is binary, are none.
 
 use super::blocks::{
-    FreshNames, cost, drop_unreachable_blocks, drop_unused_variables, edges_to, for_each_var_of_block,
+    FreshNames, cost, drop_unreachable_blocks, drop_unused_variables, edges_to, for_each_var_of_block, operand_types,
 };
-use super::inline::copy;
+use super::inline::{copy, return_to};
 use crate::base::{Id, IdVec};
 use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, Var, VarId};
+use crate::prim::Effect;
 
 /// Most that the way to the early return may cost, in additions: it stands at each call.
 const MOST_COST: u64 = 64;
 /// Most instructions of it.
 const MOST_INSTS: usize = 16;
+/// Most elements that are passed and returned: without the call they are copied at each place.
+const MOST_ELEMENTS: usize = 64;
+/// Most calls of itself that a function may hold. A recursion has few; more only make the function long.
+const MOST_SITES: usize = 8;
 
 /// Splits every function that calls itself, and at its start may return at once, in two: the test with the early return, which
 /// ends in a tail call of the rest; and the rest, in which the test stands before each call.
@@ -42,12 +47,14 @@ fn entry(func: &Func) -> &Block {
     &func.blocks[BlockId::new(0)]
 }
 
-/// The early return of a function that calls itself other than in the end; none where it does not pay, or where the test
-/// changes what the rest is called with.
+/// The early return of a function that calls itself other than in the end; none where it does not pay, where the test changes
+/// what the rest is called with, or where it draws: the rest makes it again.
 fn early_return(program: &Program, id: FuncId) -> Option<Early> {
     let func = &program.funcs[id];
     let calls = |b: &Block| matches!(b.term, Terminator::Call { func, .. } if func == id);
-    if !func.blocks.values().any(calls) || edges_to(func)[BlockId::new(0)] > 1 {
+    let ends = |b: &Block| matches!(b.term, Terminator::TailCall { func, .. } if func == id);
+    let sites = func.blocks.values().filter(|b| calls(b) || ends(b)).count();
+    if !func.blocks.values().any(calls) || sites > MOST_SITES || edges_to(func)[BlockId::new(0)] > 1 {
         return None;
     }
     let Terminator::Branch(_, a, b) = entry(func).term else { return None };
@@ -59,9 +66,17 @@ fn early_return(program: &Program, id: FuncId) -> Option<Early> {
     };
     let insts = || entry(func).insts.iter().chain(&func.blocks[early.returns].insts);
     let computes = insts().all(|i| matches!(i.kind, InstKind::Prim { .. }));
+    let draws = |i: &Inst| match &i.kind {
+        InstKind::Prim { prim, args, .. } => prim.effect(&operand_types(program, func, args)) == Effect::Random,
+        _ => false,
+    };
+    let repeats = !entry(func).insts.iter().any(draws);
+    let params = func.params.iter().map(|p| func.vars[*p].ty.elements());
+    let passed: usize = params.chain(func.results.iter().map(|ty| ty.elements())).sum();
     let keeps = insts().all(|i| i.kind.dst().is_none_or(|dst| !func.params.contains(&dst)));
     let weight: u64 = insts().map(|i| cost(program, func, &i.kind)).sum();
-    (computes && keeps && insts().count() <= MOST_INSTS && weight <= MOST_COST).then_some(early)
+    let small = passed <= MOST_ELEMENTS && insts().count() <= MOST_INSTS && weight <= MOST_COST;
+    (computes && repeats && keeps && small).then_some(early)
 }
 
 /// What a function does when it does not return early, in which the test stands before each call of the function.
@@ -92,10 +107,8 @@ fn rest(func: &Func, id: FuncId, new: FuncId, early: Early, name: String) -> Fun
             for_each_var_of_block(&mut block, &mut |v| *v = renamed(*v, &mut rest));
             block
         });
-        if let (Terminator::Call { dsts, next, .. }, Terminator::Return(values)) = (&term, returning.term.clone()) {
-            // The values are those of the copy: none of them is a variable that is written here.
-            returning.insts.extend(dsts.iter().zip(values).map(|(dst, value)| copy(*dst, value, &loc)));
-            returning.term = Terminator::Jump(*next);
+        if let Terminator::Call { dsts, next, .. } = &term {
+            return_to(&mut returning, dsts, *next, &loc);
         }
         let calling = Block { insts: Vec::new(), term, loc };
         let (returning, calling) = (rest.blocks.push(returning), rest.blocks.push(calling));
