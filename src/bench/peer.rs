@@ -331,6 +331,9 @@ impl Process {
         let log = case.folder.join(format!("{}-{}.log", peer.name, hyphenated(engine)));
         let file = File::create(&log).map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(file);
+        // Ends with all that it has started: a compiler that goes on would take its time from the others.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|e| Error::new(ErrorKind::Io, format!("it does not start: {e}")))?;
         let stdin = child.stdin.take();
         let lines = reader(&mut child);
@@ -438,6 +441,10 @@ impl Drop for Process {
             matches!(self.child.try_wait(), Ok(Some(_)))
         });
         if !quick {
+            #[cfg(unix)]
+            if let Ok(id) = i32::try_from(self.child.id()) {
+                let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(id), nix::sys::signal::Signal::SIGKILL);
+            }
             let _ = self.child.kill();
             let _ = self.child.wait();
         }

@@ -261,8 +261,8 @@ pub(super) struct BenchArgs {
     /// Draws of each chain in a run, instead
     #[arg(long)]
     pub(super) draws: Option<usize>,
-    /// How long another system is waited for, in seconds: until it has compiled and is warm, and then in each run. One that takes
-    /// longer is left out
+    /// How long another system is waited for, in seconds, for one answer: that it has compiled and is warm, and then each run. One
+    /// that takes longer is left out
     #[arg(long, value_name = "SECONDS", default_value_t = 1200.0, allow_negative_numbers = true)]
     pub(super) patience: f64,
     /// Data of the model in the place of its own

@@ -427,8 +427,8 @@ struct Recorder<'a> {
     progress: &'a (dyn Fn() + Sync),
 }
 
-/// The records of a chain. Draws are words, one record after the other: arrays of their own would take allocations for each,
-/// and more time than many a draw.
+/// The records of a chain. Draws are words, one record after the other: an array for each field would take an allocation each,
+/// and more time than many a draw takes.
 #[derive(Default)]
 struct Chain {
     draws: usize,
@@ -508,10 +508,12 @@ impl Recorded {
             let place = first..first + ty.elements();
             let records = chains.iter().flat_map(|c| self.chains[*c].words.chunks_exact(words.max(1)).take(draws));
             let elements = records.flat_map(|record| &record[place.clone()]);
+            // As large as it will be: the estimate of memory has room for one copy.
+            let most = chains.len() * draws * ty.elements();
             let data = match ty.dtype {
-                DType::Bool => ArrayData::Bool(elements.map(|w| *w != 0).collect()),
-                DType::Int => ArrayData::Int(elements.map(|w| *w as i64).collect()),
-                DType::Real => ArrayData::Real(elements.map(|w| f64::from_bits(*w)).collect()),
+                DType::Bool => ArrayData::Bool(sized(most, elements.map(|w| *w != 0))),
+                DType::Int => ArrayData::Int(sized(most, elements.map(|w| *w as i64))),
+                DType::Real => ArrayData::Real(sized(most, elements.map(|w| f64::from_bits(*w)))),
             };
             let shape = [chains.len(), draws].iter().chain(&ty.shape).copied().collect();
             fields.insert(name.clone(), Array { shape, data });
@@ -545,6 +547,13 @@ impl Recorded {
     fn max_treedepth(&self) -> Option<i64> {
         self.ends_of_warmup("max_treedepth")?.max()
     }
+}
+
+/// The elements, in memory for so many.
+fn sized<T>(most: usize, elements: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::with_capacity(most);
+    all.extend(elements);
+    all
 }
 
 impl ArrayData {

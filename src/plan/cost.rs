@@ -12,8 +12,8 @@ use crate::types::Type;
 /// How often a loop inside a region is taken to run, for want of knowledge.
 pub const REGION_TRIPS: u64 = 10;
 
-/// Operations of a matrix product in the time of one addition of arrays, whose operands come from the cache and whose result goes
-/// there: products have them in registers, and two in an instruction.
+/// Operations of a product with a shared matrix in the time of one addition of arrays, whose operands come from the cache and
+/// whose result goes there: tiles have them in registers, and two in an instruction. A matrix of each lane comes from memory.
 const FLOPS: u64 = 8;
 
 /// What pushing an element takes, in additions: it goes to memory that was not written for long.
@@ -88,7 +88,7 @@ fn compute_weight(c: &Compute) -> u64 {
             // A push that leaves the top as it is.
             Prim::Copy if c.reads_slot => 0,
             prim if c.in_place && prim.changes_part() => types[1].elements() as u64,
-            prim @ (Prim::MatMul | Prim::BatchMatMul) => prim.cost(&types, &c.ty).div_ceil(FLOPS),
+            Prim::MatMul if c.args.iter().any(|a| a.broadcast) => c.prim.cost(&types, &c.ty).div_ceil(FLOPS),
             prim => prim.cost(&types, &c.ty),
         }
 }

@@ -491,7 +491,13 @@ impl Plan {
     pub fn shard_lanes(&self) -> usize {
         shard_lanes(self.bytes_per_lane() / STATE_OF_UNIT)
     }
-    /// Additions in one lane, at most; `None` where the program has loops or calls, so that nobody knows.
+    /// The same where all that computes is generated code, which has less to spread: as many as keep the whole state within
+    /// 1 MiB, a multiple of 8 between 16 and 1024.
+    pub fn shard_lanes_of_code(&self) -> usize {
+        let lanes = SHARD_BYTES / self.bytes_per_lane().max(1);
+        (lanes / CODE_GROUP * CODE_GROUP).clamp(LEAST_CODE_LANES, MOST_LANES)
+    }
+    /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that nobody knows.
     pub fn work(&self) -> Option<u64> {
         self.body.work_ahead(|term, at| match term {
             Terminator::Jump(to) => *to > at,
@@ -500,21 +506,16 @@ impl Plan {
             Terminator::Return | Terminator::Halt => true,
         })
     }
-    /// The same where all that computes is generated code, which has less to spread: as many as keep the whole state within
-    /// 1 MiB, a multiple of 8 between 16 and 1024.
-    pub fn shard_lanes_of_code(&self) -> usize {
-        let lanes = SHARD_BYTES / self.bytes_per_lane().max(1);
-        (lanes / CODE_GROUP * CODE_GROUP).clamp(LEAST_CODE_LANES, MOST_LANES)
-    }
 }
 
 impl CallPlan {
-    /// Lanes of a shard when the settings do not say: see [`Plan::shard_lanes`]. One activation of every function counts.
+    /// Lanes of a shard when the settings do not say: as [`Plan::shard_lanes`], but that one activation of every function counts, and
+    /// all of it: of a function that runs most is in use.
     pub fn shard_lanes(&self) -> usize {
         let bodies = self.funcs.values().map(|f| f.body.bytes_per_lane(8));
         shard_lanes(bodies.sum::<usize>() + 3 * size_of::<u64>())
     }
-    /// Additions in one lane, at most; `None` where the program has loops or calls, so that nobody knows.
+    /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that nobody knows.
     pub fn work(&self) -> Option<u64> {
         self.funcs[self.entry].body.work_ahead(|term, at| match term {
             CallTerminator::Jump(to) => *to > at,

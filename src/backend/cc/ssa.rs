@@ -110,7 +110,7 @@ pub(super) fn takes(step: &Step, globals: &Globals, slots: &IdVec<SlotId, Slot>)
     match &step.kind {
         StepKind::Pop { slot, .. } => slots[*slot].elements > 0 && slots[*slot].elements <= MOST_ELEMENTS,
         StepKind::Compute(c) => takes_compute(c, globals),
-        // What a message tells of the lane is not kept until somebody asks.
+        // A message with values is made where the values are: such asserts stay steps.
         StepKind::Assert { message, .. } => message.args.is_empty(),
         _ => false,
     }

@@ -280,6 +280,23 @@ mod tests {
     }
 
     #[test]
+    fn shards_are_filled_alike_often() {
+        assert_eq!(shard_width(0, 192, 2), 1);
+        assert_eq!(shard_width(256, 192, 1), 256);
+        assert_eq!(shard_width(300, 192, 1), 152);
+        for lanes in 1..3000_usize {
+            for (threads, planned) in [(1, 16), (1, 192), (2, 64), (3, 1024), (8, 64)] {
+                let width = shard_width(lanes, planned, threads);
+                assert!(width <= planned + planned / 2 + 8 && width <= lanes);
+                let share = lanes.div_ceil(threads);
+                let rounds = share.div_ceil(width);
+                // A shard is short of a whole vector at most, in each round.
+                assert!(rounds * width - share <= 8 * rounds, "{lanes} lanes, {threads} threads, {planned} planned");
+            }
+        }
+    }
+
+    #[test]
     fn lanes_that_no_shard_has_memory_for_trap() {
         let layout = Layout { width: 2, workers: 2 };
         let ty = Type::int();
