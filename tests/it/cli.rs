@@ -387,6 +387,15 @@ fn what_goes_lane_by_lane_is_told_and_can_be_denied() {
     assert!(plan.contains("# lane by lane") && plan.contains("# elementwise over the lanes"), "{plan}");
 }
 
+/// The check that the matrix is symmetric runs once, as operations on the whole of it.
+#[test]
+fn a_quadratic_form_has_no_loop() {
+    let model = ["dump", "nuts/models/correlated_gaussian.ab", "--entry", "log_density", "--stage", "plan"];
+    let shapes = ["--shape", "q=3", "--shape", "mean=3", "--shape", "precision=3,3", "--deny", "loops"];
+    let output = output(&[&model[..], &shapes].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn generated_code_changes_no_draw() {
     if crate::observed::codegen() == autobatch::program::Codegen::Off {
