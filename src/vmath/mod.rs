@@ -12,14 +12,15 @@
 //! * [`sum_iter`], [`dot_iter`], [`BlockSum`]: THE definition of a sum and of a dot product.
 //! * [`philox`]: counter-based random numbers.
 //!
-//! In `f32` a function is the `f64` function rounded once to `f32`. Accuracy is measured by the tests against
+//! In `f32` the exponential, the natural logarithms and the logistic functions are computed in `f32`; any other function is
+//! the `f64` function rounded once. Accuracy is measured by the tests against
 //! `pxfm` and `mpmath`; the table is in `src/vmath/README.md`.
 
 /// `c0 + c1·x + c2·x² + …` by Horner's rule with fused multiply-adds, unrolled.
 macro_rules! horner {
     ($x:expr; $c:expr $(,)?) => { $c };
     ($x:expr; $c:expr, $($rest:expr),+ $(,)?) => {
-        f64::mul_add(horner!($x; $($rest),+), $x, $c)
+        $crate::real::fused(horner!($x; $($rest),+), $x, $c)
     };
 }
 
@@ -27,6 +28,7 @@ mod blend;
 mod double_double;
 mod error_function;
 mod exp_log;
+mod exp_log_single;
 mod gamma;
 mod hyperbolic;
 mod inverse_trig;

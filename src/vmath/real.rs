@@ -5,12 +5,12 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::blend::Blend;
 use super::slices::SliceKernels;
-use super::{error_function, exp_log, gamma, hyperbolic, inverse_trig, philox, power, trig};
+use super::{error_function, exp_log, exp_log_single, gamma, hyperbolic, inverse_trig, philox, power, trig};
 
 /// `f64` or `f32`, with the elementary functions; the same bits on every processor and in every engine.
 ///
-/// All functions take NaN to NaN (except `pow`, as C says) and never panic. In `f32` they are the `f64` functions,
-/// rounded. The methods are inlined; without the FMA instruction at compile time they are slow, so call them
+/// All functions take NaN to NaN (except `pow`, as C says) and never panic. In `f32`, `exp`, `log`, `log1p`, `inv_logit`,
+/// `log1p_exp` and `log_inv_logit` are computed in `f32`, and the others are the `f64` functions, rounded. The methods are inlined; without the FMA instruction at compile time they are slow, so call them
 /// one by one through [`UnaryFn::apply`](super::UnaryFn::apply) and over slices through [`unary`](super::unary).
 pub trait Real:
     Copy
@@ -139,8 +139,14 @@ pub trait Real:
     fn uniform_of(block: [u32; 4]) -> Self;
 }
 
+/// `a · x + c`, rounded once.
+#[inline(always)]
+pub(super) fn fused<R: Real>(a: R, x: R, c: R) -> R {
+    a.mul_add(x, c)
+}
+
 macro_rules! implement_real {
-    ($real:ident, $uniform:expr) => {
+    ($real:ident, $logs:ident, $uniform:expr) => {
         impl Real for $real {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -240,8 +246,9 @@ macro_rules! implement_real {
                 uniform(block)
             }
 
+            implement_real!(@direct $logs: exp log log1p inv_logit log1p_exp log_inv_logit);
             implement_real!(@through_f64 $real,
-                exp_log: exp expm1 log log1p log2 log10 inv_logit log1p_exp log_inv_logit;
+                exp_log: expm1 log2 log10;
                 trig: sin cos tan;
                 inverse_trig: asin acos atan;
                 hyperbolic: sinh cosh tanh;
@@ -249,6 +256,14 @@ macro_rules! implement_real {
                 gamma: lgamma digamma trigamma;
             );
         }
+    };
+    (@direct $module:ident: $($function:ident)+) => {
+        $(
+            #[inline(always)]
+            fn $function(self) -> Self {
+                $module::$function(self)
+            }
+        )+
     };
     (@through_f64 $real:ident, $($module:ident: $($function:ident)+;)+) => {
         $($(
@@ -260,5 +275,5 @@ macro_rules! implement_real {
     };
 }
 
-implement_real!(f64, |[w0, w1, _, _]| philox::uniform_f64(w0, w1));
-implement_real!(f32, |[_, w1, _, _]| philox::uniform_f32(w1));
+implement_real!(f64, exp_log, |[w0, w1, _, _]| philox::uniform_f64(w0, w1));
+implement_real!(f32, exp_log_single, |[_, w1, _, _]| philox::uniform_f32(w1));

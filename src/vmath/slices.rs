@@ -4,7 +4,7 @@ use multiversion::multiversion;
 
 use super::real::Real;
 use super::sums::dot_from;
-use super::{exp_log, philox, trig};
+use super::{exp_log, exp_log_single, philox, trig};
 
 /// The functions of each type over slices, behind [`unary`], [`binary`] and [`philox`].
 pub trait SliceKernels: Sized {
@@ -140,13 +140,13 @@ macro_rules! functions {
             }
         }
 
-        functions!(@kernels f64 double
+        functions!(@kernels f64 double exp_log
             { $($unary $unary_name,)+ } { $($trig $trig_name $near,)+ } { $($binary $binary_name,)+ });
-        functions!(@kernels f32 single
+        functions!(@kernels f32 single exp_log_single
             { $($unary $unary_name,)+ } { $($trig $trig_name $near,)+ } { $($binary $binary_name,)+ });
     };
     (
-        @kernels $real:ident $module:ident
+        @kernels $real:ident $module:ident $logs:ident
         { $($unary:ident $unary_name:ident,)+ }
         { $($trig:ident $trig_name:ident $near:ident,)+ }
         { $($binary:ident $binary_name:ident,)+ }
@@ -181,8 +181,7 @@ macro_rules! functions {
                 })+
                 pub(super) fn log1p_exp_and_inv_logit(x: &[$real], first: &mut [$real], second: &mut [$real]) {
                     for ((a, b), &x) in first.iter_mut().zip(second).zip(x) {
-                        let (log1p_exp, inv_logit) = exp_log::log1p_exp_and_inv_logit(f64::from(x));
-                        (*a, *b) = (log1p_exp as $real, inv_logit as $real);
+                        (*a, *b) = $logs::log1p_exp_and_inv_logit(x);
                     }
                 }
                 pub(super) fn dot(a: &[$real], b: &[$real], total: Option<$real>) -> $real {

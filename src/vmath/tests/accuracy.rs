@@ -1,6 +1,6 @@
 //! Distances from the correctly rounded values.
 
-use super::{NAN, ulps};
+use super::{COMPUTED_IN_F32, NAN, ulps};
 use crate::*;
 
 /// `n` numbers of each range: evenly random, and with random logarithms where the range has one sign.
@@ -88,6 +88,57 @@ fn accuracy_table() {
     }
     let (distance, (x, y)) = worst_pow(1_000_000);
     eprintln!("| pow | {distance} | {x:e}, {y:e} |");
+}
+
+/// The largest distance of a function in `f32` from that in `f64`, rounded, over every `step`th `f32` that there is, and where it is.
+fn worst_single(f: UnaryFn, step: usize) -> (u32, f32) {
+    let order = |x: f32| {
+        let bits = x.to_bits() as i32;
+        if bits < 0 { i32::MIN.wrapping_sub(bits) } else { bits }
+    };
+    let mut worst = (0, f32::NAN);
+    let mut bits = (0..=u32::MAX).step_by(step).peekable();
+    while bits.peek().is_some() {
+        let xs: Vec<f32> = bits.by_ref().take(4096).map(f32::from_bits).collect();
+        let mut ys = vec![0.0; xs.len()];
+        unary(f, &xs, &mut ys);
+        let doubles: Vec<f64> = xs.iter().map(|x| f64::from(*x)).collect();
+        let mut exact = vec![0.0; xs.len()];
+        unary(f, &doubles, &mut exact);
+        for ((&x, &y), &exact) in xs.iter().zip(&ys).zip(&exact) {
+            let exact = exact as f32;
+            let same_kind = y.is_nan() == exact.is_nan() && (y.is_nan() || y.is_sign_negative() == exact.is_sign_negative());
+            assert!(same_kind, "{}({x:e}) = {y:e}, not {exact:e}", f.name());
+            let distance = if y.is_nan() { 0 } else { order(y).abs_diff(order(exact)) };
+            if distance > worst.0 {
+                worst = (distance, x);
+            }
+        }
+    }
+    worst
+}
+
+/// In ULP, as measured over every `f32` by `single_precision_table`.
+fn single_goal(f: UnaryFn) -> u32 {
+    if matches!(f, UnaryFn::Exp | UnaryFn::Log | UnaryFn::Log1p) { 1 } else { 2 }
+}
+
+#[test]
+fn functions_computed_in_single_precision_are_as_accurate_as_their_goals() {
+    for f in COMPUTED_IN_F32 {
+        let (distance, x) = worst_single(f, 4093);
+        assert!(distance <= single_goal(f), "{}({x:e}) is {distance} ULP away", f.name());
+    }
+}
+
+#[test]
+#[ignore = "every f32: cargo test --release -p autobatch-vmath single_precision_table -- --ignored --nocapture"]
+fn single_precision_table() {
+    for f in COMPUTED_IN_F32 {
+        let (distance, x) = worst_single(f, 1);
+        eprintln!("| {} | {distance} | {x:e} |", f.name());
+        assert!(distance <= single_goal(f), "{}({x:e}) is {distance} ULP away", f.name());
+    }
 }
 
 fn worst_pow(n: u64) -> (u64, (f64, f64)) {

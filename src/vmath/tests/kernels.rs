@@ -1,6 +1,6 @@
 //! Kernels against scalar functions, sums and products against their definition, draws of both precisions.
 
-use super::{INF, NAN};
+use super::{COMPUTED_IN_F32, INF, NAN};
 use crate::philox::block;
 use crate::*;
 
@@ -29,8 +29,12 @@ fn kernels_equal_the_scalar_functions_bit_for_bit() {
             let expected = f.reference(xs[i]);
             assert_eq!(ys[i].to_bits64(), expected.to_bits64(), "{}({:e})", f.name(), xs[i]);
             assert_eq!(f.apply(xs[i]).to_bits64(), expected.to_bits64(), "{}({:e})", f.name(), xs[i]);
-            let rounded = f.reference(f64::from(singles[i])) as f32;
-            assert_eq!(single_ys[i].to_bits64(), rounded.to_bits64(), "{}({:e})", f.name(), singles[i]);
+            let expected = f.reference(singles[i]);
+            assert_eq!(single_ys[i].to_bits64(), expected.to_bits64(), "{}({:e})", f.name(), singles[i]);
+            if !COMPUTED_IN_F32.contains(&f) {
+                let rounded = f.reference(f64::from(singles[i])) as f32;
+                assert_eq!(single_ys[i].to_bits64(), rounded.to_bits64(), "{}({:e})", f.name(), singles[i]);
+            }
         }
     }
     let reversed: Vec<f64> = xs.iter().rev().copied().collect();
@@ -45,13 +49,18 @@ fn kernels_equal_the_scalar_functions_bit_for_bit() {
 
 #[test]
 fn the_logarithm_of_one_plus_an_exponential_has_the_bits_of_its_parts() {
+    fn check<R: Real>(x: f64) {
+        let x = R::from_f64(x);
+        let e = UnaryFn::Exp.apply(-x.abs());
+        let parts = if x < R::ZERO { R::ZERO } else { x } + UnaryFn::Log1p.apply(e);
+        assert_eq!(UnaryFn::Log1pExp.apply(x).to_bits64(), parts.to_bits64(), "{x}");
+    }
     let edges =
         [0.0, -0.0, 1e-320, 745.0, 746.5, 709.9, 1e300, f64::INFINITY, NAN, 0.881373587019543, 0.8813735870195429];
     let drawn = (0..200_000).map(|i| philox::normal::<f64>(9, 1, i) * [0.5, 3.0, 40.0, 400.0][i as usize % 4]);
     for x in edges.into_iter().chain(drawn).flat_map(|x| [x, -x]) {
-        let e = UnaryFn::Exp.apply(-x.abs());
-        let parts = if x < 0.0 { 0.0 } else { x } + UnaryFn::Log1p.apply(e);
-        assert_eq!(UnaryFn::Log1pExp.apply(x).to_bits64(), parts.to_bits64(), "{x:e}");
+        check::<f64>(x);
+        check::<f32>(x);
     }
 }
 

@@ -7,6 +7,12 @@ mod special_values;
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
 
+/// The functions that `f32` does not take from `f64`.
+const COMPUTED_IN_F32: [crate::UnaryFn; 6] = {
+    use crate::UnaryFn::*;
+    [Exp, Log, Log1p, InvLogit, Log1pExp, LogInvLogit]
+};
+
 /// The distance of two numbers in units of the last place; 0 for two NaNs, huge for one.
 fn ulps(a: f64, b: f64) -> u64 {
     if a.is_nan() || b.is_nan() {

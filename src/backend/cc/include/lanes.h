@@ -11,6 +11,8 @@
 //   R      reals: doubles, or floats      r_       real
 //          where REAL_F32 is defined
 //   I      64-bit ints                    i_       int64_t
+//   J      32-bit ints, the bits of       j_
+//          floats (not with AVX-512)
 //   B      bools (a mask)                 b_       uint8_t, 0 or 1
 //
 // Arithmetic of ints wraps around. Functions that can go wrong in a lane have an argument `B *bad`, which is set to the
@@ -224,6 +226,8 @@ LANES_FN B r_lt(R a, R b) { return _mm256_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 LANES_FN B r_le(R a, R b) { return _mm256_cmp_ps_mask(a, b, _CMP_LE_OQ); }
 LANES_FN B r_is_nan(R a) { return _mm256_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
 LANES_FN R r_select(B c, R a, R b) { return _mm256_mask_blend_ps(c, b, a); }
+LANES_FN R r_at_most(R a, real limit) { return _mm256_min_ps(_mm256_set1_ps(limit), a); }
+LANES_FN R r_at_least(R a, real limit) { return _mm256_max_ps(_mm256_set1_ps(limit), a); }
 LANES_FN R r_min(R a, R b) { return _mm256_or_ps(_mm256_min_ps(a, b), _mm256_min_ps(b, a)); }
 LANES_FN R r_max(R a, R b) {
     R larger = _mm256_and_ps(_mm256_max_ps(a, b), _mm256_max_ps(b, a));
@@ -389,6 +393,16 @@ LANES_FN B r_lt(R a, R b) { return lanes_widen(_mm_cmp_ps(a, b, _CMP_LT_OQ)); }
 LANES_FN B r_le(R a, R b) { return lanes_widen(_mm_cmp_ps(a, b, _CMP_LE_OQ)); }
 LANES_FN B r_is_nan(R a) { return lanes_widen(_mm_cmp_ps(a, a, _CMP_UNORD_Q)); }
 LANES_FN R r_select(B c, R a, R b) { return _mm_blendv_ps(b, a, lanes_narrow(c)); }
+LANES_FN R r_at_most(R a, real limit) { return _mm_min_ps(_mm_set1_ps(limit), a); }
+LANES_FN R r_at_least(R a, real limit) { return _mm_max_ps(_mm_set1_ps(limit), a); }
+typedef __m128i J;
+LANES_FN J j_splat(int a) { return _mm_set1_epi32(a); }
+LANES_FN J j_sub(J a, J b) { return _mm_sub_epi32(a, b); }
+LANES_FN J j_shl(J a, int k) { return _mm_slli_epi32(a, k); }
+LANES_FN J j_sar(J a, int k) { return _mm_srai_epi32(a, k); }
+LANES_FN J r_bits(R a) { return _mm_castps_si128(a); }
+LANES_FN R r_from_bits(J a) { return _mm_castsi128_ps(a); }
+LANES_FN R r_from_j(J a) { return _mm_cvtepi32_ps(a); }
 LANES_FN R r_min(R a, R b) { return _mm_or_ps(_mm_min_ps(a, b), _mm_min_ps(b, a)); }
 LANES_FN R r_max(R a, R b) {
     R larger = _mm_and_ps(_mm_max_ps(a, b), _mm_max_ps(b, a));
@@ -525,6 +539,24 @@ LANES_FN R r_from_d(D a) { return (R)a; }
 LANES_FN D d_from_r(R a) { return (D)a; }
 LANES_FN R r_from_i(I a) { return (R)a; }
 LANES_FN R r_gather(const real *base, I index, B mask) { return mask ? base[index] : 0.0f; }
+LANES_FN R r_at_most(R a, real limit) { return a > limit ? limit : a; }
+LANES_FN R r_at_least(R a, real limit) { return a < limit ? limit : a; }
+typedef int J;
+LANES_FN J j_splat(int a) { return a; }
+LANES_FN J j_sub(J a, J b) { return (J)((uint32_t)a - (uint32_t)b); }
+LANES_FN J j_shl(J a, int k) { return (J)((uint32_t)a << k); }
+LANES_FN J j_sar(J a, int k) { return a >> k; }
+LANES_FN J r_bits(R a) {
+    J bits;
+    LANES_C(memcpy)(&bits, &a, 4);
+    return bits;
+}
+LANES_FN R r_from_bits(J bits) {
+    R a;
+    LANES_C(memcpy)(&a, &bits, 4);
+    return a;
+}
+LANES_FN R r_from_j(J a) { return (R)a; }
 // exact through doubles
 LANES_FN R r_min(R a, R b) { return (R)d_min(a, b); }
 LANES_FN R r_max(R a, R b) { return (R)d_max(a, b); }

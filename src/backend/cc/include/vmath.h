@@ -6,7 +6,8 @@
 //   R r_pow(R x, R y)    R r_atan2(R y, R x)
 //   R r_uniform(uint64_t seed, I lane, I draw)    R r_normal(uint64_t seed, I lane, I draw)
 //
-// Each is also there with the prefix d_, of doubles; with floats r_ is d_ rounded. What the functions do and where they come
+// Each is also there with the prefix d_, of doubles; with floats r_ is the twin of `exp_log_single.rs` for its functions and d_
+// rounded for the others. What the functions do and where they come
 // from stands in the Rust text. Where this text differs from it, it is for speed, and in one of three ways: a NaN is not
 // put in where it comes through by itself; work that only some lanes need is left out when no lane of the group needs it;
 // and AVX-512 takes numbers apart and scales them by instructions.
@@ -963,20 +964,132 @@ VMATH_FN D d_normal(uint64_t seed, I lane, I draw) {
     return radius * cosine;
 }
 
+#ifdef REAL_F32
+// --------------------------------------------------------------------------------------------------- exp_log_single
+
+#define VMATH_SINGLE_SHIFT 0x1.8p23f
+#define VMATH_SINGLE_LN2_HIGH 0.69314575f
+#define VMATH_SINGLE_LN2_LOW 1.4286068e-6f
+
+#ifndef LANES_AVX512
+// 2^k for a whole k from −126 to 127, whose bits the addition puts into the low end of the sum.
+LANES_FN R vmath_single_power_of_two(R k) {
+    return r_from_bits(j_shl(r_bits(k + r_splat(VMATH_SINGLE_SHIFT + 127.0f)), 23));
+}
+#endif
+
+// As vmath_scale, for k up to 250 in magnitude.
+LANES_FN R vmath_single_scale(R x, R k) {
+#ifdef LANES_AVX512
+    return _mm256_scalef_ps(x, k);
+#else
+    R half = r_fma(k, r_splat(0.5f), r_splat(VMATH_SINGLE_SHIFT)) - r_splat(VMATH_SINGLE_SHIFT);
+    return x * vmath_single_power_of_two(half) * vmath_single_power_of_two(k - half);
+#endif
+}
+
+// e^x for −105 ≤ x ≤ 89.
+LANES_FN R vmath_single_exp_inside(R x) {
+    R k = r_fma(x, r_splat(1.44269504f), r_splat(VMATH_SINGLE_SHIFT)) - r_splat(VMATH_SINGLE_SHIFT);
+    R r = r_fma(k, r_splat(-VMATH_SINGLE_LN2_HIGH), x);
+    r = r_fma(k, r_splat(-VMATH_SINGLE_LN2_LOW), r);
+    R p = r_fma(r_splat(0.001386343f), r, r_splat(0.008367436f));
+    p = r_fma(p, r, r_splat(0.04166724f));
+    p = r_fma(p, r, r_splat(0.16666535f));
+    p = r_fma(p, r, r_splat(0.5f));
+    R t = r_fma(p, r * r, r);
+    return vmath_single_scale(r_splat(1.0f) + t, k);
+}
+
+// x = 2^e (1 + f) with √½ ≤ 1 + f < √2, for positive finite x.
+typedef struct {
+    R e, f;
+} VmathSingleSplit;
+
+LANES_FN VmathSingleSplit vmath_single_split(R x) {
+    VmathSingleSplit a;
+#ifdef LANES_AVX512
+    R mantissa = _mm256_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
+    // twice the √½ of the bits below
+    B upper = r_ge(mantissa, r_splat(0x1.6a09e6p0f));
+    R e = _mm256_getexp_ps(x);
+    a.e = _mm256_mask_add_ps(e, upper, e, r_splat(1.0f));
+    a.f = _mm256_mask_mul_ps(mantissa, upper, mantissa, r_splat(0.5f)) - r_splat(1.0f);
+#else
+    B small = r_lt(x, r_splat(0x1p-126f));
+    J bits = r_bits(x * r_select(small, r_splat(0x1p24f), r_splat(1.0f)));
+    J e = j_sar(j_sub(bits, j_splat(0x3f3504f3)), 23);
+    a.e = r_from_j(e) + r_select(small, r_splat(-24.0f), r_splat(0.0f));
+    a.f = r_from_bits(j_sub(bits, j_shl(e, 23))) - r_splat(1.0f);
+#endif
+    return a;
+}
+
+LANES_FN R vmath_single_log_split(R e, R f) {
+    R q = r_fma(r_splat(-0.07622316f), f, r_splat(0.1275108f));
+    q = r_fma(q, f, r_splat(-0.13160583f));
+    q = r_fma(q, f, r_splat(0.14203732f));
+    q = r_fma(q, f, r_splat(-0.166235f));
+    q = r_fma(q, f, r_splat(0.20001103f));
+    q = r_fma(q, f, r_splat(-0.25000814f));
+    q = r_fma(q, f, r_splat(0.33333334f));
+    R low = r_fma(r_fma(q, f, r_splat(-0.5f)), f * f, e * r_splat(VMATH_SINGLE_LN2_LOW));
+    return e * r_splat(VMATH_SINGLE_LN2_HIGH) + (f + low);
+}
+
+// y, but the logarithm of x where that is 0, infinite, negative or NaN.
+LANES_FN R vmath_single_log_special(R x, R y) {
+#ifdef LANES_AVX512
+    // as vmath_log_special
+    return _mm256_fixupimm_ps(y, x, _mm256_set1_epi32(0x03530422), 0);
+#else
+    y = r_select(r_eq(x, r_splat(0.0f)), r_splat((float)-VMATH_INFINITY), y);
+    y = r_select(r_lt(x, r_splat(0.0f)), r_splat((float)VMATH_NAN), y);
+    return r_select(r_le(x, r_splat(0x1.fffffep127f)), y, x);
+#endif
+}
+
+LANES_FN R vmath_single_log1p_small(R x) {
+    B upper = r_ge(x + r_splat(1.0f), r_splat(0x1.6a09e6p0f));
+    R f = r_select(upper, r_fma(x, r_splat(0.5f), r_splat(-0.5f)), x);
+    return vmath_single_log_split(r_select(upper, r_splat(1.0f), r_splat(0.0f)), f);
+}
+
+LANES_FN R vmath_single_exp_of_minus_abs(R x) { return vmath_single_exp_inside(r_at_least(-r_abs(x), -105.0f)); }
+
+VMATH_FN R r_exp(R x) { return vmath_single_exp_inside(r_at_least(r_at_most(x, 89.0f), -105.0f)); }
+
+VMATH_FN R r_log(R x) {
+    VmathSingleSplit a = vmath_single_split(x);
+    return vmath_single_log_special(x, vmath_single_log_split(a.e, a.f));
+}
+
+VMATH_FN R r_log1p(R x) {
+    R above = x + r_splat(1.0f);
+    R e = vmath_single_split(above).e;
+    R factor = vmath_single_scale(r_splat(1.0f), -e);
+    R y = vmath_single_log_split(e, r_fma(x, factor, factor - r_splat(1.0f)));
+    return r_copysign(vmath_single_log_special(above, y), x);
+}
+
+VMATH_FN R r_inv_logit(R x) {
+    R e = vmath_single_exp_of_minus_abs(x);
+    return r_select(r_lt(x, r_splat(0.0f)), e, r_splat(1.0f)) / (e + r_splat(1.0f));
+}
+
+VMATH_FN R r_log1p_exp(R x) { return r_at_least(x, 0.0f) + vmath_single_log1p_small(vmath_single_exp_of_minus_abs(x)); }
+
+VMATH_FN R r_log_inv_logit(R x) { return -r_log1p_exp(-x); }
+
+#endif
 // ------------------------------------------------------------------------------------------------------------ reals
 
 #ifdef REAL_F32
 #define VMATH_REAL(name) \
     LANES_FN R r_##name(R x) { return r_from_d(d_##name(d_from_r(x))); }
-VMATH_REAL(exp)
 VMATH_REAL(expm1)
-VMATH_REAL(log)
-VMATH_REAL(log1p)
 VMATH_REAL(log2)
 VMATH_REAL(log10)
-VMATH_REAL(inv_logit)
-VMATH_REAL(log1p_exp)
-VMATH_REAL(log_inv_logit)
 VMATH_REAL(sin)
 VMATH_REAL(cos)
 VMATH_REAL(tan)
