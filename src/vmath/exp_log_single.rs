@@ -32,7 +32,7 @@ fn exp_inside(x: f32) -> f32 {
     let r = f32::mul_add(kd, -LN2_HIGH, x);
     let r = f32::mul_add(kd, -LN2_LOW, r);
     // (e^r − 1 − r) / r² for |r| ≤ 0.3467
-    let p = horner!(r; 0.5, 0.166_665_35, 0.041_667_24, 0.008_367_436, 0.001_386_343);
+    let p = horner!(f32: r; 0.5, 0.166_665_35, 0.041_667_24, 0.008_367_436, 0.001_386_343);
     let t = f32::mul_add(p, r * r, r);
     // Two factors, since 2^k itself may be no normal number.
     let k1 = k >> 1;
@@ -63,7 +63,7 @@ fn split(x: f32) -> (i32, f32) {
 #[inline(always)]
 fn log_split(e: f32, f: f32) -> f32 {
     // (ln(1 + f) − f + f²/2) / f³
-    let q = horner!(f;
+    let q = horner!(f32: f;
         0.333_333_34, -0.250_008_14, 0.200_011_03, -0.166_235, 0.142_037_32, -0.131_605_83, 0.127_510_8, -0.076_223_16);
     let low = f32::mul_add(f32::mul_add(q, f, -0.5), f * f, e * LN2_LOW);
     e * LN2_HIGH + (f + low)

@@ -16,12 +16,14 @@
 //! the `f64` function rounded once. Accuracy is measured by the tests against
 //! `pxfm` and `mpmath`; the table is in `src/vmath/README.md`.
 
-/// `c0 + c1·x + c2·x² + …` by Horner's rule with fused multiply-adds, unrolled.
+/// `c0 + c1·x + c2·x² + …` by Horner's rule with fused multiply-adds, unrolled; in `f64` unless it says `f32:` before x.
 macro_rules! horner {
-    ($x:expr; $c:expr $(,)?) => { $c };
-    ($x:expr; $c:expr, $($rest:expr),+ $(,)?) => {
-        $crate::real::fused(horner!($x; $($rest),+), $x, $c)
+    (f32: $x:expr; $($c:expr),+ $(,)?) => { horner!(@ f32 $x; $($c),+) };
+    (@ $real:ident $x:expr; $c:expr) => { $c };
+    (@ $real:ident $x:expr; $c:expr, $($rest:expr),+) => {
+        $real::mul_add(horner!(@ $real $x; $($rest),+), $x, $c)
     };
+    ($x:expr; $($c:expr),+ $(,)?) => { horner!(@ f64 $x; $($c),+) };
 }
 
 mod blend;

@@ -139,12 +139,6 @@ pub trait Real:
     fn uniform_of(block: [u32; 4]) -> Self;
 }
 
-/// `a · x + c`, rounded once.
-#[inline(always)]
-pub(super) fn fused<R: Real>(a: R, x: R, c: R) -> R {
-    a.mul_add(x, c)
-}
-
 macro_rules! implement_real {
     ($real:ident, $logs:ident, $uniform:expr) => {
         impl Real for $real {

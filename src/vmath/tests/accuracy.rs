@@ -107,7 +107,8 @@ fn worst_single(f: UnaryFn, step: usize) -> (u32, f32) {
         unary(f, &doubles, &mut exact);
         for ((&x, &y), &exact) in xs.iter().zip(&ys).zip(&exact) {
             let exact = exact as f32;
-            let same_kind = y.is_nan() == exact.is_nan() && (y.is_nan() || y.is_sign_negative() == exact.is_sign_negative());
+            let same_kind =
+                y.is_nan() == exact.is_nan() && (y.is_nan() || y.is_sign_negative() == exact.is_sign_negative());
             assert!(same_kind, "{}({x:e}) = {y:e}, not {exact:e}", f.name());
             let distance = if y.is_nan() { 0 } else { order(y).abs_diff(order(exact)) };
             if distance > worst.0 {

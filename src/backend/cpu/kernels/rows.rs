@@ -179,7 +179,7 @@ impl<'a, T: Blend> Out<'a, T> {
     #[inline(always)]
     fn row(&mut self, e: usize) -> Out<'_, T> {
         let width = self.width;
-        let keep = self.keep.map(|(kept, mask)| (&kept[e * width..][..width], mask));
+        let keep = self.keep.map(|(kept, mask)| (&kept[e * width..][..width], &mask[..width]));
         Out { to: &mut self.to[e * width..][..width], width, keep }
     }
     #[inline(always)]
@@ -194,8 +194,8 @@ pub(super) type Flag = i64;
 /// Values of lanes, or one value for all of them: what the loop below is generic over.
 trait Column: Copy {
     type Value: Copy;
-    /// The first `lanes` lanes.
-    fn cut(self, lanes: usize) -> Self;
+    /// So many lanes, from this one on.
+    fn cut(self, from: usize, lanes: usize) -> Self;
     fn at(self, lane: usize) -> Self::Value;
 }
 
@@ -205,8 +205,8 @@ struct Each<'a, T>(&'a [T]);
 impl<T: Copy> Column for Each<'_, T> {
     type Value = T;
     #[inline(always)]
-    fn cut(self, lanes: usize) -> Self {
-        Each(&self.0[..lanes])
+    fn cut(self, from: usize, lanes: usize) -> Self {
+        Each(&self.0[from..][..lanes])
     }
     #[inline(always)]
     fn at(self, lane: usize) -> T {
@@ -220,7 +220,7 @@ struct Same<T>(T);
 impl<T: Copy> Column for Same<T> {
     type Value = T;
     #[inline(always)]
-    fn cut(self, _: usize) -> Self {
+    fn cut(self, _: usize, _: usize) -> Self {
         self
     }
     #[inline(always)]
@@ -287,7 +287,7 @@ fn sweep<A: Column, B: Column, C: Column, O: Blend>(
 ) -> Flag {
     let to = out.to;
     let lanes = to.len();
-    let (a, b, c) = (a.cut(lanes), b.cut(lanes), c.cut(lanes));
+    let (a, b, c) = (a.cut(0, lanes), b.cut(0, lanes), c.cut(0, lanes));
     let mut flags = 0;
     match out.keep {
         None => {
@@ -307,6 +307,59 @@ fn sweep<A: Column, B: Column, C: Column, O: Blend>(
         }
     }
     flags
+}
+
+/// [`sweep`] for one element. Rows are short, and a vectorised loop of any length leaves up to as many lanes to its scalar end
+/// as fill four registers, all of them often enough: so a row is taken in pieces of one length, of which the last may
+/// overlap the one before it and then computes the same again.
+#[inline(always)]
+fn sweep_row<A: Column, B: Column, C: Column, O: Blend>(
+    columns: (A, B, C),
+    out: Out<'_, O>,
+    f: &impl Lane<A::Value, B::Value, C::Value, O>,
+) -> Flag {
+    match out.to.len() {
+        16.. => pieces::<16, _, _, _, _>(columns, out, f),
+        4.. => pieces::<4, _, _, _, _>(columns, out, f),
+        _ => sweep(columns, out, f),
+    }
+}
+
+/// [`sweep`] in pieces of `N` lanes, of which there are at least so many. All of a piece is computed before any of it is
+/// stored: in an unrolled loop the compiler makes vectors of the lanes only where no store may change what is loaded next.
+#[inline(always)]
+fn pieces<const N: usize, A: Column, B: Column, C: Column, O: Blend>(
+    (a, b, c): (A, B, C),
+    out: Out<'_, O>,
+    f: &impl Lane<A::Value, B::Value, C::Value, O>,
+) -> Flag {
+    let last = out.to.len() - N;
+    let mut flags = 0;
+    let mut from = 0;
+    loop {
+        let (a, b, c) = (a.cut(from, N), b.cut(from, N), c.cut(from, N));
+        let to = &mut out.to[from..][..N];
+        let mut values = [to[0]; N];
+        let mut found = [0; N];
+        for lane in 0..N {
+            (values[lane], found[lane]) = f.of(a.at(lane), b.at(lane), c.at(lane));
+        }
+        if let Some((kept, mask)) = out.keep {
+            let (kept, mask) = (&kept[from..][..N], &mask[from..][..N]);
+            for lane in 0..N {
+                values[lane] = O::blend(mask[lane], values[lane], kept[lane]);
+                found[lane] = i64::blend(mask[lane], found[lane], 0);
+            }
+        }
+        to.copy_from_slice(&values);
+        for flag in found {
+            flags |= flag;
+        }
+        if from == last {
+            return flags;
+        }
+        from = last.min(from + N);
+    }
 }
 
 /// `out = f(a)` for every element and lane.
@@ -348,8 +401,8 @@ fn sweep1<A: Copy, O: Blend>(a: Rows<'_, A>, mut out: Out<'_, O>, f: &impl Lane<
     for e in 0..out.elements() {
         let out = out.row(e);
         flags |= match a.row(e) {
-            Row::Lanes(a) => sweep((Each(a), none, none), out, f),
-            Row::One(a) => sweep((Same(a), none, none), out, f),
+            Row::Lanes(a) => sweep_row((Each(a), none, none), out, f),
+            Row::One(a) => sweep_row((Same(a), none, none), out, f),
         };
     }
     flags
@@ -376,10 +429,10 @@ fn sweep2<A: Copy, B: Copy, O: Blend>(
     for e in 0..out.elements() {
         let out = out.row(e);
         flags |= match (a.row(e), b.row(e)) {
-            (Row::Lanes(a), Row::Lanes(b)) => sweep((Each(a), Each(b), none), out, f),
-            (Row::Lanes(a), Row::One(b)) => sweep((Each(a), Same(b), none), out, f),
-            (Row::One(a), Row::Lanes(b)) => sweep((Same(a), Each(b), none), out, f),
-            (Row::One(a), Row::One(b)) => sweep((Same(a), Same(b), none), out, f),
+            (Row::Lanes(a), Row::Lanes(b)) => sweep_row((Each(a), Each(b), none), out, f),
+            (Row::Lanes(a), Row::One(b)) => sweep_row((Each(a), Same(b), none), out, f),
+            (Row::One(a), Row::Lanes(b)) => sweep_row((Same(a), Each(b), none), out, f),
+            (Row::One(a), Row::One(b)) => sweep_row((Same(a), Same(b), none), out, f),
         };
     }
     flags
@@ -413,14 +466,14 @@ pub(super) fn select<T: Blend>(c: Rows<'_, bool>, a: Rows<'_, T>, b: Rows<'_, T>
     for e in 0..out.elements() {
         let out = out.row(e);
         match (c.row(e), a.row(e), b.row(e)) {
-            (Row::One(c), Row::Lanes(a), Row::Lanes(b)) => _ = sweep((Same(c), Each(a), Each(b)), out, &Chosen),
-            (Row::One(c), Row::Lanes(a), Row::One(b)) => _ = sweep((Same(c), Each(a), Same(b)), out, &Chosen),
-            (Row::One(c), Row::One(a), Row::Lanes(b)) => _ = sweep((Same(c), Same(a), Each(b)), out, &Chosen),
-            (Row::One(c), Row::One(a), Row::One(b)) => _ = sweep((Same(c), Same(a), Same(b)), out, &Chosen),
-            (Row::Lanes(c), Row::Lanes(a), Row::Lanes(b)) => _ = sweep((Each(c), Each(a), Each(b)), out, &Chosen),
-            (Row::Lanes(c), Row::Lanes(a), Row::One(b)) => _ = sweep((Each(c), Each(a), Same(b)), out, &Chosen),
-            (Row::Lanes(c), Row::One(a), Row::Lanes(b)) => _ = sweep((Each(c), Same(a), Each(b)), out, &Chosen),
-            (Row::Lanes(c), Row::One(a), Row::One(b)) => _ = sweep((Each(c), Same(a), Same(b)), out, &Chosen),
+            (Row::One(c), Row::Lanes(a), Row::Lanes(b)) => _ = sweep_row((Same(c), Each(a), Each(b)), out, &Chosen),
+            (Row::One(c), Row::Lanes(a), Row::One(b)) => _ = sweep_row((Same(c), Each(a), Same(b)), out, &Chosen),
+            (Row::One(c), Row::One(a), Row::Lanes(b)) => _ = sweep_row((Same(c), Same(a), Each(b)), out, &Chosen),
+            (Row::One(c), Row::One(a), Row::One(b)) => _ = sweep_row((Same(c), Same(a), Same(b)), out, &Chosen),
+            (Row::Lanes(c), Row::Lanes(a), Row::Lanes(b)) => _ = sweep_row((Each(c), Each(a), Each(b)), out, &Chosen),
+            (Row::Lanes(c), Row::Lanes(a), Row::One(b)) => _ = sweep_row((Each(c), Each(a), Same(b)), out, &Chosen),
+            (Row::Lanes(c), Row::One(a), Row::Lanes(b)) => _ = sweep_row((Each(c), Same(a), Each(b)), out, &Chosen),
+            (Row::Lanes(c), Row::One(a), Row::One(b)) => _ = sweep_row((Each(c), Same(a), Same(b)), out, &Chosen),
         }
     }
 }
