@@ -46,7 +46,7 @@ pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimat
     let shared = plan.globals.shared.values();
     let workers = crate::run::workers(settings);
     let width = match settings.shard_lanes {
-        0 => shard_width(lanes, plan.shard_lanes(), workers),
+        0 => shard_width(lanes, plan.shard_lanes(real), workers),
         n => n,
     };
     let tape_level_bytes = plan.globals.tape_bytes(real);

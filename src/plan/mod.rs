@@ -17,6 +17,7 @@ mod memory;
 mod print;
 mod tiles;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::base::{IdVec, Loc};
@@ -444,6 +445,26 @@ impl<T> Body<T> {
         });
         slots + levels.sum::<usize>()
     }
+    /// The unit that weighs at least as much as all others together, where there is one.
+    fn chief_unit(&self) -> Option<UnitId> {
+        let total: u64 = self.units.values().map(|u| u.cost.weight).sum();
+        self.units.iter().find(|(_, u)| u.cost.weight > total - u.cost.weight).map(|(id, _)| id)
+    }
+    /// Bytes in one lane of the buffers that a unit uses over and over, when a real has `real_bytes`: those of the steps that run
+    /// tile by tile, or where there are none, of all.
+    fn bytes_of_unit(&self, unit: UnitId, real_bytes: usize) -> usize {
+        let (mut tiled, mut all) = (BTreeSet::new(), BTreeSet::new());
+        for step in self.units[unit].blocks.iter().flat_map(|b| &self.blocks[*b].steps) {
+            match &step.kind {
+                StepKind::Compute(c) => all.extend(c.slots()),
+                StepKind::Tiled(group) => tiled.extend(group.steps.iter().flat_map(|s| s.compute.slots())),
+                _ => {}
+            }
+        }
+        let slots = if tiled.is_empty() { all } else { tiled };
+        let slots = slots.into_iter().map(|s| &self.slots[s]).filter(|s| !s.uniform);
+        slots.map(|s| bytes(s.dtype, s.elements, real_bytes)).sum()
+    }
     /// Additions in one lane that runs every block once, if `ahead` says of all that lanes go on to later ones.
     fn work_ahead(&self, ahead: impl Fn(&T, BlockId) -> bool) -> Option<u64> {
         let once = self.blocks.iter().all(|(at, block)| ahead(&block.term, at));
@@ -481,20 +502,26 @@ const CODE_GROUP: usize = 8;
 const MOST_LANES: usize = 1024;
 
 impl Plan {
-    /// Bytes that a lane takes, its draws, number and steps included; a real has 8.
-    fn bytes_per_lane(&self) -> usize {
-        self.body.bytes_per_lane(8) + 3 * size_of::<u64>()
+    /// Bytes that a lane takes, its draws, number and steps included, when a real has `real_bytes`.
+    fn bytes_per_lane(&self, real_bytes: usize) -> usize {
+        self.body.bytes_per_lane(real_bytes) + 3 * size_of::<u64>()
     }
-    /// Lanes of a shard when the settings do not say: as many as keep what a unit works on, a quarter of the state, within 1 MiB,
-    /// a multiple of 64 between 64 and 1024. Small enough to stay in the L2 cache, large enough to spread the dispatch of a step
-    /// over many lanes.
-    pub fn shard_lanes(&self) -> usize {
-        shard_lanes(self.bytes_per_lane() / STATE_OF_UNIT)
+    /// Lanes of a shard when the settings do not say: as many as keep what a unit works on within 1 MiB, a multiple of 64 between
+    /// 64 and 1024. That is a quarter of the state; but where one unit weighs more than all others together, lanes spend their
+    /// time in it, and it is what that one uses, or a tile of it. Small enough to stay in the L2 cache, large enough to spread
+    /// the dispatch of a step, and what a product reads of a shared matrix, over many lanes.
+    pub fn shard_lanes(&self, real_bytes: usize) -> usize {
+        shard_lanes(self.working_set(real_bytes))
+    }
+    /// Bytes in one lane that are worked on at a time: see [`Self::shard_lanes`].
+    fn working_set(&self, real_bytes: usize) -> usize {
+        let chief = self.body.chief_unit().map(|unit| self.body.bytes_of_unit(unit, real_bytes));
+        chief.unwrap_or_else(|| self.bytes_per_lane(real_bytes) / STATE_OF_UNIT)
     }
     /// The same where all that computes is generated code, which has less to spread: as many as keep the whole state within
     /// 1 MiB, a multiple of 8 between 16 and 1024.
-    pub fn shard_lanes_of_code(&self) -> usize {
-        let lanes = SHARD_BYTES / self.bytes_per_lane().max(1);
+    pub fn shard_lanes_of_code(&self, real_bytes: usize) -> usize {
+        let lanes = SHARD_BYTES / self.bytes_per_lane(real_bytes).max(1);
         (lanes / CODE_GROUP * CODE_GROUP).clamp(LEAST_CODE_LANES, MOST_LANES)
     }
     /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that nobody knows.
@@ -542,6 +569,14 @@ fn shard_lanes(bytes_per_lane: usize) -> usize {
 }
 
 impl Compute {
+    /// The slots that it reads and writes.
+    fn slots(&self) -> impl Iterator<Item = SlotId> + '_ {
+        let read = self.args.iter().filter_map(|a| match a.source {
+            Source::Slot(slot) => Some(slot),
+            Source::Constant(_) => None,
+        });
+        read.chain([self.slot]).chain(self.scratch)
+    }
     /// The kernel that runs it.
     pub fn kernel(&self) -> BatchKernel {
         match self.uniform {

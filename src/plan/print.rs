@@ -6,19 +6,26 @@ use super::*;
 use crate::base::Id;
 use crate::run::Costs;
 
+/// A plan does not say what reals are in a run: it is printed for `f64`.
+const REAL_BYTES: usize = 8;
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "plan {} entry {} shard {} lanes", self.name, self.entry, self.shard_lanes())?;
+        writeln!(f, "plan {} entry {} shard {} lanes", self.name, self.entry, self.shard_lanes(REAL_BYTES))?;
         if f.alternate() {
-            let lane = self.bytes_per_lane();
+            let (lane, worked) = (self.bytes_per_lane(REAL_BYTES), self.working_set(REAL_BYTES));
+            let why = match self.body.chief_unit() {
+                Some(unit) => format!("those of {unit}, which outweighs all other units, or of a tile of it"),
+                None => format!("a part in {STATE_OF_UNIT}"),
+            };
             writeln!(
                 f,
-                "# a lane takes {lane} bytes: a unit works on a part in {STATE_OF_UNIT}; a shard has as many lanes as then take {SHARD_BYTES} bytes of cache, but {LEAST_LANES} to {MOST_LANES}"
+                "# a lane takes {lane} bytes, of which {worked} are worked on at a time ({why}): a shard has as many lanes as then take {SHARD_BYTES} bytes of cache, but {LEAST_LANES} to {MOST_LANES}"
             )?;
             writeln!(
                 f,
                 "# where all that computes is generated code: {} lanes, as many as take {SHARD_BYTES} bytes in all ({LEAST_CODE_LANES} at least)",
-                self.shard_lanes_of_code()
+                self.shard_lanes_of_code(REAL_BYTES)
             )?;
             writeln!(f, "costs: {} (nanoseconds; heavy: times the median unit)", Costs::default())?;
         }
@@ -28,7 +35,7 @@ impl fmt::Display for Plan {
             }
         }
         write!(f, "{}", self.globals)?;
-        print_body(f, &self.body, self.shard_lanes())
+        print_body(f, &self.body, self.shard_lanes(REAL_BYTES))
     }
 }
 

@@ -42,10 +42,11 @@ fn run_typed<R: Real>(
 ) -> Outcome {
     let lanes = inputs.lanes.len();
     let native = native.map(|n| n.body(0));
-    let runs = settings.execution != Execution::Gather && serve(settings, plan.shard_lanes());
+    let interpreted = plan.shard_lanes(size_of::<R>());
+    let runs = settings.execution != Execution::Gather && serve(settings, interpreted);
     let planned = match native {
-        Some(native) if runs && native.computes_all(&plan.body) => plan.shard_lanes_of_code(),
-        _ => plan.shard_lanes(),
+        Some(native) if runs && native.computes_all(&plan.body) => plan.shard_lanes_of_code(size_of::<R>()),
+        _ => interpreted,
     };
     let layout = Layout::new(lanes, planned, plan.work(), settings);
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);

@@ -180,11 +180,19 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize, const U: usize, const 
     let strides @ [_, along] = if DOWN { [1, p.left_strides[1]] } else { [p.left_strides[0], 1] };
     let next = p.right_stride;
     let (mut left, mut right) = (p.left, p.right);
+    // What the next tile reads of the left matrix, where its rows follow one another: so many bytes for each term of this one.
+    let mut after = p.left.wrapping_add(M * strides[0]).cast::<i8>();
+    let ahead = if DOWN { 0 } else { U * M * strides[0] * size_of::<V::Real>() / p.terms };
+    let lines = ahead.div_ceil(64);
     // SAFETY: the caller answers for the processor and for `terms` terms of `M` rows and `N` vectors of columns; that is how far
     // the pointers go.
     unsafe {
         let mut sums = [[V::splat(V::ZERO); N]; M];
         for _ in 0..p.terms / U {
+            for line in 0..lines {
+                _mm_prefetch::<_MM_HINT_T0>(after.wrapping_add(64 * line));
+            }
+            after = after.wrapping_add(ahead);
             terms::<V, M, N, U>([left, right], strides, next, &mut sums);
             left = left.add(U * along);
             right = right.add(U * next);
