@@ -190,19 +190,18 @@ pub(super) fn inv_logit(x: f64) -> f64 {
     numerator / (1.0 + e)
 }
 
-/// [`exp`] of x ≤ 0: its text and bits, without what serves only other arguments.
+/// [`exp`] of x ≤ 0: its bits, without what serves only other arguments.
 #[inline(always)]
 fn exp_nonpositive(x: f64) -> f64 {
     let xc = if x < -746.0 { -746.0 } else { x };
-    let kd = f64::mul_add(xc, LOG2_E, SHIFT);
-    let k = kd.to_bits() as i64 - SHIFT_BITS;
-    let kd = kd - SHIFT;
+    let shifted = f64::mul_add(xc, LOG2_E, SHIFT);
+    let kd = shifted - SHIFT;
     let r = f64::mul_add(kd, -LN2_HIGH, xc);
     let r = f64::mul_add(kd, -LN2_LOW, r);
     let t = f64::mul_add(expm1_polynomial(r), r * r, r);
-    let k1 = k >> 1;
-    let s1 = power_of_two(k1);
-    f64::mul_add(t, s1, s1) * power_of_two(k - k1)
+    // 2^(k + 54), which is a normal number: k, in the low bits of the shifted number, is −1076 at least.
+    let s = f64::from_bits((shifted.to_bits() << 52).wrapping_add((1023 + 54) << 52));
+    f64::mul_add(t, s, s) * 5.551115123125783e-17 // 2^-54
 }
 
 /// [`log1p`] of 0 ≤ x ≤ 1: its bits, without what serves only other arguments.

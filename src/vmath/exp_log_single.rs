@@ -13,6 +13,8 @@ const SHIFT_BITS: i32 = 0x4b40_0000;
 const LN2_HIGH: f32 = 0.693_145_75;
 const LN2_LOW: f32 = 1.428_606_8e-6;
 
+const SIGN_BIT: u32 = 1 << 31;
+
 /// The bits of √½, and of √2, just above it.
 const SQRT_HALF_BITS: u32 = 0x3f35_04f3;
 const SQRT_2_BITS: u32 = 0x3fb5_04f3;
@@ -23,28 +25,38 @@ fn power_of_two(k: i32) -> f32 {
     f32::from_bits((k.wrapping_add(127) as u32) << 23)
 }
 
-/// e^x for −105 ≤ x ≤ 89, subnormal results included; NaN of NaN.
+/// e^x = 2^k (1 + t) for −105 ≤ x ≤ 89, and k as the bits of 1.5 · 2^23 + k; t is NaN of NaN.
 #[inline(always)]
-fn exp_inside(x: f32) -> f32 {
-    let kd = f32::mul_add(x, LOG2_E, SHIFT);
-    let k = (kd.to_bits() as i32).wrapping_sub(SHIFT_BITS);
-    let kd = kd - SHIFT;
-    let r = f32::mul_add(kd, -LN2_HIGH, x);
-    let r = f32::mul_add(kd, -LN2_LOW, r);
+fn reduce(x: f32) -> (u32, f32) {
+    let shifted = f32::mul_add(x, LOG2_E, SHIFT);
+    let k = shifted - SHIFT;
+    let r = f32::mul_add(k, -LN2_HIGH, x);
+    let r = f32::mul_add(k, -LN2_LOW, r);
     // (e^r − 1 − r) / r² for |r| ≤ 0.3467
     let p = horner!(f32: r; 0.5, 0.166_665_35, 0.041_667_24, 0.008_367_436, 0.001_386_343);
-    let t = f32::mul_add(p, r * r, r);
-    // Two factors, since 2^k itself may be no normal number.
-    let k1 = k >> 1;
-    let s1 = power_of_two(k1);
-    f32::mul_add(t, s1, s1) * power_of_two(k.wrapping_sub(k1))
+    (shifted.to_bits(), f32::mul_add(p, r * r, r))
 }
 
 /// e^x, subnormal results included.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
     let x = if x > 89.0 { 89.0 } else { x };
-    exp_inside(if x < -105.0 { -105.0 } else { x })
+    let (k, t) = reduce(if x < -105.0 { -105.0 } else { x });
+    let k = (k as i32).wrapping_sub(SHIFT_BITS);
+    // Two factors, since 2^k itself may be no normal number.
+    let k1 = k >> 1;
+    let s1 = power_of_two(k1);
+    f32::mul_add(t, s1, s1) * power_of_two(k.wrapping_sub(k1))
+}
+
+/// [`exp`] of −|x|: its bits, without what serves only other arguments.
+#[inline(always)]
+fn exp_of_minus_abs(x: f32) -> f32 {
+    let x = f32::from_bits(x.to_bits() | SIGN_BIT);
+    let (k, t) = reduce(if x < -105.0 { -105.0 } else { x });
+    // 2^(k + 24), a normal number but for k = −151, where it is 0, as the result is.
+    let s = f32::from_bits((k << 23).wrapping_add((127 + 24) << 23));
+    f32::mul_add(t, s, s) * (1.0 / 16_777_216.0)
 }
 
 /// Splits a positive finite x into e and f with x = 2^e (1 + f), √½ ≤ 1 + f < √2; subnormals included.
@@ -59,21 +71,26 @@ fn split(x: f32) -> (i32, f32) {
     (e - adjust, f)
 }
 
-/// e · ln 2 + ln(1 + f) for √½ − 1 ≤ f ≤ √2 − 1.
+/// e · ln 2 in two parts, the first of them exact.
 #[inline(always)]
-fn log_split(e: f32, f: f32) -> f32 {
+fn times_ln2(e: i32) -> [f32; 2] {
+    [e as f32 * LN2_HIGH, e as f32 * LN2_LOW]
+}
+
+/// ln(1 + f) for √½ − 1 ≤ f ≤ √2 − 1, and e · ln 2 in two parts.
+#[inline(always)]
+fn log_split([high, low]: [f32; 2], f: f32) -> f32 {
     // (ln(1 + f) − f + f²/2) / f³
     let q = horner!(f32: f;
         0.333_333_34, -0.250_008_14, 0.200_011_03, -0.166_235, 0.142_037_32, -0.131_605_83, 0.127_510_8, -0.076_223_16);
-    let low = f32::mul_add(f32::mul_add(q, f, -0.5), f * f, e * LN2_LOW);
-    e * LN2_HIGH + (f + low)
+    high + (f + f32::mul_add(f32::mul_add(q, f, -0.5), f * f, low))
 }
 
 /// The natural logarithm, subnormal arguments included; −∞ at 0, NaN below.
 #[inline(always)]
 pub(super) fn log(x: f32) -> f32 {
     let (e, f) = split(x);
-    log_special(x, log_split(e as f32, f))
+    log_special(x, log_split(times_ln2(e), f))
 }
 
 /// y, but the logarithm of x where that is 0, infinite, negative or NaN.
@@ -92,7 +109,7 @@ pub(super) fn log1p(x: f32) -> f32 {
     // 1 + f = (1 + x) 2^−e with a single rounding; 2^−e in two factors, as it may be no normal number
     let k = -e;
     let factor = power_of_two(k >> 1) * power_of_two(k - (k >> 1));
-    let y = log_split(e as f32, f32::mul_add(x, factor, factor - 1.0));
+    let y = log_split(times_ln2(e), f32::mul_add(x, factor, factor - 1.0));
     // ln(1 + x) has the sign of x: this keeps the sign of a zero
     log_special(above, y).copysign(x)
 }
@@ -102,16 +119,8 @@ pub(super) fn log1p(x: f32) -> f32 {
 fn log1p_of_fraction(x: f32) -> f32 {
     // Where `split` changes the exponent; x may be NaN.
     let above = 1.0 + x >= f32::from_bits(SQRT_2_BITS);
-    let e = if above { 1.0 } else { 0.0 };
-    let f = if above { f32::mul_add(x, 0.5, -0.5) } else { x };
-    log_split(e, f)
-}
-
-/// e^−|x|.
-#[inline(always)]
-fn exp_of_minus_abs(x: f32) -> f32 {
-    let x = -x.abs();
-    exp_inside(if x < -105.0 { -105.0 } else { x })
+    let ln2 = if above { [LN2_HIGH, LN2_LOW] } else { [0.0, 0.0] };
+    log_split(ln2, if above { f32::mul_add(x, 0.5, -0.5) } else { x })
 }
 
 /// 1 / (1 + e^−x).

@@ -72,24 +72,52 @@ fn int<R: Real>(call: &mut Call<'_, R>, groups: &Groups, out: &mut [i64]) {
     call.trap_where(TrapKind::IntegerOverflow, |lane| overflows[lane]);
 }
 
+/// Combines the elements of a group from number `first` up to `end` with what is in `out`: some lanes, whose values stay in
+/// registers, through all elements, then the next ones.
 #[inline(always)]
-fn step<T: Copy>(out: &mut [T], row: Row<'_, T>, f: &impl Fn(T, T) -> T) {
-    match row {
-        Row::Lanes(row) => out.iter_mut().zip(row).for_each(|(o, x)| *o = f(*o, *x)),
-        Row::One(x) => out.iter_mut().for_each(|o| *o = f(*o, x)),
+fn fold<T: Copy>(x: Rows<'_, T>, group: Group<'_>, range: (usize, usize), out: &mut [T], f: impl Fn(T, T) -> T) {
+    let mut lane = 0;
+    while lane + 16 <= out.len() {
+        fold_lanes::<16, T>(x, group, range, (out, lane), &f);
+        lane += 16;
+    }
+    while lane + 4 <= out.len() {
+        fold_lanes::<4, T>(x, group, range, (out, lane), &f);
+        lane += 4;
+    }
+    for lane in lane..out.len() {
+        fold_lanes::<1, T>(x, group, range, (out, lane), &f);
     }
 }
 
-/// Combines the elements of a group from number `first` up to `end` with what is in `out`.
+/// The same for `N` lanes.
 #[inline(always)]
-fn fold<T: Copy>(
+fn fold_lanes<const N: usize, T: Copy>(
     x: Rows<'_, T>,
     (start, offsets): Group<'_>,
     (first, end): (usize, usize),
-    out: &mut [T],
-    f: impl Fn(T, T) -> T,
+    (out, lane): (&mut [T], usize),
+    f: &impl Fn(T, T) -> T,
 ) {
-    (first..end).for_each(|i| step(out, x.row(start + offsets.at(i)), &f));
+    let out = &mut out[lane..][..N];
+    let mut values = [out[0]; N];
+    values.copy_from_slice(out);
+    for i in first..end {
+        match x.row(start + offsets.at(i)) {
+            Row::Lanes(row) => {
+                let row = &row[lane..][..N];
+                for l in 0..N {
+                    values[l] = f(values[l], row[l]);
+                }
+            }
+            Row::One(value) => {
+                for l in 0..N {
+                    values[l] = f(values[l], value);
+                }
+            }
+        }
+    }
+    out.copy_from_slice(&values);
 }
 
 /// Combines all elements with `start`, or, with `more`, with what is in `out`.
