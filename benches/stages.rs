@@ -9,8 +9,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use autobatch::mcmc::sampling::{Plan, Sampling};
+use autobatch::pipeline;
 use autobatch::program::{Bound, Engine, Inputs, Options, Program};
 use autobatch::run::{NoSink, Settings, Stats};
+use autobatch::stack;
 use autobatch::types::Array;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -53,6 +55,24 @@ fn superstep(c: &mut Criterion) {
         let mut options = options(Engine::Pc);
         options.settings.shard_lanes = lanes.next_multiple_of(64);
         describe_run(&format!("dispatch/superstep/{lanes}"), &bound, &options);
+        group.throughput(Throughput::Elements(run(&bound, &options)));
+        group.bench_function(BenchmarkId::from_parameter(lanes), |b| b.iter(|| black_box(run(&bound, &options))));
+    }
+    group.finish();
+}
+
+/// The same loop with nine blocks in it that do nothing but go on to the next: what a superstep costs with nothing to do.
+fn empty_superstep(c: &mut Criterion) {
+    let text = include_str!("empty_blocks.stack");
+    let mut group = c.benchmark_group("dispatch/empty");
+    for lanes in [1_usize, 64, 256, 1024] {
+        let mut options = options(Engine::Pc);
+        options.settings.shard_lanes = lanes.next_multiple_of(64);
+        let program = stack::read(text).expect("the program is right");
+        let inputs = Inputs::new().lane("n", vec![1_000_i64; lanes]);
+        let bound = Bound::of_ir(pipeline::from_stack(program, &options.passes), &inputs, &options);
+        let bound = bound.expect("the inputs fit");
+        describe_run(&format!("dispatch/empty/{lanes}"), &bound, &options);
         group.throughput(Throughput::Elements(run(&bound, &options)));
         group.bench_function(BenchmarkId::from_parameter(lanes), |b| b.iter(|| black_box(run(&bound, &options))));
     }
@@ -222,6 +242,6 @@ fn synthetic_data() -> Inputs {
     outputs.fold(Inputs::new(), |data, (name, array): (_, &Array)| data.shared(name.clone(), array.clone()))
 }
 
-criterion_group!(machine, compile, superstep, collatz, primitives, push_pop, fib);
+criterion_group!(machine, compile, superstep, empty_superstep, collatz, primitives, push_pop, fib);
 criterion_group!(sampling, nuts_eight_schools, nuts_logistic);
 criterion_main!(machine, sampling);
