@@ -277,43 +277,14 @@ impl<T> Lane<bool, T, T, T> for Chosen {
     }
 }
 
-/// The loop of every kernel: `out = f(a, b, c)` for one element in every lane. Returns the flags of the lanes that get new
-/// values, or-ed. Lengths are cut to one before the loop, so that no index is checked in it, and it vectorises.
+/// The loop of every kernel: `out = f(a, b, c)` for one element in every lane, or for several that lie in a row. Returns the
+/// flags of the lanes that get new values, or-ed.
+///
+/// The compiler's own vectors of a loop of any length leave as many lanes as fill four registers to a scalar end, which with
+/// some hundred lanes is most of the time: so it goes in pieces of one length, of which the last may overlap the one before it
+/// and then computes the same again.
 #[inline(always)]
 fn sweep<A: Column, B: Column, C: Column, O: Blend>(
-    (a, b, c): (A, B, C),
-    out: Out<'_, O>,
-    f: &impl Lane<A::Value, B::Value, C::Value, O>,
-) -> Flag {
-    let to = out.to;
-    let lanes = to.len();
-    let (a, b, c) = (a.cut(0, lanes), b.cut(0, lanes), c.cut(0, lanes));
-    let mut flags = 0;
-    match out.keep {
-        None => {
-            for (lane, to) in to.iter_mut().enumerate() {
-                let (value, flag) = f.of(a.at(lane), b.at(lane), c.at(lane));
-                *to = value;
-                flags |= flag;
-            }
-        }
-        Some((kept, mask)) => {
-            let (kept, mask) = (&kept[..lanes], &mask[..lanes]);
-            for (lane, ((to, kept), mask)) in to.iter_mut().zip(kept).zip(mask).enumerate() {
-                let (value, flag) = f.of(a.at(lane), b.at(lane), c.at(lane));
-                *to = O::blend(*mask, value, *kept);
-                flags |= i64::blend(*mask, flag, 0);
-            }
-        }
-    }
-    flags
-}
-
-/// [`sweep`] for one element. Rows are short, and a vectorised loop of any length leaves up to as many lanes to its scalar end
-/// as fill four registers, all of them often enough: so a row is taken in pieces of one length, of which the last may
-/// overlap the one before it and then computes the same again.
-#[inline(always)]
-fn sweep_row<A: Column, B: Column, C: Column, O: Blend>(
     columns: (A, B, C),
     out: Out<'_, O>,
     f: &impl Lane<A::Value, B::Value, C::Value, O>,
@@ -321,7 +292,8 @@ fn sweep_row<A: Column, B: Column, C: Column, O: Blend>(
     match out.to.len() {
         16.. => pieces::<16, _, _, _, _>(columns, out, f),
         4.. => pieces::<4, _, _, _, _>(columns, out, f),
-        _ => sweep(columns, out, f),
+        1.. => pieces::<1, _, _, _, _>(columns, out, f),
+        0 => 0,
     }
 }
 
@@ -401,8 +373,8 @@ fn sweep1<A: Copy, O: Blend>(a: Rows<'_, A>, mut out: Out<'_, O>, f: &impl Lane<
     for e in 0..out.elements() {
         let out = out.row(e);
         flags |= match a.row(e) {
-            Row::Lanes(a) => sweep_row((Each(a), none, none), out, f),
-            Row::One(a) => sweep_row((Same(a), none, none), out, f),
+            Row::Lanes(a) => sweep((Each(a), none, none), out, f),
+            Row::One(a) => sweep((Same(a), none, none), out, f),
         };
     }
     flags
@@ -429,10 +401,10 @@ fn sweep2<A: Copy, B: Copy, O: Blend>(
     for e in 0..out.elements() {
         let out = out.row(e);
         flags |= match (a.row(e), b.row(e)) {
-            (Row::Lanes(a), Row::Lanes(b)) => sweep_row((Each(a), Each(b), none), out, f),
-            (Row::Lanes(a), Row::One(b)) => sweep_row((Each(a), Same(b), none), out, f),
-            (Row::One(a), Row::Lanes(b)) => sweep_row((Same(a), Each(b), none), out, f),
-            (Row::One(a), Row::One(b)) => sweep_row((Same(a), Same(b), none), out, f),
+            (Row::Lanes(a), Row::Lanes(b)) => sweep((Each(a), Each(b), none), out, f),
+            (Row::Lanes(a), Row::One(b)) => sweep((Each(a), Same(b), none), out, f),
+            (Row::One(a), Row::Lanes(b)) => sweep((Same(a), Each(b), none), out, f),
+            (Row::One(a), Row::One(b)) => sweep((Same(a), Same(b), none), out, f),
         };
     }
     flags
@@ -466,14 +438,14 @@ pub(super) fn select<T: Blend>(c: Rows<'_, bool>, a: Rows<'_, T>, b: Rows<'_, T>
     for e in 0..out.elements() {
         let out = out.row(e);
         match (c.row(e), a.row(e), b.row(e)) {
-            (Row::One(c), Row::Lanes(a), Row::Lanes(b)) => _ = sweep_row((Same(c), Each(a), Each(b)), out, &Chosen),
-            (Row::One(c), Row::Lanes(a), Row::One(b)) => _ = sweep_row((Same(c), Each(a), Same(b)), out, &Chosen),
-            (Row::One(c), Row::One(a), Row::Lanes(b)) => _ = sweep_row((Same(c), Same(a), Each(b)), out, &Chosen),
-            (Row::One(c), Row::One(a), Row::One(b)) => _ = sweep_row((Same(c), Same(a), Same(b)), out, &Chosen),
-            (Row::Lanes(c), Row::Lanes(a), Row::Lanes(b)) => _ = sweep_row((Each(c), Each(a), Each(b)), out, &Chosen),
-            (Row::Lanes(c), Row::Lanes(a), Row::One(b)) => _ = sweep_row((Each(c), Each(a), Same(b)), out, &Chosen),
-            (Row::Lanes(c), Row::One(a), Row::Lanes(b)) => _ = sweep_row((Each(c), Same(a), Each(b)), out, &Chosen),
-            (Row::Lanes(c), Row::One(a), Row::One(b)) => _ = sweep_row((Each(c), Same(a), Same(b)), out, &Chosen),
+            (Row::One(c), Row::Lanes(a), Row::Lanes(b)) => _ = sweep((Same(c), Each(a), Each(b)), out, &Chosen),
+            (Row::One(c), Row::Lanes(a), Row::One(b)) => _ = sweep((Same(c), Each(a), Same(b)), out, &Chosen),
+            (Row::One(c), Row::One(a), Row::Lanes(b)) => _ = sweep((Same(c), Same(a), Each(b)), out, &Chosen),
+            (Row::One(c), Row::One(a), Row::One(b)) => _ = sweep((Same(c), Same(a), Same(b)), out, &Chosen),
+            (Row::Lanes(c), Row::Lanes(a), Row::Lanes(b)) => _ = sweep((Each(c), Each(a), Each(b)), out, &Chosen),
+            (Row::Lanes(c), Row::Lanes(a), Row::One(b)) => _ = sweep((Each(c), Each(a), Same(b)), out, &Chosen),
+            (Row::Lanes(c), Row::One(a), Row::Lanes(b)) => _ = sweep((Each(c), Same(a), Each(b)), out, &Chosen),
+            (Row::Lanes(c), Row::One(a), Row::One(b)) => _ = sweep((Each(c), Same(a), Same(b)), out, &Chosen),
         }
     }
 }
