@@ -1,5 +1,5 @@
-//! Compacts the lanes of a mask, and scatters them back: with AVX-512 eight lanes at a time, elsewhere one by one. The groups of
-//! eight that have lanes are looked up once for all rows that are moved.
+//! Compacts the lanes of a mask, and scatters them back: one by one where they are sparse, else with AVX-512 eight at a time.
+//! Where they are is looked up once for all rows that are moved.
 
 use crate::exec::LaneMask;
 use crate::exec::mask::Bits;
@@ -8,11 +8,17 @@ use crate::exec::mask::Bits;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selection {
     // What the unchecked accesses below rely on: the groups have `count` bits, of lanes that are all below `width`, and each
-    // begins at the number of bits before it.
+    // begins at the number of bits before it; the list is empty or has these lanes.
     groups: Vec<Group>,
+    /// Where lanes are sparse: each of them.
+    list: Vec<u32>,
     count: usize,
     width: usize,
 }
+
+/// Lanes are sparse when there are at most so many in a group on average: then moving them one by one is quicker. (On a Zen 4,
+/// a group takes 1.3 ns and more however many it has, and a lane 0.32 ns.)
+const SPARSE: usize = 4;
 
 /// Eight lanes of which some are selected.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +62,12 @@ impl Selection {
             }
         }
         (self.count, self.width) = (at as usize, width);
+        self.list.clear();
+        if self.count <= SPARSE * self.groups.len() {
+            for group in &self.groups {
+                self.list.extend(Bits(u64::from(group.bits)).map(|bit| group.lane + bit as u32));
+            }
+        }
     }
 }
 
@@ -64,6 +76,13 @@ pub(super) fn compact<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes:
     for e in 0..elements {
         let from = &from[e * lanes.width..(e + 1) * lanes.width];
         let to = &mut to[e * lanes.count..(e + 1) * lanes.count];
+        if !lanes.list.is_empty() {
+            for (to, lane) in to.iter_mut().zip(&lanes.list) {
+                // SAFETY: lanes are below the width.
+                *to = unsafe { *from.get_unchecked(*lane as usize) };
+            }
+            continue;
+        }
         #[cfg(target_arch = "x86_64")]
         if size_of::<T>() == 8 && is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has AVX-512F, elements have 8 bytes.
@@ -86,6 +105,13 @@ pub(super) fn spread<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: 
     for e in 0..elements {
         let to = &mut to[e * lanes.width..(e + 1) * lanes.width];
         let from = &from[e * lanes.count..(e + 1) * lanes.count];
+        if !lanes.list.is_empty() {
+            for (from, lane) in from.iter().zip(&lanes.list) {
+                // SAFETY: lanes are below the width.
+                unsafe { *to.get_unchecked_mut(*lane as usize) = *from };
+            }
+            continue;
+        }
         #[cfg(target_arch = "x86_64")]
         if size_of::<T>() == 8 && is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has AVX-512F, elements have 8 bytes.

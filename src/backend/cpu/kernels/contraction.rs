@@ -111,26 +111,49 @@ fn shared_right<R: Real>(x: &Extents, a: &[R], b: Matrix<'_, R>, goes_on: bool, 
 
 multiversioned! {
     /// Every lane its own factors.
-    fn by_lane<R: Real>(x: &Extents, [a, b]: [&[R]; 2], goes_on: bool, w: usize, out: &mut [R]) {
-        let mut block = vec![R::ZERO; w];
+    fn by_lane<R: Real>(x: &Extents, factors: [&[R]; 2], goes_on: bool, w: usize, out: &mut [R]) {
         for (e, out) in out.chunks_exact_mut(w).enumerate() {
-            let (i, j) = (e / x.m, e % x.m);
-            for start in (0..x.k).step_by(BLOCK) {
-                let first = start == 0 && !goes_on;
-                let to = if first { &mut *out } else { &mut block[..] };
-                to.fill(R::ZERO);
-                for k in start..x.k.min(start + BLOCK) {
-                    multiply_add(&a[(i * x.k + k) * w..][..w], &b[(k * x.m + j) * w..][..w], to);
-                }
-                if !first {
-                    out.iter_mut().zip(&block).for_each(|(o, b)| *o = *o + *b);
-                }
+            let mut lane = 0;
+            while lane + 16 <= w {
+                dots_of_lanes::<16, R>(x, e, factors, goes_on, (out, lane));
+                lane += 16;
+            }
+            while lane + 4 <= w {
+                dots_of_lanes::<4, R>(x, e, factors, goes_on, (out, lane));
+                lane += 4;
+            }
+            for lane in lane..w {
+                dots_of_lanes::<1, R>(x, e, factors, goes_on, (out, lane));
             }
         }
     }
 }
 
+/// Element `e` of the product in `N` lanes: sums that stay in registers.
 #[inline(always)]
-fn multiply_add<R: Real>(a: &[R], b: &[R], sum: &mut [R]) {
-    sum.iter_mut().zip(a).zip(b).for_each(|((s, a), b)| *s = a.mul_add(*b, *s));
+fn dots_of_lanes<const N: usize, R: Real>(
+    x: &Extents,
+    e: usize,
+    [a, b]: [&[R]; 2],
+    goes_on: bool,
+    (out, lane): (&mut [R], usize),
+) {
+    let (w, i, j) = (out.len(), e / x.m, e % x.m);
+    let out = &mut out[lane..][..N];
+    for start in (0..x.k).step_by(BLOCK) {
+        let mut sums = [R::ZERO; N];
+        for k in start..x.k.min(start + BLOCK) {
+            let a = &a[(i * x.k + k) * w + lane..][..N];
+            let b = &b[(k * x.m + j) * w + lane..][..N];
+            for l in 0..N {
+                sums[l] = a[l].mul_add(b[l], sums[l]);
+            }
+        }
+        if start > 0 || goes_on {
+            for l in 0..N {
+                sums[l] = out[l] + sums[l];
+            }
+        }
+        out.copy_from_slice(&sums);
+    }
 }
