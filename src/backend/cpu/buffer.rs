@@ -51,6 +51,7 @@ impl<'a, R: Real> Values<'a, R> {
 
 impl<R: Real> Buffer<R> {
     /// All values from this one on.
+    #[inline]
     pub fn values(&self, start: usize) -> Values<'_, R> {
         match self {
             Buffer::Bool(v) => Values::Bool(&v[start..]),

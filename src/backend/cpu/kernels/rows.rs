@@ -127,23 +127,28 @@ pub(super) fn bools<'a, R: Real>(arg: &Arg<'a, R>, width: usize) -> Rows<'a, boo
 /// The operands of an elementwise primitive, repeated along the axes where their extent is 1.
 pub(super) struct Operands<'a, R> {
     args: &'a [Arg<'a, R>],
-    places: SmallVec<[Option<Vec<u32>>; 3]>,
+    /// Of each operand, where not all of them are scalars or have the shape of the result.
+    places: Option<SmallVec<[Option<Vec<u32>>; 3]>>,
     width: usize,
 }
 
 impl<'a, R: Real> Operands<'a, R> {
     /// Those of a call.
+    #[inline]
     pub(super) fn new(call: &Call<'a, R>) -> Self {
-        // nearly always there are none to find
-        let plain = call.args.iter().all(|a| a.ty.shape.is_empty() || a.ty.shape == call.ty.shape);
-        let places = call.args.iter().filter(|_| !plain).map(|a| spread::places(&a.ty.shape, &call.ty.shape)).collect();
-        Self { args: call.args, places, width: call.width }
+        let shape = &call.ty.shape;
+        // Compared here and not by a call: this is done for every step.
+        let same = |s: &[usize]| s.len() == shape.len() && s.iter().zip(shape).all(|(a, b)| a == b);
+        let plain = call.args.iter().all(|a| a.ty.shape.is_empty() || same(&a.ty.shape));
+        let places = || call.args.iter().map(|a| spread::places(&a.ty.shape, shape)).collect();
+        Self { args: call.args, places: (!plain).then(places), width: call.width }
     }
     #[inline]
     fn places_of(&self, i: usize) -> Option<&[u32]> {
-        self.places.get(i).and_then(Option::as_deref)
+        self.places.as_ref().and_then(|places| places[i].as_deref())
     }
     /// The reals of an operand.
+    #[inline]
     pub(super) fn reals(&self, i: usize) -> Rows<'_, R> {
         reals(&self.args[i], self.width).at_places(self.places_of(i))
     }
