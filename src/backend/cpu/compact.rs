@@ -84,9 +84,9 @@ pub(super) fn compact<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes:
             continue;
         }
         #[cfg(target_arch = "x86_64")]
-        if size_of::<T>() == 8 && is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has AVX-512F, elements have 8 bytes.
-            unsafe { avx512::compact(to.as_mut_ptr().cast(), from.as_ptr().cast(), &lanes.groups) };
+        if let Some(row) = avx512::row(size_of::<T>(), true) {
+            // SAFETY: the lanes of the selection are in both rows, whose elements are of the size that was asked for.
+            unsafe { row(to.as_mut_ptr().cast(), from.as_ptr().cast(), &lanes.groups) };
             continue;
         }
         let mut at = 0;
@@ -113,9 +113,9 @@ pub(super) fn spread<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: 
             continue;
         }
         #[cfg(target_arch = "x86_64")]
-        if size_of::<T>() == 8 && is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has AVX-512F, elements have 8 bytes.
-            unsafe { avx512::spread(to.as_mut_ptr().cast(), from.as_ptr().cast(), &lanes.groups) };
+        if let Some(row) = avx512::row(size_of::<T>(), false) {
+            // SAFETY: the lanes of the selection are in both rows, whose elements are of the size that was asked for.
+            unsafe { row(to.as_mut_ptr().cast(), from.as_ptr().cast(), &lanes.groups) };
             continue;
         }
         let mut at = 0;
@@ -132,41 +132,67 @@ pub(super) fn spread<T: Copy>(to: &mut [T], from: &[T], elements: usize, lanes: 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::{
+        _mm256_mask_storeu_epi32, _mm256_maskz_compress_epi32, _mm256_maskz_expand_epi32, _mm256_maskz_loadu_epi32,
         _mm512_mask_storeu_epi64, _mm512_maskz_compress_epi64, _mm512_maskz_expand_epi64, _mm512_maskz_loadu_epi64,
     };
 
     use super::Group;
 
-    /// One row of 8-byte values.
+    /// Moves a row of values to a second one.
     ///
     /// # Safety
-    /// AVX-512F; `from` has the lanes of the selection that these are the groups of, `to` room for as many as are selected.
-    #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn compact(to: *mut i64, from: *const i64, groups: &[Group]) {
-        for group in groups {
-            // SAFETY: only lanes that are selected are read, and as many are written.
-            unsafe {
-                let values = _mm512_maskz_loadu_epi64(group.bits, from.add(group.lane as usize));
-                let dense = _mm512_maskz_compress_epi64(group.bits, values);
-                _mm512_mask_storeu_epi64(to.add(group.at as usize), group.low, dense);
-            }
+    /// The processor and the size of values are those for which [`row`] gave it. The first row has room for as many values as the
+    /// groups have bits, and the second one the lanes of the groups; or the other way round, of one that spreads.
+    type Row = unsafe fn(*mut u8, *const u8, &[Group]);
+
+    /// What compacts or spreads values of this size, where the processor can.
+    pub(super) fn row(size: usize, compacts: bool) -> Option<Row> {
+        let able = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl");
+        match (able, size, compacts) {
+            (true, 8, true) => Some(compact8),
+            (true, 8, false) => Some(spread8),
+            (true, 4, true) => Some(compact4),
+            (true, 4, false) => Some(spread4),
+            _ => None,
         }
     }
 
-    /// The reverse.
-    ///
-    /// # Safety
-    /// As [`compact`], with `to` and `from` exchanged.
-    #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn spread(to: *mut i64, from: *const i64, groups: &[Group]) {
-        for group in groups {
-            // SAFETY: as many values are read as lanes are selected, and only these are written.
-            unsafe {
-                let values = _mm512_maskz_loadu_epi64(group.low, from.add(group.at as usize));
-                let lanes = _mm512_maskz_expand_epi64(group.bits, values);
-                _mm512_mask_storeu_epi64(to.add(group.lane as usize), group.bits, lanes);
-            }
-        }
+    macro_rules! rows {
+        ($($compact:ident $spread:ident: $value:ident, $load:ident, $press:ident, $expand:ident, $store:ident;)+) => {
+            $(
+                /// # Safety
+                /// See [`Row`].
+                #[target_feature(enable = "avx512f,avx512vl")]
+                unsafe fn $compact(to: *mut u8, from: *const u8, groups: &[Group]) {
+                    let (to, from) = (to.cast::<$value>(), from.cast::<$value>());
+                    for group in groups {
+                        // SAFETY: only lanes that are selected are read, and as many are written.
+                        unsafe {
+                            let values = $load(group.bits, from.add(group.lane as usize));
+                            $store(to.add(group.at as usize), group.low, $press(group.bits, values));
+                        }
+                    }
+                }
+
+                /// # Safety
+                /// See [`Row`].
+                #[target_feature(enable = "avx512f,avx512vl")]
+                unsafe fn $spread(to: *mut u8, from: *const u8, groups: &[Group]) {
+                    let (to, from) = (to.cast::<$value>(), from.cast::<$value>());
+                    for group in groups {
+                        // SAFETY: as many values are read as lanes are selected, and only these are written.
+                        unsafe {
+                            let values = $load(group.low, from.add(group.at as usize));
+                            $store(to.add(group.lane as usize), group.bits, $expand(group.bits, values));
+                        }
+                    }
+                }
+            )+
+        };
+    }
+    rows! {
+        compact8 spread8: i64, _mm512_maskz_loadu_epi64, _mm512_maskz_compress_epi64, _mm512_maskz_expand_epi64, _mm512_mask_storeu_epi64;
+        compact4 spread4: i32, _mm256_maskz_loadu_epi32, _mm256_maskz_compress_epi32, _mm256_maskz_expand_epi32, _mm256_mask_storeu_epi32;
     }
 }
 
@@ -190,6 +216,14 @@ mod tests {
                 let mut back = vec![-1; 3 * width];
                 spread(&mut back, &dense, 3, &lanes);
                 let kept = |i: usize| if mask.contains(i % width) { from[i] } else { -1 };
+                assert!(back.iter().enumerate().all(|(i, v)| *v == kept(i)));
+                let floats: Vec<f32> = from.iter().map(|v| *v as f32).collect();
+                let mut dense = vec![-1.0; 3 * lanes.count];
+                compact(&mut dense, &floats, 3, &lanes);
+                assert!(dense.iter().zip(&expected).all(|(b, v)| *b == *v as f32));
+                let mut back = vec![-1.0; 3 * width];
+                spread(&mut back, &dense, 3, &lanes);
+                let kept = |i: usize| if mask.contains(i % width) { floats[i] } else { -1.0 };
                 assert!(back.iter().enumerate().all(|(i, v)| *v == kept(i)));
                 let small: Vec<bool> = from.iter().map(|v| v % 3 == 0).collect();
                 let mut few = vec![false; 3 * lanes.count];
