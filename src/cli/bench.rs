@@ -98,7 +98,7 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
         return refused(format!("--seconds {}: a run must take some time, and a day at most", args.seconds));
     }
     if !(args.patience > 0.0 && args.patience <= MOST_SECONDS) {
-        return refused(format!("--patience {}: some time, and a day at most", args.patience));
+        return refused(format!("--patience {}: a peer must have some time, and a day at most", args.patience));
     }
     let models: Vec<_> = args.model.iter().map(|name| model::by_name(name)).collect::<Result<_, _>>()?;
     let models = distinct(models);

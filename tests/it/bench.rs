@@ -260,7 +260,7 @@ fn wrong_requests_are_refused() {
         (&["--model", "normal10", "--stepsize", "-0.1"], "the step size must be a positive number"),
         (&["--model", "logistic", "--data", "missing.json"], "missing.json"),
         (&["--seconds", "1e300"], "a day at most"),
-        (&["--patience", "0"], "--patience 0: some time"),
+        (&["--patience", "0"], "--patience 0: a peer must have some time"),
         (&["--model", "fib", "--stepsize", "0.1"], "`fib` is a program of control flow"),
         (&["--model", "fib", "--data", "nuts/data/eight_schools.json"], "`fib` takes no data"),
         (&["--model", "normal10", "--data", "nuts/data/eight_schools.json"], "`normal10` takes no data"),

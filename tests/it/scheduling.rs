@@ -46,6 +46,12 @@ fn the_cost_aware_schedule_runs_heavy_leaves_as_rarely_as_possible() {
     assert!(found as f64 <= 1.05 * bound as f64, "{found} executions, the bound is {bound}");
     assert!(found_local >= 3 * found, "local needs {found_local}, pc {found}");
     assert_eq!(pc.outputs(), local.outputs());
+    // What the README says of it.
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("there is a README");
+    let says = format!(
+        "no lane needs more than {bound} runs of the heavy leaf;\nby program counter there are {found}, by local batching {found_local} "
+    );
+    assert!(readme.contains(&says), "README.md does not say: {says}");
 }
 
 #[test]
