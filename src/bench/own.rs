@@ -304,6 +304,8 @@ struct Team<R> {
 const TEAMS: usize = 3;
 /// With fewer lanes a thread than this, fewer threads with wider products may be quicker.
 const FEW_LANES: usize = 32;
+/// Observations of lanes that the trial of a way goes through: some ten milliseconds.
+const TRIAL: usize = 1 << 22;
 
 impl<R: Real> BoundSeries<R> {
     /// For a case whose data have a matrix `x`, observation × covariate.
@@ -320,13 +322,15 @@ impl<R: Real> BoundSeries<R> {
         if threads > 1 && chains / threads < FEW_LANES {
             counts.push(1);
         }
+        // So many that starting threads does not count.
+        let rounds = (TRIAL / (n * chains).max(1)).max(1);
         let mut tried: Vec<(f64, Team<R>)> = Vec::new();
         for threads in counts {
             let weights = parts(&starts, threads);
             for tiling in bound::quickest(&x.view(), &weights[0].view()).into_iter().take(TEAMS) {
                 let parts = weights.iter().map(|w| Gradients::new(w.view(), tiling)).collect();
                 let mut team = Team { parts, tiling };
-                tried.push((team.seconds(&x, 1), team));
+                tried.push((team.seconds(&x, rounds), team));
             }
         }
         tried.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -147,6 +147,25 @@ fn a_peer_that_fails_is_left_out_with_the_reason() {
     }
 }
 
+/// A peer that lasts too long is ended with what it has started.
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_of_a_peer_is_left_when_patience_ends() {
+    let folder = Folder::new("descendants");
+    folder.install(&format!("read -r job; sleep 600 & echo $! > {}/pid; wait", folder.path()));
+    let arguments = ["--engine", "pc", "--fusion", "on", "--against", "nuts-rs", "--peers", folder.path()];
+    let report = report(&[&SMALL[..], &arguments, &["--patience", "1"]].concat());
+    assert!(report["skipped"][0]["reason"].as_str().unwrap().contains("no answer within 1 seconds"), "{report}");
+    let stat = format!("/proc/{}/stat", folder.read("pid").trim());
+    // Gone, or dead and waiting for somebody to ask how it ended.
+    let ended = || std::fs::read_to_string(&stat).map_or(true, |s| s.contains(") Z ") || s.contains(") X "));
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !ended() {
+        assert!(std::time::Instant::now() < deadline, "it still runs");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn what_is_not_there_is_named_with_the_command_that_installs_it() {
     let folder = Folder::new("missing");

@@ -111,8 +111,8 @@ fn fold_lanes<const N: usize, T: Copy>(
                 }
             }
             Row::One(value) => {
-                for l in 0..N {
-                    values[l] = f(values[l], value);
+                for each in &mut values {
+                    *each = f(*each, value);
                 }
             }
         }
