@@ -304,8 +304,8 @@ struct Team<R> {
 const TEAMS: usize = 3;
 /// With fewer lanes a thread than this, fewer threads with wider products may be quicker.
 const FEW_LANES: usize = 32;
-/// Observations of lanes that the trial of a way goes through: some ten milliseconds.
-const TRIAL: usize = 1 << 22;
+/// Multiply-adds of one product that the trial of a way computes: some ten milliseconds.
+const TRIAL: usize = 1 << 27;
 
 impl<R: Real> BoundSeries<R> {
     /// For a case whose data have a matrix `x`, observation × covariate.
@@ -323,7 +323,7 @@ impl<R: Real> BoundSeries<R> {
             counts.push(1);
         }
         // So many that starting threads does not count.
-        let rounds = (TRIAL / (n * chains).max(1)).max(1);
+        let rounds = TRIAL.checked_div(n * d * chains).unwrap_or(1).max(1);
         let mut tried: Vec<(f64, Team<R>)> = Vec::new();
         for threads in counts {
             let weights = parts(&starts, threads);

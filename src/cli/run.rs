@@ -65,7 +65,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     })
 }
 
-/// A flag that the first Ctrl-C, SIGTERM or SIGHUP sets, so that a run ends in order with what it has; the second one ends the process.
+/// A flag that the first Ctrl-C sets, so that a run ends in order with what it has; the second one ends the process.
 pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

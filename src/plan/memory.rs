@@ -46,7 +46,8 @@ pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimat
     let shared = plan.globals.shared.values();
     let workers = crate::run::workers(settings);
     let width = match settings.shard_lanes {
-        0 => shard_width(lanes, plan.shard_lanes(real), workers),
+        // Which of the two it is hangs on the code that is there.
+        0 => shard_width(lanes, plan.shard_lanes(real).max(plan.shard_lanes_of_code(real)), workers),
         n => n,
     };
     let tape_level_bytes = plan.globals.tape_bytes(real);

@@ -17,7 +17,7 @@ mod memory;
 mod print;
 mod tiles;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::base::{IdVec, Loc};
@@ -445,25 +445,28 @@ impl<T> Body<T> {
         });
         slots + levels.sum::<usize>()
     }
-    /// The unit that weighs at least as much as all others together, where there is one.
-    fn chief_unit(&self) -> Option<UnitId> {
-        let total: u64 = self.units.values().map(|u| u.cost.weight).sum();
-        self.units.iter().find(|(_, u)| u.cost.weight > total - u.cost.weight).map(|(id, _)| id)
-    }
-    /// Bytes in one lane of the buffers that a unit uses over and over, when a real has `real_bytes`: those of the steps that run
-    /// tile by tile, or where there are none, of all.
+    /// Bytes in one lane of the buffers that a unit uses over and over, when a real has `real_bytes`: those of a tile of the steps
+    /// that run tile by tile, or where there are none, of all.
     fn bytes_of_unit(&self, unit: UnitId, real_bytes: usize) -> usize {
-        let (mut tiled, mut all) = (BTreeSet::new(), BTreeSet::new());
+        let (mut tiled, mut all) = (BTreeMap::new(), BTreeMap::new());
         for step in self.units[unit].blocks.iter().flat_map(|b| &self.blocks[*b].steps) {
             match &step.kind {
-                StepKind::Compute(c) => all.extend(c.slots()),
-                StepKind::Tiled(group) => tiled.extend(group.steps.iter().flat_map(|s| s.compute.slots())),
+                StepKind::Compute(c) => all.extend(c.slots().map(|slot| (slot, self.slots[slot].elements))),
+                StepKind::Tiled(group) => {
+                    for slot in group.steps.iter().flat_map(|s| s.compute.slots()) {
+                        // Of what has all rows, a tile is some of them.
+                        let Slot { elements, tile, .. } = self.slots[slot];
+                        let rows = if tile || elements % group.rows != 0 { 1 } else { group.rows };
+                        let one_tile = elements / rows * rows.min(TILE_BLOCK);
+                        tiled.insert(slot, one_tile);
+                    }
+                }
                 _ => {}
             }
         }
         let slots = if tiled.is_empty() { all } else { tiled };
-        let slots = slots.into_iter().map(|s| &self.slots[s]).filter(|s| !s.uniform);
-        slots.map(|s| bytes(s.dtype, s.elements, real_bytes)).sum()
+        let slots = slots.into_iter().map(|(slot, elements)| (&self.slots[slot], elements));
+        slots.filter(|(s, _)| !s.uniform).map(|(s, elements)| bytes(s.dtype, elements, real_bytes)).sum()
     }
     /// Additions in one lane that runs every block once, if `ahead` says of all that lanes go on to later ones.
     fn work_ahead(&self, ahead: impl Fn(&T, BlockId) -> bool) -> Option<u64> {
@@ -490,6 +493,8 @@ pub(crate) fn bytes(dtype: DType, elements: usize, real_bytes: usize) -> usize {
 const SHARD_BYTES: usize = 1 << 20;
 /// A unit works on about one in so many bytes of the state, and the next one most often on others.
 const STATE_OF_UNIT: usize = 4;
+/// Of a unit that outweighs all others, one in so many bytes of the state at least: the others run, too.
+const LEAST_OF_CHIEF: usize = 16;
 /// Fewest lanes of a shard when the settings do not say: the dispatch of a step is spread over so many, and a product with a
 /// shared matrix, whose tiles have 16 columns, is at its full speed.
 const LEAST_LANES: usize = 64;
@@ -507,16 +512,56 @@ impl Plan {
         self.body.bytes_per_lane(real_bytes) + 3 * size_of::<u64>()
     }
     /// Lanes of a shard when the settings do not say: as many as keep what a unit works on within 1 MiB, a multiple of 64 between
-    /// 64 and 1024. That is a quarter of the state; but where one unit weighs more than all others together, lanes spend their
-    /// time in it, and it is what that one uses, or a tile of it. Small enough to stay in the L2 cache, large enough to spread
-    /// the dispatch of a step, and what a product reads of a shared matrix, over many lanes.
+    /// 64 and 1024. That is a quarter of the state; but where one unit that runs again and again weighs more than all others
+    /// together, lanes are taken to spend their time in it, and it is what that one uses, or a tile of it (a sixteenth of the
+    /// state at least). Small enough to stay in the L2 cache, large enough to spread the dispatch of a step, and what a product
+    /// reads of a shared matrix, over many lanes.
     pub fn shard_lanes(&self, real_bytes: usize) -> usize {
         shard_lanes(self.working_set(real_bytes))
     }
     /// Bytes in one lane that are worked on at a time: see [`Self::shard_lanes`].
     fn working_set(&self, real_bytes: usize) -> usize {
-        let chief = self.body.chief_unit().map(|unit| self.body.bytes_of_unit(unit, real_bytes));
-        chief.unwrap_or_else(|| self.bytes_per_lane(real_bytes) / STATE_OF_UNIT)
+        let state = self.bytes_per_lane(real_bytes);
+        match self.chief_unit() {
+            Some(unit) => self.body.bytes_of_unit(unit, real_bytes).max(state / LEAST_OF_CHIEF),
+            None => state / STATE_OF_UNIT,
+        }
+    }
+    /// The unit that weighs more than all others together, where there is one and it runs again and again, or once as all do.
+    fn chief_unit(&self) -> Option<UnitId> {
+        let units = &self.body.units;
+        let total: u64 = units.values().map(|u| u.cost.weight).sum();
+        let (chief, _) = units.iter().find(|(_, u)| u.cost.weight > total - u.cost.weight)?;
+        (self.work().is_some() || self.is_entered_again(chief)).then_some(chief)
+    }
+    /// Whether a way leads from a unit back to it; a return is taken to lead to after any call.
+    fn is_entered_again(&self, unit: UnitId) -> bool {
+        let blocks = &self.body.blocks;
+        let after_calls = || {
+            blocks.values().filter_map(|b| match b.term {
+                Terminator::PushJump { ret, .. } => Some(ret),
+                _ => None,
+            })
+        };
+        let follow = |block: BlockId, ahead: &mut Vec<BlockId>| match &blocks[block].term {
+            Terminator::Jump(to) => ahead.push(*to),
+            Terminator::Branch(_, yes, no) => ahead.extend([*yes, *no]),
+            Terminator::PushJump { target, ret, .. } => ahead.extend([*target, *ret]),
+            Terminator::Return => ahead.extend(after_calls()),
+            Terminator::Halt => {}
+        };
+        let (mut seen, mut ahead) = (BTreeSet::new(), Vec::new());
+        self.body.units[unit].blocks.iter().for_each(|b| follow(*b, &mut ahead));
+        ahead.retain(|b| !self.body.contains(unit, *b) || !self.body.units[unit].region);
+        while let Some(block) = ahead.pop() {
+            if self.body.contains(unit, block) {
+                return true;
+            }
+            if seen.insert(block) {
+                follow(block, &mut ahead);
+            }
+        }
+        false
     }
     /// The same where all that computes is generated code, which has less to spread: as many as keep the whole state within
     /// 1 MiB, a multiple of 8 between 16 and 1024.
@@ -536,10 +581,10 @@ impl Plan {
 }
 
 impl CallPlan {
-    /// Lanes of a shard when the settings do not say: as [`Plan::shard_lanes`], but that one activation of every function counts, and
+    /// Lanes of a shard when the settings do not say: 64 to 1024 as in [`Plan::shard_lanes`], but that one activation of every function counts, and
     /// all of it: of a function that runs most is in use.
-    pub fn shard_lanes(&self) -> usize {
-        let bodies = self.funcs.values().map(|f| f.body.bytes_per_lane(8));
+    pub fn shard_lanes(&self, real_bytes: usize) -> usize {
+        let bodies = self.funcs.values().map(|f| f.body.bytes_per_lane(real_bytes));
         shard_lanes(bodies.sum::<usize>() + 3 * size_of::<u64>())
     }
     /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that nobody knows.

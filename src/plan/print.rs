@@ -14,7 +14,7 @@ impl fmt::Display for Plan {
         writeln!(f, "plan {} entry {} shard {} lanes", self.name, self.entry, self.shard_lanes(REAL_BYTES))?;
         if f.alternate() {
             let (lane, worked) = (self.bytes_per_lane(REAL_BYTES), self.working_set(REAL_BYTES));
-            let why = match self.body.chief_unit() {
+            let why = match self.chief_unit() {
                 Some(unit) => format!("those of {unit}, which outweighs all other units, or of a tile of it"),
                 None => format!("a part in {STATE_OF_UNIT}"),
             };
@@ -47,7 +47,7 @@ impl fmt::Display for CallPlan {
             let params: Vec<String> = func.params.iter().map(ToString::to_string).collect();
             let results: Vec<String> = func.results.iter().map(ToString::to_string).collect();
             writeln!(f, "\nfunc {}({}) -> ({})", func.name, params.join(", "), results.join(", "))?;
-            print_body(f, &func.body, self.shard_lanes())?;
+            print_body(f, &func.body, self.shard_lanes(REAL_BYTES))?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ const LN2_LOW: f32 = 1.428_606_8e-6;
 
 const SIGN_BIT: u32 = 1 << 31;
 
-/// The bits of √½, and of √2, just above it.
+/// The bits of √½ and √2, just below them.
 const SQRT_HALF_BITS: u32 = 0x3f35_04f3;
 const SQRT_2_BITS: u32 = 0x3fb5_04f3;
 

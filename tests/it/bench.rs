@@ -154,8 +154,8 @@ fn nothing_of_a_peer_is_left_when_patience_ends() {
     let folder = Folder::new("descendants");
     folder.install(&format!("read -r job; sleep 600 & echo $! > {}/pid; wait", folder.path()));
     let arguments = ["--engine", "pc", "--fusion", "on", "--against", "nuts-rs", "--peers", folder.path()];
-    let report = report(&[&SMALL[..], &arguments, &["--patience", "1"]].concat());
-    assert!(report["skipped"][0]["reason"].as_str().unwrap().contains("no answer within 1 seconds"), "{report}");
+    let report = report(&[&SMALL[..], &arguments, &["--patience", "5"]].concat());
+    assert!(report["skipped"][0]["reason"].as_str().unwrap().contains("no answer within 5 seconds"), "{report}");
     let stat = format!("/proc/{}/stat", folder.read("pid").trim());
     // Gone, or dead and waiting for somebody to ask how it ended.
     let ended = || std::fs::read_to_string(&stat).map_or(true, |s| s.contains(") Z ") || s.contains(") X "));

@@ -46,7 +46,7 @@ fn run_typed<R: Real>(
     sink: &dyn Sink,
 ) -> Outcome {
     let lanes = inputs.lanes.len();
-    let layout = Layout::new(lanes, plan.shard_lanes(), plan.work(), settings);
+    let layout = Layout::new(lanes, plan.shard_lanes(size_of::<R>()), plan.work(), settings);
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let entry = &plan.funcs[plan.entry];
     let types: Vec<&Type> = entry.results.iter().collect();

@@ -180,9 +180,10 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize, const U: usize, const 
     let strides @ [_, along] = if DOWN { [1, p.left_strides[1]] } else { [p.left_strides[0], 1] };
     let next = p.right_stride;
     let (mut left, mut right) = (p.left, p.right);
-    // What the next tile reads of the left matrix, where its rows follow one another: so many bytes for each term of this one.
+    // What the next tile reads of the left matrix, where its rows follow one another without a gap: so many bytes with the terms
+    // that are loaded at one time.
     let mut after = p.left.wrapping_add(M * strides[0]).cast::<i8>();
-    let ahead = if DOWN { 0 } else { U * M * strides[0] * size_of::<V::Real>() / p.terms };
+    let ahead = if DOWN || strides[0] != p.terms { 0 } else { U * M * size_of::<V::Real>() };
     let lines = ahead.div_ceil(64);
     // SAFETY: the caller answers for the processor and for `terms` terms of `M` rows and `N` vectors of columns; that is how far
     // the pointers go.
