@@ -563,8 +563,8 @@ impl Plan {
         }
         false
     }
-    /// The same where all that computes is generated code, which has less to spread: as many as keep the whole state within
-    /// 1 MiB, a multiple of 8 between 16 and 1024.
+    /// Lanes of a shard where all that computes is generated code, which has less to spread: as many as keep the whole state
+    /// within 1 MiB, a multiple of 8 between 16 and 1024.
     pub fn shard_lanes_of_code(&self, real_bytes: usize) -> usize {
         let lanes = SHARD_BYTES / self.bytes_per_lane(real_bytes).max(1);
         (lanes / CODE_GROUP * CODE_GROUP).clamp(LEAST_CODE_LANES, MOST_LANES)
@@ -581,8 +581,8 @@ impl Plan {
 }
 
 impl CallPlan {
-    /// Lanes of a shard when the settings do not say: 64 to 1024 as in [`Plan::shard_lanes`], but that one activation of every function counts, and
-    /// all of it: of a function that runs most is in use.
+    /// Lanes of a shard when the settings do not say: 64 to 1024 as in [`Plan::shard_lanes`], but that one activation of every
+    /// function counts, and all of it: of a function that runs most is in use.
     pub fn shard_lanes(&self, real_bytes: usize) -> usize {
         let bodies = self.funcs.values().map(|f| f.body.bytes_per_lane(real_bytes));
         shard_lanes(bodies.sum::<usize>() + 3 * size_of::<u64>())
