@@ -1,10 +1,8 @@
 //! The system's C compiler: found, run, its results kept on disk and loaded.
 
 use std::borrow::Cow;
-use std::collections::hash_map::DefaultHasher;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::hash::{Hash, Hasher};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio, id};
@@ -15,15 +13,17 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use crate::backend::cc::cache::{Cache, Key, digest, why_unsafe};
+pub use crate::backend::cc::library::Library;
+
 /// The headers that generated C includes: name and text.
 const HEADERS: [(&str, &str); 2] =
     [("lanes.h", include_str!("include/lanes.h")), ("vmath.h", include_str!("include/vmath.h"))];
 
-/// Of every compilation: no operation is contracted or reordered, and no function sets `errno`.
-const FLAGS: [&str; 9] = [
+/// Of every compilation, after the flags of `AUTOBATCH_CC`, which may say otherwise: no operation is contracted or
+/// reordered, and no function sets `errno`.
+const FLAGS: [&str; 8] = [
     "-std=gnu11",
-    "-O2",
-    // `AUTOBATCH_CC` may say otherwise.
     "-fno-fast-math",
     "-ffp-contract=off",
     "-fno-math-errno",
@@ -86,6 +86,21 @@ pub enum CodegenError {
         /// Its first line of `--version`, or the command.
         compiler: String,
     },
+    /// Others can change what would be run.
+    #[error(
+        "generated code is not taken from or made in {}: {why}; name a folder of your own in AUTOBATCH_CACHE, which only \
+         you can write to (chmod go-w), and in TMPDIR",
+        .path.display()
+    )]
+    Untrusted {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        why: &'static str,
+    },
+    /// There is no folder to work in.
+    #[error("there is no folder for temporary files")]
+    NoPlace,
     /// It was stopped from outside.
     #[error("interrupted while the C compiler ran")]
     Interrupted,
@@ -123,7 +138,6 @@ impl Target {
     }
 
     fn flags(self) -> &'static [&'static str] {
-        const NATIVE: &str = if cfg!(target_arch = "x86_64") { "-march=native" } else { "-mcpu=native" };
         match self {
             Target::Native => &[NATIVE],
             Target::Avx2 => &["-mavx2", "-mfma"],
@@ -131,6 +145,9 @@ impl Target {
         }
     }
 }
+
+/// For the processor at hand.
+const NATIVE: &str = if cfg!(target_arch = "x86_64") { "-march=native" } else { "-mcpu=native" };
 
 /// How a text is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,23 +178,23 @@ impl Compiler {
         if cfg!(target_endian = "big") {
             return Err(CodegenError::BigEndian);
         }
-        let commands = match std::env::var("AUTOBATCH_CC") {
-            Ok(command) if !command.trim().is_empty() => vec![command],
-            _ => ["cc", "gcc", "clang"].map(str::to_owned).to_vec(),
+        let commands = match std::env::var_os("AUTOBATCH_CC") {
+            Some(command) if !command.to_string_lossy().trim().is_empty() => vec![command],
+            _ => ["cc", "gcc", "clang"].map(OsString::from).to_vec(),
         };
         let mut tried = Vec::new();
         for command in commands {
             match Self::new(&command) {
                 Ok(compiler) => return Ok(compiler.with_cache(default_cache())),
-                Err(why) => tried.push(format!("`{command}`: {why}")),
+                Err(why) => tried.push(format!("`{}`: {why}", command.display())),
             }
         }
         Err(CodegenError::NoCompiler { tried: tried.join("; ") })
     }
 
-    /// A command with its arguments, separated by spaces; without a cache. Or why it is no compiler.
-    fn new(command: &str) -> Result<Self, String> {
-        let mut words = command.split_whitespace().map(OsString::from);
+    /// A command with its arguments; without a cache. Or why it is no compiler.
+    pub(super) fn new(command: &OsStr) -> Result<Self, String> {
+        let mut words = words(command)?.into_iter();
         let program = words.next().ok_or("no command")?;
         let arguments: Vec<OsString> = words.collect();
         let version = version(Command::new(&program).args(&arguments).arg("--version"), PROBE_LIMIT)?;
@@ -205,49 +222,51 @@ impl Compiler {
     /// Compiles a text, which may include `lanes.h` and `vmath.h`, and loads it; or loads what an earlier run has left in the
     /// cache for the same text, headers, options, compiler and processor.
     pub fn load(&self, text: &str, options: &Options) -> Result<Library, CodegenError> {
-        let key = self.key(text, options);
-        let kept = self.cache.as_ref().map(|folder| folder.join(format!("{key:032x}.so")));
-        if let Some(path) = &kept
-            && is_sound(path, key)
-        {
-            // A file that is sound and cannot be loaded comes from another system: it is made again.
-            if let Ok(library) = Library::open(path) {
-                return Ok(library);
-            }
-        }
-        let work = Workspace::new(self.cache.as_deref())?;
-        let built = self.compile(text, options, &work)?;
-        seal(&built, key).map_err(|error| CodegenError::Io { path: built.clone(), error })?;
-        if let Some(path) = kept
-            && fs::rename(&built, &path).is_ok()
-        {
-            // A folder of caches may be one from which nothing can be executed.
-            return Library::open(&path).or_else(|_| {
-                let elsewhere = Workspace::new(None)?;
-                let copy = elsewhere.0.join("body.so");
-                fs::copy(&path, &copy).map_err(|error| CodegenError::Io { path: copy.clone(), error })?;
-                Library::open(&copy)
-            });
-        }
-        Library::open(&built)
+        Ok(self.load_with(text, options, |_| Ok(()))?.0)
     }
 
-    /// Runs the compiler; gives the path of the shared object.
-    fn compile(&self, text: &str, options: &Options, work: &Workspace) -> Result<PathBuf, CodegenError> {
+    /// The same, and what is looked for in it; what was kept and lacks it is made again.
+    pub fn load_with<T>(
+        &self,
+        text: &str,
+        options: &Options,
+        look: impl Fn(&Library) -> Result<T, CodegenError>,
+    ) -> Result<(Library, T), CodegenError> {
+        let key = self.key(text, options);
+        let temporary = std::env::temp_dir();
+        let mut places = vec![temporary.as_path()];
+        places.extend(self.cache.as_deref());
+        let loaded = |object: &[u8]| {
+            let library = Library::load(object, &places)?;
+            let found = look(&library)?;
+            Ok::<_, CodegenError>((library, found))
+        };
+        let cache = self.cache.as_deref().map(Cache::open).transpose()?.flatten();
+        // What is whole and cannot be loaded comes from another system.
+        if let Some(found) = cache.as_ref().and_then(|cache| cache.get(&key)).and_then(|kept| loaded(&kept).ok()) {
+            return Ok(found);
+        }
+        let object = Workspace::in_one_of(&places, |work| self.compile(text, options, work))?;
+        let made = loaded(&object)?;
+        if let Some(cache) = cache {
+            cache.put(&key, &object);
+        }
+        Ok(made)
+    }
+
+    /// Runs the compiler; gives the shared object.
+    fn compile(&self, text: &str, options: &Options, work: &Workspace) -> Result<Vec<u8>, CodegenError> {
         for (name, text) in HEADERS.into_iter().chain([("body.c", text)]) {
-            let path = work.0.join(name);
+            let path = work.path(name);
             fs::write(&path, text).map_err(|error| CodegenError::Io { path, error })?;
         }
-        let messages = work.0.join("messages");
+        let messages = work.path("messages");
         let to = File::create(&messages).map_err(|error| CodegenError::Io { path: messages.clone(), error })?;
         let mut command = Command::new(&self.program);
-        command.args(&self.arguments).args(FLAGS).args(options.target.flags());
-        if options.real_f32 {
-            command.arg("-DREAL_F32");
-        }
+        command.args(&self.arguments).args(self.flags(options));
         // In the caller's folder, so that what `AUTOBATCH_CC` says may be relative.
-        let built = work.0.join("body.so");
-        command.arg(work.0.join("body.c")).arg("-o").arg(&built).arg("-lm");
+        let built = work.path("body.so");
+        command.arg(work.path("body.c")).arg("-o").arg(&built).arg("-lm");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(to);
         let status = self.wait(command, TIME_LIMIT)?;
         if !status.success() {
@@ -255,7 +274,26 @@ impl Compiler {
             let lines = first_errors(&String::from_utf8_lossy(&said));
             return Err(CodegenError::Failed { compiler: self.name().into_owned(), status, lines });
         }
-        if built.is_file() { Ok(built) } else { Err(CodegenError::NoOutput { compiler: self.name().into_owned() }) }
+        if !built.is_file() {
+            return Err(CodegenError::NoOutput { compiler: self.name().into_owned() });
+        }
+        fs::read(&built).map_err(|error| CodegenError::Io { path: built, error })
+    }
+
+    /// The flags of a compilation, which stand behind those of `AUTOBATCH_CC`. What to optimise and for which processor is
+    /// left to it where it says so.
+    pub(super) fn flags(&self, options: &Options) -> Vec<&'static str> {
+        let says = |start: &str| self.arguments.iter().any(|a| a.as_encoded_bytes().starts_with(start.as_bytes()));
+        let mut flags = FLAGS.to_vec();
+        if !says("-O") {
+            flags.push("-O2");
+        }
+        let for_processor = says("-march=") || says("-mcpu=");
+        flags.extend(options.target.flags().iter().filter(|flag| **flag != NATIVE || !for_processor));
+        if options.real_f32 {
+            flags.push("-DREAL_F32");
+        }
+        flags
     }
 
     fn wait(&self, mut command: Command, limit: Duration) -> Result<ExitStatus, CodegenError> {
@@ -278,10 +316,27 @@ impl Compiler {
         }
     }
 
-    /// All that the compiled code depends on, in 128 bits.
-    fn key(&self, text: &str, options: &Options) -> u128 {
-        digest(&(text, HEADERS, FLAGS, options, &self.program, &self.arguments, &self.version, processor()))
+    /// All that the compiled code depends on.
+    fn key(&self, text: &str, options: &Options) -> Key {
+        let headers = HEADERS.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
+        let program = [self.program.as_encoded_bytes(), self.version.as_bytes(), processor().as_bytes()];
+        // No argument looks like what stands between the two lists.
+        let arguments = self.arguments.iter().map(|a| a.as_encoded_bytes()).chain([&b"\0"[..]]);
+        let flags = self.flags(options);
+        let flags = flags.iter().map(|flag| flag.as_bytes());
+        digest([text.as_bytes()].into_iter().chain(headers).chain(program).chain(arguments).chain(flags))
     }
+}
+
+/// A command as words: the name of a program as it stands, if there is such a file; else separated by spaces, where quotes
+/// and backslashes hold words together as in a shell.
+fn words(command: &OsStr) -> Result<Vec<OsString>, String> {
+    if Path::new(command).is_file() {
+        return Ok(vec![command.to_owned()]);
+    }
+    let text = command.to_str().ok_or("it is not UTF-8")?;
+    let words = shell_words::split(text).map_err(|_| "a quote has no end")?;
+    Ok(words.into_iter().map(OsString::from).collect())
 }
 
 /// Ends a process, which may have ended by itself in between: that does not matter.
@@ -332,49 +387,44 @@ fn first_errors(said: &str) -> String {
     lines.join("\n")
 }
 
-/// Compiled code, loaded. Its functions are there until it is dropped.
-#[derive(Debug)]
-pub struct Library(libloading::Library);
-
-impl Library {
-    fn open(path: &Path) -> Result<Self, CodegenError> {
-        // SAFETY: the file is what the compiler made of a text of ours, or was kept by an earlier run and has the digest that this
-        // run wrote there. Such a text has no constructors, so loading it runs no code but that of the C library.
-        let library = unsafe { libloading::Library::new(path)? };
-        Ok(Self(library))
-    }
-
-    /// The address of a function of the text, as a pointer to it.
-    ///
-    /// # Safety
-    ///
-    /// `F` is the type of a function pointer (`unsafe extern "C" fn(…)`) with the parameters and the result that the function of
-    /// this name has in the C text, and the pointer is not called after the library is dropped.
-    pub unsafe fn symbol<F: Copy>(&self, name: &str) -> Result<F, CodegenError> {
-        // SAFETY: the caller answers for the type; `libloading` checks that it has the size of a pointer.
-        let symbol = unsafe { self.0.get::<F>(name)? };
-        Ok(*symbol)
-    }
-}
-
 /// A folder for one compilation, removed at the end with what is in it. A library that is loaded from there stays.
-struct Workspace(PathBuf);
+#[derive(Debug)]
+pub(super) struct Workspace(PathBuf);
 
 impl Workspace {
-    /// In the cache if that can be written, so that results can be moved; else among the temporary files.
-    fn new(cache: Option<&Path>) -> Result<Self, CodegenError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
-        let name = format!("work-{}-{}-{time}", id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        if let Some(cache) = cache
-            && create_private(cache, true).is_ok()
-            && create_private(&cache.join(&name), false).is_ok()
-        {
-            return Ok(Self(cache.join(name)));
+    /// Does something in a new folder that only this user can look into, in the first of these places where that succeeds: a
+    /// disk may be full, or may run no code. What goes wrong in another way is not tried again.
+    pub(super) fn in_one_of<T>(
+        places: &[&Path],
+        act: impl Fn(&Self) -> Result<T, CodegenError>,
+    ) -> Result<T, CodegenError> {
+        let mut result = Err(CodegenError::NoPlace);
+        for place in places {
+            result = Self::new(place).and_then(|work| act(&work));
+            use CodegenError::{Failed, Io, Load, Untrusted};
+            // A compiler that meets a full disk says so in its own words.
+            if !matches!(result, Err(Failed { .. } | Io { .. } | Load(_) | Untrusted { .. })) {
+                break;
+            }
         }
-        let path = std::env::temp_dir().join(format!("autobatch-{name}"));
+        result
+    }
+
+    fn new(place: &Path) -> Result<Self, CodegenError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        if let Some(error) = why_unsafe(place) {
+            return Err(error);
+        }
+        let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
+        let name = format!("autobatch-{}-{}-{time}", id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = place.join(name);
         create_private(&path, false).map_err(|error| CodegenError::Io { path: path.clone(), error })?;
         Ok(Self(path))
+    }
+
+    /// A file in it.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
     }
 }
 
@@ -386,7 +436,7 @@ impl Drop for Workspace {
 }
 
 /// Makes a folder that only this user can read and write. Without `parents` it is an error if it is there already.
-fn create_private(path: &Path, parents: bool) -> io::Result<()> {
+pub(super) fn create_private(path: &Path, parents: bool) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(parents);
     #[cfg(unix)]
@@ -401,31 +451,6 @@ fn default_cache() -> Option<PathBuf> {
         let caches = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
         Some(caches.join("autobatch"))
     })
-}
-
-/// Appends the digest of a file and of its key to it. The loader does not read beyond the end of the object.
-fn seal(path: &Path, key: u128) -> io::Result<()> {
-    let mut bytes = fs::read(path)?;
-    bytes.extend(digest(&(&bytes, key)).to_le_bytes());
-    fs::write(path, bytes)
-}
-
-/// Whether a file is there, whole, and what this run would write under this key.
-fn is_sound(path: &Path, key: u128) -> bool {
-    let Ok(bytes) = fs::read(path) else { return false };
-    let Some((object, seal)) = bytes.split_last_chunk::<16>() else { return false };
-    digest(&(object, key)).to_le_bytes() == *seal
-}
-
-/// 128 bits that tell values apart, the same in every run of one build of this program.
-fn digest(value: &impl Hash) -> u128 {
-    let half = |salt: u64| {
-        let mut hasher = DefaultHasher::new();
-        salt.hash(&mut hasher);
-        value.hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    half(1) << 64 | half(2)
 }
 
 /// The name of the processor and its features, as far as the system tells.

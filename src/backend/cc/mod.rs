@@ -10,8 +10,10 @@
 //! of the interpreter; the system's C compiler makes a library of it, which is kept on disk.
 
 pub mod abi;
+mod cache;
 pub mod compiler;
 mod functions;
+mod library;
 mod native;
 mod schedule;
 mod segment;

@@ -54,7 +54,8 @@ impl Native {
     /// Where there is no C compiler, or it fails, or is ended.
     pub fn new(code: Code, precision: Precision, stop: Option<Arc<AtomicBool>>) -> Result<Self, CodegenError> {
         let options = Options { real_f32: precision == Precision::F32, target: Target::Native };
-        let library = Compiler::find()?.with_stop(stop).load(&code.text, &options)?;
+        let compiler = Compiler::find()?.with_stop(stop);
+        let (library, ()) = compiler.load_with(&code.text, &options, |library| has_all(library, &code))?;
         // SAFETY: the text defines a constant of this name and type; the library is loaded.
         let group = unsafe { *library.symbol::<*const i64>("autobatch_group")? } as usize;
         let part = |part: Part| {
@@ -81,6 +82,20 @@ impl Native {
     pub fn body(&self, body: usize) -> &NativeBody {
         &self.bodies[body]
     }
+}
+
+/// Whether a library has what the text defines.
+fn has_all(library: &Library, code: &Code) -> Result<(), CodegenError> {
+    let parts = code.bodies.iter().flat_map(|body| body.values().flatten());
+    let names = parts.filter_map(|part| match part {
+        Part::Steps(_) => None,
+        Part::Native(segment) => Some(segment.name.as_str()),
+    });
+    for name in names.chain(["autobatch_group"]) {
+        // SAFETY: the pointer is not used.
+        unsafe { library.symbol::<*const u8>(name)? };
+    }
+    Ok(())
 }
 
 /// The function that is all of a block, if there is one; what is left are its steps.
