@@ -1,8 +1,10 @@
 //! The functions of a stack program, and what a call of each does to the variables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::base::{IdSet, IdVec};
+use super::components::components;
+use super::worklist::{Order, postorder};
+use crate::base::{Id, IdSet, IdVec, work};
 use crate::stack::{BlockId, Program, Terminator, VarId};
 
 /// A function: what a call of one block runs until it returns.
@@ -30,6 +32,12 @@ pub struct Functions {
     of_start: BTreeMap<BlockId, usize>,
     /// For each block the functions that run it, by position.
     pub of_block: IdVec<BlockId, Vec<usize>>,
+    /// The functions that each one calls, each once.
+    callees: Vec<Vec<usize>>,
+    /// The functions that call one another, callees first.
+    cycles: Vec<Vec<usize>>,
+    /// All blocks so that one comes before those that it leads to in its function, loops aside.
+    pub forwards: Order,
 }
 
 impl Functions {
@@ -44,8 +52,11 @@ impl Functions {
                 returns.push(ret);
             }
         }
-        let mut functions =
-            Self { list: Vec::new(), of_start: BTreeMap::new(), of_block: IdVec::filled(vec![], program.blocks.len()) };
+        let n = program.blocks.len();
+        let next = |b: usize| within(&program.blocks[BlockId::new(b)].term).map(BlockId::index);
+        let forwards = Order::new(postorder(n, program.entry.index(), next), n).reversed();
+        let (callees, cycles, of_block) = (Vec::new(), Vec::new(), IdVec::filled(vec![], n));
+        let mut functions = Self { list: Vec::new(), of_start: BTreeMap::new(), of_block, callees, cycles, forwards };
         for (start, (called_from, returns_to)) in sites {
             let number = functions.list.len();
             let body: Vec<BlockId> = body(program, start).iter().collect();
@@ -58,6 +69,7 @@ impl Functions {
             let (may_write, must_write) = (none.clone(), none);
             functions.list.push(Function { start, body, returns_to, called_from, is_entry, may_write, must_write });
         }
+        functions.find_calls(program);
         functions.find_may_writes(program);
         functions.find_must_writes(program);
         functions
@@ -72,36 +84,58 @@ impl Functions {
         &self.list[self.position(start)]
     }
 
+    /// The functions by position so that one comes after those that it calls, recursion aside.
+    pub fn callees_first(&self) -> impl Iterator<Item = usize> + '_ {
+        self.cycles.iter().flatten().copied()
+    }
+
+    fn find_calls(&mut self, program: &Program) {
+        let callees = |f: &Function| -> Vec<usize> {
+            let called = f.body.iter().filter_map(|b| match program.blocks[*b].term {
+                Terminator::PushJump { target, .. } => Some(self.position(target)),
+                _ => None,
+            });
+            called.collect::<BTreeSet<usize>>().into_iter().collect()
+        };
+        self.callees = self.list.iter().map(callees).collect();
+        self.cycles = components(self.list.len(), |f| self.callees[f].clone());
+    }
+
     fn find_may_writes(&mut self, program: &Program) {
         for f in &mut self.list {
             for b in &f.body {
+                work::add(1 + program.blocks[*b].insts.len());
                 for v in program.blocks[*b].insts.iter().filter_map(|i| i.kind.written()) {
                     f.may_write.insert(v);
                 }
             }
         }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for i in 0..self.list.len() {
-                for b in 0..self.list[i].body.len() {
-                    if let Terminator::PushJump { target, .. } = program.blocks[self.list[i].body[b]].term {
-                        let more = self.at(target).may_write.clone();
-                        changed |= self.list[i].may_write.union_with(&more);
-                    }
-                }
+        let direct: Vec<IdSet<VarId>> = self.list.iter().map(|f| f.may_write.clone()).collect();
+        let all = self.gathered(direct);
+        self.list.iter_mut().zip(all).for_each(|(f, set)| f.may_write = set);
+    }
+
+    /// For each function what it has and what those that it calls in turn have.
+    pub fn gathered<I: Id>(&self, mut own: Vec<IdSet<I>>) -> Vec<IdSet<I>> {
+        for cycle in &self.cycles {
+            let Some((first, rest)) = cycle.split_first() else { continue };
+            let mut all = own[*first].clone();
+            rest.iter().for_each(|f| _ = all.union_with(&own[*f]));
+            for callee in cycle.iter().flat_map(|f| &self.callees[*f]) {
+                // Those of the same cycle are in it already.
+                all.union_with(&own[*callee]);
             }
+            cycle.iter().for_each(|f| own[*f] = all.clone());
         }
+        own
     }
 
     /// The largest sets that agree with one another: recursion is taken to return at last.
     fn find_must_writes(&mut self, program: &Program) {
-        let mut all = IdSet::new(program.vars.len());
-        program.vars.ids().for_each(|v| {
-            all.insert(v);
-        });
+        let none = IdSet::new(program.vars.len());
+        let all = IdSet::full(program.vars.len());
         let written = |b: BlockId| {
-            let mut set = IdSet::new(program.vars.len());
+            let mut set = none.clone();
             for v in program.blocks[b].insts.iter().filter_map(|i| i.kind.written()) {
                 set.insert(v);
             }
@@ -109,52 +143,58 @@ impl Functions {
         };
         let written: IdVec<BlockId, IdSet<VarId>> = program.blocks.ids().map(written).collect();
         self.list.iter_mut().for_each(|f| f.must_write = all.clone());
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for i in 0..self.list.len() {
-                let now = self.must_write_of(program, &self.list[i], &written, &all);
-                changed |= now != self.list[i].must_write;
-                self.list[i].must_write = now;
+        let mut before = IdVec::filled(None, program.blocks.len());
+        for cycle in self.cycles.clone() {
+            let calls_itself = cycle.iter().any(|f| self.callees[*f].iter().any(|callee| cycle.contains(callee)));
+            let mut changed = true;
+            while changed {
+                changed = false;
+                for i in &cycle {
+                    let now = self.must_write_of(program, &self.list[*i], &written, &all, &mut before);
+                    changed |= calls_itself && now != self.list[*i].must_write;
+                    self.list[*i].must_write = now;
+                }
             }
         }
     }
 
+    /// `before`: room for what has been written before each block; nothing at all, before and after.
     fn must_write_of(
         &self,
         program: &Program,
         f: &Function,
         written: &IdVec<BlockId, IdSet<VarId>>,
         all: &IdSet<VarId>,
+        before: &mut IdVec<BlockId, Option<IdSet<VarId>>>,
     ) -> IdSet<VarId> {
-        let mut before = BTreeMap::from([(f.start, IdSet::new(program.vars.len()))]);
+        before[f.start] = Some(IdSet::new(program.vars.len()));
         let mut at_return = all.clone();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for b in &f.body {
-                let Some(mut now) = before.get(b).cloned() else {
-                    continue;
-                };
-                now.union_with(&written[*b]);
-                let term = &program.blocks[*b].term;
-                if let Terminator::PushJump { target, .. } = term {
-                    now.union_with(&self.at(*target).must_write);
-                }
-                if *term == Terminator::Return {
-                    at_return.intersect_with(&now);
-                }
-                for to in within(term) {
-                    match before.get_mut(&to) {
-                        Some(known) => changed |= known.intersect_with(&now),
-                        None => {
-                            before.insert(to, now.clone());
-                            changed = true;
-                        }
+        let mut open = self.forwards.none();
+        open.add(f.start.index());
+        while let Some(b) = open.take().map(BlockId::new) {
+            let Some(mut now) = before[b].clone() else { continue };
+            now.union_with(&written[b]);
+            let term = &program.blocks[b].term;
+            if let Terminator::PushJump { target, .. } = term {
+                now.union_with(&self.at(*target).must_write);
+            }
+            if *term == Terminator::Return {
+                at_return.intersect_with(&now);
+            }
+            for to in within(term) {
+                let changed = match &mut before[to] {
+                    Some(known) => known.intersect_with(&now),
+                    unknown => {
+                        *unknown = Some(now.clone());
+                        true
                     }
+                };
+                if changed {
+                    open.add(to.index());
                 }
             }
         }
+        f.body.iter().for_each(|b| before[*b] = None);
         at_return
     }
 }

@@ -1,8 +1,10 @@
 //! Which variables of a stack program surely hold what another operand holds: copies that have been made on every way to a
 //! place, and since then neither side has been written. Calls included.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use super::stack_calls::{Functions, within};
-use crate::base::{IdSet, IdVec};
+use crate::base::{Id as _, IdSet, IdVec, work};
 use crate::prim::Prim;
 use crate::stack::{BlockId, InstKind, Operand, Program, Terminator, VarId, Write};
 use crate::types::Scalar;
@@ -15,9 +17,12 @@ crate::define_id!(
 /// The copies that hold at the start of each block.
 pub struct Copies {
     facts: IdVec<FactId, (VarId, Operand)>,
+    by_fact: HashMap<(VarId, Operand), FactId>,
     /// The copies from or to a variable.
-    about: IdVec<VarId, Vec<FactId>>,
-    before: IdVec<BlockId, IdSet<FactId>>,
+    about: IdVec<VarId, Held>,
+    /// The copies to a variable.
+    to: IdVec<VarId, Held>,
+    before: IdVec<BlockId, Held>,
 }
 
 /// The copies that hold at one place.
@@ -26,79 +31,84 @@ pub type Held = IdSet<FactId>;
 impl Copies {
     /// The fixed point for a program.
     pub fn of(program: &Program, functions: &Functions) -> Self {
-        let mut facts: IdVec<FactId, (VarId, Operand)> = IdVec::new();
-        let mut about: IdVec<VarId, Vec<FactId>> = IdVec::filled(Vec::new(), program.vars.len());
         let copies = program.blocks.values().flat_map(|b| &b.insts).filter_map(|inst| copied(program, &inst.kind));
         let conditions = program.blocks.values().flat_map(|b| given(program, &b.term)).map(|(_, fact)| fact);
-        for (dst, src) in copies.chain(conditions) {
-            if about[dst].iter().all(|e| facts[*e] != (dst, src)) {
-                let id = facts.push((dst, src));
-                about[dst].push(id);
-                if let Some(v) = src.var() {
-                    about[v].push(id);
-                }
+        let mut facts: IdVec<FactId, (VarId, Operand)> = IdVec::new();
+        let mut by_fact = HashMap::new();
+        for fact in copies.chain(conditions) {
+            by_fact.entry(fact).or_insert_with(|| facts.push(fact));
+        }
+        let none = Held::new(facts.len());
+        let mut about = IdVec::filled(none.clone(), program.vars.len());
+        let mut to = about.clone();
+        for (id, (dst, src)) in facts.iter() {
+            about[*dst].insert(id);
+            to[*dst].insert(id);
+            if let Some(v) = src.var() {
+                about[v].insert(id);
             }
         }
-        let mut all = IdSet::new(facts.len());
-        facts.ids().for_each(|e| {
-            all.insert(e);
-        });
-        let before = IdVec::filled(all.clone(), program.blocks.len());
-        let mut copies = Self { facts, about, before };
+        let before = IdVec::filled(Held::full(facts.len()), program.blocks.len());
+        let mut copies = Self { facts, by_fact, about, to, before };
         if !copies.facts.is_empty() {
-            copies.iterate(program, functions, &all);
+            copies.iterate(program, functions);
         }
         copies
     }
 
-    fn iterate(&mut self, program: &Program, functions: &Functions, all: &Held) {
-        let none = IdSet::new(self.facts.len());
-        self.before[program.entry] = none;
+    fn iterate(&mut self, program: &Program, functions: &Functions) {
+        let all = Held::full(self.facts.len());
+        self.before[program.entry] = Held::new(self.facts.len());
         // What a call may change, and what holds whenever the function returns.
-        let changed_by: Vec<Held> = functions.list.iter().map(|f| self.broken_by(&f.may_write)).collect();
-        let mut at_return = vec![all.clone(); functions.list.len()];
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for id in program.blocks.ids() {
-                let mut now = self.before[id].clone();
-                for inst in &program.blocks[id].insts {
-                    self.step(program, &inst.kind, &mut now);
+        let direct = functions.list.iter().map(|f| self.broken_by(program, &f.body)).collect();
+        let changed_by: Vec<Held> = functions.gathered(direct);
+        let mut at_return = vec![all; functions.list.len()];
+        let mut open = functions.forwards.all();
+        while let Some(id) = open.take().map(BlockId::new) {
+            let mut now = self.before[id].clone();
+            for inst in &program.blocks[id].insts {
+                self.step(program, &inst.kind, &mut now);
+            }
+            let mut arrive = |to: BlockId, now: &Held| {
+                if self.before[to].intersect_with(now) {
+                    open.add(to.index());
                 }
-                match &program.blocks[id].term {
-                    Terminator::PushJump { target, ret, .. } => {
-                        changed |= self.before[*target].intersect_with(&now);
-                        let f = functions.position(*target);
-                        now.subtract(&changed_by[f]);
-                        now.union_with(&at_return[f]);
-                        changed |= self.before[*ret].intersect_with(&now);
-                    }
-                    Terminator::Return => {
-                        for f in &functions.of_block[id] {
-                            changed |= at_return[*f].intersect_with(&now);
+            };
+            match &program.blocks[id].term {
+                Terminator::PushJump { target, ret, .. } => {
+                    arrive(*target, &now);
+                    let f = functions.position(*target);
+                    now.subtract(&changed_by[f]);
+                    now.union_with(&at_return[f]);
+                    arrive(*ret, &now);
+                }
+                Terminator::Return => {
+                    for f in &functions.of_block[id] {
+                        if at_return[*f].intersect_with(&now) {
+                            functions.list[*f].called_from.iter().for_each(|b| open.add(b.index()));
                         }
                     }
-                    term => {
-                        let given = given(program, term);
-                        for to in within(term) {
-                            let mut now = now.clone();
-                            for (_, fact) in given.iter().filter(|(way, _)| *way == to) {
-                                self.hold(*fact, &mut now);
-                            }
-                            changed |= self.before[to].intersect_with(&now);
+                }
+                term => {
+                    let given = given(program, term);
+                    for to in within(term) {
+                        let mut now = now.clone();
+                        for (_, fact) in given.iter().filter(|(way, _)| *way == to) {
+                            self.by_fact.get(fact).into_iter().for_each(|e| _ = now.insert(*e));
                         }
+                        arrive(to, &now);
                     }
                 }
             }
         }
     }
 
-    fn broken_by(&self, written: &IdSet<VarId>) -> Held {
-        let mut broken = IdSet::new(self.facts.len());
-        for v in written.iter() {
-            for e in &self.about[v] {
-                broken.insert(*e);
-            }
+    /// What no longer holds after some block ran.
+    fn broken_by(&self, program: &Program, blocks: &[BlockId]) -> Held {
+        let mut broken = Held::new(self.facts.len());
+        let insts = blocks.iter().flat_map(|b| &program.blocks[*b].insts);
+        for v in insts.filter_map(|i| i.kind.written()).collect::<BTreeSet<VarId>>() {
+            broken.union_with(&self.about[v]);
         }
         broken
     }
@@ -110,37 +120,32 @@ impl Copies {
 
     /// From what holds before an instruction to what holds after it.
     pub fn step(&self, program: &Program, inst: &InstKind, held: &mut Held) {
+        work::add(1);
         if keeps_top(inst) {
             return;
         }
         let Some(written) = inst.written() else {
             return;
         };
-        for e in &self.about[written] {
-            held.remove(*e);
-        }
+        held.subtract(&self.about[written]);
         if let Some(fact) = copied(program, inst) {
             self.hold(fact, held);
         }
     }
 
     fn hold(&self, fact: (VarId, Operand), held: &mut Held) {
-        if let Some(e) = self.about[fact.0].iter().find(|e| self.facts[**e] == fact) {
+        if let Some(e) = self.by_fact.get(&fact) {
             held.insert(*e);
         }
     }
 
     /// What an operand is a copy of in the end; itself, if of nothing.
     pub fn root(&self, held: &Held, operand: Operand) -> Operand {
-        let mut seen = vec![operand];
+        let mut seen = HashSet::from([operand]);
         let mut at = operand;
         while let Some(v) = at.var() {
-            let next = self.about[v].iter().find(|e| held.contains(**e) && self.facts[**e].0 == v);
-            match next.map(|e| self.facts[*e].1) {
-                Some(next) if !seen.contains(&next) => {
-                    seen.push(next);
-                    at = next;
-                }
+            match self.to[v].first_of(held).map(|e| self.facts[e].1) {
+                Some(next) if seen.insert(next) => at = next,
                 _ => break,
             }
         }

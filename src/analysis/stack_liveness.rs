@@ -4,10 +4,11 @@
 //! Calls are told apart: what is live after a function returns to one of its callers is live in the function, but before
 //! the call of another caller only if that one, or the function itself, reads it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeSet, HashMap};
 
-use super::stack_calls::Functions;
-use crate::base::{IdSet, IdVec};
+use super::stack_calls::{Function, Functions, within};
+use super::worklist::{Order, reversed};
+use crate::base::{Id as _, IdSet, IdVec, work};
 use crate::prim::Effect;
 use crate::stack::{BlockId, InstKind, Operand, Program, Terminator, VarId, Write};
 use crate::types::Type;
@@ -17,113 +18,32 @@ pub struct Liveness {
     functions: Functions,
     /// What each function reads before it writes it, by position: live where it starts, whoever calls it.
     uses: Vec<IdSet<VarId>>,
+    /// What may be live after each function returns, by position.
+    after: Vec<IdSet<VarId>>,
     outputs: IdSet<VarId>,
     live_in: IdVec<BlockId, IdSet<VarId>>,
+    none: IdSet<VarId>,
 }
-
-/// Which reads count: `None` for all; or only those by what is wanted itself, with the stack variables that are live after
-/// some pop of theirs.
-type Wanted<'a> = Option<&'a IdSet<VarId>>;
 
 impl Liveness {
     /// The variables that may be read.
     pub fn of(program: &Program) -> Self {
-        Self::counting(program, None)
+        let mut search = Search::new(program, None);
+        search.run();
+        search.liveness
     }
 
     /// The variables whose values some effect, branch or output depends on, and the stack variables that are among them after
     /// a pop: what is read only to compute what nobody wants is not live.
     pub fn of_wanted(program: &Program) -> (Self, IdSet<VarId>) {
-        let mut popped = IdSet::new(program.vars.len());
-        loop {
-            let liveness = Self::counting(program, Some(&popped));
-            let mut grew = false;
-            for (id, block) in program.blocks.iter() {
-                let mut now = liveness.live_at_end(program, id);
-                for inst in block.insts.iter().rev() {
-                    if let InstKind::Pop(v) = inst.kind
-                        && now.contains(v)
-                    {
-                        grew |= popped.insert(v);
-                    }
-                    step_back_wanted(program, &inst.kind, &mut now, &popped);
-                }
-            }
-            if !grew {
-                return (liveness, popped);
-            }
-        }
-    }
-
-    fn counting(program: &Program, wanted: Wanted<'_>) -> Self {
-        let none = IdSet::new(program.vars.len());
-        let mut outputs = none.clone();
-        for port in &program.outputs {
-            outputs.insert(port.var);
-        }
-        let functions = Functions::of(program);
-        let uses = vec![none.clone(); functions.list.len()];
-        let mut liveness = Self { functions, uses, outputs, live_in: IdVec::filled(none, program.blocks.len()) };
-        let mut live = vec![BTreeMap::new(); liveness.uses.len()];
-        loop {
-            liveness.find_uses(program, wanted, &mut live);
-            if !liveness.find_live(program, wanted) || wanted.is_none() {
-                return liveness;
-            }
-        }
-    }
-
-    /// The least sets that agree with one another: as if nothing were live after any function returns. Where only what is
-    /// wanted counts, what a function sets and somebody wants of it is, whoever that is: it is why it reads what it reads.
-    /// `live`: what was found before for the blocks of each function.
-    fn find_uses(&mut self, program: &Program, wanted: Wanted<'_>, live: &mut [BTreeMap<BlockId, IdSet<VarId>>]) {
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (f, live) in live.iter_mut().enumerate() {
-                for id in self.functions.list[f].body.iter().rev() {
-                    let mut now = IdSet::new(program.vars.len());
-                    self.leave(program, *id, &mut now, |to| live.get(&to));
-                    if wanted.is_some() && program.blocks[*id].term == Terminator::Return {
-                        self.add_after_return(f, &mut now);
-                        now.intersect_with(&self.functions.list[f].may_write);
-                    }
-                    step_through(program, *id, &mut now, wanted);
-                    let known = live.entry(*id).or_insert_with(|| IdSet::new(program.vars.len()));
-                    changed |= known.union_with(&now);
-                }
-                let start = self.functions.list[f].start;
-                if let Some(now) = live.get(&start) {
-                    changed |= self.uses[f].union_with(now);
-                }
-            }
-        }
-    }
-
-    /// Whether there was more to find.
-    fn find_live(&mut self, program: &Program, wanted: Wanted<'_>) -> bool {
-        let (mut changed, mut grew) = (true, false);
-        while changed {
-            changed = false;
-            for id in program.blocks.ids().rev() {
-                let mut now = self.live_at_end(program, id);
-                step_through(program, id, &mut now, wanted);
-                changed |= self.live_in[id].union_with(&now);
-            }
-            grew |= changed;
-        }
-        grew
+        let mut search = Search::new(program, Some(IdSet::new(program.vars.len())));
+        search.run();
+        (search.liveness, search.popped.unwrap_or_else(|| IdSet::new(program.vars.len())))
     }
 
     /// Adds what may be live after a function returns.
     fn add_after_return(&self, function: usize, now: &mut IdSet<VarId>) {
-        let function = &self.functions.list[function];
-        for to in &function.returns_to {
-            now.union_with(&self.live_in[*to]);
-        }
-        if function.is_entry {
-            now.union_with(&self.outputs);
-        }
+        now.union_with(&self.after[function]);
     }
 
     /// Adds what is live when a block ends, but for what is live after its function returns; `live_in` says what is live at
@@ -174,7 +94,7 @@ impl Liveness {
 
     /// The variables that are live after the last instruction of a block, so that its terminator may read them.
     pub fn live_at_end(&self, program: &Program, block: BlockId) -> IdSet<VarId> {
-        let mut now = IdSet::new(program.vars.len());
+        let mut now = self.none.clone();
         self.leave(program, block, &mut now, |to| Some(&self.live_in[to]));
         if program.blocks[block].term == Terminator::Return {
             for f in &self.functions.of_block[block] {
@@ -198,12 +118,184 @@ impl Liveness {
     }
 }
 
-fn step_through(program: &Program, block: BlockId, now: &mut IdSet<VarId>, wanted: Wanted<'_>) {
-    for inst in program.blocks[block].insts.iter().rev() {
-        match wanted {
-            None => step_back(&inst.kind, now),
-            Some(popped) => step_back_wanted(program, &inst.kind, now, popped),
+/// The search for the least sets that agree with one another: forwards from nothing, block by block, until none grows.
+struct Search<'a> {
+    program: &'a Program,
+    liveness: Liveness,
+    /// Which reads count: `None` for all; or only those by what is wanted itself, with the stack variables that are live after
+    /// some pop of theirs.
+    popped: Option<IdSet<VarId>>,
+    /// All blocks so that one comes after those that it leads to in its function, loops aside.
+    order: Order,
+    /// The blocks that lead to each block within a function.
+    before: IdVec<BlockId, Vec<BlockId>>,
+    /// The blocks in which each function returns, and the functions that return to each block.
+    returns: Vec<Vec<BlockId>>,
+    returning: IdVec<BlockId, Vec<usize>>,
+    /// What each function reads before it writes it, from each of its blocks on.
+    within: Vec<HashMap<BlockId, IdSet<VarId>>>,
+    /// The blocks of functions that are to be looked at for that: callees first.
+    open_uses: BTreeSet<(usize, usize)>,
+    /// Where functions stand in that order.
+    rank: Vec<usize>,
+    by_rank: Vec<usize>,
+    /// The blocks that push or save each stack variable, where only what is wanted counts.
+    saved_in: HashMap<VarId, Vec<BlockId>>,
+}
+
+impl<'a> Search<'a> {
+    fn new(program: &'a Program, popped: Option<IdSet<VarId>>) -> Self {
+        let none = IdSet::new(program.vars.len());
+        let mut outputs = none.clone();
+        for port in &program.outputs {
+            outputs.insert(port.var);
         }
+        let functions = Functions::of(program);
+        let n = functions.list.len();
+        let of = |f: &Function| {
+            let ends = |b: &&BlockId| program.blocks[**b].term == Terminator::Return;
+            f.body.iter().filter(ends).copied().collect()
+        };
+        let returns = functions.list.iter().map(of).collect();
+        let mut returning = IdVec::filled(Vec::new(), program.blocks.len());
+        for (f, function) in functions.list.iter().enumerate() {
+            function.returns_to.iter().collect::<BTreeSet<_>>().into_iter().for_each(|b| returning[*b].push(f));
+        }
+        let before = reversed(program.blocks.len(), program.blocks.iter().map(|(id, b)| (id, within(&b.term))));
+        let after = functions.list.iter().map(|f| if f.is_entry { outputs.clone() } else { none.clone() }).collect();
+        let order = functions.forwards.reversed();
+        let by_rank: Vec<usize> = functions.callees_first().collect();
+        let mut rank = vec![0; n];
+        by_rank.iter().enumerate().for_each(|(i, f)| rank[*f] = i);
+        let mut saved_in: HashMap<VarId, Vec<BlockId>> = HashMap::new();
+        for (id, block) in program.blocks.iter().filter(|_| popped.is_some()) {
+            for (v, _) in block.insts.iter().filter_map(|i| i.kind.moved()).filter(|(_, step)| *step > 0) {
+                saved_in.entry(v).or_default().push(id);
+            }
+        }
+        let live_in = IdVec::filled(none.clone(), program.blocks.len());
+        let uses = vec![none.clone(); n];
+        let liveness = Liveness { functions, uses, after, outputs, live_in, none };
+        let (within, open_uses) = (vec![HashMap::new(); n], BTreeSet::new());
+        Self {
+            program,
+            liveness,
+            popped,
+            order,
+            before,
+            returns,
+            returning,
+            within,
+            open_uses,
+            rank,
+            by_rank,
+            saved_in,
+        }
+    }
+
+    /// What functions use comes first; what is found of it later where only what is wanted counts, as soon as it is known.
+    fn run(&mut self) {
+        for (f, function) in self.liveness.functions.list.iter().enumerate() {
+            self.open_uses.extend(function.body.iter().map(|b| (self.rank[f], self.order.place(b.index()))));
+        }
+        self.find_uses(&mut |_| {});
+        let order = self.callers_first();
+        let mut open = order.all();
+        while let Some(id) = open.take().map(BlockId::new) {
+            let mut now = self.liveness.live_at_end(self.program, id);
+            let popped = self.find_popped(id, now.clone());
+            self.step_through(id, &mut now);
+            if self.liveness.live_in[id].union_with(&now) {
+                self.before[id].iter().for_each(|b| open.add(b.index()));
+                for f in &self.returning[id] {
+                    if self.liveness.after[*f].union_with(&now) {
+                        self.returns[*f].iter().for_each(|b| open.add(b.index()));
+                        if self.popped.is_some() {
+                            let rank = self.rank[*f];
+                            let places = self.returns[*f].iter().map(|b| (rank, self.order.place(b.index())));
+                            self.open_uses.extend(places);
+                        }
+                    }
+                }
+            }
+            for b in popped.iter().flat_map(|v| self.saved_in.get(v)).flatten() {
+                open.add(b.index());
+                let places =
+                    self.liveness.functions.of_block[*b].iter().map(|f| (self.rank[*f], self.order.place(b.index())));
+                self.open_uses.extend(places);
+            }
+            self.find_uses(&mut |call| open.add(call.index()));
+        }
+    }
+
+    /// As if nothing were live after any function returns. Where only what is wanted counts, what a function sets and somebody
+    /// wants of it is, whoever that is: it is why it reads what it reads. `grown` hears of the blocks with calls of functions
+    /// that use more than was known.
+    fn find_uses(&mut self, grown: &mut dyn FnMut(BlockId)) {
+        while let Some((rank, place)) = self.open_uses.pop_first() {
+            work::add(1);
+            let (f, id) = (self.by_rank[rank], BlockId::new(self.order.node(place)));
+            let mut now = self.liveness.none.clone();
+            self.liveness.leave(self.program, id, &mut now, |to| self.within[f].get(&to));
+            if self.popped.is_some() && self.program.blocks[id].term == Terminator::Return {
+                self.liveness.add_after_return(f, &mut now);
+                now.intersect_with(&self.liveness.functions.list[f].may_write);
+            }
+            self.step_through(id, &mut now);
+            let known = self.within[f].entry(id).or_insert_with(|| self.liveness.none.clone());
+            if !known.union_with(&now) {
+                continue;
+            }
+            let places = self.before[id].iter().filter(|b| self.liveness.functions.of_block[**b].contains(&f));
+            self.open_uses.extend(places.map(|b| (rank, self.order.place(b.index()))));
+            let function = &self.liveness.functions.list[f];
+            if function.start == id && self.liveness.uses[f].union_with(&now) {
+                for call in &function.called_from {
+                    let callers = self.liveness.functions.of_block[*call].iter();
+                    self.open_uses.extend(callers.map(|g| (self.rank[*g], self.order.place(call.index()))));
+                    grown(*call);
+                }
+            }
+        }
+    }
+
+    /// All blocks, those of a function after those of its callers: what is live after it returns is known then.
+    fn callers_first(&self) -> Order {
+        let mut blocks: Vec<BlockId> = self.program.blocks.ids().collect();
+        let of_block = &self.liveness.functions.of_block;
+        let depth = |b: BlockId| of_block[b].iter().map(|f| usize::MAX - self.rank[*f]).max();
+        blocks.sort_by_key(|b| (depth(*b).unwrap_or(usize::MAX), self.order.place(b.index())));
+        Order::new(blocks.into_iter().map(BlockId::index).collect(), self.program.blocks.len())
+    }
+
+    /// Goes back through the instructions of a block.
+    fn step_through(&self, block: BlockId, now: &mut IdSet<VarId>) {
+        let insts = &self.program.blocks[block].insts;
+        work::add(insts.len());
+        for inst in insts.iter().rev() {
+            match &self.popped {
+                None => step_back(&inst.kind, now),
+                Some(popped) => step_back_wanted(self.program, &inst.kind, now, popped),
+            }
+        }
+    }
+
+    /// The stack variables that turn out to be wanted after a pop in a block.
+    fn find_popped(&mut self, block: BlockId, mut now: IdSet<VarId>) -> Vec<VarId> {
+        let mut found = Vec::new();
+        let Some(popped) = &mut self.popped else { return found };
+        let insts = &self.program.blocks[block].insts;
+        work::add(insts.len());
+        for inst in insts.iter().rev() {
+            if let InstKind::Pop(v) = inst.kind
+                && now.contains(v)
+                && popped.insert(v)
+            {
+                found.push(v);
+            }
+            step_back_wanted(self.program, &inst.kind, &mut now, popped);
+        }
+        found
     }
 }
 

@@ -5,6 +5,7 @@ pub mod id_set;
 pub mod ids;
 pub mod source;
 pub mod text;
+pub mod work;
 
 pub use diagnostic::{Code, Diagnostic, Finding, Label, Severity};
 pub use id_set::IdSet;

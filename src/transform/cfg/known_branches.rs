@@ -3,7 +3,7 @@
 //! and what follows a branch knows its condition.
 
 use super::blocks::drop_unreachable_blocks;
-use crate::analysis::worklist::Worklist;
+use crate::analysis::worklist::{Open, forwards};
 use crate::base::{Id, IdVec};
 use crate::cfg::{BlockId, Func, InstKind, Operand, Program, Terminator, VarId};
 use crate::prim::{Prim, eval};
@@ -68,8 +68,10 @@ fn decide(func: &mut Func) {
         }
     }
     known.before[BlockId::new(0)] = Some(start);
-    let mut open = Worklist::new(func);
-    while let Some(id) = open.next() {
+    let order = forwards(func);
+    let mut open = order.none();
+    open.add(0);
+    while let Some(id) = open.take().map(BlockId::new) {
         let Some(mut now) = known.before[id].clone() else { continue };
         for inst in &func.blocks[id].insts {
             known.step(&inst.kind, &mut now);
@@ -108,10 +110,10 @@ impl Known {
     }
 
     /// Goes on to the blocks that may come next.
-    fn leave(&mut self, term: &Terminator, now: &mut Values, open: &mut Worklist) {
+    fn leave(&mut self, term: &Terminator, now: &mut Values, open: &mut Open<'_>) {
         let mut arrive = |known: &mut Self, to: BlockId, now: &Values| {
             if known.arrive(to, now) {
-                open.add(to);
+                open.add(to.index());
             }
         };
         match term {

@@ -1,9 +1,9 @@
 //! The order of blocks: renumbering, and dropping what is never reached.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{IdSet, IdVec};
-use crate::stack::{BlockId, InstKind, Operand, Program, Terminator, VarId};
+use crate::stack::{Block, BlockId, InstKind, Operand, Program, Terminator, VarId};
 
 impl Terminator {
     /// The same with other blocks.
@@ -67,6 +67,31 @@ pub(super) fn entrances(program: &Program) -> BTreeMap<BlockId, usize> {
         }
     }
     count
+}
+
+/// The blocks that mention each variable.
+pub(super) fn mentions(program: &Program) -> IdVec<VarId, BTreeSet<BlockId>> {
+    let mut mentions = IdVec::filled(BTreeSet::new(), program.vars.len());
+    for (id, block) in program.blocks.iter() {
+        for v in mentions_of(block) {
+            mentions[v].insert(id);
+        }
+    }
+    mentions
+}
+
+/// The variables that a block mentions.
+pub(super) fn mentions_of(block: &Block) -> BTreeSet<VarId> {
+    let mut found = BTreeSet::new();
+    for inst in &block.insts {
+        inst.kind.for_each_operand(|o| found.extend(o.var()));
+        found.extend(inst.kind.written());
+        found.extend(inst.kind.moved().map(|(v, _)| v));
+    }
+    if let Terminator::Branch(Operand::Var(v), ..) = block.term {
+        found.insert(v);
+    }
+    found
 }
 
 /// Visits every mention of a variable in the blocks.

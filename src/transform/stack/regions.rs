@@ -5,27 +5,29 @@
 //! other uniform variables. A counter that is set before the region is not uniform, though it may hold the same number in
 //! every lane's history: lanes may enter the region at different times.
 
-use std::collections::BTreeSet;
+mod growing;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::analysis::components::components;
-use crate::analysis::stack_liveness::Liveness;
-use crate::base::{IdSet, Loc};
-use crate::prim::BatchRule;
-use crate::stack::{Block, BlockId, InstKind, Operand, Program, Region, StorageClass, Terminator, Var, VarId, Write};
+use crate::analysis::stack_liveness::{Liveness, step_back};
+use crate::analysis::worklist::reversed;
+use crate::base::{IdSet, IdVec, Loc, work};
+use crate::stack::{Block, BlockId, InstKind, Program, Region, Terminator, VarId};
 
-use super::layout::reorder;
+use super::layout::{mentions, mentions_of, reorder};
+use growing::Growing;
 
 /// Forms the largest regions that it finds. A program that has regions already keeps them as they are.
 pub(super) fn run(program: Program) -> Program {
     if !program.regions.is_empty() {
         return program;
     }
-    let order: Vec<BlockId> = program.blocks.ids().collect();
-    let mut forming = Forming { program, order };
     let legal: BTreeSet<BlockId> =
-        forming.program.blocks.iter().filter(|(_, block)| is_legal(block)).map(|(id, _)| id).collect();
+        program.blocks.iter().filter(|(_, block)| is_legal(block)).map(|(id, _)| id).collect();
+    let mut forming = Forming::new(program);
     forming.loops_among(&legal);
-    reorder(forming.program, &forming.order)
+    forming.finish()
 }
 
 /// Whether a block may be in a region as far as its instructions and its kind of terminator go.
@@ -38,13 +40,79 @@ fn moves_stack(inst: &InstKind) -> bool {
     inst.moved().is_some()
 }
 
+/// What is kept of a program while regions are formed in it.
 struct Forming {
     program: Program,
-    /// The order of the blocks in the end: those that are split off come after what they are split from.
-    order: Vec<BlockId>,
+    /// How many blocks it had.
+    count: usize,
+    /// What is live where each block starts. Regions only give names of their own to what lives inside them alone, which
+    /// changes it nowhere else.
+    live_in: IdVec<BlockId, IdSet<VarId>>,
+    /// The blocks with an edge, a call or a return to each block.
+    predecessors: IdVec<BlockId, Vec<BlockId>>,
+    /// The blocks that mention each variable.
+    mentions: IdVec<VarId, BTreeSet<BlockId>>,
+    /// The inputs and outputs.
+    ports: BTreeSet<VarId>,
+    names: HashSet<String>,
+    /// The number that the last variable got which was named after another.
+    numbers: HashMap<String, usize>,
+    regions: Vec<Growing>,
+    region_of: IdVec<BlockId, Option<usize>>,
+    /// The region in which each variable lives alone, and whether it is uniform there.
+    inside: IdVec<VarId, Option<(usize, bool)>>,
+    /// The blocks that were split off, by the block that they come after in the end.
+    split: BTreeMap<BlockId, Vec<BlockId>>,
 }
 
 impl Forming {
+    fn new(program: Program) -> Self {
+        let n = program.blocks.len();
+        let liveness = Liveness::of(&program);
+        let live_in = program.blocks.ids().map(|b| liveness.live_in(b).clone()).collect();
+        let successors = |block: &Block| block.term.successors().into_iter().collect::<BTreeSet<_>>();
+        let predecessors = reversed(n, program.blocks.iter().map(|(id, block)| (id, successors(block))));
+        let mentions = mentions(&program);
+        let ports = program.inputs.iter().chain(&program.outputs).map(|p| p.var).collect();
+        let names = program.vars.values().map(|v| v.name.clone()).collect();
+        let inside = IdVec::filled(None, program.vars.len());
+        let (numbers, regions, split) = (HashMap::new(), Vec::new(), BTreeMap::new());
+        let region_of = IdVec::filled(None, n);
+        Self {
+            program,
+            count: n,
+            live_in,
+            predecessors,
+            mentions,
+            ports,
+            names,
+            numbers,
+            regions,
+            region_of,
+            inside,
+            split,
+        }
+    }
+
+    /// The program with its regions, the blocks that were split off after what they were split from.
+    fn finish(mut self) -> Program {
+        let mut order = Vec::new();
+        let mut regions: Vec<Vec<BlockId>> = self.regions.iter().map(|r| vec![r.first]).collect();
+        for (id, region) in self.region_of.iter() {
+            if let Some(r) = *region
+                && self.regions[r].first != id
+            {
+                regions[r].push(id);
+            }
+        }
+        self.program.regions = regions.into_iter().map(|blocks| Region { blocks }).collect();
+        for id in self.program.blocks.ids().take(self.count) {
+            order.push(id);
+            order.extend(self.split.get(&id).into_iter().flatten().rev());
+        }
+        reorder(self.program, &order)
+    }
+
     /// Makes regions of the outermost loops among these blocks that can be one, and where a loop cannot, of loops inside it.
     fn loops_among(&mut self, blocks: &BTreeSet<BlockId>) {
         let mut loops = self.loops(blocks);
@@ -65,6 +133,7 @@ impl Forming {
     }
 
     fn loops(&self, blocks: &BTreeSet<BlockId>) -> Vec<BTreeSet<BlockId>> {
+        work::add(blocks.len());
         let nodes: Vec<BlockId> = blocks.iter().copied().collect();
         let successors = |n: usize| -> Vec<usize> {
             (self.program.blocks[nodes[n]].term.successors().iter())
@@ -81,41 +150,29 @@ impl Forming {
     /// The blocks of a loop that are entered from outside.
     fn entered(&self, nodes: &BTreeSet<BlockId>) -> Vec<BlockId> {
         let entered =
-            |b: &BlockId| *b == self.program.entry || self.predecessors(*b).iter().any(|from| !nodes.contains(from));
+            |b: &BlockId| *b == self.program.entry || self.predecessors[*b].iter().any(|from| !nodes.contains(from));
         nodes.iter().copied().filter(entered).collect()
-    }
-
-    /// The blocks with an edge, a call or a return to a block.
-    fn predecessors(&self, to: BlockId) -> Vec<BlockId> {
-        (self.program.blocks.iter())
-            .filter(|(_, block)| block.term.successors().contains(&to))
-            .map(|(id, _)| id)
-            .collect()
     }
 
     /// Makes a region of a loop, if its branches do not diverge.
     fn form(&mut self, head: BlockId, nodes: &BTreeSet<BlockId>) -> bool {
-        let outside: Vec<BlockId> = (self.predecessors(head).into_iter()).filter(|b| !nodes.contains(b)).collect();
+        let outside: Vec<BlockId> = self.predecessors[head].iter().copied().filter(|b| !nodes.contains(b)).collect();
         let before = match outside[..] {
             [before] if head != self.program.entry && self.leads_all_on(before, head) => Some(before),
             _ => None,
         };
         let Some(before) = before else {
-            return self.finish(head, nodes.clone(), None);
+            return self.grow_on(head, nodes, None);
         };
-        let earlier = (self.program.regions.iter()).position(|r| r.blocks.contains(&before));
-        if let Some(earlier) = earlier {
-            let region = &self.program.regions[earlier].blocks;
-            let first = region[0];
-            let all = nodes.iter().chain(region).copied().collect();
-            return self.finish(first, all, Some(earlier));
+        if let Some(earlier) = self.region_of[before] {
+            return self.grow_on(self.regions[earlier].first, nodes, Some(earlier));
         }
         let (first, whole) = self.split_after_stack_moves(before);
         let mut all = nodes.clone();
         all.insert(first);
-        let formed = self.finish(first, all, None);
+        let formed = self.grow_on(first, &all, None);
         if !formed && let Some(whole) = whole {
-            self.undo_split(before, whole);
+            self.undo_split(before, first, whole);
         }
         formed
     }
@@ -142,187 +199,75 @@ impl Forming {
         let insts = block.insts.split_off(last + 1);
         let loc: Loc = insts.first().map_or(&block.loc, |i| &i.loc).clone();
         let term = std::mem::replace(&mut block.term, Terminator::Jump(new));
+        let next: BTreeSet<BlockId> = term.successors().into_iter().collect();
+        let mut live = IdSet::new(self.program.vars.len());
+        next.iter().for_each(|to| _ = live.union_with(&self.live_in[*to]));
+        if let Terminator::Branch(cond, ..) = &term {
+            cond.var().into_iter().for_each(|v| _ = live.insert(v));
+        }
+        insts.iter().rev().for_each(|inst| step_back(&inst.kind, &mut live));
+        self.live_in.push(live);
+        next.iter().for_each(|to| self.change_predecessor(*to, id, new));
+        self.predecessors.push(vec![id]);
+        self.region_of.push(None);
         self.program.blocks.push(Block { insts, term, loc });
-        let position = self.position(id);
-        self.order.insert(position + 1, new);
+        self.mention_again([id, new], &whole);
+        self.split.entry(id).or_default().push(new);
         (new, Some(whole))
     }
 
     /// The block that was split off stays behind, where nothing leads to it and the final order leaves it out.
-    fn undo_split(&mut self, id: BlockId, whole: Block) {
-        let position = self.position(id);
-        let unused = self.order.remove(position + 1);
-        self.program.blocks[unused] = Block { insts: Vec::new(), term: Terminator::Halt, loc: Loc::none() };
-        self.program.blocks[id] = whole;
+    fn undo_split(&mut self, id: BlockId, new: BlockId, whole: Block) {
+        self.split.entry(id).or_default().retain(|b| *b != new);
+        let next: BTreeSet<BlockId> = whole.term.successors().into_iter().collect();
+        next.iter().for_each(|to| self.change_predecessor(*to, new, id));
+        self.predecessors[new].clear();
+        self.program.blocks[new] = Block { insts: Vec::new(), term: Terminator::Halt, loc: Loc::none() };
+        self.program.blocks[id] = whole.clone();
+        self.mention_again([id, new], &whole);
     }
 
-    fn position(&self, id: BlockId) -> usize {
-        (self.order.iter().position(|b| *b == id)).expect("every block that is used has its place")
+    fn change_predecessor(&mut self, of: BlockId, from: BlockId, to: BlockId) {
+        self.predecessors[of].iter_mut().filter(|b| **b == from).for_each(|b| *b = to);
     }
 
-    /// Makes a region of these blocks, in the place of region `old`, and then of what follows them in a straight line.
-    fn finish(&mut self, first: BlockId, mut blocks: BTreeSet<BlockId>, old: Option<usize>) -> bool {
-        if !self.replace_region(first, &blocks, old) {
+    /// Notes where the variables of a block are that was split or put together again.
+    fn mention_again(&mut self, halves: [BlockId; 2], whole: &Block) {
+        for v in mentions_of(whole) {
+            halves.iter().for_each(|b| _ = self.mentions[v].remove(b));
+        }
+        for b in halves {
+            for v in mentions_of(&self.program.blocks[b]) {
+                self.mentions[v].insert(b);
+            }
+        }
+    }
+
+    /// Makes a region of these blocks, or of a region and these blocks, and then of what follows them in a straight line.
+    fn grow_on(&mut self, first: BlockId, blocks: &BTreeSet<BlockId>, old: Option<usize>) -> bool {
+        let region = old.unwrap_or(self.regions.len());
+        if !self.grow(first, blocks, region) {
             return false;
         }
-        let region = old.unwrap_or(self.program.regions.len() - 1);
         // By now the region's variables have names of their own, so that what follows does not make them live on.
-        while let Some(next) = self.follower(&blocks) {
-            blocks.insert(next);
-            if !self.replace_region(first, &blocks, Some(region)) {
+        while let Some(next) = self.follower(region) {
+            if !self.grow(first, &BTreeSet::from([next]), region) {
                 break;
             }
         }
         true
     }
 
-    fn replace_region(&mut self, first: BlockId, blocks: &BTreeSet<BlockId>, old: Option<usize>) -> bool {
-        let local = self.local(first, blocks);
-        let uniform = self.uniform(blocks, local.clone());
-        let diverges = |b: &BlockId| match self.program.blocks[*b].term {
-            Terminator::Branch(Operand::Var(cond), ..) => !uniform.contains(cond),
-            _ => false,
-        };
-        if blocks.iter().any(diverges) {
-            return false;
-        }
-        self.rename(blocks, &local, &uniform);
-        let rest = blocks.iter().copied().filter(|b| *b != first);
-        let region = Region { blocks: std::iter::once(first).chain(rest).collect() };
-        match old {
-            Some(old) => self.program.regions[old] = region,
-            None => self.program.regions.push(region),
-        }
-        true
-    }
-
-    /// A block that comes after these, only after these, and goes straight on.
-    fn follower(&self, blocks: &BTreeSet<BlockId>) -> Option<BlockId> {
-        let leaves = blocks.iter().flat_map(|b| self.program.blocks[*b].term.successors());
-        leaves.into_iter().find(|b| {
+    /// A block that comes after a region, only after it, and goes straight on.
+    fn follower(&self, region: usize) -> Option<BlockId> {
+        work::add(self.regions[region].exits.len());
+        self.regions[region].exits.values().copied().find(|b| {
             let block = &self.program.blocks[*b];
-            !blocks.contains(b)
-                && *b != self.program.entry
-                && is_legal(block)
+            *b != self.program.entry
                 && matches!(block.term, Terminator::Jump(_))
-                && !(self.program.regions.iter()).any(|r| r.blocks.contains(b))
-                && self.predecessors(*b).iter().all(|p| blocks.contains(p))
+                && self.region_of[*b].is_none()
+                && self.predecessors[*b].iter().all(|p| self.region_of[*p] == Some(region))
+                && is_legal(block)
         })
-    }
-
-    /// The variables that are set inside these blocks and whose values neither come in nor go out.
-    fn local(&self, first: BlockId, blocks: &BTreeSet<BlockId>) -> IdSet<VarId> {
-        let liveness = Liveness::of(&self.program);
-        let mut border = liveness.live_in(first).clone();
-        for to in blocks.iter().flat_map(|b| self.program.blocks[*b].term.successors()).filter(|b| !blocks.contains(b))
-        {
-            border.union_with(liveness.live_in(to));
-        }
-        let mut local = IdSet::new(self.program.vars.len());
-        for b in blocks {
-            for v in self.program.blocks[*b].insts.iter().filter_map(|i| i.kind.written()) {
-                if !border.contains(v) {
-                    local.insert(v);
-                }
-            }
-        }
-        local
-    }
-
-    /// Of these variables those that are uniform: the largest set that is computed from itself, constants and shared values.
-    fn uniform(&self, blocks: &BTreeSet<BlockId>, mut uniform: IdSet<VarId>) -> IdSet<VarId> {
-        loop {
-            let before = uniform.clone();
-            for inst in blocks.iter().flat_map(|b| &self.program.blocks[*b].insts) {
-                if let InstKind::TapePop { dst, .. } = inst.kind {
-                    uniform.remove(dst);
-                }
-                if let InstKind::Compute { dst, prim, args, .. } = &inst.kind {
-                    let mut reads = args.iter().filter_map(|a| a.var());
-                    if prim.row().batch == BatchRule::Random || reads.any(|v| !uniform.contains(v)) {
-                        uniform.remove(*dst);
-                    }
-                }
-            }
-            if uniform == before {
-                return uniform;
-            }
-        }
-    }
-
-    /// Gives the local variables names of their own, where they are used elsewhere too, and marks the uniform ones.
-    fn rename(&mut self, blocks: &BTreeSet<BlockId>, local: &IdSet<VarId>, uniform: &IdSet<VarId>) {
-        let elsewhere = self.used_outside(blocks);
-        for v in local.iter() {
-            let own = if elsewhere.contains(v) { self.variable_like(v) } else { v };
-            for b in blocks {
-                self.replace(*b, v, own);
-            }
-            let var = &mut self.program.vars[own];
-            var.class = StorageClass::Temporary;
-            var.uniform = uniform.contains(v);
-            var.why = if var.uniform {
-                "equal in all lanes inside one region, which runs as one superstep".to_owned()
-            } else {
-                "lives only inside one region, which runs as one superstep".to_owned()
-            };
-        }
-    }
-
-    fn used_outside(&self, blocks: &BTreeSet<BlockId>) -> IdSet<VarId> {
-        let mut used = IdSet::new(self.program.vars.len());
-        for port in self.program.inputs.iter().chain(&self.program.outputs) {
-            used.insert(port.var);
-        }
-        for (id, block) in self.program.blocks.iter() {
-            if blocks.contains(&id) {
-                continue;
-            }
-            for inst in &block.insts {
-                inst.kind.for_each_operand(|o| {
-                    if let Some(v) = o.var() {
-                        used.insert(v);
-                    }
-                });
-                if let Some(v) = inst.kind.written() {
-                    used.insert(v);
-                }
-            }
-            if let Terminator::Branch(Operand::Var(v), ..) = block.term {
-                used.insert(v);
-            }
-        }
-        used
-    }
-
-    fn variable_like(&mut self, v: VarId) -> VarId {
-        let Var { name, ty, .. } = self.program.vars[v].clone();
-        let taken = |name: &str| self.program.vars.values().any(|var| var.name == name);
-        let name = (2..).map(|n| format!("{name}#{n}")).find(|name| !taken(name)).expect("names do not run out");
-        self.program.vars.push(Var { name, ty, class: StorageClass::Temporary, uniform: false, why: String::new() })
-    }
-
-    /// Puts `new`, which is no stack, in the place of `old`.
-    fn replace(&mut self, block: BlockId, old: VarId, new: VarId) {
-        let block = &mut self.program.blocks[block];
-        let change = |o: &mut Operand| {
-            if o.var() == Some(old) {
-                *o = Operand::Var(new);
-            }
-        };
-        for inst in &mut block.insts {
-            inst.kind.for_each_operand_mut(change);
-            if let Some(dst) = inst.kind.overwritten_mut()
-                && *dst == old
-            {
-                *dst = new;
-                if let InstKind::Compute { write, .. } = &mut inst.kind {
-                    *write = Write::Set;
-                }
-            }
-        }
-        if let Terminator::Branch(cond, ..) = &mut block.term {
-            change(cond);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! What variables hold at a place, where it is one shared value or constant on every path to it.
 
-use crate::analysis::worklist::Worklist;
+use crate::analysis::worklist::forwards;
 use crate::base::{Id as _, IdVec};
 use crate::cfg::{BlockId, Func, InstKind, Operand, VarId};
 use crate::prim::Prim;
@@ -22,8 +22,10 @@ impl Known {
         let mut starts: IdVec<BlockId, Option<State>> = IdVec::filled(None, func.blocks.len());
         let first = BlockId::new(0);
         starts[first] = Some(nothing);
-        let mut work = Worklist::new(func);
-        while let Some(block) = work.next() {
+        let order = forwards(func);
+        let mut open = order.none();
+        open.add(0);
+        while let Some(block) = open.take().map(BlockId::new) {
             let end = starts[block].clone().expect("a block of the list was reached").after(func, block);
             for next in func.blocks[block].term.successors() {
                 let changed = match &mut starts[next] {
@@ -34,7 +36,7 @@ impl Known {
                     }
                 };
                 if changed {
-                    work.add(next);
+                    open.add(next.index());
                 }
             }
         }
