@@ -331,3 +331,56 @@ fn expand(program: &mut cfg::Program, derivatives: &Requests) -> Result<(), Deri
     let requests = expansion::Requests { derivatives: derivatives.clone(), comprehensions: Vec::new() };
     expansion::expand(program, &requests, None).map(|_| ())
 }
+
+/// How many instructions and blocks a program compiled from this text has before passes.
+fn size_of(text: &str) -> usize {
+    let program = Program::compile(text).unwrap_or_else(|e: program::Error| panic!("{e}"));
+    let function = program.function("main").expect("a function `main`");
+    let compiled = function.compile(vec![Type::scalar(DType::Real)], &Passes::none()).expect("it compiles");
+    let funcs = &compiled.cfg.as_ref().expect("made of a program").funcs;
+    funcs.values().flat_map(|f| f.blocks.values()).map(|b| b.insts.len() + 1).sum()
+}
+
+/// `f0`, and functions each of which calls the last one twice.
+fn levels(n: usize, main: &str) -> String {
+    let mut text = "fn f0(x: real) -> real { if x > 0.5 { sin(x) } else { x * x } }\n".to_owned();
+    for k in 1..=n {
+        let last = k - 1;
+        text += &format!("fn f{k}(x: real) -> real {{ let mut a = f{last}(x); if a > 1.5 {{ a = a - 1.0; }} ");
+        text += &format!("a + 0.5 * f{last}(0.5 * x) }}\n");
+    }
+    text + &format!("pub fn main(x: real) -> real {{ {} }}\n", main.replace("F", &format!("f{n}")))
+}
+
+#[test]
+fn derivatives_grow_with_the_source_and_not_with_its_calls() {
+    for main in ["grad(F)(x)", "jvp(F)(x, 1.0).1", "grad(grad(F))(x)", "hessian(F)(x)"] {
+        let size = |n: usize| size_of(&levels(n, main)) as f64;
+        // where the room for copies is used up, each function adds much the same: twice as many, not 256 times as much
+        let (a, b, c) = (size(12), size(16), size(24));
+        assert!(c - b <= 3.0 * (b - a), "{main}: {a}, {b}, {c} instructions with 12, 16, 24 levels");
+        assert!(c <= 40_000.0, "{main}: {c} instructions");
+    }
+}
+
+#[test]
+fn small_functions_are_copied_to_their_calls_in_derivatives() {
+    let text = "
+fn rate(x: real, y: real) -> real { x * y - 0.3 * sin(x) }
+fn step(x: real, h: real) -> real {
+    let a = rate(x, h);
+    let b = rate(x + 0.5 * h * a, h);
+    let c = rate(x + 0.5 * h * b, h);
+    let d = rate(x + h * c, h);
+    x + h / 6.0 * (a + 2.0 * b + 2.0 * c + d)
+}
+fn loss(x: real) -> real { step(step(x, 0.1), 0.2) + step(x, 0.3) }
+pub fn main(x: real) -> real { grad(loss)(x) }
+";
+    let program = Program::compile(text).unwrap_or_else(|e: program::Error| panic!("{e}"));
+    let function = program.function("main").expect("a function `main`");
+    let compiled = function.compile(vec![Type::scalar(DType::Real)], &Passes::none()).expect("it compiles");
+    let cfg = compiled.cfg.as_ref().expect("made of a program");
+    assert!(cfg.tapes.is_empty(), "{cfg}");
+    assert!(!cfg.funcs.values().any(|f| f.name.ends_with(".sweep")), "{cfg}");
+}

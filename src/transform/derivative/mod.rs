@@ -123,7 +123,7 @@ pub(super) fn endless(program: &Program, request: &Request) -> DerivativeError {
 /// A derivative that cannot be made: a primitive on the way has none, or a rule lacks the part that is needed.
 pub(super) fn fill(program: &mut Program, requests: &Requests, request: &Request) -> Result<(), DerivativeError> {
     let (base, root) = with_root(program, request.of);
-    let prepared = prepare::prepare(&base, root, requests, prepare::MOST_INSTS);
+    let prepared = prepare::prepare(&base, root, requests, prepare::Inlining::of_derivatives());
     let mut differentiation = Differentiation::new(&base, requests, &prepared, root.0 as usize);
     let key = (root, request.wrt.clone());
     let placeholder = &program.funcs[request.target];

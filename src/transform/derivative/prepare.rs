@@ -5,52 +5,113 @@ use indexmap::IndexMap;
 use super::Requests;
 use super::code::Code;
 use crate::analysis::callgraph::CallGraph;
+use crate::analysis::components::components;
 use crate::base::{Id, IdSet, IdVec};
 use crate::cfg::{Block, BlockId, Func, FuncId, Operand, Program, Terminator, Var, VarId};
 use crate::transform::cfg::blocks::FreshNames;
 use crate::transform::cfg::{inline, merge_blocks, simplify};
 
-/// A function that has grown to so many instructions takes in no more: those that it calls get sweeps of their own.
-pub(super) const MOST_INSTS: usize = 20_000;
+/// How much of what is called is put in the place of its calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::transform) struct Inlining {
+    /// A function that has grown to so many instructions takes in no more.
+    pub(in crate::transform) most_insts: usize,
+    /// What the copies of functions that are called at several places may weigh together, beside those of small ones.
+    /// Where there is no limit, loops are copied too.
+    pub(in crate::transform) room: usize,
+}
+
+impl Inlining {
+    /// Everything that is not recursive, up to so many instructions.
+    pub(in crate::transform) fn all(most_insts: usize) -> Self {
+        Self { most_insts, room: usize::MAX }
+    }
+    /// What is differentiated. The frame of a function that stays a call is taped, and lanes take two supersteps more in
+    /// each sweep: much beside a few additions, nothing beside a loop. Copies of all calls instead would double the code with
+    /// each level of functions that call the last one twice. So what is prepared weighs no more than [`SMALL`] times as much as
+    /// the source, and the room.
+    pub(super) fn of_derivatives() -> Self {
+        Self { most_insts: 20_000, room: 2_000 }
+    }
+}
+
+/// What a block weighs, in instructions: a superstep for the batch, and for the passes.
+const BLOCK: usize = 16;
+/// A function without a loop that weighs no more is copied to every place that calls it.
+const SMALL: usize = 80;
 
 /// Copies of the functions that a root may run: tail calls are calls; functions that are not recursive, and not kept
-/// apart by a rule or `@recompute`, stand in the place of their calls, so that one frame holds what the reverse sweep reads. A
-/// function that has grown to `most_insts` instructions takes in no more.
+/// apart by a rule or `@recompute`, stand in the place of their calls, so that one frame holds what the reverse sweep reads:
+/// those that are called at one place, small ones, and others while there is room, callees first.
 pub(in crate::transform) fn prepare(
     program: &Program,
     root: FuncId,
     requests: &Requests,
-    most_insts: usize,
+    inlining: Inlining,
 ) -> IndexMap<FuncId, Func> {
     let graph = CallGraph::new(program);
     let mut reached = IdSet::new(program.funcs.len());
+    let mut sites: IdVec<FuncId, usize> = IdVec::filled(0, program.funcs.len());
     let mut work = vec![root];
     while let Some(func) = work.pop() {
         if reached.insert(func) {
+            program.funcs[func].blocks.values().filter_map(|b| b.term.callee()).for_each(|c| sites[c] += 1);
             work.extend(&graph.callees[func]);
         }
     }
+    let mut room = inlining.room;
+    let mut copied = IdSet::new(program.funcs.len());
     let mut ready: IndexMap<FuncId, Func> = IndexMap::new();
     for id in graph.sccs.iter().flatten().filter(|id| reached.contains(**id)) {
         let mut func = program.funcs[*id].clone();
         without_tail_calls(program, &mut func);
         let mut names = FreshNames::new(&func);
+        let mut size = insts(&func);
         let mut at = 0;
         while at < func.blocks.len() {
             let block = BlockId::new(at);
             at += 1;
             let Some(callee) = func.blocks[block].term.callee() else { continue };
-            let apart = graph.is_recursive(callee) || requests.is_apart(callee);
-            if !apart && insts(&func) + insts(&ready[&callee]) <= most_insts {
+            if copied.contains(callee) && size + insts(&ready[&callee]) <= inlining.most_insts {
+                size += insts(&ready[&callee]);
                 inline::inline(&mut func, block, &ready[&callee], &mut names);
             }
         }
         merge_blocks::merge(program, &mut func);
         simplify::simplify_fully(program, &mut func);
         merge_blocks::merge(program, &mut func);
+        let apart = graph.is_recursive(*id) || requests.is_apart(*id);
+        if !apart && takes_room(&func, sites[*id], &mut room) {
+            copied.insert(*id);
+        }
         ready.insert(*id, func);
     }
     ready
+}
+
+/// Whether a function is copied to the places that call it; the room that it takes is gone.
+fn takes_room(func: &Func, sites: usize, room: &mut usize) -> bool {
+    if sites <= 1 || *room == usize::MAX {
+        return true;
+    }
+    let successors = |b: usize| func.blocks[BlockId::new(b)].term.successors().iter().map(|s| s.index()).collect();
+    let loops = |component: &Vec<usize>| {
+        let first = BlockId::new(component[0]);
+        component.len() > 1 || func.blocks[first].term.successors().contains(&first)
+    };
+    if components(func.blocks.len(), successors).iter().any(loops) {
+        return false;
+    }
+    let weight = func.blocks.values().map(|b| b.insts.len() + BLOCK).sum::<usize>();
+    if weight <= SMALL {
+        return true;
+    }
+    let more = weight.saturating_mul(sites - 1);
+    let fits = more <= *room;
+    if fits {
+        *room -= more;
+    }
+    fits
 }
 
 fn insts(func: &Func) -> usize {

@@ -115,15 +115,7 @@ pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>
     let needs = needs(subject, vars);
     let origins = origins(subject);
     let again = candidates(subject, &origins);
-    let mut analysis = Analysis { subject, needs: &needs, origins: &origins, again };
-    let at_entry = loop {
-        match analysis.solve() {
-            Ok(at_entry) => break at_entry,
-            Err(not_again) => {
-                analysis.again.remove(&not_again);
-            }
-        }
-    };
+    let (analysis, at_entry) = Analysis::solved(subject, &needs, &origins, again);
     let mut by_var: BTreeMap<VarId, TapeId> = BTreeMap::new();
     let mut saves = BTreeMap::new();
     let mut at_exit = Vec::new();
@@ -431,25 +423,86 @@ struct Analysis<'a> {
     subject: &'a Subject<'a>,
     needs: &'a IdVec<BlockId, Vec<Needs>>,
     origins: &'a IdVec<BlockId, Origin>,
+    definitions: IdVec<VarId, Vec<(BlockId, usize)>>,
     again: BTreeMap<VarId, usize>,
+    /// For each variable that is computed again: the first instruction that sets what it is computed from. Beyond that it
+    /// cannot be.
+    until: BTreeMap<VarId, usize>,
 }
 
-impl Analysis<'_> {
-    /// The variables needed at the start of each block. An error names a variable that cannot be computed again.
-    fn solve(&self) -> Result<IdVec<BlockId, IdSet<VarId>>, VarId> {
-        let func = self.subject.func;
+impl<'a> Analysis<'a> {
+    /// The analysis, in which what cannot be computed again where it is needed is not any more, and the variables needed at
+    /// the start of each block.
+    fn solved(
+        subject: &'a Subject<'a>,
+        needs: &'a IdVec<BlockId, Vec<Needs>>,
+        origins: &'a IdVec<BlockId, Origin>,
+        again: BTreeMap<VarId, usize>,
+    ) -> (Self, IdVec<BlockId, IdSet<VarId>>) {
+        let definitions = definitions(subject.func);
+        let mut analysis = Self { subject, needs, origins, definitions, again, until: BTreeMap::new() };
+        for id in subject.func.blocks.ids() {
+            analysis.find_until(id);
+        }
+        let at_entry = loop {
+            if let Some(at_entry) = analysis.solve() {
+                break at_entry;
+            }
+        };
+        (analysis, at_entry)
+    }
+
+    /// Says of each variable of a block that is computed again up to where it can be.
+    fn find_until(&mut self, id: BlockId) {
+        let block = &self.subject.func.blocks[id];
+        for (made, inst) in block.insts.iter().enumerate() {
+            let Some(v) = inst.kind.dst().filter(|v| self.again.get(v) == Some(&made)) else { continue };
+            let mut until = usize::MAX;
+            inst.kind.for_each_operand(|o| {
+                let Some(o) = o.var() else { return };
+                until = until.min(match self.until.get(&o) {
+                    Some(until) if self.again.contains_key(&o) => *until,
+                    _ => {
+                        let set = self.definitions[o].partition_point(|place| *place <= (id, made));
+                        let next = self.definitions[o].get(set).filter(|(block, _)| *block == id);
+                        next.map_or(usize::MAX, |(_, at)| *at)
+                    }
+                });
+            });
+            self.until.insert(v, until);
+        }
+    }
+
+    /// The variables needed at the start of each block. Nothing when a variable cannot be computed again that was taken to be
+    /// where others had been decided already; it is none of them now.
+    fn solve(&mut self) -> Option<IdVec<BlockId, IdSet<VarId>>> {
+        let Subject { func, graph, .. } = *self.subject;
         let mut at_entry = IdVec::filled(IdSet::new(func.vars.len()), func.blocks.len());
+        let mut seen = IdSet::new(func.blocks.len());
         let mut changed = true;
         while changed {
             changed = false;
-            for id in &self.subject.graph.order {
-                let end = self.block(*id, at_entry[*id].clone(), &mut |_, _| {})?;
+            for id in &graph.order {
+                let end = loop {
+                    match self.block(*id, at_entry[*id].clone(), &mut |_, _| {}) {
+                        Ok(end) => break end,
+                        Err(not_again) => {
+                            self.again.remove(&not_again);
+                            self.until.remove(&not_again);
+                            self.find_until(*id);
+                            if seen.contains(*id) {
+                                return None;
+                            }
+                        }
+                    }
+                };
+                seen.insert(*id);
                 for next in func.blocks[*id].term.successors() {
                     changed |= at_entry[next].union_with(&end);
                 }
             }
         }
-        Ok(at_entry)
+        Some(at_entry)
     }
 
     /// From the variables needed at the start of a block to those needed at its end; `save` gets each variable that is set
@@ -461,17 +514,18 @@ impl Analysis<'_> {
         save: &mut dyn FnMut(usize, VarId),
     ) -> Result<IdSet<VarId>, VarId> {
         let block = &self.subject.func.blocks[id];
+        let mut walked = IdSet::new(self.subject.func.vars.len());
         asked(&self.origins[id]).for_each(|v| {
             needed.insert(v);
         });
         for (at, needs) in self.needs[id].iter().enumerate() {
             let dst = block.insts.get(at).and_then(|i| i.kind.dst());
             for v in &needs.before {
-                self.leaves(id, *v, at, &mut needed)?;
+                self.leaves(id, *v, at, (&mut needed, &mut walked))?;
             }
             let again = dst.is_some_and(|d| self.again.contains_key(&d));
             if needs.result && again {
-                dst.into_iter().try_for_each(|d| self.leaves(id, d, at, &mut needed))?;
+                dst.into_iter().try_for_each(|d| self.leaves(id, d, at, (&mut needed, &mut walked)))?;
             }
             if let Some(dst) = dst {
                 if needed.contains(dst) {
@@ -479,7 +533,7 @@ impl Analysis<'_> {
                     match way_back(self.subject, block.insts.get(at), dst) {
                         // the way back starts from the new value, which so is needed in its turn
                         Way::Inverse => {}
-                        Way::Element(_) => self.element_indices(id, at, &mut needed)?,
+                        Way::Element(_) => self.element_indices(id, at, (&mut needed, &mut walked))?,
                         Way::Whole => needed.remove(dst),
                     }
                 }
@@ -500,35 +554,42 @@ impl Analysis<'_> {
     }
 
     /// The indices of an element that is saved are needed to put it back.
-    fn element_indices(&self, id: BlockId, at: usize, needed: &mut IdSet<VarId>) -> Result<(), VarId> {
+    fn element_indices(&self, id: BlockId, at: usize, (needed, walked): Sets<'_>) -> Result<(), VarId> {
         if let InstKind::Prim { dst, prim: Prim::SetIndex, args } = &self.subject.func.blocks[id].insts[at].kind
             && args[0] == Operand::Var(*dst)
         {
-            args[2..].iter().filter_map(|a| a.var()).try_for_each(|v| self.leaves(id, v, at, needed))?;
+            args[2..]
+                .iter()
+                .filter_map(|a| a.var())
+                .try_for_each(|v| self.leaves(id, v, at, (&mut *needed, &mut *walked)))?;
         }
         Ok(())
     }
 
     /// A variable is read by the reverse of instruction `at`: it is needed, or what it is computed from again is.
-    fn leaves(&self, block: BlockId, v: VarId, at: usize, needed: &mut IdSet<VarId>) -> Result<(), VarId> {
-        let Some(made) = self.again.get(&v).copied() else {
+    fn leaves(&self, block: BlockId, v: VarId, at: usize, (needed, walked): Sets<'_>) -> Result<(), VarId> {
+        if !self.again.contains_key(&v) {
             needed.insert(v);
             return Ok(());
-        };
+        }
+        if self.until[&v] < at {
+            return Err(v);
+        }
         let insts = &self.subject.func.blocks[block].insts;
-        let mut operands = Vec::new();
-        insts[made].kind.for_each_operand(|o| operands.extend(o.var()));
-        for operand in operands {
-            if self.again.contains_key(&operand) {
-                self.leaves(block, operand, at, needed).map_err(|_| v)?;
-                continue;
+        let mut work = vec![v];
+        while let Some(v) = work.pop() {
+            match self.again.get(&v) {
+                None => {
+                    needed.insert(v);
+                }
+                // What it is computed from was found needed for an earlier instruction, and is not set up to this one.
+                Some(_) if !walked.insert(v) => {}
+                Some(made) => insts[*made].kind.for_each_operand(|o| work.extend(o.var())),
             }
-            let between = insts.get(made + 1..at).unwrap_or_default();
-            if between.iter().any(|i| i.kind.dst() == Some(operand)) {
-                return Err(v);
-            }
-            needed.insert(operand);
         }
         Ok(())
     }
 }
+
+/// The variables that are needed, and those whose operands were followed already.
+type Sets<'s> = (&'s mut IdSet<VarId>, &'s mut IdSet<VarId>);

@@ -27,7 +27,7 @@ mod tiling;
 use super::cfg::merge_blocks::merge;
 use super::cfg::simplify::simplify_fully;
 use super::derivative;
-use super::derivative::prepare::{name_all, one_exit, prepare};
+use super::derivative::prepare::{Inlining, name_all, one_exit, prepare};
 use crate::base::{IdVec, Loc};
 use crate::cfg::{Block, Func, FuncId, Inst, InstKind, Operand, Program, Terminator};
 use crate::parts::Message;
@@ -145,7 +145,7 @@ fn whole_array(program: &mut Program, request: &Request, way: Way) -> Result<Fun
     {
         return Err(too_many(most.min(MOST_INDICES as usize), &request.loc));
     }
-    let mut ready = prepare(program, request.element, &derivative::Requests::default(), MOST_INSTS);
+    let mut ready = prepare(program, request.element, &derivative::Requests::default(), Inlining::all(MOST_INSTS));
     let mut func = ready.swap_remove(&request.element).expect("the element is what is prepared");
     one_exit(program, &mut func);
     for (at, (start, end)) in request.bounds.iter().enumerate().rev() {
