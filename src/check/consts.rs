@@ -2,6 +2,7 @@
 
 use crate::base::{Diagnostic, Span};
 use crate::hir::Ty;
+use crate::prim::eval;
 use crate::syntax::ast::{self, BinaryOp, ExprKind, ItemKind, UnaryOp};
 use crate::types::{DType, Scalar};
 
@@ -211,7 +212,7 @@ fn int_binary(op: BinaryOp, x: i64, y: i64) -> Result<Scalar, Refusal> {
         BinaryOp::Sub => x.checked_sub(y),
         BinaryOp::Mul => x.checked_mul(y),
         BinaryOp::Div => x.checked_div(y),
-        BinaryOp::Rem => x.checked_rem(y),
+        BinaryOp::Rem => eval::int_rem(x, y).ok(),
         BinaryOp::Pow => u32::try_from(y).ok().and_then(|y| x.checked_pow(y)),
         BinaryOp::MatMul | BinaryOp::And | BinaryOp::Or => return Err(Refusal::Types),
         BinaryOp::Eq => return Ok(Scalar::Bool(x == y)),

@@ -41,13 +41,13 @@ pub fn int_div(x: i64, y: i64) -> Result<i64, Fault> {
     x.checked_div(y).ok_or(Fault::IntegerOverflow)
 }
 
-/// Remainder of x / y with the sign of x; the remainder of a quotient that overflows overflows too.
+/// Remainder of x / y with the sign of x; that of the least int by -1 is 0, though their quotient overflows.
 #[inline]
 pub fn int_rem(x: i64, y: i64) -> Result<i64, Fault> {
     if y == 0 {
         return Err(Fault::DivisionByZero);
     }
-    x.checked_rem(y).ok_or(Fault::IntegerOverflow)
+    Ok(x.wrapping_rem(y))
 }
 
 /// A real truncated towards zero. An f32 is widened before, which is exact.

@@ -39,7 +39,7 @@ pub(super) enum Function {
     Total(&'static str),
     /// A function of the operands and a pointer to the lanes where it fails.
     Fails(&'static str, TrapKind),
-    /// Division of ints: it fails in two ways.
+    /// Division of ints: it fails in two ways, the remainder in one.
     Division(&'static str),
 }
 

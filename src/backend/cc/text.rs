@@ -383,7 +383,7 @@ impl Writer<'_> {
                     let text = format!("i_{name}_pow2({}, {})", args[0], d.trailing_zeros());
                     self.set(out, &text);
                 }
-                Base::Literal(Scalar::Int(d)) if d != 0 && d != -1 => {
+                Base::Literal(Scalar::Int(d)) if d != 0 && (d != -1 || name == "rem") => {
                     let bad = self.bad();
                     self.set(out, &format!("i_{name}({list}, &{bad})"));
                     self.line(format!("(void){bad};"));
@@ -391,6 +391,10 @@ impl Writer<'_> {
                 _ => {
                     let bad = self.bad();
                     self.set(out, &format!("i_{name}({list}, &{bad})"));
+                    if name == "rem" {
+                        self.check(&bad, op.step, TrapKind::DivisionByZero);
+                        return;
+                    }
                     let zero = format!("b_and({bad}, i_eq({}, i_splat(0)))", args[1]);
                     self.check(&zero, op.step, TrapKind::DivisionByZero);
                     self.check(&bad, op.step, TrapKind::IntegerOverflow);

@@ -2,7 +2,7 @@
 //! only where the result is exact in every precision. All other constants are folded later, by the interpreter.
 
 use crate::cfg::Operand;
-use crate::prim::Prim;
+use crate::prim::{Prim, eval};
 use crate::types::Scalar;
 
 /// The value of a primitive of constants, if it is one of those and does not trap.
@@ -53,7 +53,7 @@ fn binary_int(prim: Prim, x: i64, y: i64) -> Option<Scalar> {
         Prim::Sub => int(x.checked_sub(y)),
         Prim::Mul => int(x.checked_mul(y)),
         Prim::IntDiv => int(x.checked_div(y)),
-        Prim::IntRem => int(x.checked_rem(y)),
+        Prim::IntRem => eval::int_rem(x, y).ok().map(Scalar::Int),
         Prim::Min => int(Some(x.min(y))),
         Prim::Max => int(Some(x.max(y))),
         Prim::Eq => bool(x == y),
@@ -76,7 +76,8 @@ mod tests {
         assert_eq!(fold(Prim::Add, &[int(2), int(3)]), Some(Scalar::Int(5)));
         assert_eq!(fold(Prim::Add, &[int(i64::MAX), int(1)]), None);
         assert_eq!(fold(Prim::IntDiv, &[int(1), int(0)]), None);
-        assert_eq!(fold(Prim::IntRem, &[int(i64::MIN), int(-1)]), None);
+        assert_eq!(fold(Prim::IntRem, &[int(i64::MIN), int(0)]), None);
+        assert_eq!(fold(Prim::IntRem, &[int(i64::MIN), int(-1)]), Some(Scalar::Int(0)));
         assert_eq!(fold(Prim::Neg, &[int(i64::MIN)]), None);
         assert_eq!(fold(Prim::ToReal, &[int((1 << 53) + 1)]), None);
     }

@@ -80,12 +80,17 @@ fn effect(program: &Program, func: &Func, prim: Prim, args: &[Operand], total: T
     match (prim, args) {
         _ if total(prim, args) => Effect::Pure,
         (Prim::IntDiv | Prim::IntRem, [x, Operand::Const(Scalar::Int(y))])
-            if !matches!(y, 0 | -1) && program.operand_type(func, *x).dtype == DType::Int =>
+            if divides_all(prim, *y) && program.operand_type(func, *x).dtype == DType::Int =>
         {
             Effect::Pure
         }
         _ => prim.effect(&operand_types(program, func, args)),
     }
+}
+
+/// Whether every int has a quotient, or a remainder, by this divisor.
+fn divides_all(division: Prim, divisor: i64) -> bool {
+    divisor != 0 && (divisor != -1 || division == Prim::IntRem)
 }
 
 /// The operands that decide whether a primitive traps.
@@ -123,7 +128,7 @@ fn never_traps(program: &Program, func: &Func, insts: &[Inst], guards: &[Guard],
                 }
                 None
             }
-            Prim::IntDiv | Prim::IntRem if matches!(value(&args[1]), Some(Scalar::Int(y)) if !matches!(y, 0 | -1)) => {
+            Prim::IntDiv | Prim::IntRem if matches!(value(&args[1]), Some(Scalar::Int(y)) if divides_all(*prim, y)) => {
                 all.and_then(|all| eval::fold(*prim, &all))
             }
             _ => match all.and_then(|all| arithmetic(*prim, &all)) {

@@ -735,15 +735,16 @@ LANES_FN I i_div(I a, I b, B *bad) {
     for (int l = 0; l < LANES; l++) x[l] /= y[l];
     return i_load(x);
 }
+// By −1 the remainder is 0, also where the quotient is too large: such lanes take 1 for their divisor.
 LANES_FN I i_rem(I a, I b, B *bad) {
-    *bad = lanes_division_bad(a, b);
+    *bad = i_eq(b, i_splat(0));
     if (LANES > 1 && i_fit(a, 50) && i_fit(b, 50)) {
         D x = d_from_i(a), y = d_from_i(b);
         return i_from_whole(x - d_trunc(x / y) * y);
     }
     int64_t x[LANES], y[LANES];
     i_store(x, a);
-    i_store(y, i_select(*bad, i_splat(1), b));
+    i_store(y, i_select(b_or(*bad, i_eq(b, i_splat(-1))), i_splat(1), b));
     for (int l = 0; l < LANES; l++) x[l] %= y[l];
     return i_load(x);
 }
