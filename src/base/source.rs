@@ -91,23 +91,46 @@ impl SourceMap {
     }
 }
 
-/// Where an instruction came from: what traps and statistics report. Kept through every IR.
-#[derive(Clone, PartialEq, Eq, Hash)]
+/// The array that an instruction takes a part of, as its traps name it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ArrayName {
+    /// The name in the source; a part of a struct or tuple follows a dot.
+    pub name: String,
+    /// Whether an axis that is indexed has a bounded dimension, so that its length differs from lane to lane.
+    pub bounded: bool,
+}
+
+/// Where an instruction came from: what traps and statistics report. Kept through every IR. Two of one place are equal.
+#[derive(Clone)]
 pub struct Loc {
     /// The function in the user's source.
     pub function: Arc<str>,
     /// Its line, counted from 1; 0 when there is none.
     pub line: u32,
+    /// For an instruction that takes or sets a part of an array: which array, where it has a name. The place is the same without it.
+    pub array: Option<Arc<ArrayName>>,
+}
+
+impl PartialEq for Loc {
+    fn eq(&self, other: &Self) -> bool {
+        self.line == other.line && self.function == other.function
+    }
+}
+impl Eq for Loc {}
+impl std::hash::Hash for Loc {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (&self.function, self.line).hash(state);
+    }
 }
 
 impl Loc {
     /// A location.
     pub fn new(function: impl Into<Arc<str>>, line: u32) -> Self {
-        Self { function: function.into(), line }
+        Self { function: function.into(), line, array: None }
     }
     /// No location: code that the compiler made.
     pub fn none() -> Self {
-        Self { function: Arc::from(""), line: 0 }
+        Self { function: Arc::from(""), line: 0, array: None }
     }
 }
 

@@ -13,8 +13,8 @@ use crate::base::{Id, IdVec, Loc};
 use crate::cfg::{BlockId, FuncId, InstKind, Operand, Program};
 use crate::parts::{TapeId, render};
 use crate::prim::{Prim, TABLE};
-use crate::run::{BlockStats, Inputs, Outcome, Settings, Sink, Stats, Trap, TrapKind};
-use crate::types::{Array, ArrayData, Scalar, Type};
+use crate::run::{Access, BlockStats, Inputs, Outcome, Settings, Sink, Stats, Trap, TrapKind};
+use crate::types::{Array, ArrayData, Scalar, Shape, Type};
 use crate::vmath::{Real, philox};
 
 /// Blocks between two looks at the stop flag.
@@ -247,6 +247,36 @@ impl<'a, R: Real> Lane<'a, R> {
         render(texts, self.arrays(args, base), self.settings.precision)
     }
 
+    /// What is told of an index that is out of range.
+    fn out_of_range(&self, op: &Op, base: usize, loc: &Loc) -> String {
+        let (Op::General { prim, args, .. } | Op::SetInPlace { prim, args, .. }) = op else {
+            return String::new();
+        };
+        let Some(first) = Access::first_index(*prim) else { return String::new() };
+        let shape = |source: Source| match self.read(source, base) {
+            Value::Array(array) => array.shape.clone(),
+            Value::Scalar(_) => Shape::new(),
+        };
+        let entries = match (prim, op) {
+            (Prim::Slice, Op::General { ty, .. }) => Some(ty.shape[0]),
+            (Prim::SetSlice, _) => Some(shape(args[1])[0]),
+            _ => None,
+        };
+        let indices = &args[first..];
+        let places = indices.iter().map(|i| shape(*i)).find(|shape| !shape.is_empty());
+        let access = Access {
+            shape: &shape(args[0]),
+            axes: indices.len(),
+            places: places.map_or(1, |shape| shape.iter().product()),
+            entries,
+            index: &|axis, place| match self.read(indices[axis], base).elem(place) {
+                Elem::Int(index) => index,
+                _ => 0,
+            },
+        };
+        access.message(loc)
+    }
+
     fn step(&mut self, op: &Op, base: usize) -> Result<(), TrapKind> {
         let told = matches!(op, Op::General { prim, .. } if prim.tells_by_nan());
         let nan_before = self.settings.check_nan && (told || self.reads_nan(op, base));
@@ -366,13 +396,14 @@ impl<'a, R: Real> Lane<'a, R> {
             At::Op(i) => &block.insts[i].loc,
             At::Term => self.call_loc(frame),
         };
-        Trap {
-            position: self.position,
-            kind: stop.kind,
-            loc: loc.clone(),
-            call_depth: self.frames.len() - 1,
-            message: stop.message,
-        }
+        let message = match (stop.kind, stop.op) {
+            (TrapKind::IndexOutOfRange, At::Op(i)) => {
+                let code = &self.code.funcs[frame.func as usize].blocks[frame.block as usize];
+                self.out_of_range(&code.ops[i], frame.base, loc)
+            }
+            _ => stop.message,
+        };
+        Trap { position: self.position, kind: stop.kind, loc: loc.clone(), call_depth: self.frames.len() - 1, message }
     }
 
     fn call_loc(&self, frame: &Frame) -> &'a Loc {

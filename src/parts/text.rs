@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Args, Message, Operand, Routine, Shared, SharedId, SharedSource, Stream, StreamId, Tape, TapeId};
 use crate::base::text::{Name, ReadError, Reader, Text, Token};
-use crate::base::{Id, IdVec, Loc};
+use crate::base::{ArrayName, Id, IdVec, Loc};
 use crate::prim::Prim;
 use crate::types::{Array, ArrayData, DType, Scalar, Shape, Type};
 
@@ -29,7 +29,8 @@ impl fmt::Display for ScalarText {
     }
 }
 
-/// A location in its text form after a statement: ` @fib:3`, or nothing for [`Loc::none`].
+/// A location in its text form after a statement: ` @fib:3`, where a part of an array is meant with the array, ` @fib:3[x]`, or
+/// nothing for [`Loc::none`].
 #[derive(Clone, Copy, Debug)]
 pub struct LocText<'a>(pub &'a Loc);
 
@@ -38,7 +39,12 @@ impl fmt::Display for LocText<'_> {
         if *self.0 == Loc::none() {
             return Ok(());
         }
-        write!(f, " @{}:{}", Name(&self.0.function), self.0.line)
+        write!(f, " @{}:{}", Name(&self.0.function), self.0.line)?;
+        match &self.0.array {
+            Some(array) if array.bounded => write!(f, "[bounded {}]", Name(&array.name)),
+            Some(array) => write!(f, "[{}]", Name(&array.name)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -300,7 +306,15 @@ pub fn read_loc(reader: &mut Reader) -> Result<Loc, ReadError> {
     reader.expect(':')?;
     let line = reader.int("the line of a location")?;
     let line = u32::try_from(line).map_err(|_| reader.error("the line is out of range"))?;
-    Ok(Loc::new(function, line))
+    let mut loc = Loc::new(function, line);
+    if reader.eat('[') {
+        let name = reader.name("the array of a location")?;
+        let bounded = name == "bounded" && !reader.at(']');
+        let name = if bounded { reader.name("the array of a location")? } else { name };
+        reader.expect(']')?;
+        loc.array = Some(Arc::new(ArrayName { name, bounded }));
+    }
+    Ok(loc)
 }
 
 /// Reads the elements of an array constant of this type: `[1.0, 2.0]`, row-major.

@@ -184,7 +184,7 @@ table! {
     Mul "mul" Elementwise Smooth 1 "x * y; an int that overflows traps"
     Div "div" Elementwise Smooth 4 "x / y of reals"
     IntDiv "idiv" Elementwise Zero 8 "x / y of ints, truncated towards zero; y = 0 and overflow trap"
-    IntRem "irem" Elementwise Zero 8 "remainder of x / y of ints with the sign of x; y = 0 traps, and so does the overflow min / -1"
+    IntRem "irem" Elementwise Zero 8 "remainder of x / y of ints with the sign of x; y = 0 traps"
     Rem "rem" Elementwise Smooth 20 "remainder of x / y of reals with the sign of x (C's fmod)"
     Neg "neg" Elementwise Smooth 1 "-x; an int that overflows traps"
     Abs "abs" Elementwise Smooth 1 "|x|; an int that overflows traps"
@@ -282,6 +282,11 @@ impl Prim {
     /// positive definite.
     pub fn tells_by_nan(self) -> bool {
         self == Prim::Cholesky
+    }
+    /// Whether a NaN of its result may be born in it: those that only move values cannot bear one.
+    pub fn bears_nans(self) -> bool {
+        let moves = self.row().batch == BatchRule::Movement && self != Prim::ScatterAdd;
+        !moves && self != Prim::Copy && !self.tells_by_nan()
     }
     /// Its name in the text form of the IR.
     pub fn name(self) -> &'static str {

@@ -1,5 +1,6 @@
 //! Layer 2: what goes into a run and what comes out of it, the same for every engine.
 
+mod access;
 mod costs;
 mod profile;
 
@@ -14,6 +15,7 @@ use crate::parts::{StorageClass, StreamId};
 use crate::prim::eval::Fault;
 use crate::types::{Array, ArrayData, Precision};
 
+pub use access::Access;
 pub use costs::Costs;
 pub use profile::{Activity, Profile, Times};
 
@@ -151,7 +153,7 @@ pub struct Trap {
     pub loc: Loc,
     /// Calls that were active in the lane, the entry not counted.
     pub call_depth: usize,
-    /// The text of a failed assert, holes filled; else empty.
+    /// The text of a failed assert, holes filled; of an index out of range the index, the extent and the array; else empty.
     pub message: String,
 }
 

@@ -12,7 +12,8 @@
 //!
 //! - `expect: NAME = JSON`: an output, leading axis = lanes, rows of lanes that trap being zero; or a field `stream.field` of
 //!   a stream, a list of records for each lane;
-//! - `trap: KIND [LANES…]`, or with a place `trap: KIND [LANES…] at FUNCTION:LINE`: all the traps must be named;
+//! - `trap: KIND [LANES…]`, or with a place `trap: KIND [LANES…] at FUNCTION:LINE`, or with what is told, too,
+//!   `trap: KIND [LANES…] at FUNCTION:LINE: MESSAGE`: all the traps must be named;
 //! - `print: [lane N] TEXT`: all that is printed, lane after lane, where there is at least one such line;
 //! - `refused: TEXT`: the run is refused, in these words among others.
 //!
@@ -49,6 +50,8 @@ struct ExpectedTrap {
     lanes: Vec<u64>,
     /// `function:line`, where the test pins it.
     place: Option<String>,
+    /// The message, where the test pins it.
+    message: Option<String>,
 }
 
 impl ExpectedTrap {
@@ -56,11 +59,14 @@ impl ExpectedTrap {
         let (kind, rest) = text.split_once(" [")?;
         let (lanes, place) = rest.split_once(']')?;
         let lanes = lanes.split(',').map(|l| l.trim().parse().ok()).collect::<Option<_>>()?;
-        let place = match place.trim() {
-            "" => None,
-            place => Some(place.strip_prefix("at ")?.to_owned()),
+        let (place, message) = match place.trim() {
+            "" => (None, None),
+            place => match place.strip_prefix("at ")?.split_once(": ") {
+                Some((place, message)) => (Some(place.to_owned()), Some(message.to_owned())),
+                None => (Some(place.strip_prefix("at ")?.to_owned()), None),
+            },
         };
-        Some(ExpectedTrap { kind: kind.to_owned(), lanes, place })
+        Some(ExpectedTrap { kind: kind.to_owned(), lanes, place, message })
     }
 }
 
@@ -181,6 +187,9 @@ fn compare_traps(case: &Case, results: &Results) -> Result<(), String> {
             Some(expected) if expected.kind == trap.kind.name() => {
                 if expected.place.as_ref().is_some_and(|place| *place != trap.loc.to_string()) {
                     return Err(format!("{shown}: another place is wanted"));
+                }
+                if expected.message.as_ref().is_some_and(|message| *message != trap.message) {
+                    return Err(format!("{shown}: another message is wanted"));
                 }
             }
             _ => return Err(format!("{shown}: this is not wanted")),

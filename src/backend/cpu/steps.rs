@@ -18,8 +18,8 @@ use crate::parts::{Tape, TapeId, render};
 use crate::plan::{
     Arg, Compute, Constant, ConstantId, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit, Write,
 };
-use crate::prim::{BatchRule, Prim, TABLE};
-use crate::run::{Activity, Execution, Inputs, Record, Settings, Sink, Trap, TrapKind};
+use crate::prim::{Prim, TABLE};
+use crate::run::{Access, Activity, Execution, Inputs, Record, Settings, Sink, Trap, TrapKind};
 use crate::types::{Array, DType, Type};
 use crate::vmath::Real;
 
@@ -94,6 +94,8 @@ pub(super) struct Stepper<'a, R> {
     pub(super) prims: Vec<u64>,
     /// What a kernel reports.
     pub(super) kernel_traps: Vec<(u32, TrapKind)>,
+    /// What is told of the indices out of range among them, in their order.
+    pub(super) told: Vec<String>,
     /// What generated functions are called with.
     pub(super) calls: Calls,
     /// Whether a generated function told where the branch of the block goes.
@@ -118,6 +120,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             dead: Vec::new(),
             prims: vec![0; TABLE.len()],
             kernel_traps: Vec::new(),
+            told: Vec::new(),
             calls: Calls::default(),
             decided: false,
             profile: None,
@@ -342,7 +345,40 @@ impl<'a, R: Real> Stepper<'a, R> {
             self.find_nans(operands, out, &c.ty, &had_nan);
         }
         if !self.kernel_traps.is_empty() {
+            self.tell((c.prim, c.in_place, &c.ty), operands, columns, loc);
             self.take_traps(loc);
+        }
+    }
+
+    /// Says of the lanes that a kernel reported whose index is out of range what they asked for. `in_place`: what is changed is no
+    /// operand but the result, of type `ty`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tell(
+        &mut self,
+        (prim, in_place, ty): (Prim, bool, &Type),
+        operands: &[kernels::Arg<'_, R>],
+        columns: usize,
+        loc: &Loc,
+    ) {
+        let Some(first) = Access::first_index(prim) else { return };
+        let offset = usize::from(in_place);
+        let indices = &operands[first - offset..];
+        let array = if in_place { ty } else { operands[0].ty };
+        let entries = match prim {
+            Prim::Slice => ty.shape.first().copied(),
+            Prim::SetSlice => operands[1 - offset].ty.shape.first().copied(),
+            _ => None,
+        };
+        let places = indices.iter().find(|i| !i.ty.is_scalar()).map_or(1, |i| i.ty.elements());
+        for (column, _) in self.kernel_traps.iter().filter(|(_, kind)| *kind == TrapKind::IndexOutOfRange) {
+            let index = |axis: usize, place: usize| {
+                let index = &indices[axis];
+                let place = if index.ty.is_scalar() { 0 } else { place };
+                index.buffer.ints()[if index.broadcast { place } else { place * columns + *column as usize }]
+            };
+            let access = Access { shape: &array.shape, axes: indices.len(), places, entries, index: &index };
+            self.told.push(access.message(loc));
         }
     }
 
@@ -441,8 +477,10 @@ impl<'a, R: Real> Stepper<'a, R> {
             let streams = Streams { seed: self.env.settings.seed, lanes: &[0], draws: &mut [0] };
             kernels::run(call, streams, &mut out);
         }
+        self.tell((c.prim, c.in_place, &c.ty), &operands, 1, loc);
         let mut trap = self.kernel_traps.pop().map(|(_, kind)| kind);
         self.kernel_traps.clear();
+        let message = self.told.pop().unwrap_or_default();
         if trap.is_none() && check && !had_nan && bears_nan(&operands, &out, &c.ty, 1, 0) {
             trap = Some(TrapKind::Nan);
         }
@@ -452,7 +490,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             frame.slots.swap(target.0 as usize, c.slot.0 as usize);
         }
         if let Some(kind) = trap {
-            self.trap_all(kind, loc);
+            self.trap_all_with(kind, loc, &message);
         }
     }
 
@@ -518,17 +556,22 @@ impl<'a, R: Real> Stepper<'a, R> {
     /// Takes out the lanes that a kernel reported.
     fn take_traps(&mut self, loc: &Loc) {
         let mut traps = std::mem::take(&mut self.kernel_traps);
+        let mut told = std::mem::take(&mut self.told).into_iter();
         for (column, kind) in traps.drain(..) {
-            self.trap(column as usize, kind, loc, String::new());
+            let message = if kind == TrapKind::IndexOutOfRange { told.next() } else { None };
+            self.trap(column as usize, kind, loc, message.unwrap_or_default());
         }
         self.kernel_traps = traps;
     }
 
     /// All active lanes trap.
     pub(super) fn trap_all(&mut self, kind: TrapKind, loc: &Loc) {
+        self.trap_all_with(kind, loc, "");
+    }
+    fn trap_all_with(&mut self, kind: TrapKind, loc: &Loc, message: &str) {
         let columns: Vec<usize> = self.active.mask.iter().collect();
         for column in columns {
-            self.trap(column, kind, loc, String::new());
+            self.trap(column, kind, loc, message.to_owned());
         }
     }
 
@@ -546,10 +589,9 @@ impl<'a, R: Real> Stepper<'a, R> {
     }
 }
 
-/// Whether a primitive could make a NaN of numbers: those that only move values cannot.
+/// Whether a step could make a NaN of numbers.
 pub(super) fn bears_nans(c: &Compute) -> bool {
-    let moves = c.prim.row().batch == BatchRule::Movement && c.prim != Prim::ScatterAdd;
-    c.ty.dtype == DType::Real && !moves && c.prim != Prim::Copy && !c.prim.tells_by_nan()
+    c.ty.dtype == DType::Real && c.prim.bears_nans()
 }
 
 /// Whether a real element is NaN in a column.

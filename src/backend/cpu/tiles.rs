@@ -17,9 +17,9 @@ use crate::vmath::{BLOCK, Real, log1p_exp_and_inv_logit};
 
 const _: () = assert!(TILE_BLOCK == BLOCK, "tiles of whole blocks give the bits of the whole");
 
-/// A trap in a tile: the column, the step of the group, the reason. Which of several counts is known only when all tiles
+/// A trap in a tile: the column, the step of the group, the reason, and what is told. Which of several counts is known only when all tiles
 /// have run.
-type Failure = (u32, usize, TrapKind);
+type Failure = (u32, usize, TrapKind, String);
 
 impl<R: Real> Stepper<'_, R> {
     /// Runs all tiles of a group. A lane that traps in a tile goes on with junk until all tiles have run: an earlier step may
@@ -45,14 +45,18 @@ impl<R: Real> Stepper<'_, R> {
                     _ => self.tile(frame, group.rows, step, &rows),
                 }
                 self.mark(activity_of(&step.compute), &step.loc);
-                failures.extend(self.kernel_traps.drain(..).map(|(column, kind)| (column, i, kind)));
+                let mut told = self.told.drain(..);
+                failures.extend(self.kernel_traps.drain(..).map(|(column, kind)| {
+                    let message = if kind == TrapKind::IndexOutOfRange { told.next() } else { None };
+                    (column, i, kind, message.unwrap_or_default())
+                }));
             }
         }
         for (i, step) in group.steps.iter().enumerate() {
-            for (column, _, kind) in failures.iter().filter(|f| f.1 == i) {
+            for (column, _, kind, message) in failures.iter().filter(|f| f.1 == i) {
                 let column = *column as usize;
                 if self.active.mask.contains(column) {
-                    self.trap(column, *kind, &step.loc, String::new());
+                    self.trap(column, *kind, &step.loc, message.clone());
                 }
             }
             if self.active.count == 0 {
@@ -110,6 +114,9 @@ impl<R: Real> Stepper<'_, R> {
         }
         if self.env.settings.check_nan && bears_nans(c) {
             self.find_nans(&operands, &out, &ty, &[]);
+        }
+        if !self.kernel_traps.is_empty() {
+            self.tell((c.prim, in_place, &ty), &operands[usize::from(in_place)..], columns, &step.loc);
         }
         drop(operands);
         if step.result == TileResult::Rows {

@@ -5,6 +5,7 @@ use indexmap::IndexSet;
 use super::derivative::Facts;
 use super::func::{Lowered, Lowering};
 use super::instance::{Closure, Code, DerivativeOf, ElementOf, Instance, Lambda, Made, Specialiser};
+use super::ragged::Padding;
 use super::signature::{extent_error, layout_at};
 use super::value::{ClosureId, Dims, Form, FunctionValue, Layout, Value};
 use super::walk;
@@ -97,7 +98,9 @@ impl<'a> Lowering<'_, 'a> {
     fn form(&mut self, value: &Value, passing: Passing, name: &str, operands: &mut Vec<Operand>) -> Lowered<Form> {
         Ok(match value {
             Value::Leaf(operand) => match (passing, operand) {
-                (Passing::Shared, Operand::Var(_)) => return Err(self.not_shared(*operand, name)),
+                (Passing::Shared, Operand::Var(_)) if !self.is_left_to_lanes(*operand) => {
+                    return Err(self.not_shared(*operand, name));
+                }
                 (Passing::ByValue, _) | (_, Operand::Var(_)) => {
                     operands.push(*operand);
                     Form::Varying(self.type_of(*operand))
@@ -114,6 +117,12 @@ impl<'a> Lowering<'_, 'a> {
             }
             Value::Never => Form::Fields(Vec::new()),
         })
+    }
+
+    /// Whether a shared value is a variable since lanes look for the birth of NaNs in what it is made of.
+    fn is_left_to_lanes(&self, operand: Operand) -> bool {
+        let differs = self.lengths.values().any(|length| *length == operand);
+        self.spec.padding == Padding::Harmless && self.index_out_of_range(operand).is_none() && !differs
     }
 
     fn not_shared(&self, operand: Operand, name: &str) -> Box<Diagnostic> {
@@ -275,7 +284,11 @@ pub(super) fn lower_instance<'a>(
     let closure = spec.closure_of(instance.closure).clone();
     let home = &spec.program.fns[closure.code.home()];
     let results = result_layout(spec, instance.closure, home.span)?.leaves("");
-    let mut lowering = Lowering::new(spec, closure.code.home(), &closure.dims);
+    let begin = match closure.code {
+        Code::Fn(_) => home.span,
+        Code::Lambda(_, Lambda(lambda)) => lambda.span,
+    };
+    let mut lowering = Lowering::new(spec, closure.code.home(), begin, &closure.dims);
     lowering.results = results.into_iter().map(|(_, ty)| ty).collect();
     let (params, body): (Vec<LocalId>, &'a Expr) = match closure.code {
         Code::Fn(_) => (home.params.iter().map(|p| p.local).collect(), &home.body),
@@ -314,7 +327,7 @@ pub(super) fn lower_element<'a>(
         ExprKind::Reduction { op, clauses, body } => (Some(*op), clauses, body),
         _ => unreachable!("elements are of comprehensions"),
     };
-    let mut lowering = Lowering::new(spec, home, &closure.dims);
+    let mut lowering = Lowering::new(spec, home, expr.span, &closure.dims);
     let results = lowering.layout(&body.ty)?.leaves("");
     lowering.results = results.into_iter().map(|(_, ty)| ty).collect();
     for clause in clauses {

@@ -1,11 +1,14 @@
 //! Expressions that need no control flow of their own.
 
+use std::sync::Arc;
+
 use super::func::{Lowered, Lowering};
 use super::ragged::Axes;
-use super::value::{Layout, Value};
+use super::value::{Layout, Value, join};
 use super::walk;
+use crate::base::ArrayName;
 use crate::cfg::{InstKind, Message, Operand, Terminator, VarId};
-use crate::hir::{self, Expr, ExprKind, Ty};
+use crate::hir::{self, Expr, ExprKind, LocalId, Ty};
 use crate::prim::Prim;
 use crate::types::{Scalar, Type};
 
@@ -91,17 +94,20 @@ impl<'a> Lowering<'_, 'a> {
         }
     }
 
-    /// A linear form with bounded dimensions, computed in the lane.
+    /// An extent with bounded dimensions, computed in the lane.
     fn varying_dim(&mut self, dim: &hir::Dim) -> Operand {
         let int = |value| Operand::Const(Scalar::Int(value));
         let mut sum = int(dim.constant);
-        for (id, factor) in &dim.terms {
-            let number = int(self.dims.numbers[*id]);
-            let value = self.lengths.get(id).copied().unwrap_or(number);
-            let term = if *factor == 1 { value } else { self.prim(Prim::Mul, &[int(*factor), value], &Type::int()) };
+        for (product, factor) in &dim.terms {
+            let mut term = int(*factor);
+            for id in product {
+                let number = int(self.dims.numbers[*id]);
+                let value = self.lengths.get(id).copied().unwrap_or(number);
+                term = if term == int(1) { value } else { self.prim(Prim::Mul, &[term, value], &Type::int()) };
+            }
             sum = if sum == int(0) { term } else { self.prim(Prim::Add, &[sum, term], &Type::int()) };
         }
-        sum
+        if dim.divisor == 1 { sum } else { self.prim(Prim::IntDiv, &[sum, int(dim.divisor)], &Type::int()) }
     }
 
     /// The values of operands, evaluated in order and as they were when they were evaluated. `None` when one of them
@@ -158,7 +164,11 @@ impl<'a> Lowering<'_, 'a> {
                 let shape = self.type_of(operands[0]).shape;
                 self.check_indices(&mut operands[1..], &indices, &axes, &shape);
             }
+            self.array = self.array_name(array);
             return Ok(Value::Leaf(self.prim(prim, &operands, &ty)));
+        }
+        if let (Prim::Slice, [array, _]) = (prim, args) {
+            self.array = self.array_name(array);
         }
         let axes: Vec<Axes> = args.iter().map(|a| self.axes(&a.ty)).collect();
         let result = self.axes(wanted);
@@ -166,6 +176,27 @@ impl<'a> Lowering<'_, 'a> {
             true => self.prim(prim, &operands, &ty),
             false => self.ragged_prim(prim, &operands, &axes, &result, &ty)?,
         }))
+    }
+
+    /// What messages call an array: the name that it has in the source, if it has one.
+    fn array_name(&self, array: &Expr) -> Option<Arc<ArrayName>> {
+        let name = self.source_name(array)?;
+        Some(Arc::new(ArrayName { name, bounded: !self.axes(&array.ty).is_empty() }))
+    }
+    fn source_name(&self, expr: &Expr) -> Option<String> {
+        match &expr.kind {
+            ExprKind::Local(local) => self.local_name(*local),
+            ExprKind::Field(base, position) => {
+                Some(join(&self.source_name(base)?, &field_name(self.spec.program, &base.ty, *position)?))
+            }
+            ExprKind::Prim(Prim::Index, args) => self.source_name(args.first()?),
+            _ => None,
+        }
+    }
+    /// The name of a local of the source.
+    pub(super) fn local_name(&self, local: LocalId) -> Option<String> {
+        let name = &self.home.locals[local].name;
+        (!name.is_empty() && !name.starts_with('%')).then(|| name.clone())
     }
 
     /// `x[i][j]` is `x[i, j]`: the row is not made.
@@ -347,5 +378,13 @@ pub(super) fn zero(dtype: crate::types::DType) -> Scalar {
         crate::types::DType::Bool => Scalar::Bool(false),
         crate::types::DType::Int => Scalar::Int(0),
         crate::types::DType::Real => Scalar::Real(0.0),
+    }
+}
+
+/// The name of a field of a struct, the number of a part of a tuple.
+pub(super) fn field_name(program: &hir::Program, ty: &Ty, position: usize) -> Option<String> {
+    match ty {
+        Ty::Struct(id, _) => program.structs[*id].fields.get(position).map(|(name, _)| name.to_string()),
+        _ => Some(position.to_string()),
     }
 }

@@ -11,7 +11,7 @@ use super::names::Names;
 use super::ragged::Axes;
 use super::signature::layout_at;
 use super::value::{Dims, Layout, Value};
-use crate::base::{Diagnostic, Id as _, IdVec, Loc, Span};
+use crate::base::{ArrayName, Diagnostic, Id as _, IdVec, Loc, Span};
 use crate::cfg::{Block, BlockId, Func, Inst, InstKind, Operand, Terminator, Var, VarId};
 use crate::hir::{self, DimId, FnId, LocalId, Ty};
 use crate::prim::Prim;
@@ -76,15 +76,20 @@ pub(super) struct Lowering<'s, 'a> {
     current: BlockId,
     loc: Loc,
     span: Span,
+    /// Where the code of the function begins.
+    begin: Span,
+    /// The array that is indexed here, for the messages of traps.
+    pub(super) array: Option<Arc<ArrayName>>,
     /// Variables that would be shared but for an index out of range, with the place of the index.
     out_of_range: HashMap<VarId, Span>,
 }
 
 impl<'s, 'a> Lowering<'s, 'a> {
-    pub(super) fn new(spec: &'s mut Specialiser<'a>, home_id: FnId, dims: &Dims) -> Self {
+    /// A function that is made of code of another one, which begins at `begin`: of its body, or of a closure or comprehension in it.
+    pub(super) fn new(spec: &'s mut Specialiser<'a>, home_id: FnId, begin: Span, dims: &Dims) -> Self {
         let program = spec.program;
         let home = &program.fns[home_id];
-        let (line, _) = spec.sources.line_column(home.span);
+        let (line, _) = spec.sources.line_column(begin);
         let loc = Loc::new(home.name.as_str(), line);
         let mut lowering = Self {
             spec,
@@ -106,7 +111,9 @@ impl<'s, 'a> Lowering<'s, 'a> {
             order: Vec::new(),
             current: BlockId::new(0),
             loc,
-            span: home.span,
+            span: begin,
+            begin,
+            array: None,
             out_of_range: HashMap::new(),
         };
         let entry = lowering.new_block();
@@ -131,7 +138,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
             self.span = span;
             let (line, _) = self.spec.sources.line_column(span);
             if line != self.loc.line {
-                self.loc = Loc { function: Arc::clone(&self.loc.function), line };
+                self.loc = Loc { line, ..self.loc.clone() };
             }
         }
         before
@@ -304,7 +311,10 @@ impl<'s, 'a> Lowering<'s, 'a> {
 
     pub(super) fn push(&mut self, kind: InstKind) {
         self.note(&kind);
-        let loc = self.loc();
+        let mut loc = self.loc();
+        if let InstKind::Prim { prim: Prim::Index | Prim::Slice | Prim::SetIndex | Prim::SetSlice, .. } = kind {
+            loc.array.clone_from(&self.array);
+        }
         self.insts().push(Inst { kind, loc });
     }
     /// `dst = prim args`
@@ -411,7 +421,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
         for block in blocks.values_mut() {
             for_each_var(block, &mut |v| *v = renumbered[*v]);
         }
-        let (line, _) = self.spec.sources.line_column(self.home.span);
+        let (line, _) = self.spec.sources.line_column(self.begin);
         Func {
             name,
             params: self.params.iter().map(|p| renumbered[*p]).collect(),

@@ -130,7 +130,7 @@ impl<'a> Specialiser<'a> {
             program,
             sources,
             padding,
-            shared: SharedPool::default(),
+            shared: SharedPool::new(padding == Padding::Harmless),
             closures: IndexMap::new(),
             instances: IndexMap::new(),
             streams: IndexMap::new(),

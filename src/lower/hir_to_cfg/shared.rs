@@ -23,9 +23,16 @@ pub(super) struct SharedPool {
     names: Names,
     /// Those that still have a made-up name.
     unnamed: IndexSet<SharedId>,
+    /// Whether lanes compute what a NaN may be born in, so that one that comes there traps.
+    nans_are_looked_for: bool,
 }
 
 impl SharedPool {
+    /// No values. With `nans_are_looked_for` those in which a NaN may be born are left to the lanes.
+    pub(super) fn new(nans_are_looked_for: bool) -> Self {
+        Self { nans_are_looked_for, ..Self::default() }
+    }
+
     /// Adds a value that is given to the run under this name.
     pub(super) fn input(&mut self, name: &str, ty: Type) -> SharedId {
         let name = self.names.unique(name);
@@ -65,7 +72,7 @@ impl SharedPool {
             Effect::Traps => in_range(prim, args, &types, ty),
             Effect::Random => false,
         };
-        if !total {
+        if !total || (self.nans_are_looked_for && ty.dtype == DType::Real && prim.bears_nans()) {
             return None;
         }
         let key = (prim, shared, ty.clone());

@@ -1,10 +1,13 @@
 //! Statements: bindings, assignments to places, and records for streams.
 
+use std::sync::Arc;
+
+use super::expr::field_name;
 use super::func::{Lowered, Lowering};
 use super::ragged::Axes;
-use super::value::Value;
+use super::value::{Value, join};
 use super::walk;
-use crate::base::Diagnostic;
+use crate::base::{ArrayName, Diagnostic};
 use crate::cfg::{InstKind, Operand, VarId};
 use crate::hir::{Expr, Pattern, Place, Program, Projection, Stmt, StmtKind, Ty};
 use crate::prim::Prim;
@@ -82,9 +85,11 @@ impl<'a> Lowering<'_, 'a> {
         let mut steps = Vec::new();
         let mut exprs: Vec<&'a Expr> = Vec::new();
         let mut root = self.home.locals[place.local].ty.clone();
+        let mut name = self.local_name(place.local);
         for projection in &place.path {
             match projection {
                 Projection::Field(position) => {
+                    name = name.and_then(|name| Some(join(&name, &field_name(self.spec.program, &root, *position)?)));
                     root = field_type(self.spec.program, &root, *position);
                     target = match target {
                         Value::Fields(mut fields) if *position < fields.len() => fields.swap_remove(*position),
@@ -129,7 +134,9 @@ impl<'a> Lowering<'_, 'a> {
             let shape = self.type_of(Operand::Var(*array)).shape;
             self.check_indices(indices, &exprs, &axes, &shape);
         }
+        self.array = name.map(|name| Arc::new(ArrayName { name, bounded: !axes.is_empty() }));
         self.store(*array, &axes, &steps, op, value, &part)?;
+        self.array = None;
         Ok(true)
     }
 

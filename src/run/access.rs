@@ -1,0 +1,78 @@
+//! What a lane is told whose index is out of range.
+
+use crate::base::Loc;
+use crate::prim::Prim;
+
+/// An index, a slice, a gather or a scatter: what it asks of an array.
+pub struct Access<'a> {
+    /// Extents of the array.
+    pub shape: &'a [usize],
+    /// Indices: one for each of the leading axes.
+    pub axes: usize,
+    /// How many places the indices name: 1 but for gathers and scatters.
+    pub places: usize,
+    /// Of a slice the number of its entries.
+    pub entries: Option<usize>,
+    /// The index of an axis at a place.
+    pub index: &'a dyn Fn(usize, usize) -> i64,
+}
+
+impl Access<'_> {
+    /// Which operand of a primitive is its first index, the array being the first operand; `None` for one that accesses no part of an
+    /// array.
+    pub fn first_index(prim: Prim) -> Option<usize> {
+        match prim {
+            Prim::Index | Prim::Slice | Prim::Gather => Some(1),
+            Prim::SetIndex | Prim::SetSlice | Prim::Scatter | Prim::ScatterAdd => Some(2),
+            _ => None,
+        }
+    }
+
+    /// The message of the trap: the first index that is out of range, place after place, axis after axis. Of a slice it is the first of its
+    /// entries that is not there, as a loop over them would meet it.
+    pub fn message(&self, loc: &Loc) -> String {
+        let name = loc
+            .array
+            .as_ref()
+            .map_or_else(|| "an array without a name".to_owned(), |array| format!("`{}`", array.name));
+        if loc.array.as_ref().is_some_and(|array| array.bounded) {
+            return format!("the index is not within the length that {name} has in this lane");
+        }
+        let all = (0..self.places).flat_map(|place| (0..self.axes).map(move |axis| (place, axis)));
+        let mut found = all.map(|(place, axis)| ((self.index)(axis, place), self.shape[axis]));
+        let entries = self.entries.unwrap_or(1);
+        let fits = |i: i64, extent: usize| usize::try_from(i).is_ok_and(|i| entries <= extent && i <= extent - entries);
+        let Some((first, extent)) = found.find(|(i, extent)| !fits(*i, *extent)) else {
+            return String::new();
+        };
+        let index = if first < 0 { first } else { first.max(extent as i64) };
+        match extent {
+            0 => format!("{name} has no index {index}: it is empty"),
+            1 => format!("{name} has no index {index}: the only one is 0"),
+            _ => format!("{name} has no index {index}: they go from 0 to {}", extent - 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(shape: &[usize], indices: &[i64], entries: Option<usize>) -> String {
+        let mut loc = Loc::new("f", 1);
+        loc.array = Some(std::sync::Arc::new(crate::base::ArrayName { name: "x".to_owned(), bounded: false }));
+        Access { shape, axes: indices.len(), places: 1, entries, index: &|axis, _| indices[axis] }.message(&loc)
+    }
+
+    #[test]
+    fn the_index_the_extent_and_the_array_are_told() {
+        assert_eq!(told(&[5], &[7], None), "`x` has no index 7: they go from 0 to 4");
+        assert_eq!(told(&[5, 2], &[4, -1], None), "`x` has no index -1: they go from 0 to 1");
+        assert_eq!(told(&[5], &[3], Some(3)), "`x` has no index 5: they go from 0 to 4");
+        assert_eq!(told(&[5], &[8], Some(3)), "`x` has no index 8: they go from 0 to 4");
+        assert_eq!(told(&[5], &[-8], Some(3)), "`x` has no index -8: they go from 0 to 4");
+        assert_eq!(told(&[1], &[1], None), "`x` has no index 1: the only one is 0");
+        assert_eq!(told(&[0], &[0], None), "`x` has no index 0: it is empty");
+        assert_eq!(told(&[2], &[i64::MAX], Some(3)), "`x` has no index 9223372036854775807: they go from 0 to 1");
+    }
+}
