@@ -4,10 +4,11 @@ pub mod diagnostic;
 pub mod id_set;
 pub mod ids;
 pub mod source;
+pub mod stack;
 pub mod text;
 pub mod work;
 
 pub use diagnostic::{Code, Diagnostic, Finding, Label, Severity};
 pub use id_set::IdSet;
 pub use ids::{Id, IdVec};
-pub use source::{FileId, Loc, SourceFile, SourceMap, Span};
+pub use source::{ArrayName, FileId, Loc, SourceFile, SourceMap, Span};

@@ -222,7 +222,9 @@ impl<'a> Checker<'a> {
 
     /// The program; there are no errors.
     fn program(&mut self) -> hir::Program {
-        let mut program = hir::Program { rules: std::mem::take(&mut self.rules), ..hir::Program::default() };
+        let mut program = hir::Program::default();
+        program.rules = std::mem::take(&mut self.rules);
+        program.depth = self.modules.values().map(|module| module.ast.depth).max().unwrap_or(0);
         for def in self.structs.values() {
             let fields = def.fields.iter().filter_map(|(name, ty)| {
                 let ty = ty.clone()?;

@@ -35,7 +35,7 @@ mod variance;
 
 use std::sync::Arc;
 
-use crate::base::{Diagnostic, FileId, SourceMap};
+use crate::base::{Diagnostic, FileId, SourceMap, stack};
 use crate::hir;
 
 pub use std_library::{FileLoader, StdLibrary};
@@ -49,9 +49,6 @@ pub trait Loader {
     fn load(&mut self, from: Option<&str>, path: &str) -> Result<(String, Arc<str>), String>;
 }
 
-/// Deeply nested programs need a deep stack: the checker follows the tree.
-const STACK_BYTES: usize = 256 << 20;
-
 /// Parses and checks the file `main` of `sources` and every module that it uses; their texts are added to `sources`.
 /// Gives the program when there are no errors, and all diagnostics, warnings included, in the order of their places.
 pub fn check_program(
@@ -61,25 +58,12 @@ pub fn check_program(
 ) -> (Option<hir::Program>, Vec<Diagnostic>) {
     let (modules, diagnostics) = modules::load(main, sources, loader);
     let sources = &*sources;
-    let (program, mut diagnostics) = on_large_stack(move || Checker::new(sources, modules, diagnostics).run());
+    let (program, mut diagnostics) =
+        stack::on_large_stack(modules.depth(), move || Checker::new(sources, modules, diagnostics).run());
     diagnostics.sort_by_key(|d| {
         let at = d.labels.first().map(|l| (l.span.file.0, l.span.start));
         (std::cmp::Reverse(d.severity == crate::base::Severity::Error), at)
     });
     diagnostics.dedup();
     (program, diagnostics)
-}
-
-fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new()
-            .name("check".into())
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, work)
-            .expect("the system can start a thread");
-        match thread.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
 }

@@ -48,6 +48,13 @@ pub(super) struct Loaded {
     pub(super) prelude: Option<ModuleId>,
 }
 
+impl Loaded {
+    /// Levels of the deepest tree.
+    pub(super) fn depth(&self) -> usize {
+        self.modules.values().map(|module| module.ast.depth).max().unwrap_or(0)
+    }
+}
+
 struct Loading<'a> {
     sources: &'a mut SourceMap,
     loader: &'a mut dyn Loader,

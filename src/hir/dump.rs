@@ -12,6 +12,10 @@ use super::{
 
 /// The structs, and the functions that the exports reach: all of them when there are no exports.
 pub fn dump(program: &Program) -> String {
+    crate::base::stack::with_room(program.depth, || dump_here(program))
+}
+
+fn dump_here(program: &Program) -> String {
     let mut out = String::new();
     for s in program.structs.values() {
         let dims = list(s.dims.values());

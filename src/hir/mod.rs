@@ -9,11 +9,13 @@
 //! literals and dimensions only (the lowering checks the bounds). A call, a derivative, an `if`, a block, a loop variable, a
 //! comprehension or a `let mut` is never shared; inside a closure, captured shared locals stay shared.
 
+mod dim;
 pub mod dump;
 pub mod walk;
 
+pub use dim::{Dim, Product};
+
 use std::collections::BTreeMap;
-use std::fmt;
 
 use indexmap::IndexMap;
 
@@ -49,6 +51,16 @@ pub struct Program {
     pub exports: IndexMap<String, FnId>,
     /// Derivatives that are written by hand, by function.
     pub rules: IndexMap<FnId, Rules>,
+    /// Levels of the deepest tree of the source: who walks bodies by recursion, a clone included, needs
+    /// [room](crate::base::stack::with_room) for them.
+    pub depth: usize,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let fns = std::mem::take(&mut self.fns);
+        crate::base::stack::with_room(self.depth, move || drop(fns));
+    }
 }
 
 /// The derivative of a function, written by hand: at least one of the two. Shared parameters and those without reals have
@@ -172,89 +184,6 @@ impl Ty {
                 ret.for_each_dim(visit);
             }
         }
-    }
-}
-
-/// A linear expression over dimension parameters: `constant + Σ coefficient · parameter`.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Dim {
-    /// The constant.
-    pub constant: i64,
-    /// Coefficients, none of them 0.
-    pub terms: BTreeMap<DimId, i64>,
-}
-
-impl Dim {
-    /// A number.
-    pub fn constant(constant: i64) -> Self {
-        Self { constant, terms: BTreeMap::new() }
-    }
-    /// A parameter.
-    pub fn param(id: DimId) -> Self {
-        Self { constant: 0, terms: BTreeMap::from([(id, 1)]) }
-    }
-    /// `self + factor · other`; `None` on overflow.
-    pub fn add_scaled(&self, other: &Dim, factor: i64) -> Option<Dim> {
-        let mut sum = self.clone();
-        sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;
-        for (id, c) in &other.terms {
-            let entry = sum.terms.entry(*id).or_insert(0);
-            *entry = entry.checked_add(c.checked_mul(factor)?)?;
-            if *entry == 0 {
-                sum.terms.remove(id);
-            }
-        }
-        Some(sum)
-    }
-    /// The number, if it has no parameters.
-    pub fn as_constant(&self) -> Option<i64> {
-        self.terms.is_empty().then_some(self.constant)
-    }
-    /// The parameter, if it stands alone.
-    pub fn alone(&self) -> Option<DimId> {
-        let mut terms = self.terms.iter();
-        match (self.constant, terms.next(), terms.next()) {
-            (0, Some((id, 1)), None) => Some(*id),
-            _ => None,
-        }
-    }
-    /// Its value; `None` on overflow. Every parameter must have one.
-    pub fn eval(&self, dims: &IdVec<DimId, i64>) -> Option<i64> {
-        self.terms.iter().try_fold(self.constant, |sum, (id, c)| sum.checked_add(c.checked_mul(dims[*id])?))
-    }
-    /// With each parameter replaced; `None` on overflow.
-    pub fn substitute(&self, args: &[Dim]) -> Option<Dim> {
-        use crate::base::Id as _;
-        self.terms.iter().try_fold(Dim::constant(self.constant), |sum, (id, c)| sum.add_scaled(&args[id.index()], *c))
-    }
-    /// In the user's words: `n`, `2 * d + 1`.
-    pub fn display(&self, names: &IdVec<DimId, String>) -> String {
-        let mut text = String::new();
-        for (id, c) in &self.terms {
-            let sign = if *c < 0 { "-" } else { "+" };
-            if !text.is_empty() {
-                text += &format!(" {sign} ");
-            } else if *c < 0 {
-                text += "-";
-            }
-            match c.unsigned_abs() {
-                1 => text += &names[*id],
-                n => text += &format!("{n} * {}", names[*id]),
-            }
-        }
-        match (text.is_empty(), self.constant) {
-            (true, c) => c.to_string(),
-            (false, 0) => text,
-            (false, c) if c < 0 => format!("{text} - {}", c.unsigned_abs()),
-            (false, c) => format!("{text} + {c}"),
-        }
-    }
-}
-
-impl fmt::Display for Dim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.constant)?;
-        self.terms.iter().try_for_each(|(id, c)| write!(f, " + {c} {id}"))
     }
 }
 

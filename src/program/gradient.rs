@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::base::Id as _;
+use crate::base::stack::with_room;
 use crate::hir::{self, Derivative, DerivativeCall, Dim, DimId, Expr, ExprKind, FnId, Ty};
 use crate::program::{Error, ErrorKind, Function, Program};
 use crate::types::DType;
@@ -51,7 +52,7 @@ impl Program {
             self.leaves(&local.ty, &local.name)
         });
         let inputs = inputs.collect();
-        let mut hir = self.hir.clone();
+        let mut hir = with_room(self.hir.depth, || self.hir.clone());
         let derived = hir.fns.push(with_gradient(function, entry, wrt));
         hir.exports = IndexMap::from([(name.to_owned(), derived)]);
         let program = Program::of(hir, Arc::clone(&self.sources), self.warnings.clone());

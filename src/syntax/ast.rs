@@ -27,6 +27,15 @@ pub struct Path {
 pub struct Module {
     /// Its items in source order.
     pub items: Vec<Item>,
+    /// Levels of the tree, an upper bound: who walks it by recursion needs [room](crate::base::stack::with_room) for them.
+    pub depth: usize,
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        let items = std::mem::take(&mut self.items);
+        crate::base::stack::with_room(self.depth, move || drop(items));
+    }
 }
 
 /// `@elementwise`, `@sum`: a hint or a rule attached to an item.

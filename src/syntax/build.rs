@@ -81,6 +81,30 @@ impl Builder<'_> {
         list
     }
 
+    /// The extents of a type, of which there are some: `real[]` would be `real`.
+    pub(crate) fn extents(&self, l: usize, path: &Path, extents: Vec<Expr>, r: usize) -> Vec<Expr> {
+        if extents.is_empty() {
+            let name = &path.name.text;
+            let message = format!("the type `{name}[]` has no extent");
+            let diagnostic = Diagnostic::error("E0031", message, self.span(l, r), "nothing between the brackets");
+            self.report(diagnostic.with_help(format!(
+                "an array says how long it is, `{name}[3]`, or `{name}[n]` with `n` declared after the name of the function, \
+                 `fn f[n](…)`; a single value is `{name}`"
+            )));
+        }
+        extents
+    }
+
+    /// The dimension parameters in brackets, of which there are some.
+    pub(crate) fn dimensions(&self, l: usize, names: Vec<Name>, r: usize) -> Vec<Name> {
+        if names.is_empty() {
+            let message = "no dimension is declared between these brackets";
+            let diagnostic = Diagnostic::error("E0031", message, self.span(l, r), "nothing between the brackets");
+            self.report(diagnostic.with_help("name the dimensions, `fn f[n, m](…)`, or leave the brackets out"));
+        }
+        names
+    }
+
     /// `f(e for i in 0..n)`, where `f` must be a name.
     pub(crate) fn reduction(&self, l: usize, callee: Expr, body: Expr, clauses: Vec<Clause>, r: usize) -> Expr {
         let ExprKind::Path(Path { module: None, name }) = callee.kind else {

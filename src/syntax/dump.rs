@@ -26,11 +26,13 @@ pub fn tokens(file: FileId, text: &str) -> String {
 
 /// The tree as nested lists, one line for each item, statement and part of an `if`.
 pub fn dump(module: &Module) -> String {
-    let mut dumper = Dumper { out: String::new(), indent: 0 };
-    for item in &module.items {
-        dumper.item(item);
-    }
-    dumper.out
+    crate::base::stack::with_room(module.depth, || {
+        let mut dumper = Dumper { out: String::new(), indent: 0 };
+        for item in &module.items {
+            dumper.item(item);
+        }
+        dumper.out
+    })
 }
 
 struct Dumper {

@@ -12,8 +12,11 @@ use crate::syntax::lexer::{Lexed, Lexeme};
 use crate::syntax::span;
 use crate::syntax::token::Token;
 
-/// How deep a syntax tree may get, counted in brackets and chained operators. Later passes walk it by recursion.
+/// How deep brackets may be nested, braces counted as the levels that they are.
 pub(crate) const MAX_NESTING: usize = 500;
+/// How deep a syntax tree may get, with chains of operators and of `else if`, which do not look nested. Later passes walk it by
+/// recursion, with room for it.
+pub(crate) const MAX_DEPTH: usize = 100_000;
 /// What a block counts: several levels of the tree.
 const BLOCK_NESTING: usize = 3;
 
@@ -24,20 +27,34 @@ pub(crate) struct Layout {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Starts of what was reported: a syntax error that comes from one of them is not reported again.
     pub(crate) faults: Vec<usize>,
+    /// Levels of the tree, at most.
+    pub(crate) depth: usize,
     /// Whether the text is nested too deep to be parsed at all.
     pub(crate) too_deep: bool,
 }
 
-/// Lays out the tokens of a file or of a hole. Comments are left out.
+/// Lays out the tokens of a file. Comments are left out.
 pub(crate) fn lay_out(file: FileId, text: &str, lexed: &Lexed) -> Layout {
+    lay_out_within(MAX_DEPTH, file, text, lexed)
+}
+
+/// Lays out the tokens of a hole. Its tree hangs in that of a file, which has no room for a deep one.
+pub(crate) fn lay_out_hole(file: FileId, text: &str, lexed: &Lexed) -> Layout {
+    lay_out_within(MAX_NESTING, file, text, lexed)
+}
+
+fn lay_out_within(most: usize, file: FileId, text: &str, lexed: &Lexed) -> Layout {
     let mut lexemes: Vec<Lexeme> = lexed.lexemes.iter().copied().filter(|l| !l.is_comment()).collect();
     mark_derivatives(text, &mut lexemes);
     let mut matcher = Matcher { file, swallowing: &lexed.swallowing, out: Layout::default(), open: Vec::new() };
     matcher.run(text, &lexemes);
     let mut layout = matcher.out;
-    if let Some(diagnostic) = nested_too_deep(file, &layout.lexemes) {
-        layout.diagnostics.push(diagnostic);
-        layout.too_deep = true;
+    match tree_depth(most, file, &layout.lexemes) {
+        Ok(depth) => layout.depth = depth,
+        Err(diagnostic) => {
+            layout.diagnostics.push(*diagnostic);
+            layout.too_deep = true;
+        }
     }
     layout.lexemes = mark(&layout.lexemes);
     layout
@@ -199,48 +216,54 @@ impl Matcher<'_> {
     }
 }
 
-/// The first place where the tree would get deeper than [`MAX_NESTING`]. An upper bound is counted: every bracket, prefix and infix
-/// operator, `else` and `->` since the last separator of its level, summed over the open levels.
-fn nested_too_deep(file: FileId, lexemes: &[Lexeme]) -> Option<Diagnostic> {
-    // Depth at the level's last separator, for each open level; `depth` is that of the current token.
-    let mut levels = vec![0];
-    let mut depth = 0;
+/// How deep the tree gets: an upper bound, every bracket, prefix and infix operator, `else` and `->` since the last separator of its
+/// level, summed over the open levels. The error is at the first place where it gets deeper than `most_depth`, or brackets are nested
+/// deeper than [`MAX_NESTING`].
+fn tree_depth(most_depth: usize, file: FileId, lexemes: &[Lexeme]) -> Result<usize, Box<Diagnostic>> {
+    // Depth at the level's last separator and what its bracket counts, for each open level; `depth` is that of the current
+    // token, `nesting` that of the brackets alone.
+    let mut levels: Vec<(usize, usize)> = Vec::new();
+    let base = |levels: &[(usize, usize)]| levels.last().map_or(0, |(depth, _)| *depth);
+    let (mut depth, mut nesting, mut deepest) = (0, 0, 0);
     let mut previous = Token::Semi;
     for (i, lexeme) in lexemes.iter().enumerate() {
         let token = lexeme.token;
         match token {
-            _ if levels.len() == 1 && starts_item(lexemes, i) => depth = 0,
+            _ if levels.is_empty() && starts_item(lexemes, i) => depth = 0,
             _ if is_opener(token) => {
                 if token == Token::LBrace && previous == Token::RBrace {
-                    depth = *levels.last()?;
+                    depth = base(&levels);
                 }
-                depth += if token == Token::LBrace { BLOCK_NESTING } else { 1 };
-                levels.push(depth);
+                let counts = if token == Token::LBrace { BLOCK_NESTING } else { 1 };
+                depth += counts;
+                nesting += counts;
+                levels.push((depth, counts));
             }
             _ if is_closer(token) => {
                 // The bracket is one link of the chain around it: `f(x)(y)(z)`.
-                depth = levels.pop().expect("brackets are balanced");
+                let (inside, counts) = levels.pop().expect("brackets are balanced");
+                depth = inside;
+                nesting -= counts;
             }
-            Token::If if previous == Token::RBrace => depth = *levels.last()?,
+            Token::If if previous == Token::RBrace => depth = base(&levels),
             Token::Comma | Token::Semi | Token::Let | Token::While | Token::For | Token::Return | Token::Emit => {
-                depth = *levels.last()?;
+                depth = base(&levels);
             }
             Token::Else => depth += BLOCK_NESTING,
             Token::Ident | Token::Int | Token::Real | Token::Text | Token::True | Token::False => {}
             _ => depth += 1,
         }
-        if depth > MAX_NESTING {
-            let diagnostic = Diagnostic::error(
-                "E0019",
-                format!("this is nested more than {MAX_NESTING} levels deep"),
-                span(file, lexeme.start, lexeme.end),
-                "the limit is reached here",
-            );
-            return Some(diagnostic.with_help("name a part of it with `let`, or move it to a function"));
+        if depth > most_depth || nesting > MAX_NESTING {
+            let at = span(file, lexeme.start, lexeme.end);
+            let most = if nesting > MAX_NESTING { MAX_NESTING } else { most_depth };
+            let message = format!("this is nested more than {most} levels deep");
+            let diagnostic = Diagnostic::error("E0019", message, at, "the limit is reached here");
+            return Err(Box::new(diagnostic.with_help("name a part of it with `let`, or move it to a function")));
         }
+        deepest = deepest.max(depth);
         previous = token;
     }
-    None
+    Ok(deepest)
 }
 
 /// What the open bracket is to the statements around it.

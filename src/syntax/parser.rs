@@ -6,11 +6,12 @@ use std::ops::Range;
 
 use lalrpop_util::ParseError;
 
+use crate::base::stack::with_room;
 use crate::base::{Diagnostic, FileId};
 use crate::syntax::ast::{Expr, ExprKind, Item, Module};
 use crate::syntax::build::{Builder, Parsed};
 use crate::syntax::grammar::StartParser;
-use crate::syntax::layout::{Layout, is_closer, is_opener, lay_out, starts_item};
+use crate::syntax::layout::{Layout, is_closer, is_opener, lay_out, lay_out_hole, starts_item};
 use crate::syntax::lexer::{Lexeme, lex};
 use crate::syntax::span;
 use crate::syntax::token::Token;
@@ -34,11 +35,15 @@ pub fn parse(file: FileId, text: &str) -> (Module, Vec<Diagnostic>) {
     diagnostics.extend(layout.diagnostics);
     faults.extend(layout.faults);
     let mut module = Module::default();
+    module.depth = layout.depth;
     if !layout.too_deep {
-        let builder = Builder { file, text, docs: &docs, faults: &faults, diagnostics: RefCell::new(diagnostics) };
-        let parser = ItemParser { grammar: StartParser::new(), builder: &builder };
-        module.items = parser.items(&layout.lexemes);
-        diagnostics = builder.diagnostics.into_inner();
+        // What of a tree is given up after an error is dropped by recursion.
+        (module.items, diagnostics) = with_room(layout.depth, || {
+            let builder = Builder { file, text, docs: &docs, faults: &faults, diagnostics: RefCell::new(diagnostics) };
+            let parser = ItemParser { grammar: StartParser::new(), builder: &builder };
+            let items = parser.items(&layout.lexemes);
+            (items, builder.diagnostics.into_inner())
+        });
     }
     diagnostics.sort_by_key(|d| d.labels.first().map(|l| l.span.start));
     (module, diagnostics)
@@ -57,7 +62,7 @@ pub(crate) fn parse_hole(outer: &Builder<'_>, start: usize, end: usize) -> Expr 
         ));
         return error;
     }
-    let Layout { lexemes, diagnostics, too_deep, .. } = lay_out(file, text, &lexed);
+    let Layout { lexemes, diagnostics, too_deep, .. } = lay_out_hole(file, text, &lexed);
     let broken = !lexed.diagnostics.is_empty() || !diagnostics.is_empty();
     lexed.diagnostics.into_iter().chain(diagnostics).for_each(|d| outer.report(d));
     if too_deep {

@@ -42,9 +42,10 @@ mod value;
 mod walk;
 
 pub use ragged::Padding;
-pub use signature::{Signature, SignaturePort, entry_signature, output_dims};
+pub use signature::{Signature, SignaturePort, Told, entry_signature, output_dims};
 pub use specialised::Specialised;
 
+use crate::base::stack::on_large_stack;
 use crate::base::{Diagnostic, Id as _, IdVec, SourceMap};
 use crate::cfg::{self, FuncId, Operand};
 use crate::hir::{self, FnId};
@@ -56,9 +57,6 @@ use instance::{Closure, Code, Instance, Made, Specialiser};
 use names::Names;
 use signature::layout_at;
 use value::{Dims, Form, Layout, join};
-
-/// Deeply nested programs need a deep stack: the lowering follows the tree, as the checker does.
-const STACK_BYTES: usize = 256 << 20;
 
 /// Problems after which the lowering gives up.
 const MAX_DIAGNOSTICS: usize = 20;
@@ -77,17 +75,7 @@ pub fn specialise(
     shapes: &[Type],
     padding: Padding,
 ) -> Result<Specialised, Vec<Diagnostic>> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new()
-            .name("specialise".into())
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, || specialise_here(program, sources, entry, shapes, padding))
-            .expect("the system can start a thread");
-        match thread.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
+    on_large_stack(program.depth, || specialise_here(program, sources, entry, shapes, padding))
 }
 
 fn specialise_here(

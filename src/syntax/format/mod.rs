@@ -6,6 +6,7 @@ mod printer;
 mod spacing;
 mod trivia;
 
+use crate::base::stack::with_room;
 use crate::base::{Diagnostic, FileId, Id};
 use crate::syntax::layout::lay_out;
 use crate::syntax::lexer::{Lexeme, lex};
@@ -21,7 +22,7 @@ pub const MAX_WIDTH: usize = 100;
 /// The diagnostics (of file 0) when the text does not parse: broken programs are left alone.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let file = FileId::new(0);
-    let (_, diagnostics) = parse(file, text);
+    let (module, diagnostics) = parse(file, text);
     if diagnostics.iter().any(Diagnostic::is_error) {
         return Err(diagnostics);
     }
@@ -29,8 +30,10 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let comments: Vec<Lexeme> = lexed.lexemes.iter().copied().filter(Lexeme::is_comment).collect();
     let tokens = lay_out(file, text, &lexed).lexemes;
     let trivia = trivia::trivia(text, &tokens, &comments);
-    let document = printer::Printer::new(text, tokens, trivia).file();
-    let printed = doc::print(&document, MAX_WIDTH);
+    let printed = with_room(module.depth, || {
+        let document = printer::Printer::new(text, tokens, trivia).file();
+        doc::print(&document, MAX_WIDTH)
+    });
     let mut out = printed.trim_matches(['\n', ' ']).to_owned();
     if !out.is_empty() {
         out.push('\n');

@@ -1,0 +1,28 @@
+//! Room for work that follows a tree by recursion.
+
+/// Levels of a tree that any thread's stack has room for.
+pub const SHALLOW: usize = 500;
+/// Stack that one level takes at most, in whatever walks it: frames are larger in builds without optimisation.
+const LEVEL_BYTES: usize = if cfg!(debug_assertions) { 24 << 10 } else { 8 << 10 };
+/// The least stack of a thread that is made for deep work. It is address space, not memory.
+const LEAST_BYTES: usize = 256 << 20;
+
+/// Does work on a tree of so many levels, on a stack that has room for it. Its own thread's stack is taken where that is deep enough.
+pub fn with_room<T: Send>(levels: usize, work: impl FnOnce() -> T + Send) -> T {
+    if levels <= SHALLOW { work() } else { on_large_stack(levels, work) }
+}
+
+/// The same, on a stack of its own in any case.
+pub fn on_large_stack<T: Send>(levels: usize, work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("deep".into())
+            .stack_size(levels.saturating_mul(LEVEL_BYTES).max(LEAST_BYTES))
+            .spawn_scoped(scope, work)
+            .expect("the system can start a thread");
+        match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
