@@ -9,7 +9,7 @@ use crate::syntax::ast::{self, ItemKind};
 use crate::types::{DType, Scalar};
 
 use super::context::Checker;
-use super::dims::Linear;
+use super::dims::{Linear, power};
 use super::modules::ModuleId;
 use super::types::elements;
 
@@ -391,11 +391,9 @@ impl Body<'_, '_> {
                     (Prim::Add, [a, b]) => a.add_scaled(b, 1),
                     (Prim::Sub, [a, b]) => a.add_scaled(b, -1),
                     (Prim::Neg, [a]) => Linear::default().add_scaled(a, -1),
-                    (Prim::Mul, [a, b]) => match (a.as_constant(), b.as_constant()) {
-                        (Some(k), _) => Linear::default().add_scaled(b, k),
-                        (_, Some(k)) => Linear::default().add_scaled(a, k),
-                        _ => None,
-                    },
+                    (Prim::Mul, [a, b]) => a.product(b),
+                    (Prim::IntDiv, [a, b]) => Some(Linear::dim(a.as_dim()?.quotient(b.as_constant()?)?)),
+                    (Prim::IntPow, [a, b]) => Some(Linear::dim(power(a.as_dim()?, b.as_constant()?)?)),
                     _ => None,
                 }
             }

@@ -117,7 +117,7 @@ impl Checker<'_> {
 }
 
 fn is_computed(dim: &Dim, bounds: &BTreeMap<DimId, Dim>) -> bool {
-    dim.alone().is_none() && dim.terms.keys().any(|id| bounds.contains_key(id))
+    dim.alone().is_none() && dim.ids().any(|id| bounds.contains_key(&id))
 }
 
 /// The extents in a body that are computed from bounded dimensions, in order, and the smallest place of each.
@@ -145,7 +145,7 @@ fn computed_in(function: &hir::Fn) -> Vec<(Dim, Span)> {
 
 fn computed_extent(dim: &Dim, names: &IdVec<DimId, String>, bounds: &BTreeMap<DimId, Dim>, span: Span) -> Diagnostic {
     let shown = dim.display(names);
-    let name = dim.terms.keys().find(|id| bounds.contains_key(id)).map_or("", |id| names[*id].as_str());
+    let name = dim.ids().find(|id| bounds.contains_key(id)).map_or("", |id| names[id].as_str());
     Diagnostic::error(
         "E0121",
         format!("`{shown}` cannot be an extent: `{name}` is bounded, it differs from lane to lane"),

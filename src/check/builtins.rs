@@ -1,9 +1,7 @@
 //! Functions that are primitives: their names, what they take and what they give.
 
-use std::collections::BTreeMap;
-
 use crate::base::{Diagnostic, Span};
-use crate::hir::{Dim, DimId, Expr, ExprKind, Ty};
+use crate::hir::{Dim, Expr, ExprKind, Ty};
 use crate::prim::Prim;
 use crate::syntax::ast::BinaryOp;
 use crate::types::{DType, Scalar};
@@ -363,28 +361,7 @@ fn same_numbers(args: Vec<Expr>) -> Vec<Expr> {
     if args.iter().any(real) { reals(args) } else { args }
 }
 
-/// A product of extents, multiplied out: coefficient of each product of powers of dimensions. `None` when it is too large.
-fn product(dims: &[Dim]) -> Option<BTreeMap<Vec<DimId>, i64>> {
-    const MOST_TERMS: usize = 1000;
-    let mut sum: BTreeMap<Vec<DimId>, i64> = BTreeMap::from([(Vec::new(), 1)]);
-    for dim in dims {
-        let factors = dim.terms.iter().map(|(id, c)| (vec![*id], *c));
-        let factors: Vec<(Vec<DimId>, i64)> = factors.chain([(Vec::new(), dim.constant)]).collect();
-        let mut next: BTreeMap<Vec<DimId>, i64> = BTreeMap::new();
-        for (powers, c) in &sum {
-            for (more, d) in &factors {
-                let mut powers = powers.clone();
-                powers.extend(more);
-                powers.sort();
-                let entry = next.entry(powers).or_insert(0);
-                *entry = entry.checked_add(c.checked_mul(*d)?)?;
-            }
-        }
-        next.retain(|_, c| *c != 0);
-        if next.len() > MOST_TERMS {
-            return None;
-        }
-        sum = next;
-    }
-    Some(sum)
+/// A product of extents, multiplied out. `None` when it is too large.
+fn product(dims: &[Dim]) -> Option<Dim> {
+    dims.iter().try_fold(Dim::constant(1), |product, dim| product.product(dim))
 }

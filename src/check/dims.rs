@@ -1,4 +1,4 @@
-//! Extents: linear forms over dimension parameters, and solving for the dimensions of what is called.
+//! Extents: sums of products of dimension parameters, and solving for the dimensions of what is called.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ impl Checker<'_> {
         if let Some(found) = self.bounded_extent(dims, expr) {
             return found;
         }
-        let dim = self.linear_extent(module, dims, expr)?;
+        let dim = self.polynomial(module, dims, expr)?;
         if dim.as_constant().is_some_and(|n| n < 0) {
             let error = Diagnostic::error(
                 "E0221",
@@ -32,24 +32,24 @@ impl Checker<'_> {
         Some(dim)
     }
 
-    fn linear_extent(&mut self, module: ModuleId, dims: &IdVec<DimId, String>, expr: &ast::Expr) -> Option<Dim> {
+    fn polynomial(&mut self, module: ModuleId, dims: &IdVec<DimId, String>, expr: &ast::Expr) -> Option<Dim> {
         let dim = match &expr.kind {
             ExprKind::Error => return None,
             ExprKind::Int(value) => Some(Dim::constant((*value)?)),
             ExprKind::Path(path) => return self.named_extent(module, dims, path),
             ExprKind::Unary(UnaryOp::Neg, operand) => {
-                let operand = self.linear_extent(module, dims, operand)?;
+                let operand = self.polynomial(module, dims, operand)?;
                 Dim::constant(0).add_scaled(&operand, -1)
             }
             ExprKind::Binary(op, a, b) => {
-                let a = self.linear_extent(module, dims, a);
-                let b = self.linear_extent(module, dims, b);
-                match linear_binary(*op, &a?, &b?) {
+                let a = self.polynomial(module, dims, a);
+                let b = self.polynomial(module, dims, b);
+                match binary(*op, &a?, &b?) {
                     Some(dim) => dim,
-                    None => return self.not_linear(expr.span),
+                    None => return self.no_extent(expr.span),
                 }
             }
-            _ => return self.not_linear(expr.span),
+            _ => return self.no_extent(expr.span),
         };
         if dim.is_none() {
             self.report(Diagnostic::error("E0221", "this extent is out of range", expr.span, "larger than 64 bits"));
@@ -57,14 +57,16 @@ impl Checker<'_> {
         dim
     }
 
-    fn not_linear(&mut self, span: Span) -> Option<Dim> {
+    fn no_extent(&mut self, span: Span) -> Option<Dim> {
         let error = Diagnostic::error(
             "E0117",
-            "an extent must be linear in the dimensions",
+            "an extent is made of dimensions and numbers by `+`, `-`, `*` and whole quotients",
             span,
-            "not of the form `2 * n + m + 1`",
+            "not of the form `2 * n * m + 1` or `n * (n - 1) / 2`",
         );
-        self.report(error.with_help("make it a dimension parameter of its own: `fn f[n, m, k](…)`"));
+        self.report(error.with_help(
+            "make it a dimension parameter of its own, `fn f[n, k](…)`: an array that has it tells it, or an int of this name in the data",
+        ));
         None
     }
 
@@ -94,21 +96,32 @@ impl Checker<'_> {
     }
 }
 
-/// The operation on linear forms: `None` when it is not linear, `Some(None)` when it overflows.
-fn linear_binary(op: BinaryOp, a: &Dim, b: &Dim) -> Option<Option<Dim>> {
-    let zero = Dim::constant(0);
+/// The operation on extents: `None` when the result is none, `Some(None)` when it overflows.
+fn binary(op: BinaryOp, a: &Dim, b: &Dim) -> Option<Option<Dim>> {
     match (op, a.as_constant(), b.as_constant()) {
         (BinaryOp::Add, ..) => Some(a.add_scaled(b, 1)),
         (BinaryOp::Sub, ..) => Some(a.add_scaled(b, -1)),
-        (BinaryOp::Mul, Some(k), _) => Some(zero.add_scaled(b, k)),
-        (BinaryOp::Mul, _, Some(k)) => Some(zero.add_scaled(a, k)),
+        (BinaryOp::Mul, ..) => Some(a.product(b)),
         (op, Some(x), Some(y)) => match consts::binary(op, Scalar::Int(x), Scalar::Int(y)) {
             Ok(Scalar::Int(value)) => Some(Some(Dim::constant(value))),
             Ok(_) => None,
             Err(_) => Some(None),
         },
+        (BinaryOp::Div, _, Some(k)) => a.quotient(k).map(Some),
+        (BinaryOp::Pow, _, Some(k)) => (0..=MOST_POWER).contains(&k).then(|| power(a, k)),
         _ => None,
     }
+}
+
+/// The largest exponent of an extent.
+const MOST_POWER: i64 = 8;
+
+/// `dim ^ exponent` for small exponents.
+pub(super) fn power(dim: &Dim, exponent: i64) -> Option<Dim> {
+    if !(0..=MOST_POWER).contains(&exponent) {
+        return None;
+    }
+    (0..exponent).try_fold(Dim::constant(1), |power, _| power.product(dim))
 }
 
 /// Finds the dimension arguments of a callee (or of a struct) from what it is given.
@@ -185,29 +198,71 @@ impl Solver {
     /// Solves one equation that has one unknown, if there is one.
     fn solve_one(&mut self, equations: &[(Dim, Dim, usize)]) -> Result<bool, usize> {
         for (wanted, given, param) in equations {
-            let mut unknown = (wanted.terms.iter()).filter(|(id, _)| self.solution[id.index()].is_none());
-            let (Some((id, factor)), None) = (unknown.next(), unknown.next()) else {
+            let mut unknown = wanted.ids().filter(|id| self.solution[id.index()].is_none());
+            let (Some(id), None) = (unknown.next(), unknown.next()) else {
                 continue;
             };
-            let mut rest = wanted.clone();
-            rest.terms.remove(id);
-            let rest = self.known(&rest).flatten();
-            let right = rest.and_then(|rest| given.add_scaled(&rest, -1));
-            let value = right.and_then(|right| divide(&right, *factor));
-            self.solution[id.index()] = Some(value.ok_or(*param)?);
-            return Ok(true);
+            let value = match self.alone_with(wanted, id) {
+                Some((rest, factor)) => {
+                    let right =
+                        given.product(&Dim::constant(wanted.divisor)).and_then(|given| given.add_scaled(&rest, -1));
+                    let value = right.and_then(|right| quotient(&right, &factor));
+                    if value.is_none() && factor.as_constant().is_some() {
+                        return Err(*param);
+                    }
+                    value
+                }
+                None => self.guess(wanted, given, id),
+            };
+            if let Some(value) = value {
+                self.solution[id.index()] = Some(value);
+                return Ok(true);
+            }
         }
         Ok(false)
     }
 
+    /// Of an extent, without its divisor, that is linear in one dimension, in which alone it is unknown: what does not have it, and
+    /// what it is multiplied by, both over the dimensions of the caller. `None` when it has the dimension squared, or on overflow.
+    fn alone_with(&self, wanted: &Dim, id: DimId) -> Option<(Dim, Dim)> {
+        let (mut rest, mut factor) = (Dim::constant(wanted.constant), Dim::default());
+        for (product, c) in &wanted.terms {
+            let times = product.iter().filter(|other| **other == id).count();
+            let others = product.iter().filter(|other| **other != id);
+            let term = others
+                .copied()
+                .try_fold(Dim::constant(1), |term, other| term.product(self.solution[other.index()].as_ref()?))?;
+            match times {
+                0 => rest = rest.add_scaled(&term, *c)?,
+                1 => factor = factor.add_scaled(&term, *c)?,
+                _ => return None,
+            }
+        }
+        Some((rest, factor))
+    }
+
+    /// The one dimension or number of the caller that makes an extent with one unknown what is given.
+    fn guess(&self, wanted: &Dim, given: &Dim, id: DimId) -> Option<Dim> {
+        let with = |value: Dim| {
+            let mut solver = self.clone();
+            solver.solution[id.index()] = Some(value);
+            solver.known(wanted).flatten()
+        };
+        let mut fitting = given.ids().map(Dim::param).filter(|value| with(value.clone()).as_ref() == Some(given));
+        if given.as_constant().is_none() {
+            return fitting.next();
+        }
+        let of_id = with(Dim::param(id)).filter(|form| form.ids().all(|other| other == id))?;
+        of_id.root(given.as_constant()?).map(Dim::constant)
+    }
+
     /// The form over the caller's dimensions: `None` when it has unknowns, `Some(None)` when it overflows.
     fn known(&self, form: &Dim) -> Option<Option<Dim>> {
-        let mut sum = Some(Dim::constant(form.constant));
-        for (id, factor) in &form.terms {
-            let value = self.solution[id.index()].as_ref()?;
-            sum = sum.and_then(|sum| sum.add_scaled(value, *factor));
+        if form.ids().any(|id| self.solution[id.index()].is_none()) {
+            return None;
         }
-        Some(sum)
+        let args: Vec<Dim> = self.partial();
+        Some(form.substitute(&args))
     }
 
     /// The dimension arguments; the error is the first one that is not known.
@@ -238,24 +293,23 @@ impl Solver {
     }
 }
 
-/// `form / factor`, when it goes without a remainder.
-fn divide(form: &Dim, factor: i64) -> Option<Dim> {
-    let exact = |n: i64| {
-        let whole = n.checked_rem(factor)? == 0;
-        whole.then(|| n.checked_div(factor)).flatten()
-    };
-    let terms: Option<BTreeMap<DimId, i64>> = (form.terms.iter()).map(|(id, c)| Some((*id, exact(*c)?))).collect();
-    Some(Dim { constant: exact(form.constant)?, terms: terms? })
+/// `form / factor`, when the factor is one term and it goes without a remainder.
+fn quotient(form: &Dim, factor: &Dim) -> Option<Dim> {
+    let mut terms = factor.all_terms().filter(|(_, c)| *c != 0);
+    match (terms.next(), terms.next()) {
+        (Some((product, c)), None) => form.product(&Dim::constant(factor.divisor))?.divided(c, product),
+        _ => None,
+    }
 }
 
 /// A local, or a field of one, whose value is not known while compiling.
 pub(super) type Opaque = (LocalId, Vec<usize>);
 
-/// An int expression: an extent plus multiples of values that are not known while compiling.
+/// An int expression: an extent plus values that are not known while compiling, each times an extent.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Linear {
     pub(super) dim: Dim,
-    pub(super) opaque: BTreeMap<Opaque, i64>,
+    pub(super) opaque: BTreeMap<Opaque, Dim>,
 }
 
 impl Linear {
@@ -264,20 +318,37 @@ impl Linear {
     }
 
     pub(super) fn opaque(value: Opaque) -> Self {
-        Self { dim: Dim::constant(0), opaque: BTreeMap::from([(value, 1)]) }
+        Self { dim: Dim::constant(0), opaque: BTreeMap::from([(value, Dim::constant(1))]) }
     }
 
     /// `self + factor · other`; `None` on overflow.
     pub(super) fn add_scaled(&self, other: &Linear, factor: i64) -> Option<Linear> {
         let mut sum = Linear { dim: self.dim.add_scaled(&other.dim, factor)?, opaque: self.opaque.clone() };
         for (value, c) in &other.opaque {
-            let entry = sum.opaque.entry(value.clone()).or_insert(0);
-            *entry = entry.checked_add(c.checked_mul(factor)?)?;
-            if *entry == 0 {
+            let entry = sum.opaque.entry(value.clone()).or_default();
+            *entry = entry.add_scaled(c, factor)?;
+            if *entry == Dim::default() {
                 sum.opaque.remove(value);
             }
         }
         Some(sum)
+    }
+
+    /// `self · other`, when one of them is an extent; `None` on overflow, too.
+    pub(super) fn product(&self, other: &Linear) -> Option<Linear> {
+        let (factor, linear) = match (self.as_dim(), other.as_dim()) {
+            (Some(factor), _) => (factor, other),
+            (None, Some(factor)) => (factor, self),
+            (None, None) => return None,
+        };
+        let mut product = Linear::dim(linear.dim.product(factor)?);
+        for (value, c) in &linear.opaque {
+            let c = c.product(factor)?;
+            if c != Dim::default() {
+                product.opaque.insert(value.clone(), c);
+            }
+        }
+        Some(product)
     }
 
     /// The extent, if nothing else is in it.
@@ -308,6 +379,32 @@ mod tests {
         assert!(solver.unify(&wanted, &given, 0));
         assert_eq!(solver.solve(), Ok(()));
         assert_eq!(solver.solution(), Ok(vec![Dim::constant(3)]));
+    }
+
+    #[test]
+    fn a_factor_that_is_known_is_divided_out() {
+        let (n, m) = (n(), Dim::param(DimId(1)));
+        let product = n.product(&m).and_then(|p| p.add_scaled(&Dim::constant(1), 1)).expect("small");
+        let reals = |extent: &Dim| Ty::Array(DType::Real, vec![extent.clone()]);
+        let mut solver = Solver::new(2);
+        // The caller's dimensions are those of the callee the other way round.
+        assert!(solver.unify(&reals(&product), &reals(&product), 0) && solver.unify(&reals(&n), &reals(&m), 1));
+        assert_eq!(solver.solve(), Ok(()));
+        assert_eq!(solver.solution(), Ok(vec![m, n]));
+    }
+
+    #[test]
+    fn squares_have_roots() {
+        let square = n().product(&n()).expect("small");
+        let reals = |extent: Dim| Ty::Array(DType::Real, vec![extent]);
+        for (given, root) in [(Dim::constant(49), Dim::constant(7)), (square.clone(), n())] {
+            let mut solver = Solver::new(1);
+            assert!(solver.unify(&reals(square.clone()), &reals(given), 0));
+            assert_eq!((solver.solve(), solver.solution()), (Ok(()), Ok(vec![root])));
+        }
+        let mut solver = Solver::new(1);
+        assert!(solver.unify(&reals(square), &reals(Dim::constant(50)), 0));
+        assert!(solver.solve().is_ok() && solver.solution().is_err());
     }
 
     #[test]

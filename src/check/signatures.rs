@@ -48,6 +48,11 @@ impl Checker<'_> {
 
     /// Reports the second of two equal names.
     pub(super) fn distinct<'n>(&mut self, names: impl Iterator<Item = &'n ast::Name>, what: &str) {
+        self.distinct_from(&[], names, what);
+    }
+
+    /// Reports the second of two equal names; `dims` are dimensions, which need no parameter beside them.
+    fn distinct_from<'n>(&mut self, dims: &[ast::Name], names: impl Iterator<Item = &'n ast::Name>, what: &str) {
         let mut seen: Vec<&ast::Name> = Vec::new();
         for name in names {
             if let Some(first) = seen.iter().find(|n| n.text == name.text) {
@@ -57,7 +62,14 @@ impl Checker<'_> {
                     name.span,
                     "again here",
                 );
-                self.report(error.with_label(first.span, "first here"));
+                let error = error.with_label(first.span, "first here");
+                self.report(match dims.iter().any(|dim| std::ptr::eq(dim, *first)) {
+                    true => error.with_help(format!(
+                        "leave the parameter out: in the body the dimension `{0}` is an int, and an int `{0}` of the data tells it",
+                        name.text
+                    )),
+                    false => error,
+                });
             } else {
                 seen.push(name);
             }
@@ -164,7 +176,7 @@ impl Checker<'_> {
         let bounded = bounded::declared(&decl.params);
         let names = decl.dims.iter().chain(bounded.iter().map(|(name, _)| *name));
         let names = names.chain(decl.params.iter().map(|p| &p.name));
-        self.distinct(names.filter(|n| &*n.text != "_"), "parameter");
+        self.distinct_from(&decl.dims, names.filter(|n| &*n.text != "_"), "parameter");
         let mut dims: IdVec<DimId, String> = decl.dims.iter().map(|d| d.text.to_string()).collect();
         let bounds = self.bounds(module, &dims, &bounded);
         bounded.iter().for_each(|(name, _)| {
@@ -195,9 +207,9 @@ impl Checker<'_> {
         for (param, written) in params.iter().zip(&decl.params) {
             fits &= self.refuse_computed(&param.ty, dims, bounds, written.ty.span);
             let mut bounded = None;
-            param.ty.for_each_dim(&mut |dim| bounded = bounded.or(dim.terms.keys().find(|id| bounds.contains_key(id))));
+            param.ty.for_each_dim(&mut |dim| bounded = bounded.or(dim.ids().find(|id| bounds.contains_key(id))));
             if let (Some(id), true) = (bounded, param.shared) {
-                let (name, dim) = (&param.name.text, &dims[*id]);
+                let (name, dim) = (&param.name.text, &dims[id]);
                 let error = Diagnostic::error(
                     "E0505",
                     format!("the shared parameter `{name}` cannot have the bounded dimension `{dim}`"),

@@ -256,8 +256,8 @@ impl<'e> Locals<'e> {
 
     /// The bounded dimension in an extent: it differs from lane to lane.
     fn bounded(&self, dim: &Dim) -> Option<&str> {
-        let id = dim.terms.keys().find(|id| self.function.bounds.contains_key(id))?;
-        Some(&self.function.dims[*id])
+        let id = dim.ids().find(|id| self.function.bounds.contains_key(id))?;
+        Some(&self.function.dims[id])
     }
 
     /// The innermost expression that makes `expr` vary.

@@ -115,7 +115,7 @@ fn types(args: &DumpArgs, function: &Function<'_>, given: &Inputs) -> Result<Vec
     };
     let mut types: Vec<Type> = signature.ports.iter().map(of).collect::<Result<_, Error>>()?;
     let known: Vec<usize> = types.iter().map(|ty| ty.shape.len()).collect();
-    signature.complete(&mut types, &known);
+    signature.complete(&mut types, &known, &given.told(signature));
     Ok(types)
 }
 

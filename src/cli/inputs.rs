@@ -17,15 +17,22 @@ pub(super) fn read(args: &InputArgs, signature: &Signature) -> Result<Inputs, Er
     }
     if let Some(path) = &args.data {
         let values = Values::read(path)?;
-        for (name, data) in values.iter().filter(|(name, _)| !args.spare_data || signature.takes(name)) {
-            inputs.add_data(signature, name, data, true)?;
+        let by = format!(" by {}", values.origin());
+        // A data file is often that of several programs: what this one does not take is left alone.
+        for (name, data) in values.iter() {
+            if signature.takes(name) {
+                inputs.add_data(signature, name, data, true)?;
+            } else {
+                inputs.add_dimension(signature, name, data, &by)?;
+            }
         }
-        inputs.check_dims(&values, signature)?;
     }
-    for (arguments, shared) in [(&args.shared, true), (&args.input, false)] {
+    for (arguments, shared, by) in [(&args.shared, true, " by --shared"), (&args.input, false, "")] {
         for argument in arguments {
             let (name, data) = read_argument(argument)?;
-            inputs.add_data(signature, &name, &data, shared)?;
+            if !shared || !inputs.add_dimension(signature, &name, &data, by)? {
+                inputs.add_data(signature, &name, &data, shared)?;
+            }
         }
     }
     Ok(inputs)

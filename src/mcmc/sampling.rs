@@ -58,7 +58,7 @@ pub struct Plan<'a> {
     pub draws: usize,
     /// A step size that stays, with the unit metric: warmup then adapts nothing. Without it both are learnt.
     pub stepsize: Option<f64>,
-    /// Where the chains start, chain × dimension, unconstrained. Without it every coordinate is uniform in (-2, 2).
+    /// Where the chains start, chain × dimension, unconstrained; one row serves all chains. Without it every coordinate is uniform in (-2, 2).
     pub starts: Option<Array>,
 }
 
@@ -72,9 +72,13 @@ impl Plan<'_> {
             _ => {}
         }
         match &self.starts {
-            Some(starts) if starts.shape.len() != 2 || starts.as_real().is_none() || starts.shape[0] != self.chains => {
+            Some(starts)
+                if starts.shape.len() != 2
+                    || starts.as_real().is_none()
+                    || (starts.shape[0] != self.chains && starts.shape[0] != 1) =>
+            {
                 refused(format!(
-                    "{} chains need starts of the type real[{}, _], not {}",
+                    "{} chains need starts of the type real[{}, _], or one row for all of them, not {}",
                     self.chains,
                     self.chains,
                     starts.ty()
@@ -145,7 +149,7 @@ impl Sampling {
         let name = if by_hand { DENSITY_AND_GRADIENT } else { DENSITY };
         let density = model.function(name).map_err(|error| wrong_model(plan.model, &error.to_string()))?;
         let data = read_data(&density)?;
-        let source = driver(plan, &density)?;
+        let source = driver(plan, &density, &data)?;
         check_inputs(plan, &density, &data)?;
         let driver = Program::compile_named(DRIVER, &source)?;
         let &Plan { warmup, draws, chains, stepsize, .. } = plan;
@@ -329,15 +333,13 @@ fn without_driver(error: Error) -> Error {
     Error::new(ErrorKind::Input, lines.join("\n"))
 }
 
-/// The number of coordinates of the state of a density, its first parameter, where its shared inputs tell it.
+/// The number of coordinates of the state of a density, its first parameter, where its shared inputs tell it, or ints under the
+/// names of dimensions.
 pub fn dimension(density: &Function<'_>, data: &Inputs) -> Option<usize> {
     let signature = density.signature();
-    let types = signature.ports.iter().map(|port| match data.values.get(&port.name) {
-        Some(given) => given.array.ty(),
-        None => Type::new(port.dtype, port.extents.iter().map(|_| 0)),
-    });
-    let extents = signature.told_extents(0, &types.collect::<Vec<_>>())?;
-    extents.first().copied()
+    let mut dims = data.told_by_arrays(signature);
+    dims.extend(data.told(signature));
+    signature.extents_at(0, &dims)?.first().copied()
 }
 
 /// Refuses data that are not all there, and starting points of another width than the model's state.
@@ -356,14 +358,22 @@ fn check_inputs(plan: &Plan<'_>, density: &Function<'_>, data: &Inputs) -> Resul
         (None, None) => {
             let state = &signature.ports[0];
             let (name, ty) = (&state.name, state.describe(&signature.dims));
-            refused(format!("no data tell the dimension of the state `{name}: {ty}` of the model: give --starts"))
+            let dims = data.told_by_arrays(signature);
+            let told = data.told(signature);
+            let open = state.extents[0].ids().filter(|id| !dims.contains_key(id) && !told.contains_key(id));
+            let open: Vec<String> = open.map(|id| format!("`{}`", signature.dims[id])).collect();
+            refused(format!(
+                "no data tell the dimension of the state `{name}: {ty}` of the model: say what {} is in the data or by \
+                 --shared, or give --starts",
+                open.join(" and ")
+            ))
         }
         _ => Ok(()),
     }
 }
 
 /// The program that joins a model and a sampler.
-fn driver(plan: &Plan<'_>, density: &Function<'_>) -> Result<String, Error> {
+fn driver(plan: &Plan<'_>, density: &Function<'_>, given: &Inputs) -> Result<String, Error> {
     let signature = density.signature();
     let [state, data @ ..] = &signature.ports[..] else {
         return Err(wrong_model(plan.model, "it has no parameters"));
@@ -378,12 +388,18 @@ fn driver(plan: &Plan<'_>, density: &Function<'_>) -> Result<String, Error> {
     if let Some(port) = data.iter().find(|p| plan.reserved().contains(&p.name.as_str())) {
         return Err(wrong_model(plan.model, &format!("`{}` is a name of the sampler's", port.name)));
     }
-    let dims: Vec<&str> = signature.dims.values().map(String::as_str).collect();
+    // Dimensions that no array has alone are numbers in the driver.
+    let (by_arrays, told) = (given.told_by_arrays(signature), given.told(signature));
+    let number = |id: &_| told.get(id).filter(|_| !by_arrays.contains_key(id));
+    let names: IdVec<_, String> = (signature.dims.iter())
+        .map(|(id, name)| number(&id).map_or_else(|| name.clone(), |number| number.to_string()))
+        .collect();
+    let dims: Vec<&str> =
+        (signature.dims.iter()).filter(|(id, _)| number(id).is_none()).map(|(_, name)| name.as_str()).collect();
     let dims = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
-    let params: Vec<String> =
-        data.iter().map(|p| format!("shared {}: {}, ", p.name, p.describe(&signature.dims))).collect();
+    let params: Vec<String> = data.iter().map(|p| format!("shared {}: {}, ", p.name, p.describe(&names))).collect();
     let args: Vec<String> = data.iter().map(|p| format!(", {}", p.name)).collect();
-    let state_type = state.describe(&signature.dims);
+    let state_type = state.describe(&names);
     let density = match density.name() {
         DENSITY => format!("value_and_grad(model::{DENSITY})"),
         name => format!("model::{name}"),
@@ -391,9 +407,7 @@ fn driver(plan: &Plan<'_>, density: &Function<'_>) -> Result<String, Error> {
     let sampler = plan.sampler.map_or_else(|| DEFAULT_SAMPLER.into(), quoted);
     let (start, origin, radius) = match plan.starts {
         Some(_) => (format!("{START}: {state_type}, "), START.to_owned(), 0.0),
-        None => {
-            (String::new(), format!("[0.0 for i in 0..{}]", state.extents[0].display(&signature.dims)), INIT_RADIUS)
-        }
+        None => (String::new(), format!("[0.0 for i in 0..{}]", state.extents[0].display(&names)), INIT_RADIUS),
     };
     let (fixed, sample, stepsize) = match plan.stepsize {
         Some(_) => (format!("shared {STEPSIZE}: real, "), SAMPLE_FIXED, format!("{STEPSIZE}, ")),

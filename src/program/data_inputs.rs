@@ -1,16 +1,15 @@
 //! Inputs from texts and files, whose types the parameters decide.
 
-use crate::hir::Dim;
 use crate::lower::hir_to_cfg::{Signature, SignaturePort};
-use crate::program::inputs::Given;
-use crate::program::io::{ArrayType, Data, IoError, Values};
+use crate::program::inputs::{Given, ToldDim};
+use crate::program::io::{ArrayType, Data, IoError};
 use crate::program::{Error, ErrorKind, Inputs, ragged};
 use crate::types::DType;
 
 impl Inputs {
     /// Adds a value for the parameter `name` of a function of this signature, with the element type and rank that it wants;
     /// a JSON object gives the fields of a struct parameter. `shared` values are one for all lanes, the others have the lanes
-    /// as their leading axis. A shared value that has the name of a dimension is left out.
+    /// as their leading axis. A shared int that has the name of a dimension tells it.
     ///
     /// An empty list of JSON does not tell the extents of what would stand in it: they are those that constants and the other
     /// inputs fix, else 0.
@@ -53,7 +52,7 @@ impl Inputs {
             }
             return Ok(());
         }
-        if shared && signature.dims.values().any(|dim| dim == name) {
+        if shared && self.add_dimension(signature, name, data, "")? {
             return Ok(());
         }
         // `bind` refuses unknown names in the words of the function; it needs some array for it.
@@ -62,30 +61,35 @@ impl Inputs {
         Ok(())
     }
 
-    /// A data file may name the extents of its arrays, as Stan's do (`J`, `N`): they must agree with the arrays.
+    /// Takes an int under the name of a dimension, as data of Stan's have it (`J`, `N`): it tells the dimension. `by` says where it
+    /// stands, for messages: ` by --shared`. False when a function of this signature has no such dimension, or an input of the
+    /// name.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] for the first that does not.
-    pub fn check_dims(&self, values: &Values, signature: &Signature) -> Result<(), Error> {
-        for (id, name) in signature.dims.iter() {
-            let Some(said) = values.get(name).filter(|_| !signature.ports.iter().any(|p| p.name == *name)) else {
-                continue;
-            };
-            let said = said.to_array(name, ArrayType { dtype: DType::Int, rank: 0 })?;
-            let found = signature.ports.iter().find_map(|port| {
-                let axis = port.extents.iter().position(|d| *d == Dim::param(id))?;
-                let given = self.values.get(&port.name)?;
-                Some((port, given.array.shape.get(axis + usize::from(!given.shared)).copied()?))
-            });
-            if let (Some((port, extent)), Some([said])) = (found, said.as_int())
-                && *said != extent as i64
-            {
-                let message =
-                    format!("{}: `{name}` is {said}, but `{}` has {extent} entries", values.origin(), port.name);
-                return Err(Error::new(ErrorKind::Input, message));
+    /// [`ErrorKind::Input`] for what is no int from 0 on, and where the dimension was told to be another number.
+    pub fn add_dimension(&mut self, signature: &Signature, name: &str, data: &Data, by: &str) -> Result<bool, Error> {
+        if signature.takes(name) || !signature.dims.values().any(|dim| dim == name) {
+            return Ok(false);
+        }
+        let refused = |message: String| Err(Error::new(ErrorKind::Input, message));
+        let array = data.to_array(name, ArrayType { dtype: DType::Int, rank: 0 });
+        let number = match array.as_ref().map(|array| array.as_int()) {
+            Ok(Some([number])) if *number >= 0 => *number,
+            Ok(Some([number])) => {
+                return refused(format!("`{name}` is {number}{by}, but it is a dimension: 0 or more"));
+            }
+            Ok(_) => return Ok(false),
+            Err(error) => return refused(format!("{error}: it is a dimension")),
+        };
+        match self.dims.get(name) {
+            Some(other) if other.number != number => {
+                refused(format!("`{name}` is {}{}, but {number}{by}", other.number, other.by))
+            }
+            _ => {
+                self.dims.insert(name.to_owned(), ToldDim { number, by: by.to_owned() });
+                Ok(true)
             }
         }
-        Ok(())
     }
 }
 

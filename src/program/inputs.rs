@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use ndarray::{ArrayBase, Data, Dimension};
 
-use crate::lower::hir_to_cfg::{Signature, SignaturePort};
+use crate::lower::hir_to_cfg::{Signature, SignaturePort, Told};
 use crate::program::error::{Error, ErrorKind};
 use crate::program::ragged::{self, Lengths};
 use crate::types::{Array, ArrayData, DType, Scalar, Type};
@@ -20,7 +20,17 @@ use crate::types::{Array, ArrayData, DType, Scalar, Type};
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     pub(crate) values: IndexMap<String, Given>,
+    /// Dimensions that are told by their names.
+    pub(crate) dims: IndexMap<String, ToldDim>,
     pub(crate) lanes: Option<usize>,
+}
+
+/// The number of a dimension, and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct ToldDim {
+    pub(crate) number: i64,
+    /// ` by --shared`, or nothing.
+    pub(crate) by: String,
 }
 
 /// A value and how it was given.
@@ -30,8 +40,9 @@ pub(crate) struct Given {
     pub(crate) shared: bool,
     /// How many of its leading axes have extents that the value tells: not those within an empty list of JSON.
     pub(crate) known_axes: usize,
-    /// For a list of JSON whose lanes have different lengths: axes of an event and how long each lane is along them.
-    pub(crate) lengths: Vec<(usize, Vec<usize>)>,
+    /// For a list of JSON whose lanes have different lengths: axes of an event and how long each lane is along them, as far as
+    /// the lane tells: an empty list does not tell what would stand in it.
+    pub(crate) lengths: Vec<(usize, Vec<Option<usize>>)>,
 }
 
 impl Given {
@@ -67,9 +78,30 @@ impl Inputs {
         self.values.insert(name.into(), Given::new(value.into(), true));
         self
     }
-    /// Without the values that a function of this signature does not take.
+    /// Says the number of a dimension. It must be that of the arrays that have it, and holds where no array tells it.
+    #[must_use]
+    pub fn dimension(mut self, name: impl Into<String>, number: i64) -> Self {
+        self.dims.insert(name.into(), ToldDim { number, by: String::new() });
+        self
+    }
+    /// The dimensions of a signature that are told.
+    pub fn told(&self, signature: &Signature) -> Told {
+        let is_port = |name: &str| signature.ports.iter().any(|p| p.name == name);
+        let told = signature.dims.iter().filter(|(_, name)| !is_port(name));
+        told.filter_map(|(id, name)| Some((id, self.dims.get(name)?.number))).collect()
+    }
+    /// The dimensions that the shared values tell that are given for the parameters.
+    pub fn told_by_arrays(&self, signature: &Signature) -> Told {
+        let of = |port: &SignaturePort| {
+            self.values.get(&port.name).filter(|given| given.shared).map(|given| given.array.ty())
+        };
+        signature.told_by(&signature.ports.iter().map(of).collect::<Vec<_>>())
+    }
+    /// Without the values that a function of this signature does not take, and without what is told of dimensions: another function
+    /// may mean another one by the name.
     #[must_use]
     pub fn restricted_to(mut self, signature: &Signature) -> Self {
+        self.dims.clear();
         self.values.retain(|name, _| signature.ports.iter().any(|p| p.name == *name));
         self
     }
@@ -81,7 +113,7 @@ impl Inputs {
             let given = if one_for_all { given.clone() } else { given.rows(rows.clone()) };
             (name.clone(), given)
         });
-        Self { values: values.collect(), lanes: Some(rows.len()) }
+        Self { values: values.collect(), dims: self.dims.clone(), lanes: Some(rows.len()) }
     }
     /// The number of lanes that the lane inputs tell, or else [`lanes`](Self::lanes).
     ///
@@ -284,7 +316,9 @@ pub(crate) fn bind(inputs: &Inputs, function: &str, signature: &Signature, lanes
         known.push(given.known_event_axes());
         arrays.push(Some((given, array)));
     }
-    signature.complete(&mut types, &known);
+    let told = inputs.told(signature);
+    refuse_contradictions(inputs, signature, (&types, &known), &told)?;
+    signature.complete(&mut types, &known, &told);
     let lengths = ragged::lengths(inputs, signature, &types, lanes)?;
     let mut values = Values { types, lanes: Vec::new(), shared: IndexMap::new() };
     for ((port, bound), event) in signature.ports.iter().zip(arrays).zip(&values.types) {
@@ -321,6 +355,31 @@ pub(crate) fn bind(inputs: &Inputs, function: &str, signature: &Signature, lanes
     Ok(values)
 }
 
+/// Refuses dimensions that are told to be another number than the arrays make them.
+///
+/// # Errors
+/// For the first of them.
+pub(crate) fn refuse_contradictions(
+    inputs: &Inputs,
+    signature: &Signature,
+    (types, known): (&[Type], &[usize]),
+    told: &Told,
+) -> Result<(), Error> {
+    let Some((id, said, port, number)) = signature.contradicted(types, known, told) else {
+        return Ok(());
+    };
+    let name = &signature.dims[id];
+    let port = &signature.ports[port];
+    let by = inputs.dims.get(name).map_or("", |dim| &dim.by);
+    let found = match (port.extents.iter().any(|d| d.alone() == Some(id)), number) {
+        (true, 1) => "has 1 entry".to_owned(),
+        (true, number) => format!("has {number} entries"),
+        (false, number) => format!("makes it {number} (`{}`)", port.describe(&signature.dims)),
+    };
+    let message = format!("`{name}` is {said}{by}, but `{}` {found}", port.name);
+    Err(Error::new(ErrorKind::Input, message))
+}
+
 /// Refuses values that `function` does not take.
 ///
 /// # Errors
@@ -332,7 +391,13 @@ pub(crate) fn refuse_unknown(inputs: &Inputs, function: &str, signature: &Signat
     };
     let wanted: Vec<String> = ports.iter().map(|p| format!("`{}: {}`", p.name, p.describe(&signature.dims))).collect();
     let wanted = if wanted.is_empty() { "no inputs".to_owned() } else { wanted.join(", ") };
-    let message = format!("`{function}` has no input `{name}` (found {}); it takes {wanted}", given.array.ty());
+    let dimension = if signature.dims.values().any(|dim| dim == name) {
+        format!("; `{name}` is a dimension: --shared tells it")
+    } else {
+        String::new()
+    };
+    let found = given.array.ty();
+    let message = format!("`{function}` has no input `{name}` (found {found}); it takes {wanted}{dimension}");
     Err(Error::new(ErrorKind::Input, message))
 }
 

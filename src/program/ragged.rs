@@ -49,8 +49,8 @@ fn bounds(signature: &Signature, types: &[Type]) -> Vec<(DimId, i64)> {
 struct Source {
     /// The input.
     name: String,
-    /// By lane, or one for all.
-    lengths: Vec<i64>,
+    /// By lane, or one for all; `None` in lanes that do not tell.
+    lengths: Vec<Option<i64>>,
     /// Whether they are exact; else they are the extent of an array that may have padding.
     exact: bool,
 }
@@ -71,7 +71,11 @@ fn sources(inputs: &Inputs, signature: &Signature, id: DimId) -> Result<Vec<Sour
                 );
                 Error::new(ErrorKind::Input, message)
             })?;
-            sources.push(Source { name: port.name.clone(), lengths: ints.to_vec(), exact: true });
+            sources.push(Source {
+                name: port.name.clone(),
+                lengths: ints.iter().copied().map(Some).collect(),
+                exact: true,
+            });
         }
         let axes = port.extents.iter().enumerate().filter(|(_, d)| signature.bounded(d) == Some(id));
         sources.extend(axes.map(|(axis, _)| along(given, port, axis)));
@@ -82,10 +86,12 @@ fn sources(inputs: &Inputs, signature: &Signature, id: DimId) -> Result<Vec<Sour
 fn along(given: &Given, port: &SignaturePort, axis: usize) -> Source {
     let name = port.name.clone();
     match given.lengths.iter().find(|(of, _)| *of == axis) {
-        Some((_, lengths)) => Source { name, lengths: lengths.iter().map(|n| *n as i64).collect(), exact: true },
+        Some((_, lengths)) => {
+            Source { name, lengths: lengths.iter().map(|n| n.map(|n| n as i64)).collect(), exact: true }
+        }
         None => {
             let extent = given.array.shape.get(axis + usize::from(!given.shared)).copied().unwrap_or(0);
-            Source { name, lengths: vec![extent as i64], exact: false }
+            Source { name, lengths: vec![Some(extent as i64)], exact: false }
         }
     }
 }
@@ -93,8 +99,9 @@ fn along(given: &Given, port: &SignaturePort, axis: usize) -> Source {
 /// The length that a dimension has in a lane.
 fn length(sources: &[Source], dim: &str, bound: i64, lane: usize) -> Result<i64, Error> {
     let refused = |message: String| Err(Error::new(ErrorKind::Input, message));
-    let in_lane = |s: &Source| if s.lengths.len() == 1 { s.lengths.first() } else { s.lengths.get(lane) }.copied();
-    let exact = sources.iter().find(|s| s.exact);
+    let in_lane =
+        |s: &Source| if s.lengths.len() == 1 { s.lengths.first() } else { s.lengths.get(lane) }.copied().flatten();
+    let exact = sources.iter().find(|s| s.exact && in_lane(s).is_some());
     let Some((by, length)) = exact.or(sources.first()).and_then(|s| Some((&s.name, in_lane(s)?))) else {
         return Ok(0);
     };
@@ -163,7 +170,8 @@ pub(crate) fn axes(signature: &Signature, port: &SignaturePort, lengths: &BTreeM
     port.extents.iter().map(|d| signature.bounded(d).and_then(|id| lengths.get(&id).cloned())).collect()
 }
 
-/// Events of different lengths as one array, each with zeros up to the longest, and how long each is along the bounded axes.
+/// Events of different lengths as one array, each with zeros up to the longest, and how long each is along the bounded axes, as far
+/// as it tells: what would stand in an empty list has no length.
 ///
 /// # Errors
 /// The lane and the axis where an extent that is not bounded differs from those before it, that extent, and this one.
@@ -172,7 +180,7 @@ pub(crate) fn stacked(
     events: &[Array],
     dtype: DType,
     bounded: &[bool],
-) -> Result<(Array, Vec<(usize, Vec<usize>)>), (usize, usize, usize, usize)> {
+) -> Result<(Array, Vec<(usize, Vec<Option<usize>>)>), (usize, usize, usize, usize)> {
     let rank = bounded.len();
     let mut extents: Vec<Option<usize>> = vec![None; rank];
     for (lane, event) in events.iter().enumerate() {
@@ -194,7 +202,8 @@ pub(crate) fn stacked(
     for (lane, event) in events.iter().enumerate() {
         fill(&mut array, lane, event, &event.shape);
     }
-    let along = |axis: usize| (axis, events.iter().map(|event| event.shape[axis]).collect());
+    let told = |event: &Array, axis: usize| (!event.shape[..axis].contains(&0)).then(|| event.shape[axis]);
+    let along = |axis: usize| (axis, events.iter().map(|event| told(event, axis)).collect());
     let lengths = (0..rank).filter(|axis| bounded[*axis]).map(along).collect();
     Ok((array, lengths))
 }
@@ -313,13 +322,20 @@ mod tests {
         let events = [Array::int([2, 2], vec![1, 2, 3, 4]), Array::int([0, 0], vec![]), Array::int([1, 2], vec![5, 6])];
         let (array, lengths) = stacked(&events, DType::Int, &[true, false]).expect("the second axis is 2");
         assert_eq!(array, Array::int([3, 2, 2], vec![1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 0, 0]));
-        assert_eq!(lengths, [(0, vec![2, 0, 1])]);
+        assert_eq!(lengths, [(0, vec![Some(2), Some(0), Some(1)])]);
         let axes: Lengths = vec![Some(vec![2, 0, 1]), None];
         let wide = padded(&array, &Type::new(DType::Int, [3, 2]), &axes);
         assert_eq!(wide.as_int().map(|v| v[..6].to_vec()), Some(vec![1, 2, 3, 4, 0, 0]));
         assert_eq!(cut(&wide, &axes, 2), events[2]);
         assert_eq!(cut(&wide, &axes, 1), Array::int([0, 2], vec![]));
         assert!(is_inside(&[3, 2], &axes, 2, 1) && !is_inside(&[3, 2], &axes, 2, 2));
+    }
+
+    #[test]
+    fn an_empty_event_does_not_tell_its_inner_lengths() {
+        let events = [Array::int([0, 0], vec![]), Array::int([1, 1], vec![1])];
+        let (_, lengths) = stacked(&events, DType::Int, &[true, true]).expect("both axes are bounded");
+        assert_eq!(lengths, [(0, vec![Some(0), Some(1)]), (1, vec![None, Some(1)])]);
     }
 
     #[test]

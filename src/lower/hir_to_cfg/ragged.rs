@@ -62,9 +62,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
     /// Refuses a value of a type with bounded dimensions.
     pub(super) fn refuse_bounded(&self, ty: &Ty, what: &str, help: &str) -> Lowered<()> {
         let mut found = None;
-        ty.for_each_dim(&mut |dim| {
-            found = found.or(dim.terms.keys().find(|id| self.lengths.contains_key(id)).copied())
-        });
+        ty.for_each_dim(&mut |dim| found = found.or(dim.ids().find(|id| self.lengths.contains_key(id))));
         found.map_or(Ok(()), |id| Err(self.bounded_error(id, what, help)))
     }
     fn bounded_error(&self, id: DimId, what: &str, help: &str) -> Box<Diagnostic> {

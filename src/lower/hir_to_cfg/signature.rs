@@ -159,12 +159,12 @@ impl Signature {
 
     /// Gives the extents that inputs do not tell: of port `i` all but the first `known[i]` axes. They are what constants and
     /// the other inputs make them, and where nothing tells, 0. Those of bounded dimensions become their bounds. Ports whose
-    /// types do not fit are left as they are.
-    pub fn complete(&self, found: &mut [Type], known: &[usize]) {
+    /// types do not fit are left as they are. `told` has dimensions that are known besides.
+    pub fn complete(&self, found: &mut [Type], known: &[usize], told: &Told) {
         if (self.ports.iter().zip(&*found)).any(|(port, ty)| port.extents.len() != ty.shape.len()) {
             return;
         }
-        let mut solver = Solver::new(self, found);
+        let mut solver = Solver::with_told(self, found, told);
         solver.known = known.to_vec();
         solver.solve();
         let dims: IdVec<DimId, i64> = solver.bound.iter().map(|b| b.map_or(0, |(value, _)| value)).collect();
@@ -178,16 +178,39 @@ impl Signature {
         }
     }
 
-    /// The extents of a port, which need not be given, by the types of the others, one for each port; `None` where they do not tell
-    /// them.
-    pub fn told_extents(&self, port: usize, found: &[Type]) -> Option<Vec<usize>> {
-        let mut solver = Solver::new(self, found);
-        solver.known[port] = 0;
+    /// The dimensions that inputs of these types tell, one for each port; `None` for one that has no value.
+    pub fn told_by(&self, found: &[Option<Type>]) -> Told {
+        let unknown = |port: &SignaturePort| Type::new(port.dtype, port.extents.iter().map(|_| 0));
+        let types: Vec<Type> =
+            (self.ports.iter().zip(found)).map(|(port, ty)| ty.clone().unwrap_or_else(|| unknown(port))).collect();
+        let mut solver = Solver::new(self, &types);
+        solver.known = found.iter().map(|ty| ty.as_ref().map_or(0, |ty| ty.shape.len())).collect();
         solver.solve();
-        let dims: IdVec<DimId, i64> = solver.bound.iter().map(|b| b.map_or(0, |(value, _)| value)).collect();
-        let told = |d: &Dim| d.terms.keys().all(|id| solver.bound[id.index()].is_some());
-        let extent = |d: &Dim| d.eval(&dims).filter(|_| told(d)).and_then(|n| usize::try_from(n).ok());
+        let bound = self.dims.ids().zip(&solver.bound);
+        bound.filter_map(|(id, bound)| bound.map(|(value, _)| (id, value))).collect()
+    }
+
+    /// The extents of a port where the dimensions have these numbers; `None` where these are not all, or an extent would be
+    /// negative.
+    pub fn extents_at(&self, port: usize, dims: &Told) -> Option<Vec<usize>> {
+        let extent = |d: &Dim| {
+            let known = d.ids().all(|id| dims.contains_key(&id));
+            let number = if known { d.eval_with(|id| dims[&id]) } else { None };
+            number.and_then(|n| usize::try_from(n).ok())
+        };
         self.ports[port].extents.iter().map(extent).collect()
+    }
+
+    /// The first dimension that is told to be another number than inputs of these types make it: the dimension, the number that
+    /// was told, the port, and the number by that.
+    pub fn contradicted(&self, found: &[Type], known: &[usize], told: &Told) -> Option<(DimId, i64, usize, i64)> {
+        let mut solver = Solver::new(self, found);
+        solver.known = known.to_vec();
+        solver.solve();
+        told.iter().find_map(|(id, said)| match solver.bound[id.index()] {
+            Some((value, By::Port(port))) if value != *said => Some((*id, *said, port, value)),
+            _ => None,
+        })
     }
 
     /// The bounded dimension that an extent is.
@@ -211,14 +234,35 @@ struct Solver<'a> {
     found: &'a [Type],
     /// For each port how many of its extents are known.
     known: Vec<usize>,
-    /// The number of each dimension and the port that gave it.
-    bound: Vec<Option<(i64, usize)>>,
+    /// The number of each dimension and what gave it.
+    bound: Vec<Option<(i64, By)>>,
 }
+
+/// What gives a dimension its number.
+#[derive(Clone, Copy)]
+enum By {
+    /// An extent of the input of a port.
+    Port(usize),
+    /// An int of its name.
+    Told,
+}
+
+/// The numbers of dimensions that ints of their names tell: `"J": 85` in the data.
+pub type Told = BTreeMap<DimId, i64>;
 
 impl<'a> Solver<'a> {
     fn new(signature: &'a Signature, found: &'a [Type]) -> Self {
         let known = found.iter().map(|ty| ty.shape.len()).collect();
         Self { signature, found, known, bound: vec![None; signature.dims.len()] }
+    }
+
+    /// With dimensions that are told.
+    fn with_told(signature: &'a Signature, found: &'a [Type], told: &Told) -> Self {
+        let mut solver = Self::new(signature, found);
+        for (id, value) in told {
+            solver.bound[id.index()] = Some((*value, By::Told));
+        }
+        solver
     }
 
     /// All extents with the numbers that they should be: port, extent, number.
@@ -235,12 +279,8 @@ impl<'a> Solver<'a> {
     /// Bare names first, so that messages blame the odd one out; then whatever has one unknown left.
     fn solve(&mut self) {
         for (port, extent, number) in self.equations() {
-            if extent.constant == 0 && extent.terms.len() == 1 {
-                for (id, c) in &extent.terms {
-                    if *c == 1 && self.bound[id.index()].is_none() {
-                        self.bound[id.index()] = Some((number, port));
-                    }
-                }
+            if let Some(id) = extent.alone().filter(|id| self.bound[id.index()].is_none()) {
+                self.bound[id.index()] = Some((number, By::Port(port)));
             }
         }
         let mut progress = true;
@@ -252,32 +292,37 @@ impl<'a> Solver<'a> {
         }
         let numbers: IdVec<DimId, i64> = self.bound.iter().map(|b| b.map_or(0, |(value, _)| value)).collect();
         for (id, bound) in &self.signature.bounds {
-            let known = bound.terms.keys().all(|id| self.bound[id.index()].is_some());
+            let known = bound.ids().all(|id| self.bound[id.index()].is_some());
             let port = self.signature.ports.iter().position(|p| p.length_of == Some(*id));
             if let (true, Some(number), Some(port)) = (known, bound.eval(&numbers), port) {
-                self.bound[id.index()] = Some((number, port));
+                self.bound[id.index()] = Some((number, By::Port(port)));
             }
         }
     }
 
+    /// Finds the one unknown dimension of an extent.
     fn solve_one(&mut self, port: usize, extent: &Dim, number: i64) -> bool {
-        let mut unknown = None;
-        let mut rest = number.checked_sub(extent.constant);
-        for (id, c) in &extent.terms {
-            match self.bound[id.index()] {
-                Some((value, _)) => {
-                    rest = rest.and_then(|r| r.checked_sub(c.checked_mul(value)?));
-                }
-                None if unknown.is_none() => unknown = Some((*id, *c)),
-                None => return false,
-            }
-        }
-        let (Some((id, c)), Some(rest)) = (unknown, rest) else {
+        let mut unknown = extent.ids().filter(|id| self.bound[id.index()].is_none());
+        let (Some(id), None) = (unknown.next(), unknown.next()) else {
             return false;
         };
-        // What does not divide is found when the extents are checked; the dimension counts as known all the same.
-        self.bound[id.index()] = Some((rest.checked_div_euclid(c).unwrap_or(0), port));
-        true
+        let numbers = (self.bound.iter().zip(self.signature.dims.ids()))
+            .map(|(bound, id)| bound.map_or_else(|| Dim::param(id), |(value, _)| Dim::constant(value)));
+        let Some(form) = extent.substitute(&numbers.collect::<Vec<_>>()) else {
+            return false;
+        };
+        let value = match (form.terms.iter().next(), form.terms.len()) {
+            (Some((product, c)), 1) if product.len() == 1 => {
+                let right = number.checked_mul(form.divisor).and_then(|n| n.checked_sub(form.constant));
+                // What does not divide is found when the extents are checked; the dimension counts as known all the same.
+                Some(right.and_then(|right| right.checked_div_euclid(*c)).unwrap_or(0))
+            }
+            // 0 times the unknown one.
+            (None, _) => None,
+            _ => form.root(number),
+        };
+        self.bound[id.index()] = value.map(|value| (value, By::Port(port)));
+        value.is_some()
     }
 
     fn finish(self) -> Result<IdVec<DimId, i64>, Vec<Diagnostic>> {
@@ -309,7 +354,10 @@ impl<'a> Solver<'a> {
     }
 
     fn negative(&self, id: DimId, value: i64) -> Diagnostic {
-        let port = self.bound[id.index()].map_or(0, |(_, port)| port);
+        let port = match self.bound[id.index()] {
+            Some((_, By::Port(port))) => port,
+            _ => 0,
+        };
         let name = &self.signature.dims[id];
         let note = format!("`{name}` would have to be {value}");
         let signature = self.signature;
@@ -320,11 +368,13 @@ impl<'a> Solver<'a> {
     fn blame(&self, port: usize) -> Vec<String> {
         let signature = self.signature;
         let extents = signature.ports[port].extents.iter();
-        let mut ids: Vec<DimId> = extents.flat_map(|d| d.terms.keys().copied()).collect();
+        let mut ids: Vec<DimId> = extents.flat_map(Dim::ids).collect();
         ids.sort_unstable();
         ids.dedup();
         let note = |id: &DimId| {
-            let (value, by) = self.bound[id.index()]?;
+            let (value, By::Port(by)) = self.bound[id.index()]? else {
+                return None;
+            };
             let by = &signature.ports[by];
             let (name, wanted) = (&signature.dims[*id], by.describe(&signature.dims));
             Some(format!("`{name}` is {value} by `{}`, which expects {wanted}", by.name))
@@ -376,7 +426,7 @@ pub(super) fn extent_error(
         ),
         ExtentError::Computed(dim) => {
             let shown = dim.display(names);
-            let name = dim.terms.keys().find(|id| dims.bounded.contains(id)).map_or("", |id| names[*id].as_str());
+            let name = dim.ids().find(|id| dims.bounded.contains(id)).map_or("", |id| names[id].as_str());
             Diagnostic::error(
                 "E0807",
                 format!("`{shown}` cannot be an extent here: `{name}` is bounded, it differs from lane to lane"),

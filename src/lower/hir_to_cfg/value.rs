@@ -54,7 +54,7 @@ pub(super) struct Dims {
 impl Dims {
     /// Whether the number differs from lane to lane.
     pub(super) fn varies(&self, dim: &Dim) -> bool {
-        dim.terms.keys().any(|id| self.bounded.contains(id))
+        dim.ids().any(|id| self.bounded.contains(&id))
     }
 
     /// The number of an extent, and the dimension if it is a bounded one.

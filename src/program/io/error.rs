@@ -55,7 +55,9 @@ pub enum IoError {
         message: String,
     },
     /// An array of a type that the language does not have.
-    #[error("{origin} has elements of type `{found}`: expected one of bool, int32, int64, float32, float64")]
+    #[error(
+        "{origin} has elements of type `{found}`: expected bool, int8 to int64, uint8 to uint32, or float16 to float64"
+    )]
     ElementType {
         /// The file, with the array in it for an archive.
         origin: String,

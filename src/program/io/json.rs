@@ -1,7 +1,10 @@
 //! Arrays as nested JSON lists, row-major, with Stan's spellings of numbers that JSON lacks.
 
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 use super::{ArrayType, IoError};
 use crate::types::{Array, ArrayData, DType, Scalar, Shape};
@@ -10,7 +13,66 @@ use crate::types::{Array, ArrayData, DType, Scalar, Shape};
 /// Stan, Python and R write them; they become strings. `origin` names the text in errors.
 pub fn parse_json(text: &str, origin: &str) -> Result<Value, IoError> {
     serde_json::from_str(&quote_non_finite(text))
+        .map(|Unique(value)| value)
         .map_err(|error| IoError::Syntax { origin: origin.to_owned(), message: error.to_string() })
+}
+
+/// A value whose objects have each key once: of two values under one name it cannot be told which is meant.
+struct Unique(Value);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UniqueKeys).map(Unique)
+    }
+}
+
+struct UniqueKeys;
+
+impl<'de> Visitor<'de> for UniqueKeys {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_string<E: de::Error>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Unique(element)) = elements.next_element()? {
+            list.push(element);
+        }
+        Ok(Value::Array(list))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if object.contains_key(&key) {
+                return Err(de::Error::custom(format_args!("the key `{key}` stands twice")));
+            }
+            let Unique(value) = entries.next_value()?;
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
 }
 
 /// Puts quotes around bare tokens of numbers that are not finite, outside of strings.
@@ -299,6 +361,13 @@ mod tests {
         for text in ["", "[1, 2", "NaNs", "[1 2]", "\"\\", "1e999", "{\"a\": ", "[NaN NaN]", "\u{0}", deep.as_str()] {
             assert!(parse_json(text, "`x.json`").unwrap_err().to_string().starts_with("`x.json` is not valid JSON"));
         }
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_an_error() {
+        let error = parse_json("{\"x\": [1],\n \"y\": {\"x\": 2, \"x\": 3}}", "`x.json`").unwrap_err().to_string();
+        assert!(error.starts_with("`x.json` is not valid JSON: the key `x` stands twice at line 2"), "{error}");
+        assert!(parse_json("{\"x\": 1, \"y\": {\"x\": 2}}", "x").is_ok());
     }
 
     #[test]

@@ -207,8 +207,14 @@ pub(super) struct Element {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
     Bool,
+    Int8,
+    Int16,
     Int32,
     Int64,
+    Uint8,
+    Uint16,
+    Uint32,
+    Float16,
     Float32,
     Float64,
 }
@@ -217,6 +223,12 @@ impl Element {
     pub(super) fn of(descr: &str) -> Option<Self> {
         let kind = match descr.trim_start_matches(['<', '>', '=', '|']) {
             "b1" | "?" => Kind::Bool,
+            "i1" => Kind::Int8,
+            "i2" => Kind::Int16,
+            "u1" => Kind::Uint8,
+            "u2" => Kind::Uint16,
+            "u4" => Kind::Uint32,
+            "f2" => Kind::Float16,
             "i4" => Kind::Int32,
             "i8" => Kind::Int64,
             "f4" => Kind::Float32,
@@ -229,27 +241,31 @@ impl Element {
 
     pub(super) fn bytes(self) -> usize {
         match self.kind {
-            Kind::Bool => 1,
-            Kind::Int32 | Kind::Float32 => 4,
+            Kind::Bool | Kind::Int8 | Kind::Uint8 => 1,
+            Kind::Int16 | Kind::Uint16 | Kind::Float16 => 2,
+            Kind::Int32 | Kind::Uint32 | Kind::Float32 => 4,
             Kind::Int64 | Kind::Float64 => 8,
         }
     }
 
     pub(super) fn decode(self, raw: &[u8]) -> ArrayData {
-        let of_4 = |from: fn([u8; 4]) -> f64| raw.chunks_exact(4).map(|b| from(self.little_endian(b))).collect();
         match self.kind {
             Kind::Bool => ArrayData::Bool(raw.iter().map(|b| *b != 0).collect()),
-            Kind::Int32 => {
-                ArrayData::Int(raw.chunks_exact(4).map(|b| i32::from_le_bytes(self.little_endian(b)).into()).collect())
-            }
-            Kind::Int64 => {
-                ArrayData::Int(raw.chunks_exact(8).map(|b| i64::from_le_bytes(self.little_endian(b))).collect())
-            }
-            Kind::Float32 => ArrayData::Real(of_4(|b| f32::from_le_bytes(b).into())),
-            Kind::Float64 => {
-                ArrayData::Real(raw.chunks_exact(8).map(|b| f64::from_le_bytes(self.little_endian(b))).collect())
-            }
+            Kind::Int8 => ArrayData::Int(self.each(raw, |b| i8::from_le_bytes(b).into())),
+            Kind::Int16 => ArrayData::Int(self.each(raw, |b| i16::from_le_bytes(b).into())),
+            Kind::Int32 => ArrayData::Int(self.each(raw, |b| i32::from_le_bytes(b).into())),
+            Kind::Int64 => ArrayData::Int(self.each(raw, i64::from_le_bytes)),
+            Kind::Uint8 => ArrayData::Int(self.each(raw, |b| u8::from_le_bytes(b).into())),
+            Kind::Uint16 => ArrayData::Int(self.each(raw, |b| u16::from_le_bytes(b).into())),
+            Kind::Uint32 => ArrayData::Int(self.each(raw, |b| u32::from_le_bytes(b).into())),
+            Kind::Float16 => ArrayData::Real(self.each(raw, |b| half(u16::from_le_bytes(b)))),
+            Kind::Float32 => ArrayData::Real(self.each(raw, |b| f32::from_le_bytes(b).into())),
+            Kind::Float64 => ArrayData::Real(self.each(raw, f64::from_le_bytes)),
         }
+    }
+
+    fn each<const N: usize, T>(self, raw: &[u8], from: impl Fn([u8; N]) -> T) -> Vec<T> {
+        raw.chunks_exact(N).map(|bytes| from(self.little_endian(bytes))).collect()
     }
 
     fn little_endian<const N: usize>(self, bytes: &[u8]) -> [u8; N] {
@@ -258,6 +274,18 @@ impl Element {
             bytes.reverse();
         }
         bytes
+    }
+}
+
+/// The number that the bits of an IEEE half mean.
+fn half(bits: u16) -> f64 {
+    let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    sign * match exponent {
+        0 => fraction * f64::powi(2.0, -24),
+        0x1f if fraction == 0.0 => f64::INFINITY,
+        0x1f => f64::NAN,
+        _ => (1024.0 + fraction) * f64::powi(2.0, exponent - 25),
     }
 }
 
@@ -370,6 +398,19 @@ mod tests {
     fn narrow_elements_are_widened() {
         let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\n";
         assert_eq!(parse(&with_header(header, &0.5_f32.to_le_bytes())).unwrap(), Array::real([1], vec![0.5]));
+        let of = |descr: &str, elements: &[u8]| {
+            let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (2,), }}\n");
+            parse(&with_header(&header, elements)).unwrap()
+        };
+        assert_eq!(of("|i1", &[255, 1]), Array::int([2], vec![-1, 1]));
+        assert_eq!(of("|u1", &[255, 1]), Array::int([2], vec![255, 1]));
+        assert_eq!(of(">i2", &[255, 254, 1, 0]), Array::int([2], vec![-2, 256]));
+        assert_eq!(of("<u2", &[254, 255, 1, 0]), Array::int([2], vec![65534, 1]));
+        assert_eq!(of("<u4", &[255, 255, 255, 255, 1, 0, 0, 0]), Array::int([2], vec![4_294_967_295, 1]));
+        // NumPy: numpy.array([1.5, -65504.0, 6e-8, -numpy.inf], dtype="<f2").tobytes()
+        assert_eq!(of("<f2", &[0x00, 0x3e, 0xff, 0xfb]), Array::real([2], vec![1.5, -65504.0]));
+        let least = f64::powi(2.0, -24);
+        assert_eq!(of("<f2", &[0x01, 0x00, 0x00, 0xfc]), Array::real([2], vec![least, f64::NEG_INFINITY]));
     }
 
     #[test]
@@ -436,7 +477,7 @@ mod tests {
 
     #[test]
     fn other_element_types_are_named() {
-        for descr in ["|O", "<c16", "<U3", "<u8", "<f2"] {
+        for descr in ["|O", "<c16", "<U3", "<u8", "<f16"] {
             let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,), }}\n");
             let error = parse(&with_header(&header, &[0; 16])).unwrap_err();
             assert!(error.contains(descr) && error.contains("float64"), "{error}");
