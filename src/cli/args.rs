@@ -119,15 +119,12 @@ pub(super) struct InputArgs {
     /// A shared input, the same for all lanes: JSON or @file
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) shared: Vec<String>,
-    /// Shared inputs in Stan's JSON data format, one for each key
+    /// Shared inputs in Stan's JSON data format, one for each key; those that the program does not take are left alone
     #[arg(long, value_name = "FILE.json")]
     pub(super) data: Option<PathBuf>,
     /// Number of lanes, where no lane input tells
     #[arg(long)]
     pub(super) lanes: Option<usize>,
-    /// Whether the data file may hold what the program does not take: that of a model is often that of others, too.
-    #[arg(skip)]
-    pub(super) spare_data: bool,
 }
 
 #[derive(Debug, Args)]
@@ -210,7 +207,7 @@ pub(super) struct SampleArgs {
     /// A step size that stays, with the unit metric: warmup adapts nothing
     #[arg(long, allow_negative_numbers = true)]
     pub(super) stepsize: Option<f64>,
-    /// Where the chains start, unconstrained: a row for each
+    /// Where the chains start, unconstrained: a row for each, or one for all
     #[arg(long, value_name = "FILE.npy|.json")]
     pub(super) starts: Option<PathBuf>,
     #[command(flatten)]
@@ -470,6 +467,28 @@ impl EngineArgs {
         }
     }
 
+    /// The flags that change nothing of a run with this engine, and why.
+    fn ignored(&self) -> Option<(Vec<&'static str>, &'static str)> {
+        let schedule = ("--schedule", self.schedule != Schedule::default());
+        let (flags, why) = match self.engine {
+            EngineName::Pc => return None,
+            EngineName::Local => (vec![schedule], "the engine `local` always runs the earliest block of a call"),
+            EngineName::Scalar => {
+                let flags = vec![
+                    schedule,
+                    ("--exec", !matches!(self.exec, ExecName::Auto)),
+                    ("--costs", self.costs != Costs::default()),
+                    ("--threads", self.threads != 0),
+                    ("--shard-lanes", self.shard_lanes != 0),
+                    ("--fusion", self.fusion == Switch::Off),
+                ];
+                (flags, "the engine `scalar` runs one lane after the other, each by itself")
+            }
+        };
+        let given: Vec<&str> = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag).collect();
+        (!given.is_empty()).then_some((given, why))
+    }
+
     /// As the library wants them. Says what is asked for in vain.
     ///
     /// # Errors
@@ -480,6 +499,10 @@ impl EngineArgs {
         } else if matches!(self.codegen, CodegenName::Cc) && self.fusion == Switch::Off {
             let message = "--fusion off runs every primitive by itself, and --codegen cc makes one function of many";
             return Err(Error::new(ErrorKind::Option, message));
+        }
+        if let Some((flags, why)) = self.ignored() {
+            let does = if flags.len() == 1 { "does" } else { "do" };
+            note(&format!("note: {} {does} nothing here: {why}", flags.join(", ")));
         }
         let mut passes = passes(&self.no_pass)?;
         let mut shard_lanes = self.shard_lanes;

@@ -68,13 +68,8 @@ struct Rows {
 impl Rows {
     fn open(args: &InputArgs, function: &Function<'_>) -> Result<Self, Error> {
         let mut files: Vec<(String, NpyRows)> = Vec::new();
-        let mut others = InputArgs {
-            input: Vec::new(),
-            shared: args.shared.clone(),
-            data: args.data.clone(),
-            lanes: args.lanes,
-            spare_data: args.spare_data,
-        };
+        let mut others =
+            InputArgs { input: Vec::new(), shared: args.shared.clone(), data: args.data.clone(), lanes: args.lanes };
         for argument in &args.input {
             let path = argument.split_once('=').and_then(|(name, value)| Some((name, value.trim().strip_prefix('@')?)));
             let npy = path.filter(|(_, path)| extension(Path::new(path)).eq_ignore_ascii_case("npy"));

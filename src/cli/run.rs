@@ -344,14 +344,18 @@ pub(super) fn show_stats(stats: &Stats) -> String {
         "\n{:<28} {:<10} {:>12} {:>14} {:>16}\n",
         "variable", "storage", "pushes", "bytes pushed", "max stack depth"
     );
-    for v in &stats.variables {
+    let (pushed, idle): (Vec<_>, Vec<_>) = stats.variables.iter().partition(|v| v.pushes > 0 || v.max_stack_depth > 0);
+    for v in pushed {
         let storage = v.storage.to_string();
         let (pushes, bytes, depth) = (v.pushes, v.bytes_pushed, v.max_stack_depth);
         text += &format!("{:<28} {storage:<10} {pushes:>12} {bytes:>14} {depth:>16}\n", v.name);
     }
     text += &format!("{:<39} {:>12} {:>14}\n", "all", "", stats.bytes_pushed());
+    if !idle.is_empty() {
+        text += &format!("{} more variables were never pushed\n", idle.len());
+    }
     text += &format!("\n{:<20} {:>12}\n", "primitive", "executions");
-    for (name, executions) in &stats.prims {
+    for (name, executions) in stats.prims.iter().filter(|(_, executions)| **executions > 0) {
         text += &format!("{name:<20} {executions:>12}\n");
     }
     text

@@ -36,8 +36,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         stepsize: args.stepsize,
         starts,
     };
-    let given =
-        InputArgs { data: args.data.clone(), shared: args.shared.clone(), spare_data: true, ..InputArgs::default() };
+    let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
     let sampling = Sampling::new(&plan, |density| inputs::read(&given, density.signature()))?;
     warn(&sampling.bound(&options)?);
     note(&format!("memory: {}", sampling.memory(&options)?));

@@ -57,6 +57,14 @@ impl Passes {
         self.switch_off("tile-rows");
         self.check_nan = true;
     }
+    /// The passes by whose plan it is decided which comprehensions are loops: all but those that looking for NaNs leaves out.
+    fn deciding(&self) -> Passes {
+        let mut passes = Passes::default();
+        if self.check_nan {
+            passes.for_nan_checks();
+        }
+        passes
+    }
     /// Switches off what fuses steps: every primitive then runs by itself, over all lanes of a shard. With a shard as wide as
     /// the batch that is how a framework without a compiler runs a batched program.
     pub fn without_fusion(&mut self) {
@@ -130,19 +138,37 @@ pub fn compile(
     types: &[Type],
     passes: &Passes,
 ) -> Result<Compiled, Vec<Diagnostic>> {
-    let attempt = |most_elements: usize| -> Result<Compiled, Vec<Diagnostic>> {
-        let Specialised { program: cfg, findings } =
-            specialise_up_to(most_elements, program, sources, entry, types, passes)?;
-        Ok(build(cfg, passes, findings, Some((program, sources))))
-    };
+    let specialised = |most| specialise_up_to(most, program, sources, entry, types, passes);
+    let built =
+        |made: Specialised, passes: &Passes| build(made.program, passes, made.findings, Some((program, sources)));
     let bytes = |made: &Compiled| made.plan.body.bytes_per_lane(size_of::<f64>());
-    let whole = attempt(vectorize::MOST_ELEMENTS)?;
-    if bytes(&whole) <= MOST_LANE_BYTES || !passes.is_on(VECTORIZE.0) {
-        return Ok(whole);
+    let whole = specialised(vectorize::MOST_ELEMENTS)?;
+    if !passes.is_on(VECTORIZE.0) || largest_value(&whole.program) <= FEW_ELEMENTS {
+        return Ok(built(whole, passes));
     }
-    // Long comprehensions that cannot run tile by tile: as loops they take no memory.
-    let loops = attempt(FEW_ELEMENTS)?;
-    Ok(if bytes(&loops) < bytes(&whole) / 2 { loops } else { whole })
+    // Which of the two it is decides about the last bits of derivatives: it must not depend on the passes that are off.
+    let deciding = passes.deciding();
+    let other = (deciding != *passes).then(|| whole.clone());
+    let whole = built(whole, &deciding);
+    let chosen = if bytes(&whole) <= MOST_LANE_BYTES {
+        (whole, other)
+    } else {
+        // Long comprehensions that cannot run tile by tile: as loops they take no memory.
+        let few = specialised(FEW_ELEMENTS)?;
+        let other_few = (deciding != *passes).then(|| few.clone());
+        let few = built(few, &deciding);
+        if bytes(&few) < bytes(&whole) / 2 { (few, other_few) } else { (whole, other) }
+    };
+    Ok(match chosen {
+        (_, Some(made)) => built(made, passes),
+        (compiled, None) => compiled,
+    })
+}
+
+/// The elements of the largest value of a program.
+fn largest_value(program: &cfg::Program) -> usize {
+    let values = program.funcs.values().flat_map(|func| func.vars.values());
+    values.map(|var| var.ty.elements()).max().unwrap_or(0)
 }
 
 /// Bytes that the state of one lane may take because comprehensions are whole-array code: a shard of 64 lanes, the least,

@@ -222,9 +222,17 @@ impl Array {
     }
 }
 
+/// A real with the fewest digits that read back as the same number: `1`, `0.1`, `NaN`, `inf`, and with an exponent where the
+/// number is below 1e-5 in magnitude or from 1e16 on: `1e-200`.
+fn fmt_real(f: &mut fmt::Formatter<'_>, real: f64) -> fmt::Result {
+    let magnitude = real.abs();
+    let plain = magnitude == 0.0 || !real.is_finite() || (1e-5..1e16).contains(&magnitude);
+    if plain { write!(f, "{real}") } else { write!(f, "{real:e}") }
+}
+
 impl fmt::Display for Array {
-    /// Scalars as Rust prints them, reals with the fewest digits that read back as the same number (`1`, `0.1`, `NaN`,
-    /// `inf`); arrays as nested lists, `[[1, 2], [3, 4]]`.
+    /// Scalars as Rust prints them, reals with the fewest digits that read back as the same number (`1`, `0.1`, `NaN`, `inf`,
+    /// `1e-200`); arrays as nested lists, `[[1, 2], [3, 4]]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fmt_part(f, &self.shape, 0)
     }
@@ -236,7 +244,7 @@ impl Array {
             return match self.get(first) {
                 Scalar::Bool(b) => write!(f, "{b}"),
                 Scalar::Int(i) => write!(f, "{i}"),
-                Scalar::Real(r) => write!(f, "{r}"),
+                Scalar::Real(r) => fmt_real(f, r),
             };
         };
         let size: usize = inner.iter().product();

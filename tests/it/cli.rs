@@ -268,6 +268,34 @@ fn sources_nested_without_end_are_refused() {
     assert!(error(&fib(&["--input", "n=[9223372036854775808]"])).contains("does not fit into 64 bits"));
 }
 
+/// What does not look nested to its writer is not: as many arms and terms as a generator may make.
+#[test]
+fn long_chains_are_no_nesting() {
+    let folder = Folder::new("chains");
+    let arms = |n: usize| {
+        let arms: String = (0..n).map(|i| format!("if k == {i} {{ {} }} else ", 3 * i)).collect();
+        format!("pub fn main(k: int) -> int {{\n    {arms}{{ -1 }}\n}}\n")
+    };
+    let terms = |n: usize| {
+        let terms: Vec<String> = (0..n).map(|i| format!("sin(x * {i}.5)")).collect();
+        format!("pub fn main(x: real) -> real {{ {} }}\n", terms.join(" + "))
+    };
+    let booleans = format!("pub fn main(x: real) -> bool {{ {} }}\n", ["x > 1.0"; 10_000].join(" || "));
+    for (i, text) in [arms(10_000), terms(10_000), booleans].iter().enumerate() {
+        let path = folder.file(&format!("{i}.ab"), text);
+        for command in [&["check", &path][..], &["fmt", &path], &["dump", "--stage", "ast", &path]] {
+            let found = output(command);
+            assert!(found.status.success(), "text {i}, {}: {}", command[0], String::from_utf8_lossy(&found.stderr));
+        }
+        // An error in the last of them is found, too.
+        let broken = folder.file(&format!("broken{i}.ab"), text.replace("-1", "1.5 +").replace(".5) }", ".5) + }"));
+        assert!(i == 2 || output(&["check", &broken]).status.code() == Some(1), "text {i}");
+    }
+    let path = folder.file("arms.ab", arms(300));
+    let found = output(&["run", &path, "--input", "k=[0,299,300,150]"]);
+    assert!(String::from_utf8_lossy(&found.stdout).contains("result = [0, 897, -1, 450]"), "{found:?}");
+}
+
 #[test]
 fn values_of_other_types_are_refused_in_the_words_of_the_parameter() {
     for value in ["5", "[5.5]", "[true]", "[[5]]", "[null]", "{}", "\"a\"", "[", "[5,]"] {
@@ -512,7 +540,7 @@ fn what_a_model_lacks_is_asked_for() {
         ),
         (
             &["sample", "nuts/models/standard_normal.ab"],
-            "no data tell the dimension of the state `q: real[d]` of the model: give --starts",
+            "no data tell the dimension of the state `q: real[d]` of the model: say what `d` is in the data or by --shared, or give --starts",
         ),
     ];
     for (arguments, wanted) in cases {
@@ -546,6 +574,67 @@ fn numbers_are_taken_as_they_are_and_told_as_people_say_them() {
     assert!(said.contains("the step size must be a positive number, not -1"), "{said}");
     let said = error(&fib(&["--input", "n=[5]", "--memory-limit", "0"]));
     assert!(said.contains("1 lane needs") && said.contains("not even one lane fits"), "{said}");
+}
+
+#[test]
+fn flags_that_the_engine_has_no_use_for_are_told() {
+    let all = ["--schedule", "earliest", "--exec", "mask", "--threads", "2", "--shard-lanes", "8", "--fusion", "off"];
+    let said = |engine: &str| {
+        let arguments = [&["--input", "n=[3]", "--engine", engine, "--costs", "gather=0.9"][..], &all].concat();
+        String::from_utf8_lossy(&output(&fib(&arguments)).stderr).into_owned()
+    };
+    let scalar = said("scalar");
+    assert!(
+        scalar.contains("--schedule, --exec, --costs, --threads, --shard-lanes, --fusion do nothing here"),
+        "{scalar}"
+    );
+    let local = said("local");
+    assert!(local.contains("--schedule does nothing here: the engine `local`"), "{local}");
+    assert!(!said("pc").contains("nothing here"));
+}
+
+#[test]
+fn what_data_have_besides_is_left_alone_but_not_on_the_command_line() {
+    let folder = Folder::new("spare");
+    let data = folder.file("data.json", "{\"n\": 5, \"K\": [1, 2], \"names\": [\"a\"]}");
+    let found = output(&fib(&["--data", &data, "--lanes", "1"]));
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "result = [5]\n", "{found:?}");
+    assert!(error(&fib(&["--data", &data, "--lanes", "1", "--shared", "K=2"])).contains("`fib` has no input `K`"));
+    let twice = folder.file("twice.json", "{\"n\": 5, \"n\": 6}");
+    assert!(error(&fib(&["--data", &twice, "--lanes", "1"])).contains("the key `n` stands twice"));
+    let square = folder.file("square.ab", "pub fn main[n](x: real, shared y: real[n]) -> real { x * x + sum(y) }");
+    let data = folder.file("grad.json", "{\"y\": [1, 2], \"n\": 2, \"group\": [[1], [2, 3]]}");
+    assert!(output(&["grad", &square, "--input", "x=[3]", "--data", &data]).status.success());
+    let data = folder.file("wrong.json", "{\"y\": [1, 2], \"n\": 3}");
+    let said = error(&["grad", &square, "--input", "x=[3]", "--data", &data]);
+    assert!(
+        said.contains("`n` is 3 by") && said.contains("wrong.json") && said.contains("`y` has 2 entries"),
+        "{said}"
+    );
+}
+
+/// The dimension of a state that no array has comes from an int of the data.
+#[test]
+fn ints_of_the_data_are_dimensions_of_the_state() {
+    let folder = Folder::new("dimension");
+    let text =
+        "pub fn log_density[J, K](q: real[J * K + K * (K - 1) / 2], shared x: real[K]) -> real { sum(x) - dot(q, q) }";
+    let model = folder.file("model.ab", text);
+    let run = |more: &[&str]| {
+        output(&[&["sample", &model, "--shared", "x=[1,2,3]", "--warmup", "5", "--draws", "5"], more].concat())
+    };
+    let found = run(&["--shared", "J=2"]);
+    let shown = String::from_utf8_lossy(&found.stdout).into_owned();
+    assert!(shown.contains("q[9]") && !shown.contains("q[10]"), "{found:?}");
+    let said = String::from_utf8_lossy(&run(&[]).stderr).into_owned();
+    assert!(said.contains("say what `J` is in the data or by --shared, or give --starts"), "{said}");
+    let said = String::from_utf8_lossy(&run(&["--shared", "J=2", "--shared", "K=4"]).stderr).into_owned();
+    assert!(said.contains("`K` is 4 by --shared, but `x` has 3 entries"), "{said}");
+    // Starts tell it as well, and one row serves all chains.
+    let starts = folder.file("starts.json", "[[0, 0, 0, 0, 0, 0]]");
+    assert!(run(&["--starts", &starts]).status.success());
+    let said = String::from_utf8_lossy(&run(&["--starts", &starts, "--shared", "J=2"]).stderr).into_owned();
+    assert!(said.contains("--starts: rows of 6, but the state of the model has 9 coordinates"), "{said}");
 }
 
 #[test]

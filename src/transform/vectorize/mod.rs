@@ -29,7 +29,7 @@ use super::cfg::simplify::simplify_fully;
 use super::derivative;
 use super::derivative::prepare::{Inlining, name_all, one_exit, prepare};
 use crate::base::{IdVec, Loc};
-use crate::cfg::{Block, Func, FuncId, Inst, InstKind, Operand, Program, Terminator};
+use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator};
 use crate::parts::Message;
 use crate::prim::Prim;
 use crate::types::{DType, Type};
@@ -225,8 +225,16 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
             }
         }
         match &block.term {
-            Terminator::Branch(cond, ..) if tiling.is_tiled(*cond) && !numbers.is_known(*cond) => {
-                let reason = "it branches on a value that differs between elements, and what is in the arms cannot be computed for all of them, or costs too much";
+            Terminator::Branch(cond, yes, no) if tiling.is_tiled(*cond) && !numbers.is_known(*cond) => {
+                let reason = match short_circuit(func, *yes, *no) {
+                    Some(op) => format!(
+                        "it branches on a value that differs between elements, and the right operand of `{op}` is not computed for \
+                         all of them (what it reads would be, by a `let` before the condition)"
+                    ),
+                    None => "it branches on a value that differs between elements, and what is in the arms cannot be computed for \
+                             all of them, or costs too much"
+                        .to_owned(),
+                };
                 return Err(Obstacle::new(reason, &block.loc));
             }
             Terminator::Branch(cond, ..) if tiling.is_tiled(*cond) => {
@@ -245,6 +253,29 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
         return Err(Obstacle::new("its random draws are numbered element by element", &func.loc));
     }
     Ok(())
+}
+
+/// The operator whose right operand decides together with a branch where to go: of `a || b` the left operand leads to where the
+/// right one may lead as well, of `a && b` past it.
+fn short_circuit(func: &Func, yes: BlockId, no: BlockId) -> Option<&'static str> {
+    let leads = |from: BlockId, to: BlockId| {
+        let (mut seen, mut work) = (vec![], vec![from]);
+        while let Some(block) = work.pop() {
+            let Terminator::Branch(_, a, b) = func.blocks[block].term else { continue };
+            let next = [a, b].into_iter().filter(|b| !seen.contains(b)).collect::<Vec<_>>();
+            seen.extend(&next);
+            work.extend(next.into_iter().filter(|b| *b != to));
+        }
+        // A loop leads to itself.
+        seen.contains(&to) && !seen.contains(&from)
+    };
+    if leads(no, yes) {
+        Some("||")
+    } else if leads(yes, no) {
+        Some("&&")
+    } else {
+        None
+    }
 }
 
 fn over_inst(emitter: &mut Emitter<'_>, inst: &Inst) -> Result<(), Obstacle> {
