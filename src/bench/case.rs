@@ -202,10 +202,11 @@ fn check_memory(lanes: usize, bytes_per_lane: usize) -> Result<(), Error> {
         host_bytes_per_lane: bytes_per_lane,
         state_bytes_per_lane: 0,
         tape_level_bytes: 0,
+        level_bytes: 0,
         running_lanes: 0,
         shared_bytes: 0,
     };
-    refuse(&estimate, &Options::default()).map(drop)
+    refuse(&estimate, &Options::default())
 }
 
 /// All values of a file, each of the type that it looks like.

@@ -1,12 +1,13 @@
 //! The arguments of the command line.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::pipeline::{Deny, Passes, all_passes};
 use crate::program::{Codegen, Engine, Error, ErrorKind, Options};
-use crate::run::{Costs, Execution, Schedule, Settings};
+use crate::run::{Costs, Execution, MemoryBudget, Schedule, Settings};
 use crate::types::Precision;
 
 use super::note;
@@ -168,7 +169,7 @@ pub(super) struct EngineArgs {
     /// What else stops a lane
     #[arg(long, value_enum)]
     pub(super) check: Option<CheckName>,
-    /// Memory that a run may take, in MiB; what the machine has free by default
+    /// Memory that a run may take, in MiB; by default what can be had, looked at again as the run grows
     #[arg(long, value_name = "MIB")]
     pub(super) memory_limit: Option<u64>,
     /// Switch off a compiler pass (`all` for every one); `autobatch dump --passes` lists them
@@ -531,7 +532,7 @@ impl EngineArgs {
                 seed: self.seed,
                 max_stack_depth: self.max_stack_depth,
                 max_tape_depth: self.max_tape_depth,
-                max_tape_bytes: usize::MAX,
+                memory: Arc::new(MemoryBudget::unlimited()),
                 max_supersteps: self.max_supersteps,
                 check_nan: self.check == Some(CheckName::Nan),
                 stats,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::base::Loc;
 use crate::program::io::{Data, JsonArray, NpyRows, write_arrays, write_npy_rows};
-use crate::program::{Bound, Error, ErrorKind, Function, Inputs, Options, Program, Results};
+use crate::program::{Bound, Error, ErrorKind, Function, Inputs, Options, Program, Results, memory_limit};
 use crate::run::{Trap, TrapKind};
 use crate::types::{Array, Precision, Type};
 
@@ -41,8 +41,16 @@ pub(super) fn map(args: &MapArgs) -> Result<ExitCode, Error> {
     let program = Program::load(&args.file)?;
     let function = program.function(&args.entry)?;
     let rows = Rows::open(&args.inputs, &function)?;
-    let mut chunks =
-        Chunks { function, rows, next: 0, at_once: args.rows_at_once, options, traps: IndexMap::new(), stop };
+    let mut chunks = Chunks {
+        function,
+        rows,
+        next: 0,
+        waiting: Vec::new(),
+        at_once: args.rows_at_once,
+        options,
+        traps: IndexMap::new(),
+        stop,
+    };
     let written = match args.output.as_deref() {
         None => to_stdout(&mut chunks),
         Some(path) if extension(path) == "npy" => to_npy(&mut chunks, path),
@@ -124,6 +132,8 @@ struct Chunks<'a> {
     rows: Rows,
     /// The first row that has not been taken.
     next: usize,
+    /// Rows that were taken and did not fit in memory with those before them: the first of each part, the last part first.
+    waiting: Vec<(usize, Inputs)>,
     /// Rows of a chunk; 0 until it is chosen.
     at_once: usize,
     options: Options,
@@ -141,22 +151,20 @@ struct Chunk {
 impl Chunks<'_> {
     /// The next chunk; none at the end. Without rows there is one chunk, for the types of the outputs.
     fn next(&mut self) -> Result<Option<Chunk>, Error> {
-        let total = self.rows.total;
-        if self.next >= total.max(1) || self.stop.load(Ordering::Relaxed) {
+        if self.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let first = self.next;
-        let wanted = if self.at_once == 0 { self.rows.at_first() } else { self.at_once };
-        let rows = first..total.min(first.saturating_add(wanted));
-        self.next = rows.end.max(1);
+        let Some((first, inputs)) = self.waiting.pop().map_or_else(|| self.read(), |part| Ok(Some(part)))? else {
+            return Ok(None);
+        };
         self.options.first_lane = first as u64;
-        let inputs = self.rows.take(rows.clone(), &self.function)?;
-        let bound = self.function.bind(&inputs, &self.options)?;
+        let bound = self.bind(first, inputs)?;
         if first == 0 {
             self.start(&bound)?;
         }
-        let sink = Collector::new(&bound.compiled().stack.streams, &bound.inputs().lanes, "row", false);
-        let results = bound.run(&self.options, &sink)?;
+        let budget = bound.budget(&self.options)?;
+        let sink = Collector::new(&bound.compiled().stack.streams, &bound.inputs().lanes, "row", false, &budget);
+        let results = bound.run_within(&budget, &self.options, &sink)?;
         for trap in results.traps() {
             let row = results.lanes()[trap.position];
             let key = (trap.kind, trap.loc.clone());
@@ -167,6 +175,33 @@ impl Chunks<'_> {
             }
         }
         Ok(Some(Chunk { first, results }))
+    }
+
+    /// The next rows of the inputs, and the number of the first; none at the end.
+    fn read(&mut self) -> Result<Option<(usize, Inputs)>, Error> {
+        let (first, total) = (self.next, self.rows.total);
+        if first >= total.max(1) {
+            return Ok(None);
+        }
+        let wanted = if self.at_once == 0 { self.rows.at_first() } else { self.at_once };
+        let rows = first..total.min(first.saturating_add(wanted));
+        self.next = rows.end.max(1);
+        Ok(Some((first, self.rows.take(rows, &self.function)?)))
+    }
+
+    /// Binds rows. While nobody has said how many go at one time, those wait that do not fit in memory.
+    fn bind(&mut self, first: usize, mut inputs: Inputs) -> Result<Bound, Error> {
+        loop {
+            let bound = self.function.bind(&inputs, &self.options);
+            let lanes = inputs.lane_count()?;
+            match bound {
+                Err(error) if error.kind() == ErrorKind::Memory && self.at_once == 0 && lanes > 1 => {
+                    self.waiting.push((first + lanes / 2, inputs.rows(lanes / 2..lanes)));
+                    inputs = inputs.rows(0..lanes / 2);
+                }
+                bound => return bound,
+            }
+        }
     }
 
     fn start(&mut self, bound: &Bound) -> Result<(), Error> {
@@ -180,7 +215,8 @@ impl Chunks<'_> {
         if self.at_once == 0 {
             let memory = bound.memory(&self.options);
             let row = memory.host_bytes_per_lane.saturating_add(memory.state_bytes_per_lane);
-            self.at_once = (CHUNK_BYTES / row.max(1)).clamp(1, MOST_ROWS);
+            let fitting = memory.largest_batch(memory_limit(&self.options));
+            self.at_once = (CHUNK_BYTES / row.max(1)).min(fitting).clamp(1, MOST_ROWS);
         }
         Ok(())
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indexmap::IndexMap;
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 
 use crate::pipeline::{self, Compiled};
@@ -35,8 +37,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     if text {
         note(&format!("memory: {}", bound.memory(&options)));
     }
-    let sink = Collector::new(&bound.compiled().stack.streams, &lanes, "lane", text);
-    let results = bound.run(&options, &sink)?;
+    let budget = bound.budget(&options)?;
+    let sink = Collector::new(&bound.compiled().stack.streams, &lanes, "lane", text, &budget);
+    let results = bound.run_within(&budget, &options, &sink)?;
     let streams = sink.into_arrays();
     let precision = options.settings.precision;
     let ragged = ragged(&results, precision);
@@ -49,9 +52,10 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         write_arrays(path, &all, &ragged, precision)
     });
     let outputs = shown(results.outputs(), precision);
-    let shown = Shown { outputs, ragged, streams: shown(&streams, precision), results };
+    let streams = streams.into_iter().map(|(name, array)| (name, array.shown(precision))).collect();
+    let shown = Shown { outputs, ragged, streams, results };
     match args.format {
-        Format::Json => print(&format!("{}\n", json(&shown, args.stats)?)),
+        Format::Json => print(&(json(&shown, args.stats)? + "\n")),
         Format::Text => print(&show(&shown, args.stats)),
     }
     // Only now, so that the results are not lost with the file.
@@ -180,18 +184,41 @@ fn groups(results: &Results) -> Vec<TrapGroup<'_>> {
     groups.into_values().collect()
 }
 
-/// The one JSON object of `--format json`: its keys are a documented format.
+/// The one JSON object of `--format json`: its keys are a documented format. Numbers are written as they are met: as a tree
+/// of values they would take several times their memory.
+#[derive(Serialize)]
+struct Object<'a> {
+    lanes: usize,
+    outputs: Arrays<'a>,
+    traps: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    streams: Option<Arrays<'a>>,
+    #[serde(flatten)]
+    stats: Value,
+}
+
+/// Arrays by name; those whose lanes differ in length by lane.
+struct Arrays<'a> {
+    arrays: &'a IndexMap<String, Array>,
+    ragged: &'a IndexMap<String, Vec<Array>>,
+}
+
+impl Serialize for Arrays<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.arrays.len()))?;
+        for (name, array) in self.arrays {
+            match self.ragged.get(name) {
+                Some(lanes) => map.serialize_entry(name, &lanes.iter().map(JsonArray).collect::<Vec<_>>())?,
+                None => map.serialize_entry(name, &JsonArray(array))?,
+            }
+        }
+        map.end()
+    }
+}
+
 fn json(shown: &Shown, stats: bool) -> Result<String, Error> {
     let Shown { results, outputs, ragged, streams } = shown;
-    let value = |name: &String, array: &Array| match ragged.get(name) {
-        Some(lanes) => lanes.iter().map(|lane| serde_json::to_value(JsonArray(lane))).collect(),
-        None => serde_json::to_value(JsonArray(array)),
-    };
-    let arrays = |arrays: &IndexMap<String, Array>| -> Result<Value, serde_json::Error> {
-        let pairs = arrays.iter().map(|(name, array)| Ok((name.clone(), value(name, array)?)));
-        Ok(Value::Object(pairs.collect::<Result<_, serde_json::Error>>()?))
-    };
-    let traps: Vec<Value> = groups(results)
+    let traps = groups(results)
         .into_iter()
         .map(|g| {
             json!({
@@ -200,19 +227,19 @@ fn json(shown: &Shown, stats: bool) -> Result<String, Error> {
             })
         })
         .collect();
-    let failed = |e: serde_json::Error| Error::new(ErrorKind::Io, e.to_string());
-    let mut object = json!({
-        "lanes": results.lanes().len(),
-        "outputs": arrays(outputs).map_err(failed)?,
-        "traps": traps,
-    });
-    if !streams.is_empty() {
-        object["streams"] = arrays(streams).map_err(failed)?;
-    }
+    let arrays = |arrays| Arrays { arrays, ragged };
+    let mut more = json!({});
     if stats {
-        add_stats(&mut object, results.stats());
+        add_stats(&mut more, results.stats());
     }
-    serde_json::to_string(&object).map_err(failed)
+    let object = Object {
+        lanes: results.lanes().len(),
+        outputs: arrays(outputs),
+        traps,
+        streams: (!streams.is_empty()).then(|| arrays(streams)),
+        stats: more,
+    };
+    serde_json::to_string(&object).map_err(|e| Error::new(ErrorKind::Io, e.to_string()))
 }
 
 fn add_stats(object: &mut Value, stats: &Stats) {

@@ -54,6 +54,17 @@ impl<T: Copy> AlignedVec<T> {
     }
 }
 
+impl<T> AlignedVec<T> {
+    /// Gives back the memory of all but the first so many values.
+    pub fn shrink(&mut self, len: usize) {
+        if len < self.len {
+            self.memory.truncate(self.start + len);
+            self.memory.shrink_to_fit();
+            self.len = len;
+        }
+    }
+}
+
 impl<T> Deref for AlignedVec<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
@@ -125,5 +136,10 @@ mod tests {
         let mut vec = AlignedVec::try_filled(1.0, 3).expect("so much memory is there");
         assert!(vec.try_grow(usize::MAX, 0.0).is_err());
         assert_eq!(*vec, [1.0; 3]);
+        vec.shrink(5);
+        vec.shrink(2);
+        assert_eq!(*vec, [1.0; 2]);
+        vec.try_grow(100, 2.0).expect("so much memory is there");
+        assert_eq!((&vec[..2], &vec[2..]), (&[1.0; 2][..], &[2.0; 98][..]));
     }
 }

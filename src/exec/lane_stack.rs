@@ -4,12 +4,14 @@
 //! value with `h` values below it, so a push or a pop touches the active lanes only, and when all lanes are equally high
 //! it is the copy of one block of memory. Lanes are taken 64 at a time, a word of the mask: those of a word that are equally
 //! high, if they are many, move as vectors, the others one by one. Memory grows by whole levels, by at least half of what
-//! there is, and is kept for reuse.
+//! there is where the budget has so much left, and is kept for reuse.
 
 use std::collections::TryReserveError;
+use std::sync::Arc;
 
 use super::aligned::AlignedVec;
 use super::mask::{Bits, bits_equal, byte_mask, lanes_of};
+use crate::run::{MemoryBudget, NoMemory, Reservation};
 
 /// So many lanes of a word that are equally high move as vectors.
 const MANY: u32 = 12;
@@ -19,8 +21,14 @@ const MANY: u32 = 12;
 pub enum StackError {
     /// A lane has nothing to pop.
     Empty,
-    /// No memory for another level.
+    /// No memory for another level: none that is free, or none in the budget.
     NoMemory,
+}
+
+impl From<NoMemory> for StackError {
+    fn from(_: NoMemory) -> Self {
+        StackError::NoMemory
+    }
 }
 
 impl From<TryReserveError> for StackError {
@@ -117,7 +125,7 @@ pub struct Opened<'a, T> {
 }
 
 /// One stack for each lane.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct LaneStack<T> {
     elements: usize,
     width: usize,
@@ -127,11 +135,13 @@ pub struct LaneStack<T> {
     heights: Vec<u32>,
     /// The height of all lanes, if it is known that they are equally high.
     level: Option<u32>,
-    /// Largest height that any lane had.
+    /// Largest height that any lane had since memory was last given back.
     highest: u32,
+    /// And before.
+    highest_before: u32,
     pushes: u64,
-    /// Most elements that memory may hold.
-    most: usize,
+    /// What `memory` has taken of a budget; none where there is no limit.
+    reserved: Option<Reservation>,
 }
 
 impl<T: Copy> LaneStack<T> {
@@ -145,9 +155,15 @@ impl<T: Copy> LaneStack<T> {
             heights: vec![0; width + PADDING],
             level: Some(0),
             highest: 0,
+            highest_before: 0,
             pushes: 0,
-            most: usize::MAX,
+            reserved: None,
         }
+    }
+    /// The same, empty, with its memory from a budget.
+    #[must_use]
+    pub fn within(self, budget: &Arc<MemoryBudget>) -> Self {
+        Self { reserved: Some(Reservation::of(budget)), ..self }
     }
     /// Number of values of a lane (below its cached top).
     pub fn height(&self, lane: usize) -> usize {
@@ -160,19 +176,17 @@ impl<T: Copy> LaneStack<T> {
     }
     /// Largest height that any lane had.
     pub fn highest(&self) -> usize {
-        self.highest as usize
+        self.highest.max(self.highest_before) as usize
     }
-    /// Memory that is held, in elements.
-    pub fn memory(&self) -> usize {
-        self.memory.len()
-    }
-    /// Bytes of one element.
-    pub fn element_bytes(&self) -> usize {
-        size_of::<T>()
-    }
-    /// From now on memory does not grow beyond so many elements; what is held already stays.
-    pub fn limit_memory(&mut self, elements: usize) {
-        self.most = elements;
+    /// Gives back the memory above the highest lane.
+    pub fn trim(&mut self) {
+        let highest = self.heights[..self.width].iter().copied().max().unwrap_or(0);
+        self.highest_before = self.highest_before.max(self.highest);
+        self.highest = highest;
+        self.memory.shrink(highest as usize * self.elements * self.width + PADDING);
+        if let Some(reserved) = &mut self.reserved {
+            reserved.resize(self.memory.len() * size_of::<T>()).expect("it gets no larger");
+        }
     }
     /// Values pushed, summed over lanes.
     pub fn pushes(&self) -> u64 {
@@ -310,8 +324,7 @@ impl<T: Copy> LaneStack<T> {
         }
         self.highest = highest;
         self.level = None;
-        let needed = levels * self.elements * self.width + PADDING;
-        self.memory.try_grow(needed, self.zero)?;
+        self.grow_to(levels * self.elements * self.width + PADDING)?;
         Ok(Opened { memory: &mut self.memory, heights: &mut self.heights, pushes: self.pushes, highest })
     }
     /// What was handed over is as it was left: values pushed, and the largest height.
@@ -402,17 +415,31 @@ impl<T: Copy> LaneStack<T> {
 
     /// Makes memory for so many levels.
     fn grow(&mut self, levels: usize) -> Result<(), StackError> {
-        let needed = levels.checked_mul(self.elements * self.width).ok_or(StackError::NoMemory)?;
-        if self.memory.len() < needed {
-            if needed > self.most {
-                return Err(StackError::NoMemory);
-            }
-            let grown = needed.max(self.memory.len() + self.memory.len() / 2).min(self.most);
-            if self.memory.try_grow(grown, self.zero).is_err() {
-                self.memory.try_grow(needed, self.zero)?;
-            }
+        self.grow_to(levels.checked_mul(self.elements * self.width).ok_or(StackError::NoMemory)?)
+    }
+
+    /// Makes memory at least so long, in elements.
+    fn grow_to(&mut self, needed: usize) -> Result<(), StackError> {
+        if self.memory.len() >= needed {
+            return Ok(());
         }
-        Ok(())
+        let ample = self.memory.len() + self.memory.len() / 2;
+        if ample > needed && self.try_grow(ample).is_ok() {
+            return Ok(());
+        }
+        self.try_grow(needed)
+    }
+
+    fn try_grow(&mut self, len: usize) -> Result<(), StackError> {
+        let bytes = |len: usize| len.checked_mul(size_of::<T>()).ok_or(StackError::NoMemory);
+        if let Some(reserved) = &mut self.reserved {
+            reserved.resize(bytes(len)?)?;
+        }
+        let grown = self.memory.try_grow(len, self.zero);
+        if let (Err(_), Some(reserved)) = (&grown, &mut self.reserved) {
+            reserved.resize(bytes(self.memory.len())?)?;
+        }
+        Ok(grown?)
     }
 }
 

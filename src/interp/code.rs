@@ -106,6 +106,8 @@ pub(super) struct BlockCode {
 #[derive(Debug)]
 pub(super) struct FuncCode {
     pub(super) vars: usize,
+    /// The variables that hold arrays.
+    pub(super) arrays: Vec<u32>,
     pub(super) params: Vec<u32>,
     pub(super) blocks: Vec<BlockCode>,
 }
@@ -133,6 +135,7 @@ impl<R: Real> Code<R> {
             }
             code.funcs.push(FuncCode {
                 vars: func.vars.len(),
+                arrays: func.vars.iter().filter(|(_, v)| !v.ty.is_scalar()).map(|(id, _)| id.0).collect(),
                 params: func.params.iter().map(|p| p.0).collect(),
                 blocks,
             });

@@ -13,7 +13,7 @@ use crate::base::{Id, IdVec, Loc};
 use crate::cfg::{BlockId, FuncId, InstKind, Operand, Program};
 use crate::parts::{TapeId, render};
 use crate::prim::{Prim, TABLE};
-use crate::run::{Access, BlockStats, Inputs, Outcome, Settings, Sink, Stats, Trap, TrapKind};
+use crate::run::{Access, BlockStats, Inputs, NoMemory, Outcome, Reservation, Settings, Sink, Stats, Trap, TrapKind};
 use crate::types::{Array, ArrayData, Scalar, Shape, Type};
 use crate::vmath::{Real, philox};
 
@@ -46,7 +46,7 @@ pub(super) fn run<R: Real>(program: &Program, inputs: &Inputs, settings: &Settin
             frames: vec![],
             values: vec![],
             tapes: IdVec::filled(vec![], program.tapes.len()),
-            tape_bytes: 0,
+            memory: Held { reserved: Reservation::of(&settings.memory), used: 0 },
         };
         match lane.run(program.entry, args.collect(), &mut counts.blocks) {
             Ok(results) => {
@@ -111,6 +111,8 @@ struct Frame {
     block: u32,
     /// Where its variables start.
     base: usize,
+    /// Memory of the arrays of the callers that it and those it has taken the place of wait for.
+    arrays: usize,
 }
 
 struct Lane<'a, R> {
@@ -124,8 +126,36 @@ struct Lane<'a, R> {
     frames: Vec<Frame>,
     values: Vec<Value<R>>,
     tapes: IdVec<TapeId, Vec<Value<R>>>,
-    /// Memory of the values on the tapes.
-    tape_bytes: usize,
+    memory: Held,
+}
+
+/// What the activations and the tapes of a lane hold of the memory of the run.
+struct Held {
+    reserved: Reservation,
+    used: usize,
+}
+
+impl Held {
+    /// Taken at one time, so that a call is an addition.
+    const PIECE: usize = 1 << 16;
+
+    #[inline]
+    fn take(&mut self, bytes: usize) -> Result<(), TrapKind> {
+        let used = self.used.saturating_add(bytes);
+        if used > self.reserved.bytes() {
+            self.reserve(used).map_err(|_| TrapKind::MemoryLimit)?;
+        }
+        self.used = used;
+        Ok(())
+    }
+    #[cold]
+    fn reserve(&mut self, used: usize) -> Result<(), NoMemory> {
+        self.reserved.resize(used.saturating_add(Self::PIECE)).or_else(|_| self.reserved.resize(used))
+    }
+    #[inline]
+    fn give_back(&mut self, bytes: usize) {
+        self.used -= bytes;
+    }
 }
 
 /// The results of the entry, or operands of a call on their way.
@@ -133,12 +163,15 @@ type Values<R> = SmallVec<[Value<R>; 4]>;
 
 impl<'a, R: Real> Lane<'a, R> {
     fn run(&mut self, entry: FuncId, args: Values<R>, counts: &mut [u64]) -> Result<Values<R>, Stop> {
-        self.enter(entry.0, args);
+        let taken = self.take(entry.0, 0);
+        self.enter(entry.0, args, 0);
+        taken.map_err(|kind| stop(kind, At::Start))?;
         loop {
             let frame = self.frames.last().expect("the entry's frame stays");
             let base = frame.base;
             let code = self.code;
-            let block = &code.funcs[frame.func as usize].blocks[frame.block as usize];
+            let running = &code.funcs[frame.func as usize];
+            let block = &running.blocks[frame.block as usize];
             self.start_block().map_err(|kind| stop(kind, At::Start))?;
             counts[block.number] += 1;
             for (i, op) in block.ops.iter().enumerate() {
@@ -160,17 +193,22 @@ impl<'a, R: Real> Lane<'a, R> {
                     if self.frames.len() > self.settings.max_stack_depth {
                         return Err(stop(TrapKind::StackLimit, At::Term));
                     }
+                    let arrays = self.arrays_held(&running.arrays, base);
+                    self.take(*func, arrays).map_err(|kind| stop(kind, At::Term))?;
                     let args = self.read_all(args, base);
-                    self.enter(*func, args);
+                    self.enter(*func, args, arrays);
                 }
                 Term::TailCall { func, args } => {
                     let args = self.read_all(args, base);
-                    self.leave();
-                    self.enter(*func, args);
+                    let arrays = self.leave();
+                    let taken = self.take(*func, arrays);
+                    // The lane stops in a function.
+                    self.enter(*func, args, arrays);
+                    taken.map_err(|kind| stop(kind, At::Start))?;
                 }
                 Term::Return(values) => {
                     let values = self.read_all(values, base);
-                    self.leave();
+                    let _ = self.leave();
                     if self.frames.is_empty() {
                         return Ok(values);
                     }
@@ -199,19 +237,40 @@ impl<'a, R: Real> Lane<'a, R> {
         self.frames.last_mut().expect("a function runs").block = block;
     }
 
-    fn enter(&mut self, func: u32, args: Values<R>) {
+    /// Takes the memory of an activation and of the arrays that wait for its return.
+    #[inline]
+    fn take(&mut self, func: u32, arrays: usize) -> Result<(), TrapKind> {
+        self.memory.take(arrays + Self::bytes_of_frame(self.code.funcs[func as usize].vars))
+    }
+
+    /// Enters a function. The memory is taken: of the frame, and of these bytes of arrays that wait for its return.
+    fn enter(&mut self, func: u32, args: Values<R>, arrays: usize) {
         let base = self.values.len();
         let callee = &self.code.funcs[func as usize];
         self.values.resize_with(base + callee.vars, Value::default);
         for (param, arg) in callee.params.iter().zip(args) {
             self.values[base + *param as usize] = arg;
         }
-        self.frames.push(Frame { func, block: 0, base });
+        self.frames.push(Frame { func, block: 0, base, arrays });
     }
 
-    fn leave(&mut self) {
+    /// Leaves a function; gives the memory of arrays that waited for it.
+    fn leave(&mut self) -> usize {
         let frame = self.frames.pop().expect("a function runs");
+        let vars = self.values.len() - frame.base;
         self.values.truncate(frame.base);
+        self.memory.give_back(frame.arrays + Self::bytes_of_frame(vars));
+        frame.arrays
+    }
+
+    fn bytes_of_frame(vars: usize) -> usize {
+        vars * size_of::<Value<R>>() + size_of::<Frame>()
+    }
+
+    /// The memory of these variables, in arrays.
+    #[inline]
+    fn arrays_held(&self, vars: &[u32], base: usize) -> usize {
+        vars.iter().fold(0, |sum, v| sum + self.values[base + *v as usize].share())
     }
 
     /// Goes on in the caller after its call.
@@ -321,24 +380,22 @@ impl<'a, R: Real> Lane<'a, R> {
             }
             Op::Emit { stream, args } => {
                 let record = self.arrays(args, base);
-                self.sink.emit(self.position, *stream, &record);
-                return Ok(());
+                return self.sink.emit(self.position, *stream, &record).map_err(|_| TrapKind::MemoryLimit);
             }
             Op::TapePush { tape, value } => {
                 let value = self.read(*value, base).clone();
                 let values = &mut self.tapes[*tape];
-                let bytes = self.tape_bytes.saturating_add(value.bytes());
-                let full = values.len() >= self.settings.max_tape_depth || bytes > self.settings.max_tape_bytes;
-                if full || values.try_reserve(1).is_err() {
+                if values.len() >= self.settings.max_tape_depth {
                     return Err(TrapKind::TapeLimit);
                 }
+                self.memory.take(value.bytes())?;
+                values.try_reserve(1).map_err(|_| TrapKind::MemoryLimit)?;
                 values.push(value);
-                self.tape_bytes = bytes;
                 return Ok(());
             }
             Op::TapePop { dst, tape } => {
                 let value = self.tapes[*tape].pop().ok_or(TrapKind::EmptyTape)?;
-                self.tape_bytes -= value.bytes();
+                self.memory.give_back(value.bytes());
                 self.values[base + *dst as usize] = value;
                 return Ok(());
             }

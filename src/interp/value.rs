@@ -131,6 +131,14 @@ impl<R: Real> Value<R> {
         };
         size_of::<Self>() + elements
     }
+    /// The share of one holder in the memory of its array, 0 for a scalar: those of all its holders make the whole.
+    #[inline]
+    pub(super) fn share(&self) -> usize {
+        match self {
+            Value::Scalar(_) => 0,
+            Value::Array(tensor) => self.bytes() / Rc::strong_count(tensor),
+        }
+    }
     /// Whether a real element is NaN.
     pub(super) fn has_nan(&self) -> bool {
         match self {

@@ -16,8 +16,10 @@ use indexmap::IndexMap;
 
 use crate::base::{Diagnostic, IdVec};
 use crate::parts::{Stream, StreamId};
-use crate::program::{Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results, refuse};
-use crate::run::{NoSink, Record, Sink, Stats, Trap};
+use crate::program::{
+    Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results, budget, refuse,
+};
+use crate::run::{NoMemory, NoSink, Record, Sink, Stats, Trap};
 use crate::types::{Array, ArrayData, DType, Type};
 
 /// The function that a model must export, unless it exports [`DENSITY_AND_GRADIENT`].
@@ -235,11 +237,11 @@ impl Sampling {
     /// As [`run`](Self::run).
     pub fn run_unconstrained(&self, options: &Options, progress: &(dyn Fn() + Sync)) -> Result<Draws, Error> {
         let bound = self.bound(options)?;
-        refuse(&self.estimate(&bound, options), options)?;
+        let budget = budget(&self.estimate(&bound, options), options)?;
         let recorder = Recorder::new(&bound.compiled().stack.streams, (self.chains, self.draws), progress)?;
         bound.prepare(options)?;
         let start = Instant::now();
-        let results = bound.run(options, &recorder)?;
+        let results = bound.run_within(&budget, options, &recorder)?;
         let seconds = start.elapsed().as_secs_f64();
         self.collect(recorder, &results, seconds)
     }
@@ -493,7 +495,7 @@ impl<'a> Recorder<'a> {
 }
 
 impl Sink for Recorder<'_> {
-    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) {
+    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) -> Result<(), NoMemory> {
         let mut chain = self.chains[position].lock().expect("no emit panics while it holds the lock");
         if stream == self.draw {
             chain.add(record, self.draws);
@@ -502,6 +504,7 @@ impl Sink for Recorder<'_> {
         } else if Some(stream) == self.adapted {
             chain.adapted = Some(record.arrays());
         }
+        Ok(())
     }
     fn print(&self, position: usize, line: String) {
         NoSink.print(position, line);

@@ -9,13 +9,15 @@ use crate::types::Precision;
 pub struct MemoryEstimate {
     /// The number of lanes.
     pub lanes: usize,
-    /// Inputs and outputs on the host, a lane. Reals are 8 bytes there.
+    /// Inputs and outputs on the host, a lane: outputs twice, as lanes end and as arrays. Reals are 8 bytes there.
     pub host_bytes_per_lane: usize,
     /// State of the machine, a lane that runs: lane buffers, and one level of every stack and tape. Deeper recursion takes
     /// more, and so does every further value on a tape.
     pub state_bytes_per_lane: usize,
     /// One value on every tape, a lane that runs; part of the state. 0 for a program without tapes.
     pub tape_level_bytes: usize,
+    /// One level of every stack and tape, a lane that runs: the part of the state that grows.
+    pub level_bytes: usize,
     /// Lanes that run at one time: all of them, or the slots of all shards.
     pub running_lanes: usize,
     /// What is stored once: shared values.
@@ -28,6 +30,12 @@ impl MemoryEstimate {
         self.shared_bytes
             .saturating_add(self.lanes.saturating_mul(self.host_bytes_per_lane))
             .saturating_add(self.running_lanes.saturating_mul(self.state_bytes_per_lane))
+    }
+    /// What of it is there before lanes run and does not grow: inputs, outputs and shared values, and where the machine keeps
+    /// the state of lanes (`machine`), all of it but its stacks and tapes.
+    pub fn fixed(&self, machine: bool) -> usize {
+        let growing = if machine { self.level_bytes } else { self.state_bytes_per_lane };
+        self.total() - self.running_lanes.saturating_mul(growing).min(self.total())
     }
     /// The largest number of lanes whose run takes at most `limit` bytes, when all of them run at one time.
     pub fn largest_batch(&self, limit: usize) -> usize {
@@ -42,7 +50,8 @@ pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimat
         Precision::F32 => 4,
         Precision::F64 => 8,
     };
-    let ports = plan.inputs.iter().chain(&plan.outputs);
+    // Outputs as lanes end, and put together.
+    let ports = plan.inputs.iter().chain(&plan.outputs).chain(&plan.outputs);
     let shared = plan.globals.shared.values();
     let workers = crate::run::workers(settings);
     let width = match settings.shard_lanes {
@@ -51,10 +60,12 @@ pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimat
         n => n,
     };
     let tape_level_bytes = plan.globals.tape_bytes(real);
+    let returns = size_of::<u32>();
     MemoryEstimate {
         lanes,
         tape_level_bytes,
-        host_bytes_per_lane: 8 + ports.map(|p| bytes(p.ty.dtype, p.ty.elements(), 8)).sum::<usize>(),
+        level_bytes: plan.body.level_bytes(real) + tape_level_bytes + returns,
+        host_bytes_per_lane: ports.map(|p| bytes(p.ty.dtype, p.ty.elements(), 8)).fold(8, usize::saturating_add),
         // The tapes with their heights; the program counter's stack, the number of the lane, its draws, its steps.
         state_bytes_per_lane: plan.body.bytes_per_lane(real)
             + tape_level_bytes

@@ -439,11 +439,12 @@ impl<T> Body<T> {
     pub fn bytes_per_lane(&self, real_bytes: usize) -> usize {
         let slots = self.slots.values().filter(|s| !s.uniform);
         let slots: usize = slots.map(|s| bytes(s.dtype, s.elements, real_bytes)).sum();
-        let levels = self.stacks.values().map(|v| {
-            let ty = &self.vars[*v].ty;
-            bytes(ty.dtype, ty.elements(), real_bytes) + size_of::<u32>()
-        });
-        slots + levels.sum::<usize>()
+        slots + self.level_bytes(real_bytes) + self.stacks.len() * size_of::<u32>()
+    }
+    /// Bytes of one level of every stack in one lane.
+    pub fn level_bytes(&self, real_bytes: usize) -> usize {
+        let levels = self.stacks.values().map(|v| &self.vars[*v].ty);
+        levels.map(|ty| bytes(ty.dtype, ty.elements(), real_bytes)).sum()
     }
     /// Bytes in one lane of the buffers that a unit uses over and over, when a real has `real_bytes`: those of a tile of the steps
     /// that run tile by tile, or where there are none, of all.

@@ -33,7 +33,7 @@ use crate::lower::hir_to_cfg::{self, Signature, SignaturePort};
 use crate::parts::SharedSource;
 use crate::pipeline::{self, Compiled, Deny, Passes};
 use crate::plan;
-use crate::run::{self, NoSink, Settings, Sink};
+use crate::run::{self, MemoryBudget, NoSink, Settings, Sink};
 use crate::types::Type;
 
 pub use crate::backend::cpu::calibrate;
@@ -44,7 +44,7 @@ pub use inputs::{Element, Inputs};
 use native::NativeCache;
 pub use native::{Codegen, c_compiler, code, codegen_fails};
 use ragged::BoundedAxes;
-pub use results::{Engine, Results, refuse};
+pub use results::{Engine, Results, budget, memory_limit, refuse};
 
 /// How a function is compiled and run.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,9 @@ pub struct Options {
     pub passes: Passes,
     /// Number of the first lane: lane `i` of the batch draws from the random stream `first_lane + i`.
     pub first_lane: u64,
-    /// Bytes that the state of a run may take; a batch that needs more is refused. `None` takes what the machine has.
+    /// Bytes that a run may take: a batch that needs more is refused, and where stacks, tapes, activations or records grow beyond
+    /// it, lanes trap. `None` takes what can be had, by what the machine has available, the control groups that the process is in
+    /// and its own limits, and looks again as the run grows.
     pub memory_limit: Option<u64>,
     /// Warnings of the compilation to shapes that are errors.
     pub deny: Vec<Deny>,
@@ -374,9 +376,24 @@ impl Bound {
     /// [`ErrorKind::Memory`] when the batch does not fit, [`ErrorKind::Option`] when the engine cannot run it (an IR text
     /// of a stack program has only `pc`).
     pub fn run(&self, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
+        self.run_within(&self.budget(options)?, options, sink)
+    }
+
+    /// What a run with these options may take that grows.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Memory`] when the batch does not fit.
+    pub fn budget(&self, options: &Options) -> Result<Arc<MemoryBudget>, Error> {
+        budget(&self.memory(options), options)
+    }
+
+    /// Runs it, with what grows from this budget, in which a sink may have a part.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), but for the memory.
+    pub fn run_within(&self, budget: &Arc<MemoryBudget>, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         let estimate = self.memory(options);
-        let tape_bytes = refuse(&estimate, options)?;
-        let outcome = results::execute(&self.compiled, &self.native, &self.inputs, options, tape_bytes, sink)?;
+        let outcome = results::execute(&self.compiled, &self.native, &self.inputs, options, budget, sink)?;
         Ok(Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate))
     }
 }

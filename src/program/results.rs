@@ -1,5 +1,6 @@
 //! Running what was compiled, and what comes back, by name.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use indexmap::IndexMap;
@@ -12,7 +13,7 @@ use crate::plan::MemoryEstimate;
 use crate::program::native::NativeCache;
 use crate::program::ragged::{self, BoundedAxes, Lengths};
 use crate::program::{Error, ErrorKind, Options, inputs};
-use crate::run::{self, Outcome, Sink, Stats, Trap};
+use crate::run::{self, BETWEEN_LOOKS, MemoryBudget, Outcome, Sink, Stats, Trap};
 use crate::types::Array;
 
 /// What runs a program. All give every lane the same bits.
@@ -27,15 +28,18 @@ pub enum Engine {
     Pc,
 }
 
-/// Refuses a run that does not fit in memory. Gives the bytes that are left for tapes, which no estimate knows the depth of.
+/// Refuses a run that does not fit in memory.
 ///
 /// # Errors
 /// [`ErrorKind::Memory`], with the largest batch that would fit.
-pub fn refuse(estimate: &MemoryEstimate, options: &Options) -> Result<usize, Error> {
-    let limit = options.memory_limit.unwrap_or_else(free_memory);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+pub fn refuse(estimate: &MemoryEstimate, options: &Options) -> Result<(), Error> {
+    // What is taken without a look while a run grows is taken so at its start: looking takes longer than many a run.
+    if options.memory_limit.is_none() && estimate.total() <= BETWEEN_LOOKS {
+        return Ok(());
+    }
+    let limit = memory_limit(options);
     if estimate.total() <= limit {
-        return Ok(limit - estimate.total());
+        return Ok(());
     }
     let need = if estimate.lanes == 1 { "needs" } else { "need" };
     let fits = match estimate.largest_batch(limit) {
@@ -45,6 +49,35 @@ pub fn refuse(estimate: &MemoryEstimate, options: &Options) -> Result<usize, Err
     let lanes = count(estimate.lanes, "lane");
     let message = format!("{lanes} {need} {}, but {} may be used: {fits}", bytes(estimate.total()), bytes(limit));
     Err(Error::new(ErrorKind::Memory, message))
+}
+
+/// What a run may take that grows while it goes on: stacks, tapes, activations, records. No estimate knows how far. Without
+/// a limit of the options the system is asked again as it grows.
+///
+/// # Errors
+/// As [`refuse`].
+pub fn budget(estimate: &MemoryEstimate, options: &Options) -> Result<Arc<MemoryBudget>, Error> {
+    refuse(estimate, options)?;
+    Ok(Arc::new(match options.memory_limit {
+        Some(_) => {
+            MemoryBudget::new(memory_limit(options).saturating_sub(estimate.fixed(options.engine == Engine::Pc)))
+        }
+        None => MemoryBudget::watched(|| run::available_memory().map(without_margin)),
+    }))
+}
+
+/// Bytes that a run with these options may take: what they say, or what can be had now.
+pub fn memory_limit(options: &Options) -> usize {
+    match options.memory_limit {
+        Some(limit) => usize::try_from(limit).unwrap_or(usize::MAX),
+        // A cautious 4 GiB where the system does not tell.
+        None => run::available_memory().map_or(4 << 30, without_margin),
+    }
+}
+
+/// What a run may take of what can be had: not all, for there are others, and things that nobody counts.
+fn without_margin(bytes: usize) -> usize {
+    bytes - (bytes / 16).min(512 << 20)
 }
 
 impl std::fmt::Display for MemoryEstimate {
@@ -82,24 +115,15 @@ fn bytes(n: usize) -> String {
     if unit == 0 { format!("{n} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
-/// Memory of this machine that is free for a run, in bytes; a cautious 4 GiB where the system does not tell.
-fn free_memory() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kib.map_or(4 << 30, |k| k.saturating_mul(1024))
-}
-
 pub(super) fn execute(
     compiled: &Compiled,
     native: &NativeCache,
     inputs: &run::Inputs,
     options: &Options,
-    tape_bytes: usize,
+    budget: &Arc<MemoryBudget>,
     sink: &dyn Sink,
 ) -> Result<Outcome, Error> {
-    let max_tape_bytes = options.settings.max_tape_bytes.min(tape_bytes);
-    let settings = &run::Settings { max_tape_bytes, ..options.settings.clone() };
+    let settings = &run::Settings { memory: Arc::clone(budget), ..options.settings.clone() };
     let native = native.of(compiled, options)?;
     let start = Instant::now();
     let mut outcome = match options.engine {

@@ -1,7 +1,9 @@
 //! Layer 2: what goes into a run and what comes out of it, the same for every engine.
 
 mod access;
+mod available;
 mod costs;
+mod memory;
 mod profile;
 
 use std::fmt;
@@ -16,7 +18,9 @@ use crate::prim::eval::Fault;
 use crate::types::{Array, ArrayData, Precision};
 
 pub use access::Access;
+pub use available::available_memory;
 pub use costs::Costs;
+pub use memory::{BETWEEN_LOOKS, MemoryBudget, NoMemory, Reservation};
 pub use profile::{Activity, Profile, Times};
 
 /// Which waiting block the scheduler runs next. Changes statistics, never results.
@@ -74,9 +78,10 @@ pub struct Settings {
     pub max_stack_depth: usize,
     /// Values that one tape of a lane may hold; a push beyond it traps with [`TrapKind::TapeLimit`].
     pub max_tape_depth: usize,
-    /// Memory in bytes that the tapes of all lanes that run may take together; a push that needs more traps the lanes that
-    /// make it with [`TrapKind::TapeLimit`]. Which lanes these are depends on which run together.
-    pub max_tape_bytes: usize,
+    /// What stacks, tapes and activations take their memory from as they grow; a lane that finds no more in it traps with
+    /// [`TrapKind::MemoryLimit`]. Which lanes these are depends on which run together, on the engine, and on whether code is
+    /// generated.
+    pub memory: Arc<MemoryBudget>,
     /// Blocks that one lane may run before it traps with [`TrapKind::StepLimit`]; 0 is no limit.
     pub max_supersteps: u64,
     /// Whether the birth of a NaN (a real result that is NaN though no real operand is) traps.
@@ -101,7 +106,7 @@ impl Default for Settings {
             seed: 0,
             max_stack_depth: 10_000,
             max_tape_depth: 1 << 24,
-            max_tape_bytes: usize::MAX,
+            memory: Arc::new(MemoryBudget::unlimited()),
             max_supersteps: 0,
             check_nan: false,
             stats: false,
@@ -160,7 +165,7 @@ pub struct Trap {
 /// The kinds of traps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TrapKind {
-    /// More active calls than [`Settings::max_stack_depth`], or no memory for them.
+    /// More active calls than [`Settings::max_stack_depth`].
     StackLimit,
     /// An index or slice outside the array.
     IndexOutOfRange,
@@ -180,9 +185,11 @@ pub enum TrapKind {
     StepLimit,
     /// With [`Settings::check_nan`]: the birth of a NaN.
     Nan,
-    /// A push on a tape that holds [`Settings::max_tape_depth`] values, or no memory for one more: none that is free, or
-    /// none within [`Settings::max_tape_bytes`].
+    /// A push on a tape that holds [`Settings::max_tape_depth`] values.
     TapeLimit,
+    /// No memory for one more call, value of a stack or of a tape, or record: none that is free, or none within
+    /// [`Settings::memory`].
+    MemoryLimit,
     /// A pop off an empty tape. What the compiler makes pops only what was pushed: only programs written by hand trap so.
     EmptyTape,
     /// The run was stopped from outside.
@@ -204,6 +211,7 @@ impl TrapKind {
             TrapKind::StepLimit => "step limit",
             TrapKind::Nan => "nan",
             TrapKind::TapeLimit => "tape limit",
+            TrapKind::MemoryLimit => "memory limit",
             TrapKind::EmptyTape => "empty tape",
             TrapKind::Interrupted => "interrupted",
         }
@@ -231,7 +239,10 @@ impl fmt::Display for TrapKind {
 /// at the same time.
 pub trait Sink: Sync {
     /// A record of a stream.
-    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record);
+    ///
+    /// # Errors
+    /// Where there is no memory to keep it: the lane traps with [`TrapKind::MemoryLimit`].
+    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) -> Result<(), NoMemory>;
     /// A line of `print`, without the `[lane n]` before it.
     fn print(&self, position: usize, line: String);
 }
@@ -265,7 +276,9 @@ impl Record for Vec<Array> {
 pub struct NoSink;
 
 impl Sink for NoSink {
-    fn emit(&self, _position: usize, _stream: StreamId, _record: &dyn Record) {}
+    fn emit(&self, _position: usize, _stream: StreamId, _record: &dyn Record) -> Result<(), NoMemory> {
+        Ok(())
+    }
     fn print(&self, _position: usize, _line: String) {}
 }
 

@@ -122,9 +122,15 @@ struct Said {
 }
 
 impl Sink for Said {
-    fn emit(&self, position: usize, stream: StreamId, record: &dyn autobatch::run::Record) {
+    fn emit(
+        &self,
+        position: usize,
+        stream: StreamId,
+        record: &dyn autobatch::run::Record,
+    ) -> Result<(), autobatch::run::NoMemory> {
         let mut records = self.records.lock().expect("no test panics here");
         records.entry((stream, position)).or_default().push(record.arrays());
+        Ok(())
     }
     fn print(&self, position: usize, line: String) {
         self.prints.lock().expect("no test panics here").entry(position).or_default().push(line);

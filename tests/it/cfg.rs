@@ -41,10 +41,11 @@ fn files() -> Vec<PathBuf> {
 struct Said(Mutex<Vec<String>>);
 
 impl Sink for Said {
-    fn emit(&self, _position: usize, stream: StreamId, record: &dyn Record) {
+    fn emit(&self, _position: usize, stream: StreamId, record: &dyn Record) -> Result<(), autobatch::run::NoMemory> {
         let fields: Vec<String> = record.arrays().iter().map(text_of).collect();
         let line = format!("emits: {stream} {}", fields.join(", "));
         self.0.lock().expect("no panic").push(line.trim_end().to_string());
+        Ok(())
     }
     fn print(&self, _position: usize, line: String) {
         let line = format!("prints: {line}");

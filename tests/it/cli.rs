@@ -6,16 +6,16 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A folder of its own for a test, removed at the end.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(test: &str) -> Self {
+    pub(crate) fn new(test: &str) -> Self {
         let path = std::env::temp_dir().join(format!("autobatch-cli-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder for the test");
         Self(path)
     }
     /// A file in it, as an argument.
-    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
         std::fs::write(&path, bytes).expect("a file of the test");
         path.display().to_string()
@@ -172,7 +172,7 @@ fn calls_without_memory_trap() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{engine}: {said}");
         let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an object");
-        assert_eq!(found["traps"][0]["kind"], "stack limit", "{engine}: {said}");
+        assert_eq!(found["traps"][0]["kind"], "memory limit", "{engine}: {said}");
         assert_eq!(found["traps"][0]["function"], "deep", "{engine}");
         assert_eq!(found["traps"][0]["lanes"].as_array().map(Vec::len), Some(64), "{engine}");
     }

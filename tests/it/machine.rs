@@ -77,8 +77,9 @@ impl Said {
 }
 
 impl Sink for Said {
-    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) {
+    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) -> Result<(), autobatch::run::NoMemory> {
         self.say(position, format!("{stream} {:?}", record.arrays()));
+        Ok(())
     }
     fn print(&self, position: usize, line: String) {
         self.say(position, line);

@@ -17,6 +17,7 @@ mod inputs;
 mod kernels;
 mod layers;
 mod machine;
+mod memory;
 mod mutations;
 mod observed;
 mod posteriors;

@@ -60,9 +60,10 @@ impl fmt::Display for Configuration {
 struct Said(Vec<Mutex<Vec<String>>>);
 
 impl Sink for Said {
-    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) {
+    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) -> Result<(), autobatch::run::NoMemory> {
         let fields: Vec<String> = record.arrays().iter().map(|a| bits(a, 0, 1)).collect();
         self.0[position].lock().expect("no panic").push(format!("{stream:?} {}", fields.join(" ")));
+        Ok(())
     }
     fn print(&self, position: usize, line: String) {
         self.0[position].lock().expect("no panic").push(format!("print {line}"));

@@ -1,6 +1,8 @@
 //! Tapes on every engine: phases of pushing and popping, recursion, limits, and random programs whose values go over
 //! tapes.
 
+use std::sync::Arc;
+
 use autobatch::backend::cpu::{local, pc};
 use autobatch::base::IdVec;
 use autobatch::cfg::{self, Block, BlockId, Inst, InstKind, Operand, Tape, TapeId, Terminator, VarId};
@@ -9,7 +11,7 @@ use autobatch::lower::to_plan::{cfg_to_plan, stack_to_plan};
 use autobatch::pipeline::{Compiled, Passes, from_cfg, specialise};
 use autobatch::plan::estimate;
 use autobatch::program::{Engine, Program};
-use autobatch::run::{Inputs, Settings, Storage, TrapKind};
+use autobatch::run::{Inputs, MemoryBudget, Settings, Storage, TrapKind};
 use autobatch::stack;
 use autobatch::types::{Array, Type};
 use indexmap::IndexMap;
@@ -76,10 +78,13 @@ fn empty_and_full_tapes_stop_their_lane_at_its_line() {
 #[test]
 fn a_tape_without_memory_stops_its_lane_and_not_the_run() {
     let given = inputs(vec![ints([10, 100_000, 5]), ints([10, 0, 2])]);
-    let change = |s| Settings { max_tape_bytes: 1 << 13, shard_lanes: 1, threads: 1, max_supersteps: 1_000_000, ..s };
+    let change = |s| {
+        let memory = Arc::new(MemoryBudget::new(1 << 13));
+        Settings { memory, shard_lanes: 1, threads: 1, max_supersteps: 1_000_000, ..s }
+    };
     let (outcome, _) = agree("tape_rest.cfg", &given, change);
     let traps: Vec<_> = outcome.traps.iter().map(|t| (t.position, t.kind, t.loc.line)).collect();
-    assert_eq!(traps, [(1, TrapKind::TapeLimit, 3)]);
+    assert_eq!(traps, [(1, TrapKind::MemoryLimit, 3)]);
     assert_eq!(outcome.outputs, [ints([385, 0, 1 + 4])]);
 }
 

@@ -267,7 +267,8 @@ impl Compiler {
         // In the caller's folder, so that what `AUTOBATCH_CC` says may be relative.
         let built = work.path("body.so");
         command.arg(work.path("body.c")).arg("-o").arg(&built).arg("-lm");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(to);
+        // What it writes on its way is in the same place, which nobody else can write to.
+        command.env("TMPDIR", &work.0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(to);
         let status = self.wait(command, TIME_LIMIT)?;
         if !status.success() {
             let said = fs::read(&messages).unwrap_or_default();

@@ -75,6 +75,12 @@ impl ActiveSet {
     pub(super) fn first(&self) -> Option<usize> {
         self.mask.iter().next()
     }
+    /// The active columns whose lanes are the highest of all by this measure.
+    pub(super) fn highest(&self, height: impl Fn(usize) -> usize) -> Vec<usize> {
+        let height = |column| height(self.lane(column));
+        let highest = self.mask.iter().map(height).max();
+        self.mask.iter().filter(|column| Some(height(*column)) == highest).collect()
+    }
     /// Takes a column out.
     pub(super) fn remove(&mut self, column: usize) {
         if self.mask.contains(column) {

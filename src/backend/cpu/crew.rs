@@ -198,7 +198,7 @@ pub(super) fn run_shards(
     let failed = reports.iter().any(Result::is_err);
     let mut outcome = put_together(lanes, types, reports.into_iter().flatten().collect());
     // Shards leave lanes in the queue only when the run was stopped, or when no shard could start.
-    let kind = if failed { TrapKind::StackLimit } else { TrapKind::Interrupted };
+    let kind = if failed { TrapKind::MemoryLimit } else { TrapKind::Interrupted };
     let message = if failed { "no memory for the state of a shard" } else { "" };
     outcome.traps.extend(queue.take(lanes).map(|position| Trap {
         position,
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(outcome.outputs, [Array::int([3], vec![0; 3])]);
         let traps: Vec<_> = outcome.traps.iter().map(|t| (t.position, t.kind, t.loc.line, &*t.message)).collect();
         let why = "no memory for the state of a shard";
-        assert_eq!(traps, [0, 1, 2].map(|lane| (lane, TrapKind::StackLimit, 3, why)));
+        assert_eq!(traps, [0, 1, 2].map(|lane| (lane, TrapKind::MemoryLimit, 3, why)));
     }
 
     #[test]

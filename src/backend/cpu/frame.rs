@@ -1,9 +1,12 @@
 //! The lane buffers and stacks of one set of variables.
 
+use std::sync::Arc;
+
 use crate::backend::cc::abi::Stack;
 use crate::backend::cpu::buffer::Buffer;
 use crate::exec::{Columns, LaneStack, Opened, PADDING, StackError};
 use crate::plan::{Body, Slot, TILE_BLOCK};
+use crate::run::MemoryBudget;
 use crate::types::DType;
 use crate::vmath::Real;
 
@@ -19,11 +22,11 @@ pub(super) struct Frame<R> {
 }
 
 impl<R: Real> Frame<R> {
-    /// Zeros for all slots of a body, and empty stacks.
+    /// Zeros for all slots of a body, and empty stacks, which take from a budget as they grow.
     ///
     /// # Errors
     /// [`StackError::NoMemory`].
-    pub(super) fn new<T>(body: &Body<T>, width: usize) -> Result<Self, StackError> {
+    pub(super) fn new<T>(body: &Body<T>, width: usize, budget: &Arc<MemoryBudget>) -> Result<Self, StackError> {
         let tile_rows = body.tile_rows(width);
         let slot = |s: &Slot| {
             let values = if s.uniform { s.elements } else { s.elements.saturating_mul(width) };
@@ -32,7 +35,7 @@ impl<R: Real> Frame<R> {
         };
         let stacks = body.stacks.values().map(|v| {
             let ty = &body.vars[*v].ty;
-            StackMemory::new(ty.dtype, ty.elements(), width)
+            StackMemory::new(ty.dtype, ty.elements(), width, budget)
         });
         let slots = body.slots.values().map(slot).collect::<Result<_, StackError>>()?;
         Ok(Self { slots, stacks: stacks.collect(), tile_rows })
@@ -63,11 +66,11 @@ macro_rules! each {
 }
 
 impl<R: Real> StackMemory<R> {
-    pub(super) fn new(dtype: DType, elements: usize, width: usize) -> Self {
+    pub(super) fn new(dtype: DType, elements: usize, width: usize, budget: &Arc<MemoryBudget>) -> Self {
         match dtype {
-            DType::Bool => StackMemory::Bool(LaneStack::new(elements, width, false)),
-            DType::Int => StackMemory::Int(LaneStack::new(elements, width, 0)),
-            DType::Real => StackMemory::Real(LaneStack::new(elements, width, R::ZERO)),
+            DType::Bool => StackMemory::Bool(LaneStack::new(elements, width, false).within(budget)),
+            DType::Int => StackMemory::Int(LaneStack::new(elements, width, 0).within(budget)),
+            DType::Real => StackMemory::Real(LaneStack::new(elements, width, R::ZERO).within(budget)),
         }
     }
     pub(super) fn push(&mut self, top: &Buffer<R>, columns: Columns<'_>) -> Result<(), StackError> {
@@ -103,16 +106,12 @@ impl<R: Real> StackMemory<R> {
     pub(super) fn height(&self, lane: usize) -> usize {
         each!(self, s => s.height(lane))
     }
-    /// Memory that is held, in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        each!(self, s => s.memory() * s.element_bytes())
-    }
-    /// From now on memory does not grow beyond so many bytes.
-    pub(super) fn limit_bytes(&mut self, bytes: usize) {
-        each!(self, s => s.limit_memory(bytes / s.element_bytes()));
-    }
     pub(super) fn reset(&mut self, lanes: &[u32]) {
         each!(self, s => s.reset(lanes));
+    }
+    /// Gives back the memory above the highest lane.
+    pub(super) fn trim(&mut self) {
+        each!(self, s => s.trim());
     }
     pub(super) fn pushes(&self) -> u64 {
         each!(self, s => s.pushes())

@@ -6,6 +6,8 @@
 //! The stack of activations is kept here and not on the host, so that no depth of recursion overflows it. A tail call
 //! moves its lanes to another body of the same activation.
 
+use std::sync::Arc;
+
 use crate::backend::cc::{Native, NativeBody};
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
@@ -15,7 +17,7 @@ use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::base::{IdVec, Loc};
 use crate::exec::{LaneMask, StackError, Waiting};
 use crate::plan::{Arg, BlockId, CallPlan, CallTerminator, Func, FuncId, SlotId, Unit, UnitId};
-use crate::run::{Activity, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
+use crate::run::{Activity, Inputs, MemoryBudget, Outcome, Reservation, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
 
@@ -65,6 +67,8 @@ struct Shard<'a, R> {
     activations: Vec<Activation<R>>,
     /// Activations of each function for reuse.
     spare: IdVec<FuncId, Vec<Activation<R>>>,
+    /// Memory ran out once: only the entry's activation is kept for reuse, others may need the memory.
+    short: bool,
     finished: Finished,
     supersteps: u64,
     /// Where the last unit stands; kept only for a profile.
@@ -81,6 +85,8 @@ struct Activation<R> {
     /// The results of the lanes that have returned.
     results: Vec<Buffer<R>>,
     returned: LaneMask,
+    /// What the results take.
+    _memory: Reservation,
     /// How many lanes made the call.
     callers: usize,
     /// The block that called, in the current body of the activation below.
@@ -96,22 +102,29 @@ struct Running<R> {
     live: usize,
     /// New values of the parameters when the function tail-calls itself.
     staged: Vec<Buffer<R>>,
+    /// What all of it takes.
+    memory: Reservation,
 }
 
 impl<R: Real> Running<R> {
-    fn new(plan: &CallPlan, func: FuncId, width: usize) -> Result<Self, StackError> {
+    fn new(plan: &CallPlan, func: FuncId, width: usize, budget: &Arc<MemoryBudget>) -> Result<Self, StackError> {
         let body = &plan.funcs[func].body;
+        let mut memory = Reservation::of(budget);
+        memory.resize(body.bytes_per_lane(size_of::<R>()).saturating_mul(width))?;
         Ok(Self {
             func,
-            frame: Frame::new(body, width)?,
+            frame: Frame::new(body, width, budget)?,
             waiting: Waiting::new(body.units.len(), width),
             live: 0,
             staged: Vec::new(),
+            memory,
         })
     }
     /// Makes room for new values of the parameters.
     fn stage(&mut self, args: &[Arg], width: usize) -> Result<(), StackError> {
         if self.staged.len() < args.len() {
+            let bytes = bytes_of::<R>(args.iter().map(|a| &a.ty), width);
+            self.memory.resize(self.memory.bytes().saturating_add(bytes))?;
             let buffers = args.iter().map(|a| zeros(&a.ty, width));
             self.staged = buffers.collect::<Result<_, _>>()?;
         }
@@ -127,10 +140,13 @@ impl<R: Real> Running<R> {
 }
 
 impl<R: Real> Activation<R> {
-    fn new(plan: &CallPlan, func: FuncId, width: usize) -> Result<Self, StackError> {
+    fn new(plan: &CallPlan, func: FuncId, width: usize, budget: &Arc<MemoryBudget>) -> Result<Self, StackError> {
         let results = plan.funcs[func].results.iter();
+        let mut memory = Reservation::of(budget);
+        memory.resize(bytes_of::<R>(results.clone(), width))?;
         Ok(Self {
-            bodies: vec![Running::new(plan, func, width)?],
+            _memory: memory,
+            bodies: vec![Running::new(plan, func, width, budget)?],
             current: 0,
             results: results.map(|ty| zeros(ty, width)).collect::<Result<_, _>>()?,
             returned: LaneMask::none(width),
@@ -151,11 +167,17 @@ impl<R: Real> Activation<R> {
         unit.map(|unit| UnitId(unit as u32))
     }
     /// The body for a function that is tail-called.
-    fn body(&mut self, plan: &CallPlan, func: FuncId, width: usize) -> Result<usize, StackError> {
+    fn body(
+        &mut self,
+        plan: &CallPlan,
+        func: FuncId,
+        width: usize,
+        budget: &Arc<MemoryBudget>,
+    ) -> Result<usize, StackError> {
         if let Some(found) = self.bodies.iter().position(|b| b.func == func) {
             return Ok(found);
         }
-        self.bodies.push(Running::new(plan, func, width)?);
+        self.bodies.push(Running::new(plan, func, width, budget)?);
         Ok(self.bodies.len() - 1)
     }
 }
@@ -171,7 +193,7 @@ impl<'a, R: Real> Shard<'a, R> {
         let counts = plan.funcs.values();
         let counts = counts.map(|f| IdVec::filled(Counts::default(), f.body.units.len()));
         let mut spare: IdVec<FuncId, Vec<Activation<R>>> = plan.funcs.values().map(|_| Vec::new()).collect();
-        spare[plan.entry].push(Activation::new(plan, plan.entry, width)?);
+        spare[plan.entry].push(Activation::new(plan, plan.entry, width, &env.settings.memory)?);
         Ok(Self {
             plan,
             native,
@@ -180,6 +202,7 @@ impl<'a, R: Real> Shard<'a, R> {
             stepper: Stepper::new(env, &plan.globals.tapes, width),
             activations: Vec::new(),
             spare,
+            short: false,
             finished: Finished::new(plan.funcs[plan.entry].results.iter()),
             supersteps: 0,
             loc: Loc::none(),
@@ -235,7 +258,8 @@ impl<'a, R: Real> Shard<'a, R> {
     }
 
     fn activation(&mut self, func: FuncId) -> Result<Activation<R>, StackError> {
-        self.spare[func].pop().map_or_else(|| Activation::new(self.plan, func, self.width), Ok)
+        let budget = &self.stepper.env.settings.memory;
+        self.spare[func].pop().map_or_else(|| Activation::new(self.plan, func, self.width, budget), Ok)
     }
 
     /// Runs a unit of the topmost activation for the lanes that wait there.
@@ -304,23 +328,30 @@ impl<'a, R: Real> Shard<'a, R> {
                 running.live -= active.count;
             }
             CallTerminator::Call { func, args, loc, .. } => {
-                if too_deep || self.call(at, *func, args).is_err() {
-                    self.refuse_call(loc);
+                if too_deep {
+                    self.refuse_call(TrapKind::StackLimit, loc);
+                } else if self.call(at, *func, args).is_err() {
+                    self.refuse_call(TrapKind::MemoryLimit, loc);
                 }
             }
             CallTerminator::TailCall { func, args } => {
                 if self.tail_call(*func, args).is_err() {
-                    self.refuse_call(&body.blocks[at].loc);
+                    self.refuse_call(TrapKind::MemoryLimit, &body.blocks[at].loc);
                 }
             }
         }
     }
 
     /// The active lanes cannot call: too many calls are active, or there is no memory for another one.
-    fn refuse_call(&mut self, loc: &Loc) {
+    fn refuse_call(&mut self, kind: TrapKind, loc: &Loc) {
+        if kind == TrapKind::MemoryLimit {
+            self.short = true;
+            let entry = self.plan.entry;
+            self.spare.iter_mut().filter(|(func, _)| *func != entry).for_each(|(_, spare)| spare.clear());
+        }
         let top = self.activations.last_mut().expect("it calls");
         top.bodies[top.current].live -= self.stepper.active.count;
-        self.stepper.trap_all(TrapKind::StackLimit, loc);
+        self.stepper.trap_all(kind, loc);
     }
 
     /// The active lanes call a function: a new activation. Nothing has changed when there is no memory for it.
@@ -351,7 +382,7 @@ impl<'a, R: Real> Shard<'a, R> {
         let env = self.stepper.env;
         let mask = &self.stepper.active.mask;
         let top = self.activations.last_mut().expect("it calls");
-        let (from, to) = (top.current, top.body(plan, func, self.width)?);
+        let (from, to) = (top.current, top.body(plan, func, self.width, &env.settings.memory)?);
         if let Ok([from, to]) = top.bodies.get_disjoint_mut([from, to]) {
             for (param, arg) in callee.params.iter().zip(args) {
                 let buffer = &mut to.frame.slots[slot(callee, *param)];
@@ -408,7 +439,10 @@ impl<'a, R: Real> Shard<'a, R> {
         }
         done.returned.reset(self.width);
         done.current = 0;
-        self.spare[done.bodies[0].func].push(done);
+        let func = done.bodies[0].func;
+        if !self.short || func == plan.entry && self.spare[func].is_empty() {
+            self.spare[func].push(done);
+        }
     }
 
     /// Completes the reports of the lanes that trapped.
@@ -446,7 +480,6 @@ impl<'a, R: Real> Shard<'a, R> {
     }
 
     fn report(mut self) -> Report {
-        self.stepper.release_tapes();
         let profile = self.stepper.profile.take().map(|profile| {
             profile.report(self.plan.funcs.values().flat_map(|func| {
                 let body = &func.body;
@@ -484,6 +517,12 @@ impl<'a, R: Real> Shard<'a, R> {
             profile,
         }
     }
+}
+
+/// Bytes of buffers of these types for all lanes of a shard.
+fn bytes_of<'t, R>(types: impl Iterator<Item = &'t Type>, width: usize) -> usize {
+    let bytes = types.map(|ty| crate::plan::bytes(ty.dtype, ty.elements(), size_of::<R>()).saturating_mul(width));
+    bytes.fold(0, usize::saturating_add)
 }
 
 /// Zeros of this type for all lanes of a shard.

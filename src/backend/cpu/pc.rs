@@ -100,8 +100,8 @@ impl<'a, R: Real> Shard<'a, R> {
             queue,
             width,
             stepper: Stepper::new(env, &plan.globals.tapes, width),
-            frame: Frame::new(&plan.body, width)?,
-            returns: LaneStack::new(1, width, 0),
+            frame: Frame::new(&plan.body, width, &env.settings.memory)?,
+            returns: LaneStack::new(1, width, 0).within(&env.settings.memory),
             waiting: Waiting::new(units.len(), width),
             scheduler: Scheduler::new(env.settings.schedule, weights, heavy),
             occupied: LaneMask::none(width),
@@ -333,9 +333,12 @@ impl<'a, R: Real> Shard<'a, R> {
                 self.stepper.trap(lane, kind, loc, text);
             }
         }
-        let columns = self.stepper.active.for_stacks();
-        if self.returns.push_value(&[ret.0], columns).is_err() {
-            self.stepper.trap_all(TrapKind::StackLimit, loc);
+        // there is no memory for the highest lanes; others may have room in what there is
+        while self.returns.push_value(&[ret.0], self.stepper.active.for_stacks()).is_err()
+            && self.stepper.active.count > 0
+        {
+            let highest = self.stepper.active.highest(|lane| self.returns.height(lane));
+            self.stepper.trap_columns(&highest, TrapKind::MemoryLimit, loc);
         }
         self.stepper.mark(Activity::Stacks, loc);
         self.send(target);
@@ -375,10 +378,31 @@ impl<'a, R: Real> Shard<'a, R> {
 
     /// Completes the reports of the lanes that trapped, and frees their slots.
     fn bury(&mut self) {
+        let mut short = false;
         for dead in std::mem::take(&mut self.stepper.dead) {
-            self.stepper.traps[dead.trap].call_depth = self.returns.height(dead.lane);
+            let trap = &mut self.stepper.traps[dead.trap];
+            trap.call_depth = self.returns.height(dead.lane);
+            short |= trap.kind == TrapKind::MemoryLimit;
             self.occupied.remove(dead.lane);
             self.live -= 1;
+        }
+        if short {
+            self.trim();
+        }
+    }
+
+    /// Memory ran out: what lanes held that are done goes to those that go on, here and in other shards.
+    fn trim(&mut self) {
+        let free = self.occupied.words().iter().enumerate().flat_map(|(i, word)| Bits(!word).map(move |b| i * 64 + b));
+        self.free.clear();
+        self.free.extend(free.take_while(|lane| *lane < self.width).map(|lane| lane as u32));
+        self.stepper.tapes.reset(&self.free);
+        self.stepper.tapes.trim();
+        self.returns.reset(&self.free);
+        self.returns.trim();
+        for stack in &mut self.frame.stacks {
+            stack.reset(&self.free);
+            stack.trim();
         }
     }
 
@@ -394,7 +418,6 @@ impl<'a, R: Real> Shard<'a, R> {
     }
 
     fn report(mut self) -> Report {
-        self.stepper.release_tapes();
         let stats = self.stepper.env.settings.stats;
         let body = &self.plan.body;
         let blocks = body.units.iter().map(|(id, unit)| {

@@ -1,7 +1,5 @@
 //! Runs the steps of a block for the active set: the part of the machine that both engines share.
 
-use std::sync::atomic::AtomicUsize;
-
 use smallvec::SmallVec;
 
 use crate::backend::cpu::active::ActiveSet;
@@ -14,7 +12,7 @@ use crate::backend::cpu::tapes::Tapes;
 use crate::base::{IdVec, Loc};
 use crate::exec::PADDING;
 use crate::exec::mask::{bits_of, for_each_lane};
-use crate::parts::{Tape, TapeId, render};
+use crate::parts::{StreamId, Tape, TapeId, render};
 use crate::plan::{
     Arg, Compute, Constant, ConstantId, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit, Write,
 };
@@ -29,8 +27,6 @@ pub(super) struct Environment<'a, R> {
     constants: Vec<Buffer<R>>,
     pub(super) settings: &'a Settings,
     sink: &'a dyn Sink,
-    /// Memory of the tapes of all shards.
-    pub(super) tape_bytes: AtomicUsize,
 }
 
 impl<'a, R: Real> Environment<'a, R> {
@@ -39,7 +35,7 @@ impl<'a, R: Real> Environment<'a, R> {
             Constant::Shared(s) => Buffer::from_array(&inputs.shared[s.0 as usize]),
             Constant::Literal(c) => Buffer::from_array(&Array::scalar(*c)),
         });
-        Self { constants: constants.collect(), settings, sink, tape_bytes: AtomicUsize::new(0) }
+        Self { constants: constants.collect(), settings, sink }
     }
     /// Where the values of an operand are.
     pub(super) fn buffer<'b>(&'b self, frame: &'b Frame<R>, arg: &Arg) -> &'b Buffer<R> {
@@ -109,7 +105,7 @@ impl<'a, R: Real> Stepper<'a, R> {
         Self {
             env,
             active: ActiveSet::new(width),
-            tapes: Tapes::new(tapes, width),
+            tapes: Tapes::new(tapes, width, &env.settings.memory),
             lanes: Lanes {
                 positions: vec![0; width],
                 numbers: vec![0; width + PADDING],
@@ -212,15 +208,7 @@ impl<'a, R: Real> Stepper<'a, R> {
                 }
                 StepKind::Assert { cond, message } => self.assert(frame, cond, message, &step.loc),
                 StepKind::Print(message) => self.print(frame, message),
-                StepKind::Emit { stream, args } => {
-                    let fields = args.iter().map(|arg| Field { buffer: self.env.buffer(frame, arg), arg }).collect();
-                    let mut record = LaneRecord { fields, width: self.active.columns(), column: 0 };
-                    for column in self.active.mask.iter() {
-                        record.column = column;
-                        let position = self.lanes.positions[self.active.lane(column)];
-                        self.env.sink.emit(position, *stream, &record);
-                    }
-                }
+                StepKind::Emit { stream, args } => self.emit(frame, *stream, args, &step.loc),
                 StepKind::TapePush { tape, value } => self.tape_push(frame, *tape, value, &step.loc),
                 StepKind::TapePop { slot, tape } => self.tape_pop(frame, *slot, *tape, &step.loc),
             }
@@ -424,12 +412,13 @@ impl<'a, R: Real> Stepper<'a, R> {
         frame.slots[slot] = out;
     }
 
-    /// Saves the tops of the active lanes, which are about to be written over.
+    /// Saves the tops of the active lanes, which are about to be written over. Where there is no memory for the highest
+    /// lanes, they trap; others may have room in what there is.
     pub(super) fn spill(&mut self, frame: &mut Frame<R>, stack: StackId, slot: usize, loc: &Loc) {
         let memory = &mut frame.stacks[stack.0 as usize];
-        let pushed = memory.push(&frame.slots[slot], self.active.for_stacks());
-        if pushed.is_err() {
-            self.trap_all(TrapKind::StackLimit, loc);
+        while memory.push(&frame.slots[slot], self.active.for_stacks()).is_err() && self.active.count > 0 {
+            let highest = self.active.highest(|lane| memory.height(lane));
+            self.trap_columns(&highest, TrapKind::MemoryLimit, loc);
         }
         self.mark(Activity::Stacks, loc);
     }
@@ -507,6 +496,21 @@ impl<'a, R: Real> Stepper<'a, R> {
         }
     }
 
+    /// The active lanes hand a record over; those whose records nobody can keep trap.
+    fn emit(&mut self, frame: &Frame<R>, stream: StreamId, args: &[Arg], loc: &Loc) {
+        let fields = args.iter().map(|arg| Field { buffer: self.env.buffer(frame, arg), arg }).collect();
+        let mut record = LaneRecord { fields, width: self.active.columns(), column: 0 };
+        let mut lost = Vec::new();
+        for column in self.active.mask.iter() {
+            record.column = column;
+            let position = self.lanes.positions[self.active.lane(column)];
+            if self.env.sink.emit(position, stream, &record).is_err() {
+                lost.push(column);
+            }
+        }
+        self.trap_columns(&lost, TrapKind::MemoryLimit, loc);
+    }
+
     fn print(&self, frame: &Frame<R>, message: &Message) {
         for column in self.active.mask.iter() {
             let text = self.text(frame, message, column);
@@ -562,6 +566,13 @@ impl<'a, R: Real> Stepper<'a, R> {
             self.trap(column as usize, kind, loc, message.unwrap_or_default());
         }
         self.kernel_traps = traps;
+    }
+
+    /// These active columns trap.
+    pub(super) fn trap_columns(&mut self, columns: &[usize], kind: TrapKind, loc: &Loc) {
+        for column in columns {
+            self.trap(*column, kind, loc, String::new());
+        }
     }
 
     /// All active lanes trap.

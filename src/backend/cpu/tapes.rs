@@ -1,9 +1,7 @@
 //! Tapes: stacks of values for each lane of a shard that no activation owns. They are stacks without a cached top, since
 //! nothing reads a value of a tape but by popping it.
 
-use std::sync::atomic::Ordering;
-
-use smallvec::SmallVec;
+use std::sync::Arc;
 
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::frame::{Frame, StackMemory};
@@ -12,7 +10,7 @@ use crate::base::{IdVec, Loc};
 use crate::exec::{Columns, StackError};
 use crate::parts::{Tape, TapeId};
 use crate::plan::{Arg, SlotId};
-use crate::run::{Storage, TrapKind, VariableStats};
+use crate::run::{MemoryBudget, Storage, TrapKind, VariableStats};
 use crate::vmath::Real;
 
 /// The tapes of a shard.
@@ -22,18 +20,18 @@ pub(super) struct Tapes<'a, R> {
 }
 
 impl<'a, R: Real> Tapes<'a, R> {
-    /// Empty tapes for `width` lanes.
-    pub(super) fn new(program: &'a IdVec<TapeId, Tape>, width: usize) -> Self {
-        let memory = program.values().map(|t| StackMemory::new(t.ty.dtype, t.ty.elements(), width));
+    /// Empty tapes for `width` lanes, which take from a budget as they grow.
+    pub(super) fn new(program: &'a IdVec<TapeId, Tape>, width: usize, budget: &Arc<MemoryBudget>) -> Self {
+        let memory = program.values().map(|t| StackMemory::new(t.ty.dtype, t.ty.elements(), width, budget));
         Self { program, memory: memory.collect() }
-    }
-    /// Bytes that the tapes take.
-    pub(super) fn bytes(&self) -> usize {
-        self.memory.values().map(StackMemory::bytes).sum()
     }
     /// Lanes start over.
     pub(super) fn reset(&mut self, lanes: &[u32]) {
         self.memory.values_mut().for_each(|m| m.reset(lanes));
+    }
+    /// Gives back the memory above the highest lane.
+    pub(super) fn trim(&mut self) {
+        self.memory.values_mut().for_each(StackMemory::trim);
     }
     /// What statistics say of the tapes.
     pub(super) fn statistics(&self) -> impl Iterator<Item = VariableStats> {
@@ -64,29 +62,14 @@ impl<R: Real> Stepper<'_, R> {
             self.trap_at_height(TrapKind::TapeLimit, loc, tape, |height| height >= limit);
         }
         let (from, columns) = (self.env.buffer(frame, value), self.active.for_stacks());
-        let memory = &mut self.tapes.memory[tape];
-        // what the other shards take meanwhile may go past the limit by one growth each
-        let (before, taken) = (memory.bytes(), &self.env.tape_bytes);
-        let others = taken.load(Ordering::Relaxed).saturating_sub(before);
-        memory.limit_bytes(self.env.settings.max_tape_bytes.saturating_sub(others));
-        let mut pushed = push(memory, from, value.broadcast, columns);
-        let grown = memory.bytes() - before;
-        if grown > 0 {
-            taken.fetch_add(grown, Ordering::Relaxed);
-        }
+        let mut pushed = push(&mut self.tapes.memory[tape], from, value.broadcast, columns);
         // there is no memory for the highest lanes; others may have room in what there is
         while pushed.is_err() && self.active.count > 0 {
-            let height = |column| self.tapes.memory[tape].height(self.active.lane(column));
-            let highest = self.active.mask.iter().map(height).max().unwrap_or(0);
-            self.trap_at_height(TrapKind::TapeLimit, loc, tape, |height| height == highest);
+            let highest = self.active.highest(|lane| self.tapes.memory[tape].height(lane));
+            self.trap_columns(&highest, TrapKind::MemoryLimit, loc);
             let (from, columns) = (self.env.buffer(frame, value), self.active.for_stacks());
             pushed = push(&mut self.tapes.memory[tape], from, value.broadcast, columns);
         }
-    }
-
-    /// The shard is done: the other shards may have the memory of its tapes.
-    pub(super) fn release_tapes(&self) {
-        self.env.tape_bytes.fetch_sub(self.tapes.bytes(), Ordering::Relaxed);
     }
 
     /// Takes a value off the tape of every active lane; a lane whose tape is empty traps.
@@ -102,10 +85,7 @@ impl<R: Real> Stepper<'_, R> {
     /// The active lanes trap of whose number of values on a tape this holds.
     fn trap_at_height(&mut self, kind: TrapKind, loc: &Loc, tape: TapeId, holds: impl Fn(usize) -> bool) {
         let height = |column| self.tapes.memory[tape].height(self.active.lane(column));
-        let columns = self.active.mask.iter().filter(|column| holds(height(*column)));
-        let columns: SmallVec<[usize; 8]> = columns.collect();
-        for column in columns {
-            self.trap(column, kind, loc, String::new());
-        }
+        let columns: Vec<usize> = self.active.mask.iter().filter(|column| holds(height(*column))).collect();
+        self.trap_columns(&columns, kind, loc);
     }
 }

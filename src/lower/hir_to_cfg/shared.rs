@@ -13,6 +13,9 @@ use crate::types::{Array, ArrayData, DType, Scalar, Shape, Type};
 
 type SharedArgs = parts::Args<SharedId>;
 
+/// More elements than a constant that is in the program; larger ones are computed when the run begins.
+const MOST_CONSTANT: usize = 1 << 16;
+
 /// The shared values of the program that is made.
 #[derive(Default)]
 pub(super) struct SharedPool {
@@ -46,12 +49,40 @@ impl SharedPool {
             return *id;
         }
         let inner: usize = shape[axis + 1..].iter().product();
-        let count: usize = shape.iter().product();
+        let count = shape.iter().fold(1, |n: usize, extent| n.saturating_mul(*extent));
+        if count > MOST_CONSTANT {
+            let id = self.positions_by_prims(shape, axis, count);
+            self.positions.insert(key, id);
+            return id;
+        }
         let elements = (0..count).map(|place| (place / inner % shape[axis]) as i64).collect();
         let array = Array::int(shape.iter().copied(), elements);
         let name = self.names.numbered("%");
         let id = self.values.push(Shared { name, ty: array.ty(), source: SharedSource::Constant(array) });
         self.positions.insert(key, id);
+        id
+    }
+
+    /// The same of a large array, which is made only when the memory of the run is known to be there.
+    fn positions_by_prims(&mut self, shape: &Shape, axis: usize, count: usize) -> SharedId {
+        let inner: usize = shape[axis + 1..].iter().product();
+        let int = |n: usize| parts::Operand::Const(Scalar::Int(i64::try_from(n).unwrap_or(i64::MAX)));
+        let flat = Type::new(DType::Int, [count]);
+        let mut made = |prim, args: SharedArgs, ty: &Type| {
+            let name = self.names.numbered("%");
+            self.values.push(Shared { name, ty: ty.clone(), source: SharedSource::Prim(prim, args) })
+        };
+        let mut id = made(Prim::Iota, SharedArgs::new(), &flat);
+        for (prim, by) in [(Prim::IntDiv, inner), (Prim::IntRem, shape[axis])] {
+            // The outermost axis is as long as it is, and the innermost has a step of 1.
+            if by != 1 && (prim == Prim::IntDiv || axis > 0) {
+                id = made(prim, [parts::Operand::Shared(id), int(by)].into_iter().collect(), &flat);
+            }
+        }
+        if shape.len() > 1 {
+            let ty = Type { dtype: DType::Int, shape: shape.clone() };
+            id = made(Prim::Reshape, [parts::Operand::Shared(id)].into_iter().collect(), &ty);
+        }
         id
     }
 
