@@ -8,7 +8,12 @@
 //! that trapped, say) are cut to the shortest. With fewer than four draws a chain, with a draw that is not finite, or
 //! with draws that are all equal (up to rounding), there is nothing to diagnose and the answer is NaN.
 
+mod agreement;
+mod moments;
+
 use super::special::{beta_quantile, normal_quantile};
+pub use agreement::{Agreement, RHAT_LIMIT, rhat_nested};
+use moments::{average, deviations, inner_product, variance};
 
 /// Fewest draws a chain with which there is anything to diagnose.
 const MIN_DRAWS: usize = 4;
@@ -16,12 +21,15 @@ const MIN_DRAWS: usize = 4;
 /// Rank-normalised split R-hat: the larger of the value for the draws (bulk) and for their distances from the median
 /// (folded). One chain is enough, since chains are split. Near 1 when the chains agree; 1.01 is the usual limit.
 pub fn rhat<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
-    let Some(split) = usable(chains).map(|chains| chains.split()) else { return f64::NAN };
-    let median = quantile_of_sorted(&split.sorted(), 0.5);
-    let folded = split.map(|x| (x - median).abs());
-    let (bulk, folded) = (split.normal_scores().rhat(), folded.normal_scores().rhat());
+    let Some(chains) = usable(chains) else { return f64::NAN };
+    let (bulk, folded) = chains.bulk_and_folded();
     // Draws of two values at equal distances from the median fold to a constant, which says nothing: `max` drops NaN.
-    bulk.max(folded)
+    bulk.rhat().max(folded.rhat())
+}
+
+/// Whether chains agree as well as chains of their length can: see [`Agreement`].
+pub fn agreement<C: AsRef<[f64]>>(chains: &[C]) -> Agreement {
+    Agreement::of(usable(chains).map(|chains| chains.bulk_and_folded()))
 }
 
 /// Effective sample size for the bulk of the distribution: of the rank-normalised split chains.
@@ -56,8 +64,7 @@ pub fn mcse_mean<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
 /// Monte Carlo standard error of the standard deviation, in the unit of the draws.
 pub fn mcse_sd<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
     let Some(chains) = usable(chains) else { return f64::NAN };
-    let centre = average(&chains.values);
-    let squares = chains.map(|x| (x - centre).powi(2));
+    let squares = chains.centred().map(|x| x * x);
     let second = average(&squares.values);
     let fourth = average(&squares.map(|c| c * c).values);
     ((fourth - second * second) / squares.split().ess() / (4.0 * second)).sqrt()
@@ -104,8 +111,15 @@ pub fn quantiles<C: AsRef<[f64]>>(chains: &[C], probabilities: &[f64]) -> Vec<f6
 /// squared change of the energy over its variance (Betancourt, arXiv 1604.00695). Below 0.3 the momentum refreshes
 /// the energy too slowly. NaN for fewer than two draws or a constant energy.
 pub fn e_bfmi(energies: &[f64]) -> f64 {
-    let squared_changes: Vec<f64> = energies.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).collect();
-    average(&squared_changes) / variance(energies)
+    e_bfmi_of_all(&[energies])
+}
+
+/// The same of all chains together, for chains that are too short to have one each: all squared changes over the variance of
+/// all energies.
+pub fn e_bfmi_of_all<C: AsRef<[f64]>>(energies: &[C]) -> f64 {
+    let changes = energies.iter().flat_map(|chain| chain.as_ref().windows(2));
+    let squared_changes: Vec<f64> = changes.map(|pair| (pair[1] - pair[0]).powi(2)).collect();
+    average(&squared_changes) / variance(&pooled(energies))
 }
 
 /// Draws of one quantity in chains of equal length, chain after chain.
@@ -132,6 +146,19 @@ impl Chains {
 
     fn map(&self, f: impl Fn(f64) -> f64) -> Self {
         Self { values: self.values.iter().map(|x| f(*x)).collect(), draws: self.draws }
+    }
+
+    /// The differences from the mean of all.
+    fn centred(&self) -> Self {
+        Self { values: deviations(&self.values), draws: self.draws }
+    }
+
+    /// The normal scores of the split chains, and of their distances from the median.
+    fn bulk_and_folded(&self) -> (Self, Self) {
+        let split = self.split();
+        let median = quantile_of_sorted(&split.sorted(), 0.5);
+        let folded = split.map(|x| (x - median).abs());
+        (split.normal_scores(), folded.normal_scores())
     }
 
     fn sorted(&self) -> Vec<f64> {
@@ -191,7 +218,8 @@ impl Chains {
             return f64::NAN;
         }
         let draws = self.draws as f64;
-        let autocovariance = MeanAutocovariance::of(self);
+        // About one centre first, so that the means of the chains keep their digits however far off they lie.
+        let autocovariance = MeanAutocovariance::of(&self.centred());
         let within = autocovariance.at(0) * draws / (draws - 1.0);
         let means = &autocovariance.means;
         let between = if means.len() > 1 { variance(means) } else { 0.0 };
@@ -243,7 +271,7 @@ struct MeanAutocovariance {
 impl MeanAutocovariance {
     fn of(chains: &Chains) -> Self {
         let means: Vec<f64> = chains.iter().map(average).collect();
-        let centred = chains.iter().zip(&means).flat_map(|(chain, mean)| chain.iter().map(move |x| x - mean));
+        let centred = chains.iter().flat_map(deviations);
         Self { centred: Chains { values: centred.collect(), draws: chains.draws }, means }
     }
 
@@ -254,34 +282,8 @@ impl MeanAutocovariance {
     }
 }
 
-/// In eight interleaved partial sums, so that the additions do not wait for one another.
-fn inner_product(a: &[f64], b: &[f64]) -> f64 {
-    let mut partial = [0.0; 8];
-    let (a_chunks, b_chunks) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = a_chunks.remainder().iter().zip(b_chunks.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in a_chunks.zip(b_chunks) {
-        for i in 0..8 {
-            partial[i] += x[i] * y[i];
-        }
-    }
-    partial.iter().sum::<f64>() + rest
-}
-
 fn pooled<C: AsRef<[f64]>>(chains: &[C]) -> Vec<f64> {
     chains.iter().flat_map(|chain| chain.as_ref()).copied().collect()
-}
-
-fn average(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// Two-pass variance with divisor n - 1; NaN for fewer than two values.
-fn variance(values: &[f64]) -> f64 {
-    if values.len() < 2 {
-        return f64::NAN;
-    }
-    let mean = average(values);
-    values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0)
 }
 
 /// Whether all values are equal up to rounding.
