@@ -180,7 +180,7 @@ fn fib(c: &mut Criterion) {
 }
 
 fn sampling_of(model: &str, chains: usize, draws: usize, data: &Inputs) -> Sampling {
-    let plan = Plan { model: Path::new(model), sampler: None, chains, warmup: 0, draws, stepsize: None, starts: None };
+    let plan = Plan { chains, warmup: 0, draws, ..Plan::new(Path::new(model)) };
     Sampling::new(&plan, |_| Ok(data.clone())).expect("the model is right")
 }
 

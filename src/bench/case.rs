@@ -140,13 +140,12 @@ impl<'a> Case<'a> {
     /// The chains of a number of starting points.
     pub(super) fn sampling(&self, chains: usize, starts: Array) -> Result<Sampling, Error> {
         let plan = Plan {
-            model: &self.program,
-            sampler: None,
             chains,
             warmup: 0,
             draws: 1,
             stepsize: Some(self.stepsize),
             starts: Some(starts),
+            ..Plan::new(&self.program)
         };
         Sampling::new(&plan, |density| self.inputs(density))
     }

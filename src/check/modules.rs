@@ -116,7 +116,10 @@ impl Loading<'_> {
 
     fn find(&mut self, module: ModuleId, path: &ast::Name) -> Option<ModuleId> {
         let from = &self.modules[module];
-        let found = if from.std { Err(String::new()) } else { self.loader.load(Some(&from.name), &path.text) };
+        // `std/nuts.ab` is the library's, whatever lies in the folder.
+        let library = path.text.starts_with("std/") && StdLibrary::text(&path.text).is_some();
+        let found =
+            if from.std || library { Err(String::new()) } else { self.loader.load(Some(&from.name), &path.text) };
         match found {
             Ok((name, text)) => Some(self.get_or_parse(name, text)),
             Err(why) => self.shipped(&path.text).or_else(|| {

@@ -193,24 +193,36 @@ pub(super) struct SampleArgs {
     /// A shared input of the model: JSON or @file
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) shared: Vec<String>,
-    /// The sampler: a program that exports `sample`; NUTS by default
+    /// The sampler: a program that exports `sample`, or std/hmc.ab, std/slice_nuts.ab; std/nuts.ab by default
     #[arg(long, value_name = "FILE.ab")]
     pub(super) sampler: Option<PathBuf>,
     /// Number of chains
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 4, allow_negative_numbers = true, value_parser = count)]
     pub(super) chains: usize,
     /// Warmup iterations of each chain
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, allow_negative_numbers = true, value_parser = count)]
     pub(super) warmup: usize,
     /// Draws of each chain after warmup
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, allow_negative_numbers = true, value_parser = count)]
     pub(super) draws: usize,
+    /// The mean acceptance rate that the step size is adapted to, between 0 and 1; the samplers that ship have 0.8
+    #[arg(long, visible_alias = "delta", value_name = "RATE", allow_negative_numbers = true)]
+    pub(super) target_accept: Option<f64>,
+    /// Doublings after which a trajectory of NUTS is long enough; 10 in the samplers that ship
+    #[arg(long, visible_alias = "max-depth", value_name = "N", allow_negative_numbers = true)]
+    pub(super) max_treedepth: Option<i64>,
+    /// Chains start uniformly within this distance of 0, or of their --starts, in every coordinate; 2 by default, 0 with --starts
+    #[arg(long, visible_alias = "init", value_name = "RADIUS", allow_negative_numbers = true)]
+    pub(super) init_radius: Option<f64>,
     /// A step size that stays, with the unit metric: warmup adapts nothing
     #[arg(long, allow_negative_numbers = true)]
     pub(super) stepsize: Option<f64>,
-    /// Where the chains start, unconstrained: a row for each, or one for all
+    /// Where the chains start, unconstrained: a row for each, or fewer, each for as many chains one after the other
     #[arg(long, value_name = "FILE.npy|.json")]
     pub(super) starts: Option<PathBuf>,
+    /// Parameters that the summary shows, such as mu,theta[3]; all by default
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(super) summary: Vec<String>,
     #[command(flatten)]
     pub(super) engine: EngineArgs,
     /// Write the draws to this file
@@ -418,6 +430,12 @@ pub(super) enum Stage {
     Stack,
     Plan,
     C,
+}
+
+/// A number of things.
+fn count(text: &str) -> Result<usize, String> {
+    let n = text.trim().parse::<usize>();
+    n.map_err(|_| "expected a whole number from 0 on".to_owned())
 }
 
 fn parse_deny(text: &str) -> Result<Deny, String> {

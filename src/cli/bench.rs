@@ -13,7 +13,7 @@ use crate::program::io::write_atomically;
 use crate::program::{Codegen, Engine, Error, ErrorKind};
 
 use super::args::{BenchArgs, Format, Switch};
-use super::run::stop_on_interrupt;
+use super::signals::{interrupted, stop_on_interrupt};
 use super::{note, print};
 
 /// A run longer than this is a mistake: a day.
@@ -48,7 +48,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode, Error> {
         write_report(folder, &report, &json)?;
     }
     if stop.load(Ordering::Relaxed) {
-        return Ok(ExitCode::from(130));
+        return Ok(interrupted());
     }
     if report.results.is_empty() && report.bound.is_empty() {
         return Err(Error::new(ErrorKind::Input, "nothing was measured: see what is left out, and why"));

@@ -17,7 +17,8 @@ use crate::run::{Trap, TrapKind};
 use crate::types::{Array, Precision, Type};
 
 use super::args::{InputArgs, MapArgs};
-use super::run::{add_lengths, extension, ragged, stop_on_interrupt, stopped};
+use super::run::{add_lengths, extension, ragged, stopped};
+use super::signals::{interrupted, stop_on_interrupt};
 use super::sinks::Collector;
 use super::{check_output, inputs, note, print, warn};
 
@@ -61,7 +62,7 @@ pub(super) fn map(args: &MapArgs) -> Result<ExitCode, Error> {
     }
     written?;
     if chunks.stop.load(Ordering::Relaxed) {
-        return Ok(ExitCode::from(130));
+        return Ok(interrupted());
     }
     Ok(if chunks.traps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

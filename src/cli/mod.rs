@@ -9,6 +9,7 @@ mod map;
 mod profile;
 mod run;
 mod sample;
+mod signals;
 mod sinks;
 mod texts;
 
@@ -24,7 +25,7 @@ use crate::report::render;
 use args::{Cli, Command};
 
 /// Runs the command that the process was started with. Exit codes: 0 done, 1 an error or a trapped lane, 2 wrong usage,
-/// 130 interrupted.
+/// 128 and the number of the signal interrupted: 130 by Ctrl-C.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
@@ -47,7 +48,7 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             report(&error);
-            if error.kind() == ErrorKind::Interrupted { ExitCode::from(130) } else { ExitCode::FAILURE }
+            if error.kind() == ErrorKind::Interrupted { signals::interrupted() } else { ExitCode::FAILURE }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -18,6 +18,7 @@ use crate::types::{Array, Precision};
 use crate::{cfg, stack};
 
 use super::args::{Format, RunArgs};
+use super::signals::{interrupted, stop_on_interrupt};
 use super::sinks::Collector;
 use super::{ARRAY_FILES, check_output, inputs, note, print, profile, warn};
 
@@ -63,25 +64,10 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let results = shown.results;
     profile::write(args.profile.as_deref(), results.stats())?;
     Ok(match (stop.load(Ordering::Relaxed), results.traps().is_empty()) {
-        (true, _) => ExitCode::from(130),
+        (true, _) => interrupted(),
         (false, true) => ExitCode::SUCCESS,
         (false, false) => ExitCode::FAILURE,
     })
-}
-
-/// A flag that the first Ctrl-C sets, so that a run ends in order with what it has; the second one ends the process.
-pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    let handler = move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    };
-    if let Err(error) = ctrlc::set_handler(handler) {
-        note(&format!("warning: Ctrl-C will not stop the run in order: {error}"));
-    }
-    stop
 }
 
 fn bind(args: &RunArgs, options: &Options) -> Result<Bound, Error> {

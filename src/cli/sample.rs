@@ -9,14 +9,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use indexmap::IndexMap;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::mcmc::sampling::{Draws, Plan, Sampling};
+use crate::mcmc::sampling::{Draws, Observer, Plan, Reached, Sampling, SlowChain, Tuning};
 use crate::program::io::{ArrayType, read_argument, write_arrays};
 use crate::program::{Error, ErrorKind};
-use crate::report::{SamplerStatistics, Summary};
+use crate::report::Summary;
+use crate::run::{Trap, TrapKind};
 use crate::types::{Array, DType};
 
 use super::args::{InputArgs, SampleArgs};
-use super::run::{show_stats, stop_on_interrupt};
+use super::run::show_stats;
+use super::signals::{interrupted, stop_on_interrupt};
 use super::{ARRAY_FILES, check_output, inputs, note, print, profile, warn};
 
 pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
@@ -35,6 +37,11 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         draws: args.draws,
         stepsize: args.stepsize,
         starts,
+        tuning: Tuning {
+            target_accept: args.target_accept,
+            max_treedepth: args.max_treedepth,
+            init_radius: args.init_radius,
+        },
     };
     let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
     let sampling = Sampling::new(&plan, |density| inputs::read(&given, density.signature()))?;
@@ -42,21 +49,30 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     note(&format!("memory: {}", sampling.memory(&options)?));
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));
-    let progress = Progress::new(args.chains.saturating_mul(args.draws), args.warmup);
-    let draws = sampling.run(&options, &|| progress.step())?;
+    let progress = Progress::new(args.chains, args.warmup, args.draws);
+    let draws = sampling.run(&options, &progress)?;
     progress.finish();
     report_traps(&draws, args, &sampling.not_numbers());
+    let stopped = stop.load(Ordering::Relaxed);
     if draws.chains.is_empty() {
         profile::write(args.profile.as_deref(), &draws.stats)?;
         return Err(Error::new(ErrorKind::Input, "no chain is left: there are no draws"));
+    }
+    if stopped && draws.draws == 0 {
+        report_nothing(&draws, args);
+        profile::write(args.profile.as_deref(), &draws.stats)?;
+        return Ok(interrupted());
     }
     let written = args.output.as_ref().map_or(Ok(()), |path| {
         write_arrays(path, &arrays(&draws), &IndexMap::new(), options.settings.precision)?;
         note(&format!("draws written to {}", path.display()));
         Ok::<(), Error>(())
     });
-    let statistics = SamplerStatistics::of(&draws.statistics, draws.max_treedepth, draws.gradients, draws.seconds);
-    print(&format!("{}\n", Summary::of(&draws.parameters, statistics)));
+    let mut summary = Summary::of_draws(&draws);
+    for name in summary.keep(&args.summary) {
+        note(&format!("warning: --summary: there is no parameter `{name}`"));
+    }
+    print(&format!("{summary}\n"));
     if args.stats {
         print(&format!("\n{}", show_stats(&draws.stats)));
         let pushed = draws.stats.bytes_pushed() as f64 / draws.gradients.max(1) as f64;
@@ -65,8 +81,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     profile::write(args.profile.as_deref(), &draws.stats)?;
     // Only now, so that the summary is not lost with the file.
     written?;
-    let stopped = stop.load(Ordering::Relaxed);
-    Ok(if stopped { ExitCode::from(130) } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })
+    Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })
 }
 
 /// The starting points: chain × dimension.
@@ -91,21 +106,30 @@ fn arrays(draws: &Draws) -> IndexMap<String, Array> {
 }
 
 fn report_traps(draws: &Draws, args: &SampleArgs, not_numbers: &[&str]) {
-    for trap in draws.traps.iter().take(5) {
+    let traps: Vec<&Trap> = draws.traps.iter().filter(|t| t.kind != TrapKind::Interrupted).collect();
+    for trap in traps.iter().take(5) {
         let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
         note(&format!(
             "chain {}: {}{message} (function `{}`, line {})",
             trap.position, trap.kind, trap.loc.function, trap.loc.line
         ));
     }
-    if draws.traps.len() > 5 {
-        note(&format!("… and {} more chains", draws.traps.len() - 5));
+    if traps.len() > 5 {
+        note(&format!("… and {} more chains", traps.len() - 5));
     }
-    for name in not_numbers.iter().filter(|_| !draws.traps.is_empty()) {
+    for name in not_numbers.iter().filter(|_| !traps.is_empty()) {
         note(&format!("note: `{name}` holds NaN, with which no log density is finite"));
     }
+    if draws.chains.is_empty() || draws.draws == 0 {
+        return;
+    }
+    let left_out = args.chains - draws.chains.len() - traps.len();
+    if left_out > 0 {
+        let s = if left_out == 1 { "" } else { "s" };
+        let least = draws.reached.draws.0;
+        note(&format!("{left_out} chain{s} had made fewer draws when the run was stopped, {least} or more: left out"));
+    }
     match draws.chains.len() {
-        0 => return,
         1 if args.chains > 1 => note("the summary and the draws are of the other chain"),
         n if n < args.chains => note(&format!("the summary and the draws are of the other {n} chains")),
         _ => {}
@@ -115,34 +139,57 @@ fn report_traps(draws: &Draws, args: &SampleArgs, not_numbers: &[&str]) {
     }
 }
 
-/// A bar on a terminal; elsewhere a line at every tenth.
+/// What a run that was stopped before the first draw had come to.
+fn report_nothing(draws: &Draws, args: &SampleArgs) {
+    let Reached { started, warm, warmup: (least, most), .. } = draws.reached;
+    let (chains, all) = (args.chains, args.warmup);
+    let far = if started < chains {
+        format!("{started} of {chains} chains had started, the farthest at iteration {most} of {all} of its warmup")
+    } else if warm > 0 {
+        format!("{warm} of {chains} chains had ended their warmup, the last was at iteration {least} of {all}")
+    } else {
+        format!("the chains were at iterations {least} to {most} of {all} of their warmup")
+    };
+    let (gradients, seconds) = (draws.gradients, draws.seconds);
+    note(&format!(
+        "stopped in warmup, nothing was drawn: {far}, after {gradients} gradients or more in {seconds:.2} s"
+    ));
+    if let Some(path) = &args.output {
+        note(&format!("{} is not written", path.display()));
+    }
+}
+
+/// A bar on a terminal; elsewhere a line at every fifth of warmup, of what takes more than a second, and at every tenth of the
+/// draws.
 struct Progress {
     bar: Option<ProgressBar>,
-    done: AtomicUsize,
+    draws: AtomicUsize,
+    /// Fifths of warmup that were told.
+    fifths: AtomicUsize,
+    chains: usize,
+    warmup: usize,
     total: usize,
 }
 
 impl Progress {
-    fn new(total: usize, warmup: usize) -> Self {
+    fn new(chains: usize, warmup: usize, draws: usize) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(total as u64);
-            let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} draws, {eta} left");
+            let bar = ProgressBar::new(chains.saturating_mul(warmup.saturating_add(draws)) as u64);
+            let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %, {eta} left");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar.set_message(format!("warmup ({warmup}), then draws"));
             bar.enable_steady_tick(std::time::Duration::from_millis(200));
             bar
         });
-        Self { bar, done: AtomicUsize::new(0), total }
+        let total = chains.saturating_mul(draws);
+        Self { bar, draws: AtomicUsize::new(0), fifths: AtomicUsize::new(0), chains, warmup, total }
     }
 
-    fn step(&self) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+    /// A line that stays, above the bar where there is one.
+    fn say(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.inc(1),
-            None if done * 10 / self.total.max(1) > (done - 1) * 10 / self.total.max(1) => {
-                note(&format!("{done} of {} draws", self.total));
-            }
-            None => {}
+            Some(bar) => bar.println(line),
+            None => note(line),
         }
     }
 
@@ -150,5 +197,44 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+impl Observer for Progress {
+    fn draw(&self) {
+        let done = self.draws.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.bar.is_none() && done * 10 / self.total.max(1) > (done - 1) * 10 / self.total.max(1) {
+            note(&format!("{done} of {} draws", self.total));
+        }
+    }
+
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn moved(&self, reached: &Reached) {
+        let Reached { warm, warmup: (least, most), draws, iterations, .. } = *reached;
+        if let Some(bar) = &self.bar {
+            bar.set_position(iterations as u64);
+            bar.set_message(if warm < self.chains {
+                format!("warmup: iterations {least} to {most} of {}", self.warmup)
+            } else {
+                format!("draws {} to {}", draws.0, draws.1)
+            });
+            return;
+        }
+        let done = iterations - self.draws.load(Ordering::Relaxed).min(iterations);
+        let fifths = done * 5 / self.chains.saturating_mul(self.warmup).max(1);
+        if warm < self.chains && self.fifths.fetch_max(fifths, Ordering::Relaxed) < fifths {
+            note(&format!("warmup: chains are at iterations {least} to {most} of {}", self.warmup));
+        }
+    }
+
+    fn slow(&self, slow: &SlowChain) {
+        let SlowChain { chain, iterations, median_iterations, stepsize, lp, treedepth } = slow;
+        self.say(&format!(
+            "chain {chain} holds up the others: it is at iteration {iterations}, the median chain at {median_iterations}; step \
+             size {stepsize:.2e}, log density {lp:.4}, tree depth {treedepth}"
+        ));
     }
 }

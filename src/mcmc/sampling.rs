@@ -6,10 +6,15 @@
 //! `parameters(q: real[D], shared …)`, a struct of its constrained parameters. A *sampler* exports
 //! `sample(density: fn(real[d]) -> (real, real[d]), origin: real[d], shared init_radius: real, shared num_warmup: int,
 //! shared num_draws: int)`, and for a step size that stays `sample_fixed` with `shared stepsize: real` before `num_warmup`; it emits one record of the stream `draw` for each draw it keeps, with the field `q` among
-//! others, and may emit one record of `adapted` at the end of warmup, with the number of `gradients` so far.
+//! others, may emit one record of `adapted` at the end of warmup, with the number of `gradients` so far, and from time to time
+//! one of `progress`, with the `iteration` of warmup that it has reached, 0 at its start. What of it can be tuned is in `tuning`.
+
+mod parameters;
+mod tuning;
+mod watch;
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
 use std::time::Instant;
 
 use indexmap::IndexMap;
@@ -20,7 +25,13 @@ use crate::program::{
     Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results, budget, refuse,
 };
 use crate::run::{NoMemory, NoSink, Record, Sink, Stats, Trap};
-use crate::types::{Array, ArrayData, DType, Type};
+use crate::types::{Array, ArrayData, DType, Scalar, Type};
+
+pub use parameters::FailedDraws;
+use tuning::Sampler;
+pub use tuning::{DEFAULT_SAMPLER, SAMPLE_FIXED_TUNED, SAMPLE_TUNED, TUNING, Tuning};
+use watch::State;
+pub use watch::{COLLAPSED, Observer, Reached, SlowChain};
 
 /// The function that a model must export, unless it exports [`DENSITY_AND_GRADIENT`].
 pub const DENSITY: &str = "log_density";
@@ -32,12 +43,8 @@ pub const PARAMETERS: &str = "parameters";
 pub const SAMPLE: &str = "sample";
 /// The function that a sampler must export to sample with a given step size, without adaptation.
 pub const SAMPLE_FIXED: &str = "sample_fixed";
-/// The sampler that ships with autobatch.
-pub const DEFAULT_SAMPLER: &str = "nuts.ab";
 /// Starts are uniform within this distance of 0 in every unconstrained coordinate, as in Stan.
 const INIT_RADIUS: f64 = 2.0;
-/// Draws whose constrained parameters are computed in one run.
-const TRANSFORMED_AT_ONCE: usize = 1 << 16;
 
 /// Parameters of the driver program.
 const NUM_WARMUP: &str = "num_warmup";
@@ -60,13 +67,25 @@ pub struct Plan<'a> {
     pub draws: usize,
     /// A step size that stays, with the unit metric: warmup then adapts nothing. Without it both are learnt.
     pub stepsize: Option<f64>,
-    /// Where the chains start, chain × dimension, unconstrained; one row serves all chains. Without it every coordinate is uniform in (-2, 2).
+    /// Where the chains start, chain × dimension, unconstrained; with fewer rows, a number that divides that of the chains,
+    /// as many chains one after the other start at each. Without it every coordinate is uniform in (-2, 2).
     pub starts: Option<Array>,
+    /// How the sampler is tuned.
+    pub tuning: Tuning,
+}
+
+impl<'a> Plan<'a> {
+    /// 4 chains of 1000 warmup iterations and 1000 draws from a model.
+    pub fn new(model: &'a Path) -> Self {
+        let (chains, warmup, draws) = (4, 1000, 1000);
+        Plan { model, sampler: None, chains, warmup, draws, stepsize: None, starts: None, tuning: Tuning::default() }
+    }
 }
 
 impl Plan<'_> {
     fn check(&self) -> Result<(), Error> {
         let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
+        self.tuning.check(self.stepsize.is_some())?;
         match self.stepsize {
             Some(eps) if !(eps > 0.0 && eps.is_finite()) => {
                 return refused(format!("the step size must be a positive number, not {eps}"));
@@ -77,10 +96,12 @@ impl Plan<'_> {
             Some(starts)
                 if starts.shape.len() != 2
                     || starts.as_real().is_none()
-                    || (starts.shape[0] != self.chains && starts.shape[0] != 1) =>
+                    || starts.shape[0] == 0
+                    || !self.chains.is_multiple_of(starts.shape[0]) =>
             {
                 refused(format!(
-                    "{} chains need starts of the type real[{}, _], or one row for all of them, not {}",
+                    "{} chains need starts of the type real[{}, _], one row for all of them, or a number of rows that divides {}, not {}",
+                    self.chains,
                     self.chains,
                     self.chains,
                     starts.ty()
@@ -109,6 +130,9 @@ pub struct Sampling {
     chains: usize,
     stepsize: Option<f64>,
     starts: Option<Array>,
+    sampler: Sampler,
+    init_radius: Option<f64>,
+    superchains: Option<usize>,
 }
 
 /// What came out.
@@ -119,16 +143,29 @@ pub struct Draws {
     pub parameters: IndexMap<String, Array>,
     /// The other fields of the sampler's records, chain × draw: `lp`, `accept_stat`, `stepsize`, …
     pub statistics: IndexMap<String, Array>,
-    /// The numbers of the chains that the arrays hold: all but those that trapped before the others were done.
+    /// The numbers of the chains that the arrays hold: all but those that trapped before the others were done, and, when the
+    /// run was stopped, those that had made so few draws that more are kept without them.
     pub chains: Vec<usize>,
     /// Draws of each chain that the arrays hold: fewer than asked for when the run was stopped.
     pub draws: usize,
+    /// How far the chains came: less than all the way when the run was stopped.
+    pub reached: Reached,
+    /// Draws for which the model's `parameters` trapped.
+    pub failed: Option<FailedDraws>,
     /// Chains that trapped.
     pub traps: Vec<Trap>,
     /// Gradients that were evaluated, warmup included, as far as the sampler tells.
     pub gradients: u64,
     /// Largest tree depth that the sampler allows, if it tells.
     pub max_treedepth: Option<i64>,
+    /// What of the sampler can be tuned, with the values that it had.
+    pub tuning: Tuning,
+    /// The step size that was given, if one was.
+    pub stepsize: Option<f64>,
+    /// The step sizes that the chains of the arrays had at the end of warmup, as far as the sampler tells.
+    pub adapted: Vec<f64>,
+    /// The number of groups of chains, one after the other and equally many in each, that started at one point each.
+    pub superchains: Option<usize>,
     /// Seconds of the sampling run.
     pub seconds: f64,
     /// Statistics of the machine.
@@ -151,11 +188,15 @@ impl Sampling {
         let name = if by_hand { DENSITY_AND_GRADIENT } else { DENSITY };
         let density = model.function(name).map_err(|error| wrong_model(plan.model, &error.to_string()))?;
         let data = read_data(&density)?;
-        let source = driver(plan, &density, &data)?;
+        let sampler = Sampler::new(plan)?;
+        let source = driver(plan, &sampler, &density, &data)?;
         check_inputs(plan, &density, &data)?;
         let driver = Program::compile_named(DRIVER, &source)?;
-        let &Plan { warmup, draws, chains, stepsize, .. } = plan;
-        Ok(Sampling { driver, data, warmup, draws, chains, stepsize, starts: plan.starts.clone(), model })
+        let &Plan { warmup, draws, chains, stepsize, tuning: Tuning { init_radius, .. }, .. } = plan;
+        let points = plan.starts.as_ref().map(|starts| starts.shape[0]);
+        let superchains = points.filter(|n| (2..chains).contains(n) && init_radius.unwrap_or(0.0) == 0.0);
+        let starts = plan.starts.as_ref().map(|starts| repeated(starts, chains / starts.shape[0].max(1)));
+        Ok(Sampling { driver, model, data, warmup, draws, chains, stepsize, starts, sampler, init_radius, superchains })
     }
 
     /// What holds values that are no numbers, of which no density is finite: the names of such data, and `starts`.
@@ -217,16 +258,17 @@ impl Sampling {
         estimate
     }
 
-    /// Runs all chains. `progress` is called after every kept draw of any chain, from worker threads.
+    /// Runs all chains. `observer` is told of every kept draw of any chain, by worker threads, and of more if it asks for it;
+    /// a closure is told of the draws.
     ///
     /// # Errors
     /// For data that do not fit, a sampler that emits no `draw`, and a batch that does not fit in memory. Chains that trap
     /// are no error: see [`Draws::traps`].
-    pub fn run(&self, options: &Options, progress: &(dyn Fn() + Sync)) -> Result<Draws, Error> {
-        let mut draws = self.run_unconstrained(options, progress)?;
+    pub fn run(&self, options: &Options, observer: &dyn Observer) -> Result<Draws, Error> {
+        let mut draws = self.run_unconstrained(options, observer)?;
         if self.model.functions().any(|name| name == PARAMETERS) {
             let q = draws.parameters.shift_remove("q").expect("the state is there");
-            draws.parameters = self.parameters(&q, &draws, options)?;
+            (draws.parameters, draws.failed) = self.parameters(&q, &draws, options)?;
         }
         Ok(draws)
     }
@@ -235,29 +277,44 @@ impl Sampling {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub fn run_unconstrained(&self, options: &Options, progress: &(dyn Fn() + Sync)) -> Result<Draws, Error> {
+    pub fn run_unconstrained(&self, options: &Options, observer: &dyn Observer) -> Result<Draws, Error> {
         let bound = self.bound(options)?;
         let budget = budget(&self.estimate(&bound, options), options)?;
-        let recorder = Recorder::new(&bound.compiled().stack.streams, (self.chains, self.draws), progress)?;
+        let counts = (self.chains, self.warmup, self.draws);
+        let recorder = Recorder::new(&bound.compiled().stack.streams, counts, observer)?;
         bound.prepare(options)?;
         let start = Instant::now();
-        let results = bound.run_within(&budget, options, &recorder)?;
+        let results = std::thread::scope(|scope| {
+            let (running, done) = mpsc::channel();
+            if observer.watches() {
+                scope.spawn(|| watch::watch(&|| recorder.states(), self.warmup, observer, &{ done }));
+            }
+            let results = bound.run_within(&budget, options, &recorder);
+            drop(running);
+            results
+        })?;
         let seconds = start.elapsed().as_secs_f64();
         self.collect(recorder, &results, seconds)
     }
 
     fn collect(&self, recorder: Recorder<'_>, results: &Results, seconds: f64) -> Result<Draws, Error> {
         use crate::run::TrapKind;
+        let reached = Reached::of(&recorder.states());
         let recorded = recorder.finish();
         let stopped = results.traps().iter().any(|t| t.kind == TrapKind::Interrupted);
         let failed = |c: &usize| results.traps().iter().any(|t| t.position == *c && t.kind != TrapKind::Interrupted);
         let chains: Vec<usize> = (0..self.chains).filter(|c| !failed(c)).collect();
-        let draws = chains.iter().map(|c| recorded.chains[*c].draws).min().unwrap_or(0);
+        let (chains, draws) = if stopped { recorded.most_draws(chains) } else { recorded.all_draws(chains) };
         if let Some(chain) = chains.iter().find(|c| !stopped && recorded.chains[**c].draws != self.draws) {
             let (found, wanted) = (recorded.chains[*chain].draws, self.draws);
             let message = format!("the sampler emitted {found} draws in chain {chain}, where {wanted} were asked for");
             return Err(Error::new(ErrorKind::Program, message));
         }
+        let adapted = chains.iter().filter_map(|c| {
+            let chain = &recorded.chains[*c];
+            number(recorded.adapted.as_ref()?, chain.adapted.as_ref()?, "stepsize")
+        });
+        let adapted = adapted.collect();
         let mut statistics = recorded.fields(&chains, draws);
         let q = statistics.shift_remove("q").expect("the recorder checked it");
         Ok(Draws {
@@ -265,55 +322,31 @@ impl Sampling {
             statistics,
             chains,
             draws,
+            reached,
+            failed: None,
             traps: results.traps().to_vec(),
             gradients: recorded.gradients(),
-            max_treedepth: recorded.max_treedepth(),
+            max_treedepth: self.sampler.max_treedepth().or(recorded.max_treedepth()),
+            tuning: Tuning {
+                target_accept: self.sampler.target_accept().filter(|_| self.stepsize.is_none()),
+                max_treedepth: self.sampler.max_treedepth(),
+                init_radius: self.init_radius,
+            },
+            stepsize: self.stepsize,
+            adapted,
+            superchains: self.superchains,
             seconds,
             stats: results.stats().clone(),
         })
     }
-
-    /// The constrained parameters of all draws: one run of the model's `parameters` in which every draw is a lane.
-    fn parameters(&self, q: &Array, made: &Draws, options: &Options) -> Result<IndexMap<String, Array>, Error> {
-        let function = self.model.function(PARAMETERS)?;
-        let (chains, draws) = (made.chains.len(), made.draws);
-        let lanes = chains * draws;
-        let dimension = q.shape[2];
-        let values = q.as_real().expect("a state is real");
-        let mut options = options.clone();
-        options.settings.stop = None;
-        (options.settings.stats, options.settings.profile) = (false, false);
-        let mut parameters: IndexMap<String, Array> = IndexMap::new();
-        for first in (0..lanes.max(1)).step_by(TRANSFORMED_AT_ONCE) {
-            let n = TRANSFORMED_AT_ONCE.min(lanes - first);
-            let part = Array::real([n, dimension], values[first * dimension..(first + n) * dimension].to_vec());
-            let name = function.signature().ports[0].name.clone();
-            let inputs = self.data.clone().lane(name, part).lanes(n);
-            let results = function.run(&inputs.restricted_to(function.signature()), &options)?;
-            if let Some(trap) = results.traps().first() {
-                let message = format!("`{PARAMETERS}` failed for a draw: {} ({})", trap.kind, trap.loc);
-                return Err(Error::new(ErrorKind::Program, message));
-            }
-            for (name, array) in results.outputs() {
-                append(&mut parameters, name, array);
-            }
-        }
-        for array in parameters.values_mut() {
-            array.shape.remove(0);
-            array.shape.insert_from_slice(0, &[chains, draws]);
-        }
-        Ok(parameters)
-    }
 }
 
-/// Appends rows along the leading axis.
-fn append(all: &mut IndexMap<String, Array>, name: &str, rows: &Array) {
-    let Some(array) = all.get_mut(name) else {
-        all.insert(name.to_owned(), rows.clone());
-        return;
-    };
-    array.shape[0] += rows.shape[0];
-    array.data.extend(&rows.data);
+/// Each row so many times, one after the other.
+fn repeated(rows: &Array, times: usize) -> Array {
+    let values = rows.as_real().expect("starting points are real");
+    let row = values.chunks(rows.shape[1].max(1));
+    let data = row.flat_map(|row| row.iter().copied().cycle().take(row.len() * times)).collect();
+    Array::real([rows.shape[0] * times, rows.shape[1]], data)
 }
 
 fn wrong_model(path: &Path, why: &str) -> Error {
@@ -375,7 +408,7 @@ fn check_inputs(plan: &Plan<'_>, density: &Function<'_>, data: &Inputs) -> Resul
 }
 
 /// The program that joins a model and a sampler.
-fn driver(plan: &Plan<'_>, density: &Function<'_>, given: &Inputs) -> Result<String, Error> {
+fn driver(plan: &Plan<'_>, sampler: &Sampler, density: &Function<'_>, given: &Inputs) -> Result<String, Error> {
     let signature = density.signature();
     let [state, data @ ..] = &signature.ports[..] else {
         return Err(wrong_model(plan.model, "it has no parameters"));
@@ -406,20 +439,22 @@ fn driver(plan: &Plan<'_>, density: &Function<'_>, given: &Inputs) -> Result<Str
         DENSITY => format!("value_and_grad(model::{DENSITY})"),
         name => format!("model::{name}"),
     };
-    let sampler = plan.sampler.map_or_else(|| DEFAULT_SAMPLER.into(), quoted);
     let (start, origin, radius) = match plan.starts {
         Some(_) => (format!("{START}: {state_type}, "), START.to_owned(), 0.0),
         None => (String::new(), format!("[0.0 for i in 0..{}]", state.extents[0].display(&names)), INIT_RADIUS),
     };
-    let (fixed, sample, stepsize) = match plan.stepsize {
-        Some(_) => (format!("shared {STEPSIZE}: real, "), SAMPLE_FIXED, format!("{STEPSIZE}, ")),
-        None => (String::new(), SAMPLE, String::new()),
+    let radius = plan.tuning.init_radius.unwrap_or(radius);
+    let (fixed, stepsize) = match plan.stepsize {
+        Some(_) => (format!("shared {STEPSIZE}: real, "), format!("{STEPSIZE}, ")),
+        None => (String::new(), String::new()),
     };
+    let Sampler { module, function, .. } = sampler;
+    let tuning = sampler.argument();
     Ok(format!(
-        "use \"{}\" as model;\nuse \"{sampler}\" as sampler;\n\n\
+        "use \"{}\" as model;\nuse \"{module}\" as sampler;\n\n\
          pub fn main{dims}({start}{}{fixed}shared {NUM_WARMUP}: int, shared {NUM_DRAWS}: int) {{\n    \
          let origin = {origin};\n    \
-         sampler::{sample}(|position: {state_type}| {density}(position{}), origin, {radius:?}, {stepsize}{NUM_WARMUP}, {NUM_DRAWS});\n}}\n",
+         sampler::{function}(|position: {state_type}| {density}(position{}), {tuning}origin, {radius:?}, {stepsize}{NUM_WARMUP}, {NUM_DRAWS});\n}}\n",
         quoted(plan.model),
         params.concat(),
         args.concat()
@@ -437,10 +472,13 @@ struct Recorder<'a> {
     streams: IdVec<StreamId, Stream>,
     draw: StreamId,
     adapted: Option<StreamId>,
+    progress: Option<StreamId>,
     chains: Vec<Mutex<Chain>>,
+    /// Iterations of warmup of each chain.
+    warmup: usize,
     /// Draws of each chain that are expected.
     draws: usize,
-    progress: &'a (dyn Fn() + Sync),
+    observer: &'a dyn Observer,
 }
 
 /// The records of a chain. Draws are words, one record after the other: an array for each field would take an allocation each,
@@ -450,6 +488,10 @@ struct Chain {
     draws: usize,
     words: Vec<u64>,
     adapted: Option<Vec<Array>>,
+    /// The last report from warmup.
+    progress: Option<Vec<Array>>,
+    started: Option<Instant>,
+    finished: Option<Instant>,
 }
 
 impl Chain {
@@ -460,6 +502,9 @@ impl Chain {
             self.words.reserve_exact(self.words.len().saturating_mul(most.saturating_sub(1)));
         }
         self.draws += 1;
+        if self.draws == most {
+            self.finished = Some(Instant::now());
+        }
     }
 }
 
@@ -467,14 +512,15 @@ impl Chain {
 struct Recorded {
     draw: Stream,
     adapted: Option<Stream>,
+    progress: Option<Stream>,
     chains: Vec<Chain>,
 }
 
 impl<'a> Recorder<'a> {
     fn new(
         streams: &IdVec<StreamId, Stream>,
-        (chains, draws): (usize, usize),
-        progress: &'a (dyn Fn() + Sync),
+        (chains, warmup, draws): (usize, usize, usize),
+        observer: &'a dyn Observer,
     ) -> Result<Self, Error> {
         let find = |name: &str| streams.iter().find(|(_, s)| s.name == name).map(|(id, _)| id);
         let is_state = |(name, ty): &(String, Type)| name == "q" && ty.dtype == DType::Real && ty.shape.len() == 1;
@@ -482,15 +528,56 @@ impl<'a> Recorder<'a> {
             let message = "the sampler emits no `draw(q, …)` with the state `q: real[d]`";
             return Err(Error::new(ErrorKind::Entry, message));
         };
-        let adapted = find("adapted");
+        let (adapted, progress) = (find("adapted"), find("progress"));
         let chains = (0..chains).map(|_| Mutex::default()).collect();
-        Ok(Self { streams: streams.clone(), draw, adapted, chains, draws, progress })
+        Ok(Self { streams: streams.clone(), draw, adapted, progress, chains, warmup, draws, observer })
+    }
+
+    /// What is known of every chain now.
+    fn states(&self) -> Vec<State> {
+        let states = self.chains.iter().map(|c| self.state(&c.lock().expect("no emit panics while it holds the lock")));
+        states.collect()
+    }
+
+    fn state(&self, chain: &Chain) -> State {
+        let warm = chain.adapted.is_some() || chain.draws > 0;
+        let (adapted, progress) = (self.adapted.map(|id| &self.streams[id]), self.progress.map(|id| &self.streams[id]));
+        let records = [(adapted, &chain.adapted), (progress, &chain.progress)];
+        let told = |name: &str| {
+            let of = |(stream, record): (Option<&Stream>, &Option<Vec<Array>>)| number(stream?, record.as_ref()?, name);
+            self.last_of(chain, name).or_else(|| records.into_iter().find_map(of))
+        };
+        let iteration = progress.zip(chain.progress.as_ref()).and_then(|(s, r)| number(s, r, "iteration"));
+        State {
+            started: chain.started,
+            finished: chain.finished,
+            warmup: if warm { self.warmup } else { iteration.map_or(0, |n| n as usize) },
+            warm,
+            draws: chain.draws,
+            stepsize: told("stepsize").unwrap_or(f64::NAN),
+            lp: told("lp").unwrap_or(f64::NAN),
+            treedepth: told("treedepth").map_or(0, |n| n as i64),
+        }
+    }
+
+    /// A scalar of the last draw of a chain.
+    fn last_of(&self, chain: &Chain, name: &str) -> Option<f64> {
+        let fields = &self.streams[self.draw].fields;
+        let f = fields.iter().position(|(n, ty)| n == name && ty.shape.is_empty())?;
+        let behind: usize = fields[f..].iter().map(|(_, ty)| ty.elements()).sum();
+        let word = chain.words.len().checked_sub(behind).map(|at| chain.words[at])?;
+        Some(if fields[f].1.dtype == DType::Real { f64::from_bits(word) } else { word as i64 as f64 })
     }
 
     fn finish(self) -> Recorded {
         let chains = self.chains.into_iter().map(|c| c.into_inner().expect("no emit panics while it holds the lock"));
         let stream = |id: StreamId| self.streams[id].clone();
-        Recorded { draw: stream(self.draw), adapted: self.adapted.map(stream), chains: chains.collect() }
+        Recorded {
+            draw: stream(self.draw),
+            adapted: self.adapted.map(stream),
+            progress: self.progress.map(stream),
+            chains: chains.collect(),
+        }
     }
 }
 
@@ -500,9 +587,12 @@ impl Sink for Recorder<'_> {
         if stream == self.draw {
             chain.add(record, self.draws);
             drop(chain);
-            (self.progress)();
+            self.observer.draw();
         } else if Some(stream) == self.adapted {
             chain.adapted = Some(record.arrays());
+        } else if Some(stream) == self.progress {
+            chain.started.get_or_insert_with(Instant::now);
+            chain.progress = Some(record.arrays());
         }
         Ok(())
     }
@@ -511,7 +601,37 @@ impl Sink for Recorder<'_> {
     }
 }
 
+/// A scalar of a record.
+fn number(stream: &Stream, record: &[Array], name: &str) -> Option<f64> {
+    let f = stream.fields.iter().position(|(n, ty)| n == name && ty.shape.is_empty())?;
+    match record[f].get(0) {
+        Scalar::Real(r) => Some(r),
+        Scalar::Int(i) => Some(i as f64),
+        Scalar::Bool(_) => None,
+    }
+}
+
 impl Recorded {
+    /// As many draws of each chain as all have.
+    fn all_draws(&self, chains: Vec<usize>) -> (Vec<usize>, usize) {
+        let draws = chains.iter().map(|c| self.chains[*c].draws).min().unwrap_or(0);
+        (chains, draws)
+    }
+
+    /// The chains without those that had so few draws when the run was stopped that more are left without them, and as many
+    /// draws of each as all of these have.
+    fn most_draws(&self, chains: Vec<usize>) -> (Vec<usize>, usize) {
+        let mut counts: Vec<usize> = chains.iter().map(|c| self.chains[*c].draws).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let kept = |&(k, draws): &(usize, &usize)| ((k + 1) * draws, k);
+        match counts.iter().enumerate().max_by_key(kept) {
+            Some((_, draws)) if *draws > 0 => {
+                (chains.into_iter().filter(|c| self.chains[*c].draws >= *draws).collect(), *draws)
+            }
+            _ => (chains, 0),
+        }
+    }
+
     /// The words of a record of a draw.
     fn words(&self) -> usize {
         self.draw.fields.iter().map(|(_, ty)| ty.elements()).sum()
@@ -553,7 +673,12 @@ impl Recorded {
 
     fn gradients(&self) -> u64 {
         let count = |n: i64| u64::try_from(n).unwrap_or(0);
-        let warmup: u64 = self.ends_of_warmup("gradients").into_iter().flatten().map(count).sum();
+        // Of a chain that was stopped in warmup, as many as it has reported.
+        let told = |stream: &Option<Stream>, record: &Option<Vec<Array>>| {
+            number(stream.as_ref()?, record.as_ref()?, "gradients").map(|n| count(n as i64))
+        };
+        let of_warmup = |c: &Chain| told(&self.adapted, &c.adapted).or_else(|| told(&self.progress, &c.progress));
+        let warmup: u64 = self.chains.iter().filter_map(of_warmup).sum();
         let kept = Self::place(&self.draw, "n_leapfrog").into_iter().flat_map(|f| {
             let at: usize = self.draw.fields[..f].iter().map(|(_, ty)| ty.elements()).sum();
             self.chains.iter().flat_map(move |c| c.words.chunks_exact(self.words()).map(move |record| record[at]))
@@ -571,16 +696,4 @@ fn sized<T>(most: usize, elements: impl Iterator<Item = T>) -> Vec<T> {
     let mut all = Vec::with_capacity(most);
     all.extend(elements);
     all
-}
-
-impl ArrayData {
-    /// Appends elements of the same type.
-    fn extend(&mut self, part: &ArrayData) {
-        match (self, part) {
-            (ArrayData::Bool(a), ArrayData::Bool(p)) => a.extend_from_slice(p),
-            (ArrayData::Int(a), ArrayData::Int(p)) => a.extend_from_slice(p),
-            (ArrayData::Real(a), ArrayData::Real(p)) => a.extend_from_slice(p),
-            _ => unreachable!("the parts of an array have one element type"),
-        }
-    }
 }

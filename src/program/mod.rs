@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indexmap::IndexMap;
 
 use crate::base::{Diagnostic, FileId, Id as _, IdVec, SourceMap, Span};
-use crate::check::{self, FileLoader};
+use crate::check::{self, FileLoader, StdLibrary};
 use crate::hir::{self, FnId};
 use crate::interp::{self, SharedError};
 use crate::lower::hir_to_cfg::{self, Signature, SignaturePort};
@@ -113,6 +113,16 @@ impl Program {
             Error::new(ErrorKind::Io, format!("{name} is not UTF-8: byte {at} does not belong to a character"))
         })?;
         Self::compile_named(&name, &text)
+    }
+
+    /// Compiles a module of the library that ships, by the name that a `use` finds it by whatever lies in the folder:
+    /// `std/nuts.ab`. `None` for every other path.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Program`] with all the diagnostics.
+    pub fn shipped(path: &str) -> Option<Result<Program, Error>> {
+        let text = path.starts_with("std/").then(|| StdLibrary::text(path))??;
+        Some(Self::compile_named(path, text))
     }
 
     /// Compiles a source text that goes by `name`; `use` paths are relative to its folder.

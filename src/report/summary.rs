@@ -6,15 +6,20 @@ use indexmap::IndexMap;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::mcmc::diagnostics;
+use crate::mcmc::diagnostics::{self, RHAT_LIMIT};
+use crate::mcmc::sampling::{COLLAPSED, Draws, Tuning};
 use crate::types::{Array, Scalar};
 
-/// R-hat at or above this is a warning.
-const RHAT_LIMIT: f64 = 1.01;
 /// Bulk or tail effective sample size below this for each of up to four chains is a warning.
 const ESS_PER_CHAIN: f64 = 100.0;
 /// E-BFMI below this is a warning.
 const E_BFMI_LIMIT: f64 = 0.3;
+/// Draws that a chain needs for an E-BFMI of its own, and all chains for one of all.
+const E_BFMI_DRAWS: usize = 100;
+/// How many times as many gradients as the median chain one takes that is stuck.
+const STUCK_WORK: f64 = 10.0;
+/// Draws without a move after which a chain is stuck.
+const STUCK_DRAWS: usize = 10;
 
 /// What the draws say about one scalar parameter. Values that cannot be computed are NaN.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -39,12 +44,34 @@ pub struct SummaryRow {
     pub ess_tail: f64,
     /// Rank-normalised split R-hat.
     pub rhat: f64,
+    /// Nested R-hat, where the chains are superchains: see [`diagnostics::rhat_nested`].
+    pub rhat_nested: Option<f64>,
+    /// R-hat of chains of this length that agree, where R-hat is large; else 1.
+    pub rhat_expected: f64,
+    /// Whether the chains agree, by the nested R-hat where there is one, else by R-hat as far as the length of the chains lets
+    /// it tell.
+    pub chains_agree: bool,
+    /// Draws that are not finite.
+    pub infinite: usize,
+    /// Draws that are NaN.
+    pub not_numbers: usize,
 }
 
 impl SummaryRow {
     /// The row of the scalar `name` with these draws, one vector a chain.
     pub fn of(name: impl Into<String>, chains: &[Vec<f64>]) -> Self {
+        Self::of_superchains(name, chains, None)
+    }
+
+    /// The same of chains that are so many superchains, one after the other.
+    fn of_superchains(name: impl Into<String>, chains: &[Vec<f64>], superchains: Option<usize>) -> Self {
         let quantiles = diagnostics::quantiles(chains, &[0.05, 0.5, 0.95]);
+        let count = |holds: fn(&f64) -> bool| chains.iter().flatten().filter(|x| holds(x)).count();
+        let rhat = diagnostics::rhat(chains);
+        let rhat_nested = superchains.map(|n| diagnostics::rhat_nested(chains, n)).filter(|rhat| !rhat.is_nan());
+        // What is looked at only where there is something to tell: it takes as long as all the rest.
+        let agreement = (rhat >= RHAT_LIMIT).then(|| diagnostics::agreement(chains));
+        let agree = agreement.is_none_or(|a| a.holds());
         Self {
             name: name.into(),
             mean: diagnostics::mean(chains),
@@ -55,7 +82,12 @@ impl SummaryRow {
             q95: quantiles[2],
             ess_bulk: diagnostics::ess_bulk(chains),
             ess_tail: diagnostics::ess_tail(chains),
-            rhat: diagnostics::rhat(chains),
+            rhat,
+            rhat_nested,
+            rhat_expected: agreement.map_or(1.0, |a| a.expected),
+            chains_agree: rhat_nested.map_or(agree, |rhat| rhat < RHAT_LIMIT),
+            infinite: count(|x| x.is_infinite()),
+            not_numbers: count(|x| x.is_nan()),
         }
     }
 
@@ -88,15 +120,101 @@ pub struct SamplerStatistics {
     pub treedepth_saturated: usize,
     /// The largest tree depth, where the sampler has one.
     pub max_treedepth: Option<i64>,
-    /// E-BFMI of each chain; empty where the sampler reports no energy.
+    /// E-BFMI of each chain, or of all together where they are short; empty where the sampler reports no energy, and where
+    /// there are too few draws to tell.
     pub e_bfmi: Vec<f64>,
+    /// What can be tuned, with the values that it had.
+    pub tuning: Tuning,
+    /// The step size that was given, if one was.
+    pub stepsize: Option<f64>,
+    /// The step sizes at the end of warmup.
+    pub adapted: Vec<f64>,
+    /// Chains that are stuck.
+    pub stuck: Vec<StuckChain>,
     /// Gradients evaluated, warmup included, over all chains.
     pub gradients: u64,
     /// Wall-clock time, warmup included.
     pub seconds: f64,
 }
 
+/// A chain that takes far smaller steps than the others, or far more of them, or that does not move.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StuckChain {
+    /// Its number.
+    pub chain: usize,
+    /// Its step size.
+    pub stepsize: f64,
+    /// The mean of its log density.
+    pub lp: f64,
+    /// The mean of its tree depth.
+    pub treedepth: f64,
+}
+
+impl fmt::Display for StuckChain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (eps, lp) = (significant(self.stepsize, 2), significant(self.lp, 4));
+        write!(f, "chain {} (step size {eps}, log density {lp}, tree depth {:.1})", self.chain, self.treedepth)
+    }
+}
+
+/// The chains that are stuck, of two or more. `numbers` are those of the chains of the streams.
+fn stuck(streams: &IndexMap<String, Array>, numbers: &[usize]) -> Vec<StuckChain> {
+    let chains = |name: &str| streams.get(name).map_or_else(Vec::new, |array| scalar_chains(array, 0));
+    let means = |name: &str| -> Vec<f64> { chains(name).iter().map(|chain| diagnostics::mean(&[chain])).collect() };
+    let (steps, work, depth, lp) = (means("stepsize"), means("n_leapfrog"), means("treedepth"), chains("lp"));
+    // The upper one of the two in the middle.
+    let median = |values: &[f64]| {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().filter(|_| sorted.len() > 1)
+    };
+    let (usual_step, usual_work) = (median(&steps), median(&work));
+    let still = |c: &usize| {
+        let same = |chain: &Vec<f64>| chain.len() >= STUCK_DRAWS && chain.iter().all(|x| *x == chain[0]);
+        lp.get(*c).is_some_and(same)
+    };
+    // Where no chain moves, the density is flat.
+    let all_still = (0..lp.len()).all(|c| still(&c));
+    let is_stuck = |c: &usize| {
+        let small = usual_step.zip(steps.get(*c)).is_some_and(|(usual, step)| step * COLLAPSED < usual);
+        let long = usual_work.zip(work.get(*c)).is_some_and(|(usual, work)| *work > usual * STUCK_WORK);
+        small || long || (still(c) && !all_still)
+    };
+    let of = |values: &[f64], c: usize| values.get(c).copied().unwrap_or(f64::NAN);
+    let named = (0..numbers.len()).filter(is_stuck).map(|c| StuckChain {
+        chain: numbers[c],
+        stepsize: of(&steps, c),
+        lp: lp.get(c).map_or(f64::NAN, |chain| diagnostics::mean(&[chain])),
+        treedepth: of(&depth, c),
+    });
+    named.collect()
+}
+
+/// E-BFMI of each chain, or of all where they are short; none where there are too few draws.
+fn e_bfmi(energies: &[Vec<f64>]) -> Vec<f64> {
+    let draws = energies.iter().map(Vec::len).min().unwrap_or(0);
+    if draws >= E_BFMI_DRAWS {
+        energies.iter().map(|chain| diagnostics::e_bfmi(chain)).collect()
+    } else if draws * energies.len() >= E_BFMI_DRAWS {
+        vec![diagnostics::e_bfmi_of_all(energies)]
+    } else {
+        vec![]
+    }
+}
+
 impl SamplerStatistics {
+    /// What the sampler did in a run.
+    pub fn of_draws(draws: &Draws) -> Self {
+        let statistics = Self::of(&draws.statistics, draws.max_treedepth, draws.gradients, draws.seconds);
+        Self {
+            tuning: draws.tuning,
+            stepsize: draws.stepsize,
+            adapted: draws.adapted.clone(),
+            stuck: stuck(&draws.statistics, &draws.chains),
+            ..statistics
+        }
+    }
+
     /// Reads the streams `divergent`, `treedepth` and `energy`, each chain × draw, as far as the sampler has them.
     pub fn of(streams: &IndexMap<String, Array>, max_treedepth: Option<i64>, gradients: u64, seconds: f64) -> Self {
         let stream = |name: &str| streams.get(name).map_or_else(Vec::new, |array| scalar_chains(array, 0));
@@ -109,9 +227,10 @@ impl SamplerStatistics {
             divergent: count("divergent", &|x| x != 0.0),
             treedepth_saturated: max_treedepth.map_or(0, |max| count("treedepth", &|x| x >= max as f64)),
             max_treedepth,
-            e_bfmi: stream("energy").iter().map(|chain| diagnostics::e_bfmi(chain)).collect(),
+            e_bfmi: e_bfmi(&stream("energy")),
             gradients,
             seconds,
+            ..Self::default()
         }
     }
 
@@ -123,24 +242,44 @@ impl SamplerStatistics {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.divergent > 0 {
+            let or = match (self.tuning.target_accept, self.stepsize) {
+                (Some(target), _) => format!(", or raise --target-accept ({target} here)"),
+                (None, Some(stepsize)) => format!(", or lower --stepsize ({stepsize} here)"),
+                (None, None) => String::new(),
+            };
             warnings.push(format!(
-                "{} of {} transitions were divergent: the draws may miss part of the posterior; reparameterise, or raise the \
-                 target acceptance rate",
+                "{} of {} transitions were divergent: the draws may miss part of the posterior; reparameterise{or}",
                 self.divergent, self.draws
             ));
         }
         if let Some(depth) = self.max_treedepth.filter(|_| self.treedepth_saturated > 0) {
+            let or = if self.tuning.max_treedepth.is_some() { ", or raise --max-treedepth" } else { "" };
             warnings.push(format!(
-                "{} of {} transitions reached the largest tree depth, {depth}: the sampler is slow here, not wrong",
+                "{} of {} transitions reached the largest tree depth, {depth}: the sampler is slow here, not wrong; \
+                 reparameterise{or}",
                 self.treedepth_saturated, self.draws
+            ));
+        }
+        if !self.stuck.is_empty() {
+            let named: Vec<String> = self.stuck.iter().map(ToString::to_string).collect();
+            let names: Vec<&str> = named.iter().map(String::as_str).collect();
+            let are = if named.len() == 1 { "is" } else { "are" };
+            warnings.push(format!(
+                "{} of {} chains {are} stuck, and counted in the table: {}",
+                named.len(),
+                self.chains,
+                abridged(&names)
             ));
         }
         let low = self.e_bfmi.iter().filter(|value| **value < E_BFMI_LIMIT).count();
         if low > 0 {
+            let of = if self.e_bfmi.len() < self.chains {
+                "over all chains".to_owned()
+            } else {
+                format!("in {low} of {} chains", self.e_bfmi.len())
+            };
             warnings.push(format!(
-                "E-BFMI is below {E_BFMI_LIMIT} in {low} of {} chains: the momentum explores the energies slowly; \
-                 reparameterise",
-                self.e_bfmi.len()
+                "E-BFMI is below {E_BFMI_LIMIT} {of}: the momentum explores the energies slowly; reparameterise"
             ));
         }
         warnings
@@ -156,21 +295,80 @@ pub struct Summary {
     pub sampler: SamplerStatistics,
     /// What to worry about, one line each.
     pub warnings: Vec<String>,
+    /// What is not as it looks, one line each.
+    pub notes: Vec<String>,
 }
 
 impl Summary {
     /// Summarises `parameters`: each an array chain × draw × event shape.
     pub fn of(parameters: &IndexMap<String, Array>, sampler: SamplerStatistics) -> Self {
-        let rows: Vec<SummaryRow> = parameters.iter().flat_map(|(name, array)| rows_of(name, array)).collect();
-        let mut warnings = sampler.warnings();
-        warnings.extend(convergence_warnings(&rows, sampler.chains));
-        Self { rows, sampler, warnings }
+        Self::without(parameters, sampler, &[], None)
+    }
+
+    /// Summarises a run. Draws without parameters are left out.
+    pub fn of_draws(draws: &Draws) -> Self {
+        let failed = draws.failed.as_ref().map_or(&[][..], |failed| &failed.positions);
+        // Groups are equally large only with all chains and all draws.
+        let superchains = draws.superchains.filter(|_| draws.traps.is_empty() && failed.is_empty());
+        let mut summary = Self::without(&draws.parameters, SamplerStatistics::of_draws(draws), failed, superchains);
+        if let Some(failed) = &draws.failed {
+            let (n, all, trap) = (failed.positions.len(), draws.chains.len() * draws.draws, &failed.first);
+            let (chain, draw) = (failed.positions[0] / draws.draws, failed.positions[0] % draws.draws);
+            let chain = draws.chains[chain];
+            let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
+            summary.warnings.push(format!(
+                "`parameters` failed for {n} of {all} draws, which are NaN (ints 0) and left out of the table; the first is \
+                 draw {draw} of chain {chain}: {}{message} (function `{}`, line {})",
+                trap.kind, trap.loc.function, trap.loc.line
+            ));
+        }
+        summary
+    }
+
+    fn without(
+        parameters: &IndexMap<String, Array>,
+        sampler: SamplerStatistics,
+        failed: &[usize],
+        superchains: Option<usize>,
+    ) -> Self {
+        let rows = parameters.iter().flat_map(|(name, array)| rows_of(name, array, failed, superchains));
+        let rows: Vec<SummaryRow> = rows.collect();
+        let (mut warnings, mut notes) = (vec![], vec![]);
+        // Nothing was asked for, so nothing is wrong with it.
+        if sampler.draws > 0 {
+            warnings = sampler.warnings();
+            convergence(&rows, sampler.chains, &mut warnings, &mut notes);
+        }
+        Self { rows, sampler, warnings, notes }
+    }
+
+    /// Keeps the rows of these parameters, `theta` or `theta[3]`: all of them where none has such a name. Gives the names that
+    /// no row has.
+    pub fn keep(&mut self, names: &[String]) -> Vec<String> {
+        let is = |row: &SummaryRow, name: &String| row.name == *name || row.name.split('[').next() == Some(name);
+        let unknown = names.iter().filter(|name| !self.rows.iter().any(|row| is(row, name))).cloned().collect();
+        if names.iter().any(|name| self.rows.iter().any(|row| is(row, name))) {
+            self.rows.retain(|row| names.iter().any(|name| is(row, name)));
+        }
+        unknown
     }
 }
 
-fn rows_of(name: &str, array: &Array) -> Vec<SummaryRow> {
+/// `failed` are the draws to leave out, chain · draws + draw, ascending.
+fn rows_of(name: &str, array: &Array, failed: &[usize], superchains: Option<usize>) -> Vec<SummaryRow> {
     let event = array.shape.get(2..).unwrap_or_default();
-    let row = |element: usize| SummaryRow::of(element_name(name, event, element), &scalar_chains(array, element));
+    let draws = array.shape.get(1).copied().unwrap_or(0);
+    let row = |element: usize| {
+        let mut chains = scalar_chains(array, element);
+        if !failed.is_empty() {
+            for (c, chain) in chains.iter_mut().enumerate() {
+                let mut position = c * draws..;
+                chain.retain(|_| position.next().is_some_and(|p| failed.binary_search(&p).is_err()));
+            }
+            chains.retain(|chain| !chain.is_empty());
+        }
+        SummaryRow::of_superchains(element_name(name, event, element), &chains, superchains)
+    };
     (0..event.iter().product()).into_par_iter().map(row).collect()
 }
 
@@ -210,18 +408,43 @@ pub fn element_name(name: &str, event_shape: &[usize], element: usize) -> String
     format!("{name}[{}]", indices.join(","))
 }
 
-fn convergence_warnings(rows: &[SummaryRow], chains: usize) -> Vec<String> {
+/// What the rows say about convergence.
+fn convergence(rows: &[SummaryRow], chains: usize, warnings: &mut Vec<String>, notes: &mut Vec<String>) {
     let enough = ESS_PER_CHAIN * chains.clamp(1, 4) as f64;
     let named = |holds: &dyn Fn(&SummaryRow) -> bool| {
         let names: Vec<&str> = rows.iter().filter(|row| holds(row)).map(|row| row.name.as_str()).collect();
         (!names.is_empty()).then(|| abridged(&names))
     };
-    let rhat = named(&|row| row.rhat >= RHAT_LIMIT)
+    let few = |row: &SummaryRow| row.ess_bulk < enough || row.ess_tail < enough;
+    let large = |row: &SummaryRow| row.rhat >= RHAT_LIMIT && row.rhat_nested.is_none();
+    // Short chains have a large R-hat though they agree; only many of them make up for it.
+    let disagree = |row: &SummaryRow| large(row) && (!row.chains_agree || few(row));
+    let nested = named(&|row| row.rhat_nested.is_some() && !row.chains_agree).map(|names| {
+        format!("nested R-hat is {RHAT_LIMIT} or more for {names}: the chains have not forgotten where they started; run longer")
+    });
+    let rhat = named(&disagree)
         .map(|names| format!("R-hat is {RHAT_LIMIT} or more for {names}: the chains do not agree yet; run longer"));
-    let ess = named(&|row| row.ess_bulk < enough || row.ess_tail < enough)
-        .map(|names| format!("the effective sample size is below {enough} for {names}: run longer"));
-    let undefined = named(&|row| row.mean.is_nan()).map(|names| format!("draws that are not numbers: {names}"));
-    [rhat, ess, undefined].into_iter().flatten().collect()
+    let ess = named(&few).map(|names| format!("the effective sample size is below {enough} for {names}: run longer"));
+    let undefined = named(&|row| row.not_numbers > 0 || row.mean.is_nan() && row.infinite == 0)
+        .map(|names| format!("draws that are not numbers: {names}"));
+    let infinite = named(&|row| row.infinite > 0).map(|names| format!("draws that are infinite: {names}"));
+    warnings.extend([nested, rhat, ess, undefined, infinite].into_iter().flatten());
+    let short: Vec<&SummaryRow> = rows.iter().filter(|row| large(row) && !disagree(row)).collect();
+    if !short.is_empty() {
+        let names: Vec<&str> = short.iter().map(|row| row.name.as_str()).collect();
+        let expected = short.iter().map(|row| row.rhat_expected).fold(1.0, f64::max);
+        notes.push(format!(
+            "R-hat is {RHAT_LIMIT} or more for {}, as of chains that agree and are this short (up to {expected:.3}): \
+             trust mcse and the effective sample sizes, or give fewer --starts than chains for nested R-hat",
+            abridged(&names)
+        ));
+    }
+    let worst = rows.iter().filter_map(|row| Some((row.rhat_nested?, &row.name))).max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((rhat, name)) = worst {
+        notes.push(format!(
+            "chains that share their starts are judged by nested R-hat, not by r_hat: at most {rhat:.3} ({name})"
+        ));
+    }
 }
 
 /// At most five names.
@@ -237,6 +460,22 @@ const HEADINGS: [&str; 10] = ["", "mean", "sd", "mcse", "5%", "50%", "95%", "ess
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.sampler.draws > 0 || self.rows.is_empty() {
+            self.table(f)?;
+        }
+        write!(f, "{}", self.sampler)?;
+        for warning in &self.warnings {
+            writeln!(f, "warning: {warning}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Summary {
+    fn table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let table: Vec<[String; 10]> =
             std::iter::once(HEADINGS.map(str::to_owned)).chain(self.rows.iter().map(SummaryRow::cells)).collect();
         let width = |column: usize| table.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
@@ -248,12 +487,7 @@ impl fmt::Display for Summary {
             }
             writeln!(f)?;
         }
-        writeln!(f)?;
-        write!(f, "{}", self.sampler)?;
-        for warning in &self.warnings {
-            writeln!(f, "warning: {warning}")?;
-        }
-        Ok(())
+        writeln!(f)
     }
 }
 
@@ -262,7 +496,13 @@ impl fmt::Display for SamplerStatistics {
         writeln!(f, "{} chains, {} draws, {} divergent transitions", self.chains, self.draws, self.divergent)?;
         let rate = self.gradients_per_second();
         let rate = if rate.is_nan() { "-".to_owned() } else { grouped(rate.round() as u64) };
-        writeln!(f, "{} gradients in {:.2} s, {rate} gradients/s", grouped(self.gradients), self.seconds)
+        writeln!(f, "{} gradients in {:.2} s, {rate} gradients/s", grouped(self.gradients), self.seconds)?;
+        if self.draws == 0 && !self.adapted.is_empty() {
+            let quantiles = diagnostics::quantiles(&[&self.adapted], &[0.0, 0.5, 1.0]);
+            let [least, median, most] = [0, 1, 2].map(|i| significant(quantiles[i], 4));
+            writeln!(f, "step size after warmup: median {median}, from {least} to {most}")?;
+        }
+        Ok(())
     }
 }
 

@@ -28,18 +28,18 @@ impl Drop for Folder {
     }
 }
 
-fn autobatch(arguments: &[&str]) -> Command {
+pub(crate) fn autobatch(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_autobatch"));
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments);
     command
 }
 
-fn output(arguments: &[&str]) -> Output {
+pub(crate) fn output(arguments: &[&str]) -> Output {
     autobatch(arguments).output().expect("it starts")
 }
 
 /// What it says when it fails with exit code 1.
-fn error(arguments: &[&str]) -> String {
+pub(crate) fn error(arguments: &[&str]) -> String {
     let output = output(arguments);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");

@@ -12,13 +12,13 @@ const SAMPLERS: [Option<&str>; 3] = [None, Some("nuts/slice_nuts.ab"), Some("nut
 /// A standard normal, whose dimensions the starting points tell.
 fn sampling(sampler: Option<&str>, stepsize: f64, starts: Array, warmup: usize) -> Result<Sampling, Error> {
     let plan = Plan {
-        model: Path::new("nuts/models/standard_normal.ab"),
         sampler: sampler.map(Path::new),
         chains: 6,
         warmup,
         draws: 40,
         stepsize: Some(stepsize),
         starts: Some(starts),
+        ..Plan::new(Path::new("nuts/models/standard_normal.ab"))
     };
     Sampling::new(&plan, |_| Ok(Inputs::new()))
 }

@@ -27,13 +27,11 @@ impl Run {
         let model = format!("nuts/models/{}.ab", self.model);
         let sampler = self.sampler.map(|name| format!("nuts/{name}.ab"));
         let plan = Plan {
-            model: Path::new(&model),
             sampler: sampler.as_ref().map(Path::new),
             chains: self.chains,
             warmup: self.warmup,
             draws: self.draws,
-            stepsize: None,
-            starts: None,
+            ..Plan::new(Path::new(&model))
         };
         let sampling = Sampling::new(&plan, |density| {
             let Some(data) = self.data else { return Ok(Inputs::new()) };

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{FileAction, IoError};
 
@@ -46,6 +47,7 @@ pub fn write_atomically(
     }
     let temporary = temporary_beside(&target).map_err(failed)?;
     let written = write_completely(&temporary, write).and_then(|()| fs::rename(&temporary, &target));
+    partial_files().retain(|path| *path != temporary);
     written.map_err(|source| {
         // It may never have come into being; the error that matters is the first.
         let _ = fs::remove_file(&temporary);
@@ -53,7 +55,23 @@ pub fn write_atomically(
     })
 }
 
+/// The files that are being written and do not have their names yet.
+fn partial_files() -> MutexGuard<'static, Vec<PathBuf>> {
+    static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    // A list of paths is whole whatever a thread did that panicked.
+    FILES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes what is written in part, for a process that ends at once. Nothing may be written after this.
+pub fn remove_partial_files() {
+    for path in partial_files().drain(..) {
+        // What cannot be removed stays: there is nobody left to tell.
+        let _ = fs::remove_file(path);
+    }
+}
+
 fn write_completely(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    partial_files().push(path.to_owned());
     let mut writer = BufWriter::new(File::options().write(true).create_new(true).open(path)?);
     write(&mut writer)?;
     writer.flush()?;

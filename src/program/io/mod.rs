@@ -12,7 +12,7 @@ mod rows;
 mod values;
 
 pub use error::{FileAction, IoError};
-pub use file::write_atomically;
+pub use file::{remove_partial_files, write_atomically};
 pub use json::{JsonArray, parse_json};
 pub use npy::{read_npy, write_npy};
 pub use npz::{read_npz, write_npz};

@@ -1,0 +1,109 @@
+//! The constrained parameters of draws: the model's `parameters`, with every draw as a lane.
+
+use indexmap::IndexMap;
+
+use super::{Draws, PARAMETERS, Sampling};
+use crate::program::{Error, Options};
+use crate::run::{NoSink, Trap};
+use crate::types::{Array, ArrayData};
+
+/// Draws whose constrained parameters are computed in one run.
+const AT_ONCE: usize = 1 << 16;
+/// The bit that no chain's stream has.
+const OF_DRAWS: u64 = 1 << 63;
+
+/// Draws for which `parameters` trapped. Reals of them are NaN, ints 0, and bools `false`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FailedDraws {
+    /// Where they stand in the arrays, chain · draws + draw, ascending; not empty.
+    pub positions: Vec<usize>,
+    /// Why the first of them did.
+    pub first: Trap,
+}
+
+/// The random stream of `parameters` in a draw of a chain: none that a chain has, nor another draw, whatever the number of
+/// draws, of chains, or of what runs together. (2^31 chains and 2^32 draws of each are told apart.)
+fn stream(chain: u64, draw: u64) -> u64 {
+    OF_DRAWS | (chain & 0x7fff_ffff) << 32 | (draw & 0xffff_ffff)
+}
+
+impl Sampling {
+    /// The constrained parameters of all draws, and the draws that have none.
+    pub(super) fn parameters(
+        &self,
+        q: &Array,
+        made: &Draws,
+        options: &Options,
+    ) -> Result<(IndexMap<String, Array>, Option<FailedDraws>), Error> {
+        let function = self.model.function(PARAMETERS)?;
+        let (chains, draws) = (made.chains.len(), made.draws);
+        let lanes = chains * draws;
+        let dimension = q.shape[2];
+        let values = q.as_real().expect("a state is real");
+        let number = |lane: usize| {
+            let chain = options.first_lane.wrapping_add(made.chains[lane / draws] as u64);
+            stream(chain, (lane % draws) as u64)
+        };
+        let mut options = options.clone();
+        options.settings.stop = None;
+        (options.settings.stats, options.settings.profile) = (false, false);
+        let mut parameters: IndexMap<String, Array> = IndexMap::new();
+        let mut failed: Option<FailedDraws> = None;
+        for first in (0..lanes.max(1)).step_by(AT_ONCE) {
+            let n = AT_ONCE.min(lanes - first);
+            let part = Array::real([n, dimension], values[first * dimension..(first + n) * dimension].to_vec());
+            let name = function.signature().ports[0].name.clone();
+            let inputs = self.data.clone().lane(name, part).lanes(n);
+            let mut bound = function.bind(&inputs.restricted_to(function.signature()), &options)?;
+            bound.inputs_mut().lanes = (first..first + n).map(number).collect();
+            let results = bound.run(&options, &NoSink)?;
+            for (name, array) in results.outputs() {
+                append(&mut parameters, name, array);
+            }
+            for trap in results.traps() {
+                let position = first + trap.position;
+                let all = failed.get_or_insert_with(|| FailedDraws { positions: vec![], first: trap.clone() });
+                all.positions.push(position);
+                parameters.values_mut().for_each(|array| forget(array, position));
+            }
+        }
+        for array in parameters.values_mut() {
+            array.shape.remove(0);
+            array.shape.insert_from_slice(0, &[chains, draws]);
+        }
+        Ok((parameters, failed))
+    }
+}
+
+/// Appends rows along the leading axis.
+fn append(all: &mut IndexMap<String, Array>, name: &str, rows: &Array) {
+    match all.get_mut(name) {
+        Some(array) => array.append_rows(rows),
+        None => {
+            all.insert(name.to_owned(), rows.clone());
+        }
+    }
+}
+
+/// The row of a lane that trapped: it is zero, which for a real would be a number like any other.
+fn forget(array: &mut Array, row: usize) {
+    let size: usize = array.shape[1..].iter().product();
+    if let ArrayData::Real(values) = &mut array.data {
+        values[row * size..(row + 1) * size].fill(f64::NAN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_draw_of_every_chain_has_a_stream_that_no_chain_has() {
+        let mut seen = std::collections::HashSet::new();
+        for chain in [0, 1, 2, 65_535, 65_536, 0x7fff_ffff] {
+            for draw in [0, 1, 65_535, 65_536, 0xffff_ffff] {
+                assert!(stream(chain, draw) >= OF_DRAWS && seen.insert(stream(chain, draw)));
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Sampling that is stopped by a signal: what was done is kept, and nothing is made up.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::cli::{Folder, autobatch};
+
+const MODEL: [&str; 4] = ["sample", "nuts/models/eight_schools.ab", "--data", "nuts/data/eight_schools.json"];
+
+struct Running {
+    child: Child,
+    said: std::path::PathBuf,
+}
+
+/// Starts it, with what it says in a file.
+fn start(folder: &Folder, mut command: Command) -> Running {
+    let said = folder.0.join("said");
+    let stderr = std::fs::File::create(&said).unwrap();
+    Running { child: command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap(), said }
+}
+
+impl Running {
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.said).unwrap_or_default()
+    }
+
+    /// Waits until it has said these words.
+    fn wait_for(&mut self, words: &str) {
+        let started = Instant::now();
+        while !self.said().contains(words) {
+            assert!(started.elapsed() < Duration::from_secs(120), "it never says {words:?}: {}", self.said());
+            assert!(self.child.try_wait().unwrap().is_none(), "it ended: {}", self.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let killed = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+
+    fn end(self) -> (Output, String) {
+        let output = self.child.wait_with_output().unwrap();
+        (output, std::fs::read_to_string(&self.said).unwrap())
+    }
+}
+
+fn hidden_files(folder: &Path) -> usize {
+    let names = folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().starts_with('.')).count()
+}
+
+#[test]
+fn stopped_in_warmup_nothing_is_said_to_be_drawn() {
+    let folder = Folder::new("stopped-warmup");
+    let file = folder.0.join("draws.npz").display().to_string();
+    let run = [&MODEL[..], &["--chains", "3", "--warmup", "2000000", "--draws", "10", "--output", &file]].concat();
+    let mut running = start(&folder, autobatch(&run));
+    running.wait_for("memory: ");
+    // Signals are listened to from about here on, and a second of warmup is told of.
+    std::thread::sleep(Duration::from_millis(1500));
+    running.signal("INT");
+    let (output, said) = running.end();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(said.contains("stopped in warmup, nothing was drawn: the chains were at iterations "), "{said}");
+    assert!(said.contains(" of 2000000 of their warmup") && said.contains("draws.npz is not written"), "{said}");
+    assert!(!said.contains("interrupted (function") && !said.contains("written to") && !said.contains("not numbers"));
+    assert!(!Path::new(&file).exists() && hidden_files(&folder.0) == 0);
+}
+
+#[test]
+fn a_batch_system_gets_what_was_drawn() {
+    let folder = Folder::new("stopped-term");
+    let file = folder.0.join("draws.json").display().to_string();
+    let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "100000", "--output", &file]].concat();
+    let mut running = start(&folder, autobatch(&run));
+    running.wait_for("20000 of 200000 draws");
+    running.signal("TERM");
+    let (output, said) = running.end();
+    assert_eq!(output.status.code(), Some(143), "{said}");
+    assert!(said.contains("draws of each chain are kept") && said.contains("draws written to"), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("r_hat"));
+    let kept: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).expect("an object");
+    assert_eq!(kept["lp"].as_array().map(Vec::len), Some(2));
+    assert_eq!(hidden_files(&folder.0), 0);
+}
+
+#[test]
+fn a_hangup_stops_what_does_not_ignore_it() {
+    let folder = Folder::new("stopped-hangup");
+    let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "100000"]].concat();
+    let mut running = start(&folder, autobatch(&run));
+    running.wait_for("20000 of 200000 draws");
+    running.signal("HUP");
+    assert_eq!(running.end().0.status.code(), Some(129));
+    // As under nohup.
+    let mut shell = Command::new("sh");
+    shell.current_dir(env!("CARGO_MANIFEST_DIR"));
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_autobatch")]).args(&run);
+    let mut running = start(&folder, shell);
+    running.wait_for("20000 of 200000 draws");
+    running.signal("HUP");
+    running.wait_for("40000 of 200000 draws");
+    running.signal("TERM");
+    assert_eq!(running.end().0.status.code(), Some(143));
+}
+
+/// Of chains that run one after the other, those that are done are kept, whatever the others had come to.
+#[test]
+fn chains_that_are_done_are_kept_though_others_had_not_begun() {
+    let folder = Folder::new("stopped-scalar");
+    let file = folder.0.join("draws.json").display().to_string();
+    let how = ["--chains", "4", "--warmup", "5", "--draws", "3000", "--engine", "scalar", "--output", &file];
+    let mut running = start(&folder, autobatch(&[&MODEL[..], &how].concat()));
+    running.wait_for("3600 of 12000 draws");
+    running.signal("INT");
+    let (output, said) = running.end();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("had made fewer draws when the run was stopped") && said.contains("draws written"), "{said}");
+    let kept: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).expect("an object");
+    let draws = kept["lp"][0].as_array().map_or(0, Vec::len);
+    assert!(draws > 1000 && kept["chain"][0] == 0, "{draws} {}", kept["chain"]);
+}
