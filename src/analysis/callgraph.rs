@@ -1,5 +1,7 @@
 //! The call graph of a CFG program.
 
+use std::collections::BTreeSet;
+
 use super::components::components;
 use crate::base::{Id, IdVec};
 use crate::cfg::{FuncId, Program};
@@ -20,8 +22,9 @@ impl CallGraph {
         let mut callees: IdVec<FuncId, Vec<FuncId>> = IdVec::new();
         for func in program.funcs.values() {
             let mut called = vec![];
+            let mut seen = BTreeSet::new();
             for callee in func.blocks.values().filter_map(|b| b.term.callee()) {
-                if !called.contains(&callee) {
+                if seen.insert(callee) {
                     called.push(callee);
                 }
             }

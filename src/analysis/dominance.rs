@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::{Id, IdVec};
+use crate::base::{Id, IdVec, work};
 use crate::cfg::{BlockId, Func, Terminator};
 
 /// Immediate dominators of the nodes `0..n` of a graph; `None` for the root and for what it does not reach.
@@ -12,6 +12,8 @@ struct Tree {
     parent: Vec<Option<usize>>,
     /// Place in reverse postorder; `usize::MAX` for what the root does not reach.
     order: Vec<usize>,
+    /// When a walk through the tree comes to each node, and when it leaves it.
+    spans: Vec<(usize, usize)>,
 }
 
 impl Tree {
@@ -41,7 +43,7 @@ impl Tree {
             order[*node] = i;
             successors[*node].iter().for_each(|to| predecessors[*to].push(*node));
         }
-        let mut tree = Tree { parent: vec![None; n], order };
+        let mut tree = Tree { parent: vec![None; n], order, spans: Vec::new() };
         tree.parent[root] = Some(root);
         let mut changed = true;
         while changed {
@@ -54,6 +56,7 @@ impl Tree {
             }
         }
         tree.parent[root] = None;
+        tree.spans = spans(&tree.parent);
         tree
     }
 
@@ -66,17 +69,40 @@ impl Tree {
         a
     }
 
-    fn above(&self, mut node: usize, wanted: usize) -> bool {
-        loop {
-            if node == wanted {
-                return true;
+    fn above(&self, node: usize, wanted: usize) -> bool {
+        let ((start, end), (first, last)) = (self.spans[node], self.spans[wanted]);
+        first <= start && end <= last
+    }
+}
+
+/// When a walk through the trees of a forest comes to each node, and when it leaves it.
+fn spans(parent: &[Option<usize>]) -> Vec<(usize, usize)> {
+    let mut children = vec![Vec::new(); parent.len()];
+    for (node, parent) in parent.iter().enumerate() {
+        parent.iter().for_each(|p| children[*p].push(node));
+    }
+    let (mut spans, mut time) = (vec![(0, 0); parent.len()], 0);
+    for root in (0..parent.len()).filter(|node| parent[*node].is_none()) {
+        let mut path = vec![(root, 0)];
+        while let Some((node, next)) = path.last_mut() {
+            if *next == 0 {
+                spans[*node].0 = time;
+                time += 1;
             }
-            match self.parent[node] {
-                Some(parent) => node = parent,
-                None => return false,
+            match children[*node].get(*next) {
+                Some(child) => {
+                    *next += 1;
+                    path.push((*child, 0));
+                }
+                None => {
+                    spans[*node].1 = time;
+                    path.pop();
+                }
             }
         }
     }
+    work::add(parent.len());
+    spans
 }
 
 /// What dominance says of a function.

@@ -22,6 +22,8 @@ pub struct Copies {
     about: IdVec<VarId, Held>,
     /// The copies to a variable.
     to: IdVec<VarId, Held>,
+    /// The copies of an operand.
+    of: HashMap<Operand, Held>,
     before: IdVec<BlockId, Held>,
 }
 
@@ -41,15 +43,17 @@ impl Copies {
         let none = Held::new(facts.len());
         let mut about = IdVec::filled(none.clone(), program.vars.len());
         let mut to = about.clone();
+        let mut of: HashMap<Operand, Held> = HashMap::new();
         for (id, (dst, src)) in facts.iter() {
             about[*dst].insert(id);
             to[*dst].insert(id);
+            of.entry(*src).or_insert_with(|| none.clone()).insert(id);
             if let Some(v) = src.var() {
                 about[v].insert(id);
             }
         }
         let before = IdVec::filled(Held::full(facts.len()), program.blocks.len());
-        let mut copies = Self { facts, by_fact, about, to, before };
+        let mut copies = Self { facts, by_fact, about, to, of, before };
         if !copies.facts.is_empty() {
             copies.iterate(program, functions);
         }
@@ -137,6 +141,19 @@ impl Copies {
         if let Some(e) = self.by_fact.get(&fact) {
             held.insert(*e);
         }
+    }
+
+    /// The variables that are copies of an operand, by way of others too, and itself, if it is one.
+    pub fn copies_of(&self, held: &Held, operand: Operand) -> BTreeSet<VarId> {
+        let mut found: BTreeSet<VarId> = operand.var().into_iter().collect();
+        let mut open = vec![operand];
+        while let Some(source) = open.pop() {
+            let Some(mut facts) = self.of.get(&source).cloned() else { continue };
+            facts.intersect_with(held);
+            let copies = facts.iter().map(|e| self.facts[e].0);
+            open.extend(copies.filter(|v| found.insert(*v)).map(Operand::Var));
+        }
+        found
     }
 
     /// What an operand is a copy of in the end; itself, if of nothing.

@@ -1,6 +1,7 @@
 //! Layer 0: spans and sources, diagnostics as data, typed ids and the maps they index.
 
 pub mod diagnostic;
+pub mod id_map;
 pub mod id_set;
 pub mod ids;
 pub mod source;
@@ -9,6 +10,7 @@ pub mod text;
 pub mod work;
 
 pub use diagnostic::{Code, Diagnostic, Finding, Label, Severity};
+pub use id_map::IdMap;
 pub use id_set::IdSet;
 pub use ids::{Id, IdVec};
 pub use source::{ArrayName, FileId, Loc, SourceFile, SourceMap, Span};

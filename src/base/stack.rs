@@ -1,5 +1,7 @@
 //! Room for work that follows a tree by recursion.
 
+use super::work;
+
 /// Levels of a tree that any thread's stack has room for.
 pub const SHALLOW: usize = 500;
 /// Stack that one level takes at most, in whatever walks it: frames are larger in builds without optimisation.
@@ -13,15 +15,18 @@ pub fn with_room<T: Send>(levels: usize, work: impl FnOnce() -> T + Send) -> T {
 }
 
 /// The same, on a stack of its own in any case.
-pub fn on_large_stack<T: Send>(levels: usize, work: impl FnOnce() -> T + Send) -> T {
+pub fn on_large_stack<T: Send>(levels: usize, run: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("deep".into())
             .stack_size(levels.saturating_mul(LEVEL_BYTES).max(LEAST_BYTES))
-            .spawn_scoped(scope, work)
+            .spawn_scoped(scope, || (run(), work::done()))
             .expect("the system can start a thread");
         match thread.join() {
-            Ok(result) => result,
+            Ok((result, done)) => {
+                work::add(done as usize);
+                result
+            }
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })

@@ -1,14 +1,12 @@
 //! What every CFG program must fulfil. A program that does not is the compiler's fault, or that of whoever edited its text.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
-
-use bitvec::vec::BitVec;
 
 use super::{
     Block, BlockId, Func, FuncId, InstKind, Operand, Program, Shared, SharedId, SharedSource, TapeId, Terminator, VarId,
 };
-use crate::base::Id;
+use crate::base::{Id, IdSet};
 use crate::parts::{self, Message};
 use crate::prim::Effect;
 use crate::types::Type;
@@ -316,13 +314,13 @@ impl Checker<'_> {
             };
             self.place.block = Some(BlockId::new(id));
             walk_block(&func.blocks[BlockId::new(id)], |i, event| match event {
-                Event::Read(v) if !defined[v.index()] => {
+                Event::Read(v) if !defined.contains(v) => {
                     self.place.inst = Some(i);
                     let name = &func.vars[v].name;
                     self.error(format!("`{name}` may be read before it is set"));
                 }
                 Event::Read(_) => {}
-                Event::Write(v) => defined.set(v.index(), true),
+                Event::Write(v) => _ = defined.insert(v),
             });
         }
     }
@@ -357,34 +355,39 @@ fn walk_block(block: &Block, mut visit: impl FnMut(usize, Event)) {
 }
 
 /// For each block the variables that are set on every path to it; nothing for blocks that no path reaches.
-fn defined_at_start(func: &Func) -> Vec<Option<BitVec>> {
-    let mut at_start: Vec<Option<BitVec>> = vec![None; func.blocks.len()];
-    let mut params = BitVec::repeat(false, func.vars.len());
+fn defined_at_start(func: &Func) -> Vec<Option<IdSet<VarId>>> {
+    let mut at_start: Vec<Option<IdSet<VarId>>> = vec![None; func.blocks.len()];
+    let mut params = IdSet::new(func.vars.len());
     for param in &func.params {
-        params.set(param.index(), true);
+        params.insert(*param);
     }
     let Some(first) = at_start.first_mut() else {
         return at_start;
     };
     *first = Some(params);
-    let mut work = vec![BlockId::new(0)];
-    while let Some(id) = work.pop() {
+    // Where ways meet comes after all of them.
+    let order = func.reverse_postorder();
+    let mut place = vec![0; func.blocks.len()];
+    order.iter().enumerate().for_each(|(i, block)| place[block.index()] = i);
+    let mut open = BTreeSet::from([0]);
+    while let Some(id) = open.pop_first().map(|i| order[i]) {
         let mut defined = at_start[id.index()].clone().expect("only reached blocks are worked on");
         let block = &func.blocks[id];
         walk_block(block, |_, event| {
             if let Event::Write(v) = event {
-                defined.set(v.index(), true);
+                defined.insert(v);
             }
         });
         for next in block.term.successors() {
-            let slot = &mut at_start[next.index()];
-            let met = match slot {
-                Some(old) => old.clone() & &defined,
-                None => defined.clone(),
+            let changed = match &mut at_start[next.index()] {
+                Some(known) => known.intersect_with(&defined),
+                unknown => {
+                    *unknown = Some(defined.clone());
+                    true
+                }
             };
-            if slot.as_ref() != Some(&met) {
-                *slot = Some(met);
-                work.push(next);
+            if changed {
+                open.insert(place[next.index()]);
             }
         }
     }

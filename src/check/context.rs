@@ -1,5 +1,6 @@
 //! What the checker knows about the whole program, and the order in which it finds out.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -113,6 +114,8 @@ pub(super) type InstanceKey = (FnId, Vec<bool>, usize);
 pub(super) struct Checker<'a> {
     pub(super) sources: &'a SourceMap,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// The unknown names so far.
+    pub(super) suggestions: Cell<usize>,
     pub(super) modules: IdVec<ModuleId, Module>,
     pub(super) prelude: Option<ModuleId>,
     /// What every module sees: the public names of the prelude and of what it uses.
@@ -138,6 +141,7 @@ impl<'a> Checker<'a> {
         Self {
             sources,
             diagnostics,
+            suggestions: Cell::new(0),
             modules: loaded.modules,
             prelude: loaded.prelude,
             prelude_names: IndexMap::new(),

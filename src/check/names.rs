@@ -240,6 +240,10 @@ impl Checker<'_> {
 
     /// Help for an unknown name: the nearest known one.
     pub(super) fn suggest(&self, module: ModuleId, name: &str, locals: &[Arc<str>]) -> Option<String> {
+        self.suggestions.set(self.suggestions.get() + 1);
+        if self.suggestions.get() > MOST_SUGGESTIONS {
+            return None;
+        }
         let here = &self.modules[module];
         let mut all: Vec<&str> = locals.iter().map(|n| &**n).collect();
         all.extend(here.names.keys().map(|n| &**n));
@@ -285,6 +289,9 @@ impl Checker<'_> {
     }
 }
 
+/// Most unknown names for which a known one is looked for, among all that there are: the others are told without.
+const MOST_SUGGESTIONS: usize = 100;
+
 /// Whether the item has the attribute.
 pub(super) fn has_attribute(item: &ast::Item, name: &str) -> bool {
     item.attributes.iter().any(|a| &*a.name.text == name)
@@ -297,8 +304,10 @@ pub(super) fn closest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>)
         return None;
     }
     let limit = (name.chars().count() / 3).max(1);
+    // Bytes may be more than characters, never fewer.
+    let near = |c: &&str| c.len() <= LONGEST && c.len() + 4 * limit >= name.len() && name.len() + 4 * limit >= c.len();
     candidates
-        .filter(|c| c.len() <= LONGEST && *c != name)
+        .filter(|c| near(c) && *c != name)
         .map(|c| (edit_distance(name, c), c))
         .filter(|(distance, c)| *distance <= limit && *distance < c.len())
         .min_by_key(|(distance, _)| *distance)

@@ -18,7 +18,7 @@ use crate::types::{Array, Precision, Type};
 
 use super::args::{InputArgs, MapArgs};
 use super::run::{add_lengths, extension, ragged, stopped};
-use super::signals::{interrupted, stop_on_interrupt};
+use super::signals::{interrupted, nothing_to_keep, run_starts, stop_on_interrupt};
 use super::sinks::Collector;
 use super::{check_output, inputs, note, print, warn};
 
@@ -37,6 +37,7 @@ pub(super) fn map(args: &MapArgs) -> Result<ExitCode, Error> {
     }
     check_output(args.output.as_deref(), &["npy", "npz", "json"])?;
     let mut options = args.engine.options(false)?;
+    nothing_to_keep();
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));
     let program = Program::load(&args.file)?;
@@ -160,6 +161,7 @@ impl Chunks<'_> {
         };
         self.options.first_lane = first as u64;
         let bound = self.bind(first, inputs)?;
+        run_starts();
         if first == 0 {
             self.start(&bound)?;
         }

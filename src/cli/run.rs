@@ -18,7 +18,7 @@ use crate::types::{Array, Precision};
 use crate::{cfg, stack};
 
 use super::args::{Format, RunArgs};
-use super::signals::{interrupted, stop_on_interrupt};
+use super::signals::{interrupted, nothing_to_keep, run_starts, stop_on_interrupt};
 use super::sinks::Collector;
 use super::{ARRAY_FILES, check_output, inputs, note, print, profile, warn};
 
@@ -29,9 +29,11 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(args.stats)?;
     profile::ask(&mut options, args.profile.as_deref(), args.output.as_deref())?;
     check_output(args.output.as_deref(), ARRAY_FILES)?;
+    nothing_to_keep();
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));
     let bound = bind(args, &options)?;
+    run_starts();
     warn(&bound);
     let lanes = bound.inputs().lanes.clone();
     let text = args.format == Format::Text;

@@ -1,4 +1,5 @@
-//! Signals: the first one asks a run to end in order with what it has, the second one ends the process.
+//! Signals: the first one asks a run to end in order with what it has, the second one ends the process. Before a run starts,
+//! while its program is compiled, the first one does.
 //!
 //! Ctrl-C (SIGINT), SIGTERM, which batch systems send, and SIGHUP, unless it is ignored as under `nohup`.
 
@@ -11,6 +12,19 @@ use crate::program::io::remove_partial_files;
 
 /// The last signal that came; that of Ctrl-C where the system does not tell.
 static SIGNAL: AtomicI32 = AtomicI32::new(2);
+
+/// Whether a run has started, so that there may be something to keep.
+static RUNNING: AtomicBool = AtomicBool::new(true);
+
+/// Until [`run_starts`] there is nothing to keep: the first signal ends the process at once, whatever it is at.
+pub(super) fn nothing_to_keep() {
+    RUNNING.store(false, Ordering::Relaxed);
+}
+
+/// From now on a run ends in order.
+pub(super) fn run_starts() {
+    RUNNING.store(true, Ordering::Relaxed);
+}
 
 /// The exit code of a run that was stopped: 130 after Ctrl-C, 128 and the number of the signal after others.
 pub(super) fn interrupted() -> ExitCode {
@@ -27,7 +41,7 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     let flag = Arc::clone(&stop);
     let on_signal = move |signal: i32| {
         SIGNAL.store(signal, Ordering::Relaxed);
-        if flag.swap(true, Ordering::Relaxed) {
+        if flag.swap(true, Ordering::Relaxed) || !RUNNING.load(Ordering::Relaxed) {
             remove_partial_files();
             std::process::exit(code().into());
         }

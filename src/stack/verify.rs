@@ -276,10 +276,14 @@ impl<'a> Check<'a> {
             });
         }
         let mut home: Vec<Option<usize>> = vec![None; program.vars.len()];
+        let mut regions: Vec<Option<usize>> = vec![None; program.blocks.len()];
+        for (i, region) in program.regions.iter().enumerate().rev() {
+            region.blocks.iter().for_each(|b| regions[b.index()] = Some(i));
+        }
         self.each(
             |check, inst| {
                 let block = check.place.block.expect("instructions stand in blocks");
-                let region = region_of(program, block);
+                let region = regions[block.index()];
                 if let InstKind::Compute { dst, prim, args, .. } = &inst.kind
                     && program.vars[*dst].uniform
                 {
@@ -339,21 +343,20 @@ impl<'a> Check<'a> {
 
     /// A region is entered at its first block only.
     fn region_entries(&mut self, region: &[BlockId]) {
-        let inner = &region[1.min(region.len())..];
+        let inside: BTreeSet<BlockId> = region.iter().copied().collect();
+        let inner: BTreeSet<BlockId> = region.iter().skip(1).copied().collect();
         let program = self.program;
-        for b in inner {
+        for b in &inner {
             self.at(*b, None);
             self.require(*b != program.entry, || {
                 "is the entry of the program, but not the first block of its region".to_owned()
             });
-            for (from, block) in program.blocks.iter() {
-                let enters = block.term.successors().contains(b) && !region.contains(&from);
-                self.require(!enters, || format!("is entered from {from}, but is not the first block of its region"));
+        }
+        for (from, block) in program.blocks.iter().filter(|(from, _)| !inside.contains(from)) {
+            for b in block.term.successors().into_iter().filter(|b| inner.contains(b)) {
+                self.at(b, None);
+                self.report(format!("is entered from {from}, but is not the first block of its region"));
             }
         }
     }
-}
-
-fn region_of(program: &Program, block: BlockId) -> Option<usize> {
-    (program.regions.iter()).position(|region| region.blocks.contains(&block))
 }

@@ -229,6 +229,26 @@ fn ctrl_c_keeps_what_was_done() {
     assert_eq!(kept["lp"].as_array().map(Vec::len), Some(2));
 }
 
+/// Nothing is lost before a run starts: the process does not wait for the end of what it is at.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_before_the_run_ends_the_process_at_once() {
+    let folder = Folder::new("interrupt-early");
+    let program = folder.file("main.ab", "pub fn main(n: int) -> int { n }");
+    for command in ["run", "map"] {
+        let pipe = folder.0.join(format!("{command}.json"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let input = format!("n=@{}", pipe.display());
+        let child = autobatch(&[command, &program, "--input", &input]).stdout(Stdio::null()).spawn().unwrap();
+        // It is open when the program has come to its inputs, which never end.
+        let held = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130), "{command}");
+        drop(held);
+    }
+}
+
 #[test]
 fn absurd_numbers_of_threads_and_shards_do_no_harm() {
     for option in [

@@ -5,6 +5,7 @@ mod cases;
 mod cfg;
 mod check;
 mod cli;
+mod compile_time;
 mod derivative;
 mod derivative_primitives;
 mod derivative_random;

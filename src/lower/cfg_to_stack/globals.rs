@@ -33,8 +33,9 @@ impl Globals {
         for f in functions.iter() {
             let func = &program.funcs[f];
             let mut locals = Vec::new();
+            let places: BTreeMap<cfg::VarId, usize> = func.params.iter().enumerate().map(|(i, p)| (*p, i)).collect();
             for (v, var) in func.vars.iter() {
-                let class = func.params.iter().position(|p| *p == v).and_then(|i| merged.get(&(f, i)));
+                let class = places.get(&v).and_then(|i| merged.get(&(f, *i)));
                 let global = match class.and_then(|c| params.get(c)) {
                     Some(global) => *global,
                     None => globals.add(&mut names, &func.name, &var.name, &var.ty),

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::globals::{Globals, calls};
-use crate::base::IdSet;
+use crate::analysis::components::components;
+use crate::base::{Id as _, IdSet};
 use crate::cfg::{FuncId, Operand, Program, Terminator};
 use crate::stack::VarId;
 
@@ -16,15 +17,18 @@ impl Writes {
     pub(super) fn of(program: &Program, globals: &Globals) -> Self {
         let mut of: BTreeMap<FuncId, IdSet<VarId>> =
             globals.functions().map(|f| (f, direct(program, globals, f))).collect();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for f in globals.functions() {
-                for (callee, _) in calls(&program.funcs[f]) {
-                    let more = of[&callee].clone();
-                    changed |= of.get_mut(&f).expect("every function has a set").union_with(&more);
+        // Callees first; functions that call one another write the same.
+        let callees = |f: usize| calls(&program.funcs[FuncId::new(f)]).map(|(callee, _)| callee.index()).collect();
+        for cycle in components(program.funcs.len(), callees) {
+            let cycle: Vec<FuncId> = cycle.into_iter().map(FuncId::new).filter(|f| of.contains_key(f)).collect();
+            let mut all = IdSet::new(globals.vars.len());
+            for f in &cycle {
+                all.union_with(&of[f]);
+                for (callee, _) in calls(&program.funcs[*f]) {
+                    all.union_with(&of[&callee]);
                 }
             }
+            of.extend(cycle.into_iter().map(|f| (f, all.clone())));
         }
         Self { of }
     }

@@ -12,6 +12,7 @@ mod slots;
 mod stack;
 mod tiled;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use cfg::cfg_to_plan;
@@ -110,9 +111,10 @@ impl<'a> Builder<'a> {
         for (members, region) in units {
             let id: UnitId = made.next_id();
             let stages = self.stages(&members, region, &blocks);
+            let shared = shared_between(&members, &blocks);
             for block in &members {
                 let source = &blocks[block.index()];
-                let items = self.items(*block, &members, &blocks);
+                let items = self.items(source, &shared);
                 let steps = self.steps(source, &items, region);
                 let term = finish(&source.term, &mut self);
                 resolved[block.index()] = Some(Block { steps, term, loc: source.loc.clone(), unit: id });
@@ -167,16 +169,10 @@ impl<'a> Builder<'a> {
         out
     }
 
-    /// The instructions of a block of a unit in the order in which they run.
-    fn items<T>(&mut self, block: BlockId, members: &[BlockId], blocks: &[RawBlock<T>]) -> Vec<Item> {
-        let source = &blocks[block.index()];
-        let others = members.iter().filter(|b| **b != block).map(|b| &blocks[b.index()]);
-        let elsewhere = others.flat_map(|b| {
-            let insts = b.insts.iter().flat_map(|(inst, _)| inst.reads().chain(inst.writes()));
-            insts.chain(b.cond.and_then(Operand::var))
-        });
-        let elsewhere = elsewhere.collect();
-        self.aliases = Aliases::of(source, &self.vars, &elsewhere);
+    /// The instructions of a block of a unit in the order in which they run. `elsewhere`: the variables that are met in several
+    /// blocks of the unit.
+    fn items<T>(&mut self, source: &RawBlock<T>, elsewhere: &BTreeSet<VarId>) -> Vec<Item> {
+        self.aliases = Aliases::of(source, &self.vars, elsewhere);
         if !self.tile_rows {
             return groups::ungrouped(source, &self.aliases);
         }
@@ -186,11 +182,16 @@ impl<'a> Builder<'a> {
             Operand::Const(c) => (Type::scalar(c.dtype()), true),
         };
         let (vars, aliases) = (&self.vars, &self.aliases);
-        groups::grouped(source, &groups::Context { vars, operand: &operand, elsewhere: &elsewhere, aliases })
+        groups::grouped(source, &groups::Context { vars, operand: &operand, elsewhere, aliases })
     }
 
     fn steps<T>(&mut self, source: &RawBlock<T>, items: &[Item], region: bool) -> Vec<Step> {
-        let last = if region { Vec::new() } else { last_uses(source, items, &self.aliases) };
+        let mut last: Vec<Vec<VarId>> = vec![Vec::new(); items.len()];
+        if !region {
+            for (var, at) in last_uses(source, items, &self.aliases) {
+                last[at].push(var);
+            }
+        }
         let mut steps = Vec::new();
         for (i, item) in items.iter().enumerate() {
             let (first, kind) = match item {
@@ -198,11 +199,7 @@ impl<'a> Builder<'a> {
                 Item::Group(group) => (group.members[0].inst, StepKind::Tiled(self.tiled(source, group))),
             };
             steps.push(Step { kind, loc: source.insts[first].1.clone() });
-            for (var, at) in &last {
-                if *at == i {
-                    self.slots.free_temporary(*var);
-                }
-            }
+            last[i].iter().for_each(|var| self.slots.free_temporary(*var));
         }
         steps
     }
@@ -302,6 +299,25 @@ impl<'a> Builder<'a> {
     fn message(&mut self, texts: &Arc<[String]>, args: &[Read]) -> Message {
         Message { texts: texts.clone(), args: self.args(args) }
     }
+}
+
+/// The variables that are met in several of these blocks.
+fn shared_between<T>(members: &[BlockId], blocks: &[RawBlock<T>]) -> BTreeSet<VarId> {
+    let mut shared = BTreeSet::new();
+    if members.len() < 2 {
+        return shared;
+    }
+    let mut met: std::collections::BTreeMap<VarId, BlockId> = std::collections::BTreeMap::new();
+    for id in members {
+        let block = &blocks[id.index()];
+        let insts = block.insts.iter().flat_map(|(inst, _)| inst.reads().chain(inst.writes()));
+        for v in insts.chain(block.cond.and_then(Operand::var)) {
+            if *met.entry(v).or_insert(*id) != *id {
+                shared.insert(v);
+            }
+        }
+    }
+    shared
 }
 
 /// Where each variable of a block is met last; those that the branch reads are left out.

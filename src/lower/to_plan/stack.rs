@@ -1,5 +1,7 @@
 //! From a stack program to its plan.
 
+use std::collections::BTreeMap;
+
 use super::constants::Constants;
 use super::{Builder, How, Inst, RawBlock, Read};
 use crate::base::Id;
@@ -48,8 +50,10 @@ pub fn stack_to_plan(program: &stack::Program, tile_rows: bool) -> Plan {
 /// Regions, and the other blocks each by itself, in the order of their first blocks.
 fn units(program: &stack::Program) -> Vec<(Vec<BlockId>, bool)> {
     let mut units: Vec<(Vec<BlockId>, bool)> = Vec::new();
+    let regions = program.regions.iter().rev().flat_map(|r| r.blocks.iter().map(move |b| (*b, r)));
+    let regions: BTreeMap<stack::BlockId, &stack::Region> = regions.collect();
     for id in program.blocks.ids() {
-        match program.regions.iter().find(|r| r.blocks.contains(&id)) {
+        match regions.get(&id) {
             Some(region) if region.blocks[0] == id => {
                 units.push((region.blocks.iter().map(|b| block(*b)).collect(), true));
             }

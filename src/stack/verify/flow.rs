@@ -50,34 +50,23 @@ impl Written for IdSet<VarId> {
 /// The variables that are set in the same superstep on every path to the start of each block.
 fn set_before(program: &Program) -> IdVec<BlockId, IdSet<VarId>> {
     let none = IdSet::new(program.vars.len());
-    let mut all = none.clone();
-    for v in program.vars.ids() {
-        all.insert(v);
-    }
+    let all = IdSet::full(program.vars.len());
     let mut before = IdVec::filled(none, program.blocks.len());
     for region in &program.regions {
-        let inner = &region.blocks[1.min(region.blocks.len())..];
-        for b in inner {
+        let inner: BTreeSet<BlockId> = region.blocks.iter().skip(1).copied().collect();
+        for b in &inner {
             before[*b] = all.clone();
         }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for from in &region.blocks {
-                let block: &Block = &program.blocks[*from];
-                let mut after = before[*from].clone();
-                for inst in &block.insts {
-                    after.extend_written(&inst.kind);
-                }
-                for to in block.term.successors() {
-                    if inner.contains(&to) {
-                        for v in program.vars.ids() {
-                            if before[to].contains(v) && !after.contains(v) {
-                                before[to].remove(v);
-                                changed = true;
-                            }
-                        }
-                    }
+        let mut open: BTreeSet<BlockId> = region.blocks.iter().copied().collect();
+        while let Some(from) = open.pop_first() {
+            let block: &Block = &program.blocks[from];
+            let mut after = before[from].clone();
+            for inst in &block.insts {
+                after.extend_written(&inst.kind);
+            }
+            for to in block.term.successors().into_iter().filter(|to| inner.contains(to)) {
+                if before[to].intersect_with(&after) {
+                    open.insert(to);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What several passes do with blocks, variables and functions.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::analysis::liveness::{live_across_call, live_in};
@@ -256,23 +256,30 @@ pub(super) fn cost(program: &Program, func: &Func, inst: &InstKind) -> u64 {
 #[derive(Debug)]
 pub(in crate::transform) struct FreshNames {
     taken: HashSet<String>,
+    /// The number that each name got last.
+    numbers: HashMap<String, usize>,
 }
 
 impl FreshNames {
     pub(in crate::transform) fn new(func: &Func) -> Self {
-        Self { taken: func.vars.values().map(|v| v.name.clone()).collect() }
+        Self { taken: func.vars.values().map(|v| v.name.clone()).collect(), numbers: HashMap::new() }
     }
     /// No name is taken.
     pub(in crate::transform) fn none() -> Self {
-        Self { taken: HashSet::new() }
+        Self { taken: HashSet::new(), numbers: HashMap::new() }
     }
     /// Adds a variable; its name is `wanted`, with a number where that is taken.
     pub(in crate::transform) fn add(&mut self, vars: &mut IdVec<VarId, Var>, wanted: &str, ty: Type) -> VarId {
         let mut name = wanted.to_string();
-        let mut number = 1;
-        while !self.taken.insert(name.clone()) {
-            number += 1;
-            name = format!("{wanted}#{number}");
+        if !self.taken.insert(name.clone()) {
+            let number = self.numbers.entry(name).or_insert(1);
+            loop {
+                *number += 1;
+                name = format!("{wanted}#{number}");
+                if self.taken.insert(name.clone()) {
+                    break;
+                }
+            }
         }
         vars.push(Var { name, ty })
     }

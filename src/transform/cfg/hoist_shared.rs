@@ -31,6 +31,7 @@ fn hoist(
     known: &mut HashMap<(Prim, SharedArgs, Type), SharedId>,
     names: &mut HashSet<String>,
 ) -> bool {
+    let mut number = 0;
     let mut writes: IdVec<VarId, usize> = IdVec::filled(0, func.vars.len());
     func.params.iter().for_each(|p| writes[*p] += 1);
     for block in func.blocks.values() {
@@ -56,8 +57,13 @@ fn hoist(
                 .collect();
             let ty = func.vars[*dst].ty.clone();
             let value = *known.entry((*prim, shared.clone(), ty.clone())).or_insert_with(|| {
-                let name = (1..).map(|n| format!("%h{n}")).find(|n| !names.contains(n)).expect("numbers do not end");
-                names.insert(name.clone());
+                let name = loop {
+                    number += 1;
+                    let name = format!("%h{number}");
+                    if names.insert(name.clone()) {
+                        break name;
+                    }
+                };
                 program.shared.push(Shared { name, ty, source: SharedSource::Prim(*prim, shared) })
             });
             hoisted[*dst] = Some(value);

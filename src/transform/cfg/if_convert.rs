@@ -1,11 +1,14 @@
 //! If-conversion: both arms of a cheap branch are computed, and selects choose. An arm that may trap computes with harmless
 //! operands in the lanes that do not take it.
 
-use super::blocks::{FreshNames, cost, edges_to, is_pure};
+use std::collections::BTreeSet;
+
+use super::blocks::{FreshNames, cost, drop_unreachable_blocks, edges_to, is_pure};
 use super::guards::{Guard, guards};
-use super::merge_blocks::merge;
+use super::merge_blocks::{absorb, absorbs, merge, weights};
 use crate::analysis::liveness::live_in;
-use crate::base::{IdSet, IdVec, Loc};
+use crate::analysis::worklist::reversed;
+use crate::base::{IdSet, IdVec, Loc, work};
 use crate::cfg::{BlockId, Func, Inst, InstKind, Operand, Program, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::Prim;
@@ -74,7 +77,8 @@ pub(in crate::transform) fn convert_where(program: &Program, func: &mut Func, co
             let more = if conversion.most_of_head > 0 { conversion.most_of_head.min(of_head()) } else { 0 };
             let most = conversion.most_cost.saturating_add(more);
             if converted_cost(program, func, &diamond, &guards, &vars, conversion) <= most {
-                convert(program, func, &diamond, &guards, vars);
+                let mut names = FreshNames::new(func);
+                convert(program, func, &diamond, &guards, vars, &mut names);
                 return true;
             }
         }
@@ -96,12 +100,55 @@ pub(super) fn run_guarded(program: Program) -> Program {
 fn convert_all(mut program: Program, conversion: Conversion<'_>) -> Program {
     for id in program.funcs.ids() {
         let mut func = program.funcs[id].clone();
-        while convert_where(&program, &mut func, conversion) {
+        if convert_where(&program, &mut func, conversion) {
             merge(&program, &mut func);
+            convert_rest(&program, &mut func, conversion);
         }
         program.funcs[id] = func;
     }
     program
+}
+
+/// Converts all branches of a function whose blocks are merged, and merges what comes of it, as `convert_where` and `merge` would
+/// in turns. What one conversion changes is the branch itself, its head, which goes on with what followed, and the branches
+/// that the head is an arm of: no other is looked at again, and what is live where a block starts stays.
+fn convert_rest(program: &Program, func: &mut Func, conversion: Conversion<'_>) {
+    let mut edges = edges_to(func);
+    let mut weights = weights(program, func);
+    let mut before = reversed(func.blocks.len(), func.blocks.iter().map(|(id, b)| (id, b.term.successors())));
+    let live = live_in(func);
+    let mut names = FreshNames::new(func);
+    let mut open: BTreeSet<BlockId> = func.blocks.ids().collect();
+    while let Some(head) = open.pop_first() {
+        work::add(1);
+        let Some(diamond) = diamond_at(func, &edges, head).filter(|d| (conversion.wanted)(d.cond)) else { continue };
+        let vars = selected(func, &diamond, &live[diamond.join]);
+        let Some(guards) = guards_of(program, func, &diamond, conversion) else { continue };
+        let more = if conversion.most_of_head > 0 { conversion.most_of_head.min(weights[head]) } else { 0 };
+        let most = conversion.most_cost.saturating_add(more);
+        if converted_cost(program, func, &diamond, &guards, &vars, conversion) > most {
+            continue;
+        }
+        let count = func.blocks[head].insts.len();
+        convert(program, func, &diamond, &guards, vars, &mut names);
+        let added = &func.blocks[head].insts[count..];
+        work::add(added.len());
+        weights[head] += added.iter().map(|i| cost(program, func, &i.kind)).sum::<u64>();
+        let join = diamond.join;
+        edges[join] -= 1;
+        let gone: Vec<BlockId> = diamond.arms.iter().flatten().copied().collect();
+        before[join].retain(|b| !gone.contains(b) && *b != head);
+        before[join].push(head);
+        if absorbs(&edges, head, join) {
+            absorb(func, &mut weights, head, join);
+            for to in func.blocks[head].term.successors() {
+                before[to].iter_mut().filter(|b| **b == join).for_each(|b| *b = head);
+            }
+        }
+        open.insert(head);
+        open.extend(before[head].iter().copied());
+    }
+    drop_unreachable_blocks(func);
 }
 
 /// A branch that can be converted.
@@ -219,8 +266,14 @@ fn converted_cost(
     arms + selects + guards
 }
 
-fn convert(program: &Program, func: &mut Func, diamond: &Diamond, guards: &[Vec<Guard>; 2], selected: Vec<VarId>) {
-    let mut names = FreshNames::new(func);
+fn convert(
+    program: &Program,
+    func: &mut Func,
+    diamond: &Diamond,
+    guards: &[Vec<Guard>; 2],
+    selected: Vec<VarId>,
+    names: &mut FreshNames,
+) {
     let mut written: [Vec<(VarId, VarId, Loc)>; 2] = [vec![], vec![]];
     let mut insts = vec![];
     for ((i, arm), written) in diamond.arms.iter().enumerate().zip(&mut written) {

@@ -4,7 +4,7 @@
 use super::blocks::{FreshNames, cost, drop_uncalled_functions};
 use crate::analysis::callgraph::CallGraph;
 use crate::analysis::components::components;
-use crate::base::{Id, IdVec, Loc};
+use crate::base::{Id, IdVec, Loc, work};
 use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::Prim;
@@ -25,6 +25,8 @@ const MOST_COST: u64 = 1 << 14;
 const MOST_COPIED: u64 = 2;
 /// What a function may cost that is inlined wherever it is called.
 const CHEAP: u64 = 64;
+/// Names of inlined variables that tell all calls on the way are no longer than this.
+const LONGEST_NAME: usize = 160;
 /// A function that has grown to so many instructions takes in no more.
 const MOST_GROWTH: usize = 4000;
 
@@ -38,9 +40,12 @@ pub(super) fn run(mut program: Program) -> Program {
             sites[callee] += 1;
         }
     }
+    // What is asked of callees, which are what they will be when their callers ask.
+    let mut shapes: IdVec<FuncId, Option<Shape>> = IdVec::filled(None, program.funcs.len());
     for id in graph.sccs.iter().flatten() {
         let mut caller = program.funcs[*id].clone();
         let mut at = 0;
+        let mut size = insts(&caller);
         let mut names = FreshNames::new(&caller);
         while at < caller.blocks.len() {
             let block = BlockId::new(at);
@@ -48,17 +53,26 @@ pub(super) fn run(mut program: Program) -> Program {
             let Some(callee) = caller.blocks[block].term.callee() else {
                 continue;
             };
-            let wanted = !graph.is_recursive(callee)
-                && callee != program.entry
-                && (sites[callee] == 1 || small(&program, &program.funcs[callee], sites[callee]))
-                && insts(&caller) + insts(&program.funcs[callee]) <= MOST_GROWTH;
+            let wanted = !graph.is_recursive(callee) && callee != program.entry && {
+                let shape = shapes[callee].get_or_insert_with(|| Shape::of(&program, &program.funcs[callee]));
+                (sites[callee] == 1 || shape.small(sites[callee])) && size + shape.size <= MOST_GROWTH
+            };
             if wanted {
                 // What it calls has one site more, unless it goes itself.
                 let calls = program.funcs[callee].blocks.values().filter_map(|b| b.term.callee());
                 for called in calls.filter(|_| sites[callee] > 1).collect::<Vec<_>>() {
                     sites[called] += 1;
                 }
+                let first = caller.blocks.len();
                 inline(&mut caller, block, &program.funcs[callee], &mut names);
+                size += program.funcs[callee].params.len();
+                size += caller.blocks.values().skip(first).map(|b| b.insts.len() + 1).sum::<usize>();
+                if sites[callee] == 1 {
+                    // Nobody calls it any more.
+                    program.funcs[callee].blocks = IdVec::new();
+                    program.funcs[callee].vars = IdVec::new();
+                    program.funcs[callee].params.clear();
+                }
             }
         }
         program.funcs[*id] = caller;
@@ -71,23 +85,48 @@ fn insts(func: &Func) -> usize {
     func.blocks.values().map(|b| b.insts.len() + 1).sum()
 }
 
-/// Whether copies of a function do no harm: few and cheap instructions, no draws of many numbers, no loop.
-fn small(program: &Program, func: &Func, sites: usize) -> bool {
-    // Copies, such as calls inside leave that were inlined, go later.
-    let copy = |inst: &Inst| matches!(inst.kind, InstKind::Prim { prim: Prim::Copy, .. });
-    let all = || func.blocks.values().flat_map(|b| &b.insts).filter(|i| !copy(i));
-    let successors = |b: usize| func.blocks[BlockId::new(b)].term.successors().iter().map(|n| n.index()).collect();
-    let looped = |c: &Vec<usize>| {
-        c.len() > 1 || func.blocks[BlockId::new(c[0])].term.successors().iter().any(|n| n.index() == c[0])
-    };
-    let loops = components(func.blocks.len(), successors).iter().any(looped);
-    let cost: u64 = all().map(|i| cost(program, func, &i.kind)).sum();
-    let calls = func.blocks.values().any(|b| b.term.callee().is_some());
-    let call = cost_of_call(func);
-    all().count() + func.blocks.len() <= MOST_INSTS
-        && !loops
-        && cost <= call.min(MOST_COST)
-        && (cost.saturating_mul(sites as u64 - 1) <= MOST_COPIED.saturating_mul(call) || (!calls && cost <= CHEAP))
+/// What decides whether a function is inlined.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Its instructions and terminators.
+    size: usize,
+    /// The same without copies.
+    computing: usize,
+    loops: bool,
+    calls: bool,
+    /// What it costs in one lane, in additions, and what a call of it does.
+    cost: u64,
+    call: u64,
+}
+
+impl Shape {
+    fn of(program: &Program, func: &Func) -> Self {
+        // Copies, such as calls inside leave that were inlined, go later.
+        let copy = |inst: &Inst| matches!(inst.kind, InstKind::Prim { prim: Prim::Copy, .. });
+        let all = || func.blocks.values().flat_map(|b| &b.insts).filter(|i| !copy(i));
+        let successors = |b: usize| func.blocks[BlockId::new(b)].term.successors().iter().map(|n| n.index()).collect();
+        let looped = |c: &Vec<usize>| {
+            c.len() > 1 || func.blocks[BlockId::new(c[0])].term.successors().iter().any(|n| n.index() == c[0])
+        };
+        work::add(insts(func));
+        Self {
+            size: insts(func),
+            computing: all().count() + func.blocks.len(),
+            loops: components(func.blocks.len(), successors).iter().any(looped),
+            calls: func.blocks.values().any(|b| b.term.callee().is_some()),
+            cost: all().map(|i| cost(program, func, &i.kind)).sum(),
+            call: cost_of_call(func),
+        }
+    }
+
+    /// Whether copies of a function do no harm: few and cheap instructions, no draws of many numbers, no loop.
+    fn small(&self, sites: usize) -> bool {
+        let copied = self.cost.saturating_mul(sites as u64 - 1) <= MOST_COPIED.saturating_mul(self.call);
+        self.computing <= MOST_INSTS
+            && !self.loops
+            && self.cost <= self.call.min(MOST_COST)
+            && (copied || (!self.calls && self.cost <= CHEAP))
+    }
 }
 
 /// What a call of a function costs a batch in each lane, in additions.
@@ -109,10 +148,7 @@ pub(in crate::transform) fn inline(caller: &mut Func, at: BlockId, callee: &Func
     let vars: IdVec<VarId, VarId> = callee
         .vars
         .values()
-        .map(|var| {
-            let name = format!("{}.{}", callee.name, var.name);
-            names.add(&mut caller.vars, &name, var.ty.clone())
-        })
+        .map(|var| names.add(&mut caller.vars, &inner_name(&callee.name, &var.name), var.ty.clone()))
         .collect();
     let first = caller.blocks.len();
     let entry = Terminator::Jump(BlockId::new(first));
@@ -134,6 +170,14 @@ pub(in crate::transform) fn inline(caller: &mut Func, at: BlockId, callee: &Func
             return_to(&mut block, dsts, *next, &loc);
         }
         caller.blocks.push(block);
+    }
+}
+
+/// The name of a variable of a callee in a caller. Through many levels of calls the innermost is told, not all on the way.
+fn inner_name(callee: &str, var: &str) -> String {
+    match var.rfind('.') {
+        Some(dot) if callee.len() + var.len() > LONGEST_NAME => format!("{callee}{}", &var[dot..]),
+        _ => format!("{callee}.{var}"),
     }
 }
 

@@ -4,13 +4,10 @@
 
 use super::blocks::drop_unreachable_blocks;
 use crate::analysis::worklist::{Open, forwards};
-use crate::base::{Id, IdVec};
-use crate::cfg::{BlockId, Func, InstKind, Operand, Program, Terminator, VarId};
+use crate::base::{Id, IdMap, IdVec, work};
+use crate::cfg::{BlockId, Func, InstKind, Operand, Program, Terminator, Var, VarId};
 use crate::prim::{Prim, eval};
 use crate::types::{DType, Scalar};
-
-/// Most values that are kept: variables that are followed times blocks.
-const MOST_VALUES: usize = 1 << 22;
 
 pub(super) fn run(mut program: Program) -> Program {
     for func in program.funcs.values_mut() {
@@ -19,60 +16,42 @@ pub(super) fn run(mut program: Program) -> Program {
     program
 }
 
-/// What is known of a variable where a block starts. A variable that is not set on any way so far may be anything.
+/// What is known of a variable where a block starts. Of one that is not set on any way so far nothing is known: it may be
+/// anything.
 #[derive(Clone, Copy, PartialEq)]
 enum Value {
-    Unset,
     Constant(Scalar),
     Varies,
 }
 
-impl Value {
-    fn meet(self, other: Value) -> Value {
-        match (self, other) {
-            (Value::Unset, v) | (v, Value::Unset) => v,
-            (a, b) if a == b => a,
-            _ => Value::Varies,
-        }
-    }
-}
-
 /// The values of the variables that are followed.
-type Values = Vec<Value>;
+type Values = IdMap<VarId, Value>;
 
 struct Known {
-    /// The place of each variable among those that are followed.
-    place: IdVec<VarId, Option<usize>>,
+    /// Whether each variable is followed.
+    followed: IdVec<VarId, bool>,
     /// At the start of each block that may be reached.
     before: IdVec<BlockId, Option<Values>>,
 }
 
 fn decide(func: &mut Func) {
-    let mut count = 0;
-    let place = func.vars.values().map(|var| {
-        let followed = var.ty.is_scalar() && var.ty.dtype != DType::Real;
-        followed.then(|| {
-            count += 1;
-            count - 1
-        })
-    });
-    let place: IdVec<VarId, Option<usize>> = place.collect();
-    if count == 0 || count * func.blocks.len() > MOST_VALUES {
+    let is_followed = |var: &Var| var.ty.is_scalar() && var.ty.dtype != DType::Real;
+    let followed: IdVec<VarId, bool> = func.vars.values().map(is_followed).collect();
+    if !followed.values().any(|f| *f) {
         return;
     }
-    let mut known = Known { place, before: IdVec::filled(None, func.blocks.len()) };
-    let mut start = vec![Value::Unset; count];
-    for param in &func.params {
-        if let Some(p) = known.place[*param] {
-            start[p] = Value::Varies;
-        }
+    let mut start = Values::new(func.vars.len());
+    for param in func.params.iter().filter(|p| followed[**p]) {
+        start.set(*param, Some(Value::Varies));
     }
+    let mut known = Known { followed, before: IdVec::filled(None, func.blocks.len()) };
     known.before[BlockId::new(0)] = Some(start);
     let order = forwards(func);
     let mut open = order.none();
     open.add(0);
     while let Some(id) = open.take().map(BlockId::new) {
         let Some(mut now) = known.before[id].clone() else { continue };
+        work::add(func.blocks[id].insts.len());
         for inst in &func.blocks[id].insts {
             known.step(&inst.kind, &mut now);
         }
@@ -82,31 +61,33 @@ fn decide(func: &mut Func) {
 }
 
 impl Known {
-    fn value(&self, operand: Operand, now: &Values) -> Value {
+    /// Nothing for a variable that is not set.
+    fn value(&self, operand: Operand, now: &Values) -> Option<Value> {
         match operand {
-            Operand::Const(c) => Value::Constant(c),
-            Operand::Var(v) => self.place[v].map_or(Value::Varies, |p| now[p]),
-            Operand::Shared(_) => Value::Varies,
+            Operand::Const(c) => Some(Value::Constant(c)),
+            Operand::Var(v) if self.followed[v] => now.get(v),
+            Operand::Var(_) | Operand::Shared(_) => Some(Value::Varies),
         }
     }
 
     fn step(&self, inst: &InstKind, now: &mut Values) {
-        let Some(p) = inst.dst().and_then(|v| self.place[v]) else {
+        let Some(dst) = inst.dst().filter(|v| self.followed[*v]) else {
             return;
         };
-        now[p] = match inst {
+        let value = match inst {
             InstKind::Prim { prim: Prim::Copy, args, .. } => self.value(args[0], now),
             InstKind::Prim { prim, args, .. } => {
                 let constants: Option<Vec<Scalar>> = (args.iter())
                     .map(|a| match self.value(*a, now) {
-                        Value::Constant(c) => Some(c),
+                        Some(Value::Constant(c)) => Some(c),
                         _ => None,
                     })
                     .collect();
-                constants.and_then(|c| eval::fold(*prim, &c)).map_or(Value::Varies, Value::Constant)
+                Some(constants.and_then(|c| eval::fold(*prim, &c)).map_or(Value::Varies, Value::Constant))
             }
-            _ => Value::Varies,
+            _ => Some(Value::Varies),
         };
+        now.set(dst, value);
     }
 
     /// Goes on to the blocks that may come next.
@@ -119,20 +100,20 @@ impl Known {
         match term {
             Terminator::Branch(cond, yes, no) => {
                 let value = self.value(*cond, now);
-                let told = cond.var().and_then(|v| self.place[v]).filter(|_| yes != no);
+                let told = cond.var().filter(|v| self.followed[*v] && yes != no);
                 for (to, holds) in [(*yes, true), (*no, false)] {
-                    if value == Value::Constant(Scalar::Bool(!holds)) {
+                    if value == Some(Value::Constant(Scalar::Bool(!holds))) {
                         continue;
                     }
-                    if let Some(p) = told {
-                        now[p] = Value::Constant(Scalar::Bool(holds));
+                    if let Some(v) = told {
+                        now.set(v, Some(Value::Constant(Scalar::Bool(holds))));
                     }
                     arrive(self, to, now);
                 }
             }
             term => {
-                for p in term.dsts().iter().filter_map(|v| self.place[*v]) {
-                    now[p] = Value::Varies;
+                for v in term.dsts().iter().filter(|v| self.followed[**v]) {
+                    now.set(*v, Some(Value::Varies));
                 }
                 term.successors().iter().for_each(|to| arrive(self, *to, now));
             }
@@ -142,15 +123,7 @@ impl Known {
     /// Whether more may come to a block than was known.
     fn arrive(&mut self, to: BlockId, values: &Values) -> bool {
         match &mut self.before[to] {
-            Some(known) => {
-                let mut changed = false;
-                for (k, v) in known.iter_mut().zip(values) {
-                    let met = k.meet(*v);
-                    changed |= met != *k;
-                    *k = met;
-                }
-                changed
-            }
+            Some(known) => known.join(values, Value::Varies),
             before => {
                 *before = Some(values.clone());
                 true
@@ -163,7 +136,7 @@ impl Known {
             let Some(mut now) = self.before[id].clone() else { continue };
             let block = &mut func.blocks[id];
             let constant = |o: &mut Operand, now: &Values| {
-                if let (Operand::Var(_), Value::Constant(c)) = (*o, self.value(*o, now)) {
+                if let (Operand::Var(_), Some(Value::Constant(c))) = (*o, self.value(*o, now)) {
                     *o = Operand::Const(c);
                 }
             };

@@ -1,7 +1,8 @@
 //! What a block has computed is not computed again.
 
-use indexmap::IndexMap;
+use std::collections::HashMap;
 
+use crate::base::work;
 use crate::cfg::{Args, Block, InstKind, Operand, Program, VarId};
 use crate::parts;
 use crate::prim::Prim;
@@ -17,9 +18,15 @@ pub(super) fn run(mut program: Program) -> Program {
     program
 }
 
+/// A primitive with its operands and the type of its result.
+type Key = (Prim, Args, Type);
+
 fn reuse(block: &mut Block, types: &[Type]) {
     // the type belongs to what some primitives mean
-    let mut known: IndexMap<(Prim, Args, Type), VarId> = IndexMap::new();
+    let mut known: HashMap<Key, VarId> = HashMap::new();
+    // What is not known any more when a variable is set.
+    let mut about: HashMap<VarId, Vec<Key>> = HashMap::new();
+    work::add(block.insts.len());
     for inst in &mut block.insts {
         let Some(dst) = inst.kind.dst() else { continue };
         let mut computed = None;
@@ -35,8 +42,16 @@ fn reuse(block: &mut Block, types: &[Type]) {
                 computed = Some(key);
             }
         }
-        known.retain(|(_, args, _), v| *v != dst && !args.contains(&Operand::Var(dst)));
+        for key in about.remove(&dst).into_iter().flatten() {
+            let holds = known.get(&key).is_some_and(|v| *v == dst || key.1.contains(&Operand::Var(dst)));
+            if holds {
+                known.remove(&key);
+            }
+        }
         if let Some(key) = computed.filter(|(_, args, _)| !args.contains(&Operand::Var(dst))) {
+            for v in key.1.iter().filter_map(|a| a.var()).chain([dst]) {
+                about.entry(v).or_default().push(key.clone());
+            }
             known.insert(key, dst);
         }
     }

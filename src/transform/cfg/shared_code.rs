@@ -11,7 +11,7 @@
 mod known;
 mod section;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::blocks::drop_unreachable_blocks;
@@ -50,19 +50,23 @@ pub(super) fn run(mut program: Program) -> Program {
 /// Names of shared values.
 pub(super) struct SharedNames {
     taken: HashSet<String>,
+    /// The number that each name got last.
+    numbers: HashMap<String, usize>,
 }
 
 impl SharedNames {
     pub(super) fn of(program: &Program) -> Self {
-        Self { taken: program.shared.values().map(|s| s.name.clone()).collect() }
+        Self { taken: program.shared.values().map(|s| s.name.clone()).collect(), numbers: HashMap::new() }
     }
 
     /// The name that is wanted, with a number where it is taken.
     pub(super) fn unique(&mut self, wanted: &str) -> String {
-        let numbered = (2..).map(|n| format!("{wanted}#{n}"));
-        let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
-        let name = names.find(|n| !self.taken.contains(n)).expect("numbers do not end");
-        self.taken.insert(name.clone());
+        let mut name = wanted.to_owned();
+        while !self.taken.insert(name.clone()) {
+            let number = self.numbers.entry(wanted.to_owned()).or_insert(1);
+            *number += 1;
+            name = format!("{wanted}#{number}");
+        }
         name
     }
 }

@@ -2,11 +2,13 @@
 //! arithmetic of reals is not folded, because its result depends on the precision of the run; only what is exact in
 //! each, such as a product with 1.
 
+use std::collections::HashMap;
+
 use super::blocks::{
     drop_uncalled_functions, drop_unreachable_blocks, drop_unused_variables, is_pure, live_at_terminators, step_back,
 };
 use super::signatures;
-use crate::base::IdVec;
+use crate::base::{IdVec, work};
 use crate::cfg::{Block, Func, InstKind, Operand, Program, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::{Prim, eval};
@@ -128,15 +130,43 @@ fn propagate_globally(func: &mut Func) -> bool {
     changed
 }
 
-/// Replaces copies inside a block, as long as neither side is overwritten.
+/// What variables of a block hold at a place, in terms of other operands, as long as neither side is overwritten.
+#[derive(Default)]
+struct Held {
+    values: HashMap<VarId, Operand>,
+    /// The variables whose values are in terms of a variable, some of them no more.
+    in_terms_of: HashMap<VarId, Vec<VarId>>,
+}
+
+impl Held {
+    fn get(&self, operand: Operand) -> Option<Operand> {
+        operand.var().and_then(|v| self.values.get(&v)).copied()
+    }
+    /// A variable is overwritten.
+    fn overwrite(&mut self, var: VarId) {
+        self.values.remove(&var);
+        for v in self.in_terms_of.remove(&var).into_iter().flatten() {
+            if self.values.get(&v) == Some(&Operand::Var(var)) {
+                self.values.remove(&v);
+            }
+        }
+    }
+    fn hold(&mut self, var: VarId, value: Operand) {
+        self.values.insert(var, value);
+        if let Operand::Var(of) = value {
+            self.in_terms_of.entry(of).or_default().push(var);
+        }
+    }
+}
+
+/// Replaces copies inside a block.
 fn propagate_in_block(block: &mut Block) -> bool {
-    let mut copies: Vec<(VarId, Operand)> = vec![];
+    let mut copies = Held::default();
     let mut changed = false;
-    let mut read = |o: &mut Operand, copies: &[(VarId, Operand)]| {
-        if let Operand::Var(v) = *o
-            && let Some((_, value)) = copies.iter().find(|(copy, _)| *copy == v)
-        {
-            *o = *value;
+    work::add(block.insts.len());
+    let mut read = |o: &mut Operand, copies: &Held| {
+        if let Some(value) = copies.get(*o) {
+            *o = value;
             changed = true;
         }
     };
@@ -145,11 +175,11 @@ fn propagate_in_block(block: &mut Block) -> bool {
         let Some(dst) = inst.kind.dst() else {
             continue;
         };
-        copies.retain(|(copy, value)| *copy != dst && *value != Operand::Var(dst));
+        copies.overwrite(dst);
         if let InstKind::Prim { prim: Prim::Copy, args, .. } = &inst.kind
             && args[0] != Operand::Var(dst)
         {
-            copies.push((dst, args[0]));
+            copies.hold(dst, args[0]);
         }
     }
     block.term.for_each_operand_mut(|o| read(o, &copies));
@@ -159,14 +189,13 @@ fn propagate_in_block(block: &mut Block) -> bool {
 /// `x + -y` is `x - y` and `x - -y` is `x + y`, bit for bit (all NaN count as one): derivatives make many of them. Inside a block, as long as
 /// neither `y` nor what holds `-y` is overwritten.
 fn see_through_negation(block: &mut Block, ty: &impl Fn(Operand) -> Type) -> bool {
-    let mut negated: Vec<(VarId, Operand)> = vec![];
+    let mut negated = Held::default();
     let mut changed = false;
     for inst in &mut block.insts {
         if let InstKind::Prim { prim: prim @ (Prim::Add | Prim::Sub), args, .. } = &mut inst.kind
             && ty(args[0]).dtype == DType::Real
         {
-            let of = |o: Operand| negated.iter().find(|(v, _)| o == Operand::Var(*v)).map(|(_, y)| *y);
-            let found = match (*prim, of(args[0]), of(args[1])) {
+            let found = match (*prim, negated.get(args[0]), negated.get(args[1])) {
                 (Prim::Add, _, Some(y)) => Some((Prim::Sub, args[0], y)),
                 (Prim::Add, Some(x), None) => Some((Prim::Sub, args[1], x)),
                 (Prim::Sub, _, Some(y)) => Some((Prim::Add, args[0], y)),
@@ -179,12 +208,12 @@ fn see_through_negation(block: &mut Block, ty: &impl Fn(Operand) -> Type) -> boo
             }
         }
         if let Some(dst) = inst.kind.dst() {
-            negated.retain(|(v, y)| *v != dst && *y != Operand::Var(dst));
+            negated.overwrite(dst);
             if let InstKind::Prim { prim: Prim::Neg, args, .. } = &inst.kind
                 && args[0] != Operand::Var(dst)
                 && ty(args[0]).dtype == DType::Real
             {
-                negated.push((dst, args[0]));
+                negated.hold(dst, args[0]);
             }
         }
     }
@@ -277,7 +306,9 @@ fn write_directly(func: &mut Func) -> bool {
     for id in func.blocks.ids() {
         let mut live = live[id].clone();
         let vars = &func.vars;
+        let mut touches = Touches::of(&func.blocks[id].insts);
         let insts = &mut func.blocks[id].insts;
+        let mut gone = vec![false; insts.len()];
         for i in (0..insts.len()).rev() {
             if let InstKind::Prim { dst, prim: Prim::Copy, args } = &insts[i].kind
                 && let Operand::Var(from) = args[0]
@@ -286,11 +317,10 @@ fn write_directly(func: &mut Func) -> bool {
                 && vars[from].ty == vars[*dst].ty
             {
                 let dst = *dst;
-                if let Some(made) = made_for(&insts[..i], from, dst) {
-                    for inst in &mut insts[made..i] {
-                        rename(&mut inst.kind, from, dst);
-                    }
-                    insts.remove(i);
+                if let Some(made) = made_for(insts, &mut touches, i, from, dst) {
+                    let between = touches.move_to(made, i, from, dst);
+                    between.into_iter().for_each(|j| rename(&mut insts[j].kind, from, dst));
+                    gone[i] = true;
                     changed = true;
                     // before the copy `dst` now lives as after it
                     continue;
@@ -298,27 +328,62 @@ fn write_directly(func: &mut Func) -> bool {
             }
             step_back(&insts[i].kind, &mut live);
         }
+        let mut gone = gone.into_iter();
+        insts.retain(|_| gone.next() == Some(false));
     }
     changed
 }
 
-/// The instruction that sets `from`, if none after it sets it again or touches `dst`, and it does not read `from`.
-fn made_for(insts: &[crate::cfg::Inst], from: VarId, dst: VarId) -> Option<usize> {
-    for (i, inst) in insts.iter().enumerate().rev() {
-        let mut reads_from = false;
-        let mut reads_dst = false;
-        inst.kind.for_each_operand(|o| {
-            reads_from |= o == Operand::Var(from);
-            reads_dst |= o == Operand::Var(dst);
-        });
-        if inst.kind.dst() == Some(from) {
-            return (!reads_from).then_some(i);
+/// Where the variables of a block are read or set.
+struct Touches {
+    /// Ascending.
+    places: HashMap<VarId, Vec<usize>>,
+}
+
+impl Touches {
+    fn of(insts: &[crate::cfg::Inst]) -> Self {
+        let mut places: HashMap<VarId, Vec<usize>> = HashMap::new();
+        work::add(insts.len());
+        for (i, inst) in insts.iter().enumerate() {
+            let mut touch = |v: VarId| {
+                let places = places.entry(v).or_default();
+                if places.last() != Some(&i) {
+                    places.push(i);
+                }
+            };
+            inst.kind.for_each_operand(|o| o.var().into_iter().for_each(&mut touch));
+            inst.kind.dst().into_iter().for_each(&mut touch);
         }
-        if reads_dst || inst.kind.dst() == Some(dst) {
-            return None;
-        }
+        Self { places }
     }
-    None
+    /// Those of a variable before a place. Later ones are forgotten.
+    fn before(&mut self, var: VarId, place: usize) -> &[usize] {
+        let Some(places) = self.places.get_mut(&var) else { return &[] };
+        while places.last().is_some_and(|last| *last >= place) {
+            places.pop();
+        }
+        places
+    }
+    /// One variable is to be touched where another is, from one place on to before another; gives these places.
+    fn move_to(&mut self, first: usize, end: usize, from: VarId, to: VarId) -> Vec<usize> {
+        let kept = self.before(from, end).partition_point(|place| *place < first);
+        let moved = self.places.get_mut(&from).map(|places| places.split_off(kept)).unwrap_or_default();
+        let places = self.places.entry(to).or_default();
+        places.truncate(places.partition_point(|place| *place < first));
+        places.extend(&moved);
+        work::add(moved.len());
+        moved
+    }
+}
+
+/// The instruction before `end` that sets `from`, if none after it sets it again or touches `dst`, and it does not read `from`.
+fn made_for(insts: &[crate::cfg::Inst], touches: &mut Touches, end: usize, from: VarId, dst: VarId) -> Option<usize> {
+    let last = touches.before(dst, end).last().copied();
+    let sets = |i: &usize| insts[*i].kind.dst() == Some(from);
+    let i = touches.before(from, end).iter().rev().copied().find(sets)?;
+    let mut reads_from = false;
+    insts[i].kind.for_each_operand(|o| reads_from |= o == Operand::Var(from));
+    (!reads_from && last.is_none_or(|last| last <= i)).then_some(i)
 }
 
 fn rename(inst: &mut InstKind, from: VarId, to: VarId) {

@@ -1,11 +1,13 @@
 //! Which variables a derivative goes through: those that vary with what it is taken with respect to, and that a result
 //! depends on. One answer for a whole function, whatever the order of its blocks; a fixed point over calls.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 
 use super::Requests;
-use crate::base::{Id, IdSet};
-use crate::cfg::{Func, FuncId, InstKind, Operand, TapeId, Terminator, VarId};
+use crate::base::{Id, IdSet, work};
+use crate::cfg::{BlockId, Func, FuncId, InstKind, Operand, TapeId, Terminator, VarId};
 use crate::prim::{Derivative, Prim};
 use crate::types::DType;
 
@@ -144,10 +146,12 @@ impl<'a> Activity<'a> {
                 varied.insert(*param);
             }
         }
+        let order = flow(func);
         let mut changed = true;
         while changed {
             changed = false;
-            for block in func.blocks.values() {
+            for block in order.iter().map(|b| &func.blocks[*b]) {
+                work::add(block.insts.len() + 1);
                 for inst in &block.insts {
                     changed |= match &inst.kind {
                         InstKind::Prim { dst, prim, args } => {
@@ -188,6 +192,14 @@ impl<'a> Activity<'a> {
     }
 }
 
+/// All blocks, so that most come before those that they lead to.
+fn flow(func: &Func) -> Vec<BlockId> {
+    let mut order = func.reverse_postorder();
+    let reached: BTreeSet<BlockId> = order.iter().copied().collect();
+    order.extend(func.blocks.ids().filter(|b| !reached.contains(b)));
+    order
+}
+
 fn varies(operand: Operand, varied: &IdSet<VarId>) -> bool {
     operand.var().is_some_and(|v| varied.contains(v))
 }
@@ -204,10 +216,12 @@ pub(super) fn active(func: &Func, varied: &IdSet<VarId>) -> IdSet<VarId> {
         Operand::Var(v) if varied.contains(v) => useful.insert(v),
         _ => false,
     };
+    let order = flow(func);
     let mut changed = true;
     while changed {
         changed = false;
-        for block in func.blocks.values().rev() {
+        for block in order.iter().rev().map(|b| &func.blocks[*b]) {
+            work::add(block.insts.len() + 1);
             match &block.term {
                 Terminator::Return(values) => values.iter().for_each(|v| changed |= mark(*v, &mut useful)),
                 Terminator::Call { args, .. } => args.iter().for_each(|a| changed |= mark(*a, &mut useful)),

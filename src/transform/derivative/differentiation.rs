@@ -169,6 +169,7 @@ impl<'a> Differentiation<'a> {
     /// What takes the place of the tapes of a function, of an earlier derivative, in this one.
     pub(super) fn shadows(&mut self, func: &Func) -> BTreeMap<TapeId, TapeId> {
         let mut found = BTreeMap::new();
+        let mut taken: HashSet<String> = self.tapes.values().map(|t| t.name.clone()).collect();
         for inst in func.blocks.values().flat_map(|b| &b.insts) {
             let (InstKind::TapePush { tape, .. } | InstKind::TapePop { tape, .. }) = &inst.kind else { continue };
             if !self.activity.is_varied(*tape) {
@@ -178,9 +179,9 @@ impl<'a> Differentiation<'a> {
                 Some(shadow) => *shadow,
                 None => {
                     let Tape { name, ty } = self.program.tapes[*tape].clone();
-                    let taken: HashSet<&String> = self.tapes.values().map(|t| &t.name).collect();
                     let names = (1..).map(|n| format!("{name}.shadow#{n}"));
                     let name = names.into_iter().find(|n| !taken.contains(n)).expect("numbers do not end");
+                    taken.insert(name.clone());
                     let shadow = self.tapes.push(Tape { name, ty });
                     self.shadows.insert(*tape, shadow);
                     shadow

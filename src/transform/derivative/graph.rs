@@ -17,6 +17,8 @@ pub(super) struct Graph {
     pub(super) order: Vec<BlockId>,
     /// The blocks on a cycle.
     pub(super) cyclic: IdSet<BlockId>,
+    /// Blocks with the same number lead to one another.
+    component: IdVec<BlockId, usize>,
 }
 
 impl Graph {
@@ -36,9 +38,11 @@ impl Graph {
         }
         let idom = dominators(&order, &position, &preds);
         let mut cyclic = IdSet::new(n);
+        let mut numbers = IdVec::filled(0, n);
         let successors =
             |b: usize| func.blocks[BlockId::new(b)].term.successors().iter().map(|s| s.index()).collect::<Vec<_>>();
-        for component in components(n, successors) {
+        for (number, component) in components(n, successors).into_iter().enumerate() {
+            component.iter().for_each(|b| numbers[BlockId::new(*b)] = number);
             let first = component[0];
             if component.len() > 1 || successors(first).contains(&first) {
                 component.into_iter().for_each(|b| {
@@ -46,7 +50,7 @@ impl Graph {
                 });
             }
         }
-        Self { preds, idom, position, order, cyclic }
+        Self { preds, idom, position, order, cyclic, component: numbers }
     }
 
     /// Whether every path to `b` goes through `a`.
@@ -56,6 +60,11 @@ impl Graph {
             at = self.idom[at];
         }
         at == a
+    }
+
+    /// Whether two blocks lead to one another.
+    pub(super) fn on_a_cycle(&self, a: BlockId, b: BlockId) -> bool {
+        self.component[a] == self.component[b]
     }
 
     /// The immediate dominator.

@@ -6,7 +6,8 @@ use super::Requests;
 use super::code::Code;
 use crate::analysis::callgraph::CallGraph;
 use crate::analysis::components::components;
-use crate::base::{Id, IdSet, IdVec};
+use crate::analysis::worklist::forwards;
+use crate::base::{Id, IdSet, IdVec, work};
 use crate::cfg::{Block, BlockId, Func, FuncId, Operand, Program, Terminator, Var, VarId};
 use crate::transform::cfg::blocks::FreshNames;
 use crate::transform::cfg::{inline, merge_blocks, simplify};
@@ -216,46 +217,44 @@ pub(in crate::transform) fn name_all(func: &mut Func) {
 /// way that they came, and where a value is saved before it was set, its old value is not needed. But that is not seen in
 /// the blocks alone, and every variable must be set before it is read.
 pub(super) fn set_all(program: &Program, func: &mut Func) {
-    let all = || {
-        let mut all = IdSet::new(func.vars.len());
-        for v in func.vars.ids() {
-            all.insert(v);
-        }
-        all
-    };
-    let mut at_entry: IdVec<BlockId, IdSet<VarId>> = IdVec::filled(all(), func.blocks.len());
+    let all = IdSet::full(func.vars.len());
+    let mut at_entry: IdVec<BlockId, IdSet<VarId>> = IdVec::filled(all, func.blocks.len());
     at_entry[BlockId::new(0)] = IdSet::new(func.vars.len());
     for param in &func.params {
         at_entry[BlockId::new(0)].insert(*param);
     }
-    let mut unset = IdSet::new(func.vars.len());
-    let mut changed = true;
-    while changed {
-        changed = false;
-        unset = IdSet::new(func.vars.len());
-        for (id, block) in func.blocks.iter() {
-            let mut set = at_entry[id].clone();
-            let mut read = |o: Operand, set: &IdSet<VarId>| {
-                if let Operand::Var(v) = o
-                    && !set.contains(v)
-                {
-                    unset.insert(v);
-                }
-            };
-            for inst in &block.insts {
-                inst.kind.for_each_operand(|o| read(o, &set));
-                if let Some(dst) = inst.kind.dst() {
-                    set.insert(dst);
-                }
-            }
-            block.term.for_each_operand(|o| read(o, &set));
-            for dst in block.term.dsts() {
-                set.insert(*dst);
-            }
-            for next in block.term.successors() {
-                changed |= at_entry[next].intersect_with(&set);
+    let order = forwards(func);
+    let mut open = order.all();
+    while let Some(id) = open.take().map(BlockId::new) {
+        let block = &func.blocks[id];
+        let mut set = at_entry[id].clone();
+        work::add(block.insts.len());
+        block.insts.iter().filter_map(|i| i.kind.dst()).chain(block.term.dsts().iter().copied()).for_each(|v| {
+            set.insert(v);
+        });
+        for next in block.term.successors() {
+            if at_entry[next].intersect_with(&set) {
+                open.add(next.index());
             }
         }
+    }
+    let mut unset = IdSet::new(func.vars.len());
+    for (id, block) in func.blocks.iter() {
+        let mut set = at_entry[id].clone();
+        let mut read = |o: Operand, set: &IdSet<VarId>| {
+            if let Operand::Var(v) = o
+                && !set.contains(v)
+            {
+                unset.insert(v);
+            }
+        };
+        for inst in &block.insts {
+            inst.kind.for_each_operand(|o| read(o, &set));
+            if let Some(dst) = inst.kind.dst() {
+                set.insert(dst);
+            }
+        }
+        block.term.for_each_operand(|o| read(o, &set));
     }
     let mut code = Code::new(program, std::mem::take(&mut func.vars), func.loc.clone());
     for v in unset.iter() {

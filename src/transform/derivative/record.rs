@@ -14,13 +14,13 @@
 //! Which predecessor a block was entered from is asked of the condition that decided it, or of the counter of a loop; only
 //! where neither can be had is the edge put on a tape.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::code::Code;
 use super::cotangent::{Cotangents, Known};
 use super::graph::Graph;
 use super::tangent::Site;
-use crate::base::{Id, IdSet, IdVec};
+use crate::base::{Id, IdSet, IdVec, work};
 use crate::cfg::{BlockId, Func, Inst, InstKind, Operand, Program, Tape, TapeId, Terminator, VarId};
 use crate::prim::{BatchRule, Effect, Prim};
 use crate::types::{Scalar, Type};
@@ -83,18 +83,26 @@ pub(super) struct Subject<'a> {
 
 /// Makes tapes for a function.
 pub(super) struct Tapes<'a> {
-    pub(super) made: &'a mut IdVec<TapeId, Tape>,
-    pub(super) func: &'a str,
+    made: &'a mut IdVec<TapeId, Tape>,
+    func: &'a str,
+    taken: HashSet<String>,
+    /// The number that each name got last.
+    numbers: HashMap<String, usize>,
 }
 
-impl Tapes<'_> {
+impl<'a> Tapes<'a> {
+    /// Adds them to the tapes that were made.
+    pub(super) fn new(made: &'a mut IdVec<TapeId, Tape>, func: &'a str) -> Self {
+        let taken = made.values().map(|t| t.name.clone()).collect();
+        Self { made, func, taken, numbers: HashMap::new() }
+    }
+
     fn new_tape(&mut self, name: &str, ty: Type) -> TapeId {
         let wanted = format!("{}.{name}", self.func);
-        let taken = |name: &str, made: &IdVec<TapeId, Tape>| made.values().any(|t| t.name == name);
         let mut unique = wanted.clone();
-        let mut number = 1;
-        while taken(&unique, self.made) {
-            number += 1;
+        while !self.taken.insert(unique.clone()) {
+            let number = self.numbers.entry(wanted.clone()).or_insert(1);
+            *number += 1;
             unique = format!("{wanted}#{number}");
         }
         self.made.push(Tape { name: unique, ty })
@@ -247,14 +255,15 @@ fn definitions(func: &Func) -> IdVec<VarId, Vec<(BlockId, usize)>> {
 fn origins(subject: &Subject<'_>) -> IdVec<BlockId, Origin> {
     let (func, graph) = (subject.func, subject.graph);
     let definitions = definitions(func);
+    let counters = counters(func, &definitions);
     let unmade = Origin::Tape(TapeId::new(0));
     func.blocks
         .ids()
         .map(|block| match graph.preds[block][..] {
             [] => Origin::Known(None),
             [pred] => Origin::Known(Some(pred)),
-            [a, b] => counter(subject, &definitions, block, (a, b))
-                .or_else(|| counter(subject, &definitions, block, (b, a)))
+            [a, b] => counter(subject, &definitions, &counters, block, (a, b))
+                .or_else(|| counter(subject, &definitions, &counters, block, (b, a)))
                 .or_else(|| condition(subject, &definitions, block, (a, b)))
                 .unwrap_or(unmade.clone()),
             _ => unmade.clone(),
@@ -271,6 +280,7 @@ fn steady(operand: Operand, definitions: &IdVec<VarId, Vec<(BlockId, usize)>>) -
 fn counter(
     subject: &Subject<'_>,
     definitions: &IdVec<VarId, Vec<(BlockId, usize)>>,
+    counters: &BTreeMap<BlockId, Vec<VarId>>,
     head: BlockId,
     (entry, turn): (BlockId, BlockId),
 ) -> Option<Origin> {
@@ -278,7 +288,18 @@ fn counter(
     if !graph.dominates(head, turn) || graph.dominates(head, entry) {
         return None;
     }
-    func.vars.ids().find_map(|v| {
+    // It steps in a block that every turn goes through.
+    let mut steps = BTreeSet::new();
+    let mut at = turn;
+    loop {
+        work::add(1);
+        steps.extend(counters.get(&at).into_iter().flatten().copied());
+        if at == head {
+            break;
+        }
+        at = graph.idom(at);
+    }
+    steps.into_iter().find_map(|v| {
         let [first, second] = definitions[v][..] else { return None };
         let (start, step) =
             if graph.dominates(first.0, head) && first.0 != head { (first, second) } else { (second, first) };
@@ -300,14 +321,34 @@ fn counter(
     })
 }
 
+/// The variables that are set twice, once by adding to themselves, by the block that does.
+fn counters(func: &Func, definitions: &IdVec<VarId, Vec<(BlockId, usize)>>) -> BTreeMap<BlockId, Vec<VarId>> {
+    let mut found: BTreeMap<BlockId, Vec<VarId>> = BTreeMap::new();
+    for (v, all) in definitions.iter().filter(|(_, all)| all.len() == 2) {
+        for (block, at) in all {
+            if let Some(InstKind::Prim { prim: Prim::Add, args, .. }) =
+                func.blocks[*block].insts.get(*at).map(|i| &i.kind)
+                && args[0] == Operand::Var(v)
+            {
+                found.entry(*block).or_default().push(v);
+            }
+        }
+    }
+    found
+}
+
 /// Whether a loop can be entered again without passing a block.
 fn returns_past(subject: &Subject<'_>, (head, entry): (BlockId, BlockId), block: BlockId) -> bool {
+    if !subject.graph.on_a_cycle(head, entry) {
+        return false;
+    }
     let mut seen = IdSet::new(subject.func.blocks.len());
     let mut work = vec![head];
     while let Some(at) = work.pop() {
-        if at == block || !seen.insert(at) {
+        if at == block || !subject.graph.on_a_cycle(head, at) || !seen.insert(at) {
             continue;
         }
+        work::add(1);
         if at == entry {
             return true;
         }
@@ -367,10 +408,11 @@ fn asked(origin: &Origin) -> impl Iterator<Item = VarId> + use<> {
 fn candidates(subject: &Subject<'_>, origins: &IdVec<BlockId, Origin>) -> BTreeMap<VarId, usize> {
     let func = subject.func;
     let definitions = definitions(func);
+    let params: HashSet<VarId> = func.params.iter().copied().collect();
     let mut found = BTreeMap::new();
     for v in func.vars.ids() {
         let [(block, at)] = definitions[v][..] else { continue };
-        if func.params.contains(&v) || !(subject.split || subject.graph.cyclic.contains(block)) {
+        if params.contains(&v) || !(subject.split || subject.graph.cyclic.contains(block)) {
             continue;
         }
         let Some(inst) = func.blocks[block].insts.get(at) else { continue };
@@ -514,6 +556,7 @@ impl<'a> Analysis<'a> {
         save: &mut dyn FnMut(usize, VarId),
     ) -> Result<IdSet<VarId>, VarId> {
         let block = &self.subject.func.blocks[id];
+        work::add(block.insts.len() + 1);
         let mut walked = IdSet::new(self.subject.func.vars.len());
         asked(&self.origins[id]).for_each(|v| {
             needed.insert(v);

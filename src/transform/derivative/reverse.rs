@@ -14,7 +14,8 @@ use super::prepare::{name_all, set_all};
 use super::record::{Origin, Record, Save, Subject, Tapes, record};
 use super::tangent::Site;
 use super::{DerivativeError, activity::Key};
-use crate::base::{Id, IdSet, IdVec, Loc};
+use crate::analysis::worklist::forwards;
+use crate::base::{Id, IdSet, IdVec, Loc, work};
 use crate::cfg::{Block, BlockId, Func, Inst, InstKind, Operand, Program, TapeId, Terminator, Var, VarId};
 use crate::prim::Prim;
 use crate::types::{DType, Type};
@@ -107,7 +108,7 @@ impl<'a> Differentiation<'a> {
         let subject =
             Subject { program: self.program, func: &func, graph: &graph, of: &of, reads_args: &reads_args, split };
         let name = func.name.clone();
-        let record = record(&subject, &vars, &mut Tapes { made: &mut self.tapes, func: &name });
+        let record = record(&subject, &vars, &mut Tapes::new(&mut self.tapes, &name));
         Ok(Sweeps { program: self.program, func, graph, record, calls, of, vars, shadows, mask: key.1.clone() })
     }
 }
@@ -339,20 +340,23 @@ impl Sweeps<'_> {
         at_start[exit] = Some(at_exit.clone());
         let before = std::mem::take(&mut code.insts);
         let mut scratch = Code::new(self.program, code.vars.clone(), code.loc.clone());
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for id in self.graph.order.iter().rev() {
-                let Some(zero) = at_start[*id].clone() else { continue };
-                let out = self.reverse_block(&mut scratch, layout, *id, zero).known.zero;
-                for pred in &self.graph.preds[*id] {
-                    match &mut at_start[*pred] {
-                        Some(zero) => changed |= zero.intersect_with(&out),
-                        none => {
-                            *none = Some(out.clone());
-                            changed = true;
-                        }
+        let order = forwards(&self.func).reversed();
+        let mut open = order.none();
+        open.add(exit.index());
+        while let Some(id) = open.take().map(BlockId::new) {
+            let Some(zero) = at_start[id].clone() else { continue };
+            work::add(self.func.blocks[id].insts.len());
+            let out = self.reverse_block(&mut scratch, layout, id, zero).known.zero;
+            for pred in &self.graph.preds[id] {
+                let changed = match &mut at_start[*pred] {
+                    Some(zero) => zero.intersect_with(&out),
+                    none => {
+                        *none = Some(out.clone());
+                        true
                     }
+                };
+                if changed {
+                    open.add(pred.index());
                 }
             }
         }
@@ -579,12 +583,13 @@ impl Sweeps<'_> {
         let mut known = made.known;
         let mut cotangents = Cotangents { code, of: &self.of, known: &mut known };
         // what is known to be zero here and not there is zero from now on
-        for v in self.func.vars.ids() {
-            let expected = |p: &BlockId| at_start[*p].as_ref().is_some_and(|zero| !zero.contains(v));
-            if cotangents.known.zero.contains(v) && preds.iter().any(expected) {
-                cotangents.materialise(v);
-            }
+        let mut expected = IdSet::new(self.func.vars.len());
+        for zero in preds.iter().filter_map(|p| at_start[*p].as_ref()) {
+            let mut more = cotangents.known.zero.clone();
+            more.subtract(zero);
+            expected.union_with(&more);
         }
+        expected.iter().for_each(|v| cotangents.materialise(v));
         let (term, more) = self.back(code, layout, id, blocks.next_id());
         let last = match made.call {
             Some((insts, term)) => {

@@ -7,13 +7,15 @@
 //! stacks as high as it found them, so that what one variable saved comes back before the other's is wanted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::analysis::components::components;
 use crate::analysis::stack_calls::{Functions, within};
 use crate::analysis::stack_copies::{Copies, keeps_top};
 use crate::analysis::stack_liveness::Liveness;
 use crate::analysis::storage;
-use crate::base::{Id, IdSet, IdVec};
+use crate::analysis::worklist::reversed;
+use crate::base::{IdSet, IdVec, work};
 use crate::prim::Prim;
 use crate::stack::{BlockId, InstKind, Operand, Program, StorageClass, Terminator, VarId, Write};
 
@@ -21,7 +23,7 @@ use super::layout::{for_each_var, keep_vars};
 
 /// How often a loop, or a recursion, is taken to run for each time that it is come to.
 const TRIPS: u64 = 8;
-/// Most variables that are looked at: their interference is kept as a matrix of bits.
+/// Most variables that are looked at.
 const MOST_CANDIDATES: usize = 8192;
 
 pub(super) fn run(mut program: Program) -> Program {
@@ -40,7 +42,7 @@ pub(super) fn run(mut program: Program) -> Program {
     for ((a, b), _) in copies {
         graph.join(a, b);
     }
-    rename(&mut program, &graph);
+    rename(&mut program, &mut graph);
     storage::assign(&mut program);
     program
 }
@@ -100,6 +102,7 @@ fn frequencies(program: &Program) -> IdVec<BlockId, u64> {
             next
         })
         .collect();
+    let before = reversed(program.blocks.len(), next.iter().map(|(id, next)| (id, next.iter().copied())));
     let mut often = IdVec::filled(1_u64, program.blocks.len());
     let mut open: Vec<Vec<BlockId>> = vec![program.blocks.ids().collect()];
     while let Some(nodes) = open.pop() {
@@ -114,9 +117,7 @@ fn frequencies(program: &Program) -> IdVec<BlockId, u64> {
                 often[*b] = often[*b].saturating_mul(TRIPS);
             }
             // The cycles inside are those that do not go through where it is entered.
-            let entered = |b: &BlockId| {
-                *b == program.entry || next.iter().any(|(from, to)| !members.contains(&from) && to.contains(b))
-            };
+            let entered = |b: &BlockId| *b == program.entry || before[*b].iter().any(|from| !members.contains(from));
             let inner: Vec<BlockId> = members.iter().copied().filter(|b| !entered(b)).collect();
             // A cycle that nothing enters never runs.
             if inner.len() < members.len() {
@@ -127,91 +128,101 @@ fn frequencies(program: &Program) -> IdVec<BlockId, u64> {
     often
 }
 
-/// Which variables may not be one, as a matrix of bits over the candidates; joined ones stand as one.
+/// Which variables may not be one; joined ones stand as one.
 struct Interference {
     place: BTreeMap<VarId, usize>,
     vars: Vec<VarId>,
     leader: Vec<usize>,
-    /// Rows of the candidates, with the ids of variables where their places stand.
+    /// By place, for those that stand as one at the place of the first: which they are.
+    members: Vec<IdSet<VarId>>,
+    /// The same: what lives, with another value, where one of them is set. One side of the relation.
     rows: Vec<IdSet<VarId>>,
 }
 
 impl Interference {
     fn of(program: &Program, candidates: &[VarId], among: &IdSet<VarId>) -> Self {
         let n = candidates.len();
+        let none = IdSet::new(program.vars.len());
+        let alone = |v: &VarId| {
+            let mut alone = none.clone();
+            alone.insert(*v);
+            alone
+        };
         let mut graph = Self {
             place: candidates.iter().enumerate().map(|(i, v)| (*v, i)).collect(),
             vars: candidates.to_vec(),
             leader: (0..n).collect(),
-            rows: vec![IdSet::new(n); n],
+            members: candidates.iter().map(alone).collect(),
+            rows: vec![none; n],
         };
-        graph.add_sets(program, among);
-        graph.add_inputs(program);
-        graph.add_saved(program);
+        let liveness = Liveness::of(program);
+        graph.add_sets(program, among, &liveness);
+        graph.add_inputs(program, &liveness);
+        graph.add_saved(program, liveness.functions());
+        for (members, row) in graph.members.iter().zip(&mut graph.rows) {
+            row.subtract(members);
+        }
         graph
     }
 
-    fn add(&mut self, a: VarId, b: VarId) {
-        if let (Some(a), Some(b)) = (self.place.get(&a), self.place.get(&b))
-            && a != b
-        {
-            self.rows[*a].insert(VarId::new(*b));
-            self.rows[*b].insert(VarId::new(*a));
+    fn add(&mut self, a: VarId, others: &IdSet<VarId>) {
+        if let Some(a) = self.place.get(&a) {
+            self.rows[*a].union_with(others);
         }
     }
 
     /// What is set while another is live and holds another value.
-    fn add_sets(&mut self, program: &Program, among: &IdSet<VarId>) {
-        let liveness = Liveness::of(program);
+    fn add_sets(&mut self, program: &Program, among: &IdSet<VarId>, liveness: &Liveness) {
         let copies = Copies::of(program, liveness.functions());
         for (id, block) in program.blocks.iter() {
             let after = liveness.live_after(program, id);
             let mut held = copies.before(id).clone();
+            work::add(block.insts.len());
             for (inst, mut live) in block.insts.iter().zip(after) {
                 copies.step(program, &inst.kind, &mut held);
                 let Some(set) = inst.kind.written().filter(|v| among.contains(*v) && !keeps_top(&inst.kind)) else {
                     continue;
                 };
-                live.intersect_with(among);
-                let is_copy = matches!(inst.kind, InstKind::Compute { prim: Prim::Copy, .. });
-                let root = copies.root(&held, Operand::Var(set));
-                for v in live.iter() {
-                    if !(is_copy && copies.root(&held, Operand::Var(v)) == root) {
-                        self.add(set, v);
-                    }
+                if matches!(inst.kind, InstKind::Compute { prim: Prim::Copy, .. }) {
+                    let root = copies.root(&held, Operand::Var(set));
+                    let same = copies.copies_of(&held, root).into_iter();
+                    let same = same.filter(|v| copies.root(&held, Operand::Var(*v)) == root);
+                    same.for_each(|v| live.remove(v));
                 }
+                self.add(set, &live);
             }
         }
     }
 
     /// The inputs are set at once, whether they are read or not.
-    fn add_inputs(&mut self, program: &Program) {
-        let liveness = Liveness::of(program);
-        let live: Vec<VarId> = liveness.live_in(program.entry).iter().collect();
-        for a in &program.inputs {
-            program.inputs.iter().for_each(|b| self.add(a.var, b.var));
-            live.iter().for_each(|v| self.add(a.var, *v));
-        }
+    fn add_inputs(&mut self, program: &Program, liveness: &Liveness) {
+        let mut live = liveness.live_in(program.entry).clone();
+        program.inputs.iter().for_each(|input| _ = live.insert(input.var));
+        program.inputs.iter().for_each(|input| self.add(input.var, &live));
     }
 
     /// What one function keeps below the tops of two stacks at the same time.
-    fn add_saved(&mut self, program: &Program) {
-        let functions = Functions::of(program);
-        let mut before: BTreeMap<BlockId, BTreeMap<VarId, i64>> = BTreeMap::new();
+    fn add_saved(&mut self, program: &Program, functions: &Functions) {
+        let mut before: BTreeMap<BlockId, Rc<BTreeMap<VarId, i64>>> = BTreeMap::new();
         let mut open: Vec<BlockId> = functions.list.iter().map(|f| f.start).collect();
         open.iter().for_each(|start| {
-            before.insert(*start, BTreeMap::new());
+            before.insert(*start, Rc::default());
         });
         while let Some(id) = open.pop() {
             let mut heights = before[&id].clone();
+            let mut kept = IdSet::new(program.vars.len());
+            heights.keys().for_each(|v| _ = kept.insert(*v));
             for inst in &program.blocks[id].insts {
                 let Some((v, step)) = inst.kind.moved() else { continue };
+                let heights = Rc::make_mut(&mut heights);
                 let height = heights.entry(v).or_insert(0);
                 *height += step;
                 if *height == 0 {
                     heights.remove(&v);
+                    kept.remove(v);
                 } else {
-                    heights.keys().for_each(|other| self.add(v, *other));
+                    kept.insert(v);
+                    self.add(v, &kept);
                 }
             }
             for to in within(&program.blocks[id].term) {
@@ -223,9 +234,10 @@ impl Interference {
         }
     }
 
-    fn find(&self, v: VarId) -> Option<usize> {
+    fn find(&mut self, v: VarId) -> Option<usize> {
         let mut at = *self.place.get(&v)?;
         while self.leader[at] != at {
+            self.leader[at] = self.leader[self.leader[at]];
             at = self.leader[at];
         }
         Some(at)
@@ -234,25 +246,22 @@ impl Interference {
     /// Makes one of two variables, if they may be.
     fn join(&mut self, a: VarId, b: VarId) {
         let (Some(a), Some(b)) = (self.find(a), self.find(b)) else { return };
-        if a == b || self.rows[a].contains(VarId::new(b)) {
+        if a == b || self.rows[a].meets(&self.members[b]) || self.rows[b].meets(&self.members[a]) {
             return;
         }
         let (a, b) = (a.min(b), a.max(b));
         self.leader[b] = a;
-        let more = std::mem::replace(&mut self.rows[b], IdSet::new(0));
-        // What is joined with another already has no row of its own; the row of the other says the same.
-        for c in more.iter().filter(|c| self.leader[c.index()] == c.index()) {
-            self.rows[c.index()].insert(VarId::new(a));
-        }
-        self.rows[a].union_with(&more);
+        let (row, members) = (self.rows[b].clone(), self.members[b].clone());
+        self.rows[a].union_with(&row);
+        self.members[a].union_with(&members);
     }
 
     /// The variables that are one, for those that are more than one.
-    fn classes(&self) -> Vec<Vec<VarId>> {
+    fn classes(&mut self) -> Vec<Vec<VarId>> {
         let mut classes: BTreeMap<usize, Vec<VarId>> = BTreeMap::new();
-        for v in &self.vars {
-            if let Some(leader) = self.find(*v) {
-                classes.entry(leader).or_default().push(*v);
+        for v in self.vars.clone() {
+            if let Some(leader) = self.find(v) {
+                classes.entry(leader).or_default().push(v);
             }
         }
         classes.into_values().filter(|class| class.len() > 1).collect()
@@ -260,7 +269,7 @@ impl Interference {
 }
 
 /// Puts one variable in the place of all of its class; the others are no more.
-fn rename(program: &mut Program, graph: &Interference) {
+fn rename(program: &mut Program, graph: &mut Interference) {
     let ports: BTreeSet<VarId> = program.inputs.iter().chain(&program.outputs).map(|p| p.var).collect();
     let mut new: IdVec<VarId, VarId> = program.vars.ids().collect();
     for class in graph.classes() {

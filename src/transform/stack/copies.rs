@@ -1,9 +1,11 @@
 //! Copies within a block: readers of a copy read the original, and what is computed only to be copied is computed in its
 //! place.
 
+use std::collections::HashMap;
+
 use crate::analysis::stack_copies::keeps_top;
 use crate::analysis::stack_liveness::{Liveness, is_pure, step_back};
-use crate::base::IdSet;
+use crate::base::{IdSet, work};
 use crate::prim::Prim;
 use crate::stack::{Inst, InstKind, Operand, Program, Terminator, VarId, Write};
 
@@ -31,16 +33,18 @@ pub(super) fn run(mut program: Program) -> Program {
 /// The variables that are copies of something at a point of a block.
 #[derive(Default)]
 struct Known {
-    copies: Vec<(VarId, Operand)>,
+    copies: HashMap<VarId, Operand>,
+    /// The variables that are copies of a variable, some of them no more.
+    of: HashMap<VarId, Vec<VarId>>,
 }
 
 impl Known {
     fn original(&self, operand: Operand) -> Operand {
-        let known = |v| self.copies.iter().find(|(copy, _)| *copy == v);
-        operand.var().and_then(known).map_or(operand, |(_, o)| *o)
+        operand.var().and_then(|v| self.copies.get(&v)).copied().unwrap_or(operand)
     }
 
     fn step(&mut self, inst: &mut Inst) {
+        work::add(1);
         if keeps_top(&inst.kind) {
             return;
         }
@@ -51,9 +55,15 @@ impl Known {
         let Some(written) = inst.kind.written() else {
             return;
         };
-        self.copies.retain(|(copy, of)| *copy != written && of.var() != Some(written));
+        self.copies.remove(&written);
+        for copy in self.of.remove(&written).into_iter().flatten() {
+            if self.copies.get(&copy) == Some(&Operand::Var(written)) {
+                self.copies.remove(&copy);
+            }
+        }
         if let Some((_, dst, src)) = copy(&inst.kind) {
-            self.copies.push((dst, src));
+            self.copies.insert(dst, src);
+            src.var().into_iter().for_each(|v| self.of.entry(v).or_default().push(dst));
         }
     }
 }
@@ -66,28 +76,30 @@ fn copy(inst: &InstKind) -> Option<(Write, VarId, Operand)> {
 }
 
 /// Drops what nobody reads and merges computations with the copies of their results, from the end of a block to its start.
-fn coalesce(program: &Program, mut insts: Vec<Inst>, end: IdSet<VarId>) -> Vec<Inst> {
+fn coalesce(program: &Program, insts: Vec<Inst>, end: IdSet<VarId>) -> Vec<Inst> {
     let mut live = end;
-    let mut at = insts.len();
-    while at > 0 {
-        at -= 1;
-        let inst = &insts[at].kind;
+    let mut code = Code::new(insts);
+    for at in (0..code.insts.len()).rev() {
+        let Some(inst) = &code.insts[at] else { continue };
+        let inst = &inst.kind;
         if is_dead(program, inst, &live) {
-            insts.remove(at);
+            code.insts[at] = None;
             continue;
         }
         if let Some((write, dst, Operand::Var(from))) = copy(inst)
             && from != dst
             && !live.contains(from)
         {
-            if compute_in_place(&mut insts, at, write, dst, from) || pop_in_place(&mut insts, at, write, dst, from) {
+            if code.made_in_place(at, write, dst, from) {
                 continue;
             }
-            compute_later(program, &mut insts, &mut at, from);
+            code.compute_later(program, at, from);
         }
-        step_back(&insts[at].kind, &mut live);
+        if let Some(inst) = &code.insts[at] {
+            step_back(&inst.kind, &mut live);
+        }
     }
-    insts
+    code.insts.into_iter().flatten().collect()
 }
 
 fn is_dead(program: &Program, inst: &InstKind, live: &IdSet<VarId>) -> bool {
@@ -98,80 +110,122 @@ fn is_dead(program: &Program, inst: &InstKind, live: &IdSet<VarId>) -> bool {
     }
 }
 
-/// Where `from`, which the instruction `at` copies, was computed in this block.
-fn computed_at(insts: &[Inst], at: usize, from: VarId) -> Option<usize> {
-    let i = insts[..at].iter().rposition(|inst| inst.kind.written() == Some(from))?;
-    match insts[i].kind {
-        InstKind::Compute { write, .. } if write != Write::Push => Some(i),
-        _ => None,
-    }
+/// The instructions of a block, some of them gone, and where they touch variables.
+struct Code {
+    insts: Vec<Option<Inst>>,
+    /// Where each variable is read, or its value, top or height changed, ascending.
+    touched: HashMap<VarId, Vec<usize>>,
+    /// Where its value is changed.
+    written: HashMap<VarId, Vec<usize>>,
 }
 
-/// `t = op; …; d = copy t` becomes `d = op; …` where nothing between touches `d`.
-fn compute_in_place(insts: &mut Vec<Inst>, at: usize, write: Write, dst: VarId, from: VarId) -> bool {
-    let Some(i) = computed_at(insts, at, from) else {
-        return false;
-    };
-    let between = i + 1..at;
-    if insts[between.clone()].iter().any(|inst| inst.kind.touches(dst)) {
-        return false;
-    }
-    read_instead(&mut insts[between], from, dst);
-    if let InstKind::Compute { write: w, dst: d, .. } = &mut insts[i].kind {
-        (*w, *d) = (write, dst);
-    }
-    insts.remove(at);
-    true
-}
-
-/// `t = tape_pop; …; d = copy t` becomes `d = tape_pop; …` where nothing between touches `d`.
-fn pop_in_place(insts: &mut Vec<Inst>, at: usize, write: Write, dst: VarId, from: VarId) -> bool {
-    let Some(i) = insts[..at].iter().rposition(|inst| inst.kind.written() == Some(from)) else {
-        return false;
-    };
-    if write == Write::Push || insts[i + 1..at].iter().any(|inst| inst.kind.touches(dst)) {
-        return false;
-    }
-    let InstKind::TapePop { dst: popped, .. } = &mut insts[i].kind else {
-        return false;
-    };
-    *popped = dst;
-    read_instead(&mut insts[i + 1..at], from, dst);
-    insts.remove(at);
-    true
-}
-
-/// Reads `to` where `from` was read.
-fn read_instead(insts: &mut [Inst], from: VarId, to: VarId) {
-    for inst in insts {
-        inst.kind.for_each_operand_mut(|o| {
-            if o.var() == Some(from) {
-                *o = Operand::Var(to);
+impl Code {
+    fn new(insts: Vec<Inst>) -> Self {
+        let (mut touched, mut written): (HashMap<VarId, Vec<usize>>, HashMap<VarId, Vec<usize>>) = Default::default();
+        work::add(insts.len());
+        for (i, inst) in insts.iter().enumerate() {
+            let mut touch = |v: VarId| {
+                let places = touched.entry(v).or_default();
+                if places.last() != Some(&i) {
+                    places.push(i);
+                }
+            };
+            inst.kind.for_each_operand(|o| o.var().into_iter().for_each(&mut touch));
+            inst.kind.moved().into_iter().for_each(|(v, _)| touch(v));
+            if let Some(v) = inst.kind.written() {
+                touch(v);
+                written.entry(v).or_default().push(i);
             }
-        });
+        }
+        Self { insts: insts.into_iter().map(Some).collect(), touched, written }
+    }
+
+    /// The last place before another that touches a variable. Later ones are forgotten.
+    fn last_touched(&mut self, v: VarId, before: usize) -> Option<usize> {
+        last(&self.insts, self.touched.get_mut(&v)?, before)
+    }
+
+    /// The same for a change of its value.
+    fn last_written(&mut self, v: VarId, before: usize) -> Option<usize> {
+        last(&self.insts, self.written.get_mut(&v)?, before)
+    }
+
+    fn kind(&mut self, at: usize) -> &mut InstKind {
+        &mut self.insts[at].as_mut().expect("what is gone is not listed").kind
+    }
+
+    /// `t = op; …; d = copy t` becomes `d = op; …` where nothing between touches `d`; so does `t = tape_pop`.
+    fn made_in_place(&mut self, at: usize, write: Write, dst: VarId, from: VarId) -> bool {
+        let Some(made) = self.last_written(from, at) else { return false };
+        let fits = match self.kind(made) {
+            InstKind::Compute { write: w, .. } => *w != Write::Push,
+            InstKind::TapePop { .. } => write != Write::Push,
+            _ => false,
+        };
+        if !fits || self.last_touched(dst, at).is_some_and(|last| last > made) {
+            return false;
+        }
+        // Before `at` it is read only after it is made, and by what makes it.
+        self.last_touched(from, at);
+        let places = self.touched.entry(from).or_default();
+        let between = places.split_off(places.partition_point(|place| *place <= made));
+        for place in &between {
+            if self.insts[*place].is_some() {
+                self.kind(*place).for_each_operand_mut(|o| {
+                    if o.var() == Some(from) {
+                        *o = Operand::Var(dst);
+                    }
+                });
+            }
+        }
+        work::add(between.len());
+        match self.kind(made) {
+            InstKind::Compute { write: w, dst: d, .. } => (*w, *d) = (write, dst),
+            InstKind::TapePop { dst: d, .. } => *d = dst,
+            _ => {}
+        }
+        self.insts[at] = None;
+        let places = self.touched.entry(dst).or_default();
+        if places.last() != Some(&made) {
+            places.push(made);
+        }
+        places.extend(between);
+        let places = self.written.entry(dst).or_default();
+        places.truncate(places.partition_point(|place| *place < made));
+        places.push(made);
+        self.written.entry(from).or_default().pop();
+        if !self.kind(made).touches(from) {
+            self.touched.entry(from).or_default().pop();
+        }
+        true
+    }
+
+    /// `t = op; …; d = copy t` becomes `…; d = op` where `op` may wait: it is pure, nothing between reads `t` or changes what
+    /// it reads.
+    fn compute_later(&mut self, program: &Program, at: usize, from: VarId) {
+        let Some(made) = self.last_written(from, at) else { return };
+        let op = self.kind(made).clone();
+        let InstKind::Compute { write, prim, args, .. } = &op else { return };
+        if *write == Write::Push || !is_pure(program, &op) || self.last_touched(from, at) != Some(made) {
+            return;
+        }
+        if args.iter().filter_map(|a| a.var()).any(|v| self.last_written(v, at).is_some_and(|last| last > made)) {
+            return;
+        }
+        let Some(inst) = self.insts[made].take() else { return };
+        if let Some(copy) = &mut self.insts[at] {
+            if let InstKind::Compute { prim: new_prim, args: new_args, .. } = &mut copy.kind {
+                (*new_prim, *new_args) = (*prim, args.clone());
+            }
+            copy.loc = inst.loc;
+        }
     }
 }
 
-/// `t = op; …; d = copy t` becomes `…; d = op` where `op` may wait: it is pure, nothing between reads `t` or changes what
-/// it reads. `at` follows the copy.
-fn compute_later(program: &Program, insts: &mut Vec<Inst>, at: &mut usize, from: VarId) {
-    let Some(i) = computed_at(insts, *at, from) else {
-        return;
-    };
-    let op = &insts[i].kind;
-    let movable = is_pure(program, op)
-        && insts[i + 1..*at]
-            .iter()
-            .all(|inst| !inst.kind.reads(from) && inst.kind.written().is_none_or(|v| !op.reads(v)));
-    if !movable {
-        return;
+/// The last of these places before another where an instruction is left. Later ones are forgotten.
+fn last(insts: &[Option<Inst>], places: &mut Vec<usize>, before: usize) -> Option<usize> {
+    while places.last().is_some_and(|place| *place >= before || insts[*place].is_none()) {
+        places.pop();
     }
-    let op = insts.remove(i);
-    *at -= 1;
-    if let (InstKind::Compute { prim, args, .. }, InstKind::Compute { prim: new_prim, args: new_args, .. }) =
-        (&mut insts[*at].kind, op.kind)
-    {
-        (*prim, *args) = (new_prim, new_args);
-    }
-    insts[*at].loc = op.loc;
+    places.last().copied()
 }

@@ -1,5 +1,7 @@
 //! Cheap blocks, such as the head of a loop or the return after an `if`, are not worth a superstep of their own.
 
+use std::collections::BTreeSet;
+
 use crate::stack::{Block, BlockId, InstKind, Program, Terminator};
 use crate::types::Type;
 
@@ -12,7 +14,7 @@ const LARGEST_COST: u64 = 16;
 
 pub(super) fn run(mut program: Program) -> Program {
     let regions = region_of_blocks(&program);
-    let small: Vec<BlockId> =
+    let small: BTreeSet<BlockId> =
         program.blocks.ids().filter(|b| !regions.contains_key(b) && is_small(&program, *b)).collect();
     for id in program.blocks.ids().filter(|b| !regions.contains_key(b)) {
         let mut seen = vec![id];

@@ -1,7 +1,7 @@
 //! What variables hold at a place, where it is one shared value or constant on every path to it.
 
 use crate::analysis::worklist::forwards;
-use crate::base::{Id as _, IdVec};
+use crate::base::{Id as _, IdMap, IdVec, work};
 use crate::cfg::{BlockId, Func, InstKind, Operand, VarId};
 use crate::prim::Prim;
 
@@ -11,14 +11,14 @@ pub(super) struct Known {
 }
 
 /// What is known at a place.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub(super) struct State {
-    values: IdVec<VarId, Option<Operand>>,
+    values: IdMap<VarId, Operand>,
 }
 
 impl Known {
     pub(super) fn of(func: &Func) -> Self {
-        let nothing = State { values: IdVec::filled(None, func.vars.len()) };
+        let nothing = State { values: IdMap::new(func.vars.len()) };
         let mut starts: IdVec<BlockId, Option<State>> = IdVec::filled(None, func.blocks.len());
         let first = BlockId::new(0);
         starts[first] = Some(nothing);
@@ -57,12 +57,12 @@ impl Known {
 impl State {
     /// What a variable holds.
     pub(super) fn get(&self, var: VarId) -> Option<Operand> {
-        self.values[var]
+        self.values.get(var)
     }
 
     /// Puts what a variable holds in its place; whether it is known.
     pub(super) fn replace(&self, operand: &mut Operand) -> bool {
-        match operand.var().and_then(|v| self.values[v]) {
+        match operand.var().and_then(|v| self.values.get(v)) {
             Some(value) => {
                 *operand = value;
                 true
@@ -74,31 +74,26 @@ impl State {
     /// Goes past an instruction.
     pub(super) fn step(&mut self, inst: &InstKind) {
         let Some(dst) = inst.dst() else { return };
-        self.values[dst] = match inst {
+        let value = match inst {
             InstKind::Prim { prim: Prim::Copy, args, .. } => match args[0] {
-                Operand::Var(v) => self.values[v],
+                Operand::Var(v) => self.values.get(v),
                 value => Some(value),
             },
             _ => None,
         };
+        self.values.set(dst, value);
     }
 
     fn after(mut self, func: &Func, block: BlockId) -> Self {
         let block = &func.blocks[block];
+        work::add(block.insts.len());
         block.insts.iter().for_each(|i| self.step(&i.kind));
-        block.term.dsts().iter().for_each(|v| self.values[*v] = None);
+        block.term.dsts().iter().for_each(|v| self.values.set(*v, None));
         self
     }
 
     /// Keeps what another path says too; whether something is not known any more.
     pub(super) fn meet(&mut self, other: &State) -> bool {
-        let mut changed = false;
-        for (mine, theirs) in self.values.iter_mut().map(|(_, v)| v).zip(other.values.values()) {
-            if mine.is_some() && *mine != *theirs {
-                *mine = None;
-                changed = true;
-            }
-        }
-        changed
+        self.values.keep_same(&other.values)
     }
 }

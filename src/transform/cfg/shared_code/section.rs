@@ -8,7 +8,7 @@ use super::known::{Known, State};
 use crate::analysis::callgraph::CallGraph;
 use crate::analysis::dominance::Dominance;
 use crate::analysis::liveness::live_in;
-use crate::base::{Id as _, IdSet, IdVec, Loc};
+use crate::base::{Id as _, IdSet, IdVec, Loc, work};
 use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::Prim;
@@ -24,8 +24,6 @@ pub(super) struct Section {
     pub(super) whole: bool,
     /// The block that it leads to.
     pub(super) exit: BlockId,
-    /// Its blocks, `entry` only if that belongs to it whole.
-    blocks: BTreeSet<BlockId>,
     /// The variables that it sets and that are read after it.
     pub(super) results: Vec<VarId>,
     pub(super) code: Func,
@@ -104,11 +102,15 @@ impl Subject<'_> {
         if results.is_empty() {
             return None;
         }
+        let known = self.known_before(entry, whole, &blocks)?;
+        if self.read_before_set(entry, whole, &blocks).any(|v| known.get(v).is_none()) {
+            return None;
+        }
         let loc = func.blocks[entry].loc.clone();
         let code = self.code(entry, whole, exit, &blocks, &results);
-        let mut section = Section { entry, whole, exit, blocks, results, code, loc };
+        let mut section = Section { entry, whole, exit, results, code, loc };
         self.inline_calls(&mut section.code)?;
-        self.initialise(&mut section)?;
+        self.initialise(&mut section, &known)?;
         simplify::simplify_fully(self.program, &mut section.code);
         Some(section)
     }
@@ -184,8 +186,7 @@ impl Subject<'_> {
     }
 
     /// Sets at the start what the code reads before it sets it; `None` when that is not known.
-    fn initialise(&self, section: &mut Section) -> Option<()> {
-        let known = self.known_before(section)?;
+    fn initialise(&self, section: &mut Section, known: &State) -> Option<()> {
         let first = BlockId::new(0);
         let read: Vec<VarId> = live_in(&section.code)[first].iter().collect();
         let mut insts = Vec::new();
@@ -198,12 +199,33 @@ impl Subject<'_> {
         Some(())
     }
 
-    fn known_before(&self, section: &Section) -> Option<State> {
-        if !section.whole {
-            return self.known.after(self.func, section.entry);
+    /// The variables that the first block of a section reads before it sets them: some of those that the section does.
+    fn read_before_set(&self, entry: BlockId, whole: bool, blocks: &BTreeSet<BlockId>) -> impl Iterator<Item = VarId> {
+        let mut reads = BTreeSet::new();
+        let mut first = |block: &Block| {
+            let mut set = BTreeSet::new();
+            for inst in &block.insts {
+                inst.kind.for_each_operand(|o| reads.extend(o.var().filter(|v| !set.contains(v))));
+                set.extend(inst.kind.dst());
+            }
+            block.term.for_each_operand(|o| reads.extend(o.var().filter(|v| !set.contains(v))));
+            work::add(block.insts.len() + 1);
+        };
+        if whole {
+            first(&self.func.blocks[entry]);
+        } else {
+            let arms = self.func.blocks[entry].term.successors();
+            arms.iter().filter(|b| blocks.contains(b)).for_each(|b| first(&self.func.blocks[*b]));
         }
-        let outside = |p: &&BlockId| !section.blocks.contains(p) && self.dominance.is_reached(**p);
-        let before = self.dominance.predecessors(section.entry).iter().filter(outside);
+        reads.into_iter()
+    }
+
+    fn known_before(&self, entry: BlockId, whole: bool, blocks: &BTreeSet<BlockId>) -> Option<State> {
+        if !whole {
+            return self.known.after(self.func, entry);
+        }
+        let outside = |p: &&BlockId| !blocks.contains(p) && self.dominance.is_reached(**p);
+        let before = self.dominance.predecessors(entry).iter().filter(outside);
         let states = before.filter_map(|p| self.known.after(self.func, *p));
         states.reduce(|mut a, b| {
             a.meet(&b);
