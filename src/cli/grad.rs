@@ -11,13 +11,10 @@ use crate::run::{NoSink, Settings};
 use crate::types::{Array, ArrayData, Precision};
 
 use super::args::{Format, GradArgs};
+use super::differences::{Component, First, Verdict};
 use super::run::{list, ragged};
 use super::{inputs, print, warn};
 
-/// Step of the differences, relative to 1 or to the value: that of a rule of fourth order in 64 bits.
-const STEP: f64 = 1e-3;
-/// Where the function is computed, in steps, and the weight of each value in the derivative.
-const STENCIL: [(f64, f64); 4] = [(-2.0, 1.0 / 12.0), (-1.0, -8.0 / 12.0), (1.0, 8.0 / 12.0), (2.0, -1.0 / 12.0)];
 /// Relative error up to which a component agrees.
 const TOLERANCE: f64 = 1e-6;
 /// The same for gradients in 32 bits.
@@ -131,6 +128,16 @@ struct Check {
     unchecked: usize,
     largest_error: f64,
     failures: Vec<Failure>,
+    /// What is worth a word though it is no failure.
+    notes: Vec<Note>,
+}
+
+/// A component that agrees at a small step only, or whose differences do not settle.
+struct Note {
+    lane: usize,
+    /// Its indices.
+    index: Vec<usize>,
+    word: String,
 }
 
 /// A component that differs.
@@ -141,9 +148,51 @@ struct Failure {
     gradient: f64,
     differences: f64,
     error: f64,
+    /// The step of the differences, relative to nothing.
+    step: f64,
+}
+
+/// The indices of a component behind the name of its input.
+fn shown(index: &[usize]) -> String {
+    if index.is_empty() { String::new() } else { format!("{index:?}") }
 }
 
 impl Check {
+    fn new(name: &str, components: usize) -> Self {
+        let (failures, notes) = (Vec::new(), Vec::new());
+        Self { name: name.to_owned(), components, unchecked: 0, largest_error: 0.0, failures, notes }
+    }
+
+    /// What the further differences of a component say, of which the first were these.
+    fn add(&mut self, place: (usize, Vec<usize>), component: &Component, first: Option<f64>, verdict: Verdict) {
+        let (lane, index) = place;
+        match verdict {
+            Verdict::Agrees { error, step } => {
+                self.largest_error = self.largest_error.max(error);
+                if let Some(first) = first {
+                    let word = format!(
+                        "agrees at step {step:.0e}, where differences at larger ones give {first}: the function seems to jump or to bend near here"
+                    );
+                    self.notes.push(Note { lane, index, word });
+                }
+            }
+            Verdict::Differs { differences, error, step } => {
+                self.largest_error = self.largest_error.max(if error.is_nan() { f64::INFINITY } else { error });
+                self.failures.push(Failure { lane, index, gradient: component.gradient, differences, error, step });
+            }
+            Verdict::Unsettled { first, differences, step } => {
+                self.unchecked += 1;
+                let from = first.map_or(String::new(), |first| format!("from {first} "));
+                let gradient = component.gradient;
+                let word = format!(
+                    "gradient {gradient}, but differences do not settle ({from}to {differences} at step {step:.0e}): the function seems to jump near here"
+                );
+                self.notes.push(Note { lane, index, word });
+            }
+            Verdict::Unknown => self.unchecked += 1,
+        }
+    }
+
     fn passed(&self) -> bool {
         self.failures.is_empty() && self.unchecked < self.components.max(1)
     }
@@ -161,26 +210,38 @@ impl Check {
             self.components,
             self.largest_error
         );
-        for f in self.failures.iter().take(SHOWN_FAILURES) {
-            let index = if f.index.is_empty() { String::new() } else { format!("{:?}", f.index) };
-            text += &format!(
-                "        lane {}: {}{index}: gradient {}, differences {}, relative error {:.1e}\n",
-                f.lane, self.name, f.gradient, f.differences, f.error
+        let failures = self.failures.iter().map(|f| {
+            let Failure { lane, gradient, differences, error, step, .. } = f;
+            let index = shown(&f.index);
+            let word = format!(
+                "gradient {gradient}, differences {differences} at step {step:.0e}, relative error {error:.1e}"
             );
-        }
-        if self.failures.len() > SHOWN_FAILURES {
-            text += &format!("        … and {} more\n", self.failures.len() - SHOWN_FAILURES);
+            format!("        lane {lane}: {}{index}: {word}\n", self.name)
+        });
+        let notes = self
+            .notes
+            .iter()
+            .map(|n| format!("        lane {}: {}{}: {}\n", n.lane, self.name, shown(&n.index), n.word));
+        for (lines, count) in
+            [(failures.collect::<Vec<String>>(), self.failures.len()), (notes.collect(), self.notes.len())]
+        {
+            lines.iter().take(SHOWN_FAILURES).for_each(|line| text += line);
+            if count > SHOWN_FAILURES {
+                text += &format!("        … and {} more\n", count - SHOWN_FAILURES);
+            }
         }
         text
     }
 
     fn json(&self) -> Value {
         let failures: Vec<Value> = (self.failures.iter())
-            .map(|f| json!({"lane": f.lane, "index": f.index, "gradient": f.gradient, "differences": f.differences, "relative_error": f.error}))
+            .map(|f| json!({"lane": f.lane, "index": f.index, "gradient": f.gradient, "differences": f.differences, "step": f.step, "relative_error": f.error}))
             .collect();
+        let notes: Vec<Value> =
+            self.notes.iter().map(|n| json!({"lane": n.lane, "index": n.index, "note": n.word})).collect();
         json!({
             "input": self.name, "components": self.components, "unchecked": self.unchecked,
-            "largest_relative_error": self.largest_error, "passed": self.passed(), "failures": failures,
+            "largest_relative_error": self.largest_error, "passed": self.passed(), "failures": failures, "notes": notes,
         })
     }
 }
@@ -218,50 +279,44 @@ impl Differences {
         let values = self.bound.inputs().values[input].as_real().expect("a gradient is by a real").to_vec();
         let lanes = self.bound.lanes();
         let size = values.len() / lanes.max(1);
-        let mut points = Vec::with_capacity(2 * STENCIL.len() * values.len());
         let place = |at: usize| (at / size.max(1), at % size.max(1));
-        let elements: Vec<usize> = (0..values.len())
-            .filter(|at| {
-                let (lane, component) = place(*at);
-                self.bound.is_element(input, lane, component)
-            })
-            .collect();
-        for at in &elements {
-            let value = &values[*at];
-            let (lane, component) = place(*at);
-            for step in steps(*value) {
-                points.extend(STENCIL.iter().map(|(k, _)| Point { lane, component, by: k * step }));
-            }
-        }
-        let moved = self.at(input, size, &points)?;
         let gradient = gradient.as_real().expect("a gradient is real");
         let function = computed.value.as_real().expect("the value is real");
-        let mut check = Check {
-            name: name.to_owned(),
-            components: elements.len(),
-            unchecked: 0,
-            largest_error: 0.0,
-            failures: Vec::new(),
+        let component = |at: usize| Component {
+            at: values[at],
+            gradient: gradient[at],
+            floor: NEGLIGIBLE * function[place(at).0].abs().max(1.0) / values[at].abs().max(1.0),
+            tolerance: computed.tolerance,
         };
-        for (at, moved) in elements.iter().copied().zip(moved.chunks(2 * STENCIL.len())) {
-            let (lane, component) = place(at);
-            let floor = NEGLIGIBLE * function[lane].abs().max(1.0) / values[at].abs().max(1.0);
-            let found = (moved.chunks(STENCIL.len()).zip(steps(values[at])))
-                .map(|(moved, step)| slope(moved, step))
-                .filter(|slope| slope.is_finite())
-                .map(|slope| ((gradient[at] - slope).abs() / gradient[at].abs().max(slope.abs()).max(floor), slope))
-                .min_by(|a, b| a.0.total_cmp(&b.0));
-            match found {
-                Some((error, differences)) if !computed.trapped(lane) => {
-                    let good = error <= computed.tolerance;
-                    check.largest_error = check.largest_error.max(if error.is_nan() { f64::INFINITY } else { error });
-                    if !good {
-                        let index = indices(component, &self.bound.inputs().values[input].shape[1..]);
-                        check.failures.push(Failure { lane, index, gradient: gradient[at], differences, error });
-                    }
-                }
-                _ => check.unchecked += 1,
+        let elements = (0..values.len()).filter(|at| self.bound.is_element(input, place(*at).0, place(*at).1));
+        let elements: Vec<usize> = elements.collect();
+        let points = |elements: &[usize], moves: &dyn Fn(&Component) -> Vec<f64>| -> Vec<Point> {
+            let of = |at: &usize| {
+                let (lane, element) = place(*at);
+                moves(&component(*at)).into_iter().map(move |by| Point { lane, component: element, by })
+            };
+            elements.iter().flat_map(of).collect()
+        };
+        let shape = &self.bound.inputs().values[input].shape[1..];
+        let mut check = Check::new(name, elements.len());
+        let moved = self.at(input, size, &points(&elements, &Component::first_moves))?;
+        let mut open: Vec<(usize, Option<f64>)> = Vec::new();
+        for (at, moved) in elements.iter().copied().zip(moved.chunks(Component::FIRST)) {
+            match component(at).first(moved) {
+                _ if computed.trapped(place(at).0) => check.unchecked += 1,
+                First::Agrees(error) => check.largest_error = check.largest_error.max(error),
+                First::Open(closest) => open.push((at, closest.map(|(slope, _)| slope))),
             }
+        }
+        let again: Vec<usize> = open.iter().map(|(at, _)| *at).collect();
+        let moved = self.at(input, size, &points(&again, &Component::further_moves))?;
+        let mut moved = &moved[..];
+        for (at, first) in open {
+            let component = component(at);
+            let (values, rest) = moved.split_at(component.further_moves().len());
+            moved = rest;
+            let (lane, element) = place(at);
+            check.add((lane, indices(element, shape)), &component, first, component.further(first, values));
         }
         Ok(check)
     }
@@ -311,17 +366,6 @@ fn rows(array: &Array, points: &[Point]) -> Array {
     Array::new(std::iter::once(points.len()).chain(array.shape[1..].iter().copied()), data)
 }
 
-/// The two steps that are tried: relative to 1 and relative to the value. The one that agrees better counts.
-fn steps(value: f64) -> [f64; 2] {
-    let large = STEP * value.abs().max(1.0);
-    let small = if value == 0.0 { STEP * STEP } else { STEP * value.abs() };
-    [large, small]
-}
-
-fn slope(moved: &[f64], step: f64) -> f64 {
-    moved.iter().zip(STENCIL).map(|(value, (_, weight))| weight * value).sum::<f64>() / step
-}
-
 /// Row-major indices of an element.
 fn indices(mut element: usize, shape: &[usize]) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
@@ -335,14 +379,6 @@ fn indices(mut element: usize, shape: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_rule_is_exact_for_polynomials_of_degree_four() {
-        let f = |x: f64| x.powi(4) - 2.0 * x.powi(3) + x;
-        let moved: Vec<f64> = STENCIL.iter().map(|(k, _)| f(1.5 + k * 0.25)).collect();
-        let exact = 4.0 * 1.5f64.powi(3) - 6.0 * 1.5f64.powi(2) + 1.0;
-        assert!((slope(&moved, 0.25) - exact).abs() < 1e-12);
-    }
 
     #[test]
     fn elements_have_their_indices() {

@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod differences;
 mod dump;
 mod grad;
 mod inputs;
