@@ -128,3 +128,46 @@ fn long_comprehensions_that_would_take_too_much_memory_are_loops() {
     assert!(bytes("main") >= 8_000_000);
     assert!(bytes("total") < 4 << 20, "{}", bytes("total"));
 }
+
+/// Bytes of a running lane for the gradient of `f`, as compiled for vectors of `n` elements, and what the compiler warns of.
+fn gradient_bytes(source: &str, n: usize) -> (usize, Vec<String>) {
+    let program = compile(&format!("{source}\npub fn main[n](x: real[n], p: int[n]) -> real[n] {{ grad(f)(x, p) }}"));
+    let x = Array::new([1, n], ArrayData::Real((0..n).map(|i| 0.3 + i as f64 / n as f64).collect()));
+    let p = Array::new([1, n], ArrayData::Int((0..n as i64).collect()));
+    let inputs = Inputs::new().lane("x", x).lane("p", p);
+    let function = program.function("main").expect("it is there");
+    let bound = function.bind(&inputs, &Options::default()).expect("the inputs fit");
+    let compiled = bound.compiled();
+    let warnings = compiled.warnings.iter().map(|w| format!("{} {}", w.code, w.message)).collect();
+    let estimate = autobatch::plan::estimate(&compiled.plan, 64, &autobatch::run::Settings::default());
+    (estimate.state_bytes_per_lane, warnings)
+}
+
+/// Arrays that arms read by an index, or as a whole, are there once and not once for each element.
+#[test]
+fn gradients_with_branches_take_memory_in_proportion_to_the_elements() {
+    for (body, elements_of) in [
+        ("sum(if i > 0 { x[i] * x[i - 1] } else { x[i] } for i in 0..n)", 1),
+        ("sum(if p[i] > 3 { normal_lpdf(0.5, x[p[i]], 1.0) } else { 0.0 } for i in 0..n)", 1),
+        ("sum(if p[i] > 3 { x[p[i]] * x[i] } else { log(x[n - 1 - p[i]]) } for i in 0..n)", 1),
+        ("sum(if p[i] > 3 { sin(x[i]) * sum(x) } else { cos(x[i]) } for i in 0..n)", 1),
+        ("sum(if p[i] > 3 { sin(x[i]) * dot(x, x) } else { cos(x[i]) } for i in 0..n)", 1),
+        ("sum(h(x, i) for i in 0..n)", 1),
+        (
+            "let a = [if i > 0 { log_add_exp(x[i], x[i - 1]) } else { x[i] } for i in 0..n];
+          let b = [if i > 0 { log_add_exp(a[i], a[i - 1]) } else { a[i] } for i in 0..n]; sum(b)",
+            1,
+        ),
+        ("sum(if j < i { tanh(x[i] * x[j]) } else { 0.0 } for i in 0..n, j in 0..n)", 2),
+    ] {
+        let source = format!(
+            "fn h[n](x: real[n], i: int) -> real {{ if x[i] < 0.0 {{ return x[n - 1 - i]; }} x[i] * x[i] }}
+             fn f[n](x: real[n], p: int[n]) -> real {{ {body} }}"
+        );
+        let n = if elements_of == 1 { 64 } else { 12 };
+        let [(few, no_warning), (many, _)] = [n, 2 * n].map(|n| gradient_bytes(&source, n));
+        assert!(no_warning.is_empty(), "{body}: {no_warning:?}");
+        let most = few * (1 << elements_of) * 11 / 10;
+        assert!(many <= most, "{body}: {few} bytes a lane for {n} elements, {many} for {}", 2 * n);
+    }
+}

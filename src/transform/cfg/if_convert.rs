@@ -12,7 +12,6 @@ use crate::base::{IdSet, IdVec, Loc, work};
 use crate::cfg::{BlockId, Func, Inst, InstKind, Operand, Program, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::Prim;
-use crate::types::{DType, Scalar};
 
 /// Most that both arms and the selects may cost together in one lane, in additions: about what a superstep that is saved
 /// costs each lane of a shard.
@@ -35,12 +34,6 @@ pub(in crate::transform) struct Conversion<'a> {
     pub(in crate::transform) total: &'a dyn Fn(Prim, &[Operand]) -> bool,
     /// Arms too whose primitives may trap: they get harmless operands where they are not taken.
     pub(in crate::transform) guarded: bool,
-    /// Whether an operand of a primitive needs no harmless real of `isolated` in an arm of a branch on this condition, with what
-    /// the primitive sets: the caller has seen to it that no derivative comes through it there.
-    pub(in crate::transform) exempt: &'a dyn Fn(Operand, VarId, Prim, Operand) -> bool,
-    /// Whether arms get harmless reals too where they are not taken: then no derivative comes through them there, which a zero
-    /// times what is infinite would make NaN.
-    pub(in crate::transform) isolated: bool,
     /// Most that both arms, the selects and the guards may cost together in one lane, in additions.
     pub(in crate::transform) most_cost: u64,
     /// They may cost so much more as the block costs that ends in the branch, but no more than this.
@@ -54,8 +47,6 @@ const ALL: Conversion<'static> = Conversion {
     wanted: &|_| true,
     total: &|_, _| false,
     guarded: false,
-    exempt: &|_, _, _, _| false,
-    isolated: false,
     most_cost: MOST_COST,
     most_of_head: 0,
     copies_cost_less: false,
@@ -202,46 +193,14 @@ fn guards_of(program: &Program, func: &Func, diamond: &Diamond, conversion: Conv
             InstKind::Prim { prim, args, .. } => is_pure(program, func, *prim, args) || (conversion.total)(*prim, args),
             _ => false,
         });
-        let mut found = match conversion.guarded {
+        let found = match conversion.guarded {
             _ if pure => Vec::new(),
             false => return None,
             true => guards(program, func, insts, conversion.total)?,
         };
-        if conversion.isolated {
-            for operand in reals_from_outside(func, insts, diamond.cond, conversion) {
-                if found.iter().all(|g| g.operand != operand) {
-                    found.push(Guard { operand, harmless: Scalar::Real(1.0) });
-                }
-            }
-        }
         Some(found)
     };
     Some([of(diamond.arms[0])?, of(diamond.arms[1])?])
-}
-
-/// The variables with reals that instructions read from outside, in the order of the reads.
-fn reals_from_outside(func: &Func, insts: &[Inst], cond: Operand, conversion: Conversion<'_>) -> Vec<Operand> {
-    let (mut found, mut set) = (Vec::new(), IdSet::new(func.vars.len()));
-    for inst in insts {
-        let exempt = |o: Operand| match &inst.kind {
-            InstKind::Prim { dst, prim, .. } => (conversion.exempt)(cond, *dst, *prim, o),
-            _ => false,
-        };
-        inst.kind.for_each_operand(|o| {
-            if let Operand::Var(v) = o
-                && !exempt(o)
-                && func.vars[v].ty.dtype == DType::Real
-                && !set.contains(v)
-                && !found.contains(&o)
-            {
-                found.push(o);
-            }
-        });
-        if let Some(dst) = inst.kind.dst() {
-            set.insert(dst);
-        }
-    }
-    found
 }
 
 /// What the code in the place of a branch costs in one lane, in additions.

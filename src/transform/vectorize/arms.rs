@@ -44,10 +44,6 @@ pub(super) fn select_arms(program: &Program, func: &mut Func, index: usize, (sta
             wanted: &|cond| tiling.is_tiled(cond),
             total: &total,
             guarded: true,
-            exempt: &|cond, dst, prim, o| {
-                gated.contains(&(dst, cond)) && (prim == Prim::Select || is_plain_array(o, &types, &tiling))
-            },
-            isolated: way.differentiated,
             most_cost: MOST_COST,
             most_of_head: 0,
             copies_cost_less: false,
@@ -98,18 +94,16 @@ fn lift_reads(func: &mut Func, total: &dyn Fn(Prim, &[Operand]) -> bool) {
     }
 }
 
-/// Whether a product has an operand that depends on the index.
+/// Whether a product or a solve has an operand that depends on the index.
 fn is_product(prim: Prim, args: &[Operand], tiling: &Tiling) -> bool {
-    prim.row().batch == BatchRule::Contraction && args.iter().any(|a| tiling.is_tiled(*a))
-}
-
-fn is_plain_array(operand: Operand, types: &[Type], tiling: &Tiling) -> bool {
-    operand.var().is_some_and(|v| !tiling.is_tiled(operand) && !types[v.0 as usize].is_scalar())
+    let sums = matches!(prim.row().batch, BatchRule::Contraction | BatchRule::Triangular) && prim != Prim::Cholesky;
+    sums && args.iter().any(|a| tiling.is_tiled(*a))
 }
 
 /// Keeps derivatives out of products in arms that are not taken, by selects of the result and of the operands that depend on the
-/// index. What does not depend on it, such as the weights of a model, then needs none, which would be one copy for each
-/// element: the product stays one with all rows.
+/// index: a derivative adds up what all rows give, where a zero does not win over what is no number. All else needs nothing of
+/// the kind, since in the other rules it does. What does not depend on the index, such as the weights of a model, needs none
+/// either, which would be one copy for each element: the product stays one with all rows.
 fn gate_products(func: &mut Func, tiling: &Tiling, gated: &mut HashSet<(VarId, Operand)>) {
     let types: Vec<Type> = func.vars.values().map(|v| v.ty.clone()).collect();
     let edges = edges_to(func);
@@ -136,10 +130,7 @@ fn gate_products(func: &mut Func, tiling: &Tiling, gated: &mut HashSet<(VarId, O
                     insts.push(inst);
                     continue;
                 };
-                let wanted = is_product(*prim, args, tiling)
-                    && args.iter().any(|a| is_plain_array(*a, &types, tiling))
-                    && !gated.contains(&(*dst, cond));
-                if !wanted {
+                if !is_product(*prim, args, tiling) || gated.contains(&(*dst, cond)) {
                     insts.push(inst);
                     continue;
                 }
