@@ -4,7 +4,7 @@ use super::value::{Elem, FITS};
 use crate::prim::Prim;
 use crate::prim::eval;
 use crate::run::TrapKind;
-use crate::vmath::{BinaryFn, Real, UnaryFn};
+use crate::vmath::{BinaryFn, Real, UnaryFn, chain_div, chain_mul};
 
 /// The function of reals that a primitive is, where `vmath` has it.
 pub(super) fn unary_fn(prim: Prim) -> Option<UnaryFn> {
@@ -90,6 +90,8 @@ pub(super) fn real_binary<R: Real>(prim: Prim, x: R, y: R) -> R {
         Prim::Sub => x - y,
         Prim::Mul => x * y,
         Prim::Div => x / y,
+        Prim::ChainMul => chain_mul(x, y),
+        Prim::ChainDiv => chain_div(x, y),
         Prim::Min => x.min2(y),
         Prim::Max => x.max2(y),
         Prim::Rem => x.rem(y),

@@ -21,6 +21,8 @@ pub enum Prim {
     Sub,
     Mul,
     Div,
+    ChainMul,
+    ChainDiv,
     IntDiv,
     IntRem,
     Rem,
@@ -183,6 +185,8 @@ table! {
     Sub "sub" Elementwise Smooth 1 "x - y; an int that overflows traps"
     Mul "mul" Elementwise Smooth 1 "x * y; an int that overflows traps"
     Div "div" Elementwise Smooth 4 "x / y of reals"
+    ChainMul "chain_mul" Elementwise Smooth 1 "x * y of the chain rule: 0 where either is 0, whatever the other is"
+    ChainDiv "chain_div" Elementwise Smooth 4 "x / y of the chain rule: 0 where x is 0 or y infinite, whatever the other is"
     IntDiv "idiv" Elementwise Zero 8 "x / y of ints, truncated towards zero; y = 0 and overflow trap"
     IntRem "irem" Elementwise Zero 8 "remainder of x / y of ints with the sign of x; y = 0 traps"
     Rem "rem" Elementwise Smooth 20 "remainder of x / y of reals with the sign of x (C's fmod)"

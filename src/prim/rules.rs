@@ -61,7 +61,9 @@ impl Prim {
         use Prim::*;
         match self {
             RandomUniform | RandomNormal | Iota => (0, false),
-            Add | Sub | Mul | Div | IntDiv | IntRem | Rem | Min | Max | Pow | IntPow | Atan2 => (2, false),
+            Add | Sub | Mul | Div | ChainMul | ChainDiv | IntDiv | IntRem | Rem | Min | Max | Pow | IntPow | Atan2 => {
+                (2, false)
+            }
             Eq | Ne | Lt | Le | Gt | Ge | And | Or | Slice | Concat | Dot | MatMul | BatchMatMul => (2, false),
             SolveLower | SolveLowerTransposed => (2, false),
             Select | SetSlice => (3, false),
@@ -116,7 +118,7 @@ impl Prim {
         match self {
             Copy => Ok(args[0].clone()),
             Add | Sub | Mul | Min | Max | Neg | Abs => self.elementwise(args, &[Int, Real], None),
-            Div | Rem | Pow | Atan2 => self.elementwise(args, &[Real], None),
+            Div | ChainMul | ChainDiv | Rem | Pow | Atan2 => self.elementwise(args, &[Real], None),
             IntDiv | IntRem | IntPow => self.elementwise(args, &[Int], None),
             Sqrt | Exp | Expm1 | Log | Log1p | Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | InvLogit
             | Log1pExp | Erf | Erfc | Lgamma | Digamma | Trigamma | InvPhi | Phi | Floor | Ceil | Round | Trunc

@@ -27,6 +27,7 @@ macro_rules! horner {
 }
 
 mod blend;
+mod chain;
 mod double_double;
 mod error_function;
 mod exp_log;
@@ -45,6 +46,7 @@ mod trig;
 mod tests;
 
 pub use blend::Blend;
+pub use chain::{chain_div, chain_mul};
 pub use real::Real;
 pub use slices::{BinaryFn, SliceKernels, UnaryFn, binary, log1p_exp_and_inv_logit, unary};
 pub use sums::{BLOCK, BlockSum, dot, dot_iter, dot_onto, each_block, sum, sum_iter};

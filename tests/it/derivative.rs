@@ -64,7 +64,7 @@ pub(crate) fn try_derive(program: &cfg::Program, mode: Mode, wrt: &[bool]) -> Re
     let placeholder = Func { name, params, results, vars, blocks: IdVec::new(), loc: loc.clone() };
     let outputs = (0..placeholder.results.len()).map(|i| format!("output{i}")).collect();
     let target = program.funcs.push(placeholder);
-    let request = Request { target, of, mode, wrt: wrt.to_vec(), loc };
+    let request = Request { target, of, mode, wrt: wrt.to_vec(), of_one: false, loc };
     let requests = Requests { requests: vec![request], ..Requests::default() };
     expand(&mut program, &requests)?;
     program.entry = target;
@@ -206,7 +206,7 @@ fn check_cost(program: &cfg::Program, values: &[Array], most: u64, point: &Point
 }
 
 /// All engines, with and without passes, give the interpreter's bits.
-fn engines_agree(program: &cfg::Program, values: &[Array], point: &Point<'_>) {
+pub(crate) fn engines_agree(program: &cfg::Program, values: &[Array], point: &Point<'_>) {
     let lanes = 5;
     let rows: Vec<Array> = values
         .iter()

@@ -6,7 +6,7 @@ use autobatch::prim::{BatchRule, Derivative, Prim, TABLE};
 use autobatch::transform::derivative::Mode;
 use autobatch::types::{Array, ArrayData, DType, Type};
 
-use crate::derivative::{Point, check, derive, derived, outputs};
+use crate::derivative::{Point, check, derive, derived, engines_agree, outputs};
 
 /// Operand types to try, with the type of the result: reals that the derivative is taken with respect to, ints and bools as
 /// they are.
@@ -199,5 +199,246 @@ fn the_first_of_equal_elements_is_the_extremum() {
         let reverse = derive(&program(prim, &[x.ty()], &to), Mode::Reverse, &[true]);
         let found = outputs(&reverse, &[x.clone(), Array::new(to.shape.iter().copied(), ArrayData::Real(seed))], &[]);
         assert_eq!(found[to.elements()..], wanted, "{prim} to {to}");
+    }
+}
+
+const INF: f64 = f64::INFINITY;
+const NAN: f64 = f64::NAN;
+
+/// Functions of one number, where their derivative is no number or infinite, or their value is: the point, and the derivative
+/// as mathematics and IEEE arithmetic have it (`lgamma` and `digamma` have poles at 0, -1, …; `abs` at 0 by convention).
+const SINGULAR_UNARY: [(Prim, f64, f64); 37] = [
+    (Prim::Sqrt, 0.0, INF),
+    (Prim::Sqrt, -1.0, NAN),
+    (Prim::Sqrt, INF, 0.0),
+    (Prim::Log, 0.0, INF),
+    (Prim::Log, INF, 0.0),
+    (Prim::Log1p, -1.0, INF),
+    (Prim::Log1p, INF, 0.0),
+    (Prim::Exp, 800.0, INF),
+    (Prim::Exp, -800.0, 0.0),
+    (Prim::Exp, -INF, 0.0),
+    (Prim::Expm1, 800.0, INF),
+    (Prim::Asin, 1.0, INF),
+    (Prim::Asin, -1.0, INF),
+    (Prim::Asin, 2.0, NAN),
+    (Prim::Acos, 1.0, -INF),
+    (Prim::Acos, -1.0, -INF),
+    (Prim::Atan, INF, 0.0),
+    (Prim::Sin, INF, NAN),
+    (Prim::Cos, INF, NAN),
+    (Prim::Tan, INF, NAN),
+    (Prim::Sinh, 800.0, INF),
+    (Prim::Cosh, 800.0, INF),
+    (Prim::Cosh, -800.0, -INF),
+    (Prim::Tanh, INF, 0.0),
+    (Prim::Tanh, NAN, NAN),
+    (Prim::InvLogit, INF, 0.0),
+    (Prim::InvLogit, -INF, 0.0),
+    (Prim::Log1pExp, INF, 1.0),
+    (Prim::Log1pExp, -INF, 0.0),
+    (Prim::Erf, INF, 0.0),
+    (Prim::Erfc, -INF, 0.0),
+    (Prim::Phi, -INF, 0.0),
+    (Prim::InvPhi, 0.0, INF),
+    (Prim::InvPhi, 1.0, INF),
+    (Prim::InvPhi, 2.0, NAN),
+    (Prim::Abs, 0.0, 0.0),
+    (Prim::Lgamma, INF, INF),
+];
+
+/// The same for functions of two numbers, with the derivatives by both. A power of 0 is constant in its exponent where that
+/// is above 0, and taken to be where it is not.
+const SINGULAR_BINARY: [(Prim, [f64; 2], [f64; 2]); 24] = [
+    (Prim::Mul, [INF, 0.0], [0.0, INF]),
+    (Prim::Mul, [NAN, 2.0], [2.0, NAN]),
+    (Prim::ChainMul, [INF, 0.0], [0.0, INF]),
+    (Prim::Div, [1.0, 0.0], [INF, -INF]),
+    (Prim::Div, [0.0, 0.0], [INF, NAN]),
+    (Prim::Div, [1.0, INF], [0.0, 0.0]),
+    (Prim::ChainDiv, [1.0, 0.0], [INF, -INF]),
+    (Prim::ChainDiv, [0.0, 0.0], [INF, 0.0]),
+    (Prim::Pow, [0.0, 0.0], [0.0, 0.0]),
+    (Prim::Pow, [0.0, 0.5], [INF, 0.0]),
+    (Prim::Pow, [0.0, 1.0], [1.0, 0.0]),
+    (Prim::Pow, [0.0, 2.0], [0.0, 0.0]),
+    (Prim::Pow, [0.0, -1.0], [-INF, 0.0]),
+    (Prim::Pow, [-1.0, 0.5], [NAN, NAN]),
+    (Prim::Atan2, [0.0, 0.0], [NAN, NAN]),
+    (Prim::Atan2, [INF, 1.0], [NAN, NAN]),
+    (Prim::Min, [1.0, 1.0], [1.0, 0.0]),
+    (Prim::Max, [1.0, 1.0], [1.0, 0.0]),
+    (Prim::Min, [INF, 1.0], [0.0, 1.0]),
+    (Prim::Rem, [1.0, 0.0], [1.0, NAN]),
+    (Prim::Rem, [1.0, INF], [1.0, 0.0]),
+    (Prim::Rem, [INF, 1.0], [1.0, NAN]),
+    (Prim::Add, [INF, 1.0], [1.0, 1.0]),
+    (Prim::Sub, [INF, INF], [1.0, -1.0]),
+];
+
+fn reals(shape: &[usize], values: &[f64]) -> Array {
+    Array::new(shape.iter().copied(), ArrayData::Real(values.to_vec()))
+}
+
+/// Whether two derivatives are one: all NaNs are, and both zeros.
+fn same(found: f64, wanted: f64) -> bool {
+    found == wanted || found.is_nan() && wanted.is_nan()
+}
+
+/// Both derivatives of a primitive where some are no numbers: a cotangent and tangents of 0 give 0, those of 1 give `wanted`
+/// (the derivatives by all elements of all operands) if it is there, and the same in both modes.
+fn check_singular(prim: Prim, values: &[Array], wanted: Option<&[f64]>) {
+    let types: Vec<Type> = values.iter().map(Array::ty).collect();
+    let result = prim.infer(&types).expect("operands of the primitive");
+    let program = program(prim, &types, &result);
+    let name = format!("{prim} {values:?}");
+    let wrt: Vec<bool> = types.iter().map(|ty| ty.dtype == DType::Real).collect();
+    let (reverse, forward) = (derive(&program, Mode::Reverse, &wrt), derive(&program, Mode::Forward, &wrt));
+    let count = result.elements();
+    let seeded = |seeds: Vec<f64>| -> Vec<Array> {
+        let seed = Array::new(result.shape.iter().copied(), ArrayData::Real(seeds));
+        values.iter().cloned().chain([seed]).collect()
+    };
+    let point = Point { shared: &[], name: name.clone() };
+    let zero = seeded(vec![0.0; count]);
+    let found = outputs(&reverse, &zero, &[]);
+    assert!(found[count..].iter().all(|x| *x == 0.0), "{name}: a cotangent of 0 gives {:?}", &found[count..]);
+    engines_agree(&reverse, &zero, &point);
+    let one = seeded(vec![1.0; count]);
+    let gradient = outputs(&reverse, &one, &[])[count..].to_vec();
+    engines_agree(&reverse, &one, &point);
+    if let Some(wanted) = wanted {
+        let right = gradient.iter().zip(wanted).all(|(found, wanted)| same(*found, *wanted));
+        assert!(right, "{name}: derivatives {gradient:?}, not {wanted:?}\n{reverse}");
+    }
+    let sizes: Vec<usize> = values.iter().zip(&wrt).filter(|(_, w)| **w).map(|(v, _)| v.ty().elements()).collect();
+    for at in 0..=gradient.len() {
+        // one element moves; in the end none
+        let mut first = 0;
+        let mut given = values.to_vec();
+        for (value, _) in values.iter().zip(&wrt).filter(|(_, w)| **w) {
+            let n = value.ty().elements();
+            let moves = (first..first + n).map(|e| f64::from(u8::from(e == at))).collect();
+            given.push(Array::new(value.shape.iter().copied(), ArrayData::Real(moves)));
+            first += n;
+        }
+        let found = outputs(&forward, &given, &[]);
+        engines_agree(&forward, &given, &point);
+        let tangent: f64 = found[count..].iter().sum();
+        let wanted = gradient.get(at).copied().unwrap_or(0.0);
+        assert!(
+            same(tangent, wanted),
+            "{name}: tangent {tangent} by element {at} of {sizes:?}, cotangent {wanted}\n{forward}"
+        );
+    }
+}
+
+#[test]
+fn zeros_win_at_singular_points() {
+    for (prim, x, wanted) in SINGULAR_UNARY {
+        check_singular(prim, &[reals(&[], &[x])], Some(&[wanted]));
+    }
+    for (prim, [x, y], wanted) in SINGULAR_BINARY {
+        check_singular(prim, &[reals(&[], &[x]), reals(&[], &[y])], Some(&wanted));
+    }
+    for x in [0.0, -1.0, -2.0] {
+        for prim in [Prim::Lgamma, Prim::Digamma] {
+            check_singular(prim, &[reals(&[], &[x])], None);
+        }
+    }
+    for condition in [false, true] {
+        let c = Array::new([], ArrayData::Bool(vec![condition]));
+        let wanted = if condition { [1.0, 0.0] } else { [0.0, 1.0] };
+        check_singular(Prim::Select, &[c, reals(&[], &[NAN]), reals(&[], &[INF])], Some(&wanted));
+    }
+}
+
+#[test]
+fn zeros_win_in_arrays_and_matrices() {
+    let infinite = reals(&[3], &[INF, 2.0, NAN]);
+    check_singular(Prim::Mul, &[infinite.clone(), infinite.clone()], None);
+    for values in [[0.0, 2.0, 3.0], [0.0, 0.0, INF], [INF, 2.0, 0.5]] {
+        check_singular(Prim::Prod, &[reals(&[3], &values)], None);
+    }
+    check_singular(Prim::MaxOf, &[reals(&[3], &[INF, INF, 0.0])], Some(&[1.0, 0.0, 0.0]));
+    check_singular(Prim::MinOf, &[reals(&[3], &[-INF, NAN, 0.0])], Some(&[0.0, 0.0, 0.0]));
+    let matrix = reals(&[2, 2], &[INF, 1.0, NAN, 2.0]);
+    for (prim, args) in [
+        (Prim::Dot, [reals(&[3], &[1.0, 0.0, 2.0]), infinite]),
+        (Prim::MatMul, [matrix.clone(), reals(&[2, 2], &[1.0, 2.0, 3.0, INF])]),
+        (Prim::MatMul, [matrix.clone(), reals(&[2], &[1.0, 2.0])]),
+        (Prim::MatMul, [reals(&[2], &[1.0, 2.0]), matrix.clone()]),
+        (Prim::BatchMatMul, [reals(&[1, 2, 2], &[INF, 1.0, NAN, 2.0]), reals(&[1, 2, 1], &[1.0, NAN])]),
+        (Prim::SolveLower, [reals(&[2, 2], &[0.0, 0.0, 1.0, 1.0]), reals(&[2], &[1.0, 2.0])]),
+        (Prim::SolveLowerTransposed, [reals(&[2, 2], &[0.0, 0.0, 1.0, 1.0]), reals(&[2, 1], &[1.0, 2.0])]),
+        (Prim::SolveLower, [reals(&[1, 2, 2], &[0.0, 0.0, 1.0, 1.0]), reals(&[1, 2, 1], &[1.0, 2.0])]),
+    ] {
+        no_cotangent_no_derivative(prim, &args);
+    }
+    for values in [[0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0], [-1.0, 0.0, 0.0, NAN]] {
+        no_cotangent_no_derivative(Prim::Cholesky, &[reals(&[2, 2], &values)]);
+    }
+}
+
+/// Of products and factors of matrices: cotangents of 0 end there, whatever the operands hold.
+fn no_cotangent_no_derivative(prim: Prim, values: &[Array]) {
+    let types: Vec<Type> = values.iter().map(Array::ty).collect();
+    let result = prim.infer(&types).expect("operands of the primitive");
+    let program = program(prim, &types, &result);
+    let reverse = derive(&program, Mode::Reverse, &vec![true; values.len()]);
+    let n = result.elements();
+    let seed = Array::new(result.shape.iter().copied(), ArrayData::Real(vec![0.0; n]));
+    let given: Vec<Array> = values.iter().cloned().chain([seed]).collect();
+    let found = outputs(&reverse, &given, &[]);
+    assert!(found[n..].iter().all(|x| *x == 0.0), "{prim} {values:?}: {:?}\n{reverse}", &found[n..]);
+    engines_agree(&reverse, &given, &Point { shared: &[], name: format!("{prim} {values:?}") });
+}
+
+/// The first and second derivative of functions that are flat far from 0, by mpmath with 60 digits; relative error up to 1e-14.
+const FLAT: [(Prim, f64, f64, f64); 27] = [
+    (Prim::Tanh, 0.5, 0.7864477329659274, -0.7268619813835873),
+    (Prim::Tanh, 3.0, 0.00986603716544019, -0.019634494363042435),
+    (Prim::Tanh, 10.0, 8.244614455767397e-09, -1.6489228843561127e-08),
+    (Prim::Tanh, -12.0, 1.510053817597626e-10, 3.0201076349672256e-10),
+    (Prim::Tanh, 15.0, 3.743049187535369e-13, -7.486098375069338e-13),
+    (Prim::Tanh, 19.0, 1.2556531168192118e-16, -2.511306233638423e-16),
+    (Prim::Tanh, 25.0, 7.714999391855671e-22, -1.5429998783711343e-21),
+    (Prim::Tanh, -40.0, 7.219405551381661e-35, 1.4438811102763322e-34),
+    (Prim::Tanh, 100.0, 5.53558610694695e-87, -1.10711722138939e-86),
+    (Prim::Tanh, 300.0, 1.0601586212017243e-260, -2.1203172424034486e-260),
+    (Prim::Tanh, -340.0, 1.913428758812214e-295, 3.826857517624428e-295),
+    (Prim::Tanh, 345.0, 8.686953125559309e-300, -1.7373906251118617e-299),
+    (Prim::Tanh, 350.0, 3.943870617503908e-304, -7.887741235007817e-304),
+    (Prim::InvLogit, 0.5, 0.2350037122015945, -0.05755679485232074),
+    (Prim::InvLogit, -3.0, 0.04517665973091213, 0.04089157466094348),
+    (Prim::InvLogit, 10.0, 4.5395807735951673e-05, -4.53916859901132e-05),
+    (Prim::InvLogit, 20.0, 2.061153613941849e-09, -2.061153605445141e-09),
+    (Prim::InvLogit, -25.0, 1.388794386457827e-11, 1.388794386419252e-11),
+    (Prim::InvLogit, 30.0, 9.357622968838423e-14, -9.357622968836672e-14),
+    (Prim::InvLogit, -37.0, 8.533047625744065e-17, 8.533047625744063e-17),
+    (Prim::InvLogit, 40.0, 4.248354255291589e-18, -4.248354255291589e-18),
+    (Prim::InvLogit, 100.0, 3.720075976020836e-44, -3.720075976020836e-44),
+    (Prim::InvLogit, -300.0, 5.148200222412013e-131, 5.148200222412013e-131),
+    (Prim::InvLogit, 600.0, 2.6503965530043108e-261, -2.6503965530043108e-261),
+    (Prim::InvLogit, 690.0, 2.171738281389827e-300, -2.171738281389827e-300),
+    (Prim::InvLogit, -700.0, 9.85967654375977e-305, 9.85967654375977e-305),
+    (Prim::InvLogit, 700.0, 9.85967654375977e-305, -9.85967654375977e-305),
+];
+
+#[test]
+fn flat_functions_keep_the_digits_of_their_derivatives() {
+    for (prim, x, first, second) in FLAT {
+        let program = program(prim, &[Type::real()], &Type::real());
+        let gradient = derive(&program, Mode::Reverse, &[true]);
+        let twice = derive(&gradient, Mode::Forward, &[true, false]);
+        let back_twice = derive(&gradient, Mode::Reverse, &[true, false]);
+        let given = |values: &[f64]| values.iter().map(|x| reals(&[], &[*x])).collect::<Vec<Array>>();
+        let close = |found: f64, wanted: f64| (found - wanted).abs() <= 1e-14 * wanted.abs();
+        let found = outputs(&gradient, &given(&[x, 1.0]), &[])[1];
+        assert!(close(found, first), "{prim} at {x}: {found}, not {first}");
+        let found = outputs(&twice, &given(&[x, 1.0, 1.0]), &[])[3];
+        assert!(close(found, second), "{prim} twice at {x}: {found}, not {second}");
+        let found = outputs(&back_twice, &given(&[x, 1.0, 0.0, 1.0]), &[])[2];
+        assert!(close(found, second), "{prim} back twice at {x}: {found}, not {second}");
     }
 }

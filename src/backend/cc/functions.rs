@@ -61,6 +61,8 @@ pub(super) fn of(prim: Prim, dtype: DType) -> Function {
         Prim::Sub => Total("sub"),
         Prim::Mul => Total("mul"),
         Prim::Div => Total("div"),
+        Prim::ChainMul => Total("chain_mul"),
+        Prim::ChainDiv => Total("chain_div"),
         Prim::Rem => Total("rem"),
         Prim::Neg => Total("neg"),
         Prim::Abs => Total("abs"),

@@ -108,7 +108,7 @@ impl<'a> Lowering<'_, 'a> {
             _ => return Ok(Value::Never),
         };
         parts.sort_by_key(|(i, _)| *i);
-        let func = self.placeholder(&asked, wrt, Mode::Forward)?;
+        let func = self.placeholder(&asked, wrt, Mode::Forward, false)?;
         let mut operands = asked.operands;
         for (_, part) in parts {
             operands.extend(part.leaves().unwrap_or_default());
@@ -129,7 +129,7 @@ impl<'a> Lowering<'_, 'a> {
         cotangents: &[Layout],
         direction: Option<Value>,
     ) -> Lowered<Value> {
-        let func = self.placeholder(&asked, wrt, Mode::Reverse)?;
+        let func = self.placeholder(&asked, wrt, Mode::Reverse, direction.is_none())?;
         let mut operands = asked.operands;
         match direction {
             Some(direction) => operands.extend(direction.leaves().unwrap_or_default()),
@@ -152,12 +152,12 @@ impl<'a> Lowering<'_, 'a> {
         })
     }
 
-    fn placeholder(&mut self, asked: &Asked, wrt: &[usize], mode: Mode) -> Lowered<FuncId> {
+    fn placeholder(&mut self, asked: &Asked, wrt: &[usize], mode: Mode, of_one: bool) -> Lowered<FuncId> {
         let mut flags = vec![false; asked.operands.len()];
         for i in wrt {
             flags[asked.starts[*i]..asked.starts[*i + 1]].fill(true);
         }
-        let derivative = DerivativeOf { of: asked.func, mode, wrt: flags };
+        let derivative = DerivativeOf { of: asked.func, mode, wrt: flags, of_one };
         let func = self.spec.request_derivative(derivative, self.span())?;
         self.called(func);
         Ok(func)
@@ -286,11 +286,12 @@ pub(super) fn requests(
             continue;
         };
         match made {
-            Made::Derivative(DerivativeOf { of, mode, wrt }) => {
+            Made::Derivative(DerivativeOf { of, mode, wrt, of_one }) => {
                 problems.extend(through_draw(spec, facts, *of, span));
                 let (line, _) = spec.sources.line_column(span);
                 let loc = Loc::new(funcs[*of].loc.function.as_ref(), line);
-                requests.requests.push(Request { target: func, of: *of, mode: *mode, wrt: wrt.clone(), loc });
+                let (of_one, wrt) = (*of_one, wrt.clone());
+                requests.requests.push(Request { target: func, of: *of, mode: *mode, wrt, of_one, loc });
                 places.push(span);
             }
             Made::Instance(instance) => {

@@ -103,6 +103,8 @@ pub(super) struct DerivativeOf {
     pub(super) mode: Mode,
     /// One for each parameter of `of`.
     pub(super) wrt: Vec<bool>,
+    /// Reverse mode: whether the cotangent of the one result is 1.
+    pub(super) of_one: bool,
 }
 
 /// Functions that one program may become. Far above what people write; recursion over growing types would go on for ever.

@@ -12,6 +12,7 @@ use crate::base::{IdVec, work};
 use crate::cfg::{Block, Func, InstKind, Operand, Program, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::{Prim, eval};
+use crate::transform::derivative::is_ordinary;
 use crate::types::{DType, Scalar, Type};
 
 /// More rounds than any program needs whose size is bounded by reason; each leaves a valid program.
@@ -238,6 +239,9 @@ fn fold(prim: &mut Prim, args: &mut Args<VarId>, ty: &impl Fn(Operand) -> Type) 
         // exact at every precision, for zeros and infinities too (all NaN count as one)
         (Prim::Mul, &[one, x] | &[x, one]) if is_real(one, 1.0) => (Prim::Copy, &[x]),
         (Prim::Mul, &[minus, x] | &[x, minus]) if is_real(minus, -1.0) => (Prim::Neg, &[x]),
+        // numbers where the other operand is one
+        (Prim::ChainMul, &[x, y]) if is_ordinary(x) || is_ordinary(y) => (Prim::Mul, &[x, y]),
+        (Prim::ChainDiv, &[x, y]) if is_ordinary(x) || is_ordinary(y) => (Prim::Div, &[x, y]),
         (Prim::Div, &[x, y]) if is_real(y, 1.0) => (Prim::Copy, &[x]),
         (Prim::Sub, &[x, y]) if is_real(y, 0.0) => (Prim::Copy, &[x]),
         (Prim::And | Prim::Or, &[x, y]) if ty(x) == Type::bool() && ty(y) == Type::bool() => {

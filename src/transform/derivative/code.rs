@@ -1,5 +1,6 @@
 //! Emission of instructions that the derivative adds: straight-line code over the variables of a function that grows.
 
+use super::care::{Care, is_ordinary};
 use crate::base::{IdVec, Loc};
 use crate::cfg::{Inst, InstKind, Operand, Program, Var, VarId};
 use crate::parts::Args;
@@ -25,6 +26,11 @@ pub(super) fn real(x: f64) -> Operand {
 /// An int constant.
 pub(super) fn int(x: i64) -> Operand {
     Operand::Const(Scalar::Int(x))
+}
+
+/// The product of the chain rule.
+pub(super) fn product(x: Operand, y: Operand, care: Care) -> Prim {
+    if care == Care::Plain || is_ordinary(x) || is_ordinary(y) { Prim::Mul } else { Prim::ChainMul }
 }
 
 impl<'p> Code<'p> {
@@ -67,6 +73,31 @@ impl<'p> Code<'p> {
         let dst = self.fresh(ty);
         self.set(dst, prim, args);
         Operand::Var(dst)
+    }
+    /// `x · y` in the chain rule.
+    pub(super) fn times(&mut self, x: Operand, y: Operand, care: Care) -> Operand {
+        self.prim(product(x, y, care), &[x, y])
+    }
+    /// `x / y` in the chain rule.
+    pub(super) fn over(&mut self, x: Operand, y: Operand, care: Care) -> Operand {
+        let plain = care == Care::Plain || is_ordinary(x) || is_ordinary(y);
+        self.prim(if plain { Prim::Div } else { Prim::ChainDiv }, &[x, y])
+    }
+    /// Whether an element of `g` along these axes is not zero; along all of them without any.
+    pub(super) fn is_some(&mut self, g: Operand, axes: &[usize]) -> Operand {
+        let shape = self.ty(g).shape;
+        let some = self.prim(Prim::Ne, &[g, real(0.0)]);
+        let left = shape.iter().enumerate().map(|(axis, extent)| if axes.contains(&axis) { 1 } else { *extent });
+        match (shape.is_empty(), axes.is_empty()) {
+            (true, _) => some,
+            (false, true) => self.prim_as(Prim::Any, &[some], Type::bool()),
+            (false, false) => self.prim_as(Prim::Any, &[some], Type::new(DType::Bool, left)),
+        }
+    }
+    /// `part`, but zeros where `g`, what it is made of, is zero along these axes; along all of them without any.
+    pub(super) fn unless_zero(&mut self, g: Operand, part: Operand, axes: &[usize]) -> Operand {
+        let some = self.is_some(g, axes);
+        self.prim(Prim::Select, &[some, part, real(0.0)])
     }
     /// Zero of a real type: a constant, or an array of zeros.
     pub(super) fn zero(&mut self, ty: &Type) -> Operand {

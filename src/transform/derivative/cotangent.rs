@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::code::{Code, int};
+use super::care::Care;
+use super::code::{Code, int, product};
 use super::elementwise::elementwise;
 use super::reductions::{reduction, spread, summed};
 use super::tangent::Site;
@@ -217,20 +218,32 @@ impl Cotangents<'_, '_> {
         if site.prim == Prim::Cholesky {
             if self.has(l) {
                 let part = triangular::factored(self.code, site.result, g);
+                let part = self.unless_zero(site.care, g, part);
                 self.add(l, part);
             }
             return;
         }
         let side = triangular::side(self.code, site, g);
+        let side = self.unless_zero(site.care, g, side);
         if self.has(l) {
             let part = triangular::solved(self.code, site, side);
+            let part = self.unless_zero(site.care, g, part);
             self.add(l, part);
         }
         self.add(site.args[1], side);
     }
 
+    /// What a matrix adds to a cotangent, zero where the cotangent `g` of the result is, whatever the matrix holds.
+    fn unless_zero(&mut self, care: Care, g: Operand, part: Operand) -> Operand {
+        match (care, self.code.ty(g).shape.len()) {
+            (Care::Plain, _) => part,
+            (_, 3) => self.code.unless_zero(g, part, &[1, 2]),
+            _ => self.code.unless_zero(g, part, &[]),
+        }
+    }
+
     fn elementwise(&mut self, site: Site<'_>, g: Operand) {
-        let Site { prim, args, result, .. } = site;
+        let Site { prim, args, care, .. } = site;
         for (i, arg) in args.iter().enumerate() {
             if !self.has(*arg) {
                 continue;
@@ -240,15 +253,16 @@ impl Cotangents<'_, '_> {
             let other = || args[1 - i];
             if prim == Prim::Mul && ty == *site.ty && (whole(self, g) || whole(self, other())) {
                 // the product is the new cotangent itself where nothing is added to
-                self.add_prim(*arg, Prim::Mul, &[g, other()]);
+                self.add_prim(*arg, product(g, other(), care), &[g, other()]);
             } else if prim == Prim::Mul
+                && care < Care::Elements
                 && ty.is_scalar()
                 && site.ty.shape.len() == 1
                 && whole(self, g)
                 && whole(self, other())
             {
                 self.add_prim(*arg, Prim::Dot, &[g, other()]);
-            } else if let Some(part) = elementwise(self.code, prim, i, args, result, g) {
+            } else if let Some(part) = elementwise(self.code, site, i, g) {
                 let part = summed(self.code, part, site.ty, &ty);
                 self.add(*arg, part);
             }
@@ -303,18 +317,18 @@ impl Cotangents<'_, '_> {
     fn contraction(&mut self, site: Site<'_>, g: Operand) {
         let (x, y) = (site.args[0], site.args[1]);
         if site.prim == Prim::Dot {
-            self.add_prim(x, Prim::Mul, &[g, y]);
-            self.add_prim(y, Prim::Mul, &[g, x]);
+            self.add_prim(x, product(g, y, site.care), &[g, y]);
+            self.add_prim(y, product(g, x, site.care), &[g, x]);
             return;
         }
         if site.prim == Prim::BatchMatMul {
             if self.has(x) {
                 let transposed = self.code.prim(Prim::TransposeEach, &[y]);
-                self.add_prim(x, Prim::BatchMatMul, &[g, transposed]);
+                self.add_product(x, Prim::BatchMatMul, [g, transposed], (site.care, g, &[2]));
             }
             if self.has(y) {
                 let transposed = self.code.prim(Prim::TransposeEach, &[x]);
-                self.add_prim(y, Prim::BatchMatMul, &[transposed, g]);
+                self.add_product(y, Prim::BatchMatMul, [transposed, g], (site.care, g, &[1]));
             }
             return;
         }
@@ -323,32 +337,50 @@ impl Cotangents<'_, '_> {
             (2, 2) => {
                 if self.has(x) {
                     let transposed = self.code.prim(Prim::Transpose, &[y]);
-                    self.add_prim(x, Prim::MatMul, &[g, transposed]);
+                    self.add_product(x, Prim::MatMul, [g, transposed], (site.care, g, &[1]));
                 }
                 if self.has(y) {
                     let transposed = self.code.prim(Prim::Transpose, &[x]);
-                    self.add_prim(y, Prim::MatMul, &[transposed, g]);
+                    self.add_product(y, Prim::MatMul, [transposed, g], (site.care, g, &[0]));
                 }
             }
             (2, 1) => {
-                self.add_outer(x, g, y);
+                self.add_outer(x, g, y, site.care);
                 if x.var().is_none() && self.has(y) {
                     // a shared matrix is transposed once, before the lanes start, and then read along its rows
                     let transposed = self.code.prim(Prim::Transpose, &[x]);
-                    self.add_prim(y, Prim::MatMul, &[transposed, g]);
+                    self.add_product(y, Prim::MatMul, [transposed, g], (site.care, g, &[]));
                 } else {
-                    self.add_prim(y, Prim::MatMul, &[g, x]);
+                    self.add_product(y, Prim::MatMul, [g, x], (site.care, g, &[]));
                 }
             }
             _ => {
-                self.add_prim(x, Prim::MatMul, &[y, g]);
-                self.add_outer(y, x, g);
+                self.add_product(x, Prim::MatMul, [y, g], (site.care, g, &[]));
+                self.add_outer(y, x, g, site.care);
             }
         }
     }
 
+    /// Adds a product of matrices; where all of the cotangent `g` may be zero, zeros where `g` is along the axes, whatever the
+    /// other factor holds.
+    fn add_product(
+        &mut self,
+        operand: Operand,
+        prim: Prim,
+        args: [Operand; 2],
+        (care, g, axes): (Care, Operand, &[usize]),
+    ) {
+        if care < Care::Whole {
+            self.add_prim(operand, prim, &args);
+        } else if self.has(operand) {
+            let part = self.code.prim(prim, &args);
+            let part = self.code.unless_zero(g, part, axes);
+            self.add(operand, part);
+        }
+    }
+
     /// Adds the outer product of two vectors.
-    fn add_outer(&mut self, operand: Operand, column: Operand, row: Operand) {
+    fn add_outer(&mut self, operand: Operand, column: Operand, row: Operand, care: Care) {
         if !self.has(operand) {
             return;
         }
@@ -356,7 +388,8 @@ impl Cotangents<'_, '_> {
         let dtype = crate::types::DType::Real;
         let column = self.code.prim_as(Prim::Reshape, &[column], Type::new(dtype, [n, 1]));
         let row = self.code.prim_as(Prim::Reshape, &[row], Type::new(dtype, [1, m]));
-        self.add_prim(operand, Prim::MatMul, &[column, row]);
+        let prim = if care == Care::Plain { Prim::MatMul } else { Prim::ChainMul };
+        self.add_prim(operand, prim, &[column, row]);
     }
 
     /// Sets to zero what holds the cotangent of a variable that is known to be zero.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use indexmap::IndexMap;
 
 use super::activity::{Activity, Key, active};
+use super::care::Care;
 use super::forward::Tangents;
 use super::prepare::normalise;
 use super::{DerivativeError, Requests};
@@ -112,7 +113,7 @@ impl<'a> Differentiation<'a> {
                 }
                 Task::Joint(key, id) => {
                     let name = self.name(&format!("{}.reverse", self.prepared[&key.0].name));
-                    let func = self.joint(&key, &name, true)?;
+                    let func = self.joint(&key, &name, Care::Whole, true)?;
                     self.fill(id, func);
                 }
             }

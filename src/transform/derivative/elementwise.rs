@@ -3,7 +3,9 @@
 //! (hyperbolic), 5.2 and 5.15 (gamma), 7.2 (error function); at points without a derivative the values of JAX and Stan
 //! (0 for `abs` at 0), the first operand for `min` and `max` of equal numbers.
 
+use super::care::Care;
 use super::code::{Code, real};
+use super::tangent::Site;
 use crate::cfg::Operand;
 use crate::prim::Prim;
 use crate::types::Scalar;
@@ -15,35 +17,31 @@ const ONE_OVER_SQRT_TWO_PI: f64 = 0.398_942_280_401_432_7;
 /// `∂prim/∂args[i] · t`, for a primitive that is elementwise in reals; nothing where it is zero. `result` is the value
 /// of the primitive. The result may be a scalar although that of the primitive is an array: then it is the same for all
 /// elements.
-pub(super) fn elementwise(
-    code: &mut Code<'_>,
-    prim: Prim,
-    i: usize,
-    args: &[Operand],
-    result: Operand,
-    t: Operand,
-) -> Option<Operand> {
-    match (prim, args) {
+pub(super) fn elementwise(code: &mut Code<'_>, site: Site<'_>, i: usize, t: Operand) -> Option<Operand> {
+    match (site.prim, site.args) {
         (Prim::Select, &[c, _, _]) => {
             let zero = real(0.0);
             Some(if i == 1 { code.prim(Prim::Select, &[c, t, zero]) } else { code.prim(Prim::Select, &[c, zero, t]) })
         }
-        (_, &[x]) => unary(code, prim, x, result, t),
-        (_, &[x, y]) => binary(code, prim, i, (x, y), result, t),
+        (_, &[x]) => unary(code, site, x, t),
+        (_, &[x, y]) => binary(code, site, i, (x, y), t),
         _ => None,
     }
 }
 
-fn unary(code: &mut Code<'_>, prim: Prim, x: Operand, y: Operand, t: Operand) -> Option<Operand> {
+fn unary(code: &mut Code<'_>, site: Site<'_>, x: Operand, t: Operand) -> Option<Operand> {
     use Prim::*;
-    let one = real(1.0);
-    // what `t` is multiplied by, or divided by
+    let (one, y) = (real(1.0), site.result);
+    // what `t` is multiplied by, or divided by; whether it is finite for every number x
     enum Factor {
         Times(Operand),
         Over(Operand),
         Minus(Operand),
     }
-    let factor = match prim {
+    use Factor::{Minus, Over, Times};
+    let bounded = site.care;
+    let singular = site.care.max(Care::Elements);
+    let (factor, care) = match site.prim {
         Copy => return Some(t),
         Neg => return Some(code.prim(Neg, &[t])),
         Abs => {
@@ -53,51 +51,57 @@ fn unary(code: &mut Code<'_>, prim: Prim, x: Operand, y: Operand, t: Operand) ->
             let other = code.prim(Select, &[below, minus, real(0.0)]);
             return Some(code.prim(Select, &[above, t, other]));
         }
-        Sqrt => Factor::Over(code.prim(Add, &[y, y])),
-        Exp => Factor::Times(y),
-        Expm1 => Factor::Times(code.prim(Exp, &[x])),
-        Log => Factor::Over(x),
-        Log1p => Factor::Over(code.prim(Add, &[one, x])),
-        Sin => Factor::Times(code.prim(Cos, &[x])),
-        Cos => Factor::Minus(code.prim(Sin, &[x])),
+        Sqrt => (Over(code.prim(Add, &[y, y])), singular),
+        Exp => (Times(y), singular),
+        Expm1 => (Times(code.prim(Exp, &[x])), singular),
+        Log => (Over(x), singular),
+        Log1p => (Over(code.prim(Add, &[one, x])), singular),
+        Sin => (Times(code.prim(Cos, &[x])), bounded),
+        Cos => (Minus(code.prim(Sin, &[x])), bounded),
         Tan => {
             let square = code.prim(Mul, &[y, y]);
-            Factor::Times(code.prim(Add, &[one, square]))
+            (Times(code.prim(Add, &[one, square])), bounded)
         }
-        Asin => Factor::Over(leg(code, x)),
+        Asin => (Over(leg(code, x)), singular),
         Acos => {
             let leg = leg(code, x);
-            let t = code.prim(Div, &[t, leg]);
+            let t = code.over(t, leg, singular);
             return Some(code.prim(Neg, &[t]));
         }
         Atan => {
             let square = code.prim(Mul, &[x, x]);
-            Factor::Over(code.prim(Add, &[one, square]))
+            (Over(code.prim(Add, &[one, square])), bounded)
         }
-        Sinh => Factor::Times(code.prim(Cosh, &[x])),
-        Cosh => Factor::Times(code.prim(Sinh, &[x])),
+        Sinh => (Times(code.prim(Cosh, &[x])), singular),
+        Cosh => (Times(code.prim(Sinh, &[x])), singular),
         Tanh => {
-            let (below, above) = (code.prim(Sub, &[one, y]), code.prim(Add, &[one, y]));
-            Factor::Times(code.prim(Mul, &[below, above]))
+            // 4 / (e^x + e^-x)²: 1 - y² has no digits left where y is near 1, this has them to where it underflows
+            let twice = code.prim(Add, &[x, x]);
+            let minus = code.prim(Neg, &[twice]);
+            let (above, below) = (code.prim(InvLogit, &[twice]), code.prim(InvLogit, &[minus]));
+            let four = code.prim(Mul, &[real(4.0), above]);
+            (Times(code.prim(Mul, &[four, below])), bounded)
         }
         InvLogit => {
-            let other = code.prim(Sub, &[one, y]);
-            Factor::Times(code.prim(Mul, &[y, other]))
+            // as above, where y · (1 - y) would have none
+            let minus = code.prim(Neg, &[x]);
+            let other = code.prim(InvLogit, &[minus]);
+            (Times(code.prim(Mul, &[y, other])), bounded)
         }
-        Log1pExp => Factor::Times(code.prim(InvLogit, &[x])),
-        Erf => Factor::Times(gaussian(code, x, 1.0, TWO_OVER_SQRT_PI)),
-        Erfc => Factor::Minus(gaussian(code, x, 1.0, TWO_OVER_SQRT_PI)),
-        Lgamma => Factor::Times(code.prim(Digamma, &[x])),
-        Digamma => Factor::Times(code.prim(Trigamma, &[x])),
-        Phi => Factor::Times(gaussian(code, x, 0.5, ONE_OVER_SQRT_TWO_PI)),
-        InvPhi => Factor::Times(gaussian(code, y, -0.5, SQRT_TWO_PI)),
+        Log1pExp => (Times(code.prim(InvLogit, &[x])), bounded),
+        Erf => (Times(gaussian(code, x, 1.0, TWO_OVER_SQRT_PI)), bounded),
+        Erfc => (Minus(gaussian(code, x, 1.0, TWO_OVER_SQRT_PI)), bounded),
+        Lgamma => (Times(code.prim(Digamma, &[x])), singular),
+        Digamma => (Times(code.prim(Trigamma, &[x])), singular),
+        Phi => (Times(gaussian(code, x, 0.5, ONE_OVER_SQRT_TWO_PI)), bounded),
+        InvPhi => (Times(gaussian(code, y, -0.5, SQRT_TWO_PI)), singular),
         _ => return None,
     };
     Some(match factor {
-        Factor::Times(d) => code.prim(Mul, &[t, d]),
-        Factor::Over(d) => code.prim(Div, &[t, d]),
-        Factor::Minus(d) => {
-            let t = code.prim(Mul, &[t, d]);
+        Times(d) => code.times(t, d, care),
+        Over(d) => code.over(t, d, care),
+        Minus(d) => {
+            let t = code.times(t, d, care);
             code.prim(Neg, &[t])
         }
     })
@@ -118,24 +122,22 @@ fn gaussian(code: &mut Code<'_>, x: Operand, rate: f64, scale: f64) -> Operand {
     code.prim(Prim::Mul, &[real(scale), exp])
 }
 
-fn binary(
-    code: &mut Code<'_>,
-    prim: Prim,
-    i: usize,
-    (x, y): (Operand, Operand),
-    result: Operand,
-    t: Operand,
-) -> Option<Operand> {
+fn binary(code: &mut Code<'_>, site: Site<'_>, i: usize, (x, y): (Operand, Operand), t: Operand) -> Option<Operand> {
     use Prim::*;
+    let Site { prim, result, care, .. } = site;
+    let singular = care.max(Care::Elements);
     Some(match (prim, i) {
         (Add, _) | (Sub, 0) | (Rem, 0) => t,
         (Sub, _) => code.prim(Neg, &[t]),
-        (Mul, 0) => code.prim(Mul, &[t, y]),
-        (Mul, _) => code.prim(Mul, &[t, x]),
-        (Div, 0) => code.prim(Div, &[t, y]),
-        (Div, _) => {
-            let t = code.prim(Div, &[t, y]);
-            let t = code.prim(Mul, &[t, result]);
+        (Mul, i) => code.times(t, if i == 0 { y } else { x }, care),
+        (ChainMul, i) => code.times(t, if i == 0 { y } else { x }, singular),
+        // where the quotient has no derivative it is no number itself, and only what is careful can make one of it
+        (Div, 0) => code.over(t, y, care),
+        (ChainDiv, 0) => code.over(t, y, singular),
+        (Div | ChainDiv, _) => {
+            let care = if prim == Div { care } else { singular };
+            let t = code.over(t, y, care);
+            let t = code.times(t, result, care);
             code.prim(Neg, &[t])
         }
         (Rem, _) => {
@@ -143,7 +145,7 @@ fn binary(
             let taken = code.prim(Sub, &[x, result]);
             let quotient = code.prim(Div, &[taken, y]);
             let whole = code.prim(Round, &[quotient]);
-            let t = code.prim(Mul, &[t, whole]);
+            let t = code.times(t, whole, singular);
             code.prim(Neg, &[t])
         }
         (Min | Max, i) => {
@@ -158,7 +160,7 @@ fn binary(
             let d = code.prim(Mul, &[result, log]);
             let zero = code.prim(Eq, &[x, real(0.0)]);
             let d = code.prim(Select, &[zero, real(0.0), d]);
-            code.prim(Mul, &[t, d])
+            code.times(t, d, singular)
         }
         (Atan2, i) => {
             // the angle of (y, x) in the names of the primitive: the operands are (x, y) here
@@ -170,7 +172,7 @@ fn binary(
             let radius = code.prim(Add, &[uu, vv]);
             let d = code.prim(Div, &[if i == 0 { v } else { u }, radius]);
             let d = code.prim(Div, &[d, scale]);
-            let t = code.prim(Mul, &[t, d]);
+            let t = code.times(t, d, singular);
             if i == 0 { t } else { code.prim(Neg, &[t]) }
         }
         _ => return None,
@@ -188,17 +190,15 @@ fn power_base(code: &mut Code<'_>, x: Operand, y: Operand, t: Operand) -> Option
         }
         if y == 2.0 {
             let twice = code.prim(Prim::Add, &[x, x]);
-            return Some(code.prim(Prim::Mul, &[t, twice]));
+            return Some(code.times(t, twice, Care::Elements));
         }
         // exact for any exponent that people write; a half, say
         let power = code.prim(Prim::Pow, &[x, real(y - 1.0)]);
         let d = code.prim(Prim::Mul, &[real(y), power]);
-        return Some(code.prim(Prim::Mul, &[t, d]));
+        return Some(code.times(t, d, Care::Elements));
     }
     let less = code.prim(Prim::Sub, &[y, real(1.0)]);
     let power = code.prim(Prim::Pow, &[x, less]);
-    let d = code.prim(Prim::Mul, &[y, power]);
-    let zero = code.prim(Prim::Eq, &[y, real(0.0)]);
-    let d = code.prim(Prim::Select, &[zero, real(0.0), d]);
-    Some(code.prim(Prim::Mul, &[t, d]))
+    let d = code.times(y, power, Care::Elements);
+    Some(code.times(t, d, Care::Elements))
 }

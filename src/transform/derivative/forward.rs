@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::activity::Key;
+use super::care::Care;
 use super::code::Code;
 use super::differentiation::{Differentiation, ForwardCall};
 use super::prepare::name_all;
@@ -159,7 +160,8 @@ impl Forward<'_, '_> {
         let itself = args.contains(&Operand::Var(dst));
         let value = if itself { self.code.fresh(ty.clone()) } else { dst };
         self.code.set(value, prim, args);
-        let site = Site { prim, args, result: Operand::Var(value), ty: &ty };
+        // tangents of zero come from wherever a direction has zeros
+        let site = Site { prim, args, result: Operand::Var(value), ty: &ty, care: Care::Elements };
         match tangent(&mut self.code, site, &tangents) {
             Some(t) => self.code.assign(dot, t),
             None => self.code.set_zero(dot),

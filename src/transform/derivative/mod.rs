@@ -14,12 +14,14 @@
 //! | `prepare` | copies of the functions in the form that is differentiated |
 //! | `activity` | which variables a derivative goes through |
 //! | `elementwise`, `tangent`, `cotangent` | the derivatives of the primitives |
+//! | `care` | where a product of the chain rule may be zero times what is no number |
 //! | `forward` | forward mode |
 //! | `graph`, `record` | what the reverse sweep needs, and how it finds it |
 //! | `reverse` | the two sweeps |
 //! | `differentiation` | the functions that one derivative consists of |
 
 mod activity;
+mod care;
 pub(super) mod code;
 mod cotangent;
 mod differentiation;
@@ -39,6 +41,8 @@ use indexmap::IndexMap;
 
 use crate::base::Loc;
 use crate::cfg::{self, Block, Func, FuncId, Operand, Program, Terminator, Var, VarId};
+use care::Care;
+pub(in crate::transform) use care::is_ordinary;
 use differentiation::Differentiation;
 use forward::Tangents;
 
@@ -64,6 +68,8 @@ pub struct Request {
     pub mode: Mode,
     /// One for each parameter of `of`: whether the derivative is with respect to it. Only real ones may be.
     pub wrt: Vec<bool>,
+    /// Reverse mode: whether the cotangent of the one result is always 1, as in a gradient.
+    pub of_one: bool,
     /// Where the derivative is asked for.
     pub loc: Loc,
 }
@@ -130,7 +136,10 @@ pub(super) fn fill(program: &mut Program, requests: &Requests, request: &Request
     let name = placeholder.name.clone();
     let mut made = match request.mode {
         Mode::Forward => differentiation.forward(&key, &name, Tangents::Real)?,
-        Mode::Reverse => differentiation.joint(&key, &name, false)?,
+        Mode::Reverse => {
+            let seeds = if request.of_one { Care::Plain } else { Care::Whole };
+            differentiation.joint(&key, &name, seeds, false)?
+        }
     };
     made.loc = placeholder.loc.clone();
     let (funcs, tapes) = differentiation.finish()?;

@@ -16,6 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::care::Care;
 use super::code::Code;
 use super::cotangent::{Cotangents, Known};
 use super::graph::Graph;
@@ -205,7 +206,7 @@ fn needs(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>) -> IdVec<B
             {
                 let ty = func.vars[*dst].ty.clone();
                 let result = code.fresh(ty.clone());
-                let site = Site { prim: *prim, args, result: Operand::Var(result), ty: &ty };
+                let site = Site { prim: *prim, args, result: Operand::Var(result), ty: &ty, care: Care::Whole };
                 let mut known = Known::zero(IdSet::new(bound));
                 let mut cotangents = Cotangents { code: &mut code, of: subject.of, known: &mut known };
                 cotangents.instruction(*dst, site);

@@ -1,6 +1,7 @@
 //! Derivatives of products and extrema over whole arrays or along axes, as whole-array code that is right where elements are
 //! zero or equal.
 
+use super::care::Care;
 use super::code::{Code, int, real};
 use super::tangent::Site;
 use crate::cfg::Operand;
@@ -108,8 +109,8 @@ fn column_products(code: &mut Code<'_>, x: Operand, (n, m): (usize, usize), g: O
     };
     let others = column_products(code, next, (n - half, m), g);
     let of_pairs = if odd { rows(code, others, 0, half) } else { others };
-    let of_upper = code.prim(Prim::Mul, &[of_pairs, lower]);
-    let of_lower = code.prim(Prim::Mul, &[of_pairs, upper]);
+    let of_upper = code.times(of_pairs, lower, Care::Elements);
+    let of_lower = code.times(of_pairs, upper, Care::Elements);
     let both = code.prim(Prim::Concat, &[of_upper, of_lower]);
     if odd {
         let last = rows(code, others, half, 1);

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::code::{Code, int};
+use super::care::{self, Care, Cares};
+use super::code::{Code, int, real};
 use super::cotangent::{Cotangents, Known};
 use super::differentiation::{CallRule, Differentiation};
 use super::graph::Graph;
@@ -36,6 +37,8 @@ struct Sweeps<'a> {
     shadows: BTreeMap<TapeId, TapeId>,
     /// For each parameter, whether it varies.
     mask: Vec<bool>,
+    /// How careful to be with the cotangents of the results.
+    seeds: Care,
 }
 
 /// Where the blocks of a reverse sweep stand.
@@ -72,21 +75,22 @@ struct Reversed {
 
 impl<'a> Differentiation<'a> {
     /// The function that stands for a reverse derivative: parameters and the cotangents of all real results to results and the
-    /// cotangents of the parameters of the key. `silent`: a second run, which must not print or emit again.
-    pub(super) fn joint(&mut self, key: &Key, name: &str, silent: bool) -> Result<Func, DerivativeError> {
-        let sweeps = self.sweeps(key, false)?;
+    /// cotangents of the parameters of the key. `seeds`: how careful to be with those of the results; `silent`: a second run,
+    /// which must not print or emit again.
+    pub(super) fn joint(&mut self, key: &Key, name: &str, seeds: Care, silent: bool) -> Result<Func, DerivativeError> {
+        let sweeps = self.sweeps(key, seeds, false)?;
         Ok(sweeps.joint(name, silent))
     }
 
     /// The two sweeps of a function that is called.
     pub(super) fn split(&mut self, key: &Key, names: [String; 2]) -> Result<[Func; 2], DerivativeError> {
         let results = self.activity.results(key);
-        let sweeps = self.sweeps(key, true)?;
+        let sweeps = self.sweeps(key, Care::Whole, true)?;
         let [forward, reverse] = names;
         Ok([sweeps.forward_func(&forward), sweeps.reverse_func(&reverse, &results)])
     }
 
-    fn sweeps(&mut self, key: &Key, split: bool) -> Result<Sweeps<'a>, DerivativeError> {
+    fn sweeps(&mut self, key: &Key, seeds: Care, split: bool) -> Result<Sweeps<'a>, DerivativeError> {
         let (func, varied, active) = self.subject(key)?;
         let mut vars = func.vars.clone();
         let mut of: IdVec<VarId, Option<VarId>> = IdVec::filled(None, func.vars.len());
@@ -109,7 +113,8 @@ impl<'a> Differentiation<'a> {
             Subject { program: self.program, func: &func, graph: &graph, of: &of, reads_args: &reads_args, split };
         let name = func.name.clone();
         let record = record(&subject, &vars, &mut Tapes::new(&mut self.tapes, &name));
-        Ok(Sweeps { program: self.program, func, graph, record, calls, of, vars, shadows, mask: key.1.clone() })
+        let mask = key.1.clone();
+        Ok(Sweeps { program: self.program, func, graph, record, calls, of, vars, shadows, mask, seeds })
     }
 }
 
@@ -293,6 +298,7 @@ impl Sweeps<'_> {
             cotangents.add(*value, Operand::Var(*seed));
         }
         let at_start = self.zeros(code, layout, exit, &known.zero);
+        let cares = self.cares(code, layout, &at_start, seeds);
         let empty = Block { insts: Vec::new(), term: Terminator::Jump(layout.start), loc: self.func.loc.clone() };
         let first = blocks.len();
         while blocks.len() <= layout.end.index() {
@@ -304,7 +310,7 @@ impl Sweeps<'_> {
         for id in self.func.blocks.ids() {
             // a block from which the function never returns has no reverse
             let Some(zero) = &at_start[id] else { continue };
-            let made = self.reverse_block(code, layout, id, zero.clone());
+            let made = self.reverse_block(code, layout, id, zero.clone(), &cares);
             self.lead_on(code, blocks, layout, &at_start, (id, made));
         }
         // the end: cotangents of the parameters
@@ -340,13 +346,14 @@ impl Sweeps<'_> {
         at_start[exit] = Some(at_exit.clone());
         let before = std::mem::take(&mut code.insts);
         let mut scratch = Code::new(self.program, code.vars.clone(), code.loc.clone());
+        let plain = self.plain();
         let order = forwards(&self.func).reversed();
         let mut open = order.none();
         open.add(exit.index());
         while let Some(id) = open.take().map(BlockId::new) {
             let Some(zero) = at_start[id].clone() else { continue };
             work::add(self.func.blocks[id].insts.len());
-            let out = self.reverse_block(&mut scratch, layout, id, zero).known.zero;
+            let out = self.reverse_block(&mut scratch, layout, id, zero, &plain).known.zero;
             for pred in &self.graph.preds[id] {
                 let changed = match &mut at_start[*pred] {
                     Some(zero) => zero.intersect_with(&out),
@@ -374,21 +381,61 @@ impl Sweeps<'_> {
         let zero = at_start[first].clone().expect("the reverse sweep comes to the first block");
         let mut scratch = Code::new(self.program, code.vars.clone(), code.loc.clone());
         code.insts.clear();
-        self.reverse_block(&mut scratch, layout, first, zero).known.zero
+        self.reverse_block(&mut scratch, layout, first, zero, &self.plain()).known.zero
+    }
+
+    /// What is known to be zero at the end of a block hangs on no care.
+    fn plain(&self) -> Cares {
+        IdVec::filled(Care::Plain, self.func.vars.len())
+    }
+
+    /// How careful to be with each cotangent.
+    fn cares(
+        &self,
+        code: &Code<'_>,
+        layout: &Layout,
+        at_start: &IdVec<BlockId, Option<IdSet<VarId>>>,
+        seeds: &[(Operand, VarId)],
+    ) -> Cares {
+        // zero on one of the ways that meet, and not on another: no use on that way
+        let mut cut = IdSet::new(self.func.vars.len());
+        let mut scratch = Code::new(self.program, code.vars.clone(), code.loc.clone());
+        let plain = self.plain();
+        let parts =
+            |id: &BlockId| self.graph.preds[*id].iter().any(|pred| self.func.blocks[*pred].term.successors().len() > 1);
+        for id in self.func.blocks.ids().filter(parts) {
+            let Some(zero) = at_start[id].clone() else { continue };
+            let out = self.reverse_block(&mut scratch, layout, id, zero, &plain).known.zero;
+            scratch.insts.clear();
+            for expected in self.graph.preds[id].iter().filter_map(|pred| at_start[*pred].as_ref()) {
+                let mut unused = out.clone();
+                unused.subtract(expected);
+                cut.union_with(&unused);
+            }
+        }
+        let seeds: Vec<(Operand, Care)> = seeds.iter().map(|(value, _)| (*value, self.seeds)).collect();
+        care::of_reverse(self.program, &self.func, |v| self.of[v].is_some(), &seeds, &cut)
     }
 
     /// The reverse of one block.
-    fn reverse_block(&self, code: &mut Code<'_>, layout: &Layout, id: BlockId, zero: IdSet<VarId>) -> Reversed {
+    fn reverse_block(
+        &self,
+        code: &mut Code<'_>,
+        layout: &Layout,
+        id: BlockId,
+        zero: IdSet<VarId>,
+        cares: &Cares,
+    ) -> Reversed {
         let block = &self.func.blocks[id];
         let mut done = IdSet::new(self.func.vars.len());
         let mut reversed = Reversed { call: None, insts: Vec::new(), known: Known::zero(zero) };
         if let Terminator::Call { .. } = &block.term {
             code.loc = block.loc.clone();
-            self.reverse_call(code, layout, id, &mut done, &mut reversed);
+            self.reverse_call(code, layout, id, &mut done, (&mut reversed, cares));
         }
         for (at, inst) in block.insts.iter().enumerate().rev() {
             code.loc = inst.loc.clone();
-            self.reverse_inst(code, (id, at), inst, &mut done, &mut reversed.known);
+            self.reverse_inst(code, (id, at), inst, &mut done, (&mut reversed.known, cares));
         }
         Cotangents { code, of: &self.of, known: &mut reversed.known }.flush();
         reversed.insts = std::mem::take(&mut code.insts);
@@ -401,7 +448,7 @@ impl Sweeps<'_> {
         place: (BlockId, usize),
         inst: &Inst,
         done: &mut IdSet<VarId>,
-        known: &mut Known,
+        (known, cares): (&mut Known, &Cares),
     ) {
         match &inst.kind {
             InstKind::Prim { dst, prim, args } => {
@@ -420,7 +467,7 @@ impl Sweeps<'_> {
                 }
                 needs.before.iter().for_each(|v| self.again(code, place.0, *v, done));
                 let ty = self.func.vars[*dst].ty.clone();
-                let site = Site { prim: *prim, args, result, ty: &ty };
+                let site = Site { prim: *prim, args, result, ty: &ty, care: cares[*dst] };
                 Cotangents { code, of: &self.of, known }.instruction(*dst, site);
             }
             InstKind::TapePush { tape, value } => {
@@ -492,7 +539,7 @@ impl Sweeps<'_> {
         layout: &Layout,
         id: BlockId,
         done: &mut IdSet<VarId>,
-        reversed: &mut Reversed,
+        (reversed, cares): (&mut Reversed, &Cares),
     ) {
         let block = &self.func.blocks[id];
         let Terminator::Call { args, dsts, loc, .. } = &block.term else { return };
@@ -523,6 +570,11 @@ impl Sweeps<'_> {
                 (*func, passed, *skip, mask)
             }
         };
+        // the user's rule may multiply a zero by what is no number
+        let by_hand = skip == 0 && matches!(rule, CallRule::Again { .. });
+        let careful = by_hand && dsts.iter().any(|d| cares[*d] != Care::Plain);
+        let some: Vec<Operand> = taken.iter().flatten().filter(|_| careful).map(|g| code.is_some(*g, &[])).collect();
+        let some = some.into_iter().reduce(|a, b| code.prim(Prim::Or, &[a, b]));
         let mut results: Vec<VarId> = Vec::new();
         for dst in &dsts[..skip] {
             let ty = self.func.vars[*dst].ty.clone();
@@ -542,7 +594,12 @@ impl Sweeps<'_> {
         }
         let mut cotangents = Cotangents { code, of: &self.of, known: &mut reversed.known };
         for (arg, part) in parts {
-            cotangents.add(arg, Operand::Var(part));
+            let part = Operand::Var(part);
+            let part = match some {
+                Some(some) => cotangents.code.prim(Prim::Select, &[some, part, real(0.0)]),
+                None => part,
+            };
+            cotangents.add(arg, part);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Forward mode: the tangent of an instruction's result from the tangents of its operands.
 
+use super::care::Care;
 use super::code::{Code, real};
 use super::elementwise::elementwise;
 use super::reductions::{reduction, spread};
@@ -16,6 +17,8 @@ pub(super) struct Site<'a> {
     /// Its value, and the type of that.
     pub(super) result: Operand,
     pub(super) ty: &'a Type,
+    /// How careful to be with the cotangent of the result, or the tangents of the operands.
+    pub(super) care: Care,
 }
 
 /// The tangent of the result; `tangents` has one for each operand, nothing where it is zero. Nothing when the result's
@@ -33,7 +36,7 @@ pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Op
                 t
             } else {
                 let weights = reduction(code, site, real(1.0))?;
-                code.prim(Prim::Mul, &[weights, t])
+                code.times(weights, t, Care::Elements)
             };
             Some(code.prim_as(Prim::Sum, &[scaled], site.ty.clone()))
         }),
@@ -45,7 +48,7 @@ pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Op
 }
 
 fn elementwise_tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Option<Operand> {
-    let Site { prim, args, result, .. } = site;
+    let Site { prim, args, .. } = site;
     let or_zero = |i: usize| tangents[i].unwrap_or(real(0.0));
     match (prim, args) {
         // one selection for both operands
@@ -58,7 +61,7 @@ fn elementwise_tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<O
     }
     let mut sum: Option<Operand> = None;
     for (i, t) in tangents.iter().enumerate() {
-        let Some(part) = t.and_then(|t| elementwise(code, prim, i, args, result, t)) else { continue };
+        let Some(part) = t.and_then(|t| elementwise(code, site, i, t)) else { continue };
         sum = Some(match sum {
             Some(sum) => code.prim(Prim::Add, &[sum, part]),
             None => part,

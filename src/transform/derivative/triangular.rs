@@ -8,8 +8,16 @@ use crate::cfg::Operand;
 use crate::prim::Prim;
 use crate::types::{DType, Type};
 
-/// The tangent of the result.
+/// The tangent of the result, zero where those of the operands are, whatever the matrix holds.
 pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Option<Operand> {
+    let made = through_solves(code, site, tangents)?;
+    let axes: &[usize] = if is_batch(code, site.args[0]) { &[1, 2] } else { &[] };
+    let some: Vec<Operand> = tangents.iter().flatten().map(|t| code.is_some(*t, axes)).collect();
+    let some = some.into_iter().reduce(|a, b| code.prim(Prim::Or, &[a, b]))?;
+    Some(code.prim(Prim::Select, &[some, made, real(0.0)]))
+}
+
+fn through_solves(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Option<Operand> {
     let l = site.args[0];
     if site.prim == Prim::Cholesky {
         // l Φ(l⁻¹ da l⁻ᵀ)

@@ -572,6 +572,16 @@ LANES_FN D d_add(D a, D b) { return a + b; }
 LANES_FN D d_sub(D a, D b) { return a - b; }
 LANES_FN D d_mul(D a, D b) { return a * b; }
 LANES_FN D d_div(D a, D b) { return a / b; }
+// Of the chain rule: a zero wins over what is no number.
+LANES_FN D d_chain_mul(D a, D b) {
+    D zero = d_splat(0.0), product = a * b;
+    return d_select(b_and(d_is_nan(product), b_or(d_eq(a, zero), d_eq(b, zero))), zero, product);
+}
+LANES_FN D d_chain_div(D a, D b) {
+    D zero = d_splat(0.0), quotient = a / b;
+    B wins = b_or(d_eq(a, zero), d_lt(d_splat(0x1.fffffffffffffp1023), d_abs(b)));
+    return d_select(b_and(d_is_nan(quotient), wins), zero, quotient);
+}
 LANES_FN D d_neg(D a) { return -a; }
 LANES_FN B d_gt(D a, D b) { return d_lt(b, a); }
 LANES_FN B d_ge(D a, D b) { return d_le(b, a); }
@@ -783,6 +793,16 @@ LANES_FN R r_add(R a, R b) { return a + b; }
 LANES_FN R r_sub(R a, R b) { return a - b; }
 LANES_FN R r_mul(R a, R b) { return a * b; }
 LANES_FN R r_div(R a, R b) { return a / b; }
+// Of the chain rule: a zero wins over what is no number.
+LANES_FN R r_chain_mul(R a, R b) {
+    R zero = r_splat(0.0f), product = a * b;
+    return r_select(b_and(r_is_nan(product), b_or(r_eq(a, zero), r_eq(b, zero))), zero, product);
+}
+LANES_FN R r_chain_div(R a, R b) {
+    R zero = r_splat(0.0f), quotient = a / b;
+    B wins = b_or(r_eq(a, zero), r_lt(r_splat(0x1.fffffep127f), r_abs(b)));
+    return r_select(b_and(r_is_nan(quotient), wins), zero, quotient);
+}
 LANES_FN R r_neg(R a) { return -a; }
 LANES_FN B r_gt(R a, R b) { return r_lt(b, a); }
 LANES_FN B r_ge(R a, R b) { return r_le(b, a); }
@@ -805,6 +825,8 @@ typedef D R;
 #define r_sub d_sub
 #define r_mul d_mul
 #define r_div d_div
+#define r_chain_mul d_chain_mul
+#define r_chain_div d_chain_div
 #define r_neg d_neg
 #define r_abs d_abs
 #define r_fma d_fma

@@ -2,7 +2,7 @@
 
 use super::{int, on_each_target, random, reals};
 use crate::prim::eval;
-use crate::vmath::Real;
+use crate::vmath::{Real, chain_div, chain_mul};
 
 /// Elements of each array.
 const N: usize = 40_960;
@@ -189,11 +189,21 @@ fn bools_are_those_of_rust() {
 fn reals_agree<R: Real>() {
     let single = size_of::<R>() == 4;
     let mut text = String::from("#include \"lanes.h\"\n");
-    let arithmetic: [Arithmetic<R>; 9] = [
+    let arithmetic: [Arithmetic<R>; 15] = [
         ("r_add(a, b)", |a, b| a + b),
         ("r_sub(a, b)", |a, b| a - b),
         ("r_mul(a, b)", |a, b| a * b),
         ("r_div(a, b)", |a, b| a / b),
+        ("r_chain_mul(a, b)", chain_mul),
+        ("r_chain_div(a, b)", chain_div),
+        ("r_chain_mul(r_splat((real)0.0), r_div(a, r_splat((real)0.0)))", |a, _| chain_mul(R::ZERO, a / R::ZERO)),
+        ("r_chain_mul(r_div(a, r_splat((real)0.0)), r_splat((real)0.0))", |a, _| chain_mul(a / R::ZERO, R::ZERO)),
+        ("r_chain_div(r_mul(a, r_splat((real)0.0)), r_mul(b, r_splat((real)0.0)))", |a, b| {
+            chain_div(a * R::ZERO, b * R::ZERO)
+        }),
+        ("r_chain_div(r_div(a, r_splat((real)0.0)), r_div(b, r_splat((real)0.0)))", |a, b| {
+            chain_div(a / R::ZERO, b / R::ZERO)
+        }),
         ("r_neg(a)", |a, _| -a),
         ("r_fma(a, b, r_neg(a))", |a, b| Real::mul_add(a, b, -a)),
         ("r_copysign(a, b)", |a, b| Real::copysign(a, b)),

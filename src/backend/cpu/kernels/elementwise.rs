@@ -5,7 +5,7 @@ use super::{Call, is};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Prim;
 use crate::types::DType;
-use crate::vmath::{BinaryFn, Real, UnaryFn, binary, unary};
+use crate::vmath::{BinaryFn, Real, UnaryFn, binary, chain_div, chain_mul, unary};
 
 pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
     match call.ty.dtype {
@@ -159,6 +159,8 @@ multiversioned! {
             Prim::Sub => map2(a, b, out, |x, y| x - y),
             Prim::Mul => map2(a, b, out, |x, y| x * y),
             Prim::Div => map2(a, b, out, |x, y| x / y),
+            Prim::ChainMul => map2(a, b, out, chain_mul),
+            Prim::ChainDiv => map2(a, b, out, chain_div),
             Prim::Min => map2(a, b, out, R::min2),
             Prim::Max => map2(a, b, out, R::max2),
             other => unreachable!("{other} is no function of two reals"),
