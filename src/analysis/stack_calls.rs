@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::components::components;
 use super::worklist::{Order, postorder};
 use crate::base::{Id, IdSet, IdVec, work};
-use crate::stack::{BlockId, Program, Terminator, VarId};
+use crate::stack::{Block, BlockId, Program, Terminator, VarId};
 
 /// A function: what a call of one block runs until it returns.
 pub struct Function {
@@ -23,6 +23,8 @@ pub struct Function {
     pub may_write: IdSet<VarId>,
     /// What has been written whenever it returns.
     pub must_write: IdSet<VarId>,
+    /// The attempts that it may run under, by the blocks that they return to: where its lanes may go from any place in it.
+    pub caught_at: BTreeSet<BlockId>,
 }
 
 /// All functions of a program.
@@ -67,9 +69,19 @@ impl Functions {
             let none = IdSet::new(program.vars.len());
             let is_entry = start == program.entry;
             let (may_write, must_write) = (none.clone(), none);
-            functions.list.push(Function { start, body, returns_to, called_from, is_entry, may_write, must_write });
+            functions.list.push(Function {
+                start,
+                body,
+                returns_to,
+                called_from,
+                is_entry,
+                may_write,
+                must_write,
+                caught_at: BTreeSet::new(),
+            });
         }
         functions.find_calls(program);
+        functions.find_catches(program);
         functions.find_may_writes(program);
         functions.find_must_writes(program);
         functions
@@ -101,11 +113,30 @@ impl Functions {
         self.cycles = components(self.list.len(), |f| self.callees[f].clone());
     }
 
+    fn find_catches(&mut self, program: &Program) {
+        let mut attempts: Vec<Vec<(usize, BlockId)>> = Vec::new();
+        for f in &self.list {
+            let attempt = |b: &BlockId| match program.blocks[*b].term {
+                Terminator::PushJump { target, ret, attempt: Some(_), .. } => Some((self.position(target), ret)),
+                _ => None,
+            };
+            attempts.push(f.body.iter().filter_map(attempt).collect());
+        }
+        for (callee, ret) in attempts.into_iter().flatten() {
+            let mut open = vec![callee];
+            while let Some(f) = open.pop() {
+                if self.list[f].caught_at.insert(ret) {
+                    open.extend(&self.callees[f]);
+                }
+            }
+        }
+    }
+
     fn find_may_writes(&mut self, program: &Program) {
         for f in &mut self.list {
             for b in &f.body {
                 work::add(1 + program.blocks[*b].insts.len());
-                for v in program.blocks[*b].insts.iter().filter_map(|i| i.kind.written()) {
+                for v in written_by(&program.blocks[*b]) {
                     f.may_write.insert(v);
                 }
             }
@@ -136,7 +167,7 @@ impl Functions {
         let all = IdSet::full(program.vars.len());
         let written = |b: BlockId| {
             let mut set = none.clone();
-            for v in program.blocks[b].insts.iter().filter_map(|i| i.kind.written()) {
+            for v in written_by(&program.blocks[b]) {
                 set.insert(v);
             }
             set
@@ -175,7 +206,8 @@ impl Functions {
             let Some(mut now) = before[b].clone() else { continue };
             now.union_with(&written[b]);
             let term = &program.blocks[b].term;
-            if let Terminator::PushJump { target, .. } = term {
+            // of what the callee of an attempt writes, only the results are sure: a trap sets them
+            if let Terminator::PushJump { target, attempt: None, .. } = term {
                 now.union_with(&self.at(*target).must_write);
             }
             if *term == Terminator::Return {
@@ -197,6 +229,15 @@ impl Functions {
         f.body.iter().for_each(|b| before[*b] = None);
         at_return
     }
+}
+
+/// What a block writes: what a trap in the callee of an attempt that ends it sets, too.
+pub fn written_by(block: &Block) -> impl Iterator<Item = VarId> + '_ {
+    let results = match &block.term {
+        Terminator::PushJump { attempt: Some(results), .. } => &results[..],
+        _ => &[],
+    };
+    block.insts.iter().filter_map(|i| i.kind.written()).chain(results.iter().copied())
 }
 
 /// The blocks that a function that starts at `start` runs itself: those of its callees are not among them.

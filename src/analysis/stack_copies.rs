@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::stack_calls::{Functions, within};
+use super::stack_calls::{Functions, within, written_by};
 use crate::base::{Id as _, IdSet, IdVec, work};
 use crate::prim::Prim;
 use crate::stack::{BlockId, InstKind, Operand, Program, Terminator, VarId, Write};
@@ -79,11 +79,15 @@ impl Copies {
                 }
             };
             match &program.blocks[id].term {
-                Terminator::PushJump { target, ret, .. } => {
+                Terminator::PushJump { target, ret, attempt, .. } => {
                     arrive(*target, &now);
                     let f = functions.position(*target);
                     now.subtract(&changed_by[f]);
-                    now.union_with(&at_return[f]);
+                    match attempt {
+                        None => _ = now.union_with(&at_return[f]),
+                        // lanes may come from anywhere in the callee
+                        Some(results) => results.iter().for_each(|v| now.subtract(&self.about[*v])),
+                    }
                     arrive(*ret, &now);
                 }
                 Terminator::Return => {
@@ -110,8 +114,7 @@ impl Copies {
     /// What no longer holds after some block ran.
     fn broken_by(&self, program: &Program, blocks: &[BlockId]) -> Held {
         let mut broken = Held::new(self.facts.len());
-        let insts = blocks.iter().flat_map(|b| &program.blocks[*b].insts);
-        for v in insts.filter_map(|i| i.kind.written()).collect::<BTreeSet<VarId>>() {
+        for v in blocks.iter().flat_map(|b| written_by(&program.blocks[*b])).collect::<BTreeSet<VarId>>() {
             broken.union_with(&self.about[v]);
         }
         broken

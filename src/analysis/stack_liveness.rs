@@ -4,7 +4,7 @@
 //! Calls are told apart: what is live after a function returns to one of its callers is live in the function, but before
 //! the call of another caller only if that one, or the function itself, reads it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::stack_calls::{Function, Functions, within};
 use super::worklist::{Order, reversed};
@@ -22,6 +22,8 @@ pub struct Liveness {
     after: Vec<IdSet<VarId>>,
     outputs: IdSet<VarId>,
     live_in: IdVec<BlockId, IdSet<VarId>>,
+    /// The results of attempts, by the blocks that these return to.
+    results: BTreeMap<BlockId, Vec<VarId>>,
     none: IdSet<VarId>,
 }
 
@@ -60,19 +62,22 @@ impl Liveness {
                 now.union_with(live);
             }
         };
-        match program.blocks[block].term {
-            Terminator::Jump(to) => add(to),
+        match &program.blocks[block].term {
+            Terminator::Jump(to) => add(*to),
             Terminator::Branch(cond, yes, no) => {
-                add(yes);
-                add(no);
+                add(*yes);
+                add(*no);
                 if let Operand::Var(v) = cond {
-                    now.insert(v);
+                    now.insert(*v);
                 }
             }
-            Terminator::PushJump { target, ret, .. } => {
-                add(ret);
-                let callee = self.functions.position(target);
-                now.subtract(&self.functions.list[callee].must_write);
+            Terminator::PushJump { target, ret, attempt, .. } => {
+                add(*ret);
+                let callee = self.functions.position(*target);
+                match attempt {
+                    None => now.subtract(&self.functions.list[callee].must_write),
+                    Some(results) => results.iter().for_each(|v| now.remove(*v)),
+                }
                 now.union_with(&self.uses[callee]);
             }
             Terminator::Return => {}
@@ -101,7 +106,17 @@ impl Liveness {
                 self.add_after_return(*f, &mut now);
             }
         }
+        for ret in self.functions.of_block[block].iter().flat_map(|f| &self.functions.list[*f].caught_at) {
+            now.union_with(&self.live_caught(*ret));
+        }
         now
+    }
+
+    /// The variables that are live where an attempt goes on, but for the results, which a trap sets.
+    fn live_caught(&self, ret: BlockId) -> IdSet<VarId> {
+        let mut live = self.live_in[ret].clone();
+        self.results[&ret].iter().for_each(|v| live.remove(*v));
+        live
     }
 
     /// The variables that are live after each instruction of a block.
@@ -132,6 +147,8 @@ struct Search<'a> {
     /// The blocks in which each function returns, and the functions that return to each block.
     returns: Vec<Vec<BlockId>>,
     returning: IdVec<BlockId, Vec<usize>>,
+    /// The functions that run under the attempts that return to each block.
+    caught: IdVec<BlockId, Vec<usize>>,
     /// What each function reads before it writes it, from each of its blocks on.
     within: Vec<HashMap<BlockId, IdSet<VarId>>>,
     /// The blocks of functions that are to be looked at for that: callees first.
@@ -161,6 +178,15 @@ impl<'a> Search<'a> {
         for (f, function) in functions.list.iter().enumerate() {
             function.returns_to.iter().collect::<BTreeSet<_>>().into_iter().for_each(|b| returning[*b].push(f));
         }
+        let mut caught = IdVec::filled(Vec::new(), program.blocks.len());
+        for (f, function) in functions.list.iter().enumerate() {
+            function.caught_at.iter().for_each(|b| caught[*b].push(f));
+        }
+        let results = program.blocks.values().filter_map(|b| match &b.term {
+            Terminator::PushJump { ret, attempt: Some(results), .. } => Some((*ret, results.clone())),
+            _ => None,
+        });
+        let results = results.collect();
         let before = reversed(program.blocks.len(), program.blocks.iter().map(|(id, b)| (id, within(&b.term))));
         let after = functions.list.iter().map(|f| if f.is_entry { outputs.clone() } else { none.clone() }).collect();
         let order = functions.forwards.reversed();
@@ -175,7 +201,7 @@ impl<'a> Search<'a> {
         }
         let live_in = IdVec::filled(none.clone(), program.blocks.len());
         let uses = vec![none.clone(); n];
-        let liveness = Liveness { functions, uses, after, outputs, live_in, none };
+        let liveness = Liveness { functions, uses, after, outputs, live_in, results, none };
         let (within, open_uses) = (vec![HashMap::new(); n], BTreeSet::new());
         Self {
             program,
@@ -185,6 +211,7 @@ impl<'a> Search<'a> {
             before,
             returns,
             returning,
+            caught,
             within,
             open_uses,
             rank,
@@ -207,6 +234,9 @@ impl<'a> Search<'a> {
             self.step_through(id, &mut now);
             if self.liveness.live_in[id].union_with(&now) {
                 self.before[id].iter().for_each(|b| open.add(b.index()));
+                for f in &self.caught[id] {
+                    self.liveness.functions.list[*f].body.iter().for_each(|b| open.add(b.index()));
+                }
                 for f in &self.returning[id] {
                     if self.liveness.after[*f].union_with(&now) {
                         self.returns[*f].iter().for_each(|b| open.add(b.index()));

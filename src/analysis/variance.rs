@@ -65,6 +65,8 @@ pub enum Reason {
     Draw(Prim, Loc),
     /// It comes off a tape.
     Tape(Loc),
+    /// It is what an attempt gives, which may trap in some lanes.
+    Attempt(Loc),
     /// An instruction computes it from this operand.
     Operand(Place, Loc),
     /// A branch on this operand decides which value it has.
@@ -243,10 +245,13 @@ impl Variances {
                     _ => {}
                 }
             }
-            if let Terminator::Call { func: callee, dsts, loc, .. } = &block.term {
+            if let Terminator::Call { func: callee, dsts, loc, attempt, .. } = &block.term {
                 for (i, dst) in dsts.iter().enumerate() {
                     let (variance, place) = self.results[*callee][i];
-                    changed |= self.raise(id, *dst, outside(variance), Reason::Result(place, loc.clone()));
+                    changed |= match attempt {
+                        true => self.raise(id, *dst, Variance::Varying, Reason::Attempt(loc.clone())),
+                        false => self.raise(id, *dst, outside(variance), Reason::Result(place, loc.clone())),
+                    };
                 }
             }
         }

@@ -191,6 +191,12 @@ pub enum Terminator {
         next: BlockId,
         /// Where the call stands in the source.
         loc: Loc,
+        /// Whether it is an attempt: a lane that traps before the call returns, with a trap that [can be caught], goes on at
+        /// `next` too, with NaN in every real of `dsts`, 0 in every int and `false` in every bool; its tapes are as high as they
+        /// were.
+        ///
+        /// [can be caught]: crate::run::TrapKind::is_caught
+        attempt: bool,
     },
     /// `tailcall func args`: the results of the callee, which have the same types, are the results of this function. It
     /// uses no stack.

@@ -137,11 +137,12 @@ impl Printer<'_> {
             Terminator::Branch(cond, a, b) => {
                 writeln!(out, "  branch {}, {a}, {b}", self.names.operand(*cond))
             }
-            Terminator::Call { func, args, dsts, next, loc } => {
+            Terminator::Call { func, args, dsts, next, loc, attempt } => {
                 let dsts: Vec<String> = dsts.iter().map(|d| self.names.var(*d)).collect();
                 let equals = if dsts.is_empty() { "" } else { " = " };
                 let callee = func_name(self.program, *func);
-                write!(out, "  {}{equals}call {callee}", dsts.join(", "))?;
+                let word = if *attempt { "attempt" } else { "call" };
+                write!(out, "  {}{equals}{word} {callee}", dsts.join(", "))?;
                 write!(out, "({}) then {next}", self.names.operands(args))?;
                 writeln!(out, "{}", LocText(loc))
             }

@@ -214,7 +214,9 @@ impl Body<'_> {
         loop {
             lines.push(r.line());
             if r.at('}') || r.at_end() || at_label(r) {
-                return Err(r.expected("`jump`, `branch`, `call`, `tailcall` or `return` at the end of the block"));
+                return Err(
+                    r.expected("`jump`, `branch`, `call`, `attempt`, `tailcall` or `return` at the end of the block")
+                );
             }
             match self.statement(r)? {
                 Statement::Inst(kind) => {
@@ -245,7 +247,7 @@ impl Body<'_> {
             Token::Word(w) => w.clone(),
             _ => String::new(),
         };
-        let known = ["jump", "branch", "call", "tailcall", "return", "assert", "print", "emit", "tape_push"];
+        let known = ["jump", "branch", "call", "attempt", "tailcall", "return", "assert", "print", "emit", "tape_push"];
         if !known.contains(&word.as_str()) {
             return self.assignment(r);
         }
@@ -260,7 +262,8 @@ impl Body<'_> {
                 r.expect(',')?;
                 Statement::Term(Terminator::Branch(cond, holds, self.labels.read(r)?))
             }
-            "call" => Statement::Term(self.call(r, vec![])?),
+            "call" => Statement::Term(self.call(r, vec![], false)?),
+            "attempt" => Statement::Term(self.call(r, vec![], true)?),
             "tailcall" => Statement::Term(Terminator::TailCall {
                 func: self.parser.funcs.read(r)?,
                 args: r.parenthesized(|r| scope.operand(r))?,
@@ -295,7 +298,10 @@ impl Body<'_> {
         let dsts = r.list(|_| false, |r| self.vars.read(r))?;
         r.expect('=')?;
         if r.eat_word("call") {
-            return self.call(r, dsts).map(Statement::Term);
+            return self.call(r, dsts, false).map(Statement::Term);
+        }
+        if r.eat_word("attempt") {
+            return self.call(r, dsts, true).map(Statement::Term);
         }
         let &[dst] = &dsts[..] else {
             return Err(ReadError::new(line, "a primitive has one result"));
@@ -307,12 +313,12 @@ impl Body<'_> {
         Ok(Statement::Inst(InstKind::Prim { dst, prim, args }))
     }
 
-    /// What follows the word `call`.
-    fn call(&self, r: &mut Reader, dsts: Vec<VarId>) -> Result<Terminator, ReadError> {
+    /// What follows the word `call` or `attempt`.
+    fn call(&self, r: &mut Reader, dsts: Vec<VarId>, attempt: bool) -> Result<Terminator, ReadError> {
         let func = self.parser.funcs.read(r)?;
         let args = r.parenthesized(|r| self.scope().operand(r))?;
         r.expect_word("then")?;
-        Ok(Terminator::Call { func, args, dsts, next: self.labels.read(r)?, loc: Loc::none() })
+        Ok(Terminator::Call { func, args, dsts, next: self.labels.read(r)?, loc: Loc::none(), attempt })
     }
 }
 

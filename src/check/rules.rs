@@ -229,7 +229,7 @@ impl Checker<'_> {
     }
 
     /// Whether there is a real in values of the type.
-    fn has_real(&self, ty: &Ty) -> bool {
+    pub(super) fn has_real(&self, ty: &Ty) -> bool {
         use crate::types::DType;
         match ty {
             Ty::Scalar(dtype) | Ty::Array(dtype, _) => *dtype == DType::Real,

@@ -55,6 +55,10 @@ impl Checker<'_> {
                     ExprKind::Function(called, _) => Some((called, &derivative.args)),
                     _ => None,
                 },
+                ExprKind::Attempt(function, args) => match &function.kind {
+                    ExprKind::Function(called, _) => Some((called, args)),
+                    _ => None,
+                },
                 _ => None,
             };
             if let Some((called, args)) = call {
@@ -165,6 +169,7 @@ impl Checker<'_> {
             }
             ExprKind::Call(Callee::Local(_), _) => "it is the result of a call".to_string(),
             ExprKind::Derivative(call) => format!("it is a result of `{}`", call.op.name()),
+            ExprKind::Attempt(..) => "it is a result of `attempt`".to_string(),
             ExprKind::If(..) => "it is the result of an `if`".to_string(),
             ExprKind::Block(..) => "it is the result of a block".to_string(),
             ExprKind::Comprehension { .. } => "it is a comprehension".to_string(),

@@ -174,6 +174,12 @@ impl<T: Copy> LaneStack<T> {
         lanes.iter().for_each(|lane| self.heights[*lane as usize] = 0);
         self.level = self.level.filter(|height| *height == 0);
     }
+    /// What lies above this height in a lane goes. A stack that is lower already stays.
+    pub fn cut(&mut self, lane: usize, height: usize) {
+        let known = &mut self.heights[lane];
+        *known = (*known).min(height as u32);
+        self.level = None;
+    }
     /// Largest height that any lane had.
     pub fn highest(&self) -> usize {
         self.highest.max(self.highest_before) as usize
@@ -444,6 +450,10 @@ impl<T: Copy> LaneStack<T> {
 }
 
 impl LaneStack<u32> {
+    /// The value of a lane, of one element, with so many values below it.
+    pub fn value(&self, lane: usize, level: usize) -> u32 {
+        self.memory[level * self.width + lane]
+    }
     /// Takes the last value, of one element, off the stacks of the lanes of a mask. `f` gets, 64 lanes at a time, the number
     /// of the word, the lanes that had the same value, and the value; `None` for lanes whose stacks were empty.
     pub fn pop_alike(&mut self, mask: &[u64], mut f: impl FnMut(usize, u64, Option<u32>)) {

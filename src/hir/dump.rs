@@ -197,6 +197,9 @@ impl<'p> Printer<'p> {
                 let (function, args) = (self.expr(function, depth), self.exprs(args, depth));
                 format!("{}({function}, wrt = ({}))({args}{direction})", op.name(), wrt.join(", "))
             }
+            ExprKind::Attempt(function, args) => {
+                format!("attempt({})({})", self.expr(function, depth), self.exprs(args, depth))
+            }
             ExprKind::StopGradient(value) => format!("stop_gradient({})", self.expr(value, depth)),
             ExprKind::Print(message) => format!("print({})", self.message(message, depth)),
             ExprKind::Assert(condition, message) => {

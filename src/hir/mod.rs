@@ -257,6 +257,10 @@ pub enum ExprKind {
     },
     /// A derivative of a function at arguments.
     Derivative(Box<DerivativeCall>),
+    /// A call of a function that a trap does not end: its value, or NaN for each real of it (0 for each int, `false` for each
+    /// bool). The function is [`ExprKind::Function`], [`ExprKind::Lambda`] or [`ExprKind::FunctionLocal`], and may have shared
+    /// parameters.
+    Attempt(Box<Expr>, Vec<Expr>),
     /// The value itself, a constant to every derivative. What it holds of ints and bools passes through.
     StopGradient(Box<Expr>),
     /// `print("…")`

@@ -18,6 +18,10 @@ pub fn children<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
         }
         ExprKind::Call(_, args) => args.iter().for_each(visit),
         ExprKind::Derivative(call) => call.parts().for_each(visit),
+        ExprKind::Attempt(function, args) => {
+            visit(function);
+            args.iter().for_each(visit);
+        }
         ExprKind::Field(base, _) | ExprKind::StopGradient(base) => visit(base),
         ExprKind::And(a, b) | ExprKind::Or(a, b) | ExprKind::While(a, b) => {
             visit(a);

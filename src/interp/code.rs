@@ -90,7 +90,7 @@ pub(super) enum Op {
 pub(super) enum Term {
     Jump(u32),
     Branch(Source, u32, u32),
-    Call { func: u32, args: Sources, dsts: SmallVec<[u32; 4]>, next: u32, loc: Loc },
+    Call { func: u32, args: Sources, dsts: SmallVec<[u32; 4]>, next: u32, loc: Loc, attempt: bool },
     TailCall { func: u32, args: Sources },
     Return(Sources),
 }
@@ -205,12 +205,13 @@ impl<R: Real> Code<R> {
         match term {
             Terminator::Jump(b) => Term::Jump(b.0),
             Terminator::Branch(cond, a, b) => Term::Branch(self.source(*cond), a.0, b.0),
-            Terminator::Call { func, args, dsts, next, loc } => Term::Call {
+            Terminator::Call { func, args, dsts, next, loc, attempt } => Term::Call {
                 func: func.index() as u32,
                 args: self.sources(args),
                 dsts: dsts.iter().map(|d| d.0).collect(),
                 next: next.0,
                 loc: loc.clone(),
+                attempt: *attempt,
             },
             Terminator::TailCall { func, args, .. } => {
                 Term::TailCall { func: func.index() as u32, args: self.sources(args) }

@@ -13,7 +13,9 @@ use crate::base::{Id, IdVec, Loc};
 use crate::cfg::{BlockId, FuncId, InstKind, Operand, Program};
 use crate::parts::{TapeId, render};
 use crate::prim::{Prim, TABLE};
-use crate::run::{Access, BlockStats, Inputs, NoMemory, Outcome, Reservation, Settings, Sink, Stats, Trap, TrapKind};
+use crate::run::{
+    Access, BlockStats, Caught, Inputs, NoMemory, Outcome, Reservation, Settings, Sink, Stats, Trap, TrapKind,
+};
 use crate::types::{Array, ArrayData, Scalar, Shape, Type};
 use crate::vmath::{Real, philox};
 
@@ -47,8 +49,10 @@ pub(super) fn run<R: Real>(program: &Program, inputs: &Inputs, settings: &Settin
             values: vec![],
             tapes: IdVec::filled(vec![], program.tapes.len()),
             memory: Held { reserved: Reservation::of(&settings.memory), used: 0 },
+            handlers: vec![],
+            caught: None,
         };
-        match lane.run(program.entry, args.collect(), &mut counts.blocks) {
+        match lane.run(program, args.collect(), &mut counts) {
             Ok(results) => {
                 for (output, result) in outcome.outputs.iter_mut().zip(&results) {
                     store_row(output, position, result);
@@ -60,6 +64,7 @@ pub(super) fn run<R: Real>(program: &Program, inputs: &Inputs, settings: &Settin
             }
         }
         total += lane.blocks;
+        outcome.caught.extend(lane.caught);
     }
     if settings.stats {
         outcome.stats = counts.stats(program);
@@ -127,6 +132,17 @@ struct Lane<'a, R> {
     values: Vec<Value<R>>,
     tapes: IdVec<TapeId, Vec<Value<R>>>,
     memory: Held,
+    /// The attempts that are active.
+    handlers: Vec<Handler>,
+    caught: Option<Caught>,
+}
+
+/// How to come back to a call that is an attempt.
+struct Handler {
+    /// How many activations there were.
+    frames: usize,
+    /// How many values there were on each tape.
+    tapes: SmallVec<[usize; 4]>,
 }
 
 /// What the activations and the tapes of a lane hold of the memory of the run.
@@ -162,10 +178,50 @@ impl Held {
 type Values<R> = SmallVec<[Value<R>; 4]>;
 
 impl<'a, R: Real> Lane<'a, R> {
-    fn run(&mut self, entry: FuncId, args: Values<R>, counts: &mut [u64]) -> Result<Values<R>, Stop> {
-        let taken = self.take(entry.0, 0);
-        self.enter(entry.0, args, 0);
+    fn run(&mut self, program: &Program, args: Values<R>, counts: &mut Counts) -> Result<Values<R>, Stop> {
+        let taken = self.take(program.entry.0, 0);
+        self.enter(program.entry.0, args, 0);
         taken.map_err(|kind| stop(kind, At::Start))?;
+        loop {
+            match self.go_on(&mut counts.blocks) {
+                Err(stop) if stop.kind.is_caught() && !self.handlers.is_empty() => {
+                    counts.skip_after(program, self, stop.op);
+                    let trap = self.trap(program, stop);
+                    Caught::note(&mut self.caught, trap);
+                    self.unwind(program);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Back to the last attempt, which gives NaN, 0 or `false`.
+    fn unwind(&mut self, program: &Program) {
+        let frames = self.handlers.last().expect("an attempt is active").frames;
+        while self.frames.len() > frames {
+            let _ = self.leave();
+        }
+        let handler = self.handlers.last().expect("an attempt is active");
+        for (values, height) in self.tapes.values_mut().zip(&handler.tapes) {
+            let gone = values.drain((*height).min(values.len())..);
+            gone.for_each(|value| self.memory.give_back(value.bytes()));
+        }
+        let frame = self.frames.last().expect("there is a caller");
+        let func = &program.funcs[FuncId(frame.func)];
+        let dsts = func.blocks[BlockId(frame.block)].term.dsts();
+        let results = dsts.iter().map(|dst| {
+            let ty = &func.vars[*dst].ty;
+            let mut array = Array::zeros(ty);
+            if let ArrayData::Real(values) = &mut array.data {
+                values.fill(f64::NAN);
+            }
+            Value::from_array(&array, 0, ty)
+        });
+        self.resume(results.collect());
+    }
+
+    /// Until the entry returns, or something stops the lane.
+    fn go_on(&mut self, counts: &mut [u64]) -> Result<Values<R>, Stop> {
         loop {
             let frame = self.frames.last().expect("the entry's frame stays");
             let base = frame.base;
@@ -189,13 +245,17 @@ impl<'a, R: Real> Lane<'a, R> {
                     let next = if self.read(*cond, base).bool() { yes } else { no };
                     self.go(*next);
                 }
-                Term::Call { func, args, .. } => {
+                Term::Call { func, args, attempt, .. } => {
                     if self.frames.len() > self.settings.max_stack_depth {
                         return Err(stop(TrapKind::StackLimit, At::Term));
                     }
                     let arrays = self.arrays_held(&running.arrays, base);
                     self.take(*func, arrays).map_err(|kind| stop(kind, At::Term))?;
                     let args = self.read_all(args, base);
+                    if *attempt {
+                        let tapes = self.tapes.values().map(Vec::len).collect();
+                        self.handlers.push(Handler { frames: self.frames.len(), tapes });
+                    }
                     self.enter(*func, args, arrays);
                 }
                 Term::TailCall { func, args } => {
@@ -277,9 +337,12 @@ impl<'a, R: Real> Lane<'a, R> {
     fn resume(&mut self, results: Values<R>) {
         let frame = self.frames.last_mut().expect("there is a caller");
         let block = &self.code.funcs[frame.func as usize].blocks[frame.block as usize];
-        let Term::Call { dsts, next, .. } = &block.term else {
+        let Term::Call { dsts, next, attempt, .. } = &block.term else {
             unreachable!("a caller stands at a call");
         };
+        if *attempt {
+            self.handlers.pop();
+        }
         for (dst, result) in dsts.iter().zip(results) {
             self.values[frame.base + *dst as usize] = result;
         }

@@ -8,6 +8,8 @@
 //! shared num_draws: int)`, and for a step size that stays `sample_fixed` with `shared stepsize: real` before `num_warmup`; it emits one record of the stream `draw` for each draw it keeps, with the field `q` among
 //! others, may emit one record of `adapted` at the end of warmup, with the number of `gradients` so far, and from time to time
 //! one of `progress`, with the `iteration` of warmup that it has reached, 0 at its start. What of it can be tuned is in `tuning`.
+//!
+//! The density that a sampler gets is an attempt: where the model's traps, it gives NaN, and the sampler rejects the point.
 
 mod parameters;
 mod tuning;
@@ -24,7 +26,7 @@ use crate::parts::{Stream, StreamId};
 use crate::program::{
     Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results, budget, refuse,
 };
-use crate::run::{NoMemory, NoSink, Record, Sink, Stats, Trap};
+use crate::run::{Caught, NoMemory, NoSink, Record, Sink, Stats, Trap, TrapKind};
 use crate::types::{Array, ArrayData, DType, Scalar, Type};
 
 pub use parameters::FailedDraws;
@@ -154,6 +156,8 @@ pub struct Draws {
     pub failed: Option<FailedDraws>,
     /// Chains that trapped.
     pub traps: Vec<Trap>,
+    /// By chain, where the density failed: it counts as NaN there, so that the point is rejected. Warmup included.
+    pub rejected: Vec<Caught>,
     /// Gradients that were evaluated, warmup included, as far as the sampler tells.
     pub gradients: u64,
     /// Largest tree depth that the sampler allows, if it tells.
@@ -298,7 +302,6 @@ impl Sampling {
     }
 
     fn collect(&self, recorder: Recorder<'_>, results: &Results, seconds: f64) -> Result<Draws, Error> {
-        use crate::run::TrapKind;
         let reached = Reached::of(&recorder.states());
         let recorded = recorder.finish();
         let stopped = results.traps().iter().any(|t| t.kind == TrapKind::Interrupted);
@@ -324,7 +327,8 @@ impl Sampling {
             draws,
             reached,
             failed: None,
-            traps: results.traps().to_vec(),
+            traps: with_failures(results),
+            rejected: results.caught().to_vec(),
             gradients: recorded.gradients(),
             max_treedepth: self.sampler.max_treedepth().or(recorded.max_treedepth()),
             tuning: Tuning {
@@ -347,6 +351,24 @@ fn repeated(rows: &Array, times: usize) -> Array {
     let row = values.chunks(rows.shape[1].max(1));
     let data = row.flat_map(|row| row.iter().copied().cycle().take(row.len() * times)).collect();
     Array::real([rows.shape[0] * times, rows.shape[1]], data)
+}
+
+/// The traps of a run. A sampler that gave up tells that no point would do; why the density failed is added.
+fn with_failures(results: &Results) -> Vec<Trap> {
+    let mut traps = results.traps().to_vec();
+    for trap in traps.iter_mut().filter(|t| t.kind == TrapKind::AssertFailed) {
+        if let Some(caught) = results.caught().iter().find(|c| c.first.position == trap.position) {
+            let failures = if caught.count == 1 { "once" } else { &format!("{} times", caught.count) };
+            trap.message += &format!("; the density failed {failures}, first: {}", told(&caught.first));
+        }
+    }
+    traps
+}
+
+/// A trap in words: ``assert failed: too steep, at log_density:14``.
+pub fn told(trap: &Trap) -> String {
+    let colon = if trap.message.is_empty() { "" } else { ": " };
+    format!("{}{colon}{}, at {}", trap.kind, trap.message, trap.loc)
 }
 
 fn wrong_model(path: &Path, why: &str) -> Error {
@@ -436,8 +458,8 @@ fn driver(plan: &Plan<'_>, sampler: &Sampler, density: &Function<'_>, given: &In
     let args: Vec<String> = data.iter().map(|p| format!(", {}", p.name)).collect();
     let state_type = state.describe(&names);
     let density = match density.name() {
-        DENSITY => format!("value_and_grad(model::{DENSITY})"),
-        name => format!("model::{name}"),
+        DENSITY => format!("attempt(value_and_grad(model::{DENSITY}))"),
+        name => format!("attempt(model::{name})"),
     };
     let (start, origin, radius) = match plan.starts {
         Some(_) => (format!("{START}: {state_type}, "), START.to_owned(), 0.0),

@@ -391,15 +391,35 @@ pub enum Terminator {
     PushJump {
         /// Where it goes.
         target: BlockId,
-        /// Where the callee returns to.
+        /// Where the callee returns to. That of an attempt is the return block of no other call.
         ret: BlockId,
         /// Where the call stands in the source, as well as it is known.
         loc: Loc,
+        /// For an attempt, what a trap in the callee does before the lane goes on at `ret`.
+        attempt: Option<Attempt>,
     },
     /// Pops the program-counter stack and goes there; a lane whose entry is popped halts.
     Return,
     /// The lane is done.
     Halt,
+}
+
+/// What it takes to bring a lane that trapped in the callee of an attempt back to the return block.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Attempt {
+    /// Where the results are: they get NaN, 0 or `false`.
+    pub results: Vec<(SlotId, Type)>,
+    /// The stacks that the callee, or what it calls, may push on: they get the height that they had at the call.
+    pub stacks: Vec<StackId>,
+    /// The tapes that it may push on.
+    pub tapes: Vec<TapeId>,
+}
+
+impl Attempt {
+    /// Whether heights must be known.
+    pub fn has_heights(&self) -> bool {
+        !(self.stacks.is_empty() && self.tapes.is_empty())
+    }
 }
 
 /// How a block of a [`CallPlan`] ends.
@@ -421,6 +441,8 @@ pub enum CallTerminator {
         next: BlockId,
         /// Where the call stands in the source.
         loc: Loc,
+        /// Whether a lane that traps in the callee goes on at `next`, with NaN, 0 or `false` for results.
+        attempt: bool,
     },
     /// A call whose results are the results of this function.
     TailCall {

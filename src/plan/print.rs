@@ -242,7 +242,10 @@ impl fmt::Display for Terminator {
         match self {
             Terminator::Jump(b) => write!(f, "jump {b}"),
             Terminator::Branch(c, a, b) => write!(f, "branch {c}, {a}, {b}"),
-            Terminator::PushJump { target, ret, .. } => write!(f, "pushjump {target} {ret}"),
+            Terminator::PushJump { target, ret, attempt, .. } => {
+                let word = if attempt.is_some() { "attempt" } else { "pushjump" };
+                write!(f, "{word} {target} {ret}")
+            }
             Terminator::Return => f.write_str("return"),
             Terminator::Halt => f.write_str("halt"),
         }
@@ -254,9 +257,10 @@ impl fmt::Display for CallTerminator {
         match self {
             CallTerminator::Jump(b) => write!(f, "jump {b}"),
             CallTerminator::Branch(c, a, b) => write!(f, "branch {c}, {a}, {b}"),
-            CallTerminator::Call { func, args, dsts, next, .. } => {
+            CallTerminator::Call { func, args, dsts, next, attempt, .. } => {
                 let dsts: Vec<String> = dsts.iter().map(ToString::to_string).collect();
-                write!(f, "{} = call {func}{} then {next}", dsts.join(", "), List(args))
+                let word = if *attempt { "attempt" } else { "call" };
+                write!(f, "{} = {word} {func}{} then {next}", dsts.join(", "), List(args))
             }
             CallTerminator::TailCall { func, args } => write!(f, "tailcall {func}{}", List(args)),
             CallTerminator::Return(args) => write!(f, "return{}", List(args)),

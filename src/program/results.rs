@@ -13,7 +13,7 @@ use crate::plan::MemoryEstimate;
 use crate::program::native::NativeCache;
 use crate::program::ragged::{self, BoundedAxes, Lengths};
 use crate::program::{Error, ErrorKind, Options, inputs};
-use crate::run::{self, BETWEEN_LOOKS, MemoryBudget, Outcome, Sink, Stats, Trap};
+use crate::run::{self, BETWEEN_LOOKS, Caught, MemoryBudget, Outcome, Sink, Stats, Trap};
 use crate::types::Array;
 
 /// What runs a program. All give every lane the same bits.
@@ -151,6 +151,7 @@ pub struct Results {
     dims: IndexMap<String, Vec<i64>>,
     lanes: Vec<u64>,
     traps: Vec<Trap>,
+    caught: Vec<Caught>,
     stats: Stats,
     memory: MemoryEstimate,
 }
@@ -172,8 +173,8 @@ impl Results {
                 lengths.insert(name.clone(), of);
             }
         }
-        let (traps, stats) = (outcome.traps, outcome.stats);
-        Self { outputs, lengths, dims: axes.dims(inputs), lanes: inputs.lanes.clone(), traps, stats, memory }
+        let (traps, caught, stats) = (outcome.traps, outcome.caught, outcome.stats);
+        Self { outputs, lengths, dims: axes.dims(inputs), lanes: inputs.lanes.clone(), traps, caught, stats, memory }
     }
     /// All outputs by name, lanes along the leading axis: `result`, or the fields of a struct. Rows of trapped lanes are
     /// zero and mean nothing. An axis of a bounded dimension is as long as its bound; beyond the length of a lane stands NaN,
@@ -202,6 +203,10 @@ impl Results {
     /// The lanes that trapped, ascending by position.
     pub fn traps(&self) -> &[Trap] {
         &self.traps
+    }
+    /// The lanes in which attempts caught traps, ascending by position.
+    pub fn caught(&self) -> &[Caught] {
+        &self.caught
     }
     /// The number of each lane.
     pub fn lanes(&self) -> &[u64] {

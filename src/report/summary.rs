@@ -7,7 +7,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::mcmc::diagnostics::{self, RHAT_LIMIT};
-use crate::mcmc::sampling::{COLLAPSED, Draws, Tuning};
+use crate::mcmc::sampling::{COLLAPSED, Draws, Tuning, told};
+use crate::run::Caught;
 use crate::types::{Array, Scalar};
 
 /// Bulk or tail effective sample size below this for each of up to four chains is a warning.
@@ -135,6 +136,12 @@ pub struct SamplerStatistics {
     pub gradients: u64,
     /// Wall-clock time, warmup included.
     pub seconds: f64,
+    /// Points that were rejected because the density failed there, warmup included, over all chains.
+    pub rejected: u64,
+    /// In how many chains that was.
+    pub rejected_in: usize,
+    /// The first failure of the first of these chains, in words.
+    pub first_failure: Option<String>,
 }
 
 /// A chain that takes far smaller steps than the others, or far more of them, or that does not move.
@@ -213,6 +220,7 @@ impl SamplerStatistics {
             stuck: stuck(&draws.statistics, &draws.chains),
             ..statistics
         }
+        .with_rejected(&draws.rejected)
     }
 
     /// Reads the streams `divergent`, `treedepth` and `energy`, each chain × draw, as far as the sampler has them.
@@ -232,6 +240,14 @@ impl SamplerStatistics {
             seconds,
             ..Self::default()
         }
+    }
+
+    /// With the points that were rejected, by chain.
+    fn with_rejected(mut self, rejected: &[Caught]) -> Self {
+        self.rejected = rejected.iter().map(|c| c.count).sum();
+        self.rejected_in = rejected.len();
+        self.first_failure = rejected.first().map(|c| format!("{} (chain {})", told(&c.first), c.first.position));
+        self
     }
 
     /// Gradients a second; NaN when no time passed.
@@ -269,6 +285,13 @@ impl SamplerStatistics {
                 named.len(),
                 self.chains,
                 abridged(&names)
+            ));
+        }
+        if let Some(first) = &self.first_failure {
+            let points = if self.rejected == 1 { "1 point was" } else { &format!("{} points were", self.rejected) };
+            let chains = if self.rejected_in == 1 { "1 chain" } else { &format!("{} chains", self.rejected_in) };
+            warnings.push(format!(
+                "{points} rejected in {chains}, warmup included, since the density failed there; first: {first}"
             ));
         }
         let low = self.e_bfmi.iter().filter(|value| **value < E_BFMI_LIMIT).count();

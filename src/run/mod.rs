@@ -143,6 +143,8 @@ pub struct Outcome {
     pub outputs: Vec<Array>,
     /// The lanes that trapped, by position in [`Inputs::lanes`], ascending.
     pub traps: Vec<Trap>,
+    /// The lanes in which attempts caught traps, by position, ascending.
+    pub caught: Vec<Caught>,
     /// Statistics; detailed ones only where [`Settings::stats`] is set.
     pub stats: Stats,
 }
@@ -160,6 +162,25 @@ pub struct Trap {
     pub call_depth: usize,
     /// The text of a failed assert, holes filled; of an index out of range the index, the extent and the array; else empty.
     pub message: String,
+}
+
+/// The traps of one lane that attempts caught, so that it went on.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Caught {
+    /// How many.
+    pub count: u64,
+    /// The first of them; its position is that of the lane.
+    pub first: Trap,
+}
+
+impl Caught {
+    /// One more trap of a lane was caught.
+    pub fn note(known: &mut Option<Caught>, trap: Trap) {
+        match known {
+            Some(caught) => caught.count += 1,
+            None => *known = Some(Caught { count: 1, first: trap }),
+        }
+    }
 }
 
 /// The kinds of traps.
@@ -197,6 +218,26 @@ pub enum TrapKind {
 }
 
 impl TrapKind {
+    /// Whether an attempt catches it: it says something of the values that the lane computes with. The limits of a run are not
+    /// caught, nor is what was asked to stop the lane: an interrupt, or the birth of a NaN where one is looked for.
+    pub fn is_caught(self) -> bool {
+        match self {
+            TrapKind::IndexOutOfRange
+            | TrapKind::IntegerOverflow
+            | TrapKind::DivisionByZero
+            | TrapKind::NegativeExponent
+            | TrapKind::IntegerConversion
+            | TrapKind::EmptyReduction
+            | TrapKind::AssertFailed => true,
+            TrapKind::StackLimit
+            | TrapKind::StepLimit
+            | TrapKind::Nan
+            | TrapKind::TapeLimit
+            | TrapKind::MemoryLimit
+            | TrapKind::EmptyTape
+            | TrapKind::Interrupted => false,
+        }
+    }
     /// The name in reports and in the JSON format.
     pub fn name(self) -> &'static str {
         match self {

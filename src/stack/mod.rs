@@ -193,10 +193,16 @@ pub enum Terminator {
     PushJump {
         /// Where it goes.
         target: BlockId,
-        /// Where the callee returns to.
+        /// Where the callee returns to. That of an attempt is the return block of no other call.
         ret: BlockId,
         /// Where the call stands in the source.
         loc: Loc,
+        /// For an attempt, the variables that the callee leaves its results in. A lane that traps before it returns, with a trap
+        /// that [can be caught], goes on at `ret` too: its stacks and tapes are as high as they were at the call, and these
+        /// variables (of stacks, the tops) hold NaN, 0 or `false`.
+        ///
+        /// [can be caught]: crate::run::TrapKind::is_caught
+        attempt: Option<Vec<VarId>>,
     },
     /// Pops the program-counter stack and goes there; a lane whose entry is popped halts.
     Return,

@@ -82,7 +82,13 @@ fn write_block(f: &mut String, program: &Program, names: &Names<'_, VarId>, id: 
         Terminator::Branch(cond, yes, no) => {
             writeln!(f, "  branch {}, {yes}, {no}", names.operand(*cond))
         }
-        Terminator::PushJump { target, ret, loc } => writeln!(f, "  pushjump {target}, {ret}{}", LocText(loc)),
+        Terminator::PushJump { target, ret, loc, attempt: None } => {
+            writeln!(f, "  pushjump {target}, {ret}{}", LocText(loc))
+        }
+        Terminator::PushJump { target, ret, loc, attempt: Some(results) } => {
+            let results: Vec<String> = results.iter().map(|v| names.var(*v)).collect();
+            writeln!(f, "  attempt {target}, {ret} ({}){}", results.join(", "), LocText(loc))
+        }
         Terminator::Return => writeln!(f, "  return"),
         Terminator::Halt => writeln!(f, "  halt"),
     }

@@ -233,7 +233,13 @@ impl ProgramReader {
             let target = block_id(reader)?;
             reader.expect(',')?;
             let ret = block_id(reader)?;
-            Ok(Terminator::PushJump { target, ret, loc: read_loc(reader)? })
+            Ok(Terminator::PushJump { target, ret, loc: read_loc(reader)?, attempt: None })
+        } else if reader.eat_word("attempt") {
+            let target = block_id(reader)?;
+            reader.expect(',')?;
+            let ret = block_id(reader)?;
+            let results = reader.parenthesized(|r| self.names.read(r))?;
+            Ok(Terminator::PushJump { target, ret, loc: read_loc(reader)?, attempt: Some(results) })
         } else if reader.eat_word("return") {
             Ok(Terminator::Return)
         } else if reader.eat_word("halt") {

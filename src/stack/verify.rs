@@ -3,7 +3,7 @@
 
 mod flow;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{
@@ -53,6 +53,7 @@ pub fn verify(program: &Program) -> Vec<VerifyError> {
         check.shared();
         check.insts();
         check.uniform();
+        check.attempts();
         check.regions();
         flow::temporaries(&mut check);
         flow::heights(&mut check);
@@ -127,9 +128,30 @@ impl<'a> Check<'a> {
                 for b in block.term.successors() {
                     check.require(known(b), || format!("{b} is no block"));
                 }
-                if let Terminator::Branch(cond, ..) = block.term {
-                    check.operand_id(cond);
+                match &block.term {
+                    Terminator::Branch(cond, ..) => check.operand_id(*cond),
+                    Terminator::PushJump { attempt: Some(results), .. } => {
+                        results.iter().for_each(|v| check.operand_id(Operand::Var(*v)));
+                    }
+                    _ => {}
                 }
+            },
+        );
+    }
+
+    /// Where a trap leads is told by where the call returns to, so no other call may return there.
+    fn attempts(&mut self) {
+        let program = self.program;
+        let mut returns: BTreeMap<BlockId, (BlockId, &Option<Vec<VarId>>)> = BTreeMap::new();
+        self.each(
+            |_, _| {},
+            |check, block| {
+                let Terminator::PushJump { target, ret, attempt, .. } = &block.term else { return };
+                let known = *returns.entry(*ret).or_insert((*target, attempt));
+                let same = (known.1.is_none() && attempt.is_none()) || known == (*target, attempt);
+                check.require(same, || format!("an attempt and another call both return to {ret}"));
+                let uniform = attempt.iter().flatten().find(|v| program.vars[**v].uniform);
+                check.require(uniform.is_none(), || "a result of an attempt is uniform".to_owned());
             },
         );
     }

@@ -193,6 +193,10 @@ fn judge(case: &Case, configurations: &[Configuration]) -> Verdict {
 /// first than in a loop: a lane that trapped in both has trapped in the same way.
 fn same_traps(wanted: &Observed, found: &mut Observed) {
     for (number, lane) in found {
+        // how many draws came before another trap may differ too
+        if let Some(other) = wanted.get(number).filter(|other| other.caught.is_some() && lane.caught.is_some()) {
+            *lane = other.clone();
+        }
         if let (Some(trap), Some(Some(other))) = (&mut lane.trap, wanted.get(number).map(|l| &l.trap)) {
             trap.clone_from(other);
         }

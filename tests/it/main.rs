@@ -26,6 +26,7 @@ mod posteriors;
 mod ragged;
 mod random_programs;
 mod reference;
+mod rejections;
 mod routing;
 mod run_line;
 mod samplers;

@@ -21,6 +21,8 @@ pub(crate) struct Lane {
     pub(crate) outputs: Vec<String>,
     /// Kind, place and message of its trap.
     pub(crate) trap: Option<(TrapKind, String)>,
+    /// How many traps attempts caught, with kind, place and message of the first.
+    pub(crate) caught: Option<(u64, TrapKind, String)>,
     /// What it printed and emitted, in order.
     pub(crate) said: Vec<String>,
 }
@@ -116,6 +118,8 @@ fn run_part(mut bound: Bound, rows: &[usize], options: &Options, observed: &mut 
     for (position, number) in results.lanes().iter().enumerate() {
         let trap = results.traps().iter().find(|t| t.position == position);
         let trap = trap.map(|t| (t.kind, format!("{} {}", t.loc, t.message)));
+        let caught = results.caught().iter().find(|c| c.first.position == position);
+        let caught = caught.map(|c| (c.count, c.first.kind, format!("{} {}", c.first.loc, c.first.message)));
         let outputs = match trap {
             Some(_) => Vec::new(),
             None => results
@@ -124,7 +128,7 @@ fn run_part(mut bound: Bound, rows: &[usize], options: &Options, observed: &mut 
                 .map(|(name, a)| format!("{name} = {}", bits(a, position, rows.len())))
                 .collect(),
         };
-        let lane = Lane { outputs, trap, said: said.next().expect("one list a lane") };
+        let lane = Lane { outputs, trap, caught, said: said.next().expect("one list a lane") };
         observed.insert(*number, lane);
     }
     Ok(())

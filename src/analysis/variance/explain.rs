@@ -58,6 +58,9 @@ fn link(program: &Program, home: FuncId, at: Place, reason: &Reason, first: bool
         Reason::LaneInput => (format!("{is}an input of each lane"), None),
         Reason::Draw(prim, loc) => (format!("{is}drawn by `{prim}` at {}", line(loc)), None),
         Reason::Tape(loc) => (format!("{}off a tape at {}", if first { "" } else { "comes " }, line(loc)), None),
+        Reason::Attempt(loc) => {
+            (format!("{is}what the attempt at {} gives, which may trap in some lanes", line(loc)), None)
+        }
         Reason::Operand(from, loc) if *from == at => (format!("{is}computed from itself at {}", line(loc)), None),
         Reason::Operand(from, loc) => {
             (format!("{is}computed from {} at {}", name(program, home, *from), line(loc)), Some(*from))

@@ -57,6 +57,8 @@ pub struct Site {
     pub kind: TrapKind,
     /// What it says.
     pub text: String,
+    /// Numbers that a lane has drawn before it in the segment: the lane may go on.
+    pub draws: u64,
 }
 
 /// Where a block sends its lanes.
@@ -93,6 +95,8 @@ pub trait Ending {
     fn operands(&self) -> Vec<&Arg>;
     /// Where it sends lanes, where generated code can do that.
     fn exit(&self) -> Option<Exit<'_>>;
+    /// The block that a call returns to, where generated code can return.
+    fn returned_to(&self) -> Option<BlockId>;
 }
 
 impl Ending for Terminator {
@@ -109,10 +113,18 @@ impl Ending for Terminator {
         Some(match self {
             Terminator::Jump(block) => Exit::Jump(*block),
             Terminator::Branch(_, a, b) => Exit::Branch(*a, *b),
-            Terminator::PushJump { target, ret, loc } => Exit::Call(*target, *ret, loc),
+            // the machine notes heights
+            Terminator::PushJump { attempt: Some(attempt), .. } if attempt.has_heights() => return None,
+            Terminator::PushJump { target, ret, loc, .. } => Exit::Call(*target, *ret, loc),
             Terminator::Return => Exit::Return,
             Terminator::Halt => Exit::Halt,
         })
+    }
+    fn returned_to(&self) -> Option<BlockId> {
+        match self {
+            Terminator::PushJump { ret, .. } => Some(*ret),
+            _ => None,
+        }
     }
 }
 
@@ -135,6 +147,9 @@ impl Ending for CallTerminator {
     fn exit(&self) -> Option<Exit<'_>> {
         None
     }
+    fn returned_to(&self) -> Option<BlockId> {
+        None
+    }
 }
 
 /// The parts of all blocks; the functions are appended to `out`, their names begin with `prefix`. `results`: the slots that are
@@ -149,7 +164,7 @@ pub(super) fn parts<T: Ending>(
         body.blocks.values().map(|b| ranges(&b.steps, |s| ssa::takes(s, globals, &body.slots))).collect();
     let known = Known { lockstep: lockstep(body, &ranges), crossing: crossing(body, results) };
     let units: IdVec<BlockId, UnitId> = body.blocks.values().map(|b| b.unit).collect();
-    let mut returns: Vec<BlockId> = body.blocks.values().filter_map(|b| b.term.exit().and_then(returned_to)).collect();
+    let mut returns: Vec<BlockId> = body.blocks.values().filter_map(|b| b.term.returned_to()).collect();
     returns.sort_unstable();
     returns.dedup();
     // A block that is all generated code, but for regions, whose branches are asked of the machine.
@@ -171,14 +186,6 @@ pub(super) fn parts<T: Ending>(
         None => ranges.iter().map(|(range, takes)| part(id, range, *takes, out)).collect(),
     };
     ranges.iter().map(parts).collect()
-}
-
-/// The block that a call returns to.
-fn returned_to(exit: Exit<'_>) -> Option<BlockId> {
-    match exit {
-        Exit::Call(_, ret, _) => Some(ret),
-        _ => None,
-    }
 }
 
 /// The longest runs of steps that are alike in whether they can be part of a segment.
@@ -304,12 +311,12 @@ fn segment<T: Ending>(
             StepKind::Assert { message, .. } => message.texts.concat(),
             _ => String::new(),
         };
-        Site { loc: steps[step].loc.clone(), kind, text }
+        Site { loc: steps[step].loc.clone(), kind, text, draws: steps[..step].iter().map(drawn).sum() }
     };
     let mut sites: Vec<_> = signature.sites.into_iter().map(site).collect();
     let exit = route.map(|r| r.exit);
     if let Some(Exit::Call(_, _, loc)) = exit {
-        sites.push(Site { loc: loc.clone(), kind: TrapKind::StackLimit, text: String::new() });
+        sites.push(Site { loc: loc.clone(), kind: TrapKind::StackLimit, text: String::new(), draws: 0 });
     }
     let pushes = |stack: StackId| steps.iter().filter(|s| pushes_to(s, stack)).count();
     Some(Segment {
@@ -331,6 +338,14 @@ fn segment<T: Ending>(
         calls: matches!(exit, Some(Exit::Call(..))),
         steps: range,
     })
+}
+
+/// How many numbers a step draws in each lane.
+fn drawn(step: &Step) -> u64 {
+    match &step.kind {
+        StepKind::Compute(c) if c.prim.is_draw() => c.ty.elements() as u64,
+        _ => 0,
+    }
 }
 
 fn pushes_to(step: &Step, stack: StackId) -> bool {

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::backend::cpu::attempts::AllCaught;
 use crate::backend::cpu::buffer::Buffer;
 use crate::base::Loc;
 use crate::exec::mask::for_each_lane;
@@ -129,6 +130,7 @@ impl Finished {
 pub(super) struct Report {
     pub(super) finished: Finished,
     pub(super) traps: Vec<Trap>,
+    pub(super) caught: AllCaught,
     pub(super) supersteps: u64,
     pub(super) blocks: Vec<BlockStats>,
     /// By place in the table of primitives.
@@ -219,11 +221,12 @@ fn put_together(lanes: usize, types: &[&Type], reports: Vec<Report>) -> Outcome 
         Array::zeros(&batch)
     });
     let mut outputs: Vec<Array> = outputs.collect();
-    let (mut traps, mut stats) = (Vec::new(), Stats::default());
+    let (mut traps, mut caught, mut stats) = (Vec::new(), AllCaught::new(), Stats::default());
     let mut prims = vec![0; crate::prim::TABLE.len()];
     for report in reports {
         report.finished.store(&mut outputs);
         traps.extend(report.traps);
+        caught.extend(report.caught);
         stats.supersteps += report.supersteps;
         if let Some(profile) = report.profile {
             stats.profile.get_or_insert_default().merge(profile);
@@ -242,7 +245,7 @@ fn put_together(lanes: usize, types: &[&Type], reports: Vec<Report>) -> Outcome 
     }
     let rows = crate::prim::TABLE.iter().zip(prims);
     stats.prims = rows.filter(|(_, count)| *count > 0).map(|(row, count)| (row.name.to_string(), count)).collect();
-    Outcome { outputs, traps, stats }
+    Outcome { outputs, traps, caught: caught.into_values().collect(), stats }
 }
 
 /// Adds the figures of one shard to the sum; all shards list the same things in the same order.

@@ -106,6 +106,10 @@ impl<R: Real> StackMemory<R> {
     pub(super) fn height(&self, lane: usize) -> usize {
         each!(self, s => s.height(lane))
     }
+    /// What lies above this height in a lane goes.
+    pub(super) fn cut(&mut self, lane: usize, height: usize) {
+        each!(self, s => s.cut(lane, height));
+    }
     pub(super) fn reset(&mut self, lanes: &[u32]) {
         each!(self, s => s.reset(lanes));
     }

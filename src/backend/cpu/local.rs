@@ -9,13 +9,15 @@
 use std::sync::Arc;
 
 use crate::backend::cc::{Native, NativeBody};
+use crate::backend::cpu::attempts::{AllCaught, note, spoil};
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::profile::Profiler;
 use crate::backend::cpu::steps::{Environment, Stepper};
-use crate::base::{IdVec, Loc};
+use crate::base::{Id, IdVec, Loc};
 use crate::exec::{LaneMask, StackError, Waiting};
+use crate::parts::TapeId;
 use crate::plan::{Arg, BlockId, CallPlan, CallTerminator, Func, FuncId, SlotId, Unit, UnitId};
 use crate::run::{Activity, Inputs, MemoryBudget, Outcome, Reservation, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
@@ -70,6 +72,7 @@ struct Shard<'a, R> {
     /// Memory ran out once: only the entry's activation is kept for reuse, others may need the memory.
     short: bool,
     finished: Finished,
+    caught: AllCaught,
     supersteps: u64,
     /// Where the last unit stands; kept only for a profile.
     loc: Loc,
@@ -87,6 +90,12 @@ struct Activation<R> {
     returned: LaneMask,
     /// What the results take.
     _memory: Reservation,
+    /// Whether the call is an attempt.
+    attempt: bool,
+    /// The lanes whose traps it caught.
+    failed: LaneMask,
+    /// Of an attempt, for each lane how many values each tape had at the call.
+    tapes: Vec<Vec<u32>>,
     /// How many lanes made the call.
     callers: usize,
     /// The block that called, in the current body of the activation below.
@@ -150,6 +159,9 @@ impl<R: Real> Activation<R> {
             current: 0,
             results: results.map(|ty| zeros(ty, width)).collect::<Result<_, _>>()?,
             returned: LaneMask::none(width),
+            attempt: false,
+            failed: LaneMask::none(width),
+            tapes: Vec::new(),
             callers: 0,
             site: BlockId(0),
         })
@@ -204,6 +216,7 @@ impl<'a, R: Real> Shard<'a, R> {
             spare,
             short: false,
             finished: Finished::new(plan.funcs[plan.entry].results.iter()),
+            caught: AllCaught::new(),
             supersteps: 0,
             loc: Loc::none(),
             counts: counts.collect(),
@@ -327,11 +340,13 @@ impl<'a, R: Real> Shard<'a, R> {
                 words.for_each(|(to, from)| *to |= from);
                 running.live -= active.count;
             }
-            CallTerminator::Call { func, args, loc, .. } => {
+            CallTerminator::Call { func, args, loc, attempt, .. } => {
                 if too_deep {
                     self.refuse_call(TrapKind::StackLimit, loc);
                 } else if self.call(at, *func, args).is_err() {
                     self.refuse_call(TrapKind::MemoryLimit, loc);
+                } else if *attempt {
+                    self.note_attempt();
                 }
             }
             CallTerminator::TailCall { func, args } => {
@@ -374,6 +389,15 @@ impl<'a, R: Real> Shard<'a, R> {
         Ok(())
     }
 
+    /// The call that was made is an attempt.
+    fn note_attempt(&mut self) {
+        let top = self.activations.last_mut().expect("it was made");
+        top.attempt = true;
+        if self.stepper.tapes.count() > 0 {
+            top.tapes = (0..self.width).map(|lane| self.stepper.tape_heights(lane)).collect();
+        }
+    }
+
     /// The active lanes go on in another function of the same activation, or in the same one from its start. Nothing has
     /// changed when there is no memory for it.
     fn tail_call(&mut self, func: FuncId, args: &[Arg]) -> Result<(), StackError> {
@@ -410,6 +434,13 @@ impl<'a, R: Real> Shard<'a, R> {
     fn finish(&mut self) {
         let plan = self.plan;
         let mut done = self.activations.pop().expect("it is finished");
+        let func = &plan.funcs[done.bodies[0].func];
+        for lane in done.failed.iter() {
+            done.returned.insert(lane);
+            for (result, ty) in done.results.iter_mut().zip(&func.results) {
+                spoil(result, ty.elements(), self.width, lane);
+            }
+        }
         let returned = &done.returned;
         match self.activations.last_mut() {
             Some(top) => {
@@ -438,6 +469,8 @@ impl<'a, R: Real> Shard<'a, R> {
             }
         }
         done.returned.reset(self.width);
+        done.failed.reset(self.width);
+        done.attempt = false;
         done.current = 0;
         let func = done.bodies[0].func;
         if !self.short || func == plan.entry && self.spare[func].is_empty() {
@@ -445,11 +478,27 @@ impl<'a, R: Real> Shard<'a, R> {
         }
     }
 
-    /// Completes the reports of the lanes that trapped.
+    /// Completes the reports of the lanes that trapped; those that an attempt catches wait until all lanes of its call are back.
     fn bury(&mut self) {
+        if self.stepper.dead.is_empty() {
+            return;
+        }
         let call_depth = self.activations.len().saturating_sub(1);
-        for dead in self.stepper.dead.drain(..) {
-            self.stepper.traps[dead.trap].call_depth = call_depth;
+        for (lane, mut trap) in self.stepper.take_dead() {
+            trap.call_depth = call_depth;
+            let attempt = match trap.kind.is_caught() {
+                true => self.activations.iter_mut().rev().find(|a| a.attempt),
+                false => None,
+            };
+            let Some(attempt) = attempt else {
+                self.stepper.traps.push(trap);
+                continue;
+            };
+            attempt.failed.insert(lane);
+            for (tape, height) in attempt.tapes.get(lane).into_iter().flatten().enumerate() {
+                self.stepper.tapes.cut(TapeId::new(tape), lane, *height as usize);
+            }
+            note(&mut self.caught, trap);
         }
     }
 
@@ -464,7 +513,7 @@ impl<'a, R: Real> Shard<'a, R> {
                 }
             }
             let func = &self.plan.funcs[top.bodies[0].func];
-            for lane in top.returned.iter() {
+            for lane in top.returned.iter().chain(top.failed.iter()) {
                 self.interrupt_lane(lane, &func.loc);
             }
             // The activation is gone, so the ones below it count the calls of its lanes.
@@ -512,6 +561,7 @@ impl<'a, R: Real> Shard<'a, R> {
             variables,
             finished: self.finished,
             traps: self.stepper.traps,
+            caught: self.caught,
             supersteps: self.supersteps,
             prims: self.stepper.prims,
             profile,

@@ -164,6 +164,7 @@ impl<R: Real> Stepper<'_, R> {
         for i in 0..call.trapped as usize {
             let Trap { lane, site } = self.calls.traps[i];
             let site = &segment.sites[site as usize];
+            self.lanes.draws[lane as usize] += site.draws;
             self.trap(lane as usize, site.kind, &site.loc, site.text.clone());
         }
         true
@@ -228,6 +229,7 @@ impl<R: Real> Stepper<'_, R> {
         for i in 0..trapped {
             let Trap { lane, site } = self.calls.traps[i];
             let site = &segment.sites[site as usize];
+            self.lanes.draws[lane as usize] += site.draws;
             self.bury(lane as usize, site.kind, &site.loc, site.text.clone());
         }
         Some(finished)

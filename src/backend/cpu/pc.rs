@@ -1,6 +1,7 @@
 //! Program-counter autobatching: a shard runs the plan of a stack program, one unit for its active set at a time.
 
 use crate::backend::cc::{Native, NativeBody};
+use crate::backend::cpu::attempts::{AllCaught, Handlers, note, spoil};
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::native::{Routing, serve};
@@ -9,7 +10,7 @@ use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::{Bits, lanes_in_groups};
 use crate::exec::{LaneMask, LaneStack, Scheduler, StackError, Waiting};
-use crate::plan::{BlockId, Plan, Terminator, Unit, UnitId, cost};
+use crate::plan::{Attempt, BlockId, Plan, Terminator, Unit, UnitId, cost};
 use crate::run::{Activity, Execution, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
@@ -68,6 +69,8 @@ struct Shard<'a, R> {
     frame: Frame<R>,
     /// The stacks of the program counter: blocks to return to. Where a lane waits is its program counter itself.
     returns: LaneStack<u32>,
+    handlers: Handlers<'a>,
+    caught: AllCaught,
     waiting: Waiting,
     scheduler: Scheduler,
     /// The slots whose lanes are not done.
@@ -102,6 +105,8 @@ impl<'a, R: Real> Shard<'a, R> {
             stepper: Stepper::new(env, &plan.globals.tapes, width),
             frame: Frame::new(&plan.body, width, &env.settings.memory)?,
             returns: LaneStack::new(1, width, 0).within(&env.settings.memory),
+            handlers: Handlers::new(plan, width),
+            caught: AllCaught::new(),
             waiting: Waiting::new(units.len(), width),
             scheduler: Scheduler::new(env.settings.schedule, weights, heavy),
             occupied: LaneMask::none(width),
@@ -165,6 +170,7 @@ impl<'a, R: Real> Shard<'a, R> {
         }
         self.stepper.tapes.reset(&self.free);
         self.returns.reset(&self.free);
+        self.handlers.reset(&self.free);
         self.frame.stacks.iter_mut().for_each(|s| s.reset(&self.free));
         for (port, values) in self.plan.inputs.iter().zip(&self.inputs.values) {
             let buffer = &mut self.frame.slots[port.slot.0 as usize];
@@ -294,7 +300,12 @@ impl<'a, R: Real> Shard<'a, R> {
             Exit::Terminator => match &plan.body.blocks[from].term {
                 Terminator::Jump(block) => self.send(*block),
                 Terminator::Branch(_, a, b) => self.split(*a, *b),
-                Terminator::PushJump { target, ret, loc } => self.call(*target, *ret, loc),
+                Terminator::PushJump { target, ret, loc, attempt } => {
+                    self.call(*target, *ret, loc);
+                    if let Some(attempt) = attempt.as_ref().filter(|a| a.has_heights()) {
+                        self.note_heights(attempt);
+                    }
+                }
                 Terminator::Return => self.give_back(&plan.body.blocks[from].loc),
                 Terminator::Halt => {
                     std::mem::swap(&mut self.other, &mut self.stepper.active.mask);
@@ -344,6 +355,17 @@ impl<'a, R: Real> Shard<'a, R> {
         self.send(target);
     }
 
+    /// The active lanes have called under an attempt, whose return address is on top.
+    fn note_heights(&mut self, attempt: &Attempt) {
+        let active = &self.stepper.active;
+        for lane in active.mask.iter().map(|column| active.lane(column)) {
+            let depth = self.returns.height(lane) - 1;
+            let stacks = attempt.stacks.iter().map(|s| self.frame.stacks[s.0 as usize].height(lane));
+            let tapes = attempt.tapes.iter().map(|t| self.stepper.tapes.height(*t, lane));
+            self.handlers.record(lane, depth, stacks.chain(tapes));
+        }
+    }
+
     /// The active lanes return; those that return from the entry halt.
     fn give_back(&mut self, loc: &Loc) {
         self.other.reset(self.width);
@@ -376,14 +398,21 @@ impl<'a, R: Real> Shard<'a, R> {
         }
     }
 
-    /// Completes the reports of the lanes that trapped, and frees their slots.
+    /// Completes the reports of the lanes that trapped: those that an attempt catches go on, the slots of the others are free.
     fn bury(&mut self) {
         let mut short = false;
-        for dead in std::mem::take(&mut self.stepper.dead) {
-            let trap = &mut self.stepper.traps[dead.trap];
-            trap.call_depth = self.returns.height(dead.lane);
+        for (lane, mut trap) in self.stepper.take_dead() {
+            trap.call_depth = self.returns.height(lane);
+            let attempt = if trap.kind.is_caught() { self.handlers.last(&self.returns, lane) } else { None };
+            if let Some((depth, ret, attempt)) = attempt {
+                note(&mut self.caught, trap);
+                self.unwind(lane, depth, attempt);
+                self.waiting.add_lane(self.unit_of(ret), lane);
+                continue;
+            }
             short |= trap.kind == TrapKind::MemoryLimit;
-            self.occupied.remove(dead.lane);
+            self.stepper.traps.push(trap);
+            self.occupied.remove(lane);
             self.live -= 1;
         }
         if short {
@@ -403,6 +432,23 @@ impl<'a, R: Real> Shard<'a, R> {
         for stack in &mut self.frame.stacks {
             stack.reset(&self.free);
             stack.trim();
+        }
+    }
+
+    /// A lane goes back to a call: its stacks are as high as they were, and what the callee gives is spoilt.
+    fn unwind(&mut self, lane: usize, depth: usize, attempt: &Attempt) {
+        self.returns.cut(lane, depth);
+        if attempt.has_heights() {
+            let mut heights = self.handlers.heights(lane, depth).iter().map(|h| *h as usize);
+            for (stack, height) in attempt.stacks.iter().zip(heights.by_ref()) {
+                self.frame.stacks[stack.0 as usize].cut(lane, height);
+            }
+            for (tape, height) in attempt.tapes.iter().zip(heights) {
+                self.stepper.tapes.cut(*tape, lane, height);
+            }
+        }
+        for (slot, ty) in &attempt.results {
+            spoil(&mut self.frame.slots[slot.0 as usize], ty.elements(), self.width, lane);
         }
     }
 
@@ -445,6 +491,7 @@ impl<'a, R: Real> Shard<'a, R> {
             variables: if stats { variables.collect() } else { Vec::new() },
             finished: self.finished,
             traps: self.stepper.traps,
+            caught: self.caught,
             supersteps: self.supersteps,
             prims: self.stepper.prims,
             profile,

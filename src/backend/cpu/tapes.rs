@@ -33,6 +33,18 @@ impl<'a, R: Real> Tapes<'a, R> {
     pub(super) fn trim(&mut self) {
         self.memory.values_mut().for_each(StackMemory::trim);
     }
+    /// How many tapes there are.
+    pub(super) fn count(&self) -> usize {
+        self.memory.len()
+    }
+    /// How many values the tape of a lane has.
+    pub(super) fn height(&self, tape: TapeId, lane: usize) -> usize {
+        self.memory[tape].height(lane)
+    }
+    /// What lies above this height in a lane goes.
+    pub(super) fn cut(&mut self, tape: TapeId, lane: usize, height: usize) {
+        self.memory[tape].cut(lane, height);
+    }
     /// What statistics say of the tapes.
     pub(super) fn statistics(&self) -> impl Iterator<Item = VariableStats> {
         self.program.values().zip(self.memory.values()).map(|(tape, memory)| VariableStats {

@@ -33,8 +33,26 @@ impl Body<'_, '_> {
             Operator::Vjp => Derivative::Vjp,
             Operator::Jacobian => return self.apply_jacobian(derivative, callable.ret.clone(), args),
             Operator::Hessian => return self.apply_hessian(derivative, callable.ret.clone(), args),
+            Operator::Attempt => return self.apply_attempt(derivative, args),
         };
         self.derive(op, &derivative.of, &derivative.wrt, args, direction, callable.ret.clone(), span)
+    }
+
+    fn apply_attempt(&mut self, attempt: &Differentiation, args: Vec<Expr>) -> Option<Expr> {
+        let Differentiation { of, span, .. } = attempt;
+        let call = |function: Expr, args: Vec<Expr>| {
+            let kind = ExprKind::Attempt(Box::new(function), args);
+            Expr { kind, ty: of.ret.clone(), span: *span }
+        };
+        if let Code::Value(function) = &of.code {
+            return Some(call(function.clone(), args));
+        }
+        // shared arguments are captured, so that they stay shared
+        let (setup, locals) = self.bind_args(args);
+        let open: Vec<usize> = (0..of.params.len()).filter(|i| !of.shared[*i]).collect();
+        let function = self.closure_over_some(of, &open, &locals, *span)?;
+        let args = open.iter().map(|i| locals[*i].clone()).collect();
+        Some(block(setup, call(function, args)))
     }
 
     #[allow(clippy::too_many_arguments, reason = "the parts of the node that it makes")]

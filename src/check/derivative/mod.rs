@@ -1,4 +1,5 @@
-//! Derivatives: `grad(f)(x)` and its kin, called at once or as function values, and what `wrt` chooses.
+//! Derivatives: `grad(f)(x)` and its kin, called at once or as function values, and what `wrt` chooses; and `attempt(f)(x)`,
+//! which is written alike.
 //!
 //! `grad`, `value_and_grad`, `jvp` and `vjp` become [`ExprKind::Derivative`]. A derivative of a derivative is the
 //! derivative of a closure that takes what is differentiated and captures the rest, so that shared arguments stay shared.
@@ -21,7 +22,7 @@ use super::context::Checker;
 use super::names::{Found, Lookup};
 use make::block;
 
-/// The derivatives by name.
+/// What makes a function of a function, by name: the derivatives, and `attempt`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operator {
     Grad,
@@ -30,6 +31,8 @@ pub(super) enum Operator {
     Vjp,
     Jacobian,
     Hessian,
+    /// No derivative: `attempt(f)` is called as `f` is.
+    Attempt,
 }
 
 const OPERATORS: &[(&str, Operator)] = &[
@@ -39,6 +42,7 @@ const OPERATORS: &[(&str, Operator)] = &[
     ("vjp", Operator::Vjp),
     ("jacobian", Operator::Jacobian),
     ("hessian", Operator::Hessian),
+    ("attempt", Operator::Attempt),
 ];
 
 /// The derivative of this name.
@@ -261,7 +265,7 @@ impl Body<'_, '_> {
         };
         let (op, name) = (written.op, written.op.name());
         let direction = usize::from(op.has_direction());
-        if given.is_some_and(|given| given.len() < direction + 1) {
+        if op != Operator::Attempt && given.is_some_and(|given| given.len() < direction + 1) {
             let wanted = if direction == 0 { "1 argument".to_owned() } else { "2 arguments".to_owned() };
             let given = given.map_or(0, <[_]>::len);
             self.wrong_count(&format!("{name}(…)"), &format!("at least {wanted}"), given, span, None);
@@ -269,6 +273,9 @@ impl Body<'_, '_> {
         }
         let inner = given.map(|given| &given[..given.len() - direction]);
         let mut of = self.callable(function, inner)?;
+        if op == Operator::Attempt {
+            return self.attempt_of(written, of, span);
+        }
         let wrt = self.wrt(written, &of)?;
         self.check_differentiable(written, &of, &wrt)?;
         let at = tuple_of(wrt.iter().map(|i| of.params[*i].clone()).collect());
@@ -278,6 +285,7 @@ impl Body<'_, '_> {
             Operator::Jvp => Ty::Tuple(vec![of.ret.clone(), of.ret.clone()]),
             Operator::Jacobian => self.jacobian_type(written, &of, &wrt)?,
             Operator::Hessian => self.hessian_type(written, &of, &wrt)?,
+            Operator::Attempt => of.ret.clone(),
         };
         let mut params = of.params.clone();
         let mut names = of.names.clone();
@@ -290,6 +298,28 @@ impl Body<'_, '_> {
         let what = format!("`{name}` of {}", of.what);
         let setup = std::mem::take(&mut of.setup);
         let code = Code::Derivative(Box::new(Differentiation { op, of, wrt, span }));
+        Some(Callable { code, params, ret, names, shared, what, setup })
+    }
+
+    /// What `attempt(f)` means: what it gives when `f` fails must be seen.
+    fn attempt_of(&mut self, written: Written<'_>, mut of: Callable, span: Span) -> Option<Callable> {
+        if let Some((name, _)) = written.named.first() {
+            let message = format!("`attempt` has no argument `{}`", name.text);
+            self.cx.report(Diagnostic::error("E0902", message, name.span, "unknown argument"));
+            return None;
+        }
+        if !self.cx.has_real(&of.ret) {
+            let found = self.show(&of.ret);
+            let message = format!("{} gives {found}: where it fails, nothing would tell", of.what);
+            let error = Diagnostic::error("E0915", message, written.span, "no real in the result can be NaN");
+            self.cx.report(error.with_help("let it give a real too: `|x| (f(x), 0.0)`"));
+            return None;
+        }
+        let setup = std::mem::take(&mut of.setup);
+        let Callable { params, ret, names, shared, .. } = &of;
+        let (params, ret, names, shared) = (params.clone(), ret.clone(), names.clone(), shared.clone());
+        let what = format!("`attempt` of {}", of.what);
+        let code = Code::Derivative(Box::new(Differentiation { op: Operator::Attempt, of, wrt: Vec::new(), span }));
         Some(Callable { code, params, ret, names, shared, what, setup })
     }
 

@@ -157,13 +157,14 @@ impl Lowering<'_> {
                 self.set_params(f, *func, args, &[], loc, &mut block);
                 block.term = Terminator::Jump(self.start(*func, cfg::BlockId::new(0)));
             }
-            cfg::Terminator::Call { func, args, dsts, next, loc } => {
+            cfg::Terminator::Call { func, args, dsts, next, loc, attempt } => {
                 let saved: Vec<VarId> = self.calls[&(f, id)].iter().map(|(v, _)| *v).collect();
                 self.set_params(f, *func, args, &saved, loc, &mut block);
                 block.term = Terminator::PushJump {
                     target: self.start(*func, cfg::BlockId::new(0)),
                     ret: BlockId::new(self.blocks.len() + 1),
                     loc: loc.clone(),
+                    attempt: attempt.then(|| self.globals.results(*func).to_vec()),
                 };
                 self.blocks.push(block);
                 block = self.after_call(f, *func, dsts, &saved, loc);

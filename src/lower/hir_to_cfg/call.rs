@@ -168,8 +168,25 @@ impl<'a> Lowering<'_, 'a> {
     /// Ends the current block with a call and goes on after it.
     pub(super) fn call_block(&mut self, func: FuncId, args: Vec<Operand>, dsts: Vec<VarId>) {
         let next = self.new_block();
-        self.terminate(Terminator::Call { func, args, dsts, next, loc: self.loc() });
+        self.terminate(Terminator::Call { func, args, dsts, next, loc: self.loc(), attempt: false });
         self.start(next);
+    }
+
+    /// A call that a trap does not end.
+    pub(super) fn attempt(&mut self, function: &'a Expr, args: &'a [Expr]) -> Lowered<Value> {
+        let function = self.expr(function)?;
+        let (Value::Function(function), Some(args)) = (function, self.values(args)?) else {
+            return Ok(Value::Never);
+        };
+        let Asked { func, operands, .. } = self.ask(&function, &args)?;
+        let func = self.attempted(func)?;
+        self.called(func);
+        let result = result_layout(self.spec, function.closure, self.span())?;
+        let (dsts, value) = self.temporaries(&result);
+        let next = self.new_block();
+        self.terminate(Terminator::Call { func, args: operands, dsts, next, loc: self.loc(), attempt: true });
+        self.start(next);
+        Ok(value)
     }
 
     /// The function for a function value and arguments, and the operands that it gets.
@@ -356,6 +373,7 @@ pub(super) fn base_name(spec: &Specialiser<'_>, func: FuncId) -> String {
             };
             return format!("{}.{mode}", base_name(spec, *of));
         }
+        Some((Made::Attempted(of), _)) => return format!("{}.attempted", base_name(spec, *of)),
         None => return String::new(),
     };
     instance_name(spec, instance)

@@ -9,7 +9,7 @@ use super::instance::{Closure, Code, DerivativeOf, Instance, Made, Specialiser};
 use super::signature::layout_at;
 use super::value::{Dims, Form, Layout, Value};
 use crate::base::{Diagnostic, Id as _, IdVec, Loc, Span};
-use crate::cfg::{Func, FuncId, InstKind, Operand, Var, VarId};
+use crate::cfg::{Block, BlockId, Func, FuncId, InstKind, Operand, Terminator, Var, VarId};
 use crate::hir::{Derivative, DerivativeCall, Expr, FnId};
 use crate::prim::Prim;
 use crate::transform::derivative::{CustomRule, Mode, Request, Requests};
@@ -26,6 +26,10 @@ pub(super) struct Facts {
     effect: Option<(&'static str, Span)>,
     /// What it calls inside of `stop_gradient`.
     stopped_calls: Vec<(FuncId, Span)>,
+    /// The first draw, inside of `stop_gradient` too.
+    any_draw: Option<Span>,
+    /// What it attempts to call.
+    attempts: Vec<(FuncId, Span)>,
 }
 
 impl<'a> Lowering<'_, 'a> {
@@ -37,6 +41,7 @@ impl<'a> Lowering<'_, 'a> {
                 if self.stopped == 0 {
                     self.facts.draw.get_or_insert((*prim, span));
                 }
+                self.facts.any_draw.get_or_insert(span);
                 prim.name()
             }
             InstKind::Print(_) => "print",
@@ -54,6 +59,12 @@ impl<'a> Lowering<'_, 'a> {
         } else {
             self.facts.stopped_calls.push(call);
         }
+    }
+
+    /// The function that an attempt of a function calls.
+    pub(super) fn attempted(&mut self, func: FuncId) -> Lowered<FuncId> {
+        self.facts.attempts.push((func, self.span()));
+        if has_rule(self.spec, func) { self.spec.request_attempted(func, self.span()) } else { Ok(func) }
     }
 
     /// `stop_gradient(value)`
@@ -198,6 +209,24 @@ pub(super) fn placeholder(derivative: &DerivativeOf, funcs: &IdVec<FuncId, Func>
     Func { name, params, results, vars, blocks: IdVec::new(), loc: of.loc.clone() }
 }
 
+/// A function that only calls another one.
+pub(super) fn attempted((of, span): (FuncId, Span), functions: &Functions, name: String) -> (Func, Facts) {
+    let called = &functions.funcs[of];
+    let mut vars: IdVec<VarId, Var> = IdVec::new();
+    let params: Vec<VarId> = called.params.iter().map(|p| vars.push(called.vars[*p].clone())).collect();
+    let results = called.results.iter().enumerate();
+    let dsts: Vec<VarId> =
+        results.map(|(i, ty)| vars.push(Var { name: format!("result#{i}"), ty: ty.clone() })).collect();
+    let values = |vars: &[VarId]| vars.iter().map(|v| Operand::Var(*v)).collect::<Vec<Operand>>();
+    let (loc, next) = (called.loc.clone(), BlockId::new(1));
+    let returns = Terminator::Return(values(&dsts));
+    let call = Terminator::Call { func: of, args: values(&params), dsts, next, loc: loc.clone(), attempt: false };
+    let block = |term: Terminator| Block { insts: Vec::new(), term, loc: loc.clone() };
+    let blocks = [block(call), block(returns)].into_iter().collect();
+    let facts = Facts { calls: vec![(of, span)], ..Facts::default() };
+    (Func { name, params, results: called.results.clone(), vars, blocks, loc: loc.clone() }, facts)
+}
+
 /// The functions of a program and what each does, in one order.
 #[derive(Default)]
 pub(super) struct Functions {
@@ -288,6 +317,9 @@ pub(super) fn requests(
         match made {
             Made::Derivative(DerivativeOf { of, mode, wrt, of_one }) => {
                 problems.extend(through_draw(spec, facts, *of, span));
+                if *mode == Mode::Reverse {
+                    problems.extend(drawing_attempt(spec, facts, *of, span));
+                }
                 let (line, _) = spec.sources.line_column(span);
                 let loc = Loc::new(funcs[*of].loc.function.as_ref(), line);
                 let (of_one, wrt) = (*of_one, wrt.clone());
@@ -303,7 +335,7 @@ pub(super) fn requests(
                     requests.recompute.insert(func);
                 }
             }
-            Made::Element(_) => {}
+            Made::Element(_) | Made::Attempted(_) => {}
         }
     }
     problems.dedup();
@@ -373,6 +405,20 @@ fn through_draw(spec: &Specialiser<'_>, facts: &IdVec<FuncId, Facts>, of: FuncId
     let message = format!("a derivative goes through a random draw: {}", names.join(" → "));
     let error = Diagnostic::error("E0908", message, span, "this derivative").with_label(at, "drawn here");
     Some(error.with_help("draw before and pass the value, or mark the draw a constant: `stop_gradient(…)`"))
+}
+
+/// An attempt that a reverse derivative makes twice, and that draws.
+fn drawing_attempt(spec: &Specialiser<'_>, facts: &IdVec<FuncId, Facts>, of: FuncId, span: Span) -> Option<Diagnostic> {
+    let drawing = |attempts: &Facts| {
+        attempts.attempts.iter().find_map(|(func, at)| {
+            let (_, drawn) = search(spec, facts, *func, true, |facts| facts.any_draw)?;
+            Some((*at, drawn))
+        })
+    };
+    let (_, (at, drawn)) = search(spec, facts, of, false, drawing)?;
+    let message = "a derivative goes through an attempt that draws at random: it would draw twice";
+    let error = Diagnostic::error("E0916", message, span, "this derivative").with_label(at, "the attempt");
+    Some(error.with_label(drawn, "drawn here").with_help("draw before the attempt and pass the value"))
 }
 
 /// Whether the user wrote the derivative of the function.

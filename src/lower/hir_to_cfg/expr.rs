@@ -53,6 +53,7 @@ impl<'a> Lowering<'_, 'a> {
             ExprKind::Function(id, dims) => self.function_value(*id, dims),
             ExprKind::Lambda { .. } => self.closure_value(expr),
             ExprKind::Derivative(call) => self.derivative(call),
+            ExprKind::Attempt(function, args) => self.attempt(function, args),
             ExprKind::StopGradient(value) => self.stop_gradient(value),
             ExprKind::Print(message) => self.print(message),
             ExprKind::Assert(condition, message) => self.assert(condition, message),

@@ -85,6 +85,9 @@ pub(super) enum Made {
     Element(ElementOf),
     /// The derivative of another function: a placeholder.
     Derivative(DerivativeOf),
+    /// A function that only calls another one, which has a derivative by hand: attempts call this one, so that a derivative of
+    /// the attempt traps where the function or its rule does.
+    Attempted(FuncId),
 }
 
 /// One element of a comprehension: its parameters are the indices, then what the comprehension captured.
@@ -191,6 +194,11 @@ impl<'a> Specialiser<'a> {
         self.request_made(Made::Derivative(derivative), span)
     }
 
+    /// The function that attempts call in the place of one that has a derivative by hand.
+    pub(super) fn request_attempted(&mut self, of: FuncId, span: Span) -> Result<FuncId, Box<Diagnostic>> {
+        self.request_made(Made::Attempted(of), span)
+    }
+
     /// The function for one element of a comprehension.
     pub(super) fn request_element(&mut self, element: ElementOf, span: Span) -> Result<FuncId, Box<Diagnostic>> {
         self.request_made(Made::Element(element), span)
@@ -218,6 +226,9 @@ impl<'a> Specialiser<'a> {
             match made {
                 Made::Instance(instance) | Made::Element(ElementOf { instance, .. }) => {
                     return self.closure_of(instance.closure).code.home();
+                }
+                Made::Attempted(of) => {
+                    made = self.made(*of).expect("an attempt is of a function that was asked for").0;
                 }
                 Made::Derivative(derivative) => {
                     made = self.made(derivative.of).expect("a derivative is of a function that was asked for").0;

@@ -149,12 +149,15 @@ fn lower_all(spec: &mut Specialiser<'_>) -> Result<Functions, Vec<Diagnostic>> {
     let mut next = FuncId::new(0);
     let mut with_rules = 0;
     while next.index() < spec.len() {
-        let (made, _) = spec.made(next).expect("it was asked for");
+        let (made, span) = spec.made(next).expect("it was asked for");
         let made = made.clone();
         let name = names.unique(&call::base_name(spec, next));
         let lowered = match &made {
             Made::Instance(instance) => call::lower_instance(spec, instance, name),
             Made::Element(element) => call::lower_element(spec, element, name),
+            // What it calls stands before it, unless that has a problem.
+            Made::Attempted(_) if !problems.is_empty() => break,
+            Made::Attempted(of) => Ok(derivative::attempted((*of, span), &functions, name)),
             // What it is the derivative of stands before it, unless that has a problem.
             Made::Derivative(_) if !problems.is_empty() => break,
             Made::Derivative(derivative) => {

@@ -45,12 +45,13 @@ fn func(source: &cfg::Func, constants: &mut Constants, tile_rows: bool) -> Func 
     let body = builder.body(blocks, units, |term, builder| match term {
         cfg::Terminator::Jump(b) => CallTerminator::Jump(block(*b)),
         cfg::Terminator::Branch(c, a, b) => CallTerminator::Branch(builder.arg(read(*c)), block(*a), block(*b)),
-        cfg::Terminator::Call { func, args, dsts, next, loc } => CallTerminator::Call {
+        cfg::Terminator::Call { func, args, dsts, next, loc, attempt } => CallTerminator::Call {
             func: FuncId::new(func.index()),
             args: builder.args(&reads(args)),
             dsts: dsts.iter().map(|d| builder.place(var(*d))).collect(),
             next: block(*next),
             loc: loc.clone(),
+            attempt: *attempt,
         },
         cfg::Terminator::TailCall { func, args, .. } => {
             CallTerminator::TailCall { func: FuncId::new(func.index()), args: builder.args(&reads(args)) }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::constants::Constants;
 use super::{Builder, How, Inst, RawBlock, Read};
-use crate::base::Id;
-use crate::parts::Operand;
-use crate::plan::{BlockId, Plan, Port, Terminator, Var, VarId};
+use crate::base::{Id, IdSet};
+use crate::parts::{Operand, StorageClass};
+use crate::plan::{Attempt, BlockId, Body, Plan, Port, Terminator, Var, VarId};
 use crate::stack;
 
 /// Makes the plan of a stack program. The program is verified; nothing else is asked of it. `tile_rows`: whether steps that
@@ -23,15 +23,19 @@ pub fn stack_to_plan(program: &stack::Program, tile_rows: bool) -> Plan {
     });
     let builder = Builder::new(vars.collect(), &mut constants, tile_rows);
     let blocks = program.blocks.values().map(raw_block).collect();
-    let body = builder.body(blocks, units(program), |term, builder| match *term {
+    let mut body = builder.body(blocks, units(program), |term, builder| match *term {
         stack::Terminator::Jump(b) => Terminator::Jump(block(b)),
         stack::Terminator::Branch(c, a, b) => Terminator::Branch(builder.arg(read(c)), block(a), block(b)),
-        stack::Terminator::PushJump { target, ret, ref loc } => {
-            Terminator::PushJump { target: block(target), ret: block(ret), loc: loc.clone() }
-        }
+        stack::Terminator::PushJump { target, ret, ref loc, ref attempt } => Terminator::PushJump {
+            target: block(target),
+            ret: block(ret),
+            loc: loc.clone(),
+            attempt: attempt.as_ref().map(|_| Attempt::default()),
+        },
         stack::Terminator::Return => Terminator::Return,
         stack::Terminator::Halt => Terminator::Halt,
     });
+    attempts(program, &mut body);
     let port = |p: &stack::Port| Port {
         name: p.name.clone(),
         slot: body.vars[var(p.var)].slot.expect("inputs and outputs are registers or stacks"),
@@ -45,6 +49,47 @@ pub fn stack_to_plan(program: &stack::Program, tile_rows: bool) -> Plan {
         body,
         globals: constants.finish(program.streams.clone(), program.tapes.clone()),
     }
+}
+
+/// What a trap in the callee of each attempt does, now that all variables have their places.
+fn attempts(program: &stack::Program, body: &mut Body<Terminator>) {
+    for (id, source) in program.blocks.iter() {
+        let stack::Terminator::PushJump { target, attempt: Some(results), .. } = &source.term else { continue };
+        let mut made = Attempt::default();
+        // what nobody reads has no place
+        for v in results.iter().filter(|v| program.vars[**v].class != StorageClass::Temporary) {
+            made.results.extend(body.vars[var(*v)].slot.map(|slot| (slot, program.vars[*v].ty.clone())));
+        }
+        let (mut stacks, mut tapes) = (IdSet::new(program.vars.len()), IdSet::new(program.tapes.len()));
+        for inst in run_by(program, *target).iter().flat_map(|b| &program.blocks[b].insts) {
+            match inst.kind {
+                stack::InstKind::TapePush { tape, .. } | stack::InstKind::TapePop { tape, .. } => {
+                    tapes.insert(tape);
+                }
+                _ => {
+                    if let Some((v, _)) = inst.kind.moved() {
+                        stacks.insert(v);
+                    }
+                }
+            }
+        }
+        made.stacks = stacks.iter().filter_map(|v| body.vars[var(v)].stack).collect();
+        made.tapes = tapes.iter().collect();
+        if let Terminator::PushJump { attempt, .. } = &mut body.blocks[block(id)].term {
+            *attempt = Some(made);
+        }
+    }
+}
+
+/// The blocks that a call of a block may run, those of its callees included.
+fn run_by(program: &stack::Program, start: stack::BlockId) -> IdSet<stack::BlockId> {
+    let mut seen = IdSet::new(program.blocks.len());
+    let mut open = vec![start];
+    seen.insert(start);
+    while let Some(b) = open.pop() {
+        open.extend(program.blocks[b].term.successors().into_iter().filter(|to| seen.insert(*to)));
+    }
+    seen
 }
 
 /// Regions, and the other blocks each by itself, in the order of their first blocks.

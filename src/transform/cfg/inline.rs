@@ -50,7 +50,9 @@ pub(super) fn run(mut program: Program) -> Program {
         while at < caller.blocks.len() {
             let block = BlockId::new(at);
             at += 1;
-            let Some(callee) = caller.blocks[block].term.callee() else {
+            // what stands in the place of a call traps as the caller does
+            let attempt = matches!(caller.blocks[block].term, Terminator::Call { attempt: true, .. });
+            let Some(callee) = caller.blocks[block].term.callee().filter(|_| !attempt) else {
                 continue;
             };
             let wanted = !graph.is_recursive(callee) && callee != program.entry && {
@@ -191,7 +193,7 @@ pub(super) fn return_to(block: &mut Block, dsts: &[VarId], next: BlockId, loc: &
             block.term = Terminator::Jump(next);
         }
         Terminator::TailCall { func, args, loc } => {
-            block.term = Terminator::Call { func, args, dsts: dsts.to_vec(), next, loc };
+            block.term = Terminator::Call { func, args, dsts: dsts.to_vec(), next, loc, attempt: false };
         }
         _ => {}
     }

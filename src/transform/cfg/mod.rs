@@ -12,6 +12,7 @@ pub(super) mod inline;
 mod known_branches;
 pub(super) mod merge_blocks;
 mod partial_inline;
+mod plain_attempts;
 mod reuse;
 mod shared_code;
 mod signatures;
@@ -25,6 +26,11 @@ const SIMPLIFY: Pass<Program> = Pass {
     name: "simplify",
     doc: "folds constants, propagates copies, drops dead code, parameters and functions",
     run: simplify::run,
+};
+const PLAIN_ATTEMPTS: Pass<Program> = Pass {
+    name: "plain-attempts",
+    doc: "turns attempts of functions that cannot trap into calls",
+    run: plain_attempts::run,
 };
 const TAIL_CALLS: Pass<Program> = Pass {
     name: "tail-calls",
@@ -84,6 +90,7 @@ const SHARED_CODE: Pass<Program> = Pass {
 pub const CFG_PASSES: &[Pass<Program>] = &[
     MERGE_BLOCKS,
     SIMPLIFY,
+    PLAIN_ATTEMPTS,
     TAIL_CALLS,
     PARTIAL_INLINE,
     INLINE,

@@ -53,8 +53,13 @@ fn early_return(program: &Program, id: FuncId) -> Option<Early> {
     let func = &program.funcs[id];
     let calls = |b: &Block| matches!(b.term, Terminator::Call { func, .. } if func == id);
     let ends = |b: &Block| matches!(b.term, Terminator::TailCall { func, .. } if func == id);
+    let attempts = |b: &Block| matches!(b.term, Terminator::Call { func, attempt: true, .. } if func == id);
     let sites = func.blocks.values().filter(|b| calls(b) || ends(b)).count();
-    if !func.blocks.values().any(calls) || sites > MOST_SITES || edges_to(func)[BlockId::new(0)] > 1 {
+    if !func.blocks.values().any(calls)
+        || func.blocks.values().any(attempts)
+        || sites > MOST_SITES
+        || edges_to(func)[BlockId::new(0)] > 1
+    {
         return None;
     }
     let Terminator::Branch(_, a, b) = entry(func).term else { return None };

@@ -2,12 +2,13 @@
 
 use crate::cfg::{BlockId, Func, Operand, Program, Terminator, VarId};
 
-/// Turns calls whose next block only returns their results, in order, into tail calls.
+/// Turns calls whose next block only returns their results, in order, into tail calls. An attempt is none: its lanes come
+/// back when they trap.
 pub(super) fn run(mut program: Program) -> Program {
     let results: Vec<_> = program.funcs.values().map(|f| f.results.clone()).collect();
     for func in program.funcs.values_mut() {
         for id in func.blocks.ids() {
-            let Terminator::Call { func: callee, args, dsts, next, loc } = &func.blocks[id].term else {
+            let Terminator::Call { func: callee, args, dsts, next, loc, attempt: false } = &func.blocks[id].term else {
                 continue;
             };
             if results[callee.0 as usize] == func.results && returns(func, *next, dsts) {

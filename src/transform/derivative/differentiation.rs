@@ -31,7 +31,7 @@ pub(super) enum CallRule {
     /// Two sweeps; which results and which arguments vary.
     Pair { pair: Pair, results: Vec<bool>, mask: Vec<bool> },
     /// A function that takes the arguments and the cotangents of all real results, and gives, after `skip` results that are not
-    /// wanted, the cotangents of the arguments in `mask`: the user's rule, or both sweeps of a `@recompute` function.
+    /// wanted, the cotangents of the arguments in `mask`: the user's rule, or both sweeps of a `@recompute` function or of an attempt.
     Again { func: FuncId, skip: usize, mask: Vec<bool> },
 }
 
@@ -193,8 +193,15 @@ impl<'a> Differentiation<'a> {
         found
     }
 
-    /// The reverse of a call; `needed`: whether a result matters.
-    pub(super) fn reverse_of_call(&mut self, key: Key, needed: bool, loc: &Loc) -> Result<CallRule, DerivativeError> {
+    /// The reverse of a call; `needed`: whether a result matters. That of an attempt is an attempt from the arguments: what a
+    /// forward sweep that trapped left on tapes is gone.
+    pub(super) fn reverse_of_call(
+        &mut self,
+        key: Key,
+        needed: bool,
+        attempt: bool,
+        loc: &Loc,
+    ) -> Result<CallRule, DerivativeError> {
         let (callee, mask) = &key;
         let callee = *callee;
         if !(needed || self.activity.uses_varied_tapes(callee)) {
@@ -205,7 +212,7 @@ impl<'a> Differentiation<'a> {
             let types = self.param_types(callee);
             return Ok(CallRule::Again { func, skip: 0, mask: types.iter().map(|t| *t == DType::Real).collect() });
         }
-        if self.requests.recompute.contains(&callee) {
+        if attempt || self.requests.recompute.contains(&callee) {
             let mask = mask.clone();
             let skip = self.program.funcs[callee].results.len();
             let func = match self.joints.get(&key) {

@@ -173,7 +173,7 @@ impl Forward<'_, '_> {
 
     /// A call, and what follows it; blocks made for that are numbered from `count` on.
     fn call(&mut self, term: &Terminator, rule: &ForwardCall, count: usize, after: &mut Vec<Block>) -> Terminator {
-        let Terminator::Call { func, args, dsts, next, loc } = term else { unreachable!("a call") };
+        let Terminator::Call { func, args, dsts, next, loc, attempt } = term else { unreachable!("a call") };
         let block = |after: &Vec<Block>| BlockId::new(count + after.len());
         // tangents of results that do not vary here although their variables do
         let zeros = |this: &mut Self, set: &[VarId]| {
@@ -193,7 +193,14 @@ impl Forward<'_, '_> {
                 let insts = std::mem::replace(&mut self.code.insts, before);
                 let joint = block(after);
                 after.push(Block { insts, term: Terminator::Jump(*next), loc: loc.clone() });
-                Terminator::Call { func: *func, args: args.clone(), dsts: dsts.clone(), next: joint, loc: loc.clone() }
+                Terminator::Call {
+                    func: *func,
+                    args: args.clone(),
+                    dsts: dsts.clone(),
+                    next: joint,
+                    loc: loc.clone(),
+                    attempt: *attempt,
+                }
             }
             ForwardCall::With { func, mask, results } => {
                 let mut passed = args.clone();
@@ -218,7 +225,7 @@ impl Forward<'_, '_> {
                     to = block(after);
                     after.push(Block { insts, term: Terminator::Jump(*next), loc: loc.clone() });
                 }
-                Terminator::Call { func: *func, args: passed, dsts: all, next: to, loc: loc.clone() }
+                Terminator::Call { func: *func, args: passed, dsts: all, next: to, loc: loc.clone(), attempt: *attempt }
             }
             ForwardCall::Rule { func: rule } => {
                 // the rule gets the arguments as they are before the call
@@ -241,9 +248,23 @@ impl Forward<'_, '_> {
                     });
                 }
                 let second = block(after);
-                let ruled = Terminator::Call { func: *rule, args: passed, dsts: set, next: *next, loc: loc.clone() };
+                let ruled = Terminator::Call {
+                    func: *rule,
+                    args: passed,
+                    dsts: set,
+                    next: *next,
+                    loc: loc.clone(),
+                    attempt: *attempt,
+                };
                 after.push(Block { insts: Vec::new(), term: ruled, loc: loc.clone() });
-                Terminator::Call { func: *func, args: args.clone(), dsts: dsts.clone(), next: second, loc: loc.clone() }
+                Terminator::Call {
+                    func: *func,
+                    args: args.clone(),
+                    dsts: dsts.clone(),
+                    next: second,
+                    loc: loc.clone(),
+                    attempt: *attempt,
+                }
             }
         }
     }

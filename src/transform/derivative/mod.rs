@@ -169,6 +169,7 @@ fn with_root(program: &Program, of: FuncId) -> (Program, FuncId) {
         dsts: results.clone(),
         next: cfg::BlockId(1),
         loc: loc.clone(),
+        attempt: false,
     };
     let mut blocks = crate::base::IdVec::new();
     blocks.push(Block { insts: Vec::new(), term: call, loc: loc.clone() });

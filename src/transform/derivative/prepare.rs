@@ -73,6 +73,9 @@ pub(in crate::transform) fn prepare(
             let block = BlockId::new(at);
             at += 1;
             let Some(callee) = func.blocks[block].term.callee() else { continue };
+            if matches!(func.blocks[block].term, Terminator::Call { attempt: true, .. }) {
+                continue;
+            }
             if copied.contains(callee) && size + insts(&ready[&callee]) <= inlining.most_insts {
                 size += insts(&ready[&callee]);
                 inline::inline(&mut func, block, &ready[&callee], &mut names);
@@ -127,7 +130,7 @@ fn without_tail_calls(program: &Program, func: &mut Func) {
         let dsts: Vec<VarId> = results.into_iter().map(|ty| names.add(&mut func.vars, "result", ty)).collect();
         let values = dsts.iter().map(|v| Operand::Var(*v)).collect();
         let next = func.blocks.push(Block { insts: Vec::new(), term: Terminator::Return(values), loc: loc.clone() });
-        func.blocks[id].term = Terminator::Call { func: callee, args, dsts, next, loc };
+        func.blocks[id].term = Terminator::Call { func: callee, args, dsts, next, loc, attempt: false };
     }
 }
 

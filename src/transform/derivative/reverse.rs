@@ -100,10 +100,10 @@ impl<'a> Differentiation<'a> {
         }
         let mut calls = BTreeMap::new();
         for (id, block) in func.blocks.iter() {
-            if let Terminator::Call { func: callee, args, dsts, loc, .. } = &block.term {
+            if let Terminator::Call { func: callee, args, dsts, loc, attempt, .. } = &block.term {
                 let mask = args.iter().map(|a| a.var().is_some_and(|v| varied.contains(v))).collect();
                 let needed = dsts.iter().any(|d| active.contains(*d));
-                calls.insert(id, self.reverse_of_call((*callee, mask), needed, loc)?);
+                calls.insert(id, self.reverse_of_call((*callee, mask), needed, *attempt, loc)?);
             }
         }
         let shadows = self.shadows(&func);
@@ -542,7 +542,7 @@ impl Sweeps<'_> {
         (reversed, cares): (&mut Reversed, &Cares),
     ) {
         let block = &self.func.blocks[id];
-        let Terminator::Call { args, dsts, loc, .. } = &block.term else { return };
+        let Terminator::Call { args, dsts, loc, attempt, .. } = &block.term else { return };
         let place = (id, block.insts.len());
         let mut cotangents = Cotangents { code, of: &self.of, known: &mut reversed.known };
         let taken: Vec<Option<Operand>> = dsts.iter().map(|d| cotangents.take_whole(*d)).collect();
@@ -570,9 +570,10 @@ impl Sweeps<'_> {
                 (*func, passed, *skip, mask)
             }
         };
-        // the user's rule may multiply a zero by what is no number
+        // the user's rule may multiply a zero by what is no number; of a value that is not wanted, one that could not be
+        // computed has no say
         let by_hand = skip == 0 && matches!(rule, CallRule::Again { .. });
-        let careful = by_hand && dsts.iter().any(|d| cares[*d] != Care::Plain);
+        let careful = *attempt || by_hand && dsts.iter().any(|d| cares[*d] != Care::Plain);
         let some: Vec<Operand> = taken.iter().flatten().filter(|_| careful).map(|g| code.is_some(*g, &[])).collect();
         let some = some.into_iter().reduce(|a, b| code.prim(Prim::Or, &[a, b]));
         let mut results: Vec<VarId> = Vec::new();
@@ -588,7 +589,8 @@ impl Sweeps<'_> {
         results.extend(parts.iter().map(|(_, part)| *part));
         let insts = std::mem::take(&mut code.insts);
         let (next, loc) = (layout.after[&id], loc.clone());
-        reversed.call = Some((insts, Terminator::Call { func, args: passed, dsts: results, next, loc }));
+        reversed.call =
+            Some((insts, Terminator::Call { func, args: passed, dsts: results, next, loc, attempt: *attempt }));
         if restored_after {
             self.restore(code, place, done);
         }
@@ -597,6 +599,7 @@ impl Sweeps<'_> {
             let part = Operand::Var(part);
             let part = match some {
                 Some(some) => cotangents.code.prim(Prim::Select, &[some, part, real(0.0)]),
+                None if *attempt => continue,
                 None => part,
             };
             cotangents.add(arg, part);

@@ -191,6 +191,12 @@ impl Interference {
                 }
                 self.add(set, &live);
             }
+            // a trap sets the results of an attempt, all at once
+            if let Terminator::PushJump { ret, attempt: Some(results), .. } = &block.term {
+                let mut live = liveness.live_in(*ret).clone();
+                results.iter().for_each(|v| _ = live.insert(*v));
+                results.iter().for_each(|v| self.add(*v, &live));
+            }
         }
     }
 

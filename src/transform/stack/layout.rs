@@ -11,8 +11,8 @@ impl Terminator {
         match *self {
             Terminator::Jump(b) => Terminator::Jump(to(b)),
             Terminator::Branch(cond, yes, no) => Terminator::Branch(cond, to(yes), to(no)),
-            Terminator::PushJump { target, ret, ref loc } => {
-                Terminator::PushJump { target: to(target), ret: to(ret), loc: loc.clone() }
+            Terminator::PushJump { target, ret, ref loc, ref attempt } => {
+                Terminator::PushJump { target: to(target), ret: to(ret), loc: loc.clone(), attempt: attempt.clone() }
             }
             Terminator::Return => Terminator::Return,
             Terminator::Halt => Terminator::Halt,
@@ -88,8 +88,10 @@ pub(super) fn mentions_of(block: &Block) -> BTreeSet<VarId> {
         found.extend(inst.kind.written());
         found.extend(inst.kind.moved().map(|(v, _)| v));
     }
-    if let Terminator::Branch(Operand::Var(v), ..) = block.term {
-        found.insert(v);
+    match &block.term {
+        Terminator::Branch(cond, ..) => found.extend(cond.var()),
+        Terminator::PushJump { attempt: Some(results), .. } => found.extend(results),
+        _ => {}
     }
     found
 }
@@ -111,8 +113,10 @@ pub(super) fn for_each_var(program: &mut Program, mut visit: impl FnMut(&mut Var
                 _ => {}
             }
         }
-        if let Terminator::Branch(Operand::Var(v), ..) = &mut block.term {
-            visit(v);
+        match &mut block.term {
+            Terminator::Branch(Operand::Var(v), ..) => visit(v),
+            Terminator::PushJump { attempt: Some(results), .. } => results.iter_mut().for_each(&mut visit),
+            _ => {}
         }
     }
 }

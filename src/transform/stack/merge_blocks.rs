@@ -27,7 +27,16 @@ fn skip_empty(program: &mut Program) {
     };
     program.entry = skip(program, program.entry);
     for id in program.blocks.ids() {
-        let mut term = program.blocks[id].term.map_blocks(|b| skip(program, b));
+        let mut term = match &program.blocks[id].term {
+            // no other call may come to return there too
+            Terminator::PushJump { target, ret, loc, attempt: attempt @ Some(_) } => Terminator::PushJump {
+                target: skip(program, *target),
+                ret: *ret,
+                loc: loc.clone(),
+                attempt: attempt.clone(),
+            },
+            term => term.map_blocks(|b| skip(program, b)),
+        };
         term = match term {
             Terminator::Branch(_, yes, no) if yes == no => Terminator::Jump(yes),
             Terminator::Branch(Operand::Const(Scalar::Bool(holds)), yes, no) => {

@@ -240,6 +240,10 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
             Terminator::Branch(cond, ..) if tiling.is_tiled(*cond) => {
                 return Err(Obstacle::new("it branches on the index", &block.loc));
             }
+            Terminator::Call { attempt: true, loc, .. } => {
+                let reason = "an element attempts a call, and a trap must end that of this element only";
+                return Err(Obstacle::new(reason, loc));
+            }
             Terminator::Call { args, loc, .. } if args.iter().any(|a| tiling.is_tiled(*a)) => {
                 return Err(Obstacle::new("an element calls a function that is recursive, or very large", loc));
             }

@@ -153,8 +153,17 @@ impl Generator {
                 self.value_argument(&ty, rotate, depth)
             })
             .collect();
-        let template = format!("{}({})", callee.name, vec!["$"; args.len()].join(", "));
-        Expr::new(callee.ret.with_named(dim), &template, args)
+        let ret = callee.ret.with_named(dim);
+        let takes_function = callee.params.iter().any(|p| matches!(p.ty, Ty::Closure(_)));
+        let attempted = !takes_function && has_real(&ret) && self.rng.percent(15);
+        let name = if attempted {
+            self.note("attempt");
+            format!("attempt({})", callee.name)
+        } else {
+            callee.name
+        };
+        let template = format!("{name}({})", vec!["$"; args.len()].join(", "));
+        Expr::new(ret, &template, args)
     }
 
     fn fuel(&mut self, recursion: Recursion) -> Expr {
@@ -226,4 +235,14 @@ impl Generator {
 fn param_var(p: &Param) -> Var {
     let mutable = p.mutable;
     Var { name: p.name.clone(), ty: p.ty.clone(), mutable, shared: p.shared, below: None }
+}
+
+/// Whether a value of the type surely holds a real.
+fn has_real(ty: &Ty) -> bool {
+    match ty {
+        Ty::Real => true,
+        Ty::Array(element, _) => has_real(element),
+        Ty::Tuple(parts) => parts.iter().any(has_real),
+        _ => false,
+    }
 }

@@ -40,6 +40,7 @@ pub(crate) const CONSTRUCTS: &[&str] = &[
     "tail recursion",
     "rotation",
     "recursion in loop",
+    "attempt",
     "comprehension",
     "matrix comprehension",
     "reduction",

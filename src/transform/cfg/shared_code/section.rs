@@ -48,7 +48,7 @@ impl Section {
         let subject = Subject { program, graph, id, func, dominance, live, known };
         let mut candidates: Vec<(BlockId, bool, BlockId, BTreeSet<BlockId>)> = Vec::new();
         for (entry, block) in func.blocks.iter().filter(|(b, _)| subject.dominance.is_reached(*b)) {
-            if let Terminator::Call { next, args, .. } = &block.term
+            if let Terminator::Call { next, args, attempt: false, .. } = &block.term
                 && args.iter().all(|a| a.var().is_none())
             {
                 candidates.push((entry, false, *next, BTreeSet::new()));
@@ -120,6 +120,7 @@ impl Subject<'_> {
         block.insts.iter().all(plain)
             && match block.term {
                 Terminator::Jump(_) | Terminator::Branch(..) => true,
+                Terminator::Call { attempt: true, .. } => false,
                 Terminator::Call { func, .. } => !self.graph.is_recursive(func) && func != self.id,
                 Terminator::TailCall { .. } | Terminator::Return(_) => false,
             }
@@ -172,7 +173,8 @@ impl Subject<'_> {
             let block = BlockId::new(at);
             at += 1;
             let Some(callee) = code.blocks[block].term.callee() else { continue };
-            if self.graph.is_recursive(callee) {
+            let attempt = matches!(code.blocks[block].term, Terminator::Call { attempt: true, .. });
+            if attempt || self.graph.is_recursive(callee) {
                 return None;
             }
             inline::inline(code, block, &self.program.funcs[callee], &mut names);
