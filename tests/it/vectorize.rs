@@ -27,6 +27,14 @@ fn a_comprehension_that_cannot_be_whole_array_code_says_why() {
             "it branches on a value that differs between elements",
         ),
         (
+            "pub fn main(x: real[3]) -> real[3] { [if x[i] > 2.0 || log(x[2 - i]) > 0.5 { 1.0 } else { 0.0 } for i in 0..3] }",
+            "the right operand of `||` is not computed for all of them",
+        ),
+        (
+            "pub fn main(x: real[3]) -> real[3] { [if x[i] > 2.0 && log(x[2 - i]) > 0.5 { 1.0 } else { 0.0 } for i in 0..3] }",
+            "the right operand of `&&` is not computed for all of them",
+        ),
+        (
             "fn fact(x: real) -> real { if x < 1.0 { 1.0 } else { x * fact(x - 1.0) } }
              pub fn main(x: real[3]) -> real[3] { [fact(x[i]) for i in 0..3] }",
             "an element calls a function that is recursive",

@@ -229,7 +229,7 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
                 let reason = match short_circuit(func, *yes, *no) {
                     Some(op) => format!(
                         "it branches on a value that differs between elements, and the right operand of `{op}` is not computed for \
-                         all of them (what it reads would be, by a `let` before the condition)"
+                         all of them (with a name, by `let` before the condition, it is)"
                     ),
                     None => "it branches on a value that differs between elements, and what is in the arms cannot be computed for \
                              all of them, or costs too much"
