@@ -91,7 +91,9 @@ fn types(args: &DumpArgs, function: &Function<'_>, given: &Inputs) -> Result<Vec
     for argument in &args.shape {
         shapes.push(shape(argument, signature)?);
     }
-    let of = |port: &SignaturePort| -> Result<Type, Error> {
+    let mut told = given.told_by_arrays(signature);
+    told.extend(given.told(signature));
+    let of = |(i, port): (usize, &SignaturePort)| -> Result<Type, Error> {
         if let Some((_, shape)) = shapes.iter().find(|(name, _)| *name == port.name) {
             return Ok(Type { dtype: port.dtype, shape: shape.clone() });
         }
@@ -103,17 +105,18 @@ fn types(args: &DumpArgs, function: &Function<'_>, given: &Inputs) -> Result<Vec
             return Ok(Type { dtype: port.dtype, shape });
         }
         let event = |array: &Array, shared: bool| array.shape[usize::from(!shared)..].into();
-        let shape = given.values.get(&port.name).map(|g| event(&g.array, g.shared)).ok_or_else(|| {
+        let shape = given.values.get(&port.name).map(|g| event(&g.array, g.shared));
+        let shape = shape.or_else(|| signature.extents_at(i, &told).map(Shape::from_vec)).ok_or_else(|| {
             let ty = port.describe(&signature.dims);
             let name = &port.name;
             Error::new(
                 ErrorKind::Input,
-                format!("the shape of `{name}: {ty}` is open; give --shape {name}=… or a value"),
+                format!("the shape of `{name}: {ty}` is open; give --shape {name}=… or a value, or its dimensions by --shared"),
             )
         })?;
         Ok(Type { dtype: port.dtype, shape })
     };
-    let mut types: Vec<Type> = signature.ports.iter().map(of).collect::<Result<_, Error>>()?;
+    let mut types: Vec<Type> = signature.ports.iter().enumerate().map(of).collect::<Result<_, Error>>()?;
     let known: Vec<usize> = types.iter().map(|ty| ty.shape.len()).collect();
     signature.complete(&mut types, &known, &given.told(signature));
     Ok(types)
