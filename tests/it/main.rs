@@ -11,6 +11,7 @@ mod derivative_primitives;
 mod derivative_random;
 mod diagnostics;
 mod differential;
+mod draws;
 mod file_tests;
 mod fixed_stepsize;
 mod generator;
