@@ -26,6 +26,7 @@ mod place;
 mod purity;
 mod rules;
 mod signatures;
+mod stan;
 mod std_library;
 mod stmt;
 mod structs;

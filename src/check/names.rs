@@ -12,6 +12,7 @@ use super::builtins::{self, Builtin};
 use super::context::{Checker, ConstDef, ConstState, Def, FnDef, StructDef};
 use super::derivative::{self, Operator};
 use super::modules::{ModuleId, NamedItem};
+use super::stan;
 
 /// What a name means outside a function.
 #[derive(Clone, Copy, Debug)]
@@ -238,13 +239,16 @@ impl Checker<'_> {
         }
     }
 
-    /// Help for an unknown name: the nearest known one.
+    /// Help for an unknown name: what stands for a name of Stan, or the nearest known one.
     pub(super) fn suggest(&self, module: ModuleId, name: &str, locals: &[Arc<str>]) -> Option<String> {
         self.suggestions.set(self.suggestions.get() + 1);
         if self.suggestions.get() > MOST_SUGGESTIONS {
             return None;
         }
         let here = &self.modules[module];
+        if let Some(help) = stan::help(name, |name| self.prelude_names.contains_key(name)) {
+            return Some(help);
+        }
         let mut all: Vec<&str> = locals.iter().map(|n| &**n).collect();
         all.extend(here.names.keys().map(|n| &**n));
         all.extend(here.imported.keys().map(|n| &**n));

@@ -181,7 +181,8 @@ fn malformed_number(file: FileId, source: &str, lexeme: Lexeme) -> Diagnostic {
 fn meant_instead(c: char) -> Option<&'static str> {
     Some(match c {
         '#' => "a comment starts with `//`",
-        '~' | '¬' => "not is `!`",
+        '~' => "not is `!`; for `y ~ normal(mu, sigma)` add `normal_lpdf(y, mu, sigma)` to the log density",
+        '¬' => "not is `!`",
         '?' => "a choice is `if c { a } else { b }` or `select(c, a, b)`",
         '\'' | '`' | '“' | '”' | '„' | '«' | '»' => "a text stands between `\"` and `\"`",
         '−' | '–' | '—' => "minus is `-`",

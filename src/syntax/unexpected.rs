@@ -23,6 +23,9 @@ pub(crate) struct Site<'a> {
 /// How many alternatives a message names.
 const MAX_ALTERNATIVES: usize = 6;
 
+/// How the names of densities end, here and in Stan.
+const DENSITIES: &[&str] = &["_lpdf", "_lpmf", "_lcdf", "_lccdf", "_lupdf", "_lupmf"];
+
 /// A token as a message names it.
 pub(crate) fn described(text: &str, lexeme: Lexeme) -> String {
     match lexeme.token {
@@ -131,7 +134,11 @@ impl Site<'_> {
         };
         match found.token {
             Token::Ampersand => other("`&` is not an operator".into(), "and is `&&`; there are no references"),
-            Token::Bar if self.after_expression() => other("`|` is not an operator".into(), "or is `||`"),
+            Token::Bar if self.after_expression() => {
+                let of_stan = self.called().is_some_and(|f| DENSITIES.iter().any(|ending| f.ends_with(ending)));
+                let commas = "arguments are separated by commas: `normal_lpdf(y, mu, sigma)`";
+                other("`|` is not an operator".into(), if of_stan { commas } else { "or is `||`" })
+            }
             Token::StarStar => other("`**` is not an operator".into(), "a power is `x ^ 2`"),
             Token::FatArrow => other("`=>` is not an operator".into(), "a function without a name is `|x| x + 1`"),
             Token::PlusPlus => Some(self.increment("++", self.span(found))),
@@ -145,6 +152,24 @@ impl Site<'_> {
             _ if self.after_expression() => self.word_before(),
             _ => None,
         }
+    }
+
+    /// The function whose arguments these are.
+    fn called(&self) -> Option<&str> {
+        let mut closed = 0;
+        let before = &self.lexemes[..self.at.min(self.lexemes.len())];
+        let open = before.iter().rposition(|l| {
+            if is_closer(l.token) {
+                closed += 1;
+            } else if is_opener(l.token) && closed > 0 {
+                closed -= 1;
+            } else {
+                return is_opener(l.token);
+            }
+            false
+        })?;
+        let name = before.get(open.checked_sub(1)?).filter(|l| l.token == Token::Ident)?;
+        (before[open].token == Token::LParen).then(|| self.source(*name))
     }
 
     /// `not x`, `elif c`, `var x`: the word parsed as a name.

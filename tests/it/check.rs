@@ -182,6 +182,29 @@ pub fn main[d](mut p: P[d], shared s: real) -> real {
     insta::assert_snapshot!(hir::dump::dump(&program.expect("a correct program")));
 }
 
+/// The usual slips of who comes from Stan.
+#[test]
+fn what_is_written_as_in_stan_is_said_in_words_of_this_language() {
+    let help = |body: &str| {
+        let (_, diagnostics, _) = check("main.ab", &format!("pub fn main(y: real, m: real) -> real {{ {body} }}"));
+        diagnostics.iter().flat_map(|d| d.help.clone()).collect::<Vec<_>>().join("\n")
+    };
+    let cases = [
+        ("log1m(y)", "`log1p(-x)`"),
+        ("inv(y)", "`1.0 / x`"),
+        ("normal(y, m, 1.0)", "the log density is `normal_lpdf`, a draw `normal_rng`"),
+        ("target + y", "add up the log density in a variable"),
+        ("normal_lpdf(y | m, 1.0)", "arguments are separated by commas: `normal_lpdf(y, mu, sigma)`"),
+        ("2.0 * normal_lpdf((y + [m][0]) | m, 1.0)", "arguments are separated by commas"),
+        ("select(y > m | y < 0.0, y, m)", "or is `||`"),
+        ("y ~ normal(m, 1.0); y", "add `normal_lpdf(y, mu, sigma)` to the log density"),
+    ];
+    for (body, wanted) in cases {
+        let found = help(body);
+        assert!(found.contains(wanted), "{body}: {found:?}, not {wanted:?}");
+    }
+}
+
 /// Programs with one word left out, doubled or replaced by another of the same file.
 fn mutants(text: &str, seed: &mut u64, count: usize) -> Vec<String> {
     let mut next = || {
