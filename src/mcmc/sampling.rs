@@ -45,6 +45,8 @@ pub const PARAMETERS: &str = "parameters";
 pub const SAMPLE: &str = "sample";
 /// The function that a sampler must export to sample with a given step size, without adaptation.
 pub const SAMPLE_FIXED: &str = "sample_fixed";
+/// How many times as many draws must be left for chains to be left out of a run that was stopped.
+const FAR_MORE: usize = 4;
 /// Starts are uniform within this distance of 0 in every unconstrained coordinate, as in Stan.
 const INIT_RADIUS: f64 = 2.0;
 
@@ -640,12 +642,17 @@ impl Recorded {
         (chains, draws)
     }
 
-    /// The chains without those that had so few draws when the run was stopped that more are left without them, and as many
-    /// draws of each as all of these have.
+    /// All chains, or, where four times as many draws are left without those that had the fewest when the run was stopped, those
+    /// of which most draws are left; and as many draws of each as all of these have.
     fn most_draws(&self, chains: Vec<usize>) -> (Vec<usize>, usize) {
         let mut counts: Vec<usize> = chains.iter().map(|c| self.chains[*c].draws).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        let kept = |&(k, draws): &(usize, &usize)| ((k + 1) * draws, k);
+        // Chains on different threads are seldom equally far: only much more is worth a chain.
+        let least = counts.last().copied().unwrap_or(0) * FAR_MORE;
+        let kept = |&(k, draws): &(usize, &usize)| {
+            let all = if k + 1 == counts.len() { least } else { *draws };
+            ((k + 1) * all, k)
+        };
         match counts.iter().enumerate().max_by_key(kept) {
             Some((_, draws)) if *draws > 0 => {
                 (chains.into_iter().filter(|c| self.chains[*c].draws >= *draws).collect(), *draws)
