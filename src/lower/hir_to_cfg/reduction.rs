@@ -363,8 +363,11 @@ impl<'s, 'a> Lowering<'s, 'a> {
         let join = self.new_block();
         let (equal, differs) = (self.new_block(), self.new_block());
         let (above, below) = (self.new_block(), self.new_block());
-        // Equal ones are apart because the difference of two infinities is not a number.
-        let same = self.prim(Prim::Eq, &[element, top], &Type::bool());
+        // Equal infinities are apart because their difference is not a number.
+        let equals = self.prim(Prim::Eq, &[element, top], &Type::bool());
+        let size = self.prim(Prim::Abs, &[element], &real_type);
+        let infinite = self.prim(Prim::Eq, &[size, real(f64::INFINITY)], &Type::bool());
+        let same = self.prim(Prim::And, &[equals, infinite], &Type::bool());
         self.terminate(Terminator::Branch(same, equal, differs));
         self.start(equal);
         self.accumulate(Prim::Add, total, real(1.0));

@@ -115,14 +115,28 @@ fn gate_products(func: &mut Func, tiling: &Tiling, gated: &mut HashSet<(VarId, O
         }
         for (arm, taken) in [(yes, true), (no, false)] {
             let sets_cond = func.blocks[arm].insts.iter().any(|i| i.kind.dst().map(Operand::Var) == Some(cond));
-            if edges[arm] != 1 || arm == head || sets_cond {
+            let products = func.blocks[arm].insts.iter().any(|inst| match &inst.kind {
+                InstKind::Prim { dst, prim, args } => is_product(*prim, args, tiling) && !gated.contains(&(*dst, cond)),
+                _ => false,
+            });
+            if edges[arm] != 1 || arm == head || !products {
                 continue;
             }
+            // what decided, if the arm sets the condition
+            let decided = if sets_cond {
+                let kept = names.add(&mut func.vars, "condition", Type::bool());
+                let kind = InstKind::Prim { dst: kept, prim: Prim::Copy, args: Args::from_slice(&[cond]) };
+                let loc = func.blocks[head].loc.clone();
+                func.blocks[head].insts.push(Inst { kind, loc });
+                Operand::Var(kept)
+            } else {
+                cond
+            };
             let mut insts = Vec::new();
             for mut inst in std::mem::take(&mut func.blocks[arm].insts) {
                 let loc = inst.loc.clone();
                 let gate = |dst: VarId, x: Operand| {
-                    let args = if taken { [cond, x, HARMLESS] } else { [cond, HARMLESS, x] };
+                    let args = if taken { [decided, x, HARMLESS] } else { [decided, HARMLESS, x] };
                     let kind = InstKind::Prim { dst, prim: Prim::Select, args: Args::from_slice(&args) };
                     Inst { kind, loc: loc.clone() }
                 };
