@@ -63,7 +63,10 @@ impl<'a> Lowering<'_, 'a> {
 
     /// The function that an attempt of a function calls.
     pub(super) fn attempted(&mut self, func: FuncId) -> Lowered<FuncId> {
-        self.facts.attempts.push((func, self.span()));
+        // What stands in `stop_gradient` is not run again by a reverse sweep.
+        if self.stopped == 0 {
+            self.facts.attempts.push((func, self.span()));
+        }
         if has_rule(self.spec, func) { self.spec.request_attempted(func, self.span()) } else { Ok(func) }
     }
 
