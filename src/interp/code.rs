@@ -2,9 +2,10 @@
 
 use smallvec::SmallVec;
 
+use super::last_use::LastUses;
 use super::value::{Elem, Value};
 use crate::base::{Id, Loc};
-use crate::cfg::{Block, Func, InstKind, Message, Operand, Program, Terminator, VarId};
+use crate::cfg::{Block, BlockId, Func, InstKind, Message, Operand, Program, Terminator, VarId};
 use crate::parts::{StreamId, TapeId};
 use crate::prim::{BatchRule, Prim};
 use crate::run::Inputs;
@@ -16,6 +17,8 @@ use crate::vmath::Real;
 pub(super) enum Source {
     /// In the frame.
     Var(u32),
+    /// In the frame, and not read again: it may be taken from there.
+    Last(u32),
     /// Among the shared values and constants.
     Pool(u32),
 }
@@ -43,6 +46,11 @@ pub(super) enum Op {
     Select {
         dst: u32,
         args: [Source; 3],
+    },
+    /// A copy of what is not read again.
+    Move {
+        dst: u32,
+        from: u32,
     },
     /// `x = set_index x, …` or `x = set_slice x, …`
     SetInPlace {
@@ -119,6 +127,26 @@ pub(super) struct Code<R> {
     pub(super) pool: Vec<Value<R>>,
 }
 
+/// Marks what a block reads for the last time.
+fn hand_over(block: &mut BlockCode, last: &LastUses, id: BlockId) {
+    for (at, op) in block.ops.iter_mut().enumerate().filter(|(at, _)| last.is_last_copy(id, *at)) {
+        debug_assert!(matches!(op, Op::General { prim: Prim::Copy, .. }), "copy {at} is of an array");
+        if let Op::General { dst, args, .. } = op
+            && let Source::Var(from) = args[0]
+        {
+            *op = Op::Move { dst: *dst, from };
+        }
+    }
+    if let Term::Call { args, .. } = &mut block.term {
+        for (k, arg) in args.iter_mut().enumerate().filter(|(k, _)| last.is_last_arg(id, *k)) {
+            debug_assert!(matches!(arg, Source::Var(_)), "argument {k} is a variable");
+            if let Source::Var(v) = *arg {
+                *arg = Source::Last(v);
+            }
+        }
+    }
+}
+
 impl<R: Real> Code<R> {
     pub(super) fn new(program: &Program, inputs: &Inputs) -> Self {
         let shared = program.shared.values().zip(&inputs.shared);
@@ -129,8 +157,11 @@ impl<R: Real> Code<R> {
         let mut number = 0;
         for func in program.funcs.values() {
             let mut blocks = vec![];
-            for block in func.blocks.values() {
-                blocks.push(code.block(program, func, block, number));
+            let last = LastUses::new(func);
+            for (id, block) in func.blocks.iter() {
+                let mut made = code.block(program, func, block, number);
+                hand_over(&mut made, &last, id);
+                blocks.push(made);
                 number += 1;
             }
             code.funcs.push(FuncCode {

@@ -249,14 +249,20 @@ impl<'a, R: Real> Lane<'a, R> {
                     if self.frames.len() > self.settings.max_stack_depth {
                         return Err(stop(TrapKind::StackLimit, At::Term));
                     }
+                    // What is handed over does not wait for the return.
+                    let mut given: Values<R> = args.iter().map(|s| self.hand_over(*s, base)).collect();
                     let arrays = self.arrays_held(&running.arrays, base);
                     self.take(*func, arrays).map_err(|kind| stop(kind, At::Term))?;
-                    let args = self.read_all(args, base);
+                    for (value, source) in given.iter_mut().zip(args) {
+                        if !matches!(source, Source::Last(_)) {
+                            *value = self.read(*source, base).clone();
+                        }
+                    }
                     if *attempt {
                         let tapes = self.tapes.values().map(Vec::len).collect();
                         self.handlers.push(Handler { frames: self.frames.len(), tapes });
                     }
-                    self.enter(*func, args, arrays);
+                    self.enter(*func, given, arrays);
                 }
                 Term::TailCall { func, args } => {
                     let args = self.read_all(args, base);
@@ -352,8 +358,16 @@ impl<'a, R: Real> Lane<'a, R> {
     #[inline]
     fn read(&self, source: Source, base: usize) -> &Value<R> {
         match source {
-            Source::Var(v) => &self.values[base + v as usize],
+            Source::Var(v) | Source::Last(v) => &self.values[base + v as usize],
             Source::Pool(c) => &self.code.pool[c as usize],
+        }
+    }
+
+    /// Takes a value out of the frame that is not read there again; nothing of others.
+    fn hand_over(&mut self, source: Source, base: usize) -> Value<R> {
+        match source {
+            Source::Last(v) => std::mem::take(&mut self.values[base + v as usize]),
+            Source::Var(_) | Source::Pool(_) => Value::default(),
         }
     }
 
@@ -418,6 +432,10 @@ impl<'a, R: Real> Lane<'a, R> {
                 self.values[base + *dst as usize] = self.read(*chosen, base).clone();
                 *dst
             }
+            Op::Move { dst, from } => {
+                self.values[base + *dst as usize] = std::mem::take(&mut self.values[base + *from as usize]);
+                *dst
+            }
             Op::SetInPlace { prim, dst, args } => {
                 self.set_in_place(*prim, base + *dst as usize, args, base)?;
                 *dst
@@ -476,6 +494,7 @@ impl<'a, R: Real> Lane<'a, R> {
             Op::Binary { x, y, .. } => nan(x) || nan(y),
             Op::Select { args, .. } => args.iter().any(nan),
             Op::SetInPlace { args, .. } | Op::General { args, .. } => args.iter().any(nan),
+            Op::Move { from, .. } => nan(&Source::Var(*from)),
             Op::Draw { .. } | Op::Assert { .. } | Op::Print { .. } | Op::Emit { .. } => false,
             Op::TapePush { .. } | Op::TapePop { .. } => false,
         }

@@ -6,6 +6,7 @@
 
 mod arrays;
 mod code;
+mod last_use;
 mod machine;
 mod scalars;
 mod shared;

@@ -356,9 +356,9 @@ fn levels(n: usize, main: &str) -> String {
 fn derivatives_grow_with_the_source_and_not_with_its_calls() {
     for main in ["grad(F)(x)", "jvp(F)(x, 1.0).1", "grad(grad(F))(x)", "hessian(F)(x)"] {
         let size = |n: usize| size_of(&levels(n, main)) as f64;
-        // where the room for copies is used up, each function adds much the same: twice as many, not 256 times as much
-        let (a, b, c) = (size(12), size(16), size(24));
-        assert!(c - b <= 3.0 * (b - a), "{main}: {a}, {b}, {c} instructions with 12, 16, 24 levels");
+        // where the room for copies is used up, each function adds much the same
+        let (a, b, c) = (size(16), size(32), size(48));
+        assert!(c - b <= 1.5 * (b - a), "{main}: {a}, {b}, {c} instructions with 16, 32, 48 levels");
         assert!(c <= 40_000.0, "{main}: {c} instructions");
     }
 }
@@ -383,4 +383,61 @@ pub fn main(x: real) -> real { grad(loss)(x) }
     let cfg = compiled.cfg.as_ref().expect("made of a program");
     assert!(cfg.tapes.is_empty(), "{cfg}");
     assert!(!cfg.funcs.values().any(|f| f.name.ends_with(".sweep")), "{cfg}");
+}
+
+/// What the gradient in `main` gives for one lane, and the bytes that it pushes on stacks and tapes.
+fn gradient_and_bytes(text: &str, n: usize) -> (Vec<f64>, u64) {
+    let program = Program::compile(text).unwrap_or_else(|e: program::Error| panic!("{e}"));
+    let function = program.function("main").expect("a function `main`");
+    let compiled = function.compile(vec![Type::new(DType::Real, [n])], &Passes::default()).expect("it compiles");
+    let x: Vec<f64> = (0..n).map(|i| 0.5 + (i % 7) as f64 / 8.0).collect();
+    let settings = Settings { stats: true, ..Settings::default() };
+    let wanted = &compiled.cfg.as_ref().expect("made of a program").shared;
+    let shared = interp::shared_values(wanted, &indexmap::IndexMap::new(), settings.precision).expect("shared values");
+    let inputs = Inputs { lanes: vec![0], values: vec![Array::new([1, n], ArrayData::Real(x))], shared };
+    let outcome = cpu::pc::run(&compiled.plan, &inputs, &settings, &NoSink);
+    let local = cpu::local::run(compiled.calls.as_ref().expect("a plan"), &inputs, &settings, &NoSink);
+    let scalar = interp::run(compiled.cfg.as_ref().expect("a program"), &inputs, &settings, &NoSink);
+    assert!(outcome.traps.is_empty(), "{:?}", outcome.traps);
+    assert_eq!(normal(&outcome.outputs[0]), normal(&scalar.outputs[0]));
+    assert_eq!(normal(&local.outputs[0]), normal(&scalar.outputs[0]));
+    (reals(&outcome.outputs), outcome.stats.variables.iter().map(|v| v.bytes_pushed).sum())
+}
+
+#[test]
+fn recursions_push_what_changes_and_not_the_arrays_that_they_pass_along() {
+    // with the loop that does the same
+    let programs = [
+        (
+            "fn r[n](x: real[n], i: int) -> real { if i == n { 0.0 } else { x[i] * x[i] + r(x, i + 1) } }
+             pub fn main[n](x: real[n]) -> real[n] { grad(r)(x, 0) }",
+            "fn r[n](x: real[n]) -> real { let mut s = 0.0; for i in 0..n { s = s + x[i] * x[i]; } s }
+             pub fn main[n](x: real[n]) -> real[n] { grad(r)(x) }",
+        ),
+        (
+            "fn even[n](x: real[n], w: real[n], i: int) -> real {
+                 if i >= n { 1.0 } else { x[i] * w[i] + odd(x, w, i + 1) }
+             }
+             fn odd[n](x: real[n], w: real[n], i: int) -> real {
+                 if i >= n { 1.0 } else { sin(x[i]) * w[i] + even(x, w, i + 1) }
+             }
+             pub fn main[n](x: real[n]) -> real[n] { grad(|y| { even(y, x, 0) })(x) }",
+            "fn f[n](x: real[n], w: real[n]) -> real {
+                 let mut s = 0.0;
+                 for i in 0..n { if i % 2 == 0 { s = s + x[i] * w[i]; } else { s = s + sin(x[i]) * w[i]; } }
+                 s
+             }
+             pub fn main[n](x: real[n]) -> real[n] { grad(|y| { f(y, x) })(x) }",
+        ),
+    ];
+    for (recursion, turns) in programs {
+        let (found, bytes) = gradient_and_bytes(recursion, 40);
+        let (wanted, _) = gradient_and_bytes(turns, 40);
+        for (found, wanted) in found.iter().zip(&wanted) {
+            assert!((found - wanted).abs() <= 1e-14 * (1.0 + wanted.abs()), "{found}, {wanted}\n{recursion}");
+        }
+        let (_, twice) = gradient_and_bytes(recursion, 80);
+        assert!(twice <= 2 * bytes + 100, "{bytes} bytes with 40 elements, {twice} with 80\n{recursion}");
+        assert!(bytes <= 100 * 40, "{bytes} bytes with 40 elements\n{recursion}");
+    }
 }

@@ -77,7 +77,7 @@ pub(in crate::transform) fn drop_unused_variables(func: &mut Func) -> bool {
 }
 
 /// Visits every mention of a variable in the blocks.
-pub(super) fn for_each_var(func: &mut Func, mut visit: impl FnMut(&mut VarId)) {
+pub(in crate::transform) fn for_each_var(func: &mut Func, mut visit: impl FnMut(&mut VarId)) {
     for block in func.blocks.values_mut() {
         for_each_var_of_block(block, &mut visit);
     }
@@ -202,7 +202,7 @@ pub(in crate::transform) fn drop_unread_shared(program: &mut Program) -> bool {
 }
 
 /// The variables that live when the terminator of a block starts, for each block.
-pub(super) fn live_at_terminators(func: &Func) -> IdVec<BlockId, IdSet<VarId>> {
+pub(in crate::transform) fn live_at_terminators(func: &Func) -> IdVec<BlockId, IdSet<VarId>> {
     let live = live_in(func);
     let mut at_terminators = IdVec::new();
     for (id, block) in func.blocks.iter() {
@@ -223,7 +223,7 @@ pub(super) fn live_at_terminators(func: &Func) -> IdVec<BlockId, IdSet<VarId>> {
 }
 
 /// Steps over an instruction backwards: what lives before it.
-pub(super) fn step_back(inst: &InstKind, live: &mut IdSet<VarId>) {
+pub(in crate::transform) fn step_back(inst: &InstKind, live: &mut IdSet<VarId>) {
     if let Some(dst) = inst.dst() {
         live.remove(dst);
     }

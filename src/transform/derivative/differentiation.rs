@@ -1,13 +1,16 @@
 //! One derivative while it is made: the functions that it consists of, each once for each set of parameters that vary.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::rc::Rc;
 
 use indexmap::IndexMap;
 
 use super::activity::{Activity, Key, active};
 use super::care::Care;
 use super::forward::Tangents;
+use super::given::{Given, Lasting};
 use super::prepare::normalise;
+use super::reverse::Outline;
 use super::{DerivativeError, Requests};
 use crate::base::{Id, IdSet, IdVec, Loc};
 use crate::cfg::{Func, FuncId, InstKind, Program, Tape, TapeId, VarId};
@@ -19,7 +22,7 @@ use crate::types::DType;
 pub(super) struct Pair {
     /// Takes the parameters, gives the results, leaves tapes.
     pub(super) forward: FuncId,
-    /// Takes the cotangents of the results that vary, gives those of the parameters that vary.
+    /// Takes the cotangents of the results that vary, then what [`Given`] says; gives those of the parameters that vary.
     pub(super) reverse: FuncId,
 }
 
@@ -28,8 +31,8 @@ pub(super) struct Pair {
 pub(super) enum CallRule {
     /// Nothing that the derivative goes through: an ordinary call.
     Inactive,
-    /// Two sweeps; which results and which arguments vary.
-    Pair { pair: Pair, results: Vec<bool>, mask: Vec<bool> },
+    /// Two sweeps of the callee, with these parameters varying; which results vary.
+    Pair { pair: Pair, key: Key, results: Vec<bool> },
     /// A function that takes the arguments and the cotangents of all real results, and gives, after `skip` results that are not
     /// wanted, the cotangents of the arguments in `mask`: the user's rule, or both sweeps of a `@recompute` function or of an attempt.
     Again { func: FuncId, skip: usize, mask: Vec<bool> },
@@ -65,6 +68,11 @@ pub(super) struct Differentiation<'a> {
     first: usize,
     made: Vec<Option<Func>>,
     pairs: IndexMap<Key, Pair>,
+    pub(super) lasting: Lasting,
+    /// What the reverse sweep of each callee is given.
+    pub(super) given: IndexMap<Key, Given>,
+    /// What the sweeps of callees are made from.
+    pub(super) outlines: IndexMap<Key, Rc<Outline>>,
     forwards: IndexMap<Key, FuncId>,
     joints: IndexMap<Key, FuncId>,
     todo: VecDeque<Task>,
@@ -89,6 +97,9 @@ impl<'a> Differentiation<'a> {
             first,
             made: Vec::new(),
             pairs: IndexMap::new(),
+            lasting: Lasting::new(program, prepared),
+            given: IndexMap::new(),
+            outlines: IndexMap::new(),
             forwards: IndexMap::new(),
             joints: IndexMap::new(),
             todo: VecDeque::new(),
@@ -147,6 +158,7 @@ impl<'a> Differentiation<'a> {
         self.activity.results(key);
         let mut func = self.prepared[&key.0].clone();
         normalise(self.program, &mut func);
+        super::given::keep_arguments(&mut func);
         let varied = self.activity.varied(&func, &key.1);
         let active = active(&func, &varied);
         for inst in func.blocks.values().flat_map(|b| &b.insts) {
@@ -226,17 +238,17 @@ impl<'a> Differentiation<'a> {
             };
             return Ok(CallRule::Again { func, skip, mask });
         }
-        let (results, mask) = (self.activity.results(&key), mask.clone());
+        let results = self.activity.results(&key);
         let pair = match self.pairs.get(&key) {
             Some(pair) => *pair,
             None => {
                 let pair = Pair { forward: self.new_func(), reverse: self.new_func() };
                 self.pairs.insert(key.clone(), pair);
-                self.todo.push_back(Task::Split(key, pair));
+                self.todo.push_back(Task::Split(key.clone(), pair));
                 pair
             }
         };
-        Ok(CallRule::Pair { pair, results, mask })
+        Ok(CallRule::Pair { pair, key, results })
     }
 
     /// The tangents of a call.

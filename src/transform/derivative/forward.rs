@@ -50,6 +50,12 @@ impl Differentiation<'_> {
             let var = &func.vars[v];
             of[v] = Some(code.named(format!("{}.dot", var.name), var.ty.clone()));
         }
+        // a parameter that does not vary, but is set to what does
+        for (param, _) in func.params.iter().zip(&key.1).filter(|(_, wrt)| !**wrt) {
+            if let Some(dot) = of[*param] {
+                code.set_zero(dot);
+            }
+        }
         let results = match tangents {
             Tangents::Real => func.results.iter().map(|ty| ty.dtype == DType::Real).collect(),
             Tangents::Varied => self.activity.results(key),

@@ -5,7 +5,7 @@ use crate::base::{Id, IdSet, IdVec};
 use crate::cfg::{BlockId, Func};
 
 /// The control flow graph of a function all of whose blocks are reached.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Graph {
     /// The blocks that lead to each block, one entry for each edge.
     pub(super) preds: IdVec<BlockId, Vec<BlockId>>,

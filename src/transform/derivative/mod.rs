@@ -18,6 +18,7 @@
 //! | `forward` | forward mode |
 //! | `graph`, `record` | what the reverse sweep needs, and how it finds it |
 //! | `reverse` | the two sweeps |
+//! | `given` | what the reverse sweep of a function that is called is given by the caller |
 //! | `differentiation` | the functions that one derivative consists of |
 
 mod activity;
@@ -27,6 +28,7 @@ mod cotangent;
 mod differentiation;
 mod elementwise;
 mod forward;
+mod given;
 mod graph;
 pub(super) mod prepare;
 mod record;
@@ -129,7 +131,8 @@ pub(super) fn endless(program: &Program, request: &Request) -> DerivativeError {
 /// A derivative that cannot be made: a primitive on the way has none, or a rule lacks the part that is needed.
 pub(super) fn fill(program: &mut Program, requests: &Requests, request: &Request) -> Result<(), DerivativeError> {
     let (base, root) = with_root(program, request.of);
-    let prepared = prepare::prepare(&base, root, requests, prepare::Inlining::of_derivatives());
+    let mut prepared = prepare::prepare(&base, root, requests, prepare::Inlining::of_derivatives());
+    given::change_in_place(&base, &mut prepared);
     let mut differentiation = Differentiation::new(&base, requests, &prepared, root.0 as usize);
     let key = (root, request.wrt.clone());
     let placeholder = &program.funcs[request.target];

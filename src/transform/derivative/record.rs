@@ -76,8 +76,12 @@ pub(super) struct Subject<'a> {
     pub(super) graph: &'a Graph,
     /// What holds the cotangent of each active variable; such variables come after those of the function.
     pub(super) of: &'a IdVec<VarId, Option<VarId>>,
-    /// Whether the reverse of the call that ends a block reads the arguments.
-    pub(super) reads_args: &'a dyn Fn(BlockId) -> bool,
+    /// Whether the reverse of the call that ends a block reads an argument.
+    pub(super) reads_arg: &'a dyn Fn(BlockId, usize) -> bool,
+    /// Whether what the call that ends a block sets comes back only after its reverse.
+    pub(super) restores_late: &'a dyn Fn(BlockId) -> bool,
+    /// The parameters that the reverse sweep, where it is a function of its own, is given again.
+    pub(super) given: IdSet<VarId>,
     /// Whether the reverse sweep is a function of its own, which finds nothing in variables.
     pub(super) split: bool,
 }
@@ -119,19 +123,27 @@ pub(super) struct Needs {
     pub(super) result: bool,
 }
 
+/// The variables that the reverse sweep needs at its start.
+pub(super) fn needed_at_end(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>) -> IdSet<VarId> {
+    let needs = needs(subject, vars);
+    let origins = origins(subject);
+    let again = candidates(subject, &origins);
+    Analysis::solved(subject, &needs, &origins, again).at_end()
+}
+
 /// Decides what is saved, and makes the tapes.
 pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>, tapes: &mut Tapes<'_>) -> Record {
     let needs = needs(subject, vars);
     let origins = origins(subject);
     let again = candidates(subject, &origins);
-    let (analysis, at_entry) = Analysis::solved(subject, &needs, &origins, again);
+    let analysis = Analysis::solved(subject, &needs, &origins, again);
     let mut by_var: BTreeMap<VarId, TapeId> = BTreeMap::new();
     let mut saves = BTreeMap::new();
     let mut at_exit = Vec::new();
     for (id, block) in subject.func.blocks.iter() {
         let mut found: Vec<(usize, VarId)> = Vec::new();
         let end = analysis
-            .block(id, at_entry[id].clone(), &mut |at, v| found.push((at, v)))
+            .block(id, analysis.at_entry[id].clone(), &mut |at, v| found.push((at, v)))
             .expect("what is computed again was settled");
         for (at, v) in found {
             let save = match way_back(subject, block.insts.get(at), v) {
@@ -144,7 +156,7 @@ pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>
             saves.entry((id, at)).or_insert_with(Vec::new).push((v, save));
         }
         if subject.split && matches!(block.term, Terminator::Return(_)) {
-            for v in end.iter() {
+            for v in end.iter().filter(|v| !subject.given.contains(*v)) {
                 let tape = tape_of(subject, v, &mut by_var, tapes);
                 at_exit.push((v, tape));
             }
@@ -221,10 +233,9 @@ fn needs(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>) -> IdVec<B
             of_block.push(needs);
         }
         let mut needs = Needs::default();
-        if let Terminator::Call { args, .. } = &block.term
-            && (subject.reads_args)(id)
-        {
-            needs.before = args.iter().filter_map(|a| a.var()).collect();
+        if let Terminator::Call { args, .. } = &block.term {
+            let read = args.iter().enumerate().filter(|(k, _)| (subject.reads_arg)(id, *k));
+            needs.before = read.filter_map(|(_, a)| a.var()).collect();
         }
         of_block.push(needs);
         all.push(of_block);
@@ -471,28 +482,87 @@ struct Analysis<'a> {
     /// For each variable that is computed again: the first instruction that sets what it is computed from. Beyond that it
     /// cannot be.
     until: BTreeMap<VarId, usize>,
+    /// The variables needed at the start of each block.
+    at_entry: IdVec<BlockId, IdSet<VarId>>,
 }
 
 impl<'a> Analysis<'a> {
-    /// The analysis, in which what cannot be computed again where it is needed is not any more, and the variables needed at
-    /// the start of each block.
+    /// The analysis, in which what cannot be computed again where it is needed is not any more.
     fn solved(
         subject: &'a Subject<'a>,
         needs: &'a IdVec<BlockId, Vec<Needs>>,
         origins: &'a IdVec<BlockId, Origin>,
         again: BTreeMap<VarId, usize>,
-    ) -> (Self, IdVec<BlockId, IdSet<VarId>>) {
+    ) -> Self {
         let definitions = definitions(subject.func);
-        let mut analysis = Self { subject, needs, origins, definitions, again, until: BTreeMap::new() };
-        for id in subject.func.blocks.ids() {
-            analysis.find_until(id);
+        let (until, at_entry) = (BTreeMap::new(), IdVec::new());
+        let mut analysis = Self { subject, needs, origins, definitions, again, until, at_entry };
+        analysis.settle();
+        if subject.split {
+            analysis.save_elements();
         }
-        let at_entry = loop {
-            if let Some(at_entry) = analysis.solve() {
+        analysis
+    }
+
+    fn settle(&mut self) {
+        self.until.clear();
+        for id in self.subject.func.blocks.ids() {
+            self.find_until(id);
+        }
+        self.at_entry = loop {
+            if let Some(at_entry) = self.solve() {
                 break at_entry;
             }
         };
-        (analysis, at_entry)
+    }
+
+    /// What is needed at the end of the function.
+    fn at_end(&self) -> IdSet<VarId> {
+        let mut blocks = self.subject.func.blocks.iter();
+        let exit = blocks.find(|(_, block)| matches!(block.term, Terminator::Return(_)));
+        exit.map_or(IdSet::new(self.subject.func.vars.len()), |(id, _)| {
+            let end = self.block(id, self.at_entry[id].clone(), &mut |_, _| {});
+            end.expect("what is computed again was settled")
+        })
+    }
+
+    /// What a sweep of its own leaves on tapes, in elements.
+    fn left(&self) -> usize {
+        let left = self.at_end();
+        let left = left.iter().filter(|v| !self.subject.given.contains(*v));
+        left.map(|v| self.subject.func.vars[v].ty.elements()).sum()
+    }
+
+    /// An array that would be left on a tape only so that a smaller part of it can be read again is not: the part is.
+    fn save_elements(&mut self) {
+        let Subject { func, graph, ref given, .. } = *self.subject;
+        let elements = |v: VarId| func.vars[v].ty.elements();
+        let arrays: Vec<VarId> =
+            self.at_end().iter().filter(|v| !func.vars[*v].ty.is_scalar() && !given.contains(*v)).collect();
+        for array in arrays {
+            let parts: Vec<VarId> = self
+                .again
+                .iter()
+                .filter_map(|(v, made)| {
+                    let block = self.definitions[*v][0].0;
+                    let mut reads = false;
+                    func.blocks[block].insts[*made].kind.for_each_operand(|o| reads |= o == Operand::Var(array));
+                    (reads && elements(*v) < elements(array) && !graph.cyclic.contains(block)).then_some(*v)
+                })
+                .collect();
+            if parts.is_empty() {
+                continue;
+            }
+            let (before, again) = (self.left(), self.again.clone());
+            parts.iter().for_each(|v| {
+                self.again.remove(v);
+            });
+            self.settle();
+            if self.left() >= before {
+                self.again = again;
+                self.settle();
+            }
+        }
     }
 
     /// Says of each variable of a block that is computed again up to where it can be.
@@ -564,8 +634,10 @@ impl<'a> Analysis<'a> {
         });
         for (at, needs) in self.needs[id].iter().enumerate() {
             let dst = block.insts.get(at).and_then(|i| i.kind.dst());
+            let late = at == block.insts.len() && (self.subject.restores_late)(id);
             for v in &needs.before {
-                self.leaves(id, *v, at, (&mut needed, &mut walked))?;
+                // what comes back late is set already
+                self.leaves(id, *v, at + usize::from(late), (&mut needed, &mut walked))?;
             }
             let again = dst.is_some_and(|d| self.again.contains_key(&d));
             if needs.result && again {

@@ -5,11 +5,13 @@
 //! tapes, and one that takes it from there.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::care::{self, Care, Cares};
 use super::code::{Code, int, real};
 use super::cotangent::{Cotangents, Known};
 use super::differentiation::{CallRule, Differentiation};
+use super::given::Given;
 use super::graph::Graph;
 use super::prepare::{name_all, set_all};
 use super::record::{Origin, Record, Save, Subject, Tapes, record};
@@ -17,7 +19,7 @@ use super::tangent::Site;
 use super::{DerivativeError, activity::Key};
 use crate::analysis::worklist::forwards;
 use crate::base::{Id, IdSet, IdVec, Loc, work};
-use crate::cfg::{Block, BlockId, Func, Inst, InstKind, Operand, Program, TapeId, Terminator, Var, VarId};
+use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, TapeId, Terminator, Var, VarId};
 use crate::prim::Prim;
 use crate::types::{DType, Type};
 
@@ -29,6 +31,8 @@ struct Sweeps<'a> {
     record: Record,
     /// By block that ends with a call.
     calls: BTreeMap<BlockId, CallRule>,
+    /// What the reverse sweep of the callee is given, by block that ends with such a call.
+    given: BTreeMap<BlockId, Given>,
     /// What holds the cotangent of each active variable.
     of: IdVec<VarId, Option<VarId>>,
     /// The variables of the function, then those that hold cotangents.
@@ -41,6 +45,52 @@ struct Sweeps<'a> {
     seeds: Care,
 }
 
+/// A function before its sweeps are made.
+#[derive(Clone, Debug)]
+pub(super) struct Outline {
+    pub(super) func: Func,
+    graph: Graph,
+    /// By block that ends with a call.
+    pub(super) calls: BTreeMap<BlockId, CallRule>,
+    /// What holds the cotangent of each active variable.
+    of: IdVec<VarId, Option<VarId>>,
+    /// The variables of the function, then those that hold cotangents.
+    pub(super) vars: IdVec<VarId, Var>,
+}
+
+impl Outline {
+    /// What is recorded for its sweeps, as two functions where it is called as the function `split`.
+    pub(super) fn with_subject<T>(
+        &self,
+        all: &Differentiation<'_>,
+        split: Option<FuncId>,
+        analyse: impl FnOnce(&Subject<'_>) -> T,
+    ) -> T {
+        let rule = |block: BlockId| self.calls.get(&block);
+        let reads_arg = |block: BlockId, k: usize| match rule(block) {
+            Some(CallRule::Again { .. }) => true,
+            Some(CallRule::Pair { key, .. }) => all.given[key].values[k],
+            Some(CallRule::Inactive) | None => false,
+        };
+        let mut given = IdSet::new(self.func.vars.len());
+        if let Some(func) = split {
+            self.func.params.iter().zip(all.passed(func)).filter(|(_, passed)| **passed).for_each(|(p, _)| {
+                given.insert(*p);
+            });
+        }
+        analyse(&Subject {
+            program: all.program,
+            func: &self.func,
+            graph: &self.graph,
+            of: &self.of,
+            reads_arg: &reads_arg,
+            restores_late: &|block| matches!(rule(block), Some(CallRule::Pair { .. })),
+            given,
+            split: split.is_some(),
+        })
+    }
+}
+
 /// Where the blocks of a reverse sweep stand.
 struct Layout {
     start: BlockId,
@@ -48,6 +98,8 @@ struct Layout {
     /// What follows the reverse of a call.
     after: BTreeMap<BlockId, BlockId>,
     end: BlockId,
+    /// The parameters whose cotangents the caller began, and what holds these.
+    sums: BTreeMap<VarId, VarId>,
 }
 
 impl Layout {
@@ -59,7 +111,7 @@ impl Layout {
         let after: BTreeMap<BlockId, BlockId> =
             calls.enumerate().map(|(i, (id, _))| (id, BlockId::new(first + 1 + n + i))).collect();
         let end = BlockId::new(first + 1 + n + after.len());
-        Self { start, of, after, end }
+        Self { start, of, after, end, sums: BTreeMap::new() }
     }
 }
 
@@ -87,10 +139,34 @@ impl<'a> Differentiation<'a> {
         let results = self.activity.results(key);
         let sweeps = self.sweeps(key, Care::Whole, true)?;
         let [forward, reverse] = names;
-        Ok([sweeps.forward_func(&forward), sweeps.reverse_func(&reverse, &results)])
+        Ok([sweeps.forward_func(&forward), sweeps.reverse_func(&reverse, &results, &self.given[key])])
     }
 
     fn sweeps(&mut self, key: &Key, seeds: Care, split: bool) -> Result<Sweeps<'a>, DerivativeError> {
+        let outline = match self.outlines.get(key) {
+            Some(outline) => Rc::clone(outline),
+            None => self.outline(key)?,
+        };
+        self.find_given(outline.calls.values())?;
+        let shadows = self.shadows(&outline.func);
+        let name = outline.func.name.clone();
+        let mut tapes = std::mem::replace(&mut self.tapes, IdVec::new());
+        let record = outline.with_subject(self, split.then_some(key.0), |subject| {
+            record(subject, &outline.vars, &mut Tapes::new(&mut tapes, &name))
+        });
+        self.tapes = tapes;
+        let Outline { func, graph, calls, of, vars } = Rc::try_unwrap(outline).unwrap_or_else(|o| (*o).clone());
+        let given = calls.iter().filter_map(|(id, rule)| match rule {
+            CallRule::Pair { key, .. } => Some((*id, self.given[key].clone())),
+            _ => None,
+        });
+        let given = given.collect();
+        let mask = key.1.clone();
+        Ok(Sweeps { program: self.program, func, graph, record, calls, given, of, vars, shadows, mask, seeds })
+    }
+
+    /// A function, what its calls become and the variables for its cotangents.
+    pub(super) fn outline(&mut self, key: &Key) -> Result<Rc<Outline>, DerivativeError> {
         let (func, varied, active) = self.subject(key)?;
         let mut vars = func.vars.clone();
         let mut of: IdVec<VarId, Option<VarId>> = IdVec::filled(None, func.vars.len());
@@ -106,15 +182,8 @@ impl<'a> Differentiation<'a> {
                 calls.insert(id, self.reverse_of_call((*callee, mask), needed, *attempt, loc)?);
             }
         }
-        let shadows = self.shadows(&func);
         let graph = Graph::new(&func);
-        let reads_args = |block: BlockId| matches!(calls.get(&block), Some(CallRule::Again { .. }));
-        let subject =
-            Subject { program: self.program, func: &func, graph: &graph, of: &of, reads_args: &reads_args, split };
-        let name = func.name.clone();
-        let record = record(&subject, &vars, &mut Tapes::new(&mut self.tapes, &name));
-        let mask = key.1.clone();
-        Ok(Sweeps { program: self.program, func, graph, record, calls, of, vars, shadows, mask, seeds })
+        Ok(Rc::new(Outline { func, graph, calls, of, vars }))
     }
 }
 
@@ -174,12 +243,21 @@ impl Sweeps<'_> {
         self.finish(name, self.func.params.clone(), self.func.results.clone(), code.vars, blocks)
     }
 
-    fn reverse_func(&self, name: &str, varied: &[bool]) -> Func {
+    fn reverse_func(&self, name: &str, varied: &[bool], given: &Given) -> Func {
         let mut code = Code::new(self.program, self.vars.clone(), self.func.loc.clone());
         let mut blocks = IdVec::new();
         let results: Vec<Type> = self.masked().map(|p| self.func.vars[p].ty.clone()).collect();
         let types = self.func.results.iter().zip(varied).filter(|(_, varies)| **varies);
-        let params: Vec<VarId> = types.map(|(ty, _)| code.named("cotangent", ty.clone())).collect();
+        let mut params: Vec<VarId> = types.map(|(ty, _)| code.named("cotangent", ty.clone())).collect();
+        let seeded = params.clone();
+        let mut layout = Layout::new(&self.func, 0);
+        params.extend(self.func.params.iter().zip(&given.values).filter(|(_, taken)| **taken).map(|(p, _)| *p));
+        for (p, _) in self.func.params.iter().zip(&given.sums).filter(|(_, sum)| **sum) {
+            let ty = self.func.vars[*p].ty.clone();
+            let holder = self.of[*p].unwrap_or_else(|| code.named("cotangent", ty));
+            layout.sums.insert(*p, holder);
+            params.push(holder);
+        }
         match self.exit() {
             Some((exit, values)) => {
                 code.loc = self.func.blocks[exit].loc.clone();
@@ -188,8 +266,7 @@ impl Sweeps<'_> {
                 }
                 let restored = std::mem::take(&mut code.insts);
                 let varied = values.iter().zip(varied).filter(|(_, varies)| **varies);
-                let seeds: Vec<(Operand, VarId)> = varied.map(|(v, _)| *v).zip(params.iter().copied()).collect();
-                let layout = Layout::new(&self.func, 0);
+                let seeds: Vec<(Operand, VarId)> = varied.map(|(v, _)| *v).zip(seeded).collect();
                 self.reverse_blocks(&mut code, &mut blocks, &layout, restored, &seeds, &[]);
             }
             // never called: the forward sweep does not return
@@ -287,7 +364,7 @@ impl Sweeps<'_> {
     ) {
         let exit = self.exit().map_or(BlockId::new(0), |(exit, _)| exit);
         let mut zero = IdSet::new(self.func.vars.len());
-        self.of.iter().filter(|(_, holder)| holder.is_some()).for_each(|(v, _)| {
+        self.of.iter().filter(|(v, holder)| holder.is_some() && !layout.sums.contains_key(v)).for_each(|(v, _)| {
             zero.insert(v);
         });
         code.insts = before;
@@ -318,12 +395,13 @@ impl Sweeps<'_> {
         let mut cotangents = Cotangents { code, of: &self.of, known: &mut known };
         let mut values = kept.to_vec();
         for param in self.masked() {
-            values.push(match self.of[param] {
-                Some(holder) => {
+            values.push(match (self.of[param], layout.sums.get(&param)) {
+                (Some(holder), _) => {
                     cotangents.materialise(param);
                     Operand::Var(holder)
                 }
-                None => {
+                (None, Some(sum)) => Operand::Var(*sum),
+                (None, None) => {
                     let ty = self.func.vars[param].ty.clone();
                     cotangents.code.zero(&ty)
                 }
@@ -552,15 +630,18 @@ impl Sweeps<'_> {
         if !restored_after {
             self.restore(code, place, done);
         }
-        let (func, passed, skip, mask) = match rule {
+        let (func, mut passed, skip, mask) = match rule {
             CallRule::Inactive => {
                 let insts = std::mem::take(&mut code.insts);
                 reversed.call = Some((insts, Terminator::Jump(layout.after[&id])));
                 return;
             }
-            CallRule::Pair { pair, results, mask } => {
-                let passed = self.cotangents_of(code, dsts, &taken, |k| results[k]);
-                (pair.reverse, passed, 0, mask)
+            CallRule::Pair { pair, key, results } => {
+                let mut passed = self.cotangents_of(code, dsts, &taken, |k| results[k]);
+                let values = args.iter().zip(&self.given[&id].values).filter(|(_, taken)| **taken).map(|(arg, _)| *arg);
+                values.clone().filter_map(|arg| arg.var()).for_each(|v| self.again(code, id, v, done));
+                passed.extend(values);
+                (pair.reverse, passed, 0, &key.1)
             }
             CallRule::Again { func, skip, mask } => {
                 args.iter().filter_map(|a| a.var()).for_each(|v| self.again(code, id, v, done));
@@ -582,11 +663,11 @@ impl Sweeps<'_> {
             results.push(code.fresh(ty));
         }
         let mut parts: Vec<(Operand, VarId)> = Vec::new();
-        for (arg, _) in args.iter().zip(mask).filter(|(_, wanted)| **wanted) {
-            let ty = code.ty(*arg);
-            parts.push((*arg, code.fresh(ty)));
+        let mut cotangents = Cotangents { code, of: &self.of, known: &mut reversed.known };
+        for (k, arg) in args.iter().enumerate().filter(|(k, _)| mask[*k]) {
+            let sum = self.given.get(&id).map(|given| given.sums[k]);
+            results.push(self.cotangent_of_arg(&mut cotangents, *arg, (sum, &results), (&mut passed, &mut parts)));
         }
-        results.extend(parts.iter().map(|(_, part)| *part));
         let insts = std::mem::take(&mut code.insts);
         let (next, loc) = (layout.after[&id], loc.clone());
         reversed.call =
@@ -604,6 +685,39 @@ impl Sweeps<'_> {
             };
             cotangents.add(arg, part);
         }
+    }
+
+    /// What the reverse of a call sets for an argument. `sum`: whether it takes the cotangent and adds to it, where the callee has
+    /// sweeps of its own; `results` are those before. What it takes goes to `passed`, and what is to be added afterwards to `parts`.
+    fn cotangent_of_arg(
+        &self,
+        cotangents: &mut Cotangents<'_, '_>,
+        arg: Operand,
+        (sum, results): (Option<bool>, &[VarId]),
+        (passed, parts): (&mut Vec<Operand>, &mut Vec<(Operand, VarId)>),
+    ) -> VarId {
+        // an argument that stands twice in a call has one cotangent
+        let holder = arg.var().and_then(|v| Some((v, self.of[v]?))).filter(|(_, holder)| !results.contains(holder));
+        match (holder, sum) {
+            (Some((v, holder)), Some(true)) => {
+                cotangents.materialise(v);
+                passed.push(Operand::Var(holder));
+                return holder;
+            }
+            (Some((v, holder)), Some(false)) if cotangents.known.zero.contains(v) => {
+                cotangents.known.zero.remove(v);
+                return holder;
+            }
+            _ => {}
+        }
+        let ty = cotangents.code.ty(arg);
+        if sum == Some(true) {
+            let zero = cotangents.code.zero(&ty);
+            passed.push(zero);
+        }
+        let part = cotangents.code.fresh(ty);
+        parts.push((arg, part));
+        part
     }
 
     /// The cotangents of some of the results of a call, zeros where they are known to be.
