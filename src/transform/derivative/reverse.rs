@@ -150,7 +150,7 @@ impl<'a> Differentiation<'a> {
         self.find_given(outline.calls.values())?;
         let shadows = self.shadows(&outline.func);
         let name = outline.func.name.clone();
-        let mut tapes = std::mem::replace(&mut self.tapes, IdVec::new());
+        let mut tapes = std::mem::take(&mut self.tapes);
         let record = outline.with_subject(self, split.then_some(key.0), |subject| {
             record(subject, &outline.vars, &mut Tapes::new(&mut tapes, &name))
         });
