@@ -24,7 +24,7 @@ pub struct Costs {
 
 impl Default for Costs {
     fn default() -> Self {
-        Self { step: 35.0, addition: 0.22, blend: 0.09, gather: 0.36, heavy: 16.0 }
+        Self { step: 35.0, addition: 0.22, blend: 0.09, gather: 0.36, heavy: 8.0 }
     }
 }
 
