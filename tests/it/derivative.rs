@@ -429,6 +429,40 @@ fn recursions_push_what_changes_and_not_the_arrays_that_they_pass_along() {
              }
              pub fn main[n](x: real[n]) -> real[n] { grad(|y| { f(y, x) })(x) }",
         ),
+        // changed in place, on the way down and on the way up, and read at the end as a whole
+        (
+            "fn r[n](b: real[n], i: int, c: real) -> real {
+                 if i == n { return sum(b * b); }
+                 let mut d = b;
+                 d[i] = d[i] * c + sin(d[i]);
+                 r(d, i + 1, c)
+             }
+             pub fn main[n](x: real[n]) -> real[n] { grad(|y| { r(y, 0, y[0]) })(x) }",
+            "fn f[n](b: real[n], c: real) -> real {
+                 let mut d = b;
+                 for i in 0..n { d[i] = d[i] * c + sin(d[i]); }
+                 sum(d * d)
+             }
+             pub fn main[n](x: real[n]) -> real[n] { grad(|y| { f(y, y[0]) })(x) }",
+        ),
+        (
+            "fn r[n](b: real[n], i: int) -> real[n] {
+                 if i == n { return b; }
+                 let mut d = b;
+                 d[i] = d[i] * d[(i + 1) % n];
+                 let mut e = r(d, i + 1);
+                 e[i] = e[i] * e[0];
+                 e
+             }
+             pub fn main[n](x: real[n]) -> real[n] { grad(|y| { sum(r(y, 0)) })(x) }",
+            "fn f[n](b: real[n]) -> real {
+                 let mut d = b;
+                 for i in 0..n { d[i] = d[i] * d[(i + 1) % n]; }
+                 for k in 0..n { let i = n - 1 - k; d[i] = d[i] * d[0]; }
+                 sum(d)
+             }
+             pub fn main[n](x: real[n]) -> real[n] { grad(f)(x) }",
+        ),
     ];
     for (recursion, turns) in programs {
         let (found, bytes) = gradient_and_bytes(recursion, 40);

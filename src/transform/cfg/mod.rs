@@ -8,6 +8,7 @@ pub(super) mod blocks;
 mod guards;
 mod hoist_shared;
 pub(super) mod if_convert;
+pub(super) mod in_place;
 pub(super) mod inline;
 mod known_branches;
 pub(super) mod merge_blocks;
@@ -86,6 +87,12 @@ const SHARED_CODE: Pass<Program> = Pass {
     run: shared_code::run,
 };
 
+const CHANGE_IN_PLACE: Pass<Program> = Pass {
+    name: "change-in-place",
+    doc: "changes an array itself where only the changed copy is wanted",
+    run: in_place::run,
+};
+
 /// The passes in the order in which they run; one that stands here twice runs twice.
 pub const CFG_PASSES: &[Pass<Program>] = &[
     MERGE_BLOCKS,
@@ -108,9 +115,10 @@ pub const CFG_PASSES: &[Pass<Program>] = &[
     MERGE_BLOCKS,
 ];
 
-/// The last pass for the reference interpreter alone: where many lanes run at once, arms that return are made selects before.
-pub const LANE_PASSES: &[Pass<Program>] = &[EARLY_RETURN];
+/// The last passes for the reference interpreter alone: where many lanes run at once, arms that return are made selects before.
+pub const LANE_PASSES: &[Pass<Program>] = &[EARLY_RETURN, CHANGE_IN_PLACE];
 
 /// Further passes for the engines that run many lanes at once: for them a branch costs more than computing what some lanes do
 /// not need. The reference interpreter runs the program without them.
-pub const BATCH_PASSES: &[Pass<Program>] = &[GUARD_ARMS, REUSE, SIMPLIFY, TAIL_CALLS, MERGE_BLOCKS, EARLY_RETURN];
+pub const BATCH_PASSES: &[Pass<Program>] =
+    &[GUARD_ARMS, REUSE, SIMPLIFY, TAIL_CALLS, MERGE_BLOCKS, EARLY_RETURN, CHANGE_IN_PLACE];

@@ -14,12 +14,10 @@ use super::activity::Key;
 use super::differentiation::{CallRule, Differentiation};
 use super::record::needed_at_end;
 use crate::analysis::callgraph::CallGraph;
-use crate::analysis::liveness::live_in;
-use crate::base::{IdSet, IdVec};
 use crate::cfg::{Func, FuncId, Inst, InstKind, Operand, Program, Terminator, Var, VarId};
 use crate::parts::Args;
 use crate::prim::Prim;
-use crate::transform::cfg::blocks::{for_each_var, live_at_terminators, step_back};
+use crate::transform::cfg::in_place;
 use crate::transform::cfg::simplify::simplify_fully;
 
 /// What a reverse sweep takes, by parameter of the function.
@@ -34,7 +32,6 @@ pub(super) struct Given {
 /// By function, its parameters that are never set.
 #[derive(Debug)]
 pub(super) struct Lasting {
-    steady: BTreeMap<FuncId, Vec<bool>>,
     /// Scalars, and arrays that a recursion passes on unchanged: an array that differs from call to call would have to be saved by the
     /// caller.
     passed: BTreeMap<FuncId, Vec<bool>>,
@@ -43,52 +40,9 @@ pub(super) struct Lasting {
 impl Lasting {
     /// Of the functions of a derivative.
     pub(super) fn new(program: &Program, funcs: &IndexMap<FuncId, Func>) -> Self {
-        let steady: BTreeMap<FuncId, Vec<bool>> = funcs.iter().map(|(id, func)| (*id, steady(func))).collect();
-        let mut passed = steady.clone();
-        let graph = CallGraph::new(program);
-        let mut component = IdVec::filled(0, program.funcs.len());
-        for (at, scc) in graph.sccs.iter().enumerate() {
-            scc.iter().for_each(|func| component[*func] = at);
-        }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (id, func) in funcs {
-                for block in func.blocks.values() {
-                    let Terminator::Call { func: callee, args, .. } = &block.term else { continue };
-                    if component[*callee] != component[*id] {
-                        continue;
-                    }
-                    let unchanged: Vec<bool> = args.iter().map(|arg| passes_on(func, &passed[id], *arg)).collect();
-                    for (passed, unchanged) in passed.entry(*callee).or_default().iter_mut().zip(unchanged) {
-                        changed |= *passed && !unchanged;
-                        *passed &= unchanged;
-                    }
-                }
-            }
-        }
-        Self { steady, passed }
+        let funcs = funcs.iter().map(|(id, func)| (*id, func)).collect();
+        Self { passed: in_place::passed_on(program, &funcs) }
     }
-}
-
-/// Whether a recursive call passes a scalar, or an array that is what the function was given.
-fn passes_on(func: &Func, passed: &[bool], arg: Operand) -> bool {
-    let Operand::Var(v) = arg else { return true };
-    func.vars[v].ty.is_scalar() || func.params.iter().zip(passed).any(|(p, passed)| *p == v && *passed)
-}
-
-/// For each parameter, whether it is never set.
-fn steady(func: &Func) -> Vec<bool> {
-    let mut set = IdSet::new(func.vars.len());
-    for block in func.blocks.values() {
-        block.insts.iter().filter_map(|i| i.kind.dst()).for_each(|v| {
-            set.insert(v);
-        });
-        block.term.dsts().iter().for_each(|v| {
-            set.insert(*v);
-        });
-    }
-    func.params.iter().map(|p| !set.contains(*p)).collect()
 }
 
 /// No call sets what it is passed: its reverse reads the arguments before what it set comes back.
@@ -110,62 +64,16 @@ pub(super) fn keep_arguments(func: &mut Func) {
     }
 }
 
-/// Where a recursion passes on a changed copy of an array that it was given and does not want any more, the array itself is
-/// changed: then so is its cotangent, in one place, and goes through the calls.
+/// Where a recursion passes on a changed copy of an array that it does not want any more, the array itself is changed: then so is its
+/// cotangent, in one place, and goes through the calls.
 pub(super) fn change_in_place(program: &Program, funcs: &mut IndexMap<FuncId, Func>) {
     let graph = CallGraph::new(program);
     let lasting = Lasting::new(program, funcs);
     for (id, func) in funcs.iter_mut().filter(|(id, _)| graph.is_recursive(**id)) {
-        let params = func.params.clone();
-        let changed = params.iter().zip(&lasting.steady[id]).zip(&lasting.passed[id]);
-        for param in changed.filter(|((_, steady), passed)| **steady && !**passed).map(|((param, _), _)| *param) {
-            if let Some(copy) = copy_of(func, param)
-                && never_differ(func, param, copy)
-            {
-                for_each_var(func, |v| {
-                    if *v == copy {
-                        *v = param;
-                    }
-                });
-            }
-        }
-        simplify_fully(program, func);
-    }
-}
-
-/// The array that a parameter is copied to, if it is one.
-fn copy_of(func: &Func, param: VarId) -> Option<VarId> {
-    let mut copies = func.blocks.values().flat_map(|b| &b.insts).filter_map(|inst| match &inst.kind {
-        InstKind::Prim { dst, prim: Prim::Copy, args } if args[0] == Operand::Var(param) => Some(*dst),
-        _ => None,
-    });
-    let copy = copies.next().filter(|copy| func.vars[*copy].ty == func.vars[param].ty);
-    copy.filter(|copy| !func.params.contains(copy) && copies.all(|other| other == *copy))
-}
-
-/// Whether a parameter that is never set and a copy of it have the same value wherever both live: where the copy is set to
-/// anything else, the parameter is not wanted any more.
-fn never_differ(func: &Func, param: VarId, copy: VarId) -> bool {
-    let live = live_at_terminators(func);
-    let live_after = live_in(func);
-    for (id, block) in func.blocks.iter() {
-        if let Terminator::Call { dsts, next, .. } = &block.term
-            && dsts.contains(&copy)
-            && live_after[*next].contains(param)
-        {
-            return false;
-        }
-        let mut live = live[id].clone();
-        for inst in block.insts.iter().rev() {
-            let copies =
-                matches!(&inst.kind, InstKind::Prim { prim: Prim::Copy, args, .. } if args[0] == Operand::Var(param));
-            if inst.kind.dst() == Some(copy) && !copies && live.contains(param) {
-                return false;
-            }
-            step_back(&inst.kind, &mut live);
+        if in_place::change_in_place(func, &lasting.passed[id]) {
+            simplify_fully(program, func);
         }
     }
-    true
 }
 
 impl Differentiation<'_> {

@@ -17,6 +17,7 @@
 //! | `care` | where a product of the chain rule may be zero times what is no number |
 //! | `forward` | forward mode |
 //! | `graph`, `record` | what the reverse sweep needs, and how it finds it |
+//! | `leaving` | where a function that is called leaves it on tapes |
 //! | `reverse` | the two sweeps |
 //! | `given` | what the reverse sweep of a function that is called is given by the caller |
 //! | `differentiation` | the functions that one derivative consists of |
@@ -30,6 +31,7 @@ mod elementwise;
 mod forward;
 mod given;
 mod graph;
+mod leaving;
 pub(super) mod prepare;
 mod record;
 mod reductions;

@@ -61,6 +61,8 @@ pub(super) struct Record {
     pub(super) saves: BTreeMap<(BlockId, usize), Vec<(VarId, Save)>>,
     /// What a sweep of its own leaves on tapes at the end of the function, in order.
     pub(super) at_exit: Vec<(VarId, TapeId)>,
+    /// What it leaves there before, at the end of a block that leads to where ways meet.
+    pub(super) at_end: BTreeMap<BlockId, Vec<(VarId, TapeId)>>,
     /// Where each block was entered from.
     pub(super) origins: IdVec<BlockId, Origin>,
     /// The variables that are computed again, with the instruction that does.
@@ -140,6 +142,7 @@ pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>
     let mut by_var: BTreeMap<VarId, TapeId> = BTreeMap::new();
     let mut saves = BTreeMap::new();
     let mut at_exit = Vec::new();
+    let mut at_end = BTreeMap::new();
     for (id, block) in subject.func.blocks.iter() {
         let mut found: Vec<(usize, VarId)> = Vec::new();
         let end = analysis
@@ -155,6 +158,11 @@ pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>
             };
             saves.entry((id, at)).or_insert_with(Vec::new).push((v, save));
         }
+        let early = analysis.early.get(&id).into_iter().flat_map(IdSet::iter);
+        for v in early {
+            let tape = tape_of(subject, v, &mut by_var, tapes);
+            at_end.entry(id).or_insert_with(Vec::new).push((v, tape));
+        }
         if subject.split && matches!(block.term, Terminator::Return(_)) {
             for v in end.iter().filter(|v| !subject.given.contains(*v)) {
                 let tape = tape_of(subject, v, &mut by_var, tapes);
@@ -164,7 +172,7 @@ pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>
     }
     let again = analysis.again;
     let origins = origins_with_tapes(subject, origins, tapes);
-    Record { saves, at_exit, origins, again, needs }
+    Record { saves, at_exit, at_end, origins, again, needs }
 }
 
 fn tape_of(subject: &Subject<'_>, v: VarId, by_var: &mut BTreeMap<VarId, TapeId>, tapes: &mut Tapes<'_>) -> TapeId {
@@ -473,8 +481,8 @@ fn is_cheap(subject: &Subject<'_>, inst: &InstKind) -> bool {
 }
 
 /// Which variables are needed where.
-struct Analysis<'a> {
-    subject: &'a Subject<'a>,
+pub(super) struct Analysis<'a> {
+    pub(super) subject: &'a Subject<'a>,
     needs: &'a IdVec<BlockId, Vec<Needs>>,
     origins: &'a IdVec<BlockId, Origin>,
     definitions: IdVec<VarId, Vec<(BlockId, usize)>>,
@@ -482,8 +490,10 @@ struct Analysis<'a> {
     /// For each variable that is computed again: the first instruction that sets what it is computed from. Beyond that it
     /// cannot be.
     until: BTreeMap<VarId, usize>,
-    /// The variables needed at the start of each block.
-    at_entry: IdVec<BlockId, IdSet<VarId>>,
+    /// The variables needed at the start of each block, but for those that were left on tapes before.
+    pub(super) at_entry: IdVec<BlockId, IdSet<VarId>>,
+    /// What a sweep of its own leaves on tapes at the end of a block, before ways meet.
+    pub(super) early: BTreeMap<BlockId, IdSet<VarId>>,
 }
 
 impl<'a> Analysis<'a> {
@@ -496,7 +506,8 @@ impl<'a> Analysis<'a> {
     ) -> Self {
         let definitions = definitions(subject.func);
         let (until, at_entry) = (BTreeMap::new(), IdVec::new());
-        let mut analysis = Self { subject, needs, origins, definitions, again, until, at_entry };
+        let early = BTreeMap::new();
+        let mut analysis = Self { subject, needs, origins, definitions, again, until, at_entry, early };
         analysis.settle();
         if subject.split {
             analysis.save_elements();
@@ -514,10 +525,11 @@ impl<'a> Analysis<'a> {
                 break at_entry;
             }
         };
+        self.leave_early();
     }
 
     /// What is needed at the end of the function.
-    fn at_end(&self) -> IdSet<VarId> {
+    pub(super) fn at_end(&self) -> IdSet<VarId> {
         let mut blocks = self.subject.func.blocks.iter();
         let exit = blocks.find(|(_, block)| matches!(block.term, Terminator::Return(_)));
         exit.map_or(IdSet::new(self.subject.func.vars.len()), |(id, _)| {
@@ -526,19 +538,13 @@ impl<'a> Analysis<'a> {
         })
     }
 
-    /// What a sweep of its own leaves on tapes, in elements.
-    fn left(&self) -> usize {
-        let left = self.at_end();
-        let left = left.iter().filter(|v| !self.subject.given.contains(*v));
-        left.map(|v| self.subject.func.vars[v].ty.elements()).sum()
-    }
-
     /// An array that would be left on a tape only so that a smaller part of it can be read again is not: the part is.
     fn save_elements(&mut self) {
         let Subject { func, graph, ref given, .. } = *self.subject;
         let elements = |v: VarId| func.vars[v].ty.elements();
-        let arrays: Vec<VarId> =
-            self.at_end().iter().filter(|v| !func.vars[*v].ty.is_scalar() && !given.contains(*v)).collect();
+        let mut left = self.at_end();
+        self.early.values().for_each(|early| _ = left.union_with(early));
+        let arrays: Vec<VarId> = left.iter().filter(|v| !func.vars[*v].ty.is_scalar() && !given.contains(*v)).collect();
         for array in arrays {
             let parts: Vec<VarId> = self
                 .again
@@ -620,7 +626,7 @@ impl<'a> Analysis<'a> {
 
     /// From the variables needed at the start of a block to those needed at its end; `save` gets each variable that is set
     /// while its old value is needed.
-    fn block(
+    pub(super) fn block(
         &self,
         id: BlockId,
         mut needed: IdSet<VarId>,

@@ -310,6 +310,10 @@ impl Sweeps<'_> {
                 }
             }
             self.save(code, (id, block.insts.len()), &block.loc);
+            code.loc = block.loc.clone();
+            for (v, tape) in self.record.at_end.get(&id).into_iter().flatten() {
+                code.push(InstKind::TapePush { tape: *tape, value: Operand::Var(*v) });
+            }
             for next in block.term.successors() {
                 if let Origin::Tape(tape) = self.record.origins[next] {
                     let number = self.graph.preds[next].iter().position(|p| *p == id).expect("it leads there");
@@ -507,8 +511,11 @@ impl Sweeps<'_> {
         let block = &self.func.blocks[id];
         let mut done = IdSet::new(self.func.vars.len());
         let mut reversed = Reversed { call: None, insts: Vec::new(), known: Known::zero(zero) };
+        code.loc = block.loc.clone();
+        for (v, tape) in self.record.at_end.get(&id).into_iter().flatten().rev() {
+            code.push(InstKind::TapePop { dst: *v, tape: *tape });
+        }
         if let Terminator::Call { .. } = &block.term {
-            code.loc = block.loc.clone();
             self.reverse_call(code, layout, id, &mut done, (&mut reversed, cares));
         }
         for (at, inst) in block.insts.iter().enumerate().rev() {
