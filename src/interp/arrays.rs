@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::scalars;
 use super::triangular;
 use super::value::{Data, Elem, FITS, Value};
-use crate::prim::{Prim, eval};
+use crate::prim::{BatchRule, Prim, eval};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
 use crate::vmath::{self, Real};
@@ -72,23 +72,23 @@ pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Resul
         }
         Prim::Transpose => exchanged(args[0], 0, ty),
         Prim::TransposeEach => exchanged(args[0], 1, ty),
-        Prim::Dot => {
+        Prim::Dot | Prim::ChainDot => {
             let (x, y) = (args[0].tensor(), args[1].tensor());
-            Value::Scalar(Elem::Real(vmath::dot(x.data.real(), y.data.real())))
+            Value::Scalar(Elem::Real(dot(prim, x.data.real(), y.data.real())))
         }
-        Prim::MatMul => Data::Real(matrix_product(args[0], args[1])).into_value(&ty.shape),
-        Prim::BatchMatMul => {
+        Prim::MatMul | Prim::ChainMatMul => Data::Real(matrix_product(prim, args[0], args[1])).into_value(&ty.shape),
+        Prim::BatchMatMul | Prim::ChainBatchMatMul => {
             let (x, y) = (args[0].tensor(), args[1].tensor());
             let (each_x, each_y) = (x.shape[1] * x.shape[2], y.shape[1] * y.shape[2]);
             let mut out = Vec::with_capacity(n);
             for i in 0..x.shape[0] {
                 let x = &x.data.real()[i * each_x..(i + 1) * each_x];
                 let y = &y.data.real()[i * each_y..(i + 1) * each_y];
-                out.extend(product(x, y, ty.shape[1], ty.shape[2]));
+                out.extend(product(prim, x, y, ty.shape[1], ty.shape[2]));
             }
             Data::Real(out).into_value(&ty.shape)
         }
-        Prim::Cholesky | Prim::SolveLower | Prim::SolveLowerTransposed => {
+        _ if prim.row().batch == BatchRule::Triangular => {
             let l = args[0].tensor();
             let n = *l.shape.last().expect(FITS);
             let matrices = l.shape[..l.shape.len() - 2].iter().product::<usize>();
@@ -100,7 +100,7 @@ pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Resul
                     Prim::Cholesky => triangular::cholesky(l, n),
                     _ => {
                         let b = &args[1].tensor().data.real()[i * each..(i + 1) * each];
-                        triangular::solve(l, b, n, prim == Prim::SolveLowerTransposed)
+                        triangular::solve(prim, l, b, n)
                     }
                 });
             }
@@ -224,22 +224,28 @@ pub(super) fn change_part<R: Real>(prim: Prim, array: &mut Value<R>, args: &[&Va
 }
 
 /// Matrix product; a vector is a row on the left and a column on the right.
-fn matrix_product<R: Real>(x: &Value<R>, y: &Value<R>) -> Vec<R> {
+fn matrix_product<R: Real>(prim: Prim, x: &Value<R>, y: &Value<R>) -> Vec<R> {
     let (x, y) = (x.tensor(), y.tensor());
     let rows = x.shape[..x.shape.len() - 1].iter().product::<usize>();
     let columns = y.shape[1..].iter().product::<usize>();
-    product(x.data.real(), y.data.real(), rows, columns)
+    product(prim, x.data.real(), y.data.real(), rows, columns)
+}
+
+/// The dot product of two slices, in the arithmetic of the primitive.
+fn dot<R: Real>(prim: Prim, x: &[R], y: &[R]) -> R {
+    let sum = vmath::dot(x, y);
+    if prim == prim.ordinary() || !sum.is_nan() { sum } else { vmath::chain_dot(x.len(), None, |k| (x[k], y[k])) }
 }
 
 /// The product of two matrices that gives so many rows and columns.
-fn product<R: Real>(x: &[R], y: &[R], rows: usize, columns: usize) -> Vec<R> {
+fn product<R: Real>(prim: Prim, x: &[R], y: &[R], rows: usize, columns: usize) -> Vec<R> {
     let inner = y.len().checked_div(columns).unwrap_or(0);
     let turned: Vec<R> = (0..columns * inner).map(|i| y[i % inner * columns + i / inner]).collect();
     let mut out = Vec::with_capacity(rows * columns);
     for i in 0..rows {
         for j in 0..columns {
             let row = &x[i * inner..(i + 1) * inner];
-            out.push(vmath::dot(row, &turned[j * inner..(j + 1) * inner]));
+            out.push(dot(prim, row, &turned[j * inner..(j + 1) * inner]));
         }
     }
     out

@@ -1,5 +1,6 @@
 //! Cholesky factors and triangular solves. Sums are chains as of a dot product.
 
+use crate::prim::Prim;
 use crate::vmath::{self, Real};
 
 /// The lower triangular factor of a matrix of `n` rows, of which the lower triangle is read. A pivot that is not positive
@@ -22,8 +23,10 @@ pub(super) fn cholesky<R: Real>(a: &[R], n: usize) -> Vec<R> {
     l
 }
 
-/// The solution x of `l @ x = b`, of which `b` has `n` rows, or of `transpose(l) @ x = b`. Of `l` the lower triangle is read.
-pub(super) fn solve<R: Real>(l: &[R], b: &[R], n: usize, transposed: bool) -> Vec<R> {
+/// The solution x of `l @ x = b`, of which `b` has `n` rows, or of `transpose(l) @ x = b`, in the arithmetic of the primitive.
+/// Of `l` the lower triangle is read.
+pub(super) fn solve<R: Real>(prim: Prim, l: &[R], b: &[R], n: usize) -> Vec<R> {
+    let transposed = prim.ordinary() == Prim::SolveLowerTransposed;
     let columns = b.len().checked_div(n).unwrap_or(0);
     let mut x = vec![R::ZERO; b.len()];
     for column in 0..columns {
@@ -33,6 +36,11 @@ pub(super) fn solve<R: Real>(l: &[R], b: &[R], n: usize, transposed: bool) -> Ve
             let factors: Vec<R> = known.clone().map(|k| if transposed { l[k * n + i] } else { l[i * n + k] }).collect();
             let values: Vec<R> = known.map(|k| x[k * columns + column]).collect();
             x[i * columns + column] = (b[i * columns + column] - vmath::dot(&factors, &values)) / l[i * n + i];
+        }
+        if prim != prim.ordinary() && (0..n).any(|i| x[i * columns + column].is_nan()) {
+            let mut solved = vec![R::ZERO; n];
+            vmath::chain_solve(transposed, |i, k| l[i * n + k], |i| b[i * columns + column], &mut solved);
+            (0..n).for_each(|i| x[i * columns + column] = solved[i]);
         }
     }
     x

@@ -88,7 +88,9 @@ fn compute_weight(c: &Compute) -> u64 {
             // A push that leaves the top as it is.
             Prim::Copy if c.reads_slot => 0,
             prim if c.in_place && prim.changes_part() => types[1].elements() as u64,
-            Prim::MatMul if c.args.iter().any(|a| a.broadcast) => c.prim.cost(&types, &c.ty).div_ceil(FLOPS),
+            Prim::MatMul | Prim::ChainMatMul if c.args.iter().any(|a| a.broadcast) => {
+                c.prim.cost(&types, &c.ty).div_ceil(FLOPS)
+            }
             prim => prim.cost(&types, &c.ty),
         }
 }

@@ -96,9 +96,14 @@ pub enum Prim {
     Dot,
     MatMul,
     BatchMatMul,
+    ChainDot,
+    ChainMatMul,
+    ChainBatchMatMul,
     Cholesky,
     SolveLower,
     SolveLowerTransposed,
+    ChainSolveLower,
+    ChainSolveLowerTransposed,
     // reductions of a whole array, or along axes
     Sum,
     Prod,
@@ -256,9 +261,14 @@ table! {
     Dot "dot" Contraction Smooth 2 "sum of products of two vectors"
     MatMul "matmul" Contraction Smooth 2 "matrix product, matrix-vector or vector-matrix"
     BatchMatMul "batch_matmul" Contraction Smooth 2 "a matrix product for each entry of the leading axis: [n, p, k] by [n, k, m]"
+    ChainDot "chain_dot" Contraction Smooth 2 "dot of the chain rule: terms where either factor is 0 are 0, whatever the other is"
+    ChainMatMul "chain_matmul" Contraction Smooth 2 "matmul of the chain rule, like chain_dot"
+    ChainBatchMatMul "chain_batch_matmul" Contraction Smooth 2 "batch_matmul of the chain rule, like chain_dot"
     Cholesky "cholesky" Triangular Smooth 2 "lower triangular l with l @ transpose(l) = x; reads the lower triangle; from a pivot on that is not positive NaN; a leading axis is of several matrices"
     SolveLower "solve_lower" Triangular Smooth 2 "solve_lower l, b: the solution x of l @ x = b for a vector or matrix b; reads the lower triangle; both may have a leading axis of several"
     SolveLowerTransposed "solve_lower_transposed" Triangular Smooth 2 "solve_lower_transposed l, b: the solution x of transpose(l) @ x = b, like solve_lower"
+    ChainSolveLower "chain_solve_lower" Triangular Smooth 2 "solve_lower in the arithmetic of the chain rule: chain_dot and chain_div"
+    ChainSolveLowerTransposed "chain_solve_lower_transposed" Triangular Smooth 2 "solve_lower_transposed in the arithmetic of the chain rule"
     Sum "sum" Reduction Linear 1 "sum of all elements, in the order of Numerics; for a result of the same rank, over the axes where it has 1"
     Prod "prod" Reduction Smooth 1 "product of all elements, ascending; ints trap on overflow; or over axes, like sum"
     MinOf "min_of" Reduction Smooth 1 "smallest element; NaN if any is NaN; an empty array traps; or over axes, like sum"
@@ -291,6 +301,28 @@ impl Prim {
     pub fn bears_nans(self) -> bool {
         let moves = self.row().batch == BatchRule::Movement && self != Prim::ScatterAdd;
         !moves && self != Prim::Copy && !self.tells_by_nan()
+    }
+    /// The primitive of the chain rule, in which a zero wins, for a product or a solve of arrays; others are themselves.
+    pub fn of_chain_rule(self) -> Self {
+        match self {
+            Prim::Dot => Prim::ChainDot,
+            Prim::MatMul => Prim::ChainMatMul,
+            Prim::BatchMatMul => Prim::ChainBatchMatMul,
+            Prim::SolveLower => Prim::ChainSolveLower,
+            Prim::SolveLowerTransposed => Prim::ChainSolveLowerTransposed,
+            other => other,
+        }
+    }
+    /// The ordinary product or solve that a primitive of the chain rule is where nothing is NaN; others are themselves.
+    pub fn ordinary(self) -> Self {
+        match self {
+            Prim::ChainDot => Prim::Dot,
+            Prim::ChainMatMul => Prim::MatMul,
+            Prim::ChainBatchMatMul => Prim::BatchMatMul,
+            Prim::ChainSolveLower => Prim::SolveLower,
+            Prim::ChainSolveLowerTransposed => Prim::SolveLowerTransposed,
+            other => other,
+        }
     }
     /// Its name in the text form of the IR.
     pub fn name(self) -> &'static str {

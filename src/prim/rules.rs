@@ -65,7 +65,8 @@ impl Prim {
                 (2, false)
             }
             Eq | Ne | Lt | Le | Gt | Ge | And | Or | Slice | Concat | Dot | MatMul | BatchMatMul => (2, false),
-            SolveLower | SolveLowerTransposed => (2, false),
+            ChainDot | ChainMatMul | ChainBatchMatMul => (2, false),
+            SolveLower | SolveLowerTransposed | ChainSolveLower | ChainSolveLowerTransposed => (2, false),
             Select | SetSlice => (3, false),
             MakeArray => (1, true),
             Index | Gather => (2, true),
@@ -147,8 +148,10 @@ impl Prim {
             }
             Transpose if args[0].shape.len() >= 2 => Ok(exchanged(&args[0], 0)),
             TransposeEach if args[0].shape.len() >= 3 => Ok(exchanged(&args[0], 1)),
-            Dot | MatMul | BatchMatMul => self.contract(args),
-            Cholesky | SolveLower | SolveLowerTransposed => self.triangular(args),
+            Dot | MatMul | BatchMatMul | ChainDot | ChainMatMul | ChainBatchMatMul => self.contract(args),
+            Cholesky | SolveLower | SolveLowerTransposed | ChainSolveLower | ChainSolveLowerTransposed => {
+                self.triangular(args)
+            }
             Sum | Prod | MinOf | MaxOf if !args[0].is_scalar() && args[0].dtype != Bool => {
                 Ok(Type::scalar(args[0].dtype))
             }
@@ -229,7 +232,7 @@ impl Prim {
         if x.dtype != DType::Real || y.dtype != DType::Real {
             return fail(self, args, "operands must be real");
         }
-        let shape: Option<Shape> = match (self, &x.shape[..], &y.shape[..]) {
+        let shape: Option<Shape> = match (self.ordinary(), &x.shape[..], &y.shape[..]) {
             (Prim::Dot, [n], [m]) if n == m => Some(Shape::new()),
             (Prim::MatMul, [n, k], [l, m]) if k == l => Some(Shape::from_slice(&[*n, *m])),
             (Prim::MatMul, [n, k], [l]) if k == l => Some(Shape::from_slice(&[*n])),

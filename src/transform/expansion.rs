@@ -123,12 +123,7 @@ impl Graph {
     fn way(&self, requests: &Requests, at: usize, options: Options) -> vectorize::Way {
         let derivatives = requests.derivatives.requests.len();
         let differentiated = self.through[..derivatives].iter().any(|t| t.contains(&at));
-        vectorize::Way {
-            options,
-            differentiated,
-            rule: differentiated && self.rules[at],
-            recursive: self.through[at].contains(&at),
-        }
+        vectorize::Way { options, rule: differentiated && self.rules[at], recursive: self.through[at].contains(&at) }
     }
 }
 

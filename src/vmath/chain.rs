@@ -1,7 +1,7 @@
 //! Products and quotients of the chain rule, in which a zero wins over whatever it meets: what does not move, or is not asked
 //! for, contributes nothing to a derivative. Where the plain operation gives a number, they give the same one.
 
-use super::Real;
+use super::{BLOCK, Real};
 
 /// `x · y`; +0 where that is no number and one of them is 0.
 #[inline(always)]
@@ -15,4 +15,37 @@ pub fn chain_mul<R: Real>(x: R, y: R) -> R {
 pub fn chain_div<R: Real>(x: R, y: R) -> R {
     let quotient = x / y;
     if quotient.is_nan() & ((x == R::ZERO) | (y.abs() == R::INFINITY)) { R::ZERO } else { quotient }
+}
+
+/// `x · y + sum`, in one rounding; `sum` where that is no number and x or y is 0.
+#[inline(always)]
+pub fn chain_mul_add<R: Real>(x: R, y: R, sum: R) -> R {
+    let next = x.mul_add(y, sum);
+    if next.is_nan() & ((x == R::ZERO) | (y == R::ZERO)) { sum } else { next }
+}
+
+/// The dot product of so many pairs, added to `before` if there is something, in the order of [`dot`](super::dot).
+pub fn chain_dot<R: Real>(n: usize, before: Option<R>, pair: impl Fn(usize) -> (R, R)) -> R {
+    let mut total = before;
+    for start in (0..n).step_by(BLOCK) {
+        let block = (start..n.min(start + BLOCK)).fold(R::ZERO, |sum, k| {
+            let (x, y) = pair(k);
+            chain_mul_add(x, y, sum)
+        });
+        total = Some(total.map_or(block, |total| total + block));
+    }
+    total.unwrap_or(R::ZERO)
+}
+
+/// Solves `l @ x = b`, or `transpose(l) @ x = b`, for a lower triangular `l`; of both the elements are given.
+pub fn chain_solve<R: Real>(transposed: bool, l: impl Fn(usize, usize) -> R, b: impl Fn(usize) -> R, x: &mut [R]) {
+    let n = x.len();
+    for step in 0..n {
+        let i = if transposed { n - 1 - step } else { step };
+        let known = chain_dot(step, None, |k| match transposed {
+            true => (l(i + 1 + k, i), x[i + 1 + k]),
+            false => (l(i, k), x[k]),
+        });
+        x[i] = chain_div(b(i) - known, l(i, i));
+    }
 }

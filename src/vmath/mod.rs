@@ -46,7 +46,7 @@ mod trig;
 mod tests;
 
 pub use blend::Blend;
-pub use chain::{chain_div, chain_mul};
+pub use chain::{chain_div, chain_dot, chain_mul, chain_mul_add, chain_solve};
 pub use real::Real;
 pub use slices::{BinaryFn, SliceKernels, UnaryFn, binary, log1p_exp_and_inv_logit, unary};
 pub use sums::{BLOCK, BlockSum, dot, dot_iter, dot_onto, each_block, sum, sum_iter};

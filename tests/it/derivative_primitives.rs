@@ -10,7 +10,7 @@ use crate::derivative::{Point, check, derive, derived, engines_agree, outputs};
 
 /// Operand types to try, with the type of the result: reals that the derivative is taken with respect to, ints and bools as
 /// they are.
-fn operands(prim: Prim) -> Vec<(Vec<Type>, Type)> {
+pub(crate) fn operands(prim: Prim) -> Vec<(Vec<Type>, Type)> {
     let real = |shape: &[usize]| Type::new(DType::Real, shape.iter().copied());
     let ints = |shape: &[usize]| Type::new(DType::Int, shape.iter().copied());
     let (int, bool, bools) = (Type::int(), Type::bool(), Type::new(DType::Bool, [3]));
@@ -60,19 +60,21 @@ fn operands(prim: Prim) -> Vec<(Vec<Type>, Type)> {
             [&[][..], &[1, 3], &[2, 1], &[1, 1], &[2, 3]].map(|from| (vec![real(from)], to.clone())).into()
         }
         Prim::Reshape => vec![(vec![real(&[2, 3])], real(&[3, 2]))],
-        Prim::Dot => all(vec![vec![real(&[3]), real(&[3])]]),
-        Prim::MatMul => all(vec![
+        Prim::Dot | Prim::ChainDot => all(vec![vec![real(&[3]), real(&[3])]]),
+        Prim::MatMul | Prim::ChainMatMul => all(vec![
             vec![real(&[2, 3]), real(&[3, 2])],
             vec![real(&[2, 3]), real(&[3])],
             vec![real(&[3]), real(&[3, 2])],
         ]),
-        Prim::BatchMatMul => all(vec![vec![real(&[2, 2, 3]), real(&[2, 3, 1])]]),
+        Prim::BatchMatMul | Prim::ChainBatchMatMul => all(vec![vec![real(&[2, 2, 3]), real(&[2, 3, 1])]]),
         Prim::Cholesky => all([&[1, 1][..], &[3, 3], &[2, 2, 2]].map(|x| vec![real(x)]).into()),
-        Prim::SolveLower | Prim::SolveLowerTransposed => all(vec![
-            vec![real(&[3, 3]), real(&[3])],
-            vec![real(&[2, 2]), real(&[2, 3])],
-            vec![real(&[2, 2, 2]), real(&[2, 2, 1])],
-        ]),
+        Prim::SolveLower | Prim::SolveLowerTransposed | Prim::ChainSolveLower | Prim::ChainSolveLowerTransposed => {
+            all(vec![
+                vec![real(&[3, 3]), real(&[3])],
+                vec![real(&[2, 2]), real(&[2, 3])],
+                vec![real(&[2, 2, 2]), real(&[2, 2, 1])],
+            ])
+        }
         Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf => {
             let to = |from: &[usize], to: &[usize]| (vec![real(from)], real(to));
             vec![
@@ -104,7 +106,7 @@ fn operands(prim: Prim) -> Vec<(Vec<Type>, Type)> {
 }
 
 /// `f(x0, x1, …) = prim x0, x1, …`
-fn program(prim: Prim, args: &[Type], result: &Type) -> cfg::Program {
+pub(crate) fn program(prim: Prim, args: &[Type], result: &Type) -> cfg::Program {
     let params: Vec<String> = args.iter().enumerate().map(|(i, ty)| format!("x{i}: {ty}")).collect();
     let names: Vec<String> = (0..args.len()).map(|i| format!("x{i}")).collect();
     let text = format!(
@@ -117,7 +119,7 @@ fn program(prim: Prim, args: &[Type], result: &Type) -> cfg::Program {
 }
 
 /// Values inside the domain of every function, no two equal, none where a derivative jumps.
-fn value(ty: &Type, operand: usize) -> Array {
+pub(crate) fn value(ty: &Type, operand: usize) -> Array {
     let n = ty.elements();
     let data = match ty.dtype {
         DType::Real => ArrayData::Real(

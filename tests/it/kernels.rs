@@ -79,7 +79,7 @@ fn chosen(prim: Prim) -> Vec<(Vec<Type>, Type)> {
                 found.extend(added.map(|d| ([&[ty(*d, x), ty(*d, part)], &at[..]].concat(), ty(*d, x))));
             }
         }
-        Prim::BatchMatMul => {
+        Prim::BatchMatMul | Prim::ChainBatchMatMul => {
             for [n, p, k, m] in [[2, 2, 3, 2], [1, 1, 300, 2], [2, 2, 0, 1], [0, 1, 2, 1]] {
                 found.push((vec![real(&[n, p, k]), real(&[n, k, m])], real(&[n, p, m])));
             }
@@ -87,7 +87,7 @@ fn chosen(prim: Prim) -> Vec<(Vec<Type>, Type)> {
         Prim::Cholesky => {
             found.extend([&[3, 3][..], &[0, 0], &[1, 1], &[2, 3, 3]].map(|x| (vec![real(x)], real(x))));
         }
-        Prim::SolveLower | Prim::SolveLowerTransposed => {
+        Prim::SolveLower | Prim::SolveLowerTransposed | Prim::ChainSolveLower | Prim::ChainSolveLowerTransposed => {
             let sides: [(&[usize], &[usize]); 4] =
                 [(&[3, 3], &[3]), (&[3, 3], &[3, 2]), (&[0, 0], &[0, 2]), (&[2, 3, 3], &[2, 3, 2])];
             found.extend(sides.map(|(l, b)| (vec![real(l), real(b)], real(b))));

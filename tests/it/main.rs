@@ -9,6 +9,7 @@ mod compile_time;
 mod derivative;
 mod derivative_primitives;
 mod derivative_random;
+mod derivative_singular;
 mod diagnostics;
 mod differential;
 mod draws;

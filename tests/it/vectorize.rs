@@ -109,7 +109,7 @@ fn a_product_with_every_row_is_one_matrix_product_and_so_is_its_derivative() {
     assert_eq!(primitives(value, &Passes::default()), [Prim::MatMul]);
     let gradient = "pub fn f(w: real[2], shared x: real[3, 2]) -> real { sum(exp(dot(x[i], w)) for i in 0..3) }
                     pub fn main(w: real[2], shared x: real[3, 2]) -> real[2] { grad(f)(w, x) }";
-    assert_eq!(primitives(gradient, &Passes::default()), [Prim::MatMul, Prim::Exp, Prim::MatMul]);
+    assert_eq!(primitives(gradient, &Passes::default()), [Prim::MatMul, Prim::Exp, Prim::ChainMatMul]);
     let mut off = Passes::default();
     off.switch_off("vectorize");
     assert!(primitives(value, &off).contains(&Prim::SetIndex));

@@ -60,11 +60,11 @@ pub(super) struct Local {
 pub(super) enum Kind {
     /// An elementwise primitive; [`Prim::Copy`] for parts of arrays.
     Map(Prim),
-    /// A reduction of all elements, or [`Prim::Dot`]; the result is one element.
+    /// A reduction of all elements, [`Prim::Dot`] or [`Prim::ChainDot`]; the result is one element.
     Reduce(Prim),
     /// Rows of a shared matrix times a vector of the lanes: element `i` of the result adds up `matrix[i * row + k * column]`
     /// times element `k`, for `inner` elements. The operands are the matrix and the vector.
-    Product { row: usize, column: usize, inner: usize },
+    Product { prim: Prim, row: usize, column: usize, inner: usize },
     /// A random draw for each element; the first has this number, counted from the draws that the lane has made.
     Draw { prim: Prim, first: usize },
     /// The last value of a stack is taken off.
@@ -136,8 +136,8 @@ fn takes_compute(c: &Compute, globals: &Globals) -> bool {
         Prim::SetIndex | Prim::SetSlice => {
             args_small() && c.args[2..].iter().all(literal) && place(c, globals).is_some()
         }
-        Prim::Dot => args_small(),
-        Prim::MatMul => {
+        Prim::Dot | Prim::ChainDot => args_small(),
+        Prim::MatMul | Prim::ChainMatMul => {
             let [a, b] = &c.args[..] else { return false };
             let (matrix, vector) = if a.broadcast { (a, b) } else { (b, a) };
             is_shared(matrix, globals)
@@ -319,15 +319,11 @@ impl<'a> Ssa<'a> {
                 let after = view(args[0], at + len);
                 self.joined(dtype, &[(args[0], at), (args[1], len), (after, n - at - len)])
             }
-            Prim::Dot => {
-                let turns = c.args[0].ty.elements();
-                self.made(Kind::Reduce(Prim::Dot), dtype, 1, turns, args)
-            }
-            Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf | Prim::Any | Prim::All => {
+            Prim::Dot | Prim::ChainDot | Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf | Prim::Any | Prim::All => {
                 let turns = c.args[0].ty.elements();
                 self.made(Kind::Reduce(c.prim), dtype, 1, turns, args)
             }
-            Prim::MatMul => {
+            Prim::MatMul | Prim::ChainMatMul => {
                 let (left, args) = match c.args[0].broadcast {
                     true => (true, args),
                     false => (false, vec![args[1], args[0]]),
@@ -340,9 +336,10 @@ impl<'a> Ssa<'a> {
                     let inner = if left { columns } else { rows };
                     args[1] = self.made(Kind::Map(Prim::Copy), dtype, inner, inner, vec![args[1]]);
                 }
+                let prim = c.prim;
                 let kind = match left {
-                    true => Kind::Product { row: columns, column: 1, inner: columns },
-                    false => Kind::Product { row: 1, column: columns, inner: rows },
+                    true => Kind::Product { prim, row: columns, column: 1, inner: columns },
+                    false => Kind::Product { prim, row: 1, column: columns, inner: rows },
                 };
                 self.made(kind, dtype, n, n, args)
             }

@@ -424,6 +424,7 @@ impl Writer<'_> {
         let p = prefix(dtype);
         let text = match prim {
             Prim::Dot => format!("r_fma({}, {}, {name})", args[0], args[1]),
+            Prim::ChainDot => format!("r_chain_fma({}, {}, {name})", args[0], args[1]),
             Prim::Sum | Prim::Prod if dtype == DType::Int => {
                 let function = if prim == Prim::Sum { "i_add_over" } else { "i_mul_over" };
                 let bad = self.bad();
@@ -443,7 +444,7 @@ impl Writer<'_> {
     /// Operations that are loops of their own; more than one only of stacks that go in lockstep.
     fn alone(&mut self, ops: &[&Op]) {
         match ops[0].kind {
-            Kind::Product { row, column, inner } => self.product(ops[0], (row, column, inner)),
+            Kind::Product { prim, row, column, inner } => self.product(prim, ops[0], (row, column, inner)),
             Kind::Pop(_) => self.pop(ops),
             Kind::Spill(_) => self.spill(ops),
             _ => unreachable!("it shares loops"),
@@ -451,7 +452,7 @@ impl Writer<'_> {
     }
 
     /// Rows are taken eight at a time: two multiply-adds begin in a cycle, and a chain of them waits four cycles for each.
-    fn product(&mut self, op: &Op, (row, column, inner): (usize, usize, usize)) {
+    fn product(&mut self, prim: Prim, op: &Op, (row, column, inner): (usize, usize, usize)) {
         let (local, _) = op.out.expect("a product has a result");
         let Base::Constant(matrix) = op.args[0].base else {
             unreachable!("a segment takes products with a shared matrix")
@@ -463,6 +464,7 @@ impl Writer<'_> {
             offset => format!("k + {offset}"),
         };
         let x = self.element_at(&op.args[1], &at);
+        let step = if prim == Prim::ChainMatMul { "r_chain_fma" } else { "r_fma" };
         let (rows, id) = (op.turns, matrix.index());
         let (eights, fours) = (rows / 8 * 8, rows / 4 * 4);
         for (rows_at_once, start, end) in [(8, 0, eights), (4, eights, fours), (1, fours, rows)] {
@@ -478,7 +480,7 @@ impl Writer<'_> {
             self.indent += 4;
             self.line(format!("R x = {x};"));
             for r in 0..rows_at_once {
-                self.line(format!("s{r} = r_fma(r_splat(a[{}]), x, s{r});", r * row));
+                self.line(format!("s{r} = {step}(r_splat(a[{}]), x, s{r});", r * row));
             }
             self.indent -= 4;
             self.line("}");

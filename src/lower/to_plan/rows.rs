@@ -59,7 +59,7 @@ fn by_rows(prim: Prim, operands: &[Operand], result: &Type, rows: usize) -> Opti
             Prim::Gather => [Some(Part::Whole)].into_iter().chain(operands[1..].iter().map(spread)).collect(),
             _ => None,
         },
-        BatchRule::Contraction => match prim {
+        BatchRule::Contraction => match prim.ordinary() {
             Prim::MatMul if operands[0].ty.shape.len() == 2 => Some(smallvec![Part::Rows, Part::Whole]),
             Prim::BatchMatMul => Some(smallvec![Part::Rows, Part::Rows]),
             _ => None,
@@ -106,7 +106,7 @@ fn over_rows(prim: Prim, operands: &[Operand], result: &Type, rows: usize) -> Op
             if a.broadcast && b.broadcast {
                 return None;
             }
-            match (prim, a.ty.shape.len()) {
+            match (prim.ordinary(), a.ty.shape.len()) {
                 (Prim::Dot, _) | (Prim::MatMul, 1) => row_operands(smallvec![Part::Rows, Part::Rows]),
                 (Prim::MatMul, _) if a.broadcast => row_operands(smallvec![Part::Columns, Part::Rows]),
                 _ => None,

@@ -4,21 +4,18 @@
 //! it alone. What is found here holds for a variable wherever it is.
 
 use crate::base::{Id, IdSet, IdVec};
-use crate::cfg::{Func, InstKind, Operand, Program, Terminator, VarId};
+use crate::cfg::{Func, InstKind, Operand, Terminator, VarId};
 use crate::prim::{BatchRule, Prim};
-use crate::types::{Scalar, Shape};
+use crate::types::Scalar;
 
 /// What a cotangent, or a tangent, may be.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Care {
     /// Nothing out of the ordinary: plain products.
     Plain,
-    /// It may be infinite, or no more than underflown, where a function is singular: careful products.
-    Singular,
-    /// Elements may be zero, whatever they are multiplied by: careful sums of products too.
-    Elements,
-    /// All of it may be zero, since the path of the lane has no use for the value: products of matrices are careful too.
-    Whole,
+    /// It may be zero where what it is multiplied by is no number: the path of the lane has no use for it, or a function has
+    /// underflown. Or it may be infinite, where a function is singular.
+    Careful,
 }
 
 /// Of each variable of a function, how careful to be with its cotangent.
@@ -32,26 +29,25 @@ pub(in crate::transform) fn is_ordinary(operand: Operand) -> bool {
 
 /// The cares of a reverse sweep: those of `seeds` to begin with; `cut`: what the path of a lane may have no use for.
 pub(super) fn of_reverse(
-    program: &Program,
     func: &Func,
     active: impl Fn(VarId) -> bool,
     seeds: &[(Operand, Care)],
     cut: &IdSet<VarId>,
 ) -> Cares {
     let mut cares: Cares = IdVec::filled(Care::Plain, func.vars.len());
-    cut.iter().for_each(|v| cares[v] = Care::Whole);
+    cut.iter().for_each(|v| cares[v] = Care::Careful);
     seeds.iter().for_each(|(value, care)| {
         raise(&mut cares, *value, *care);
     });
     for block in func.blocks.values() {
         if let Terminator::Call { args, .. } = &block.term {
             args.iter().for_each(|arg| {
-                raise(&mut cares, *arg, Care::Whole);
+                raise(&mut cares, *arg, Care::Careful);
             });
         }
         for inst in &block.insts {
             if let InstKind::TapePush { value, .. } = &inst.kind {
-                raise(&mut cares, *value, Care::Whole);
+                raise(&mut cares, *value, Care::Careful);
             }
         }
     }
@@ -63,9 +59,8 @@ pub(super) fn of_reverse(
             if !active(*dst) {
                 continue;
             }
-            let shape = |o: Operand| program.operand_type(func, o).shape;
             for i in 0..args.len() {
-                let care = cares[*dst].max(added(*prim, i, args, &func.vars[*dst].ty.shape, &shape));
+                let care = cares[*dst].max(added(*prim, i, args));
                 changed |= raise(&mut cares, args[i], care);
             }
         }
@@ -84,17 +79,14 @@ fn raise(cares: &mut Cares, operand: Operand, care: Care) -> bool {
 }
 
 /// What a primitive adds to the care of the cotangent that goes on to an operand.
-fn added(prim: Prim, i: usize, args: &[Operand], result: &Shape, shape: &dyn Fn(Operand) -> Shape) -> Care {
+fn added(prim: Prim, i: usize, args: &[Operand]) -> Care {
     match prim.row().batch {
         BatchRule::Elementwise => match prim {
             Prim::Copy | Prim::Neg | Prim::Add | Prim::Sub | Prim::Mul => Care::Plain,
             Prim::Rem if i == 0 => Care::Plain,
             // data that are divided by are no zeros, or the value itself is no number
             Prim::Div if is_ordinary(args[1]) || matches!(args[1], Operand::Shared(_)) => Care::Plain,
-            Prim::Select if shape(args[0]).is_empty() => Care::Whole,
-            Prim::Min | Prim::Max | Prim::Abs if result.is_empty() => Care::Whole,
-            Prim::Select | Prim::Min | Prim::Max | Prim::Abs | Prim::ChainMul | Prim::ChainDiv => Care::Elements,
-            _ => Care::Singular,
+            _ => Care::Careful,
         },
         BatchRule::Movement => match prim {
             Prim::MakeArray | Prim::Fill | Prim::Concat | Prim::Transpose | Prim::TransposeEach | Prim::Reshape => {
@@ -103,11 +95,10 @@ fn added(prim: Prim, i: usize, args: &[Operand], result: &Shape, shape: &dyn Fn(
             Prim::ScatterAdd => Care::Plain,
             prim if prim.changes_part() && i > 0 => Care::Plain,
             // zeros where nothing is read, or where something else is put
-            _ => Care::Elements,
+            _ => Care::Careful,
         },
         BatchRule::Reduction if prim == Prim::Sum => Care::Plain,
-        BatchRule::Contraction => Care::Plain,
-        BatchRule::Triangular => Care::Singular,
-        BatchRule::Reduction | BatchRule::Random => Care::Elements,
+        BatchRule::Contraction if prim == prim.ordinary() => Care::Plain,
+        BatchRule::Contraction | BatchRule::Triangular | BatchRule::Reduction | BatchRule::Random => Care::Careful,
     }
 }

@@ -28,6 +28,11 @@ pub(super) fn int(x: i64) -> Operand {
     Operand::Const(Scalar::Int(x))
 }
 
+/// A product or solve of arrays in the chain rule.
+pub(super) fn of_arrays(prim: Prim, care: Care) -> Prim {
+    if care == Care::Plain { prim } else { prim.of_chain_rule() }
+}
+
 /// The product of the chain rule.
 pub(super) fn product(x: Operand, y: Operand, care: Care) -> Prim {
     if care == Care::Plain || is_ordinary(x) || is_ordinary(y) { Prim::Mul } else { Prim::ChainMul }
@@ -83,21 +88,10 @@ impl<'p> Code<'p> {
         let plain = care == Care::Plain || is_ordinary(x) || is_ordinary(y);
         self.prim(if plain { Prim::Div } else { Prim::ChainDiv }, &[x, y])
     }
-    /// Whether an element of `g` along these axes is not zero; along all of them without any.
-    pub(super) fn is_some(&mut self, g: Operand, axes: &[usize]) -> Operand {
-        let shape = self.ty(g).shape;
+    /// Whether any element of `g` is not zero.
+    pub(super) fn is_some(&mut self, g: Operand) -> Operand {
         let some = self.prim(Prim::Ne, &[g, real(0.0)]);
-        let left = shape.iter().enumerate().map(|(axis, extent)| if axes.contains(&axis) { 1 } else { *extent });
-        match (shape.is_empty(), axes.is_empty()) {
-            (true, _) => some,
-            (false, true) => self.prim_as(Prim::Any, &[some], Type::bool()),
-            (false, false) => self.prim_as(Prim::Any, &[some], Type::new(DType::Bool, left)),
-        }
-    }
-    /// `part`, but zeros where `g`, what it is made of, is zero along these axes; along all of them without any.
-    pub(super) fn unless_zero(&mut self, g: Operand, part: Operand, axes: &[usize]) -> Operand {
-        let some = self.is_some(g, axes);
-        self.prim(Prim::Select, &[some, part, real(0.0)])
+        if self.ty(g).is_scalar() { some } else { self.prim_as(Prim::Any, &[some], Type::bool()) }
     }
     /// Zero of a real type: a constant, or an array of zeros.
     pub(super) fn zero(&mut self, ty: &Type) -> Operand {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::care::Care;
-use super::code::{Code, int, product};
+use super::code::{Code, int, of_arrays, product};
 use super::elementwise::elementwise;
 use super::reductions::{reduction, spread, summed};
 use super::tangent::Site;
@@ -218,28 +218,16 @@ impl Cotangents<'_, '_> {
         if site.prim == Prim::Cholesky {
             if self.has(l) {
                 let part = triangular::factored(self.code, site.result, g);
-                let part = self.unless_zero(site.care, g, part);
                 self.add(l, part);
             }
             return;
         }
         let side = triangular::side(self.code, site, g);
-        let side = self.unless_zero(site.care, g, side);
         if self.has(l) {
             let part = triangular::solved(self.code, site, side);
-            let part = self.unless_zero(site.care, g, part);
             self.add(l, part);
         }
         self.add(site.args[1], side);
-    }
-
-    /// What a matrix adds to a cotangent, zero where the cotangent `g` of the result is, whatever the matrix holds.
-    fn unless_zero(&mut self, care: Care, g: Operand, part: Operand) -> Operand {
-        match (care, self.code.ty(g).shape.len()) {
-            (Care::Plain, _) => part,
-            (_, 3) => self.code.unless_zero(g, part, &[1, 2]),
-            _ => self.code.unless_zero(g, part, &[]),
-        }
     }
 
     fn elementwise(&mut self, site: Site<'_>, g: Operand) {
@@ -255,13 +243,12 @@ impl Cotangents<'_, '_> {
                 // the product is the new cotangent itself where nothing is added to
                 self.add_prim(*arg, product(g, other(), care), &[g, other()]);
             } else if prim == Prim::Mul
-                && care < Care::Elements
                 && ty.is_scalar()
                 && site.ty.shape.len() == 1
                 && whole(self, g)
                 && whole(self, other())
             {
-                self.add_prim(*arg, Prim::Dot, &[g, other()]);
+                self.add_prim(*arg, of_arrays(Prim::Dot, care), &[g, other()]);
             } else if let Some(part) = elementwise(self.code, site, i, g) {
                 let part = summed(self.code, part, site.ty, &ty);
                 self.add(*arg, part);
@@ -316,66 +303,48 @@ impl Cotangents<'_, '_> {
 
     fn contraction(&mut self, site: Site<'_>, g: Operand) {
         let (x, y) = (site.args[0], site.args[1]);
-        if site.prim == Prim::Dot {
-            self.add_prim(x, product(g, y, site.care), &[g, y]);
-            self.add_prim(y, product(g, x, site.care), &[g, x]);
-            return;
-        }
-        if site.prim == Prim::BatchMatMul {
-            if self.has(x) {
-                let transposed = self.code.prim(Prim::TransposeEach, &[y]);
-                self.add_product(x, Prim::BatchMatMul, [g, transposed], (site.care, g, &[2]));
+        // a product of the chain rule is differentiated by such products
+        let care = if site.prim == site.prim.ordinary() { site.care } else { Care::Careful };
+        let (each, matrix) = (of_arrays(Prim::BatchMatMul, care), of_arrays(Prim::MatMul, care));
+        match (site.prim.ordinary(), self.code.ty(x).shape.len(), self.code.ty(y).shape.len()) {
+            (Prim::Dot, ..) => {
+                self.add_prim(x, product(g, y, care), &[g, y]);
+                self.add_prim(y, product(g, x, care), &[g, x]);
             }
-            if self.has(y) {
-                let transposed = self.code.prim(Prim::TransposeEach, &[x]);
-                self.add_product(y, Prim::BatchMatMul, [transposed, g], (site.care, g, &[1]));
+            (Prim::BatchMatMul, ..) => {
+                if self.has(x) {
+                    let transposed = self.code.prim(Prim::TransposeEach, &[y]);
+                    self.add_prim(x, each, &[g, transposed]);
+                }
+                if self.has(y) {
+                    let transposed = self.code.prim(Prim::TransposeEach, &[x]);
+                    self.add_prim(y, each, &[transposed, g]);
+                }
             }
-            return;
-        }
-        let (xt, yt) = (self.code.ty(x), self.code.ty(y));
-        match (xt.shape.len(), yt.shape.len()) {
-            (2, 2) => {
+            (_, 2, 2) => {
                 if self.has(x) {
                     let transposed = self.code.prim(Prim::Transpose, &[y]);
-                    self.add_product(x, Prim::MatMul, [g, transposed], (site.care, g, &[1]));
+                    self.add_prim(x, matrix, &[g, transposed]);
                 }
                 if self.has(y) {
                     let transposed = self.code.prim(Prim::Transpose, &[x]);
-                    self.add_product(y, Prim::MatMul, [transposed, g], (site.care, g, &[0]));
+                    self.add_prim(y, matrix, &[transposed, g]);
                 }
             }
-            (2, 1) => {
-                self.add_outer(x, g, y, site.care);
+            (_, 2, 1) => {
+                self.add_outer(x, g, y, care);
                 if x.var().is_none() && self.has(y) {
                     // a shared matrix is transposed once, before the lanes start, and then read along its rows
                     let transposed = self.code.prim(Prim::Transpose, &[x]);
-                    self.add_product(y, Prim::MatMul, [transposed, g], (site.care, g, &[]));
+                    self.add_prim(y, matrix, &[transposed, g]);
                 } else {
-                    self.add_product(y, Prim::MatMul, [g, x], (site.care, g, &[]));
+                    self.add_prim(y, matrix, &[g, x]);
                 }
             }
             _ => {
-                self.add_product(x, Prim::MatMul, [y, g], (site.care, g, &[]));
-                self.add_outer(y, x, g, site.care);
+                self.add_prim(x, matrix, &[y, g]);
+                self.add_outer(y, x, g, care);
             }
-        }
-    }
-
-    /// Adds a product of matrices; where all of the cotangent `g` may be zero, zeros where `g` is along the axes, whatever the
-    /// other factor holds.
-    fn add_product(
-        &mut self,
-        operand: Operand,
-        prim: Prim,
-        args: [Operand; 2],
-        (care, g, axes): (Care, Operand, &[usize]),
-    ) {
-        if care < Care::Whole {
-            self.add_prim(operand, prim, &args);
-        } else if self.has(operand) {
-            let part = self.code.prim(prim, &args);
-            let part = self.code.unless_zero(g, part, axes);
-            self.add(operand, part);
         }
     }
 

@@ -124,7 +124,7 @@ impl<'a> Differentiation<'a> {
                 }
                 Task::Joint(key, id) => {
                     let name = self.name(&format!("{}.reverse", self.prepared[&key.0].name));
-                    let func = self.joint(&key, &name, Care::Whole, true)?;
+                    let func = self.joint(&key, &name, Care::Careful, true)?;
                     self.fill(id, func);
                 }
             }

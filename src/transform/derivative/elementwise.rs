@@ -40,7 +40,7 @@ fn unary(code: &mut Code<'_>, site: Site<'_>, x: Operand, t: Operand) -> Option<
     }
     use Factor::{Minus, Over, Times};
     let bounded = site.care;
-    let singular = site.care.max(Care::Elements);
+    let singular = Care::Careful;
     let (factor, care) = match site.prim {
         Copy => return Some(t),
         Neg => return Some(code.prim(Neg, &[t])),
@@ -125,7 +125,7 @@ fn gaussian(code: &mut Code<'_>, x: Operand, rate: f64, scale: f64) -> Operand {
 fn binary(code: &mut Code<'_>, site: Site<'_>, i: usize, (x, y): (Operand, Operand), t: Operand) -> Option<Operand> {
     use Prim::*;
     let Site { prim, result, care, .. } = site;
-    let singular = care.max(Care::Elements);
+    let singular = Care::Careful;
     Some(match (prim, i) {
         (Add, _) | (Sub, 0) | (Rem, 0) => t,
         (Sub, _) => code.prim(Neg, &[t]),
@@ -190,15 +190,15 @@ fn power_base(code: &mut Code<'_>, x: Operand, y: Operand, t: Operand) -> Option
         }
         if y == 2.0 {
             let twice = code.prim(Prim::Add, &[x, x]);
-            return Some(code.times(t, twice, Care::Elements));
+            return Some(code.times(t, twice, Care::Careful));
         }
         // exact for any exponent that people write; a half, say
         let power = code.prim(Prim::Pow, &[x, real(y - 1.0)]);
         let d = code.prim(Prim::Mul, &[real(y), power]);
-        return Some(code.times(t, d, Care::Elements));
+        return Some(code.times(t, d, Care::Careful));
     }
     let less = code.prim(Prim::Sub, &[y, real(1.0)]);
     let power = code.prim(Prim::Pow, &[x, less]);
-    let d = code.times(y, power, Care::Elements);
-    Some(code.times(t, d, Care::Elements))
+    let d = code.times(y, power, Care::Careful);
+    Some(code.times(t, d, Care::Careful))
 }

@@ -167,7 +167,7 @@ impl Forward<'_, '_> {
         let value = if itself { self.code.fresh(ty.clone()) } else { dst };
         self.code.set(value, prim, args);
         // tangents of zero come from wherever a direction has zeros
-        let site = Site { prim, args, result: Operand::Var(value), ty: &ty, care: Care::Elements };
+        let site = Site { prim, args, result: Operand::Var(value), ty: &ty, care: Care::Careful };
         match tangent(&mut self.code, site, &tangents) {
             Some(t) => self.code.assign(dot, t),
             None => self.code.set_zero(dot),

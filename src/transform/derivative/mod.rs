@@ -142,7 +142,7 @@ pub(super) fn fill(program: &mut Program, requests: &Requests, request: &Request
     let mut made = match request.mode {
         Mode::Forward => differentiation.forward(&key, &name, Tangents::Real)?,
         Mode::Reverse => {
-            let seeds = if request.of_one { Care::Plain } else { Care::Whole };
+            let seeds = if request.of_one { Care::Plain } else { Care::Careful };
             differentiation.joint(&key, &name, seeds, false)?
         }
     };

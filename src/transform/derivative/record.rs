@@ -226,7 +226,7 @@ fn needs(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>) -> IdVec<B
             {
                 let ty = func.vars[*dst].ty.clone();
                 let result = code.fresh(ty.clone());
-                let site = Site { prim: *prim, args, result: Operand::Var(result), ty: &ty, care: Care::Whole };
+                let site = Site { prim: *prim, args, result: Operand::Var(result), ty: &ty, care: Care::Careful };
                 let mut known = Known::zero(IdSet::new(bound));
                 let mut cotangents = Cotangents { code: &mut code, of: subject.of, known: &mut known };
                 cotangents.instruction(*dst, site);

@@ -109,8 +109,8 @@ fn column_products(code: &mut Code<'_>, x: Operand, (n, m): (usize, usize), g: O
     };
     let others = column_products(code, next, (n - half, m), g);
     let of_pairs = if odd { rows(code, others, 0, half) } else { others };
-    let of_upper = code.times(of_pairs, lower, Care::Elements);
-    let of_lower = code.times(of_pairs, upper, Care::Elements);
+    let of_upper = code.times(of_pairs, lower, Care::Careful);
+    let of_lower = code.times(of_pairs, upper, Care::Careful);
     let both = code.prim(Prim::Concat, &[of_upper, of_lower]);
     if odd {
         let last = rows(code, others, half, 1);

@@ -137,7 +137,7 @@ impl<'a> Differentiation<'a> {
     /// The two sweeps of a function that is called.
     pub(super) fn split(&mut self, key: &Key, names: [String; 2]) -> Result<[Func; 2], DerivativeError> {
         let results = self.activity.results(key);
-        let sweeps = self.sweeps(key, Care::Whole, true)?;
+        let sweeps = self.sweeps(key, Care::Careful, true)?;
         let [forward, reverse] = names;
         Ok([sweeps.forward_func(&forward), sweeps.reverse_func(&reverse, &results, &self.given[key])])
     }
@@ -496,7 +496,7 @@ impl Sweeps<'_> {
             }
         }
         let seeds: Vec<(Operand, Care)> = seeds.iter().map(|(value, _)| (*value, self.seeds)).collect();
-        care::of_reverse(self.program, &self.func, |v| self.of[v].is_some(), &seeds, &cut)
+        care::of_reverse(&self.func, |v| self.of[v].is_some(), &seeds, &cut)
     }
 
     /// The reverse of one block.
@@ -662,7 +662,7 @@ impl Sweeps<'_> {
         // computed has no say
         let by_hand = skip == 0 && matches!(rule, CallRule::Again { .. });
         let careful = *attempt || by_hand && dsts.iter().any(|d| cares[*d] != Care::Plain);
-        let some: Vec<Operand> = taken.iter().flatten().filter(|_| careful).map(|g| code.is_some(*g, &[])).collect();
+        let some: Vec<Operand> = taken.iter().flatten().filter(|_| careful).map(|g| code.is_some(*g)).collect();
         let some = some.into_iter().reduce(|a, b| code.prim(Prim::Or, &[a, b]));
         let mut results: Vec<VarId> = Vec::new();
         for dst in &dsts[..skip] {

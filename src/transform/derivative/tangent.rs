@@ -1,7 +1,7 @@
 //! Forward mode: the tangent of an instruction's result from the tangents of its operands.
 
 use super::care::Care;
-use super::code::{Code, real};
+use super::code::{Code, of_arrays, real};
 use super::elementwise::elementwise;
 use super::reductions::{reduction, spread};
 use super::triangular;
@@ -36,7 +36,7 @@ pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Op
                 t
             } else {
                 let weights = reduction(code, site, real(1.0))?;
-                code.times(weights, t, Care::Elements)
+                code.times(weights, t, Care::Careful)
             };
             Some(code.prim_as(Prim::Sum, &[scaled], site.ty.clone()))
         }),
@@ -95,8 +95,9 @@ fn moved(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> O
 /// A product is linear in each operand.
 fn contraction(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Option<Operand> {
     let (x, y) = (site.args[0], site.args[1]);
-    let left = tangents[0].map(|t| code.prim(site.prim, &[t, y]));
-    let right = tangents[1].map(|t| code.prim(site.prim, &[x, t]));
+    let prim = of_arrays(site.prim, site.care);
+    let left = tangents[0].map(|t| code.prim(prim, &[t, y]));
+    let right = tangents[1].map(|t| code.prim(prim, &[x, t]));
     match (left, right) {
         (Some(left), Some(right)) => Some(code.prim(Prim::Add, &[left, right])),
         (left, right) => left.or(right),

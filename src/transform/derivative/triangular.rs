@@ -1,6 +1,7 @@
 //! Derivatives of Cholesky factors and triangular solves, as products and solves of whole matrices. Source: I. Murray,
 //! *Differentiation of the Cholesky decomposition*, arXiv:1602.07527, equations 8 and 10, with the transposes of a primitive
-//! that reads the lower triangle only. Matrices may have a leading axis of several.
+//! that reads the lower triangle only, and in the arithmetic of the chain rule: a factor may be NaN from some pivot on, and a
+//! solution from some row on, which has no part in what stands before. Matrices may have a leading axis of several.
 
 use super::code::{Code, real};
 use super::tangent::Site;
@@ -8,32 +9,24 @@ use crate::cfg::Operand;
 use crate::prim::Prim;
 use crate::types::{DType, Type};
 
-/// The tangent of the result, zero where those of the operands are, whatever the matrix holds.
+/// The tangent of the result.
 pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Option<Operand> {
-    let made = through_solves(code, site, tangents)?;
-    let axes: &[usize] = if is_batch(code, site.args[0]) { &[1, 2] } else { &[] };
-    let some: Vec<Operand> = tangents.iter().flatten().map(|t| code.is_some(*t, axes)).collect();
-    let some = some.into_iter().reduce(|a, b| code.prim(Prim::Or, &[a, b]))?;
-    Some(code.prim(Prim::Select, &[some, made, real(0.0)]))
-}
-
-fn through_solves(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Option<Operand> {
     let l = site.args[0];
     if site.prim == Prim::Cholesky {
         // l Φ(l⁻¹ da l⁻ᵀ)
         let l = site.result;
         let half = halved(code, tangents[0]?);
         let symmetric = with_transpose(code, half);
-        let left = code.prim(Prim::SolveLower, &[l, symmetric]);
+        let left = code.prim(Prim::ChainSolveLower, &[l, symmetric]);
         let left = transposed(code, left);
-        let both = code.prim(Prim::SolveLower, &[l, left]);
+        let both = code.prim(Prim::ChainSolveLower, &[l, left]);
         let half = halved(code, both);
         return Some(product(code, l, half));
     }
     // l⁻¹ (db - dl x)
     let of_matrix = tangents[0].map(|t| {
         let t = lower(code, t);
-        let t = if site.prim == Prim::SolveLower { t } else { transposed(code, t) };
+        let t = if site.prim.ordinary() == Prim::SolveLower { t } else { transposed(code, t) };
         product(code, t, site.result)
     });
     let side = match (tangents[1], of_matrix) {
@@ -41,7 +34,7 @@ fn through_solves(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operan
         (None, Some(m)) => code.prim(Prim::Neg, &[m]),
         (b, None) => b?,
     };
-    Some(code.prim(site.prim, &[l, side]))
+    Some(code.prim(site.prim.of_chain_rule(), &[l, side]))
 }
 
 /// What the cotangent `g` of a factor adds to that of the matrix: Φ(l⁻ᵀ (P + Pᵀ) l⁻¹) with P = Φ(lᵀ g).
@@ -50,15 +43,16 @@ pub(super) fn factored(code: &mut Code<'_>, l: Operand, g: Operand) -> Operand {
     let inner = product(code, turned, g);
     let half = halved(code, inner);
     let symmetric = with_transpose(code, half);
-    let left = code.prim(Prim::SolveLowerTransposed, &[l, symmetric]);
+    let left = code.prim(Prim::ChainSolveLowerTransposed, &[l, symmetric]);
     let left = transposed(code, left);
-    let both = code.prim(Prim::SolveLowerTransposed, &[l, left]);
+    let both = code.prim(Prim::ChainSolveLowerTransposed, &[l, left]);
     halved(code, both)
 }
 
 /// What the cotangent `g` of a solution adds to that of the right side.
 pub(super) fn side(code: &mut Code<'_>, site: Site<'_>, g: Operand) -> Operand {
-    let back = if site.prim == Prim::SolveLower { Prim::SolveLowerTransposed } else { Prim::SolveLower };
+    let transposed = site.prim.ordinary() == Prim::SolveLowerTransposed;
+    let back = if transposed { Prim::ChainSolveLower } else { Prim::ChainSolveLowerTransposed };
     code.prim(back, &[site.args[0], g])
 }
 
@@ -66,7 +60,7 @@ pub(super) fn side(code: &mut Code<'_>, site: Site<'_>, g: Operand) -> Operand {
 /// triangle of minus an outer product.
 pub(super) fn solved(code: &mut Code<'_>, site: Site<'_>, side: Operand) -> Operand {
     let (mut column, mut row) = (side, site.result);
-    if site.prim == Prim::SolveLowerTransposed {
+    if site.prim.ordinary() == Prim::SolveLowerTransposed {
         (column, row) = (row, column);
     }
     if site.ty.shape.len() == 1 {
@@ -91,7 +85,7 @@ fn transposed(code: &mut Code<'_>, x: Operand) -> Operand {
 }
 
 fn product(code: &mut Code<'_>, x: Operand, y: Operand) -> Operand {
-    let prim = if is_batch(code, x) { Prim::BatchMatMul } else { Prim::MatMul };
+    let prim = if is_batch(code, x) { Prim::ChainBatchMatMul } else { Prim::ChainMatMul };
     code.prim(prim, &[x, y])
 }
 

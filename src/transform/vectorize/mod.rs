@@ -66,8 +66,6 @@ pub struct Options {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Way {
     pub(super) options: Options,
-    /// Whether a derivative goes through it.
-    pub(super) differentiated: bool,
     /// Whether a derivative goes through it and must use one that the user wrote.
     pub(super) rule: bool,
     /// Whether an element runs the comprehension again.
@@ -150,7 +148,7 @@ fn whole_array(program: &mut Program, request: &Request, way: Way) -> Result<Fun
     one_exit(program, &mut func);
     for (at, (start, end)) in request.bounds.iter().enumerate().rev() {
         if way.options.both_arms {
-            arms::select_arms(program, &mut func, at, (*start, *end), way);
+            arms::select_arms(program, &mut func, at, (*start, *end));
         }
         func = over_index(program, &func, at, (*start, *end), most)?;
         simplify_fully(program, &mut func);

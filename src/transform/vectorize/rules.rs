@@ -68,9 +68,9 @@ pub(super) fn tiled(e: &mut Emitter<'_>, prim: Prim, args: &[Value], ty: &Type) 
             let (x, v) = (e.whole_of(args[0].clone()), e.whole_of(args[1].clone()));
             e.emit(prim, &[&[x, v], &indices[..]].concat(), result)
         }
-        Prim::Dot => dot(e, &args[0], &args[1], result),
-        Prim::MatMul => product(e, &args[0], &args[1], result),
-        Prim::BatchMatMul => {
+        Prim::Dot | Prim::ChainDot => dot(e, prim, &args[0], &args[1], result),
+        Prim::MatMul | Prim::ChainMatMul => product(e, prim, &args[0], &args[1], result),
+        Prim::BatchMatMul | Prim::ChainBatchMatMul => {
             let (a, b) = (merge(e, &args[0]), merge(e, &args[1]));
             let merged = merged_type(&result);
             let product = e.emit(prim, &[a, b], merged);
@@ -83,7 +83,7 @@ pub(super) fn tiled(e: &mut Emitter<'_>, prim: Prim, args: &[Value], ty: &Type) 
             let factor = e.emit(prim, &[merged], ty);
             e.reshape(factor, result)
         }
-        Prim::SolveLower | Prim::SolveLowerTransposed => solve(e, prim, args, result),
+        _ if prim.row().batch == BatchRule::Triangular => solve(e, prim, args, result),
         other => return Err(Obstacle::new(format!("there is no rule for `{other}`"), &e.loc)),
     })
 }
@@ -280,28 +280,34 @@ fn slice(e: &mut Emitter<'_>, x: &Value, start: &Value, ty: &Type) -> Result<Ope
 }
 
 /// Dot products: of rows with one vector, a matrix-vector product.
-fn dot(e: &mut Emitter<'_>, a: &Value, b: &Value, result: Type) -> Operand {
+fn dot(e: &mut Emitter<'_>, prim: Prim, a: &Value, b: &Value, result: Type) -> Operand {
+    let matmul = alike(prim, Prim::MatMul);
     match (a.tiled, b.tiled) {
-        (true, true) => batch_product(e, (a, [1, a.ty.shape[0]]), (b, [b.ty.shape[0], 1]), result),
-        (true, false) => e.emit(Prim::MatMul, &[a.operand, b.operand], result),
-        (false, _) => e.emit(Prim::MatMul, &[b.operand, a.operand], result),
+        (true, true) => batch_product(e, prim, (a, [1, a.ty.shape[0]]), (b, [b.ty.shape[0], 1]), result),
+        (true, false) => e.emit(matmul, &[a.operand, b.operand], result),
+        (false, _) => e.emit(matmul, &[b.operand, a.operand], result),
     }
 }
 
+/// This product, in the arithmetic of that primitive.
+fn alike(prim: Prim, product: Prim) -> Prim {
+    if prim == prim.ordinary() { product } else { product.of_chain_rule() }
+}
+
 /// Matrix products. With one operand plain the other one's axis of the index becomes more rows of one product.
-fn product(e: &mut Emitter<'_>, a: &Value, b: &Value, result: Type) -> Operand {
+fn product(e: &mut Emitter<'_>, prim: Prim, a: &Value, b: &Value, result: Type) -> Operand {
     let n = e.n;
     let real = |shape: &[usize]| Type { dtype: DType::Real, shape: Shape::from_slice(shape) };
     let left = |v: &Value| if v.ty.shape.len() == 2 { [v.ty.shape[0], v.ty.shape[1]] } else { [1, v.ty.shape[0]] };
     let right = |v: &Value| if v.ty.shape.len() == 2 { [v.ty.shape[0], v.ty.shape[1]] } else { [v.ty.shape[0], 1] };
     let ([p, k], [_, m]) = (left(a), right(b));
     match (a.tiled, b.tiled) {
-        (true, true) => batch_product(e, (a, left(a)), (b, right(b)), result),
+        (true, true) => batch_product(e, prim, (a, left(a)), (b, right(b)), result),
         (true, false) => {
             let rows = e.reshape(a.operand, real(&[n * p, k]));
             let columns = b.ty.shape.get(1).copied();
             let ty = Type { dtype: DType::Real, shape: std::iter::once(n * p).chain(columns).collect() };
-            let product = e.emit(Prim::MatMul, &[rows, b.operand], ty);
+            let product = e.emit(prim, &[rows, b.operand], ty);
             e.reshape(product, result)
         }
         (false, _) => {
@@ -310,11 +316,11 @@ fn product(e: &mut Emitter<'_>, a: &Value, b: &Value, result: Type) -> Operand {
             let rows = if is_matrix { exchange_each(e, b.operand) } else { b.operand };
             let rows = e.reshape(rows, real(&[n * m, k]));
             if a.ty.shape.len() == 1 {
-                let product = e.emit(Prim::MatMul, &[rows, a.operand], real(&[n * m]));
+                let product = e.emit(prim, &[rows, a.operand], real(&[n * m]));
                 return e.reshape(product, result);
             }
             let transposed = exchange(e, a.operand);
-            let product = e.emit(Prim::MatMul, &[rows, transposed], real(&[n * m, p]));
+            let product = e.emit(prim, &[rows, transposed], real(&[n * m, p]));
             if !is_matrix {
                 return e.reshape(product, result);
             }
@@ -326,6 +332,7 @@ fn product(e: &mut Emitter<'_>, a: &Value, b: &Value, result: Type) -> Operand {
 
 fn batch_product(
     e: &mut Emitter<'_>,
+    prim: Prim,
     (a, left): (&Value, [usize; 2]),
     (b, right): (&Value, [usize; 2]),
     result: Type,
@@ -337,7 +344,7 @@ fn batch_product(
     };
     let (a, b) = (stack(a, left), stack(b, right));
     let ty = Type { dtype: DType::Real, shape: Shape::from_slice(&[n, left[0], right[1]]) };
-    let product = e.emit(Prim::BatchMatMul, &[a, b], ty);
+    let product = e.emit(alike(prim, Prim::BatchMatMul), &[a, b], ty);
     e.reshape(product, result)
 }
 

@@ -577,6 +577,10 @@ LANES_FN D d_chain_mul(D a, D b) {
     D zero = d_splat(0.0), product = a * b;
     return d_select(b_and(d_is_nan(product), b_or(d_eq(a, zero), d_eq(b, zero))), zero, product);
 }
+LANES_FN D d_chain_fma(D a, D b, D c) {
+    D zero = d_splat(0.0), next = d_fma(a, b, c);
+    return d_select(b_and(d_is_nan(next), b_or(d_eq(a, zero), d_eq(b, zero))), c, next);
+}
 LANES_FN D d_chain_div(D a, D b) {
     D zero = d_splat(0.0), quotient = a / b;
     B wins = b_or(d_eq(a, zero), d_lt(d_splat(0x1.fffffffffffffp1023), d_abs(b)));
@@ -798,6 +802,10 @@ LANES_FN R r_chain_mul(R a, R b) {
     R zero = r_splat(0.0f), product = a * b;
     return r_select(b_and(r_is_nan(product), b_or(r_eq(a, zero), r_eq(b, zero))), zero, product);
 }
+LANES_FN R r_chain_fma(R a, R b, R c) {
+    R zero = r_splat(0.0f), next = r_fma(a, b, c);
+    return r_select(b_and(r_is_nan(next), b_or(r_eq(a, zero), r_eq(b, zero))), c, next);
+}
 LANES_FN R r_chain_div(R a, R b) {
     R zero = r_splat(0.0f), quotient = a / b;
     B wins = b_or(r_eq(a, zero), r_lt(r_splat(0x1.fffffep127f), r_abs(b)));
@@ -826,6 +834,7 @@ typedef D R;
 #define r_mul d_mul
 #define r_div d_div
 #define r_chain_mul d_chain_mul
+#define r_chain_fma d_chain_fma
 #define r_chain_div d_chain_div
 #define r_neg d_neg
 #define r_abs d_abs

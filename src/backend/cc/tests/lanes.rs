@@ -2,7 +2,7 @@
 
 use super::{int, on_each_target, random, reals};
 use crate::prim::eval;
-use crate::vmath::{Real, chain_div, chain_mul};
+use crate::vmath::{Real, chain_div, chain_mul, chain_mul_add};
 
 /// Elements of each array.
 const N: usize = 40_960;
@@ -189,7 +189,7 @@ fn bools_are_those_of_rust() {
 fn reals_agree<R: Real>() {
     let single = size_of::<R>() == 4;
     let mut text = String::from("#include \"lanes.h\"\n");
-    let arithmetic: [Arithmetic<R>; 15] = [
+    let arithmetic: [Arithmetic<R>; 17] = [
         ("r_add(a, b)", |a, b| a + b),
         ("r_sub(a, b)", |a, b| a - b),
         ("r_mul(a, b)", |a, b| a * b),
@@ -203,6 +203,10 @@ fn reals_agree<R: Real>() {
         }),
         ("r_chain_div(r_div(a, r_splat((real)0.0)), r_div(b, r_splat((real)0.0)))", |a, b| {
             chain_div(a / R::ZERO, b / R::ZERO)
+        }),
+        ("r_chain_fma(a, b, r_neg(a))", |a, b| chain_mul_add(a, b, -a)),
+        ("r_chain_fma(r_mul(a, r_splat((real)0.0)), r_div(b, r_splat((real)0.0)), a)", |a, b| {
+            chain_mul_add(a * R::ZERO, b / R::ZERO, a)
         }),
         ("r_neg(a)", |a, _| -a),
         ("r_fma(a, b, r_neg(a))", |a, b| Real::mul_add(a, b, -a)),

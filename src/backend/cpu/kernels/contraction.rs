@@ -1,16 +1,17 @@
 //! Dot products and matrix products: every element is the ascending chain of fused multiply-adds within blocks of
 //! [`BLOCK`], block sums added in order ([`vmath::dot`](crate::vmath)). With the matrix the same for all lanes the product
 //! is one matrix product over the lanes, whose results are this very chain for every element ([`product`]). A
-//! batched product is one after the other.
+//! batched product is one after the other. In those of the chain rule what comes out as NaN is computed again, element by
+//! element: a zero that meets what is no number makes the ordinary result NaN, so that all other results are right.
 
 use ndarray::ArrayView2;
 
 use super::product::{self, Matrix};
 use super::rows::multiversioned;
-use super::{Arg, Call};
+use super::{Active, Arg, Call};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Prim;
-use crate::vmath::{BLOCK, Real};
+use crate::vmath::{BLOCK, Real, chain_dot};
 
 /// Extents of a product: `[n, k] @ [k, m]`; vectors have `n` or `m` 1.
 struct Extents {
@@ -33,15 +34,46 @@ pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
     let out = &mut out.reals_mut()[..call.elements() * w];
     let all = [a, b].map(Factor::new);
     let goes_on = call.accumulate;
-    if call.prim != Prim::BatchMatMul {
-        return extents_product(&Extents::of(&a.ty.shape, &b.ty.shape), all, goes_on, w, out);
+    let chain_rule = (call.prim != call.prim.ordinary()).then_some(call.active);
+    if call.prim.ordinary() != Prim::BatchMatMul {
+        return one_product(&Extents::of(&a.ty.shape, &b.ty.shape), all, (goes_on, chain_rule), w, out);
     }
     let x = Extents::of(&a.ty.shape[1..], &b.ty.shape[1..]);
     if out.is_empty() {
         return;
     }
     for (i, out) in out.chunks_exact_mut(x.n * x.m * w).enumerate() {
-        extents_product(&x, [all[0].part(i, x.n * x.k, w), all[1].part(i, x.k * x.m, w)], goes_on, w, out);
+        let factors = [all[0].part(i, x.n * x.k, w), all[1].part(i, x.k * x.m, w)];
+        one_product(&x, factors, (goes_on, chain_rule), w, out);
+    }
+}
+
+/// The product; of the chain rule, with the lanes that count, if these are told.
+fn one_product<R: Real>(
+    x: &Extents,
+    factors: [Factor<'_, R>; 2],
+    (goes_on, chain_rule): (bool, Option<Active<'_>>),
+    w: usize,
+    out: &mut [R],
+) {
+    let Some(active) = chain_rule else { return extents_product(x, factors, goes_on, w, out) };
+    let before = if goes_on { out.to_vec() } else { Vec::new() };
+    extents_product(x, factors, goes_on, w, out);
+    if out.iter().fold(false, |any, x| any | x.is_nan()) {
+        again(x, factors, &before, active, w, out);
+    }
+}
+
+/// Computes what is NaN again, in the arithmetic of the chain rule. `before`: what it is added to, if anything.
+#[cold]
+fn again<R: Real>(x: &Extents, [a, b]: [Factor<'_, R>; 2], before: &[R], active: Active<'_>, w: usize, out: &mut [R]) {
+    for (at, value) in out.iter_mut().enumerate().filter(|(_, value)| value.is_nan()) {
+        let (e, lane) = (at / w, at % w);
+        if active.contains(lane) {
+            let (i, j) = (e / x.m, e % x.m);
+            let pair = |k: usize| (a.at([i, k], x.k, (lane, w)), b.at([k, j], x.m, (lane, w)));
+            *value = chain_dot(x.k, before.get(at).copied(), pair);
+        }
     }
 }
 
@@ -61,6 +93,14 @@ impl<'a, R: Real> Factor<'a, R> {
     fn part(self, i: usize, elements: usize, w: usize) -> Self {
         let size = if self.common { elements } else { elements * w };
         Self { values: &self.values[i * size..], ..self }
+    }
+    /// The element at a place of a matrix of so many columns, in one of so many lanes.
+    fn at(&self, [row, column]: [usize; 2], columns: usize, (lane, w): (usize, usize)) -> R {
+        match (self.common || w == 1, self.strides) {
+            (true, Some([down, right])) => self.values[row * down + column * right],
+            (true, None) => self.values[row * columns + column],
+            (false, _) => self.values[(row * columns + column) * w + lane],
+        }
     }
     fn matrix(&self, shape: [usize; 2]) -> Matrix<'a, R> {
         let matrix = Matrix::new(self.values, shape);

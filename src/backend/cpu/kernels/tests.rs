@@ -449,6 +449,32 @@ fn reductions_and_products_go_on_where_they_stopped() {
 }
 
 #[test]
+fn products_of_the_chain_rule_go_on_where_they_stopped() {
+    let real = |shape: &[usize]| Type::new(crate::types::DType::Real, shape.iter().copied());
+    // zeros in rows of the vector that the matrix has no numbers for
+    let vector = |e: usize| if e.is_multiple_of(7) { 0.0 } else { (e as f64 * 0.37).sin() };
+    let entry = |row: usize, column: usize| match row {
+        _ if row.is_multiple_of(14) => f64::NAN,
+        259 if column == 1 => f64::INFINITY,
+        _ => (row as f64 + 0.1 * column as f64).cos(),
+    };
+    let k = 3;
+    for (width, cut, n) in [(1, 256, 257), (3, 256, 512), (65, 512, 700)] {
+        let lanes = Buffer::Real((0..n * width).map(|e| vector(e / width)).collect());
+        let down = Buffer::Real((0..n * k).map(|e| entry(e / k, e % k)).collect());
+        let across = Buffer::Real((0..n * k).map(|e| entry(e % n, e / n)).collect());
+        let row = (lanes.clone(), real(&[n]), false, Cut::Rows);
+        let operands = [row.clone(), (down, real(&[n, k]), true, Cut::Rows)];
+        in_two_parts(Prim::ChainMatMul, &operands, &real(&[k]), width, cut, n);
+        for left in [Cut::Columns, Cut::Transposed] {
+            let operands = [(across.clone(), real(&[k, n]), true, left), row.clone()];
+            in_two_parts(Prim::ChainMatMul, &operands, &real(&[k]), width, cut, n);
+        }
+        in_two_parts(Prim::ChainDot, &[row.clone(), row], &real(&[]), width, cut, n);
+    }
+}
+
+#[test]
 fn long_triangular_solves_take_the_chains_of_dot_products() {
     let (n, width) = (300, 3);
     let number = |i: usize| ((i * i + 7 * i) as f64 * 0.37).sin();

@@ -5,7 +5,7 @@ use super::rows::{Row, Rows, multiversioned, reals};
 use super::{Active, Call};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Prim;
-use crate::vmath::{BLOCK, Real};
+use crate::vmath::{BLOCK, Real, chain_solve};
 
 pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
     let (w, shape) = (call.width, &call.args[0].ty.shape);
@@ -25,10 +25,38 @@ pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
         }
         return;
     }
+    let transposed = call.prim.ordinary() == Prim::SolveLowerTransposed;
     let (b, columns) = (reals(&call.args[1], w), call.elements() / (count * n));
     for (i, out) in out.chunks_exact_mut(n * columns * w).enumerate() {
         let starts = (i * n * n, i * n * columns);
-        solve(call.prim == Prim::SolveLowerTransposed, (l, b), starts, (n, columns, w), out);
+        solve(transposed, (l, b), starts, (n, columns, w), out);
+        if call.prim != call.prim.ordinary() && out.iter().fold(false, |any, x| any | x.is_nan()) {
+            solve_again(transposed, (l, b), starts, (n, columns, w), call.active, out);
+        }
+    }
+}
+
+/// Solves again what came out as NaN, in the arithmetic of the chain rule: a zero that meets what is no number makes the
+/// ordinary result NaN, so that all other results are right.
+#[cold]
+fn solve_again<R: Real>(
+    transposed: bool,
+    (l, b): (Rows<'_, R>, Rows<'_, R>),
+    (l_start, b_start): (usize, usize),
+    (n, columns, w): (usize, usize, usize),
+    active: Active<'_>,
+    x: &mut [R],
+) {
+    let mut solved = vec![R::ZERO; n];
+    for lane in (0..w).filter(|lane| active.contains(*lane)) {
+        for column in 0..columns {
+            let at = |i: usize| (i * columns + column) * w + lane;
+            if (0..n).any(|i| x[at(i)].is_nan()) {
+                let l = |i: usize, k: usize| l.row(l_start + i * n + k).at(lane);
+                chain_solve(transposed, l, |i| b.row(b_start + i * columns + column).at(lane), &mut solved);
+                (0..n).for_each(|i| x[at(i)] = solved[i]);
+            }
+        }
     }
 }
 
