@@ -13,4 +13,4 @@ pub use diagnostic::{Code, Diagnostic, Finding, Label, Severity};
 pub use id_map::IdMap;
 pub use id_set::IdSet;
 pub use ids::{Id, IdVec};
-pub use source::{ArrayName, FileId, Loc, SourceFile, SourceMap, Span};
+pub use source::{ArrayName, FileId, LazyOp, Loc, SourceFile, SourceMap, Span};

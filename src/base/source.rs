@@ -109,6 +109,27 @@ pub struct Loc {
     pub line: u32,
     /// For an instruction that takes or sets a part of an array: which array, where it has a name. The place is the same without it.
     pub array: Option<Arc<ArrayName>>,
+    /// For a block that computes the right operand of one of these where the left does not decide: which. The place is the same
+    /// without it.
+    pub right_of: Option<LazyOp>,
+}
+
+/// An operator whose right operand is computed only where the left does not decide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LazyOp {
+    /// `&&`.
+    And,
+    /// `||`.
+    Or,
+}
+
+impl fmt::Display for LazyOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LazyOp::And => "&&",
+            LazyOp::Or => "||",
+        })
+    }
 }
 
 impl PartialEq for Loc {
@@ -126,11 +147,11 @@ impl std::hash::Hash for Loc {
 impl Loc {
     /// A location.
     pub fn new(function: impl Into<Arc<str>>, line: u32) -> Self {
-        Self { function: function.into(), line, array: None }
+        Self { function: function.into(), line, array: None, right_of: None }
     }
     /// No location: code that the compiler made.
     pub fn none() -> Self {
-        Self { function: Arc::from(""), line: 0, array: None }
+        Self { function: Arc::from(""), line: 0, array: None, right_of: None }
     }
 }
 

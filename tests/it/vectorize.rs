@@ -35,6 +35,18 @@ fn a_comprehension_that_cannot_be_whole_array_code_says_why() {
             "the right operand of `&&` is not computed for all of them",
         ),
         (
+            "fn f(x: real) -> real { let mut y = x; if x > 1.0 { if x > 2.0 { while y * y > 2.0 { y = 0.5 * y; } } } y }
+             pub fn main(x: real[3]) -> real[3] { [f(x[i]) for i in 0..3] }",
+            "and what is in the arms cannot be computed for all of them, or costs too much",
+        ),
+        (
+            "fn f(x: real, y: real) -> real {
+                 let mut z = x; if x > 1.0 { if x > 2.0 || log(y) > 0.5 { z = 0.0; } } z
+             }
+             pub fn main(x: real[3]) -> real[3] { [f(x[i], x[2 - i]) for i in 0..3] }",
+            "the right operand of `||` is not computed for all of them",
+        ),
+        (
             "fn fact(x: real) -> real { if x < 1.0 { 1.0 } else { x * fact(x - 1.0) } }
              pub fn main(x: real[3]) -> real[3] { [fact(x[i]) for i in 0..3] }",
             "an element calls a function that is recursive",

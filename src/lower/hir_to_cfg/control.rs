@@ -3,6 +3,7 @@
 use super::func::{LoopTargets, Lowered, Lowering};
 use super::value::Value;
 use super::walk;
+use crate::base::LazyOp;
 use crate::cfg::{BlockId, InstKind, Operand, Terminator, VarId};
 use crate::hir::{Expr, ExprKind, LocalId, Ty};
 use crate::prim::{Effect, Prim};
@@ -39,6 +40,7 @@ impl<'a> Lowering<'_, 'a> {
         let before = self.current();
         let block = self.new_block();
         self.start(block);
+        self.is_right_of(block, if and { LazyOp::And } else { LazyOp::Or });
         let right = self.operand(b)?;
         if let (Some(right), true) = (right, self.current() == block && self.only_tests()) {
             let insts = self.merge_back(before);

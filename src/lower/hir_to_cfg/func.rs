@@ -11,7 +11,7 @@ use super::names::Names;
 use super::ragged::Axes;
 use super::signature::layout_at;
 use super::value::{Dims, Layout, Value};
-use crate::base::{ArrayName, Diagnostic, Id as _, IdVec, Loc, Span};
+use crate::base::{ArrayName, Diagnostic, Id as _, IdVec, LazyOp, Loc, Span};
 use crate::cfg::{Block, BlockId, Func, Inst, InstKind, Operand, Terminator, Var, VarId};
 use crate::hir::{self, DimId, FnId, LocalId, Ty};
 use crate::prim::Prim;
@@ -274,6 +274,10 @@ impl<'s, 'a> Lowering<'s, 'a> {
         self.order.push(block);
         self.current = block;
         self.blocks[block].loc = self.loc();
+    }
+    /// A block computes the right operand of this operator.
+    pub(super) fn is_right_of(&mut self, block: BlockId, op: LazyOp) {
+        self.blocks[block].loc.right_of = Some(op);
     }
     /// Goes on in a block that nothing reaches.
     pub(super) fn start_unreachable(&mut self) {

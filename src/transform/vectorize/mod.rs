@@ -24,11 +24,12 @@ mod reduce;
 mod rules;
 mod tiling;
 
+use super::cfg::blocks::edges_to;
 use super::cfg::merge_blocks::merge;
 use super::cfg::simplify::simplify_fully;
 use super::derivative;
 use super::derivative::prepare::{Inlining, name_all, one_exit, prepare};
-use crate::base::{IdVec, Loc};
+use crate::base::{IdVec, LazyOp, Loc};
 use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator};
 use crate::parts::Message;
 use crate::prim::Prim;
@@ -223,8 +224,9 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
             }
         }
         match &block.term {
-            Terminator::Branch(cond, yes, no) if tiling.is_tiled(*cond) && !numbers.is_known(*cond) => {
-                let reason = match short_circuit(func, *yes, *no) {
+            Terminator::Branch(cond, ..) if tiling.is_tiled(*cond) && !numbers.is_known(*cond) => {
+                let (loc, op) = cause(func, tiling, block);
+                let reason = match op {
                     Some(op) => format!(
                         "it branches on a value that differs between elements, and the right operand of `{op}` is not computed for \
                          all of them (with a name, by `let` before the condition, it is)"
@@ -233,7 +235,7 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
                              all of them, or costs too much"
                         .to_owned(),
                 };
-                return Err(Obstacle::new(reason, &block.loc));
+                return Err(Obstacle::new(reason, loc));
             }
             Terminator::Branch(cond, ..) if tiling.is_tiled(*cond) => {
                 return Err(Obstacle::new("it branches on the index", &block.loc));
@@ -257,26 +259,23 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
     Ok(())
 }
 
-/// The operator whose right operand decides together with a branch where to go: of `a || b` the left operand leads to where the
-/// right one may lead as well, of `a && b` past it.
-fn short_circuit(func: &Func, yes: BlockId, no: BlockId) -> Option<&'static str> {
-    let leads = |from: BlockId, to: BlockId| {
-        let (mut seen, mut work) = (vec![], vec![from]);
-        while let Some(block) = work.pop() {
-            let Terminator::Branch(_, a, b) = func.blocks[block].term else { continue };
-            let next = [a, b].into_iter().filter(|b| !seen.contains(b)).collect::<Vec<_>>();
-            seen.extend(&next);
-            work.extend(next.into_iter().filter(|b| *b != to));
+/// Why a branch that differs between elements stayed: where, and the operator whose right operand it was that could not be computed
+/// for all of them. A branch in an arm that stayed is the reason why the branch around it did.
+fn cause<'f>(func: &'f Func, tiling: &Tiling, mut block: &'f Block) -> (&'f Loc, Option<LazyOp>) {
+    let edges = edges_to(func);
+    // Each step goes on in an arm, which nothing else leads to, so it ends.
+    loop {
+        let Terminator::Branch(_, yes, no) = block.term else { return (&block.loc, None) };
+        let right_of = |arm: BlockId| func.blocks[arm].loc.right_of;
+        let op = right_of(yes).or(right_of(no));
+        let stays = |arm: &BlockId| {
+            let branches = matches!(func.blocks[*arm].term, Terminator::Branch(cond, ..) if tiling.is_tiled(cond));
+            branches && edges[*arm] == 1
+        };
+        match [yes, no].into_iter().find(stays) {
+            Some(arm) if op.is_none() => block = &func.blocks[arm],
+            _ => return (&block.loc, op),
         }
-        // A loop leads to itself.
-        seen.contains(&to) && !seen.contains(&from)
-    };
-    if leads(no, yes) {
-        Some("||")
-    } else if leads(yes, no) {
-        Some("&&")
-    } else {
-        None
     }
 }
 
