@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::analysis::variance;
 use crate::base::FileId;
 use crate::base::Id as _;
-use crate::lower::hir_to_cfg::{Signature, SignaturePort};
+use crate::lower::hir_to_cfg::{Shapes, Signature, SignaturePort};
 use crate::pipeline::{Compiled, Deny, all_passes};
 use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, code};
 use crate::types::{Array, Shape, Type};
@@ -36,8 +36,8 @@ pub(super) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {
     }
     let function = program.function(&args.entry)?;
     let given = inputs::read(&args.inputs, function.signature())?;
-    let types = types(args, &function, &given)?;
-    let made = function.compile(types, &options.passes)?;
+    let shapes = shapes(args, &function, &given)?;
+    let made = function.compile(shapes, &options.passes)?;
     let denied = Deny::errors(&args.deny, &made.warnings);
     if !denied.is_empty() {
         return Err(Error::from_diagnostics(denied, program.sources().clone()));
@@ -84,17 +84,18 @@ fn compiled(args: &DumpArgs, compiled: &Compiled) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The event types of the inputs: of values, of `--shape`, or of the parameters where they have no dimensions.
-fn types(args: &DumpArgs, function: &Function<'_>, given: &Inputs) -> Result<Vec<Type>, Error> {
+/// The event types of the inputs: of values, of `--shape`, or of the parameters where they have no dimensions; and what is told of
+/// dimensions besides.
+fn shapes(args: &DumpArgs, function: &Function<'_>, given: &Inputs) -> Result<Shapes, Error> {
     let signature = function.signature();
-    let mut shapes = Vec::new();
+    let mut asked = Vec::new();
     for argument in &args.shape {
-        shapes.push(shape(argument, signature)?);
+        asked.push(shape(argument, signature)?);
     }
     let mut told = given.told_by_arrays(signature);
     told.extend(given.told(signature));
     let of = |(i, port): (usize, &SignaturePort)| -> Result<Type, Error> {
-        if let Some((_, shape)) = shapes.iter().find(|(name, _)| *name == port.name) {
+        if let Some((_, shape)) = asked.iter().find(|(name, _)| *name == port.name) {
             return Ok(Type { dtype: port.dtype, shape: shape.clone() });
         }
         let constant = |d: &hir::Dim| {
@@ -119,7 +120,8 @@ fn types(args: &DumpArgs, function: &Function<'_>, given: &Inputs) -> Result<Vec
     let mut types: Vec<Type> = signature.ports.iter().enumerate().map(of).collect::<Result<_, Error>>()?;
     let known: Vec<usize> = types.iter().map(|ty| ty.shape.len()).collect();
     signature.complete(&mut types, &known, &given.told(signature));
-    Ok(types)
+    let told = signature.open(&types, given.told(signature));
+    Ok(Shapes { types, told })
 }
 
 fn shape(argument: &str, signature: &Signature) -> Result<(String, Shape), Error> {

@@ -185,8 +185,9 @@ impl Dim {
         sum.divisor = sum.divisor.checked_mul(self.divisor)?;
         Some(sum.reduced())
     }
-    /// The one number from 0 on that gives a form over one parameter this value; none where there are more.
-    pub fn root(&self, value: i64) -> Option<i64> {
+    /// The numbers from 0 on that give a form over one parameter this value; no more than two of them, ascending. `None` where
+    /// they are not looked for, because they could be larger than any extent has a root.
+    pub fn roots(&self, value: i64) -> Option<SmallVec<[i64; 2]>> {
         /// Larger numbers have squares that are larger than any extent.
         const MOST: f64 = (1_u64 << 22) as f64;
         let degree = self.terms.keys().map(|product| product.len()).max()?;
@@ -199,8 +200,13 @@ impl Dim {
         if most > MOST {
             return None;
         }
-        let mut roots = (0..=most as i64).filter(|candidate| self.eval_with(|_| *candidate) == Some(value));
-        roots.next().filter(|_| roots.next().is_none())
+        let roots = (0..=most as i64).filter(|candidate| self.eval_with(|_| *candidate) == Some(value));
+        Some(roots.take(2).collect())
+    }
+    /// The one number from 0 on that gives a form over one parameter this value; none where there is none, or more than one.
+    pub fn root(&self, value: i64) -> Option<i64> {
+        let roots = self.roots(value)?;
+        roots.first().copied().filter(|_| roots.len() == 1)
     }
     /// `self / factor` for a coefficient times parameters, when it goes without a remainder.
     pub fn divided(&self, coefficient: i64, factor: &[DimId]) -> Option<Dim> {

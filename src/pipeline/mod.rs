@@ -6,14 +6,13 @@ use std::collections::BTreeSet;
 
 use crate::base::{Diagnostic, Finding, SourceMap};
 use crate::hir::{self, FnId};
-use crate::lower::hir_to_cfg::Padding;
+use crate::lower::hir_to_cfg::{Padding, Shapes};
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
 use crate::plan::{CallPlan, Plan};
 use crate::transform::Pass;
 use crate::transform::cfg::{BATCH_PASSES, CFG_PASSES, LANE_PASSES};
 use crate::transform::stack::STACK_PASSES;
 use crate::transform::{expansion, vectorize};
-use crate::types::Type;
 use crate::{cfg, stack};
 
 pub use warnings::Deny;
@@ -127,7 +126,7 @@ pub struct Specialised {
     pub findings: Vec<Finding>,
 }
 
-/// Compiles an entry point for inputs of these event types.
+/// Compiles an entry point for inputs of these shapes.
 ///
 /// # Errors
 /// Diagnostics that only shapes can tell.
@@ -135,10 +134,10 @@ pub fn compile(
     program: &hir::Program,
     sources: &SourceMap,
     entry: FnId,
-    types: &[Type],
+    shapes: &Shapes,
     passes: &Passes,
 ) -> Result<Compiled, Vec<Diagnostic>> {
-    let specialised = |most| specialise_up_to(most, program, sources, entry, types, passes);
+    let specialised = |most| specialise_up_to(most, program, sources, entry, shapes, passes);
     let built =
         |made: Specialised, passes: &Passes| build(made.program, passes, made.findings, Some((program, sources)));
     let bytes = |made: &Compiled| made.plan.body.bytes_per_lane(size_of::<f64>());
@@ -177,7 +176,7 @@ const MOST_LANE_BYTES: usize = 4 << 20;
 /// Most elements of a whole array where memory is short: few enough for hundreds of them.
 const FEW_ELEMENTS: usize = 1 << 10;
 
-/// The CFG program of an entry point for inputs of these event types, with derivatives and whole-array code of comprehensions
+/// The CFG program of an entry point for inputs of these shapes, with derivatives and whole-array code of comprehensions
 /// filled in, and warnings of what stays slow.
 ///
 /// # Errors
@@ -186,10 +185,10 @@ pub fn specialise(
     program: &hir::Program,
     sources: &SourceMap,
     entry: FnId,
-    types: &[Type],
+    shapes: &Shapes,
     passes: &Passes,
 ) -> Result<Specialised, Vec<Diagnostic>> {
-    specialise_up_to(vectorize::MOST_ELEMENTS, program, sources, entry, types, passes)
+    specialise_up_to(vectorize::MOST_ELEMENTS, program, sources, entry, shapes, passes)
 }
 
 fn specialise_up_to(
@@ -197,11 +196,11 @@ fn specialise_up_to(
     program: &hir::Program,
     sources: &SourceMap,
     entry: FnId,
-    types: &[Type],
+    shapes: &Shapes,
     passes: &Passes,
 ) -> Result<Specialised, Vec<Diagnostic>> {
     let padding = if passes.check_nan { Padding::Harmless } else { Padding::Anything };
-    let mut made = hir_to_cfg::specialise(program, sources, entry, types, padding)?;
+    let mut made = hir_to_cfg::specialise(program, sources, entry, shapes, padding)?;
     let options = vectorize::Options { both_arms: !passes.check_nan, most_elements };
     let options = passes.is_on(VECTORIZE.0).then_some(options);
     match expansion::expand(&mut made.program, &made.requests, options) {

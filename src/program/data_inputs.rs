@@ -86,7 +86,7 @@ impl Inputs {
                 refused(format!("`{name}` is {}{}, but {number}{by}", other.number, other.by))
             }
             _ => {
-                self.dims.insert(name.to_owned(), ToldDim { number, by: by.to_owned() });
+                self.dims.insert(name.to_owned(), ToldDim { number, by: by.to_owned(), of_another: false });
                 Ok(true)
             }
         }

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use ndarray::{ArrayBase, Data, Dimension};
 
-use crate::lower::hir_to_cfg::{Signature, SignaturePort, Told};
+use crate::lower::hir_to_cfg::{Shapes, Signature, SignaturePort, Told};
 use crate::program::error::{Error, ErrorKind};
 use crate::program::ragged::{self, Lengths};
 use crate::types::{Array, ArrayData, DType, Scalar, Type};
@@ -31,6 +31,9 @@ pub(crate) struct ToldDim {
     pub(crate) number: i64,
     /// ` by --shared`, or nothing.
     pub(crate) by: String,
+    /// Whether it was told of the dimensions of another function: one of the same name may mean something else, so that it counts
+    /// only where nothing else tells.
+    pub(crate) of_another: bool,
 }
 
 /// A value and how it was given.
@@ -81,14 +84,21 @@ impl Inputs {
     /// Says the number of a dimension. It must be that of the arrays that have it, and holds where no array tells it.
     #[must_use]
     pub fn dimension(mut self, name: impl Into<String>, number: i64) -> Self {
-        self.dims.insert(name.into(), ToldDim { number, by: String::new() });
+        self.dims.insert(name.into(), ToldDim { number, by: String::new(), of_another: false });
         self
     }
     /// The dimensions of a signature that are told.
     pub fn told(&self, signature: &Signature) -> Told {
+        self.told_where(signature, |dim| !dim.of_another)
+    }
+    /// The same, and those that count where nothing else tells.
+    fn told_anyhow(&self, signature: &Signature) -> Told {
+        self.told_where(signature, |_| true)
+    }
+    fn told_where(&self, signature: &Signature, counts: impl Fn(&ToldDim) -> bool) -> Told {
         let is_port = |name: &str| signature.ports.iter().any(|p| p.name == name);
         let told = signature.dims.iter().filter(|(_, name)| !is_port(name));
-        told.filter_map(|(id, name)| Some((id, self.dims.get(name)?.number))).collect()
+        told.filter_map(|(id, name)| Some((id, self.dims.get(name).filter(|dim| counts(dim))?.number))).collect()
     }
     /// The dimensions that the shared values tell that are given for the parameters.
     pub fn told_by_arrays(&self, signature: &Signature) -> Told {
@@ -97,11 +107,11 @@ impl Inputs {
         };
         signature.told_by(&signature.ports.iter().map(of).collect::<Vec<_>>())
     }
-    /// Without the values that a function of this signature does not take, and without what is told of dimensions: another function
-    /// may mean another one by the name.
+    /// For another function: without the values that it does not take. What is told of dimensions counts only where nothing else
+    /// tells, since the function may mean another one by the name.
     #[must_use]
     pub fn restricted_to(mut self, signature: &Signature) -> Self {
-        self.dims.clear();
+        self.dims.values_mut().for_each(|dim| dim.of_another = true);
         self.values.retain(|name, _| signature.ports.iter().any(|p| p.name == *name));
         self
     }
@@ -253,8 +263,8 @@ impl From<Scalar> for Array {
 
 /// Values bound to the ports of a signature.
 pub(crate) struct Values {
-    /// Event types, one for each port.
-    pub(crate) types: Vec<Type>,
+    /// Event types, one for each port, and the dimensions that they leave open.
+    pub(crate) shapes: Shapes,
     /// Lane inputs, one for each port that is not shared.
     lanes: Vec<LaneInput>,
     /// Shared inputs by name.
@@ -320,8 +330,9 @@ pub(crate) fn bind(inputs: &Inputs, function: &str, signature: &Signature, lanes
     refuse_contradictions(inputs, signature, (&types, &known), &told)?;
     signature.complete(&mut types, &known, &told);
     let lengths = ragged::lengths(inputs, signature, &types, lanes)?;
-    let mut values = Values { types, lanes: Vec::new(), shared: IndexMap::new() };
-    for ((port, bound), event) in signature.ports.iter().zip(arrays).zip(&values.types) {
+    let told = signature.open(&types, inputs.told_anyhow(signature));
+    let mut values = Values { shapes: Shapes { types, told }, lanes: Vec::new(), shared: IndexMap::new() };
+    for ((port, bound), event) in signature.ports.iter().zip(arrays).zip(&values.shapes.types) {
         let Some((given, mut array)) = bound else {
             let of = port.length_of.and_then(|id| lengths.get(&id)).map_or(&[][..], |rows| rows);
             values.lanes.push(match of {

@@ -29,7 +29,7 @@ use crate::base::{Diagnostic, FileId, Id as _, IdVec, SourceMap, Span};
 use crate::check::{self, FileLoader, StdLibrary};
 use crate::hir::{self, FnId};
 use crate::interp::{self, SharedError};
-use crate::lower::hir_to_cfg::{self, Signature, SignaturePort};
+use crate::lower::hir_to_cfg::{self, Shapes, Signature, SignaturePort};
 use crate::parts::SharedSource;
 use crate::pipeline::{self, Compiled, Deny, Passes};
 use crate::plan;
@@ -87,7 +87,7 @@ struct Entry {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct CacheKey {
     entry: FnId,
-    types: Vec<Type>,
+    shapes: Shapes,
     passes: Passes,
 }
 
@@ -250,7 +250,7 @@ impl Function<'_> {
         inputs::refuse_unknown(inputs, &self.name, &self.signature)?;
         let lanes = inputs::lane_count(inputs)?;
         let values = inputs::bind(inputs, &self.name, &self.signature, lanes)?;
-        let Entry { compiled, native } = self.entry(values.types.clone(), passes)?;
+        let Entry { compiled, native } = self.entry(values.shapes.clone(), passes)?;
         let outputs = hir_to_cfg::output_dims(&self.program.hir, self.entry);
         let axes = BoundedAxes::new(&self.signature, &outputs);
         Ok(Bound {
@@ -261,23 +261,24 @@ impl Function<'_> {
     }
 
     /// Compiles it for lane inputs and shared inputs of these event types, one for each port of the
-    /// [`signature`](Self::signature). A compilation is kept, and serves every number of lanes.
+    /// [`signature`](Self::signature), and with dimensions that they leave open. A compilation is kept, and serves every number of
+    /// lanes.
     ///
     /// # Errors
     /// [`ErrorKind::Program`] for what only shapes can tell.
-    pub fn compile(&self, types: Vec<Type>, passes: &Passes) -> Result<Arc<Compiled>, Error> {
-        Ok(self.entry(types, passes)?.compiled)
+    pub fn compile(&self, shapes: impl Into<Shapes>, passes: &Passes) -> Result<Arc<Compiled>, Error> {
+        Ok(self.entry(shapes.into(), passes)?.compiled)
     }
 
-    fn entry(&self, types: Vec<Type>, passes: &Passes) -> Result<Entry, Error> {
-        let key = CacheKey { entry: self.entry, types, passes: passes.clone() };
+    fn entry(&self, shapes: Shapes, passes: &Passes) -> Result<Entry, Error> {
+        let key = CacheKey { entry: self.entry, shapes, passes: passes.clone() };
         let program = self.program;
         // Nothing can panic while the lock is held, which is not while something is compiled.
         let cache = || program.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = cache().get(&key) {
             return Ok(entry.clone());
         }
-        let compiled = pipeline::compile(&program.hir, &program.sources, self.entry, &key.types, passes)
+        let compiled = pipeline::compile(&program.hir, &program.sources, self.entry, &key.shapes, passes)
             .map_err(|diagnostics| Error::from_diagnostics(diagnostics, (*program.sources).clone()))?;
         let entry = Entry { compiled: Arc::new(compiled), native: Arc::default() };
         Ok(cache().entry(key).or_insert(entry).clone())
@@ -296,7 +297,7 @@ impl Bound {
         inputs::refuse_unknown(inputs, &compiled.name(), &signature)?;
         let lanes = inputs::lane_count(inputs)?;
         let values = inputs::bind(inputs, &compiled.name(), &signature, lanes)?;
-        for (port, ty) in signature.ports.iter().zip(&values.types) {
+        for (port, ty) in signature.ports.iter().zip(&values.shapes.types) {
             let wanted = port.extents.iter().map(|d| d.constant as usize);
             if !wanted.eq(ty.shape.iter().copied()) {
                 let message = format!(

@@ -211,7 +211,8 @@ fn random(seed: u64) -> (cfg::Program, Inputs, IndexMap<String, Array>) {
         .map(|(shared, _, a)| Type::new(a.dtype(), a.shape[usize::from(!shared)..].iter().copied()))
         .collect();
     let entry = program.hir().exports["entry"];
-    let program = specialise(program.hir(), program.sources(), entry, &types, &Passes::default()).unwrap().program;
+    let program =
+        specialise(program.hir(), program.sources(), entry, &types.into(), &Passes::default()).unwrap().program;
     let shared: IndexMap<String, Array> =
         arrays.iter().filter(|a| a.0).map(|(_, name, array)| (name.clone(), array.clone())).collect();
     let given = Inputs {

@@ -42,7 +42,7 @@ mod value;
 mod walk;
 
 pub use ragged::Padding;
-pub use signature::{Signature, SignaturePort, Told, entry_signature, output_dims};
+pub use signature::{Shapes, Signature, SignaturePort, Told, entry_signature, output_dims};
 pub use specialised::Specialised;
 
 use crate::base::stack::on_large_stack;
@@ -50,7 +50,6 @@ use crate::base::{Diagnostic, Id as _, IdVec, SourceMap};
 use crate::cfg::{self, FuncId, Operand};
 use crate::hir::{self, FnId};
 use crate::transform::expansion::Requests;
-use crate::types::Type;
 
 use derivative::{Facts, Functions};
 use instance::{Closure, Code, Instance, Made, Specialiser};
@@ -61,8 +60,8 @@ use value::{Dims, Form, Layout, join};
 /// Problems after which the lowering gives up.
 const MAX_DIAGNOSTICS: usize = 20;
 
-/// The CFG program of an entry, and the derivatives that it needs: functions without blocks until they are filled, for inputs of these types: one for each port of its [`Signature`], in order, lanes not
-/// among the axes. Lane inputs are the parameters of its entry function, shared inputs its shared values, under the names of
+/// The CFG program of an entry, and the derivatives that it needs: functions without blocks until they are filled, for inputs of
+/// these shapes: a type for each port of its [`Signature`], in order. Lane inputs are the parameters of its entry function, shared inputs its shared values, under the names of
 /// the ports.
 ///
 /// # Errors
@@ -72,7 +71,7 @@ pub fn specialise(
     program: &hir::Program,
     sources: &SourceMap,
     entry: FnId,
-    shapes: &[Type],
+    shapes: &Shapes,
     padding: Padding,
 ) -> Result<Specialised, Vec<Diagnostic>> {
     on_large_stack(program.depth, || specialise_here(program, sources, entry, shapes, padding))
@@ -82,7 +81,7 @@ fn specialise_here(
     program: &hir::Program,
     sources: &SourceMap,
     entry: FnId,
-    shapes: &[Type],
+    shapes: &Shapes,
     padding: Padding,
 ) -> Result<Specialised, Vec<Diagnostic>> {
     let signature = entry_signature(program, entry).map_err(|d| vec![d])?;

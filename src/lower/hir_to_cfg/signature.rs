@@ -8,6 +8,24 @@ use crate::base::{Diagnostic, Id as _, IdVec, Span};
 use crate::hir::{Dim, DimId, FnId, Program, Ty};
 use crate::types::{DType, Type};
 
+/// The numbers of dimensions that ints of their names tell: `"J": 85` in the data.
+pub type Told = BTreeMap<DimId, i64>;
+
+/// What an entry is specialised to.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Shapes {
+    /// The event types of the inputs, one for each port, lanes not among the axes.
+    pub types: Vec<Type>,
+    /// Dimensions that these types leave open: see [`Signature::open`].
+    pub told: Told,
+}
+
+impl From<Vec<Type>> for Shapes {
+    fn from(types: Vec<Type>) -> Self {
+        Shapes { types, told: Told::new() }
+    }
+}
+
 /// What an entry wants, before shapes are known.
 #[derive(Clone, Debug)]
 pub struct Signature {
@@ -131,12 +149,11 @@ fn split(program: &Program, ty: &Ty, args: &[Dim], name: &str, into: &mut Split)
 }
 
 impl Signature {
-    /// The dimensions for inputs of these types, one for each port, lanes not among the axes. An axis of a bounded dimension has
-    /// the extent of its bound.
+    /// The dimensions for inputs of these shapes. An axis of a bounded dimension has the extent of its bound.
     ///
     /// # Errors
     /// Every port whose type does not fit, every dimension that the inputs do not determine.
-    pub(super) fn bind(&self, found: &[Type]) -> Result<Dims, Vec<Diagnostic>> {
+    pub(super) fn bind(&self, Shapes { types: found, told }: &Shapes) -> Result<Dims, Vec<Diagnostic>> {
         let mut problems: Vec<Diagnostic> = Vec::new();
         for (port, ty) in self.ports.iter().zip(found) {
             if port.dtype != ty.dtype || port.extents.len() != ty.shape.len() {
@@ -151,7 +168,7 @@ impl Signature {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let mut solver = Solver::new(self, found);
+        let mut solver = Solver::with_told(self, found, told);
         solver.solve();
         let bounded = self.bounds.keys().copied().collect();
         solver.finish().map(|numbers| Dims { numbers, bounded })
@@ -176,6 +193,17 @@ impl Signature {
                 *extent = d.eval(&dims).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
             }
         }
+    }
+
+    /// Of the dimensions that are told, those that inputs of these types, one for each port, leave open: what is compiled depends on
+    /// these besides the types.
+    pub fn open(&self, found: &[Type], told: Told) -> Told {
+        if told.is_empty() || (self.ports.iter().zip(found)).any(|(port, ty)| port.extents.len() != ty.shape.len()) {
+            return Told::new();
+        }
+        let mut solver = Solver::new(self, found);
+        solver.solve();
+        told.into_iter().filter(|(id, _)| solver.bound[id.index()].is_none()).collect()
     }
 
     /// The dimensions that inputs of these types tell, one for each port; `None` for one that has no value.
@@ -247,9 +275,6 @@ enum By {
     Told,
 }
 
-/// The numbers of dimensions that ints of their names tell: `"J": 85` in the data.
-pub type Told = BTreeMap<DimId, i64>;
-
 impl<'a> Solver<'a> {
     fn new(signature: &'a Signature, found: &'a [Type]) -> Self {
         let known = found.iter().map(|ty| ty.shape.len()).collect();
@@ -300,15 +325,20 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Finds the one unknown dimension of an extent.
-    fn solve_one(&mut self, port: usize, extent: &Dim, number: i64) -> bool {
+    /// The one unknown dimension of an extent, if there is one, and the extent over it alone.
+    fn one_unknown(&self, extent: &Dim) -> Option<(DimId, Dim)> {
         let mut unknown = extent.ids().filter(|id| self.bound[id.index()].is_none());
         let (Some(id), None) = (unknown.next(), unknown.next()) else {
-            return false;
+            return None;
         };
         let numbers = (self.bound.iter().zip(self.signature.dims.ids()))
             .map(|(bound, id)| bound.map_or_else(|| Dim::param(id), |(value, _)| Dim::constant(value)));
-        let Some(form) = extent.substitute(&numbers.collect::<Vec<_>>()) else {
+        Some((id, extent.substitute(&numbers.collect::<Vec<_>>())?))
+    }
+
+    /// Finds the one unknown dimension of an extent.
+    fn solve_one(&mut self, port: usize, extent: &Dim, number: i64) -> bool {
+        let Some((id, form)) = self.one_unknown(extent) else {
             return false;
         };
         let value = match (form.terms.iter().next(), form.terms.len()) {
@@ -325,16 +355,36 @@ impl<'a> Solver<'a> {
         value.is_some()
     }
 
+    /// What is wrong with a dimension that has no number: no number fits, or several do, or nothing tells.
+    fn open(&self, id: DimId) -> Diagnostic {
+        let signature = self.signature;
+        let name = &signature.dims[id];
+        let of_id = |(port, extent, number): (usize, &'a Dim, i64)| {
+            let (unknown, form) = self.one_unknown(extent)?;
+            Some((port, extent, number, form.roots(number)?)).filter(|_| unknown == id)
+        };
+        let found: Vec<_> = self.equations().into_iter().filter_map(of_id).collect();
+        if let Some((port, extent, number, _)) = found.iter().find(|(.., roots)| roots.is_empty()) {
+            let note = format!("no `{name}` makes `{}` {number}", extent.display(&signature.dims));
+            let notes = [self.blame(*port), vec![note]].concat();
+            return signature.mismatch(&signature.ports[*port], &self.found[*port], notes);
+        }
+        let several = found.iter().find(|(.., roots)| roots.len() > 1);
+        let either = several.map(|(port, _, _, roots)| {
+            let port = &signature.ports[*port];
+            format!(": by `{}: {}` it is {} or {}", port.name, port.describe(&signature.dims), roots[0], roots[1])
+        });
+        let message = format!("the inputs do not determine the dimension `{name}`{}", either.unwrap_or_default());
+        let help = format!(
+            "say what `{name}` is by --shared {name}=… or in the data, or give `{name}` alone as an extent of a parameter: `x: real[{name}]`"
+        );
+        Diagnostic::error("E0801", message, signature.span, "of this function").with_help(help)
+    }
+
     fn finish(self) -> Result<IdVec<DimId, i64>, Vec<Diagnostic>> {
         let signature = self.signature;
-        let mut problems = Vec::new();
-        for (id, name) in signature.dims.iter() {
-            if self.bound[id.index()].is_none() {
-                let message = format!("the inputs do not determine the dimension `{name}`");
-                let help = format!("give `{name}` alone as an extent of a parameter: `x: real[{name}]`");
-                problems.push(Diagnostic::error("E0801", message, signature.span, "of this function").with_help(help));
-            }
-        }
+        let open = signature.dims.ids().filter(|id| self.bound[id.index()].is_none());
+        let mut problems: Vec<Diagnostic> = open.map(|id| self.open(id)).collect();
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -372,11 +422,13 @@ impl<'a> Solver<'a> {
         ids.sort_unstable();
         ids.dedup();
         let note = |id: &DimId| {
-            let (value, By::Port(by)) = self.bound[id.index()]? else {
-                return None;
+            let (value, by) = self.bound[id.index()]?;
+            let name = &signature.dims[*id];
+            let By::Port(by) = by else {
+                return Some(format!("`{name}` is {value} by its name"));
             };
             let by = &signature.ports[by];
-            let (name, wanted) = (&signature.dims[*id], by.describe(&signature.dims));
+            let wanted = by.describe(&signature.dims);
             Some(format!("`{name}` is {value} by `{}`, which expects {wanted}", by.name))
         };
         ids.iter().filter_map(note).collect()
