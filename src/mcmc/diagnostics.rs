@@ -304,6 +304,3 @@ fn quantile_of_sorted(sorted: &[f64], probability: f64) -> f64 {
     }
     (1.0 - fraction) * sorted[low] + fraction * sorted[low + 1]
 }
-
-#[cfg(test)]
-mod tests;

@@ -152,18 +152,16 @@ fn a_peer_that_fails_is_left_out_with_the_reason() {
 #[test]
 fn nothing_of_a_peer_is_left_when_patience_ends() {
     let folder = Folder::new("descendants");
-    folder.install(&format!("read -r job; sleep 600 & echo $! > {}/pid; wait", folder.path()));
+    let held = format!("{}/held", folder.path());
+    assert!(Command::new("mkfifo").arg(&held).status().unwrap().success());
+    folder.install(&format!("exec 3> {held}; read -r job; sleep 600 & wait"));
+    // A pipe has an end when nobody is left that could write to it.
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || ended.send(std::fs::read(held).is_ok()));
     let arguments = ["--engine", "pc", "--fusion", "on", "--against", "nuts-rs", "--peers", folder.path()];
     let report = report(&[&SMALL[..], &arguments, &["--patience", "5"]].concat());
     assert!(report["skipped"][0]["reason"].as_str().unwrap().contains("no answer within 5 seconds"), "{report}");
-    let stat = format!("/proc/{}/stat", folder.read("pid").trim());
-    // Gone, or dead and waiting for somebody to ask how it ended.
-    let ended = || std::fs::read_to_string(&stat).map_or(true, |s| s.contains(") Z ") || s.contains(") X "));
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !ended() {
-        assert!(std::time::Instant::now() < deadline, "it still runs");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    assert_eq!(end.recv_timeout(crate::running::PATIENCE), Ok(true), "it still runs");
 }
 
 #[test]
@@ -406,7 +404,6 @@ fn ctrl_c_keeps_what_is_measured() {
     let hangs = "*'\"model\":\"normal10\"'*) exec sleep 600 ;;";
     folder.install(&FAKE.replace("case \"$job\" in ", &format!("case \"$job\" in {hangs} ")));
     let mut command = Command::new(env!("CARGO_BIN_EXE_autobatch"));
-    let said = folder.0.join("said");
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args([
         "bench",
         "--model",
@@ -416,11 +413,11 @@ fn ctrl_c_keeps_what_is_measured() {
     ]);
     command.args(["--draws", "4", "--repetitions", "2", "--engine", "pc", "--fusion", "on", "--codegen", "off"]);
     command.args(["--against", "nuts-rs", "--format", "json", "--peers", folder.path(), "--report", folder.path()]);
-    command.stdout(std::process::Stdio::piped()).stderr(std::fs::File::create(&said).unwrap());
-    let child = command.spawn().unwrap();
-    let output =
-        crate::cli::interrupt(child, &said, "normal10, 2 chains, f64, 1 thread: nuts-rs native gradient compiles");
-    assert_eq!(output.status.code(), Some(130), "{}", folder.read("said"));
+    let mut running = crate::running::Running::start(command);
+    running.wait_for("normal10, 2 chains, f64, 1 thread: nuts-rs native gradient compiles");
+    running.signal("INT");
+    let (output, said) = running.end();
+    assert_eq!(output.status.code(), Some(130), "{said}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["comparison"]["interrupted"], true);
     let models: Vec<&Value> = report["results"].as_array().unwrap().iter().map(|row| &row["model"]).collect();

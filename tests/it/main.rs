@@ -31,6 +31,8 @@ mod reference;
 mod rejections;
 mod routing;
 mod run_line;
+#[cfg(unix)]
+mod running;
 mod samplers;
 mod sampling;
 mod scheduling;

@@ -1,50 +1,12 @@
 //! Sampling that is stopped by a signal: what was done is kept, and nothing is made up.
 
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use crate::cli::{Folder, autobatch};
+use crate::running::Running;
 
 const MODEL: [&str; 4] = ["sample", "nuts/models/eight_schools.ab", "--data", "nuts/data/eight_schools.json"];
-
-struct Running {
-    child: Child,
-    said: std::path::PathBuf,
-}
-
-/// Starts it, with what it says in a file.
-fn start(folder: &Folder, mut command: Command) -> Running {
-    let said = folder.0.join("said");
-    let stderr = std::fs::File::create(&said).unwrap();
-    Running { child: command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap(), said }
-}
-
-impl Running {
-    fn said(&self) -> String {
-        std::fs::read_to_string(&self.said).unwrap_or_default()
-    }
-
-    /// Waits until it has said these words.
-    fn wait_for(&mut self, words: &str) {
-        let started = Instant::now();
-        while !self.said().contains(words) {
-            assert!(started.elapsed() < Duration::from_secs(120), "it never says {words:?}: {}", self.said());
-            assert!(self.child.try_wait().unwrap().is_none(), "it ended: {}", self.said());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn signal(&self, name: &str) {
-        let killed = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
-        assert!(killed.success());
-    }
-
-    fn end(self) -> (Output, String) {
-        let output = self.child.wait_with_output().unwrap();
-        (output, std::fs::read_to_string(&self.said).unwrap())
-    }
-}
 
 fn hidden_files(folder: &Path) -> usize {
     let names = folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name());
@@ -55,17 +17,15 @@ fn hidden_files(folder: &Path) -> usize {
 fn stopped_in_warmup_nothing_is_said_to_be_drawn() {
     let folder = Folder::new("stopped-warmup");
     let file = folder.0.join("draws.npz").display().to_string();
-    let run = [&MODEL[..], &["--chains", "3", "--warmup", "2000000", "--draws", "10", "--output", &file]].concat();
-    let mut running = start(&folder, autobatch(&run));
-    running.wait_for("memory: ");
-    // Signals are listened to from about here on, and a second of warmup is told of.
-    std::thread::sleep(Duration::from_millis(1500));
+    let run = [&MODEL[..], &["--chains", "3", "--warmup", "40000", "--draws", "10", "--output", &file]].concat();
+    let mut running = Running::start(autobatch(&run));
+    running.wait_for("warmup: chains are at iterations ");
     running.signal("INT");
     let (output, said) = running.end();
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
     assert!(said.contains("stopped in warmup, nothing was drawn: the chains were at iterations "), "{said}");
-    assert!(said.contains(" of 2000000 of their warmup") && said.contains("draws.npz is not written"), "{said}");
+    assert!(said.contains(" of 40000 of their warmup") && said.contains("draws.npz is not written"), "{said}");
     assert!(!said.contains("interrupted (function") && !said.contains("written to") && !said.contains("not numbers"));
     assert!(!Path::new(&file).exists() && hidden_files(&folder.0) == 0);
 }
@@ -75,7 +35,7 @@ fn a_batch_system_gets_what_was_drawn() {
     let folder = Folder::new("stopped-term");
     let file = folder.0.join("draws.json").display().to_string();
     let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "100000", "--output", &file]].concat();
-    let mut running = start(&folder, autobatch(&run));
+    let mut running = Running::start(autobatch(&run));
     running.wait_for("20000 of 200000 draws");
     running.signal("TERM");
     let (output, said) = running.end();
@@ -89,9 +49,8 @@ fn a_batch_system_gets_what_was_drawn() {
 
 #[test]
 fn a_hangup_stops_what_does_not_ignore_it() {
-    let folder = Folder::new("stopped-hangup");
     let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "100000"]].concat();
-    let mut running = start(&folder, autobatch(&run));
+    let mut running = Running::start(autobatch(&run));
     running.wait_for("20000 of 200000 draws");
     running.signal("HUP");
     assert_eq!(running.end().0.status.code(), Some(129));
@@ -99,7 +58,7 @@ fn a_hangup_stops_what_does_not_ignore_it() {
     let mut shell = Command::new("sh");
     shell.current_dir(env!("CARGO_MANIFEST_DIR"));
     shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_autobatch")]).args(&run);
-    let mut running = start(&folder, shell);
+    let mut running = Running::start(shell);
     running.wait_for("20000 of 200000 draws");
     running.signal("HUP");
     running.wait_for("40000 of 200000 draws");
@@ -113,7 +72,7 @@ fn chains_that_are_done_are_kept_though_others_had_not_begun() {
     let folder = Folder::new("stopped-scalar");
     let file = folder.0.join("draws.json").display().to_string();
     let how = ["--chains", "4", "--warmup", "5", "--draws", "3000", "--engine", "scalar", "--output", &file];
-    let mut running = start(&folder, autobatch(&[&MODEL[..], &how].concat()));
+    let mut running = Running::start(autobatch(&[&MODEL[..], &how].concat()));
     running.wait_for("3600 of 12000 draws");
     running.signal("INT");
     let (output, said) = running.end();
