@@ -275,6 +275,10 @@ impl InstKind {
 }
 
 impl Terminator {
+    /// Whether it is a call that is an attempt.
+    pub fn is_attempt(&self) -> bool {
+        matches!(self, Terminator::Call { attempt: true, .. })
+    }
     /// Visits what it reads, in order.
     pub fn for_each_operand(&self, mut visit: impl FnMut(Operand)) {
         match self {

@@ -12,7 +12,7 @@ use crate::types::{Array, ArrayData, Precision};
 
 use super::args::{Format, GradArgs};
 use super::differences::{Component, First, Verdict};
-use super::run::{list, ragged};
+use super::run::{list, note_caught, ragged};
 use super::{inputs, print, warn};
 
 /// Relative error up to which a component agrees.
@@ -41,7 +41,10 @@ pub(super) fn grad(args: &GradArgs) -> Result<ExitCode, Error> {
     let checks = Differences::new(&original, &given, &options)?.check(&computed)?;
     match args.format {
         Format::Json => print(&format!("{}\n", computed.json(&checks)?)),
-        Format::Text => print(&computed.text(&checks)),
+        Format::Text => {
+            print(&computed.text(&checks));
+            note_caught(&computed.results);
+        }
     }
     let good = computed.results.traps().is_empty() && checks.iter().all(Check::passed);
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

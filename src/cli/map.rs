@@ -1,6 +1,7 @@
 //! `autobatch map`: a function applied to every row of its inputs. Rows are lanes; they go through the machine in chunks, so
 //! that neither a large file nor its results need to fit in memory.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,12 +13,12 @@ use serde_json::{Map, Value, json};
 
 use crate::base::Loc;
 use crate::program::io::{Data, JsonArray, NpyRows, write_arrays, write_npy_rows};
-use crate::program::{Bound, Error, ErrorKind, Function, Inputs, Options, Program, Results, memory_limit};
-use crate::run::{Trap, TrapKind};
+use crate::program::{Bound, Error, ErrorKind, Function, Inputs, Options, Program, Results, memory_limit, refuse_kept};
+use crate::run::{Caught, Trap, TrapKind};
 use crate::types::{Array, Precision, Type};
 
 use super::args::{InputArgs, MapArgs};
-use super::run::{add_lengths, extension, ragged, stopped};
+use super::run::{add_lengths, extension, ragged, show_caught, stopped};
 use super::signals::{interrupted, nothing_to_keep, run_starts, stop_on_interrupt};
 use super::sinks::Collector;
 use super::{check_output, inputs, note, print, warn};
@@ -51,6 +52,8 @@ pub(super) fn map(args: &MapArgs) -> Result<ExitCode, Error> {
         at_once: args.rows_at_once,
         options,
         traps: IndexMap::new(),
+        caught: Vec::new(),
+        keeps: args.output.as_deref().is_some_and(|path| extension(path) != "npy"),
         stop,
     };
     let written = match args.output.as_deref() {
@@ -61,6 +64,7 @@ pub(super) fn map(args: &MapArgs) -> Result<ExitCode, Error> {
     for (trap, count, named) in chunks.traps.values() {
         note(stopped(trap, *count, named, "row").trim_end());
     }
+    show_caught(&chunks.caught, "row");
     written?;
     if chunks.stop.load(Ordering::Relaxed) {
         return Ok(interrupted());
@@ -141,6 +145,10 @@ struct Chunks<'a> {
     options: Options,
     /// By kind and place: the first one, how many, and the first rows.
     traps: IndexMap<(TrapKind, Loc), (Trap, usize, Vec<u64>)>,
+    /// What attempts caught, by row.
+    caught: Vec<(u64, Caught)>,
+    /// Whether all outputs are kept until the end.
+    keeps: bool,
     stop: Arc<AtomicBool>,
 }
 
@@ -177,6 +185,8 @@ impl Chunks<'_> {
                 named.push(row);
             }
         }
+        let caught = results.caught().iter();
+        self.caught.extend(caught.map(|c| (results.lanes()[c.first.position], c.clone())));
         Ok(Some(Chunk { first, results }))
     }
 
@@ -214,6 +224,14 @@ impl Chunks<'_> {
             let message =
                 format!("`{name}` emits records of the stream `{}`, which map does not keep: use run", stream.name);
             return Err(Error::new(ErrorKind::Entry, message));
+        }
+        if self.keeps {
+            let kept = bound.output_bytes().saturating_mul(self.rows.total);
+            let what = format!("the outputs of {} rows", self.rows.total);
+            refuse_kept(kept, (&what, "a .npy file is written as the rows come"), &self.options)?;
+            if let Some(limit) = &mut self.options.memory_limit {
+                *limit = limit.saturating_sub(kept as u64);
+            }
         }
         if self.at_once == 0 {
             let memory = bound.memory(&self.options);
@@ -302,7 +320,7 @@ fn to_npy(chunks: &mut Chunks<'_>, path: &Path) -> Result<(), Error> {
 
 /// All outputs, gathered and written at the end.
 fn to_arrays(chunks: &mut Chunks<'_>, path: &Path) -> Result<(), Error> {
-    let mut all: IndexMap<String, Array> = IndexMap::new();
+    let mut all: IndexMap<String, Cow<'_, Array>> = IndexMap::new();
     let mut rows_of: IndexMap<String, Vec<Array>> = IndexMap::new();
     let mut dims: IndexMap<String, Vec<i64>> = IndexMap::new();
     while let Some(chunk) = chunks.next()? {
@@ -314,9 +332,11 @@ fn to_arrays(chunks: &mut Chunks<'_>, path: &Path) -> Result<(), Error> {
         }
         for (name, rows) in chunk.results.outputs() {
             match all.get_mut(name) {
-                Some(array) => array.append_rows(rows),
+                Some(array) => array.to_mut().append_rows(rows),
                 None => {
-                    all.insert(name.clone(), rows.clone());
+                    let mut first = rows.clone();
+                    first.reserve_rows(chunks.rows.total);
+                    all.insert(name.clone(), Cow::Owned(first));
                 }
             }
         }

@@ -79,8 +79,13 @@ fn show_warnings(warnings: &[Diagnostic], sources: &SourceMap) {
 /// Writes to standard output. A closed pipe ends the program quietly: nobody wants the rest. So does a full disk, but with
 /// an error.
 fn print(text: &str) {
-    let mut out = std::io::stdout();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    print_with(|out| out.write_all(text.as_bytes()));
+}
+
+/// The same for what is as large as the results: it is written as it is made, and never there as a whole.
+fn print_with(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) {
+    let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    if let Err(error) = write(&mut out).and_then(|()| out.flush()) {
         if error.kind() == std::io::ErrorKind::BrokenPipe {
             std::process::exit(0);
         }

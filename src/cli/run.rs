@@ -1,5 +1,7 @@
 //! `autobatch run`: a function for many lanes.
 
+use std::borrow::Cow;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,14 +15,14 @@ use serde_json::{Value, json};
 use crate::pipeline::{self, Compiled};
 use crate::program::io::{JsonArray, write_arrays};
 use crate::program::{Bound, Error, ErrorKind, Options, Program, Results, signature_of_ir};
-use crate::run::{Stats, Trap};
+use crate::run::{Caught, Stats, Trap};
 use crate::types::{Array, Precision};
 use crate::{cfg, stack};
 
 use super::args::{Format, RunArgs};
 use super::signals::{interrupted, nothing_to_keep, run_starts, stop_on_interrupt};
 use super::sinks::Collector;
-use super::{ARRAY_FILES, check_output, inputs, note, print, profile, warn};
+use super::{ARRAY_FILES, check_output, inputs, note, print_with, profile, warn};
 
 /// Lanes that the text format prints of each output; the rest is counted.
 const SHOWN_LANES: usize = 20;
@@ -47,8 +49,8 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let precision = options.settings.precision;
     let ragged = ragged(&results, precision);
     let written = args.output.as_ref().map_or(Ok(()), |path| {
-        let mut all: IndexMap<String, Array> =
-            results.outputs().iter().chain(&streams).map(|(n, a)| (n.clone(), a.clone())).collect();
+        let mut all: IndexMap<String, Cow<'_, Array>> =
+            results.outputs().iter().chain(&streams).map(|(n, a)| (n.clone(), Cow::Borrowed(a))).collect();
         if !ragged.is_empty() {
             add_lengths(&mut all, results.dims());
         }
@@ -58,8 +60,11 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let streams = streams.into_iter().map(|(name, array)| (name, array.shown(precision))).collect();
     let shown = Shown { outputs, ragged, streams, results };
     match args.format {
-        Format::Json => print(&(json(&shown, args.stats)? + "\n")),
-        Format::Text => print(&show(&shown, args.stats)),
+        Format::Json => print_with(|out| write_json(out, &shown, args.stats)),
+        Format::Text => {
+            print_with(|out| write_text(out, &shown, args.stats));
+            note_caught(&shown.results);
+        }
     }
     // Only now, so that the results are not lost with the file.
     written?;
@@ -136,11 +141,32 @@ pub(super) fn ragged(results: &Results, precision: Precision) -> IndexMap<String
 }
 
 /// Adds the lengths of bounded dimensions under their names, where no output has the name.
-pub(super) fn add_lengths(all: &mut IndexMap<String, Array>, dims: &IndexMap<String, Vec<i64>>) {
+pub(super) fn add_lengths(all: &mut IndexMap<String, Cow<'_, Array>>, dims: &IndexMap<String, Vec<i64>>) {
     for (name, lengths) in dims {
         let name = if all.contains_key(name) { format!("{name}.lengths") } else { name.clone() };
-        all.insert(name, Array::int([lengths.len()], lengths.clone()));
+        all.insert(name, Cow::Owned(Array::int([lengths.len()], lengths.clone())));
     }
+}
+
+/// Says what attempts caught, as nothing else does: the lanes went on. Each is given with its lane, or what `what` calls it.
+pub(super) fn show_caught(caught: &[(u64, Caught)], what: &str) {
+    let Some((number, first)) = caught.first() else { return };
+    let traps: u64 = caught.iter().map(|(_, c)| c.count).sum();
+    let s = |n: u64| if n == 1 { "" } else { "s" };
+    let lanes = caught.len() as u64;
+    note(&format!(
+        "note: attempts caught {traps} trap{} in {lanes} {what}{}, first: {} ({what} {number})",
+        s(traps),
+        s(lanes),
+        first.first
+    ));
+}
+
+/// What attempts caught in a run, with the numbers of the lanes.
+pub(super) fn note_caught(results: &Results) {
+    let caught = results.caught().iter();
+    let caught: Vec<(u64, Caught)> = caught.map(|c| (results.lanes()[c.first.position], c.clone())).collect();
+    show_caught(&caught, "lane");
 }
 
 /// Results with their arrays as users see them.
@@ -204,7 +230,7 @@ impl Serialize for Arrays<'_> {
     }
 }
 
-fn json(shown: &Shown, stats: bool) -> Result<String, Error> {
+fn write_json(out: &mut dyn io::Write, shown: &Shown, stats: bool) -> io::Result<()> {
     let Shown { results, outputs, ragged, streams } = shown;
     let traps = groups(results)
         .into_iter()
@@ -219,6 +245,7 @@ fn json(shown: &Shown, stats: bool) -> Result<String, Error> {
     let mut more = json!({});
     if stats {
         add_stats(&mut more, results.stats());
+        more["caught"] = caught(results);
     }
     let object = Object {
         lanes: results.lanes().len(),
@@ -227,7 +254,22 @@ fn json(shown: &Shown, stats: bool) -> Result<String, Error> {
         streams: (!streams.is_empty()).then(|| arrays(streams)),
         stats: more,
     };
-    serde_json::to_string(&object).map_err(|e| Error::new(ErrorKind::Io, e.to_string()))
+    serde_json::to_writer(&mut *out, &object)?;
+    out.write_all(b"\n")
+}
+
+/// What attempts caught: how many traps, in which lanes, and the first of the first of these.
+fn caught(results: &Results) -> Value {
+    let all = results.caught();
+    let first = all.first().map(|c| {
+        let Trap { kind, loc, call_depth, message, .. } = &c.first;
+        json!({
+            "kind": kind.name(), "function": &*loc.function, "line": loc.line, "call_depth": call_depth,
+            "message": message,
+        })
+    });
+    let lanes: Vec<u64> = all.iter().map(|c| results.lanes()[c.first.position]).collect();
+    json!({"count": all.iter().map(|c| c.count).sum::<u64>(), "lanes": lanes, "first": first})
 }
 
 fn add_stats(object: &mut Value, stats: &Stats) {
@@ -259,60 +301,42 @@ fn add_stats(object: &mut Value, stats: &Stats) {
     object["seconds"] = json!(stats.seconds);
 }
 
-fn show(shown: &Shown, stats: bool) -> String {
+fn write_text(out: &mut dyn io::Write, shown: &Shown, stats: bool) -> io::Result<()> {
     let Shown { results, outputs, ragged, streams } = shown;
-    let mut text = String::new();
     for (name, array) in outputs {
-        text += &match ragged.get(name) {
-            Some(lanes) => show_lanes(name, lanes),
-            None => show_array(name, array),
-        };
+        let lanes = array.shape[0];
+        write!(out, "{name} = [")?;
+        for lane in 0..lanes.min(SHOWN_LANES) {
+            let comma = if lane == 0 { "" } else { ", " };
+            match ragged.get(name) {
+                Some(lanes) => write!(out, "{comma}{}", lanes[lane])?,
+                None => {
+                    let mut row = array.rows(lane..lane + 1);
+                    row.shape.remove(0);
+                    write!(out, "{comma}{row}")?;
+                }
+            }
+        }
+        match lanes.saturating_sub(SHOWN_LANES) {
+            0 => writeln!(out, "]")?,
+            more => writeln!(out, "] … and {more} more lanes")?,
+        }
     }
     for (name, array) in streams {
-        text += &format!("{name}: {} (use --output to keep it)\n", array.ty());
+        writeln!(out, "{name}: {} (use --output to keep it)", array.ty())?;
     }
     for group in groups(results) {
-        text += &show_trap(&group);
+        out.write_all(show_trap(&group).as_bytes())?;
     }
     if stats {
-        text += &show_stats(results.stats());
+        out.write_all(show_stats(results.stats()).as_bytes())?;
     }
-    text
-}
-
-fn show_lanes(name: &str, lanes: &[Array]) -> String {
-    let first = list(lanes.iter().take(SHOWN_LANES));
-    match lanes.len().saturating_sub(SHOWN_LANES) {
-        0 => format!("{name} = {first}\n"),
-        more => format!("{name} = {first} … and {more} more lanes\n"),
-    }
+    Ok(())
 }
 
 /// Arrays of different shapes as one list.
 pub(super) fn list<'a>(arrays: impl Iterator<Item = &'a Array>) -> String {
     format!("[{}]", arrays.map(ToString::to_string).collect::<Vec<_>>().join(", "))
-}
-
-fn show_array(name: &str, array: &Array) -> String {
-    let lanes = array.shape[0];
-    if lanes <= SHOWN_LANES {
-        return format!("{name} = {}\n", array);
-    }
-    let n = array.len() / lanes;
-    let mut shape = array.shape.clone();
-    shape[0] = SHOWN_LANES;
-    let mut first = Array::zeros(&crate::types::Type { dtype: array.dtype(), shape });
-    match (&mut first.data, &array.data) {
-        (crate::types::ArrayData::Bool(f), crate::types::ArrayData::Bool(a)) => {
-            f.copy_from_slice(&a[..SHOWN_LANES * n])
-        }
-        (crate::types::ArrayData::Int(f), crate::types::ArrayData::Int(a)) => f.copy_from_slice(&a[..SHOWN_LANES * n]),
-        (crate::types::ArrayData::Real(f), crate::types::ArrayData::Real(a)) => {
-            f.copy_from_slice(&a[..SHOWN_LANES * n])
-        }
-        _ => unreachable!("made of one element type"),
-    }
-    format!("{name} = {} … and {} more lanes\n", first, lanes - SHOWN_LANES)
 }
 
 fn show_trap(group: &TrapGroup<'_>) -> String {

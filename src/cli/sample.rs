@@ -1,5 +1,6 @@
 //! `autobatch sample`: draws from a posterior, with progress, a summary and a file of draws.
 
+use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -91,16 +92,17 @@ fn read_starts(path: &Path) -> Result<Array, Error> {
 }
 
 /// All arrays of the output file.
-fn arrays(draws: &Draws) -> IndexMap<String, Array> {
-    let mut all = draws.parameters.clone();
+fn arrays(draws: &Draws) -> IndexMap<String, Cow<'_, Array>> {
+    let mut all: IndexMap<String, Cow<'_, Array>> =
+        draws.parameters.iter().map(|(name, array)| (name.clone(), Cow::Borrowed(array))).collect();
     for (name, array) in &draws.statistics {
         // A parameter of the model keeps its name, should it be that of a statistic.
         let name = if all.contains_key(name) { format!("{name}__") } else { name.clone() };
-        all.insert(name, array.clone());
+        all.insert(name, Cow::Borrowed(array));
     }
     if !draws.traps.is_empty() {
         let numbers = draws.chains.iter().map(|c| *c as i64).collect();
-        all.insert("chain".to_owned(), Array::int([draws.chains.len()], numbers));
+        all.insert("chain".to_owned(), Cow::Owned(Array::int([draws.chains.len()], numbers)));
     }
     all
 }

@@ -14,7 +14,7 @@ use crate::cfg::{BlockId, FuncId, InstKind, Operand, Program};
 use crate::parts::{TapeId, render};
 use crate::prim::{Prim, TABLE};
 use crate::run::{
-    Access, BlockStats, Caught, Inputs, NoMemory, Outcome, Reservation, Settings, Sink, Stats, Trap, TrapKind,
+    Access, AllCaught, BlockStats, Inputs, NoMemory, Outcome, Reservation, Settings, Sink, Stats, Trap, TrapKind,
 };
 use crate::types::{Array, ArrayData, Scalar, Shape, Type};
 use crate::vmath::{Real, philox};
@@ -50,7 +50,7 @@ pub(super) fn run<R: Real>(program: &Program, inputs: &Inputs, settings: &Settin
             tapes: IdVec::filled(vec![], program.tapes.len()),
             memory: Held { reserved: Reservation::of(&settings.memory), used: 0 },
             handlers: vec![],
-            caught: None,
+            caught: AllCaught::default(),
         };
         match lane.run(program, args.collect(), &mut counts) {
             Ok(results) => {
@@ -64,7 +64,7 @@ pub(super) fn run<R: Real>(program: &Program, inputs: &Inputs, settings: &Settin
             }
         }
         total += lane.blocks;
-        outcome.caught.extend(lane.caught);
+        outcome.caught.extend(lane.caught.into_vec());
     }
     if settings.stats {
         outcome.stats = counts.stats(program);
@@ -134,7 +134,7 @@ struct Lane<'a, R> {
     memory: Held,
     /// The attempts that are active.
     handlers: Vec<Handler>,
-    caught: Option<Caught>,
+    caught: AllCaught,
 }
 
 /// How to come back to a call that is an attempt.
@@ -187,7 +187,8 @@ impl<'a, R: Real> Lane<'a, R> {
                 Err(stop) if stop.kind.is_caught() && !self.handlers.is_empty() => {
                     counts.skip_after(program, self, stop.op);
                     let trap = self.trap(program, stop);
-                    Caught::note(&mut self.caught, trap);
+                    self.sink.caught(&trap);
+                    self.caught.note(trap);
                     self.unwind(program);
                 }
                 done => return done,

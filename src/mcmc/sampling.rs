@@ -26,7 +26,7 @@ use crate::parts::{Stream, StreamId};
 use crate::program::{
     Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results, budget, refuse,
 };
-use crate::run::{Caught, NoMemory, NoSink, Record, Sink, Stats, Trap, TrapKind};
+use crate::run::{AllCaught, Caught, NoMemory, NoSink, Record, Sink, Stats, Trap, TrapKind};
 use crate::types::{Array, ArrayData, DType, Scalar, Type};
 
 pub use parameters::FailedDraws;
@@ -160,6 +160,8 @@ pub struct Draws {
     pub traps: Vec<Trap>,
     /// By chain, where the density failed: it counts as NaN there, so that the point is rejected. Warmup included.
     pub rejected: Vec<Caught>,
+    /// Of these, by chain, those after warmup, as far as the sampler tells its end: the draws are of a chain that met them.
+    pub rejected_after_warmup: Vec<Caught>,
     /// Gradients that were evaluated, warmup included, as far as the sampler tells.
     pub gradients: u64,
     /// Largest tree depth that the sampler allows, if it tells.
@@ -239,7 +241,8 @@ impl Sampling {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn memory(&self, options: &Options) -> Result<MemoryEstimate, Error> {
-        let estimate = self.estimate(&self.bound(options)?, options);
+        let bound = self.bound(options)?;
+        let estimate = self.estimate(&bound, self.bytes_of_parameters(&bound, options)?, options);
         refuse(&estimate, options)?;
         Ok(estimate)
     }
@@ -252,14 +255,15 @@ impl Sampling {
         self.driver.function("main")?.bind(&self.inputs(), options).map_err(without_driver)
     }
 
-    /// The memory of the run, the records of all draws included: as they are kept, and once more as arrays.
-    fn estimate(&self, bound: &Bound, options: &Options) -> MemoryEstimate {
+    /// The memory of the run, the records of all draws included: as they are kept, and once more as arrays; then, in the place of the
+    /// former, the constrained parameters, of so many bytes a draw.
+    fn estimate(&self, bound: &Bound, parameters: usize, options: &Options) -> MemoryEstimate {
         let mut estimate = bound.memory(options);
         let streams = bound.compiled().stack.streams.values();
         let draw = streams.filter(|s| s.name == "draw").flat_map(|s| &s.fields);
-        let field = |ty: &Type| ty.elements().saturating_mul(2 * size_of::<f64>());
+        let field = |ty: &Type| ty.elements().saturating_mul(size_of::<f64>());
         let record = draw.fold(0, |sum: usize, (_, ty)| sum.saturating_add(field(ty)));
-        let records = self.draws.saturating_mul(record);
+        let records = self.draws.saturating_mul(record.saturating_add(record.max(parameters)));
         estimate.host_bytes_per_lane = estimate.host_bytes_per_lane.saturating_add(records);
         estimate
     }
@@ -271,7 +275,9 @@ impl Sampling {
     /// For data that do not fit, a sampler that emits no `draw`, and a batch that does not fit in memory. Chains that trap
     /// are no error: see [`Draws::traps`].
     pub fn run(&self, options: &Options, observer: &dyn Observer) -> Result<Draws, Error> {
-        let mut draws = self.run_unconstrained(options, observer)?;
+        let bound = self.bound(options)?;
+        let parameters = self.bytes_of_parameters(&bound, options)?;
+        let mut draws = self.run_bound(&bound, parameters, options, observer)?;
         if self.model.functions().any(|name| name == PARAMETERS) {
             let q = draws.parameters.shift_remove("q").expect("the state is there");
             (draws.parameters, draws.failed) = self.parameters(&q, &draws, options)?;
@@ -284,8 +290,17 @@ impl Sampling {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_unconstrained(&self, options: &Options, observer: &dyn Observer) -> Result<Draws, Error> {
-        let bound = self.bound(options)?;
-        let budget = budget(&self.estimate(&bound, options), options)?;
+        self.run_bound(&self.bound(options)?, 0, options, observer)
+    }
+
+    fn run_bound(
+        &self,
+        bound: &Bound,
+        parameters: usize,
+        options: &Options,
+        observer: &dyn Observer,
+    ) -> Result<Draws, Error> {
+        let budget = budget(&self.estimate(bound, parameters, options), options)?;
         let counts = (self.chains, self.warmup, self.draws);
         let recorder = Recorder::new(&bound.compiled().stack.streams, counts, observer)?;
         bound.prepare(options)?;
@@ -305,6 +320,7 @@ impl Sampling {
 
     fn collect(&self, recorder: Recorder<'_>, results: &Results, seconds: f64) -> Result<Draws, Error> {
         let reached = Reached::of(&recorder.states());
+        let rejected_after_warmup = recorder.rejected_after_warmup();
         let recorded = recorder.finish();
         let stopped = results.traps().iter().any(|t| t.kind == TrapKind::Interrupted);
         let failed = |c: &usize| results.traps().iter().any(|t| t.position == *c && t.kind != TrapKind::Interrupted);
@@ -331,6 +347,7 @@ impl Sampling {
             failed: None,
             traps: with_failures(results),
             rejected: results.caught().to_vec(),
+            rejected_after_warmup,
             gradients: recorded.gradients(),
             max_treedepth: self.sampler.max_treedepth().or(recorded.max_treedepth()),
             tuning: Tuning {
@@ -361,16 +378,10 @@ fn with_failures(results: &Results) -> Vec<Trap> {
     for trap in traps.iter_mut().filter(|t| t.kind == TrapKind::AssertFailed) {
         if let Some(caught) = results.caught().iter().find(|c| c.first.position == trap.position) {
             let failures = if caught.count == 1 { "once" } else { &format!("{} times", caught.count) };
-            trap.message += &format!("; the density failed {failures}, first: {}", told(&caught.first));
+            trap.message += &format!("; the density failed {failures}, first: {}", caught.first);
         }
     }
     traps
-}
-
-/// A trap in words: ``assert failed: too steep, at log_density:14``.
-pub fn told(trap: &Trap) -> String {
-    let colon = if trap.message.is_empty() { "" } else { ": " };
-    format!("{}{colon}{}, at {}", trap.kind, trap.message, trap.loc)
 }
 
 fn wrong_model(path: &Path, why: &str) -> Error {
@@ -498,6 +509,8 @@ struct Recorder<'a> {
     adapted: Option<StreamId>,
     progress: Option<StreamId>,
     chains: Vec<Mutex<Chain>>,
+    /// Where the density failed after warmup.
+    rejected: Mutex<AllCaught>,
     /// Iterations of warmup of each chain.
     warmup: usize,
     /// Draws of each chain that are expected.
@@ -554,13 +567,22 @@ impl<'a> Recorder<'a> {
         };
         let (adapted, progress) = (find("adapted"), find("progress"));
         let chains = (0..chains).map(|_| Mutex::default()).collect();
-        Ok(Self { streams: streams.clone(), draw, adapted, progress, chains, warmup, draws, observer })
+        let rejected = Mutex::default();
+        Ok(Self { streams: streams.clone(), draw, adapted, progress, chains, rejected, warmup, draws, observer })
     }
 
     /// What is known of every chain now.
     fn states(&self) -> Vec<State> {
         let states = self.chains.iter().map(|c| self.state(&c.lock().expect("no emit panics while it holds the lock")));
         states.collect()
+    }
+
+    fn is_warm(&self, chain: &Chain) -> bool {
+        self.warmup == 0 || chain.adapted.is_some() || chain.draws > 0
+    }
+
+    fn rejected_after_warmup(&self) -> Vec<Caught> {
+        self.rejected.lock().expect("nothing panics while it holds the lock").clone().into_vec()
     }
 
     fn state(&self, chain: &Chain) -> State {
@@ -622,6 +644,13 @@ impl Sink for Recorder<'_> {
     }
     fn print(&self, position: usize, line: String) {
         NoSink.print(position, line);
+    }
+    fn caught(&self, trap: &Trap) {
+        let chain = self.chains[trap.position].lock().expect("no emit panics while it holds the lock");
+        if self.is_warm(&chain) {
+            drop(chain);
+            self.rejected.lock().expect("nothing panics while it holds the lock").note(trap.clone());
+        }
     }
 }
 

@@ -44,7 +44,7 @@ pub use inputs::{Element, Inputs};
 use native::NativeCache;
 pub use native::{Codegen, c_compiler, code, codegen_fails};
 use ragged::BoundedAxes;
-pub use results::{Engine, Results, budget, memory_limit, refuse};
+pub use results::{Engine, Results, budget, memory_limit, refuse, refuse_kept};
 
 /// How a function is compiled and run.
 #[derive(Clone, Debug, Default)]
@@ -366,6 +366,14 @@ impl Bound {
         let shape = self.inputs.values.get(input).map_or(&[][..], |array| &array.shape[1..]);
         let lengths = self.axes.of_input(input, &self.inputs);
         lengths.is_none_or(|lengths| ragged::is_inside(shape, &lengths, position, element))
+    }
+
+    /// Bytes of the outputs of a lane, as arrays.
+    pub fn output_bytes(&self) -> usize {
+        let ports = self.compiled.plan.outputs.iter();
+        ports
+            .map(|port| plan::bytes(port.ty.dtype, port.ty.elements(), size_of::<f64>()))
+            .fold(0, usize::saturating_add)
     }
 
     /// What the run will need, before it starts.

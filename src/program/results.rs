@@ -51,6 +51,19 @@ pub fn refuse(estimate: &MemoryEstimate, options: &Options) -> Result<(), Error>
     Err(Error::new(ErrorKind::Memory, message))
 }
 
+/// Refuses results that are kept besides what runs, until all are there, and do not fit in memory.
+///
+/// # Errors
+/// [`ErrorKind::Memory`]; `what` are they, and what to do.
+pub fn refuse_kept(needed: usize, (what, instead): (&str, &str), options: &Options) -> Result<(), Error> {
+    let limit = memory_limit(options);
+    if needed <= limit {
+        return Ok(());
+    }
+    let message = format!("{what} need {}, but {} may be used: {instead}", bytes(needed), bytes(limit));
+    Err(Error::new(ErrorKind::Memory, message))
+}
+
 /// What a run may take that grows while it goes on: stacks, tapes, activations, records. No estimate knows how far. Without
 /// a limit of the options the system is asked again as it grows.
 ///
@@ -62,8 +75,23 @@ pub fn budget(estimate: &MemoryEstimate, options: &Options) -> Result<Arc<Memory
         Some(_) => {
             MemoryBudget::new(memory_limit(options).saturating_sub(estimate.fixed(options.engine == Engine::Pc)))
         }
-        None => MemoryBudget::watched(|| run::available_memory().map(without_margin)),
+        None => MemoryBudget::watched(Here { margin: run::available_memory().map_or(0, margin) }),
     }))
+}
+
+/// The machine, its control groups, and this process.
+struct Here {
+    /// What stays free, by what there was before the run: it does not vanish with what is left.
+    margin: usize,
+}
+
+impl run::System for Here {
+    fn available(&self) -> Option<usize> {
+        Some(run::available_memory()?.saturating_sub(self.margin))
+    }
+    fn resident(&self) -> Option<usize> {
+        run::resident_memory()
+    }
 }
 
 /// Bytes that a run with these options may take: what they say, or what can be had now.
@@ -77,7 +105,11 @@ pub fn memory_limit(options: &Options) -> usize {
 
 /// What a run may take of what can be had: not all, for there are others, and things that nobody counts.
 fn without_margin(bytes: usize) -> usize {
-    bytes - (bytes / 16).min(512 << 20)
+    bytes - margin(bytes)
+}
+
+fn margin(bytes: usize) -> usize {
+    (bytes / 16).min(512 << 20)
 }
 
 impl std::fmt::Display for MemoryEstimate {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::mcmc::diagnostics::{self, RHAT_LIMIT};
-use crate::mcmc::sampling::{COLLAPSED, Draws, Tuning, told};
+use crate::mcmc::sampling::{COLLAPSED, Draws, Tuning};
 use crate::run::Caught;
 use crate::types::{Array, Scalar};
 
@@ -136,8 +136,10 @@ pub struct SamplerStatistics {
     pub gradients: u64,
     /// Wall-clock time, warmup included.
     pub seconds: f64,
-    /// Points that were rejected because the density failed there, warmup included, over all chains.
+    /// Points that were rejected because the density failed there, over all chains.
     pub rejected: u64,
+    /// Of these, those after warmup.
+    pub rejected_after_warmup: u64,
     /// In how many chains that was.
     pub rejected_in: usize,
     /// The first failure of the first of these chains, in words.
@@ -220,7 +222,7 @@ impl SamplerStatistics {
             stuck: stuck(&draws.statistics, &draws.chains),
             ..statistics
         }
-        .with_rejected(&draws.rejected)
+        .with_rejected(&draws.rejected, &draws.rejected_after_warmup)
     }
 
     /// Reads the streams `divergent`, `treedepth` and `energy`, each chain × draw, as far as the sampler has them.
@@ -242,11 +244,13 @@ impl SamplerStatistics {
         }
     }
 
-    /// With the points that were rejected, by chain.
-    fn with_rejected(mut self, rejected: &[Caught]) -> Self {
-        self.rejected = rejected.iter().map(|c| c.count).sum();
-        self.rejected_in = rejected.len();
-        self.first_failure = rejected.first().map(|c| format!("{} (chain {})", told(&c.first), c.first.position));
+    /// With the points that were rejected, by chain: all, and those after warmup.
+    fn with_rejected(mut self, all: &[Caught], after_warmup: &[Caught]) -> Self {
+        let count = |caught: &[Caught]| caught.iter().map(|c| c.count).sum();
+        (self.rejected, self.rejected_after_warmup) = (count(all), count(after_warmup));
+        self.rejected_in = all.len();
+        let first = after_warmup.first().or(all.first());
+        self.first_failure = first.map(|c| format!("{} (chain {})", c.first, c.first.position));
         self
     }
 
@@ -290,8 +294,13 @@ impl SamplerStatistics {
         if let Some(first) = &self.first_failure {
             let points = if self.rejected == 1 { "1 point was" } else { &format!("{} points were", self.rejected) };
             let chains = if self.rejected_in == 1 { "1 chain" } else { &format!("{} chains", self.rejected_in) };
+            let (after, first_after) = match self.rejected_after_warmup {
+                0 => ("none after warmup".to_owned(), ""),
+                n if n == self.rejected => ("after warmup".to_owned(), ""),
+                n => (format!("{} after warmup", grouped(n)), " after warmup"),
+            };
             warnings.push(format!(
-                "{points} rejected in {chains}, warmup included, since the density failed there; first: {first}"
+                "{points} rejected in {chains}, {after}, since the density failed there; first{first_after}: {first}"
             ));
         }
         let low = self.e_bfmi.iter().filter(|value| **value < E_BFMI_LIMIT).count();

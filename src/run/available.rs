@@ -12,6 +12,16 @@ pub fn available_memory() -> Option<usize> {
     Some(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
+/// Bytes of memory of its own, not of files, that this process has written to, as far as the system tells.
+pub fn resident_memory() -> Option<usize> {
+    written(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+/// The same, by its `/proc/self/status`.
+fn written(status: &str) -> Option<usize> {
+    usize::try_from(kib(status, "RssAnon:")?).ok()
+}
+
 /// The text of a file of the system, if it is there.
 type Files<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
@@ -262,6 +272,12 @@ mod tests {
             ),
             Some(1_000_000)
         );
+    }
+
+    #[test]
+    fn what_is_written_to_is_read() {
+        assert_eq!(written("VmRSS:\t  30 kB\nRssAnon:\t      12 kB\nRssFile:\t  18 kB\n"), Some(12 * 1024));
+        assert_eq!(written("VmRSS:\t  30 kB\n"), None);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes that may be taken between two looks at what is really there: reading it costs a hundredth of writing to them.
 pub const BETWEEN_LOOKS: usize = 32 << 20;
+/// The same where little is left.
+const OFTEN: usize = 1 << 20;
 /// Where there was too little, it is not looked again for so long.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -21,15 +23,24 @@ pub struct MemoryBudget {
     limit: Option<usize>,
     taken: AtomicUsize,
     peak: AtomicUsize,
+    /// What was given back since the allocator was last told to keep none of it.
+    freed: AtomicUsize,
     watch: Option<Watch>,
 }
 
-/// Tells what can be taken on top of what is.
-type Available = dyn Fn() -> Option<usize> + Send + Sync + UnwindSafe + RefUnwindSafe;
+/// What the system says, asked while a run goes on.
+pub trait System: Send + Sync + UnwindSafe + RefUnwindSafe {
+    /// Bytes that could be taken on top of what is, or nothing where it does not know.
+    fn available(&self) -> Option<usize>;
+    /// Bytes of memory of its own that the process has written to, or nothing where it does not know.
+    fn resident(&self) -> Option<usize>;
+}
 
 /// Looks at what the system really has, again and again: other processes take memory, too.
 struct Watch {
-    available: Box<Available>,
+    system: Box<dyn System>,
+    /// What the process had written to before anything was taken.
+    resident_before: Option<usize>,
     /// What may be taken by the last look.
     ceiling: AtomicUsize,
     /// Where so much is taken, it is looked again.
@@ -46,11 +57,11 @@ impl MemoryBudget {
     pub fn new(limit: usize) -> Self {
         Self { limit: Some(limit), ..Self::default() }
     }
-    /// No more than `available` says, which is asked again and again while the run goes on. It tells the bytes that could be
-    /// taken on top of what is, or nothing where it does not know.
-    pub fn watched(available: impl Fn() -> Option<usize> + Send + Sync + UnwindSafe + RefUnwindSafe + 'static) -> Self {
+    /// No more than the system has, which is asked again and again while the run goes on.
+    pub fn watched(system: impl System + 'static) -> Self {
         let watch = Watch {
-            available: Box::new(available),
+            resident_before: system.resident(),
+            system: Box::new(system),
             ceiling: AtomicUsize::new(usize::MAX),
             next: AtomicUsize::new(BETWEEN_LOOKS),
             last: Mutex::default(),
@@ -67,15 +78,25 @@ impl MemoryBudget {
         let before = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).map_err(|_| NoMemory)?;
         let after = before + bytes;
         if self.watch.as_ref().is_some_and(|watch| !watch.allows(before, after)) {
-            self.give_back(bytes);
+            self.taken.fetch_sub(bytes, Ordering::Relaxed);
             return Err(NoMemory);
         }
         self.peak.fetch_max(after, Ordering::Relaxed);
         Ok(())
     }
-    /// Gives memory back that was taken.
+    /// Gives memory back that was taken, and is free.
     pub fn give_back(&self, bytes: usize) {
-        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.taken.fetch_sub(bytes, Ordering::Relaxed);
+        let ceiling = self.watch.as_ref().map_or(usize::MAX, |watch| watch.ceiling.load(Ordering::Relaxed));
+        let most = self.limit.unwrap_or(usize::MAX).min(ceiling);
+        // The allocator keeps what a thread frees for that thread. Where there is not plenty, another one may want it.
+        if before > most / 2 {
+            let freed = self.freed.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+            if freed > (most / 64).min(BETWEEN_LOOKS) {
+                self.freed.store(0, Ordering::Relaxed);
+                release();
+            }
+        }
     }
     /// Bytes that are taken.
     pub fn taken(&self) -> usize {
@@ -84,6 +105,19 @@ impl MemoryBudget {
     /// The most that was taken at one time.
     pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
+    }
+}
+
+/// Lets the system have what is free.
+fn release() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn malloc_trim(pad: usize) -> i32;
+        }
+        // SAFETY: a function of the C library that this program is linked to, of this type by its manual; it may be called by any
+        // thread at any time, and touches only memory that nobody has.
+        unsafe { malloc_trim(0) };
     }
 }
 
@@ -106,19 +140,27 @@ impl Watch {
         if after > ceiling && last.is_some_and(|last| last.elapsed() < PATIENCE) {
             return false;
         }
-        self.next.store(after.saturating_add(BETWEEN_LOOKS), Ordering::Relaxed);
-        let Some(available) = (self.available)() else { return true };
+        // What is taken but not yet written to, by another thread say, is still available. Asked for in this order, what is written
+        // meanwhile counts for less, and not for more.
+        let resident = self.system.resident();
+        let Some(available) = self.system.available() else {
+            self.next.store(after.saturating_add(BETWEEN_LOOKS), Ordering::Relaxed);
+            return true;
+        };
         *last = Some(Instant::now());
-        // What was taken before is no longer available: it is written to as soon as it is taken.
-        let ceiling = before.saturating_add(available);
+        let written = resident.zip(self.resident_before).map(|(now, then)| now.saturating_sub(then));
+        let ceiling = written.map_or(before, |written| written.min(before)).saturating_add(available);
         self.ceiling.store(ceiling, Ordering::Relaxed);
+        // There are things that nobody counts: where little is left it is looked more often.
+        let until = (ceiling.saturating_sub(after) / 2).clamp(OFTEN, BETWEEN_LOOKS);
+        self.next.store(after.saturating_add(until), Ordering::Relaxed);
         after <= ceiling
     }
 }
 
 impl fmt::Debug for MemoryBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { limit, taken, peak, watch } = self;
+        let Self { limit, taken, peak, freed: _, watch } = self;
         let watched = watch.is_some();
         write!(f, "MemoryBudget {{ limit: {limit:?}, taken: {taken:?}, peak: {peak:?}, watched: {watched} }}")
     }
@@ -199,16 +241,41 @@ mod tests {
         assert!(budget.taken() == 0 && budget.peak() <= 900, "{budget:?}");
     }
 
+    /// A system that says what it is told.
+    struct Told {
+        free: Arc<AtomicUsize>,
+        looks: Arc<AtomicUsize>,
+        resident: Option<Arc<AtomicUsize>>,
+    }
+
+    impl System for Told {
+        fn available(&self) -> Option<usize> {
+            self.looks.fetch_add(1, Ordering::Relaxed);
+            Some(self.free.load(Ordering::Relaxed))
+        }
+        fn resident(&self) -> Option<usize> {
+            Some(self.resident.as_ref()?.load(Ordering::Relaxed))
+        }
+    }
+
+    struct Silent;
+
+    impl System for Silent {
+        fn available(&self) -> Option<usize> {
+            None
+        }
+        fn resident(&self) -> Option<usize> {
+            None
+        }
+    }
+
     #[test]
     fn what_the_system_has_no_longer_is_not_taken() {
         const MIB: usize = 1 << 20;
         let free = Arc::new(AtomicUsize::new(1000 * MIB));
         let looks = Arc::new(AtomicUsize::new(0));
-        let (seen, count) = (Arc::clone(&free), Arc::clone(&looks));
-        let budget = MemoryBudget::watched(move || {
-            count.fetch_add(1, Ordering::Relaxed);
-            Some(seen.load(Ordering::Relaxed))
-        });
+        let system = Told { free: Arc::clone(&free), looks: Arc::clone(&looks), resident: None };
+        let budget = MemoryBudget::watched(system);
         // Small steps: a look at every 32 MiB.
         for _ in 0..100 {
             assert_eq!(budget.take(MIB), Ok(()));
@@ -225,6 +292,20 @@ mod tests {
         std::thread::sleep(PATIENCE);
         free.store(500 * MIB, Ordering::Relaxed);
         assert_eq!(budget.take(400 * MIB), Ok(()));
-        assert_eq!(MemoryBudget::watched(|| None).take(1999 * MIB), Ok(()));
+        assert_eq!(MemoryBudget::watched(Silent).take(1999 * MIB), Ok(()));
+    }
+
+    #[test]
+    fn what_is_taken_and_not_yet_written_to_is_not_given_twice() {
+        const MIB: usize = 1 << 20;
+        let free = Arc::new(AtomicUsize::new(100 * MIB));
+        let resident = Arc::new(AtomicUsize::new(7 * MIB));
+        let system = Told { free: Arc::clone(&free), looks: Arc::default(), resident: Some(Arc::clone(&resident)) };
+        let budget = MemoryBudget::watched(system);
+        // Another thread has it, and has written to a third.
+        assert_eq!(budget.take(60 * MIB), Ok(()));
+        free.fetch_sub(20 * MIB, Ordering::Relaxed);
+        resident.fetch_add(20 * MIB, Ordering::Relaxed);
+        assert_eq!((budget.take(50 * MIB), budget.take(40 * MIB)), (Err(NoMemory), Ok(())));
     }
 }

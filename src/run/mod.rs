@@ -6,6 +6,7 @@ mod costs;
 mod memory;
 mod profile;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,9 +19,9 @@ use crate::prim::eval::Fault;
 use crate::types::{Array, ArrayData, Precision};
 
 pub use access::Access;
-pub use available::available_memory;
+pub use available::{available_memory, resident_memory};
 pub use costs::Costs;
-pub use memory::{BETWEEN_LOOKS, MemoryBudget, NoMemory, Reservation};
+pub use memory::{BETWEEN_LOOKS, MemoryBudget, NoMemory, Reservation, System};
 pub use profile::{Activity, Profile, Times};
 
 /// Which waiting block the scheduler runs next. Changes statistics, never results.
@@ -164,6 +165,14 @@ pub struct Trap {
     pub message: String,
 }
 
+impl fmt::Display for Trap {
+    /// In words: ``assert failed: too steep, at log_density:14``.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let colon = if self.message.is_empty() { "" } else { ": " };
+        write!(f, "{}{colon}{}, at {}", self.kind, self.message, self.loc)
+    }
+}
+
 /// The traps of one lane that attempts caught, so that it went on.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Caught {
@@ -173,13 +182,25 @@ pub struct Caught {
     pub first: Trap,
 }
 
-impl Caught {
-    /// One more trap of a lane was caught.
-    pub fn note(known: &mut Option<Caught>, trap: Trap) {
-        match known {
-            Some(caught) => caught.count += 1,
-            None => *known = Some(Caught { count: 1, first: trap }),
+/// What attempts caught, by the position of the lane.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct AllCaught(BTreeMap<usize, Caught>);
+
+impl AllCaught {
+    /// One more trap was caught.
+    pub fn note(&mut self, trap: Trap) {
+        match self.0.get_mut(&trap.position) {
+            Some(known) => known.count += 1,
+            None => _ = self.0.insert(trap.position, Caught { count: 1, first: trap }),
         }
+    }
+    /// Adds what was caught in other lanes.
+    pub fn extend(&mut self, others: AllCaught) {
+        self.0.extend(others.0);
+    }
+    /// One for each lane that has any, by position, ascending.
+    pub fn into_vec(self) -> Vec<Caught> {
+        self.0.into_values().collect()
     }
 }
 
@@ -286,6 +307,8 @@ pub trait Sink: Sync {
     fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) -> Result<(), NoMemory>;
     /// A line of `print`, without the `[lane n]` before it.
     fn print(&self, position: usize, line: String);
+    /// An attempt caught a trap, which is in [`Outcome::caught`] as well.
+    fn caught(&self, _trap: &Trap) {}
 }
 
 /// A record that a lane emits, which stands where the lane has it.

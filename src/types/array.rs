@@ -185,6 +185,15 @@ impl Array {
         };
         Array::new(std::iter::once(rows.len()).chain(self.shape[1..].iter().copied()), data)
     }
+    /// Makes room for so many entries of the leading axis in all, which are appended.
+    pub fn reserve_rows(&mut self, rows: usize) {
+        let more = rows.saturating_sub(self.shape[0]).saturating_mul(self.shape[1..].iter().product());
+        match &mut self.data {
+            ArrayData::Bool(v) => v.reserve_exact(more),
+            ArrayData::Int(v) => v.reserve_exact(more),
+            ArrayData::Real(v) => v.reserve_exact(more),
+        }
+    }
     /// Appends the entries of the leading axis of an array of the same element type and the same other extents. Panics for
     /// any other.
     pub fn append_rows(&mut self, rows: &Array) {

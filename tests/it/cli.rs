@@ -2,8 +2,10 @@
 //! hang, and nothing lost that was done.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
+
+#[cfg(unix)]
+use crate::running::Running;
 
 /// A folder of its own for a test, removed at the end.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -178,20 +180,6 @@ fn calls_without_memory_trap() {
     }
 }
 
-/// Waits until it has said `words` on standard error, interrupts it, and waits for its end.
-#[cfg(unix)]
-pub(crate) fn interrupt(mut child: Child, said: &Path, words: &str) -> Output {
-    let started = Instant::now();
-    while !std::fs::read_to_string(said).unwrap_or_default().contains(words) {
-        assert!(started.elapsed() < Duration::from_secs(120), "it never says {words:?}");
-        assert!(child.try_wait().unwrap().is_none(), "it ended: {:?}", std::fs::read_to_string(said));
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    child.wait_with_output().unwrap()
-}
-
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_what_was_done() {
@@ -200,12 +188,12 @@ fn ctrl_c_keeps_what_was_done() {
         "endless.ab",
         "pub fn main(n: int) -> int { print(\"{n}\"); let mut i = 0; while n > 5 && i >= 0 { i = (i + n) % 1000; } n }",
     );
-    let said = folder.0.join("said");
     for engine in ["scalar", "local", "pc"] {
         let arguments = ["run", &program, "--input", "n=[1,7]", "--engine", engine, "--format", "json"];
-        let stderr = std::fs::File::create(&said).unwrap();
-        let child = autobatch(&arguments).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
-        let output = interrupt(child, &said, "[lane 1] 7");
+        let mut running = Running::start(autobatch(&arguments));
+        running.wait_for("[lane 1] 7");
+        running.signal("INT");
+        let output = running.end().0;
         assert_eq!(output.status.code(), Some(130));
         let text = String::from_utf8_lossy(&output.stdout);
         let found: serde_json::Value = serde_json::from_str(&text).expect("an object");
@@ -215,13 +203,11 @@ fn ctrl_c_keeps_what_was_done() {
     }
     let file = folder.0.join("draws.json");
     let path = file.display().to_string();
-    let arguments = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "200000", "--output", &path]].concat();
-    let stderr = std::fs::File::create(&said).unwrap();
-    let child = autobatch(&arguments).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
-    // Too many draws to be done before the signal comes: the first tenth is not reached.
-    std::thread::sleep(Duration::from_millis(500));
-    let output = interrupt(child, &said, "memory: ");
-    let words = std::fs::read_to_string(&said).unwrap();
+    let arguments = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "100000", "--output", &path]].concat();
+    let mut running = Running::start(autobatch(&arguments));
+    running.wait_for("20000 of 200000 draws");
+    running.signal("INT");
+    let (output, words) = running.end();
     assert_eq!(output.status.code(), Some(130), "{words}");
     assert!(words.contains("draws of each chain are kept"), "{words}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("r_hat"));
@@ -247,6 +233,43 @@ fn ctrl_c_before_the_run_ends_the_process_at_once() {
         assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130), "{command}");
         drop(held);
     }
+}
+
+#[test]
+fn what_attempts_caught_is_told() {
+    let folder = Folder::new("caught");
+    let source = "fn third(x: real[3], i: int) -> real { x[i] }
+pub fn main(x: real[3], i: int) -> real {
+    let a = attempt(third)(x, i);
+    let b = attempt(third)(x, i + 1);
+    select(is_nan(a), 0.0, a) + select(is_nan(b), 0.0, b)
+}";
+    let program = folder.file("main.ab", source);
+    let inputs = ["--input", "x=[[1,2,4]]", "--input", "i=[0,2,5]"];
+    let wanted = "note: attempts caught 3 traps in 2 lanes, first: index out of range: `x` has no index 3: they go from 0 to 2, \
+                  at third:1 (lane 1)\n";
+    for engine in ["pc", "local", "scalar"] {
+        let text = output(&[&["run", &program, "--engine", engine][..], &inputs].concat());
+        let said = String::from_utf8_lossy(&text.stderr);
+        assert_eq!((text.status.code(), &text.stdout[..]), (Some(0), &b"result = [3, 4, 0]\n"[..]), "{said}");
+        assert!(said.ends_with(wanted), "{said}");
+        let json =
+            output(&[&["run", &program, "--engine", engine, "--format", "json", "--stats"][..], &inputs].concat());
+        let found: serde_json::Value = serde_json::from_slice(&json.stdout).expect("an object");
+        assert_eq!((&found["caught"]["count"], &found["caught"]["lanes"]), (&3.into(), &serde_json::json!([1, 2])));
+        assert_eq!(found["caught"]["first"]["kind"], "index out of range");
+        assert_eq!(
+            (&found["caught"]["first"]["function"], &found["caught"]["first"]["line"]),
+            (&"third".into(), &1.into())
+        );
+    }
+    let map = output(&[&["map", &program][..], &inputs].concat());
+    assert!(
+        String::from_utf8_lossy(&map.stderr).contains("caught 3 traps in 2 rows, first: index out of range"),
+        "{map:?}"
+    );
+    let none = output(&["run", &program, "--input", "x=[[1,2,4]]", "--input", "i=[0]"]);
+    assert!(!String::from_utf8_lossy(&none.stderr).contains("caught"));
 }
 
 #[test]
@@ -700,12 +723,14 @@ fn a_compiler_that_makes_nothing_that_can_be_loaded_is_told_with_the_reason() {
 #[test]
 fn ctrl_c_ends_a_compiler_that_hangs() {
     let folder = Folder::new("hanging-compiler");
-    let said = folder.0.join("said");
     let started = folder.0.join("started");
-    let mut command = with_compiler(&folder, &format!("echo compiling > {}; exec sleep 600", started.display()));
-    command.stdout(Stdio::null()).stderr(std::fs::File::create(&said).unwrap());
-    let output = interrupt(command.spawn().unwrap(), &started, "compiling");
-    let words = std::fs::read_to_string(&said).unwrap();
+    assert!(Command::new("mkfifo").arg(&started).status().unwrap().success());
+    let command = with_compiler(&folder, &format!("echo compiling > {}; exec sleep 600", started.display()));
+    let running = Running::start(command);
+    // A pipe has a text when the compiler has written it.
+    assert_eq!(std::fs::read_to_string(&started).unwrap(), "compiling\n");
+    running.signal("INT");
+    let (output, words) = running.end();
     assert_eq!(output.status.code(), Some(130), "{words}");
     assert!(words.contains("interrupted while the C compiler ran"), "{words}");
     let left = std::fs::read_dir(folder.0.join("cache")).unwrap().count();

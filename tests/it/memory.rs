@@ -130,6 +130,19 @@ fn shards_that_run_at_one_time_share_the_memory() {
     }
 }
 
+/// What the tapes of lanes hold that have stopped goes to those that run after them.
+#[test]
+fn lanes_that_stopped_hold_no_tapes() {
+    let source = "
+        fn first(x: real, k: int) -> real { let mut y = x; for i in 0..k { y = sin(y) + 0.25 * y; } y }
+        fn second(x: real, k: int) -> real { let mut y = x; for i in 0..k { y = cos(y) + 0.5 * y; } y }
+        pub fn main(x: real, k: int) -> real {
+            if k > 1000000 { grad(first)(x, k) } else { grad(second)(x, k) }
+        }";
+    let k = [3_000_000, 100_000];
+    only_the_deep_ones_stop(source, &k, 8 * MIB, 3_000_000, 2..=2);
+}
+
 /// Shards give the memory back when they are done.
 #[test]
 fn many_shards_one_after_the_other_have_room() {
@@ -205,6 +218,91 @@ fn the_process_stays_below_the_limit() {
     }
 }
 
+/// A control group of memory with a limit in bytes, and a group without one in it. `None` where this process may make none.
+#[cfg(target_os = "linux")]
+struct Group(std::path::PathBuf);
+
+#[cfg(target_os = "linux")]
+impl Group {
+    fn new(limit: u64) -> Option<Self> {
+        let versions = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+        versions.into_iter().find_map(|(mount, file)| {
+            let outer = std::path::Path::new(mount).join(format!("autobatch-test-{}", std::process::id()));
+            // In a folder that is no hierarchy of this version, or without the controller, there is no such file.
+            std::fs::create_dir(&outer).ok()?;
+            let group = Group(outer);
+            let limited = group.0.join(file).exists() && std::fs::write(group.0.join(file), limit.to_string()).is_ok();
+            (limited && std::fs::create_dir(group.inner()).is_ok()).then_some(group)
+        })
+    }
+    fn inner(&self) -> std::path::PathBuf {
+        self.0.join("inner")
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(self.inner());
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// Without `--memory-limit`, in a real control group: the lanes stop, and the system does not end the process.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_control_group_is_a_limit() {
+    let Some(group) = Group::new(300 * MIB) else {
+        println!("skipped: this process may make no control group of memory");
+        return;
+    };
+    let folder = Folder::new("control-group");
+    let deep = folder.file("deep.ab", DEEP.replace("100", "1000"));
+    let x: Vec<String> = (0..16).map(|lane| lane.to_string()).collect();
+    let procs = group.inner().join("cgroup.procs").display().to_string();
+    for engine in ["pc", "local"] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo $$ > \"$0\" && exec \"$@\"", &procs, env!("CARGO_BIN_EXE_autobatch")]);
+        shell.args([
+            "run",
+            &deep,
+            "--format",
+            "json",
+            "--input",
+            &format!("x=[{}]", x.join(",")),
+            "--input",
+            "k=[9000]",
+        ]);
+        let output = shell.args(["--engine", engine, "--threads", "1"]).output().expect("there is a shell");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{engine}: {:?} {said}", output.status);
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an object");
+        assert_eq!(found["traps"][0]["kind"], "memory limit", "{engine}");
+    }
+}
+
+/// Results become text piece by piece, and files are written of the arrays that are there.
+#[cfg(target_os = "linux")]
+#[test]
+fn results_take_what_the_estimate_says() {
+    let folder = Folder::new("memory-results");
+    let wide = folder.file("wide.ab", "pub fn main(x: real) -> real[1000] { [sqrt(x + real(i)) for i in 0..1000] }");
+    let rows: Vec<String> = (1..=4000).map(|row| row.to_string()).collect();
+    let rows = format!("x=@{}", folder.file("rows.json", format!("[{}]", rows.join(","))));
+    let outputs = [Vec::new(), vec!["--output", "x.npz"], vec!["--output", "x.json"], vec!["--format", "json"]];
+    for output in outputs {
+        let output: Vec<String> = match output[..] {
+            ["--output", name] => vec!["--output".to_owned(), folder.0.join(name).display().to_string()],
+            _ => output.iter().map(|o| (*o).to_owned()).collect(),
+        };
+        let mut all = vec!["run", &wide, "--input", &rows, "--memory-limit", "70", "--threads", "1"];
+        all.extend(output.iter().map(String::as_str));
+        let (said, code, most) = observed(&all);
+        assert_eq!(code, Some(0), "{output:?}: {said}");
+        assert!(most <= 70 + BESIDES / 2, "{output:?}: {most} MiB: {said}");
+    }
+}
+
 /// A chunk is no larger than fits; the rows of the first one are taken before that is known.
 #[test]
 fn map_takes_as_many_rows_at_a_time_as_fit() {
@@ -228,4 +326,37 @@ fn map_takes_as_many_rows_at_a_time_as_fit() {
     let none = map("0");
     let said = String::from_utf8_lossy(&none.stderr);
     assert!(none.status.code() == Some(1) && said.contains("not even one lane fits"), "{said}");
+}
+
+/// All outputs are there before a `.npz` file is written: they count.
+#[test]
+fn map_refuses_outputs_that_do_not_fit_together() {
+    let folder = Folder::new("map-kept");
+    let program = folder.file("wide.ab", "pub fn main(x: real) -> real[2000] { fill(x, 2000) }");
+    let map = |name: &str| {
+        let path = folder.0.join(name).display().to_string();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_autobatch"));
+        command.args(["map", &program, "--input", "x=[0.5]", "--lanes", "1500", "--rows-at-once", "100"]);
+        command.args(["--threads", "1", "--memory-limit", "16", "--output", &path]).output().expect("it starts")
+    };
+    let (whole, pieces) = (map("a.npz"), map("a.npy"));
+    let said = String::from_utf8_lossy(&whole.stderr);
+    let wanted =
+        "the outputs of 1500 rows need 22.9 MiB, but 16.0 MiB may be used: a .npy file is written as the rows come";
+    assert!(whole.status.code() == Some(1) && said.contains(wanted), "{said}");
+    assert_eq!(pieces.status.code(), Some(0), "{}", String::from_utf8_lossy(&pieces.stderr));
+}
+
+/// What `parameters` makes of every draw counts from the start.
+#[test]
+fn constrained_parameters_that_do_not_fit_are_refused() {
+    let folder = Folder::new("parameters-memory");
+    let model = folder.file(
+        "model.ab",
+        "pub struct Wide { y: real[5000] }
+         pub fn log_density(q: real[1]) -> real { -0.5 * q[0] * q[0] }
+         pub fn parameters(q: real[1]) -> Wide { Wide { y: fill(q[0], 5000) } }",
+    );
+    let said = crate::cli::error(&["sample", &model, "--draws", "1000", "--memory-limit", "100"]);
+    assert!(said.contains("but 100.0 MiB may be used: the largest batch that fits is 2 lanes"), "{said}");
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use autobatch::mcmc::diagnostics;
 use autobatch::mcmc::sampling::{Draws, Plan, Sampling};
 use autobatch::program::{Engine, Inputs, Options};
-use autobatch::run::TrapKind;
+use autobatch::report::Summary;
+use autobatch::run::{Caught, TrapKind};
 
 /// A model without data in a file of its own.
 fn sample(name: &str, model: &str, (chains, warmup, draws): (usize, usize, usize), engine: Engine) -> Draws {
@@ -58,7 +59,14 @@ fn a_limit_far_out_leaves_the_moments_alone() {
     let draws = sample("limit", model, (1000, 60, 100), Engine::Pc);
     assert!(draws.traps.is_empty(), "{:?}", draws.traps.first());
     assert_eq!(draws.chains.len(), 1000);
-    assert!(!draws.rejected.is_empty());
+    let count = |caught: &[Caught]| caught.iter().map(|c| c.count).sum::<u64>();
+    let (all, after) = (count(&draws.rejected), count(&draws.rejected_after_warmup));
+    assert!(after > 0 && after < all, "{after} of {all}");
+    let said = Summary::of_draws(&draws).to_string();
+    let met = draws.rejected.len();
+    assert!(said.contains(&format!("points were rejected in {met} chains, {after} after warmup, since")), "{said}");
+    let first = &draws.rejected_after_warmup[0].first;
+    assert!(said.contains(&format!("; first after warmup: {first} (chain {})", first.position)), "{said}");
     has_mean("the mean", &chains(&draws, |x| x), 0.0);
     has_mean("the variance", &chains(&draws, |x| x * x), 1.0);
     // 1 - Phi(2)
@@ -71,13 +79,23 @@ fn engines_agree_on_what_is_rejected() {
     let of = |engine| {
         let draws = sample("engines", CORRELATION, (5, 20, 10), engine);
         let bits: Vec<u64> = chains(&draws, |x| x).concat().iter().map(|x| x.to_bits()).collect();
-        let rejected = draws.rejected.iter().map(|c| (c.first.position, c.count, c.first.message.clone()));
+        let rejected = draws.rejected.iter().chain(&draws.rejected_after_warmup);
+        let rejected = rejected.map(|c| (c.first.position, c.count, c.first.message.clone()));
         (bits, rejected.collect::<Vec<_>>())
     };
     let wanted = of(Engine::Scalar);
     assert!(!wanted.1.is_empty());
     assert_eq!(of(Engine::Pc), wanted);
     assert_eq!(of(Engine::Local), wanted);
+}
+
+/// A flat density within (-3, 3): starts lie within 2, and what is left after a warmup of nothing is all after it.
+#[test]
+fn without_warmup_all_rejections_are_of_draws() {
+    let model = "pub fn log_density(q: real[1]) -> real { assert(abs(q[0]) < 3.0); 0.0 * q[0] }";
+    let draws = sample("no-warmup", model, (4, 0, 20), Engine::Pc);
+    assert!(!draws.rejected.is_empty());
+    assert_eq!(draws.rejected, draws.rejected_after_warmup);
 }
 
 #[test]

@@ -1,28 +1,13 @@
 //! Attempts: lanes that trap in the callee go on where the call returns to, their results NaN, 0 or `false`.
 
-use std::collections::BTreeMap;
-
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::steps::Stepper;
 use crate::base::{Id, IdVec};
 use crate::exec::LaneStack;
 use crate::parts::TapeId;
 use crate::plan::{Attempt, BlockId, Plan, Terminator};
-use crate::run::{Caught, Trap};
+use crate::run::{AllCaught, Trap};
 use crate::vmath::Real;
-
-/// What was caught, by position.
-pub(super) type AllCaught = BTreeMap<usize, Caught>;
-
-/// One more trap was caught.
-pub(super) fn note(caught: &mut AllCaught, trap: Trap) {
-    match caught.get_mut(&trap.position) {
-        Some(known) => known.count += 1,
-        None => {
-            caught.insert(trap.position, Caught { count: 1, first: trap });
-        }
-    }
-}
 
 /// Gives a lane the value of what could not be computed: NaN, 0 or `false` for each element.
 pub(super) fn spoil<R: Real>(buffer: &mut Buffer<R>, elements: usize, width: usize, lane: usize) {
@@ -114,9 +99,15 @@ impl<R: Real> Stepper<'_, R> {
         dead.into_iter().map(|d| d.lane).zip(new).collect()
     }
 
-    /// How many values each tape of a lane has.
-    pub(super) fn tape_heights(&self, lane: usize) -> Vec<u32> {
-        let tapes = 0..self.tapes.count();
-        tapes.map(|t| self.tapes.height(TapeId::new(t), lane) as u32).collect()
+    /// An attempt caught a trap.
+    pub(super) fn note_caught(&self, caught: &mut AllCaught, trap: Trap) {
+        self.env.sink.caught(&trap);
+        caught.note(trap);
+    }
+
+    /// How many values each tape has in each lane, tape after tape.
+    pub(super) fn tape_heights(&self, width: usize) -> impl Iterator<Item = u32> {
+        let of_tape = move |t| (0..width).map(move |lane| self.tapes.height(TapeId::new(t), lane) as u32);
+        (0..self.tapes.count()).flat_map(of_tape)
     }
 }

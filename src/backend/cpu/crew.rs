@@ -4,13 +4,12 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::backend::cpu::attempts::AllCaught;
 use crate::backend::cpu::buffer::Buffer;
 use crate::base::Loc;
 use crate::exec::mask::for_each_lane;
 use crate::exec::{LaneMask, StackError};
 use crate::plan::shard_width;
-use crate::run::{BlockStats, Outcome, Profile, Settings, Stats, Trap, TrapKind, VariableStats, workers};
+use crate::run::{AllCaught, BlockStats, Outcome, Profile, Settings, Stats, Trap, TrapKind, VariableStats, workers};
 use crate::types::{Array, ArrayData, DType, Type};
 use crate::vmath::Real;
 
@@ -221,7 +220,7 @@ fn put_together(lanes: usize, types: &[&Type], reports: Vec<Report>) -> Outcome 
         Array::zeros(&batch)
     });
     let mut outputs: Vec<Array> = outputs.collect();
-    let (mut traps, mut caught, mut stats) = (Vec::new(), AllCaught::new(), Stats::default());
+    let (mut traps, mut caught, mut stats) = (Vec::new(), AllCaught::default(), Stats::default());
     let mut prims = vec![0; crate::prim::TABLE.len()];
     for report in reports {
         report.finished.store(&mut outputs);
@@ -245,7 +244,7 @@ fn put_together(lanes: usize, types: &[&Type], reports: Vec<Report>) -> Outcome 
     }
     let rows = crate::prim::TABLE.iter().zip(prims);
     stats.prims = rows.filter(|(_, count)| *count > 0).map(|(row, count)| (row.name.to_string(), count)).collect();
-    Outcome { outputs, traps, caught: caught.into_values().collect(), stats }
+    Outcome { outputs, traps, caught: caught.into_vec(), stats }
 }
 
 /// Adds the figures of one shard to the sum; all shards list the same things in the same order.

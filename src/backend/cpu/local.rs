@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::backend::cc::{Native, NativeBody};
-use crate::backend::cpu::attempts::{AllCaught, note, spoil};
+use crate::backend::cpu::attempts::spoil;
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
@@ -19,7 +19,9 @@ use crate::base::{Id, IdVec, Loc};
 use crate::exec::{LaneMask, StackError, Waiting};
 use crate::parts::TapeId;
 use crate::plan::{Arg, BlockId, CallPlan, CallTerminator, Func, FuncId, SlotId, Unit, UnitId};
-use crate::run::{Activity, Inputs, MemoryBudget, Outcome, Reservation, Settings, Sink, TrapKind, VariableStats};
+use crate::run::{
+    Activity, AllCaught, Inputs, MemoryBudget, Outcome, Reservation, Settings, Sink, TrapKind, VariableStats,
+};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
 
@@ -71,6 +73,8 @@ struct Shard<'a, R> {
     spare: IdVec<FuncId, Vec<Activation<R>>>,
     /// Memory ran out once: only the entry's activation is kept for reuse, others may need the memory.
     short: bool,
+    /// The lanes that trapped since those that run together began.
+    gone: Vec<u32>,
     finished: Finished,
     caught: AllCaught,
     supersteps: u64,
@@ -94,8 +98,8 @@ struct Activation<R> {
     attempt: bool,
     /// The lanes whose traps it caught.
     failed: LaneMask,
-    /// Of an attempt, for each lane how many values each tape had at the call.
-    tapes: Vec<Vec<u32>>,
+    /// Of an attempt, how many values each tape had in each lane at the call, tape after tape.
+    tapes: Vec<u32>,
     /// How many lanes made the call.
     callers: usize,
     /// The block that called, in the current body of the activation below.
@@ -215,8 +219,9 @@ impl<'a, R: Real> Shard<'a, R> {
             activations: Vec::new(),
             spare,
             short: false,
+            gone: Vec::new(),
             finished: Finished::new(plan.funcs[plan.entry].results.iter()),
-            caught: AllCaught::new(),
+            caught: AllCaught::default(),
             supersteps: 0,
             loc: Loc::none(),
             counts: counts.collect(),
@@ -262,6 +267,7 @@ impl<'a, R: Real> Shard<'a, R> {
             lanes.insert(lane);
         }
         self.stepper.tapes.reset(&slots);
+        self.gone.clear();
         for (param, values) in entry.params.iter().zip(&self.inputs.values) {
             let buffer = &mut running.frame.slots[slot(entry, *param)];
             buffer.set_lanes(self.width, &slots, values, positions.start);
@@ -393,9 +399,8 @@ impl<'a, R: Real> Shard<'a, R> {
     fn note_attempt(&mut self) {
         let top = self.activations.last_mut().expect("it was made");
         top.attempt = true;
-        if self.stepper.tapes.count() > 0 {
-            top.tapes = (0..self.width).map(|lane| self.stepper.tape_heights(lane)).collect();
-        }
+        top.tapes.clear();
+        top.tapes.extend(self.stepper.tape_heights(self.width));
     }
 
     /// The active lanes go on in another function of the same activation, or in the same one from its start. Nothing has
@@ -484,6 +489,7 @@ impl<'a, R: Real> Shard<'a, R> {
             return;
         }
         let call_depth = self.activations.len().saturating_sub(1);
+        let mut short = false;
         for (lane, mut trap) in self.stepper.take_dead() {
             trap.call_depth = call_depth;
             let attempt = match trap.kind.is_caught() {
@@ -491,14 +497,21 @@ impl<'a, R: Real> Shard<'a, R> {
                 false => None,
             };
             let Some(attempt) = attempt else {
+                short |= trap.kind == TrapKind::MemoryLimit;
+                self.gone.push(lane as u32);
                 self.stepper.traps.push(trap);
                 continue;
             };
             attempt.failed.insert(lane);
-            for (tape, height) in attempt.tapes.get(lane).into_iter().flatten().enumerate() {
-                self.stepper.tapes.cut(TapeId::new(tape), lane, *height as usize);
+            for (tape, heights) in attempt.tapes.chunks_exact(self.width).enumerate() {
+                self.stepper.tapes.cut(TapeId::new(tape), lane, heights[lane] as usize);
             }
-            note(&mut self.caught, trap);
+            self.stepper.note_caught(&mut self.caught, trap);
+        }
+        if short {
+            // What lanes held that are gone goes to those that go on, here and in other shards.
+            self.stepper.tapes.reset(&self.gone);
+            self.stepper.tapes.trim();
         }
     }
 

@@ -1,7 +1,7 @@
 //! Program-counter autobatching: a shard runs the plan of a stack program, one unit for its active set at a time.
 
 use crate::backend::cc::{Native, NativeBody};
-use crate::backend::cpu::attempts::{AllCaught, Handlers, note, spoil};
+use crate::backend::cpu::attempts::{Handlers, spoil};
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::native::{Routing, serve};
@@ -11,7 +11,7 @@ use crate::base::{IdVec, Loc};
 use crate::exec::mask::{Bits, lanes_in_groups};
 use crate::exec::{LaneMask, LaneStack, Scheduler, StackError, Waiting};
 use crate::plan::{Attempt, BlockId, Plan, Terminator, Unit, UnitId, cost};
-use crate::run::{Activity, Execution, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
+use crate::run::{Activity, AllCaught, Execution, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
 
@@ -106,7 +106,7 @@ impl<'a, R: Real> Shard<'a, R> {
             frame: Frame::new(&plan.body, width, &env.settings.memory)?,
             returns: LaneStack::new(1, width, 0).within(&env.settings.memory),
             handlers: Handlers::new(plan, width),
-            caught: AllCaught::new(),
+            caught: AllCaught::default(),
             waiting: Waiting::new(units.len(), width),
             scheduler: Scheduler::new(env.settings.schedule, weights, heavy),
             occupied: LaneMask::none(width),
@@ -405,7 +405,7 @@ impl<'a, R: Real> Shard<'a, R> {
             trap.call_depth = self.returns.height(lane);
             let attempt = if trap.kind.is_caught() { self.handlers.last(&self.returns, lane) } else { None };
             if let Some((depth, ret, attempt)) = attempt {
-                note(&mut self.caught, trap);
+                self.stepper.note_caught(&mut self.caught, trap);
                 self.unwind(lane, depth, attempt);
                 self.waiting.add_lane(self.unit_of(ret), lane);
                 continue;

@@ -26,7 +26,7 @@ pub(super) struct Environment<'a, R> {
     /// By constant, each of width 1.
     constants: Vec<Buffer<R>>,
     pub(super) settings: &'a Settings,
-    sink: &'a dyn Sink,
+    pub(super) sink: &'a dyn Sink,
 }
 
 impl<'a, R: Real> Environment<'a, R> {

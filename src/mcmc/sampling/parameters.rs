@@ -3,9 +3,9 @@
 use indexmap::IndexMap;
 
 use super::{Draws, PARAMETERS, Sampling};
-use crate::program::{Error, Options};
+use crate::program::{Bound, Error, Function, Inputs, Options};
 use crate::run::{NoSink, Trap};
-use crate::types::{Array, ArrayData};
+use crate::types::{Array, ArrayData, DType, Type};
 
 /// Draws whose constrained parameters are computed in one run.
 const AT_ONCE: usize = 1 << 16;
@@ -28,6 +28,31 @@ fn stream(chain: u64, draw: u64) -> u64 {
 }
 
 impl Sampling {
+    /// Bytes of the constrained parameters of a draw; 0 for a model that has none.
+    ///
+    /// # Errors
+    /// Where `parameters` cannot be compiled for the data.
+    pub(super) fn bytes_of_parameters(&self, chains: &Bound, options: &Options) -> Result<usize, Error> {
+        let state = chains.compiled().stack.streams.values().filter(|stream| stream.name == "draw");
+        let state = state.flat_map(|stream| &stream.fields).find(|(name, _)| name == "q");
+        let Some(([dimension], true)) =
+            state.map(|(_, ty)| (&ty.shape[..], self.model.functions().any(|name| name == PARAMETERS)))
+        else {
+            return Ok(0);
+        };
+        let function = self.model.function(PARAMETERS)?;
+        let mut options = options.clone();
+        (options.settings.stats, options.settings.profile) = (false, false);
+        let inputs = self.parameter_inputs(&function, Array::zeros(&Type::new(DType::Real, [1, *dimension])));
+        Ok(function.bind(&inputs, &options)?.output_bytes())
+    }
+
+    /// What `parameters` takes for these draws, one a lane.
+    fn parameter_inputs(&self, function: &Function<'_>, q: Array) -> Inputs {
+        let (name, lanes) = (function.signature().ports[0].name.clone(), q.shape[0]);
+        self.data.clone().lane(name, q).lanes(lanes).restricted_to(function.signature())
+    }
+
     /// The constrained parameters of all draws, and the draws that have none.
     pub(super) fn parameters(
         &self,
@@ -52,13 +77,11 @@ impl Sampling {
         for first in (0..lanes.max(1)).step_by(AT_ONCE) {
             let n = AT_ONCE.min(lanes - first);
             let part = Array::real([n, dimension], values[first * dimension..(first + n) * dimension].to_vec());
-            let name = function.signature().ports[0].name.clone();
-            let inputs = self.data.clone().lane(name, part).lanes(n);
-            let mut bound = function.bind(&inputs.restricted_to(function.signature()), &options)?;
+            let mut bound = function.bind(&self.parameter_inputs(&function, part), &options)?;
             bound.inputs_mut().lanes = (first..first + n).map(number).collect();
             let results = bound.run(&options, &NoSink)?;
             for (name, array) in results.outputs() {
-                append(&mut parameters, name, array);
+                append(&mut parameters, name, array, lanes);
             }
             for trap in results.traps() {
                 let position = first + trap.position;
@@ -75,12 +98,14 @@ impl Sampling {
     }
 }
 
-/// Appends rows along the leading axis.
-fn append(all: &mut IndexMap<String, Array>, name: &str, rows: &Array) {
+/// Appends rows along the leading axis, which has so many in the end.
+fn append(all: &mut IndexMap<String, Array>, name: &str, rows: &Array, most: usize) {
     match all.get_mut(name) {
         Some(array) => array.append_rows(rows),
         None => {
-            all.insert(name.to_owned(), rows.clone());
+            let mut first = rows.clone();
+            first.reserve_rows(most);
+            all.insert(name.to_owned(), first);
         }
     }
 }

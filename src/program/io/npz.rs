@@ -1,5 +1,6 @@
 //! NumPy's `.npz`: a zip archive with one `.npy` file an array.
 
+use std::borrow::Borrow;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -34,11 +35,11 @@ pub fn read_npz(path: &Path) -> Result<IndexMap<String, Array>, IoError> {
 }
 
 /// Writes arrays to a `.npz` file, uncompressed, so that NumPy can map them into memory.
-pub fn write_npz(path: &Path, arrays: &IndexMap<String, Array>) -> Result<(), IoError> {
+pub fn write_npz<A: Borrow<Array>>(path: &Path, arrays: &IndexMap<String, A>) -> Result<(), IoError> {
     write_atomically(path, |writer| write(writer, arrays))
 }
 
-fn write(writer: &mut BufWriter<File>, arrays: &IndexMap<String, Array>) -> io::Result<()> {
+fn write<A: Borrow<Array>>(writer: &mut BufWriter<File>, arrays: &IndexMap<String, A>) -> io::Result<()> {
     let mut output = FirstError { writer, error: None, at: 0, end: 0 };
     let archived = write_archive(&mut output, arrays);
     output.error.map_or(archived, Err)
@@ -89,9 +90,10 @@ impl Seek for FirstError<'_> {
     }
 }
 
-fn write_archive(output: &mut FirstError<'_>, arrays: &IndexMap<String, Array>) -> io::Result<()> {
+fn write_archive<A: Borrow<Array>>(output: &mut FirstError<'_>, arrays: &IndexMap<String, A>) -> io::Result<()> {
     let mut archive = ZipWriter::new(output);
     for (name, array) in arrays {
+        let array = array.borrow();
         // Beyond 4 GiB the sizes need more bits, which must be known before.
         let large = array.len() as u64 > u64::from(u32::MAX) / 16;
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(large);

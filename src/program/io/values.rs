@@ -1,5 +1,6 @@
 //! Named values for a program's parameters, from files and from the command line, before their types are known.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::path::Path;
 
@@ -202,9 +203,9 @@ fn read_value(name: &str, path: &Path) -> Result<Data, IoError> {
 /// Writes named arrays to a file: a `.npz` archive, or a `.json` object of nested lists, which can be read back as data.
 /// Those of `ragged` have lanes of different lengths: `.json` gets these lists instead of the array with padding.
 /// `precision` is that of the run they come from: it says how many digits the reals have in `.json`.
-pub fn write_arrays(
+pub fn write_arrays<A: Borrow<Array>>(
     path: &Path,
-    arrays: &IndexMap<String, Array>,
+    arrays: &IndexMap<String, A>,
     ragged: &IndexMap<String, Vec<Array>>,
     precision: Precision,
 ) -> Result<(), IoError> {
@@ -217,9 +218,9 @@ pub fn write_arrays(
     }
 }
 
-struct JsonObject<'a>(&'a IndexMap<String, Array>, &'a IndexMap<String, Vec<Array>>, Precision);
+struct JsonObject<'a, A>(&'a IndexMap<String, A>, &'a IndexMap<String, Vec<Array>>, Precision);
 
-impl Serialize for JsonObject<'_> {
+impl<A: Borrow<Array>> Serialize for JsonObject<'_, A> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(Some(self.0.len()))?;
         for (name, array) in self.0 {
@@ -228,7 +229,8 @@ impl Serialize for JsonObject<'_> {
                     let lanes: Vec<JsonArray<'_>> = lanes.iter().map(JsonArray).collect();
                     object.serialize_entry(name, &lanes)?;
                 }
-                None => object.serialize_entry(name, &JsonArray(&array.clone().shown(self.2)))?,
+                None if self.2 == Precision::F64 => object.serialize_entry(name, &JsonArray(array.borrow()))?,
+                None => object.serialize_entry(name, &JsonArray(&array.borrow().clone().shown(self.2)))?,
             }
         }
         object.end()

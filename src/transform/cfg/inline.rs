@@ -51,8 +51,8 @@ pub(super) fn run(mut program: Program) -> Program {
             let block = BlockId::new(at);
             at += 1;
             // what stands in the place of a call traps as the caller does
-            let attempt = matches!(caller.blocks[block].term, Terminator::Call { attempt: true, .. });
-            let Some(callee) = caller.blocks[block].term.callee().filter(|_| !attempt) else {
+            let term = &caller.blocks[block].term;
+            let Some(callee) = term.callee().filter(|_| !term.is_attempt()) else {
                 continue;
             };
             let wanted = !graph.is_recursive(callee) && callee != program.entry && {

@@ -53,7 +53,7 @@ fn early_return(program: &Program, id: FuncId) -> Option<Early> {
     let func = &program.funcs[id];
     let calls = |b: &Block| matches!(b.term, Terminator::Call { func, .. } if func == id);
     let ends = |b: &Block| matches!(b.term, Terminator::TailCall { func, .. } if func == id);
-    let attempts = |b: &Block| matches!(b.term, Terminator::Call { func, attempt: true, .. } if func == id);
+    let attempts = |b: &Block| b.term.is_attempt() && b.term.callee() == Some(id);
     let sites = func.blocks.values().filter(|b| calls(b) || ends(b)).count();
     if !func.blocks.values().any(calls)
         || func.blocks.values().any(attempts)

@@ -73,7 +73,7 @@ pub(in crate::transform) fn prepare(
             let block = BlockId::new(at);
             at += 1;
             let Some(callee) = func.blocks[block].term.callee() else { continue };
-            if matches!(func.blocks[block].term, Terminator::Call { attempt: true, .. }) {
+            if func.blocks[block].term.is_attempt() {
                 continue;
             }
             if copied.contains(callee) && size + insts(&ready[&callee]) <= inlining.most_insts {

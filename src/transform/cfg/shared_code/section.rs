@@ -118,9 +118,9 @@ impl Subject<'_> {
     fn computes(&self, block: &Block) -> bool {
         let plain = |i: &Inst| matches!(&i.kind, InstKind::Prim { prim, .. } if !prim.is_draw());
         block.insts.iter().all(plain)
+            && !block.term.is_attempt()
             && match block.term {
                 Terminator::Jump(_) | Terminator::Branch(..) => true,
-                Terminator::Call { attempt: true, .. } => false,
                 Terminator::Call { func, .. } => !self.graph.is_recursive(func) && func != self.id,
                 Terminator::TailCall { .. } | Terminator::Return(_) => false,
             }
@@ -173,8 +173,7 @@ impl Subject<'_> {
             let block = BlockId::new(at);
             at += 1;
             let Some(callee) = code.blocks[block].term.callee() else { continue };
-            let attempt = matches!(code.blocks[block].term, Terminator::Call { attempt: true, .. });
-            if attempt || self.graph.is_recursive(callee) {
+            if code.blocks[block].term.is_attempt() || self.graph.is_recursive(callee) {
                 return None;
             }
             inline::inline(code, block, &self.program.funcs[callee], &mut names);
