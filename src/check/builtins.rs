@@ -62,6 +62,7 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("acos", Builtin::Real(Prim::Acos)),
     ("atan", Builtin::Real(Prim::Atan)),
     ("atan2", Builtin::Real2(Prim::Atan2)),
+    ("zero_times", Builtin::Real2(Prim::ChainMul)),
     ("sinh", Builtin::Real(Prim::Sinh)),
     ("cosh", Builtin::Real(Prim::Cosh)),
     ("tanh", Builtin::Real(Prim::Tanh)),

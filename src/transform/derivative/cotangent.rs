@@ -237,16 +237,14 @@ impl Cotangents<'_, '_> {
                 continue;
             }
             let ty = self.code.ty(*arg);
+            let care = if prim == Prim::ChainMul { Care::Careful } else { care };
+            let multiplies = matches!(prim, Prim::Mul | Prim::ChainMul);
             let whole = |this: &Self, o: Operand| this.code.ty(o) == *site.ty;
             let other = || args[1 - i];
-            if prim == Prim::Mul && ty == *site.ty && (whole(self, g) || whole(self, other())) {
+            if multiplies && ty == *site.ty && (whole(self, g) || whole(self, other())) {
                 // the product is the new cotangent itself where nothing is added to
                 self.add_prim(*arg, product(g, other(), care), &[g, other()]);
-            } else if prim == Prim::Mul
-                && ty.is_scalar()
-                && site.ty.shape.len() == 1
-                && whole(self, g)
-                && whole(self, other())
+            } else if multiplies && ty.is_scalar() && site.ty.shape.len() == 1 && whole(self, g) && whole(self, other())
             {
                 self.add_prim(*arg, of_arrays(Prim::Dot, care), &[g, other()]);
             } else if let Some(part) = elementwise(self.code, site, i, g) {
