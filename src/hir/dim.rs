@@ -16,8 +16,8 @@ const MOST_TERMS: usize = 1000;
 /// Most combinations of rests that are tried to show that a quotient is whole.
 const MOST_RESTS: u64 = 1 << 12;
 
-/// An extent: `(constant + Σ coefficient · product of parameters) / divisor`, a whole number whatever the parameters are. Equal
-/// extents are equal values: the coefficients and the divisor have no common factor.
+/// An extent: `(constant + Σ coefficient · product of parameters) / divisor`, a whole number whatever the parameters
+/// are. Equal extents are equal values: the coefficients and the divisor have no common factor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Dim {
     /// The constant.
@@ -185,8 +185,8 @@ impl Dim {
         sum.divisor = sum.divisor.checked_mul(self.divisor)?;
         Some(sum.reduced())
     }
-    /// The numbers from 0 on that give a form over one parameter this value; no more than two of them, ascending. `None` where
-    /// they are not looked for, because they could be larger than any extent has a root.
+    /// The numbers from 0 on that give a form over one parameter this value; no more than two of them, ascending.
+    /// `None` where they are not looked for, because they could be larger than any extent has a root.
     pub fn roots(&self, value: i64) -> Option<SmallVec<[i64; 2]>> {
         /// Larger numbers have squares that are larger than any extent.
         const MOST: f64 = (1_u64 << 22) as f64;
@@ -203,7 +203,8 @@ impl Dim {
         let roots = (0..=most as i64).filter(|candidate| self.eval_with(|_| *candidate) == Some(value));
         Some(roots.take(2).collect())
     }
-    /// The one number from 0 on that gives a form over one parameter this value; none where there is none, or more than one.
+    /// The one number from 0 on that gives a form over one parameter this value; none where there is none, or more than
+    /// one.
     pub fn root(&self, value: i64) -> Option<i64> {
         let roots = self.roots(value)?;
         roots.first().copied().filter(|_| roots.len() == 1)

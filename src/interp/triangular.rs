@@ -23,8 +23,8 @@ pub(super) fn cholesky<R: Real>(a: &[R], n: usize) -> Vec<R> {
     l
 }
 
-/// The solution x of `l @ x = b`, of which `b` has `n` rows, or of `transpose(l) @ x = b`, in the arithmetic of the primitive.
-/// Of `l` the lower triangle is read.
+/// The solution x of `l @ x = b`, of which `b` has `n` rows, or of `transpose(l) @ x = b`, in the arithmetic of the
+/// primitive. Of `l` the lower triangle is read.
 pub(super) fn solve<R: Real>(prim: Prim, l: &[R], b: &[R], n: usize) -> Vec<R> {
     let transposed = prim.ordinary() == Prim::SolveLowerTransposed;
     let columns = b.len().checked_div(n).unwrap_or(0);

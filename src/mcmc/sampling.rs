@@ -6,10 +6,12 @@
 //! `parameters(q: real[D], shared …)`, a struct of its constrained parameters. A *sampler* exports
 //! `sample(density: fn(real[d]) -> (real, real[d]), origin: real[d], shared init_radius: real, shared num_warmup: int,
 //! shared num_draws: int)`, and for a step size that stays `sample_fixed` with `shared stepsize: real` before `num_warmup`; it emits one record of the stream `draw` for each draw it keeps, with the field `q` among
-//! others, may emit one record of `adapted` at the end of warmup, with the number of `gradients` so far, and from time to time
-//! one of `progress`, with the `iteration` of warmup that it has reached, 0 at its start. What of it can be tuned is in `tuning`.
+//! others, may emit one record of `adapted` at the end of warmup, with the number of `gradients` so far, and from time
+//! to time one of `progress`, with the `iteration` of warmup that it has reached, 0 at its start. What of it can be
+//! tuned is in `tuning`.
 //!
-//! The density that a sampler gets is an attempt: where the model's traps, it gives NaN, and the sampler rejects the point.
+//! The density that a sampler gets is an attempt: where the model's traps, it gives NaN, and the sampler rejects the
+//! point.
 
 mod parameters;
 mod tuning;
@@ -71,8 +73,8 @@ pub struct Plan<'a> {
     pub draws: usize,
     /// A step size that stays, with the unit metric: warmup then adapts nothing. Without it both are learnt.
     pub stepsize: Option<f64>,
-    /// Where the chains start, chain × dimension, unconstrained; with fewer rows, a number that divides that of the chains,
-    /// as many chains one after the other start at each. Without it every coordinate is uniform in (-2, 2).
+    /// Where the chains start, chain × dimension, unconstrained; with fewer rows, a number that divides that of the
+    /// chains, as many chains one after the other start at each. Without it every coordinate is uniform in (-2, 2).
     pub starts: Option<Array>,
     /// How the sampler is tuned.
     pub tuning: Tuning,
@@ -147,8 +149,8 @@ pub struct Draws {
     pub parameters: IndexMap<String, Array>,
     /// The other fields of the sampler's records, chain × draw: `lp`, `accept_stat`, `stepsize`, …
     pub statistics: IndexMap<String, Array>,
-    /// The numbers of the chains that the arrays hold: all but those that trapped before the others were done, and, when the
-    /// run was stopped, those that had made so few draws that more are kept without them.
+    /// The numbers of the chains that the arrays hold: all but those that trapped before the others were done, and,
+    /// when the run was stopped, those that had made so few draws that more are kept without them.
     pub chains: Vec<usize>,
     /// Draws of each chain that the arrays hold: fewer than asked for when the run was stopped.
     pub draws: usize,
@@ -160,7 +162,8 @@ pub struct Draws {
     pub traps: Vec<Trap>,
     /// By chain, where the density failed: it counts as NaN there, so that the point is rejected. Warmup included.
     pub rejected: Vec<Caught>,
-    /// Of these, by chain, those after warmup, as far as the sampler tells its end: the draws are of a chain that met them.
+    /// Of these, by chain, those after warmup, as far as the sampler tells its end: the draws are of a chain that met
+    /// them.
     pub rejected_after_warmup: Vec<Caught>,
     /// Gradients that were evaluated, warmup included, as far as the sampler tells.
     pub gradients: u64,
@@ -255,8 +258,8 @@ impl Sampling {
         self.driver.function("main")?.bind(&self.inputs(), options).map_err(without_driver)
     }
 
-    /// The memory of the run, the records of all draws included: as they are kept, and once more as arrays; then, in the place of the
-    /// former, the constrained parameters, of so many bytes a draw.
+    /// The memory of the run, the records of all draws included: as they are kept, and once more as arrays; then, in
+    /// the place of the former, the constrained parameters, of so many bytes a draw.
     fn estimate(&self, bound: &Bound, parameters: usize, options: &Options) -> MemoryEstimate {
         let mut estimate = bound.memory(options);
         let streams = bound.compiled().stack.streams.values();
@@ -268,8 +271,8 @@ impl Sampling {
         estimate
     }
 
-    /// Runs all chains. `observer` is told of every kept draw of any chain, by worker threads, and of more if it asks for it;
-    /// a closure is told of the draws.
+    /// Runs all chains. `observer` is told of every kept draw of any chain, by worker threads, and of more if it asks
+    /// for it; a closure is told of the draws.
     ///
     /// # Errors
     /// For data that do not fit, a sampler that emits no `draw`, and a batch that does not fit in memory. Chains that trap
@@ -403,8 +406,8 @@ fn without_driver(error: Error) -> Error {
     Error::new(ErrorKind::Input, lines.join("\n"))
 }
 
-/// The number of coordinates of the state of a density, its first parameter, where its shared inputs tell it, or ints under the
-/// names of dimensions.
+/// The number of coordinates of the state of a density, its first parameter, where its shared inputs tell it, or ints
+/// under the names of dimensions.
 pub fn dimension(density: &Function<'_>, data: &Inputs) -> Option<usize> {
     let signature = density.signature();
     let mut dims = data.told_by_arrays(signature);
@@ -671,8 +674,8 @@ impl Recorded {
         (chains, draws)
     }
 
-    /// All chains, or, where four times as many draws are left without those that had the fewest when the run was stopped, those
-    /// of which most draws are left; and as many draws of each as all of these have.
+    /// All chains, or, where four times as many draws are left without those that had the fewest when the run was
+    /// stopped, those of which most draws are left; and as many draws of each as all of these have.
     fn most_draws(&self, chains: Vec<usize>) -> (Vec<usize>, usize) {
         let mut counts: Vec<usize> = chains.iter().map(|c| self.chains[*c].draws).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));

@@ -31,8 +31,8 @@ pub(crate) struct ToldDim {
     pub(crate) number: i64,
     /// ` by --shared`, or nothing.
     pub(crate) by: String,
-    /// Whether it was told of the dimensions of another function: one of the same name may mean something else, so that it counts
-    /// only where nothing else tells.
+    /// Whether it was told of the dimensions of another function: one of the same name may mean something else, so that
+    /// it counts only where nothing else tells.
     pub(crate) of_another: bool,
 }
 
@@ -43,8 +43,8 @@ pub(crate) struct Given {
     pub(crate) shared: bool,
     /// How many of its leading axes have extents that the value tells: not those within an empty list of JSON.
     pub(crate) known_axes: usize,
-    /// For a list of JSON whose lanes have different lengths: axes of an event and how long each lane is along them, as far as
-    /// the lane tells: an empty list does not tell what would stand in it.
+    /// For a list of JSON whose lanes have different lengths: axes of an event and how long each lane is along them, as
+    /// far as the lane tells: an empty list does not tell what would stand in it.
     pub(crate) lengths: Vec<(usize, Vec<Option<usize>>)>,
 }
 
@@ -107,8 +107,8 @@ impl Inputs {
         };
         signature.told_by(&signature.ports.iter().map(of).collect::<Vec<_>>())
     }
-    /// For another function: without the values that it does not take. What is told of dimensions counts only where nothing else
-    /// tells, since the function may mean another one by the name.
+    /// For another function: without the values that it does not take. What is told of dimensions counts only where
+    /// nothing else tells, since the function may mean another one by the name.
     #[must_use]
     pub fn restricted_to(mut self, signature: &Signature) -> Self {
         self.dims.values_mut().for_each(|dim| dim.of_another = true);

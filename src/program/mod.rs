@@ -57,9 +57,9 @@ pub struct Options {
     pub passes: Passes,
     /// Number of the first lane: lane `i` of the batch draws from the random stream `first_lane + i`.
     pub first_lane: u64,
-    /// Bytes that a run may take: a batch that needs more is refused, and where stacks, tapes, activations or records grow beyond
-    /// it, lanes trap. `None` takes what can be had, by what the machine has available, the control groups that the process is in
-    /// and its own limits, and looks again as the run grows.
+    /// Bytes that a run may take: a batch that needs more is refused, and where stacks, tapes, activations or records
+    /// grow beyond it, lanes trap. `None` takes what can be had, by what the machine has available, the control groups
+    /// that the process is in and its own limits, and looks again as the run grows.
     pub memory_limit: Option<u64>,
     /// Warnings of the compilation to shapes that are errors.
     pub deny: Vec<Deny>,
@@ -261,8 +261,8 @@ impl Function<'_> {
     }
 
     /// Compiles it for lane inputs and shared inputs of these event types, one for each port of the
-    /// [`signature`](Self::signature), and with dimensions that they leave open. A compilation is kept, and serves every number of
-    /// lanes.
+    /// [`signature`](Self::signature), and with dimensions that they leave open. A compilation is kept, and serves
+    /// every number of lanes.
     ///
     /// # Errors
     /// [`ErrorKind::Program`] for what only shapes can tell.

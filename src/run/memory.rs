@@ -1,4 +1,5 @@
-//! The memory of a run: what grows while lanes run takes from one budget, so that it ends in traps and not in a killed process.
+//! The memory of a run: what grows while lanes run takes from one budget, so that it ends in traps and not in a killed
+//! process.
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -115,8 +116,8 @@ fn release() {
         unsafe extern "C" {
             fn malloc_trim(pad: usize) -> i32;
         }
-        // SAFETY: a function of the C library that this program is linked to, of this type by its manual; it may be called by any
-        // thread at any time, and touches only memory that nobody has.
+        // SAFETY: a function of the C library that this program is linked to, of this type by its manual; it may be
+        // called by any thread at any time, and touches only memory that nobody has.
         unsafe { malloc_trim(0) };
     }
 }
@@ -140,8 +141,8 @@ impl Watch {
         if after > ceiling && last.is_some_and(|last| last.elapsed() < PATIENCE) {
             return false;
         }
-        // What is taken but not yet written to, by another thread say, is still available. Asked for in this order, what is written
-        // meanwhile counts for less, and not for more.
+        // What is taken but not yet written to, by another thread say, is still available. Asked for in this order,
+        // what is written meanwhile counts for less, and not for more.
         let resident = self.system.resident();
         let Some(available) = self.system.available() else {
             self.next.store(after.saturating_add(BETWEEN_LOOKS), Ordering::Relaxed);

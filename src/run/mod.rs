@@ -79,9 +79,9 @@ pub struct Settings {
     pub max_stack_depth: usize,
     /// Values that one tape of a lane may hold; a push beyond it traps with [`TrapKind::TapeLimit`].
     pub max_tape_depth: usize,
-    /// What stacks, tapes and activations take their memory from as they grow; a lane that finds no more in it traps with
-    /// [`TrapKind::MemoryLimit`]. Which lanes these are depends on which run together, on the engine, and on whether code is
-    /// generated.
+    /// What stacks, tapes and activations take their memory from as they grow; a lane that finds no more in it traps
+    /// with [`TrapKind::MemoryLimit`]. Which lanes these are depends on which run together, on the engine, and on
+    /// whether code is generated.
     pub memory: Arc<MemoryBudget>,
     /// Blocks that one lane may run before it traps with [`TrapKind::StepLimit`]; 0 is no limit.
     pub max_supersteps: u64,
@@ -161,7 +161,8 @@ pub struct Trap {
     pub loc: Loc,
     /// Calls that were active in the lane, the entry not counted.
     pub call_depth: usize,
-    /// The text of a failed assert, holes filled; of an index out of range the index, the extent and the array; else empty.
+    /// The text of a failed assert, holes filled; of an index out of range the index, the extent and the array; else
+    /// empty.
     pub message: String,
 }
 
@@ -239,8 +240,9 @@ pub enum TrapKind {
 }
 
 impl TrapKind {
-    /// Whether an attempt catches it: it says something of the values that the lane computes with. The limits of a run are not
-    /// caught, nor is what was asked to stop the lane: an interrupt, or the birth of a NaN where one is looked for.
+    /// Whether an attempt catches it: it says something of the values that the lane computes with. The limits of a run
+    /// are not caught, nor is what was asked to stop the lane: an interrupt, or the birth of a NaN where one is looked
+    /// for.
     pub fn is_caught(self) -> bool {
         match self {
             TrapKind::IndexOutOfRange

@@ -14,8 +14,8 @@ use crate::syntax::token::Token;
 
 /// How deep brackets may be nested, braces counted as the levels that they are.
 pub(crate) const MAX_NESTING: usize = 500;
-/// How deep a syntax tree may get, with chains of operators and of `else if`, which do not look nested. Later passes walk it by
-/// recursion, with room for it.
+/// How deep a syntax tree may get, with chains of operators and of `else if`, which do not look nested. Later passes
+/// walk it by recursion, with room for it.
 pub(crate) const MAX_DEPTH: usize = 100_000;
 /// What a block counts: several levels of the tree.
 const BLOCK_NESTING: usize = 3;
@@ -216,12 +216,12 @@ impl Matcher<'_> {
     }
 }
 
-/// How deep the tree gets: an upper bound, every bracket, prefix and infix operator, `else` and `->` since the last separator of its
-/// level, summed over the open levels. The error is at the first place where it gets deeper than `most_depth`, or brackets are nested
-/// deeper than [`MAX_NESTING`].
+/// How deep the tree gets: an upper bound, every bracket, prefix and infix operator, `else` and `->` since the last
+/// separator of its level, summed over the open levels. The error is at the first place where it gets deeper than
+/// `most_depth`, or brackets are nested deeper than [`MAX_NESTING`].
 fn tree_depth(most_depth: usize, file: FileId, lexemes: &[Lexeme]) -> Result<usize, Box<Diagnostic>> {
-    // Depth at the level's last separator and what its bracket counts, for each open level; `depth` is that of the current
-    // token, `nesting` that of the brackets alone.
+    // Depth at the level's last separator and what its bracket counts, for each open level; `depth` is that of the
+    // current token, `nesting` that of the brackets alone.
     let mut levels: Vec<(usize, usize)> = Vec::new();
     let base = |levels: &[(usize, usize)]| levels.last().map_or(0, |(depth, _)| *depth);
     let (mut depth, mut nesting, mut deepest) = (0, 0, 0);

@@ -1,5 +1,5 @@
-//! Products and quotients of the chain rule, in which a zero wins over whatever it meets: what does not move, or is not asked
-//! for, contributes nothing to a derivative. Where the plain operation gives a number, they give the same one.
+//! Products and quotients of the chain rule, in which a zero wins over whatever it meets: what does not move, or is not
+//! asked for, contributes nothing to a derivative. Where the plain operation gives a number, they give the same one.
 
 use super::{BLOCK, Real};
 

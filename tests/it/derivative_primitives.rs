@@ -207,8 +207,9 @@ fn the_first_of_equal_elements_is_the_extremum() {
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
 
-/// Functions of one number, where their derivative is no number or infinite, or their value is: the point, and the derivative
-/// as mathematics and IEEE arithmetic have it (`lgamma` and `digamma` have poles at 0, -1, …; `abs` at 0 by convention).
+/// Functions of one number, where their derivative is no number or infinite, or their value is: the point, and the
+/// derivative as mathematics and IEEE arithmetic have it (`lgamma` and `digamma` have poles at 0, -1, …; `abs` at 0 by
+/// convention).
 const SINGULAR_UNARY: [(Prim, f64, f64); 37] = [
     (Prim::Sqrt, 0.0, INF),
     (Prim::Sqrt, -1.0, NAN),
@@ -249,8 +250,8 @@ const SINGULAR_UNARY: [(Prim, f64, f64); 37] = [
     (Prim::Lgamma, INF, INF),
 ];
 
-/// The same for functions of two numbers, with the derivatives by both. A power of 0 is constant in its exponent where that
-/// is above 0, and taken to be where it is not.
+/// The same for functions of two numbers, with the derivatives by both. A power of 0 is constant in its exponent where
+/// that is above 0, and taken to be where it is not.
 const SINGULAR_BINARY: [(Prim, [f64; 2], [f64; 2]); 24] = [
     (Prim::Mul, [INF, 0.0], [0.0, INF]),
     (Prim::Mul, [NAN, 2.0], [2.0, NAN]),
@@ -287,8 +288,8 @@ fn same(found: f64, wanted: f64) -> bool {
     found == wanted || found.is_nan() && wanted.is_nan()
 }
 
-/// Both derivatives of a primitive where some are no numbers: a cotangent and tangents of 0 give 0, those of 1 give `wanted`
-/// (the derivatives by all elements of all operands) if it is there, and the same in both modes.
+/// Both derivatives of a primitive where some are no numbers: a cotangent and tangents of 0 give 0, those of 1 give
+/// `wanted` (the derivatives by all elements of all operands) if it is there, and the same in both modes.
 fn check_singular(prim: Prim, values: &[Array], wanted: Option<&[f64]>) {
     let types: Vec<Type> = values.iter().map(Array::ty).collect();
     let result = prim.infer(&types).expect("operands of the primitive");
@@ -396,7 +397,8 @@ fn no_cotangent_no_derivative(prim: Prim, values: &[Array]) {
     engines_agree(&reverse, &given, &Point { shared: &[], name: format!("{prim} {values:?}") });
 }
 
-/// The first and second derivative of functions that are flat far from 0, by mpmath with 60 digits; relative error up to 1e-14.
+/// The first and second derivative of functions that are flat far from 0, by mpmath with 60 digits; relative error up
+/// to 1e-14.
 const FLAT: [(Prim, f64, f64, f64); 27] = [
     (Prim::Tanh, 0.5, 0.7864477329659274, -0.7268619813835873),
     (Prim::Tanh, 3.0, 0.00986603716544019, -0.019634494363042435),

@@ -1,6 +1,6 @@
-//! Every primitive of the table that has a derivative, where it may have none: at zeros, infinities and NaNs, alone and mixed
-//! in arrays. A zero wins in the chain rule, so that each entry of a jacobian is what it is whatever stands elsewhere: both
-//! modes give the same, and all engines the same bits.
+//! Every primitive of the table that has a derivative, where it may have none: at zeros, infinities and NaNs, alone and
+//! mixed in arrays. A zero wins in the chain rule, so that each entry of a jacobian is what it is whatever stands
+//! elsewhere: both modes give the same, and all engines the same bits.
 
 use autobatch::backend::cc::{Code, Native};
 use autobatch::backend::cpu;
@@ -76,8 +76,8 @@ fn by_lane(program: &cfg::Program, lanes: &[Vec<Array>], skip: usize) -> Vec<Vec
     (0..lanes.len()).map(of_lane).collect()
 }
 
-/// Whether two derivatives are one. What the rules of solves add up comes in another order in each mode: where that is not
-/// finite it is so in both, as an infinity or as a NaN.
+/// Whether two derivatives are one. What the rules of solves add up comes in another order in each mode: where that is
+/// not finite it is so in both, as an infinity or as a NaN.
 fn agree(prim: Prim, a: f64, b: f64) -> bool {
     let nowhere = match prim.row().batch {
         BatchRule::Triangular => !a.is_finite() && !b.is_finite(),
@@ -86,8 +86,8 @@ fn agree(prim: Prim, a: f64, b: f64) -> bool {
     a == b || nowhere || (a - b).abs() <= 1e-12 * (a.abs() + b.abs())
 }
 
-/// The jacobian of a primitive for each of the values of its operands, element by element in both modes, and that zeros give
-/// zeros: what is wrong.
+/// The jacobian of a primitive for each of the values of its operands, element by element in both modes, and that zeros
+/// give zeros: what is wrong.
 fn check_jacobians(prim: Prim, types: &[Type], result: &Type, values: &[Vec<Array>]) -> Vec<String> {
     let mut wrong = Vec::new();
     let program = program(prim, types, result);

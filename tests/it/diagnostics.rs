@@ -1,5 +1,5 @@
-//! Convergence diagnostics against ArviZ and NumPy, and where their numbers are hard: far from zero, for short chains, for chains
-//! that share their starts.
+//! Convergence diagnostics against ArviZ and NumPy, and where their numbers are hard: far from zero, for short chains,
+//! for chains that share their starts.
 
 use autobatch::mcmc::diagnostics::{
     agreement, e_bfmi, e_bfmi_of_all, ess_bulk, ess_mean, ess_quantile, ess_tail, mcse_mean, mcse_quantile, mcse_sd,
@@ -49,7 +49,8 @@ fn an_offset_takes_no_digits() {
         for (what, figure) in figures {
             close(what, figure(&far), figure(&near));
         }
-        // The exact mean is a multiple of 2^-10 / 1000: what is left is the rounding of the sum to a number of its size.
+        // The exact mean is a multiple of 2^-10 / 1000: what is left is the rounding of the sum to a number of its
+        // size.
         assert!((mean(&far) - offset - mean(&near)).abs() <= offset * f64::EPSILON);
     }
     // The variance of 1e12 + (0, 1, 2, 3) / 1024, by hand: 5/3 / 1024².
@@ -60,9 +61,10 @@ fn an_offset_takes_no_digits() {
 
 #[test]
 fn nested_rhat_is_that_of_the_formula() {
-    // Four chains of four draws in two superchains, by hand. Means of the chains 1, 2, 4, 6; variances inside 2/3 each (draws
-    // m - 1, m, m, m + 1). Superchains: means 3/2 and 5, variance between them 49/8; variances between their chains 1/2 and 2;
-    // within: the mean of 1/2 + 2/3 and 2 + 2/3, 23/12. Nested R-hat: √(1 + (49/8) / (23/12)) = √(1 + 147/46).
+    // Four chains of four draws in two superchains, by hand. Means of the chains 1, 2, 4, 6; variances inside 2/3 each
+    // (draws m - 1, m, m, m + 1). Superchains: means 3/2 and 5, variance between them 49/8; variances between their
+    // chains 1/2 and 2; within: the mean of 1/2 + 2/3 and 2 + 2/3, 23/12. Nested R-hat: √(1 + (49/8) / (23/12)) = √(1 +
+    // 147/46).
     let chains: Vec<Vec<f64>> = [1.0, 2.0, 4.0, 6.0].iter().map(|m| vec![m - 1.0, *m, *m, m + 1.0]).collect();
     close("two superchains", rhat_nested(&chains, 2), (1.0_f64 + 147.0 / 46.0).sqrt());
     // Each chain for itself: the variance of the means 59/12 over the variance inside, 2/3.

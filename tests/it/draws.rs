@@ -1,6 +1,6 @@
-//! Draws against the exact distributions: counts by chi² against probabilities that are computed by their ratios, moments
-//! where there are too many values for that, shares below some points for reals. And the words in which a draw of an int
-//! says what is wrong with its parameters. (What invalid parameters give: `tests/filetests/run/draws.ab`.)
+//! Draws against the exact distributions: counts by chi² against probabilities that are computed by their ratios,
+//! moments where there are too many values for that, shares below some points for reals. And the words in which a draw
+//! of an int says what is wrong with its parameters. (What invalid parameters give: `tests/filetests/run/draws.ab`.)
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,8 @@ fn binomials(program: &Program, n: i64, theta: f64) -> Vec<i64> {
     ints(program, "binomial", &inputs)
 }
 
-/// The probabilities of the numbers around the mode, from the ratios of neighbours, `up` from k to k + 1 and `down` to k - 1.
+/// The probabilities of the numbers around the mode, from the ratios of neighbours, `up` from k to k + 1 and `down` to
+/// k - 1.
 fn probabilities(mode: i64, up: impl Fn(i64) -> f64, down: impl Fn(i64) -> f64) -> BTreeMap<i64, f64> {
     const NEGLIGIBLE: f64 = 1e-20;
     let mut weights = BTreeMap::from([(mode, 1.0)]);

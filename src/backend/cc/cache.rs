@@ -1,5 +1,6 @@
-//! The folder in which compiled code is kept. What lies there runs as this user, so it is taken only from a folder and from
-//! files that nobody else can write to, through descriptors: what was looked at is what is read, whatever happens to the names.
+//! The folder in which compiled code is kept. What lies there runs as this user, so it is taken only from a folder and
+//! from files that nobody else can write to, through descriptors: what was looked at is what is read, whatever happens
+//! to the names.
 
 use sha2::{Digest as _, Sha256};
 
@@ -92,8 +93,8 @@ mod unix {
             Self { most_bytes, ..self }
         }
 
-        /// What was kept under this key, whole and unchanged. A file that is none, or that others can write to, is as good as
-        /// none: it is made again.
+        /// What was kept under this key, whole and unchanged. A file that is none, or that others can write to, is as
+        /// good as none: it is made again.
         pub(in crate::backend::cc) fn get(&self, key: &Key) -> Option<Vec<u8>> {
             // A pipe is not waited for, and a link not followed.
             let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
@@ -176,7 +177,8 @@ mod unix {
         SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == SFlag::S_IFREG
     }
 
-    /// Why others may change what this is; `None` where it is this user's own, or root's, and nobody else may write to it.
+    /// Why others may change what this is; `None` where it is this user's own, or root's, and nobody else may write to
+    /// it.
     fn why_not_ours(found: &FileStat) -> Option<&'static str> {
         let others = Mode::S_IWGRP | Mode::S_IWOTH;
         if found.st_uid != geteuid().as_raw() && found.st_uid != 0 {
@@ -188,8 +190,8 @@ mod unix {
         }
     }
 
-    /// Why others could put another folder in the place of one that is made in here: the first folder on the way to it that
-    /// they may write to, and that is not one for all in which everybody keeps what is his own, as `/tmp` is.
+    /// Why others could put another folder in the place of one that is made in here: the first folder on the way to it
+    /// that they may write to, and that is not one for all in which everybody keeps what is his own, as `/tmp` is.
     pub(in crate::backend::cc) fn why_unsafe(path: &Path) -> Option<CodegenError> {
         let path = path.canonicalize().ok()?;
         path.ancestors().find_map(|folder| {

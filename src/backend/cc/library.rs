@@ -9,15 +9,16 @@ use crate::backend::cc::compiler::{CodegenError, Workspace};
 #[derive(Debug)]
 pub struct Library {
     library: libloading::Library,
-    /// What it was loaded from. The loader knows libraries by name, and this one's is the number of the descriptor: it must
-    /// not be another's while this one is loaded. So it stands, and is dropped, after it.
+    /// What it was loaded from. The loader knows libraries by name, and this one's is the number of the descriptor: it
+    /// must not be another's while this one is loaded. So it stands, and is dropped, after it.
     #[cfg(target_os = "linux")]
     _memory: Option<fs::File>,
 }
 
 impl Library {
-    /// Loads a shared object that is in memory, from a copy that nobody else can change: one in memory, or where the system has
-    /// no such thing or runs no code from there, a file in a private folder in the first of these places that serves.
+    /// Loads a shared object that is in memory, from a copy that nobody else can change: one in memory, or where the
+    /// system has no such thing or runs no code from there, a file in a private folder in the first of these places
+    /// that serves.
     pub(super) fn load(object: &[u8], places: &[&Path]) -> Result<Self, CodegenError> {
         #[cfg(target_os = "linux")]
         if let Some(library) = Self::in_memory(object) {
@@ -49,8 +50,8 @@ impl Library {
         memory.write_all(object).ok()?;
         let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_SEAL;
         fcntl(&memory, FcntlArg::F_ADD_SEALS(seals)).ok()?;
-        // SAFETY: this is what the compiler made of a text of ours, in this run or in one of this user's whose seal it has.
-        // Such a text has no constructors, so loading it runs no code but that of the C library.
+        // SAFETY: this is what the compiler made of a text of ours, in this run or in one of this user's whose seal it
+        // has. Such a text has no constructors, so loading it runs no code but that of the C library.
         let library = unsafe { libloading::Library::new(format!("/proc/self/fd/{}", memory.as_raw_fd())) };
         library.ok().map(|library| Self { library, _memory: Some(memory) })
     }
@@ -59,8 +60,8 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// `F` is the type of a function pointer (`unsafe extern "C" fn(…)`) with the parameters and the result that the function of
-    /// this name has in the C text, and the pointer is not called after the library is dropped.
+    /// `F` is the type of a function pointer (`unsafe extern "C" fn(…)`) with the parameters and the result that the
+    /// function of this name has in the C text, and the pointer is not called after the library is dropped.
     pub unsafe fn symbol<F: Copy>(&self, name: &str) -> Result<F, CodegenError> {
         // SAFETY: the caller answers for the type; `libloading` checks that it has the size of a pointer.
         let symbol = unsafe { self.library.get::<F>(name)? };

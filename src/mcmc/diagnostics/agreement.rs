@@ -1,14 +1,14 @@
 //! Whether many short chains agree.
 //!
-//! R-hat compares the variance of the means of chains with the variance inside them. The mean of a short chain varies though
-//! the chain is in equilibrium: of `n` draws that are worth `e` independent ones, R-hat is about √(1 + 1/e). So with chains of
-//! fewer than a hundred effective draws it passes 1.01 in every good run, however many chains there are.
+//! R-hat compares the variance of the means of chains with the variance inside them. The mean of a short chain varies
+//! though the chain is in equilibrium: of `n` draws that are worth `e` independent ones, R-hat is about √(1 + 1/e). So
+//! with chains of fewer than a hundred effective draws it passes 1.01 in every good run, however many chains there are.
 
 use super::moments::{average, variance};
 use super::{Chains, MeanAutocovariance, autocorrelation_sum, usable};
 
-/// R-hat beyond which chains disagree, however short they are: that of halves worth five independent draws. Of shorter ones
-/// nothing can be told.
+/// R-hat beyond which chains disagree, however short they are: that of halves worth five independent draws. Of shorter
+/// ones nothing can be told.
 const MOST: f64 = 1.1;
 /// R-hat up to which chains agree, however long they are.
 pub const RHAT_LIMIT: f64 = 1.01;
@@ -17,8 +17,8 @@ const ERRORS: f64 = 4.0;
 /// Rounds in which the autocorrelation time and what it hides are found.
 const ROUNDS: usize = 30;
 
-/// R-hat beside what it is on average, and may be, when chains of this length agree: of the bulk and the folded figure the
-/// larger, but one beyond its limit before one within.
+/// R-hat beside what it is on average, and may be, when chains of this length agree: of the bulk and the folded figure
+/// the larger, but one beyond its limit before one within.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Agreement {
     /// R-hat.
@@ -53,8 +53,8 @@ impl Agreement {
     }
 }
 
-/// R-hat of chains in equilibrium whose draws are as correlated as those inside of these chains are: with the variance s² and
-/// the autocorrelation time τ the means vary by s² τ / n, and the variance inside is s² (1 - τ / n).
+/// R-hat of chains in equilibrium whose draws are as correlated as those inside of these chains are: with the variance
+/// s² and the autocorrelation time τ the means vary by s² τ / n, and the variance inside is s² (1 - τ / n).
 fn expected(chains: &Chains) -> f64 {
     let draws = chains.draws as f64;
     let autocovariance = MeanAutocovariance::of(chains);
@@ -62,8 +62,8 @@ fn expected(chains: &Chains) -> f64 {
     if chains.draws < 2 || inside <= 0.0 {
         return f64::NAN;
     }
-    // Centred at the mean of its chain, every autocovariance lacks the variance of the means, which is what is looked for; the
-    // fewer terms it has, the less.
+    // Centred at the mean of its chain, every autocovariance lacks the variance of the means, which is what is looked
+    // for; the fewer terms it has, the less.
     let mut part = 0.0;
     for _ in 0..ROUNDS {
         let hidden = inside * part / (1.0 - part);
@@ -80,10 +80,11 @@ fn expected(chains: &Chains) -> f64 {
     ((draws - 1.0) / draws / (1.0 - part)).sqrt().max(1.0)
 }
 
-/// Nested R-hat (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, *Nested R-hat*, Bayesian Analysis 2024, doi
-/// 10.1214/24-BA1453; equations 15 to 19), as the R package posterior computes it: `superchains` groups of as many chains each,
-/// one after the other, the chains of a group started at the same point. Near 1 when the groups have forgotten where they
-/// started, however short the chains. Means nothing for chains that started at different points.
+/// Nested R-hat (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, *Nested R-hat*, Bayesian Analysis
+/// 2024, doi
+/// 10.1214/24-BA1453; equations 15 to 19), as the R package posterior computes it: `superchains` groups of as many
+/// chains each, one after the other, the chains of a group started at the same point. Near 1 when the groups have
+/// forgotten where they started, however short the chains. Means nothing for chains that started at different points.
 ///
 /// NaN where there is nothing to diagnose, and where the groups are not equally large.
 pub fn rhat_nested<C: AsRef<[f64]>>(chains: &[C], superchains: usize) -> f64 {

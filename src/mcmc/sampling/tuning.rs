@@ -1,7 +1,8 @@
 //! What of a sampler its users can tune.
 //!
-//! A sampler that exports `tuning() -> Tuning`, a struct of numbers, says by it what can be tuned and the values that nobody
-//! has tuned. It is then called by `sample_tuned` and `sample_fixed_tuned`, which take such a struct behind the density.
+//! A sampler that exports `tuning() -> Tuning`, a struct of numbers, says by it what can be tuned and the values that
+//! nobody has tuned. It is then called by `sample_tuned` and `sample_fixed_tuned`, which take such a struct behind the
+//! density.
 
 use std::path::Path;
 
@@ -31,8 +32,8 @@ pub struct Tuning {
     pub target_accept: Option<f64>,
     /// Doublings after which a trajectory is long enough, 1 to 30.
     pub max_treedepth: Option<i64>,
-    /// Chains start uniformly within this distance of 0, or of their starting points, in every unconstrained coordinate. 2
-    /// by default, and 0 with starting points.
+    /// Chains start uniformly within this distance of 0, or of their starting points, in every unconstrained
+    /// coordinate. 2 by default, and 0 with starting points.
     pub init_radius: Option<f64>,
 }
 

@@ -1,7 +1,7 @@
-//! How careful the rules must be with a cotangent. In the products of the chain rule a zero wins over an infinity and a NaN:
-//! what does not move, or what the path of a lane has no use for, contributes nothing. Plain products are right where
-//! neither factor can be such a zero; they are what a gradient is made of as long as control and singular functions leave
-//! it alone. What is found here holds for a variable wherever it is.
+//! How careful the rules must be with a cotangent. In the products of the chain rule a zero wins over an infinity and a
+//! NaN: what does not move, or what the path of a lane has no use for, contributes nothing. Plain products are right
+//! where neither factor can be such a zero; they are what a gradient is made of as long as control and singular
+//! functions leave it alone. What is found here holds for a variable wherever it is.
 
 use crate::base::{Id, IdSet, IdVec};
 use crate::cfg::{Func, InstKind, Operand, Terminator, VarId};
@@ -13,8 +13,8 @@ use crate::types::Scalar;
 pub(super) enum Care {
     /// Nothing out of the ordinary: plain products.
     Plain,
-    /// It may be zero where what it is multiplied by is no number: the path of the lane has no use for it, or a function has
-    /// underflown. Or it may be infinite, where a function is singular.
+    /// It may be zero where what it is multiplied by is no number: the path of the lane has no use for it, or a
+    /// function has underflown. Or it may be infinite, where a function is singular.
     Careful,
 }
 

@@ -1,7 +1,8 @@
 //! Derivatives of Cholesky factors and triangular solves, as products and solves of whole matrices. Source: I. Murray,
 //! *Differentiation of the Cholesky decomposition*, arXiv:1602.07527, equations 8 and 10, with the transposes of a primitive
-//! that reads the lower triangle only, and in the arithmetic of the chain rule: a factor may be NaN from some pivot on, and a
-//! solution from some row on, which has no part in what stands before. Matrices may have a leading axis of several.
+//! that reads the lower triangle only, and in the arithmetic of the chain rule: a factor may be NaN from some pivot on,
+//! and a solution from some row on, which has no part in what stands before. Matrices may have a leading axis of
+//! several.
 
 use super::code::{Code, real};
 use super::tangent::Site;

@@ -1,8 +1,8 @@
 //! Dot products and matrix products: every element is the ascending chain of fused multiply-adds within blocks of
 //! [`BLOCK`], block sums added in order ([`vmath::dot`](crate::vmath)). With the matrix the same for all lanes the product
 //! is one matrix product over the lanes, whose results are this very chain for every element ([`product`]). A
-//! batched product is one after the other. In those of the chain rule what comes out as NaN is computed again, element by
-//! element: a zero that meets what is no number makes the ordinary result NaN, so that all other results are right.
+//! batched product is one after the other. In those of the chain rule what comes out as NaN is computed again, element
+//! by element: a zero that meets what is no number makes the ordinary result NaN, so that all other results are right.
 
 use ndarray::ArrayView2;
 

@@ -36,8 +36,8 @@ pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
     }
 }
 
-/// Solves again what came out as NaN, in the arithmetic of the chain rule: a zero that meets what is no number makes the
-/// ordinary result NaN, so that all other results are right.
+/// Solves again what came out as NaN, in the arithmetic of the chain rule: a zero that meets what is no number makes
+/// the ordinary result NaN, so that all other results are right.
 #[cold]
 fn solve_again<R: Real>(
     transposed: bool,
