@@ -422,6 +422,17 @@ impl Attempt {
     }
 }
 
+/// How an array gets from one set of variables to another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Passing {
+    /// As a copy.
+    Copy,
+    /// Where it is: the callee only reads it, and the caller has it back.
+    Lent,
+    /// Where it is: nobody wants what was passed any more.
+    Given,
+}
+
 /// How a block of a [`CallPlan`] ends.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CallTerminator {
@@ -435,6 +446,8 @@ pub enum CallTerminator {
         func: FuncId,
         /// One operand for each parameter.
         args: Vec<Arg>,
+        /// How each gets there.
+        passing: Vec<Passing>,
         /// The slots that the results go to.
         dsts: Vec<SlotId>,
         /// Where it goes on.
@@ -450,9 +463,11 @@ pub enum CallTerminator {
         func: FuncId,
         /// One operand for each parameter.
         args: Vec<Arg>,
+        /// How each gets there.
+        passing: Vec<Passing>,
     },
-    /// Ends the function with its results.
-    Return(Vec<Arg>),
+    /// Ends the function with its results, and how each gets to the caller.
+    Return(Vec<Arg>, Vec<Passing>),
 }
 
 impl<T> Body<T> {
@@ -616,7 +631,7 @@ impl CallPlan {
             CallTerminator::Jump(to) => *to > at,
             CallTerminator::Branch(_, yes, no) => *yes > at && *no > at,
             CallTerminator::Call { .. } | CallTerminator::TailCall { .. } => false,
-            CallTerminator::Return(_) => true,
+            CallTerminator::Return(..) => true,
         })
     }
 }

@@ -262,8 +262,8 @@ impl fmt::Display for CallTerminator {
                 let word = if *attempt { "attempt" } else { "call" };
                 write!(f, "{} = {word} {func}{} then {next}", dsts.join(", "), List(args))
             }
-            CallTerminator::TailCall { func, args } => write!(f, "tailcall {func}{}", List(args)),
-            CallTerminator::Return(args) => write!(f, "return{}", List(args)),
+            CallTerminator::TailCall { func, args, .. } => write!(f, "tailcall {func}{}", List(args)),
+            CallTerminator::Return(args, _) => write!(f, "return{}", List(args)),
         }
     }
 }

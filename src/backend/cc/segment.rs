@@ -141,7 +141,7 @@ impl Ending for CallTerminator {
             CallTerminator::Branch(cond, ..) => vec![cond],
             CallTerminator::Call { args, .. }
             | CallTerminator::TailCall { args, .. }
-            | CallTerminator::Return(args) => args.iter().collect(),
+            | CallTerminator::Return(args, _) => args.iter().collect(),
         }
     }
     fn exit(&self) -> Option<Exit<'_>> {

@@ -83,6 +83,14 @@ impl<R: Real> Buffer<R> {
             Buffer::Real(v) => v.len(),
         }
     }
+    /// Bytes of its values.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Buffer::Bool(v) => size_of_val(&v[..]),
+            Buffer::Int(v) => size_of_val(&v[..]),
+            Buffer::Real(v) => size_of_val(&v[..]),
+        }
+    }
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -27,23 +27,41 @@ impl<R: Real> Frame<R> {
     /// # Errors
     /// [`StackError::NoMemory`].
     pub(super) fn new<T>(body: &Body<T>, width: usize, budget: &Arc<MemoryBudget>) -> Result<Self, StackError> {
+        Self::without(body, &[], width, budget)
+    }
+    /// The same, but for some slots, which have no memory yet.
+    ///
+    /// # Errors
+    /// [`StackError::NoMemory`].
+    pub(super) fn without<T>(
+        body: &Body<T>,
+        left_out: &[bool],
+        width: usize,
+        budget: &Arc<MemoryBudget>,
+    ) -> Result<Self, StackError> {
         let tile_rows = body.tile_rows(width);
-        let slot = |s: &Slot| {
-            let values = if s.uniform { s.elements } else { s.elements.saturating_mul(width) };
-            let tiles = if s.tile { tile_rows / TILE_BLOCK } else { 1 };
-            Ok(Buffer::try_zeros(s.dtype, values.saturating_mul(tiles).saturating_add(PADDING))?)
+        let slot = |(at, s): (usize, &Slot)| match left_out.get(at) {
+            Some(true) => Ok(Buffer::nothing()),
+            _ => Ok(Buffer::try_zeros(s.dtype, room(s, tile_rows, width))?),
         };
         let stacks = body.stacks.values().map(|v| {
             let ty = &body.vars[*v].ty;
             StackMemory::new(ty.dtype, ty.elements(), width, budget)
         });
-        let slots = body.slots.values().map(slot).collect::<Result<_, StackError>>()?;
+        let slots = body.slots.values().enumerate().map(slot).collect::<Result<_, StackError>>()?;
         Ok(Self { slots, stacks: stacks.collect(), tile_rows })
     }
     /// Takes a buffer out of its slot; put it back.
     pub(super) fn take(&mut self, slot: usize) -> Buffer<R> {
         std::mem::replace(&mut self.slots[slot], Buffer::nothing())
     }
+}
+
+/// How many values the buffer of a slot has.
+pub(super) fn room(slot: &Slot, tile_rows: usize, width: usize) -> usize {
+    let values = if slot.uniform { slot.elements } else { slot.elements.saturating_mul(width) };
+    let tiles = if slot.tile { tile_rows / TILE_BLOCK } else { 1 };
+    values.saturating_mul(tiles).saturating_add(PADDING)
 }
 
 /// The memory of a stack of any element type.

@@ -3,12 +3,15 @@
 //! callee to its end for the lanes that reached it, with a fresh set of variables, while the others stand still. So lanes
 //! meet only in the same call of the same caller.
 //!
+//! Arrays that a call only reads, or that the caller does not want any more, are handed over where they are.
+//!
 //! The stack of activations is kept here and not on the host, so that no depth of recursion overflows it. A tail call
 //! moves its lanes to another body of the same activation.
 
 use std::sync::Arc;
 
 use crate::backend::cc::{Native, NativeBody};
+use crate::backend::cpu::arrays::Arrays;
 use crate::backend::cpu::attempts::spoil;
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
@@ -18,12 +21,15 @@ use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::base::{Id, IdVec, Loc};
 use crate::exec::{LaneMask, StackError, Waiting};
 use crate::parts::TapeId;
-use crate::plan::{Arg, BlockId, CallPlan, CallTerminator, Func, FuncId, SlotId, Unit, UnitId};
+use crate::plan::{Arg, BlockId, CallPlan, CallTerminator, Func, FuncId, Passing, SlotId, Source, Unit, UnitId};
 use crate::run::{
     Activity, AllCaught, Inputs, MemoryBudget, Outcome, Reservation, Settings, Sink, TrapKind, VariableStats,
 };
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
+
+/// Arrays of so many elements are given to a call beside which other lanes have values in them.
+const MANY: usize = 64;
 
 /// Runs a plan. `inputs` fit the program: element types and event shapes are those of its lane inputs and shared values.
 pub fn run(plan: &CallPlan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
@@ -67,6 +73,7 @@ struct Shard<'a, R> {
     inputs: &'a Inputs,
     width: usize,
     stepper: Stepper<'a, R>,
+    arrays: Arrays<'a, R>,
     /// The calls that are active, the entry first.
     activations: Vec<Activation<R>>,
     /// Activations of each function for reuse.
@@ -102,6 +109,12 @@ struct Activation<R> {
     tapes: Vec<u32>,
     /// How many lanes made the call.
     callers: usize,
+    /// Whether these are all lanes that have values where the call came from.
+    whole: bool,
+    /// Whether it may change arrays in which other lanes of the caller have values, so that all that it sets is set under the mask.
+    guest: bool,
+    /// The slots of the caller and of the function that have changed places.
+    loans: Vec<(usize, usize)>,
     /// The block that called, in the current body of the activation below.
     site: BlockId,
 }
@@ -120,26 +133,33 @@ struct Running<R> {
 }
 
 impl<R: Real> Running<R> {
-    fn new(plan: &CallPlan, func: FuncId, width: usize, budget: &Arc<MemoryBudget>) -> Result<Self, StackError> {
+    fn new(
+        plan: &CallPlan,
+        func: FuncId,
+        (width, arrays): (usize, &Arrays<'_, R>),
+        budget: &Arc<MemoryBudget>,
+    ) -> Result<Self, StackError> {
         let body = &plan.funcs[func].body;
         let mut memory = Reservation::of(budget);
-        memory.resize(body.bytes_per_lane(size_of::<R>()).saturating_mul(width))?;
+        memory.resize(arrays.frame_bytes(func))?;
         Ok(Self {
             func,
-            frame: Frame::new(body, width, budget)?,
+            frame: Frame::without(body, arrays.left_out(func), width, budget)?,
             waiting: Waiting::new(body.units.len(), width),
             live: 0,
             staged: Vec::new(),
             memory,
         })
     }
-    /// Makes room for new values of the parameters.
-    fn stage(&mut self, args: &[Arg], width: usize) -> Result<(), StackError> {
-        if self.staged.len() < args.len() {
-            let bytes = bytes_of::<R>(args.iter().map(|a| &a.ty), width);
+    /// Makes room for the new value of a parameter.
+    fn stage(&mut self, k: usize, ty: &Type, width: usize) -> Result<(), StackError> {
+        while self.staged.len() <= k {
+            self.staged.push(Buffer::nothing());
+        }
+        if self.staged[k].is_empty() {
+            let bytes = bytes_of::<R>(std::iter::once(ty), width);
             self.memory.resize(self.memory.bytes().saturating_add(bytes))?;
-            let buffers = args.iter().map(|a| zeros(&a.ty, width));
-            self.staged = buffers.collect::<Result<_, _>>()?;
+            self.staged[k] = zeros(ty, width)?;
         }
         Ok(())
     }
@@ -153,20 +173,29 @@ impl<R: Real> Running<R> {
 }
 
 impl<R: Real> Activation<R> {
-    fn new(plan: &CallPlan, func: FuncId, width: usize, budget: &Arc<MemoryBudget>) -> Result<Self, StackError> {
+    fn new(
+        plan: &CallPlan,
+        func: FuncId,
+        (width, arrays): (usize, &Arrays<'_, R>),
+        budget: &Arc<MemoryBudget>,
+    ) -> Result<Self, StackError> {
         let results = plan.funcs[func].results.iter();
         let mut memory = Reservation::of(budget);
-        memory.resize(bytes_of::<R>(results.clone(), width))?;
+        memory.resize(bytes_of::<R>(results.clone().filter(|ty| !Arrays::<R>::holds(ty)), width))?;
+        let result = |ty| if Arrays::<R>::holds(ty) { Ok(Buffer::nothing()) } else { zeros(ty, width) };
         Ok(Self {
             _memory: memory,
-            bodies: vec![Running::new(plan, func, width, budget)?],
+            bodies: vec![Running::new(plan, func, (width, arrays), budget)?],
             current: 0,
-            results: results.map(|ty| zeros(ty, width)).collect::<Result<_, _>>()?,
+            results: results.map(result).collect::<Result<_, _>>()?,
             returned: LaneMask::none(width),
             attempt: false,
             failed: LaneMask::none(width),
             tapes: Vec::new(),
             callers: 0,
+            whole: false,
+            guest: false,
+            loans: Vec::new(),
             site: BlockId(0),
         })
     }
@@ -187,13 +216,13 @@ impl<R: Real> Activation<R> {
         &mut self,
         plan: &CallPlan,
         func: FuncId,
-        width: usize,
+        arrays: (usize, &Arrays<'_, R>),
         budget: &Arc<MemoryBudget>,
     ) -> Result<usize, StackError> {
         if let Some(found) = self.bodies.iter().position(|b| b.func == func) {
             return Ok(found);
         }
-        self.bodies.push(Running::new(plan, func, width, budget)?);
+        self.bodies.push(Running::new(plan, func, arrays, budget)?);
         Ok(self.bodies.len() - 1)
     }
 }
@@ -209,13 +238,20 @@ impl<'a, R: Real> Shard<'a, R> {
         let counts = plan.funcs.values();
         let counts = counts.map(|f| IdVec::filled(Counts::default(), f.body.units.len()));
         let mut spare: IdVec<FuncId, Vec<Activation<R>>> = plan.funcs.values().map(|_| Vec::new()).collect();
-        spare[plan.entry].push(Activation::new(plan, plan.entry, width, &env.settings.memory)?);
+        let budget = &env.settings.memory;
+        let mut arrays = Arrays::new(plan, width, budget);
+        let mut entry = Activation::new(plan, plan.entry, (width, &arrays), budget)?;
+        for (result, ty) in entry.results.iter_mut().zip(&plan.funcs[plan.entry].results) {
+            arrays.ensure_result(result, ty)?;
+        }
+        spare[plan.entry].push(entry);
         Ok(Self {
             plan,
             native,
             inputs,
             width,
             stepper: Stepper::new(env, &plan.globals.tapes, width),
+            arrays,
             activations: Vec::new(),
             spare,
             short: false,
@@ -268,6 +304,16 @@ impl<'a, R: Real> Shard<'a, R> {
         }
         self.stepper.tapes.reset(&slots);
         self.gone.clear();
+        let params = entry.params.iter().map(|param| slot(entry, *param));
+        let room = params.into_iter().try_for_each(|slot| self.arrays.ensure(plan.entry, &mut running.frame, slot));
+        if room.is_err() {
+            self.stepper.active.mask = lanes;
+            self.stepper.active.count = slots.len();
+            self.stepper.trap_all(TrapKind::MemoryLimit, &entry.loc);
+            self.bury();
+            self.spare[plan.entry].push(activation);
+            return;
+        }
         for (param, values) in entry.params.iter().zip(&self.inputs.values) {
             let buffer = &mut running.frame.slots[slot(entry, *param)];
             buffer.set_lanes(self.width, &slots, values, positions.start);
@@ -278,7 +324,8 @@ impl<'a, R: Real> Shard<'a, R> {
 
     fn activation(&mut self, func: FuncId) -> Result<Activation<R>, StackError> {
         let budget = &self.stepper.env.settings.memory;
-        self.spare[func].pop().map_or_else(|| Activation::new(self.plan, func, self.width, budget), Ok)
+        let made = || Activation::new(self.plan, func, (self.width, &self.arrays), budget);
+        self.spare[func].pop().map_or_else(made, Ok)
     }
 
     /// Runs a unit of the topmost activation for the lanes that wait there.
@@ -298,9 +345,16 @@ impl<'a, R: Real> Shard<'a, R> {
             self.loc = block.loc.clone();
         }
         self.stepper.mark(Activity::Scheduling, &block.loc);
+        if self.arrays.enter(running.func, id, &mut running.frame).is_err() {
+            let loc = block.steps.first().map_or(&block.loc, |step| &step.loc);
+            self.refuse_call(TrapKind::MemoryLimit, loc);
+            self.bury();
+            return;
+        }
         let native: Option<&NativeBody> = self.native.map(|n| n.body(running.func.0 as usize));
         let whole = native.is_some_and(|n| n.is_whole(unit));
-        self.stepper.start(unit, whole, &mut running.frame, &body.slots, running.live);
+        let live = if top.guest { usize::MAX } else { running.live };
+        self.stepper.start(unit, whole, &mut running.frame, &body.slots, live);
         self.stepper.mark(Activity::Masks, &block.loc);
         self.supersteps += 1;
         if self.stepper.env.settings.stats {
@@ -313,6 +367,7 @@ impl<'a, R: Real> Shard<'a, R> {
             self.stepper.evaluate(&running.frame, cond);
         }
         self.stepper.end(unit, &mut running.frame, &body.slots);
+        self.arrays.leave(running.func, &mut running.frame);
         self.stepper.mark(Activity::Masks, &block.loc);
         running.live -= count - self.stepper.active.count;
         self.bury();
@@ -338,25 +393,42 @@ impl<'a, R: Real> Shard<'a, R> {
                 let units = (unit(a), unit(b));
                 running.waiting.split(units, mask.words(), active.taken.words(), active.count);
             }
-            CallTerminator::Return(args) => {
-                for (to, arg) in top.results.iter_mut().zip(args) {
-                    store(self.stepper.env, &running.frame, arg, to, self.width, mask);
+            CallTerminator::Return(args, passing) => {
+                // a copy is made before what it is of is given away
+                let all = top.whole && active.count == top.callers;
+                let given = |(arg, passing): (&Arg, &Passing)| match arg.source {
+                    Source::Slot(from) if all && *passing == Passing::Given && Arrays::<R>::holds(&arg.ty) => {
+                        Some(from)
+                    }
+                    _ => None,
+                };
+                for (k, arg) in args.iter().enumerate().filter(|(k, arg)| given((*arg, &passing[*k])).is_none()) {
+                    if self.arrays.ensure_result(&mut top.results[k], &arg.ty).is_err() {
+                        self.refuse_call(TrapKind::MemoryLimit, &body.blocks[at].loc);
+                        return;
+                    }
+                    store(self.stepper.env, &running.frame, arg, &mut top.results[k], self.width, mask);
+                }
+                for (k, from) in args.iter().zip(passing).map(given).enumerate() {
+                    if let Some(from) = from {
+                        std::mem::swap(&mut running.frame.slots[from.0 as usize], &mut top.results[k]);
+                    }
                 }
                 let words = top.returned.words_mut().iter_mut().zip(mask.words());
                 words.for_each(|(to, from)| *to |= from);
                 running.live -= active.count;
             }
-            CallTerminator::Call { func, args, loc, attempt, .. } => {
+            CallTerminator::Call { func, args, loc, attempt, passing, dsts, .. } => {
                 if too_deep {
                     self.refuse_call(TrapKind::StackLimit, loc);
-                } else if self.call(at, *func, args).is_err() {
+                } else if self.call(at, *func, (args, passing), (dsts, *attempt)).is_err() {
                     self.refuse_call(TrapKind::MemoryLimit, loc);
                 } else if *attempt {
                     self.note_attempt();
                 }
             }
-            CallTerminator::TailCall { func, args } => {
-                if self.tail_call(*func, args).is_err() {
+            CallTerminator::TailCall { func, args, passing } => {
+                if self.tail_call(*func, args, passing).is_err() {
                     self.refuse_call(TrapKind::MemoryLimit, &body.blocks[at].loc);
                 }
             }
@@ -368,7 +440,11 @@ impl<'a, R: Real> Shard<'a, R> {
         if kind == TrapKind::MemoryLimit {
             self.short = true;
             let entry = self.plan.entry;
-            self.spare.iter_mut().filter(|(func, _)| *func != entry).for_each(|(_, spare)| spare.clear());
+            for (_, spare) in self.spare.iter_mut().filter(|(func, _)| *func != entry) {
+                for activation in spare.drain(..) {
+                    drop_arrays(&mut self.arrays, self.plan, &activation);
+                }
+            }
         }
         let top = self.activations.last_mut().expect("it calls");
         top.bodies[top.current].live -= self.stepper.active.count;
@@ -376,22 +452,73 @@ impl<'a, R: Real> Shard<'a, R> {
     }
 
     /// The active lanes call a function: a new activation. Nothing has changed when there is no memory for it.
-    fn call(&mut self, site: BlockId, func: FuncId, args: &[Arg]) -> Result<(), StackError> {
-        let plan = self.plan;
-        let callee = &plan.funcs[func];
+    fn call(
+        &mut self,
+        site: BlockId,
+        func: FuncId,
+        (args, passing): (&[Arg], &[Passing]),
+        (dsts, attempt): (&[SlotId], bool),
+    ) -> Result<(), StackError> {
         let mut activation = self.activation(func)?;
-        let top = self.activations.last().expect("it calls");
-        let caller = &top.bodies[top.current].frame;
-        let mask = &self.stepper.active.mask;
-        let running = &mut activation.bodies[0];
-        for (param, arg) in callee.params.iter().zip(args) {
-            let to = &mut running.frame.slots[slot(callee, *param)];
-            store(self.stepper.env, caller, arg, to, self.width, mask);
+        let made = self.pass((func, &mut activation), (args, passing), (dsts, attempt));
+        if made.is_err() {
+            self.spare[func].push(activation);
+            return made;
         }
-        running.enter(callee, mask);
+        activation.bodies[0].enter(&self.plan.funcs[func], &self.stepper.active.mask);
         activation.callers = self.stepper.active.count;
         activation.site = site;
         self.activations.push(activation);
+        Ok(())
+    }
+
+    /// Sets the parameters of a call: what is lent or given changes places with what the callee has there. Where others have values in
+    /// an array that is given, it must be larger than what it takes to set everything under the mask.
+    fn pass(
+        &mut self,
+        (func, activation): (FuncId, &mut Activation<R>),
+        (args, passing): (&[Arg], &[Passing]),
+        (dsts, attempt): (&[SlotId], bool),
+    ) -> Result<(), StackError> {
+        let callee = &self.plan.funcs[func];
+        let top = self.activations.last_mut().expect("it calls");
+        let caller = &mut top.bodies[top.current];
+        let alone = self.stepper.active.count == caller.live && !top.guest;
+        let handed = |arg: &Arg, passing: &Passing| {
+            let array = Arrays::<R>::holds(&arg.ty) && matches!(arg.source, Source::Slot(_)) && !arg.broadcast;
+            array && (*passing == Passing::Lent || *passing == Passing::Given && (alone || arg.ty.elements() >= MANY))
+        };
+        let running = &mut activation.bodies[0];
+        for ((param, arg), passing) in callee.params.iter().zip(args).zip(passing) {
+            if !handed(arg, passing) {
+                self.arrays.ensure(func, &mut running.frame, slot(callee, *param))?;
+            }
+        }
+        let whole = alone && !attempt;
+        if !whole {
+            // the lanes of the call get their results beside those of others
+            dsts.iter().try_for_each(|dst| self.arrays.ensure(caller.func, &mut caller.frame, dst.0 as usize))?;
+        }
+        if attempt {
+            for (result, ty) in activation.results.iter_mut().zip(&callee.results) {
+                self.arrays.ensure_result(result, ty)?;
+            }
+        }
+        for ((param, arg), passing) in callee.params.iter().zip(args).zip(passing) {
+            if !handed(arg, passing) {
+                let to = &mut running.frame.slots[slot(callee, *param)];
+                store(self.stepper.env, &caller.frame, arg, to, self.width, &self.stepper.active.mask);
+            }
+        }
+        for ((param, arg), passing) in callee.params.iter().zip(args).zip(passing) {
+            if let (true, Source::Slot(from)) = (handed(arg, passing), arg.source) {
+                let (from, to) = (from.0 as usize, slot(callee, *param));
+                std::mem::swap(&mut caller.frame.slots[from], &mut running.frame.slots[to]);
+                activation.loans.push((from, to));
+                activation.guest |= *passing == Passing::Given && !alone;
+            }
+        }
+        activation.whole = whole;
         Ok(())
     }
 
@@ -405,32 +532,53 @@ impl<'a, R: Real> Shard<'a, R> {
 
     /// The active lanes go on in another function of the same activation, or in the same one from its start. Nothing has
     /// changed when there is no memory for it.
-    fn tail_call(&mut self, func: FuncId, args: &[Arg]) -> Result<(), StackError> {
+    fn tail_call(&mut self, func: FuncId, args: &[Arg], passing: &[Passing]) -> Result<(), StackError> {
         let plan = self.plan;
         let callee = &plan.funcs[func];
         let env = self.stepper.env;
         let mask = &self.stepper.active.mask;
+        let count = self.stepper.active.count;
+        let width = self.width;
         let top = self.activations.last_mut().expect("it calls");
-        let (from, to) = (top.current, top.body(plan, func, self.width, &env.settings.memory)?);
+        let (from, to) = (top.current, top.body(plan, func, (width, &self.arrays), &env.settings.memory)?);
+        let alone = top.bodies[from].live == count && !top.guest;
         if let Ok([from, to]) = top.bodies.get_disjoint_mut([from, to]) {
-            for (param, arg) in callee.params.iter().zip(args) {
-                let buffer = &mut to.frame.slots[slot(callee, *param)];
-                store(env, &from.frame, arg, buffer, self.width, mask);
+            let alone = alone && to.live == 0;
+            for param in &callee.params {
+                self.arrays.ensure(func, &mut to.frame, slot(callee, *param))?;
             }
-            from.live -= self.stepper.active.count;
+            let given = |arg: &Arg, passing: &Passing| match arg.source {
+                Source::Slot(at) if alone && *passing == Passing::Given && Arrays::<R>::holds(&arg.ty) => Some(at),
+                _ => None,
+            };
+            let all = || callee.params.iter().map(|param| slot(callee, *param)).zip(args).zip(passing);
+            for ((param, arg), _) in all().filter(|((_, arg), passing)| given(arg, passing).is_none()) {
+                store(env, &from.frame, arg, &mut to.frame.slots[param], width, mask);
+            }
+            for ((param, arg), passing) in all() {
+                if let Some(SlotId(at)) = given(arg, passing) {
+                    std::mem::swap(&mut from.frame.slots[at as usize], &mut to.frame.slots[param]);
+                }
+            }
+            from.live -= count;
             to.enter(callee, mask);
             return Ok(());
         }
         let running = &mut top.bodies[from];
-        running.stage(args, self.width)?;
-        running.live -= self.stepper.active.count;
-        for (staged, arg) in running.staged.iter_mut().zip(args) {
-            store(env, &running.frame, arg, staged, self.width, mask);
+        // what stays where it is is not touched
+        let stays = |k: usize| args[k].source == Source::Slot(SlotId(slot(callee, callee.params[k]) as u32));
+        for (k, arg) in args.iter().enumerate().filter(|(k, _)| !stays(*k)) {
+            self.arrays.ensure(func, &mut running.frame, slot(callee, callee.params[k]))?;
+            running.stage(k, &arg.ty, width)?;
         }
-        for ((param, staged), arg) in callee.params.iter().zip(&running.staged).zip(args) {
-            let to = &mut running.frame.slots[slot(callee, *param)];
-            to.blend(staged, arg.ty.elements(), self.width, mask.words());
+        for (k, arg) in args.iter().enumerate().filter(|(k, _)| !stays(*k)) {
+            store(env, &running.frame, arg, &mut running.staged[k], width, mask);
         }
+        for (k, arg) in args.iter().enumerate().filter(|(k, _)| !stays(*k)) {
+            let to = &mut running.frame.slots[slot(callee, callee.params[k])];
+            to.blend(&running.staged[k], arg.ty.elements(), width, mask.words());
+        }
+        running.live -= count;
         running.enter(callee, mask);
         Ok(())
     }
@@ -455,15 +603,25 @@ impl<'a, R: Real> Shard<'a, R> {
                 let CallTerminator::Call { dsts, next, .. } = site else {
                     unreachable!("an activation above another comes from a call");
                 };
+                for (lent, param) in done.loans.drain(..).rev() {
+                    let param = &mut done.bodies[0].frame.slots[param];
+                    std::mem::swap(&mut running.frame.slots[lent], param);
+                }
                 let types = plan.funcs[done.bodies[0].func].results.iter();
-                for ((SlotId(dst), from), ty) in dsts.iter().zip(&done.results).zip(types) {
+                for ((SlotId(dst), from), ty) in dsts.iter().zip(&mut done.results).zip(types) {
                     let to = &mut running.frame.slots[*dst as usize];
-                    to.blend(from, ty.elements(), self.width, returned.words());
+                    if done.whole && Arrays::<R>::holds(ty) {
+                        std::mem::swap(to, from);
+                    } else if returned.count() > 0 {
+                        to.blend(from, ty.elements(), self.width, returned.words());
+                    }
                 }
                 running.live -= done.callers - returned.count();
                 let unit = caller.blocks[*next].unit.0 as usize;
                 running.waiting.add(unit, returned.words(), returned.count());
             }
+            // results that nobody has may have no memory
+            None if returned.count() == 0 => {}
             None => {
                 let types = &plan.funcs[plan.entry].results;
                 let positions = &self.stepper.lanes.positions;
@@ -476,10 +634,13 @@ impl<'a, R: Real> Shard<'a, R> {
         done.returned.reset(self.width);
         done.failed.reset(self.width);
         done.attempt = false;
+        (done.whole, done.guest) = (false, false);
         done.current = 0;
         let func = done.bodies[0].func;
         if !self.short || func == plan.entry && self.spare[func].is_empty() {
             self.spare[func].push(done);
+        } else {
+            drop_arrays(&mut self.arrays, plan, &done);
         }
     }
 
@@ -580,6 +741,13 @@ impl<'a, R: Real> Shard<'a, R> {
             profile,
         }
     }
+}
+
+/// An activation is about to go.
+fn drop_arrays<R: Real>(arrays: &mut Arrays<'_, R>, plan: &CallPlan, activation: &Activation<R>) {
+    activation.bodies.iter().for_each(|running| arrays.drop_frame(running.func, &running.frame));
+    let types = &plan.funcs[activation.bodies[0].func].results;
+    arrays.drop_results(activation.results.iter().zip(types));
 }
 
 /// Bytes of buffers of these types for all lanes of a shard.

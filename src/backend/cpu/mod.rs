@@ -1,6 +1,7 @@
 //! The CPU back end: lane buffers, the kernels over them, and the two batching engines.
 
 mod active;
+mod arrays;
 mod attempts;
 pub mod buffer;
 mod calibrate;

@@ -2,18 +2,21 @@
 //! registers; there are no stacks, since every call has its own set of variables.
 
 use super::constants::Constants;
+use super::passing::Passings;
 use super::{Builder, How, Inst, RawBlock, Read};
 use crate::base::{Id, IdSet, IdVec};
 use crate::cfg;
 use crate::parts::{Operand, StorageClass};
-use crate::plan::{BlockId, CallPlan, CallTerminator, Func, FuncId, Var, VarId};
+use crate::plan::{BlockId, CallPlan, CallTerminator, Func, FuncId, Passing, Var, VarId};
 
 /// Makes the plan of a CFG program. The program is verified; nothing else is asked of it. `tile_rows`: whether steps that
 /// share a long row axis run tile by tile; results do not depend on it.
 pub fn cfg_to_plan(program: &cfg::Program, tile_rows: bool) -> CallPlan {
     let mut constants = Constants::new(program.shared.clone());
-    let funcs = program.funcs.values();
-    let funcs: IdVec<FuncId, Func> = funcs.map(|f| func(f, &mut constants, tile_rows)).collect();
+    let passings = Passings::new(program);
+    let funcs = program.funcs.iter();
+    let funcs = funcs.map(|(id, f)| func(f, &mut constants, tile_rows, &|block| passings.of(id, block)));
+    let funcs: IdVec<FuncId, Func> = funcs.collect();
     CallPlan {
         funcs,
         entry: FuncId::new(program.entry.index()),
@@ -22,7 +25,12 @@ pub fn cfg_to_plan(program: &cfg::Program, tile_rows: bool) -> CallPlan {
     }
 }
 
-fn func(source: &cfg::Func, constants: &mut Constants, tile_rows: bool) -> Func {
+fn func(
+    source: &cfg::Func,
+    constants: &mut Constants,
+    tile_rows: bool,
+    passing: &dyn Fn(cfg::BlockId) -> Vec<Passing>,
+) -> Func {
     let classes = classes(source);
     let vars = source.vars.iter().map(|(id, v)| Var {
         name: v.name.clone(),
@@ -33,7 +41,7 @@ fn func(source: &cfg::Func, constants: &mut Constants, tile_rows: bool) -> Func 
         stack: None,
     });
     let builder = Builder::new(vars.collect(), constants, tile_rows);
-    let blocks = source.blocks.values().map(raw_block).collect();
+    let blocks = source.blocks.iter().map(|(id, block)| raw_block(block, passing(id))).collect();
     let mut order = source.reverse_postorder();
     // Those that are never reached have their places too.
     let mut reached = IdSet::new(source.blocks.len());
@@ -42,21 +50,24 @@ fn func(source: &cfg::Func, constants: &mut Constants, tile_rows: bool) -> Func 
     });
     order.extend(source.blocks.ids().filter(|b| !reached.contains(*b)));
     let units = order.into_iter().map(|b| (vec![block(b)], false)).collect();
-    let body = builder.body(blocks, units, |term, builder| match term {
+    let body = builder.body(blocks, units, |(term, passing), builder| match term {
         cfg::Terminator::Jump(b) => CallTerminator::Jump(block(*b)),
         cfg::Terminator::Branch(c, a, b) => CallTerminator::Branch(builder.arg(read(*c)), block(*a), block(*b)),
         cfg::Terminator::Call { func, args, dsts, next, loc, attempt } => CallTerminator::Call {
             func: FuncId::new(func.index()),
             args: builder.args(&reads(args)),
+            passing: passing.clone(),
             dsts: dsts.iter().map(|d| builder.place(var(*d))).collect(),
             next: block(*next),
             loc: loc.clone(),
             attempt: *attempt,
         },
-        cfg::Terminator::TailCall { func, args, .. } => {
-            CallTerminator::TailCall { func: FuncId::new(func.index()), args: builder.args(&reads(args)) }
-        }
-        cfg::Terminator::Return(args) => CallTerminator::Return(builder.args(&reads(args))),
+        cfg::Terminator::TailCall { func, args, .. } => CallTerminator::TailCall {
+            func: FuncId::new(func.index()),
+            args: builder.args(&reads(args)),
+            passing: passing.clone(),
+        },
+        cfg::Terminator::Return(args) => CallTerminator::Return(builder.args(&reads(args)), passing.clone()),
     });
     Func {
         name: source.name.clone(),
@@ -135,7 +146,7 @@ fn reads(operands: &[cfg::Operand]) -> Vec<Read> {
     operands.iter().map(|o| read(*o)).collect()
 }
 
-fn raw_block(source: &cfg::Block) -> RawBlock<cfg::Terminator> {
+fn raw_block(source: &cfg::Block, passing: Vec<Passing>) -> RawBlock<(cfg::Terminator, Vec<Passing>)> {
     let insts = source.insts.iter();
     RawBlock {
         insts: insts.map(|i| (inst(&i.kind), i.loc.clone())).collect(),
@@ -143,7 +154,7 @@ fn raw_block(source: &cfg::Block) -> RawBlock<cfg::Terminator> {
             cfg::Terminator::Branch(c, _, _) => Some(read(c)),
             _ => None,
         },
-        term: source.term.clone(),
+        term: (source.term.clone(), passing),
         loc: source.loc.clone(),
     }
 }

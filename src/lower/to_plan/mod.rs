@@ -7,6 +7,7 @@ mod cfg;
 mod constants;
 mod fallbacks;
 mod groups;
+mod passing;
 mod rows;
 mod slots;
 mod stack;
