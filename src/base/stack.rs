@@ -16,11 +16,15 @@ pub fn with_room<T: Send>(levels: usize, work: impl FnOnce() -> T + Send) -> T {
 
 /// The same, on a stack of its own in any case.
 pub fn on_large_stack<T: Send>(levels: usize, run: impl FnOnce() -> T + Send) -> T {
+    let stop = work::flag();
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("deep".into())
             .stack_size(levels.saturating_mul(LEVEL_BYTES).max(LEAST_BYTES))
-            .spawn_scoped(scope, || (run(), work::done()))
+            .spawn_scoped(scope, || {
+                work::listen_to(stop);
+                (run(), work::done())
+            })
             .expect("the system can start a thread");
         match thread.join() {
             Ok((result, done)) => {

@@ -119,6 +119,7 @@ pub fn run(comparison: &Comparison, note: &dyn Fn(&str), measured: &dyn Fn(&Repo
         note(&format!("{}: data and starting points", model.name));
         let case = match case::Case::prepare(model, comparison, &places, &folder) {
             Ok(case) => case,
+            Err(_) if comparison.stopped() => break,
             Err(error) => {
                 report.skip(Skipped::new("all systems", "", &error).of_model(model.name), note);
                 continue;

@@ -1,6 +1,6 @@
 //! Expressions.
 
-use crate::base::{Diagnostic, Span};
+use crate::base::{Diagnostic, Span, work};
 use crate::hir::{Dim, Expr, ExprKind, Ty};
 use crate::prim::Prim;
 use crate::syntax::ast;
@@ -15,6 +15,7 @@ impl Body<'_, '_> {
     /// An expression that is a value. `None` when it has an error, which was reported.
     pub(super) fn expr(&mut self, expr: &ast::Expr) -> Option<Expr> {
         let span = expr.span;
+        work::add(1);
         match &expr.kind {
             ast::ExprKind::Error => None,
             ast::ExprKind::Bool(value) => Some(literal(Scalar::Bool(*value), span)),

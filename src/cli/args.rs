@@ -18,6 +18,9 @@ use super::note;
 pub(super) struct Cli {
     #[command(subcommand)]
     pub(super) command: Command,
+    /// Print to standard error what each pass of the compiler took, and how many instructions it left
+    #[arg(long, global = true)]
+    pub(super) time_passes: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -12,6 +12,7 @@ mod run;
 mod sample;
 mod signals;
 mod sinks;
+mod stages;
 mod texts;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::base::{Diagnostic, SourceMap};
+use crate::base::{Diagnostic, SourceMap, work};
 use crate::program::{Bound, Error, ErrorKind};
 use crate::report::render;
 use args::{Cli, Command};
@@ -29,6 +30,9 @@ use args::{Cli, Command};
 /// 128 and the number of the signal interrupted: 130 by Ctrl-C.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    if cli.time_passes {
+        work::note_stages();
+    }
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Map(args) => map::map(&args),
@@ -45,6 +49,9 @@ pub fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
     };
+    if cli.time_passes {
+        note(&stages::table(&work::stages()));
+    }
     match done {
         Ok(code) => code,
         Err(error) => {

@@ -4,7 +4,7 @@ mod warnings;
 
 use std::collections::BTreeSet;
 
-use crate::base::{Diagnostic, Finding, SourceMap};
+use crate::base::{Diagnostic, Finding, SourceMap, work};
 use crate::hir::{self, FnId};
 use crate::lower::hir_to_cfg::{Padding, Shapes};
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
@@ -200,10 +200,17 @@ fn specialise_up_to(
     passes: &Passes,
 ) -> Result<Specialised, Vec<Diagnostic>> {
     let padding = if passes.check_nan { Padding::Harmless } else { Padding::Anything };
-    let mut made = hir_to_cfg::specialise(program, sources, entry, shapes, padding)?;
+    let size = |made: &Result<hir_to_cfg::Specialised, _>| made.as_ref().ok().map(|made| cfg_insts(&made.program));
+    let specialise = || hir_to_cfg::specialise(program, sources, entry, shapes, padding);
+    let mut made = work::stage("specialise", size, specialise)?;
     let options = vectorize::Options { both_arms: !passes.check_nan, most_elements };
     let options = passes.is_on(VECTORIZE.0).then_some(options);
-    match expansion::expand(&mut made.program, &made.requests, options) {
+    let expand = || {
+        let refusals = expansion::expand(&mut made.program, &made.requests, options);
+        (refusals, cfg_insts(&made.program))
+    };
+    let (refusals, _) = work::stage("derivatives and comprehensions", |(_, insts)| Some(*insts), expand);
+    match refusals {
         Ok(refusals) => {
             // Where the birth of a NaN is looked for, branches make loops of comprehensions that are none otherwise.
             let told = refusals.iter().filter(|_| !passes.check_nan);
@@ -231,9 +238,10 @@ fn build(
     let cfg = run_cfg_passes(common, LANE_PASSES, passes);
     let stack = to_stack(&batched, passes);
     let findings = findings.into_iter().chain(to_plan::fallbacks(&stack)).collect();
+    let tile_rows = passes.is_on(TILE_ROWS.0);
     Compiled {
-        plan: to_plan::stack_to_plan(&stack, passes.is_on(TILE_ROWS.0)),
-        calls: Some(to_plan::cfg_to_plan(&batched, passes.is_on(TILE_ROWS.0))),
+        plan: work::stage("plan of `pc`", |_| None, || to_plan::stack_to_plan(&stack, tile_rows)),
+        calls: Some(work::stage("plan of `local`", |_| None, || to_plan::cfg_to_plan(&batched, tile_rows))),
         cfg: Some(cfg),
         stack,
         warnings: warnings::from_findings(findings, source),
@@ -254,7 +262,7 @@ pub fn optimise_cfg(cfg: cfg::Program, passes: &Passes) -> cfg::Program {
 
 fn run_cfg_passes(mut cfg: cfg::Program, list: &[Pass<cfg::Program>], passes: &Passes) -> cfg::Program {
     for pass in list.iter().filter(|p| passes.is_on(p.name)) {
-        cfg = (pass.run)(cfg);
+        cfg = work::stage(pass.name, |cfg| Some(cfg_insts(cfg)), || (pass.run)(cfg));
         verify_cfg(pass.name, &cfg);
     }
     cfg
@@ -262,13 +270,22 @@ fn run_cfg_passes(mut cfg: cfg::Program, list: &[Pass<cfg::Program>], passes: &P
 
 /// Lowers a CFG program to a stack program and runs the passes over it.
 pub fn to_stack(cfg: &cfg::Program, passes: &Passes) -> stack::Program {
-    let mut stack = cfg_to_stack::lower(cfg);
+    let mut stack = work::stage("lower to the stack", |stack| Some(stack_insts(stack)), || cfg_to_stack::lower(cfg));
     verify_stack("lowering", &stack);
     for pass in STACK_PASSES.iter().filter(|p| passes.is_on(p.name)) {
-        stack = (pass.run)(stack);
+        stack = work::stage(pass.name, |stack| Some(stack_insts(stack)), || (pass.run)(stack));
         verify_stack(pass.name, &stack);
     }
     stack
+}
+
+/// Instructions and terminators.
+fn cfg_insts(program: &cfg::Program) -> usize {
+    program.funcs.values().flat_map(|func| func.blocks.values()).map(|block| block.insts.len() + 1).sum()
+}
+
+fn stack_insts(program: &stack::Program) -> usize {
+    program.blocks.values().map(|block| block.insts.len() + 1).sum()
 }
 
 /// A finding here is our bug: the message names the guilty pass and shows the program.

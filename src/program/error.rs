@@ -37,7 +37,8 @@ pub enum ErrorKind {
     Shared,
     /// Code cannot be generated: there is no C compiler, or it failed.
     Codegen,
-    /// It was stopped from outside before lanes ran: see [`Settings::stop`](crate::run::Settings::stop).
+    /// It was stopped from outside before lanes ran: see [`Settings::stop`](crate::run::Settings::stop) and
+    /// [`stoppable`](crate::program::stoppable).
     Interrupted,
 }
 

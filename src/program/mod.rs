@@ -21,11 +21,12 @@ mod results;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
-use crate::base::{Diagnostic, FileId, Id as _, IdVec, SourceMap, Span};
+use crate::base::{Diagnostic, FileId, Id as _, IdVec, SourceMap, Span, work};
 use crate::check::{self, FileLoader, StdLibrary};
 use crate::hir::{self, FnId};
 use crate::interp::{self, SharedError};
@@ -132,7 +133,8 @@ impl Program {
     pub fn compile_named(name: &str, source: &str) -> Result<Program, Error> {
         let mut sources = SourceMap::default();
         let main = sources.add(name, source);
-        let (hir, diagnostics) = check::check_program(main, &mut sources, &mut FileLoader);
+        let check = || check::check_program(main, &mut sources, &mut FileLoader);
+        let (hir, diagnostics) = work::stage("check", |_| None, check);
         match hir {
             Some(hir) => Ok(Program::of(hir, Arc::new(sources), diagnostics)),
             None => Err(Error::from_diagnostics(diagnostics, sources)),
@@ -180,6 +182,27 @@ impl Program {
             .map_err(|d| Error::from_diagnostics(vec![d], (*self.sources).clone()))?;
         Ok(Function { program: self, name: name.to_owned(), entry, signature })
     }
+}
+
+/// Compiles, with [`Program::load`], [`Function::compile`] or others, until a flag is set from outside. What is being compiled on this
+/// thread then ends at once, and nothing of it is kept. Runs have [`Settings::stop`], which [`Function::bind`] looks at
+/// too. (It unwinds: in a process that aborts on panics it would end that.)
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::AtomicBool;
+/// use autobatch::program::{ErrorKind, Program, stoppable};
+///
+/// let stop = Arc::new(AtomicBool::new(true));
+/// let stopped = stoppable(&stop, || Program::compile("pub fn double(x: real) -> real { 2.0 * x }"));
+/// assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Interrupted);
+/// ```
+///
+/// # Errors
+/// Those of what it does, and [`ErrorKind::Interrupted`] when the flag was set.
+pub fn stoppable<T>(stop: &Arc<AtomicBool>, compile: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let stopped = |_| Error::new(ErrorKind::Interrupted, "interrupted while the program was compiled");
+    work::stoppable(stop, compile).map_err(stopped)?
 }
 
 /// An entry point of a [`Program`].
@@ -231,7 +254,8 @@ impl Function<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape; [`ErrorKind::Program`] for
-    /// what only shapes can tell, warnings that [`Options::deny`] names included; [`ErrorKind::Memory`] when the batch does not fit.
+    /// what only shapes can tell, warnings that [`Options::deny`] names included; [`ErrorKind::Memory`] when the batch does not fit;
+    /// [`ErrorKind::Interrupted`] when [`Settings::stop`] is set before it is compiled.
     pub fn bind(&self, inputs: &Inputs, options: &Options) -> Result<Bound, Error> {
         let mut passes = options.passes.clone();
         if options.settings.check_nan {
@@ -250,7 +274,11 @@ impl Function<'_> {
         inputs::refuse_unknown(inputs, &self.name, &self.signature)?;
         let lanes = inputs::lane_count(inputs)?;
         let values = inputs::bind(inputs, &self.name, &self.signature, lanes)?;
-        let Entry { compiled, native } = self.entry(values.shapes.clone(), passes)?;
+        let entry = || self.entry(values.shapes.clone(), passes);
+        let Entry { compiled, native } = match &options.settings.stop {
+            Some(stop) => stoppable(stop, entry)?,
+            None => entry()?,
+        };
         let outputs = hir_to_cfg::output_dims(&self.program.hir, self.entry);
         let axes = BoundedAxes::new(&self.signature, &outputs);
         Ok(Bound {

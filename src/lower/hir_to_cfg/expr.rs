@@ -6,7 +6,7 @@ use super::func::{Lowered, Lowering};
 use super::ragged::Axes;
 use super::value::{Layout, Value, join};
 use super::walk;
-use crate::base::ArrayName;
+use crate::base::{ArrayName, work};
 use crate::cfg::{InstKind, Message, Operand, Terminator, VarId};
 use crate::hir::{self, Expr, ExprKind, LocalId, Ty};
 use crate::prim::Prim;
@@ -15,6 +15,7 @@ use crate::types::{Scalar, Type};
 impl<'a> Lowering<'_, 'a> {
     /// The value of an expression.
     pub(super) fn expr(&mut self, expr: &'a Expr) -> Lowered<Value> {
+        work::add(1);
         let before = self.enter(expr.span);
         let value = self.expr_kind(expr);
         self.enter(before);

@@ -1,7 +1,7 @@
 //! Emission of instructions that the derivative adds: straight-line code over the variables of a function that grows.
 
 use super::care::{Care, is_ordinary};
-use crate::base::{IdVec, Loc};
+use crate::base::{IdVec, Loc, work};
 use crate::cfg::{Inst, InstKind, Operand, Program, Var, VarId};
 use crate::parts::Args;
 use crate::prim::Prim;
@@ -61,6 +61,7 @@ impl<'p> Code<'p> {
     }
     /// Appends an instruction.
     pub(super) fn push(&mut self, kind: InstKind) {
+        work::add(1);
         self.insts.push(Inst { kind, loc: self.loc.clone() });
     }
     /// `dst = prim args`
