@@ -74,6 +74,11 @@ pub enum TileResult {
 }
 
 impl TiledStep {
+    /// Whether there is a function that costs less together with this one.
+    pub fn has_twin(prim: Prim) -> bool {
+        matches!(prim, Prim::Log1pExp | Prim::InvLogit)
+    }
+
     /// Whether two functions of the same values cost less together.
     pub fn are_twins(first: Prim, second: Prim) -> bool {
         matches!((first, second), (Prim::Log1pExp, Prim::InvLogit) | (Prim::InvLogit, Prim::Log1pExp))

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use ariadne::{Color, Config, Fmt, IndexType, Label, Report, ReportKind, Source};
+use indexmap::IndexMap;
 
 use crate::base::{Diagnostic, FileId, Severity, SourceMap, Span};
 
@@ -11,16 +12,18 @@ use crate::base::{Diagnostic, FileId, Severity, SourceMap, Span};
 /// so that no diagnostic can fail to be shown.
 pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool) -> String {
     let mut out = String::new();
+    let mut texts = NamedSources { sources, texts: IndexMap::new() };
     for (i, diagnostic) in diagnostics.iter().enumerate() {
         if i > 0 {
             out.push('\n');
         }
-        out.push_str(&render_one(diagnostic, sources, color));
+        out.push_str(&render_one(diagnostic, &mut texts, color));
     }
     out
 }
 
-fn render_one(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> String {
+fn render_one(diagnostic: &Diagnostic, texts: &mut NamedSources<'_>, color: bool) -> String {
+    let sources = texts.sources;
     let Some(primary) = diagnostic.labels.first() else {
         return without_source(diagnostic, None, color);
     };
@@ -34,12 +37,12 @@ fn render_one(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> Stri
     let main_color = severity_color(diagnostic.severity);
     // Character positions: byte positions inside of a character would make ariadne panic.
     let config = Config::default().with_color(color).with_index_type(IndexType::Char).with_tab_width(4);
-    let mut report = Report::build(kind, characters(primary.span, sources))
+    let mut report = Report::build(kind, texts.characters(primary.span))
         .with_config(config)
         .with_code(diagnostic.code)
         .with_message(&diagnostic.message);
     for (i, label) in diagnostic.labels.iter().enumerate() {
-        let mut shown = Label::new(characters(label.span, sources))
+        let mut shown = Label::new(texts.characters(label.span))
             .with_color(if i == 0 { main_color } else { Color::Blue })
             .with_order(i32::try_from(i).unwrap_or(i32::MAX));
         if !label.message.is_empty() {
@@ -51,10 +54,8 @@ fn render_one(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> Stri
     if let Some(help) = &diagnostic.help {
         report = report.with_help(help);
     }
-    let names = sources.files().map(|(id, file)| (id, Source::from(file.text.to_string())));
     let mut bytes = Vec::new();
-    let cache = NamedSources { sources, texts: names.collect() };
-    match report.finish().write(cache, &mut bytes) {
+    match report.finish().write(texts, &mut bytes) {
         Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(_) => without_source(diagnostic, None, color),
     }
@@ -88,31 +89,54 @@ fn without_source(diagnostic: &Diagnostic, name: Option<&str>, color: bool) -> S
     out
 }
 
-/// The span in characters.
-fn characters(span: Span, sources: &SourceMap) -> (FileId, Range<usize>) {
-    let text = &*sources.file(span.file).text;
-    let position = |byte: u32| {
-        let mut byte = (byte as usize).min(text.len());
-        while !text.is_char_boundary(byte) {
-            byte -= 1;
-        }
-        text[..byte].chars().count()
-    };
-    let start = position(span.start);
-    (span.file, start..position(span.end).max(start))
-}
-
-/// The texts for ariadne, shown under the names that the user gave.
+/// The texts for ariadne, shown under the names that the user gave; each is read once, when it is first wanted.
 struct NamedSources<'a> {
     sources: &'a SourceMap,
-    texts: Vec<(FileId, Source<String>)>,
+    texts: IndexMap<FileId, Text>,
+}
+
+/// A text for ariadne, and the first byte and the first character of each line.
+struct Text {
+    source: Source<String>,
+    lines: Vec<(usize, usize)>,
+}
+
+impl NamedSources<'_> {
+    fn text(&mut self, id: FileId) -> &Text {
+        let sources = self.sources;
+        self.texts.entry(id).or_insert_with(|| {
+            let text = &*sources.file(id).text;
+            let mut lines = vec![(0, 0)];
+            for line in text.split_inclusive('\n') {
+                let (byte, character) = lines[lines.len() - 1];
+                lines.push((byte + line.len(), character + line.chars().count()));
+            }
+            Text { source: Source::from(text.to_owned()), lines }
+        })
+    }
+
+    /// The span in characters.
+    fn characters(&mut self, span: Span) -> (FileId, Range<usize>) {
+        let text = &*self.sources.file(span.file).text;
+        let lines = &self.text(span.file).lines;
+        let position = |byte: u32| {
+            let mut byte = (byte as usize).min(text.len());
+            while !text.is_char_boundary(byte) {
+                byte -= 1;
+            }
+            let (start, before) = lines[lines.partition_point(|(start, _)| *start <= byte) - 1];
+            before + text[start..byte].chars().count()
+        };
+        let start = position(span.start);
+        (span.file, start..position(span.end).max(start))
+    }
 }
 
 impl ariadne::Cache<FileId> for NamedSources<'_> {
     type Storage = String;
 
     fn fetch(&mut self, id: &FileId) -> Result<&Source<String>, impl std::fmt::Debug> {
-        self.texts.iter().find(|(file, _)| file == id).map(|(_, text)| text).ok_or("a file of the source map")
+        Ok::<_, std::convert::Infallible>(&self.text(*id).source)
     }
 
     fn display<'a>(&self, id: &'a FileId) -> Option<impl std::fmt::Display + 'a> {

@@ -1,88 +1,55 @@
-//! How the time of compilation grows, counted in what passes and analyses look at: never by a clock.
+//! How the time of compilation grows, counted in what passes and analyses look at: never by a clock. And that a compilation can be
+//! stopped.
+
+#[path = "../../benches/families.rs"]
+mod families;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use autobatch::base::work;
 use autobatch::pipeline::Passes;
-use autobatch::program::Program;
+use autobatch::program::{ErrorKind, Inputs, Options, Program, stoppable};
+use autobatch::stack;
+use autobatch::transform::stack::STACK_PASSES;
 use autobatch::types::{DType, Type};
+use families::{Family, GRADIENT, VALUE};
 
-/// A name, a program of a size, and that size.
-type Shape = (&'static str, fn(usize) -> String, usize);
-
-/// Programs that grow in one way, by name, and their size: such that a square or worse shows, twice the program still compiles
-/// in a second or two without optimisation, and what is done up to a limit, such as inlining, has come to it.
-const SHAPES: &[Shape] = &[
-    ("assignments", assignments, 120),
-    ("branches", branches, 120),
-    ("loops", loops, 120),
-    ("chain of functions", chain, 200),
-    ("functions of arrays", arrays, 400),
+/// Programs that grow in one way and their sizes, for the value and for the gradient: such that a square or worse shows, twice the
+/// program still compiles in a second or two without optimisation, and what is done up to a limit, such as inlining, is on the same
+/// side of it for both.
+const SHAPES: &[(Family, [usize; 2])] = &[
+    (("assignments", families::assignments), [240, 240]),
+    (("lets", families::lets), [240, 240]),
+    (("branches", families::branches), [120, 120]),
+    (("else ifs", families::else_ifs), [300, 300]),
+    (("terms", families::terms), [240, 240]),
+    (("loops", families::loops), [120, 120]),
+    (("chain of functions", families::chain), [200, 200]),
+    (("plain chain of functions", families::plain_chain), [1500, 1500]),
+    (("recursion over dimensions", families::dimensions), [300, 150]),
+    (("functions of arrays", families::arrays), [400, 200]),
+    (("steps over rows", families::rows), [200, 200]),
+    (("sums over rows", families::row_sums), [200, 200]),
+    (("arguments", families::arguments), [200, 200]),
+    (("branches in a comprehension", families::comprehension), [150, 150]),
+    (("a bit of everything", families::mixed), [600, 600]),
 ];
 
 /// Twice the program may take so much more: twice, and what a logarithm and rounding add.
 const MOST_GROWTH: f64 = 2.3;
 
-/// The body of `f` and how `main` calls it.
-fn program(head: &str, line: &str, n: usize, rest: &str) -> String {
-    format!("{head}\n{}{rest}", format!("    {line}\n").repeat(n))
+fn compile(text: &str) -> Result<(), autobatch::program::Error> {
+    let program = Program::compile(text)?;
+    let types = [DType::Real, DType::Real, DType::Int].map(Type::scalar).to_vec();
+    program.function("main")?.compile(types, &Passes::default()).map(drop)
 }
-
-fn assignments(n: usize) -> String {
-    let head = "pub fn f(x: real, c: real, k: int) -> real {\n    let mut a = x;\n    let mut b = c;";
-    program(head, "b = 0.5 * a + sin(b) * c;\n    a = 0.5 * b + sin(a) * c;", n, "    a + b\n}\n")
-}
-
-fn branches(n: usize) -> String {
-    let head = "pub fn f(x: real, c: real, k: int) -> real {\n    let mut a = x;";
-    program(head, "if a > c { a = a - log(a + 9.0); } else { a = a * 1.5 + c; }", n, "    a\n}\n")
-}
-
-fn loops(n: usize) -> String {
-    let head = "pub fn f(x: real, c: real, k: int) -> real {\n    let mut a = x;";
-    program(head, "for i in 0..k { a = 0.5 * a + c; if a > 3.0 { break; } }", n, "    a\n}\n")
-}
-
-fn chain(n: usize) -> String {
-    let mut text = "fn f0(x: real, k: int) -> real { x }\n".to_owned();
-    for i in 1..=n {
-        let last = i - 1;
-        let _ = write!(
-            text,
-            "fn f{i}(x: real, k: int) -> real {{\n    if x > 50.0 {{ return x; }}\n    let mut a = x;\n    let mut j = 0;\n    \
-             while j < k {{ a = a * 0.9 + 0.1; j += 1; }}\n    f{last}(a, k) + 1.0\n}}\n"
-        );
-    }
-    text + &format!("pub fn f(x: real, c: real, k: int) -> real {{ f{n}(x + c, k) }}\n")
-}
-
-fn arrays(n: usize) -> String {
-    let mut text = String::new();
-    let mut calls = String::new();
-    for i in 0..n {
-        let _ = write!(
-            text,
-            "fn g{i}(x: real[4], c: real) -> real[4] {{\n    let mut a = x;\n    let mut s = 0.0;\n    for i in 0..4 {{\n        \
-             a[i] = a[i] * 0.9 + c;\n        s += a[i];\n    }}\n    if s > 3.0 {{\n        for i in 0..4 {{ a[i] = a[i] - 0.1 * s; }}\n    \
-             }}\n    a\n}}\n"
-        );
-        let _ = writeln!(calls, "    a = g{i}(a, c);");
-    }
-    text + &format!(
-        "pub fn f(x: real, c: real, k: int) -> real {{\n    let mut a = fill(x, 4);\n{calls}    sum(a)\n}}\n"
-    )
-}
-
-const GRADIENT: &str = "pub fn main(x: real, c: real, k: int) -> real { grad(f)(x, c, k) }\n";
-const VALUE: &str = "pub fn main(x: real, c: real, k: int) -> real { f(x, c, k) }\n";
 
 /// What it takes to compile a program, its text included.
 fn work_of(text: &str) -> u64 {
     let before = work::done();
-    let program = Program::compile(text).expect("a program");
-    let function = program.function("main").expect("it has one");
-    let types = [DType::Real, DType::Real, DType::Int].map(Type::scalar).to_vec();
-    function.compile(types, &Passes::default()).expect("it compiles");
+    compile(text).expect("it compiles");
     work::done() - before
 }
 
@@ -90,12 +57,8 @@ fn work_of(text: &str) -> u64 {
 fn twice_the_program_takes_hardly_more_than_twice_the_work() {
     let mut told = String::new();
     let mut bad = Vec::new();
-    for (name, made, size) in SHAPES {
-        for (what, main) in [("value", VALUE), ("gradient", GRADIENT)] {
-            // Functions that are called once are differentiated as one, in which each is copied with all below it.
-            if (*name, what) == ("chain of functions", "gradient") {
-                continue;
-            }
+    for ((name, made), sizes) in SHAPES {
+        for ((what, main), size) in [("value", VALUE), ("gradient", GRADIENT)].into_iter().zip(sizes) {
             let [once, twice] = [*size, 2 * size].map(|n| work_of(&(made(n) + main)));
             let growth = twice as f64 / once as f64;
             let _ = writeln!(told, "{name}, {what}, {size}: {once}, twice that: {twice}, {growth:.2}");
@@ -106,4 +69,53 @@ fn twice_the_program_takes_hardly_more_than_twice_the_work() {
     }
     println!("{told}");
     assert!(bad.is_empty(), "more than {MOST_GROWTH} times: {bad:?}\n{told}");
+}
+
+/// A chain of blocks that only jump on, each to the one before it.
+fn empty_blocks(n: usize) -> String {
+    let blocks: String = (0..n).map(|i| format!("\nb{}:\n  jump b{i}\n", i + 1)).collect();
+    format!(
+        "program f entry b{n}\ninputs x: x\noutputs x: x\nvar x: int register\n\nb0:\n  prim x = add x, 1\n  halt\n{blocks}"
+    )
+}
+
+#[test]
+fn chains_of_empty_blocks_of_the_stack_program_too() {
+    let [once, twice] = [2_000, 4_000].map(|n| {
+        let mut program = stack::read(&empty_blocks(n)).expect("a program");
+        let before = work::done();
+        for pass in STACK_PASSES {
+            program = (pass.run)(program);
+        }
+        assert_eq!(program.blocks.len(), 1);
+        work::done() - before
+    });
+    let growth = twice as f64 / once as f64;
+    assert!(growth < MOST_GROWTH, "{once}, twice that: {twice}, {growth:.2}");
+}
+
+#[test]
+fn a_compilation_that_is_stopped_ends_where_it_is() {
+    let text = families::mixed(200) + GRADIENT;
+    let all = work_of(&text);
+    let stop = Arc::new(AtomicBool::new(true));
+    let before = work::done();
+    let stopped = stoppable(&stop, || compile(&text));
+    assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Interrupted);
+    assert!(work::done() - before < all / 100, "{} of {all}", work::done() - before);
+    stop.store(false, Ordering::Relaxed);
+    stoppable(&stop, || compile(&text)).expect("nobody stops it");
+}
+
+#[test]
+fn the_flag_of_a_run_stops_its_compilation() {
+    let program = Program::compile(&(families::mixed(200) + GRADIENT)).expect("a program");
+    let function = program.function("main").expect("it has one");
+    let inputs = Inputs::new().lane("x", vec![1.0]).lane("c", vec![0.5]).lane("k", vec![1_i64]);
+    let stop = Arc::new(AtomicBool::new(true));
+    let mut options = Options::default();
+    options.settings.stop = Some(Arc::clone(&stop));
+    assert_eq!(function.bind(&inputs, &options).unwrap_err().kind(), ErrorKind::Interrupted);
+    stop.store(false, Ordering::Relaxed);
+    function.bind(&inputs, &options).expect("nobody stops it");
 }

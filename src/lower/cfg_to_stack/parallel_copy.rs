@@ -1,6 +1,9 @@
 //! Parallel copies as a sequence: all operands are read before any of the variables is written, so that swaps and
 //! rotations of arguments just work. One more variable for each cycle.
 
+use std::collections::{BTreeSet, HashMap};
+
+use crate::base::work;
 use crate::stack::{Operand, VarId};
 
 /// One copy of the sequence: the variable that is written and what it gets.
@@ -10,23 +13,37 @@ pub(super) type Copy = (VarId, Operand);
 /// it is given, which takes over its old value.
 pub(super) fn sequence(mut copies: Vec<Copy>, mut spare: impl FnMut(VarId) -> VarId) -> Vec<Copy> {
     copies.retain(|(dst, src)| src.var() != Some(*dst));
+    let place: HashMap<VarId, usize> = copies.iter().enumerate().map(|(i, (dst, _))| (*dst, i)).collect();
+    let mut readers: HashMap<VarId, BTreeSet<usize>> = HashMap::new();
+    for (i, (_, src)) in copies.iter().enumerate() {
+        if let Some(v) = src.var() {
+            readers.entry(v).or_default().insert(i);
+        }
+    }
+    let mut open: BTreeSet<usize> = (0..copies.len()).collect();
+    // Those whose variables nobody reads any more.
+    let mut free: BTreeSet<usize> = open.iter().copied().filter(|i| !readers.contains_key(&copies[*i].0)).collect();
     let mut ordered = Vec::with_capacity(copies.len());
-    while !copies.is_empty() {
-        let free = copies.iter().position(|(dst, _)| {
-            let readers = copies.iter().filter(|(_, src)| src.var() == Some(*dst));
-            readers.count() == 0
-        });
-        if let Some(free) = free {
-            ordered.push(copies.remove(free));
+    while let Some(first) = open.first().copied() {
+        work::add(1);
+        if let Some(next) = free.pop_first() {
+            open.remove(&next);
+            let (dst, src) = copies[next];
+            ordered.push((dst, src));
+            let Some(of) = src.var() else { continue };
+            let left = readers.entry(of).or_default();
+            left.remove(&next);
+            if let (true, Some(i)) = (left.is_empty(), place.get(&of).filter(|i| open.contains(i))) {
+                free.insert(*i);
+            }
         } else {
-            let blocked = copies[0].0;
+            let blocked = copies[first].0;
             let saved = spare(blocked);
             ordered.push((saved, Operand::Var(blocked)));
-            for (_, src) in &mut copies {
-                if src.var() == Some(blocked) {
-                    *src = Operand::Var(saved);
-                }
-            }
+            let moved = readers.remove(&blocked).unwrap_or_default();
+            moved.iter().for_each(|i| copies[*i].1 = Operand::Var(saved));
+            readers.insert(saved, moved);
+            free.insert(first);
         }
     }
     ordered

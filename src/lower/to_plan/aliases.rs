@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 
 use super::{Inst, RawBlock, Read};
-use crate::base::IdVec;
+use crate::base::{IdVec, work};
 use crate::parts::StorageClass;
 use crate::plan::{Var, VarId};
 use crate::prim::Prim;
@@ -21,6 +21,7 @@ impl Aliases {
     /// Finds them. `elsewhere`: the temporaries that are met in other blocks of the unit.
     pub(super) fn of<T>(source: &RawBlock<T>, vars: &IdVec<VarId, Var>, elsewhere: &BTreeSet<VarId>) -> Self {
         let mut found = Self::default();
+        let mut uses: Option<IndexMap<VarId, Uses>> = None;
         for (at, (inst, _)) in source.insts.iter().enumerate() {
             let Inst::Compute { dst, prim: Prim::Reshape, args, .. } = inst else { continue };
             let var = &vars[*dst];
@@ -28,7 +29,11 @@ impl Aliases {
             let branches = source.cond.is_some_and(|c| c.var() == Some(*dst));
             let passing = var.class == StorageClass::Temporary && !elsewhere.contains(dst) && !branches;
             let same = root.var().is_none_or(|v| vars[v].uniform == var.uniform) && !var.uniform;
-            if passing && same && stands(source, (at, *dst), root.var()) {
+            if !passing || !same {
+                continue;
+            }
+            let uses = uses.get_or_insert_with(|| Uses::of(source));
+            if stands(uses, (at, *dst), root.var()) {
                 found.roots.insert(*dst, root);
             }
         }
@@ -51,16 +56,38 @@ impl Aliases {
     }
 }
 
+/// Where a variable is met in a block, in the order of the instructions.
+#[derive(Default)]
+struct Uses {
+    reads: Vec<usize>,
+    writes: Vec<usize>,
+    saved: bool,
+}
+
+impl Uses {
+    fn of<T>(source: &RawBlock<T>) -> IndexMap<VarId, Uses> {
+        let mut uses: IndexMap<VarId, Uses> = IndexMap::new();
+        for (at, (inst, _)) in source.insts.iter().enumerate() {
+            work::add(1);
+            inst.reads().for_each(|v| uses.entry(v).or_default().reads.push(at));
+            inst.writes().into_iter().for_each(|v| uses.entry(v).or_default().writes.push(at));
+            if let Inst::Save { value, .. } = inst {
+                uses.entry(*value).or_default().saved = true;
+            }
+        }
+        uses
+    }
+}
+
 /// Whether the variable that the instruction at `at` sets is set there only, read after it only, and its root keeps its value
 /// until then.
-fn stands<T>(source: &RawBlock<T>, (at, dst): (usize, VarId), root: Option<VarId>) -> bool {
-    let insts = || source.insts.iter().map(|(inst, _)| inst).enumerate();
-    let reads = |inst: &Inst| inst.reads().any(|v| v == dst);
-    let last = insts().rfind(|(_, inst)| reads(inst)).map_or(at, |(i, _)| i);
-    let once = insts().all(|(i, inst)| i == at || inst.writes() != Some(dst));
-    let after = insts().take(at + 1).all(|(_, inst)| !reads(inst));
-    let kept = root.is_none() || insts().take(last + 1).skip(at + 1).all(|(_, inst)| inst.writes() != root);
+fn stands(uses: &IndexMap<VarId, Uses>, (at, dst): (usize, VarId), root: Option<VarId>) -> bool {
+    let own = &uses[&dst];
+    let last = own.reads.last().map_or(at, |last| *last);
+    let once = own.writes == [at];
+    let after = own.reads.first().is_none_or(|first| *first > at);
+    let writes = root.and_then(|root| uses.get(&root)).map_or(&[][..], |root| &root.writes);
+    let kept = writes.get(writes.partition_point(|write| *write <= at)).is_none_or(|write| *write > last);
     // What is saved has a slot.
-    let saved = insts().any(|(_, inst)| matches!(inst, Inst::Save { value, .. } if *value == dst));
-    once && after && kept && !saved && !matches!(root, Some(v) if v == dst)
+    once && after && kept && !own.saved && root != Some(dst)
 }

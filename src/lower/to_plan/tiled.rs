@@ -1,5 +1,7 @@
 //! Gives the instructions of a group their slots: what lives for a tile only gets a slot of a tile.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use indexmap::IndexMap;
 
 use super::groups::{Group, Member};
@@ -20,13 +22,15 @@ const REAL_BYTES: usize = 8;
 struct Tiles {
     /// The slots of the variables that members have set.
     places: IndexMap<VarId, SlotId>,
-    /// Slots of tiles that are in use, each until a member has run.
-    held: Vec<(usize, SlotId)>,
+    /// Slots of tiles that are in use, by the member that must have run before they are free.
+    held: BTreeMap<usize, Vec<SlotId>>,
 }
 
 impl Builder<'_> {
     pub(super) fn tiled<T>(&mut self, source: &RawBlock<T>, group: &Group) -> Tiled {
         let (mut tiles, mut steps, mut spared) = (Tiles::default(), Vec::new(), 0);
+        let insts = group.members.iter().map(|m| &source.insts[m.inst].0);
+        let read: BTreeSet<VarId> = insts.flat_map(|inst| self.aliases.reads(inst)).collect();
         for (index, member) in group.members.iter().enumerate() {
             let (Inst::Compute { how, dst, prim, args }, loc) = &source.insts[member.inst] else {
                 unreachable!("a member computes");
@@ -38,14 +42,14 @@ impl Builder<'_> {
             if !member.kept {
                 spared += bytes(ty.dtype, ty.elements(), REAL_BYTES);
             }
-            let reads = group.members.iter().any(|m| self.aliases.reads(&source.insts[m.inst].0).any(|v| v == *dst));
+            let reads = read.contains(dst);
             let (result, write, slot, scratch) = self.result(member, (*how, *dst), &ty, reads, &mut tiles);
             // The kernel is given other memory than its operands have.
             let (reads_slot, in_place, uniform) = (false, false, false);
             let compute = Compute { prim: *prim, args, ty, write, slot, scratch, reads_slot, in_place, uniform };
             steps.push(TiledStep { compute, parts, result, loc: loc.clone() });
-            let done = tiles.held.extract_if(.., |(until, _)| *until <= index);
-            done.for_each(|(_, slot)| self.slots.give_back(slot));
+            let done = tiles.held.remove(&index).into_iter().flatten();
+            done.for_each(|slot| self.slots.give_back(slot));
         }
         let load = load(&steps, group.rows);
         Tiled { rows: group.rows, steps, load, spared }
@@ -96,7 +100,7 @@ impl Builder<'_> {
             return (TileResult::Total, write, self.place(dst), total);
         }
         let tile = self.slots.tile(ty);
-        tiles.held.push((member.until, tile));
+        tiles.held.entry(member.until).or_default().push(tile);
         tiles.places.insert(dst, tile);
         if member.kept {
             (TileResult::Rows, write, self.place(dst), Some(tile))

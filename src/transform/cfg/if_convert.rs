@@ -52,29 +52,40 @@ const ALL: Conversion<'static> = Conversion {
     copies_cost_less: false,
 };
 
-/// Converts one branch whose condition is wanted; the innermost come first. Whether there was one.
-pub(in crate::transform) fn convert_where(program: &Program, func: &mut Func, conversion: Conversion<'_>) -> bool {
+/// Converts branches whose conditions are wanted, those that have no others in their arms, and so many at most. Whether there was one.
+pub(in crate::transform) fn convert_where(
+    program: &Program,
+    func: &mut Func,
+    conversion: Conversion<'_>,
+    most_branches: usize,
+) -> bool {
     let edges = edges_to(func);
     let live = live_in(func);
+    let mut names: Option<FreshNames> = None;
+    let (mut converted, mut left) = (IdSet::new(func.blocks.len()), most_branches);
     for head in func.blocks.ids() {
-        if let Some(diamond) = diamond_at(func, &edges, head)
-            && (conversion.wanted)(diamond.cond)
-        {
-            let vars = selected(func, &diamond, &live[diamond.join]);
-            let Some(guards) = guards_of(program, func, &diamond, conversion) else {
-                continue;
-            };
-            let of_head = || func.blocks[head].insts.iter().map(|i| cost(program, func, &i.kind)).sum();
-            let more = if conversion.most_of_head > 0 { conversion.most_of_head.min(of_head()) } else { 0 };
-            let most = conversion.most_cost.saturating_add(more);
-            if converted_cost(program, func, &diamond, &guards, &vars, conversion) <= most {
-                let mut names = FreshNames::new(func);
-                convert(program, func, &diamond, &guards, vars, &mut names);
-                return true;
+        work::add(1);
+        let Some(diamond) = diamond_at(func, &edges, head).filter(|d| (conversion.wanted)(d.cond)) else { continue };
+        let mut arms = diamond.arms.iter().flatten();
+        if arms.any(|arm| converted.contains(*arm)) {
+            continue;
+        }
+        let vars = selected(func, &diamond, &live[diamond.join]);
+        let Some(guards) = guards_of(program, func, &diamond, conversion) else { continue };
+        let of_head = || func.blocks[head].insts.iter().map(|i| cost(program, func, &i.kind)).sum();
+        let more = if conversion.most_of_head > 0 { conversion.most_of_head.min(of_head()) } else { 0 };
+        let most = conversion.most_cost.saturating_add(more);
+        if converted_cost(program, func, &diamond, &guards, &vars, conversion) <= most {
+            let names = names.get_or_insert_with(|| FreshNames::new(func));
+            convert(program, func, &diamond, &guards, vars, names);
+            converted.insert(head);
+            left -= 1;
+            if left == 0 {
+                break;
             }
         }
     }
-    false
+    names.is_some()
 }
 
 /// Converts branches whose arms are blocks of their own that hold only pure primitives, from the inside out.
@@ -91,7 +102,8 @@ pub(super) fn run_guarded(program: Program) -> Program {
 fn convert_all(mut program: Program, conversion: Conversion<'_>) -> Program {
     for id in program.funcs.ids() {
         let mut func = program.funcs[id].clone();
-        if convert_where(&program, &mut func, conversion) {
+        // One: how much a branch may cost hangs on what was converted before it.
+        if convert_where(&program, &mut func, conversion, 1) {
             merge(&program, &mut func);
             convert_rest(&program, &mut func, conversion);
         }

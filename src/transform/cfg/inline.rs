@@ -40,47 +40,118 @@ pub(super) fn run(mut program: Program) -> Program {
             sites[callee] += 1;
         }
     }
+    let mut taken = Taken::new(program.funcs.len());
     // What is asked of callees, which are what they will be when their callers ask.
     let mut shapes: IdVec<FuncId, Option<Shape>> = IdVec::filled(None, program.funcs.len());
     for id in graph.sccs.iter().flatten() {
-        let mut caller = program.funcs[*id].clone();
-        let mut at = 0;
-        let mut size = insts(&caller);
-        let mut names = FreshNames::new(&caller);
-        while at < caller.blocks.len() {
-            let block = BlockId::new(at);
-            at += 1;
+        let mut size = Size::of(&program.funcs[*id]);
+        for block in program.funcs[*id].blocks.ids() {
+            let term = program.funcs[*id].blocks[block].term.clone();
+            let Some(callee) = term.callee() else { continue };
             // what stands in the place of a call traps as the caller does
-            let term = &caller.blocks[block].term;
-            let Some(callee) = term.callee().filter(|_| !term.is_attempt()) else {
+            let attempt = term.is_attempt();
+            let wanted = !attempt && !graph.is_recursive(callee) && callee != program.entry && {
+                let mut small = || {
+                    let shape = shapes[callee].get_or_insert_with(|| Shape::of(&program, &program.funcs[callee]));
+                    shape.small(sites[callee])
+                };
+                size.insts + taken.sizes[callee].insts <= MOST_GROWTH && (sites[callee] == 1 || small())
+            };
+            if !wanted {
+                taken.put_together(&mut program, callee);
                 continue;
-            };
-            let wanted = !graph.is_recursive(callee) && callee != program.entry && {
-                let shape = shapes[callee].get_or_insert_with(|| Shape::of(&program, &program.funcs[callee]));
-                (sites[callee] == 1 || shape.small(sites[callee])) && size + shape.size <= MOST_GROWTH
-            };
-            if wanted {
-                // What it calls has one site more, unless it goes itself.
-                let calls = program.funcs[callee].blocks.values().filter_map(|b| b.term.callee());
-                for called in calls.filter(|_| sites[callee] > 1).collect::<Vec<_>>() {
-                    sites[called] += 1;
-                }
-                let first = caller.blocks.len();
-                inline(&mut caller, block, &program.funcs[callee], &mut names);
-                size += program.funcs[callee].params.len();
-                size += caller.blocks.values().skip(first).map(|b| b.insts.len() + 1).sum::<usize>();
-                if sites[callee] == 1 {
-                    // Nobody calls it any more.
-                    program.funcs[callee].blocks = IdVec::new();
-                    program.funcs[callee].vars = IdVec::new();
-                    program.funcs[callee].params.clear();
-                }
             }
+            if sites[callee] > 1 {
+                // What it calls has one site more.
+                let calls = program.funcs[callee].blocks.values().filter_map(|b| b.term.callee());
+                calls.for_each(|called| sites[called] += 1);
+            }
+            size.take(&term, &program.funcs[callee], taken.sizes[callee]);
+            taken.calls[*id].push(block);
         }
-        program.funcs[*id] = caller;
+        taken.sizes[*id] = size;
+        // What is called at one place waits for what the caller says.
+        if sites[*id] != 1 || graph.is_recursive(*id) || *id == program.entry {
+            taken.put_together(&mut program, *id);
+        }
     }
     drop_uncalled_functions(&mut program);
     program
+}
+
+/// The calls that functions take in. They are put together at once, so that every block is copied to where it ends up, and not
+/// once for each level of calls.
+struct Taken {
+    /// The blocks whose calls a function takes in; none of one that has them.
+    calls: IdVec<FuncId, Vec<BlockId>>,
+    /// The sizes of functions with what they take in.
+    sizes: IdVec<FuncId, Size>,
+}
+
+impl Taken {
+    fn new(funcs: usize) -> Self {
+        Self { calls: IdVec::filled(Vec::new(), funcs), sizes: IdVec::filled(Size::default(), funcs) }
+    }
+    /// Puts a function together, if that is not done.
+    fn put_together(&mut self, program: &mut Program, id: FuncId) {
+        if !self.calls[id].is_empty() {
+            let func = put_together(id, |id| &program.funcs[id], &self.calls);
+            program.funcs[id] = func;
+            self.calls[id].clear();
+        }
+    }
+}
+
+/// How much a function is.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    /// Instructions and terminators.
+    insts: usize,
+    /// Blocks that return.
+    returns: usize,
+}
+
+impl Size {
+    fn of(func: &Func) -> Self {
+        let returns = func.blocks.values().filter(|b| matches!(b.term, Terminator::Return(_)));
+        Self { insts: insts(func), returns: returns.count() }
+    }
+    /// A callee is put in the place of a call.
+    fn take(&mut self, call: &Terminator, callee: &Func, size: Size) {
+        self.insts += size.insts + callee.params.len();
+        match call {
+            Terminator::Call { dsts, .. } => self.insts += size.returns * dsts.len(),
+            _ => self.returns += size.returns,
+        }
+    }
+}
+
+/// A function with what it takes in in the place of the calls, and what that takes in in turn. Every block is copied once.
+pub(in crate::transform) fn put_together<'a>(
+    id: FuncId,
+    func: impl Fn(FuncId) -> &'a Func,
+    taken: &IdVec<FuncId, Vec<BlockId>>,
+) -> Func {
+    let mut whole = func(id).clone();
+    work::add(insts(&whole));
+    let mut names = FreshNames::new(&whole);
+    // Calls from the outermost in: whose blocks they are, where these start, the calls on the way, and how many are done.
+    let mut open = vec![(id, 0, String::new(), 0)];
+    while let Some((id, first, path, done)) = open.last_mut() {
+        let Some(block) = taken[*id].get(*done) else {
+            open.pop();
+            continue;
+        };
+        *done += 1;
+        let at = BlockId::new(*first + block.index());
+        let callee = whole.blocks[at].term.callee().expect("it ends with the call that is taken in");
+        let body = func(callee);
+        let path = inner_path(path, &body.name);
+        let start = whole.blocks.len();
+        inline_as(&path, &mut whole, at, body, &mut names);
+        open.push((callee, start, path, 0));
+    }
+    whole
 }
 
 fn insts(func: &Func) -> usize {
@@ -90,9 +161,7 @@ fn insts(func: &Func) -> usize {
 /// What decides whether a function is inlined.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// Its instructions and terminators.
-    size: usize,
-    /// The same without copies.
+    /// Its instructions and terminators, without copies.
     computing: usize,
     loops: bool,
     calls: bool,
@@ -112,7 +181,6 @@ impl Shape {
         };
         work::add(insts(func));
         Self {
-            size: insts(func),
             computing: all().count() + func.blocks.len(),
             loops: components(func.blocks.len(), successors).iter().any(looped),
             calls: func.blocks.values().any(|b| b.term.callee().is_some()),
@@ -147,10 +215,16 @@ enum Site {
 
 /// Puts the blocks of a callee in the place of the call that ends a block.
 pub(in crate::transform) fn inline(caller: &mut Func, at: BlockId, callee: &Func, names: &mut FreshNames) {
+    inline_as(&callee.name, caller, at, callee, names);
+}
+
+/// The same with names that begin with the calls on the way.
+fn inline_as(path: &str, caller: &mut Func, at: BlockId, callee: &Func, names: &mut FreshNames) {
+    work::add(insts(callee));
     let vars: IdVec<VarId, VarId> = callee
         .vars
         .values()
-        .map(|var| names.add(&mut caller.vars, &inner_name(&callee.name, &var.name), var.ty.clone()))
+        .map(|var| names.add(&mut caller.vars, &inner_name(path, &var.name), var.ty.clone()))
         .collect();
     let first = caller.blocks.len();
     let entry = Terminator::Jump(BlockId::new(first));
@@ -175,11 +249,20 @@ pub(in crate::transform) fn inline(caller: &mut Func, at: BlockId, callee: &Func
     }
 }
 
-/// The name of a variable of a callee in a caller. Through many levels of calls the innermost is told, not all on the way.
-fn inner_name(callee: &str, var: &str) -> String {
+/// The calls on the way into a callee. Through many levels of calls the innermost is told, not all on the way.
+fn inner_path(path: &str, callee: &str) -> String {
+    if path.is_empty() || path.len() + callee.len() > LONGEST_NAME {
+        callee.to_owned()
+    } else {
+        format!("{path}.{callee}")
+    }
+}
+
+/// The name of a variable of a callee in a caller.
+fn inner_name(path: &str, var: &str) -> String {
     match var.rfind('.') {
-        Some(dot) if callee.len() + var.len() > LONGEST_NAME => format!("{callee}{}", &var[dot..]),
-        _ => format!("{callee}.{var}"),
+        Some(dot) if path.len() + var.len() > LONGEST_NAME => format!("{path}{}", &var[dot..]),
+        _ => format!("{path}.{var}"),
     }
 }
 

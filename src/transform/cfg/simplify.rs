@@ -8,8 +8,9 @@ use super::blocks::{
     drop_uncalled_functions, drop_unreachable_blocks, drop_unused_variables, is_pure, live_at_terminators, step_back,
 };
 use super::signatures;
-use crate::base::{IdVec, work};
-use crate::cfg::{Block, Func, InstKind, Operand, Program, Terminator, VarId};
+use crate::analysis::worklist::{forwards, reversed};
+use crate::base::{Id as _, IdSet, IdVec, work};
+use crate::cfg::{Block, BlockId, Func, InstKind, Operand, Program, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::{Prim, eval};
 use crate::transform::derivative::is_ordinary;
@@ -121,14 +122,36 @@ fn propagate_globally(func: &mut Func) -> bool {
             copies[*dst] = Some(args[0]);
         }
     }
+    see_through_chains(&mut copies);
     let mut changed = false;
     for block in func.blocks.values_mut() {
+        work::add(block.insts.len());
         for inst in &mut block.insts {
             inst.kind.for_each_operand_mut(|o| changed |= replace(o, &copies));
         }
         block.term.for_each_operand_mut(|o| changed |= replace(o, &copies));
     }
     changed
+}
+
+/// A copy of a copy is a copy of what that is: through many levels of calls arguments are copied many times.
+fn see_through_chains(copies: &mut Copies) {
+    let mut on_path = IdVec::filled(false, copies.len());
+    for var in copies.ids() {
+        let (mut path, mut at) = (Vec::new(), var);
+        // In code that is never reached copies may go in a circle.
+        while let Some(Operand::Var(of)) = copies[at].filter(|_| !on_path[at]) {
+            on_path[at] = true;
+            path.push(at);
+            at = of;
+        }
+        work::add(path.len());
+        let end = if on_path[at] { None } else { Some(copies[at].unwrap_or(Operand::Var(at))) };
+        for v in path {
+            on_path[v] = false;
+            copies[v] = end.or(copies[v]);
+        }
+    }
 }
 
 /// What variables of a block hold at a place, in terms of other operands, as long as neither side is overwritten.
@@ -403,27 +426,20 @@ fn rename(inst: &mut InstKind, from: VarId, to: VarId) {
     }
 }
 
-/// Drops pure primitives whose result is not read, copies of a variable to itself, and asserts of what is known to hold.
+/// Drops pure primitives whose result nobody wants, copies of a variable to itself, and asserts of what is known to hold.
 fn drop_dead(program: &Program, func: &mut Func) -> bool {
     let mut changed = false;
-    let live = live_at_terminators(func);
+    let idle: IdVec<BlockId, Vec<Idle>> = func.blocks.values().map(|b| idle(program, func, b)).collect();
+    let wanted = wanted(func, &idle);
     for id in func.blocks.ids() {
-        let mut live = live[id].clone();
+        let mut now = wanted_at_end(func, &wanted, id);
         let old = std::mem::take(&mut func.blocks[id].insts);
         let mut kept = vec![];
-        for inst in old.into_iter().rev() {
-            let dead = match &inst.kind {
-                InstKind::Prim { dst, prim, args } => {
-                    let itself = *prim == Prim::Copy && args[0] == Operand::Var(*dst);
-                    itself || !live.contains(*dst) && is_pure(program, func, *prim, args)
-                }
-                InstKind::Assert { cond, .. } => *cond == Operand::Const(Scalar::Bool(true)),
-                _ => false,
-            };
-            if dead {
+        for (inst, idle) in old.into_iter().zip(&idle[id]).rev() {
+            if idle.is_dropped(&inst.kind, &now) {
                 changed = true;
             } else {
-                step_back(&inst.kind, &mut live);
+                step_back(&inst.kind, &mut now);
                 kept.push(inst);
             }
         }
@@ -431,4 +447,65 @@ fn drop_dead(program: &Program, func: &mut Func) -> bool {
         func.blocks[id].insts = kept;
     }
     changed
+}
+
+/// When an instruction is not needed.
+#[derive(Clone, Copy, PartialEq)]
+enum Idle {
+    Never,
+    Unread,
+    Always,
+}
+
+impl Idle {
+    fn is_dropped(self, inst: &InstKind, wanted: &IdSet<VarId>) -> bool {
+        self == Idle::Always || self == Idle::Unread && inst.dst().is_some_and(|v| !wanted.contains(v))
+    }
+}
+
+fn idle(program: &Program, func: &Func, block: &Block) -> Vec<Idle> {
+    let of = |inst: &InstKind| match inst {
+        InstKind::Prim { dst, prim: Prim::Copy, args } if args[0] == Operand::Var(*dst) => Idle::Always,
+        InstKind::Prim { prim, args, .. } if is_pure(program, func, *prim, args) => Idle::Unread,
+        InstKind::Assert { cond, .. } if *cond == Operand::Const(Scalar::Bool(true)) => Idle::Always,
+        _ => Idle::Never,
+    };
+    work::add(block.insts.len());
+    block.insts.iter().map(|inst| of(&inst.kind)).collect()
+}
+
+/// The variables that are wanted where each block starts: what is read only to compute what nobody wants is not, through any number
+/// of blocks.
+fn wanted(func: &Func, idle: &IdVec<BlockId, Vec<Idle>>) -> IdVec<BlockId, IdSet<VarId>> {
+    let n = func.blocks.len();
+    let mut wanted = IdVec::filled(IdSet::new(func.vars.len()), n);
+    let before = reversed(n, func.blocks.iter().map(|(id, block)| (id, block.term.successors())));
+    let order = forwards(func).reversed();
+    let mut open = order.all();
+    while let Some(id) = open.take().map(BlockId::new) {
+        let mut now = wanted_at_end(func, &wanted, id);
+        let insts = &func.blocks[id].insts;
+        work::add(insts.len());
+        for (inst, idle) in insts.iter().zip(&idle[id]).rev() {
+            if !idle.is_dropped(&inst.kind, &now) {
+                step_back(&inst.kind, &mut now);
+            }
+        }
+        if now != wanted[id] {
+            wanted[id] = now;
+            before[id].iter().for_each(|b| open.add(b.index()));
+        }
+    }
+    wanted
+}
+
+/// The variables that are wanted when the terminator of a block starts.
+fn wanted_at_end(func: &Func, wanted: &IdVec<BlockId, IdSet<VarId>>, id: BlockId) -> IdSet<VarId> {
+    let term = &func.blocks[id].term;
+    let mut next = term.successors().into_iter();
+    let mut now = next.next().map_or_else(|| IdSet::new(func.vars.len()), |to| wanted[to].clone());
+    next.for_each(|to| _ = now.union_with(&wanted[to]));
+    term.dsts().iter().for_each(|v| now.remove(*v));
+    term.for_each_operand(|o| o.var().into_iter().for_each(|v| _ = now.insert(v)));
+    now
 }

@@ -60,37 +60,83 @@ pub(in crate::transform) fn prepare(
             work.extend(&graph.callees[func]);
         }
     }
+    let mut making = Making {
+        program,
+        ready: IndexMap::new(),
+        taken: IdVec::filled(Vec::new(), program.funcs.len()),
+        sizes: IdVec::filled(0, program.funcs.len()),
+        waiting: IdSet::new(program.funcs.len()),
+    };
     let mut room = inlining.room;
     let mut copied = IdSet::new(program.funcs.len());
-    let mut ready: IndexMap<FuncId, Func> = IndexMap::new();
-    for id in graph.sccs.iter().flatten().filter(|id| reached.contains(**id)) {
-        let mut func = program.funcs[*id].clone();
+    for id in graph.sccs.iter().flatten().copied().filter(|id| reached.contains(*id)) {
+        let mut func = program.funcs[id].clone();
         without_tail_calls(program, &mut func);
-        let mut names = FreshNames::new(&func);
+        simplify(program, &mut func);
         let mut size = insts(&func);
-        let mut at = 0;
-        while at < func.blocks.len() {
-            let block = BlockId::new(at);
-            at += 1;
-            let Some(callee) = func.blocks[block].term.callee() else { continue };
-            if func.blocks[block].term.is_attempt() {
-                continue;
-            }
-            if copied.contains(callee) && size + insts(&ready[&callee]) <= inlining.most_insts {
-                size += insts(&ready[&callee]);
-                inline::inline(&mut func, block, &ready[&callee], &mut names);
+        let calls: Vec<(BlockId, FuncId, bool)> = func.blocks.iter().filter_map(|(at, b)| call(at, &b.term)).collect();
+        making.ready.insert(id, func);
+        for (block, callee, attempt) in calls {
+            if !attempt && copied.contains(callee) && size + making.sizes[callee] <= inlining.most_insts {
+                size += making.sizes[callee];
+                making.taken[id].push(block);
+            } else if making.waiting.contains(callee) {
+                making.finish(callee);
             }
         }
-        merge_blocks::merge(program, &mut func);
-        simplify::simplify_fully(program, &mut func);
-        merge_blocks::merge(program, &mut func);
-        let apart = graph.is_recursive(*id) || requests.is_apart(*id);
-        if !apart && takes_room(&func, sites[*id], &mut room) {
-            copied.insert(*id);
+        making.sizes[id] = size;
+        making.waiting.insert(id);
+        let apart = graph.is_recursive(id) || requests.is_apart(id);
+        if apart || id == root || sites[id] > 1 {
+            making.finish(id);
         }
-        ready.insert(*id, func);
+        if !apart && takes_room(&making.ready[&id], sites[id], &mut room) {
+            copied.insert(id);
+        }
     }
+    // What still waits stands in the place of the one call that there is of it.
+    let Making { mut ready, waiting, .. } = making;
+    ready.retain(|id, _| !waiting.contains(*id));
     ready
+}
+
+fn simplify(program: &Program, func: &mut Func) {
+    merge_blocks::merge(program, func);
+    simplify::simplify_fully(program, func);
+    merge_blocks::merge(program, func);
+}
+
+/// A call that ends a block, and whether it is an attempt.
+fn call(block: BlockId, term: &Terminator) -> Option<(BlockId, FuncId, bool)> {
+    Some((block, term.callee()?, term.is_attempt()))
+}
+
+/// The functions while they are put together. What is called at one place waits until it is known whether it stays a call: if not,
+/// it is put together with its caller, and not once for each level of calls.
+struct Making<'a> {
+    program: &'a Program,
+    ready: IndexMap<FuncId, Func>,
+    /// The blocks of functions that wait whose calls they take in.
+    taken: IdVec<FuncId, Vec<BlockId>>,
+    /// The instructions of each with what it takes in.
+    sizes: IdVec<FuncId, usize>,
+    waiting: IdSet<FuncId>,
+}
+
+impl Making<'_> {
+    /// Puts together a function that waits, and simplifies it.
+    fn finish(&mut self, id: FuncId) {
+        if self.taken[id].is_empty() {
+            self.waiting.remove(id);
+            return;
+        }
+        let mut func = inline::put_together(id, |id| &self.ready[&id], &self.taken);
+        simplify(self.program, &mut func);
+        self.sizes[id] = insts(&func);
+        self.taken[id].clear();
+        self.waiting.remove(id);
+        self.ready[&id] = func;
+    }
 }
 
 /// Whether a function is copied to the places that call it; the room that it takes is gone.

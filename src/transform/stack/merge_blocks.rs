@@ -1,5 +1,6 @@
 //! Joins chains of jumps.
 
+use crate::base::{IdVec, work};
 use crate::stack::{BlockId, Operand, Program, Terminator};
 use crate::types::Scalar;
 
@@ -14,14 +15,31 @@ pub(super) fn run(mut program: Program) -> Program {
 /// Leads all edges past blocks that only jump on.
 fn skip_empty(program: &mut Program) {
     let regions = region_of_blocks(program);
-    let skip = |program: &Program, mut to: BlockId| {
-        for _ in 0..program.blocks.len() {
-            match program.blocks[to].term {
-                Terminator::Jump(next) if program.blocks[to].insts.is_empty() && !regions.contains_key(&to) => {
-                    to = next;
+    // Where an edge to a block leads, as far as it was followed; one of a circle of jumps leads to itself.
+    let mut known: IdVec<BlockId, Option<BlockId>> = IdVec::filled(None, program.blocks.len());
+    let mut on_path = IdVec::filled(false, program.blocks.len());
+    let mut skip = |program: &Program, mut to: BlockId| {
+        let mut path = Vec::new();
+        loop {
+            work::add(1);
+            let next = match (known[to], &program.blocks[to].term) {
+                (Some(end), _) => end,
+                (None, Terminator::Jump(next)) if program.blocks[to].insts.is_empty() && !regions.contains_key(&to) => {
+                    *next
                 }
                 _ => break,
+            };
+            on_path[to] = true;
+            path.push(to);
+            if on_path[next] {
+                to = next;
+                break;
             }
+            to = next;
+        }
+        for block in path {
+            on_path[block] = false;
+            known[block] = Some(to);
         }
         to
     };

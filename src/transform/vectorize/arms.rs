@@ -1,7 +1,8 @@
 //! Selects in the place of branches on conditions that depend on an index.
 
 use super::tiling::Tiling;
-use crate::base::{IdSet, IdVec};
+use crate::analysis::worklist::reversed;
+use crate::base::{IdSet, IdVec, work};
 use crate::cfg::{BlockId, Func, Inst, InstKind, Operand, Program, Terminator, VarId};
 use crate::prim::Prim;
 use crate::transform::cfg::blocks::edges_to;
@@ -37,7 +38,7 @@ pub(super) fn select_arms(program: &Program, func: &mut Func, index: usize, (sta
             most_of_head: 0,
             copies_cost_less: false,
         };
-        if !if_convert::convert_where(program, func, conversion) {
+        if !if_convert::convert_where(program, func, conversion, usize::MAX) {
             return;
         }
         merge(program, func);
@@ -54,8 +55,10 @@ fn lift_reads(func: &mut Func, total: &dyn Fn(Prim, &[Operand]) -> bool) {
         block.term.dsts().iter().for_each(|v| writes[*v] += 1);
     }
     let edges = edges_to(func);
-    let mut work: Vec<BlockId> = func.blocks.ids().collect();
-    while let Some(head) = work.pop() {
+    let before = reversed(func.blocks.len(), func.blocks.iter().map(|(id, b)| (id, b.term.successors())));
+    let mut open: Vec<BlockId> = func.blocks.ids().collect();
+    while let Some(head) = open.pop() {
+        work::add(1);
         let Terminator::Branch(_, yes, no) = func.blocks[head].term else { continue };
         for arm in [yes, no].into_iter().filter(|arm| edges[*arm] == 1 && *arm != head) {
             let (mut set, mut lifted) = (IdSet::new(func.vars.len()), Vec::new());
@@ -77,7 +80,7 @@ fn lift_reads(func: &mut Func, total: &dyn Fn(Prim, &[Operand]) -> bool) {
             if !lifted.is_empty() {
                 func.blocks[head].insts.extend(lifted);
                 // the head may be an arm itself
-                work.extend(func.blocks.ids().filter(|b| func.blocks[*b].term.successors().contains(&head)));
+                open.extend(&before[head]);
             }
         }
     }
