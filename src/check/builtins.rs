@@ -1,10 +1,17 @@
 //! Functions that are primitives: their names, what they take and what they give.
 
+use std::sync::LazyLock;
+
+use indexmap::IndexMap;
+
 use crate::base::{Diagnostic, Span};
 use crate::hir::{Dim, Expr, ExprKind, Ty};
-use crate::prim::Prim;
+use crate::prim::{
+    Arithmetic, Class, Contraction, Conversion, Movement, Prim, RealArithmetic, Reduction, Selection, TABLE, Triangular,
+};
 use crate::syntax::ast::BinaryOp;
 use crate::types::{DType, Scalar};
+use crate::vmath::BinaryFn;
 
 use super::body::{Body, prim, to_real};
 use super::expr::{join, literal};
@@ -46,76 +53,93 @@ pub(super) enum Builtin {
     Draw(Prim),
 }
 
-const BUILTINS: &[(&str, Builtin)] = &[
-    ("abs", Builtin::Abs),
-    ("min", Builtin::Extremum(Prim::Min, Prim::MinOf)),
-    ("max", Builtin::Extremum(Prim::Max, Prim::MaxOf)),
-    ("sqrt", Builtin::Real(Prim::Sqrt)),
-    ("exp", Builtin::Real(Prim::Exp)),
-    ("expm1", Builtin::Real(Prim::Expm1)),
-    ("log", Builtin::Real(Prim::Log)),
-    ("log1p", Builtin::Real(Prim::Log1p)),
-    ("sin", Builtin::Real(Prim::Sin)),
-    ("cos", Builtin::Real(Prim::Cos)),
-    ("tan", Builtin::Real(Prim::Tan)),
-    ("asin", Builtin::Real(Prim::Asin)),
-    ("acos", Builtin::Real(Prim::Acos)),
-    ("atan", Builtin::Real(Prim::Atan)),
-    ("atan2", Builtin::Real2(Prim::Atan2)),
-    ("zero_times", Builtin::Real2(Prim::ChainMul)),
-    ("sinh", Builtin::Real(Prim::Sinh)),
-    ("cosh", Builtin::Real(Prim::Cosh)),
-    ("tanh", Builtin::Real(Prim::Tanh)),
-    ("inv_logit", Builtin::Real(Prim::InvLogit)),
-    ("log1p_exp", Builtin::Real(Prim::Log1pExp)),
-    ("erf", Builtin::Real(Prim::Erf)),
-    ("erfc", Builtin::Real(Prim::Erfc)),
-    ("lgamma", Builtin::Real(Prim::Lgamma)),
-    ("digamma", Builtin::Real(Prim::Digamma)),
-    ("trigamma", Builtin::Real(Prim::Trigamma)),
-    ("inv_Phi", Builtin::Real(Prim::InvPhi)),
-    ("Phi", Builtin::Real(Prim::Phi)),
-    ("floor", Builtin::Real(Prim::Floor)),
-    ("ceil", Builtin::Real(Prim::Ceil)),
-    ("round", Builtin::Real(Prim::Round)),
-    ("trunc", Builtin::Real(Prim::Trunc)),
-    ("is_nan", Builtin::Real(Prim::IsNan)),
-    ("pow", Builtin::Pow),
-    ("select", Builtin::Select),
-    ("sum", Builtin::Reduce(Prim::Sum)),
-    ("prod", Builtin::Reduce(Prim::Prod)),
-    ("any", Builtin::Quantify(Prim::Any)),
-    ("all", Builtin::Quantify(Prim::All)),
-    ("transpose", Builtin::Transpose),
-    ("dot", Builtin::Dot),
-    ("cholesky_factor", Builtin::Factor),
-    ("solve_lower", Builtin::Solve(Prim::SolveLower)),
-    ("solve_lower_transposed", Builtin::Solve(Prim::SolveLowerTransposed)),
-    ("concat", Builtin::Concat),
-    ("append_array", Builtin::Concat),
-    ("reshape", Builtin::Reshape),
-    ("fill", Builtin::Fill),
+/// The functions that are no primitives, or other ones than their class says.
+const OTHERS: &[(&str, Builtin)] = &[
     ("zeros", Builtin::Constant(Scalar::Real(0.0))),
     ("ones", Builtin::Constant(Scalar::Real(1.0))),
-    ("int", Builtin::ToInt),
-    ("real", Builtin::ToReal),
     ("len", Builtin::Extent(0)),
     ("size", Builtin::Extent(0)),
     ("rows", Builtin::Extent(0)),
     ("cols", Builtin::Extent(1)),
-    ("random_uniform", Builtin::Draw(Prim::RandomUniform)),
-    ("random_normal", Builtin::Draw(Prim::RandomNormal)),
 ];
+
+/// What a function is that the table of primitives names.
+fn of_primitive(prim: Prim) -> Option<Builtin> {
+    Some(match prim.class() {
+        Class::Unary(_) => Builtin::Real(prim),
+        Class::Binary(BinaryFn::Pow) => Builtin::Pow,
+        Class::Binary(_) => Builtin::Real2(prim),
+        Class::Conversion(conversion) => match conversion {
+            Conversion::IsNan => Builtin::Real(prim),
+            Conversion::ToInt => Builtin::ToInt,
+            Conversion::ToReal => Builtin::ToReal,
+            Conversion::BoolToInt => return None,
+        },
+        Class::Arithmetic(op) => match op {
+            Arithmetic::Abs => Builtin::Abs,
+            Arithmetic::Min => Builtin::Extremum(prim, Prim::MinOf),
+            Arithmetic::Max => Builtin::Extremum(prim, Prim::MaxOf),
+            Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul | Arithmetic::Neg => return None,
+        },
+        Class::Selection(Selection::Select) => Builtin::Select,
+        Class::Movement(movement) => match movement {
+            Movement::Concat => Builtin::Concat,
+            Movement::Fill => Builtin::Fill,
+            Movement::Reshape => Builtin::Reshape,
+            Movement::Transpose => Builtin::Transpose,
+            Movement::MakeArray
+            | Movement::Index
+            | Movement::SetIndex
+            | Movement::Slice
+            | Movement::SetSlice
+            | Movement::Gather
+            | Movement::Scatter
+            | Movement::ScatterAdd
+            | Movement::Iota
+            | Movement::TransposeEach => return None,
+        },
+        Class::Contraction(Contraction::Dot) => Builtin::Dot,
+        Class::Contraction(
+            Contraction::MatMul
+            | Contraction::BatchMatMul
+            | Contraction::ChainDot
+            | Contraction::ChainMatMul
+            | Contraction::ChainBatchMatMul,
+        ) => return None,
+        Class::Triangular(Triangular::Cholesky) => Builtin::Factor,
+        Class::Triangular(Triangular::SolveLower | Triangular::SolveLowerTransposed) => Builtin::Solve(prim),
+        Class::Triangular(Triangular::ChainSolveLower | Triangular::ChainSolveLowerTransposed) => return None,
+        Class::Reduction(reduction) => match reduction {
+            Reduction::Sum | Reduction::Prod => Builtin::Reduce(prim),
+            Reduction::Any | Reduction::All => Builtin::Quantify(prim),
+            // called by the names of those of two
+            Reduction::MinOf | Reduction::MaxOf => return None,
+        },
+        Class::Draw(_) => Builtin::Draw(prim),
+        Class::RealArithmetic(RealArithmetic::ChainMul) => Builtin::Real2(prim),
+        Class::RealArithmetic(RealArithmetic::Div | RealArithmetic::Rem | RealArithmetic::ChainDiv) => return None,
+        Class::Identity(_) | Class::IntArithmetic(_) | Class::Comparison(_) | Class::Logic(_) => return None,
+    })
+}
+
+/// All builtin functions by their names.
+fn builtins() -> &'static IndexMap<&'static str, Builtin> {
+    static BUILTINS: LazyLock<IndexMap<&'static str, Builtin>> = LazyLock::new(|| {
+        let named = TABLE.iter().flat_map(|row| row.called.iter().map(|name| (*name, of_primitive(row.prim))));
+        let primitives = named.filter_map(|(name, builtin)| Some((name, builtin?)));
+        primitives.chain(OTHERS.iter().copied()).collect()
+    });
+    &BUILTINS
+}
 
 /// The builtin function of this name.
 pub(super) fn builtin(name: &str) -> Option<Builtin> {
-    let found = BUILTINS.iter().find(|(n, _)| *n == name);
-    found.map(|(_, builtin)| *builtin)
+    builtins().get(name).copied()
 }
 
 /// The names of all builtin functions.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    BUILTINS.iter().map(|(name, _)| *name)
+    builtins().keys().copied()
 }
 
 impl Builtin {
@@ -365,4 +389,16 @@ fn same_numbers(args: Vec<Expr>) -> Vec<Expr> {
 /// A product of extents, multiplied out. `None` when it is too large.
 fn product(dims: &[Dim]) -> Option<Dim> {
     dims.iter().try_fold(Dim::constant(1), |product, dim| product.product(dim))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_the_table_of_primitives_is_a_function_of_the_language() {
+        for row in TABLE {
+            assert!(row.called.is_empty() || of_primitive(row.prim).is_some(), "`{}` has no signature", row.name);
+        }
+    }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::aligned::AlignedVec;
 use super::mask::{Bits, bits_equal, byte_mask, lanes_of};
 use crate::run::{MemoryBudget, NoMemory, Reservation};
+use crate::vmath::multiversioned;
 
 /// So many lanes of a word that are equally high move as vectors.
 const MANY: u32 = 12;
@@ -479,21 +480,21 @@ impl LaneStack<u32> {
     }
 }
 
-/// `to = from` where the mask says so.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
-fn blend<T: Copy>(to: &mut [T], from: &[T], mask: &[i8; 64]) {
-    for ((to, from), mask) in to.iter_mut().zip(from).zip(mask) {
-        let (new, old) = (*from, *to);
-        *to = if *mask != 0 { new } else { old };
+multiversioned! {
+    /// `to = from` where the mask says so.
+    fn blend<T: Copy>(to: &mut [T], from: &[T], mask: &[i8; 64]) {
+        for ((to, from), mask) in to.iter_mut().zip(from).zip(mask) {
+            let (new, old) = (*from, *to);
+            *to = if *mask != 0 { new } else { old };
+        }
     }
-}
 
-/// `to = value` where the mask says so.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
-fn fill<T: Copy>(to: &mut [T], value: T, mask: &[i8; 64]) {
-    for (to, mask) in to.iter_mut().zip(mask) {
-        let old = *to;
-        *to = if *mask != 0 { value } else { old };
+    /// `to = value` where the mask says so.
+    fn fill<T: Copy>(to: &mut [T], value: T, mask: &[i8; 64]) {
+        for (to, mask) in to.iter_mut().zip(mask) {
+            let old = *to;
+            *to = if *mask != 0 { value } else { old };
+        }
     }
 }
 

@@ -5,32 +5,63 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::scalars;
-use super::triangular;
+use super::triangular::{cholesky, solve};
 use super::value::{Data, Elem, FITS, Value};
-use crate::prim::{BatchRule, Prim, eval};
+use crate::prim::{Arithmetic, Class, Contraction, Movement, Prim, Reduction, Triangular, eval};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
 use crate::vmath::{self, Real};
 
 /// The result of a primitive, whose type is `ty`.
 pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Result<Value<R>, TrapKind> {
+    Ok(match prim.class() {
+        Class::Identity(_) => args[0].clone(),
+        Class::Arithmetic(_)
+        | Class::RealArithmetic(_)
+        | Class::IntArithmetic(_)
+        | Class::Unary(_)
+        | Class::Binary(_)
+        | Class::Comparison(_)
+        | Class::Logic(_)
+        | Class::Selection(_)
+        | Class::Conversion(_) => elementwise(prim, args, ty)?,
+        Class::Movement(movement) => self::movement(movement, args, ty)?,
+        Class::Contraction(contraction) => self::contraction(contraction, args, ty),
+        Class::Triangular(triangular) => self::triangular(triangular, args, ty),
+        Class::Reduction(reduction) if ty.is_scalar() => Value::Scalar(reduce(reduction, &args[0].tensor().data)?),
+        Class::Reduction(reduction) => {
+            let array = args[0].tensor();
+            let mut groups = vec![Data::with_capacity(array.data.dtype(), 0); ty.elements()];
+            for i in 0..array.data.len() {
+                groups[under(&ty.shape, &array.shape, i)].push(array.data.get(i));
+            }
+            let mut data = Data::with_capacity(ty.dtype, ty.elements());
+            for group in &groups {
+                data.push(reduce(reduction, group)?);
+            }
+            data.into_value(&ty.shape)
+        }
+        Class::Draw(_) => unreachable!("draws are not applied"),
+    })
+}
+
+fn movement<R: Real>(movement: Movement, args: &[&Value<R>], ty: &Type) -> Result<Value<R>, TrapKind> {
     let n = ty.elements();
     let data = || Data::with_capacity(ty.dtype, n);
-    Ok(match prim {
-        Prim::Copy | Prim::StopGradient => args[0].clone(),
-        Prim::MakeArray | Prim::Concat => {
+    Ok(match movement {
+        Movement::MakeArray | Movement::Concat => {
             let mut data = data();
             for arg in args {
                 data.extend_value(arg);
             }
             data.into_value(&ty.shape)
         }
-        Prim::Reshape => {
+        Movement::Reshape => {
             let mut data = data();
             data.extend_value(args[0]);
             data.into_value(&ty.shape)
         }
-        Prim::Fill => match args[0] {
+        Movement::Fill => match args[0] {
             Value::Scalar(x) => Data::filled(*x, n).into_value(&ty.shape),
             Value::Array(x) => {
                 let mut data = data();
@@ -38,8 +69,8 @@ pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Resul
                 data.into_value(&ty.shape)
             }
         },
-        Prim::Iota => Data::Int((0..n as i64).collect()).into_value(&ty.shape),
-        Prim::Index => {
+        Movement::Iota => Data::Int((0..n as i64).collect()).into_value(&ty.shape),
+        Movement::Index => {
             let array = args[0].tensor();
             let at = part(&array.shape, &ints(&args[1..]))?;
             if ty.is_scalar() {
@@ -49,19 +80,19 @@ pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Resul
             data.extend(&array.data, at..at + n);
             data.into_value(&ty.shape)
         }
-        Prim::Slice => {
+        Movement::Slice => {
             let array = args[0].tensor();
             let at = slice_start(&array.shape, args[1].int(), ty.shape[0])?;
             let mut data = data();
             data.extend(&array.data, at..at + n);
             data.into_value(&ty.shape)
         }
-        Prim::SetIndex | Prim::SetSlice | Prim::Scatter | Prim::ScatterAdd => {
+        Movement::SetIndex | Movement::SetSlice | Movement::Scatter | Movement::ScatterAdd => {
             let mut array = args[0].clone();
-            change_part(prim, &mut array, &args[1..])?;
+            change_part(movement.into(), &mut array, &args[1..])?;
             array
         }
-        Prim::Gather => {
+        Movement::Gather => {
             let array = args[0].tensor();
             let size = array.shape[args.len() - 1..].iter().product::<usize>();
             let mut data = data();
@@ -70,60 +101,54 @@ pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Resul
             }
             data.into_value(&ty.shape)
         }
-        Prim::Transpose => exchanged(args[0], 0, ty),
-        Prim::TransposeEach => exchanged(args[0], 1, ty),
-        Prim::Dot | Prim::ChainDot => {
+        Movement::Transpose => exchanged(args[0], 0, ty),
+        Movement::TransposeEach => exchanged(args[0], 1, ty),
+    })
+}
+
+fn contraction<R: Real>(contraction: Contraction, args: &[&Value<R>], ty: &Type) -> Value<R> {
+    let chain_rule =
+        matches!(contraction, Contraction::ChainDot | Contraction::ChainMatMul | Contraction::ChainBatchMatMul);
+    match contraction {
+        Contraction::Dot | Contraction::ChainDot => {
             let (x, y) = (args[0].tensor(), args[1].tensor());
-            Value::Scalar(Elem::Real(dot(prim, x.data.real(), y.data.real())))
+            Value::Scalar(Elem::Real(dot(chain_rule, x.data.real(), y.data.real())))
         }
-        Prim::MatMul | Prim::ChainMatMul => Data::Real(matrix_product(prim, args[0], args[1])).into_value(&ty.shape),
-        Prim::BatchMatMul | Prim::ChainBatchMatMul => {
+        Contraction::MatMul | Contraction::ChainMatMul => {
+            Data::Real(matrix_product(chain_rule, args[0], args[1])).into_value(&ty.shape)
+        }
+        Contraction::BatchMatMul | Contraction::ChainBatchMatMul => {
             let (x, y) = (args[0].tensor(), args[1].tensor());
             let (each_x, each_y) = (x.shape[1] * x.shape[2], y.shape[1] * y.shape[2]);
-            let mut out = Vec::with_capacity(n);
+            let mut out = Vec::with_capacity(ty.elements());
             for i in 0..x.shape[0] {
                 let x = &x.data.real()[i * each_x..(i + 1) * each_x];
                 let y = &y.data.real()[i * each_y..(i + 1) * each_y];
-                out.extend(product(prim, x, y, ty.shape[1], ty.shape[2]));
+                out.extend(product(chain_rule, x, y, ty.shape[1], ty.shape[2]));
             }
             Data::Real(out).into_value(&ty.shape)
         }
-        _ if prim.row().batch == BatchRule::Triangular => {
-            let l = args[0].tensor();
-            let n = *l.shape.last().expect(FITS);
-            let matrices = l.shape[..l.shape.len() - 2].iter().product::<usize>();
-            let each = ty.elements().checked_div(matrices).unwrap_or(0);
-            let mut out = Vec::with_capacity(ty.elements());
-            for i in 0..matrices {
-                let l = &l.data.real()[i * n * n..(i + 1) * n * n];
-                out.extend(match prim {
-                    Prim::Cholesky => triangular::cholesky(l, n),
-                    _ => {
-                        let b = &args[1].tensor().data.real()[i * each..(i + 1) * each];
-                        triangular::solve(prim, l, b, n)
-                    }
-                });
-            }
-            Data::Real(out).into_value(&ty.shape)
-        }
-        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf | Prim::Any | Prim::All if ty.is_scalar() => {
-            Value::Scalar(reduce(prim, &args[0].tensor().data)?)
-        }
-        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf | Prim::Any | Prim::All => {
-            let array = args[0].tensor();
-            let mut groups = vec![Data::with_capacity(array.data.dtype(), 0); n];
-            for i in 0..array.data.len() {
-                groups[under(&ty.shape, &array.shape, i)].push(array.data.get(i));
-            }
-            let mut data = data();
-            for group in &groups {
-                data.push(reduce(prim, group)?);
-            }
-            data.into_value(&ty.shape)
-        }
-        Prim::RandomUniform | Prim::RandomNormal => unreachable!("draws are not applied"),
-        _ => elementwise(prim, args, ty)?,
-    })
+    }
+}
+
+fn triangular<R: Real>(triangular: Triangular, args: &[&Value<R>], ty: &Type) -> Value<R> {
+    let l = args[0].tensor();
+    let n = *l.shape.last().expect(FITS);
+    let matrices = l.shape[..l.shape.len() - 2].iter().product::<usize>();
+    let each = ty.elements().checked_div(matrices).unwrap_or(0);
+    let mut out = Vec::with_capacity(ty.elements());
+    for i in 0..matrices {
+        let l = &l.data.real()[i * n * n..(i + 1) * n * n];
+        let side = || &args[1].tensor().data.real()[i * each..(i + 1) * each];
+        out.extend(match triangular {
+            Triangular::Cholesky => cholesky(l, n),
+            Triangular::SolveLower => solve(l, side(), n, (false, false)),
+            Triangular::SolveLowerTransposed => solve(l, side(), n, (true, false)),
+            Triangular::ChainSolveLower => solve(l, side(), n, (false, true)),
+            Triangular::ChainSolveLowerTransposed => solve(l, side(), n, (true, true)),
+        });
+    }
+    Data::Real(out).into_value(&ty.shape)
 }
 
 /// Which element of an array of shape `from` stands where element `i` of one of shape `to` does, when it is repeated along
@@ -224,61 +249,61 @@ pub(super) fn change_part<R: Real>(prim: Prim, array: &mut Value<R>, args: &[&Va
 }
 
 /// Matrix product; a vector is a row on the left and a column on the right.
-fn matrix_product<R: Real>(prim: Prim, x: &Value<R>, y: &Value<R>) -> Vec<R> {
+fn matrix_product<R: Real>(chain_rule: bool, x: &Value<R>, y: &Value<R>) -> Vec<R> {
     let (x, y) = (x.tensor(), y.tensor());
     let rows = x.shape[..x.shape.len() - 1].iter().product::<usize>();
     let columns = y.shape[1..].iter().product::<usize>();
-    product(prim, x.data.real(), y.data.real(), rows, columns)
+    product(chain_rule, x.data.real(), y.data.real(), rows, columns)
 }
 
-/// The dot product of two slices, in the arithmetic of the primitive.
-fn dot<R: Real>(prim: Prim, x: &[R], y: &[R]) -> R {
+/// The dot product of two slices; in the arithmetic of the chain rule, if that is wanted.
+fn dot<R: Real>(chain_rule: bool, x: &[R], y: &[R]) -> R {
     let sum = vmath::dot(x, y);
-    if prim == prim.ordinary() || !sum.is_nan() { sum } else { vmath::chain_dot(x.len(), None, |k| (x[k], y[k])) }
+    if !chain_rule || !sum.is_nan() { sum } else { vmath::chain_dot(x.len(), None, |k| (x[k], y[k])) }
 }
 
 /// The product of two matrices that gives so many rows and columns.
-fn product<R: Real>(prim: Prim, x: &[R], y: &[R], rows: usize, columns: usize) -> Vec<R> {
+fn product<R: Real>(chain_rule: bool, x: &[R], y: &[R], rows: usize, columns: usize) -> Vec<R> {
     let inner = y.len().checked_div(columns).unwrap_or(0);
     let turned: Vec<R> = (0..columns * inner).map(|i| y[i % inner * columns + i / inner]).collect();
     let mut out = Vec::with_capacity(rows * columns);
     for i in 0..rows {
         for j in 0..columns {
             let row = &x[i * inner..(i + 1) * inner];
-            out.push(dot(prim, row, &turned[j * inner..(j + 1) * inner]));
+            out.push(dot(chain_rule, row, &turned[j * inner..(j + 1) * inner]));
         }
     }
     out
 }
 
-fn reduce<R: Real>(prim: Prim, data: &Data<R>) -> Result<Elem<R>, TrapKind> {
-    Ok(match data {
-        Data::Bool(v) if prim == Prim::Any => Elem::Bool(v.contains(&true)),
-        Data::Bool(v) => Elem::Bool(!v.contains(&false)),
-        Data::Int(v) => Elem::Int(reduce_ints(prim, v)?),
-        Data::Real(v) => Elem::Real(match prim {
-            Prim::Sum => vmath::sum(v),
-            Prim::Prod => v.iter().fold(R::ONE, |p, x| p * *x),
-            _ => {
-                let (first, rest) = v.split_first().ok_or(TrapKind::EmptyReduction)?;
-                let smaller = prim == Prim::MinOf;
-                rest.iter().fold(*first, |m, x| if smaller { m.min2(*x) } else { m.max2(*x) })
-            }
-        }),
+fn reduce<R: Real>(reduction: Reduction, data: &Data<R>) -> Result<Elem<R>, TrapKind> {
+    Ok(match (reduction, data) {
+        (Reduction::Any, Data::Bool(v)) => Elem::Bool(v.contains(&true)),
+        (Reduction::All, Data::Bool(v)) => Elem::Bool(!v.contains(&false)),
+        (Reduction::Sum, Data::Real(v)) => Elem::Real(vmath::sum(v)),
+        (Reduction::Prod, Data::Real(v)) => Elem::Real(v.iter().fold(R::ONE, |p, x| p * *x)),
+        (Reduction::MinOf | Reduction::MaxOf, Data::Real(v)) => {
+            let (first, rest) = v.split_first().ok_or(TrapKind::EmptyReduction)?;
+            let smaller = reduction == Reduction::MinOf;
+            Elem::Real(rest.iter().fold(*first, |m, x| if smaller { m.min2(*x) } else { m.max2(*x) }))
+        }
+        (_, Data::Int(v)) => Elem::Int(reduce_ints(reduction, v)?),
+        _ => unreachable!("{FITS}"),
     })
 }
 
-fn reduce_ints(prim: Prim, v: &[i64]) -> Result<i64, TrapKind> {
-    let (op, start) = match prim {
-        Prim::Sum => (Prim::Add, Some(0)),
-        Prim::Prod => (Prim::Mul, Some(1)),
-        Prim::MinOf => (Prim::Min, v.first().copied()),
-        _ => (Prim::Max, v.first().copied()),
+fn reduce_ints(reduction: Reduction, v: &[i64]) -> Result<i64, TrapKind> {
+    let (op, start) = match reduction {
+        Reduction::Sum => (Arithmetic::Add, Some(0)),
+        Reduction::Prod => (Arithmetic::Mul, Some(1)),
+        Reduction::MinOf => (Arithmetic::Min, v.first().copied()),
+        Reduction::MaxOf => (Arithmetic::Max, v.first().copied()),
+        Reduction::Any | Reduction::All => unreachable!("{FITS}"),
     };
     let mut result = start.ok_or(TrapKind::EmptyReduction)?;
     // taking the first twice does no harm to a minimum
     for x in v {
-        result = eval::int_binary(op, result, *x).expect(FITS)?;
+        result = eval::int_binary(Class::Arithmetic(op), result, *x).expect(FITS)?;
     }
     Ok(result)
 }

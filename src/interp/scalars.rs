@@ -1,83 +1,62 @@
 //! Elementwise primitives of scalars.
 
 use super::value::{Elem, FITS};
-use crate::prim::Prim;
-use crate::prim::eval;
+use crate::prim::{Arithmetic, Class, Conversion, Logic, Prim, RealArithmetic, eval};
 use crate::run::TrapKind;
-use crate::vmath::{BinaryFn, Real, UnaryFn, chain_div, chain_mul};
+use crate::vmath::{Real, UnaryFn, chain_div, chain_mul};
 
 /// The function of reals that a primitive is, where `vmath` has it.
 pub(super) fn unary_fn(prim: Prim) -> Option<UnaryFn> {
-    Some(match prim {
-        Prim::Abs => UnaryFn::Abs,
-        Prim::Sqrt => UnaryFn::Sqrt,
-        Prim::Exp => UnaryFn::Exp,
-        Prim::Expm1 => UnaryFn::Expm1,
-        Prim::Log => UnaryFn::Log,
-        Prim::Log1p => UnaryFn::Log1p,
-        Prim::Sin => UnaryFn::Sin,
-        Prim::Cos => UnaryFn::Cos,
-        Prim::Tan => UnaryFn::Tan,
-        Prim::Asin => UnaryFn::Asin,
-        Prim::Acos => UnaryFn::Acos,
-        Prim::Atan => UnaryFn::Atan,
-        Prim::Sinh => UnaryFn::Sinh,
-        Prim::Cosh => UnaryFn::Cosh,
-        Prim::Tanh => UnaryFn::Tanh,
-        Prim::InvLogit => UnaryFn::InvLogit,
-        Prim::Log1pExp => UnaryFn::Log1pExp,
-        Prim::Erf => UnaryFn::Erf,
-        Prim::Erfc => UnaryFn::Erfc,
-        Prim::Lgamma => UnaryFn::Lgamma,
-        Prim::Digamma => UnaryFn::Digamma,
-        Prim::Trigamma => UnaryFn::Trigamma,
-        Prim::InvPhi => UnaryFn::InvPhi,
-        Prim::Phi => UnaryFn::Phi,
-        Prim::Floor => UnaryFn::Floor,
-        Prim::Ceil => UnaryFn::Ceil,
-        Prim::Round => UnaryFn::Round,
-        Prim::Trunc => UnaryFn::Trunc,
-        _ => return None,
-    })
+    match prim.class() {
+        Class::Unary(f) => Some(f),
+        Class::Arithmetic(Arithmetic::Abs) => Some(UnaryFn::Abs),
+        _ => None,
+    }
 }
 
 /// A primitive of one scalar.
 #[inline]
 pub(super) fn unary<R: Real>(prim: Prim, x: Elem<R>) -> Result<Elem<R>, TrapKind> {
-    Ok(match (prim, x) {
-        (Prim::Copy | Prim::StopGradient, x) => x,
-        (Prim::Not, Elem::Bool(x)) => Elem::Bool(!x),
-        (Prim::BoolToInt, Elem::Bool(x)) => Elem::Int(i64::from(x)),
-        (Prim::ToReal, Elem::Int(x)) => Elem::Real(R::from_i64(x)),
-        (prim, Elem::Int(x)) => Elem::Int(eval::int_unary(prim, x).expect(FITS)?),
-        (Prim::ToInt, Elem::Real(x)) => Elem::Int(eval::to_int(x.to_f64())?),
-        (Prim::IsNan, Elem::Real(x)) => Elem::Bool(x.is_nan()),
-        (Prim::Neg, Elem::Real(x)) => Elem::Real(-x),
-        (Prim::Sqrt, Elem::Real(x)) => Elem::Real(x.sqrt()),
-        (prim, Elem::Real(x)) => Elem::Real(unary_fn(prim).expect(FITS).apply(x)),
-        _ => unreachable!("{FITS}"),
+    Ok(match prim.class() {
+        Class::Identity(_) => x,
+        Class::Arithmetic(op) => match (x, op) {
+            (Elem::Int(x), op) => Elem::Int(eval::int_unary(op, x).expect(FITS)?),
+            (Elem::Real(x), Arithmetic::Neg) => Elem::Real(-x),
+            (Elem::Real(x), Arithmetic::Abs) => Elem::Real(x.abs()),
+            _ => unreachable!("{FITS}"),
+        },
+        Class::Unary(UnaryFn::Sqrt) => Elem::Real(x.real().sqrt()),
+        Class::Unary(f) => Elem::Real(f.apply(x.real())),
+        Class::Logic(Logic::Not) => Elem::Bool(!x.bool()),
+        Class::Conversion(conversion) => match conversion {
+            Conversion::ToReal => Elem::Real(R::from_i64(x.int())),
+            Conversion::ToInt => Elem::Int(eval::to_int(x.real().to_f64())?),
+            Conversion::BoolToInt => Elem::Int(i64::from(x.bool())),
+            Conversion::IsNan => Elem::Bool(x.real().is_nan()),
+        },
+        Class::Logic(Logic::And | Logic::Or)
+        | Class::RealArithmetic(_)
+        | Class::IntArithmetic(_)
+        | Class::Binary(_)
+        | Class::Comparison(_)
+        | Class::Selection(_) => unreachable!("{FITS}: {prim} takes more than one"),
+        Class::Movement(_) | Class::Contraction(_) | Class::Triangular(_) | Class::Reduction(_) | Class::Draw(_) => {
+            unreachable!("{FITS}: {prim} is not elementwise")
+        }
     })
 }
 
 /// A primitive of two scalars.
 #[inline]
 pub(super) fn binary<R: Real>(prim: Prim, x: Elem<R>, y: Elem<R>) -> Result<Elem<R>, TrapKind> {
-    Ok(match (x, y) {
-        (Elem::Int(x), Elem::Int(y)) => match eval::compare(prim, x, y) {
-            Some(holds) => Elem::Bool(holds),
-            None => Elem::Int(eval::int_binary(prim, x, y).expect(FITS)?),
-        },
-        (Elem::Real(x), Elem::Real(y)) => match eval::compare(prim, x, y) {
-            Some(holds) => Elem::Bool(holds),
-            None => Elem::Real(real_binary(prim, x, y)),
-        },
-        (Elem::Bool(x), Elem::Bool(y)) => Elem::Bool(match prim {
-            Prim::And => x & y,
-            Prim::Or => x | y,
-            Prim::Eq => x == y,
-            Prim::Ne => x != y,
-            _ => unreachable!("{FITS}"),
-        }),
+    Ok(match (prim.class(), x, y) {
+        (Class::Comparison(op), Elem::Int(x), Elem::Int(y)) => Elem::Bool(eval::compare(op, x, y)),
+        (Class::Comparison(op), Elem::Real(x), Elem::Real(y)) => Elem::Bool(eval::compare(op, x, y)),
+        (Class::Comparison(op), Elem::Bool(x), Elem::Bool(y)) => Elem::Bool(eval::compare(op, x, y)),
+        (Class::Logic(Logic::And), Elem::Bool(x), Elem::Bool(y)) => Elem::Bool(x & y),
+        (Class::Logic(Logic::Or), Elem::Bool(x), Elem::Bool(y)) => Elem::Bool(x | y),
+        (class, Elem::Int(x), Elem::Int(y)) => Elem::Int(eval::int_binary(class, x, y).expect(FITS)?),
+        (_, Elem::Real(x), Elem::Real(y)) => Elem::Real(real_binary(prim, x, y)),
         _ => unreachable!("{FITS}"),
     })
 }
@@ -85,18 +64,33 @@ pub(super) fn binary<R: Real>(prim: Prim, x: Elem<R>, y: Elem<R>) -> Result<Elem
 /// A primitive of two reals with a real result.
 #[inline]
 pub(super) fn real_binary<R: Real>(prim: Prim, x: R, y: R) -> R {
-    match prim {
-        Prim::Add => x + y,
-        Prim::Sub => x - y,
-        Prim::Mul => x * y,
-        Prim::Div => x / y,
-        Prim::ChainMul => chain_mul(x, y),
-        Prim::ChainDiv => chain_div(x, y),
-        Prim::Min => x.min2(y),
-        Prim::Max => x.max2(y),
-        Prim::Rem => x.rem(y),
-        Prim::Pow => BinaryFn::Pow.apply(x, y),
-        Prim::Atan2 => BinaryFn::Atan2.apply(x, y),
-        _ => unreachable!("{FITS}"),
+    match prim.class() {
+        Class::Arithmetic(op) => match op {
+            Arithmetic::Add => x + y,
+            Arithmetic::Sub => x - y,
+            Arithmetic::Mul => x * y,
+            Arithmetic::Min => x.min2(y),
+            Arithmetic::Max => x.max2(y),
+            Arithmetic::Neg | Arithmetic::Abs => unreachable!("{FITS}: {prim} takes one"),
+        },
+        Class::RealArithmetic(op) => match op {
+            RealArithmetic::Div => x / y,
+            RealArithmetic::Rem => x.rem(y),
+            RealArithmetic::ChainMul => chain_mul(x, y),
+            RealArithmetic::ChainDiv => chain_div(x, y),
+        },
+        Class::Binary(f) => f.apply(x, y),
+        Class::Identity(_)
+        | Class::Unary(_)
+        | Class::IntArithmetic(_)
+        | Class::Comparison(_)
+        | Class::Logic(_)
+        | Class::Selection(_)
+        | Class::Conversion(_)
+        | Class::Movement(_)
+        | Class::Contraction(_)
+        | Class::Triangular(_)
+        | Class::Reduction(_)
+        | Class::Draw(_) => unreachable!("{FITS}: {prim} does not make a real of two"),
     }
 }

@@ -1,6 +1,5 @@
 //! Cholesky factors and triangular solves. Sums are chains as of a dot product.
 
-use crate::prim::Prim;
 use crate::vmath::{self, Real};
 
 /// The lower triangular factor of a matrix of `n` rows, of which the lower triangle is read. A pivot that is not positive
@@ -23,10 +22,9 @@ pub(super) fn cholesky<R: Real>(a: &[R], n: usize) -> Vec<R> {
     l
 }
 
-/// The solution x of `l @ x = b`, of which `b` has `n` rows, or of `transpose(l) @ x = b`, in the arithmetic of the
-/// primitive. Of `l` the lower triangle is read.
-pub(super) fn solve<R: Real>(prim: Prim, l: &[R], b: &[R], n: usize) -> Vec<R> {
-    let transposed = prim.ordinary() == Prim::SolveLowerTransposed;
+/// The solution x of `l @ x = b`, of which `b` has `n` rows, or, `transposed`, of `transpose(l) @ x = b`; in the arithmetic of
+/// the chain rule, if that is wanted. Of `l` the lower triangle is read.
+pub(super) fn solve<R: Real>(l: &[R], b: &[R], n: usize, (transposed, chain_rule): (bool, bool)) -> Vec<R> {
     let columns = b.len().checked_div(n).unwrap_or(0);
     let mut x = vec![R::ZERO; b.len()];
     for column in 0..columns {
@@ -37,7 +35,7 @@ pub(super) fn solve<R: Real>(prim: Prim, l: &[R], b: &[R], n: usize) -> Vec<R> {
             let values: Vec<R> = known.map(|k| x[k * columns + column]).collect();
             x[i * columns + column] = (b[i * columns + column] - vmath::dot(&factors, &values)) / l[i * n + i];
         }
-        if prim != prim.ordinary() && (0..n).any(|i| x[i * columns + column].is_nan()) {
+        if chain_rule && (0..n).any(|i| x[i * columns + column].is_nan()) {
             let mut solved = vec![R::ZERO; n];
             vmath::chain_solve(transposed, |i, k| l[i * n + k], |i| b[i * columns + column], &mut solved);
             (0..n).for_each(|i| x[i * columns + column] = solved[i]);

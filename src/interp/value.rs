@@ -47,6 +47,15 @@ impl<R: Real> Elem<R> {
             Scalar::Real(r) => Elem::Real(R::from_f64(r)),
         }
     }
+    pub(super) fn bool(self) -> bool {
+        if let Elem::Bool(x) = self { x } else { unreachable!("{FITS}") }
+    }
+    pub(super) fn int(self) -> i64 {
+        if let Elem::Int(x) = self { x } else { unreachable!("{FITS}") }
+    }
+    pub(super) fn real(self) -> R {
+        if let Elem::Real(x) = self { x } else { unreachable!("{FITS}") }
+    }
     pub(super) fn to_scalar(self) -> Scalar {
         match self {
             Elem::Bool(b) => Scalar::Bool(b),

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::prim::{BatchRule, Prim};
+use crate::prim::{BatchRule, Class, Prim};
 use crate::types::{DType, Type};
 
 /// How a primitive is run for the active lanes.
@@ -84,12 +84,8 @@ impl BatchKernel {
 
 /// Whether an index operand differs from lane to lane.
 fn places(prim: Prim, args: &[(&Type, bool)]) -> bool {
-    let first = match prim {
-        Prim::Index | Prim::Slice | Prim::Gather => 1,
-        Prim::SetIndex | Prim::SetSlice | Prim::Scatter | Prim::ScatterAdd => 2,
-        _ => return false,
-    };
-    args.iter().skip(first).any(|(ty, shared)| ty.dtype == DType::Int && !shared)
+    let Class::Movement(movement) = prim.class() else { return false };
+    args.iter().skip(movement.values()).any(|(ty, shared)| ty.dtype == DType::Int && !shared)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::plan::{Body, Compute, Source, cost};
 use crate::prim::Prim;
 
 /// Rows of the smallest tile: a tile is a multiple of it, the last one aside. The block of sums and products.
-pub const TILE_BLOCK: usize = 256;
+pub const TILE_BLOCK: usize = crate::prim::BLOCK;
 
 /// Steps of a block that share a long row axis and run for some rows at a time.
 #[derive(Clone, PartialEq, Debug)]

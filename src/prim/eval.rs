@@ -1,7 +1,7 @@
 //! What primitives of ints and bools give, and when they trap: the one definition that the reference interpreter, constant
 //! folding and the kernels share.
 
-use super::Prim;
+use super::{Arithmetic, Class, Comparison, Conversion, Identity, IntArithmetic, Logic, Prim, Selection};
 use crate::types::Scalar;
 
 /// Why a primitive has no result.
@@ -58,70 +58,74 @@ pub fn to_int(x: f64) -> Result<i64, Fault> {
     if (-LIMIT..LIMIT).contains(&whole) { Ok(whole as i64) } else { Err(Fault::IntegerConversion) }
 }
 
-/// An arithmetic primitive of one int: `copy`, `neg`, `abs`. Nothing for others.
+/// Arithmetic of one int: `neg` and `abs`. Nothing for what takes two.
 #[inline]
-pub fn int_unary(prim: Prim, x: i64) -> Option<Result<i64, Fault>> {
-    Some(match prim {
-        Prim::Copy => Ok(x),
-        Prim::Neg => x.checked_neg().ok_or(Fault::IntegerOverflow),
-        Prim::Abs => x.checked_abs().ok_or(Fault::IntegerOverflow),
-        _ => return None,
-    })
+pub fn int_unary(op: Arithmetic, x: i64) -> Option<Result<i64, Fault>> {
+    let value = match op {
+        Arithmetic::Neg => x.checked_neg(),
+        Arithmetic::Abs => x.checked_abs(),
+        Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul | Arithmetic::Min | Arithmetic::Max => return None,
+    };
+    Some(value.ok_or(Fault::IntegerOverflow))
 }
 
-/// An arithmetic primitive of two ints. Nothing for others.
+/// Arithmetic of two ints. Nothing for other primitives.
 #[inline]
-pub fn int_binary(prim: Prim, x: i64, y: i64) -> Option<Result<i64, Fault>> {
-    Some(match prim {
-        Prim::Add => x.checked_add(y).ok_or(Fault::IntegerOverflow),
-        Prim::Sub => x.checked_sub(y).ok_or(Fault::IntegerOverflow),
-        Prim::Mul => x.checked_mul(y).ok_or(Fault::IntegerOverflow),
-        Prim::IntDiv => int_div(x, y),
-        Prim::IntRem => int_rem(x, y),
-        Prim::IntPow => int_pow(x, y),
-        Prim::Min => Ok(x.min(y)),
-        Prim::Max => Ok(x.max(y)),
+pub fn int_binary(class: Class, x: i64, y: i64) -> Option<Result<i64, Fault>> {
+    let value = match class {
+        Class::Arithmetic(op) => match op {
+            Arithmetic::Add => x.checked_add(y),
+            Arithmetic::Sub => x.checked_sub(y),
+            Arithmetic::Mul => x.checked_mul(y),
+            Arithmetic::Min => Some(x.min(y)),
+            Arithmetic::Max => Some(x.max(y)),
+            Arithmetic::Neg | Arithmetic::Abs => return None,
+        },
+        Class::IntArithmetic(IntArithmetic::IntDiv) => return Some(int_div(x, y)),
+        Class::IntArithmetic(IntArithmetic::IntRem) => return Some(int_rem(x, y)),
+        Class::IntArithmetic(IntArithmetic::IntPow) => return Some(int_pow(x, y)),
         _ => return None,
-    })
+    };
+    Some(value.ok_or(Fault::IntegerOverflow))
 }
 
-/// A comparison. Nothing for other primitives.
+/// A comparison.
 #[inline]
-pub fn compare<T: PartialOrd>(prim: Prim, x: T, y: T) -> Option<bool> {
-    Some(match prim {
-        Prim::Eq => x == y,
-        Prim::Ne => x != y,
-        Prim::Lt => x < y,
-        Prim::Le => x <= y,
-        Prim::Gt => x > y,
-        Prim::Ge => x >= y,
-        _ => return None,
-    })
+pub fn compare<T: PartialOrd>(op: Comparison, x: T, y: T) -> bool {
+    match op {
+        Comparison::Eq => x == y,
+        Comparison::Ne => x != y,
+        Comparison::Lt => x < y,
+        Comparison::Le => x <= y,
+        Comparison::Gt => x > y,
+        Comparison::Ge => x >= y,
+    }
 }
+
+/// Ints up to here in magnitude are reals of every precision.
+pub const EXACT_IN_F32: u64 = 1 << 24;
+/// Ints up to here in magnitude are reals exactly; one rounding then takes them to any precision.
+pub const EXACT_IN_F64: u64 = 1 << 53;
 
 /// The value of a primitive of scalar constants, if it has one and is the same at every precision of `real`. So there is
-/// none for arithmetic of reals, and none for what traps.
-pub fn fold(prim: Prim, args: &[Scalar]) -> Option<Scalar> {
+/// none for arithmetic of reals, and none for what traps. An int above `exact` in magnitude is not made a real.
+pub fn fold(prim: Prim, args: &[Scalar], exact: u64) -> Option<Scalar> {
     use Scalar::{Bool, Int, Real};
-    match (prim, args) {
-        (Prim::Select, [Bool(c), x, y]) => Some(if *c { *x } else { *y }),
-        (Prim::Copy, [x]) => Some(*x),
-        (Prim::Not, [Bool(x)]) => Some(Bool(!x)),
-        (Prim::And, [Bool(x), Bool(y)]) => Some(Bool(*x && *y)),
-        (Prim::Or, [Bool(x), Bool(y)]) => Some(Bool(*x || *y)),
-        (Prim::Eq, [Bool(x), Bool(y)]) => Some(Bool(x == y)),
-        (Prim::Ne, [Bool(x), Bool(y)]) => Some(Bool(x != y)),
-        (Prim::BoolToInt, [Bool(x)]) => Some(Int(i64::from(*x))),
-        // exact in f32 as well
-        (Prim::ToReal, [Int(x)]) if x.unsigned_abs() <= 1 << 24 => Some(Real(*x as f64)),
+    match (prim.class(), args) {
+        (Class::Selection(Selection::Select), [Bool(c), x, y]) => Some(if *c { *x } else { *y }),
+        (Class::Identity(Identity::Copy), [x]) => Some(*x),
+        (Class::Logic(Logic::Not), [Bool(x)]) => Some(Bool(!x)),
+        (Class::Logic(Logic::And), [Bool(x), Bool(y)]) => Some(Bool(*x && *y)),
+        (Class::Logic(Logic::Or), [Bool(x), Bool(y)]) => Some(Bool(*x || *y)),
+        (Class::Comparison(op), [Bool(x), Bool(y)]) => Some(Bool(compare(op, x, y))),
+        (Class::Comparison(op), [Int(x), Int(y)]) => Some(Bool(compare(op, x, y))),
+        (Class::Conversion(Conversion::BoolToInt), [Bool(x)]) => Some(Int(i64::from(*x))),
+        (Class::Conversion(Conversion::ToReal), [Int(x)]) if x.unsigned_abs() <= exact => Some(Real(*x as f64)),
         // rounding keeps the sign and commutes with these
-        (Prim::Neg, [Real(x)]) => Some(Real(-x)),
-        (Prim::Abs, [Real(x)]) => Some(Real(x.abs())),
-        (prim, [Int(x)]) => int_unary(prim, *x)?.ok().map(Int),
-        (prim, [Int(x), Int(y)]) => match compare(prim, x, y) {
-            Some(holds) => Some(Bool(holds)),
-            None => int_binary(prim, *x, *y)?.ok().map(Int),
-        },
+        (Class::Arithmetic(Arithmetic::Neg), [Real(x)]) => Some(Real(-x)),
+        (Class::Arithmetic(Arithmetic::Abs), [Real(x)]) => Some(Real(x.abs())),
+        (Class::Arithmetic(op), [Int(x)]) => int_unary(op, *x)?.ok().map(Int),
+        (class, [Int(x), Int(y)]) => int_binary(class, *x, *y)?.ok().map(Int),
         _ => None,
     }
 }
@@ -151,9 +155,16 @@ mod tests {
     #[test]
     fn only_what_no_precision_changes_is_folded() {
         use Scalar::{Int, Real};
-        assert_eq!(fold(Prim::Add, &[Int(2), Int(3)]), Some(Int(5)));
-        assert_eq!(fold(Prim::Add, &[Int(i64::MAX), Int(1)]), None);
-        assert_eq!(fold(Prim::Add, &[Real(2.0), Real(3.0)]), None);
-        assert_eq!(fold(Prim::ToReal, &[Int((1 << 24) + 1)]), None);
+        assert_eq!(fold(Prim::Add, &[Int(2), Int(3)], EXACT_IN_F32), Some(Int(5)));
+        assert_eq!(fold(Prim::Add, &[Int(i64::MAX), Int(1)], EXACT_IN_F32), None);
+        assert_eq!(fold(Prim::Add, &[Real(2.0), Real(3.0)], EXACT_IN_F32), None);
+        let real = |x: i64, exact| fold(Prim::ToReal, &[Int(x)], exact);
+        assert_eq!((real((1 << 24) + 1, EXACT_IN_F32), real(1 << 24, EXACT_IN_F32)), (None, Some(Real(16_777_216.0))));
+        assert_eq!((real((1 << 53) + 1, EXACT_IN_F64), real(3 - (1 << 53), EXACT_IN_F64).is_some()), (None, true));
+        assert_eq!(fold(Prim::IntDiv, &[Int(1), Int(0)], EXACT_IN_F32), None);
+        assert_eq!(fold(Prim::IntRem, &[Int(i64::MIN), Int(0)], EXACT_IN_F32), None);
+        assert_eq!(fold(Prim::IntRem, &[Int(i64::MIN), Int(-1)], EXACT_IN_F32), Some(Int(0)));
+        assert_eq!(fold(Prim::Neg, &[Int(i64::MIN)], EXACT_IN_F32), None);
+        assert_eq!(fold(Prim::Neg, &[Real(2.0)], EXACT_IN_F32), Some(Real(-2.0)));
     }
 }

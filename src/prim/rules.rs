@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{BatchRule, Effect, Prim};
+use super::{
+    Arithmetic, BatchRule, Class, Comparison, Conversion, Effect, Identity, Logic, Movement, Prim, Reduction,
+    Selection, Traps, Triangular,
+};
 use crate::types::{DType, Shape, Type};
 
 /// Why operands do not fit a primitive. In the words of the IR; the checker has its own for the user.
@@ -58,20 +61,33 @@ fn exchanged(ty: &Type, axis: usize) -> Type {
 impl Prim {
     /// Number of operands, or the smallest number and `true` when there may be more.
     pub fn arity(self) -> (usize, bool) {
-        use Prim::*;
-        match self {
-            RandomUniform | RandomNormal | Iota => (0, false),
-            Add | Sub | Mul | Div | ChainMul | ChainDiv | IntDiv | IntRem | Rem | Min | Max | Pow | IntPow | Atan2 => {
-                (2, false)
-            }
-            Eq | Ne | Lt | Le | Gt | Ge | And | Or | Slice | Concat | Dot | MatMul | BatchMatMul => (2, false),
-            ChainDot | ChainMatMul | ChainBatchMatMul => (2, false),
-            SolveLower | SolveLowerTransposed | ChainSolveLower | ChainSolveLowerTransposed => (2, false),
-            Select | SetSlice => (3, false),
-            MakeArray => (1, true),
-            Index | Gather => (2, true),
-            SetIndex | Scatter | ScatterAdd => (3, true),
-            _ => (1, false),
+        match self.class() {
+            Class::Identity(_) | Class::Conversion(_) | Class::Unary(_) | Class::Reduction(_) => (1, false),
+            Class::Arithmetic(Arithmetic::Neg | Arithmetic::Abs) | Class::Logic(Logic::Not) => (1, false),
+            Class::Arithmetic(
+                Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul | Arithmetic::Min | Arithmetic::Max,
+            )
+            | Class::Logic(Logic::And | Logic::Or) => (2, false),
+            Class::RealArithmetic(_) | Class::IntArithmetic(_) | Class::Binary(_) | Class::Comparison(_) => (2, false),
+            Class::Contraction(_) => (2, false),
+            Class::Selection(Selection::Select) => (3, false),
+            Class::Triangular(Triangular::Cholesky) => (1, false),
+            Class::Triangular(
+                Triangular::SolveLower
+                | Triangular::SolveLowerTransposed
+                | Triangular::ChainSolveLower
+                | Triangular::ChainSolveLowerTransposed,
+            ) => (2, false),
+            Class::Draw(_) => (0, false),
+            Class::Movement(movement) => match movement {
+                Movement::Iota => (0, false),
+                Movement::Fill | Movement::Transpose | Movement::TransposeEach | Movement::Reshape => (1, false),
+                Movement::MakeArray => (1, true),
+                Movement::Slice | Movement::Concat => (2, false),
+                Movement::Index | Movement::Gather => (2, true),
+                Movement::SetSlice => (3, false),
+                Movement::SetIndex | Movement::Scatter | Movement::ScatterAdd => (3, true),
+            },
         }
     }
 
@@ -96,6 +112,7 @@ impl Prim {
                     && args[0].shape.len() == result.shape.len()
                     && args[0].shape[1..] == result.shape[1..]
             }
+            // the others are inferred, or `infer` says that they cannot be
             _ => {
                 let inferred = self.infer(args)?;
                 if inferred != *result {
@@ -111,52 +128,69 @@ impl Prim {
     /// `iota` and the random draws, whose result is not determined by their operands.
     pub fn infer(self, args: &[Type]) -> Typed {
         use DType::{Bool, Int, Real};
-        use Prim::*;
         let (least, more) = self.arity();
         if args.len() < least || (args.len() > least && !more) {
             return fail(self, args, &format!("takes {least} operands"));
         }
-        match self {
-            Copy => Ok(args[0].clone()),
-            Add | Sub | Mul | Min | Max | Neg | Abs => self.elementwise(args, &[Int, Real], None),
-            Div | ChainMul | ChainDiv | Rem | Pow | Atan2 => self.elementwise(args, &[Real], None),
-            IntDiv | IntRem | IntPow => self.elementwise(args, &[Int], None),
-            Sqrt | Exp | Expm1 | Log | Log1p | Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | InvLogit
-            | Log1pExp | Erf | Erfc | Lgamma | Digamma | Trigamma | InvPhi | Phi | Floor | Ceil | Round | Trunc
-            | StopGradient => self.elementwise(args, &[Real], None),
-            IsNan => self.elementwise(args, &[Real], Some(Bool)),
-            Eq | Ne => self.elementwise(args, &[Bool, Int, Real], Some(Bool)),
-            Lt | Le | Gt | Ge => self.elementwise(args, &[Int, Real], Some(Bool)),
-            And | Or | Not => self.elementwise(args, &[Bool], None),
-            ToReal => self.elementwise(args, &[Int], Some(Real)),
-            ToInt => self.elementwise(args, &[Real], Some(Int)),
-            BoolToInt => self.elementwise(args, &[Bool], Some(Int)),
-            Select => self.select(args),
-            MakeArray => self.make_array(args),
-            Index => self.index(args, &args[1..]),
-            SetIndex => {
+        match self.class() {
+            Class::Identity(Identity::Copy) => Ok(args[0].clone()),
+            Class::Identity(Identity::StopGradient) => self.elementwise(args, &[Real], None),
+            Class::Arithmetic(_) => self.elementwise(args, &[Int, Real], None),
+            Class::RealArithmetic(_) | Class::Unary(_) | Class::Binary(_) => self.elementwise(args, &[Real], None),
+            Class::IntArithmetic(_) => self.elementwise(args, &[Int], None),
+            Class::Comparison(Comparison::Eq | Comparison::Ne) => {
+                self.elementwise(args, &[Bool, Int, Real], Some(Bool))
+            }
+            Class::Comparison(Comparison::Lt | Comparison::Le | Comparison::Gt | Comparison::Ge) => {
+                self.elementwise(args, &[Int, Real], Some(Bool))
+            }
+            Class::Logic(_) => self.elementwise(args, &[Bool], None),
+            Class::Conversion(conversion) => match conversion {
+                Conversion::ToReal => self.elementwise(args, &[Int], Some(Real)),
+                Conversion::ToInt => self.elementwise(args, &[Real], Some(Int)),
+                Conversion::BoolToInt => self.elementwise(args, &[Bool], Some(Int)),
+                Conversion::IsNan => self.elementwise(args, &[Real], Some(Bool)),
+            },
+            Class::Selection(Selection::Select) => self.select(args),
+            Class::Movement(movement) => self.movement(movement, args),
+            Class::Contraction(_) => self.contract(args),
+            Class::Triangular(_) => self.triangular(args),
+            Class::Reduction(reduction) => {
+                let (array, bools) = (!args[0].is_scalar(), args[0].dtype == Bool);
+                match reduction {
+                    Reduction::Sum | Reduction::Prod | Reduction::MinOf | Reduction::MaxOf if array && !bools => {
+                        Ok(Type::scalar(args[0].dtype))
+                    }
+                    Reduction::Any | Reduction::All if array && bools => Ok(Type::bool()),
+                    _ => fail(self, args, "wrong operands"),
+                }
+            }
+            Class::Draw(_) => fail(self, args, "its result is not determined by its operands"),
+        }
+    }
+
+    fn movement(self, movement: Movement, args: &[Type]) -> Typed {
+        match movement {
+            Movement::MakeArray => self.make_array(args),
+            Movement::Index => self.index(args, &args[1..]),
+            Movement::SetIndex => {
                 let part = self.index(args, &args[2..])?;
                 if part == args[1] { Ok(args[0].clone()) } else { fail(self, args, "the new part has another type") }
             }
-            SetSlice => self.set_slice(args),
-            Concat => self.concat(args),
-            Gather => self.gather(args, &args[1..]),
-            Scatter | ScatterAdd => {
+            Movement::SetSlice => self.set_slice(args),
+            Movement::Concat => self.concat(args),
+            Movement::Gather => self.gather(args, &args[1..]),
+            Movement::Scatter | Movement::ScatterAdd => {
                 let part = self.gather(args, &args[2..])?;
-                let fits = part == args[1] && (self == Scatter || part.dtype != Bool);
+                let fits = part == args[1] && (self == Prim::Scatter || part.dtype != DType::Bool);
                 if fits { Ok(args[0].clone()) } else { fail(self, args, "the new parts have another type") }
             }
-            Transpose if args[0].shape.len() >= 2 => Ok(exchanged(&args[0], 0)),
-            TransposeEach if args[0].shape.len() >= 3 => Ok(exchanged(&args[0], 1)),
-            Dot | MatMul | BatchMatMul | ChainDot | ChainMatMul | ChainBatchMatMul => self.contract(args),
-            Cholesky | SolveLower | SolveLowerTransposed | ChainSolveLower | ChainSolveLowerTransposed => {
-                self.triangular(args)
+            Movement::Transpose if args[0].shape.len() >= 2 => Ok(exchanged(&args[0], 0)),
+            Movement::TransposeEach if args[0].shape.len() >= 3 => Ok(exchanged(&args[0], 1)),
+            Movement::Transpose | Movement::TransposeEach => fail(self, args, "wrong operands"),
+            Movement::Fill | Movement::Slice | Movement::Reshape | Movement::Iota => {
+                fail(self, args, "its result is not determined by its operands")
             }
-            Sum | Prod | MinOf | MaxOf if !args[0].is_scalar() && args[0].dtype != Bool => {
-                Ok(Type::scalar(args[0].dtype))
-            }
-            Any | All if !args[0].is_scalar() && args[0].dtype == Bool => Ok(Type::bool()),
-            _ => fail(self, args, "wrong operands"),
         }
     }
 
@@ -259,16 +293,14 @@ impl Prim {
 
     /// What it can do besides computing, for operands of these types.
     pub fn effect(self, args: &[Type]) -> Effect {
-        use Prim::*;
-        let int = args.first().is_some_and(|a| a.dtype == DType::Int);
-        match self {
-            RandomUniform | RandomNormal => Effect::Random,
-            IntDiv | IntRem | IntPow | ToInt | Index | SetIndex | Slice | SetSlice => Effect::Traps,
-            Gather | Scatter | ScatterAdd => Effect::Traps,
-            Add | Sub | Mul | Neg | Abs | Sum | Prod if int => Effect::Traps,
-            MinOf | MaxOf if args[0].elements() == 0 => Effect::Traps,
-            _ => Effect::Pure,
-        }
+        let traps = match self.row().traps {
+            _ if self.is_draw() => return Effect::Random,
+            Traps::Never => false,
+            Traps::Always => true,
+            Traps::OnInts => args.first().is_some_and(|a| a.dtype == DType::Int),
+            Traps::OnEmpty => args.first().is_some_and(|a| a.elements() == 0),
+        };
+        if traps { Effect::Traps } else { Effect::Pure }
     }
 
     /// Cost in one lane, in units of one addition.

@@ -1,7 +1,7 @@
 //! What a lane is told whose index is out of range.
 
 use crate::base::Loc;
-use crate::prim::Prim;
+use crate::prim::{Class, Prim, Traps};
 
 /// An index, a slice, a gather or a scatter: what it asks of an array.
 pub struct Access<'a> {
@@ -21,9 +21,8 @@ impl Access<'_> {
     /// Which operand of a primitive is its first index, the array being the first operand; `None` for one that accesses no part of an
     /// array.
     pub fn first_index(prim: Prim) -> Option<usize> {
-        match prim {
-            Prim::Index | Prim::Slice | Prim::Gather => Some(1),
-            Prim::SetIndex | Prim::SetSlice | Prim::Scatter | Prim::ScatterAdd => Some(2),
+        match prim.class() {
+            Class::Movement(movement) if prim.row().traps == Traps::Always => Some(movement.values()),
             _ => None,
         }
     }

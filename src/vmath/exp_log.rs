@@ -66,6 +66,24 @@ pub(super) fn exp(x: f64) -> f64 {
     if x.is_nan() { x } else { y }
 }
 
+/// ln 2 − f64(ln 2).
+const LN2_TAIL: f64 = 2.3190468138462996e-17;
+
+/// 2^x, subnormal results included; exact at integers.
+#[inline(always)]
+pub(super) fn exp2(x: f64) -> f64 {
+    let xc = if x > 1025.0 { 1025.0 } else { x };
+    let xc = if xc < -1080.0 { -1080.0 } else { xc };
+    let shifted = xc + SHIFT;
+    let k = shifted.to_bits() as i64 - SHIFT_BITS;
+    let part = xc - (shifted - SHIFT);
+    let (r, rest) = two_product(part, std::f64::consts::LN_2);
+    let c = f64::mul_add(expm1_polynomial(r), r * r, f64::mul_add(part, LN2_TAIL, rest));
+    let (s, e) = fast_two_sum(1.0, r);
+    let y = scale(s + (e + c), k);
+    if x.is_nan() { x } else { y }
+}
+
 /// e^(high + low) · 2^shift for a double-double exponent and |shift| ≤ 2.
 #[inline(always)]
 pub(super) fn exp_double(high: f64, low: f64, shift: i64) -> f64 {
@@ -159,6 +177,33 @@ pub(super) fn log1p(x: f64) -> f64 {
     let y = if x < -1.0 { f64::NAN } else { y };
     let y = if x.is_nan() { x } else { y };
     if x > f64::MAX { x } else { y }
+}
+
+/// ln(1 − x) without cancellation; −∞ at 1, NaN above.
+#[inline(always)]
+pub(super) fn log1m(x: f64) -> f64 {
+    log1p(-x)
+}
+
+/// ln(1 − e^x) without cancellation; −∞ at 0, NaN above. The two forms change places at −ln 2, where both are good (Mächler,
+/// *Accurately computing log(1 − exp(−|a|))*, 2012).
+#[inline(always)]
+pub(super) fn log1m_exp(x: f64) -> f64 {
+    let (near, far) = (log(-expm1(x)), log1p(-exp(x)));
+    if x < -std::f64::consts::LN_2 { far } else { near }
+}
+
+/// 1 − e^(−e^x).
+#[inline(always)]
+pub(super) fn inv_cloglog(x: f64) -> f64 {
+    -expm1(-exp(x))
+}
+
+/// x · ln y, and 0 where both are 0.
+#[inline(always)]
+pub(super) fn lmultiply(x: f64, y: f64) -> f64 {
+    let product = x * log(y);
+    if (x == 0.0) & (y == 0.0) { 0.0 } else { product }
 }
 
 /// A logarithm to another base, given 1 / ln(base) as a double-double.

@@ -1,4 +1,4 @@
-//! The logarithm of the gamma function and its first two derivatives.
+//! The logarithms of the gamma and beta functions; the first two derivatives of the former.
 //!
 //! Around 2, `lgamma(2 + e) / e`, and on [1, 2], `digamma(x) / (x − x0)` with x0 its positive zero, are our own
 //! Chebyshev fits, made with mpmath at 60 digits; recurrences lead there from below 8, Stirling's series serves
@@ -7,7 +7,7 @@
 
 use std::f64::consts::PI;
 
-use super::exp_log::log;
+use super::exp_log::{log, log1p};
 use super::trig::sincospi;
 
 /// From here Stirling's series is used.
@@ -17,6 +17,15 @@ const LARGE: f64 = 8.0;
 #[inline(always)]
 fn sincospi_any(a: f64) -> (f64, f64) {
     sincospi(f64::mul_add(-2.0, (0.5 * a).floor(), a))
+}
+
+/// What Stirling's formula for ln Γ(x) lacks, for x ≥ [`LARGE`].
+#[inline(always)]
+fn stirling_series(x: f64) -> f64 {
+    let w = 1.0 / x;
+    w * horner!(w * w;
+        1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360360.0,
+        1.0 / 156.0, -3617.0 / 122400.0, 43867.0 / 244188.0)
 }
 
 /// ln |Γ(x)| for x > −1/2 (and for −0).
@@ -47,13 +56,8 @@ fn lgamma_positive(x: f64) -> f64 {
         -9.438458716242811e-06, 4.374374916915131e-06, -2.0449201467015115e-06, 9.578663334114758e-07,
         -4.303558760359961e-07, 2.0304806751615227e-07, -1.3412819758517287e-07, 6.379047507619774e-08);
     let small = f64::mul_add(e, at_two, if near_one { -l } else { l });
-    let w = 1.0 / x;
-    let w2 = w * w;
-    let series = w * horner!(w2;
-        1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360360.0,
-        1.0 / 156.0, -3617.0 / 122400.0, 43867.0 / 244188.0);
     // (ln 2π − 1) / 2
-    let stirling = f64::mul_add(x - 0.5, l - 1.0, 0.4189385332046727 + series);
+    let stirling = f64::mul_add(x - 0.5, l - 1.0, 0.4189385332046727 + stirling_series(x));
     if large { stirling } else { small }
 }
 
@@ -68,6 +72,31 @@ pub(super) fn lgamma(x: f64) -> f64 {
     let y = if reflect { reflected } else { y };
     let y = if x < -f64::MAX { f64::INFINITY } else { y };
     if x.is_nan() { x } else { y }
+}
+
+/// ln B(x, y) = ln Γ(x) + ln Γ(y) − ln Γ(x + y); ∞ where one is 0, −∞ at ∞, NaN for negative numbers. Where an argument is
+/// large, what the logarithms of gamma functions have in common is left out (Stan's `lbeta`): Stirling's formula for both
+/// of them and the sum, or for the larger one and the sum.
+#[inline(always)]
+pub(super) fn lbeta(x: f64, y: f64) -> f64 {
+    let (a, b) = if x < y { (x, y) } else { (y, x) };
+    let sum = a + b;
+    let both_large = a >= LARGE;
+    // halves, so that their sum does not overflow
+    let share = (0.5 * a) / (0.5 * a + 0.5 * b);
+    let (log_gamma_a, log_gamma_b) = (lgamma_positive(a), lgamma_positive(b));
+    let direct = log_gamma_a + log_gamma_b - lgamma_positive(sum);
+    let series = stirling_series(b) - stirling_series(sum);
+    let rest = log1p(-share);
+    let one_large = f64::mul_add(b - 0.5, rest, f64::mul_add(a, 1.0 - log(sum), log_gamma_a + series));
+    // ln √(2π)
+    let constant = 0.9189385332046727 - 0.5 * log(b) + (stirling_series(a) + series);
+    let large = f64::mul_add(a - 0.5, log(share), f64::mul_add(b, rest, constant));
+    let y = if b >= LARGE { one_large } else { direct };
+    let y = if both_large { large } else { y };
+    let y = if b > f64::MAX { f64::NEG_INFINITY } else { y };
+    let y = if a == 0.0 { f64::INFINITY } else { y };
+    if (a < 0.0) | a.is_nan() | b.is_nan() { f64::NAN } else { y }
 }
 
 /// ψ(a) for a > 0.

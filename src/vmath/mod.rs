@@ -26,6 +26,11 @@ macro_rules! horner {
     ($x:expr; $($c:expr),+ $(,)?) => { horner!(@ f64 $x; $($c),+) };
 }
 
+#[macro_use]
+mod functions;
+#[macro_use]
+mod targets;
+
 mod blend;
 mod chain;
 mod double_double;
@@ -48,5 +53,5 @@ mod tests;
 pub use blend::Blend;
 pub use chain::{chain_div, chain_dot, chain_mul, chain_mul_add, chain_solve};
 pub use real::Real;
-pub use slices::{BinaryFn, SliceKernels, UnaryFn, binary, log1p_exp_and_inv_logit, unary};
+pub use slices::{BinaryFn, Computed, SliceKernels, UnaryFn, binary, log1p_exp_and_inv_logit, unary};
 pub use sums::{BLOCK, BlockSum, dot, dot_iter, dot_onto, each_block, sum, sum_iter};

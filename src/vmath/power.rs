@@ -56,3 +56,15 @@ pub(super) fn pow(x: f64, y: f64) -> f64 {
     let z = if undefined { f64::NAN } else { z };
     if (y == 0.0) | (x == 1.0) { 1.0 } else { z }
 }
+
+/// The cube root, with the sign of x: e^(ln |x| / 3) in two doubles.
+#[inline(always)]
+pub(super) fn cbrt(x: f64) -> f64 {
+    let ax = x.abs();
+    let (high, low) = log_double(ax);
+    let third = high / 3.0;
+    let rest = f64::mul_add(-3.0, third, high);
+    let y = exp_double(third, (rest + low) / 3.0, 0);
+    let y = if (ax == 0.0) | (ax > f64::MAX) { ax } else { y };
+    if x.is_nan() { x } else { y.copysign(x) }
+}

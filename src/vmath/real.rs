@@ -7,6 +7,23 @@ use super::blend::Blend;
 use super::slices::SliceKernels;
 use super::{error_function, exp_log, exp_log_single, gamma, hyperbolic, inverse_trig, philox, power, trig};
 
+/// Declares the methods of the table.
+macro_rules! methods {
+    (
+        {}
+        unary { $($v1:ident $unary:ident $c1:tt $n1:literal $d1:ident $cost1:literal $unary_doc:literal)* }
+        other_unary { $($o1:ident $other_unary:ident $oc1:tt $other_unary_doc:literal)* }
+        binary { $($v2:ident $binary:ident $c2:tt $n2:literal $d2:ident $cost2:literal $binary_doc:literal)* }
+        other_binary { $($o2:ident $other_binary:ident $oc2:tt $other_binary_doc:literal)* }
+    ) => {
+        $(#[doc = concat!("The function `", $n1, "`: ", $unary_doc, ".")] fn $unary(self) -> Self;)*
+        $(#[doc = concat!("It gives ", $other_unary_doc, ".")] fn $other_unary(self) -> Self;)*
+        $(#[doc = concat!("The function `", $n2, "` of self and the other: ", $binary_doc, ".")]
+        fn $binary(self, other: Self) -> Self;)*
+        $(#[doc = concat!("It gives ", $other_binary_doc, ".")] fn $other_binary(self, other: Self) -> Self;)*
+    };
+}
+
 /// `f64` or `f32`, with the elementary functions; the same bits on every processor and in every engine.
 ///
 /// All functions take NaN to NaN (except `pow`, as C says) and never panic. In `f32`, `exp`, `log`, `log1p`, `inv_logit`,
@@ -59,84 +76,50 @@ pub trait Real:
     fn is_finite(self) -> bool;
     /// `self · a + b` with a single rounding.
     fn mul_add(self, a: Self, b: Self) -> Self;
-    /// The absolute value.
-    fn abs(self) -> Self;
     /// The magnitude of self with the sign of `sign`, the sign of a zero included.
     fn copysign(self, sign: Self) -> Self;
-    /// The correctly rounded square root; NaN below 0, −0 at −0.
-    fn sqrt(self) -> Self;
-    /// The largest integer not above.
-    fn floor(self) -> Self;
-    /// The smallest integer not below.
-    fn ceil(self) -> Self;
-    /// The nearest integer, halves away from zero.
-    fn round(self) -> Self;
-    /// The integer part.
-    fn trunc(self) -> Self;
-    /// The smaller one: NaN if either is NaN, and −0 is smaller than +0 (IEEE 754-2019 `minimum`).
-    fn min2(self, other: Self) -> Self;
-    /// The larger one: NaN if either is NaN, and +0 is larger than −0 (IEEE 754-2019 `maximum`).
-    fn max2(self, other: Self) -> Self;
-    /// The exact remainder of the truncated quotient, with the sign of self (C's `fmod`).
-    fn rem(self, divisor: Self) -> Self;
-
-    /// e^x.
-    fn exp(self) -> Self;
-    /// e^x − 1 without cancellation.
-    fn expm1(self) -> Self;
-    /// The natural logarithm; −∞ at 0, NaN below.
-    fn log(self) -> Self;
-    /// ln(1 + x) without cancellation; −∞ at −1, NaN below.
-    fn log1p(self) -> Self;
-    /// The logarithm to base 2, exact at powers of two.
-    fn log2(self) -> Self;
-    /// The logarithm to base 10.
-    fn log10(self) -> Self;
-    /// The sine of an angle in radians, however large; NaN at ±∞.
-    fn sin(self) -> Self;
-    /// The cosine of an angle in radians, however large; NaN at ±∞.
-    fn cos(self) -> Self;
-    /// The tangent of an angle in radians, however large; NaN at ±∞.
-    fn tan(self) -> Self;
-    /// The arc sine, in [−π/2, π/2]; NaN outside [−1, 1].
-    fn asin(self) -> Self;
-    /// The arc cosine, in [0, π]; NaN outside [−1, 1].
-    fn acos(self) -> Self;
-    /// The arc tangent, in [−π/2, π/2].
-    fn atan(self) -> Self;
-    /// The angle of the point (x, self), in [−π, π], with C's special cases.
-    fn atan2(self, x: Self) -> Self;
-    /// The hyperbolic sine.
-    fn sinh(self) -> Self;
-    /// The hyperbolic cosine.
-    fn cosh(self) -> Self;
-    /// The hyperbolic tangent.
-    fn tanh(self) -> Self;
-    /// 1 / (1 + e^−x).
-    fn inv_logit(self) -> Self;
-    /// ln(1 + e^x).
-    fn log1p_exp(self) -> Self;
-    /// ln(inv_logit(x)).
-    fn log_inv_logit(self) -> Self;
-    /// self^y with C's special cases: x^0 = 1^y = 1 even for NaN; NaN for a negative x and a non-integer y.
-    fn pow(self, y: Self) -> Self;
-    /// The error function.
-    fn erf(self) -> Self;
-    /// 1 − erf x without cancellation.
-    fn erfc(self) -> Self;
-    /// ln |Γ(x)|; ∞ at 0, the negative integers and ±∞.
-    fn lgamma(self) -> Self;
-    /// The logarithmic derivative of Γ; ∓∞ at ±0, NaN at the negative integers and −∞.
-    fn digamma(self) -> Self;
-    /// The second derivative of ln Γ; ∞ at 0 and the negative integers, 0 at ∞, NaN at −∞.
-    fn trigamma(self) -> Self;
-    /// The standard normal distribution function, accurate in both tails.
-    fn phi(self) -> Self;
-    /// The standard normal quantile; −∞ at 0, ∞ at 1, NaN outside [0, 1].
-    fn inv_phi(self) -> Self;
+    real_functions!(methods! {});
 
     /// The uniform number that a Philox block stands for; see [`philox::uniform`].
     fn uniform_of(block: [u32; 4]) -> Self;
+}
+
+/// Defines those that are not native.
+macro_rules! implementations {
+    (
+        { $real:ident $own:ident }
+        unary { $($v1:ident $unary:ident $c1:tt $n1:literal $d1:ident $cost1:literal $unary_doc:literal)* }
+        other_unary { $($o1:ident $other_unary:ident $oc1:tt $other_unary_doc:literal)* }
+        binary { $($v2:ident $binary:ident $c2:tt $n2:literal $d2:ident $cost2:literal $binary_doc:literal)* }
+        other_binary { $($o2:ident $other_binary:ident $oc2:tt $other_binary_doc:literal)* }
+    ) => {
+        $(implementations!(@unary $real $own $unary $c1);)*
+        $(implementations!(@unary $real $own $other_unary $oc1);)*
+        $(implementations!(@binary $real $binary $c2);)*
+    };
+    (@unary $real:ident $own:ident $function:ident [native]) => {};
+    (@unary $real:ident $own:ident $function:ident [each precision]) => {
+        #[inline(always)]
+        fn $function(self) -> Self {
+            $own::$function(self)
+        }
+    };
+    (@unary $real:ident $own:ident $function:ident [periodic $module:ident $near:ident]) => {
+        implementations!(@unary $real $own $function [f64 $module]);
+    };
+    (@unary $real:ident $own:ident $function:ident [f64 $module:ident]) => {
+        #[inline(always)]
+        fn $function(self) -> Self {
+            $module::$function(f64::from(self)) as $real
+        }
+    };
+    (@binary $real:ident $function:ident [native]) => {};
+    (@binary $real:ident $function:ident [f64 $module:ident]) => {
+        #[inline(always)]
+        fn $function(self, other: Self) -> Self {
+            $module::$function(f64::from(self), f64::from(other)) as $real
+        }
+    };
 }
 
 macro_rules! implement_real {
@@ -227,45 +210,13 @@ macro_rules! implement_real {
                 self % divisor
             }
             #[inline(always)]
-            fn atan2(self, x: Self) -> Self {
-                inverse_trig::atan2(f64::from(self), f64::from(x)) as $real
-            }
-            #[inline(always)]
-            fn pow(self, y: Self) -> Self {
-                power::pow(f64::from(self), f64::from(y)) as $real
-            }
-            #[inline(always)]
             fn uniform_of(block: [u32; 4]) -> Self {
                 let uniform: fn([u32; 4]) -> Self = $uniform;
                 uniform(block)
             }
 
-            implement_real!(@direct $logs: exp log log1p inv_logit log1p_exp log_inv_logit);
-            implement_real!(@through_f64 $real,
-                exp_log: expm1 log2 log10;
-                trig: sin cos tan;
-                inverse_trig: asin acos atan;
-                hyperbolic: sinh cosh tanh;
-                error_function: erf erfc phi inv_phi;
-                gamma: lgamma digamma trigamma;
-            );
+            real_functions!(implementations! { $real $logs });
         }
-    };
-    (@direct $module:ident: $($function:ident)+) => {
-        $(
-            #[inline(always)]
-            fn $function(self) -> Self {
-                $module::$function(self)
-            }
-        )+
-    };
-    (@through_f64 $real:ident, $($module:ident: $($function:ident)+;)+) => {
-        $($(
-            #[inline(always)]
-            fn $function(self) -> Self {
-                $module::$function(f64::from(self)) as $real
-            }
-        )+)+
     };
 }
 

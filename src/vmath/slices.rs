@@ -1,6 +1,5 @@
-//! The functions over slices: one monomorphic loop for each function, type and set of processor features.
-
-use multiversion::multiversion;
+//! The functions of the [table](crate::real_functions) over slices: one monomorphic loop for each function, type and set of
+//! processor features.
 
 use super::real::Real;
 use super::sums::dot_from;
@@ -52,41 +51,86 @@ pub fn log1p_exp_and_inv_logit<R: SliceKernels>(x: &[R], log1p_exp: &mut [R], in
     R::log1p_exp_and_inv_logit_slices(x, log1p_exp, inv_logit);
 }
 
-/// Compiles each function for AVX-512, AVX2 with FMA, and the base processor.
-macro_rules! multiversioned {
-    ($($item:item)+) => {
-        $(
-            #[multiversion(targets(
-                "x86_64+avx512f+avx512dq+avx512bw+avx512vl+avx2+fma",
-                "x86_64+avx2+fma",
-            ))]
-            $item
-        )+
+/// How a function is computed in each of the two precisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Computed {
+    /// By an instruction of the processor, or a few.
+    Native,
+    /// By a text for `f64` and one for `f32`.
+    EachPrecision,
+    /// In `f64`; in `f32` the result is rounded.
+    InF64,
+}
+
+/// A kernel: the loop of a method over slices.
+macro_rules! unary_kernel {
+    ($real:ident $function:ident [periodic $module:ident $near:ident]) => {
+        multiversioned! {
+            pub(super) fn $function(x: &[$real], out: &mut [$real]) {
+                let mut any_far = false;
+                for (o, &x) in out.iter_mut().zip(x) {
+                    *o = trig::$near(f64::from(x)) as $real;
+                    any_far |= f64::from(x).abs() > trig::FAR;
+                }
+                if any_far {
+                    for (o, &x) in out.iter_mut().zip(x) {
+                        if f64::from(x).abs() > trig::FAR {
+                            *o = Real::$function(x);
+                        }
+                    }
+                }
+            }
+        }
+    };
+    ($real:ident $function:ident $computed:tt) => {
+        multiversioned! {
+            pub(super) fn $function(x: &[$real], out: &mut [$real]) {
+                for (o, &x) in out.iter_mut().zip(x) {
+                    *o = Real::$function(x);
+                }
+            }
+        }
     };
 }
 
 macro_rules! functions {
     (
-        unary { $($unary:ident $unary_name:ident,)+ }
-        trigonometric { $($trig:ident $trig_name:ident $near:ident,)+ }
-        binary { $($binary:ident $binary_name:ident,)+ }
+        {}
+        unary { $($v1:ident $m1:ident $c1:tt $n1:literal $d1:ident $cost1:literal $doc1:literal)* }
+        other_unary { $($v3:ident $m3:ident $c3:tt $doc3:literal)* }
+        binary { $($v2:ident $m2:ident $c2:tt $n2:literal $d2:ident $cost2:literal $doc2:literal)* }
+        other_binary { $($v4:ident $m4:ident $c4:tt $doc4:literal)* }
+    ) => {
+        functions! {
+            unary { $($v1 $m1 $c1,)* $($v3 $m3 $c3,)* }
+            binary { $($v2 $m2 $c2,)* $($v4 $m4 $c4,)* }
+        }
+    };
+    (
+        unary { $($unary:ident $unary_name:ident $computed:tt,)+ }
+        binary { $($binary:ident $binary_name:ident $binary_computed:tt,)+ }
     ) => {
         /// A function of one real.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum UnaryFn {
             $(#[doc = concat!("[`Real::", stringify!($unary_name), "`].")] $unary,)+
-            $(#[doc = concat!("[`Real::", stringify!($trig_name), "`].")] $trig,)+
         }
 
         impl UnaryFn {
             /// Every function.
-            pub const ALL: &[UnaryFn] = &[$(UnaryFn::$unary,)+ $(UnaryFn::$trig,)+];
+            pub const ALL: &[UnaryFn] = &[$(UnaryFn::$unary,)+];
 
-            /// The name of the method of [`Real`].
+            /// The name of the method of [`Real`], and of the functions of generated C without their prefixes.
             pub fn name(self) -> &'static str {
                 match self {
                     $(UnaryFn::$unary => stringify!($unary_name),)+
-                    $(UnaryFn::$trig => stringify!($trig_name),)+
+                }
+            }
+
+            /// How it is computed.
+            pub fn computed(self) -> Computed {
+                match self {
+                    $(UnaryFn::$unary => functions!(@computed $computed),)+
                 }
             }
 
@@ -102,7 +146,6 @@ macro_rules! functions {
             pub(super) fn reference<R: Real>(self, x: R) -> R {
                 match self {
                     $(UnaryFn::$unary => Real::$unary_name(x),)+
-                    $(UnaryFn::$trig => Real::$trig_name(x),)+
                 }
             }
         }
@@ -117,10 +160,17 @@ macro_rules! functions {
             /// Every function.
             pub const ALL: &[BinaryFn] = &[$(BinaryFn::$binary,)+];
 
-            /// The name of the method of [`Real`].
+            /// The name of the method of [`Real`], and of the functions of generated C without their prefixes.
             pub fn name(self) -> &'static str {
                 match self {
                     $(BinaryFn::$binary => stringify!($binary_name),)+
+                }
+            }
+
+            /// How it is computed.
+            pub fn computed(self) -> Computed {
+                match self {
+                    $(BinaryFn::$binary => functions!(@computed $binary_computed),)+
                 }
             }
 
@@ -141,39 +191,23 @@ macro_rules! functions {
         }
 
         functions!(@kernels f64 double exp_log
-            { $($unary $unary_name,)+ } { $($trig $trig_name $near,)+ } { $($binary $binary_name,)+ });
+            { $($unary $unary_name $computed,)+ } { $($binary $binary_name,)+ });
         functions!(@kernels f32 single exp_log_single
-            { $($unary $unary_name,)+ } { $($trig $trig_name $near,)+ } { $($binary $binary_name,)+ });
+            { $($unary $unary_name $computed,)+ } { $($binary $binary_name,)+ });
     };
+    (@computed [native]) => { Computed::Native };
+    (@computed [each precision]) => { Computed::EachPrecision };
+    (@computed [$($through_f64:tt)+]) => { Computed::InF64 };
     (
         @kernels $real:ident $module:ident $logs:ident
-        { $($unary:ident $unary_name:ident,)+ }
-        { $($trig:ident $trig_name:ident $near:ident,)+ }
+        { $($unary:ident $unary_name:ident $computed:tt,)+ }
         { $($binary:ident $binary_name:ident,)+ }
     ) => {
         mod $module {
             use super::*;
 
+            $(unary_kernel!($real $unary_name $computed);)+
             multiversioned! {
-                $(pub(super) fn $unary_name(x: &[$real], out: &mut [$real]) {
-                    for (o, &x) in out.iter_mut().zip(x) {
-                        *o = Real::$unary_name(x);
-                    }
-                })+
-                $(pub(super) fn $trig_name(x: &[$real], out: &mut [$real]) {
-                    let mut any_far = false;
-                    for (o, &x) in out.iter_mut().zip(x) {
-                        *o = trig::$near(f64::from(x)) as $real;
-                        any_far |= f64::from(x).abs() > trig::FAR;
-                    }
-                    if any_far {
-                        for (o, &x) in out.iter_mut().zip(x) {
-                            if f64::from(x).abs() > trig::FAR {
-                                *o = Real::$trig_name(x);
-                            }
-                        }
-                    }
-                })+
                 $(pub(super) fn $binary_name(x: &[$real], y: &[$real], out: &mut [$real]) {
                     for ((o, &x), &y) in out.iter_mut().zip(x).zip(y) {
                         *o = Real::$binary_name(x, y);
@@ -204,7 +238,6 @@ macro_rules! functions {
             fn unary_slice(f: UnaryFn, x: &[Self], out: &mut [Self]) {
                 match f {
                     $(UnaryFn::$unary => $module::$unary_name(x, out),)+
-                    $(UnaryFn::$trig => $module::$trig_name(x, out),)+
                 }
             }
             fn binary_slice(f: BinaryFn, x: &[Self], y: &[Self], out: &mut [Self]) {
@@ -228,47 +261,4 @@ macro_rules! functions {
     };
 }
 
-functions! {
-    unary {
-        Abs abs,
-        Sqrt sqrt,
-        Floor floor,
-        Ceil ceil,
-        Round round,
-        Trunc trunc,
-        Exp exp,
-        Expm1 expm1,
-        Log log,
-        Log1p log1p,
-        Log2 log2,
-        Log10 log10,
-        Asin asin,
-        Acos acos,
-        Atan atan,
-        Sinh sinh,
-        Cosh cosh,
-        Tanh tanh,
-        InvLogit inv_logit,
-        Log1pExp log1p_exp,
-        LogInvLogit log_inv_logit,
-        Erf erf,
-        Erfc erfc,
-        Lgamma lgamma,
-        Digamma digamma,
-        Trigamma trigamma,
-        Phi phi,
-        InvPhi inv_phi,
-    }
-    trigonometric {
-        Sin sin sin_near,
-        Cos cos cos_near,
-        Tan tan tan_near,
-    }
-    binary {
-        Pow pow,
-        Atan2 atan2,
-        Rem rem,
-        Min min2,
-        Max max2,
-    }
-}
+real_functions!(functions! {});

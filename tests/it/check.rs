@@ -190,7 +190,7 @@ fn what_is_written_as_in_stan_is_said_in_words_of_this_language() {
         diagnostics.iter().flat_map(|d| d.help.clone()).collect::<Vec<_>>().join("\n")
     };
     let cases = [
-        ("log1m(y)", "`log1p(-x)`"),
+        ("fmod(y, m)", "`x % y`"),
         ("inv(y)", "`1.0 / x`"),
         ("normal(y, m, 1.0)", "the log density is `normal_lpdf`, a draw `normal_rng`"),
         ("target + y", "add up the log density in a variable"),

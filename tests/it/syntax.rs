@@ -314,6 +314,29 @@ fn formatting_keeps_tree_and_comments_and_is_idempotent() {
     }
 }
 
+/// A signature that is too long for a line.
+#[test]
+fn parameters_break_before_the_result() {
+    let long = "pub fn parameters[d](q: real[d], shared mean: real[d], shared precision: real[d, d], x: real) -> Parameters[d] { x }";
+    let wanted = "\
+pub fn parameters[d](
+    q: real[d],
+    shared mean: real[d],
+    shared precision: real[d, d],
+    x: real,
+) -> Parameters[d] {
+    x
+}
+";
+    assert_eq!(check_format("long", long), wanted);
+    // where there are no parameters, or the result alone is too long, the result takes lines
+    let alone = format!("fn f() -> ({}) {{ x }}", ["real[1000, 1000]"; 8].join(", "));
+    let broken = check_format("alone", &alone);
+    assert!(broken.starts_with("fn f() -> (\n    real[1000, 1000],\n"), "{broken}");
+    let fits = "fn f(x: real) -> real[10] {\n    x\n}\n";
+    assert_eq!(check_format("fits", fits), fits);
+}
+
 #[test]
 fn comments_anywhere_survive_formatting() {
     let programs: Vec<(String, Vec<String>)> = corpus()

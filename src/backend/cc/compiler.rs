@@ -14,11 +14,18 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::backend::cc::cache::{Cache, Key, digest, why_unsafe};
+use crate::backend::cc::functions;
 pub use crate::backend::cc::library::Library;
 
 /// The headers that generated C includes: name and text.
-const HEADERS: [(&str, &str); 2] =
-    [("lanes.h", include_str!("include/lanes.h")), ("vmath.h", include_str!("include/vmath.h"))];
+fn headers() -> [(&'static str, &'static str); 3] {
+    static FUNCTIONS: OnceLock<String> = OnceLock::new();
+    [
+        ("lanes.h", include_str!("include/lanes.h")),
+        ("vmath.h", include_str!("include/vmath.h")),
+        ("functions.h", FUNCTIONS.get_or_init(functions::of_reals)),
+    ]
+}
 
 /// Of every compilation, after the flags of `AUTOBATCH_CC`, which may say otherwise: no operation is contracted or
 /// reordered, and no function sets `errno`.
@@ -256,7 +263,7 @@ impl Compiler {
 
     /// Runs the compiler; gives the shared object.
     fn compile(&self, text: &str, options: &Options, work: &Workspace) -> Result<Vec<u8>, CodegenError> {
-        for (name, text) in HEADERS.into_iter().chain([("body.c", text)]) {
+        for (name, text) in headers().into_iter().chain([("body.c", text)]) {
             let path = work.path(name);
             fs::write(&path, text).map_err(|error| CodegenError::Io { path, error })?;
         }
@@ -319,7 +326,7 @@ impl Compiler {
 
     /// All that the compiled code depends on.
     fn key(&self, text: &str, options: &Options) -> Key {
-        let headers = HEADERS.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
+        let headers = headers().into_iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
         let program = [self.program.as_encoded_bytes(), self.version.as_bytes(), processor().as_bytes()];
         // No argument looks like what stands between the two lists.
         let arguments = self.arguments.iter().map(|a| a.as_encoded_bytes()).chain([&b"\0"[..]]);

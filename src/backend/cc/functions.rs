@@ -1,9 +1,10 @@
 //! The C functions of `lanes.h` and `vmath.h` that compute primitives.
 
-use crate::backend::cc::ssa::Kind;
-use crate::prim::Prim;
+use crate::backend::cc::ssa::{Fold, Kind};
+use crate::prim::{Arithmetic, Class, Conversion, IntArithmetic, Prim, Selection, Traps};
 use crate::run::TrapKind;
 use crate::types::DType;
+use crate::vmath::{BinaryFn, Computed, UnaryFn};
 
 /// The prefix of the functions of an element type.
 pub(super) fn prefix(dtype: DType) -> char {
@@ -33,93 +34,95 @@ pub(super) fn memory_type(dtype: DType) -> &'static str {
 }
 
 /// How a primitive of operands of this element type (that of the first) is computed.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) enum Function {
     /// A function of the operands.
-    Total(&'static str),
+    Total(String),
     /// A function of the operands and a pointer to the lanes where it fails.
-    Fails(&'static str, TrapKind),
-    /// Division of ints: it fails in two ways, the remainder in one.
-    Division(&'static str),
+    Fails(String, TrapKind),
+    /// Division of ints, which fails in two ways: by zero, and in one case by overflow.
+    Quotient(String),
+    /// Its remainder, which fails by zero only.
+    Remainder(String),
 }
 
-/// The function of an elementwise primitive, without its prefix.
-pub(super) fn of(prim: Prim, dtype: DType) -> Function {
-    use Function::{Division, Fails, Total};
-    let int = dtype == DType::Int;
-    let overflow = |name| Fails(name, TrapKind::IntegerOverflow);
-    match prim {
-        Prim::Add if int => overflow("add_over"),
-        Prim::Sub if int => overflow("sub_over"),
-        Prim::Mul if int => overflow("mul_over"),
-        Prim::Neg if int => overflow("neg_over"),
-        Prim::Abs if int => overflow("abs_over"),
-        Prim::IntDiv => Division("div"),
-        Prim::IntRem => Division("rem"),
-        Prim::ToInt => Fails("to_i_trap", TrapKind::IntegerConversion),
-        Prim::Add => Total("add"),
-        Prim::Sub => Total("sub"),
-        Prim::Mul => Total("mul"),
-        Prim::Div => Total("div"),
-        Prim::ChainMul => Total("chain_mul"),
-        Prim::ChainDiv => Total("chain_div"),
-        Prim::Rem => Total("rem"),
-        Prim::Neg => Total("neg"),
-        Prim::Abs => Total("abs"),
-        Prim::Min => Total("min"),
-        Prim::Max => Total("max"),
-        Prim::Pow => Total("pow"),
-        Prim::Sqrt => Total("sqrt"),
-        Prim::Exp => Total("exp"),
-        Prim::Expm1 => Total("expm1"),
-        Prim::Log => Total("log"),
-        Prim::Log1p => Total("log1p"),
-        Prim::Sin => Total("sin"),
-        Prim::Cos => Total("cos"),
-        Prim::Tan => Total("tan"),
-        Prim::Asin => Total("asin"),
-        Prim::Acos => Total("acos"),
-        Prim::Atan => Total("atan"),
-        Prim::Atan2 => Total("atan2"),
-        Prim::Sinh => Total("sinh"),
-        Prim::Cosh => Total("cosh"),
-        Prim::Tanh => Total("tanh"),
-        Prim::InvLogit => Total("inv_logit"),
-        Prim::Log1pExp => Total("log1p_exp"),
-        Prim::Erf => Total("erf"),
-        Prim::Erfc => Total("erfc"),
-        Prim::Lgamma => Total("lgamma"),
-        Prim::Digamma => Total("digamma"),
-        Prim::Trigamma => Total("trigamma"),
-        Prim::InvPhi => Total("inv_phi"),
-        Prim::Phi => Total("phi"),
-        Prim::Floor => Total("floor"),
-        Prim::Ceil => Total("ceil"),
-        Prim::Round => Total("round"),
-        Prim::Trunc => Total("trunc"),
-        Prim::IsNan => Total("is_nan"),
-        Prim::Eq => Total("eq"),
-        Prim::Ne => Total("ne"),
-        Prim::Lt => Total("lt"),
-        Prim::Le => Total("le"),
-        Prim::Gt => Total("gt"),
-        Prim::Ge => Total("ge"),
-        Prim::And => Total("and"),
-        Prim::Or => Total("or"),
-        Prim::Not => Total("not"),
-        Prim::Select => Total("select"),
-        Prim::ToReal | Prim::BoolToInt => Total("from"),
-        other => unreachable!("{other} is not elementwise, or never part of a segment"),
+/// The function of an elementwise primitive whose operands have these element types.
+///
+/// # Panics
+///
+/// For what is not computed by a function: copies, what is not elementwise, and what a segment does not [take](super::ssa::takes).
+pub(super) fn of(prim: Prim, dtypes: &[DType]) -> Function {
+    let first = dtypes[0];
+    let row = prim.row();
+    let named = |of: DType| format!("{}_{}", prefix(of), row.c);
+    match row.class {
+        Class::Arithmetic(op) => match op {
+            Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul | Arithmetic::Neg | Arithmetic::Abs
+                if first == DType::Int =>
+            {
+                Function::Fails(format!("{}_over", named(first)), TrapKind::IntegerOverflow)
+            }
+            Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul | Arithmetic::Neg | Arithmetic::Abs => {
+                Function::Total(named(first))
+            }
+            Arithmetic::Min | Arithmetic::Max => Function::Total(named(first)),
+        },
+        Class::IntArithmetic(op) => match op {
+            IntArithmetic::IntDiv => Function::Quotient(named(first)),
+            IntArithmetic::IntRem => Function::Remainder(named(first)),
+            IntArithmetic::IntPow => unreachable!("a segment does not take `{prim}`"),
+        },
+        Class::Conversion(conversion) => match conversion {
+            Conversion::ToReal => Function::Total(format!("{}_{}", named(DType::Real), prefix(first))),
+            Conversion::BoolToInt => Function::Total(format!("{}_{}", named(DType::Int), prefix(first))),
+            Conversion::ToInt => Function::Fails(named(first), TrapKind::IntegerConversion),
+            Conversion::IsNan => Function::Total(named(first)),
+        },
+        Class::Selection(Selection::Select) => Function::Total(named(dtypes[1])),
+        Class::RealArithmetic(_) | Class::Unary(_) | Class::Binary(_) | Class::Comparison(_) | Class::Logic(_) => {
+            Function::Total(named(first))
+        }
+        Class::Identity(_)
+        | Class::Movement(_)
+        | Class::Contraction(_)
+        | Class::Triangular(_)
+        | Class::Reduction(_)
+        | Class::Draw(_) => unreachable!("`{prim}` is no function of elements"),
     }
 }
 
 /// Whether an operation may take lanes out; `dtype` is that of its first operand.
 pub(super) fn may_trap(kind: Kind, dtype: Option<DType>) -> bool {
-    match (kind, dtype) {
-        (Kind::Assert, _) => true,
-        (Kind::Map(Prim::Copy), _) => false,
-        (Kind::Map(prim), Some(dtype)) => !matches!(of(prim, dtype), Function::Total(_)),
-        (Kind::Reduce(prim), Some(dtype)) => dtype == DType::Int && matches!(prim, Prim::Sum | Prim::Prod),
-        _ => false,
+    let traps = |prim: Prim| match prim.row().traps {
+        Traps::Never => false,
+        Traps::Always => true,
+        Traps::OnInts => dtype == Some(DType::Int),
+        // a segment has no arrays without elements
+        Traps::OnEmpty => false,
+    };
+    match kind {
+        Kind::Assert => true,
+        Kind::Map(prim) => traps(prim),
+        Kind::Reduce(Fold::All(reduction)) => traps(reduction.into()),
+        Kind::Reduce(Fold::Products(_)) => false,
+        Kind::Product { .. } | Kind::Draw { .. } | Kind::Pop(_) | Kind::Spill(_) | Kind::Store(_) | Kind::Decide => {
+            false
+        }
     }
+}
+
+/// The header `functions.h`: functions of reals, made of those of doubles, as the table of functions of reals says.
+pub(super) fn of_reals() -> String {
+    let unary = UnaryFn::ALL.iter().map(|f| (f.name(), f.computed(), "VMATH_IN_F64"));
+    let binary = BinaryFn::ALL.iter().map(|f| (f.name(), f.computed(), "VMATH_IN_F64_2"));
+    let (mut floats, mut doubles) = (String::new(), String::new());
+    for (name, computed, through_f64) in unary.chain(binary) {
+        if computed == Computed::InF64 {
+            floats += &format!("{through_f64}({name})\n");
+        }
+        if computed != Computed::Native {
+            doubles += &format!("#define r_{name} d_{name}\n");
+        }
+    }
+    format!("#ifdef REAL_F32\n{floats}#else\n{doubles}#endif\n")
 }

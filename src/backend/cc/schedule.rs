@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use crate::backend::cc::functions;
 use crate::backend::cc::segment::Lockstep;
-use crate::backend::cc::ssa::{Base, Kind, LocalId, Op, OpId, Ssa, Value};
+use crate::backend::cc::ssa::{Base, Fold, Kind, LocalId, Op, OpId, Ssa, Value};
 use crate::base::IdVec;
 use crate::plan::{SlotId, StackId};
-use crate::prim::Prim;
+use crate::prim::Reduction;
 
 /// Operations that run together, in their order.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ impl Scheduler<'_> {
             for made in &local.made_by {
                 let (maker, group) = (&self.ssa.ops[*made], self.group_of[made]);
                 // An extremum begins with the first element, before its loop.
-                let extremum = matches!(op.kind, Kind::Reduce(Prim::MinOf | Prim::MaxOf));
+                let extremum = matches!(op.kind, Kind::Reduce(Fold::All(Reduction::MinOf | Reduction::MaxOf)));
                 let whole = local.made_by.len() == 1 && in_loop(maker.kind) && !extremum;
                 let together = whole
                     && in_loop(op.kind)

@@ -5,11 +5,13 @@ use indexmap::IndexMap;
 
 use crate::base::IdVec;
 use crate::plan::{Arg, Compute, Constant, ConstantId, Globals, Slot, SlotId, Source, StackId, Step, StepKind, Write};
-use crate::prim::{BatchRule, Prim};
+use crate::prim::{BLOCK, Class, Contraction, Draw, IntArithmetic, Movement, Prim, Reduction};
 use crate::types::{DType, Scalar, Type};
 
 /// Elements that a value of a segment may have: its values stay in the L1 cache for a group of lanes.
 pub(super) const MOST_ELEMENTS: usize = 256;
+// Sums and dot products of generated code are one chain: of more than a block it would be another sum than the kernels'.
+const _: () = assert!(MOST_ELEMENTS <= BLOCK);
 /// Elements that a shared matrix of a product may have; larger products are better off as one product over the lanes.
 pub(super) const MOST_MATRIX_ELEMENTS: usize = 1 << 14;
 
@@ -55,18 +57,36 @@ pub(super) struct Local {
     pub(super) made_by: Vec<OpId>,
 }
 
+/// The arithmetic of a sum of products.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Products {
+    /// Fused multiply-adds.
+    Ordinary,
+    /// Those of the chain rule, in which a zero wins.
+    ChainRule,
+}
+
+/// How elements become one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Fold {
+    /// The elements of an array.
+    All(Reduction),
+    /// The sum of the products of the elements of two arrays.
+    Products(Products),
+}
+
 /// What an operation does for each of its `turns`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Kind {
     /// An elementwise primitive; [`Prim::Copy`] for parts of arrays.
     Map(Prim),
-    /// A reduction of all elements, [`Prim::Dot`] or [`Prim::ChainDot`]; the result is one element.
-    Reduce(Prim),
+    /// All elements become one.
+    Reduce(Fold),
     /// Rows of a shared matrix times a vector of the lanes: element `i` of the result adds up `matrix[i * row + k * column]`
     /// times element `k`, for `inner` elements. The operands are the matrix and the vector.
-    Product { prim: Prim, row: usize, column: usize, inner: usize },
+    Product { products: Products, row: usize, column: usize, inner: usize },
     /// A random draw for each element; the first has this number, counted from the draws that the lane has made.
-    Draw { prim: Prim, first: usize },
+    Draw { draw: Draw, first: usize },
     /// The last value of a stack is taken off.
     Pop(StackId),
     /// The operand goes on a stack.
@@ -125,19 +145,36 @@ fn takes_compute(c: &Compute, globals: &Globals) -> bool {
     let literal = |a: &Arg| literal_int(a, globals).is_some();
     let args_small = || c.args.iter().all(|a| small(&a.ty));
     let whole = |a: &Arg| a.ty.elements() == 1 || a.ty.elements() == n;
-    match c.prim {
-        Prim::IntPow | Prim::Iota => false,
-        Prim::Copy | Prim::StopGradient | Prim::Reshape => args_small(),
-        Prim::MakeArray | Prim::Concat => args_small(),
-        Prim::Fill => c.args[0].ty.elements() == 1,
-        Prim::Index | Prim::Slice => {
-            small(&c.args[0].ty) && c.args[1..].iter().all(literal) && place(c, globals).is_some()
-        }
-        Prim::SetIndex | Prim::SetSlice => {
-            args_small() && c.args[2..].iter().all(literal) && place(c, globals).is_some()
-        }
-        Prim::Dot | Prim::ChainDot => args_small(),
-        Prim::MatMul | Prim::ChainMatMul => {
+    match c.prim.class() {
+        Class::Identity(_) => args_small(),
+        Class::IntArithmetic(IntArithmetic::IntPow) => false,
+        Class::Arithmetic(_)
+        | Class::RealArithmetic(_)
+        | Class::IntArithmetic(IntArithmetic::IntDiv | IntArithmetic::IntRem)
+        | Class::Unary(_)
+        | Class::Binary(_)
+        | Class::Comparison(_)
+        | Class::Logic(_)
+        | Class::Selection(_)
+        | Class::Conversion(_) => c.args.iter().all(whole),
+        Class::Movement(movement) => match movement {
+            Movement::Reshape | Movement::MakeArray | Movement::Concat => args_small(),
+            Movement::Fill => c.args[0].ty.elements() == 1,
+            Movement::Index | Movement::Slice => {
+                small(&c.args[0].ty) && c.args[1..].iter().all(literal) && place(c, globals).is_some()
+            }
+            Movement::SetIndex | Movement::SetSlice => {
+                args_small() && c.args[2..].iter().all(literal) && place(c, globals).is_some()
+            }
+            Movement::Iota
+            | Movement::Gather
+            | Movement::Scatter
+            | Movement::ScatterAdd
+            | Movement::Transpose
+            | Movement::TransposeEach => false,
+        },
+        Class::Contraction(Contraction::Dot | Contraction::ChainDot) => args_small(),
+        Class::Contraction(Contraction::MatMul | Contraction::ChainMatMul) => {
             let [a, b] = &c.args[..] else { return false };
             let (matrix, vector) = if a.broadcast { (a, b) } else { (b, a) };
             is_shared(matrix, globals)
@@ -147,10 +184,9 @@ fn takes_compute(c: &Compute, globals: &Globals) -> bool {
                 && small(&vector.ty)
                 && matrix.ty.elements() <= MOST_MATRIX_ELEMENTS
         }
-        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf | Prim::Any | Prim::All => n == 1 && args_small(),
-        Prim::RandomUniform | Prim::RandomNormal => true,
-        prim if prim.row().batch == BatchRule::Elementwise => c.args.iter().all(whole),
-        _ => false,
+        Class::Contraction(Contraction::BatchMatMul | Contraction::ChainBatchMatMul) | Class::Triangular(_) => false,
+        Class::Reduction(_) => n == 1 && args_small(),
+        Class::Draw(_) => true,
     }
 }
 
@@ -301,54 +337,89 @@ impl<'a> Ssa<'a> {
         let args: Vec<Value> = c.args.iter().map(|a| self.value(a)).collect();
         let view =
             |value: Value, at: usize| Value { offset: value.offset + if value.spread { 0 } else { at }, ..value };
-        match c.prim {
-            Prim::Copy | Prim::StopGradient | Prim::Reshape => args[0],
-            Prim::Fill => Value { spread: true, ..args[0] },
-            Prim::Index | Prim::Slice => {
-                let at = place(c, self.globals).expect("a segment takes what is in range only");
-                let value = view(args[0], at);
-                Value { spread: value.spread || n == 1, ..value }
-            }
-            Prim::MakeArray | Prim::Concat => {
-                let parts: Vec<(Value, usize)> = args.iter().zip(&c.args).map(|(v, a)| (*v, a.ty.elements())).collect();
-                self.joined(dtype, &parts)
-            }
-            Prim::SetIndex | Prim::SetSlice => {
-                let at = place(c, self.globals).expect("a segment takes what is in range only");
-                let len = c.args[1].ty.elements();
-                let after = view(args[0], at + len);
-                self.joined(dtype, &[(args[0], at), (args[1], len), (after, n - at - len)])
-            }
-            Prim::Dot | Prim::ChainDot | Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf | Prim::Any | Prim::All => {
-                let turns = c.args[0].ty.elements();
-                self.made(Kind::Reduce(c.prim), dtype, 1, turns, args)
-            }
-            Prim::MatMul | Prim::ChainMatMul => {
-                let (left, args) = match c.args[0].broadcast {
-                    true => (true, args),
-                    false => (false, vec![args[1], args[0]]),
-                };
-                let shape = if left { &c.args[0].ty.shape } else { &c.args[1].ty.shape };
-                let (rows, columns) = (shape[0], shape[1]);
-                let mut args = args;
-                if args[1].spread {
-                    // A product takes its vector element by element.
-                    let inner = if left { columns } else { rows };
-                    args[1] = self.made(Kind::Map(Prim::Copy), dtype, inner, inner, vec![args[1]]);
+        match c.prim.class() {
+            Class::Identity(_) => args[0],
+            Class::Arithmetic(_)
+            | Class::RealArithmetic(_)
+            | Class::IntArithmetic(_)
+            | Class::Unary(_)
+            | Class::Binary(_)
+            | Class::Comparison(_)
+            | Class::Logic(_)
+            | Class::Selection(_)
+            | Class::Conversion(_) => self.made(Kind::Map(c.prim), dtype, n, n, args),
+            Class::Movement(movement) => match movement {
+                Movement::Reshape => args[0],
+                Movement::Fill => Value { spread: true, ..args[0] },
+                Movement::Index | Movement::Slice => {
+                    let at = place(c, self.globals).expect("a segment takes what is in range only");
+                    let value = view(args[0], at);
+                    Value { spread: value.spread || n == 1, ..value }
                 }
-                let prim = c.prim;
-                let kind = match left {
-                    true => Kind::Product { prim, row: columns, column: 1, inner: columns },
-                    false => Kind::Product { prim, row: 1, column: columns, inner: rows },
-                };
-                self.made(kind, dtype, n, n, args)
+                Movement::MakeArray | Movement::Concat => {
+                    let parts: Vec<(Value, usize)> =
+                        args.iter().zip(&c.args).map(|(v, a)| (*v, a.ty.elements())).collect();
+                    self.joined(dtype, &parts)
+                }
+                Movement::SetIndex | Movement::SetSlice => {
+                    let at = place(c, self.globals).expect("a segment takes what is in range only");
+                    let len = c.args[1].ty.elements();
+                    let after = view(args[0], at + len);
+                    self.joined(dtype, &[(args[0], at), (args[1], len), (after, n - at - len)])
+                }
+                Movement::Iota
+                | Movement::Gather
+                | Movement::Scatter
+                | Movement::ScatterAdd
+                | Movement::Transpose
+                | Movement::TransposeEach => unreachable!("a segment does not take `{}`", c.prim),
+            },
+            Class::Contraction(contraction) => {
+                let turns = c.args[0].ty.elements();
+                match contraction {
+                    Contraction::Dot => {
+                        self.made(Kind::Reduce(Fold::Products(Products::Ordinary)), dtype, 1, turns, args)
+                    }
+                    Contraction::ChainDot => {
+                        self.made(Kind::Reduce(Fold::Products(Products::ChainRule)), dtype, 1, turns, args)
+                    }
+                    Contraction::MatMul => self.product(Products::Ordinary, c, args),
+                    Contraction::ChainMatMul => self.product(Products::ChainRule, c, args),
+                    Contraction::BatchMatMul | Contraction::ChainBatchMatMul => {
+                        unreachable!("a segment does not take `{}`", c.prim)
+                    }
+                }
             }
-            Prim::RandomUniform | Prim::RandomNormal => {
+            Class::Triangular(_) => unreachable!("a segment does not take `{}`", c.prim),
+            Class::Reduction(reduction) => {
+                let turns = c.args[0].ty.elements();
+                self.made(Kind::Reduce(Fold::All(reduction)), dtype, 1, turns, args)
+            }
+            Class::Draw(draw) => {
                 let first = self.draws;
                 self.draws += n;
-                self.made(Kind::Draw { prim: c.prim, first }, dtype, n, n, Vec::new())
+                self.made(Kind::Draw { draw, first }, dtype, n, n, Vec::new())
             }
-            prim => self.made(Kind::Map(prim), dtype, n, n, args),
         }
+    }
+
+    fn product(&mut self, products: Products, c: &Compute, args: Vec<Value>) -> Value {
+        let (n, dtype) = (c.ty.elements(), c.ty.dtype);
+        let (left, mut args) = match c.args[0].broadcast {
+            true => (true, args),
+            false => (false, vec![args[1], args[0]]),
+        };
+        let shape = if left { &c.args[0].ty.shape } else { &c.args[1].ty.shape };
+        let (rows, columns) = (shape[0], shape[1]);
+        if args[1].spread {
+            // A product takes its vector element by element.
+            let inner = if left { columns } else { rows };
+            args[1] = self.made(Kind::Map(Prim::Copy), dtype, inner, inner, vec![args[1]]);
+        }
+        let kind = match left {
+            true => Kind::Product { products, row: columns, column: 1, inner: columns },
+            false => Kind::Product { products, row: 1, column: columns, inner: rows },
+        };
+        self.made(kind, dtype, n, n, args)
     }
 }

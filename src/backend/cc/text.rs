@@ -8,10 +8,10 @@ use indexmap::IndexSet;
 use crate::backend::cc::functions::{self, Function, group_type, memory_type, prefix};
 use crate::backend::cc::schedule::{Group, Schedule, schedule};
 use crate::backend::cc::segment::{Exit, Lockstep, Route};
-use crate::backend::cc::ssa::{Base, Kind, Local, LocalId, Op, Ssa, Value};
+use crate::backend::cc::ssa::{Base, Fold, Kind, Local, LocalId, Op, Products, Ssa, Value};
 use crate::base::{Id as _, IdVec};
 use crate::plan::{Constant, ConstantId, Globals, Slot, SlotId, StackId, UnitId};
-use crate::prim::Prim;
+use crate::prim::{Draw, Prim, Reduction};
 use crate::run::TrapKind;
 use crate::types::{DType, Scalar};
 
@@ -105,6 +105,16 @@ struct Writer<'a> {
     names: usize,
     /// The stacks that are pushed.
     pushed: IndexSet<StackId>,
+}
+
+impl Products {
+    /// The function that adds a product to a sum.
+    fn step(self) -> &'static str {
+        match self {
+            Products::Ordinary => "r_fma",
+            Products::ChainRule => "r_chain_fma",
+        }
+    }
 }
 
 impl Writer<'_> {
@@ -202,8 +212,8 @@ impl Writer<'_> {
         };
         for op in &group.ops {
             let op = &self.ssa.ops[*op];
-            if let (Kind::Reduce(prim), Some((local, _))) = (op.kind, op.out) {
-                self.start_of(prim, local, op);
+            if let (Kind::Reduce(fold), Some((local, _))) = (op.kind, op.out) {
+                self.start_of(fold, local, op);
             }
         }
         self.turns = turns;
@@ -296,19 +306,19 @@ impl Writer<'_> {
         self.line(format!("{place} = {text};"));
     }
 
-    fn start_of(&mut self, prim: Prim, local: LocalId, op: &Op) {
+    fn start_of(&mut self, fold: Fold, local: LocalId, op: &Op) {
         let dtype = op.args[0].dtype;
-        let start = match (prim, dtype) {
-            (Prim::Any, _) => "b_splat(0)".to_owned(),
-            (Prim::All, _) => "b_splat(1)".to_owned(),
-            (Prim::Prod, DType::Int) => literal(Scalar::Int(1)),
-            (Prim::Prod, _) => literal(Scalar::Real(1.0)),
-            (Prim::MinOf | Prim::MaxOf, _) => {
+        let start = match fold {
+            Fold::All(Reduction::Any) => "b_splat(0)".to_owned(),
+            Fold::All(Reduction::All) => "b_splat(1)".to_owned(),
+            Fold::All(Reduction::Prod) if dtype == DType::Int => literal(Scalar::Int(1)),
+            Fold::All(Reduction::Prod) => literal(Scalar::Real(1.0)),
+            Fold::All(Reduction::MinOf | Reduction::MaxOf) => {
                 self.turns = 1;
                 self.element(&op.args[0])
             }
-            (_, DType::Int) => literal(Scalar::Int(0)),
-            _ => literal(Scalar::Real(0.0)),
+            Fold::All(Reduction::Sum) if dtype == DType::Int => literal(Scalar::Int(0)),
+            Fold::All(Reduction::Sum) | Fold::Products(_) => literal(Scalar::Real(0.0)),
         };
         let declared = if self.schedule.kept[local] { String::new() } else { format!("{} ", group_type(dtype)) };
         self.line(format!("{declared}v{} = {start};", local.index()));
@@ -318,9 +328,12 @@ impl Writer<'_> {
     fn in_loop(&mut self, op: &Op) {
         match op.kind {
             Kind::Map(prim) => self.map(prim, op),
-            Kind::Reduce(prim) => self.reduce(prim, op),
-            Kind::Draw { prim, first } => {
-                let function = if prim == Prim::RandomNormal { "r_normal" } else { "r_uniform" };
+            Kind::Reduce(fold) => self.reduce(fold, op),
+            Kind::Draw { draw, first } => {
+                let function = match draw {
+                    Draw::RandomUniform => "r_uniform",
+                    Draw::RandomNormal => "r_normal",
+                };
                 let number = if self.turns > 1 { format!("e + {first}") } else { first.to_string() };
                 let text = format!("{function}(c->seed, lane, i_add(draw, i_splat({number})))");
                 self.set(op.out.expect("a draw has a result"), &text);
@@ -356,50 +369,38 @@ impl Writer<'_> {
         if prim == Prim::Copy {
             return self.set(out, &args[0]);
         }
-        let dtype = op.args[0].dtype;
-        let p = match prim {
-            Prim::Select => prefix(op.args[1].dtype),
-            Prim::ToReal => 'r',
-            Prim::BoolToInt => 'i',
-            _ => prefix(dtype),
-        };
+        let dtypes: Vec<DType> = op.args.iter().map(|a| a.dtype).collect();
         let list = args.join(", ");
-        match functions::of(prim, dtype) {
-            Function::Total(name) => {
-                let name = match prim {
-                    Prim::ToReal => "from_i",
-                    Prim::BoolToInt => "from_b",
-                    _ => name,
-                };
-                self.set(out, &format!("{p}_{name}({list})"));
-            }
+        let function = functions::of(prim, &dtypes);
+        match &function {
+            Function::Total(name) => self.set(out, &format!("{name}({list})")),
             Function::Fails(name, kind) => {
                 let bad = self.bad();
-                self.set(out, &format!("{p}_{name}({list}, &{bad})"));
-                self.check(&bad, op.step, kind);
+                self.set(out, &format!("{name}({list}, &{bad})"));
+                self.check(&bad, op.step, *kind);
             }
-            Function::Division(name) => match op.args[1].base {
-                Base::Literal(Scalar::Int(d)) if d > 0 && d & (d - 1) == 0 && d < 1 << 62 => {
-                    let text = format!("i_{name}_pow2({}, {})", args[0], d.trailing_zeros());
-                    self.set(out, &text);
+            Function::Quotient(name) | Function::Remainder(name) => {
+                let remainder = matches!(function, Function::Remainder(_));
+                let divisor = match op.args[1].base {
+                    Base::Literal(Scalar::Int(d)) => d,
+                    _ => 0,
+                };
+                if divisor > 0 && divisor & (divisor - 1) == 0 && divisor < 1 << 62 {
+                    let text = format!("{name}_pow2({}, {})", args[0], divisor.trailing_zeros());
+                    return self.set(out, &text);
                 }
-                Base::Literal(Scalar::Int(d)) if d != 0 && (d != -1 || name == "rem") => {
-                    let bad = self.bad();
-                    self.set(out, &format!("i_{name}({list}, &{bad})"));
-                    self.line(format!("(void){bad};"));
+                let bad = self.bad();
+                self.set(out, &format!("{name}({list}, &{bad})"));
+                if divisor != 0 && (divisor != -1 || remainder) {
+                    return self.line(format!("(void){bad};"));
                 }
-                _ => {
-                    let bad = self.bad();
-                    self.set(out, &format!("i_{name}({list}, &{bad})"));
-                    if name == "rem" {
-                        self.check(&bad, op.step, TrapKind::DivisionByZero);
-                        return;
-                    }
-                    let zero = format!("b_and({bad}, i_eq({}, i_splat(0)))", args[1]);
-                    self.check(&zero, op.step, TrapKind::DivisionByZero);
-                    self.check(&bad, op.step, TrapKind::IntegerOverflow);
+                if remainder {
+                    return self.check(&bad, op.step, TrapKind::DivisionByZero);
                 }
-            },
+                let zero = format!("b_and({bad}, i_eq({}, i_splat(0)))", args[1]);
+                self.check(&zero, op.step, TrapKind::DivisionByZero);
+                self.check(&bad, op.step, TrapKind::IntegerOverflow);
+            }
         }
     }
 
@@ -416,27 +417,26 @@ impl Writer<'_> {
         self.line(format!("if (AB_RARE(b_any(b_and(m, {bad})))) m = ab_trap(c, at, m, {bad}, {site});"));
     }
 
-    fn reduce(&mut self, prim: Prim, op: &Op) {
+    fn reduce(&mut self, fold: Fold, op: &Op) {
         let (local, _) = op.out.expect("a reduction has a result");
         let name = format!("v{}", local.index());
         let dtype = op.args[0].dtype;
         let args: Vec<String> = op.args.iter().map(|a| self.element(a)).collect();
         let p = prefix(dtype);
-        let text = match prim {
-            Prim::Dot => format!("r_fma({}, {}, {name})", args[0], args[1]),
-            Prim::ChainDot => format!("r_chain_fma({}, {}, {name})", args[0], args[1]),
-            Prim::Sum | Prim::Prod if dtype == DType::Int => {
-                let function = if prim == Prim::Sum { "i_add_over" } else { "i_mul_over" };
+        let text = match fold {
+            Fold::Products(products) => format!("{}({}, {}, {name})", products.step(), args[0], args[1]),
+            Fold::All(Reduction::Sum | Reduction::Prod) if dtype == DType::Int => {
+                let function = if fold == Fold::All(Reduction::Sum) { "i_add_over" } else { "i_mul_over" };
                 let bad = self.bad();
                 self.line(format!("{name} = {function}({name}, {}, &{bad});", args[0]));
                 return self.check(&bad, op.step, TrapKind::IntegerOverflow);
             }
-            Prim::Sum => format!("r_add({name}, {})", args[0]),
-            Prim::Prod => format!("r_mul({name}, {})", args[0]),
-            Prim::MinOf => format!("{p}_min({name}, {})", args[0]),
-            Prim::MaxOf => format!("{p}_max({name}, {})", args[0]),
-            Prim::Any => format!("b_or({name}, {})", args[0]),
-            _ => format!("b_and({name}, {})", args[0]),
+            Fold::All(Reduction::Sum) => format!("r_add({name}, {})", args[0]),
+            Fold::All(Reduction::Prod) => format!("r_mul({name}, {})", args[0]),
+            Fold::All(Reduction::MinOf) => format!("{p}_min({name}, {})", args[0]),
+            Fold::All(Reduction::MaxOf) => format!("{p}_max({name}, {})", args[0]),
+            Fold::All(Reduction::Any) => format!("b_or({name}, {})", args[0]),
+            Fold::All(Reduction::All) => format!("b_and({name}, {})", args[0]),
         };
         self.line(format!("{name} = {text};"));
     }
@@ -444,7 +444,7 @@ impl Writer<'_> {
     /// Operations that are loops of their own; more than one only of stacks that go in lockstep.
     fn alone(&mut self, ops: &[&Op]) {
         match ops[0].kind {
-            Kind::Product { prim, row, column, inner } => self.product(prim, ops[0], (row, column, inner)),
+            Kind::Product { products, row, column, inner } => self.product(products, ops[0], (row, column, inner)),
             Kind::Pop(_) => self.pop(ops),
             Kind::Spill(_) => self.spill(ops),
             _ => unreachable!("it shares loops"),
@@ -452,7 +452,7 @@ impl Writer<'_> {
     }
 
     /// Rows are taken eight at a time: two multiply-adds begin in a cycle, and a chain of them waits four cycles for each.
-    fn product(&mut self, prim: Prim, op: &Op, (row, column, inner): (usize, usize, usize)) {
+    fn product(&mut self, products: Products, op: &Op, (row, column, inner): (usize, usize, usize)) {
         let (local, _) = op.out.expect("a product has a result");
         let Base::Constant(matrix) = op.args[0].base else {
             unreachable!("a segment takes products with a shared matrix")
@@ -464,7 +464,7 @@ impl Writer<'_> {
             offset => format!("k + {offset}"),
         };
         let x = self.element_at(&op.args[1], &at);
-        let step = if prim == Prim::ChainMatMul { "r_chain_fma" } else { "r_fma" };
+        let step = products.step();
         let (rows, id) = (op.turns, matrix.index());
         let (eights, fours) = (rows / 8 * 8, rows / 4 * 4);
         for (rows_at_once, start, end) in [(8, 0, eights), (4, eights, fours), (1, fours, rows)] {

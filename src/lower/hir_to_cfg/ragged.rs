@@ -18,7 +18,7 @@ use super::reduction::int;
 use crate::base::Diagnostic;
 use crate::cfg::{Operand, Terminator, VarId};
 use crate::hir::{DimId, Expr, ExprKind, LocalId, Ty};
-use crate::prim::{BatchRule, Effect, Prim};
+use crate::prim::{BLOCK, Class, Contraction, Effect, Movement, Prim};
 use crate::types::{DType, Scalar, Shape, Type};
 
 /// For each axis of an array, the length in the lane if its dimension is bounded.
@@ -33,9 +33,6 @@ pub enum Padding {
     /// No NaN where a primitive could make one, and nothing that it makes one of: for `--check nan`.
     Harmless,
 }
-
-/// Elements that a sum adds up in one block: within one, neutral elements may stand anywhere.
-const BLOCK: usize = 256;
 
 /// What runs at every place of an array.
 type AtPlace<'f, 's, 'a> = dyn FnMut(&mut Lowering<'s, 'a>, &[Operand]) -> Lowered<()> + 'f;
@@ -155,35 +152,51 @@ impl<'s, 'a> Lowering<'s, 'a> {
         ty: &Type,
     ) -> Lowered<Operand> {
         let first = axes.first().cloned().unwrap_or_default();
-        match prim {
-            Prim::Copy | Prim::StopGradient | Prim::MakeArray | Prim::Concat | Prim::Transpose => {
-                Ok(self.prim(prim, operands, ty))
-            }
-            Prim::Slice => self.ragged_slice(operands, &first, result, ty),
-            Prim::Fill => Ok(match operands[0] {
-                Operand::Const(_) if ty.dtype != DType::Real => self.prim(prim, operands, ty),
-                x => {
-                    let blank = self.blank(ty.dtype, result);
-                    self.padded(x, &ty.shape, result, blank)
+        match prim.class() {
+            Class::Identity(_) => Ok(self.prim(prim, operands, ty)),
+            Class::Arithmetic(_)
+            | Class::RealArithmetic(_)
+            | Class::IntArithmetic(_)
+            | Class::Unary(_)
+            | Class::Binary(_)
+            | Class::Comparison(_)
+            | Class::Logic(_)
+            | Class::Selection(_)
+            | Class::Conversion(_) => Ok(self.ragged_elementwise(prim, operands, result, ty)),
+            Class::Movement(movement) => match movement {
+                Movement::MakeArray | Movement::Concat | Movement::Transpose => Ok(self.prim(prim, operands, ty)),
+                Movement::Slice => self.ragged_slice(operands, &first, result, ty),
+                Movement::Fill => Ok(match operands[0] {
+                    Operand::Const(_) if ty.dtype != DType::Real => self.prim(prim, operands, ty),
+                    x => {
+                        let blank = self.blank(ty.dtype, result);
+                        self.padded(x, &ty.shape, result, blank)
+                    }
+                }),
+                Movement::Reshape if self.keeps_leading_axis(operands[0], &first, result, ty) => {
+                    Ok(self.prim(prim, operands, ty))
                 }
-            }),
-            Prim::Reshape if self.keeps_leading_axis(operands[0], &first, result, ty) => {
-                Ok(self.prim(prim, operands, ty))
-            }
-            Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf | Prim::Any | Prim::All => {
-                self.ragged_reduction(prim, operands[0], &first, ty)
-            }
-            Prim::Dot | Prim::MatMul => Ok(self.ragged_product(prim, operands, axes, result, ty)),
-            Prim::Cholesky | Prim::SolveLower | Prim::SolveLowerTransposed => {
-                Ok(self.ragged_triangular(prim, operands, axes, result, ty))
-            }
-            Prim::RandomUniform | Prim::RandomNormal => self.ragged_draw(prim, result, ty),
-            _ if prim.row().batch == BatchRule::Elementwise => Ok(self.ragged_elementwise(prim, operands, result, ty)),
-            _ => {
-                let what = format!("`{}` does not take arrays of a bounded dimension here", prim.name());
-                Err(self.ragged_error(&what))
-            }
+                Movement::Reshape
+                | Movement::Index
+                | Movement::SetIndex
+                | Movement::SetSlice
+                | Movement::Gather
+                | Movement::Scatter
+                | Movement::ScatterAdd
+                | Movement::Iota
+                | Movement::TransposeEach => Err(self.no_ragged(prim)),
+            },
+            Class::Contraction(
+                Contraction::Dot | Contraction::MatMul | Contraction::ChainDot | Contraction::ChainMatMul,
+            ) => Ok(self.ragged_product(prim, operands, axes, result, ty)),
+            Class::Contraction(Contraction::BatchMatMul | Contraction::ChainBatchMatMul) => Err(self.no_ragged(prim)),
+            Class::Triangular(_) => Ok(self.ragged_triangular(prim, operands, axes, result, ty)),
+            Class::Reduction(_) => self.ragged_reduction(prim, operands[0], &first, ty),
+            Class::Draw(_) => self.ragged_draw(prim, result, ty),
         }
+    }
+    fn no_ragged(&self, prim: Prim) -> Box<Diagnostic> {
+        self.ragged_error(&format!("`{prim}` does not take arrays of a bounded dimension here"))
     }
     fn ragged_error(&self, what: &str) -> Box<Diagnostic> {
         let error = Diagnostic::error("E0807", what, self.span(), "lengths differ from lane to lane");

@@ -12,7 +12,7 @@ use crate::prim::Prim;
 use crate::types::{DType, Scalar, Type};
 
 /// Elements in a block of a sum; see Numerics in ARCHITECTURE.md.
-pub(super) const BLOCK: i64 = 256;
+pub(super) const BLOCK: i64 = crate::prim::BLOCK as i64;
 
 /// What runs for every element.
 type Body<'f, 's, 'a> = dyn FnMut(&mut Lowering<'s, 'a>) -> Lowered<()> + 'f;

@@ -18,6 +18,8 @@ pub(crate) enum Doc {
     /// Text that is there only when the group is broken.
     IfBroken(&'static str),
     Indent(Box<Doc>),
+    /// What groups before it take for unbroken when they ask whether they fit: they break first.
+    Last(Box<Doc>),
     Concat(Vec<Doc>),
     Group {
         broken: bool,
@@ -44,7 +46,7 @@ impl Doc {
         match self {
             Doc::Hard | Doc::Trailing(_) => true,
             Doc::Text(text) => text.contains('\n'),
-            Doc::Indent(doc) => doc.breaks(),
+            Doc::Indent(doc) | Doc::Last(doc) => doc.breaks(),
             Doc::Concat(docs) => docs.iter().any(Doc::breaks),
             Doc::Group { broken, .. } => *broken,
             Doc::Nil | Doc::Line | Doc::SoftLine | Doc::Blank | Doc::IfBroken(_) => false,
@@ -83,6 +85,7 @@ pub(crate) fn print(doc: &Doc, width: usize) -> String {
             }
             Doc::SoftLine | Doc::Blank | Doc::IfBroken(_) => {}
             Doc::Indent(doc) => pending.push((indent + 4, broken, doc)),
+            Doc::Last(doc) => pending.push((indent, broken, doc)),
             Doc::Concat(docs) => pending.extend(docs.iter().rev().map(|d| (indent, broken, d))),
             Doc::Group { broken: forced, doc } => {
                 let flat = !forced && fits(doc, &pending, width.saturating_sub(column));
@@ -133,6 +136,14 @@ fn fits(doc: &Doc, after: &[Pending<'_>], mut room: usize) -> bool {
                 here.push((broken, doc));
                 0
             }
+            Doc::Last(doc) => match doc.as_ref() {
+                // a comment in it has broken it already
+                doc if doc.breaks() => return true,
+                doc => {
+                    here.push((false, doc));
+                    0
+                }
+            },
             Doc::Concat(docs) => {
                 here.extend(docs.iter().rev().map(|d| (broken, d)));
                 0

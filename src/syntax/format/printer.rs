@@ -132,7 +132,17 @@ impl<'a> Printer<'a> {
         match keyword {
             Some(Token::Fn | Token::Struct | Token::Derivative) => {
                 let open = (at..last).find(|i| self.tokens[*i].token == Token::LBrace).expect("an item has its brace");
-                out.push(self.pieces(at..open));
+                let head = self.units(at..open);
+                let arrow = head.iter().map(|u| u.start).find(|i| self.tokens[*i].token == Token::Arrow);
+                match arrow {
+                    // the parameters take lines of their own before the result does
+                    Some(arrow) => {
+                        out.push(self.pieces(at..arrow));
+                        out.push(self.gap(arrow, Doc::space(), Doc::indent(vec![Doc::Hard])));
+                        out.push(Doc::Last(Box::new(self.pieces(arrow..open))));
+                    }
+                    None => out.push(self.pieces(at..open)),
+                }
                 out.push(self.gap(open, Doc::space(), Doc::indent(vec![Doc::Hard])));
                 out.push(match keyword {
                     Some(Token::Fn) => self.block(open, BlockStyle::Tall),

@@ -118,7 +118,7 @@ fn never_traps(program: &Program, func: &Func, insts: &[Inst], guards: &[Guard],
         let all = args.iter().map(value).collect::<Option<Vec<Scalar>>>();
         let result = match prim {
             _ if effect(program, func, *prim, args, total) == Effect::Pure => {
-                all.and_then(|all| eval::fold(*prim, &all))
+                all.and_then(|all| eval::fold(*prim, &all, eval::EXACT_IN_F32))
             }
             Prim::Index | Prim::Slice => {
                 let array = program.operand_type(func, args[0]);
@@ -129,7 +129,7 @@ fn never_traps(program: &Program, func: &Func, insts: &[Inst], guards: &[Guard],
                 None
             }
             Prim::IntDiv | Prim::IntRem if matches!(value(&args[1]), Some(Scalar::Int(y)) if divides_all(*prim, y)) => {
-                all.and_then(|all| eval::fold(*prim, &all))
+                all.and_then(|all| eval::fold(*prim, &all, eval::EXACT_IN_F32))
             }
             _ => match all.and_then(|all| arithmetic(*prim, &all)) {
                 None => return false,
@@ -146,7 +146,7 @@ fn never_traps(program: &Program, func: &Func, insts: &[Inst], guards: &[Guard],
 fn arithmetic(prim: Prim, args: &[Scalar]) -> Option<Scalar> {
     match (prim, args) {
         (Prim::ToInt, [Scalar::Real(x)]) => eval::to_int(*x).ok().map(Scalar::Int),
-        _ => eval::fold(prim, args),
+        _ => eval::fold(prim, args, eval::EXACT_IN_F32),
     }
 }
 

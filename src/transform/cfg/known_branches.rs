@@ -83,7 +83,11 @@ impl Known {
                         _ => None,
                     })
                     .collect();
-                Some(constants.and_then(|c| eval::fold(*prim, &c)).map_or(Value::Varies, Value::Constant))
+                Some(
+                    constants
+                        .and_then(|c| eval::fold(*prim, &c, eval::EXACT_IN_F32))
+                        .map_or(Value::Varies, Value::Constant),
+                )
             }
             _ => Some(Value::Varies),
         };

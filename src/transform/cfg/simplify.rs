@@ -255,7 +255,7 @@ fn fold(prim: &mut Prim, args: &mut Args<VarId>, ty: &impl Fn(Operand) -> Type) 
         .collect();
     let (folded, operands): (Prim, &[Operand]) = match (*prim, &args[..]) {
         (Prim::Copy, _) => return false,
-        (prim, _) if constants.is_some() => match constants.and_then(|c| eval::fold(prim, &c)) {
+        (prim, _) if constants.is_some() => match constants.and_then(|c| eval::fold(prim, &c, eval::EXACT_IN_F32)) {
             Some(value) => (Prim::Copy, &[Operand::Const(value)]),
             None => return false,
         },

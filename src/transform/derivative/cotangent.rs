@@ -10,7 +10,7 @@ use super::tangent::Site;
 use super::triangular;
 use crate::base::{IdSet, IdVec};
 use crate::cfg::{Operand, VarId};
-use crate::prim::{BatchRule, Prim};
+use crate::prim::{BatchRule, Class, Contraction, Movement, Prim, Triangular};
 use crate::types::Type;
 
 /// What is known of cotangents at a place in the reverse sweep. What holds a cotangent that is known is not set.
@@ -197,37 +197,52 @@ impl Cotangents<'_, '_> {
 
     fn rule(&mut self, site: Site<'_>, g: Operand) {
         let Site { prim, args, .. } = site;
-        match prim.row().batch {
-            BatchRule::Elementwise => self.elementwise(site, g),
-            BatchRule::Contraction => self.contraction(site, g),
-            BatchRule::Reduction => {
+        match prim.class() {
+            Class::Identity(_)
+            | Class::Arithmetic(_)
+            | Class::RealArithmetic(_)
+            | Class::IntArithmetic(_)
+            | Class::Unary(_)
+            | Class::Binary(_)
+            | Class::Comparison(_)
+            | Class::Logic(_)
+            | Class::Selection(_)
+            | Class::Conversion(_) => self.elementwise(site, g),
+            Class::Movement(movement) => self.movement(site, movement, g),
+            Class::Contraction(contraction) => self.contraction(site, contraction, g),
+            Class::Triangular(triangular) => self.triangular(site, triangular, g),
+            Class::Reduction(of) => {
                 if self.has(args[0])
-                    && let Some(part) = reduction(self.code, site, g)
+                    && let Some(part) = reduction(self.code, site, of, g)
                 {
                     self.add(args[0], part);
                 }
             }
-            BatchRule::Movement => self.movement(site, g),
-            BatchRule::Triangular => self.triangular(site, g),
-            BatchRule::Random => {}
+            Class::Draw(_) => {}
         }
     }
 
-    fn triangular(&mut self, site: Site<'_>, g: Operand) {
+    fn triangular(&mut self, site: Site<'_>, triangular: Triangular, g: Operand) {
         let l = site.args[0];
-        if site.prim == Prim::Cholesky {
-            if self.has(l) {
-                let part = triangular::factored(self.code, site.result, g);
-                self.add(l, part);
+        match triangular {
+            Triangular::Cholesky => {
+                if self.has(l) {
+                    let part = triangular::factored(self.code, site.result, g);
+                    self.add(l, part);
+                }
             }
-            return;
+            Triangular::SolveLower
+            | Triangular::SolveLowerTransposed
+            | Triangular::ChainSolveLower
+            | Triangular::ChainSolveLowerTransposed => {
+                let side = triangular::side(self.code, site, g);
+                if self.has(l) {
+                    let part = triangular::solved(self.code, site, side);
+                    self.add(l, part);
+                }
+                self.add(site.args[1], side);
+            }
         }
-        let side = triangular::side(self.code, site, g);
-        if self.has(l) {
-            let part = triangular::solved(self.code, site, side);
-            self.add(l, part);
-        }
-        self.add(site.args[1], side);
     }
 
     fn elementwise(&mut self, site: Site<'_>, g: Operand) {
@@ -254,27 +269,27 @@ impl Cotangents<'_, '_> {
         }
     }
 
-    fn movement(&mut self, site: Site<'_>, g: Operand) {
+    fn movement(&mut self, site: Site<'_>, movement: Movement, g: Operand) {
         let Site { prim, args, .. } = site;
-        match prim {
-            Prim::MakeArray => {
+        match movement {
+            Movement::MakeArray => {
                 for (i, arg) in args.iter().enumerate() {
                     self.add_prim(*arg, Prim::Index, &[g, int(i as i64)]);
                 }
             }
-            Prim::Index | Prim::Slice => self.add_to_part(args[0], prim, &args[1..], g),
-            Prim::Gather => {
+            Movement::Index | Movement::Slice => self.add_to_part(args[0], prim, &args[1..], g),
+            Movement::Gather => {
                 // made in place of zeros or of what is there
                 let Some(holder) = self.made(args[0]) else { return };
                 let all: Vec<Operand> =
                     [Operand::Var(holder), g].into_iter().chain(args[1..].iter().copied()).collect();
                 self.code.set(holder, Prim::ScatterAdd, &all);
             }
-            Prim::ScatterAdd => {
+            Movement::ScatterAdd => {
                 self.add_part(prim, args[1], g, &args[2..]);
                 self.add(args[0], g);
             }
-            Prim::SetIndex | Prim::SetSlice | Prim::Scatter => {
+            Movement::SetIndex | Movement::SetSlice | Movement::Scatter => {
                 let at = &args[2..];
                 self.add_part(prim, args[1], g, at);
                 if self.has(args[0]) {
@@ -283,33 +298,34 @@ impl Cotangents<'_, '_> {
                     self.add_prim(args[0], prim, &rest);
                 }
             }
-            Prim::Fill if self.has(args[0]) => {
+            Movement::Fill if self.has(args[0]) => {
                 let ty = self.code.ty(args[0]);
                 let part = summed(self.code, g, site.ty, &ty);
                 self.add(args[0], part);
             }
-            Prim::Concat => {
+            Movement::Concat => {
                 let first = self.code.ty(args[0]).shape[0];
                 self.add_prim(args[0], Prim::Slice, &[g, int(0)]);
                 self.add_prim(args[1], Prim::Slice, &[g, int(first as i64)]);
             }
-            Prim::Transpose | Prim::TransposeEach => self.add_prim(args[0], prim, &[g]),
-            Prim::Reshape => self.add_prim(args[0], Prim::Reshape, &[g]),
-            _ => {}
+            Movement::Transpose | Movement::TransposeEach => self.add_prim(args[0], prim, &[g]),
+            Movement::Reshape => self.add_prim(args[0], Prim::Reshape, &[g]),
+            // its cotangent is nobody's, and ints have none
+            Movement::Fill | Movement::Iota => {}
         }
     }
 
-    fn contraction(&mut self, site: Site<'_>, g: Operand) {
+    fn contraction(&mut self, site: Site<'_>, contraction: Contraction, g: Operand) {
         let (x, y) = (site.args[0], site.args[1]);
         // a product of the chain rule is differentiated by such products
         let care = if site.prim == site.prim.ordinary() { site.care } else { Care::Careful };
         let (each, matrix) = (of_arrays(Prim::BatchMatMul, care), of_arrays(Prim::MatMul, care));
-        match (site.prim.ordinary(), self.code.ty(x).shape.len(), self.code.ty(y).shape.len()) {
-            (Prim::Dot, ..) => {
+        match contraction {
+            Contraction::Dot | Contraction::ChainDot => {
                 self.add_prim(x, product(g, y, care), &[g, y]);
                 self.add_prim(y, product(g, x, care), &[g, x]);
             }
-            (Prim::BatchMatMul, ..) => {
+            Contraction::BatchMatMul | Contraction::ChainBatchMatMul => {
                 if self.has(x) {
                     let transposed = self.code.prim(Prim::TransposeEach, &[y]);
                     self.add_prim(x, each, &[g, transposed]);
@@ -319,7 +335,14 @@ impl Cotangents<'_, '_> {
                     self.add_prim(y, each, &[transposed, g]);
                 }
             }
-            (_, 2, 2) => {
+            Contraction::MatMul | Contraction::ChainMatMul => self.matrix_product((x, y), matrix, care, g),
+        }
+    }
+
+    /// A product of matrices, or of a matrix and a vector on either side.
+    fn matrix_product(&mut self, (x, y): (Operand, Operand), matrix: Prim, care: Care, g: Operand) {
+        match (self.code.ty(x).shape.len(), self.code.ty(y).shape.len()) {
+            (2, 2) => {
                 if self.has(x) {
                     let transposed = self.code.prim(Prim::Transpose, &[y]);
                     self.add_prim(x, matrix, &[g, transposed]);
@@ -329,7 +352,7 @@ impl Cotangents<'_, '_> {
                     self.add_prim(y, matrix, &[transposed, g]);
                 }
             }
-            (_, 2, 1) => {
+            (2, _) => {
                 self.add_outer(x, g, y, care);
                 if x.var().is_none() && self.has(y) {
                     // a shared matrix is transposed once, before the lanes start, and then read along its rows

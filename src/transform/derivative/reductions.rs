@@ -5,7 +5,7 @@ use super::care::Care;
 use super::code::{Code, int, real};
 use super::tangent::Site;
 use crate::cfg::Operand;
-use crate::prim::Prim;
+use crate::prim::{Prim, Reduction};
 use crate::types::{DType, Type};
 
 /// `g` of a result of this type, summed over what an operand of type `to` was repeated along. Either may have an extent of 1,
@@ -30,19 +30,20 @@ pub(super) fn summed(code: &mut Code<'_>, g: Operand, result: &Type, to: &Type) 
 
 /// What the operand of a product or an extremum gets of the cotangent `g` of the result; it may have extents of 1 where it
 /// is the same for all elements. Nothing for an operand without elements.
-pub(super) fn reduction(code: &mut Code<'_>, site: Site<'_>, g: Operand) -> Option<Operand> {
+pub(super) fn reduction(code: &mut Code<'_>, site: Site<'_>, of: Reduction, g: Operand) -> Option<Operand> {
     let ty = code.ty(site.args[0]);
     if ty.elements() == 0 {
         return None;
     }
-    match site.prim {
-        Prim::Sum => Some(g),
-        Prim::Prod => Some(product(code, site.args[0], &ty, site.ty, g)),
-        Prim::MinOf | Prim::MaxOf => {
+    match of {
+        Reduction::Sum => Some(g),
+        Reduction::Prod => Some(product(code, site.args[0], &ty, site.ty, g)),
+        Reduction::MinOf | Reduction::MaxOf => {
             let taken = taken(code, site, &ty);
             Some(code.prim(Prim::Select, &[taken, g, real(0.0)]))
         }
-        _ => None,
+        // of bools
+        Reduction::Any | Reduction::All => None,
     }
 }
 

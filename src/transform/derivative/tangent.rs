@@ -6,7 +6,7 @@ use super::elementwise::elementwise;
 use super::reductions::{reduction, spread};
 use super::triangular;
 use crate::cfg::Operand;
-use crate::prim::{BatchRule, Prim};
+use crate::prim::{Class, Movement, Prim, Reduction};
 use crate::types::Type;
 
 /// An instruction to differentiate.
@@ -27,22 +27,31 @@ pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Op
     if tangents.iter().all(Option::is_none) {
         return None;
     }
-    let made = match site.prim.row().batch {
-        BatchRule::Elementwise => elementwise_tangent(code, site, tangents),
-        BatchRule::Movement => Some(moved(code, site, tangents)),
-        BatchRule::Reduction => tangents[0].and_then(|t| {
+    let made = match site.prim.class() {
+        Class::Identity(_)
+        | Class::Arithmetic(_)
+        | Class::RealArithmetic(_)
+        | Class::IntArithmetic(_)
+        | Class::Unary(_)
+        | Class::Binary(_)
+        | Class::Comparison(_)
+        | Class::Logic(_)
+        | Class::Selection(_)
+        | Class::Conversion(_) => elementwise_tangent(code, site, tangents),
+        Class::Movement(movement) => Some(moved(code, site, movement, tangents)),
+        Class::Reduction(of) => tangents[0].and_then(|t| {
             // what the elements get of a cotangent of 1 says how much of their tangents goes on
-            let scaled = if site.prim == Prim::Sum {
+            let scaled = if of == Reduction::Sum {
                 t
             } else {
-                let weights = reduction(code, site, real(1.0))?;
+                let weights = reduction(code, site, of, real(1.0))?;
                 code.times(weights, t, Care::Careful)
             };
             Some(code.prim_as(Prim::Sum, &[scaled], site.ty.clone()))
         }),
-        BatchRule::Contraction => contraction(code, site, tangents),
-        BatchRule::Triangular => triangular::tangent(code, site, tangents),
-        BatchRule::Random => None,
+        Class::Contraction(_) => contraction(code, site, tangents),
+        Class::Triangular(_) => triangular::tangent(code, site, tangents),
+        Class::Draw(_) => None,
     };
     made.map(|t| spread(code, t, site.ty))
 }
@@ -71,14 +80,8 @@ fn elementwise_tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<O
 }
 
 /// Movement is linear: the same movement of the tangents, zeros where there is none.
-fn moved(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Operand {
-    // how many of the operands are values; the others are indices
-    let values = match site.prim {
-        Prim::MakeArray => site.args.len(),
-        Prim::Concat => 2,
-        prim if prim.changes_part() => 2,
-        _ => 1,
-    };
+fn moved(code: &mut Code<'_>, site: Site<'_>, movement: Movement, tangents: &[Option<Operand>]) -> Operand {
+    let values = movement.values().min(site.args.len());
     let mut args = site.args.to_vec();
     for i in 0..values {
         args[i] = match tangents[i] {

@@ -7,30 +7,76 @@
 use super::Obstacle;
 use super::emit::{Emitter, Value, int, with_axis};
 use crate::cfg::Operand;
-use crate::prim::{BatchRule, Prim};
+use crate::prim::{Class, Contraction, Movement, Prim, Triangular};
 use crate::types::{Array, ArrayData, DType, Scalar, Shape, Type};
 
 /// The result for all values of the index, with the axis in front. `ty` is the type for one value.
 pub(super) fn tiled(e: &mut Emitter<'_>, prim: Prim, args: &[Value], ty: &Type) -> Result<Operand, Obstacle> {
     let result = with_axis(e.n, ty);
-    Ok(match prim {
-        _ if prim.row().batch == BatchRule::Elementwise || prim == Prim::Fill => {
-            let rank = ty.shape.len();
-            let args: Vec<Operand> = args.iter().map(|a| aligned(e, a, rank)).collect();
-            e.emit(prim, &args, result)
+    Ok(match prim.class() {
+        Class::Identity(_)
+        | Class::Arithmetic(_)
+        | Class::RealArithmetic(_)
+        | Class::IntArithmetic(_)
+        | Class::Unary(_)
+        | Class::Binary(_)
+        | Class::Comparison(_)
+        | Class::Logic(_)
+        | Class::Selection(_)
+        | Class::Conversion(_) => elementwise(e, prim, args, ty, result),
+        Class::Movement(of) => movement(e, of, args, ty, result)?,
+        Class::Contraction(Contraction::Dot | Contraction::ChainDot) => dot(e, prim, &args[0], &args[1], result),
+        Class::Contraction(Contraction::MatMul | Contraction::ChainMatMul) => {
+            product(e, prim, &args[0], &args[1], result)
         }
-        Prim::RandomUniform | Prim::RandomNormal => e.emit(prim, &[], result),
-        Prim::Reshape => e.emit(prim, &[args[0].operand], result),
-        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf | Prim::Any | Prim::All => {
-            reduction(e, prim, &args[0], ty, result)
+        Class::Contraction(Contraction::BatchMatMul | Contraction::ChainBatchMatMul) => {
+            let (a, b) = (merge(e, &args[0]), merge(e, &args[1]));
+            let merged = merged_type(&result);
+            let product = e.emit(prim, &[a, b], merged);
+            e.reshape(product, result)
         }
-        Prim::MakeArray => {
+        Class::Triangular(Triangular::Cholesky) if ty.shape.len() == 2 => e.emit(prim, &[args[0].operand], result),
+        Class::Triangular(Triangular::Cholesky) => {
+            let merged = merge(e, &args[0]);
+            let ty = e.ty(merged);
+            let factor = e.emit(prim, &[merged], ty);
+            e.reshape(factor, result)
+        }
+        Class::Triangular(
+            Triangular::SolveLower
+            | Triangular::SolveLowerTransposed
+            | Triangular::ChainSolveLower
+            | Triangular::ChainSolveLowerTransposed,
+        ) => solve(e, prim, args, result),
+        Class::Reduction(_) => reduction(e, prim, &args[0], ty, result),
+        Class::Draw(_) => e.emit(prim, &[], result),
+    })
+}
+
+fn elementwise(e: &mut Emitter<'_>, prim: Prim, args: &[Value], ty: &Type, result: Type) -> Operand {
+    let rank = ty.shape.len();
+    let args: Vec<Operand> = args.iter().map(|a| aligned(e, a, rank)).collect();
+    e.emit(prim, &args, result)
+}
+
+fn movement(
+    e: &mut Emitter<'_>,
+    movement: Movement,
+    args: &[Value],
+    ty: &Type,
+    result: Type,
+) -> Result<Operand, Obstacle> {
+    let prim = Prim::from(movement);
+    Ok(match movement {
+        Movement::Fill => elementwise(e, prim, args, ty, result),
+        Movement::Reshape => e.emit(prim, &[args[0].operand], result),
+        Movement::MakeArray => {
             let parts: Vec<Operand> = args.iter().map(|a| e.whole_of(a.clone())).collect();
             let part = e.ty(parts[0]);
             let stacked = e.emit(prim, &parts, with_axis(parts.len(), &part));
             exchange(e, stacked)
         }
-        Prim::Concat => {
+        Movement::Concat => {
             let parts: Vec<Operand> = args.iter().map(|a| e.whole_of(a.clone())).collect();
             let parts: Vec<Operand> = parts.into_iter().map(|p| exchange(e, p)).collect();
             let mut joined = result;
@@ -38,53 +84,38 @@ pub(super) fn tiled(e: &mut Emitter<'_>, prim: Prim, args: &[Value], ty: &Type) 
             let joined = e.emit(prim, &parts, joined);
             exchange(e, joined)
         }
-        Prim::Transpose => exchange_each(e, args[0].operand),
-        Prim::TransposeEach => {
+        Movement::Transpose => exchange_each(e, args[0].operand),
+        Movement::TransposeEach => {
             let merged = merge(e, &args[0]);
             let each = exchange_each(e, merged);
             e.reshape(each, result)
         }
-        Prim::Index => index(e, &args[0], &args[1..]),
-        Prim::Slice => slice(e, &args[0], &args[1], ty)?,
-        Prim::SetIndex => {
+        Movement::Index => index(e, &args[0], &args[1..]),
+        Movement::Slice => slice(e, &args[0], &args[1], ty)?,
+        Movement::SetIndex => {
             let mut places = vec![at_places(e, &Shape::new())];
             places.extend(args[2..].iter().map(|i| i.operand));
             let (x, v) = (e.whole_of(args[0].clone()), e.whole_of(args[1].clone()));
             e.emit(Prim::Scatter, &[&[x, v], &places[..]].concat(), result)
         }
-        Prim::SetSlice => {
+        Movement::SetSlice => {
             let len = args[1].ty.shape[0];
             let entries = entries(e, &args[2], len)?;
             let places = at_places(e, &Shape::from_slice(&[len]));
             let (x, v) = (e.whole_of(args[0].clone()), e.whole_of(args[1].clone()));
             e.emit(Prim::Scatter, &[x, v, places, entries], result)
         }
-        Prim::Gather => {
+        Movement::Gather => {
             let indices = places_of(e, args[0].tiled, &args[1..]);
             e.emit(prim, &[&[args[0].operand], &indices[..]].concat(), result)
         }
-        Prim::Scatter | Prim::ScatterAdd => {
+        Movement::Scatter | Movement::ScatterAdd => {
             let indices = places_of(e, true, &args[2..]);
             let (x, v) = (e.whole_of(args[0].clone()), e.whole_of(args[1].clone()));
             e.emit(prim, &[&[x, v], &indices[..]].concat(), result)
         }
-        Prim::Dot | Prim::ChainDot => dot(e, prim, &args[0], &args[1], result),
-        Prim::MatMul | Prim::ChainMatMul => product(e, prim, &args[0], &args[1], result),
-        Prim::BatchMatMul | Prim::ChainBatchMatMul => {
-            let (a, b) = (merge(e, &args[0]), merge(e, &args[1]));
-            let merged = merged_type(&result);
-            let product = e.emit(prim, &[a, b], merged);
-            e.reshape(product, result)
-        }
-        Prim::Cholesky if ty.shape.len() == 2 => e.emit(prim, &[args[0].operand], result),
-        Prim::Cholesky => {
-            let merged = merge(e, &args[0]);
-            let ty = e.ty(merged);
-            let factor = e.emit(prim, &[merged], ty);
-            e.reshape(factor, result)
-        }
-        _ if prim.row().batch == BatchRule::Triangular => solve(e, prim, args, result),
-        other => return Err(Obstacle::new(format!("there is no rule for `{other}`"), &e.loc)),
+        // it has no operand that could depend on the index
+        Movement::Iota => return Err(Obstacle::new(format!("there is no rule for `{prim}`"), &e.loc)),
     })
 }
 

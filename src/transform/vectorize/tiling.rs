@@ -133,7 +133,7 @@ impl Numbers {
             let args = args.iter().map(|a| at(a, i)).collect::<Option<Vec<Scalar>>>()?;
             match (prim, &args[..]) {
                 (Prim::Copy, [x]) => Some(*x),
-                _ => eval::fold(prim, &args).filter(|x| x.dtype() != DType::Real),
+                _ => eval::fold(prim, &args, eval::EXACT_IN_F32).filter(|x| x.dtype() != DType::Real),
             }
         });
         values.collect()

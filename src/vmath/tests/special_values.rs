@@ -19,6 +19,13 @@ const SPECIAL_VALUES: &[(UnaryFn, &[(f64, f64)])] = &[
         (f64::MAX, 709.782712893384)]),
     (Log2, &[(0.0, -INF), (1.0, 0.0), (1024.0, 10.0), (0.125, -3.0), (5e-324, -1074.0), (INF, INF), (-1.0,
         NAN)]),
+    (Exp2, &[(0.0, 1.0), (-0.0, 1.0), (3.0, 8.0), (-1074.0, 5e-324), (-1076.0, 0.0), (1023.0, 8.98846567431158e307), (1024.0,
+        INF), (0.5, std::f64::consts::SQRT_2), (INF, INF), (-INF, 0.0)]),
+    (Cbrt, &[(0.0, 0.0), (-0.0, -0.0), (27.0, 3.0), (-0.125, -0.5), (1e300, 1e100), (INF, INF), (-INF, -INF), (5e-324,
+        1.7031839360032603e-108)]),
+    (Log1m, &[(0.0, -0.0), (-0.0, 0.0), (1.0, -INF), (2.0, NAN), (-INF, INF), (INF, NAN), (5e-324, -5e-324)]),
+    (Log1mExp, &[(0.0, -INF), (-0.0, -INF), (1.0, NAN), (INF, NAN), (-INF, -0.0), (-5e-324, -744.4400719213812)]),
+    (InvCloglog, &[(-INF, 0.0), (INF, 1.0), (-745.0, 5e-324), (10.0, 1.0)]),
     (Log10, &[(0.0, -INF), (1.0, 0.0), (1000.0, 3.0), (1e22, 22.0), (INF, INF), (-1.0, NAN)]),
     (Sin, &[(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN), (5e-324, 5e-324), (PI, 1.2246467991473532e-16),
         (1e22, -0.8522008497671888), (f64::MAX, 0.004961954789184062)]),
@@ -111,6 +118,28 @@ fn special_values_of_two_arguments_are_right() {
     ];
     for (f, x, y, expected) in zeros {
         assert_eq!(f.apply(x, y).to_bits64(), expected.to_bits64());
+    }
+    let logarithms: [(BinaryFn, f64, f64, f64); 16] = [
+        (Lmultiply, 0.0, 0.0, 0.0),
+        (Lmultiply, -0.0, 0.0, 0.0),
+        (Lmultiply, 2.0, 1.0, 0.0),
+        (Lmultiply, 1.0, 0.0, -INF),
+        (Lmultiply, 0.0, INF, NAN),
+        (Lmultiply, 1.0, -1.0, NAN),
+        (Lmultiply, NAN, 0.0, NAN),
+        (Lmultiply, -2.0, INF, -INF),
+        (Lbeta, 1.0, 1.0, 0.0),
+        (Lbeta, 0.0, 3.0, INF),
+        (Lbeta, INF, 0.0, INF),
+        (Lbeta, INF, 2.0, -INF),
+        (Lbeta, INF, INF, -INF),
+        (Lbeta, -0.5, 2.0, NAN),
+        (Lbeta, NAN, 2.0, NAN),
+        (Lbeta, 0.0, NAN, NAN),
+    ];
+    for (f, x, y, expected) in logarithms {
+        let z = f.apply(x, y);
+        assert!(ulps(z, expected) == 0, "{}({x:e}, {y:e}) = {z:e}, not {expected:e}", f.name());
     }
     assert_eq!((Min.apply(2.0, -3.0), Max.apply(2.0, -3.0), Max.apply(-INF, INF)), (-3.0, 2.0, INF));
 }

@@ -1,9 +1,6 @@
 // Elementary functions and random draws of groups of lanes, line by line the twin of `src/vmath/*.rs`, with equal bits.
 //
-//   R r_exp(R)      r_expm1  r_log  r_log1p  r_log2  r_log10  r_inv_logit  r_log1p_exp  r_log_inv_logit
-//     r_sin  r_cos  r_tan  r_asin  r_acos  r_atan  r_sinh  r_cosh  r_tanh
-//     r_erf  r_erfc  r_phi  r_inv_phi  r_lgamma  r_digamma  r_trigamma
-//   R r_pow(R x, R y)    R r_atan2(R y, R x)
+//   R r_exp(R x) and all other functions of the table in `src/vmath/functions.rs`
 //   R r_uniform(uint64_t seed, I lane, I draw)    R r_normal(uint64_t seed, I lane, I draw)
 //
 // Each is also there with the prefix d_, of doubles; with floats r_ is the twin of `exp_log_single.rs` for its functions and d_
@@ -66,6 +63,7 @@
 #define VMATH_MAX 0x1.fffffffffffffp1023
 #define VMATH_SHIFT 0x1.8p52
 #define VMATH_LOG2_E 1.4426950408889634
+#define VMATH_LN2 0.6931471805599453
 #define VMATH_LN2_HIGH 0.6931471803691238
 #define VMATH_LN2_LOW 1.9082149292705877e-10
 #define VMATH_PI 3.141592653589793
@@ -172,6 +170,17 @@ LANES_FN D vmath_exp_inside(D x) {
 
 VMATH_FN D d_exp(D x) { return vmath_exp_inside(d_at_least(d_at_most(x, 710.0), -746.0)); }
 
+VMATH_FN D d_exp2(D x) {
+    D inside = d_at_least(d_at_most(x, 1025.0), -1080.0);
+    D k = (inside + d_splat(VMATH_SHIFT)) - d_splat(VMATH_SHIFT);
+    D part = inside - k;
+    D2 r = vmath_two_product(part, d_splat(VMATH_LN2));
+    D rest = d_fma(part, d_splat(2.3190468138462996e-17), r.low);
+    D c = d_fma(vmath_expm1_polynomial(r.high), r.high * r.high, rest);
+    D2 s = vmath_fast_two_sum(d_splat(1.0), r.high);
+    return vmath_scale(s.high + (s.low + c), k);
+}
+
 // e^(a.high + a.low) · 2^shift
 LANES_FN D vmath_exp_double(D2 a, double shift) {
     B outside = b_or(d_gt(a.high, d_splat(712.0)), d_lt(a.high, d_splat(-748.0)));
@@ -263,6 +272,23 @@ VMATH_FN D d_log1p(D x) {
     return d_copysign(vmath_log_special(above, y), x);
 }
 
+VMATH_FN D d_log1m(D x) { return d_log1p(-x); }
+
+VMATH_FN D d_log1m_exp(D x) {
+    B far = d_lt(x, d_splat(-VMATH_LN2));
+    D y = x;
+    if (!b_all(far)) y = d_log(-d_expm1(x));
+    if (b_any(far)) y = d_select(far, d_log1p(-d_exp(x)), y);
+    return y;
+}
+
+VMATH_FN D d_inv_cloglog(D x) { return -d_expm1(-d_exp(x)); }
+
+VMATH_FN D d_lmultiply(D x, D y) {
+    D zero = d_splat(0.0);
+    return d_select(b_and(d_eq(x, zero), d_eq(y, zero)), zero, x * d_log(y));
+}
+
 // ln(1 + x) for 0 ≤ x ≤ 1, where e is 0 or 1.
 LANES_FN D vmath_log1p_small(D x) {
     B upper = d_ge(1.0 + x, d_splat(0x1.6a09e667f3bcdp0));
@@ -338,6 +364,16 @@ VMATH_FN D d_pow(D x, D y) {
     undefined = b_or(undefined, b_or(d_is_nan(x), d_is_nan(y)));
     z = d_select(undefined, d_splat(VMATH_NAN), z);
     return d_select(b_or(d_eq(y, zero), d_eq(x, one)), one, z);
+}
+
+VMATH_FN D d_cbrt(D x) {
+    D ax = d_abs(x);
+    D2 l = vmath_log_double(ax);
+    D third = l.high / 3.0;
+    D rest = d_fma(d_splat(-3.0), third, l.high);
+    D y = vmath_exp_double(vmath_pair(third, (rest + l.low) / 3.0), 0.0);
+    B end = b_or(d_eq(ax, d_splat(0.0)), d_gt(ax, d_splat(VMATH_MAX)));
+    return d_copysign(d_select(b_or(end, d_is_nan(x)), ax, y), x);
 }
 
 // ------------------------------------------------------------------------------------------------------- hyperbolic
@@ -775,6 +811,14 @@ LANES_FN void vmath_sincospi_any(D a, D *sine, D *cosine) {
     vmath_sincospi(d_fma(d_splat(-2.0), d_floor(0.5 * a), a), sine, cosine);
 }
 
+// What Stirling's formula for ln Γ(x) lacks, for x ≥ 8.
+LANES_FN D vmath_stirling_series(D x) {
+    D w = 1.0 / x;
+    D w2 = w * w;
+    return w * H9(w2, 1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360360.0,
+                  1.0 / 156.0, -3617.0 / 122400.0, 43867.0 / 244188.0);
+}
+
 // ln |Γ(x)| for x > −1/2 (and for −0).
 LANES_FN D vmath_lgamma_positive(D x) {
     B large = d_ge(x, d_splat(VMATH_LARGE));
@@ -808,11 +852,7 @@ LANES_FN D vmath_lgamma_positive(D x) {
         small = d_fma(e, at_two, d_select(near_one, -l, l));
     }
     if (b_none(large)) return small;
-    D w = 1.0 / x;
-    D w2 = w * w;
-    D series = w * H9(w2, 1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360360.0,
-                      1.0 / 156.0, -3617.0 / 122400.0, 43867.0 / 244188.0);
-    D stirling = d_fma(x - 0.5, l - 1.0, 0.4189385332046727 + series);
+    D stirling = d_fma(x - 0.5, l - 1.0, 0.4189385332046727 + vmath_stirling_series(x));
     return d_select(large, stirling, small);
 }
 
@@ -828,6 +868,33 @@ VMATH_FN D d_lgamma(D x) {
         y = d_select(d_lt(x, d_splat(-VMATH_MAX)), d_splat(VMATH_INFINITY), y);
     }
     return y;
+}
+
+VMATH_FN D d_lbeta(D x, D y) {
+    B less = d_lt(x, y);
+    D a = d_select(less, x, y), b = d_select(less, y, x);
+    D sum = a + b;
+    B both_large = d_ge(a, d_splat(VMATH_LARGE)), one_large = d_ge(b, d_splat(VMATH_LARGE));
+    D result = a;
+    D log_gamma = a;
+    if (!b_all(both_large)) log_gamma = vmath_lgamma_positive(a);
+    if (!b_all(one_large)) result = log_gamma + vmath_lgamma_positive(b) - vmath_lgamma_positive(sum);
+    if (b_any(one_large)) {
+        D share = (0.5 * a) / (0.5 * a + 0.5 * b);
+        D series = vmath_stirling_series(b) - vmath_stirling_series(sum);
+        D rest = d_log1p(-share);
+        D one = d_fma(b - 0.5, rest, d_fma(a, 1.0 - d_log(sum), log_gamma + series));
+        result = d_select(one_large, one, result);
+        if (b_any(both_large)) {
+            D constant = 0.9189385332046727 - 0.5 * d_log(b) + (vmath_stirling_series(a) + series);
+            result = d_select(both_large, d_fma(a - 0.5, d_log(share), d_fma(b, rest, constant)), result);
+        }
+    }
+    D zero = d_splat(0.0);
+    result = d_select(d_gt(b, d_splat(VMATH_MAX)), d_splat(-VMATH_INFINITY), result);
+    result = d_select(d_eq(a, zero), d_splat(VMATH_INFINITY), result);
+    B outside = b_or(d_lt(a, zero), b_or(d_is_nan(a), d_is_nan(b)));
+    return d_select(outside, d_splat(VMATH_NAN), result);
 }
 
 // ψ(a) for a > 0.
@@ -1084,30 +1151,14 @@ VMATH_FN R r_log_inv_logit(R x) { return -r_log1p_exp(-x); }
 #endif
 // ------------------------------------------------------------------------------------------------------------ reals
 
-#ifdef REAL_F32
-#define VMATH_REAL(name) \
+// What stands in `functions.h` is made from the table in `src/vmath/functions.rs`: the functions of doubles as those of reals,
+// or, for floats, these of each function that has no text above.
+#define VMATH_IN_F64(name) \
     LANES_FN R r_##name(R x) { return r_from_d(d_##name(d_from_r(x))); }
-VMATH_REAL(expm1)
-VMATH_REAL(log2)
-VMATH_REAL(log10)
-VMATH_REAL(sin)
-VMATH_REAL(cos)
-VMATH_REAL(tan)
-VMATH_REAL(asin)
-VMATH_REAL(acos)
-VMATH_REAL(atan)
-VMATH_REAL(sinh)
-VMATH_REAL(cosh)
-VMATH_REAL(tanh)
-VMATH_REAL(erf)
-VMATH_REAL(erfc)
-VMATH_REAL(phi)
-VMATH_REAL(inv_phi)
-VMATH_REAL(lgamma)
-VMATH_REAL(digamma)
-VMATH_REAL(trigamma)
-LANES_FN R r_pow(R x, R y) { return r_from_d(d_pow(d_from_r(x), d_from_r(y))); }
-LANES_FN R r_atan2(R y, R x) { return r_from_d(d_atan2(d_from_r(y), d_from_r(x))); }
+#define VMATH_IN_F64_2(name) \
+    LANES_FN R r_##name(R x, R y) { return r_from_d(d_##name(d_from_r(x), d_from_r(y))); }
+#include "functions.h"
+#ifdef REAL_F32
 // The upper 23 bits of the second word make a number that is a float exactly.
 LANES_FN R r_uniform(uint64_t seed, I lane, I draw) {
     VmathBlock b = vmath_block(seed, lane, draw);
@@ -1116,33 +1167,6 @@ LANES_FN R r_uniform(uint64_t seed, I lane, I draw) {
 }
 LANES_FN R r_normal(uint64_t seed, I lane, I draw) { return r_from_d(d_normal(seed, lane, draw)); }
 #else
-#define r_exp d_exp
-#define r_expm1 d_expm1
-#define r_log d_log
-#define r_log1p d_log1p
-#define r_log2 d_log2
-#define r_log10 d_log10
-#define r_inv_logit d_inv_logit
-#define r_log1p_exp d_log1p_exp
-#define r_log_inv_logit d_log_inv_logit
-#define r_sin d_sin
-#define r_cos d_cos
-#define r_tan d_tan
-#define r_asin d_asin
-#define r_acos d_acos
-#define r_atan d_atan
-#define r_sinh d_sinh
-#define r_cosh d_cosh
-#define r_tanh d_tanh
-#define r_erf d_erf
-#define r_erfc d_erfc
-#define r_phi d_phi
-#define r_inv_phi d_inv_phi
-#define r_lgamma d_lgamma
-#define r_digamma d_digamma
-#define r_trigamma d_trigamma
-#define r_pow d_pow
-#define r_atan2 d_atan2
 #define r_uniform d_uniform
 #define r_normal d_normal
 #endif

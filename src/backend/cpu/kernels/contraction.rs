@@ -10,7 +10,7 @@ use super::product::{self, Matrix};
 use super::rows::multiversioned;
 use super::{Active, Arg, Call};
 use crate::backend::cpu::buffer::Buffer;
-use crate::prim::Prim;
+use crate::prim::Contraction;
 use crate::vmath::{BLOCK, Real, chain_dot};
 
 /// Extents of a product: `[n, k] @ [k, m]`; vectors have `n` or `m` 1.
@@ -29,13 +29,18 @@ impl Extents {
     }
 }
 
-pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(contraction: Contraction, call: &Call<'_, R>, out: &mut Buffer<R>) {
     let (a, b, w) = (&call.args[0], &call.args[1], call.width);
     let out = &mut out.reals_mut()[..call.elements() * w];
     let all = [a, b].map(Factor::new);
     let goes_on = call.accumulate;
-    let chain_rule = (call.prim != call.prim.ordinary()).then_some(call.active);
-    if call.prim.ordinary() != Prim::BatchMatMul {
+    let (batched, chain_rule) = match contraction {
+        Contraction::Dot | Contraction::MatMul => (false, None),
+        Contraction::BatchMatMul => (true, None),
+        Contraction::ChainDot | Contraction::ChainMatMul => (false, Some(call.active)),
+        Contraction::ChainBatchMatMul => (true, Some(call.active)),
+    };
+    if !batched {
         return one_product(&Extents::of(&a.ty.shape, &b.ty.shape), all, (goes_on, chain_rule), w, out);
     }
     let x = Extents::of(&a.ty.shape[1..], &b.ty.shape[1..]);

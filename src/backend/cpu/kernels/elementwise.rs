@@ -3,9 +3,9 @@
 use super::rows::{Operands, Out, Row, Rows, map1, map2, multiversioned, select};
 use super::{Call, is};
 use crate::backend::cpu::buffer::Buffer;
-use crate::prim::Prim;
+use crate::prim::{Arithmetic, Class, Comparison, Conversion, Logic, Prim, RealArithmetic, Selection};
 use crate::types::DType;
-use crate::vmath::{BinaryFn, Real, UnaryFn, binary, chain_div, chain_mul, unary};
+use crate::vmath::{BinaryFn, Computed, Real, UnaryFn, binary, chain_div, chain_mul, unary};
 
 pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
     match call.ty.dtype {
@@ -30,11 +30,16 @@ fn real<R: Real>(call: &Call<'_, R>, out: &mut [R]) {
         return by_rows(f, x.reals(0), x.reals(1), call.width, &mut out[..len]);
     }
     let to = Out::new(call, out, Buffer::reals);
-    match (call.prim, call.args.len()) {
-        (Prim::Select, _) => select_reals(x.bools(0), x.reals(1), x.reals(2), to),
-        (Prim::ToReal, _) => to_real(x.ints(0), to),
-        (prim, 1) => unary_real(prim, x.reals(0), to),
-        (prim, _) => binary_real(prim, x.reals(0), x.reals(1), to),
+    match call.prim.class() {
+        Class::Selection(Selection::Select) => select_reals(x.bools(0), x.reals(1), x.reals(2), to),
+        Class::Conversion(Conversion::ToReal) => to_real(x.ints(0), to),
+        Class::Identity(_) => copy_reals(x.reals(0), to),
+        Class::Arithmetic(Arithmetic::Neg) => negated(x.reals(0), to),
+        Class::Arithmetic(Arithmetic::Abs) => native_unary(UnaryFn::Abs, x.reals(0), to),
+        Class::Arithmetic(op) => arithmetic(op, x.reals(0), x.reals(1), to),
+        Class::RealArithmetic(op) => real_arithmetic(op, x.reals(0), x.reals(1), to),
+        Class::Unary(f) => native_unary(f, x.reals(0), to),
+        _ => unreachable!("{} gives no real", call.prim),
     }
 }
 
@@ -60,43 +65,22 @@ fn by_rows<R: Real>(f: BinaryFn, a: Rows<'_, R>, b: Rows<'_, R>, w: usize, out: 
     }
 }
 
-/// The functions of two reals that have slice kernels of their own.
+/// The function of two reals whose slice kernel a primitive takes.
 fn by_rows_function(prim: Prim) -> Option<BinaryFn> {
-    Some(match prim {
-        Prim::Pow => BinaryFn::Pow,
-        Prim::Atan2 => BinaryFn::Atan2,
-        Prim::Rem => BinaryFn::Rem,
-        _ => return None,
-    })
+    match prim.class() {
+        Class::Binary(f) => Some(f),
+        Class::RealArithmetic(RealArithmetic::Rem) => Some(BinaryFn::Rem),
+        _ => None,
+    }
 }
 
-/// The elementary functions have slice kernels of their own, which are vectorised for the processor at hand.
+/// The elementary functions have slice kernels of their own, which are vectorised for the processor at hand. Those that are
+/// one instruction go through the loops of this file, which can leave lanes out.
 fn elementary_function(prim: Prim) -> Option<UnaryFn> {
-    Some(match prim {
-        Prim::Exp => UnaryFn::Exp,
-        Prim::Expm1 => UnaryFn::Expm1,
-        Prim::Log => UnaryFn::Log,
-        Prim::Log1p => UnaryFn::Log1p,
-        Prim::Sin => UnaryFn::Sin,
-        Prim::Cos => UnaryFn::Cos,
-        Prim::Tan => UnaryFn::Tan,
-        Prim::Asin => UnaryFn::Asin,
-        Prim::Acos => UnaryFn::Acos,
-        Prim::Atan => UnaryFn::Atan,
-        Prim::Sinh => UnaryFn::Sinh,
-        Prim::Cosh => UnaryFn::Cosh,
-        Prim::Tanh => UnaryFn::Tanh,
-        Prim::InvLogit => UnaryFn::InvLogit,
-        Prim::Log1pExp => UnaryFn::Log1pExp,
-        Prim::Erf => UnaryFn::Erf,
-        Prim::Erfc => UnaryFn::Erfc,
-        Prim::Lgamma => UnaryFn::Lgamma,
-        Prim::Digamma => UnaryFn::Digamma,
-        Prim::Trigamma => UnaryFn::Trigamma,
-        Prim::InvPhi => UnaryFn::InvPhi,
-        Prim::Phi => UnaryFn::Phi,
-        _ => return None,
-    })
+    match prim.class() {
+        Class::Unary(f) => (f.computed() != Computed::Native).then_some(f),
+        _ => None,
+    }
 }
 
 fn elementary<R: Real>(f: UnaryFn, call: &Call<'_, R>, out: &mut [R]) {
@@ -117,53 +101,73 @@ fn elementary<R: Real>(f: UnaryFn, call: &Call<'_, R>, out: &mut [R]) {
 fn boolean<R: Real>(call: &Call<'_, R>, out: &mut [bool]) {
     let x = Operands::new(call);
     let to = Out::new(call, out, Buffer::bools);
-    match (call.prim, call.args.len()) {
-        (Prim::Select, _) => select_bools(x.bools(0), x.bools(1), x.bools(2), to),
-        (Prim::IsNan, _) => is_nan(x.reals(0), to),
-        (prim, 1) => not(prim, x.bools(0), to),
-        (prim, _) if is(call, DType::Bool) => logic(prim, x.bools(0), x.bools(1), to),
-        (prim, _) if is(call, DType::Int) => compare_ints(prim, x.ints(0), x.ints(1), to),
-        (prim, _) => compare_reals(prim, x.reals(0), x.reals(1), to),
+    match call.prim.class() {
+        Class::Selection(Selection::Select) => select_bools(x.bools(0), x.bools(1), x.bools(2), to),
+        Class::Conversion(Conversion::IsNan) => is_nan(x.reals(0), to),
+        Class::Identity(_) => copy_bools(x.bools(0), to),
+        Class::Logic(op) => match op {
+            Logic::Not => not(x.bools(0), to),
+            Logic::And => and(x.bools(0), x.bools(1), to),
+            Logic::Or => or(x.bools(0), x.bools(1), to),
+        },
+        Class::Comparison(op) if is(call, DType::Bool) => compare_bools(op, x.bools(0), x.bools(1), to),
+        Class::Comparison(op) if is(call, DType::Int) => compare_ints(op, x.ints(0), x.ints(1), to),
+        Class::Comparison(op) => compare_reals(op, x.reals(0), x.reals(1), to),
+        _ => unreachable!("{} gives no bool", call.prim),
     }
 }
 
 fn int<R: Real>(call: &Call<'_, R>, out: &mut [i64]) {
     let x = Operands::new(call);
     let to = Out::new(call, out, Buffer::ints);
-    match (call.prim, call.args.len()) {
-        (Prim::Select, _) => select_ints(x.bools(0), x.ints(1), x.ints(2), to),
-        (Prim::BoolToInt, _) => bool_to_int(x.bools(0), to),
-        (prim, 1) => copy_ints(prim, x.ints(0), to),
-        (prim, _) => extreme_ints(prim, x.ints(0), x.ints(1), to),
+    match call.prim.class() {
+        Class::Selection(Selection::Select) => select_ints(x.bools(0), x.ints(1), x.ints(2), to),
+        Class::Conversion(Conversion::BoolToInt) => bool_to_int(x.bools(0), to),
+        Class::Identity(_) => copy_ints(x.ints(0), to),
+        Class::Arithmetic(Arithmetic::Min) => min_ints(x.ints(0), x.ints(1), to),
+        Class::Arithmetic(Arithmetic::Max) => max_ints(x.ints(0), x.ints(1), to),
+        _ => unreachable!("{} gives no int, or can trap and is in `integer`", call.prim),
     }
 }
 
 multiversioned! {
-    fn unary_real<R: Real>(prim: Prim, a: Rows<'_, R>, out: Out<'_, R>) {
-        match prim {
-            Prim::Copy | Prim::StopGradient => map1(a, out, |x| x),
-            Prim::Neg => map1(a, out, |x: R| -x),
-            Prim::Abs => map1(a, out, R::abs),
-            Prim::Sqrt => map1(a, out, R::sqrt),
-            Prim::Floor => map1(a, out, R::floor),
-            Prim::Ceil => map1(a, out, R::ceil),
-            Prim::Round => map1(a, out, R::round),
-            Prim::Trunc => map1(a, out, R::trunc),
-            other => unreachable!("{other} is no function of one real"),
+    fn native_unary<R: Real>(f: UnaryFn, a: Rows<'_, R>, out: Out<'_, R>) {
+        match f {
+            UnaryFn::Abs => map1(a, out, R::abs),
+            UnaryFn::Sqrt => map1(a, out, R::sqrt),
+            UnaryFn::Floor => map1(a, out, R::floor),
+            UnaryFn::Ceil => map1(a, out, R::ceil),
+            UnaryFn::Round => map1(a, out, R::round),
+            UnaryFn::Trunc => map1(a, out, R::trunc),
+            other => unreachable!("{} is no native function", other.name()),
         }
     }
 
-    fn binary_real<R: Real>(prim: Prim, a: Rows<'_, R>, b: Rows<'_, R>, out: Out<'_, R>) {
-        match prim {
-            Prim::Add => map2(a, b, out, |x, y| x + y),
-            Prim::Sub => map2(a, b, out, |x, y| x - y),
-            Prim::Mul => map2(a, b, out, |x, y| x * y),
-            Prim::Div => map2(a, b, out, |x, y| x / y),
-            Prim::ChainMul => map2(a, b, out, chain_mul),
-            Prim::ChainDiv => map2(a, b, out, chain_div),
-            Prim::Min => map2(a, b, out, R::min2),
-            Prim::Max => map2(a, b, out, R::max2),
-            other => unreachable!("{other} is no function of two reals"),
+    fn copy_reals<R: Real>(a: Rows<'_, R>, out: Out<'_, R>) {
+        map1(a, out, |x| x);
+    }
+
+    fn negated<R: Real>(a: Rows<'_, R>, out: Out<'_, R>) {
+        map1(a, out, |x: R| -x);
+    }
+
+    fn arithmetic<R: Real>(op: Arithmetic, a: Rows<'_, R>, b: Rows<'_, R>, out: Out<'_, R>) {
+        match op {
+            Arithmetic::Add => map2(a, b, out, |x, y| x + y),
+            Arithmetic::Sub => map2(a, b, out, |x, y| x - y),
+            Arithmetic::Mul => map2(a, b, out, |x, y| x * y),
+            Arithmetic::Min => map2(a, b, out, R::min2),
+            Arithmetic::Max => map2(a, b, out, R::max2),
+            Arithmetic::Neg | Arithmetic::Abs => unreachable!("of one real"),
+        }
+    }
+
+    fn real_arithmetic<R: Real>(op: RealArithmetic, a: Rows<'_, R>, b: Rows<'_, R>, out: Out<'_, R>) {
+        match op {
+            RealArithmetic::Div => map2(a, b, out, |x, y| x / y),
+            RealArithmetic::ChainMul => map2(a, b, out, chain_mul),
+            RealArithmetic::ChainDiv => map2(a, b, out, chain_div),
+            RealArithmetic::Rem => unreachable!("it has a slice kernel"),
         }
     }
 
@@ -175,47 +179,48 @@ multiversioned! {
         map1(a, out, R::is_nan);
     }
 
-    fn not(prim: Prim, a: Rows<'_, bool>, out: Out<'_, bool>) {
-        match prim {
-            Prim::Copy => map1(a, out, |x| x),
-            Prim::Not => map1(a, out, |x: bool| !x),
-            other => unreachable!("{other} takes no bool"),
-        }
+    fn copy_bools(a: Rows<'_, bool>, out: Out<'_, bool>) {
+        map1(a, out, |x| x);
     }
 
-    fn logic(prim: Prim, a: Rows<'_, bool>, b: Rows<'_, bool>, out: Out<'_, bool>) {
-        match prim {
-            Prim::And => map2(a, b, out, |x, y| x & y),
-            Prim::Or => map2(a, b, out, |x, y| x | y),
-            Prim::Eq => map2(a, b, out, |x, y| x == y),
-            Prim::Ne => map2(a, b, out, |x, y| x != y),
-            other => unreachable!("{other} takes no bools"),
-        }
+    fn not(a: Rows<'_, bool>, out: Out<'_, bool>) {
+        map1(a, out, |x: bool| !x);
     }
 
-    fn compare_ints(prim: Prim, a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, bool>) {
-        compare(prim, a, b, out);
+    fn and(a: Rows<'_, bool>, b: Rows<'_, bool>, out: Out<'_, bool>) {
+        map2(a, b, out, |x, y| x & y);
     }
 
-    fn compare_reals<R: Real>(prim: Prim, a: Rows<'_, R>, b: Rows<'_, R>, out: Out<'_, bool>) {
-        compare(prim, a, b, out);
+    fn or(a: Rows<'_, bool>, b: Rows<'_, bool>, out: Out<'_, bool>) {
+        map2(a, b, out, |x, y| x | y);
+    }
+
+    fn compare_bools(op: Comparison, a: Rows<'_, bool>, b: Rows<'_, bool>, out: Out<'_, bool>) {
+        compare(op, a, b, out);
+    }
+
+    fn compare_ints(op: Comparison, a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, bool>) {
+        compare(op, a, b, out);
+    }
+
+    fn compare_reals<R: Real>(op: Comparison, a: Rows<'_, R>, b: Rows<'_, R>, out: Out<'_, bool>) {
+        compare(op, a, b, out);
     }
 
     fn bool_to_int(a: Rows<'_, bool>, out: Out<'_, i64>) {
         map1(a, out, i64::from);
     }
 
-    fn copy_ints(prim: Prim, a: Rows<'_, i64>, out: Out<'_, i64>) {
-        assert_eq!(prim, Prim::Copy, "{prim} can trap and is in `integer`");
+    fn copy_ints(a: Rows<'_, i64>, out: Out<'_, i64>) {
         map1(a, out, |x| x);
     }
 
-    fn extreme_ints(prim: Prim, a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, i64>) {
-        match prim {
-            Prim::Min => map2(a, b, out, i64::min),
-            Prim::Max => map2(a, b, out, i64::max),
-            other => unreachable!("{other} can trap and is in `integer`"),
-        }
+    fn min_ints(a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, i64>) {
+        map2(a, b, out, i64::min);
+    }
+
+    fn max_ints(a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, i64>) {
+        map2(a, b, out, i64::max);
     }
 
     fn select_reals<R: Real>(c: Rows<'_, bool>, a: Rows<'_, R>, b: Rows<'_, R>, out: Out<'_, R>) {
@@ -232,14 +237,13 @@ multiversioned! {
 }
 
 #[inline(always)]
-fn compare<T: Copy + PartialOrd>(prim: Prim, a: Rows<'_, T>, b: Rows<'_, T>, out: Out<'_, bool>) {
-    match prim {
-        Prim::Eq => map2(a, b, out, |x, y| x == y),
-        Prim::Ne => map2(a, b, out, |x, y| x != y),
-        Prim::Lt => map2(a, b, out, |x, y| x < y),
-        Prim::Le => map2(a, b, out, |x, y| x <= y),
-        Prim::Gt => map2(a, b, out, |x, y| x > y),
-        Prim::Ge => map2(a, b, out, |x, y| x >= y),
-        other => unreachable!("{other} is no comparison"),
+fn compare<T: Copy + PartialOrd>(op: Comparison, a: Rows<'_, T>, b: Rows<'_, T>, out: Out<'_, bool>) {
+    match op {
+        Comparison::Eq => map2(a, b, out, |x, y| x == y),
+        Comparison::Ne => map2(a, b, out, |x, y| x != y),
+        Comparison::Lt => map2(a, b, out, |x, y| x < y),
+        Comparison::Le => map2(a, b, out, |x, y| x <= y),
+        Comparison::Gt => map2(a, b, out, |x, y| x > y),
+        Comparison::Ge => map2(a, b, out, |x, y| x >= y),
     }
 }

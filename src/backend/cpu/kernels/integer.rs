@@ -4,43 +4,50 @@
 use super::rows::{Flag, Operands, Out, Rows, flagged1, flagged2, multiversioned};
 use super::{Call, is};
 use crate::backend::cpu::buffer::Buffer;
-use crate::prim::Prim;
 use crate::prim::eval::{self, Fault};
+use crate::prim::{Arithmetic, Class, Conversion, IntArithmetic, Traps};
 use crate::types::DType;
 use crate::vmath::Real;
 
 /// Whether this elementwise primitive is integer arithmetic that can trap for these operands.
 pub(super) fn handles<R>(call: &Call<'_, R>) -> bool {
-    match call.prim {
-        Prim::IntDiv | Prim::IntRem | Prim::IntPow | Prim::ToInt => true,
-        Prim::Add | Prim::Sub | Prim::Mul | Prim::Neg | Prim::Abs => is(call, DType::Int),
-        _ => false,
+    match call.prim.row().traps {
+        Traps::Always => true,
+        Traps::OnInts => is(call, DType::Int),
+        Traps::Never | Traps::OnEmpty => false,
     }
 }
 
 pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
     let operands = Operands::new(call);
     let to = Out::new(call, out.ints_mut(), Buffer::ints);
-    let prim = call.prim;
-    if prim == Prim::ToInt {
-        let a = operands.reals(0);
-        if convert(a, to) < 0 {
-            again(call, out, &|e, lane| eval::to_int(a.row(e).at(lane).to_f64()));
+    let class = call.prim.class();
+    match class {
+        Class::Conversion(Conversion::ToInt) => {
+            let a = operands.reals(0);
+            if convert(a, to) < 0 {
+                again(call, out, &|e, lane| eval::to_int(a.row(e).at(lane).to_f64()));
+            }
         }
-        return;
-    }
-    let a = operands.ints(0);
-    if call.args.len() == 1 {
-        if unary(prim, a, to) < 0 {
-            let exact = |x| eval::int_unary(prim, x).expect("unary integer arithmetic");
-            again(call, out, &|e, lane| exact(a.row(e).at(lane)));
+        Class::Arithmetic(op @ (Arithmetic::Neg | Arithmetic::Abs)) => {
+            let a = operands.ints(0);
+            if unary(op, a, to) < 0 {
+                let exact = |x| eval::int_unary(op, x).expect("unary integer arithmetic");
+                again(call, out, &|e, lane| exact(a.row(e).at(lane)));
+            }
         }
-        return;
-    }
-    let b = operands.ints(1);
-    if binary(prim, a, b, to) < 0 {
-        let exact = |x, y| eval::int_binary(prim, x, y).expect("binary integer arithmetic");
-        again(call, out, &|e, lane| exact(a.row(e).at(lane), b.row(e).at(lane)));
+        _ => {
+            let (a, b) = (operands.ints(0), operands.ints(1));
+            let flag = match class {
+                Class::Arithmetic(op) => binary(op, a, b, to),
+                Class::IntArithmetic(op) => int_binary(op, a, b, to),
+                _ => unreachable!("{} is no integer arithmetic that can trap", call.prim),
+            };
+            if flag < 0 {
+                let exact = |x, y| eval::int_binary(class, x, y).expect("binary integer arithmetic");
+                again(call, out, &|e, lane| exact(a.row(e).at(lane), b.row(e).at(lane)));
+            }
+        }
     }
 }
 
@@ -70,34 +77,42 @@ fn outside(x: i64, least: i64, most: i64) -> Flag {
 }
 
 multiversioned! {
-    fn unary(prim: Prim, a: Rows<'_, i64>, out: Out<'_, i64>) -> Flag {
-        match prim {
+    fn unary(op: Arithmetic, a: Rows<'_, i64>, out: Out<'_, i64>) -> Flag {
+        match op {
             // Only the least int has the sign of its negative.
-            Prim::Neg => flagged1(a, out, |x| (x.wrapping_neg(), x & x.wrapping_neg())),
-            Prim::Abs => flagged1(a, out, |x| (x.wrapping_abs(), x & x.wrapping_neg())),
-            other => unreachable!("{other} is no integer arithmetic"),
+            Arithmetic::Neg => flagged1(a, out, |x| (x.wrapping_neg(), x & x.wrapping_neg())),
+            Arithmetic::Abs => flagged1(a, out, |x| (x.wrapping_abs(), x & x.wrapping_neg())),
+            Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul => unreachable!("of two ints"),
+            Arithmetic::Min | Arithmetic::Max => unreachable!("it cannot trap"),
         }
     }
 
-    fn binary(prim: Prim, a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, i64>) -> Flag {
-        match prim {
-            Prim::Add => flagged2(a, b, out, |x, y| {
+    fn binary(op: Arithmetic, a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, i64>) -> Flag {
+        match op {
+            Arithmetic::Add => flagged2(a, b, out, |x, y| {
                 let sum = x.wrapping_add(y);
                 (sum, (x ^ sum) & (y ^ sum))
             }),
-            Prim::Sub => flagged2(a, b, out, |x, y| {
+            Arithmetic::Sub => flagged2(a, b, out, |x, y| {
                 let difference = x.wrapping_sub(y);
                 (difference, (x ^ y) & (x ^ difference))
             }),
-            Prim::Mul => multiply(a, b, out),
-            Prim::IntDiv => match b.value() {
+            Arithmetic::Mul => multiply(a, b, out),
+            Arithmetic::Neg | Arithmetic::Abs => unreachable!("of one int"),
+            Arithmetic::Min | Arithmetic::Max => unreachable!("it cannot trap"),
+        }
+    }
+
+    fn int_binary(op: IntArithmetic, a: Rows<'_, i64>, b: Rows<'_, i64>, out: Out<'_, i64>) -> Flag {
+        match op {
+            IntArithmetic::IntDiv => match b.value() {
                 Some(y) if y > 0 && y.count_ones() == 1 => flagged1(a, out, |x| (shifted_quotient(x, y), 0)),
                 _ => flagged2(a, b, out, |x, y| {
                     let (x, y, flag) = small(x, y);
                     (whole((x / y).trunc()), flag)
                 }),
             },
-            Prim::IntRem => match b.value() {
+            IntArithmetic::IntRem => match b.value() {
                 Some(y) if y > 0 && y.count_ones() == 1 => {
                     let shift = y.trailing_zeros();
                     flagged1(a, out, |x| (x.wrapping_sub(shifted_quotient(x, y) << shift), 0))
@@ -108,7 +123,7 @@ multiversioned! {
                     (whole(x - (x / y).trunc() * y), flag)
                 }),
             },
-            Prim::IntPow => match b.value() {
+            IntArithmetic::IntPow => match b.value() {
                 // One exponent for all lanes. The magnitude as a real is right to 63 roundings: far from 2^63 where the
                 // flag is not set.
                 Some(y @ 0..64) => flagged1(a, out, |x| {
@@ -122,7 +137,6 @@ multiversioned! {
                 // Exponents below 0 and above: exactly, one by one.
                 _ => flagged2(a, b, out, |_, _| (0, -1)),
             },
-            other => unreachable!("{other} is no integer arithmetic"),
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) use rows::multiversioned;
 
 use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::plan::BatchKernel;
-use crate::prim::{BatchRule, Prim};
+use crate::prim::{Class, Prim};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
 use crate::vmath::Real;
@@ -119,20 +119,31 @@ pub fn run<R: Real>(mut call: Call<'_, R>, streams: Streams<'_>, out: &mut Buffe
     if BatchKernel::may_fall_back(call.prim) && BatchKernel::of(call.prim, operands) == BatchKernel::LaneByLane {
         return lanes::run(&mut call, out);
     }
-    match call.prim.row().batch {
-        BatchRule::Elementwise if integer::handles(&call) => integer::run(&mut call, out),
-        BatchRule::Elementwise => elementwise::run(&call, out),
-        BatchRule::Movement => movement::run(&mut call, out),
-        BatchRule::Reduction => reduction::run(&mut call, out),
-        BatchRule::Contraction => contraction::run(&call, out),
-        BatchRule::Triangular => triangular::run(&call, out),
-        BatchRule::Random => random::run(&call, streams, out),
+    match call.prim.class() {
+        Class::Movement(movement) => movement::run(movement, &mut call, out),
+        Class::Reduction(reduction) => reduction::run(reduction, &mut call, out),
+        Class::Contraction(contraction) => contraction::run(contraction, &call, out),
+        Class::Triangular(triangular) => triangular::run(triangular, &call, out),
+        Class::Draw(draw) => random::run(draw, &call, streams, out),
+        Class::Identity(_)
+        | Class::Arithmetic(_)
+        | Class::RealArithmetic(_)
+        | Class::IntArithmetic(_)
+        | Class::Unary(_)
+        | Class::Binary(_)
+        | Class::Comparison(_)
+        | Class::Logic(_)
+        | Class::Selection(_)
+        | Class::Conversion(_) => match integer::handles(&call) {
+            true => integer::run(&mut call, out),
+            false => elementwise::run(&call, out),
+        },
     }
 }
 
 /// Whether the kernel of a primitive can keep the values of lanes that do not count.
 pub fn can_keep(prim: Prim) -> bool {
-    prim.row().batch == BatchRule::Elementwise && elementwise::can_keep(prim)
+    prim.is_elementwise() && elementwise::can_keep(prim)
 }
 
 /// Runs a primitive that [changes a part](Prim::changes_part) of its first operand in place, in the active lanes only: `target` (of width

@@ -4,65 +4,72 @@ use super::gather::{self, AddRow};
 use super::rows::{Rows, bools, ints, reals};
 use super::{Arg, Call, spread};
 use crate::backend::cpu::buffer::Buffer;
-use crate::prim::Prim;
+use crate::prim::{Movement, Prim};
 use crate::run::TrapKind;
 use crate::types::DType;
 use crate::vmath::Real;
 
-pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(movement: Movement, call: &mut Call<'_, R>, out: &mut Buffer<R>) {
     let len = call.elements() * call.width;
     match call.ty.dtype {
-        DType::Int if call.prim == Prim::Iota => {
+        DType::Int if movement == Movement::Iota => {
             let rows = out.ints_mut()[..len].chunks_exact_mut(call.width);
             rows.enumerate().for_each(|(e, out)| out.fill(e as i64));
         }
-        DType::Bool => typed(call, &mut out.bools_mut()[..len], bools, gather::add_bools),
-        DType::Int => typed(call, &mut out.ints_mut()[..len], ints, gather::add_ints),
-        DType::Real => typed(call, &mut out.reals_mut()[..len], reals, gather::add_reals),
+        DType::Bool => typed(movement, call, &mut out.bools_mut()[..len], bools, gather::add_bools),
+        DType::Int => typed(movement, call, &mut out.ints_mut()[..len], ints, gather::add_ints),
+        DType::Real => typed(movement, call, &mut out.reals_mut()[..len], reals, gather::add_reals),
     }
 }
 
 /// How to read operands of one element type.
 type Reader<R, T> = for<'a> fn(&Arg<'a, R>, usize) -> Rows<'a, T>;
 
-fn typed<R: Real, T: Copy>(call: &mut Call<'_, R>, out: &mut [T], rows: Reader<R, T>, add: AddRow<T>) {
+fn typed<R: Real, T: Copy>(
+    movement: Movement,
+    call: &mut Call<'_, R>,
+    out: &mut [T],
+    rows: Reader<R, T>,
+    add: AddRow<T>,
+) {
     let (w, args) = (call.width, call.args);
     let first = rows(&args[0], w);
-    match call.prim {
-        Prim::MakeArray => {
+    match movement {
+        Movement::MakeArray => {
             let part = args[0].ty.elements();
             for (k, arg) in args.iter().enumerate() {
                 copy_rows(rows(arg, w), 0, &mut out[k * part * w..(k + 1) * part * w], w);
             }
         }
-        Prim::Fill => {
+        Movement::Fill => {
             let places = spread::places(&args[0].ty.shape, &call.ty.shape);
             copy_rows(first.at_places(places.as_deref()), 0, out, w);
         }
-        Prim::Reshape => copy_rows(first, 0, out, w),
-        Prim::Concat => {
+        Movement::Reshape => copy_rows(first, 0, out, w),
+        Movement::Concat => {
             let split = args[0].ty.elements() * w;
             copy_rows(first, 0, &mut out[..split], w);
             copy_rows(rows(&args[1], w), 0, &mut out[split..], w);
         }
-        Prim::Transpose => transpose(first, &args[0].ty.shape, 0, out, w),
-        Prim::TransposeEach => transpose(first, &args[0].ty.shape, 1, out, w),
-        Prim::Gather => gather::gather(call, first, out),
-        Prim::Scatter | Prim::ScatterAdd => {
+        Movement::Transpose => transpose(first, &args[0].ty.shape, 0, out, w),
+        Movement::TransposeEach => transpose(first, &args[0].ty.shape, 1, out, w),
+        Movement::Gather => gather::gather(call, first, out),
+        Movement::Scatter | Movement::ScatterAdd => {
             copy_rows(first, 0, out, w);
-            let add = (call.prim == Prim::ScatterAdd).then_some(add);
+            let add = (movement == Movement::ScatterAdd).then_some(add);
             gather::scatter(call, &args[1..], rows(&args[1], w), out, (false, add));
         }
-        Prim::Index | Prim::Slice => {
-            let place = Place::new(call, &args[0], &args[1..], call.prim == Prim::Slice, call.ty.shape.first());
+        Movement::Index | Movement::Slice => {
+            let place = Place::new(call, &args[0], &args[1..], movement == Movement::Slice, call.ty.shape.first());
             read(call, place, first, out);
         }
-        Prim::SetIndex | Prim::SetSlice => {
+        Movement::SetIndex | Movement::SetSlice => {
             copy_rows(first, 0, out, w);
-            let place = Place::new(call, &args[0], &args[2..], call.prim == Prim::SetSlice, args[1].ty.shape.first());
+            let place =
+                Place::new(call, &args[0], &args[2..], movement == Movement::SetSlice, args[1].ty.shape.first());
             write(call, place, rows(&args[1], w), out, false);
         }
-        other => unreachable!("{other} does not move elements"),
+        Movement::Iota => unreachable!("it has no operand"),
     }
 }
 

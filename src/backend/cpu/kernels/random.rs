@@ -2,10 +2,10 @@
 
 use super::{Active, Call, Streams};
 use crate::backend::cpu::buffer::Buffer;
-use crate::prim::Prim;
+use crate::prim::Draw;
 use crate::vmath::{Real, philox};
 
-pub(super) fn run<R: Real>(call: &Call<'_, R>, streams: Streams<'_>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(draw: Draw, call: &Call<'_, R>, streams: Streams<'_>, out: &mut Buffer<R>) {
     let (w, n) = (call.width, call.elements());
     let out = &mut out.reals_mut()[..n * w];
     let active = match call.active {
@@ -14,29 +14,32 @@ pub(super) fn run<R: Real>(call: &Call<'_, R>, streams: Streams<'_>, out: &mut B
     };
     // A row at a time costs about a quarter of lane by lane: the draws of inactive lanes are computed and not counted.
     if active * 4 >= w {
-        rows(call, &streams, out);
+        rows(draw, call, &streams, out);
     } else {
-        lanes(call, &streams, out);
+        lanes(draw, call, &streams, out);
     }
     for lane in (0..w).filter(|lane| call.active.contains(*lane)) {
         streams.draws[lane] = streams.draws[lane].wrapping_add(n as u64);
     }
 }
 
-fn rows<R: Real>(call: &Call<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
+fn rows<R: Real>(draw: Draw, call: &Call<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
     let mut draws = streams.draws[..call.width].to_vec();
     for out in out.chunks_exact_mut(call.width) {
-        if call.prim == Prim::RandomNormal {
-            R::normal_slice(streams.seed, &streams.lanes[..call.width], &draws, out);
-        } else {
-            R::uniform_slice(streams.seed, &streams.lanes[..call.width], &draws, out);
+        let lanes = &streams.lanes[..call.width];
+        match draw {
+            Draw::RandomUniform => R::uniform_slice(streams.seed, lanes, &draws, out),
+            Draw::RandomNormal => R::normal_slice(streams.seed, lanes, &draws, out),
         }
         draws.iter_mut().for_each(|d| *d = d.wrapping_add(1));
     }
 }
 
-fn lanes<R: Real>(call: &Call<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
-    let draw = if call.prim == Prim::RandomNormal { philox::normal::<R> } else { philox::uniform::<R> };
+fn lanes<R: Real>(draw: Draw, call: &Call<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
+    let draw = match draw {
+        Draw::RandomUniform => philox::uniform::<R>,
+        Draw::RandomNormal => philox::normal::<R>,
+    };
     for lane in (0..call.width).filter(|lane| call.active.contains(*lane)) {
         for e in 0..call.elements() {
             let number = streams.draws[lane].wrapping_add(e as u64);

@@ -4,31 +4,31 @@ use super::rows::{Row, Rows, bools, ints, multiversioned, reals};
 use super::spread::{Groups, Offsets};
 use super::{Active, Call};
 use crate::backend::cpu::buffer::Buffer;
-use crate::prim::Prim;
+use crate::prim::Reduction;
 use crate::run::TrapKind;
 use crate::types::DType;
 use crate::vmath::{BLOCK, Real, each_block};
 
-pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(reduction: Reduction, call: &mut Call<'_, R>, out: &mut Buffer<R>) {
     if call.args[0].broadcast && call.width > 1 && !call.accumulate {
-        return once(call, out);
+        return once(reduction, call, out);
     }
     let (w, arg) = (call.width, &call.args[0]);
     let groups = Groups::new(&arg.ty.shape, &call.ty.shape);
     let len = groups.starts.len() * w;
-    let (prim, more) = (call.prim, call.accumulate);
-    if matches!(prim, Prim::MinOf | Prim::MaxOf) && groups.offsets.len() == 0 && len > 0 && !more {
+    let more = call.accumulate;
+    if matches!(reduction, Reduction::MinOf | Reduction::MaxOf) && groups.offsets.len() == 0 && len > 0 && !more {
         return call.trap_where(TrapKind::EmptyReduction, |_| true);
     }
     match arg.ty.dtype {
         DType::Bool => {
             let x = bools(arg, w);
-            each(&groups, &mut out.bools_mut()[..len], w, |group, out| logic((prim, more), x, group, out));
+            each(&groups, &mut out.bools_mut()[..len], w, |group, out| logic((reduction, more), x, group, out));
         }
-        DType::Int => int(call, &groups, &mut out.ints_mut()[..len]),
+        DType::Int => int(reduction, call, &groups, &mut out.ints_mut()[..len]),
         DType::Real => {
             let x = reals(arg, w);
-            each(&groups, &mut out.reals_mut()[..len], w, |group, out| real((prim, more), x, group, out));
+            each(&groups, &mut out.reals_mut()[..len], w, |group, out| real((reduction, more), x, group, out));
         }
     }
 }
@@ -44,10 +44,11 @@ fn each<T>(groups: &Groups, out: &mut [T], w: usize, mut f: impl FnMut(Group<'_>
 
 /// What is the same for all lanes is computed once, then spread.
 #[cold]
-fn once<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
+fn once<R: Real>(reduction: Reduction, call: &mut Call<'_, R>, out: &mut Buffer<R>) {
     let (mut one, mut traps) = (Buffer::zeros(call.ty.dtype, call.elements()), Vec::new());
     let args = call.args;
-    run(&mut Call { args, width: 1, active: Active::All, keep: None, traps: &mut traps, ..*call }, &mut one);
+    let mut first = Call { args, width: 1, active: Active::All, keep: None, traps: &mut traps, ..*call };
+    run(reduction, &mut first, &mut one);
     if let Some((_, kind)) = traps.first() {
         return call.trap_where(*kind, |_| true);
     }
@@ -62,14 +63,20 @@ fn once<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
     }
 }
 
-fn int<R: Real>(call: &mut Call<'_, R>, groups: &Groups, out: &mut [i64]) {
-    let (prim, more, w, x) = (call.prim, call.accumulate, call.width, ints(&call.args[0], call.width));
-    if matches!(prim, Prim::MinOf | Prim::MaxOf) {
-        return each(groups, out, w, |group, out| extreme_int((prim, more), x, group, out));
-    }
-    let mut overflows = vec![false; w];
-    each(groups, out, w, |group, out| checked((prim, more), x, group, out, &mut overflows));
-    call.trap_where(TrapKind::IntegerOverflow, |lane| overflows[lane]);
+fn int<R: Real>(reduction: Reduction, call: &mut Call<'_, R>, groups: &Groups, out: &mut [i64]) {
+    let (more, w, x) = (call.accumulate, call.width, ints(&call.args[0], call.width));
+    let smaller = match reduction {
+        Reduction::MinOf => true,
+        Reduction::MaxOf => false,
+        Reduction::Sum | Reduction::Prod => {
+            let sum = reduction == Reduction::Sum;
+            let mut overflows = vec![false; w];
+            each(groups, out, w, |group, out| checked((sum, more), x, group, out, &mut overflows));
+            return call.trap_where(TrapKind::IntegerOverflow, |lane| overflows[lane]);
+        }
+        Reduction::Any | Reduction::All => unreachable!("of bools"),
+    };
+    each(groups, out, w, |group, out| extreme_int((smaller, more), x, group, out));
 }
 
 /// Combines the elements of a group from number `first` up to `end` with what is in `out`: some lanes, whose values stay in
@@ -139,30 +146,29 @@ fn fold_first<T: Copy>(x: Rows<'_, T>, group: Group<'_>, out: &mut [T], more: bo
 }
 
 multiversioned! {
-    fn logic((prim, more): (Prim, bool), x: Rows<'_, bool>, group: Group<'_>, out: &mut [bool]) {
-        match prim {
-            Prim::Any => fold_from(x, group, out, false, more, |a, x| a | x),
-            Prim::All => fold_from(x, group, out, true, more, |a, x| a & x),
-            other => unreachable!("{other} is no reduction of bools"),
+    fn logic((reduction, more): (Reduction, bool), x: Rows<'_, bool>, group: Group<'_>, out: &mut [bool]) {
+        match reduction {
+            Reduction::Any => fold_from(x, group, out, false, more, |a, x| a | x),
+            Reduction::All => fold_from(x, group, out, true, more, |a, x| a & x),
+            Reduction::Sum | Reduction::Prod | Reduction::MinOf | Reduction::MaxOf => unreachable!("of numbers"),
         }
     }
 
-    fn extreme_int((prim, more): (Prim, bool), x: Rows<'_, i64>, group: Group<'_>, out: &mut [i64]) {
-        match prim {
-            Prim::MinOf => fold_first(x, group, out, more, i64::min),
-            _ => fold_first(x, group, out, more, i64::max),
+    fn extreme_int((smaller, more): (bool, bool), x: Rows<'_, i64>, group: Group<'_>, out: &mut [i64]) {
+        match smaller {
+            true => fold_first(x, group, out, more, i64::min),
+            false => fold_first(x, group, out, more, i64::max),
         }
     }
 
     /// Sums and products; sets the flags of the lanes in which one goes past 64 bits.
     fn checked(
-        (prim, more): (Prim, bool),
+        (sum, more): (bool, bool),
         x: Rows<'_, i64>,
         (start, offsets): Group<'_>,
         out: &mut [i64],
         overflows: &mut [bool],
     ) {
-        let sum = prim == Prim::Sum;
         if !more {
             out.fill(i64::from(!sum));
         }
@@ -177,13 +183,13 @@ multiversioned! {
         }
     }
 
-    fn real<R: Real>((prim, more): (Prim, bool), x: Rows<'_, R>, group: Group<'_>, out: &mut [R]) {
-        match prim {
-            Prim::Sum => sum(x, group, out, more),
-            Prim::Prod => fold_from(x, group, out, R::ONE, more, |a, x| a * x),
-            Prim::MinOf => fold_first(x, group, out, more, R::min2),
-            Prim::MaxOf => fold_first(x, group, out, more, R::max2),
-            other => unreachable!("{other} is no reduction of reals"),
+    fn real<R: Real>((reduction, more): (Reduction, bool), x: Rows<'_, R>, group: Group<'_>, out: &mut [R]) {
+        match reduction {
+            Reduction::Sum => sum(x, group, out, more),
+            Reduction::Prod => fold_from(x, group, out, R::ONE, more, |a, x| a * x),
+            Reduction::MinOf => fold_first(x, group, out, more, R::min2),
+            Reduction::MaxOf => fold_first(x, group, out, more, R::max2),
+            Reduction::Any | Reduction::All => unreachable!("of bools"),
         }
     }
 }

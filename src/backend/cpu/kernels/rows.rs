@@ -9,20 +9,7 @@ use super::{Arg, Call, spread};
 use crate::backend::cpu::buffer::Buffer;
 use crate::vmath::{Blend, Real};
 
-/// Compiles functions for AVX-512, AVX2 with FMA, and the base processor; which of them runs is chosen while running, and
-/// does not change a result.
-macro_rules! multiversioned {
-    ($($item:item)+) => {
-        $(
-            #[multiversion::multiversion(targets(
-                "x86_64+avx512f+avx512dq+avx512bw+avx512vl+avx2+fma",
-                "x86_64+avx2+fma",
-            ))]
-            $item
-        )+
-    };
-}
-pub(in crate::backend::cpu) use multiversioned;
+pub(in crate::backend::cpu) use crate::vmath::multiversioned;
 
 /// One element of an operand.
 #[derive(Clone, Copy)]

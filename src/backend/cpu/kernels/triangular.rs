@@ -4,10 +4,10 @@
 use super::rows::{Row, Rows, multiversioned, reals};
 use super::{Active, Call};
 use crate::backend::cpu::buffer::Buffer;
-use crate::prim::Prim;
+use crate::prim::Triangular;
 use crate::vmath::{BLOCK, Real, chain_solve};
 
-pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(triangular: Triangular, call: &Call<'_, R>, out: &mut Buffer<R>) {
     let (w, shape) = (call.width, &call.args[0].ty.shape);
     let n = shape[shape.len() - 1];
     let count: usize = shape[..shape.len() - 2].iter().product();
@@ -15,22 +15,27 @@ pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
         return;
     }
     if w > 1 && call.args.iter().all(|a| a.broadcast) {
-        return once(call, out);
+        return once(triangular, call, out);
     }
     let out = &mut out.reals_mut()[..call.elements() * w];
     let l = reals(&call.args[0], w);
-    if call.prim == Prim::Cholesky {
-        for (i, out) in out.chunks_exact_mut(n * n * w).enumerate() {
-            factor(l, i * n * n, n, w, out);
+    let (transposed, chain_rule) = match triangular {
+        Triangular::Cholesky => {
+            for (i, out) in out.chunks_exact_mut(n * n * w).enumerate() {
+                factor(l, i * n * n, n, w, out);
+            }
+            return;
         }
-        return;
-    }
-    let transposed = call.prim.ordinary() == Prim::SolveLowerTransposed;
+        Triangular::SolveLower => (false, false),
+        Triangular::SolveLowerTransposed => (true, false),
+        Triangular::ChainSolveLower => (false, true),
+        Triangular::ChainSolveLowerTransposed => (true, true),
+    };
     let (b, columns) = (reals(&call.args[1], w), call.elements() / (count * n));
     for (i, out) in out.chunks_exact_mut(n * columns * w).enumerate() {
         let starts = (i * n * n, i * n * columns);
         solve(transposed, (l, b), starts, (n, columns, w), out);
-        if call.prim != call.prim.ordinary() && out.iter().fold(false, |any, x| any | x.is_nan()) {
+        if chain_rule && out.iter().fold(false, |any, x| any | x.is_nan()) {
             solve_again(transposed, (l, b), starts, (n, columns, w), call.active, out);
         }
     }
@@ -62,11 +67,12 @@ fn solve_again<R: Real>(
 
 /// What is the same for all lanes is computed once, then spread.
 #[cold]
-fn once<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
+fn once<R: Real>(triangular: Triangular, call: &Call<'_, R>, out: &mut Buffer<R>) {
     let mut one = Buffer::zeros(call.ty.dtype, call.elements());
     let (prim, args, ty) = (call.prim, call.args, call.ty);
     let traps = &mut Vec::new();
-    run(&Call { prim, args, ty, width: 1, active: Active::All, keep: None, accumulate: false, traps }, &mut one);
+    let first = Call { prim, args, ty, width: 1, active: Active::All, keep: None, accumulate: false, traps };
+    run(triangular, &first, &mut one);
     let rows = out.reals_mut().chunks_exact_mut(call.width);
     if let Buffer::Real(one) = &one {
         one.iter().zip(rows).for_each(|(x, row)| row.fill(*x));
