@@ -76,6 +76,14 @@ fn warn(bound: &Bound) {
     show_warnings(bound.warnings(), bound.sources());
 }
 
+/// The same without the library's own code, which the user cannot write otherwise.
+fn warn_of_own(bound: &Bound) {
+    let shipped =
+        |w: &&Diagnostic| w.labels.first().is_some_and(|l| bound.sources().file(l.span.file).name.starts_with("std/"));
+    let own: Vec<Diagnostic> = bound.warnings().iter().filter(|w| !shipped(w)).cloned().collect();
+    show_warnings(&own, bound.sources());
+}
+
 fn show_warnings(warnings: &[Diagnostic], sources: &SourceMap) {
     if !warnings.is_empty() {
         let color = std::io::stderr().is_terminal();

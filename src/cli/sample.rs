@@ -20,7 +20,7 @@ use crate::types::{Array, DType};
 use super::args::{InputArgs, SampleArgs};
 use super::run::show_stats;
 use super::signals::{interrupted, stop_on_interrupt};
-use super::{ARRAY_FILES, check_output, inputs, note, print, profile, warn};
+use super::{ARRAY_FILES, check_output, inputs, note, print, profile, warn_of_own};
 
 pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(args.stats)?;
@@ -46,7 +46,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     };
     let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
     let sampling = Sampling::new(&plan, |density| inputs::read(&given, density.signature()))?;
-    warn(&sampling.bound(&options)?);
+    warn_of_own(&sampling.bound(&options)?);
     note(&format!("memory: {}", sampling.memory(&options)?));
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));

@@ -236,6 +236,12 @@ fn ctrl_c_before_the_run_ends_the_process_at_once() {
 }
 
 #[test]
+fn the_sampler_that_ships_warns_of_nothing_in_itself() {
+    let said = output(&[&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "5"]].concat()).stderr;
+    assert!(!String::from_utf8_lossy(&said).contains("W0102"), "{}", String::from_utf8_lossy(&said));
+}
+
+#[test]
 fn what_attempts_caught_is_told() {
     let folder = Folder::new("caught");
     let source = "fn third(x: real[3], i: int) -> real { x[i] }
