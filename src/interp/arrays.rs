@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::scalars;
 use super::triangular::{cholesky, solve};
 use super::value::{Data, Elem, FITS, Value};
-use crate::prim::{Arithmetic, Class, Contraction, Movement, Prim, Reduction, Triangular, eval};
+use crate::prim::{Arithmetic, Class, Contraction, Movement, Prim, Reduction, Triangular, computed_elementwise, eval};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
 use crate::vmath::{self, Real};
@@ -16,15 +16,7 @@ use crate::vmath::{self, Real};
 pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Result<Value<R>, TrapKind> {
     Ok(match prim.class() {
         Class::Identity(_) => args[0].clone(),
-        Class::Arithmetic(_)
-        | Class::RealArithmetic(_)
-        | Class::IntArithmetic(_)
-        | Class::Unary(_)
-        | Class::Binary(_)
-        | Class::Comparison(_)
-        | Class::Logic(_)
-        | Class::Selection(_)
-        | Class::Conversion(_) => elementwise(prim, args, ty)?,
+        computed_elementwise!() => elementwise(prim, args, ty)?,
         Class::Movement(movement) => self::movement(movement, args, ty)?,
         Class::Contraction(contraction) => self::contraction(contraction, args, ty),
         Class::Triangular(triangular) => self::triangular(triangular, args, ty),

@@ -11,6 +11,7 @@ use std::fmt;
 
 pub use crate::vmath::BLOCK;
 pub use rules::TypeError;
+pub(crate) use table::computed_elementwise;
 pub use table::{
     Arithmetic, Class, Comparison, Contraction, Conversion, Draw, Identity, IntArithmetic, Logic, Movement, Prim,
     RealArithmetic, Reduction, Selection, TABLE, Triangular,

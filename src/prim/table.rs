@@ -3,6 +3,22 @@
 use super::{BatchRule, Derivative, Row, Traps};
 use crate::vmath::{BinaryFn, UnaryFn, real_functions};
 
+/// The pattern of the classes that compute elements from elements: all elementwise ones but [`Class::Identity`].
+macro_rules! computed_elementwise {
+    () => {
+        $crate::prim::Class::Arithmetic(_)
+            | $crate::prim::Class::RealArithmetic(_)
+            | $crate::prim::Class::IntArithmetic(_)
+            | $crate::prim::Class::Unary(_)
+            | $crate::prim::Class::Binary(_)
+            | $crate::prim::Class::Comparison(_)
+            | $crate::prim::Class::Logic(_)
+            | $crate::prim::Class::Selection(_)
+            | $crate::prim::Class::Conversion(_)
+    };
+}
+pub(crate) use computed_elementwise;
+
 /// Makes [`Prim`], [`Class`], an enum of each class, and [`TABLE`] from the rows.
 macro_rules! declare {
     (

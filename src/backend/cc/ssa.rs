@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 
 use crate::base::IdVec;
 use crate::plan::{Arg, Compute, Constant, ConstantId, Globals, Slot, SlotId, Source, StackId, Step, StepKind, Write};
-use crate::prim::{BLOCK, Class, Contraction, Draw, IntArithmetic, Movement, Prim, Reduction};
+use crate::prim::{BLOCK, Class, Contraction, Draw, IntArithmetic, Movement, Prim, Reduction, computed_elementwise};
 use crate::types::{DType, Scalar, Type};
 
 /// Elements that a value of a segment may have: its values stay in the L1 cache for a group of lanes.
@@ -339,15 +339,7 @@ impl<'a> Ssa<'a> {
             |value: Value, at: usize| Value { offset: value.offset + if value.spread { 0 } else { at }, ..value };
         match c.prim.class() {
             Class::Identity(_) => args[0],
-            Class::Arithmetic(_)
-            | Class::RealArithmetic(_)
-            | Class::IntArithmetic(_)
-            | Class::Unary(_)
-            | Class::Binary(_)
-            | Class::Comparison(_)
-            | Class::Logic(_)
-            | Class::Selection(_)
-            | Class::Conversion(_) => self.made(Kind::Map(c.prim), dtype, n, n, args),
+            computed_elementwise!() => self.made(Kind::Map(c.prim), dtype, n, n, args),
             Class::Movement(movement) => match movement {
                 Movement::Reshape => args[0],
                 Movement::Fill => Value { spread: true, ..args[0] },

@@ -18,7 +18,7 @@ use super::reduction::int;
 use crate::base::Diagnostic;
 use crate::cfg::{Operand, Terminator, VarId};
 use crate::hir::{DimId, Expr, ExprKind, LocalId, Ty};
-use crate::prim::{BLOCK, Class, Contraction, Effect, Movement, Prim};
+use crate::prim::{BLOCK, Class, Contraction, Effect, Movement, Prim, computed_elementwise};
 use crate::types::{DType, Scalar, Shape, Type};
 
 /// For each axis of an array, the length in the lane if its dimension is bounded.
@@ -154,15 +154,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
         let first = axes.first().cloned().unwrap_or_default();
         match prim.class() {
             Class::Identity(_) => Ok(self.prim(prim, operands, ty)),
-            Class::Arithmetic(_)
-            | Class::RealArithmetic(_)
-            | Class::IntArithmetic(_)
-            | Class::Unary(_)
-            | Class::Binary(_)
-            | Class::Comparison(_)
-            | Class::Logic(_)
-            | Class::Selection(_)
-            | Class::Conversion(_) => Ok(self.ragged_elementwise(prim, operands, result, ty)),
+            computed_elementwise!() => Ok(self.ragged_elementwise(prim, operands, result, ty)),
             Class::Movement(movement) => match movement {
                 Movement::MakeArray | Movement::Concat | Movement::Transpose => Ok(self.prim(prim, operands, ty)),
                 Movement::Slice => self.ragged_slice(operands, &first, result, ty),

@@ -10,7 +10,7 @@ use super::tangent::Site;
 use super::triangular;
 use crate::base::{IdSet, IdVec};
 use crate::cfg::{Operand, VarId};
-use crate::prim::{BatchRule, Class, Contraction, Movement, Prim, Triangular};
+use crate::prim::{BatchRule, Class, Contraction, Movement, Prim, Triangular, computed_elementwise};
 use crate::types::Type;
 
 /// What is known of cotangents at a place in the reverse sweep. What holds a cotangent that is known is not set.
@@ -198,16 +198,7 @@ impl Cotangents<'_, '_> {
     fn rule(&mut self, site: Site<'_>, g: Operand) {
         let Site { prim, args, .. } = site;
         match prim.class() {
-            Class::Identity(_)
-            | Class::Arithmetic(_)
-            | Class::RealArithmetic(_)
-            | Class::IntArithmetic(_)
-            | Class::Unary(_)
-            | Class::Binary(_)
-            | Class::Comparison(_)
-            | Class::Logic(_)
-            | Class::Selection(_)
-            | Class::Conversion(_) => self.elementwise(site, g),
+            Class::Identity(_) | computed_elementwise!() => self.elementwise(site, g),
             Class::Movement(movement) => self.movement(site, movement, g),
             Class::Contraction(contraction) => self.contraction(site, contraction, g),
             Class::Triangular(triangular) => self.triangular(site, triangular, g),

@@ -6,7 +6,7 @@ use super::elementwise::elementwise;
 use super::reductions::{reduction, spread};
 use super::triangular;
 use crate::cfg::Operand;
-use crate::prim::{Class, Movement, Prim, Reduction};
+use crate::prim::{Class, Movement, Prim, Reduction, computed_elementwise};
 use crate::types::Type;
 
 /// An instruction to differentiate.
@@ -28,16 +28,7 @@ pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Op
         return None;
     }
     let made = match site.prim.class() {
-        Class::Identity(_)
-        | Class::Arithmetic(_)
-        | Class::RealArithmetic(_)
-        | Class::IntArithmetic(_)
-        | Class::Unary(_)
-        | Class::Binary(_)
-        | Class::Comparison(_)
-        | Class::Logic(_)
-        | Class::Selection(_)
-        | Class::Conversion(_) => elementwise_tangent(code, site, tangents),
+        Class::Identity(_) | computed_elementwise!() => elementwise_tangent(code, site, tangents),
         Class::Movement(movement) => Some(moved(code, site, movement, tangents)),
         Class::Reduction(of) => tangents[0].and_then(|t| {
             // what the elements get of a cotangent of 1 says how much of their tangents goes on

@@ -7,23 +7,14 @@
 use super::Obstacle;
 use super::emit::{Emitter, Value, int, with_axis};
 use crate::cfg::Operand;
-use crate::prim::{Class, Contraction, Movement, Prim, Triangular};
+use crate::prim::{Class, Contraction, Movement, Prim, Triangular, computed_elementwise};
 use crate::types::{Array, ArrayData, DType, Scalar, Shape, Type};
 
 /// The result for all values of the index, with the axis in front. `ty` is the type for one value.
 pub(super) fn tiled(e: &mut Emitter<'_>, prim: Prim, args: &[Value], ty: &Type) -> Result<Operand, Obstacle> {
     let result = with_axis(e.n, ty);
     Ok(match prim.class() {
-        Class::Identity(_)
-        | Class::Arithmetic(_)
-        | Class::RealArithmetic(_)
-        | Class::IntArithmetic(_)
-        | Class::Unary(_)
-        | Class::Binary(_)
-        | Class::Comparison(_)
-        | Class::Logic(_)
-        | Class::Selection(_)
-        | Class::Conversion(_) => elementwise(e, prim, args, ty, result),
+        Class::Identity(_) | computed_elementwise!() => elementwise(e, prim, args, ty, result),
         Class::Movement(of) => movement(e, of, args, ty, result)?,
         Class::Contraction(Contraction::Dot | Contraction::ChainDot) => dot(e, prim, &args[0], &args[1], result),
         Class::Contraction(Contraction::MatMul | Contraction::ChainMatMul) => {

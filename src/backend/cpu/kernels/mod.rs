@@ -21,7 +21,7 @@ pub(super) use rows::multiversioned;
 
 use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::plan::BatchKernel;
-use crate::prim::{Class, Prim};
+use crate::prim::{Class, Prim, computed_elementwise};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
 use crate::vmath::Real;
@@ -125,16 +125,7 @@ pub fn run<R: Real>(mut call: Call<'_, R>, streams: Streams<'_>, out: &mut Buffe
         Class::Contraction(contraction) => contraction::run(contraction, &call, out),
         Class::Triangular(triangular) => triangular::run(triangular, &call, out),
         Class::Draw(draw) => random::run(draw, &call, streams, out),
-        Class::Identity(_)
-        | Class::Arithmetic(_)
-        | Class::RealArithmetic(_)
-        | Class::IntArithmetic(_)
-        | Class::Unary(_)
-        | Class::Binary(_)
-        | Class::Comparison(_)
-        | Class::Logic(_)
-        | Class::Selection(_)
-        | Class::Conversion(_) => match integer::handles(&call) {
+        Class::Identity(_) | computed_elementwise!() => match integer::handles(&call) {
             true => integer::run(&mut call, out),
             false => elementwise::run(&call, out),
         },
