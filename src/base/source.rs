@@ -109,8 +109,8 @@ pub struct Loc {
     pub line: u32,
     /// For an instruction that takes or sets a part of an array: which array, where it has a name. The place is the same without it.
     pub array: Option<Arc<ArrayName>>,
-    /// For a block that computes the right operand of one of these where the left does not decide: which. The place is the same
-    /// without it.
+    /// For a block that computes the right operand of one of these where the left does not decide: which. The place is
+    /// the same without it.
     pub right_of: Option<LazyOp>,
 }
 

@@ -1,8 +1,8 @@
 //! What the compiler does on this thread: how much, how long each stage takes, and whether it should stop.
 //!
-//! Work is a number that does not depend on the machine: nodes of sets and maps that were touched, and instructions that passes and
-//! analyses looked at. Tests hold the growth of compile time to it. Since everything that may take long counts its work, this is also
-//! where a compilation looks whether it is still wanted.
+//! Work is a number that does not depend on the machine: nodes of sets and maps that were touched, and instructions
+//! that passes and analyses looked at. Tests hold the growth of compile time to it. Since everything that may take long
+//! counts its work, this is also where a compilation looks whether it is still wanted.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

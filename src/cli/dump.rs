@@ -84,8 +84,8 @@ fn compiled(args: &DumpArgs, compiled: &Compiled) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The event types of the inputs: of values, of `--shape`, or of the parameters where they have no dimensions; and what is told of
-/// dimensions besides.
+/// The event types of the inputs: of values, of `--shape`, or of the parameters where they have no dimensions; and what
+/// is told of dimensions besides.
 fn shapes(args: &DumpArgs, function: &Function<'_>, given: &Inputs) -> Result<Shapes, Error> {
     let signature = function.signature();
     let mut asked = Vec::new();

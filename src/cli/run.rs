@@ -148,7 +148,8 @@ pub(super) fn add_lengths(all: &mut IndexMap<String, Cow<'_, Array>>, dims: &Ind
     }
 }
 
-/// Says what attempts caught, as nothing else does: the lanes went on. Each is given with its lane, or what `what` calls it.
+/// Says what attempts caught, as nothing else does: the lanes went on. Each is given with its lane, or what `what`
+/// calls it.
 pub(super) fn show_caught(caught: &[(u64, Caught)], what: &str) {
     let Some((number, first)) = caught.first() else { return };
     let traps: u64 = caught.iter().map(|(_, c)| c.count).sum();

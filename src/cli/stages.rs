@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::base::work::Stage;
 
-/// A line for each stage in the order in which they ran, and one for all of them: milliseconds, the work that was counted, and the
-/// instructions of the result.
+/// A line for each stage in the order in which they ran, and one for all of them: milliseconds, the work that was
+/// counted, and the instructions of the result.
 pub(super) fn table(stages: &[Stage]) -> String {
     let line = |name: &str, time: Duration, work: u64, insts: Option<usize>| {
         let insts = insts.map_or("-".to_owned(), |n| n.to_string());

@@ -1,5 +1,5 @@
-//! Where a function reads an array for the last time. There it is handed over instead of held twice, so that who changes it in
-//! place has no copy to make.
+//! Where a function reads an array for the last time. There it is handed over instead of held twice, so that who
+//! changes it in place has no copy to make.
 
 use std::collections::BTreeSet;
 

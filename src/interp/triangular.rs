@@ -22,8 +22,8 @@ pub(super) fn cholesky<R: Real>(a: &[R], n: usize) -> Vec<R> {
     l
 }
 
-/// The solution x of `l @ x = b`, of which `b` has `n` rows, or, `transposed`, of `transpose(l) @ x = b`; in the arithmetic of
-/// the chain rule, if that is wanted. Of `l` the lower triangle is read.
+/// The solution x of `l @ x = b`, of which `b` has `n` rows, or, `transposed`, of `transpose(l) @ x = b`; in the
+/// arithmetic of the chain rule, if that is wanted. Of `l` the lower triangle is read.
 pub(super) fn solve<R: Real>(l: &[R], b: &[R], n: usize, (transposed, chain_rule): (bool, bool)) -> Vec<R> {
     let columns = b.len().checked_div(n).unwrap_or(0);
     let mut x = vec![R::ZERO; b.len()];

@@ -176,8 +176,8 @@ const MOST_LANE_BYTES: usize = 4 << 20;
 /// Most elements of a whole array where memory is short: few enough for hundreds of them.
 const FEW_ELEMENTS: usize = 1 << 10;
 
-/// The CFG program of an entry point for inputs of these shapes, with derivatives and whole-array code of comprehensions
-/// filled in, and warnings of what stays slow.
+/// The CFG program of an entry point for inputs of these shapes, with derivatives and whole-array code of
+/// comprehensions filled in, and warnings of what stays slow.
 ///
 /// # Errors
 /// Diagnostics that only shapes can tell.

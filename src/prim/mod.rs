@@ -1,7 +1,7 @@
-//! Layer 1: THE table of primitives. One row declares a primitive: its name, the names that programs call it by, its class, its
-//! batch rule, its C function, what it traps on, its derivative and its cost. The rows of the functions of reals stand in
-//! `src/vmath/functions.rs`, those of all others in [`table`](self); whatever must know something about a primitive asks
-//! here, or matches on its [`Class`], so that the compiler names what a new one lacks.
+//! Layer 1: THE table of primitives. One row declares a primitive: its name, the names that programs call it by, its
+//! class, its batch rule, its C function, what it traps on, its derivative and its cost. The rows of the functions of
+//! reals stand in `src/vmath/functions.rs`, those of all others in [`table`](self); whatever must know something about
+//! a primitive asks here, or matches on its [`Class`], so that the compiler names what a new one lacks.
 
 pub mod eval;
 mod rules;
@@ -129,7 +129,8 @@ impl Prim {
         let moves = self.row().batch == BatchRule::Movement && self != Prim::ScatterAdd;
         !moves && self != Prim::Copy && !self.tells_by_nan()
     }
-    /// The primitive of the chain rule, in which a zero wins, for a product or a solve of arrays; others are themselves.
+    /// The primitive of the chain rule, in which a zero wins, for a product or a solve of arrays; others are
+    /// themselves.
     pub fn of_chain_rule(self) -> Self {
         match self {
             Prim::Dot => Prim::ChainDot,

@@ -62,8 +62,8 @@ macro_rules! declare {
             }
         )*
 
-        /// What a primitive takes and gives: the part of its meaning that primitives have in common. Whoever treats primitives
-        /// one by one matches on this and on the enum of the class, without a last arm for the rest.
+        /// What a primitive takes and gives: the part of its meaning that primitives have in common. Whoever treats
+        /// primitives one by one matches on this and on the enum of the class, without a last arm for the rest.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Class {
             $($(#[$class_doc])* $class($class),)*
@@ -115,7 +115,8 @@ macro_rules! declare {
     };
 }
 
-// A row: variant, name in the IR, names of functions of the language, C function, traps, derivative, cost, what it gives.
+// A row: variant, name in the IR, names of functions of the language, C function, traps, derivative, cost, what it
+// gives.
 real_functions!(declare! {
     /// Gives the operand itself.
     Identity: Elementwise {

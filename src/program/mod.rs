@@ -184,9 +184,9 @@ impl Program {
     }
 }
 
-/// Compiles, with [`Program::load`], [`Function::compile`] or others, until a flag is set from outside. What is being compiled on this
-/// thread then ends at once, and nothing of it is kept. Runs have [`Settings::stop`], which [`Function::bind`] looks at
-/// too. (It unwinds: in a process that aborts on panics it would end that.)
+/// Compiles, with [`Program::load`], [`Function::compile`] or others, until a flag is set from outside. What is being
+/// compiled on this thread then ends at once, and nothing of it is kept. Runs have [`Settings::stop`], which
+/// [`Function::bind`] looks at too. (It unwinds: in a process that aborts on panics it would end that.)
 ///
 /// ```
 /// use std::sync::Arc;
@@ -253,9 +253,9 @@ impl Function<'_> {
     /// Compiles it for these values and binds them.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape; [`ErrorKind::Program`] for
-    /// what only shapes can tell, warnings that [`Options::deny`] names included; [`ErrorKind::Memory`] when the batch does not fit;
-    /// [`ErrorKind::Interrupted`] when [`Settings::stop`] is set before it is compiled.
+    /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape; [`ErrorKind::Program`]
+    /// for what only shapes can tell, warnings that [`Options::deny`] names included; [`ErrorKind::Memory`] when the
+    /// batch does not fit; [`ErrorKind::Interrupted`] when [`Settings::stop`] is set before it is compiled.
     pub fn bind(&self, inputs: &Inputs, options: &Options) -> Result<Bound, Error> {
         let mut passes = options.passes.clone();
         if options.settings.check_nan {

@@ -91,8 +91,8 @@ pub struct Settings {
     pub stats: bool,
     /// Whether the batching engines note where time goes.
     pub profile: bool,
-    /// Set from outside to stop the run: lanes that are not done trap with [`TrapKind::Interrupted`]. What is still being compiled for
-    /// it ends at once.
+    /// Set from outside to stop the run: lanes that are not done trap with [`TrapKind::Interrupted`]. What is still
+    /// being compiled for it ends at once.
     pub stop: Option<Arc<AtomicBool>>,
 }
 

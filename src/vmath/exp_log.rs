@@ -185,7 +185,8 @@ pub(super) fn log1m(x: f64) -> f64 {
     log1p(-x)
 }
 
-/// ln(1 − e^x) without cancellation; −∞ at 0, NaN above. The two forms change places at −ln 2, where both are good (Mächler,
+/// ln(1 − e^x) without cancellation; −∞ at 0, NaN above. The two forms change places at −ln 2, where both are good
+/// (Mächler,
 /// *Accurately computing log(1 − exp(−|a|))*, 2012).
 #[inline(always)]
 pub(super) fn log1m_exp(x: f64) -> f64 {

@@ -1,6 +1,6 @@
-//! The table of the functions of reals. One row is one function: [`UnaryFn`](super::UnaryFn) and [`BinaryFn`](super::BinaryFn), the
-//! methods of [`Real`](super::Real), the kernels over slices, and in the compiler the primitive, its name in programs and
-//! the names in generated C are all made from it.
+//! The table of the functions of reals. One row is one function: [`UnaryFn`](super::UnaryFn) and
+//! [`BinaryFn`](super::BinaryFn), the methods of [`Real`](super::Real), the kernels over slices, and in the compiler
+//! the primitive, its name in programs and the names in generated C are all made from it.
 
 /// Calls the macro `$then` with `$with` and the table.
 ///
@@ -8,9 +8,9 @@
 /// computed, the name of the primitive, what its derivative is, its cost (an addition is 1) and what it gives. A row of
 /// `other_unary` or `other_binary` is a function that is no primitive, or part of one that takes ints as well.
 ///
-/// A method is computed by `[native]` instructions of the processor, in `[each precision]` by a text of its own, through
-/// `[f64 m]`, the function of the same name in module `m`, rounded, or as a `[periodic m near]` function of an angle, whose
-/// kernel takes function `near` where no angle is large.
+/// A method is computed by `[native]` instructions of the processor, in `[each precision]` by a text of its own,
+/// through `[f64 m]`, the function of the same name in module `m`, rounded, or as a `[periodic m near]` function of an
+/// angle, whose kernel takes function `near` where no angle is large.
 #[macro_export]
 macro_rules! real_functions {
     ($then:ident! $with:tt) => {

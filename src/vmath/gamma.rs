@@ -74,9 +74,9 @@ pub(super) fn lgamma(x: f64) -> f64 {
     if x.is_nan() { x } else { y }
 }
 
-/// ln B(x, y) = ln Γ(x) + ln Γ(y) − ln Γ(x + y); ∞ where one is 0, −∞ at ∞, NaN for negative numbers. Where an argument is
-/// large, what the logarithms of gamma functions have in common is left out (Stan's `lbeta`): Stirling's formula for both
-/// of them and the sum, or for the larger one and the sum.
+/// ln B(x, y) = ln Γ(x) + ln Γ(y) − ln Γ(x + y); ∞ where one is 0, −∞ at ∞, NaN for negative numbers. Where an argument
+/// is large, what the logarithms of gamma functions have in common is left out (Stan's `lbeta`): Stirling's formula for
+/// both of them and the sum, or for the larger one and the sum.
 #[inline(always)]
 pub(super) fn lbeta(x: f64, y: f64) -> f64 {
     let (a, b) = if x < y { (x, y) } else { (y, x) };

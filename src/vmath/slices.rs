@@ -1,5 +1,5 @@
-//! The functions of the [table](crate::real_functions) over slices: one monomorphic loop for each function, type and set of
-//! processor features.
+//! The functions of the [table](crate::real_functions) over slices: one monomorphic loop for each function, type and
+//! set of processor features.
 
 use super::real::Real;
 use super::sums::dot_from;

@@ -1,5 +1,5 @@
-//! How the time of compilation grows, counted in what passes and analyses look at: never by a clock. And that a compilation can be
-//! stopped.
+//! How the time of compilation grows, counted in what passes and analyses look at: never by a clock. And that a
+//! compilation can be stopped.
 
 #[path = "../../benches/families.rs"]
 mod families;
@@ -16,9 +16,9 @@ use autobatch::transform::stack::STACK_PASSES;
 use autobatch::types::{DType, Type};
 use families::{Family, GRADIENT, VALUE};
 
-/// Programs that grow in one way and their sizes, for the value and for the gradient: such that a square or worse shows, twice the
-/// program still compiles in a second or two without optimisation, and what is done up to a limit, such as inlining, is on the same
-/// side of it for both.
+/// Programs that grow in one way and their sizes, for the value and for the gradient: such that a square or worse
+/// shows, twice the program still compiles in a second or two without optimisation, and what is done up to a limit,
+/// such as inlining, is on the same side of it for both.
 const SHAPES: &[(Family, [usize; 2])] = &[
     (("assignments", families::assignments), [240, 240]),
     (("lets", families::lets), [240, 240]),

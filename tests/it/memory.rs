@@ -218,7 +218,8 @@ fn the_process_stays_below_the_limit() {
     }
 }
 
-/// A control group of memory with a limit in bytes, and a group without one in it. `None` where this process may make none.
+/// A control group of memory with a limit in bytes, and a group without one in it. `None` where this process may make
+/// none.
 #[cfg(target_os = "linux")]
 struct Group(std::path::PathBuf);
 

@@ -50,7 +50,8 @@ pub(super) enum Function {
 ///
 /// # Panics
 ///
-/// For what is not computed by a function: copies, what is not elementwise, and what a segment does not [take](super::ssa::takes).
+/// For what is not computed by a function: copies, what is not elementwise, and what a segment does not
+/// [take](super::ssa::takes).
 pub(super) fn of(prim: Prim, dtypes: &[DType]) -> Function {
     let first = dtypes[0];
     let row = prim.row();

@@ -10,7 +10,8 @@ use crate::types::{DType, Scalar, Type};
 
 /// Elements that a value of a segment may have: its values stay in the L1 cache for a group of lanes.
 pub(super) const MOST_ELEMENTS: usize = 256;
-// Sums and dot products of generated code are one chain: of more than a block it would be another sum than the kernels'.
+// Sums and dot products of generated code are one chain: of more than a block it would be another sum than the
+// kernels'.
 const _: () = assert!(MOST_ELEMENTS <= BLOCK);
 /// Elements that a shared matrix of a product may have; larger products are better off as one product over the lanes.
 pub(super) const MOST_MATRIX_ELEMENTS: usize = 1 << 14;

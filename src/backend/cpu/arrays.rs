@@ -1,6 +1,6 @@
-//! Memory of arrays in local static autobatching, where each activation has variables of its own. An array has memory from when it is
-//! set first, so that one that is handed over to a call, or not met at a depth, takes none; and what does not outlive a unit is there
-//! once for a function, not for each activation.
+//! Memory of arrays in local static autobatching, where each activation has variables of its own. An array has memory
+//! from when it is set first, so that one that is handed over to a call, or not met at a depth, takes none; and what
+//! does not outlive a unit is there once for a function, not for each activation.
 
 use std::sync::Arc;
 

@@ -111,7 +111,8 @@ struct Activation<R> {
     callers: usize,
     /// Whether these are all lanes that have values where the call came from.
     whole: bool,
-    /// Whether it may change arrays in which other lanes of the caller have values, so that all that it sets is set under the mask.
+    /// Whether it may change arrays in which other lanes of the caller have values, so that all that it sets is set
+    /// under the mask.
     guest: bool,
     /// The slots of the caller and of the function that have changed places.
     loans: Vec<(usize, usize)>,
@@ -472,8 +473,8 @@ impl<'a, R: Real> Shard<'a, R> {
         Ok(())
     }
 
-    /// Sets the parameters of a call: what is lent or given changes places with what the callee has there. Where others have values in
-    /// an array that is given, it must be larger than what it takes to set everything under the mask.
+    /// Sets the parameters of a call: what is lent or given changes places with what the callee has there. Where others
+    /// have values in an array that is given, it must be larger than what it takes to set everything under the mask.
     fn pass(
         &mut self,
         (func, activation): (FuncId, &mut Activation<R>),

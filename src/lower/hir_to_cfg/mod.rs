@@ -60,9 +60,9 @@ use value::{Dims, Form, Layout, join};
 /// Problems after which the lowering gives up.
 const MAX_DIAGNOSTICS: usize = 20;
 
-/// The CFG program of an entry, and the derivatives that it needs: functions without blocks until they are filled, for inputs of
-/// these shapes: a type for each port of its [`Signature`], in order. Lane inputs are the parameters of its entry function, shared inputs its shared values, under the names of
-/// the ports.
+/// The CFG program of an entry, and the derivatives that it needs: functions without blocks until they are filled, for
+/// inputs of these shapes: a type for each port of its [`Signature`], in order. Lane inputs are the parameters of its
+/// entry function, shared inputs its shared values, under the names of the ports.
 ///
 /// # Errors
 /// Inputs that do not fit (E0801), and what can be wrong only for these shapes: see the section of each code from

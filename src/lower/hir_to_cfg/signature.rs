@@ -195,8 +195,8 @@ impl Signature {
         }
     }
 
-    /// Of the dimensions that are told, those that inputs of these types, one for each port, leave open: what is compiled depends on
-    /// these besides the types.
+    /// Of the dimensions that are told, those that inputs of these types, one for each port, leave open: what is
+    /// compiled depends on these besides the types.
     pub fn open(&self, found: &[Type], told: Told) -> Told {
         if told.is_empty() || (self.ports.iter().zip(found)).any(|(port, ty)| port.extents.len() != ty.shape.len()) {
             return Told::new();

@@ -216,8 +216,8 @@ impl<'a, T> Finder<'a, T> {
         Self { source, context, facts, places, read_first }
     }
 
-    /// Puts a group that saves memory in the place of its members, if the instruction that stands first begins one. The items
-    /// stand in reverse.
+    /// Puts a group that saves memory in the place of its members, if the instruction that stands first begins one. The
+    /// items stand in reverse.
     fn group_first(&self, open: &mut Vec<Item>, looks: &mut usize) -> bool {
         let Some((members, places)) = self.group_from(open, looks) else { return false };
         let Members { list, .. } = members;

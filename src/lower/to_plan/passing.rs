@@ -1,5 +1,5 @@
-//! How the arrays of a CFG program get from call to call in its plan: an array that the callee only reads is lent to it, one that the
-//! caller does not want any more is given away, others are copied.
+//! How the arrays of a CFG program get from call to call in its plan: an array that the callee only reads is lent to
+//! it, one that the caller does not want any more is given away, others are copied.
 
 use crate::analysis::callgraph::CallGraph;
 use crate::analysis::liveness::{live_across_call, live_in};

@@ -52,7 +52,8 @@ const ALL: Conversion<'static> = Conversion {
     copies_cost_less: false,
 };
 
-/// Converts branches whose conditions are wanted, those that have no others in their arms, and so many at most. Whether there was one.
+/// Converts branches whose conditions are wanted, those that have no others in their arms, and so many at most. Whether
+/// there was one.
 pub(in crate::transform) fn convert_where(
     program: &Program,
     func: &mut Func,

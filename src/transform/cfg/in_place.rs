@@ -9,8 +9,9 @@ use crate::base::{IdSet, IdVec, work};
 use crate::cfg::{Func, FuncId, InstKind, Operand, Program, Terminator, VarId};
 use crate::prim::Prim;
 
-/// Makes one variable of an array and its changed copy (`d = set_index b, …`, or `d = copy b` where `d` is changed later) if they
-/// never differ while both are wanted. Without that, a recursion that changes an array it is given copies it in every call.
+/// Makes one variable of an array and its changed copy (`d = set_index b, …`, or `d = copy b` where `d` is changed
+/// later) if they never differ while both are wanted. Without that, a recursion that changes an array it is given
+/// copies it in every call.
 pub(super) fn run(mut program: Program) -> Program {
     let graph = CallGraph::new(&program);
     let passed = passed_on(&program, &program.funcs.iter().collect());
@@ -82,8 +83,8 @@ fn passes_on(func: &Func, passed: &[bool], arg: Operand) -> bool {
     func.vars[v].ty.is_scalar() || func.params.iter().zip(passed).any(|(p, passed)| *p == v && *passed)
 }
 
-/// Changes arrays of a function in place. The parameters in `passed` stay as they are: calls need not save what no call sets. Whether
-/// there was any; what was copied is then left without mention.
+/// Changes arrays of a function in place. The parameters in `passed` stay as they are: calls need not save what no call
+/// sets. Whether there was any; what was copied is then left without mention.
 pub(in crate::transform) fn change_in_place(func: &mut Func, passed: &[bool]) -> bool {
     let pairs = copies(func);
     if pairs.is_empty() {

@@ -79,8 +79,8 @@ pub(super) fn run(mut program: Program) -> Program {
     program
 }
 
-/// The calls that functions take in. They are put together at once, so that every block is copied to where it ends up, and not
-/// once for each level of calls.
+/// The calls that functions take in. They are put together at once, so that every block is copied to where it ends up,
+/// and not once for each level of calls.
 struct Taken {
     /// The blocks whose calls a function takes in; none of one that has them.
     calls: IdVec<FuncId, Vec<BlockId>>,
@@ -126,7 +126,8 @@ impl Size {
     }
 }
 
-/// A function with what it takes in in the place of the calls, and what that takes in in turn. Every block is copied once.
+/// A function with what it takes in in the place of the calls, and what that takes in in turn. Every block is copied
+/// once.
 pub(in crate::transform) fn put_together<'a>(
     id: FuncId,
     func: impl Fn(FuncId) -> &'a Func,
@@ -135,7 +136,8 @@ pub(in crate::transform) fn put_together<'a>(
     let mut whole = func(id).clone();
     work::add(insts(&whole));
     let mut names = FreshNames::new(&whole);
-    // Calls from the outermost in: whose blocks they are, where these start, the calls on the way, and how many are done.
+    // Calls from the outermost in: whose blocks they are, where these start, the calls on the way, and how many are
+    // done.
     let mut open = vec![(id, 0, String::new(), 0)];
     while let Some((id, first, path, done)) = open.last_mut() {
         let Some(block) = taken[*id].get(*done) else {

@@ -115,7 +115,8 @@ pub const CFG_PASSES: &[Pass<Program>] = &[
     MERGE_BLOCKS,
 ];
 
-/// The last passes for the reference interpreter alone: where many lanes run at once, arms that return are made selects before.
+/// The last passes for the reference interpreter alone: where many lanes run at once, arms that return are made selects
+/// before.
 pub const LANE_PASSES: &[Pass<Program>] = &[EARLY_RETURN, CHANGE_IN_PLACE];
 
 /// Further passes for the engines that run many lanes at once: for them a branch costs more than computing what some lanes do

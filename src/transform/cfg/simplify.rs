@@ -426,7 +426,8 @@ fn rename(inst: &mut InstKind, from: VarId, to: VarId) {
     }
 }
 
-/// Drops pure primitives whose result nobody wants, copies of a variable to itself, and asserts of what is known to hold.
+/// Drops pure primitives whose result nobody wants, copies of a variable to itself, and asserts of what is known to
+/// hold.
 fn drop_dead(program: &Program, func: &mut Func) -> bool {
     let mut changed = false;
     let idle: IdVec<BlockId, Vec<Idle>> = func.blocks.values().map(|b| idle(program, func, b)).collect();
@@ -474,8 +475,8 @@ fn idle(program: &Program, func: &Func, block: &Block) -> Vec<Idle> {
     block.insts.iter().map(|inst| of(&inst.kind)).collect()
 }
 
-/// The variables that are wanted where each block starts: what is read only to compute what nobody wants is not, through any number
-/// of blocks.
+/// The variables that are wanted where each block starts: what is read only to compute what nobody wants is not,
+/// through any number of blocks.
 fn wanted(func: &Func, idle: &IdVec<BlockId, Vec<Idle>>) -> IdVec<BlockId, IdSet<VarId>> {
     let n = func.blocks.len();
     let mut wanted = IdVec::filled(IdSet::new(func.vars.len()), n);

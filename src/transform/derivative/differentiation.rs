@@ -22,7 +22,8 @@ use crate::types::DType;
 pub(super) struct Pair {
     /// Takes the parameters, gives the results, leaves tapes.
     pub(super) forward: FuncId,
-    /// Takes the cotangents of the results that vary, then what [`Given`] says; gives those of the parameters that vary.
+    /// Takes the cotangents of the results that vary, then what [`Given`] says; gives those of the parameters that
+    /// vary.
     pub(super) reverse: FuncId,
 }
 

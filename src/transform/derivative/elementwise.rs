@@ -1,7 +1,7 @@
-//! Derivatives of the elementwise primitives. The jacobian of such a primitive is diagonal, so that one rule gives both the
-//! tangent that an operand contributes and, transposed, its cotangent. Sources: NIST DLMF 4.20 (trigonometric), 4.38
-//! (hyperbolic), 5.2, 5.12 and 5.15 (gamma, beta), 7.2 (error function); at points without a derivative the values of JAX and Stan
-//! (0 for `abs` at 0), the first operand for `min` and `max` of equal numbers.
+//! Derivatives of the elementwise primitives. The jacobian of such a primitive is diagonal, so that one rule gives both
+//! the tangent that an operand contributes and, transposed, its cotangent. Sources: NIST DLMF 4.20 (trigonometric),
+//! 4.38 (hyperbolic), 5.2, 5.12 and 5.15 (gamma, beta), 7.2 (error function); at points without a derivative the values
+//! of JAX and Stan (0 for `abs` at 0), the first operand for `min` and `max` of equal numbers.
 
 use std::f64::consts::{LN_2, LN_10};
 

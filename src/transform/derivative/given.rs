@@ -1,9 +1,9 @@
-//! What a reverse sweep that is a function of its own is given by its caller, beside the cotangents of the results: the values
-//! of parameters that it reads, and the cotangents of arrays that it adds to.
+//! What a reverse sweep that is a function of its own is given by its caller, beside the cotangents of the results: the
+//! values of parameters that it reads, and the cotangents of arrays that it adds to.
 //!
-//! A parameter that is never set has the value that the caller passed, so the caller passes it again and no tape holds it: what
-//! a recursion passes on unchanged is saved nowhere. The cotangent of an array of that kind is a sum that goes through the calls and is
-//! added to in place: a call that reads one element costs one element, not the array.
+//! A parameter that is never set has the value that the caller passed, so the caller passes it again and no tape holds
+//! it: what a recursion passes on unchanged is saved nowhere. The cotangent of an array of that kind is a sum that goes
+//! through the calls and is added to in place: a call that reads one element costs one element, not the array.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +32,8 @@ pub(super) struct Given {
 /// By function, its parameters that are never set.
 #[derive(Debug)]
 pub(super) struct Lasting {
-    /// Scalars, and arrays that a recursion passes on unchanged: an array that differs from call to call would have to be saved by the
-    /// caller.
+    /// Scalars, and arrays that a recursion passes on unchanged: an array that differs from call to call would have to
+    /// be saved by the caller.
     passed: BTreeMap<FuncId, Vec<bool>>,
 }
 
@@ -64,8 +64,8 @@ pub(super) fn keep_arguments(func: &mut Func) {
     }
 }
 
-/// Where a recursion passes on a changed copy of an array that it does not want any more, the array itself is changed: then so is its
-/// cotangent, in one place, and goes through the calls.
+/// Where a recursion passes on a changed copy of an array that it does not want any more, the array itself is changed:
+/// then so is its cotangent, in one place, and goes through the calls.
 pub(super) fn change_in_place(program: &Program, funcs: &mut IndexMap<FuncId, Func>) {
     let graph = CallGraph::new(program);
     let lasting = Lasting::new(program, funcs);
@@ -104,7 +104,8 @@ impl Differentiation<'_> {
         Ok(())
     }
 
-    /// The functions that these calls lead to and of which nothing is known yet, callees before callers where that can be.
+    /// The functions that these calls lead to and of which nothing is known yet, callees before callers where that can
+    /// be.
     fn callees_first<'r>(
         &mut self,
         calls: impl Iterator<Item = &'r CallRule>,

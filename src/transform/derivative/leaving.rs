@@ -1,5 +1,6 @@
-//! Where the forward sweep of a function that is called leaves on tapes what its frame holds: at its end, or before, at the end of the
-//! one way that needs it. What only the end of a recursion needs, as an array that it sums up, is so not taped at every level.
+//! Where the forward sweep of a function that is called leaves on tapes what its frame holds: at its end, or before, at
+//! the end of the one way that needs it. What only the end of a recursion needs, as an array that it sums up, is so not
+//! taped at every level.
 
 use super::graph::Graph;
 use super::record::Analysis;
@@ -7,8 +8,8 @@ use crate::base::{IdSet, IdVec};
 use crate::cfg::{BlockId, Func, Terminator, VarId};
 
 impl Analysis<'_> {
-    /// Finds what is left on tapes before the end: where ways meet from which no loop comes any more, what one of them needs and
-    /// another does not, if it is neither set nor needed again afterwards.
+    /// Finds what is left on tapes before the end: where ways meet from which no loop comes any more, what one of them
+    /// needs and another does not, if it is neither set nor needed again afterwards.
     pub(super) fn leave_early(&mut self) {
         self.early.clear();
         if !self.subject.split {

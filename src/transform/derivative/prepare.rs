@@ -111,8 +111,8 @@ fn call(block: BlockId, term: &Terminator) -> Option<(BlockId, FuncId, bool)> {
     Some((block, term.callee()?, term.is_attempt()))
 }
 
-/// The functions while they are put together. What is called at one place waits until it is known whether it stays a call: if not,
-/// it is put together with its caller, and not once for each level of calls.
+/// The functions while they are put together. What is called at one place waits until it is known whether it stays a
+/// call: if not, it is put together with its caller, and not once for each level of calls.
 struct Making<'a> {
     program: &'a Program,
     ready: IndexMap<FuncId, Func>,

@@ -694,8 +694,9 @@ impl Sweeps<'_> {
         }
     }
 
-    /// What the reverse of a call sets for an argument. `sum`: whether it takes the cotangent and adds to it, where the callee has
-    /// sweeps of its own; `results` are those before. What it takes goes to `passed`, and what is to be added afterwards to `parts`.
+    /// What the reverse of a call sets for an argument. `sum`: whether it takes the cotangent and adds to it, where the
+    /// callee has sweeps of its own; `results` are those before. What it takes goes to `passed`, and what is to be
+    /// added afterwards to `parts`.
     fn cotangent_of_arg(
         &self,
         cotangents: &mut Cotangents<'_, '_>,

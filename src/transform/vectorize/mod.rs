@@ -259,8 +259,8 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
     Ok(())
 }
 
-/// Why a branch that differs between elements stayed: where, and the operator whose right operand it was that could not be computed
-/// for all of them. A branch in an arm that stayed is the reason why the branch around it did.
+/// Why a branch that differs between elements stayed: where, and the operator whose right operand it was that could not
+/// be computed for all of them. A branch in an arm that stayed is the reason why the branch around it did.
 fn cause<'f>(func: &'f Func, tiling: &Tiling, mut block: &'f Block) -> (&'f Loc, Option<LazyOp>) {
     let edges = edges_to(func);
     // Each step goes on in an arm, which nothing else leads to, so it ends.

@@ -74,8 +74,8 @@ fn by_rows_function(prim: Prim) -> Option<BinaryFn> {
     }
 }
 
-/// The elementary functions have slice kernels of their own, which are vectorised for the processor at hand. Those that are
-/// one instruction go through the loops of this file, which can leave lanes out.
+/// The elementary functions have slice kernels of their own, which are vectorised for the processor at hand. Those that
+/// are one instruction go through the loops of this file, which can leave lanes out.
 fn elementary_function(prim: Prim) -> Option<UnaryFn> {
     match prim.class() {
         Class::Unary(f) => (f.computed() != Computed::Native).then_some(f),
