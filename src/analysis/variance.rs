@@ -1,11 +1,15 @@
 //! How much a variable of a CFG program may differ between lanes, and why: const ⊑ shared ⊑ region ⊑ varying.
 //!
-//! A variable is no more than *shared* when all its values come from constants and shared values, by primitives that do not
-//! draw, and where several of them meet, what decides which one it is is shared too. Where they meet at the start of a loop
-//! the value changes from turn to turn, and lanes may stand at different turns: such a variable is *region*, equal for the
-//! lanes inside one execution of a region, if nothing in the loop parts the lanes (no branch that varies, no call), and else
-//! varying. What a lane brings along (its inputs, draws, tapes) varies, and so does the parameter of a function that is called
-//! with different values. A fixed point over loops, calls and recursion.
+//! A variable is no more than *shared* when all its values come from constants and shared values, by primitives that do
+//! not draw, and where several of them meet, what decides which one it is is shared too. Where they meet at the start
+//! of a loop the value changes from turn to turn, and lanes may stand at different turns. Such a variable is *region*,
+//! equal for the lanes inside one execution of a region, if nothing in the loop parts the lanes (no branch that varies,
+//! no call). Otherwise it is *varying*, though it may hold the same number in every lane's history. What a lane brings
+//! along (its inputs, draws, tapes) varies, and so does the parameter of a function that is called with different
+//! values. This is a fixed point over loops, calls and recursion.
+//!
+//! `autobatch dump --stage cfg --explain` prints the variance of each variable with the chain of what made it vary:
+//! instructions, branches, loops, calls, with their lines.
 
 mod explain;
 

@@ -1,4 +1,12 @@
 //! Where the lanes of a shard wait, and which unit runs next.
+//!
+//! For every unit there is a bit mask of the lanes that wait there. The policies (`--schedule`) are `earliest`, the
+//! first unit in program order; `most-lanes`; and `cost:θ`, the default with θ = 0.95. A unit is *heavy* when it weighs
+//! at least 8 times the median unit. Under the cost-aware policy a heavy unit may run only when at least the fraction θ
+//! of the shard's live lanes wait there. Of the units that may run, the one with most lanes does. When only heavy ones
+//! with too few lanes are left, the one that moves most lanes for its weight runs. Waiting for company at a gradient
+//! costs a few cheap supersteps and saves gradients. The first unit in program order wins ties. A policy changes
+//! statistics only, never results.
 
 use super::mask::{for_each_lane, lanes_of};
 use crate::run::Schedule;

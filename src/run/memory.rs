@@ -1,5 +1,5 @@
 //! The memory of a run: what grows while lanes run takes from one budget, so that it ends in traps and not in a killed
-//! process.
+//! process. `src/run/README.md` says what is counted and where the limit comes from.
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};

@@ -12,6 +12,7 @@ mod derivative_random;
 mod derivative_singular;
 mod diagnostics;
 mod differential;
+mod documents;
 mod draws;
 mod file_tests;
 mod fixed_stepsize;

@@ -127,24 +127,24 @@ fn slug_char(c: char) -> Option<char> {
     }
 }
 
-/// The stack program that ARCHITECTURE.md shows is the one that the compiler makes of the first example without the pass that
-/// it names.
+/// The stack program that `src/stack/README.md` shows is the one that the compiler makes of the first example without the
+/// pass that it names.
 #[test]
-fn the_architecture_page_shows_the_real_stack_program() {
+fn the_guide_to_the_stack_program_shows_the_real_one() {
     let first = blocks(&page("grammar/REFERENCE.md")).into_iter().find(|b| b.info == "ab").expect("an example");
     let program = Program::compile(&first.text).expect("it checks");
     let function = program.function("fib").expect("it is there");
     let mut passes = Passes::default();
     assert!(passes.switch_off("partial-inline"), "a pass");
     let compiled = function.compile(vec![Type::int()], &passes).expect("it compiles");
-    let shown = blocks(&page("ARCHITECTURE.md")).into_iter().find(|b| b.info == "stack").expect("the program");
+    let shown = blocks(&page("src/stack/README.md")).into_iter().find(|b| b.info == "stack").expect("the program");
     assert_eq!(without_places(&shown.text), without_places(&compiled.stack.to_string()));
 }
 
-/// So is the stack program of the derivative that it shows.
+/// So is the stack program of the derivative that `src/transform/derivative/README.md` shows.
 #[test]
-fn the_architecture_page_shows_the_real_derivative() {
-    let page = blocks(&page("ARCHITECTURE.md"));
+fn the_guide_to_derivatives_shows_the_real_one() {
+    let page = blocks(&page("src/transform/derivative/README.md"));
     let source = page.iter().find(|b| b.info == "ab" && b.text.contains("grad(power)")).expect("the program");
     let program = Program::compile(&source.text).expect("it checks");
     let function = program.function("slope").expect("it is there");

@@ -1,4 +1,5 @@
-//! The CPU back end: lane buffers, the kernels over them, and the two batching engines.
+//! The CPU back end: lane buffers, the kernels over them, and the two batching engines. `README.md` in this folder is
+//! the guide: which file has what, and how the machine works.
 
 mod active;
 mod arrays;

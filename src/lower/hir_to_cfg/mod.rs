@@ -1,15 +1,22 @@
-//! Specialises a checked HIR program to the shapes of its inputs and to the functions that are passed, and makes the CFG
-//! program of it. The result does not depend on the number of lanes.
+//! Specialises a checked HIR program to the shapes of its inputs and to the functions that are passed, and makes the
+//! CFG program of it. The result does not depend on the number of lanes.
 //!
 //! Every function becomes as many CFG functions as there are distinct *instances* of it: numbers for its dimensions,
 //! operands for its shared parameters, closures for its function parameters, and for a closure what it captured that is
-//! the same for all lanes (`instance`). Calls ask for instances and a list of them is worked off, so that recursion ends
-//! when it passes these on unchanged; when it does not, a limit ends it with a diagnostic.
+//! the same for all lanes (`instance`). Calls ask for instances and a list of them is worked off, so that recursion
+//! ends when it passes these on unchanged; when it does not, a limit ends it with a diagnostic.
+//!
+//! Extents are polynomials over the dimensions (`hir::Dim`), so the checker compares them as values. The dimensions of
+//! a call are solved for, one unknown at a time. Those of an entry are numbers that its inputs tell, or ints of their
+//! names in the data (`program::Inputs::add_dimension`). Dimensions that no array tells are part of what is specialised
+//! to ([`Shapes`]). The cache of `program` is keyed by the entry, the shapes of the inputs and the passes.
 //!
 //! While a function is lowered an expression is a `value::Value`: a tree of operands. Structs and tuples exist only
 //! there. An operand that is not a variable is the same for all lanes; a primitive of such operands that cannot trap is
-//! computed once, before the lanes start (`shared`). A function value carries the operands of what it captured that
-//! varies; they become parameters of every instance that gets it.
+//! computed once, before the lanes start (`shared`). With `--check nan` only what cannot bear a NaN is computed so: the
+//! rest is left to the lanes, so that a lane that comes there traps. A function value carries the operands of what it
+//! captured that varies; they become parameters of every instance that gets it. After this stage there are no
+//! dimensions, no structs and no function values.
 //!
 //! | file | lowers |
 //! |---|---|

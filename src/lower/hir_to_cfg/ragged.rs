@@ -1,17 +1,23 @@
-//! Arrays with bounded dimensions. They have room for the bound; what lies beyond the length that a dimension has in the lane is
-//! *padding*, and nothing may see it.
+//! Arrays with bounded dimensions (`real[t <= 100]`). They have room for the bound; what lies beyond the length that a
+//! dimension has in the lane is *padding*, and nothing may see it.
 //!
-//! Padding holds anything. What goes from one array to another element by element lets it be; wherever an element could meet
-//! others, a trap, or the count of the axis, it is replaced first, by a value that changes nothing:
+//! A bounded dimension is specialised to its bound. Its length in the lane is one more parameter of every instance that
+//! has it, before all others (of the element of a comprehension: behind its indices), and a lane input of the entry
+//! under the name of the dimension. A function with ordinary dimensions that is called with bounded ones gets an
+//! instance of its own. Below the CFG nothing knows of bounds and lengths. The rules here also keep the padding of
+//! cotangents apart.
+//!
+//! Padding holds anything. What goes from one array to another element by element lets it be; wherever an element could
+//! meet others, a trap, or the count of the axis, it is replaced first, by a value that changes nothing:
 //!
 //! - reductions and products: the neutral element (of a sum −0, which leaves even a −0 as it is);
 //! - elementwise primitives that may trap: 1, which no such primitive traps for;
-//! - a scalar that varies is made an array with padding, so that the cotangent of the scalar is the sum over the elements alone;
-//!   results of `fill` and of matrix products are treated in the same way;
+//! - a scalar that varies is made an array with padding, so that the cotangent of the scalar is the sum over the
+//!   elements alone; results of `fill` and of matrix products are treated in the same way;
 //! - indices are compared with the length, and those beyond it replaced by one that traps.
 //!
-//! A run that looks for the birth of NaNs looks at whole arrays: for it ([`Padding::Harmless`]) all operands of elementwise
-//! primitives of reals have 1 in their padding, so that a NaN is born there neither falsely nor unseen.
+//! A run that looks for the birth of NaNs looks at whole arrays: for it ([`Padding::Harmless`]) all operands of
+//! elementwise primitives of reals have 1 in their padding, so that a NaN is born there neither falsely nor unseen.
 
 use super::func::{Lowered, Lowering};
 use super::reduction::int;

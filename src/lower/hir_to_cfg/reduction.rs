@@ -11,7 +11,7 @@ use crate::hir::{Clause, Expr, ExprKind, Reduction, Ty};
 use crate::prim::Prim;
 use crate::types::{DType, Scalar, Type};
 
-/// Elements in a block of a sum; see Numerics in ARCHITECTURE.md.
+/// Elements in a block of a sum; see `src/vmath/README.md`.
 pub(super) const BLOCK: i64 = crate::prim::BLOCK as i64;
 
 /// What runs for every element.

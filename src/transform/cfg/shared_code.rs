@@ -1,12 +1,16 @@
-//! What depends on shared values only is computed once, whole loops, branches and calls of it too.
+//! What depends on shared values only is computed once, before the lanes start, whole loops, branches and calls of it
+//! too.
 //!
-//! *Known* is a variable at a place where it holds one shared value or constant, however the place is reached. A primitive of
-//! known operands becomes a shared value. A *section* (a loop, the arms of a branch on a shared condition, a call) that reads
-//! what is known, and does nothing but compute, becomes a routine: shared values that are computed by running it once, before
-//! the lanes start.
+//! *Known* is a variable at a place where it holds one shared value or constant, however the place is reached. A
+//! primitive of known operands becomes a shared value. A *section* (a loop, the arms of a branch on a shared condition,
+//! a call) is entered and left at one place. If it reads what is known, and does nothing but compute, it becomes a
+//! *routine*: blocks in the source of shared values (`shared total: real = routine { … }`), which the interpreter runs
+//! when the values are bound.
 //!
-//! All this may trap, or not end, though no lane would have come there. Then the shared values cannot be computed, and the
-//! program is compiled again without this pass. So what a lane does never depends on it.
+//! All this may trap, or not end, though no lane would have come there. Then the shared values cannot be computed: the
+//! routine is given up after a bounded time, and the program is compiled again without this pass, so that only the
+//! lanes that come there trap. So what a lane does never depends on it. A routine is never dropped for being unread: a
+//! trap would be lost.
 
 mod known;
 mod section;

@@ -1,13 +1,16 @@
-//! Derivatives by source transformation on the CFG program: fills the functions that stand for the derivative of another one.
+//! Derivatives by source transformation on the CFG program: fills the functions that stand for the derivative of
+//! another one.
 //!
-//! The lowering from HIR makes a *placeholder* for every derivative that the program asks for, a function without blocks,
-//! and a [`Request`] that says what it stands for. `fill` writes the blocks. What comes out is an ordinary program, so that
-//! derivatives nest and every engine runs them as it runs anything else.
+//! The lowering from HIR makes a *placeholder* for every derivative that the program asks for, a function without
+//! blocks, and a [`Request`] that says what it stands for. `fill` writes the blocks. What comes out is an ordinary
+//! program, so that derivatives nest and every engine runs them as it runs anything else.
 //!
-//! Forward mode gives each variable that varies a second one for its tangent. Reverse mode makes two sweeps: the forward one
-//! saves on tapes, per-lane stacks, what the reverse one needs and cannot find otherwise; the reverse one goes back through the
-//! blocks and adds up cotangents. Nothing is assumed about control: branches, loops and recursion are followed by what the
-//! forward sweep noted.
+//! Forward mode gives each variable that varies a second one for its tangent. Reverse mode makes two sweeps: the
+//! forward one saves on tapes, per-lane stacks, what the reverse one needs and cannot find otherwise; the reverse one
+//! goes back through the blocks and adds up cotangents. Nothing is assumed about control: branches, loops and recursion
+//! are followed by what the forward sweep noted.
+//!
+//! `README.md` in this folder says how each part works, with an example.
 //!
 //! | file | has |
 //! |---|---|

@@ -1,9 +1,10 @@
 //! Region formation: loops whose branches do not diverge, with the code before them that sets their counters and the
 //! code after them, run as one superstep.
 //!
-//! A branch does not diverge if its condition is *uniform*: computed inside the region from constants, shared values and
-//! other uniform variables. A counter that is set before the region is not uniform, though it may hold the same number in
-//! every lane's history: lanes may enter the region at different times.
+//! A branch does not diverge if its condition is *uniform*: computed inside the region from constants, shared values
+//! and other uniform variables. So a loop over a shared number of turns keeps no counter for each lane, and everywhere
+//! else a branch on a shared value is a jump. A counter that is set before the region is not uniform, though it may
+//! hold the same number in every lane's history: lanes may enter the region at different times.
 
 mod growing;
 

@@ -1,14 +1,37 @@
-//! Whole-array code for comprehensions: the static vectorisation of Agarwal and Ganichev (*Auto-vectorizing TensorFlow graphs:
-//! Jacobians, auto-batching and beyond*, 2019), inside of one lane.
+//! Whole-array code for comprehensions: the static vectorisation of Agarwal and Ganichev (*Auto-vectorizing TensorFlow
+//! graphs: Jacobians, auto-batching and beyond*, 2019), inside of one lane.
 //!
-//! The lowering from HIR makes a comprehension a function, which is a loop, and one element of it another function, of the
-//! indices and of what both capture. `fill` makes whole-array code of the element and lets the loop's function have it. Index
-//! after index, the innermost first, each primitive whose operands depend on the index is replaced, by a rule of its own,
-//! by primitives on arrays with one axis more in front (`rules`); what does not depend on it is left alone. Such a
-//! value with an axis for the index is *tiled*, the others are *plain*.
+//! The lowering from HIR makes a comprehension whose bounds are known, or a reduction over one, a function, which is a
+//! loop, and one element of it another function, of the indices and of what both capture
+//! (`lower::hir_to_cfg::comprehension`). `fill` makes whole-array code of the element and lets the loop's function have
+//! it. Where it cannot, the loop stays, with warning W0102. In the end all of them stand in the place of their calls
+//! (`transform::expansion`), so that none counts as a call.
 //!
-//! Control stays as it is, so that conditions must be plain: branches on others become selects first, and where that
-//! cannot be, or where an element does more than compute, the comprehension stays a loop.
+//! Index after index, the innermost first, a fixed point finds what depends on the index (`tiling`). Such a value gets
+//! an axis in front and is *tiled*; the others are *plain* and are never copied for each index. Each primitive has a
+//! rule for every mix of tiled and plain operands (`rules`). Elementwise ones broadcast extents of 1. `x[i]` over all
+//! rows is `x` itself, over some a slice, at computed places a `gather`. `dot` and `matmul` with one plain operand are
+//! one larger matrix product, with two tiled ones a `batch_matmul`. Element assignment is a `scatter`. What is a known
+//! number for each index (`2 * i + 1`) is computed here.
+//!
+//! Control stays as it is, so that conditions must be plain: a loop over time steps inside of the rows of a jacobian
+//! stays one loop, over matrices. Branches on tiled conditions become selects first (`arms`, by `if-convert` with
+//! guards). Where that cannot be, or where an element does more than compute, the comprehension stays a loop. An arm
+//! that is not taken has no part in a derivative (*Zeros* in `src/transform/derivative/README.md`), so what it reads
+//! needs no guards: an array that an arm reads by an index or sums up is never copied for each element. An index that
+//! goes up to the length of a bounded dimension runs up to its bound, and an element beyond the length is one that
+//! changes no reduction.
+//!
+//! Whole arrays take memory. A program whose lanes would need more than 4 MiB each (what runs tile by tile needs
+//! little) is compiled once more with its long comprehensions as loops, and the smaller of the two is taken if it needs
+//! less than half. What the passes that a user switches off make of it does not count: the choice is that of all
+//! passes.
+//!
+//! Derivatives and comprehensions wait for one another: the derivative of a comprehension is that of its whole-array
+//! code, a comprehension of derivatives is made of theirs. Whole-array code adds up contributions to a derivative in
+//! ascending order, and the reverse sweep of a loop in descending order. So this pass may change the last bits of
+//! derivatives. It does one operation after the other for all elements, so another of several traps in a comprehension
+//! may be met first. Nothing else depends on it.
 //!
 //! | file | has |
 //! |---|---|
