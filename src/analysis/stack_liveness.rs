@@ -38,7 +38,16 @@ impl Liveness {
     /// The variables whose values some effect, branch or output depends on, and the stack variables that are among them after
     /// a pop: what is read only to compute what nobody wants is not live.
     pub fn of_wanted(program: &Program) -> (Self, IdSet<VarId>) {
-        let mut search = Search::new(program, Some(IdSet::new(program.vars.len())));
+        Self::of_wanted_and(program, IdSet::new(program.vars.len()))
+    }
+
+    /// The same where all that is saved is wanted, whether it is read after the pop or not.
+    pub fn of_wanted_and_saved(program: &Program) -> (Self, IdSet<VarId>) {
+        Self::of_wanted_and(program, IdSet::full(program.vars.len()))
+    }
+
+    fn of_wanted_and(program: &Program, popped: IdSet<VarId>) -> (Self, IdSet<VarId>) {
+        let mut search = Search::new(program, Some(popped));
         search.run();
         (search.liveness, search.popped.unwrap_or_else(|| IdSet::new(program.vars.len())))
     }

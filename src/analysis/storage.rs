@@ -5,6 +5,41 @@ use crate::analysis::stack_liveness::Liveness;
 use crate::base::IdSet;
 use crate::stack::{InstKind, Program, StorageClass, VarId, Write};
 
+/// Which of the classes below [`StorageClass::Stack`] may be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Storage {
+    /// Whether what never lives across the edge of a block has no storage. Uniform variables, the counters of regions, have
+    /// none in any case.
+    pub temporaries: bool,
+    /// Whether what no call saves is in a register.
+    pub registers: bool,
+}
+
+impl Storage {
+    /// All classes.
+    pub const LEAST: Storage = Storage { temporaries: true, registers: true };
+}
+
+/// Gives every variable the least class that will do, of those that may be used.
+pub fn assign_of(program: &mut Program, classes: Storage) {
+    assign(program);
+    for var in program.vars.values_mut().filter(|v| !v.uniform) {
+        let more = match var.class {
+            StorageClass::Temporary if !classes.temporaries => StorageClass::Register,
+            class => class,
+        };
+        let more = if more == StorageClass::Register && !classes.registers { StorageClass::Stack } else { more };
+        if more != var.class {
+            let need = if var.class == StorageClass::Temporary { "a temporary" } else { "a register" };
+            (var.class, var.why) = (more, format!("could be {need}, which is switched off"));
+        }
+    }
+    let mut stacks = IdSet::new(program.vars.len());
+    let of_class = program.vars.iter().filter(|(_, var)| var.class == StorageClass::Stack);
+    of_class.for_each(|(id, _)| _ = stacks.insert(id));
+    write_to(program, &stacks);
+}
+
 /// Gives every variable the least class that will do and says why. Variables that are pushed or popped are stacks, others
 /// that are live where a superstep starts are registers. Reasons that are there already stay as long as the class does.
 pub fn assign(program: &mut Program) {
@@ -24,6 +59,11 @@ pub fn assign(program: &mut Program) {
         }
         var.uniform &= class == StorageClass::Temporary;
     }
+    write_to(program, &stacks);
+}
+
+/// What is no push sets a variable, or the top of one of these.
+fn write_to(program: &mut Program, stacks: &IdSet<VarId>) {
     for block in program.blocks.values_mut() {
         for inst in &mut block.insts {
             if let InstKind::Compute { write, dst, .. } = &mut inst.kind

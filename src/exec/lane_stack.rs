@@ -1,10 +1,13 @@
-//! The memory of one stack variable for all lanes of a shard: what lies below the cached tops.
+//! The memory of one stack variable for all lanes of a shard: what lies below the cached tops, or, where they are not cached
+//! ([`LaneStack::with_tops`]), the tops too.
 //!
 //! A *level* is laid out like a lane buffer, `[element][lane]`. Level `h` holds, for each lane that is that high, the
 //! value with `h` values below it, so a push or a pop touches the active lanes only, and when all lanes are equally high
 //! it is the copy of one block of memory. Lanes are taken 64 at a time, a word of the mask: those of a word that are equally
 //! high, if they are many, move as vectors, the others one by one. Memory grows by whole levels, by at least half of what
 //! there is where the budget has so much left, and is kept for reuse.
+
+mod tops;
 
 use std::collections::TryReserveError;
 use std::sync::Arc;
@@ -141,6 +144,8 @@ pub struct LaneStack<T> {
     /// And before.
     highest_before: u32,
     pushes: u64,
+    /// Levels for tops: one if they stand in memory, else none.
+    tops: usize,
     /// What `memory` has taken of a budget; none where there is no limit.
     reserved: Option<Reservation>,
 }
@@ -158,6 +163,7 @@ impl<T: Copy> LaneStack<T> {
             highest: 0,
             highest_before: 0,
             pushes: 0,
+            tops: 0,
             reserved: None,
         }
     }
@@ -190,7 +196,7 @@ impl<T: Copy> LaneStack<T> {
         let highest = self.heights[..self.width].iter().copied().max().unwrap_or(0);
         self.highest_before = self.highest_before.max(self.highest);
         self.highest = highest;
-        self.memory.shrink(highest as usize * self.elements * self.width + PADDING);
+        self.memory.shrink((highest as usize + self.tops) * self.elements * self.width + PADDING);
         if let Some(reserved) = &mut self.reserved {
             reserved.resize(self.memory.len() * size_of::<T>()).expect("it gets no larger");
         }
@@ -401,7 +407,7 @@ impl<T: Copy> LaneStack<T> {
         // Room above the highest lane ever is room for all, and nobody need be looked at.
         let levels = self.highest as usize + 1;
         if self.highest < u32::MAX
-            && (self.memory.len() >= levels * self.elements * self.width || self.grow(levels).is_ok())
+            && (self.memory.len() >= (levels + self.tops) * self.elements * self.width || self.grow(levels).is_ok())
         {
             return Ok(());
         }
@@ -420,8 +426,9 @@ impl<T: Copy> LaneStack<T> {
         Ok(())
     }
 
-    /// Makes memory for so many levels.
+    /// Makes memory for so many levels, and for tops that stand there.
     fn grow(&mut self, levels: usize) -> Result<(), StackError> {
+        let levels = levels.checked_add(self.tops).ok_or(StackError::NoMemory)?;
         self.grow_to(levels.checked_mul(self.elements * self.width).ok_or(StackError::NoMemory)?)
     }
 

@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 
 use crate::base::{Diagnostic, Finding, SourceMap, work};
 use crate::hir::{self, FnId};
+use crate::lower::cfg_to_stack::Saves;
 use crate::lower::hir_to_cfg::{Padding, Shapes};
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
 use crate::plan::{CallPlan, Plan};
 use crate::transform::Pass;
 use crate::transform::cfg::{BATCH_PASSES, CFG_PASSES, LANE_PASSES};
-use crate::transform::stack::STACK_PASSES;
+use crate::transform::stack::{self as stack_passes, STACK_PASSES, Storage};
 use crate::transform::{expansion, vectorize};
 use crate::{cfg, stack};
 
@@ -79,6 +80,19 @@ impl Passes {
 
 /// Not a pass from program to program, but switched off like one.
 const VECTORIZE: (&str, &str) = ("vectorize", "makes whole-array code of comprehensions whose bounds are known");
+/// What the lowering to the stack can be told to leave out.
+const SAVE_LIVE: (&str, &str) =
+    ("save-live", "saves at a call what is live and may be written; without it all variables of the caller");
+/// What storage classes can be told to leave out, beside the pass `storage`.
+const TEMPORARIES: (&str, &str) =
+    ("temporaries", "gives no storage to variables that never live across a block's edge");
+const STORAGE: &str = "storage";
+const POP_PUSH_FUSION: &str = "pop-push-fusion";
+/// What the machine can be told to leave out.
+const CACHED_TOPS: (&str, &str) = (
+    "cached-tops",
+    "keeps the tops of stacks in registers; without it each access reads or writes the memory of the stack",
+);
 /// What the making of plans can be told to leave out.
 const TILE_ROWS: (&str, &str) = (
     "tile-rows",
@@ -90,13 +104,19 @@ const TILE_ROWS: (&str, &str) = (
 /// branches, does not belong here.
 const FUSING: &[&str] = &["regions", "tile-rows"];
 
+/// The optimisations of the stack machine in the paper (Radul et al., MLSys 2020), in its order, each by the name that switches
+/// it off: callers save only what is live; temporaries have no storage; variables that need no stack are registers; the tops
+/// of stacks are cached; a pop and the next push are an update.
+pub const PAPER: &[&str] = &[SAVE_LIVE.0, TEMPORARIES.0, STORAGE, CACHED_TOPS.0, POP_PUSH_FUSION];
+
 /// Names and descriptions of all passes, in their order; one that runs more than once stands where it runs first.
 pub fn all_passes() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut seen = BTreeSet::new();
     (std::iter::once(VECTORIZE)
         .chain(CFG_PASSES.iter().chain(LANE_PASSES).chain(BATCH_PASSES).map(|p| (p.name, p.doc))))
+    .chain([SAVE_LIVE])
     .chain(STACK_PASSES.iter().map(|p| (p.name, p.doc)))
-    .chain([TILE_ROWS])
+    .chain([TEMPORARIES, CACHED_TOPS, TILE_ROWS])
     .filter(move |(name, _)| seen.insert(*name))
 }
 
@@ -240,7 +260,7 @@ fn build(
     let findings = findings.into_iter().chain(to_plan::fallbacks(&stack)).collect();
     let tile_rows = passes.is_on(TILE_ROWS.0);
     Compiled {
-        plan: work::stage("plan of `pc`", |_| None, || to_plan::stack_to_plan(&stack, tile_rows)),
+        plan: work::stage("plan of `pc`", |_| None, || plan_of(&stack, passes)),
         calls: Some(work::stage("plan of `local`", |_| None, || to_plan::cfg_to_plan(&batched, tile_rows))),
         cfg: Some(cfg),
         stack,
@@ -248,9 +268,15 @@ fn build(
     }
 }
 
-/// Takes a stack program as it is: of the passes only `tile-rows` counts.
+/// Where tops are not cached every step is one access after another, and none runs tile by tile.
+fn plan_of(stack: &stack::Program, passes: &Passes) -> Plan {
+    let cached_tops = passes.is_on(CACHED_TOPS.0);
+    Plan { cached_tops, ..to_plan::stack_to_plan(stack, cached_tops && passes.is_on(TILE_ROWS.0)) }
+}
+
+/// Takes a stack program as it is: of the passes only `cached-tops` and `tile-rows` count.
 pub fn from_stack(stack: stack::Program, passes: &Passes) -> Compiled {
-    let plan = to_plan::stack_to_plan(&stack, passes.is_on(TILE_ROWS.0));
+    let plan = plan_of(&stack, passes);
     Compiled { plan, calls: None, cfg: None, stack, warnings: Vec::new() }
 }
 
@@ -270,11 +296,23 @@ fn run_cfg_passes(mut cfg: cfg::Program, list: &[Pass<cfg::Program>], passes: &P
 
 /// Lowers a CFG program to a stack program and runs the passes over it.
 pub fn to_stack(cfg: &cfg::Program, passes: &Passes) -> stack::Program {
-    let mut stack = work::stage("lower to the stack", |stack| Some(stack_insts(stack)), || cfg_to_stack::lower(cfg));
+    let storage = Storage { temporaries: passes.is_on(TEMPORARIES.0), registers: passes.is_on(STORAGE) };
+    let saves = match (passes.is_on(SAVE_LIVE.0), storage.temporaries) {
+        (true, _) => Saves::Live,
+        (false, true) => Saves::Crossing,
+        (false, false) => Saves::All,
+    };
+    let size = |stack: &stack::Program| Some(stack_insts(stack));
+    let mut stack = work::stage("lower to the stack", size, || cfg_to_stack::lower(cfg, saves));
     verify_stack("lowering", &stack);
     for pass in STACK_PASSES.iter().filter(|p| passes.is_on(p.name)) {
-        stack = work::stage(pass.name, |stack| Some(stack_insts(stack)), || (pass.run)(stack));
+        let run = if saves == Saves::Live { pass.run } else { stack_passes::keeping_saves(pass) };
+        stack = work::stage(pass.name, size, || run(stack));
         verify_stack(pass.name, &stack);
+    }
+    if storage != Storage::LEAST {
+        stack = stack_passes::store_in(stack, storage);
+        verify_stack("more storage", &stack);
     }
     stack
 }
@@ -320,10 +358,10 @@ mod tests {
         let cfg: BTreeSet<&str> = CFG_PASSES.iter().chain(LANE_PASSES).chain(BATCH_PASSES).map(|p| p.name).collect();
         let stack: BTreeSet<&str> = STACK_PASSES.iter().map(|p| p.name).collect();
         assert_eq!(cfg.intersection(&stack).count(), 0);
-        assert_eq!(all_passes().count(), cfg.len() + stack.len() + 2);
+        assert_eq!(all_passes().count(), cfg.len() + stack.len() + 5);
         let passes = Passes::none();
         assert!(all_passes().all(|(name, _)| !passes.is_on(name)));
         let mut passes = Passes::default();
-        assert!(FUSING.iter().all(|name| passes.switch_off(name)), "each is a pass");
+        assert!(FUSING.iter().chain(PAPER).all(|name| passes.switch_off(name)), "each is a pass");
     }
 }

@@ -29,6 +29,9 @@ impl fmt::Display for Plan {
             )?;
             writeln!(f, "costs: {} (nanoseconds; heavy: times the median unit)", Costs::default())?;
         }
+        if !self.cached_tops {
+            writeln!(f, "tops of stacks in memory")?;
+        }
         for (what, ports) in [("input", &self.inputs), ("output", &self.outputs)] {
             for port in ports {
                 writeln!(f, "{what} {}: {} in {}", port.name, port.ty, port.slot)?;

@@ -27,12 +27,14 @@ pub(super) struct NativeCache {
 }
 
 impl NativeCache {
-    /// The code that the options ask for; none where they ask for none or the engine runs none.
+    /// The code that the options ask for; none where they ask for none or the engine runs none, as `pc` where the tops of
+    /// stacks are not cached: generated code keeps them in registers of the processor.
     ///
     /// # Errors
     /// [`ErrorKind::Codegen`] where there is no C compiler, or it fails.
     pub(super) fn of(&self, compiled: &Compiled, options: &Options) -> Result<Option<Arc<Native>>, Error> {
-        if options.codegen == Codegen::Off || options.engine == Engine::Scalar {
+        let in_memory = options.engine == Engine::Pc && !compiled.plan.cached_tops;
+        if options.codegen == Codegen::Off || options.engine == Engine::Scalar || in_memory {
             return Ok(None);
         }
         let (engine, precision) = (options.engine, options.settings.precision);

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use autobatch::backend::cc::{Code, Native};
 use autobatch::backend::cpu::{local, pc};
 use autobatch::lower::cfg_to_stack;
+use autobatch::lower::cfg_to_stack::Saves;
 use autobatch::lower::to_plan::{cfg_to_plan, stack_to_plan};
 use autobatch::parts::StreamId;
 use autobatch::plan::{CallPlan, Plan, estimate};
@@ -34,7 +35,7 @@ pub(crate) fn plans(name: &str) -> (Plan, CallPlan) {
     let program = cfg::read(&text(name)).unwrap();
     let errors = cfg::verify(&program);
     assert!(errors.is_empty(), "{errors:?}");
-    let lowered = cfg_to_stack::lower(&program);
+    let lowered = cfg_to_stack::lower(&program, Saves::Live);
     let errors = stack::verify(&lowered);
     assert!(errors.is_empty(), "{errors:?}\n{lowered}");
     (stack_to_plan(&lowered, true), cfg_to_plan(&program, true))

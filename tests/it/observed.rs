@@ -187,6 +187,10 @@ impl Configuration {
         if options.engine != Engine::Scalar && rng.percent(codegen_percent()) {
             options.codegen = codegen();
         }
+        // Without it generated code does not run.
+        if options.codegen != Codegen::Off || rng.percent(50) {
+            options.passes.switch_on("cached-tops");
+        }
         Configuration { options, batch: *rng.choose(&[0, 0, 1, 7, 64]), order }
     }
 
@@ -210,6 +214,9 @@ impl Configuration {
                     options.settings.execution = *execution;
                     options.settings.shard_lanes = [64, 7, 1, 0][(i + j) % 4];
                     options.settings.threads = 1 + (i + j) % 2;
+                    if (i + j) % 2 == 1 {
+                        options.passes.switch_on("cached-tops");
+                    }
                     all.push(Configuration {
                         options,
                         batch: [0, 7, 1][(i + 2 * j) % 3],

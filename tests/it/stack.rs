@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use autobatch::backend::cpu::pc;
 use autobatch::lower::to_plan::stack_to_plan;
-use autobatch::pipeline::{self, Passes};
+use autobatch::pipeline::{self, PAPER, Passes};
+use autobatch::plan::Plan;
 use autobatch::run::{Execution, Inputs, NoSink, Schedule, Settings};
 use autobatch::stack::{self, StorageClass};
 use autobatch::transform::stack::STACK_PASSES;
@@ -48,16 +49,19 @@ fn lowered(name: &str, text: &str, passes: &Passes) -> Program {
     pipeline::to_stack(&program, passes)
 }
 
-/// Nothing switched off, each pass, all passes.
+/// All passes but these.
+fn without(names: &[&str]) -> Passes {
+    let mut passes = Passes::default();
+    names.iter().for_each(|name| assert!(passes.switch_off(name), "{name}"));
+    passes
+}
+
+/// Nothing switched off, each pass, the optimisations of the paper, all passes.
 fn choices() -> Vec<Passes> {
-    let names: BTreeSet<&str> = STACK_PASSES.iter().map(|p| p.name).collect();
-    let without = |name: &str| {
-        let mut passes = Passes::default();
-        assert!(passes.switch_off(name));
-        passes
-    };
-    let alone = names.into_iter().map(without);
-    std::iter::once(Passes::default()).chain(alone).chain([Passes::none()]).collect()
+    let names: BTreeSet<&str> = STACK_PASSES.iter().map(|p| p.name).chain(PAPER.iter().copied()).collect();
+    let alone = names.into_iter().map(|name| without(&[name]));
+    let all = [without(&["save-live", "temporaries"]), without(PAPER), Passes::none()];
+    std::iter::once(Passes::default()).chain(alone).chain(all).collect()
 }
 
 #[test]
@@ -102,6 +106,56 @@ fn check_counts(name: &str, text: &str, program: &Program) {
     }
 }
 
+/// The names of the variables of a class; uniform ones, which are stored once, left out.
+fn of_class(program: &Program, class: StorageClass) -> BTreeSet<&str> {
+    let vars = program.vars.values().filter(|v| v.class == class && !v.uniform);
+    vars.map(|v| v.name.as_str()).collect()
+}
+
+#[test]
+fn without_storage_everything_that_crosses_a_block_is_on_a_stack() {
+    for (name, text) in files("cfg") {
+        let program = lowered(&name, &text, &without(&["storage"]));
+        assert!(of_class(&program, StorageClass::Register).is_empty(), "{name}\n{program}");
+        let least = lowered(&name, &text, &Passes::default());
+        let temporaries = |program| of_class(program, StorageClass::Temporary).len();
+        assert_eq!(temporaries(&program), temporaries(&least), "{name}: what does not cross has no storage\n{program}");
+    }
+}
+
+#[test]
+fn without_temporaries_every_variable_has_storage() {
+    for (name, text) in files("cfg") {
+        let program = lowered(&name, &text, &without(&["temporaries"]));
+        assert!(of_class(&program, StorageClass::Temporary).is_empty(), "{name}\n{program}");
+        let least = lowered(&name, &text, &Passes::default());
+        assert_eq!(of_class(&program, StorageClass::Stack), of_class(&least, StorageClass::Stack), "{name}");
+        let program = lowered(&name, &text, &without(&["temporaries", "storage"]));
+        assert!(program.vars.values().all(|v| v.class == StorageClass::Stack || v.uniform), "{name}\n{program}");
+    }
+}
+
+/// `fib` wants its argument after the first call and the first result after the second. Told to save everything, each of its
+/// calls pushes what ever crosses a block, or all that there is.
+#[test]
+fn calls_that_do_not_ask_what_is_live_save_everything() {
+    let fib = std::fs::read_to_string(folder().join("fib.cfg")).unwrap();
+    let pushed = |off: &[&str]| -> Vec<String> {
+        let program = lowered("fib", &fib, &without(off));
+        let calls = program.blocks.values().filter(|b| matches!(b.term, stack::Terminator::PushJump { .. }));
+        let names = |block: &stack::Block| {
+            let moved = block.insts.iter().filter_map(|i| i.kind.moved()).filter(|(_, step)| *step > 0);
+            moved.map(|(v, _)| program.vars[v].name.as_str()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+        };
+        calls.map(|block| names(block).join(" ")).collect()
+    };
+    assert_eq!(pushed(&["partial-inline"]), ["fib.n", "fib.l"]);
+    let off = ["partial-inline", "save-live", "pop-push-fusion", "coalesce"];
+    assert_eq!(pushed(&off), ["fib.l fib.n fib.r", "fib.l fib.n fib.r"]);
+    let off = [&off[..], &["temporaries"]].concat();
+    assert_eq!(pushed(&off), ["fib.c fib.l fib.n fib.r fib.t", "fib.c fib.l fib.n fib.r fib.t"]);
+}
+
 #[test]
 fn programs_compute_the_same_with_and_without_passes() {
     let settings = |schedule, execution| Settings { schedule, execution, threads: 1, ..Settings::default() };
@@ -111,7 +165,8 @@ fn programs_compute_the_same_with_and_without_passes() {
         assert!(!runs.is_empty(), "{name} has no run");
         for off in choices() {
             let program = lowered(&name, &text, &off);
-            let plan = stack_to_plan(&program, true);
+            let cached_tops = off.is_on("cached-tops");
+            let plan = Plan { cached_tops, ..stack_to_plan(&program, cached_tops) };
             for settings in
                 [settings(Schedule::Earliest, Execution::Mask), settings(Schedule::default(), Execution::Gather)]
             {

@@ -121,6 +121,34 @@ impl<R: Real> StackMemory<R> {
     pub(super) fn close(&mut self, stack: &Stack) {
         each!(self, s => s.close(stack.pushes, stack.highest));
     }
+    /// The same, with the tops in its memory.
+    pub(super) fn with_tops(self) -> Result<Self, StackError> {
+        Ok(match self {
+            StackMemory::Bool(s) => StackMemory::Bool(s.with_tops()?),
+            StackMemory::Int(s) => StackMemory::Int(s.with_tops()?),
+            StackMemory::Real(s) => StackMemory::Real(s.with_tops()?),
+        })
+    }
+    pub(super) fn load_tops(&mut self, to: &mut Buffer<R>, columns: Columns<'_>) {
+        match self {
+            StackMemory::Bool(s) => s.load_tops(to.bools_mut(), columns),
+            StackMemory::Int(s) => s.load_tops(to.ints_mut(), columns),
+            StackMemory::Real(s) => s.load_tops(to.reals_mut(), columns),
+        }
+    }
+    pub(super) fn store_tops(&mut self, from: &Buffer<R>, columns: Columns<'_>) {
+        match self {
+            StackMemory::Bool(s) => s.store_tops(from.bools(), columns),
+            StackMemory::Int(s) => s.store_tops(from.ints(), columns),
+            StackMemory::Real(s) => s.store_tops(from.reals(), columns),
+        }
+    }
+    pub(super) fn raise(&mut self, columns: Columns<'_>) -> Result<(), StackError> {
+        each!(self, s => s.raise(columns))
+    }
+    pub(super) fn lower(&mut self, columns: Columns<'_>) -> Result<(), StackError> {
+        each!(self, s => s.lower(columns))
+    }
     pub(super) fn height(&self, lane: usize) -> usize {
         each!(self, s => s.height(lane))
     }

@@ -17,5 +17,6 @@ mod profile;
 mod steps;
 mod tapes;
 mod tiles;
+mod tops;
 
 pub use calibrate::calibrate;

@@ -7,9 +7,10 @@ use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::native::{Routing, serve};
 use crate::backend::cpu::profile::Profiler;
 use crate::backend::cpu::steps::{Environment, Stepper};
+use crate::backend::cpu::tops::Tops;
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::{Bits, lanes_in_groups};
-use crate::exec::{LaneMask, LaneStack, Scheduler, StackError, Waiting};
+use crate::exec::{Columns, LaneMask, LaneStack, Scheduler, StackError, Waiting};
 use crate::plan::{Attempt, BlockId, Plan, Terminator, Unit, UnitId, cost};
 use crate::run::{Activity, AllCaught, Execution, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
@@ -42,7 +43,8 @@ fn run_typed<R: Real>(
     sink: &dyn Sink,
 ) -> Outcome {
     let lanes = inputs.lanes.len();
-    let native = native.map(|n| n.body(0));
+    // Generated code keeps tops in registers of the processor.
+    let native = native.filter(|_| plan.cached_tops).map(|n| n.body(0));
     let interpreted = plan.shard_lanes(size_of::<R>());
     let runs = settings.execution != Execution::Gather && serve(settings, interpreted);
     let planned = match native {
@@ -96,14 +98,19 @@ impl<'a, R: Real> Shard<'a, R> {
         let units = &plan.body.units;
         let weights = units.values().map(|u| u.cost.weight).collect();
         let heavy = cost::heavy_weight(units, &env.settings.costs);
+        let mut frame = Frame::new(&plan.body, width, &env.settings.memory)?;
+        let mut stepper = Stepper::new(env, &plan.globals.tapes, width);
+        if !plan.cached_tops {
+            stepper.tops = Some(Tops::in_memory(&plan.body, &mut frame)?);
+        }
         Ok(Self {
             plan,
             native,
             inputs,
             queue,
             width,
-            stepper: Stepper::new(env, &plan.globals.tapes, width),
-            frame: Frame::new(&plan.body, width, &env.settings.memory)?,
+            stepper,
+            frame,
             returns: LaneStack::new(1, width, 0).within(&env.settings.memory),
             handlers: Handlers::new(plan, width),
             caught: AllCaught::default(),
@@ -175,6 +182,12 @@ impl<'a, R: Real> Shard<'a, R> {
         for (port, values) in self.plan.inputs.iter().zip(&self.inputs.values) {
             let buffer = &mut self.frame.slots[port.slot.0 as usize];
             buffer.set_lanes(self.width, &self.free, values, positions.start);
+        }
+        if let Some(tops) = &self.stepper.tops {
+            self.other.reset(self.width);
+            self.free.iter().for_each(|lane| self.other.insert(*lane as usize));
+            let columns = of_lanes(&self.other);
+            self.plan.inputs.iter().for_each(|port| tops.store(&mut self.frame, port.slot, columns));
         }
     }
 
@@ -268,6 +281,9 @@ impl<'a, R: Real> Shard<'a, R> {
                 return (Exit::Nobody, at);
             }
             let inside = |b: BlockId| unit.region && body.contains(id, b);
+            if let Terminator::Branch(cond, ..) = &block.term {
+                self.stepper.load_top(&mut self.frame, cond);
+            }
             let target = match &block.term {
                 Terminator::Jump(b) => *b,
                 // The same for all lanes: a jump.
@@ -389,6 +405,9 @@ impl<'a, R: Real> Shard<'a, R> {
         let positions = &self.stepper.lanes.positions;
         self.finished.lanes(self.other.iter().map(|lane| positions[lane]));
         for (i, port) in self.plan.outputs.iter().enumerate() {
+            if let Some(tops) = &self.stepper.tops {
+                tops.load(&mut self.frame, port.slot, of_lanes(&self.other));
+            }
             let buffer = &self.frame.slots[port.slot.0 as usize];
             self.finished.output(i, buffer, port.ty.elements(), &self.other);
         }
@@ -449,6 +468,11 @@ impl<'a, R: Real> Shard<'a, R> {
         }
         for (slot, ty) in &attempt.results {
             spoil(&mut self.frame.slots[slot.0 as usize], ty.elements(), self.width, lane);
+            if let Some(tops) = &self.stepper.tops {
+                self.other.reset(self.width);
+                self.other.insert(lane);
+                tops.store(&mut self.frame, *slot, of_lanes(&self.other));
+            }
         }
     }
 
@@ -497,6 +521,11 @@ impl<'a, R: Real> Shard<'a, R> {
             profile,
         }
     }
+}
+
+/// These lanes, each in its own column.
+fn of_lanes(lanes: &LaneMask) -> Columns<'_> {
+    Columns { mask: lanes.words(), width: lanes.width(), lanes: None, all: false }
 }
 
 /// How the lanes of a unit leave it.

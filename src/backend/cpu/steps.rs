@@ -9,6 +9,7 @@ use crate::backend::cpu::kernels::{self, Active, Call, Keep, Streams};
 use crate::backend::cpu::native::Calls;
 use crate::backend::cpu::profile::{self, Profiler};
 use crate::backend::cpu::tapes::Tapes;
+use crate::backend::cpu::tops::Tops;
 use crate::base::{IdVec, Loc};
 use crate::exec::PADDING;
 use crate::exec::mask::{bits_of, for_each_lane};
@@ -96,6 +97,8 @@ pub(super) struct Stepper<'a, R> {
     pub(super) calls: Calls,
     /// Whether a generated function told where the branch of the block goes.
     pub(super) decided: bool,
+    /// Where the tops of stacks are that no lane buffer caches; none where they are cached.
+    pub(super) tops: Option<Tops>,
     /// Where time goes, if that is asked.
     pub(super) profile: Option<Box<Profiler>>,
 }
@@ -119,6 +122,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             told: Vec::new(),
             calls: Calls::default(),
             decided: false,
+            tops: None,
             profile: None,
         }
     }
@@ -191,6 +195,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             if self.active.count == 0 {
                 return;
             }
+            self.load_tops(frame, &step.kind);
             match &step.kind {
                 StepKind::Compute(c) => {
                     if self.env.settings.stats {
@@ -200,11 +205,12 @@ impl<'a, R: Real> Stepper<'a, R> {
                 }
                 StepKind::Tiled(group) => self.tiled(frame, group),
                 StepKind::Pop { stack, slot } => {
-                    let memory = &mut frame.stacks[stack.0 as usize];
-                    let top = &mut frame.slots[slot.0 as usize];
-                    memory
-                        .pop(top, self.active.for_stacks())
-                        .expect("the verifier makes sure that what is popped was pushed");
+                    let (memory, columns) = (&mut frame.stacks[stack.0 as usize], self.active.for_stacks());
+                    let popped = match &self.tops {
+                        None => memory.pop(&mut frame.slots[slot.0 as usize], columns),
+                        Some(_) => memory.lower(columns),
+                    };
+                    popped.expect("the verifier makes sure that what is popped was pushed");
                 }
                 StepKind::Assert { cond, message } => self.assert(frame, cond, message, &step.loc),
                 StepKind::Print(message) => self.print(frame, message),
@@ -212,6 +218,7 @@ impl<'a, R: Real> Stepper<'a, R> {
                 StepKind::TapePush { tape, value } => self.tape_push(frame, *tape, value, &step.loc),
                 StepKind::TapePop { slot, tape } => self.tape_pop(frame, *slot, *tape, &step.loc),
             }
+            self.store_tops(frame, &step.kind);
             if self.profile.is_some() {
                 self.mark(profile::activity(&step.kind), &step.loc);
             }
@@ -415,6 +422,9 @@ impl<'a, R: Real> Stepper<'a, R> {
     /// Saves the tops of the active lanes, which are about to be written over. Where there is no memory for the highest
     /// lanes, they trap; others may have room in what there is.
     pub(super) fn spill(&mut self, frame: &mut Frame<R>, stack: StackId, slot: usize, loc: &Loc) {
+        if self.tops.is_some() {
+            return self.push_in_memory(frame, stack, SlotId(slot as u32), loc);
+        }
         let memory = &mut frame.stacks[stack.0 as usize];
         while memory.push(&frame.slots[slot], self.active.for_stacks()).is_err() && self.active.count > 0 {
             let highest = self.active.highest(|lane| memory.height(lane));

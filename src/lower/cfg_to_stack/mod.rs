@@ -5,12 +5,14 @@
 //! write. Everything else stays where it is. Saving is a `push`, which for a parameter of the callee gives the new top its
 //! value in the same instruction; the block after the call starts with the `pop`s. So a function leaves all stacks as high
 //! as it found them, and whatever no call saves needs no stack.
+//!
+//! For comparison a call can be told to save more: see [`Saves`].
 
 mod globals;
 mod parallel_copy;
 mod writes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::smallvec;
 
@@ -25,11 +27,26 @@ use crate::stack::{
 use globals::Globals;
 use writes::{Writes, new_params};
 
+/// What a call saves of the variables of its caller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Saves {
+    /// Those that are live across the call and that the callee may write.
+    #[default]
+    Live,
+    /// Its parameters and those that live across the edge of some block: all but the temporaries.
+    Crossing,
+    /// All.
+    All,
+}
+
 /// Lowers a verified CFG program. Functions that cannot be reached are left out; the others and their blocks keep their
 /// order, and the block that a call returns to comes after the one that makes the call.
-pub fn lower(program: &cfg::Program) -> Program {
+pub fn lower(program: &cfg::Program, saves: Saves) -> Program {
     let globals = Globals::of(program);
-    let calls = saved_at_calls(program, &globals);
+    let calls = match saves {
+        Saves::Live => saved_at_calls(program, &globals),
+        Saves::Crossing | Saves::All => more_saved_at_calls(program, &globals, saves == Saves::All),
+    };
     let mut vars = globals.vars.clone();
     for saved in calls.values() {
         for (v, why) in saved {
@@ -76,6 +93,26 @@ fn saved_at_calls(program: &cfg::Program, globals: &Globals) -> BTreeMap<CallSit
                 .collect();
             calls.insert((f, id), saved);
         }
+    }
+    calls
+}
+
+/// What calls save that do not ask what is live or written: of the caller's variables `all`, or those that have storage.
+fn more_saved_at_calls(program: &cfg::Program, globals: &Globals, all: bool) -> BTreeMap<CallSite, Saved> {
+    let mut calls = BTreeMap::new();
+    for f in globals.functions() {
+        let func = &program.funcs[f];
+        let live = liveness::live_in(func);
+        let mut kept: BTreeSet<VarId> = func.params.iter().map(|v| globals.var(f, *v)).collect();
+        if all {
+            kept.extend(func.vars.ids().map(|v| globals.var(f, v)));
+        } else {
+            kept.extend(live.values().flat_map(|live| live.iter()).map(|v| globals.var(f, v)));
+        }
+        let why = format!("is saved at every call in {}, as all variables are", func.name);
+        let saved: Saved = kept.into_iter().map(|v| (v, why.clone())).collect();
+        let called = func.blocks.iter().filter(|(_, block)| matches!(block.term, cfg::Terminator::Call { .. }));
+        calls.extend(called.map(|(id, _)| ((f, id), saved.clone())));
     }
     calls
 }

@@ -47,6 +47,7 @@ pub fn stack_to_plan(program: &stack::Program, tile_rows: bool) -> Plan {
         inputs: program.inputs.iter().map(port).collect(),
         outputs: program.outputs.iter().map(port).collect(),
         body,
+        cached_tops: true,
         globals: constants.finish(program.streams.clone(), program.tapes.clone()),
     }
 }

@@ -4,12 +4,22 @@
 
 use crate::analysis::stack_liveness::{Liveness, is_pure, step_back_wanted};
 use crate::base::IdSet;
-use crate::stack::{InstKind, Program, Write};
+use crate::stack::{InstKind, Program, VarId, Write};
 
 use super::layout::{for_each_var, keep_vars};
 
-pub(super) fn run(mut program: Program) -> Program {
-    let (liveness, popped) = Liveness::of_wanted(&program);
+pub(super) fn run(program: Program) -> Program {
+    let found = Liveness::of_wanted(&program);
+    drop_unwanted(program, found)
+}
+
+/// The same, but for what calls save: that stays, with what it takes to compute it.
+pub(super) fn run_keeping_saves(program: Program) -> Program {
+    let found = Liveness::of_wanted_and_saved(&program);
+    drop_unwanted(program, found)
+}
+
+fn drop_unwanted(mut program: Program, (liveness, popped): (Liveness, IdSet<VarId>)) -> Program {
     for id in program.blocks.ids() {
         let mut now = liveness.live_at_end(&program, id);
         let mut insts = std::mem::take(&mut program.blocks[id].insts);

@@ -15,6 +15,8 @@ use super::Pass;
 use crate::analysis::storage;
 use crate::stack::Program;
 
+pub use crate::analysis::storage::Storage;
+
 const MERGE_BLOCKS: Pass<Program> = Pass {
     name: "merge-stack-blocks",
     doc: "joins blocks with their only successors, skips empty blocks, drops blocks that are never reached",
@@ -60,8 +62,11 @@ const DUPLICATE_SMALL_BLOCKS: Pass<Program> = Pass {
     doc: "appends a copy of a cheap block to the blocks that jump to it: one superstep less on the way",
     run: duplicate::run,
 };
-const STORAGE: Pass<Program> =
-    Pass { name: "storage", doc: "gives every variable the least storage class after the other passes", run: storage };
+const STORAGE: Pass<Program> = Pass {
+    name: "storage",
+    doc: "keeps in registers what no call saves; without it everything that crosses a block is on a stack",
+    run: storage,
+};
 
 /// The passes in the order in which they run; one may run more than once.
 pub const STACK_PASSES: &[Pass<Program>] = &[
@@ -85,7 +90,18 @@ pub const STACK_PASSES: &[Pass<Program>] = &[
     STORAGE,
 ];
 
+/// What a pass does where calls save more than what is live: it leaves alone what they save.
+pub fn keeping_saves(pass: &Pass<Program>) -> fn(Program) -> Program {
+    if pass.name == DEAD_STORES.name { dead::run_keeping_saves } else { pass.run }
+}
+
 fn storage(mut program: Program) -> Program {
     storage::assign(&mut program);
+    program
+}
+
+/// Gives every variable the least storage class of those that may be used.
+pub fn store_in(mut program: Program, classes: Storage) -> Program {
+    storage::assign_of(&mut program, classes);
     program
 }
