@@ -6,7 +6,7 @@ use super::model::Kind;
 use super::own::{BoundSeries, Own};
 use super::peer::{self, Places};
 use super::protocol::Request;
-use super::report::{BoundRow, Rate, Report, Row, Skipped, counted};
+use super::report::{Ablation, BoundRow, Rate, Report, Row, Skipped, counted};
 use super::{Comparison, precision_name};
 use crate::program::{Engine, Error};
 use crate::types::Precision;
@@ -69,6 +69,7 @@ struct Name {
     system: String,
     engine: String,
     fusion: Option<bool>,
+    without: &'static [&'static str],
 }
 
 /// A series that takes part.
@@ -113,6 +114,9 @@ pub(super) fn measure(
         });
     };
     go_on(&mut entrants, report, &|entrant| entrant.choose_draws(cell, comparison));
+    if let (true, Some(draws)) = (comparison.ablate, entrants.first().map(|e| e.draws)) {
+        entrants.iter_mut().for_each(|e| e.draws = draws);
+    }
     let mut loads: Vec<ForeignLoad> = Vec::new();
     for repetition in 0..comparison.repetitions {
         if comparison.stopped() || entrants.is_empty() {
@@ -139,7 +143,7 @@ pub(super) fn measure(
         note(&format!("{}: void: other processes used {:.2} cores", cell.title(), load.cores));
     }
     entrants.retain(|entrant| !entrant.runs.is_empty());
-    add_rows(cell, entrants, load, report);
+    add_rows(cell, entrants, load, report, comparison.ablate);
 }
 
 /// Our engines.
@@ -152,7 +156,7 @@ fn own_entrants(cell: &Cell<'_>, comparison: &Comparison, report: &mut Report, n
         }
         // The interpreter has nothing to fuse.
         let fusion = (way.engine != Engine::Scalar).then_some(way.fusion);
-        let name = Name { system: OWN.into(), engine: way.name().into(), fusion };
+        let name = Name { system: OWN.into(), engine: way.name().into(), fusion, without: way.without };
         match Own::new(cell, *way, comparison.stop.clone()) {
             Ok(own) => entrants.push(Entrant::new(name, Box::new(own))),
             Err(_) if comparison.stopped() => {}
@@ -172,7 +176,7 @@ fn peer_entrants(
 ) -> Vec<Entrant> {
     let mut entrants: Vec<Entrant> = Vec::new();
     for (peer, engine) in comparison.against.iter().flat_map(|against| against.engines()) {
-        let name = Name { system: peer.name.into(), engine: engine.name.into(), fusion: None };
+        let name = Name { system: peer.name.into(), engine: engine.name.into(), fusion: None, without: &[] };
         // A peer and one of its ways of running may both be asked for.
         if comparison.stopped() || entrants.iter().any(|e| e.name == name) {
             continue;
@@ -195,9 +199,10 @@ fn peer_entrants(
 }
 
 /// Puts what was measured into the report.
-fn add_rows(cell: &Cell<'_>, entrants: Vec<Entrant>, load: Option<ForeignLoad>, report: &mut Report) {
+fn add_rows(cell: &Cell<'_>, entrants: Vec<Entrant>, load: Option<ForeignLoad>, report: &mut Report, ablate: bool) {
     let &Cell { case, precision, threads, chains } = cell;
     let bound = entrants.iter().find(|e| e.name.system == BOUND).map(|e| Rate::of(&rates(&e.runs)));
+    let whole = entrants.iter().find(|e| ablate && e.name.without.is_empty()).map(|e| e.runs.clone());
     let (model, precision) = (case.model.name.to_owned(), precision_name(precision).to_owned());
     for Entrant { name, series, runs, detail, .. } in entrants {
         let rate = Rate::of(&rates(&runs));
@@ -227,10 +232,18 @@ fn add_rows(cell: &Cell<'_>, entrants: Vec<Entrant>, load: Option<ForeignLoad>, 
             supersteps: detail.supersteps,
             bytes_pushed: detail.bytes_pushed,
             bound: bound.map(|b| b.median),
+            ablation: whole.as_ref().map(|whole| ablation(name.without, &runs, whole)),
             foreign_load: load,
         };
         report.add(row.with_utilization());
     }
+}
+
+/// What the runs took without some passes, each beside the run of the same repetition with all.
+fn ablation(without: &[&'static str], runs: &[Measured], whole: &[Measured]) -> Ablation {
+    let seconds: Vec<f64> = runs.iter().map(|r| r.seconds).collect();
+    let ratios: Vec<f64> = runs.iter().zip(whole).map(|(run, whole)| run.seconds / whole.seconds).collect();
+    Ablation { without: without.to_vec(), seconds: Rate::of(&seconds), ratio: Rate::of(&ratios) }
 }
 
 impl Cell<'_> {
@@ -255,7 +268,7 @@ fn bound_entrant(cell: &Cell<'_>) -> Option<Entrant> {
         Precision::F64 => Box::new(BoundSeries::<f64>::new(cell.case, cell.chains, cell.threads)?),
         Precision::F32 => Box::new(BoundSeries::<f32>::new(cell.case, cell.chains, cell.threads)?),
     };
-    Some(Entrant::new(Name { system: BOUND.into(), engine: String::new(), fusion: None }, series))
+    Some(Entrant::new(Name { system: BOUND.into(), engine: String::new(), fusion: None, without: &[] }, series))
 }
 
 impl Entrant {

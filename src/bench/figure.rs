@@ -168,6 +168,7 @@ mod tests {
             supersteps: None,
             bytes_pushed: None,
             bound: None,
+            ablation: None,
             foreign_load: load,
         }
     }

@@ -44,6 +44,8 @@ pub struct Comparison {
     pub models: Vec<&'static Model>,
     /// Our engines, and how each runs.
     pub engines: Vec<Way>,
+    /// Whether the first of them is what the others are compared with: all make as many draws as that one.
+    pub ablate: bool,
     /// The peers.
     pub against: Vec<Against>,
     /// Numbers of chains, or of lanes where the model is no posterior.

@@ -32,6 +32,8 @@ pub struct Way {
     pub fusion: bool,
     /// Whether blocks are generated code.
     pub codegen: Codegen,
+    /// The passes that are off.
+    pub without: &'static [&'static str],
 }
 
 impl Way {
@@ -52,8 +54,12 @@ fn lanes(engine: Engine, chains: usize, threads: usize) -> usize {
     if engine == Engine::Scalar { chains.min(SCALAR_LANES.max(threads)) } else { chains }
 }
 
-fn options(cell: &Cell<'_>, Way { engine, fusion, codegen }: Way, stop: Option<Arc<AtomicBool>>) -> Options {
+fn options(cell: &Cell<'_>, way: Way, stop: Option<Arc<AtomicBool>>) -> Options {
+    let Way { engine, fusion, codegen, without } = way;
     let mut options = Options { engine, codegen, ..Options::default() };
+    for name in without {
+        options.passes.switch_off(name);
+    }
     options.settings = Settings { precision: cell.precision, threads: cell.threads, stop, ..Settings::default() };
     if !fusion {
         options.passes.without_fusion();

@@ -141,8 +141,21 @@ pub struct Row {
     pub bytes_pushed: Option<f64>,
     /// Median of the bound of the same cell, in the unit of the rate.
     pub bound: Option<f64>,
+    /// What is switched off and what that costs, where that is the question.
+    pub ablation: Option<Ablation>,
     /// What other processes did during the repetitions, where the system tells.
     pub foreign_load: Option<ForeignLoad>,
+}
+
+/// What a run takes without some of the paper's optimisations, beside one with all.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Ablation {
+    /// The passes that are off.
+    pub without: Vec<&'static str>,
+    /// Seconds of a run.
+    pub seconds: Rate,
+    /// Seconds over those of the run with everything on of the same repetition, which has the same draws.
+    pub ratio: Rate,
 }
 
 /// A series that was not measured.
@@ -258,7 +271,9 @@ impl Row {
     /// The series that it belongs to: `autobatch pc`, `autobatch pc, no fusion`, `stan glm native`.
     pub fn series(&self) -> String {
         let fusion = if self.fusion == Some(false) { ", no fusion" } else { "" };
-        format!("{} {}{fusion}", self.system, self.engine)
+        let off = self.ablation.as_ref().filter(|a| !a.without.is_empty());
+        let off = off.map_or(String::new(), |a| format!(", no {}", a.without.join(", ")));
+        format!("{} {}{fusion}{off}", self.system, self.engine)
     }
 
     /// What belongs into one figure: model, precision, threads.
@@ -289,6 +304,9 @@ impl Serialize for Row {
         row.serialize_entry("supersteps", &self.supersteps)?;
         row.serialize_entry("bytes_pushed", &self.bytes_pushed)?;
         row.serialize_entry("bound", &self.bound)?;
+        if let Some(ablation) = &self.ablation {
+            row.serialize_entry("ablation", ablation)?;
+        }
         row.serialize_entry("foreign_load", &self.foreign_load)?;
         row.end()
     }
@@ -408,6 +426,11 @@ impl fmt::Display for Report {
             writeln!(f, "{line}")?;
         }
         for ((model, precision, threads), rows) in self.figures() {
+            if rows.iter().any(|row| row.ablation.is_some()) {
+                writeln!(f, "\n{model}, {precision}, {}\n", counted(threads, "thread"))?;
+                ablation_table(f, &rows)?;
+                continue;
+            }
             let unit = rows.first().map_or("", |r| r.unit.as_str());
             writeln!(f, "\n{model}, {precision}, {}\n", counted(threads, "thread"))?;
             let lanes = rows.first().map_or("chains", |r| r.lanes_name());
@@ -429,6 +452,35 @@ impl fmt::Display for Report {
         }
         self.remarks().iter().try_for_each(|remark| writeln!(f, "\n{remark}"))
     }
+}
+
+/// What a run of the same draws takes without some optimisations.
+fn ablation_table(f: &mut fmt::Formatter<'_>, rows: &[&Row]) -> fmt::Result {
+    let (lanes, unit) = rows.first().map_or(("chains", ""), |r| (r.lanes_name(), r.unit.trim_end_matches('s')));
+    writeln!(
+        f,
+        "| {lanes} | without | s a run | range | times all on | range | pushed B a {unit} | supersteps a run |"
+    )?;
+    writeln!(f, "|---|---|---|---|---|---|---|---|")?;
+    for row in rows {
+        let Some(Ablation { without, seconds, ratio }) = &row.ablation else { continue };
+        let without = if without.is_empty() { "nothing: all on".to_owned() } else { without.join(", ") };
+        let void = if row.is_void() { " (void)" } else { "" };
+        writeln!(
+            f,
+            "| {} | {without} | {:.3}{void} | {:.3}–{:.3} | {:.2} | {:.2}–{:.2} | {} | {} |",
+            row.chains_shown(),
+            seconds.median,
+            seconds.min,
+            seconds.max,
+            ratio.median,
+            ratio.min,
+            ratio.max,
+            row.bytes_pushed.map_or(String::new(), |b| format!("{b:.0}")),
+            row.supersteps.map_or(String::new(), |n| n.to_string()),
+        )?;
+    }
+    Ok(())
 }
 
 fn range(rate: Rate) -> String {

@@ -244,11 +244,27 @@ pub(super) struct BenchArgs {
     /// Other systems: stan, numpyro, blackjax, nuts-rs, tfp, jax, native; one of their ways of running as stan:glm-native
     #[arg(long, value_name = "SYSTEM", value_delimiter = ',')]
     pub(super) against: Vec<String>,
+    /// Our engine `pc` alone, by kernels: with everything on, with each of the paper's five optimisations of the stack machine
+    /// off, and with all five off. By default on eight_schools and correlated100 with 100 chains
+    #[arg(long, conflicts_with_all = ["against", "engine", "fusion", "codegen", "report"])]
+    pub(super) ablate: bool,
     /// What is computed; `--list` shows all
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "logistic")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "logistic",
+        default_value_if("ablate", "true", "eight_schools,correlated100")
+    )]
     pub(super) model: Vec<String>,
     /// Numbers of chains, or of lanes of a program that is no posterior
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,10,100,1000")]
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "1,10,100,1000",
+        default_value_if("ablate", "true", "100")
+    )]
     pub(super) chains: Vec<usize>,
     /// Widths of `real`
     #[arg(long, value_enum, value_delimiter = ',', default_value = "f64")]
@@ -479,9 +495,12 @@ pub(super) fn passes(no_pass: &[String]) -> Result<Passes, Error> {
 
 impl EngineArgs {
     /// Why generated code does not run though it is asked for.
-    fn runs_no_code(&self) -> Option<&'static str> {
+    fn runs_no_code(&self, passes: &Passes) -> Option<&'static str> {
         match (self.codegen, self.engine, self.exec, self.check) {
             (CodegenName::Off, ..) => None,
+            (_, EngineName::Pc, ..) if !passes.is_on("cached-tops") => {
+                Some("generated code keeps the tops of stacks in registers, and the pass `cached-tops` is off")
+            }
             (_, EngineName::Scalar, ..) => Some("the engine `scalar` is the reference interpreter"),
             (_, _, ExecName::Gather, _) => Some("--exec gather runs the steps on the active lanes alone"),
             (_, _, _, Some(CheckName::Nan)) => Some("--check nan looks at the result of every step"),
@@ -516,7 +535,8 @@ impl EngineArgs {
     /// # Errors
     /// For a pass that there is not, and for generated code without fusion.
     pub(super) fn options(&self, stats: bool) -> Result<Options, Error> {
-        if let Some(why) = self.runs_no_code() {
+        let mut passes = passes(&self.no_pass)?;
+        if let Some(why) = self.runs_no_code(&passes) {
             note(&format!("note: --codegen cc does nothing here: {why}"));
         } else if matches!(self.codegen, CodegenName::Cc) && self.fusion == Switch::Off {
             let message = "--fusion off runs every primitive by itself, and --codegen cc makes one function of many";
@@ -526,7 +546,6 @@ impl EngineArgs {
             let does = if flags.len() == 1 { "does" } else { "do" };
             note(&format!("note: {} {does} nothing here: {why}", flags.join(", ")));
         }
-        let mut passes = passes(&self.no_pass)?;
         let mut shard_lanes = self.shard_lanes;
         if self.fusion == Switch::Off {
             passes.without_fusion();

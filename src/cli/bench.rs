@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::bench::model::{self, MODELS};
 use crate::bench::peer::{Against, PEERS, PeerEngine, Places};
 use crate::bench::{Comparison, Report, Way, figure, html, run};
+use crate::pipeline::PAPER;
 use crate::program::io::write_atomically;
 use crate::program::{Codegen, Engine, Error, ErrorKind};
 
@@ -114,13 +115,14 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
         }
         _ => {}
     }
-    let engines = engines(args);
+    let engines = if args.ablate { ablations() } else { engines(args) };
     if engines.is_empty() {
         return refused("--codegen cc: generated code is fused, so that --fusion off leaves no engine".to_owned());
     }
     Ok(Comparison {
         models,
         engines,
+        ablate: args.ablate,
         against: distinct(args.against.iter().map(|text| Against::parse(text)).collect::<Result<Vec<_>, _>>()?),
         chains: distinct(args.chains.iter().copied()),
         precisions: distinct(args.precision.iter().map(|p| (*p).into())),
@@ -138,12 +140,19 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
     })
 }
 
+/// The default engine with everything on, without each of the paper's optimisations, and without all of them.
+fn ablations() -> Vec<Way> {
+    let all = Way { engine: Engine::Pc, fusion: true, codegen: Codegen::Off, without: &[] };
+    let each = PAPER.iter().map(|name| Way { without: std::slice::from_ref(name), ..all });
+    std::iter::once(all).chain(each).chain([Way { without: PAPER, ..all }]).collect()
+}
+
 /// Every batching engine with and without fusion, and with fusion also as generated code; the interpreter has nothing to fuse
 /// or to generate.
 fn engines(args: &BenchArgs) -> Vec<Way> {
     let mut ways = Vec::new();
     for engine in args.engine.iter().map(|name| Engine::from(*name)) {
-        let plain = Way { engine, fusion: true, codegen: Codegen::Off };
+        let plain = Way { engine, fusion: true, codegen: Codegen::Off, without: &[] };
         if engine == Engine::Scalar {
             ways.push(plain);
             continue;

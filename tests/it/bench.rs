@@ -124,6 +124,38 @@ fn generated_code_is_a_series_of_its_own() {
     assert!(rows.iter().all(|r| r["useful"] == rows[0]["useful"]), "all take the same steps");
 }
 
+#[test]
+fn each_optimisation_of_the_paper_is_switched_off_by_itself() {
+    let arguments = ["--ablate", "--model", "eight_schools", "--chains", "3", "--draws", "2", "--repetitions", "1"];
+    let report = report(&arguments);
+    let rows = report["results"].as_array().unwrap();
+    let five = ["save-live", "temporaries", "storage", "cached-tops", "pop-push-fusion"];
+    let mut expected: Vec<Vec<&str>> = vec![vec![]];
+    expected.extend(five.iter().map(|name| vec![*name]));
+    expected.push(five.to_vec());
+    let without: Vec<Vec<&str>> = rows
+        .iter()
+        .map(|r| r["ablation"]["without"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect())
+        .collect();
+    assert_eq!(without, expected);
+    assert!(rows.iter().all(|r| r["useful"] == rows[0]["useful"]), "all take the same steps: {report}");
+    assert_eq!(rows[0]["ablation"]["ratio"]["median"], 1.0);
+    let pushed = |i: usize| rows[i]["bytes_pushed"].as_f64().unwrap();
+    assert!(pushed(1) > 2.0 * pushed(0), "saving everything pushes more: {} and {}", pushed(1), pushed(0));
+    assert!(pushed(6) >= pushed(1));
+    for row in rows {
+        assert!(
+            row["supersteps"].as_u64().unwrap() > 0 && row["ablation"]["seconds"]["median"].as_f64().unwrap() > 0.0
+        );
+    }
+    let text = bench(&arguments).stdout;
+    let text = String::from_utf8(text).unwrap();
+    for line in ["| 3 | nothing: all on |", "| 3 | cached-tops |", "pushed B a gradient | supersteps a run |"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(refusal(&["--ablate", "--engine", "local"]).contains("cannot be used with"));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_peer_that_fails_is_left_out_with_the_reason() {
