@@ -187,8 +187,8 @@ mod tests {
                     prop_assert!(untouched.into_iter().all(|lane| to[lane] == -7));
                 }
             }
-            for lane in 0..WIDTH {
-                prop_assert_eq!(stack.height(lane) + 1, lists[lane].len());
+            for (lane, list) in lists.iter().enumerate() {
+                prop_assert_eq!(stack.height(lane) + 1, list.len());
             }
         }
     }
