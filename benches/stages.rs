@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
-use autobatch::mcmc::sampling::{Plan, Sampling};
+use autobatch::mcmc::sampling::{Job, Sampling};
 use autobatch::pipeline;
 use autobatch::program::{Bound, Engine, Inputs, Options, Program};
 use autobatch::run::{NoSink, Settings, Stats};
@@ -180,7 +180,7 @@ fn fib(c: &mut Criterion) {
 }
 
 fn sampling_of(model: &str, chains: usize, draws: usize, data: &Inputs) -> Sampling {
-    let plan = Plan { chains, warmup: 0, draws, ..Plan::new(Path::new(model)) };
+    let plan = Job { chains, warmup: 0, draws, ..Job::new(Path::new(model)) };
     Sampling::new(&plan, |_| Ok(data.clone())).expect("the model is right")
 }
 

@@ -12,7 +12,8 @@ use super::Comparison;
 use super::model::{DataSource, Kind, Model, correlated_precision};
 use super::peer::Places;
 use super::report::ModelSetup;
-use crate::mcmc::sampling::{DENSITY, Plan, Sampling, dimension};
+use crate::mcmc::protocol::Q;
+use crate::mcmc::sampling::{DENSITY, Job, Sampling, dimension};
 use crate::program::io::{ArrayType, Data, Values, write_arrays};
 use crate::program::{Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, refuse};
 use crate::types::{Array, Precision};
@@ -122,7 +123,7 @@ impl<'a> Case<'a> {
         if let Some(trap) = draws.traps.first() {
             return Err(Error::new(ErrorKind::Input, format!("{}: no starting point: {}", self.model.name, trap.kind)));
         }
-        let states = draws.parameters["q"].as_real().expect("a state is real");
+        let states = draws.parameters[Q].as_real().expect("a state is real");
         Ok(Array::real([most, self.dimension], states[..most * self.dimension].to_vec()))
     }
 
@@ -139,15 +140,15 @@ impl<'a> Case<'a> {
 
     /// The chains of a number of starting points.
     pub(super) fn sampling(&self, chains: usize, starts: Array) -> Result<Sampling, Error> {
-        let plan = Plan {
+        let job = Job {
             chains,
             warmup: 0,
             draws: 1,
             stepsize: Some(self.stepsize),
             starts: Some(starts),
-            ..Plan::new(&self.program)
+            ..Job::new(&self.program)
         };
-        Sampling::new(&plan, |density| self.inputs(density))
+        Sampling::new(&job, |density| self.inputs(density))
     }
 
     /// The shared inputs that a density takes.

@@ -13,6 +13,7 @@ use super::model::Kind;
 use super::protocol::Request;
 use super::report::counted;
 use crate::mcmc::diagnostics;
+use crate::mcmc::protocol::{N_LEAPFROG, Q};
 use crate::mcmc::sampling::{Draws, Sampling};
 use crate::parts::StorageClass;
 use crate::program::{Bound, Codegen, Engine, Error, ErrorKind, Inputs, Options, Program};
@@ -234,7 +235,7 @@ impl Series for Own {
 
 /// The states of all parts, chain × draw × dimension, chain after chain.
 fn states(parts: &[Draws]) -> Array {
-    let all: Vec<&Array> = parts.iter().map(|draws| &draws.parameters["q"]).collect();
+    let all: Vec<&Array> = parts.iter().map(|draws| &draws.parameters[Q]).collect();
     let values = all.iter().flat_map(|q| q.as_real().unwrap_or_default()).copied().collect();
     let chains: usize = all.iter().map(|q| q.shape[0]).sum();
     Array::real([chains, all[0].shape[1], all[0].shape[2]], values)
@@ -249,7 +250,7 @@ fn leapfrogs(draws: &Draws) -> Result<Vec<u64>, Error> {
     if let Some(trap) = draws.traps.first() {
         return Err(trapped("chain", trap.position, trap.kind));
     }
-    let counts = draws.statistics.get("n_leapfrog").and_then(Array::as_int);
+    let counts = draws.statistics.get(N_LEAPFROG).and_then(Array::as_int);
     let counts = counts.ok_or_else(|| Error::new(ErrorKind::Entry, "the sampler counts no gradients"))?;
     Ok(counts.iter().map(|n| u64::try_from(*n).unwrap_or(0)).collect())
 }
@@ -408,10 +409,10 @@ mod tests {
 
     #[test]
     fn the_tree_depth_is_that_of_the_other_systems() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/nuts/nuts.ab");
-        let nuts = std::fs::read_to_string(path).unwrap();
-        let wanted = format!("pub const max_treedepth = {};", crate::bench::MAX_TREEDEPTH);
-        assert!(nuts.contains(&wanted), "{wanted}");
+        let settings = crate::mcmc::sampling::settings_of(None).expect("the sampler ships");
+        let depth = settings.iter().find(|s| s.name == crate::mcmc::sampling::MAX_TREEDEPTH);
+        let wanted = crate::types::Scalar::Int(crate::bench::MAX_TREEDEPTH as i64);
+        assert_eq!(depth.map(|s| s.value), Some(wanted));
     }
 
     #[test]

@@ -18,6 +18,7 @@ const MODULES: &[(&str, &str)] = &[
     ("hamiltonian.ab", include_str!("../../nuts/hamiltonian.ab")),
     ("hmc.ab", include_str!("../../nuts/hmc.ab")),
     ("nuts.ab", include_str!("../../nuts/nuts.ab")),
+    ("protocol.ab", include_str!("../../nuts/protocol.ab")),
     ("slice_nuts.ab", include_str!("../../nuts/slice_nuts.ab")),
 ];
 

@@ -189,14 +189,15 @@ pub(super) struct EngineArgs {
 #[derive(Debug, Args)]
 pub(super) struct SampleArgs {
     /// The model: exports `log_density`, and `parameters` for its constrained parameters
-    pub(super) model: PathBuf,
+    #[arg(required_unless_present = "list_settings")]
+    pub(super) model: Option<PathBuf>,
     /// Data in Stan's JSON data format
     #[arg(long, value_name = "FILE.json")]
     pub(super) data: Option<PathBuf>,
     /// A shared input of the model: JSON or @file
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) shared: Vec<String>,
-    /// The sampler: a program that exports `sample`, or std/hmc.ab, std/slice_nuts.ab; std/nuts.ab by default
+    /// The sampler: a program that exports `transition`, or std/hmc.ab, std/slice_nuts.ab; std/nuts.ab by default
     #[arg(long, value_name = "FILE.ab")]
     pub(super) sampler: Option<PathBuf>,
     /// Number of chains
@@ -208,15 +209,21 @@ pub(super) struct SampleArgs {
     /// Draws of each chain after warmup
     #[arg(long, default_value_t = 1000, allow_negative_numbers = true, value_parser = count)]
     pub(super) draws: usize,
-    /// The mean acceptance rate that the step size is adapted to, between 0 and 1; the samplers that ship have 0.8
-    #[arg(long, visible_alias = "delta", value_name = "RATE", allow_negative_numbers = true)]
-    pub(super) target_accept: Option<f64>,
-    /// Doublings after which a trajectory of NUTS is long enough; 10 in the samplers that ship
-    #[arg(long, visible_alias = "max-depth", value_name = "N", allow_negative_numbers = true)]
-    pub(super) max_treedepth: Option<i64>,
-    /// Chains start uniformly within this distance of 0, or of their --starts, in every coordinate; 2 by default, 0 with --starts
-    #[arg(long, visible_alias = "init", value_name = "RADIUS", allow_negative_numbers = true)]
-    pub(super) init_radius: Option<f64>,
+    /// Sets something of the sampler, such as target_accept=0.95 or max_treedepth=12; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true)]
+    pub(super) set: Vec<String>,
+    /// List what --set can set of the sampler, with the values it has otherwise, and stop
+    #[arg(long)]
+    pub(super) list_settings: bool,
+    /// Short for --set target_accept=RATE: the mean acceptance rate that the step size is adapted to
+    #[arg(long, visible_alias = "delta", value_name = "RATE", allow_hyphen_values = true)]
+    pub(super) target_accept: Option<String>,
+    /// Short for --set max_treedepth=N: doublings after which a trajectory of NUTS is long enough
+    #[arg(long, visible_alias = "max-depth", value_name = "N", allow_hyphen_values = true)]
+    pub(super) max_treedepth: Option<String>,
+    /// Short for --set init_radius=RADIUS: chains start within this distance of 0, or of their --starts
+    #[arg(long, visible_alias = "init", value_name = "RADIUS", allow_hyphen_values = true)]
+    pub(super) init_radius: Option<String>,
     /// A step size that stays, with the unit metric: warmup adapts nothing
     #[arg(long, allow_negative_numbers = true)]
     pub(super) stepsize: Option<f64>,

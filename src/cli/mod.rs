@@ -1,5 +1,6 @@
 //! Layer 8: the command line. The only place that prints.
 
+mod advice;
 mod args;
 mod bench;
 mod differences;

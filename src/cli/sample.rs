@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use indexmap::IndexMap;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::mcmc::sampling::{Draws, Observer, Plan, Reached, Sampling, SlowChain, Tuning};
+use crate::mcmc::sampling::{
+    DEFAULT_SAMPLER, Draws, INIT_RADIUS, Job, MAX_TREEDEPTH, Observer, Reached, Sampling, Setting, Settings, SlowChain,
+    TARGET_ACCEPT, settings_of,
+};
 use crate::program::io::{ArrayType, read_argument, write_arrays};
 use crate::program::{Error, ErrorKind};
 use crate::report::Summary;
@@ -20,9 +23,12 @@ use crate::types::{Array, DType};
 use super::args::{InputArgs, SampleArgs};
 use super::run::show_stats;
 use super::signals::{interrupted, stop_on_interrupt};
-use super::{ARRAY_FILES, check_output, inputs, note, print, profile, warn_of_own};
+use super::{ARRAY_FILES, advice, check_output, inputs, note, print, profile, warn_of_own};
 
 pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
+    let Some(model) = args.model.as_deref().filter(|_| !args.list_settings) else {
+        return list_settings(args.sampler.as_deref());
+    };
     let mut options = args.engine.options(args.stats)?;
     profile::ask(&mut options, args.profile.as_deref(), args.output.as_deref())?;
     if args.chains == 0 {
@@ -30,22 +36,18 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     }
     check_output(args.output.as_deref(), ARRAY_FILES)?;
     let starts = args.starts.as_ref().map(|path| read_starts(path)).transpose()?;
-    let plan = Plan {
-        model: &args.model,
+    let job = Job {
+        model,
         sampler: args.sampler.as_deref(),
         chains: args.chains,
         warmup: args.warmup,
         draws: args.draws,
         stepsize: args.stepsize,
         starts,
-        tuning: Tuning {
-            target_accept: args.target_accept,
-            max_treedepth: args.max_treedepth,
-            init_radius: args.init_radius,
-        },
+        settings: settings(args)?,
     };
     let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
-    let sampling = Sampling::new(&plan, |density| inputs::read(&given, density.signature()))?;
+    let sampling = Sampling::new(&job, |density| inputs::read(&given, density.signature()))?;
     warn_of_own(&sampling.bound(&options)?);
     note(&format!("memory: {}", sampling.memory(&options)?));
     let stop = stop_on_interrupt();
@@ -73,6 +75,8 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     for name in summary.keep(&args.summary) {
         note(&format!("warning: --summary: there is no parameter `{name}`"));
     }
+    let command: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    summary.advise(|advice| advice::changed(&command, advice));
     print(&format!("{summary}\n"));
     if args.stats {
         print(&format!("\n{}", show_stats(&draws.stats)));
@@ -83,6 +87,34 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     // Only now, so that the summary is not lost with the file.
     written?;
     Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })
+}
+
+/// All that is asked for of the sampler.
+fn settings(args: &SampleArgs) -> Result<Settings, Error> {
+    let short = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
+    let shorts = [
+        short(TARGET_ACCEPT, &args.target_accept),
+        short(MAX_TREEDEPTH, &args.max_treedepth),
+        short(INIT_RADIUS, &args.init_radius),
+    ];
+    let all = args.set.iter().cloned().chain(shorts.into_iter().flatten());
+    all.into_iter().try_fold(Settings::new(), |settings, text| settings.with_text(&text))
+}
+
+/// What `--set` can set.
+fn list_settings(sampler: Option<&Path>) -> Result<ExitCode, Error> {
+    let settings = settings_of(sampler)?;
+    let width = |of: fn(&Setting) -> String| settings.iter().map(|s| of(s).chars().count()).max().unwrap_or(0);
+    let (names, values) = (width(|s| s.name.clone()), width(|s| s.default.to_string()));
+    let name = sampler.map_or(DEFAULT_SAMPLER.to_owned(), |path| path.display().to_string());
+    let mut text = format!("what --set NAME=VALUE sets of {name}, with the values that it has otherwise\n");
+    for Setting { name, default, about, .. } in &settings {
+        let line = format!("  {name:<names$}  {:<values$}  {about}", default.to_string());
+        text += line.trim_end();
+        text.push('\n');
+    }
+    print(&text);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The starting points: chain × dimension.

@@ -1,5 +1,6 @@
 //! Layer 8: sampling from posteriors with programs written in the language, and judging what came out.
 
 pub mod diagnostics;
+pub mod protocol;
 pub mod sampling;
 mod special;

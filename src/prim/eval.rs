@@ -107,6 +107,11 @@ pub const EXACT_IN_F32: u64 = 1 << 24;
 /// Ints up to here in magnitude are reals exactly; one rounding then takes them to any precision.
 pub const EXACT_IN_F64: u64 = 1 << 53;
 
+/// Whether a real is the same number at every precision.
+fn in_f32(x: f64) -> bool {
+    f64::from(x as f32) == x
+}
+
 /// The value of a primitive of scalar constants, if it has one and is the same at every precision of `real`. So there is
 /// none for arithmetic of reals, and none for what traps. An int above `exact` in magnitude is not made a real.
 pub fn fold(prim: Prim, args: &[Scalar], exact: u64) -> Option<Scalar> {
@@ -121,6 +126,7 @@ pub fn fold(prim: Prim, args: &[Scalar], exact: u64) -> Option<Scalar> {
         (Class::Comparison(op), [Int(x), Int(y)]) => Some(Bool(compare(op, x, y))),
         (Class::Conversion(Conversion::BoolToInt), [Bool(x)]) => Some(Int(i64::from(*x))),
         (Class::Conversion(Conversion::ToReal), [Int(x)]) if x.unsigned_abs() <= exact => Some(Real(*x as f64)),
+        (Class::Comparison(op), [Real(x), Real(y)]) if in_f32(*x) && in_f32(*y) => Some(Bool(compare(op, x, y))),
         // rounding keeps the sign and commutes with these
         (Class::Arithmetic(Arithmetic::Neg), [Real(x)]) => Some(Real(-x)),
         (Class::Arithmetic(Arithmetic::Abs), [Real(x)]) => Some(Real(x.abs())),

@@ -1,7 +1,11 @@
 //! Layer 8: pictures and tables of what programs and chains did.
 
+pub mod advice;
 pub mod render;
+pub mod statistics;
 pub mod summary;
 
+pub use advice::{Advice, Warning};
 pub use render::render;
-pub use summary::{SamplerStatistics, Summary, SummaryRow};
+pub use statistics::{SamplerStatistics, StuckChain};
+pub use summary::{Summary, SummaryRow};

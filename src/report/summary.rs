@@ -6,22 +6,16 @@ use indexmap::IndexMap;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::advice::{Advice, Warning};
+use super::statistics::SamplerStatistics;
 use crate::mcmc::diagnostics::{self, RHAT_LIMIT};
-use crate::mcmc::sampling::{COLLAPSED, Draws, Tuning};
-use crate::run::Caught;
+use crate::mcmc::sampling::Draws;
 use crate::types::{Array, Scalar};
 
 /// Bulk or tail effective sample size below this for each of up to four chains is a warning.
 const ESS_PER_CHAIN: f64 = 100.0;
-/// E-BFMI below this is a warning.
-const E_BFMI_LIMIT: f64 = 0.3;
-/// Draws that a chain needs for an E-BFMI of its own, and all chains for one of all.
-const E_BFMI_DRAWS: usize = 100;
-/// How many times as many gradients as the median chain one takes that is stuck.
-const STUCK_WORK: f64 = 10.0;
-/// Draws without a move after which a chain is stuck.
-const STUCK_DRAWS: usize = 10;
-
+/// How many times as many draws are advised at most.
+const MOST_TIMES: f64 = 10.0;
 /// What the draws say about one scalar parameter. Values that cannot be computed are NaN.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SummaryRow {
@@ -108,216 +102,6 @@ impl SummaryRow {
     }
 }
 
-/// What the sampler did over all chains, warmup excluded except where it says so.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct SamplerStatistics {
-    /// Chains.
-    pub chains: usize,
-    /// Draws kept, over all chains.
-    pub draws: usize,
-    /// Draws whose trajectory ended in a divergent transition.
-    pub divergent: usize,
-    /// Draws whose tree reached the largest depth.
-    pub treedepth_saturated: usize,
-    /// The largest tree depth, where the sampler has one.
-    pub max_treedepth: Option<i64>,
-    /// E-BFMI of each chain, or of all together where they are short; empty where the sampler reports no energy, and where
-    /// there are too few draws to tell.
-    pub e_bfmi: Vec<f64>,
-    /// What can be tuned, with the values that it had.
-    pub tuning: Tuning,
-    /// The step size that was given, if one was.
-    pub stepsize: Option<f64>,
-    /// The step sizes at the end of warmup.
-    pub adapted: Vec<f64>,
-    /// Chains that are stuck.
-    pub stuck: Vec<StuckChain>,
-    /// Gradients evaluated, warmup included, over all chains.
-    pub gradients: u64,
-    /// Wall-clock time, warmup included.
-    pub seconds: f64,
-    /// Points that were rejected because the density failed there, over all chains.
-    pub rejected: u64,
-    /// Of these, those after warmup.
-    pub rejected_after_warmup: u64,
-    /// In how many chains that was.
-    pub rejected_in: usize,
-    /// The first failure of the first of these chains, in words.
-    pub first_failure: Option<String>,
-}
-
-/// A chain that takes far smaller steps than the others, or far more of them, or that does not move.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct StuckChain {
-    /// Its number.
-    pub chain: usize,
-    /// Its step size.
-    pub stepsize: f64,
-    /// The mean of its log density.
-    pub lp: f64,
-    /// The mean of its tree depth.
-    pub treedepth: f64,
-}
-
-impl fmt::Display for StuckChain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (eps, lp) = (significant(self.stepsize, 2), significant(self.lp, 4));
-        write!(f, "chain {} (step size {eps}, log density {lp}, tree depth {:.1})", self.chain, self.treedepth)
-    }
-}
-
-/// The chains that are stuck, of two or more. `numbers` are those of the chains of the streams.
-fn stuck(streams: &IndexMap<String, Array>, numbers: &[usize]) -> Vec<StuckChain> {
-    let chains = |name: &str| streams.get(name).map_or_else(Vec::new, |array| scalar_chains(array, 0));
-    let means = |name: &str| -> Vec<f64> { chains(name).iter().map(|chain| diagnostics::mean(&[chain])).collect() };
-    let (steps, work, depth, lp) = (means("stepsize"), means("n_leapfrog"), means("treedepth"), chains("lp"));
-    // The upper one of the two in the middle.
-    let median = |values: &[f64]| {
-        let mut sorted = values.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().filter(|_| sorted.len() > 1)
-    };
-    let (usual_step, usual_work) = (median(&steps), median(&work));
-    let still = |c: &usize| {
-        let same = |chain: &Vec<f64>| chain.len() >= STUCK_DRAWS && chain.iter().all(|x| *x == chain[0]);
-        lp.get(*c).is_some_and(same)
-    };
-    // Where no chain moves, the density is flat.
-    let all_still = (0..lp.len()).all(|c| still(&c));
-    let is_stuck = |c: &usize| {
-        let small = usual_step.zip(steps.get(*c)).is_some_and(|(usual, step)| step * COLLAPSED < usual);
-        let long = usual_work.zip(work.get(*c)).is_some_and(|(usual, work)| *work > usual * STUCK_WORK);
-        small || long || (still(c) && !all_still)
-    };
-    let of = |values: &[f64], c: usize| values.get(c).copied().unwrap_or(f64::NAN);
-    let named = (0..numbers.len()).filter(is_stuck).map(|c| StuckChain {
-        chain: numbers[c],
-        stepsize: of(&steps, c),
-        lp: lp.get(c).map_or(f64::NAN, |chain| diagnostics::mean(&[chain])),
-        treedepth: of(&depth, c),
-    });
-    named.collect()
-}
-
-/// E-BFMI of each chain, or of all where they are short; none where there are too few draws.
-fn e_bfmi(energies: &[Vec<f64>]) -> Vec<f64> {
-    let draws = energies.iter().map(Vec::len).min().unwrap_or(0);
-    if draws >= E_BFMI_DRAWS {
-        energies.iter().map(|chain| diagnostics::e_bfmi(chain)).collect()
-    } else if draws * energies.len() >= E_BFMI_DRAWS {
-        vec![diagnostics::e_bfmi_of_all(energies)]
-    } else {
-        vec![]
-    }
-}
-
-impl SamplerStatistics {
-    /// What the sampler did in a run.
-    pub fn of_draws(draws: &Draws) -> Self {
-        let statistics = Self::of(&draws.statistics, draws.max_treedepth, draws.gradients, draws.seconds);
-        Self {
-            tuning: draws.tuning,
-            stepsize: draws.stepsize,
-            adapted: draws.adapted.clone(),
-            stuck: stuck(&draws.statistics, &draws.chains),
-            ..statistics
-        }
-        .with_rejected(&draws.rejected, &draws.rejected_after_warmup)
-    }
-
-    /// Reads the streams `divergent`, `treedepth` and `energy`, each chain × draw, as far as the sampler has them.
-    pub fn of(streams: &IndexMap<String, Array>, max_treedepth: Option<i64>, gradients: u64, seconds: f64) -> Self {
-        let stream = |name: &str| streams.get(name).map_or_else(Vec::new, |array| scalar_chains(array, 0));
-        let count =
-            |name: &str, holds: &dyn Fn(f64) -> bool| stream(name).iter().flatten().filter(|x| holds(**x)).count();
-        let extent = |axis: usize| streams.values().next().and_then(|a| a.shape.get(axis)).copied().unwrap_or(0);
-        Self {
-            chains: extent(0),
-            draws: extent(0) * extent(1),
-            divergent: count("divergent", &|x| x != 0.0),
-            treedepth_saturated: max_treedepth.map_or(0, |max| count("treedepth", &|x| x >= max as f64)),
-            max_treedepth,
-            e_bfmi: e_bfmi(&stream("energy")),
-            gradients,
-            seconds,
-            ..Self::default()
-        }
-    }
-
-    /// With the points that were rejected, by chain: all, and those after warmup.
-    fn with_rejected(mut self, all: &[Caught], after_warmup: &[Caught]) -> Self {
-        let count = |caught: &[Caught]| caught.iter().map(|c| c.count).sum();
-        (self.rejected, self.rejected_after_warmup) = (count(all), count(after_warmup));
-        self.rejected_in = all.len();
-        let first = after_warmup.first().or(all.first());
-        self.first_failure = first.map(|c| format!("{} (chain {})", c.first, c.first.position));
-        self
-    }
-
-    /// Gradients a second; NaN when no time passed.
-    pub fn gradients_per_second(&self) -> f64 {
-        if self.seconds > 0.0 { self.gradients as f64 / self.seconds } else { f64::NAN }
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if self.divergent > 0 {
-            let or = match (self.tuning.target_accept, self.stepsize) {
-                (Some(target), _) => format!(", or raise --target-accept ({target} here)"),
-                (None, Some(stepsize)) => format!(", or lower --stepsize ({stepsize} here)"),
-                (None, None) => String::new(),
-            };
-            warnings.push(format!(
-                "{} of {} transitions were divergent: the draws may miss part of the posterior; reparameterise{or}",
-                self.divergent, self.draws
-            ));
-        }
-        if let Some(depth) = self.max_treedepth.filter(|_| self.treedepth_saturated > 0) {
-            let or = if self.tuning.max_treedepth.is_some() { ", or raise --max-treedepth" } else { "" };
-            warnings.push(format!(
-                "{} of {} transitions reached the largest tree depth, {depth}: the sampler is slow here, not wrong; \
-                 reparameterise{or}",
-                self.treedepth_saturated, self.draws
-            ));
-        }
-        if !self.stuck.is_empty() {
-            let named: Vec<String> = self.stuck.iter().map(ToString::to_string).collect();
-            let names: Vec<&str> = named.iter().map(String::as_str).collect();
-            let are = if named.len() == 1 { "is" } else { "are" };
-            warnings.push(format!(
-                "{} of {} chains {are} stuck, and counted in the table: {}",
-                named.len(),
-                self.chains,
-                abridged(&names)
-            ));
-        }
-        if let Some(first) = &self.first_failure {
-            let points = if self.rejected == 1 { "1 point was" } else { &format!("{} points were", self.rejected) };
-            let chains = if self.rejected_in == 1 { "1 chain" } else { &format!("{} chains", self.rejected_in) };
-            let (after, first_after) = match self.rejected_after_warmup {
-                0 => ("none after warmup".to_owned(), ""),
-                n if n == self.rejected => ("after warmup".to_owned(), ""),
-                n => (format!("{} after warmup", grouped(n)), " after warmup"),
-            };
-            warnings.push(format!(
-                "{points} rejected in {chains}, {after}, since the density failed there; first{first_after}: {first}"
-            ));
-        }
-        let low = self.e_bfmi.iter().filter(|value| **value < E_BFMI_LIMIT).count();
-        if low > 0 {
-            let of = if self.e_bfmi.len() < self.chains {
-                "over all chains".to_owned()
-            } else {
-                format!("in {low} of {} chains", self.e_bfmi.len())
-            };
-            warnings.push(format!(
-                "E-BFMI is below {E_BFMI_LIMIT} {of}: the momentum explores the energies slowly; reparameterise"
-            ));
-        }
-        warnings
-    }
-}
-
 /// The summary of a sampling run. `Display` renders it as text.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
@@ -325,8 +109,8 @@ pub struct Summary {
     pub rows: Vec<SummaryRow>,
     /// What the sampler did.
     pub sampler: SamplerStatistics,
-    /// What to worry about, one line each.
-    pub warnings: Vec<String>,
+    /// What to worry about.
+    pub warnings: Vec<Warning>,
     /// What is not as it looks, one line each.
     pub notes: Vec<String>,
 }
@@ -348,11 +132,11 @@ impl Summary {
             let (chain, draw) = (failed.positions[0] / draws.draws, failed.positions[0] % draws.draws);
             let chain = draws.chains[chain];
             let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
-            summary.warnings.push(format!(
+            summary.warnings.push(Warning::new(format!(
                 "`parameters` failed for {n} of {all} draws, which are NaN (ints 0) and left out of the table; the first is \
                  draw {draw} of chain {chain}: {}{message} (function `{}`, line {})",
                 trap.kind, trap.loc.function, trap.loc.line
-            ));
+            )));
         }
         summary
     }
@@ -369,9 +153,16 @@ impl Summary {
         // Nothing was asked for, so nothing is wrong with it.
         if sampler.draws > 0 {
             warnings = sampler.warnings();
-            convergence(&rows, sampler.chains, &mut warnings, &mut notes);
+            convergence(&rows, &sampler, &mut warnings, &mut notes);
         }
         Self { rows, sampler, warnings, notes }
+    }
+
+    /// Writes the command to every warning that advises one.
+    pub fn advise(&mut self, command: impl Fn(&Advice) -> String) {
+        for warning in &mut self.warnings {
+            warning.command = warning.advice.as_ref().map(&command);
+        }
     }
 
     /// Keeps the rows of these parameters, `theta` or `theta[3]`: all of them where none has such a name. Gives the names that
@@ -405,7 +196,7 @@ fn rows_of(name: &str, array: &Array, failed: &[usize], superchains: Option<usiz
 }
 
 /// The draws of one element of the event, one vector a chain.
-fn scalar_chains(array: &Array, element: usize) -> Vec<Vec<f64>> {
+pub(super) fn scalar_chains(array: &Array, element: usize) -> Vec<Vec<f64>> {
     let chains = array.shape.first().copied().unwrap_or(0);
     let draws = array.shape.get(1).copied().unwrap_or(1);
     let elements: usize = array.shape.iter().skip(2).product();
@@ -441,8 +232,8 @@ pub fn element_name(name: &str, event_shape: &[usize], element: usize) -> String
 }
 
 /// What the rows say about convergence.
-fn convergence(rows: &[SummaryRow], chains: usize, warnings: &mut Vec<String>, notes: &mut Vec<String>) {
-    let enough = ESS_PER_CHAIN * chains.clamp(1, 4) as f64;
+fn convergence(rows: &[SummaryRow], sampler: &SamplerStatistics, warnings: &mut Vec<Warning>, notes: &mut Vec<String>) {
+    let enough = ESS_PER_CHAIN * sampler.chains.clamp(1, 4) as f64;
     let named = |holds: &dyn Fn(&SummaryRow) -> bool| {
         let names: Vec<&str> = rows.iter().filter(|row| holds(row)).map(|row| row.name.as_str()).collect();
         (!names.is_empty()).then(|| abridged(&names))
@@ -451,15 +242,29 @@ fn convergence(rows: &[SummaryRow], chains: usize, warnings: &mut Vec<String>, n
     let large = |row: &SummaryRow| row.rhat >= RHAT_LIMIT && row.rhat_nested.is_none();
     // Short chains have a large R-hat though they agree; only many of them make up for it.
     let disagree = |row: &SummaryRow| large(row) && (!row.chains_agree || few(row));
+    let draws = sampler.draws / sampler.chains.max(1);
+    let longer = Advice::Longer { warmup: sampler.warmup.saturating_mul(2), draws: draws.saturating_mul(2) };
     let nested = named(&|row| row.rhat_nested.is_some() && !row.chains_agree).map(|names| {
-        format!("nested R-hat is {RHAT_LIMIT} or more for {names}: the chains have not forgotten where they started; run longer")
+        let text = format!(
+            "nested R-hat is {RHAT_LIMIT} or more for {names}: the chains have not forgotten where they started"
+        );
+        Warning { message: text + "; run longer", advice: Some(longer.clone()), command: None }
     });
-    let rhat = named(&disagree)
-        .map(|names| format!("R-hat is {RHAT_LIMIT} or more for {names}: the chains do not agree yet; run longer"));
-    let ess = named(&few).map(|names| format!("the effective sample size is below {enough} for {names}: run longer"));
+    let rhat = named(&disagree).map(|names| {
+        let text = format!("R-hat is {RHAT_LIMIT} or more for {names}: the chains do not agree yet");
+        Warning { message: text + "; run longer", advice: Some(longer.clone()), command: None }
+    });
+    let least = rows.iter().map(|row| row.ess_bulk.min(row.ess_tail)).fold(f64::INFINITY, f64::min);
+    let times = (enough / least.max(1.0)).ceil().clamp(2.0, MOST_TIMES) as usize;
+    let ess = named(&few).map(|names| Warning {
+        message: format!("the effective sample size is below {enough} for {names}: run longer"),
+        advice: Some(Advice::Draws(draws.saturating_mul(times))),
+        command: None,
+    });
     let undefined = named(&|row| row.not_numbers > 0 || row.mean.is_nan() && row.infinite == 0)
-        .map(|names| format!("draws that are not numbers: {names}"));
-    let infinite = named(&|row| row.infinite > 0).map(|names| format!("draws that are infinite: {names}"));
+        .map(|names| Warning::new(format!("draws that are not numbers: {names}")));
+    let infinite =
+        named(&|row| row.infinite > 0).map(|names| Warning::new(format!("draws that are infinite: {names}")));
     warnings.extend([nested, rhat, ess, undefined, infinite].into_iter().flatten());
     let short: Vec<&SummaryRow> = rows.iter().filter(|row| large(row) && !disagree(row)).collect();
     if !short.is_empty() {
@@ -480,7 +285,7 @@ fn convergence(rows: &[SummaryRow], chains: usize, warnings: &mut Vec<String>, n
 }
 
 /// At most five names.
-fn abridged(names: &[&str]) -> String {
+pub(super) fn abridged(names: &[&str]) -> String {
     const SHOWN: usize = 5;
     match names.len().checked_sub(SHOWN) {
         None | Some(0) => names.join(", "),
@@ -523,23 +328,8 @@ impl Summary {
     }
 }
 
-impl fmt::Display for SamplerStatistics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} chains, {} draws, {} divergent transitions", self.chains, self.draws, self.divergent)?;
-        let rate = self.gradients_per_second();
-        let rate = if rate.is_nan() { "-".to_owned() } else { grouped(rate.round() as u64) };
-        writeln!(f, "{} gradients in {:.2} s, {rate} gradients/s", grouped(self.gradients), self.seconds)?;
-        if self.draws == 0 && !self.adapted.is_empty() {
-            let quantiles = diagnostics::quantiles(&[&self.adapted], &[0.0, 0.5, 1.0]);
-            let [least, median, most] = [0, 1, 2].map(|i| significant(quantiles[i], 4));
-            writeln!(f, "step size after warmup: median {median}, from {least} to {most}")?;
-        }
-        Ok(())
-    }
-}
-
 /// 1234567 as `1,234,567`.
-fn grouped(n: u64) -> String {
+pub(super) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -552,7 +342,7 @@ fn grouped(n: u64) -> String {
 }
 
 /// `digits` significant digits, in scientific notation where plain digits would be long.
-fn significant(x: f64, digits: usize) -> String {
+pub(super) fn significant(x: f64, digits: usize) -> String {
     if x == 0.0 || !x.is_finite() {
         return fixed(x, 0);
     }

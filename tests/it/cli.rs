@@ -136,22 +136,28 @@ fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
 #[test]
 fn samplers_that_do_not_keep_to_the_rules_are_refused() {
     let folder = Folder::new("samplers");
-    let head = "pub fn sample[d](density: fn(real[d]) -> (real, real[d]), origin: real[d], shared init_radius: real, \
-                shared num_warmup: int, shared num_draws: int)";
-    for (i, (body, why)) in [
-        ("emit draw(q: origin);", "emitted 1 draws in chain 0, where 10 were asked for"),
-        ("for i in 0..num_draws + 5 { emit draw(q: origin); }", "emitted 15 draws in chain 0, where 10 were asked for"),
-        ("emit draw(x: origin);", "emits no `draw(q, …)`"),
-        ("", "emits no `draw(q, …)`"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let path = folder.file(&format!("sampler{i}.ab"), format!("{head} {{ {body} }}"));
+    let copy = |file: &str| std::fs::read_to_string(format!("nuts/{file}")).unwrap();
+    for file in ["nuts.ab", "hamiltonian.ab", "adapt.ab", "chain.ab"] {
+        folder.file(file, copy(file));
+    }
+    let protocol = copy("protocol.ab");
+    for (of, by, why) in [
+        ("emit draw(", "if uniform_rng(0, 1) < 0 { emit draw(", "emitted 0 draws in chain 0, where 10 were asked for"),
+        ("accept_stat:", "accept:", "emits no `draw` with `accept_stat: real`"),
+        ("q: t.point.q", "q: 1.0", "emits no `draw` with `q: real[d]`"),
+        ("emit adapted", "emit adopted", "emits no `adapted`"),
+    ] {
+        let changed = protocol.replace(of, by);
+        let close = if by.starts_with("if") { "} }" } else { "}" };
+        folder.file("protocol.ab", format!("{}{close}\n", changed.trim_end().strip_suffix('}').unwrap()));
+        let path = folder.0.join("nuts.ab").display().to_string();
         let said = error(&[&MODEL[..], &["--sampler", &path, "--draws", "10", "--chains", "2"]].concat());
         assert!(said.contains(why), "{said}");
     }
-    assert!(error(&[&MODEL[..], &["--sampler", FIB]].concat()).contains("has no `sample`"));
+    assert!(error(&[&MODEL[..], &["--sampler", FIB]].concat()).contains("has no `transition`"));
+    let other = folder.file("other.ab", "pub fn transition(x: real) -> real { x }");
+    let said = error(&[&MODEL[..], &["--sampler", &other]].concat());
+    assert!(said.contains("do not fit together") && said.contains("nuts/README.md"), "{said}");
     assert!(error(&["sample", FIB]).contains("a model exports `pub fn log_density"));
     assert!(error(&[&MODEL[..], &["--chains", "0"]].concat()).contains("nothing to sample"));
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use autobatch::mcmc::diagnostics;
-use autobatch::mcmc::sampling::{Draws, Plan, Sampling};
+use autobatch::mcmc::sampling::{Draws, Job, Sampling};
 use autobatch::program::{Engine, Error, Inputs, Options};
 use autobatch::types::Array;
 
@@ -11,14 +11,14 @@ const SAMPLERS: [Option<&str>; 3] = [None, Some("nuts/slice_nuts.ab"), Some("nut
 
 /// A standard normal, whose dimensions the starting points tell.
 fn sampling(sampler: Option<&str>, stepsize: f64, starts: Array, warmup: usize) -> Result<Sampling, Error> {
-    let plan = Plan {
+    let plan = Job {
         sampler: sampler.map(Path::new),
         chains: 6,
         warmup,
         draws: 40,
         stepsize: Some(stepsize),
         starts: Some(starts),
-        ..Plan::new(Path::new("nuts/models/standard_normal.ab"))
+        ..Job::new(Path::new("nuts/models/standard_normal.ab"))
     };
     Sampling::new(&plan, |_| Ok(Inputs::new()))
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use autobatch::mcmc::diagnostics;
-use autobatch::mcmc::sampling::{Draws, Plan, Sampling};
+use autobatch::mcmc::sampling::{Draws, Job, Sampling};
 use autobatch::program::io::{ArrayType, Values};
 use autobatch::program::{Engine, Inputs, Options};
 use autobatch::types::Array;
@@ -26,12 +26,12 @@ impl Run {
     fn sample(&self, options: &Options) -> Draws {
         let model = format!("nuts/models/{}.ab", self.model);
         let sampler = self.sampler.map(|name| format!("nuts/{name}.ab"));
-        let plan = Plan {
+        let plan = Job {
             sampler: sampler.as_ref().map(Path::new),
             chains: self.chains,
             warmup: self.warmup,
             draws: self.draws,
-            ..Plan::new(Path::new(&model))
+            ..Job::new(Path::new(&model))
         };
         let sampling = Sampling::new(&plan, |density| {
             let Some(data) = self.data else { return Ok(Inputs::new()) };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use autobatch::mcmc::diagnostics;
-use autobatch::mcmc::sampling::{Draws, Plan, Sampling};
+use autobatch::mcmc::sampling::{Draws, Job, Sampling};
 use autobatch::program::{Engine, Inputs, Options};
 use autobatch::report::Summary;
 use autobatch::run::{Caught, TrapKind};
@@ -12,7 +12,7 @@ use autobatch::run::{Caught, TrapKind};
 fn sample(name: &str, model: &str, (chains, warmup, draws): (usize, usize, usize), engine: Engine) -> Draws {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("rejections-{name}-{engine:?}.ab"));
     std::fs::write(&path, model).expect("the folder of tests");
-    let plan = Plan { chains, warmup, draws, ..Plan::new(&path) };
+    let plan = Job { chains, warmup, draws, ..Job::new(&path) };
     let sampling = Sampling::new(&plan, |_| Ok(Inputs::new())).expect("the model is right");
     let mut options = Options { engine, ..Options::default() };
     options.settings.seed = 17;

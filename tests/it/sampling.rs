@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use autobatch::mcmc::diagnostics;
-use autobatch::mcmc::sampling::{Draws, Plan, Sampling, Tuning};
+use autobatch::mcmc::protocol::STREAMS;
+use autobatch::mcmc::sampling::{Draws, Job, Sampling, Settings};
 use autobatch::program::{Engine, Error, Inputs, Options};
 use autobatch::report::{SamplerStatistics, Summary};
 use autobatch::types::Array;
@@ -19,13 +20,13 @@ pub fn parameters(q: real[1]) -> P { P { x: q[0], u: random_uniform(), z: random
 ";
 
 /// A plan of no model yet.
-fn plan() -> Plan<'static> {
-    Plan::new(Path::new(""))
+fn plan() -> Job<'static> {
+    Job::new(Path::new(""))
 }
 
-fn sampling(folder: &Folder, text: &str, plan: Plan<'_>) -> Result<Sampling, Error> {
+fn sampling(folder: &Folder, text: &str, plan: Job<'_>) -> Result<Sampling, Error> {
     let model = folder.file("model.ab", text);
-    Sampling::new(&Plan { model: Path::new(&model), ..plan }, |_| Ok(Inputs::new()))
+    Sampling::new(&Job { model: Path::new(&model).into(), ..plan }, |_| Ok(Inputs::new()))
 }
 
 fn run(sampling: &Sampling, options: &Options) -> Draws {
@@ -35,7 +36,7 @@ fn run(sampling: &Sampling, options: &Options) -> Draws {
 }
 
 fn noisy(folder: &Folder, chains: usize, draws: usize, options: &Options) -> Draws {
-    let plan = Plan { chains, warmup: 0, draws, stepsize: Some(1.0), ..plan() };
+    let plan = Job { chains, warmup: 0, draws, stepsize: Some(1.0), ..plan() };
     run(&sampling(folder, NOISY, plan).expect("the model is right"), options)
 }
 
@@ -108,7 +109,7 @@ pub fn parameters(q: real[1]) -> P {
 #[test]
 fn a_draw_whose_parameters_trap_loses_nothing_else() {
     let folder = Folder::new("failing");
-    let plan = Plan { chains: 3, warmup: 20, draws: 50, ..plan() };
+    let plan = Job { chains: 3, warmup: 20, draws: 50, ..plan() };
     let sampling = sampling(&folder, FAILING, plan).expect("the model is right");
     let q = sampling.run_unconstrained(&Options::default(), &|| ()).expect("it runs");
     let draws = run(&sampling, &Options::default());
@@ -152,12 +153,38 @@ fn a_draw_whose_parameters_trap_loses_nothing_else() {
 
 const NORMAL: &str = "nuts/models/standard_normal.ab";
 
+/// A sampler of one's own: a random walk, which looks at no gradient.
+const RANDOM_WALK: &str = r#"
+use "std/hamiltonian.ab";
+
+pub struct Tuning {
+    target_accept: real,
+    // How far a step goes, in units of the step size.
+    stride: real,
+    // Whether steps are made at all.
+    moving: bool,
+}
+pub fn tuning() -> Tuning { Tuning { target_accept: 0.44, stride: 1.5, moving: true } }
+pub fn check_tuning(tuning: Tuning) { assert(tuning.stride > 0.0, "stride must be greater than 0, not {tuning.stride}"); }
+pub fn transition[d](
+    density: fn(real[d]) -> (real, real[d]), shared tuning: Tuning, inv_metric: real[d], stepsize: real, point: Point[d],
+) -> Transition[d] {
+    let q = point.q + tuning.stride * stepsize * sqrt(inv_metric) * [normal_rng(0.0, 1.0) for i in 0..d];
+    let (lp, grad) = density(q);
+    let accept = if lp >= point.lp { 1.0 } else { exp(lp - point.lp) };
+    let there = Point { q, lp, grad };
+    let taken = tuning.moving && uniform_rng(0.0, 1.0) < accept;
+    Transition { point: if taken { there } else { point }, accept_stat: accept, treedepth: 0, n_leapfrog: 1,
+                 divergent: false, energy: -lp }
+}
+"#;
+
 #[test]
 fn the_sampler_that_ships_is_not_that_of_the_current_folder() {
     let folder = Folder::new("shadow");
     std::fs::create_dir(folder.0.join("std")).unwrap();
-    for path in ["nuts.ab", "std/nuts.ab", "chain.ab"] {
-        folder.file(path, "pub fn sample(x: real) -> real { x }");
+    for path in ["nuts.ab", "std/nuts.ab", "chain.ab", "std/chain.ab", "hamiltonian.ab", "adapt.ab", "protocol.ab"] {
+        folder.file(path, "pub fn transition(x: real) -> real { x }");
     }
     let model = folder.file("model.ab", NOISY);
     let few = ["sample", &model, "--chains", "2", "--warmup", "20", "--draws", "5"];
@@ -169,99 +196,328 @@ fn the_sampler_that_ships_is_not_that_of_the_current_folder() {
     assert_eq!(text(autobatch(&few).current_dir(&folder.0).output().unwrap()), elsewhere);
     let named = [&few[..], &["--sampler", "std/nuts.ab"]].concat();
     assert_eq!(text(autobatch(&named).current_dir(&folder.0).output().unwrap()), elsewhere);
-    // The sampler of the user's own, who builds on the one that ships, with the form that samplers have always had.
+    // The sampler of the user's own, who builds on the one that ships.
     let own = folder.file(
         "own.ab",
-        "use \"std/nuts.ab\" as nuts;\n\
-         pub fn sample[d](density: fn(real[d]) -> (real, real[d]), origin: real[d], shared init_radius: real, \
-         shared num_warmup: int, shared num_draws: int) { \
-         nuts::sample(density, origin, init_radius, num_warmup, num_draws); }",
+        "use \"std/nuts.ab\" as nuts;\nuse \"std/hamiltonian.ab\";\n\
+         pub fn transition[d](density: fn(real[d]) -> (real, real[d]), inv_metric: real[d], stepsize: real, \
+         point: Point[d]) -> Transition[d] { \
+         let tuning = nuts::Tuning { max_treedepth: 10, leaf_steps: 1, divergence_threshold: 1000.0 }; \
+         nuts::transition(density, tuning, inv_metric, stepsize, point) }",
     );
     assert_eq!(text(output(&[&few[..], &["--sampler", &own]].concat())), elsewhere);
     // What is asked for by its path is taken.
     let mine = error(&[&few[..], &["--sampler", &folder.0.join("nuts.ab").display().to_string()]].concat());
-    assert!(mine.contains("sample"), "{mine}");
+    assert!(mine.contains("do not fit together"), "{mine}");
+    // Copies of all files bring their own chain.
+    let copies = Folder::new("copies");
+    for file in ["nuts.ab", "hamiltonian.ab", "adapt.ab", "protocol.ab", "chain.ab"] {
+        let text = std::fs::read_to_string(format!("nuts/{file}")).unwrap();
+        copies.file(file, text.replace("target_accept: 0.8", "target_accept: 0.7"));
+    }
+    let copy = copies.0.join("nuts.ab").display().to_string();
+    let said = String::from_utf8(output(&["sample", "--list-settings", "--sampler", &copy]).stdout).unwrap();
+    assert!(said.contains("target_accept         0.7"), "{said}");
+    assert_ne!(text(output(&[&few[..], &["--sampler", &copy]].concat())), elsewhere);
 }
 
-fn tuned(folder: &Folder, sampler: Option<&str>, tuning: Tuning) -> Result<Sampling, Error> {
-    let plan = Plan { sampler: sampler.map(Path::new), warmup: 200, draws: 50, tuning, ..plan() };
+fn tuned(folder: &Folder, sampler: Option<&str>, settings: Settings) -> Result<Sampling, Error> {
+    let job = Job { sampler: sampler.map(Path::new), warmup: 200, draws: 50, settings, ..plan() };
     let text = "pub fn log_density(q: real[5]) -> real { -0.5 * dot(q, q) }";
-    sampling(folder, text, plan)
+    sampling(folder, text, job)
+}
+
+fn ran(folder: &Folder, sampler: Option<&str>, settings: Settings) -> Draws {
+    run(&tuned(folder, sampler, settings).expect("it can be set"), &Options::default())
+}
+
+#[test]
+fn what_chains_emit_is_what_is_read() {
+    let folder = Folder::new("protocol");
+    for stepsize in [None, Some(0.1)] {
+        let text = "pub fn log_density(q: real[5]) -> real { -0.5 * dot(q, q) }";
+        let sampling = sampling(&folder, text, Job { stepsize, ..plan() }).expect("the model is right");
+        let bound = sampling.bound(&Options::default()).expect("it compiles");
+        let emitted: Vec<(String, Vec<String>)> = (bound.compiled().stack.streams.values())
+            .map(|s| {
+                let fields = s.fields.iter().map(|(name, ty)| format!("{name}: {} {}", ty.dtype, ty.shape.len()));
+                (s.name.clone(), fields.collect())
+            })
+            .collect();
+        let read = STREAMS.map(|records| {
+            let fields = records.fields.iter().map(|(name, dtype, rank)| format!("{name}: {dtype} {rank}"));
+            (records.name.to_owned(), fields.collect::<Vec<_>>())
+        });
+        let sorted = |mut all: Vec<(String, Vec<String>)>| {
+            all.sort();
+            all
+        };
+        assert_eq!(sorted(emitted), sorted(read.to_vec()));
+    }
 }
 
 #[test]
 fn the_target_of_adaptation_and_the_tree_depth_can_be_set() {
     let folder = Folder::new("tuned");
     for sampler in [None, Some("std/slice_nuts.ab"), Some("std/hmc.ab"), Some("nuts/nuts.ab")] {
-        let adapted = |target_accept| {
-            let tuning = Tuning { target_accept, ..Tuning::default() };
-            let draws = run(&tuned(&folder, sampler, tuning).expect("it can be tuned"), &Options::default());
+        let adapted = |settings| {
+            let draws = ran(&folder, sampler, settings);
             (diagnostics::mean(&[&draws.adapted]), draws)
         };
-        let (low, usual, high) = (adapted(Some(0.6)), adapted(None), adapted(Some(0.95)));
+        let target = |rate: f64| Settings::new().with("target_accept", rate);
+        let (low, usual, high) = (adapted(target(0.6)), adapted(Settings::new()), adapted(target(0.95)));
         assert!(low.0 > usual.0 && usual.0 > high.0, "{sampler:?}: {} {} {}", low.0, usual.0, high.0);
-        assert_eq!(usual.1.tuning.target_accept, Some(0.8));
-        let explicit = adapted(Some(0.8)).1;
-        assert_eq!(usual.1.parameters, explicit.parameters, "{sampler:?}");
+        assert_eq!(usual.1.target_accept, Some(0.8));
+        assert_eq!(usual.1.parameters, adapted(target(0.8)).1.parameters, "{sampler:?}");
     }
     for sampler in [None, Some("std/slice_nuts.ab")] {
-        let tuning = Tuning { max_treedepth: Some(2), ..Tuning::default() };
-        let draws = run(&tuned(&folder, sampler, tuning).expect("it can be tuned"), &Options::default());
+        let draws = ran(&folder, sampler, Settings::new().with("max_treedepth", 2));
         assert_eq!(draws.max_treedepth, Some(2));
         assert_eq!(draws.statistics["treedepth"].as_int().expect("ints").iter().max(), Some(&2));
     }
+    // Three leapfrog steps a leaf are counted.
+    let draws = ran(&folder, None, Settings::new().with("leaf_steps", 3));
+    assert!(draws.statistics["n_leapfrog"].as_int().expect("ints").iter().all(|n| n % 3 == 0));
+    let draws = ran(&folder, Some("std/hmc.ab"), Settings::new().with("integration_time", 1e-9));
+    assert!(draws.statistics["n_leapfrog"].as_int().expect("ints").iter().all(|n| *n == 1));
 }
 
 #[test]
-fn what_tunes_nothing_is_refused() {
+fn step_sizes_jitter_where_they_are_told_to() {
+    let folder = Folder::new("jitter");
+    for sampler in [None, Some("std/hmc.ab")] {
+        let steps = |jitter: f64| {
+            let draws = ran(&folder, sampler, Settings::new().with("stepsize_jitter", jitter));
+            let steps = draws.statistics["stepsize"].as_real().expect("reals").to_vec();
+            let nominal = draws.adapted.clone();
+            (draws.parameters, steps.chunks(50).zip(nominal).map(|(s, n)| s.iter().map(|s| s / n).collect()).collect())
+        };
+        let (plain, of_none): (_, Vec<Vec<f64>>) = steps(0.0);
+        assert_eq!(plain, ran(&folder, sampler, Settings::new()).parameters);
+        assert!(of_none.iter().flatten().all(|ratio| *ratio == 1.0));
+        let (_, of_half) = steps(0.5);
+        let all: Vec<f64> = of_half.concat();
+        // 200 uniform numbers in (0.5, 1.5): the mean within five of its standard errors.
+        assert!(all.iter().all(|ratio| (0.5..=1.5).contains(ratio)), "{all:?}");
+        let mean = diagnostics::mean(&[all.clone()]);
+        assert!((mean - 1.0).abs() < 5.0 / (12.0 * all.len() as f64).sqrt(), "{mean}");
+        assert!(all.iter().any(|ratio| *ratio < 0.6) && all.iter().any(|ratio| *ratio > 1.4));
+    }
+}
+
+#[test]
+fn a_sampler_of_ones_own_says_what_can_be_set() {
+    let folder = Folder::new("own-settings");
+    let own = folder.file("walk.ab", RANDOM_WALK);
+    let own = Some(own.as_str());
+    let draws = ran(&folder, own, Settings::new());
+    assert_eq!((draws.target_accept, draws.max_treedepth), (Some(0.44), None));
+    let steps = |stride: f64| {
+        let draws = ran(&folder, own, Settings::new().with("stride", stride).with("target_accept", 0.3));
+        assert_eq!(draws.target_accept, Some(0.3));
+        diagnostics::mean(&[&draws.adapted])
+    };
+    assert!(steps(0.1) > 5.0 * steps(10.0));
+    let still = ran(&folder, own, Settings::new().with("moving", false));
+    let q = reals(&still, "q");
+    assert!(q.chunks(5).take(50).all(|state| state == &q[..5]));
+    let listed = output(&["sample", "--list-settings", "--sampler", own.expect("there is one")]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    for line in [
+        "  target_accept    0.44  The mean acceptance statistic that warmup tunes the step size to.\n",
+        "  stride           1.5   How far a step goes, in units of the step size.\n",
+        "  moving           true  Whether steps are made at all.\n",
+    ] {
+        assert!(listed.contains(line), "{listed}");
+    }
+    let refused = |settings: Settings| tuned(&folder, own, settings).expect_err("it makes no sense").to_string();
+    assert_eq!(refused(Settings::new().with("stride", 0.0)), "stride must be greater than 0, not 0");
+    assert_eq!(refused(Settings::new().with("moving", 1)), "moving must be true or false, not 1");
+}
+
+#[test]
+fn what_sets_nothing_is_refused() {
     let folder = Folder::new("not-tuned");
-    let refused = |sampler, tuning| tuned(&folder, sampler, tuning).expect_err("it means nothing").to_string();
-    let of_depth = Tuning { max_treedepth: Some(5), ..Tuning::default() };
-    let said = refused(Some("std/hmc.ab"), of_depth);
-    assert!(
-        said.contains("`max_treedepth` means nothing to the sampler std/hmc.ab: what can be tuned is `target_accept`")
+    let refused = |sampler, settings| tuned(&folder, sampler, settings).expect_err("it means nothing").to_string();
+    let said = refused(Some("std/hmc.ab"), Settings::new().with("max_treedepth", 5));
+    assert_eq!(
+        said,
+        "`max_treedepth` means nothing to the sampler std/hmc.ab: what can be set is, by default, target_accept = 0.8, \
+         stepsize_jitter = 0.0, init_radius = 2.0, integration_time = 3.141592653589793, max_steps = 1024, \
+         divergence_threshold = 1000.0"
     );
+    let model = folder.file("model.ab", NOISY);
+    for (setting, why) in [
+        ("target_accept=0", "target_accept must lie between 0 and 1, both excluded, not 0"),
+        ("target_accept=1.0", "target_accept must lie between 0 and 1, both excluded, not 1"),
+        ("target_accept=-1", "target_accept must lie between 0 and 1, both excluded, not -1"),
+        ("target_accept=nan", "target_accept must be a finite number, not nan"),
+        ("target_accept=-inf", "target_accept must be a finite number, not -inf"),
+        ("target_accept=much", "target_accept must be a number, not `much`"),
+        ("target_accept=true", "target_accept must be a number, not true"),
+        ("target_accept=", "target_accept must be a number, not ``"),
+        ("target_accept", "`target_accept` is no setting: write NAME=VALUE, such as target_accept=0.95"),
+        ("max_treedepth=0", "max_treedepth must be a number from 1 to 30, not 0"),
+        ("max_treedepth=-3", "max_treedepth must be a number from 1 to 30, not -3"),
+        ("max_treedepth=31", "max_treedepth must be a number from 1 to 30, not 31"),
+        ("max_treedepth=2.5", "max_treedepth must be a whole number, not 2.5"),
+        ("max_treedepth=99999999999999999999", "max_treedepth must be a whole number, not 1e20"),
+        ("leaf_steps=0", "leaf_steps must be a number from 1 to 1000, not 0"),
+        ("divergence_threshold=0", "divergence_threshold must be greater than 0, not 0"),
+        ("stepsize_jitter=1.01", "stepsize_jitter must be a number from 0 to 1, not 1.01"),
+        ("init_radius=-1", "init_radius must be a number from 0 on, not -1"),
+        ("init_radius=inf", "init_radius must be a finite number, not inf"),
+        (
+            "max_tree_depth=5",
+            "what can be set is, by default, target_accept = 0.8, stepsize_jitter = 0.0, init_radius = 2.0, \
+                              max_treedepth = 10, leaf_steps = 1, divergence_threshold = 1000.0",
+        ),
+    ] {
+        let said = error(&["sample", &model, "--set", setting]);
+        assert!(said.contains(why), "{setting}: {said}");
+    }
+    for (flags, why) in [
+        (&["--delta", "-0.5"][..], "target_accept must lie between 0 and 1"),
+        (&["--max-depth", "x"], "max_treedepth must be a number, not `x`"),
+        (&["--delta", "0.9", "--set", "target_accept=0.95"], "`target_accept` is set twice"),
+        (&["--stepsize", "0.5", "--delta", "0.9"], "the step size is given and stays"),
+    ] {
+        let said = error(&[&["sample", &model][..], flags].concat());
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn a_sampler_without_a_tuning_has_the_settings_of_its_chain() {
+    let folder = Folder::new("plain");
     let plain = folder.file(
         "plain.ab",
-        "pub fn sample[d](density: fn(real[d]) -> (real, real[d]), origin: real[d], shared init_radius: real, \
-         shared num_warmup: int, shared num_draws: int) { for i in 0..num_draws { emit draw(q: origin); } }",
+        "use \"std/hamiltonian.ab\";\n\
+         pub fn transition[d](density: fn(real[d]) -> (real, real[d]), inv_metric: real[d], stepsize: real, \
+         point: Point[d]) -> Transition[d] { Transition { point, accept_stat: 0.5, treedepth: 0, n_leapfrog: 0, \
+         divergent: false, energy: 0.0 } }",
     );
-    assert!(refused(Some(&plain), of_depth).contains("it has nothing that can be tuned"));
-    for target in [0.0, 1.0, -1.0, f64::NAN] {
-        let said = refused(None, Tuning { target_accept: Some(target), ..Tuning::default() });
-        assert!(said.contains("must lie between 0 and 1"), "{said}");
+    let draws = ran(&folder, Some(&plain), Settings::new().with("init_radius", 0));
+    assert!(reals(&draws, "q").iter().all(|x| *x == 0.0));
+    let said = tuned(&folder, Some(&plain), Settings::new().with("depth", 1)).expect_err("there is none").to_string();
+    assert!(said.ends_with("by default, target_accept = 0.8, stepsize_jitter = 0.0, init_radius = 2.0"), "{said}");
+}
+
+/// Data may have any names, those of the program that joins model and sampler included.
+#[test]
+fn data_are_called_what_they_like() {
+    let folder = Folder::new("names");
+    let names = ["position", "density", "stepsize", "num_draws", "start", "origin", "tuning", "point", "eps", "i"];
+    let params: Vec<String> = names.iter().map(|name| format!("shared {name}: real")).collect();
+    let text = format!(
+        "pub fn log_density[num_warmup](q: real[num_warmup], shared x: real[num_warmup], {}) -> real {{\n    \
+         -0.5 * dot(q - x, q - x) * ({})\n}}",
+        params.join(", "),
+        names.join(" * ")
+    );
+    let model = folder.file("model.ab", &text);
+    for stepsize in [None, Some(0.5)] {
+        let job = Job { chains: 3, warmup: 50, draws: 50, stepsize, ..Job::new(Path::new(&model)) };
+        let data = |_: &autobatch::program::Function<'_>| {
+            let data = Inputs::new().shared("x", vec![1e3, -1e3]);
+            Ok(names.iter().fold(data, |data, name| data.shared(*name, 1.0)))
+        };
+        let sampling = Sampling::new(&job, data).expect("the model is right");
+        let draws = run(&sampling, &Options::default());
+        if stepsize.is_none() {
+            let mean = diagnostics::mean(&[reals(&draws, "q").iter().step_by(2).copied().collect::<Vec<_>>()]);
+            assert!((mean - 1e3).abs() < 2.0, "{mean}");
+        }
     }
-    for depth in [0, -1, 31] {
-        let said = refused(None, Tuning { max_treedepth: Some(depth), ..Tuning::default() });
-        assert!(said.contains("a number from 1 to 30"), "{said}");
+}
+
+/// The words of a command as a shell takes it; only quotes stand in it that its words need.
+fn words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in command.chars() {
+        match (c, quoted) {
+            ('\'', _) => quoted = !quoted,
+            (' ', false) => words.push(String::new()),
+            _ => words.last_mut().expect("there is one").push(c),
+        }
     }
-    for radius in [-1.0, f64::INFINITY, f64::NAN] {
-        let said = refused(None, Tuning { init_radius: Some(radius), ..Tuning::default() });
-        assert!(said.contains("a number from 0 on"), "{said}");
+    words
+}
+
+/// Runs a command, and every command that its warnings advise, once. Gives what the first said, and the advised ones.
+fn followed(arguments: &[&str]) -> (String, Vec<String>) {
+    let text = String::from_utf8(output(arguments).stdout).unwrap();
+    let advised: Vec<&str> = (text.lines().zip(text.lines().skip(1)))
+        .filter(|(line, _)| line.starts_with("warning: "))
+        .filter_map(|(_, next)| next.strip_prefix("    "))
+        .collect();
+    for command in &advised {
+        let words = words(command);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        assert!(words[0].ends_with("autobatch"), "{command}");
+        let made = output(&words[1..]);
+        assert!(made.status.success(), "{command}: {}", String::from_utf8_lossy(&made.stderr));
     }
-    let model = folder.file("model.ab", NOISY);
-    let said = error(&["sample", &model, "--stepsize", "0.5", "--delta", "0.9"]);
-    assert!(said.contains("the step size is given and stays"), "{said}");
+    let advised = advised.iter().map(|command| command.split_once(' ').expect("arguments").1.to_owned()).collect();
+    (text, advised)
 }
 
 #[test]
-fn advice_names_options_that_there_are() {
+fn every_advice_comes_with_a_command_that_follows_it() {
     let folder = Folder::new("advice");
-    let model = folder.file("model.ab", "pub fn log_density(q: real[3]) -> real { -0.5 * dot(q, q) }");
+    let model = folder.file("a model.ab", "pub fn log_density(q: real[3]) -> real { -0.5 * dot(q, q) }");
     let few = ["sample", &model, "--chains", "2", "--warmup", "100", "--draws", "30"];
-    let said = |more: &[&str]| String::from_utf8_lossy(&output(&[&few[..], more].concat()).stdout).into_owned();
-    let text = said(&["--max-depth", "1"]);
+    let with = |more: &[&str]| followed(&[&few[..], more].concat());
+    let (text, advised) = with(&["--set", "max_treedepth=1"]);
+    assert!(text.contains("60 of 60 transitions reached the largest tree depth, 1"), "{text}");
+    let deeper = format!("sample '{model}' --chains 2 --warmup 100 --draws 30 --set max_treedepth=3");
+    assert!(advised.contains(&deeper), "{text}");
+    let (text, advised) = with(&["--max-depth", "1"]);
+    assert!(advised.contains(&deeper), "{text}");
+    // 60 draws are too few: as many more are advised as should do.
+    assert!(text.contains("the effective sample size is below 200"), "{text}");
     assert!(
-        text.contains("60 of 60 transitions reached the largest tree depth, 1") && text.contains("--max-treedepth")
+        advised
+            .iter()
+            .any(|a| a.starts_with(&format!("sample '{model}' --chains 2 --warmup 100 --max-depth 1 --draws")))
     );
-    assert!(!said(&[]).contains("tree depth"));
+    assert!(!with(&[]).0.contains("tree depth"));
     // A wall, beyond which trajectories diverge.
     let wall =
         folder.file("wall.ab", "pub fn log_density(q: real[1]) -> real { if q[0] > 0.0 { -q[0] } else { log(0.0) } }");
     let at = folder.file("one.json", "[[1.0]]");
     let few = ["sample", &wall, "--chains", "4", "--warmup", "100", "--draws", "50", "--starts", &at];
-    let text = String::from_utf8_lossy(&output(&few).stdout).into_owned();
-    assert!(text.contains("transitions were divergent") && text.contains("raise --target-accept (0.8 here)"), "{text}");
+    for (more, next) in [(&[][..], "0.9"), (&["--delta=0.9"], "0.95"), (&["--set", "target_accept=0.95"], "0.99")] {
+        let (text, advised) = followed(&[&few[..], more].concat());
+        assert!(text.contains("transitions were divergent") && text.contains("or raise target_accept (0."), "{text}");
+        assert!(advised.contains(&format!("{} --set target_accept={next}", few.join(" "))), "{text}");
+    }
+    let (text, advised) = followed(&[&few[..], &["--stepsize", "0.5"]].concat());
+    assert!(text.contains("or lower the step size (0.5 here)"), "{text}");
+    assert!(advised.contains(&format!("{} --stepsize 0.25", few.join(" "))), "{text}");
+    // Chains that start far apart and do not meet.
+    let apart = folder.file("apart.json", "[[-5.0, 0, 0], [5.0, 0, 0]]");
+    let (text, advised) = followed(&[
+        "sample",
+        &model,
+        "--chains",
+        "2",
+        "--warmup",
+        "0",
+        "--draws",
+        "20",
+        "--stepsize",
+        "1e-3",
+        "--max-depth",
+        "3",
+        "--starts",
+        &apart,
+    ]);
+    assert!(text.contains("the chains do not agree yet; run longer"), "{text}");
+    let longer =
+        format!("sample '{model}' --chains 2 --warmup 0 --stepsize 1e-3 --max-depth 3 --starts {apart} --draws 40");
+    assert!(advised.contains(&longer), "{text}");
 }
 
 #[test]
@@ -270,10 +526,10 @@ fn chains_start_within_the_radius_and_may_share_a_start() {
     let text = "pub fn log_density(q: real[2]) -> real { -0.5 * dot(q, q) }";
     let starts = |rows: usize| Array::real([rows, 2], (0..2 * rows).map(|i| i as f64).collect());
     let first = |rows: Option<usize>, init_radius: Option<f64>| {
-        let tuning = Tuning { init_radius, ..Tuning::default() };
+        let settings = init_radius.map_or(Settings::new(), |radius| Settings::new().with("init_radius", radius));
         // Steps of next to no length leave everything where it is.
         let plan =
-            Plan { chains: 6, warmup: 0, draws: 4, stepsize: Some(1e-12), starts: rows.map(starts), tuning, ..plan() };
+            Job { chains: 6, warmup: 0, draws: 4, stepsize: Some(1e-12), starts: rows.map(starts), settings, ..plan() };
         let draws = run(&sampling(&folder, text, plan).expect("the model is right"), &Options::default());
         let first: Vec<f64> = reals(&draws, "q").chunks(8).flat_map(|chain| &chain[..2]).copied().collect();
         (first, draws.superchains)
@@ -367,7 +623,7 @@ fn stuck_chains_are_named() {
     assert!(text.contains("warning: 1 of 4 chains is stuck, and counted in the table: chain 1 (step size "), "{text}");
     assert!(text.contains("log density "), "{text}");
     let fine = ["sample", &model, "--chains", "4", "--warmup", "200", "--draws", "50"];
-    assert!(!String::from_utf8_lossy(&output(&fine).stdout).contains("stuck"));
+    assert!(!String::from_utf8_lossy(&output(&fine).stdout).contains(" stuck"));
 }
 
 /// Autoregressions of numbers that look random and are not, in chains.
@@ -402,7 +658,7 @@ fn many_short_chains_that_agree_get_no_warning() {
         values.iter_mut().enumerate().for_each(|(i, x)| *x += 0.03 * (i / 60) as f64);
     }
     let apart = of(apart);
-    assert!(apart.warnings.iter().any(|w| w.contains("the chains do not agree yet")), "{apart}");
+    assert!(apart.warnings.iter().any(|w| w.message.contains("the chains do not agree yet")), "{apart}");
     // Of two chains of 20 draws nothing is said of E-BFMI.
     assert!(SamplerStatistics::of(&streams(2, 20), None, 1, 1.0).e_bfmi.is_empty());
     assert_eq!(SamplerStatistics::of(&streams(50, 20), None, 1, 1.0).e_bfmi.len(), 1);

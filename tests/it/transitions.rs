@@ -1,39 +1,12 @@
 //! Single transitions of the samplers that ship: full trees on an almost flat density, distributions that a transition
 //! conserves, and what synchronising lanes after every trajectory costs.
 
-use std::path::PathBuf;
-
 use autobatch::pipeline::Passes;
 use autobatch::program::{Engine, Inputs, Options, Program, Results};
 use autobatch::types::Array;
 
-/// A copy of the samplers with constants of their own, removed at the end.
-struct Samplers(PathBuf);
-
-impl Samplers {
-    fn new(test: &str, max_treedepth: i64, leaf_steps: i64) -> Self {
-        let folder = std::env::temp_dir().join(format!("autobatch-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a temporary folder");
-        for file in ["nuts.ab", "slice_nuts.ab", "hmc.ab", "adapt.ab", "chain.ab", "hamiltonian.ab"] {
-            let text = std::fs::read_to_string(format!("nuts/{file}")).expect("the sampler ships");
-            let text = text
-                .replace("pub const max_treedepth = 10;", &format!("pub const max_treedepth = {max_treedepth};"))
-                .replace("const leaf_steps = 1;", &format!("const leaf_steps = {leaf_steps};"));
-            std::fs::write(folder.join(file), text).expect("it can be written");
-        }
-        Self(folder)
-    }
-    fn program(&self, text: &str) -> Program {
-        let main = self.0.join("main.ab");
-        std::fs::write(&main, text).expect("it can be written");
-        Program::load(&main).unwrap_or_else(|e| panic!("{e}"))
-    }
-}
-
-impl Drop for Samplers {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn program(text: &str) -> Program {
+    Program::compile(text).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn options(engine: Engine, seed: u64) -> Options {
@@ -57,14 +30,20 @@ fn reals(results: &Results, name: &str) -> Vec<f64> {
 }
 
 const FLAT: &str = r#"
-use "nuts.ab";
-use "hamiltonian.ab";
+use "std/nuts.ab";
+use "std/hamiltonian.ab";
 fn flat[d](q: real[d]) -> (real, real[d]) { (-0.5e-12 * dot(q, q), -1e-12 * q) }
 pub struct Counts { leapfrogs: int, treedepth: int }
-pub fn leapfrogs(q: real[3], eps: real) -> Counts {
+fn counts(q: real[3], eps: real, shared tuning: Tuning) -> Counts {
     let (lp, grad) = flat(q);
-    let t = transition(flat, [1.0, 1.0, 1.0], eps, Point { q: q, lp: lp, grad: grad });
+    let t = transition(flat, tuning, [1.0, 1.0, 1.0], eps, Point { q: q, lp: lp, grad: grad });
     Counts { leapfrogs: t.n_leapfrog, treedepth: t.treedepth }
+}
+pub fn leapfrogs(q: real[3], eps: real, shared max_treedepth: int, shared leaf_steps: int) -> Counts {
+    counts(q, eps, Tuning { max_treedepth, leaf_steps, divergence_threshold: 1000.0 })
+}
+pub fn usual(q: real[3], eps: real) -> Counts {
+    counts(q, eps, Tuning { max_treedepth: 10, leaf_steps: 1, divergence_threshold: 1000.0 })
 }
 "#;
 
@@ -74,10 +53,11 @@ pub fn leapfrogs(q: real[3], eps: real) -> Counts {
 fn trees_are_full_on_an_almost_flat_density() {
     let lanes = 20;
     let q = Array::real([lanes, 3], (0..lanes * 3).map(|i| (i as f64 * 0.7).sin()).collect());
-    let inputs = Inputs::new().lane("q", q).shared("eps", 0.1);
+    let flat = program(FLAT);
     for (depth, leaf_steps) in (1..=6_i64).map(|d| (d, 1)).chain([(2, 2), (2, 3), (3, 2), (3, 3)]) {
-        let samplers = Samplers::new("flat", depth, leaf_steps);
-        let results = run(&samplers.program(FLAT), "leapfrogs", &inputs, &options(Engine::Pc, 1));
+        let inputs = Inputs::new().lane("q", q.clone()).shared("eps", 0.1);
+        let inputs = inputs.shared("max_treedepth", depth).shared("leaf_steps", leaf_steps);
+        let results = run(&flat, "leapfrogs", &inputs, &options(Engine::Pc, 1));
         assert_eq!(ints(&results, "leapfrogs"), vec![((1 << depth) - 1) * leaf_steps; lanes], "depth {depth}");
         assert_eq!(ints(&results, "treedepth"), vec![depth; lanes]);
     }
@@ -90,9 +70,8 @@ fn a_transition_saves_little_on_stacks() {
     use autobatch::parts::StorageClass;
     use autobatch::types::{DType, Type};
 
-    let samplers = Samplers::new("storage", 10, 1);
-    let program = samplers.program(FLAT);
-    let function = program.function("leapfrogs").expect("an entry");
+    let program = program(FLAT);
+    let function = program.function("usual").expect("an entry");
     let types = vec![Type::new(DType::Real, [3]), Type::real()];
     let stack = &function.compile(types, &Passes::default()).expect("it compiles").stack;
     let class = |name: &str| stack.vars.values().find(|v| v.name == name).map(|v| v.class);
@@ -109,14 +88,14 @@ fn a_transition_saves_little_on_stacks() {
 
 /// One transition from an exact draw of the target, for every sampler and target.
 const CONSERVED: &str = r#"
-use "SAMPLER.ab";
-use "hamiltonian.ab";
+use "std/SAMPLER.ab";
+use "std/hamiltonian.ab";
 
 pub struct Moved { before: real, after: real, leapfrogs: int }
 
 fn moved(density: fn(real[1]) -> (real, real[1]), y: real, eps: real) -> Moved {
     let (lp, grad) = density([y]);
-    let t = transition(density, [1.0], eps, Point { q: [y], lp: lp, grad: grad });
+    let t = transition(density, TUNING, [1.0], eps, Point { q: [y], lp: lp, grad: grad });
     Moved { before: y, after: t.point.q[0], leapfrogs: t.n_leapfrog }
 }
 
@@ -147,10 +126,21 @@ pub fn normal3(shared eps: real) -> Moved3 {
     };
     let start = [x, x + 0.5 * y, z];
     let (lp, grad) = density(start);
-    let t = transition(density, [1.0, 1.0, 1.0], eps, Point { q: start, lp: lp, grad: grad });
+    let t = transition(density, TUNING, [1.0, 1.0, 1.0], eps, Point { q: start, lp: lp, grad: grad });
     Moved3 { before: start, after: t.point.q, leapfrogs: t.n_leapfrog }
 }
 "#;
+
+/// A program for a sampler, whose trees have at most three doublings.
+fn conserved(sampler: &str) -> Program {
+    let tuning = match sampler {
+        "nuts" => "max_treedepth: 3, leaf_steps: 1",
+        "slice_nuts" => "max_treedepth: 3",
+        _ => "integration_time: 3.141592653589793, max_steps: 1024",
+    };
+    let tuning = format!("Tuning {{ {tuning}, divergence_threshold: 1000.0 }}");
+    program(&CONSERVED.replace("SAMPLER", sampler).replace("TUNING", &tuning))
+}
 
 const LANES: usize = 50_000;
 
@@ -176,8 +166,7 @@ fn normal_cdf(x: f64) -> f64 {
 }
 
 fn conserves(sampler: &str, entry: &str, eps: f64, seed: u64, cdf: impl Fn(f64) -> f64) {
-    let samplers = Samplers::new(&format!("conserved-{sampler}-{entry}-{seed}"), 3, 1);
-    let program = samplers.program(&CONSERVED.replace("SAMPLER", sampler));
+    let program = conserved(sampler);
     let inputs = Inputs::new().shared("eps", eps).lanes(LANES);
     let results = run(&program, entry, &inputs, &options(Engine::Pc, seed));
     let (before, after) = (reals(&results, "before"), reals(&results, "after"));
@@ -214,8 +203,7 @@ fn a_transition_conserves_the_logit_of_a_beta() {
 #[test]
 fn a_transition_conserves_a_normal_of_three_dimensions() {
     for (i, sampler) in ["nuts", "slice_nuts", "hmc"].into_iter().enumerate() {
-        let samplers = Samplers::new(&format!("conserved3-{sampler}"), 3, 1);
-        let program = samplers.program(&CONSERVED.replace("SAMPLER", sampler));
+        let program = conserved(sampler);
         let inputs = Inputs::new().shared("eps", 0.3).lanes(LANES);
         let results = run(&program, "normal3", &inputs, &options(Engine::Pc, 51 + i as u64));
         let (before, after) = (reals(&results, "before"), reals(&results, "after"));
@@ -236,8 +224,8 @@ fn a_transition_conserves_a_normal_of_three_dimensions() {
 
 /// A chain of trajectories in which every lane goes at its own pace, and the leapfrogs of each of its trajectories.
 const TRAJECTORIES: &str = r#"
-use "nuts.ab";
-use "hamiltonian.ab";
+use "std/nuts.ab";
+use "std/hamiltonian.ab";
 
 pub struct Chain[n] { q: real[10], leapfrogs: int[n] }
 
@@ -252,7 +240,8 @@ pub fn chain[n](q: real[10], shared rounds: real[n]) -> Chain[n] {
     let mut counts = [0 for i in 0..n];
     for i in 0..n {
         let (lp, grad) = density(at);
-        let t = transition(density, [1.0 for i in 0..10], 0.4, Point { q: at, lp: lp, grad: grad });
+        let tuning = Tuning { max_treedepth: 7, leaf_steps: 1, divergence_threshold: 1000.0 };
+        let t = transition(density, tuning, [1.0 for i in 0..10], 0.4, Point { q: at, lp: lp, grad: grad });
         at = t.point.q;
         counts[i] = t.n_leapfrog;
     }
@@ -264,8 +253,7 @@ pub fn chain[n](q: real[10], shared rounds: real[n]) -> Chain[n] {
 /// gradient runs as often as the lane needs it that needs it most.
 #[test]
 fn lanes_do_not_wait_for_one_another_between_trajectories() {
-    let samplers = Samplers::new("trajectories", 7, 1);
-    let program = samplers.program(TRAJECTORIES);
+    let program = program(TRAJECTORIES);
     let (lanes, rounds) = (20, 11);
     let q = Array::real([lanes, 10], (0..lanes * 10).map(|i| (i as f64 * 0.7).sin()).collect());
     let inputs = Inputs::new().lane("q", q).shared("rounds", vec![0.0; rounds]);

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use super::{Draws, PARAMETERS, Sampling};
+use crate::mcmc::protocol::{DRAW, Q};
 use crate::program::{Bound, Error, Function, Inputs, Options};
 use crate::run::{NoSink, Trap};
 use crate::types::{Array, ArrayData, DType, Type};
@@ -33,8 +34,8 @@ impl Sampling {
     /// # Errors
     /// Where `parameters` cannot be compiled for the data.
     pub(super) fn bytes_of_parameters(&self, chains: &Bound, options: &Options) -> Result<usize, Error> {
-        let state = chains.compiled().stack.streams.values().filter(|stream| stream.name == "draw");
-        let state = state.flat_map(|stream| &stream.fields).find(|(name, _)| name == "q");
+        let state = chains.compiled().stack.streams.values().filter(|stream| stream.name == DRAW.name);
+        let state = state.flat_map(|stream| &stream.fields).find(|(name, _)| name == Q);
         let Some(([dimension], true)) =
             state.map(|(_, ty)| (&ty.shape[..], self.model.functions().any(|name| name == PARAMETERS)))
         else {

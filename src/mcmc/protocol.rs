@@ -1,0 +1,72 @@
+//! The names of what a chain tells: the streams of records and their fields. On the other side stands
+//! `nuts/protocol.ab`, which emits them; a test compares the two, and a chain that lacks one is refused.
+
+use crate::types::DType;
+
+/// The state of a draw, unconstrained.
+pub const Q: &str = "q";
+/// The log density.
+pub const LP: &str = "lp";
+/// The acceptance statistic of a transition.
+pub const ACCEPT_STAT: &str = "accept_stat";
+/// The step size.
+pub const STEPSIZE: &str = "stepsize";
+/// Doublings of a trajectory; 0 for a sampler without trees.
+pub const TREEDEPTH: &str = "treedepth";
+/// Leapfrog steps of a transition.
+pub const N_LEAPFROG: &str = "n_leapfrog";
+/// Whether a trajectory went astray.
+pub const DIVERGENT: &str = "divergent";
+/// The Hamiltonian at the new point.
+pub const ENERGY: &str = "energy";
+/// The diagonal of the inverse metric.
+pub const INV_METRIC: &str = "inv_metric";
+/// Gradients evaluated so far.
+pub const GRADIENTS: &str = "gradients";
+/// Iterations of warmup so far.
+pub const ITERATION: &str = "iteration";
+
+/// A field of a stream: its name, the type of its elements and its number of axes.
+pub type Field = (&'static str, DType, usize);
+
+/// A stream of records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Records {
+    /// Its name.
+    pub name: &'static str,
+    /// Its fields; a chain of the user's own may tell more.
+    pub fields: &'static [Field],
+}
+
+/// One record for each draw that is kept.
+pub const DRAW: Records = Records {
+    name: "draw",
+    fields: &[
+        (Q, DType::Real, 1),
+        (LP, DType::Real, 0),
+        (ACCEPT_STAT, DType::Real, 0),
+        (STEPSIZE, DType::Real, 0),
+        (TREEDEPTH, DType::Int, 0),
+        (N_LEAPFROG, DType::Int, 0),
+        (DIVERGENT, DType::Bool, 0),
+        (ENERGY, DType::Real, 0),
+    ],
+};
+/// One record at the end of warmup.
+pub const ADAPTED: Records = Records {
+    name: "adapted",
+    fields: &[(STEPSIZE, DType::Real, 0), (INV_METRIC, DType::Real, 1), (GRADIENTS, DType::Int, 0)],
+};
+/// One record at the start of warmup, and some twenty in it.
+pub const PROGRESS: Records = Records {
+    name: "progress",
+    fields: &[
+        (ITERATION, DType::Int, 0),
+        (STEPSIZE, DType::Real, 0),
+        (LP, DType::Real, 0),
+        (TREEDEPTH, DType::Int, 0),
+        (GRADIENTS, DType::Int, 0),
+    ],
+};
+/// All streams.
+pub const STREAMS: [Records; 3] = [DRAW, ADAPTED, PROGRESS];

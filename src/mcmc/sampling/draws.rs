@@ -1,0 +1,161 @@
+//! What came out of a run: draws as arrays, and what the chains told beside them.
+
+use indexmap::IndexMap;
+
+use super::records::{Chain, number};
+use super::{FailedDraws, Reached, Setting};
+use crate::mcmc::protocol::{GRADIENTS, N_LEAPFROG};
+use crate::parts::Stream;
+use crate::program::Results;
+use crate::run::{Caught, Stats, Trap, TrapKind};
+use crate::types::{Array, ArrayData, DType, Type};
+
+/// How many times as many draws must be left for chains to be left out of a run that was stopped.
+const FAR_MORE: usize = 4;
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct Draws {
+    /// Constrained parameters, chain × draw × event shape, under the model's names; the unconstrained `q` where the model
+    /// does not export `parameters`.
+    pub parameters: IndexMap<String, Array>,
+    /// The other fields of the sampler's records, chain × draw: `lp`, `accept_stat`, `stepsize`, …
+    pub statistics: IndexMap<String, Array>,
+    /// The numbers of the chains that the arrays hold: all but those that trapped before the others were done, and,
+    /// when the run was stopped, those that had made so few draws that more are kept without them.
+    pub chains: Vec<usize>,
+    /// Draws of each chain that the arrays hold: fewer than asked for when the run was stopped.
+    pub draws: usize,
+    /// How far the chains came: less than all the way when the run was stopped.
+    pub reached: Reached,
+    /// Draws for which the model's `parameters` trapped.
+    pub failed: Option<FailedDraws>,
+    /// Chains that trapped.
+    pub traps: Vec<Trap>,
+    /// By chain, where the density failed: it counts as NaN there, so that the point is rejected. Warmup included.
+    pub rejected: Vec<Caught>,
+    /// Of these, by chain, those after warmup, as far as the sampler tells its end: the draws are of a chain that met
+    /// them.
+    pub rejected_after_warmup: Vec<Caught>,
+    /// Gradients that were evaluated, warmup included, as far as the sampler tells.
+    pub gradients: u64,
+    /// Doublings after which the sampler ends a trajectory, of one that builds trees.
+    pub max_treedepth: Option<i64>,
+    /// The acceptance statistic that warmup aimed at; nothing where the step size was given.
+    pub target_accept: Option<f64>,
+    /// Warmup iterations of each chain.
+    pub warmup: usize,
+    /// All settings of the sampler and its chain, with the values that they had.
+    pub settings: Vec<Setting>,
+    /// The step size that was given, if one was.
+    pub stepsize: Option<f64>,
+    /// The step sizes that the chains of the arrays had at the end of warmup, as far as the sampler tells.
+    pub adapted: Vec<f64>,
+    /// The number of groups of chains, one after the other and equally many in each, that started at one point each.
+    pub superchains: Option<usize>,
+    /// Seconds of the sampling run.
+    pub seconds: f64,
+    /// Statistics of the machine.
+    pub stats: Stats,
+}
+
+/// The traps of a run. A sampler that gave up tells that no point would do; why the density failed is added.
+pub(super) fn with_failures(results: &Results) -> Vec<Trap> {
+    let mut traps = results.traps().to_vec();
+    for trap in traps.iter_mut().filter(|t| t.kind == TrapKind::AssertFailed) {
+        if let Some(caught) = results.caught().iter().find(|c| c.first.position == trap.position) {
+            let failures = if caught.count == 1 { "once" } else { &format!("{} times", caught.count) };
+            trap.message += &format!("; the density failed {failures}, first: {}", caught.first);
+        }
+    }
+    traps
+}
+
+/// All records of a run.
+pub(super) struct Recorded {
+    pub(super) draw: Stream,
+    pub(super) adapted: Stream,
+    pub(super) progress: Stream,
+    pub(super) chains: Vec<Chain>,
+}
+
+impl Recorded {
+    /// As many draws of each chain as all have.
+    pub(super) fn all_draws(&self, chains: Vec<usize>) -> (Vec<usize>, usize) {
+        let draws = chains.iter().map(|c| self.chains[*c].draws).min().unwrap_or(0);
+        (chains, draws)
+    }
+
+    /// All chains, or, where four times as many draws are left without those that had the fewest when the run was
+    /// stopped, those of which most draws are left; and as many draws of each as all of these have.
+    pub(super) fn most_draws(&self, chains: Vec<usize>) -> (Vec<usize>, usize) {
+        let mut counts: Vec<usize> = chains.iter().map(|c| self.chains[*c].draws).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        // Chains on different threads are seldom equally far: only much more is worth a chain.
+        let least = counts.last().copied().unwrap_or(0) * FAR_MORE;
+        let kept = |&(k, draws): &(usize, &usize)| {
+            let all = if k + 1 == counts.len() { least } else { *draws };
+            ((k + 1) * all, k)
+        };
+        match counts.iter().enumerate().max_by_key(kept) {
+            Some((_, draws)) if *draws > 0 => {
+                (chains.into_iter().filter(|c| self.chains[*c].draws >= *draws).collect(), *draws)
+            }
+            _ => (chains, 0),
+        }
+    }
+
+    /// The words of a record of a draw.
+    fn words(&self) -> usize {
+        self.draw.fields.iter().map(|(_, ty)| ty.elements()).sum()
+    }
+
+    /// Each field of the draws as an array chain × draw × event shape.
+    pub(super) fn fields(&self, chains: &[usize], draws: usize) -> IndexMap<String, Array> {
+        let (words, mut first) = (self.words(), 0);
+        let mut fields = IndexMap::new();
+        for (name, ty) in &self.draw.fields {
+            let place = first..first + ty.elements();
+            let records = chains.iter().flat_map(|c| self.chains[*c].words.chunks_exact(words.max(1)).take(draws));
+            let elements = records.flat_map(|record| &record[place.clone()]);
+            // As large as it will be: the estimate of memory has room for one copy.
+            let most = chains.len() * draws * ty.elements();
+            let data = match ty.dtype {
+                DType::Bool => ArrayData::Bool(sized(most, elements.map(|w| *w != 0))),
+                DType::Int => ArrayData::Int(sized(most, elements.map(|w| *w as i64))),
+                DType::Real => ArrayData::Real(sized(most, elements.map(|w| f64::from_bits(*w)))),
+            };
+            let shape = [chains.len(), draws].iter().chain(&ty.shape).copied().collect();
+            fields.insert(name.clone(), Array { shape, data });
+            first = place.end;
+        }
+        fields
+    }
+
+    /// The place of a field of ints in a stream.
+    fn place(stream: &Stream, name: &str) -> Option<usize> {
+        stream.fields.iter().position(|(n, ty)| n == name && *ty == Type::int())
+    }
+
+    pub(super) fn gradients(&self) -> u64 {
+        let count = |n: i64| u64::try_from(n).unwrap_or(0);
+        // Of a chain that was stopped in warmup, as many as it has reported.
+        let told = |stream: &Stream, record: &Option<Vec<Array>>| {
+            number(stream, record.as_ref()?, GRADIENTS).map(|n| count(n as i64))
+        };
+        let of_warmup = |c: &Chain| told(&self.adapted, &c.adapted).or_else(|| told(&self.progress, &c.progress));
+        let warmup: u64 = self.chains.iter().filter_map(of_warmup).sum();
+        let kept = Self::place(&self.draw, N_LEAPFROG).into_iter().flat_map(|f| {
+            let at: usize = self.draw.fields[..f].iter().map(|(_, ty)| ty.elements()).sum();
+            self.chains.iter().flat_map(move |c| c.words.chunks_exact(self.words()).map(move |record| record[at]))
+        });
+        warmup + kept.map(|n| count(n as i64)).sum::<u64>()
+    }
+}
+
+/// The elements, in memory for so many.
+fn sized<T>(most: usize, elements: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::with_capacity(most);
+    all.extend(elements);
+    all
+}

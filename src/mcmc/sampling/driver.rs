@@ -1,0 +1,150 @@
+//! The program that joins a model, a sampler and a chain: nobody has written it, and its errors are told without it.
+
+use crate::base::{Diagnostic, IdVec};
+use crate::program::{Error, ErrorKind, Function, Inputs, Program};
+
+use super::method::{FORM, Method, TRANSITION, quoted};
+use super::model::DENSITY;
+use super::{Job, model};
+
+/// What the driver program is called.
+const DRIVER: &str = "<driver>";
+
+/// The driver program, compiled, and the names of its own parameters.
+#[derive(Debug)]
+pub(super) struct Driver {
+    pub(super) program: Program,
+    pub(super) names: Names,
+}
+
+/// Names of the driver's own: none is that of data or of a dimension of the model.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    pub(super) num_warmup: String,
+    pub(super) num_draws: String,
+    pub(super) stepsize: String,
+    pub(super) start: String,
+    position: String,
+    index: String,
+}
+
+impl Names {
+    fn new(taken: &[&str]) -> Self {
+        let free = |name: &str| {
+            let mut name = name.to_owned();
+            while taken.contains(&name.as_str()) {
+                name.push('_');
+            }
+            name
+        };
+        Self {
+            num_warmup: free("num_warmup"),
+            num_draws: free("num_draws"),
+            stepsize: free("stepsize"),
+            start: free("start"),
+            position: free("position"),
+            index: free("i"),
+        }
+    }
+}
+
+impl Driver {
+    /// Joins a density, whose data are given, to a sampler and its chain.
+    pub(super) fn new(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs) -> Result<Self, Error> {
+        model::check_inputs(job, density, given)?;
+        let signature = density.signature();
+        let ports = signature.ports.iter().map(|p| p.name.as_str());
+        let taken: Vec<&str> = ports.chain(signature.dims.values().map(String::as_str)).collect();
+        let names = Names::new(&taken);
+        let source = text(job, method, density, given, &names);
+        let program = Program::compile_named(DRIVER, &source).map_err(|error| wrong_sampler(method, error))?;
+        Ok(Self { program, names })
+    }
+}
+
+/// The text of the driver.
+fn text(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs, names: &Names) -> String {
+    let signature = density.signature();
+    let (state, data) = signature.ports.split_first().expect("a density has a state");
+    // Dimensions that no array has alone are numbers in the driver.
+    let (by_arrays, told) = (given.told_by_arrays(signature), given.told(signature));
+    let number = |id: &_| told.get(id).filter(|_| !by_arrays.contains_key(id));
+    let dim_names: IdVec<_, String> = (signature.dims.iter())
+        .map(|(id, name)| number(&id).map_or_else(|| name.clone(), |number| number.to_string()))
+        .collect();
+    let dims: Vec<&str> =
+        (signature.dims.iter()).filter(|(id, _)| number(id).is_none()).map(|(_, name)| name.as_str()).collect();
+    let dims = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
+    let state_type = state.describe(&dim_names);
+    let Names { num_warmup, num_draws, stepsize, start, position, index } = names;
+
+    let mut params: Vec<String> = Vec::new();
+    let origin = if job.starts.is_some() {
+        params.push(format!("{start}: {state_type}"));
+        start.clone()
+    } else {
+        format!("[0.0 for {index} in 0..{}]", state.extents[0].display(&dim_names))
+    };
+    params.extend(data.iter().map(|p| format!("shared {}: {}", p.name, p.describe(&dim_names))));
+    let (run, fixed) = match job.stepsize {
+        Some(_) => {
+            params.push(format!("shared {stepsize}: real"));
+            ("run_fixed_chain", format!("{stepsize}, "))
+        }
+        None => ("run_chain", String::new()),
+    };
+    params.extend([num_warmup, num_draws].map(|count| format!("shared {count}: int")));
+    let density = match density.name() {
+        DENSITY => format!("attempt(value_and_grad(model::{DENSITY}))"),
+        name => format!("attempt(model::{name})"),
+    };
+    let args: Vec<String> = data.iter().map(|p| format!(", {}", p.name)).collect();
+    // A tuning stands where it is used: were it bound before, its name would hide data of that name.
+    let tuning = method.of_sampler.as_ref().map(|tuning| tuning.literal("sampler") + ", ").unwrap_or_default();
+    format!(
+        "use \"{model}\" as model;\nuse \"{sampler}\" as sampler;\nuse \"{chain}\" as chain;\n\n\
+         pub fn main{dims}({params}) {{\n    \
+         let density = |{position}: {state_type}| {density}({position}{args});\n    \
+         chain::{run}(\n        \
+         density,\n        \
+         |point, inv_metric, eps| sampler::{TRANSITION}(density, {tuning}inv_metric, eps, point),\n        \
+         {of_chain},\n        {origin},\n        {fixed}{num_warmup}, {num_draws},\n    );\n}}\n",
+        model = quoted(job.model),
+        sampler = method.sampler,
+        chain = method.chain,
+        params = params.join(", "),
+        args = args.concat(),
+        of_chain = method.of_chain.literal("chain"),
+    )
+}
+
+/// Whether an error is of the driver program, and not of the user's.
+fn is_in_driver(error: &Error, diagnostic: &Diagnostic) -> bool {
+    diagnostic.labels.first().is_some_and(|l| error.sources().file(l.span.file).name == DRIVER)
+}
+
+/// An error of the driver program in words that need no look at it.
+pub(super) fn without_driver(error: Error) -> Error {
+    if !error.diagnostics().iter().any(|d| is_in_driver(&error, d)) {
+        return error;
+    }
+    Error::new(ErrorKind::Input, told(&error).join("\n"))
+}
+
+/// The same of a driver that does not compile: what it calls has another form.
+fn wrong_sampler(method: &Method, error: Error) -> Error {
+    if !error.diagnostics().iter().any(|d| is_in_driver(&error, d)) {
+        return error;
+    }
+    let why = told(&error).join("; ");
+    let message = format!(
+        "{} and {} do not fit together: {why}; a sampler exports `{FORM}`: see nuts/README.md",
+        method.name, method.chain
+    );
+    Error::new(ErrorKind::Entry, message)
+}
+
+fn told(error: &Error) -> Vec<String> {
+    let told = |d: &Diagnostic| [&[d.message.clone()][..], &d.notes].concat().join("; ");
+    error.diagnostics().iter().map(told).collect()
+}

@@ -1,0 +1,68 @@
+//! What to sample.
+
+use std::path::Path;
+
+use super::settings::{Settings, TARGET_ACCEPT};
+use crate::program::{Error, ErrorKind};
+use crate::types::Array;
+
+/// What to sample.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// The model.
+    pub model: &'a Path,
+    /// The sampler; the shipped NUTS where there is none.
+    pub sampler: Option<&'a Path>,
+    /// Chains.
+    pub chains: usize,
+    /// Warmup iterations of each chain.
+    pub warmup: usize,
+    /// Draws of each chain after warmup.
+    pub draws: usize,
+    /// A step size that stays, with the unit metric: warmup then adapts nothing. Without it both are learnt.
+    pub stepsize: Option<f64>,
+    /// Where the chains start, chain × dimension, unconstrained; with fewer rows, a number that divides that of the
+    /// chains, as many chains one after the other start at each. Without it every coordinate is uniform in (-2, 2).
+    pub starts: Option<Array>,
+    /// What is set of the sampler and its chain.
+    pub settings: Settings,
+}
+
+impl<'a> Job<'a> {
+    /// 4 chains of 1000 warmup iterations and 1000 draws from a model.
+    pub fn new(model: &'a Path) -> Self {
+        let (chains, warmup, draws) = (4, 1000, 1000);
+        Job { model, sampler: None, chains, warmup, draws, stepsize: None, starts: None, settings: Settings::new() }
+    }
+
+    /// Refuses what makes no sense whatever the model and the sampler.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
+        match self.stepsize {
+            Some(eps) if !(eps > 0.0 && eps.is_finite()) => {
+                return refused(format!("the step size must be a positive number, not {eps}"));
+            }
+            Some(_) if self.settings.get(TARGET_ACCEPT).is_some() => {
+                return refused(format!("the step size is given and stays: {TARGET_ACCEPT} means nothing then"));
+            }
+            _ => {}
+        }
+        match &self.starts {
+            Some(starts)
+                if starts.shape.len() != 2
+                    || starts.as_real().is_none()
+                    || starts.shape[0] == 0
+                    || !self.chains.is_multiple_of(starts.shape[0]) =>
+            {
+                refused(format!(
+                    "{} chains need starts of the type real[{}, _], one row for all of them, or a number of rows that divides {}, not {}",
+                    self.chains,
+                    self.chains,
+                    self.chains,
+                    starts.ty()
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A model: the density that it exports, and what its data must tell.
+
+use std::path::Path;
+
+use super::Job;
+use crate::program::{Error, ErrorKind, Function, Inputs, Program};
+use crate::types::DType;
+
+/// The function that a model must export, unless it exports [`DENSITY_AND_GRADIENT`].
+pub const DENSITY: &str = "log_density";
+/// The function that a model exports in the place of [`DENSITY`] when its gradient is written by hand.
+pub const DENSITY_AND_GRADIENT: &str = "log_density_and_gradient";
+/// The function that a model may export to name its constrained parameters.
+pub const PARAMETERS: &str = "parameters";
+
+/// The density of a model, by the name that it has there.
+pub(super) fn density<'a>(model: &'a Program, path: &Path) -> Result<Function<'a>, Error> {
+    let by_hand = model.functions().any(|name| name == DENSITY_AND_GRADIENT);
+    let name = if by_hand { DENSITY_AND_GRADIENT } else { DENSITY };
+    let density = model.function(name).map_err(|error| wrong(path, &error.to_string()))?;
+    check_form(&density, path)?;
+    Ok(density)
+}
+
+/// Refuses a density of another form than chains can call.
+fn check_form(density: &Function<'_>, path: &Path) -> Result<(), Error> {
+    let [state, data @ ..] = &density.signature().ports[..] else {
+        return Err(wrong(path, "it has no parameters"));
+    };
+    if state.shared || state.dtype != DType::Real || state.extents.len() != 1 {
+        return Err(wrong(path, &format!("its first parameter is `{}`", state.name)));
+    }
+    match data.iter().find(|p| !p.shared || p.name.contains('.')) {
+        Some(port) => Err(wrong(path, &format!("`{}` must be a shared scalar or array", port.name))),
+        None => Ok(()),
+    }
+}
+
+fn wrong(path: &Path, why: &str) -> Error {
+    let form = format!("pub fn {DENSITY}(q: real[d], shared …) -> real");
+    Error::new(ErrorKind::Entry, format!("{}: a model exports `{form}`: {why}", path.display()))
+}
+
+/// The number of coordinates of the state of a density, its first parameter, where its shared inputs tell it, or ints
+/// under the names of dimensions.
+pub fn dimension(density: &Function<'_>, data: &Inputs) -> Option<usize> {
+    let signature = density.signature();
+    let mut dims = data.told_by_arrays(signature);
+    dims.extend(data.told(signature));
+    signature.extents_at(0, &dims)?.first().copied()
+}
+
+/// Refuses data that are not all there, and starting points of another width than the model's state.
+pub(super) fn check_inputs(job: &Job<'_>, density: &Function<'_>, data: &Inputs) -> Result<(), Error> {
+    let signature = density.signature();
+    let missing = signature.ports.iter().filter(|p| p.shared && !data.values.contains_key(&p.name));
+    let missing: Vec<String> = missing.map(|p| format!("`{}: {}`", p.name, p.describe(&signature.dims))).collect();
+    let refused = |message: String| Err(Error::new(ErrorKind::Input, message));
+    if !missing.is_empty() {
+        return refused(format!("the model needs {}: give it by --data or --shared", missing.join(", ")));
+    }
+    match (dimension(density, data), &job.starts) {
+        (Some(d), Some(starts)) if starts.shape[1] != d => {
+            refused(format!("--starts: rows of {}, but the state of the model has {d} coordinates", starts.shape[1]))
+        }
+        (None, None) => {
+            let state = &signature.ports[0];
+            let (name, ty) = (&state.name, state.describe(&signature.dims));
+            let dims = data.told_by_arrays(signature);
+            let told = data.told(signature);
+            let open = state.extents[0].ids().filter(|id| !dims.contains_key(id) && !told.contains_key(id));
+            let open: Vec<String> = open.map(|id| format!("`{}`", signature.dims[id])).collect();
+            refused(format!(
+                "no data tell the dimension of the state `{name}: {ty}` of the model: say what {} is in the data or by \
+                 --shared, or give --starts",
+                open.join(" and ")
+            ))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,180 @@
+//! The records of chains, as they come.
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use super::watch::State;
+use super::{Observer, draws::Recorded};
+use crate::base::IdVec;
+use crate::mcmc::protocol::{self, ADAPTED, DRAW, ITERATION, LP, PROGRESS, Records, STEPSIZE, TREEDEPTH};
+use crate::parts::{Stream, StreamId};
+use crate::program::{Error, ErrorKind};
+use crate::run::{AllCaught, Caught, NoMemory, NoSink, Record, Sink, Trap};
+use crate::types::{Array, DType, Scalar};
+
+/// Keeps the records of all chains.
+pub(super) struct Recorder<'a> {
+    streams: IdVec<StreamId, Stream>,
+    draw: StreamId,
+    adapted: StreamId,
+    progress: StreamId,
+    chains: Vec<Mutex<Chain>>,
+    /// Where the density failed after warmup.
+    rejected: Mutex<AllCaught>,
+    /// Iterations of warmup of each chain.
+    warmup: usize,
+    /// Draws of each chain that are expected.
+    draws: usize,
+    observer: &'a dyn Observer,
+}
+
+/// The records of a chain. Draws are words, one record after the other: an array for each field would take an allocation each,
+/// and more time than many a draw takes.
+#[derive(Default)]
+pub(super) struct Chain {
+    pub(super) draws: usize,
+    pub(super) words: Vec<u64>,
+    pub(super) adapted: Option<Vec<Array>>,
+    /// The last report from warmup.
+    pub(super) progress: Option<Vec<Array>>,
+    started: Option<Instant>,
+    finished: Option<Instant>,
+}
+
+impl Chain {
+    /// Adds a draw, one of at most so many.
+    fn add(&mut self, record: &dyn Record, most: usize) {
+        record.append_words(&mut self.words);
+        if self.draws == 0 {
+            self.words.reserve_exact(self.words.len().saturating_mul(most.saturating_sub(1)));
+        }
+        self.draws += 1;
+        if self.draws == most {
+            self.finished = Some(Instant::now());
+        }
+    }
+}
+
+/// The stream of these records, which must have all their fields.
+fn find(streams: &IdVec<StreamId, Stream>, wanted: Records) -> Result<StreamId, Error> {
+    let missing =
+        |what: String| Err(Error::new(ErrorKind::Entry, format!("the chain emits no {what}: see nuts/protocol.ab")));
+    let Some((id, stream)) = streams.iter().find(|(_, s)| s.name == wanted.name) else {
+        return missing(format!("`{}`", wanted.name));
+    };
+    let has = |(name, dtype, rank): &protocol::Field| {
+        stream.fields.iter().any(|(n, ty)| n == name && ty.dtype == *dtype && ty.shape.len() == *rank)
+    };
+    match wanted.fields.iter().find(|field| !has(field)) {
+        Some((name, dtype, rank)) => {
+            let axes = if *rank == 0 { "" } else { "[d]" };
+            missing(format!("`{}` with `{name}: {dtype}{axes}`", wanted.name))
+        }
+        None => Ok(id),
+    }
+}
+
+impl<'a> Recorder<'a> {
+    pub(super) fn new(
+        streams: &IdVec<StreamId, Stream>,
+        (chains, warmup, draws): (usize, usize, usize),
+        observer: &'a dyn Observer,
+    ) -> Result<Self, Error> {
+        let (draw, adapted, progress) = (find(streams, DRAW)?, find(streams, ADAPTED)?, find(streams, PROGRESS)?);
+        let chains = (0..chains).map(|_| Mutex::default()).collect();
+        let rejected = Mutex::default();
+        Ok(Self { streams: streams.clone(), draw, adapted, progress, chains, rejected, warmup, draws, observer })
+    }
+
+    /// What is known of every chain now.
+    pub(super) fn states(&self) -> Vec<State> {
+        let states = self.chains.iter().map(|c| self.state(&c.lock().expect("no emit panics while it holds the lock")));
+        states.collect()
+    }
+
+    fn is_warm(&self, chain: &Chain) -> bool {
+        self.warmup == 0 || chain.adapted.is_some() || chain.draws > 0
+    }
+
+    pub(super) fn rejected_after_warmup(&self) -> Vec<Caught> {
+        self.rejected.lock().expect("nothing panics while it holds the lock").clone().into_vec()
+    }
+
+    fn state(&self, chain: &Chain) -> State {
+        let warm = chain.adapted.is_some() || chain.draws > 0;
+        let (adapted, progress) = (&self.streams[self.adapted], &self.streams[self.progress]);
+        let records = [(adapted, &chain.adapted), (progress, &chain.progress)];
+        let told = |name: &str| {
+            let of = |(stream, record): (&Stream, &Option<Vec<Array>>)| number(stream, record.as_ref()?, name);
+            self.last_of(chain, name).or_else(|| records.into_iter().find_map(of))
+        };
+        let iteration = chain.progress.as_ref().and_then(|record| number(progress, record, ITERATION));
+        State {
+            started: chain.started,
+            finished: chain.finished,
+            warmup: if warm { self.warmup } else { iteration.map_or(0, |n| n as usize) },
+            warm,
+            draws: chain.draws,
+            stepsize: told(STEPSIZE).unwrap_or(f64::NAN),
+            lp: told(LP).unwrap_or(f64::NAN),
+            treedepth: told(TREEDEPTH).map_or(0, |n| n as i64),
+        }
+    }
+
+    /// A scalar of the last draw of a chain.
+    fn last_of(&self, chain: &Chain, name: &str) -> Option<f64> {
+        let fields = &self.streams[self.draw].fields;
+        let f = fields.iter().position(|(n, ty)| n == name && ty.shape.is_empty())?;
+        let behind: usize = fields[f..].iter().map(|(_, ty)| ty.elements()).sum();
+        let word = chain.words.len().checked_sub(behind).map(|at| chain.words[at])?;
+        Some(if fields[f].1.dtype == DType::Real { f64::from_bits(word) } else { word as i64 as f64 })
+    }
+
+    pub(super) fn finish(self) -> Recorded {
+        let chains = self.chains.into_iter().map(|c| c.into_inner().expect("no emit panics while it holds the lock"));
+        let stream = |id: StreamId| self.streams[id].clone();
+        Recorded {
+            draw: stream(self.draw),
+            adapted: stream(self.adapted),
+            progress: stream(self.progress),
+            chains: chains.collect(),
+        }
+    }
+}
+
+impl Sink for Recorder<'_> {
+    fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) -> Result<(), NoMemory> {
+        let mut chain = self.chains[position].lock().expect("no emit panics while it holds the lock");
+        if stream == self.draw {
+            chain.add(record, self.draws);
+            drop(chain);
+            self.observer.draw();
+        } else if stream == self.adapted {
+            chain.adapted = Some(record.arrays());
+        } else if stream == self.progress {
+            chain.started.get_or_insert_with(Instant::now);
+            chain.progress = Some(record.arrays());
+        }
+        Ok(())
+    }
+    fn print(&self, position: usize, line: String) {
+        NoSink.print(position, line);
+    }
+    fn caught(&self, trap: &Trap) {
+        let chain = self.chains[trap.position].lock().expect("no emit panics while it holds the lock");
+        if self.is_warm(&chain) {
+            drop(chain);
+            self.rejected.lock().expect("nothing panics while it holds the lock").note(trap.clone());
+        }
+    }
+}
+
+/// A scalar of a record.
+pub(super) fn number(stream: &Stream, record: &[Array], name: &str) -> Option<f64> {
+    let f = stream.fields.iter().position(|(n, ty)| n == name && ty.shape.is_empty())?;
+    match record[f].get(0) {
+        Scalar::Real(r) => Some(r),
+        Scalar::Int(i) => Some(i as f64),
+        Scalar::Bool(_) => None,
+    }
+}

@@ -1,0 +1,82 @@
+//! Warnings, and changes of a run that they advise.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// What to worry about.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Warning {
+    /// What it is, in words.
+    pub message: String,
+    /// The change of the run that may help, where there is one.
+    pub advice: Option<Advice>,
+    /// The command that makes this change, where the run was a command: see [`Summary::advise`](super::Summary::advise).
+    pub command: Option<String>,
+}
+
+impl Warning {
+    /// A warning without advice.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), advice: None, command: None }
+    }
+}
+
+/// The message, and in a line of its own the command, or else what the advice sets.
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match (&self.command, &self.advice) {
+            (Some(command), _) => write!(f, ":\n    {command}"),
+            (None, Some(advice)) => write!(f, ": {advice}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// A change of a run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub enum Advice {
+    /// Another value of a setting of the sampler or its chain.
+    Set {
+        /// Its name.
+        name: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// Another step size.
+    Stepsize(f64),
+    /// More draws of each chain.
+    Draws(usize),
+    /// More warmup and more draws of each chain.
+    Longer {
+        /// Iterations of warmup.
+        warmup: usize,
+        /// Draws.
+        draws: usize,
+    },
+}
+
+impl Advice {
+    /// The flags of `autobatch sample` that make the change, each with its value.
+    pub fn flags(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Advice::Set { name, value } => vec![("--set", format!("{name}={value}"))],
+            Advice::Stepsize(stepsize) => vec![("--stepsize", stepsize.to_string())],
+            Advice::Draws(draws) => vec![("--draws", draws.to_string())],
+            // A run without warmup wants none.
+            Advice::Longer { warmup: 0, draws } => vec![("--draws", draws.to_string())],
+            Advice::Longer { warmup, draws } => {
+                vec![("--warmup", warmup.to_string()), ("--draws", draws.to_string())]
+            }
+        }
+    }
+}
+
+/// `--set target_accept=0.9`.
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags: Vec<String> = self.flags().into_iter().map(|(flag, value)| format!("{flag} {value}")).collect();
+        f.write_str(&flags.join(" "))
+    }
+}

@@ -1,0 +1,274 @@
+//! What the sampler did in a run, and what there is to worry about in it.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::advice::{Advice, Warning};
+use super::summary::{abridged, grouped, scalar_chains, significant};
+use crate::mcmc::diagnostics;
+use crate::mcmc::protocol::{DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
+use crate::mcmc::sampling::{COLLAPSED, Draws, MAX_TREEDEPTH, TARGET_ACCEPT};
+use crate::run::Caught;
+use crate::types::Array;
+
+/// E-BFMI below this is a warning.
+const E_BFMI_LIMIT: f64 = 0.3;
+/// Draws that a chain needs for an E-BFMI of its own, and all chains for one of all.
+const E_BFMI_DRAWS: usize = 100;
+/// How many times as many gradients as the median chain one takes that is stuck.
+const STUCK_WORK: f64 = 10.0;
+/// Draws without a move after which a chain is stuck.
+const STUCK_DRAWS: usize = 10;
+/// The acceptance rates that are tried one after the other where transitions diverge.
+const TARGETS: [f64; 4] = [0.9, 0.95, 0.99, 0.999];
+/// Doublings more where trees are ended by their depth.
+const MORE_DOUBLINGS: i64 = 2;
+/// Doublings that the samplers that ship take at most: 2^30 gradients a transition.
+const MOST_DOUBLINGS: i64 = 30;
+
+/// What the sampler did over all chains, warmup excluded except where it says so.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct SamplerStatistics {
+    /// Chains.
+    pub chains: usize,
+    /// Draws kept, over all chains.
+    pub draws: usize,
+    /// Draws whose trajectory ended in a divergent transition.
+    pub divergent: usize,
+    /// Draws whose tree reached the largest depth.
+    pub treedepth_saturated: usize,
+    /// The largest tree depth, where the sampler has one.
+    pub max_treedepth: Option<i64>,
+    /// The acceptance statistic that warmup aimed at; nothing where the step size was given.
+    pub target_accept: Option<f64>,
+    /// Warmup iterations of each chain.
+    pub warmup: usize,
+    /// E-BFMI of each chain, or of all together where they are short; empty where the sampler reports no energy, and where
+    /// there are too few draws to tell.
+    pub e_bfmi: Vec<f64>,
+    /// The step size that was given, if one was.
+    pub stepsize: Option<f64>,
+    /// The step sizes at the end of warmup.
+    pub adapted: Vec<f64>,
+    /// Chains that are stuck.
+    pub stuck: Vec<StuckChain>,
+    /// Gradients evaluated, warmup included, over all chains.
+    pub gradients: u64,
+    /// Wall-clock time, warmup included.
+    pub seconds: f64,
+    /// Points that were rejected because the density failed there, over all chains.
+    pub rejected: u64,
+    /// Of these, those after warmup.
+    pub rejected_after_warmup: u64,
+    /// In how many chains that was.
+    pub rejected_in: usize,
+    /// The first failure of the first of these chains, in words.
+    pub first_failure: Option<String>,
+}
+
+/// A chain that takes far smaller steps than the others, or far more of them, or that does not move.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StuckChain {
+    /// Its number.
+    pub chain: usize,
+    /// Its step size.
+    pub stepsize: f64,
+    /// The mean of its log density.
+    pub lp: f64,
+    /// The mean of its tree depth.
+    pub treedepth: f64,
+}
+
+impl fmt::Display for StuckChain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (eps, lp) = (significant(self.stepsize, 2), significant(self.lp, 4));
+        write!(f, "chain {} (step size {eps}, log density {lp}, tree depth {:.1})", self.chain, self.treedepth)
+    }
+}
+
+/// The chains that are stuck, of two or more. `numbers` are those of the chains of the streams.
+fn stuck(streams: &IndexMap<String, Array>, numbers: &[usize]) -> Vec<StuckChain> {
+    let chains = |name: &str| streams.get(name).map_or_else(Vec::new, |array| scalar_chains(array, 0));
+    let means = |name: &str| -> Vec<f64> { chains(name).iter().map(|chain| diagnostics::mean(&[chain])).collect() };
+    let (steps, work, depth, lp) = (means(STEPSIZE), means(N_LEAPFROG), means(TREEDEPTH), chains(LP));
+    // The upper one of the two in the middle.
+    let median = |values: &[f64]| {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().filter(|_| sorted.len() > 1)
+    };
+    let (usual_step, usual_work) = (median(&steps), median(&work));
+    let still = |c: &usize| {
+        let same = |chain: &Vec<f64>| chain.len() >= STUCK_DRAWS && chain.iter().all(|x| *x == chain[0]);
+        lp.get(*c).is_some_and(same)
+    };
+    // Where no chain moves, the density is flat.
+    let all_still = (0..lp.len()).all(|c| still(&c));
+    let is_stuck = |c: &usize| {
+        let small = usual_step.zip(steps.get(*c)).is_some_and(|(usual, step)| step * COLLAPSED < usual);
+        let long = usual_work.zip(work.get(*c)).is_some_and(|(usual, work)| *work > usual * STUCK_WORK);
+        small || long || (still(c) && !all_still)
+    };
+    let of = |values: &[f64], c: usize| values.get(c).copied().unwrap_or(f64::NAN);
+    let named = (0..numbers.len()).filter(is_stuck).map(|c| StuckChain {
+        chain: numbers[c],
+        stepsize: of(&steps, c),
+        lp: lp.get(c).map_or(f64::NAN, |chain| diagnostics::mean(&[chain])),
+        treedepth: of(&depth, c),
+    });
+    named.collect()
+}
+
+/// E-BFMI of each chain, or of all where they are short; none where there are too few draws.
+fn e_bfmi(energies: &[Vec<f64>]) -> Vec<f64> {
+    let draws = energies.iter().map(Vec::len).min().unwrap_or(0);
+    if draws >= E_BFMI_DRAWS {
+        energies.iter().map(|chain| diagnostics::e_bfmi(chain)).collect()
+    } else if draws * energies.len() >= E_BFMI_DRAWS {
+        vec![diagnostics::e_bfmi_of_all(energies)]
+    } else {
+        vec![]
+    }
+}
+
+impl SamplerStatistics {
+    /// What the sampler did in a run.
+    pub fn of_draws(draws: &Draws) -> Self {
+        let statistics = Self::of(&draws.statistics, draws.max_treedepth, draws.gradients, draws.seconds);
+        Self {
+            target_accept: draws.target_accept,
+            warmup: draws.warmup,
+            stepsize: draws.stepsize,
+            adapted: draws.adapted.clone(),
+            stuck: stuck(&draws.statistics, &draws.chains),
+            ..statistics
+        }
+        .with_rejected(&draws.rejected, &draws.rejected_after_warmup)
+    }
+
+    /// Reads the streams `divergent`, `treedepth` and `energy`, each chain × draw, as far as the sampler has them.
+    pub fn of(streams: &IndexMap<String, Array>, max_treedepth: Option<i64>, gradients: u64, seconds: f64) -> Self {
+        let stream = |name: &str| streams.get(name).map_or_else(Vec::new, |array| scalar_chains(array, 0));
+        let count =
+            |name: &str, holds: &dyn Fn(f64) -> bool| stream(name).iter().flatten().filter(|x| holds(**x)).count();
+        let extent = |axis: usize| streams.values().next().and_then(|a| a.shape.get(axis)).copied().unwrap_or(0);
+        Self {
+            chains: extent(0),
+            draws: extent(0) * extent(1),
+            divergent: count(DIVERGENT, &|x| x != 0.0),
+            treedepth_saturated: max_treedepth.map_or(0, |max| count(TREEDEPTH, &|x| x >= max as f64)),
+            max_treedepth,
+            e_bfmi: e_bfmi(&stream(ENERGY)),
+            gradients,
+            seconds,
+            ..Self::default()
+        }
+    }
+
+    /// With the points that were rejected, by chain: all, and those after warmup.
+    fn with_rejected(mut self, all: &[Caught], after_warmup: &[Caught]) -> Self {
+        let count = |caught: &[Caught]| caught.iter().map(|c| c.count).sum();
+        (self.rejected, self.rejected_after_warmup) = (count(all), count(after_warmup));
+        self.rejected_in = all.len();
+        let first = after_warmup.first().or(all.first());
+        self.first_failure = first.map(|c| format!("{} (chain {})", c.first, c.first.position));
+        self
+    }
+
+    /// Gradients a second; NaN when no time passed.
+    pub fn gradients_per_second(&self) -> f64 {
+        if self.seconds > 0.0 { self.gradients as f64 / self.seconds } else { f64::NAN }
+    }
+
+    /// Divergent transitions, and what to do about them beside writing the model otherwise.
+    fn of_divergences(&self) -> Option<Warning> {
+        let (or, advice) = match (self.target_accept, self.stepsize) {
+            (Some(target), _) => match TARGETS.iter().find(|t| **t > target) {
+                Some(next) => (
+                    format!(", or raise {TARGET_ACCEPT} ({target} here)"),
+                    Some(Advice::Set { name: TARGET_ACCEPT, value: next.to_string() }),
+                ),
+                None => (String::new(), None),
+            },
+            (None, Some(stepsize)) => {
+                (format!(", or lower the step size ({stepsize} here)"), Some(Advice::Stepsize(stepsize / 2.0)))
+            }
+            (None, None) => (String::new(), None),
+        };
+        let message = format!(
+            "{} of {} transitions were divergent: the draws may miss part of the posterior; reparameterise{or}",
+            self.divergent, self.draws
+        );
+        (self.divergent > 0).then_some(Warning { message, advice, command: None })
+    }
+
+    /// Trees that were ended by their depth.
+    fn of_saturated_trees(&self) -> Option<Warning> {
+        let depth = self.max_treedepth.filter(|_| self.treedepth_saturated > 0)?;
+        let deeper = (depth + MORE_DOUBLINGS).min(MOST_DOUBLINGS);
+        let advice = (deeper > depth).then(|| Advice::Set { name: MAX_TREEDEPTH, value: deeper.to_string() });
+        let or = if advice.is_some() { format!(", or raise {MAX_TREEDEPTH}") } else { String::new() };
+        let message = format!(
+            "{} of {} transitions reached the largest tree depth, {depth}: the sampler is slow here, not wrong; \
+             reparameterise{or}",
+            self.treedepth_saturated, self.draws
+        );
+        Some(Warning { message, advice, command: None })
+    }
+
+    pub(super) fn warnings(&self) -> Vec<Warning> {
+        let mut warnings: Vec<Warning> = self.of_divergences().into_iter().chain(self.of_saturated_trees()).collect();
+        if !self.stuck.is_empty() {
+            let named: Vec<String> = self.stuck.iter().map(ToString::to_string).collect();
+            let names: Vec<&str> = named.iter().map(String::as_str).collect();
+            let are = if named.len() == 1 { "is" } else { "are" };
+            warnings.push(Warning::new(format!(
+                "{} of {} chains {are} stuck, and counted in the table: {}",
+                named.len(),
+                self.chains,
+                abridged(&names)
+            )));
+        }
+        if let Some(first) = &self.first_failure {
+            let points = if self.rejected == 1 { "1 point was" } else { &format!("{} points were", self.rejected) };
+            let chains = if self.rejected_in == 1 { "1 chain" } else { &format!("{} chains", self.rejected_in) };
+            let (after, first_after) = match self.rejected_after_warmup {
+                0 => ("none after warmup".to_owned(), ""),
+                n if n == self.rejected => ("after warmup".to_owned(), ""),
+                n => (format!("{} after warmup", grouped(n)), " after warmup"),
+            };
+            warnings.push(Warning::new(format!(
+                "{points} rejected in {chains}, {after}, since the density failed there; first{first_after}: {first}"
+            )));
+        }
+        let low = self.e_bfmi.iter().filter(|value| **value < E_BFMI_LIMIT).count();
+        if low > 0 {
+            let of = if self.e_bfmi.len() < self.chains {
+                "over all chains".to_owned()
+            } else {
+                format!("in {low} of {} chains", self.e_bfmi.len())
+            };
+            warnings.push(Warning::new(format!(
+                "E-BFMI is below {E_BFMI_LIMIT} {of}: the momentum explores the energies slowly; reparameterise"
+            )));
+        }
+        warnings
+    }
+}
+
+impl fmt::Display for SamplerStatistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} chains, {} draws, {} divergent transitions", self.chains, self.draws, self.divergent)?;
+        let rate = self.gradients_per_second();
+        let rate = if rate.is_nan() { "-".to_owned() } else { grouped(rate.round() as u64) };
+        writeln!(f, "{} gradients in {:.2} s, {rate} gradients/s", grouped(self.gradients), self.seconds)?;
+        if self.draws == 0 && !self.adapted.is_empty() {
+            let quantiles = diagnostics::quantiles(&[&self.adapted], &[0.0, 0.5, 1.0]);
+            let [least, median, most] = [0, 1, 2].map(|i| significant(quantiles[i], 4));
+            writeln!(f, "step size after warmup: median {median}, from {least} to {most}")?;
+        }
+        Ok(())
+    }
+}
