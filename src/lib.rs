@@ -23,6 +23,7 @@ pub mod prim;
 pub mod program;
 pub mod report;
 pub mod run;
+pub mod sampler;
 pub mod stack;
 pub mod syntax;
 pub mod transform;
@@ -30,3 +31,5 @@ pub mod types;
 
 /// Elementary functions, sums and random bits that every engine shares.
 pub use autobatch_vmath as vmath;
+
+pub use sampler::{Sampler, Samples};

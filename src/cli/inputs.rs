@@ -16,16 +16,7 @@ pub(super) fn read(args: &InputArgs, signature: &Signature) -> Result<Inputs, Er
         inputs = inputs.lanes(lanes);
     }
     if let Some(path) = &args.data {
-        let values = Values::read(path)?;
-        let by = format!(" by {}", values.origin());
-        // A data file is often that of several programs: what this one does not take is left alone.
-        for (name, data) in values.iter() {
-            if signature.takes(name) {
-                inputs.add_data(signature, name, data, true)?;
-            } else {
-                inputs.add_dimension(signature, name, data, &by)?;
-            }
-        }
+        inputs.add_values(signature, &Values::read(path)?, |_| true)?;
     }
     for (arguments, shared, by) in [(&args.shared, true, " by --shared"), (&args.input, false, "")] {
         for argument in arguments {

@@ -37,7 +37,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     check_output(args.output.as_deref(), ARRAY_FILES)?;
     let starts = args.starts.as_ref().map(|path| read_starts(path)).transpose()?;
     let job = Job {
-        model,
+        model: model.into(),
         sampler: args.sampler.as_deref(),
         chains: args.chains,
         warmup: args.warmup,

@@ -41,7 +41,7 @@ use crate::types::{Array, Type};
 
 pub use draws::Draws;
 use driver::Driver;
-pub use job::Job;
+pub use job::{Job, ModelSource};
 use method::Method;
 pub use method::{DEFAULT_SAMPLER, TRANSITION, settings_of};
 pub use model::{DENSITY, DENSITY_AND_GRADIENT, PARAMETERS, dimension};
@@ -75,16 +75,9 @@ impl Sampling {
         job: &Job<'_>,
         read_data: impl FnOnce(&Function<'_>) -> Result<Inputs, Error>,
     ) -> Result<Sampling, Error> {
-        Self::of_model(job, Program::load(job.model)?, read_data)
-    }
-
-    fn of_model(
-        job: &Job<'_>,
-        model: Program,
-        read_data: impl FnOnce(&Function<'_>) -> Result<Inputs, Error>,
-    ) -> Result<Sampling, Error> {
         job.check()?;
-        let density = model::density(&model, job.model)?;
+        let model = job.model.program()?;
+        let density = model::density(&model, &job.model.name())?;
         let data = read_data(&density)?;
         let method = Method::new(job.sampler, &job.settings, job.starts.is_some())?;
         let driver = Driver::new(job, &method, &density, &data)?;

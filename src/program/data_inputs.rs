@@ -2,7 +2,7 @@
 
 use crate::lower::hir_to_cfg::{Signature, SignaturePort};
 use crate::program::inputs::{Given, ToldDim};
-use crate::program::io::{ArrayType, Data, IoError};
+use crate::program::io::{ArrayType, Data, IoError, Values};
 use crate::program::{Error, ErrorKind, Inputs, ragged};
 use crate::types::DType;
 
@@ -32,6 +32,28 @@ impl Inputs {
             .map_err(|error| explained(&error, signature, port, shared))?;
         let known_axes = data.known_axes(&array);
         self.insert(name, Given { array, shared, known_axes, lengths: Vec::new() })
+    }
+
+    /// Adds the shared values of a file, those of these names: dimensions, and what a function of this signature takes. A file
+    /// is often that of several programs: what this one does not take is left alone.
+    ///
+    /// # Errors
+    /// As [`add_data`](Self::add_data).
+    pub fn add_values(
+        &mut self,
+        signature: &Signature,
+        values: &Values,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(), Error> {
+        let by = format!(" by {}", values.origin());
+        for (name, data) in values.iter().filter(|(name, _)| wanted(name)) {
+            if signature.takes(name) {
+                self.add_data(signature, name, data, true)?;
+            } else {
+                self.add_dimension(signature, name, data, &by)?;
+            }
+        }
+        Ok(())
     }
 
     fn insert(&mut self, name: &str, given: Given) -> Result<(), Error> {

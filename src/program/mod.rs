@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indexmap::IndexMap;
 
 use crate::base::{Diagnostic, FileId, Id as _, IdVec, SourceMap, Span, work};
-use crate::check::{self, FileLoader, StdLibrary};
+use crate::check::{self, FileLoader, Loader, StdLibrary};
 use crate::hir::{self, FnId};
 use crate::interp::{self, SharedError};
 use crate::lower::hir_to_cfg::{self, Shapes, Signature, SignaturePort};
@@ -84,6 +84,20 @@ struct Entry {
     native: Arc<NativeCache>,
 }
 
+/// Files, and one module that is none.
+struct WithText<'a> {
+    module: Option<(&'a str, &'a str)>,
+}
+
+impl Loader for WithText<'_> {
+    fn load(&mut self, from: Option<&str>, path: &str) -> Result<(String, Arc<str>), String> {
+        match self.module {
+            Some((name, text)) if name == path => Ok((name.to_owned(), Arc::from(text))),
+            _ => FileLoader.load(from, path),
+        }
+    }
+}
+
 /// What a compilation depends on: not the number of lanes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct CacheKey {
@@ -131,9 +145,18 @@ impl Program {
     /// # Errors
     /// [`ErrorKind::Program`] with all the diagnostics.
     pub fn compile_named(name: &str, source: &str) -> Result<Program, Error> {
+        Self::compile_with(name, source, None)
+    }
+
+    /// The same, with a module that is no file: its name in a `use`, and its text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Program`] with all the diagnostics.
+    pub(crate) fn compile_with(name: &str, source: &str, module: Option<(&str, &str)>) -> Result<Program, Error> {
+        let mut loader = WithText { module };
         let mut sources = SourceMap::default();
         let main = sources.add(name, source);
-        let check = || check::check_program(main, &mut sources, &mut FileLoader);
+        let check = || check::check_program(main, &mut sources, &mut loader);
         let (hir, diagnostics) = work::stage("check", |_| None, check);
         match hir {
             Some(hir) => Ok(Program::of(hir, Arc::new(sources), diagnostics)),

@@ -16,6 +16,7 @@ mod documents;
 mod draws;
 mod file_tests;
 mod fixed_stepsize;
+mod from_rust;
 mod generator;
 mod gradients;
 mod inputs;

@@ -3,7 +3,7 @@
 use crate::base::{Diagnostic, IdVec};
 use crate::program::{Error, ErrorKind, Function, Inputs, Program};
 
-use super::method::{FORM, Method, TRANSITION, quoted};
+use super::method::{FORM, Method, TRANSITION};
 use super::model::DENSITY;
 use super::{Job, model};
 
@@ -57,7 +57,8 @@ impl Driver {
         let taken: Vec<&str> = ports.chain(signature.dims.values().map(String::as_str)).collect();
         let names = Names::new(&taken);
         let source = text(job, method, density, given, &names);
-        let program = Program::compile_named(DRIVER, &source).map_err(|error| wrong_sampler(method, error))?;
+        let program = Program::compile_with(DRIVER, &source, job.model.module().1)
+            .map_err(|error| wrong_sampler(method, error))?;
         Ok(Self { program, names })
     }
 }
@@ -109,7 +110,7 @@ fn text(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs, 
          density,\n        \
          |point, inv_metric, eps| sampler::{TRANSITION}(density, {tuning}inv_metric, eps, point),\n        \
          {of_chain},\n        {origin},\n        {fixed}{num_warmup}, {num_draws},\n    );\n}}\n",
-        model = quoted(job.model),
+        model = job.model.module().0,
         sampler = method.sampler,
         chain = method.chain,
         params = params.join(", "),

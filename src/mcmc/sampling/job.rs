@@ -1,16 +1,67 @@
 //! What to sample.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::method::quoted;
 use super::settings::{Settings, TARGET_ACCEPT};
-use crate::program::{Error, ErrorKind};
+use crate::program::{Error, ErrorKind, Program};
 use crate::types::Array;
+
+/// Where a model is.
+#[derive(Clone, Copy, Debug)]
+pub enum ModelSource<'a> {
+    /// In a file.
+    File(&'a Path),
+    /// This is its text; what it uses is relative to the current folder.
+    Text(&'a str),
+}
+
+impl<'a> From<&'a Path> for ModelSource<'a> {
+    fn from(path: &'a Path) -> Self {
+        ModelSource::File(path)
+    }
+}
+
+impl<'a> From<&'a PathBuf> for ModelSource<'a> {
+    fn from(path: &'a PathBuf) -> Self {
+        ModelSource::File(path)
+    }
+}
+
+/// What a model is called that is a text.
+const TEXT: &str = "<model>";
+
+impl ModelSource<'_> {
+    /// Compiles it.
+    pub(super) fn program(&self) -> Result<Program, Error> {
+        match self {
+            ModelSource::File(path) => Program::load(path),
+            ModelSource::Text(text) => Program::compile_named(TEXT, text),
+        }
+    }
+
+    /// What users call it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            ModelSource::File(path) => path.display().to_string(),
+            ModelSource::Text(_) => "the model".to_owned(),
+        }
+    }
+
+    /// What stands in a `use` of it, and its text where that is no file.
+    pub(super) fn module(&self) -> (String, Option<(&str, &str)>) {
+        match self {
+            ModelSource::File(path) => (quoted(path), None),
+            ModelSource::Text(text) => (TEXT.to_owned(), Some((TEXT, text))),
+        }
+    }
+}
 
 /// What to sample.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
     /// The model.
-    pub model: &'a Path,
+    pub model: ModelSource<'a>,
     /// The sampler; the shipped NUTS where there is none.
     pub sampler: Option<&'a Path>,
     /// Chains.
@@ -30,7 +81,8 @@ pub struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// 4 chains of 1000 warmup iterations and 1000 draws from a model.
-    pub fn new(model: &'a Path) -> Self {
+    pub fn new(model: impl Into<ModelSource<'a>>) -> Self {
+        let model = model.into();
         let (chains, warmup, draws) = (4, 1000, 1000);
         Job { model, sampler: None, chains, warmup, draws, stepsize: None, starts: None, settings: Settings::new() }
     }

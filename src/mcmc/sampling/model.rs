@@ -1,7 +1,5 @@
 //! A model: the density that it exports, and what its data must tell.
 
-use std::path::Path;
-
 use super::Job;
 use crate::program::{Error, ErrorKind, Function, Inputs, Program};
 use crate::types::DType;
@@ -14,7 +12,7 @@ pub const DENSITY_AND_GRADIENT: &str = "log_density_and_gradient";
 pub const PARAMETERS: &str = "parameters";
 
 /// The density of a model, by the name that it has there.
-pub(super) fn density<'a>(model: &'a Program, path: &Path) -> Result<Function<'a>, Error> {
+pub(super) fn density<'a>(model: &'a Program, path: &str) -> Result<Function<'a>, Error> {
     let by_hand = model.functions().any(|name| name == DENSITY_AND_GRADIENT);
     let name = if by_hand { DENSITY_AND_GRADIENT } else { DENSITY };
     let density = model.function(name).map_err(|error| wrong(path, &error.to_string()))?;
@@ -23,7 +21,7 @@ pub(super) fn density<'a>(model: &'a Program, path: &Path) -> Result<Function<'a
 }
 
 /// Refuses a density of another form than chains can call.
-fn check_form(density: &Function<'_>, path: &Path) -> Result<(), Error> {
+fn check_form(density: &Function<'_>, path: &str) -> Result<(), Error> {
     let [state, data @ ..] = &density.signature().ports[..] else {
         return Err(wrong(path, "it has no parameters"));
     };
@@ -36,9 +34,9 @@ fn check_form(density: &Function<'_>, path: &Path) -> Result<(), Error> {
     }
 }
 
-fn wrong(path: &Path, why: &str) -> Error {
+fn wrong(path: &str, why: &str) -> Error {
     let form = format!("pub fn {DENSITY}(q: real[d], shared …) -> real");
-    Error::new(ErrorKind::Entry, format!("{}: a model exports `{form}`: {why}", path.display()))
+    Error::new(ErrorKind::Entry, format!("{}: a model exports `{form}`: {why}", path))
 }
 
 /// The number of coordinates of the state of a density, its first parameter, where its shared inputs tell it, or ints

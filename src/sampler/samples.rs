@@ -1,0 +1,130 @@
+//! What a [`Sampler`](super::Sampler) gives: draws by name, and what they are worth.
+
+use indexmap::IndexMap;
+use ndarray::ArrayViewD;
+
+use crate::mcmc::sampling::Draws;
+use crate::program::{Error, ErrorKind};
+use crate::report::{Summary, SummaryRow, Warning};
+use crate::run::{Trap, TrapKind};
+use crate::types::{Array, DType};
+
+/// The draws of a run, and what they are worth.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    draws: Draws,
+    summary: Summary,
+    chains: usize,
+    asked: usize,
+}
+
+/// Arrays by name, as views of the element type that they have.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrays<'a> {
+    what: &'static str,
+    arrays: &'a IndexMap<String, Array>,
+}
+
+impl Samples {
+    pub(super) fn new(draws: Draws, summary: Summary, chains: usize, asked: usize) -> Self {
+        Self { draws, summary, chains, asked }
+    }
+
+    /// The parameters of the model, chain × draw × event shape: the fields of what its `parameters` gives, or the
+    /// unconstrained state `q`.
+    pub fn parameters(&self) -> Arrays<'_> {
+        Arrays { what: "parameter", arrays: &self.draws.parameters }
+    }
+
+    /// What the sampler tells of each draw, chain × draw: `lp`, `accept_stat`, `stepsize`, `treedepth`, `n_leapfrog`,
+    /// `divergent`, `energy`.
+    pub fn statistics(&self) -> Arrays<'_> {
+        Arrays { what: "statistic", arrays: &self.draws.statistics }
+    }
+
+    /// A parameter of reals, chain × draw × event shape. Draws for which the model's `parameters` trapped are NaN.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] for a name that there is not, or that has other elements.
+    pub fn real(&self, name: &str) -> Result<ArrayViewD<'_, f64>, Error> {
+        self.parameters().real(name)
+    }
+
+    /// A row for each scalar parameter, with mean, quantiles, R-hat and effective sample sizes; `Display` prints the
+    /// table that `autobatch sample` prints.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// The row of a scalar parameter: `tau`, `theta[1]`.
+    pub fn row(&self, name: &str) -> Option<&SummaryRow> {
+        self.summary.rows.iter().find(|row| row.name == name)
+    }
+
+    /// What to worry about.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.summary.warnings
+    }
+
+    /// Chains that failed and are in no array, and why.
+    pub fn failed_chains(&self) -> impl Iterator<Item = &Trap> {
+        self.draws.traps.iter().filter(|trap| trap.kind != TrapKind::Interrupted)
+    }
+
+    /// Whether all draws of all chains are there: not where the run was cancelled, or a chain failed.
+    pub fn is_complete(&self) -> bool {
+        self.draws.chains.len() == self.chains && self.draws.draws == self.asked
+    }
+
+    /// Everything else that is known of the run.
+    pub fn draws(&self) -> &Draws {
+        &self.draws
+    }
+}
+
+impl<'a> Arrays<'a> {
+    /// The names.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.arrays.keys().map(String::as_str)
+    }
+
+    /// An array of reals.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] for a name that there is not, or that has other elements.
+    pub fn real(&self, name: &str) -> Result<ArrayViewD<'a, f64>, Error> {
+        self.view(name, DType::Real, Array::as_real)
+    }
+
+    /// An array of ints.
+    ///
+    /// # Errors
+    /// As [`real`](Self::real).
+    pub fn int(&self, name: &str) -> Result<ArrayViewD<'a, i64>, Error> {
+        self.view(name, DType::Int, Array::as_int)
+    }
+
+    /// An array of bools.
+    ///
+    /// # Errors
+    /// As [`real`](Self::real).
+    pub fn bool(&self, name: &str) -> Result<ArrayViewD<'a, bool>, Error> {
+        self.view(name, DType::Bool, Array::as_bool)
+    }
+
+    fn view<T>(
+        &self,
+        name: &str,
+        wanted: DType,
+        elements: impl Fn(&'a Array) -> Option<&'a [T]>,
+    ) -> Result<ArrayViewD<'a, T>, Error> {
+        let refused = |message: String| Error::new(ErrorKind::Input, message);
+        let array = self.arrays.get(name).ok_or_else(|| {
+            let names: Vec<String> = self.names().map(|n| format!("`{n}`")).collect();
+            refused(format!("there is no {} `{name}`: there is {}", self.what, names.join(", ")))
+        })?;
+        let elements = elements(array)
+            .ok_or_else(|| refused(format!("`{name}` has elements of the type {}, not {wanted}", array.dtype())))?;
+        ArrayViewD::from_shape(&array.shape[..], elements).map_err(|error| refused(format!("`{name}`: {error}")))
+    }
+}
