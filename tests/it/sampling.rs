@@ -299,7 +299,7 @@ fn step_sizes_jitter_where_they_are_told_to() {
         let all: Vec<f64> = of_half.concat();
         // 200 uniform numbers in (0.5, 1.5): the mean within five of its standard errors.
         assert!(all.iter().all(|ratio| (0.5..=1.5).contains(ratio)), "{all:?}");
-        let mean = diagnostics::mean(&[all.clone()]);
+        let mean = diagnostics::mean(std::slice::from_ref(&all));
         assert!((mean - 1.0).abs() < 5.0 / (12.0 * all.len() as f64).sqrt(), "{mean}");
         assert!(all.iter().any(|ratio| *ratio < 0.6) && all.iter().any(|ratio| *ratio > 1.4));
     }
@@ -308,8 +308,8 @@ fn step_sizes_jitter_where_they_are_told_to() {
 #[test]
 fn a_sampler_of_ones_own_says_what_can_be_set() {
     let folder = Folder::new("own-settings");
-    let own = folder.file("walk.ab", RANDOM_WALK);
-    let own = Some(own.as_str());
+    let walk = folder.file("walk.ab", RANDOM_WALK);
+    let own = Some(walk.as_str());
     let draws = ran(&folder, own, Settings::new());
     assert_eq!((draws.target_accept, draws.max_treedepth), (Some(0.44), None));
     let steps = |stride: f64| {
@@ -321,7 +321,7 @@ fn a_sampler_of_ones_own_says_what_can_be_set() {
     let still = ran(&folder, own, Settings::new().with("moving", false));
     let q = reals(&still, "q");
     assert!(q.chunks(5).take(50).all(|state| state == &q[..5]));
-    let listed = output(&["sample", "--list-settings", "--sampler", own.expect("there is one")]);
+    let listed = output(&["sample", "--list-settings", "--sampler", &walk]);
     let listed = String::from_utf8(listed.stdout).unwrap();
     for line in [
         "  target_accept    0.44  The mean acceptance statistic that warmup tunes the step size to.\n",
