@@ -167,9 +167,7 @@ impl Functions {
         let all = IdSet::full(program.vars.len());
         let written = |b: BlockId| {
             let mut set = none.clone();
-            for v in written_by(&program.blocks[b]) {
-                set.insert(v);
-            }
+            program.blocks[b].insts.iter().filter_map(|i| i.kind.written()).for_each(|v| _ = set.insert(v));
             set
         };
         let written: IdVec<BlockId, IdSet<VarId>> = program.blocks.ids().map(written).collect();
@@ -206,9 +204,16 @@ impl Functions {
             let Some(mut now) = before[b].clone() else { continue };
             now.union_with(&written[b]);
             let term = &program.blocks[b].term;
-            // of what the callee of an attempt writes, only the results are sure: a trap sets them
-            if let Terminator::PushJump { target, attempt: None, .. } = term {
-                now.union_with(&self.at(*target).must_write);
+            match term {
+                Terminator::PushJump { target, attempt: None, .. } => {
+                    now.union_with(&self.at(*target).must_write);
+                }
+                // a trap sets the results and nothing else is sure then; a callee that returns may have left them alone
+                Terminator::PushJump { target, attempt: Some(results), .. } => {
+                    let written = &self.at(*target).must_write;
+                    results.iter().filter(|v| written.contains(**v)).for_each(|v| _ = now.insert(*v));
+                }
+                _ => {}
             }
             if *term == Terminator::Return {
                 at_return.intersect_with(&now);

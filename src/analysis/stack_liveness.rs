@@ -83,9 +83,11 @@ impl Liveness {
             Terminator::PushJump { target, ret, attempt, .. } => {
                 add(*ret);
                 let callee = self.functions.position(*target);
+                let written = &self.functions.list[callee].must_write;
                 match attempt {
-                    None => now.subtract(&self.functions.list[callee].must_write),
-                    Some(results) => results.iter().for_each(|v| now.remove(*v)),
+                    None => now.subtract(written),
+                    // a trap sets them, but a callee that returns may have left one as the caller set it
+                    Some(results) => results.iter().filter(|v| written.contains(**v)).for_each(|v| now.remove(*v)),
                 }
                 now.union_with(&self.uses[callee]);
             }
