@@ -215,11 +215,7 @@ pub enum Terminator {
 impl Program {
     /// The type of an operand in a function.
     pub fn operand_type(&self, func: &Func, operand: Operand) -> Type {
-        match operand {
-            Operand::Var(v) => func.vars[v].ty.clone(),
-            Operand::Shared(s) => self.shared[s].ty.clone(),
-            Operand::Const(c) => Type::scalar(c.dtype()),
-        }
+        operand.ty(|v| func.vars[v].ty.clone(), |s| self.shared[s].ty.clone())
     }
     /// Names and types of the lane inputs, in the order of the entry's parameters.
     pub fn lane_inputs(&self) -> impl Iterator<Item = &Var> {

@@ -127,11 +127,7 @@ fn run<R: Real>(
 
 /// What a block costs, in additions, and one for itself.
 fn cost(routine: &Routine, shared: &IdVec<SharedId, Shared>, block: &Block) -> u64 {
-    let ty = |operand: &Operand<RoutineVar>| match *operand {
-        Operand::Var(v) => routine.vars[v].1.clone(),
-        Operand::Shared(s) => shared[s].ty.clone(),
-        Operand::Const(c) => Type::scalar(c.dtype()),
-    };
+    let ty = |operand: &Operand<RoutineVar>| operand.ty(|v| routine.vars[v].1.clone(), |s| shared[s].ty.clone());
     let step = |step: &Step| {
         let types: Vec<Type> = step.args.iter().map(ty).collect();
         step.prim.cost(&types, &routine.vars[step.dst].1)

@@ -65,6 +65,14 @@ impl<V: Copy> Operand<V> {
     pub fn var(self) -> Option<V> {
         if let Operand::Var(v) = self { Some(v) } else { None }
     }
+    /// The type, with those of variables and of shared values.
+    pub fn ty(self, var: impl FnOnce(V) -> Type, shared: impl FnOnce(SharedId) -> Type) -> Type {
+        match self {
+            Operand::Var(v) => var(v),
+            Operand::Shared(s) => shared(s),
+            Operand::Const(c) => Type::scalar(c.dtype()),
+        }
+    }
 }
 
 impl<V: fmt::Debug> fmt::Debug for Operand<V> {

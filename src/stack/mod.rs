@@ -213,11 +213,7 @@ pub enum Terminator {
 impl Program {
     /// The type of an operand.
     pub fn operand_type(&self, operand: Operand) -> Type {
-        match operand {
-            Operand::Var(v) => self.vars[v].ty.clone(),
-            Operand::Shared(s) => self.shared[s].ty.clone(),
-            Operand::Const(c) => Type::scalar(c.dtype()),
-        }
+        operand.ty(|v| self.vars[v].ty.clone(), |s| self.shared[s].ty.clone())
     }
 }
 

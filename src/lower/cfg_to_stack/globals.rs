@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::components::components;
-use crate::base::{Id, IdSet, IdVec};
+use crate::base::{Id, IdSet, IdVec, Names};
 use crate::cfg::{self, FuncId, Program, Terminator};
 use crate::stack::{StorageClass, Var, VarId};
 
@@ -27,7 +27,7 @@ impl Globals {
         let mut globals =
             Self { vars: IdVec::new(), locals: BTreeMap::new(), results: BTreeMap::new(), passed_on: BTreeSet::new() };
         let functions = reachable(program);
-        let mut names = BTreeSet::new();
+        let mut names = Names::default();
         let merged = merged_params(program);
         let mut params: BTreeMap<Param, VarId> = BTreeMap::new();
         for f in functions.iter() {
@@ -65,15 +65,9 @@ impl Globals {
         &self.results[&func]
     }
 
-    fn add(&mut self, names: &mut BTreeSet<String>, func: &str, name: &str, ty: &crate::types::Type) -> VarId {
-        let mut full = format!("{func}.{name}");
-        let mut copy = 1;
-        while !names.insert(full.clone()) {
-            copy += 1;
-            full = format!("{func}.{name}.{copy}");
-        }
+    fn add(&mut self, names: &mut Names, func: &str, name: &str, ty: &crate::types::Type) -> VarId {
         self.vars.push(Var {
-            name: full,
+            name: names.unique_from(&format!("{func}.{name}"), ".", 2),
             ty: ty.clone(),
             class: StorageClass::Register,
             uniform: false,
@@ -82,7 +76,7 @@ impl Globals {
     }
 
     /// Functions that end by calling one another share their result variables.
-    fn add_results(&mut self, program: &Program, functions: &IdSet<FuncId>, names: &mut BTreeSet<String>) {
+    fn add_results(&mut self, program: &Program, functions: &IdSet<FuncId>, names: &mut Names) {
         let mut leader: IdVec<FuncId, FuncId> = program.funcs.ids().collect();
         for f in functions.iter() {
             for block in program.funcs[f].blocks.values() {

@@ -158,11 +158,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
     }
     /// The type of an operand.
     pub(super) fn type_of(&self, operand: Operand) -> Type {
-        match operand {
-            Operand::Var(v) => self.vars[v].0.ty.clone(),
-            Operand::Shared(s) => self.spec.shared.ty(s).clone(),
-            Operand::Const(c) => Type::scalar(c.dtype()),
-        }
+        operand.ty(|v| self.vars[v].0.ty.clone(), |s| self.spec.shared.ty(s).clone())
     }
 
     // Variables

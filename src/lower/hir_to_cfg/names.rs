@@ -1,37 +1,19 @@
 //! Names for the text form of the IR: unique, and made of characters that it can read back.
 
-use std::collections::{HashMap, HashSet};
+use crate::base;
 
 /// The names that are taken in one scope.
 #[derive(Default)]
-pub(super) struct Names {
-    taken: HashSet<String>,
-    /// The last suffix that was tried, by base.
-    last: HashMap<String, usize>,
-}
+pub(super) struct Names(base::Names);
 
 impl Names {
     /// `base`, or where that is taken `base.1`, `base.2`, …
     pub(super) fn unique(&mut self, base: &str) -> String {
-        let base = lexable(base);
-        if self.taken.insert(base.clone()) {
-            return base;
-        }
-        self.search(&base, ".")
+        self.0.unique_from(&lexable(base), ".", 1)
     }
     /// `prefix1`, `prefix2`, …
     pub(super) fn numbered(&mut self, prefix: &str) -> String {
-        self.search(prefix, "")
-    }
-    fn search(&mut self, base: &str, separator: &str) -> String {
-        let last = self.last.entry(base.to_owned()).or_insert(0);
-        loop {
-            *last += 1;
-            let name = format!("{base}{separator}{last}");
-            if self.taken.insert(name.clone()) {
-                return name;
-            }
-        }
+        self.0.numbered(prefix, 1)
     }
 }
 

@@ -122,11 +122,7 @@ impl SharedPool {
     }
 
     fn operand_type(&self, operand: Operand) -> Type {
-        match operand {
-            Operand::Shared(id) => self.values[id].ty.clone(),
-            Operand::Const(c) => Type::scalar(c.dtype()),
-            Operand::Var(_) => unreachable!("a shared value reads no variables"),
-        }
+        operand.ty(|_| unreachable!("a shared value reads no variables"), |s| self.values[s].ty.clone())
     }
 
     /// An array literal whose elements are constants.

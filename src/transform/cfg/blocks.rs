@@ -1,10 +1,9 @@
 //! What several passes do with blocks, variables and functions.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::analysis::liveness::{live_across_call, live_in};
-use crate::base::{Id, IdSet, IdVec};
+use crate::base::{Id, IdSet, IdVec, Names};
 use crate::cfg::{
     Block, BlockId, Func, FuncId, InstKind, Operand, Program, SharedId, SharedSource, Terminator, Var, VarId,
 };
@@ -254,33 +253,18 @@ pub(super) fn cost(program: &Program, func: &Func, inst: &InstKind) -> u64 {
 
 /// Makes variables with names that no other variable of the function has.
 #[derive(Debug)]
-pub(in crate::transform) struct FreshNames {
-    taken: HashSet<String>,
-    /// The number that each name got last.
-    numbers: HashMap<String, usize>,
-}
+pub(in crate::transform) struct FreshNames(Names);
 
 impl FreshNames {
     pub(in crate::transform) fn new(func: &Func) -> Self {
-        Self { taken: func.vars.values().map(|v| v.name.clone()).collect(), numbers: HashMap::new() }
+        Self(Names::of(func.vars.values().map(|v| &v.name)))
     }
     /// No name is taken.
     pub(in crate::transform) fn none() -> Self {
-        Self { taken: HashSet::new(), numbers: HashMap::new() }
+        Self(Names::default())
     }
     /// Adds a variable; its name is `wanted`, with a number where that is taken.
     pub(in crate::transform) fn add(&mut self, vars: &mut IdVec<VarId, Var>, wanted: &str, ty: Type) -> VarId {
-        let mut name = wanted.to_string();
-        if !self.taken.insert(name.clone()) {
-            let number = self.numbers.entry(name).or_insert(1);
-            loop {
-                *number += 1;
-                name = format!("{wanted}#{number}");
-                if self.taken.insert(name.clone()) {
-                    break;
-                }
-            }
-        }
-        vars.push(Var { name, ty })
+        vars.push(Var { name: self.0.unique(wanted), ty })
     }
 }

@@ -1,10 +1,10 @@
 //! What depends on shared values and constants only is computed once, before any lane starts. The lowering does the same for
 //! what it sees; inlining and derivatives make more.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::blocks::{drop_unread_shared, operand_types};
-use crate::base::IdVec;
+use crate::base::{IdVec, Names};
 use crate::cfg::{Func, InstKind, Operand, Program, Shared, SharedId, SharedSource, VarId};
 use crate::parts;
 use crate::prim::{Effect, Prim};
@@ -15,7 +15,7 @@ type SharedArgs = parts::Args<SharedId>;
 /// Makes shared values of total primitives of shared values and constants whose variable is set nowhere else.
 pub(super) fn run(mut program: Program) -> Program {
     let mut known: HashMap<(Prim, SharedArgs, Type), SharedId> = HashMap::new();
-    let mut names: HashSet<String> = program.shared.values().map(|s| s.name.clone()).collect();
+    let mut names = Names::of(program.shared.values().map(|s| &s.name));
     for id in program.funcs.ids() {
         let mut func = program.funcs[id].clone();
         while hoist(&mut program, &mut func, &mut known, &mut names) {}
@@ -29,9 +29,8 @@ fn hoist(
     program: &mut Program,
     func: &mut Func,
     known: &mut HashMap<(Prim, SharedArgs, Type), SharedId>,
-    names: &mut HashSet<String>,
+    names: &mut Names,
 ) -> bool {
-    let mut number = 0;
     let mut writes: IdVec<VarId, usize> = IdVec::filled(0, func.vars.len());
     func.params.iter().for_each(|p| writes[*p] += 1);
     for block in func.blocks.values() {
@@ -57,13 +56,7 @@ fn hoist(
                 .collect();
             let ty = func.vars[*dst].ty.clone();
             let value = *known.entry((*prim, shared.clone(), ty.clone())).or_insert_with(|| {
-                let name = loop {
-                    number += 1;
-                    let name = format!("%h{number}");
-                    if names.insert(name.clone()) {
-                        break name;
-                    }
-                };
+                let name = names.numbered("%h", 1);
                 program.shared.push(Shared { name, ty, source: SharedSource::Prim(*prim, shared) })
             });
             hoisted[*dst] = Some(value);

@@ -5,7 +5,7 @@ use super::blocks::{
     FreshNames, cost, drop_unreachable_blocks, drop_unused_variables, edges_to, for_each_var_of_block, operand_types,
 };
 use super::inline::{copy, return_to};
-use crate::base::{Id, IdVec};
+use crate::base::{Id, IdVec, Names};
 use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, Var, VarId};
 use crate::prim::Effect;
 
@@ -21,13 +21,11 @@ const MOST_SITES: usize = 8;
 /// Splits every function that calls itself, and at its start may return at once, in two: the test with the early return, which
 /// ends in a tail call of the rest; and the rest, in which the test stands before each call.
 pub(super) fn run(mut program: Program) -> Program {
+    let mut names = Names::of(program.funcs.values().map(|f| &f.name));
     for id in program.funcs.ids().collect::<Vec<_>>() {
         let Some(early) = early_return(&program, id) else { continue };
         let func = &program.funcs[id];
-        let taken = |name: &str| program.funcs.values().any(|f| f.name == name);
-        let names =
-            (1..).map(|n| if n == 1 { format!("{}.rest", func.name) } else { format!("{}.rest#{n}", func.name) });
-        let name = names.into_iter().find(|name| !taken(name)).expect("there is always one more number");
+        let name = names.unique(&format!("{}.rest", func.name));
         let rest = rest(func, id, program.funcs.next_id(), early, name);
         let rest = program.funcs.push(rest);
         split(&mut program.funcs[id], rest, early);

@@ -15,13 +15,12 @@
 mod known;
 mod section;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::blocks::drop_unreachable_blocks;
 use super::simplify;
 use crate::analysis::callgraph::CallGraph;
-use crate::base::{Id as _, IdVec, Loc};
+use crate::base::{Id as _, IdVec, Loc, Names};
 use crate::cfg::{Func, FuncId, Inst, InstKind, Operand, Program, Shared, SharedId, SharedSource, Terminator, VarId};
 use crate::parts::routine::{Block, Routine, RoutineBlock, RoutineVar, Step, Term};
 use crate::parts::{self, Args};
@@ -36,7 +35,7 @@ const MOST_ROUNDS: usize = 200;
 /// Makes shared values of what depends on shared values only.
 pub(super) fn run(mut program: Program) -> Program {
     let graph = CallGraph::new(&program);
-    let mut names = SharedNames::of(&program);
+    let mut names = Names::of(program.shared.values().map(|s| &s.name));
     for id in program.funcs.ids() {
         let mut func = program.funcs[id].clone();
         for _ in 0..MOST_ROUNDS {
@@ -51,32 +50,8 @@ pub(super) fn run(mut program: Program) -> Program {
     program
 }
 
-/// Names of shared values.
-pub(super) struct SharedNames {
-    taken: HashSet<String>,
-    /// The number that each name got last.
-    numbers: HashMap<String, usize>,
-}
-
-impl SharedNames {
-    pub(super) fn of(program: &Program) -> Self {
-        Self { taken: program.shared.values().map(|s| s.name.clone()).collect(), numbers: HashMap::new() }
-    }
-
-    /// The name that is wanted, with a number where it is taken.
-    pub(super) fn unique(&mut self, wanted: &str) -> String {
-        let mut name = wanted.to_owned();
-        while !self.taken.insert(name.clone()) {
-            let number = self.numbers.entry(wanted.to_owned()).or_insert(1);
-            *number += 1;
-            name = format!("{wanted}#{number}");
-        }
-        name
-    }
-}
-
 /// Reads known variables as what they hold, and makes shared values of primitives of known operands. Whether there were any.
-fn hoist(program: &mut Program, func: &mut Func, names: &mut SharedNames) -> bool {
+fn hoist(program: &mut Program, func: &mut Func, names: &mut Names) -> bool {
     let known = Known::of(func);
     let mut changed = false;
     let mut blocks = std::mem::take(&mut func.blocks);
@@ -140,7 +115,7 @@ fn known_operand<V>(operand: Operand) -> Option<parts::Operand<V>> {
 }
 
 /// Makes a routine of the largest section that can be one. Whether there was any.
-fn share(program: &mut Program, graph: &CallGraph, id: FuncId, func: &mut Func, names: &mut SharedNames) -> bool {
+fn share(program: &mut Program, graph: &CallGraph, id: FuncId, func: &mut Func, names: &mut Names) -> bool {
     let Some(section) = Section::largest(program, graph, id, func) else { return false };
     let results = section.results.clone();
     let values = match routine(&section.code) {
@@ -167,7 +142,7 @@ fn add_results(
     func: &Func,
     results: &[VarId],
     routine: Routine,
-    names: &mut SharedNames,
+    names: &mut Names,
 ) -> Vec<Operand> {
     let routine = Arc::new(routine);
     let add = |(i, var): (usize, &VarId)| {

@@ -60,11 +60,7 @@ pub(in crate::transform) fn simplify_fully(program: &Program, func: &mut Func) {
 fn simplify(program: &Program, func: &mut Func) -> bool {
     let mut changed = propagate_globally(func);
     let types = func.vars.clone();
-    let ty = |o: Operand| match o {
-        Operand::Var(v) => types[v].ty.clone(),
-        Operand::Shared(s) => program.shared[s].ty.clone(),
-        Operand::Const(c) => Type::scalar(c.dtype()),
-    };
+    let ty = |o: Operand| o.ty(|v| types[v].ty.clone(), |s| program.shared[s].ty.clone());
     for block in func.blocks.values_mut() {
         changed |= propagate_in_block(block);
         changed |= see_through_negation(block, &ty);

@@ -45,11 +45,7 @@ impl<'p> Code<'p> {
     }
     /// The type of an operand.
     pub(super) fn ty(&self, operand: Operand) -> Type {
-        match operand {
-            Operand::Var(v) => self.vars[v].ty.clone(),
-            Operand::Shared(s) => self.program.shared[s].ty.clone(),
-            Operand::Const(c) => Type::scalar(c.dtype()),
-        }
+        operand.ty(|v| self.vars[v].ty.clone(), |s| self.program.shared[s].ty.clone())
     }
     /// A new variable.
     pub(super) fn fresh(&mut self, ty: Type) -> VarId {

@@ -1,6 +1,6 @@
 //! One derivative while it is made: the functions that it consists of, each once for each set of parameters that vary.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use indexmap::IndexMap;
@@ -12,7 +12,7 @@ use super::given::{Given, Lasting};
 use super::prepare::normalise;
 use super::reverse::Outline;
 use super::{DerivativeError, Requests};
-use crate::base::{Id, IdSet, IdVec, Loc};
+use crate::base::{Id, IdSet, IdVec, Loc, Names};
 use crate::cfg::{Func, FuncId, InstKind, Program, Tape, TapeId, VarId};
 use crate::prim::{BatchRule, Derivative};
 use crate::types::DType;
@@ -65,7 +65,7 @@ pub(super) struct Differentiation<'a> {
     requests: &'a Requests,
     prepared: &'a IndexMap<FuncId, Func>,
     shadows: BTreeMap<TapeId, TapeId>,
-    names: HashSet<String>,
+    names: Names,
     first: usize,
     made: Vec<Option<Func>>,
     pairs: IndexMap<Key, Pair>,
@@ -94,7 +94,7 @@ impl<'a> Differentiation<'a> {
             requests,
             prepared,
             shadows: BTreeMap::new(),
-            names: program.funcs.values().map(|f| f.name.clone()).collect(),
+            names: Names::of(program.funcs.values().map(|f| &f.name)),
             first,
             made: Vec::new(),
             pairs: IndexMap::new(),
@@ -113,18 +113,19 @@ impl<'a> Differentiation<'a> {
             match task {
                 Task::Split(key, pair) => {
                     let name = self.prepared[&key.0].name.clone();
-                    let names = [self.name(&format!("{name}.sweep")), self.name(&format!("{name}.back"))];
+                    let names =
+                        [self.names.unique(&format!("{name}.sweep")), self.names.unique(&format!("{name}.back"))];
                     let [forward, reverse] = self.split(&key, names)?;
                     self.fill(pair.forward, forward);
                     self.fill(pair.reverse, reverse);
                 }
                 Task::Forward(key, id) => {
-                    let name = self.name(&format!("{}.forward", self.prepared[&key.0].name));
+                    let name = self.names.unique(&format!("{}.forward", self.prepared[&key.0].name));
                     let func = self.forward(&key, &name, Tangents::Varied)?;
                     self.fill(id, func);
                 }
                 Task::Joint(key, id) => {
-                    let name = self.name(&format!("{}.reverse", self.prepared[&key.0].name));
+                    let name = self.names.unique(&format!("{}.reverse", self.prepared[&key.0].name));
                     let func = self.joint(&key, &name, Care::Careful, true)?;
                     self.fill(id, func);
                 }
@@ -141,16 +142,6 @@ impl<'a> Differentiation<'a> {
     fn new_func(&mut self) -> FuncId {
         self.made.push(None);
         FuncId::new(self.first + self.made.len() - 1)
-    }
-
-    fn name(&mut self, wanted: &str) -> String {
-        let mut name = wanted.to_owned();
-        let mut number = 1;
-        while !self.names.insert(name.clone()) {
-            number += 1;
-            name = format!("{wanted}#{number}");
-        }
-        name
     }
 
     /// A function in the form that sweeps are made from, the variables that vary, and those of them that matter.
@@ -183,7 +174,7 @@ impl<'a> Differentiation<'a> {
     /// What takes the place of the tapes of a function, of an earlier derivative, in this one.
     pub(super) fn shadows(&mut self, func: &Func) -> BTreeMap<TapeId, TapeId> {
         let mut found = BTreeMap::new();
-        let mut taken: HashSet<String> = self.tapes.values().map(|t| t.name.clone()).collect();
+        let mut names = Names::of(self.tapes.values().map(|t| &t.name));
         for inst in func.blocks.values().flat_map(|b| &b.insts) {
             let (InstKind::TapePush { tape, .. } | InstKind::TapePop { tape, .. }) = &inst.kind else { continue };
             if !self.activity.is_varied(*tape) {
@@ -193,9 +184,7 @@ impl<'a> Differentiation<'a> {
                 Some(shadow) => *shadow,
                 None => {
                     let Tape { name, ty } = self.program.tapes[*tape].clone();
-                    let names = (1..).map(|n| format!("{name}.shadow#{n}"));
-                    let name = names.into_iter().find(|n| !taken.contains(n)).expect("numbers do not end");
-                    taken.insert(name.clone());
+                    let name = names.numbered(&format!("{name}.shadow#"), 1);
                     let shadow = self.tapes.push(Tape { name, ty });
                     self.shadows.insert(*tape, shadow);
                     shadow

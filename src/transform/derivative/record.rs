@@ -14,14 +14,14 @@
 //! Which predecessor a block was entered from is asked of the condition that decided it, or of the counter of a loop; only
 //! where neither can be had is the edge put on a tape.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::care::Care;
 use super::code::Code;
 use super::cotangent::{Cotangents, Known};
 use super::graph::Graph;
 use super::tangent::Site;
-use crate::base::{Id, IdSet, IdVec, work};
+use crate::base::{Id, IdSet, IdVec, Names, work};
 use crate::cfg::{BlockId, Func, Inst, InstKind, Operand, Program, Tape, TapeId, Terminator, VarId};
 use crate::prim::{BatchRule, Effect, Prim};
 use crate::types::{Scalar, Type};
@@ -92,27 +92,19 @@ pub(super) struct Subject<'a> {
 pub(super) struct Tapes<'a> {
     made: &'a mut IdVec<TapeId, Tape>,
     func: &'a str,
-    taken: HashSet<String>,
-    /// The number that each name got last.
-    numbers: HashMap<String, usize>,
+    names: Names,
 }
 
 impl<'a> Tapes<'a> {
     /// Adds them to the tapes that were made.
     pub(super) fn new(made: &'a mut IdVec<TapeId, Tape>, func: &'a str) -> Self {
-        let taken = made.values().map(|t| t.name.clone()).collect();
-        Self { made, func, taken, numbers: HashMap::new() }
+        let names = Names::of(made.values().map(|t| &t.name));
+        Self { made, func, names }
     }
 
     fn new_tape(&mut self, name: &str, ty: Type) -> TapeId {
-        let wanted = format!("{}.{name}", self.func);
-        let mut unique = wanted.clone();
-        while !self.taken.insert(unique.clone()) {
-            let number = self.numbers.entry(wanted.clone()).or_insert(1);
-            *number += 1;
-            unique = format!("{wanted}#{number}");
-        }
-        self.made.push(Tape { name: unique, ty })
+        let name = self.names.unique(&format!("{}.{name}", self.func));
+        self.made.push(Tape { name, ty })
     }
 }
 
@@ -196,11 +188,7 @@ fn way_back(subject: &Subject<'_>, inst: Option<&Inst>, v: VarId) -> Way {
     match inst.map(|i| &i.kind) {
         Some(InstKind::Prim { prim: Prim::Add | Prim::Sub, args, .. }) if inverts(subject, v, args) => Way::Inverse,
         Some(InstKind::Prim { prim: Prim::SetIndex, args, .. }) if args[0] == Operand::Var(v) => {
-            Way::Element(match args[1] {
-                Operand::Var(part) => subject.func.vars[part].ty.clone(),
-                Operand::Shared(part) => subject.program.shared[part].ty.clone(),
-                Operand::Const(c) => Type::scalar(c.dtype()),
-            })
+            Way::Element(subject.program.operand_type(subject.func, args[1]))
         }
         _ => Way::Whole,
     }
@@ -460,14 +448,7 @@ fn candidates(subject: &Subject<'_>, origins: &IdVec<BlockId, Origin>) -> BTreeM
 
 fn is_cheap(subject: &Subject<'_>, inst: &InstKind) -> bool {
     let InstKind::Prim { dst, prim, args } = inst else { return false };
-    let types: Vec<Type> = args
-        .iter()
-        .map(|a| match a {
-            Operand::Var(v) => subject.func.vars[*v].ty.clone(),
-            Operand::Shared(s) => subject.program.shared[*s].ty.clone(),
-            Operand::Const(c) => Type::scalar(c.dtype()),
-        })
-        .collect();
+    let types: Vec<Type> = args.iter().map(|a| subject.program.operand_type(subject.func, *a)).collect();
     let ty = &subject.func.vars[*dst].ty;
     let elements = ty.elements().max(1) as u64;
     // a copy of an array with one element changed would be made again as a whole

@@ -8,12 +8,12 @@
 
 mod growing;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::components::components;
 use crate::analysis::stack_liveness::{Liveness, step_back};
 use crate::analysis::worklist::reversed;
-use crate::base::{IdSet, IdVec, Loc, work};
+use crate::base::{IdSet, IdVec, Loc, Names, work};
 use crate::stack::{Block, BlockId, InstKind, Program, Region, Terminator, VarId};
 
 use super::layout::{mentions, mentions_of, reorder};
@@ -55,9 +55,7 @@ struct Forming {
     mentions: IdVec<VarId, BTreeSet<BlockId>>,
     /// The inputs and outputs.
     ports: BTreeSet<VarId>,
-    names: HashSet<String>,
-    /// The number that the last variable got which was named after another.
-    numbers: HashMap<String, usize>,
+    names: Names,
     regions: Vec<Growing>,
     region_of: IdVec<BlockId, Option<usize>>,
     /// The region in which each variable lives alone, and whether it is uniform there.
@@ -75,24 +73,11 @@ impl Forming {
         let predecessors = reversed(n, program.blocks.iter().map(|(id, block)| (id, successors(block))));
         let mentions = mentions(&program);
         let ports = program.inputs.iter().chain(&program.outputs).map(|p| p.var).collect();
-        let names = program.vars.values().map(|v| v.name.clone()).collect();
+        let names = Names::of(program.vars.values().map(|v| &v.name));
         let inside = IdVec::filled(None, program.vars.len());
-        let (numbers, regions, split) = (HashMap::new(), Vec::new(), BTreeMap::new());
+        let (regions, split) = (Vec::new(), BTreeMap::new());
         let region_of = IdVec::filled(None, n);
-        Self {
-            program,
-            count: n,
-            live_in,
-            predecessors,
-            mentions,
-            ports,
-            names,
-            numbers,
-            regions,
-            region_of,
-            inside,
-            split,
-        }
+        Self { program, count: n, live_in, predecessors, mentions, ports, names, regions, region_of, inside, split }
     }
 
     /// The program with its regions, the blocks that were split off after what they were split from.

@@ -3,7 +3,7 @@
 use indexmap::{IndexMap, IndexSet};
 
 use super::tiling::{Numbers, Tiling};
-use crate::base::{IdVec, Loc};
+use crate::base::{IdVec, Loc, Names};
 use crate::cfg::{Func, Inst, InstKind, Operand, Program, Shared, SharedId, SharedSource, Var, VarId};
 use crate::parts::{self, Args, Tape, TapeId};
 use crate::prim::Prim;
@@ -40,6 +40,8 @@ pub(super) struct Emitter<'p> {
     /// Where the next instruction stands in the source.
     pub(super) loc: Loc,
     tapes: IndexMap<TapeId, TapeId>,
+    /// Of shared values, once one is made.
+    names: Option<Names>,
     computed: IndexMap<(Prim, Args<SharedId>, Type), SharedId>,
 }
 
@@ -76,17 +78,18 @@ impl<'p> Emitter<'p> {
             insts: Vec::new(),
             loc: func.loc.clone(),
             tapes: IndexMap::new(),
+            names: None,
             computed: IndexMap::new(),
         }
     }
 
     /// Makes tapes of its own for the code: those of the loop stay what they are.
     pub(super) fn take_tapes(&mut self, tapes: &IndexSet<TapeId>) {
+        let mut names = Names::of(self.program.tapes.values().map(|t| &t.name));
         for tape in tapes {
             let Tape { name, ty } = self.program.tapes[*tape].clone();
             let ty = if self.tiling.is_tiled_tape(*tape) { with_axis(self.n, &ty) } else { ty };
-            let taken = |name: &str| self.program.tapes.values().any(|t| t.name == name);
-            let name = (2..).map(|i| format!("{name}#{i}")).find(|name| !taken(name)).expect("numbers do not end");
+            let name = names.numbered(&format!("{name}#"), 2);
             let own = self.program.tapes.push(Tape { name, ty });
             self.tapes.insert(*tape, own);
         }
@@ -98,11 +101,7 @@ impl<'p> Emitter<'p> {
 
     /// The type of an operand of the code that is made.
     pub(super) fn ty(&self, operand: Operand) -> Type {
-        match operand {
-            Operand::Var(v) => self.vars[v].ty.clone(),
-            Operand::Shared(s) => self.program.shared[s].ty.clone(),
-            Operand::Const(c) => Type::scalar(c.dtype()),
-        }
+        operand.ty(|v| self.vars[v].ty.clone(), |s| self.program.shared[s].ty.clone())
     }
 
     /// An operand of the function.
@@ -150,9 +149,9 @@ impl<'p> Emitter<'p> {
     }
 
     fn share(&mut self, ty: Type, source: SharedSource) -> SharedId {
-        let taken = |name: &str| self.program.shared.values().any(|s| s.name == name);
-        let first = self.program.shared.len();
-        let name = (first..).map(|i| format!("%v{i}")).find(|name| !taken(name)).expect("numbers do not end");
+        let program = &self.program;
+        let names = self.names.get_or_insert_with(|| Names::of(program.shared.values().map(|s| &s.name)));
+        let name = names.numbered("%v", program.shared.len());
         self.program.shared.push(Shared { name, ty, source })
     }
 

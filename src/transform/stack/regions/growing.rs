@@ -180,14 +180,7 @@ impl Forming {
 
     fn variable_like(&mut self, v: VarId) -> VarId {
         let Var { name, ty, .. } = self.program.vars[v].clone();
-        let number = self.numbers.entry(name.clone()).or_insert(1);
-        let name = loop {
-            *number += 1;
-            let name = format!("{name}#{number}");
-            if self.names.insert(name.clone()) {
-                break name;
-            }
-        };
+        let name = self.names.numbered(&format!("{name}#"), 2);
         self.mentions.push(BTreeSet::new());
         self.inside.push(None);
         self.program.vars.push(Var { name, ty, class: StorageClass::Temporary, uniform: false, why: String::new() })
