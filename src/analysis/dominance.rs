@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 
 use crate::base::{Id, IdVec, work};
-use crate::cfg::{BlockId, Func, Terminator};
+use crate::cfg::{Block, BlockId, Func, Terminator};
 
 /// Immediate dominators of the nodes `0..n` of a graph; `None` for the root and for what it does not reach.
+#[derive(Clone, Debug)]
 struct Tree {
     parent: Vec<Option<usize>>,
     /// Place in reverse postorder; `usize::MAX` for what the root does not reach.
@@ -103,6 +104,26 @@ fn spans(parent: &[Option<usize>]) -> Vec<(usize, usize)> {
     }
     work::add(parent.len());
     spans
+}
+
+/// Which blocks of a function every path from its start to a block goes through, and nothing else.
+#[derive(Clone, Debug)]
+pub struct Dominators(Tree);
+
+impl Dominators {
+    /// Of a function.
+    pub fn of(func: &Func) -> Self {
+        let successors = |block: &Block| block.term.successors().iter().map(|b| b.index()).collect();
+        Self(Tree::new(0, &func.blocks.values().map(successors).collect::<Vec<_>>()))
+    }
+    /// Whether every path from the start to `block` goes through `by`; a block dominates itself.
+    pub fn dominates(&self, by: BlockId, block: BlockId) -> bool {
+        self.0.above(block.index(), by.index())
+    }
+    /// The nearest other block that dominates a block; `None` for the first, and for what is never reached.
+    pub fn immediate(&self, block: BlockId) -> Option<BlockId> {
+        self.0.parent[block.index()].map(BlockId::new)
+    }
 }
 
 /// What dominance says of a function.

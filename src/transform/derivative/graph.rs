@@ -1,6 +1,7 @@
 //! The shape of a function: predecessors, dominators, and the blocks that may run more than once.
 
 use crate::analysis::components::components;
+use crate::analysis::dominance::Dominators;
 use crate::base::{Id, IdSet, IdVec};
 use crate::cfg::{BlockId, Func};
 
@@ -9,10 +10,7 @@ use crate::cfg::{BlockId, Func};
 pub(super) struct Graph {
     /// The blocks that lead to each block, one entry for each edge.
     pub(super) preds: IdVec<BlockId, Vec<BlockId>>,
-    /// The immediate dominator of each block; the first block's is itself.
-    idom: IdVec<BlockId, BlockId>,
-    /// Position of each block in reverse postorder.
-    position: IdVec<BlockId, usize>,
+    dominators: Dominators,
     /// The blocks in reverse postorder.
     pub(super) order: Vec<BlockId>,
     /// The blocks on a cycle.
@@ -32,11 +30,6 @@ impl Graph {
             }
         }
         let order = func.reverse_postorder();
-        let mut position = IdVec::filled(usize::MAX, n);
-        for (i, block) in order.iter().enumerate() {
-            position[*block] = i;
-        }
-        let idom = dominators(&order, &position, &preds);
         let mut cyclic = IdSet::new(n);
         let mut numbers = IdVec::filled(0, n);
         let successors =
@@ -50,16 +43,12 @@ impl Graph {
                 });
             }
         }
-        Self { preds, idom, position, order, cyclic, component: numbers }
+        Self { preds, dominators: Dominators::of(func), order, cyclic, component: numbers }
     }
 
     /// Whether every path to `b` goes through `a`.
     pub(super) fn dominates(&self, a: BlockId, b: BlockId) -> bool {
-        let mut at = b;
-        while self.position[at] > self.position[a] {
-            at = self.idom[at];
-        }
-        at == a
+        self.dominators.dominates(a, b)
     }
 
     /// Whether two blocks lead to one another.
@@ -67,56 +56,10 @@ impl Graph {
         self.component[a] == self.component[b]
     }
 
-    /// The immediate dominator.
+    /// The immediate dominator; that of the first block is itself.
     pub(super) fn idom(&self, block: BlockId) -> BlockId {
-        self.idom[block]
+        self.dominators.immediate(block).unwrap_or(block)
     }
-}
-
-/// Immediate dominators (Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm", 2001).
-fn dominators(
-    order: &[BlockId],
-    position: &IdVec<BlockId, usize>,
-    preds: &IdVec<BlockId, Vec<BlockId>>,
-) -> IdVec<BlockId, BlockId> {
-    let first = BlockId::new(0);
-    let mut idom: IdVec<BlockId, Option<BlockId>> = IdVec::filled(None, preds.len());
-    idom[first] = Some(first);
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for block in &order[1..] {
-            let mut new: Option<BlockId> = None;
-            for pred in preds[*block].iter().filter(|p| idom[**p].is_some()) {
-                new = Some(match new {
-                    None => *pred,
-                    Some(other) => intersect(*pred, other, &idom, position),
-                });
-            }
-            if idom[*block] != new {
-                idom[*block] = new;
-                changed = true;
-            }
-        }
-    }
-    idom.values().map(|d| d.unwrap_or(first)).collect()
-}
-
-fn intersect(
-    mut a: BlockId,
-    mut b: BlockId,
-    idom: &IdVec<BlockId, Option<BlockId>>,
-    position: &IdVec<BlockId, usize>,
-) -> BlockId {
-    while a != b {
-        while position[a] > position[b] {
-            a = idom[a].expect("visited");
-        }
-        while position[b] > position[a] {
-            b = idom[b].expect("visited");
-        }
-    }
-    a
 }
 
 #[cfg(test)]
