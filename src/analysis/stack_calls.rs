@@ -8,7 +8,7 @@ use crate::base::{Id, IdSet, IdVec, work};
 use crate::stack::{Block, BlockId, Program, Terminator, VarId};
 
 /// A function: what a call of one block runs until it returns.
-pub struct Function {
+pub struct StackFunction {
     /// Where it starts.
     pub start: BlockId,
     /// The blocks that it runs itself: those of its callees are not among them, those that it jumps to are.
@@ -28,9 +28,9 @@ pub struct Function {
 }
 
 /// All functions of a program.
-pub struct Functions {
+pub struct StackFunctions {
     /// In the order of the program.
-    pub list: Vec<Function>,
+    pub list: Vec<StackFunction>,
     of_start: BTreeMap<BlockId, usize>,
     /// For each block the functions that run it, by position.
     pub of_block: IdVec<BlockId, Vec<usize>>,
@@ -42,7 +42,7 @@ pub struct Functions {
     pub forwards: Order,
 }
 
-impl Functions {
+impl StackFunctions {
     /// The functions of a verified program.
     pub fn of(program: &Program) -> Self {
         let mut sites: BTreeMap<BlockId, (Vec<BlockId>, Vec<BlockId>)> = BTreeMap::new();
@@ -69,7 +69,7 @@ impl Functions {
             let none = IdSet::new(program.vars.len());
             let is_entry = start == program.entry;
             let (may_write, must_write) = (none.clone(), none);
-            functions.list.push(Function {
+            functions.list.push(StackFunction {
                 start,
                 body,
                 returns_to,
@@ -92,7 +92,7 @@ impl Functions {
         self.of_start[&start]
     }
     /// The function that starts at a block that is called.
-    pub fn at(&self, start: BlockId) -> &Function {
+    pub fn at(&self, start: BlockId) -> &StackFunction {
         &self.list[self.position(start)]
     }
 
@@ -102,7 +102,7 @@ impl Functions {
     }
 
     fn find_calls(&mut self, program: &Program) {
-        let callees = |f: &Function| -> Vec<usize> {
+        let callees = |f: &StackFunction| -> Vec<usize> {
             let called = f.body.iter().filter_map(|b| match program.blocks[*b].term {
                 Terminator::PushJump { target, .. } => Some(self.position(target)),
                 _ => None,
@@ -191,7 +191,7 @@ impl Functions {
     fn must_write_of(
         &self,
         program: &Program,
-        f: &Function,
+        f: &StackFunction,
         written: &IdVec<BlockId, IdSet<VarId>>,
         all: &IdSet<VarId>,
         before: &mut IdVec<BlockId, Option<IdSet<VarId>>>,

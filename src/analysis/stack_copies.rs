@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::stack_calls::{Functions, within, written_by};
+use super::stack_calls::{StackFunctions, within, written_by};
 use crate::base::{Id as _, IdSet, IdVec, work};
 use crate::prim::Prim;
 use crate::stack::{BlockId, InstKind, Operand, Program, Terminator, VarId, Write};
@@ -32,7 +32,7 @@ pub type Held = IdSet<FactId>;
 
 impl Copies {
     /// The fixed point for a program.
-    pub fn of(program: &Program, functions: &Functions) -> Self {
+    pub fn of(program: &Program, functions: &StackFunctions) -> Self {
         let copies = program.blocks.values().flat_map(|b| &b.insts).filter_map(|inst| copied(program, &inst.kind));
         let conditions = program.blocks.values().flat_map(|b| given(program, &b.term)).map(|(_, fact)| fact);
         let mut facts: IdVec<FactId, (VarId, Operand)> = IdVec::new();
@@ -60,7 +60,7 @@ impl Copies {
         copies
     }
 
-    fn iterate(&mut self, program: &Program, functions: &Functions) {
+    fn iterate(&mut self, program: &Program, functions: &StackFunctions) {
         let all = Held::full(self.facts.len());
         self.before[program.entry] = Held::new(self.facts.len());
         // What a call may change, and what holds whenever the function returns.

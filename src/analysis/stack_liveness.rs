@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::stack_calls::{Function, Functions, within};
+use super::stack_calls::{StackFunction, StackFunctions, within};
 use super::worklist::{Order, reversed};
 use crate::base::{Id as _, IdSet, IdVec, work};
 use crate::prim::Effect;
@@ -15,7 +15,7 @@ use crate::types::Type;
 
 /// Live variables at the borders of blocks.
 pub struct Liveness {
-    functions: Functions,
+    functions: StackFunctions,
     /// What each function reads before it writes it, by position: live where it starts, whoever calls it.
     uses: Vec<IdSet<VarId>>,
     /// What may be live after each function returns, by position.
@@ -99,7 +99,7 @@ impl Liveness {
     }
 
     /// The functions of the program.
-    pub fn functions(&self) -> &Functions {
+    pub fn functions(&self) -> &StackFunctions {
         &self.functions
     }
 
@@ -178,9 +178,9 @@ impl<'a> Search<'a> {
         for port in &program.outputs {
             outputs.insert(port.var);
         }
-        let functions = Functions::of(program);
+        let functions = StackFunctions::of(program);
         let n = functions.list.len();
-        let of = |f: &Function| {
+        let of = |f: &StackFunction| {
             let ends = |b: &&BlockId| program.blocks[**b].term == Terminator::Return;
             f.body.iter().filter(ends).copied().collect()
         };

@@ -7,7 +7,7 @@ use crate::stack::{InstKind, Program, StorageClass, VarId, Write};
 
 /// Which of the classes below [`StorageClass::Stack`] may be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Storage {
+pub struct StorageClasses {
     /// Whether what never lives across the edge of a block has no storage. Uniform variables, the counters of regions, have
     /// none in any case.
     pub temporaries: bool,
@@ -15,13 +15,13 @@ pub struct Storage {
     pub registers: bool,
 }
 
-impl Storage {
+impl StorageClasses {
     /// All classes.
-    pub const LEAST: Storage = Storage { temporaries: true, registers: true };
+    pub const LEAST: StorageClasses = StorageClasses { temporaries: true, registers: true };
 }
 
 /// Gives every variable the least class that will do, of those that may be used.
-pub fn assign_of(program: &mut Program, classes: Storage) {
+pub fn assign_of(program: &mut Program, classes: StorageClasses) {
     assign(program);
     for var in program.vars.values_mut().filter(|v| !v.uniform) {
         let more = match var.class {

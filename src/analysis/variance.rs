@@ -49,7 +49,7 @@ impl std::fmt::Display for Variance {
 
 /// A variable of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Place {
+pub struct FuncVar {
     /// Its function.
     pub func: FuncId,
     /// The variable.
@@ -72,9 +72,9 @@ pub enum Reason {
     /// It is what an attempt gives, which may trap in some lanes.
     Attempt(Loc),
     /// An instruction computes it from this operand.
-    Operand(Place, Loc),
+    Operand(FuncVar, Loc),
     /// A branch on this operand decides which value it has.
-    Branch(Option<Place>, Loc),
+    Branch(Option<FuncVar>, Loc),
     /// It changes from turn to turn of a loop.
     Turns(Loc),
     /// It changes from turn to turn of a loop (the first location) in which a call (the second) parts the lanes.
@@ -84,9 +84,9 @@ pub enum Reason {
     /// The function is called with different values at these places.
     Calls(Loc, Loc),
     /// A call passes this operand.
-    Argument(Option<Place>, Loc),
+    Argument(Option<FuncVar>, Loc),
     /// A call gives it: this is what the callee returns.
-    Result(Option<Place>, Loc),
+    Result(Option<FuncVar>, Loc),
 }
 
 /// The variance of a variable.
@@ -102,7 +102,7 @@ pub struct Found {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Variances {
     vars: IdVec<FuncId, IdVec<VarId, Found>>,
-    results: IdVec<FuncId, Vec<(Variance, Option<Place>)>>,
+    results: IdVec<FuncId, Vec<(Variance, Option<FuncVar>)>>,
 }
 
 /// A place where several values of a variable meet.
@@ -178,7 +178,7 @@ fn merges_of(func: &Func, dominance: &Dominance) -> Vec<Merge> {
 }
 
 /// The variance of a value and, if it is a variable, which.
-type Level = (Variance, Option<Place>);
+type Level = (Variance, Option<FuncVar>);
 
 impl Variances {
     /// Of a verified program.
@@ -213,7 +213,7 @@ impl Variances {
 
     fn level(&self, program: &Program, func: FuncId, operand: Operand) -> Level {
         match operand {
-            Operand::Var(var) => (self.vars[func][var].variance, Some(Place { func, var })),
+            Operand::Var(var) => (self.vars[func][var].variance, Some(FuncVar { func, var })),
             Operand::Shared(s) => match program.shared[s].source {
                 SharedSource::Constant(_) => (Variance::Const, None),
                 _ => (Variance::Shared, None),

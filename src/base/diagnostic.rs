@@ -6,14 +6,14 @@ use crate::base::{Loc, Span};
 
 /// The code of a diagnostic, such as `E0304`. `grammar/errors.md` has one section per code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Code(pub &'static str);
+pub struct DiagnosticCode(pub &'static str);
 
-impl fmt::Display for Code {
+impl fmt::Display for DiagnosticCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
-impl fmt::Debug for Code {
+impl fmt::Debug for DiagnosticCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
@@ -41,7 +41,7 @@ pub struct Label {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// The code.
-    pub code: Code,
+    pub code: DiagnosticCode,
     /// Error or warning.
     pub severity: Severity,
     /// One line, lower case, no full stop, in the user's own names.
@@ -59,7 +59,7 @@ pub struct Diagnostic {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// The code of the warning.
-    pub code: Code,
+    pub code: DiagnosticCode,
     /// Where.
     pub loc: Loc,
     /// One line, lower case, no full stop, in the user's own names.
@@ -95,7 +95,7 @@ impl Diagnostic {
     /// An error at `span`; `label` is what the label says.
     pub fn error(code: &'static str, message: impl Into<String>, span: Span, label: impl Into<String>) -> Self {
         Self {
-            code: Code(code),
+            code: DiagnosticCode(code),
             severity: Severity::Error,
             message: message.into(),
             labels: vec![Label { span, message: label.into() }],

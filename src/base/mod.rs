@@ -10,7 +10,7 @@ pub mod stack;
 pub mod text;
 pub mod work;
 
-pub use diagnostic::{Code, Diagnostic, Finding, Label, Severity};
+pub use diagnostic::{Diagnostic, DiagnosticCode, Finding, Label, Severity};
 pub use id_map::IdMap;
 pub use id_set::IdSet;
 pub use ids::{Id, IdVec};

@@ -113,9 +113,9 @@ impl fmt::Display for Token {
 
 /// A name in its text form: in backticks where it is needed.
 #[derive(Clone, Copy, Debug)]
-pub struct Name<'a>(pub &'a str);
+pub struct QuotedName<'a>(pub &'a str);
 
-impl fmt::Display for Name<'_> {
+impl fmt::Display for QuotedName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut chars = self.0.chars();
         let plain = chars.next().is_some_and(starts_name) && chars.all(continues_name);
@@ -487,7 +487,7 @@ mod tests {
     #[test]
     fn names_and_texts_come_back() {
         for name in ["x", "tree.left", "var", "a b", "`\\\n{}\u{7}", "", "é"] {
-            let found = Reader::new(&Name(name).to_string()).and_then(|mut r| r.name("a name"));
+            let found = Reader::new(&QuotedName(name).to_string()).and_then(|mut r| r.name("a name"));
             assert_eq!(found.as_deref(), Ok(name));
         }
         let parts = ["x = ".to_string(), "{\"\\".to_string(), String::new()];

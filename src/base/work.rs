@@ -15,7 +15,7 @@ const BETWEEN_LOOKS: u64 = 1024;
 
 /// What a stage of the compiler took.
 #[derive(Clone, Debug)]
-pub struct Stage {
+pub struct StageCost {
     /// Its name.
     pub name: &'static str,
     /// How long it took.
@@ -35,7 +35,7 @@ struct State {
     /// The work at which the flag is looked at again.
     look: Cell<u64>,
     stop: RefCell<Option<Arc<AtomicBool>>>,
-    stages: RefCell<Option<Vec<Stage>>>,
+    stages: RefCell<Option<Vec<StageCost>>>,
 }
 
 thread_local! {
@@ -107,7 +107,7 @@ pub fn note_stages() {
 
 /// What the stages took since [`note_stages`], in their order.
 #[must_use]
-pub fn stages() -> Vec<Stage> {
+pub fn stages() -> Vec<StageCost> {
     STATE.with(|state| state.stages.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default())
 }
 
@@ -119,7 +119,7 @@ pub fn stage<T>(name: &'static str, insts: impl FnOnce(&T) -> Option<usize>, run
     let (start, before) = (Instant::now(), done());
     let result = run();
     let (time, work) = (start.elapsed(), done() - before);
-    let stage = Stage { name, time, work, insts: insts(&result) };
+    let stage = StageCost { name, time, work, insts: insts(&result) };
     STATE.with(|state| state.stages.borrow_mut().iter_mut().for_each(|stages| stages.push(stage.clone())));
     result
 }

@@ -21,12 +21,12 @@ pub struct Tiling {
     /// Observations of a tile.
     pub rows: usize,
     /// The elementary functions of an observation.
-    pub functions: Functions,
+    pub functions: ElementwiseWork,
 }
 
 /// Which elementary functions are computed of each observation in each lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Functions {
+pub enum ElementwiseWork {
     /// An exponential, then a logarithm.
     ExpThenLog1p,
     /// The log density and its derivative at once, which have an exponential in common: what the machine computes.
@@ -52,7 +52,7 @@ const FINALISTS: usize = 6;
 
 impl Tiling {
     /// All that are worth a trial for so many observations and lanes.
-    fn all(observations: usize, lanes: usize, functions: Functions) -> Vec<Self> {
+    fn all(observations: usize, lanes: usize, functions: ElementwiseWork) -> Vec<Self> {
         let narrowest = lanes.min(COLUMNS[COLUMNS.len() - 1]).div_ceil(NARROWEST);
         let mut all: Vec<Self> = Vec::new();
         for most in COLUMNS.iter().filter(|c| **c >= narrowest) {
@@ -69,7 +69,7 @@ impl Tiling {
     }
 }
 
-impl Functions {
+impl ElementwiseWork {
     /// The quicker ones on this machine.
     fn quicker<R: Real>() -> Self {
         const ELEMENTS: usize = 1 << 13;
@@ -125,7 +125,7 @@ impl<R: Real> Gradients<R> {
             part.as_standard_layout().into_owned()
         };
         let weights = (0..lanes).step_by(columns).map(batch).collect();
-        let rest = if tiling.functions == Functions::Together { tile.clone() } else { Vec::new() };
+        let rest = if tiling.functions == ElementwiseWork::Together { tile.clone() } else { Vec::new() };
         Self { weights, tiling, eta: tile.clone(), residual: tile, rest, gradient }
     }
 
@@ -154,7 +154,7 @@ impl<R: Real> Gradients<R> {
 /// The tilings that are quickest on this machine for the lanes of one thread, the first first, as far as a short trial tells.
 /// `x` is observation × covariate, `weights` covariate × lane.
 pub fn quickest<R: Real>(x: &ArrayView2<'_, R>, weights: &ArrayView2<'_, R>) -> Vec<Tiling> {
-    let functions = Functions::quicker::<R>();
+    let functions = ElementwiseWork::quicker::<R>();
     let mut tried: Vec<(f64, Tiling)> =
         Tiling::all(x.nrows(), weights.ncols(), functions).into_iter().map(|t| (trial(x, weights, t, 1), t)).collect();
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -197,10 +197,10 @@ mod tests {
         let (n, d, lanes) = (600, 3, 30);
         let x = Array2::from_shape_fn((n, d), |(i, j)| ((i * 7 + j * 3) % 11) as f64 / 11.0 - 0.5);
         let w = Array2::from_shape_fn((d, lanes), |(i, j)| ((i + j) % 5) as f64 / 5.0 - 0.4);
-        for functions in [Functions::ExpThenLog1p, Functions::Together] {
+        for functions in [ElementwiseWork::ExpThenLog1p, ElementwiseWork::Together] {
             let residual = match functions {
-                Functions::ExpThenLog1p => f64::exp,
-                Functions::Together => |eta: f64| 1.0 / (1.0 + (-eta).exp()),
+                ElementwiseWork::ExpThenLog1p => f64::exp,
+                ElementwiseWork::Together => |eta: f64| 1.0 / (1.0 + (-eta).exp()),
             };
             let expected = x.t().dot(&x.dot(&w).mapv(residual));
             let all = Tiling::all(n, lanes, functions);
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn some_tiling_stays_in_the_cache_whatever_the_lanes() {
         for lanes in [1, 2, 5, 10, 64, 100, 256, 500, 1000] {
-            let all = Tiling::all(10_000, lanes, Functions::Together);
+            let all = Tiling::all(10_000, lanes, ElementwiseWork::Together);
             let bytes = |t: &Tiling| (100 + 3 * t.columns) * t.rows * size_of::<f64>();
             assert!(all.iter().any(|t| bytes(t) <= 1 << 19), "{lanes} lanes: {all:?}");
             assert!(all.len() <= 32 && all.iter().all(|t| t.columns <= 256), "{lanes} lanes: {all:?}");

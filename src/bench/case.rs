@@ -14,7 +14,7 @@ use super::peer::Places;
 use super::report::ModelSetup;
 use crate::mcmc::protocol::Q;
 use crate::mcmc::sampling::{DENSITY, Job, Sampling, dimension};
-use crate::program::io::{ArrayType, Data, Values, write_arrays};
+use crate::program::io::{ArrayType, Data, NamedValues, write_arrays};
 use crate::program::{Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, refuse};
 use crate::types::{Array, Precision};
 
@@ -83,7 +83,7 @@ impl<'a> Case<'a> {
             }
             Kind::Posterior { stepsize, dimension, data, burn_in } => {
                 let data = match &comparison.data {
-                    Some(file) => arrays(&Values::read(file)?)?,
+                    Some(file) => arrays(&NamedValues::read(file)?)?,
                     None => data.arrays(dimension, places.checkout()?)?,
                 };
                 let stepsize = comparison.stepsize.unwrap_or(stepsize);
@@ -210,7 +210,7 @@ fn check_memory(lanes: usize, bytes_per_lane: usize) -> Result<(), Error> {
 }
 
 /// All values of a file, each of the type that it looks like.
-fn arrays(values: &Values) -> Result<IndexMap<String, Array>, Error> {
+fn arrays(values: &NamedValues) -> Result<IndexMap<String, Array>, Error> {
     let array = |(name, data): (&str, &Data)| Ok((name.to_owned(), data.to_array(name, data.guess_type())?));
     values.iter().map(array).collect()
 }
@@ -228,7 +228,7 @@ impl DataSource {
 
     fn arrays(self, dimension: usize, checkout: &Path) -> Result<IndexMap<String, Array>, Error> {
         match self {
-            DataSource::File(file) => arrays(&Values::read(&checkout.join(file))?),
+            DataSource::File(file) => arrays(&NamedValues::read(&checkout.join(file))?),
             DataSource::Nothing => Ok(IndexMap::new()),
             DataSource::Correlated => {
                 let d = dimension;

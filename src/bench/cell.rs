@@ -5,8 +5,8 @@ use super::machine::{ForeignLoad, LoadMeter};
 use super::model::Kind;
 use super::own::{BoundSeries, Own};
 use super::peer::{self, Places};
-use super::protocol::Request;
-use super::report::{Ablation, BoundRow, Rate, Report, Row, Skipped, counted};
+use super::protocol::PeerRequest;
+use super::report::{Ablation, BoundRow, Rate, Report, ReportRow, Skipped, counted};
 use super::{Comparison, precision_name};
 use crate::program::{Engine, Error};
 use crate::types::Precision;
@@ -49,9 +49,9 @@ pub(super) trait Series {
     /// Chains or lanes that it runs at once: those of the cell, or fewer where its rate does not depend on them.
     fn chains(&self) -> usize;
     /// One run.
-    fn run(&mut self, request: &Request) -> Result<Measured, Error>;
+    fn run(&mut self, request: &PeerRequest) -> Result<Measured, Error>;
     /// What is known besides, of the same run, which is not measured.
-    fn detail(&mut self, request: &Request) -> Result<Detail, Error>;
+    fn detail(&mut self, request: &PeerRequest) -> Result<Detail, Error>;
     /// How it runs, where it chooses.
     fn tells(&self) -> Option<String> {
         None
@@ -211,7 +211,7 @@ fn add_rows(cell: &Cell<'_>, entrants: Vec<Entrant>, load: Option<ForeignLoad>, 
             report.bound.push(BoundRow { model, chains, threads, precision, gradients_per_second: rate, tiling });
             continue;
         }
-        let row = Row {
+        let row = ReportRow {
             system: name.system,
             engine: name.engine,
             fusion: name.fusion,
@@ -276,10 +276,10 @@ impl Entrant {
         Self { name, series, draws: 1, runs: Vec::new(), detail: Detail::default() }
     }
 
-    fn request(&self, case: &Case<'_>, seed: u64) -> Request {
+    fn request(&self, case: &Case<'_>, seed: u64) -> PeerRequest {
         let keep = (case.dimension > 0 && self.draws >= LEAST_DRAWS && self.name.system != BOUND)
             .then(|| case.folder.join("draws.bin"));
-        Request { draws: self.draws, seed, keep }
+        PeerRequest { draws: self.draws, seed, keep }
     }
 
     /// Makes it warm, and finds out how many draws take as long as wanted.
@@ -288,7 +288,7 @@ impl Entrant {
         let most = (MOST_DRAW_BYTES / each).max(LEAST_DRAWS);
         self.draws = comparison.draws.unwrap_or(2).max(1);
         loop {
-            let request = Request { keep: None, ..self.request(cell.case, comparison.seed) };
+            let request = PeerRequest { keep: None, ..self.request(cell.case, comparison.seed) };
             let measured = self.series.run(&request)?;
             if comparison.draws.is_some() {
                 return Ok(());

@@ -4,7 +4,7 @@
 use indexmap::IndexMap;
 use plotters::prelude::*;
 
-use super::report::{Rate, Report, Row, counted};
+use super::report::{Rate, Report, ReportRow, counted};
 use crate::program::{Error, ErrorKind};
 
 /// A figure.
@@ -60,7 +60,7 @@ const COLORS: [RGBColor; 12] = [
 /// # Errors
 /// When a figure cannot be drawn.
 pub fn draw(report: &Report) -> Result<Vec<Figure>, Error> {
-    let figure = |(key, rows): ((&str, &str, usize), Vec<&Row>)| {
+    let figure = |(key, rows): ((&str, &str, usize), Vec<&ReportRow>)| {
         let (model, precision, threads) = (key.0.to_owned(), key.1.to_owned(), key.2);
         let mut figure = Figure { model, precision, threads, svg: String::new() };
         figure.svg = svg(&figure.title(), &rows, &report.bounds(key))
@@ -72,7 +72,7 @@ pub fn draw(report: &Report) -> Result<Vec<Figure>, Error> {
 
 type Points = Vec<(f64, Rate)>;
 
-fn svg(title: &str, rows: &[&Row], bounds: &[(usize, Rate)]) -> Result<String, Box<dyn std::error::Error>> {
+fn svg(title: &str, rows: &[&ReportRow], bounds: &[(usize, Rate)]) -> Result<String, Box<dyn std::error::Error>> {
     let mut series: IndexMap<String, Points> = IndexMap::new();
     for row in rows {
         series.entry(row.series()).or_default().push((row.chains as f64, row.rate));
@@ -145,9 +145,9 @@ mod tests {
     use crate::bench::machine::{ForeignLoad, Machine};
     use crate::bench::report::Setup;
 
-    fn row(unit: &str, load: Option<ForeignLoad>) -> Row {
+    fn row(unit: &str, load: Option<ForeignLoad>) -> ReportRow {
         let rate = Rate { median: 2.0, min: 1.0, max: 3.0 };
-        Row {
+        ReportRow {
             system: "autobatch".into(),
             engine: "pc".into(),
             fusion: Some(true),
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    fn drawn(row: Row) -> String {
+    fn drawn(row: ReportRow) -> String {
         let mut report = Report::new(Machine::read(), Setup::default());
         report.add(row);
         draw(&report).unwrap().remove(0).svg

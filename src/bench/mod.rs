@@ -34,7 +34,7 @@ use crate::types::Precision;
 use model::Model;
 pub use own::Way;
 use peer::Against;
-pub use report::{Rate, Report, Row};
+pub use report::{Rate, Report, ReportRow};
 use report::{Setup, Skipped};
 
 /// What to compare.

@@ -38,7 +38,7 @@ pub enum Kind {
         /// Useful work of an input.
         work: fn(i64) -> u64,
         /// What is counted.
-        unit: Unit,
+        unit: WorkUnit,
     },
 }
 
@@ -57,7 +57,7 @@ pub enum DataSource {
 
 /// What useful work is counted in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
+pub enum WorkUnit {
     /// Leapfrog gradients.
     Gradients,
     /// Turns of a loop.
@@ -66,13 +66,13 @@ pub enum Unit {
     Calls,
 }
 
-impl Unit {
+impl WorkUnit {
     /// In reports.
     pub fn name(self) -> &'static str {
         match self {
-            Unit::Gradients => "gradients",
-            Unit::Iterations => "iterations",
-            Unit::Calls => "calls",
+            WorkUnit::Gradients => "gradients",
+            WorkUnit::Iterations => "iterations",
+            WorkUnit::Calls => "calls",
         }
     }
 }
@@ -123,13 +123,13 @@ pub const MODELS: &[Model] = &[
     Model {
         name: "collatz",
         file: "examples/collatz.ab",
-        kind: Kind::Control { entry: "collatz", input: collatz_input, work: collatz_steps, unit: Unit::Iterations },
+        kind: Kind::Control { entry: "collatz", input: collatz_input, work: collatz_steps, unit: WorkUnit::Iterations },
         about: "steps of the Collatz iteration from starts up to 1,000,000",
     },
     Model {
         name: "fib",
         file: "examples/fib.ab",
-        kind: Kind::Control { entry: "fib", input: fib_input, work: fib_calls, unit: Unit::Calls },
+        kind: Kind::Control { entry: "fib", input: fib_input, work: fib_calls, unit: WorkUnit::Calls },
         about: "recursive Fibonacci numbers of 5 to 15",
     },
 ];
@@ -162,9 +162,9 @@ impl Model {
         matches!(self.kind, Kind::Posterior { data, .. } if data != DataSource::Nothing)
     }
     /// What its useful work is counted in.
-    pub fn unit(&self) -> Unit {
+    pub fn unit(&self) -> WorkUnit {
         match self.kind {
-            Kind::Posterior { .. } => Unit::Gradients,
+            Kind::Posterior { .. } => WorkUnit::Gradients,
             Kind::Control { unit, .. } => unit,
         }
     }

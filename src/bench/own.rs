@@ -10,7 +10,7 @@ use super::bound::{self, Gradients, Tiling};
 use super::case::Case;
 use super::cell::{Cell, Detail, Measured, Series};
 use super::model::Kind;
-use super::protocol::Request;
+use super::protocol::PeerRequest;
 use super::report::counted;
 use crate::mcmc::diagnostics;
 use crate::mcmc::protocol::{N_LEAPFROG, Q};
@@ -141,7 +141,7 @@ fn together<T: Sync, U: Send>(
 }
 
 /// Seeds all parts, and sets the number of draws.
-fn schedule(parts: &mut [Part<Sampling>], request: &Request) {
+fn schedule(parts: &mut [Part<Sampling>], request: &PeerRequest) {
     for part in parts {
         part.what.set_schedule(0, request.draws);
         part.options.settings.seed = request.seed;
@@ -156,7 +156,7 @@ impl Series for Own {
         }
     }
 
-    fn run(&mut self, request: &Request) -> Result<Measured, Error> {
+    fn run(&mut self, request: &PeerRequest) -> Result<Measured, Error> {
         match self {
             Own::Chains(parts) => {
                 schedule(parts, request);
@@ -187,7 +187,7 @@ impl Series for Own {
         }
     }
 
-    fn detail(&mut self, request: &Request) -> Result<Detail, Error> {
+    fn detail(&mut self, request: &PeerRequest) -> Result<Detail, Error> {
         match self {
             Own::Chains(parts) if parts[0].options.engine == Engine::Scalar => {
                 // It computes no lane but the one that it runs, and has no machine.
@@ -380,7 +380,7 @@ impl<R: Real> Series for BoundSeries<R> {
         self.lanes
     }
 
-    fn run(&mut self, request: &Request) -> Result<Measured, Error> {
+    fn run(&mut self, request: &PeerRequest) -> Result<Measured, Error> {
         // The ways share the time that other series have for one.
         let draws = request.draws.div_ceil(self.teams.len());
         let seconds: Vec<f64> = self.teams.iter_mut().map(|team| team.seconds(&self.x, draws)).collect();
@@ -390,7 +390,7 @@ impl<R: Real> Series for BoundSeries<R> {
         Ok(Measured { useful, issued: None, seconds: seconds[best], draws, ess: None })
     }
 
-    fn detail(&mut self, _: &Request) -> Result<Detail, Error> {
+    fn detail(&mut self, _: &PeerRequest) -> Result<Detail, Error> {
         Ok(Detail::default())
     }
 

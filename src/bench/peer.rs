@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::cell::{Cell, Detail, Measured, Series};
 use super::own::ess;
 use super::precision_name;
-use super::protocol::{Answer, Done, Job, Request};
+use super::protocol::{Answer, Done, Job, PeerRequest};
 use super::report::Skipped;
 use super::{Comparison, MAX_TREEDEPTH};
 use crate::program::{Error, ErrorKind};
@@ -410,7 +410,7 @@ impl Series for Process {
         self.chains
     }
 
-    fn run(&mut self, request: &Request) -> Result<Measured, Error> {
+    fn run(&mut self, request: &PeerRequest) -> Result<Measured, Error> {
         self.send(request)?;
         let Done { useful, issued, seconds, draws, kept } = match self.answer()? {
             Answer::Done(done) => done,
@@ -427,7 +427,7 @@ impl Series for Process {
         Ok(Measured { useful, issued, seconds, draws, ess })
     }
 
-    fn detail(&mut self, _: &Request) -> Result<Detail, Error> {
+    fn detail(&mut self, _: &PeerRequest) -> Result<Detail, Error> {
         Ok(Detail::default())
     }
 }

@@ -2,7 +2,7 @@
 //! standard output. What a peer says on standard error goes to a file that is shown when it fails.
 //!
 //! 1. The harness sends one [`Job`]. The peer compiles, makes itself warm and answers [`Answer::Ready`].
-//! 2. For every repetition the harness sends a [`Request`], and the peer answers [`Answer::Done`].
+//! 2. For every repetition the harness sends a [`PeerRequest`], and the peer answers [`Answer::Done`].
 //! 3. The harness closes the pipe, and the peer ends.
 //!
 //! At any time a peer may answer [`Answer::Error`] instead and end.
@@ -39,7 +39,7 @@ pub struct Job {
 
 /// One repetition.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Request {
+pub struct PeerRequest {
     /// Draws of each chain from the starting points on; runs over all lanes for a program of control flow. A peer may round
     /// it up.
     pub draws: usize,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::machine::{ForeignLoad, Machine};
-use super::model::Unit;
+use super::model::WorkUnit;
 use crate::program::Error;
 
 /// Everything that was measured.
@@ -24,7 +24,7 @@ pub struct Report {
     /// What the machine can do at most, where a model has a bound.
     pub bound: Vec<BoundRow>,
     /// One row for each series of each cell.
-    pub results: Vec<Row>,
+    pub results: Vec<ReportRow>,
     /// What was not measured, and why.
     pub skipped: Vec<Skipped>,
 }
@@ -98,7 +98,7 @@ pub struct BoundRow {
 
 /// A series in a cell.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Row {
+pub struct ReportRow {
     /// `autobatch` or the name of a peer.
     pub system: String,
     /// Which of its ways of running.
@@ -244,7 +244,7 @@ pub(super) fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-impl Row {
+impl ReportRow {
     /// Whether the load of others makes its figures void.
     pub fn is_void(&self) -> bool {
         self.foreign_load.is_some_and(|load| load.void)
@@ -252,7 +252,7 @@ impl Row {
 
     /// What its chains are called.
     pub(super) fn lanes_name(&self) -> &'static str {
-        if self.unit == Unit::Gradients.name() { "chains" } else { "lanes" }
+        if self.unit == WorkUnit::Gradients.name() { "chains" } else { "lanes" }
     }
 
     /// `1000`, or `1000 (4 run)`.
@@ -282,7 +282,7 @@ impl Row {
     }
 }
 
-impl Serialize for Row {
+impl Serialize for ReportRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut row = serializer.serialize_map(None)?;
         row.serialize_entry("system", &self.system)?;
@@ -319,7 +319,7 @@ impl Report {
         Self { machine, comparison, void: false, systems, bound, results, skipped }
     }
 
-    pub(super) fn add(&mut self, row: Row) {
+    pub(super) fn add(&mut self, row: ReportRow) {
         self.void |= row.is_void();
         self.results.push(row);
     }
@@ -382,8 +382,8 @@ impl Report {
     }
 
     /// The rows of each figure, in their order.
-    pub fn figures(&self) -> IndexMap<(&str, &str, usize), Vec<&Row>> {
-        let mut figures: IndexMap<_, Vec<&Row>> = IndexMap::new();
+    pub fn figures(&self) -> IndexMap<(&str, &str, usize), Vec<&ReportRow>> {
+        let mut figures: IndexMap<_, Vec<&ReportRow>> = IndexMap::new();
         for row in &self.results {
             figures.entry(row.figure()).or_default().push(row);
         }
@@ -455,7 +455,7 @@ impl fmt::Display for Report {
 }
 
 /// What a run of the same draws takes without some optimisations.
-fn ablation_table(f: &mut fmt::Formatter<'_>, rows: &[&Row]) -> fmt::Result {
+fn ablation_table(f: &mut fmt::Formatter<'_>, rows: &[&ReportRow]) -> fmt::Result {
     let (lanes, unit) = rows.first().map_or(("chains", ""), |r| (r.lanes_name(), r.unit.trim_end_matches('s')));
     writeln!(
         f,
@@ -487,7 +487,7 @@ fn range(rate: Rate) -> String {
     format!("{}–{}", short(rate.min), short(rate.max))
 }
 
-impl Row {
+impl ReportRow {
     fn table_row(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |value: Option<f64>, digits: usize| value.map_or(String::new(), |v| format!("{v:.digits$}"));
         let void = if self.is_void() { " (void)" } else { "" };

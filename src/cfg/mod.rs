@@ -14,7 +14,7 @@ use crate::types::Type;
 pub use crate::parts::{Shared, SharedId, SharedSource, Stream, StreamId, Tape, TapeId};
 pub use print::{func_text, print_annotated};
 pub use read::{Lines, read, read_with_lines};
-pub use verify::{Place, VerifyError, verify};
+pub use verify::{Position, VerifyError, verify};
 
 crate::define_id!(
     /// A function of a [`Program`].

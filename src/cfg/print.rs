@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use super::{Block, Func, FuncId, Inst, InstKind, Program, Terminator, VarId};
 use crate::base::Id;
-use crate::base::text::Name;
+use crate::base::text::QuotedName;
 use crate::parts::text::{LocText, Names, tape_name, typed_names, write_shared, write_streams, write_tapes};
 
 impl fmt::Display for Program {
@@ -30,7 +30,7 @@ fn write_program(f: &mut impl Write, program: &Program, say: Option<Annotate<'_>
     write_streams(f, &program.streams)?;
     write_tapes(f, &program.tapes)?;
     if !program.outputs.is_empty() {
-        let names: Vec<String> = program.outputs.iter().map(|o| Name(o).to_string()).collect();
+        let names: Vec<String> = program.outputs.iter().map(|o| QuotedName(o).to_string()).collect();
         writeln!(f, "outputs {}", names.join(", "))?;
     }
     for (id, func) in program.funcs.iter() {
@@ -41,7 +41,7 @@ fn write_program(f: &mut impl Write, program: &Program, say: Option<Annotate<'_>
 
 fn func_name(program: &Program, id: FuncId) -> String {
     match program.funcs.get(id) {
-        Some(func) => Name(&func.name).to_string(),
+        Some(func) => QuotedName(&func.name).to_string(),
         None => format!("?{id}"),
     }
 }
@@ -70,13 +70,13 @@ impl Printer<'_> {
             .params
             .iter()
             .map(|p| match func.vars.get(*p) {
-                Some(var) => format!("{}: {}", Name(&var.name), var.ty),
+                Some(var) => format!("{}: {}", QuotedName(&var.name), var.ty),
                 None => format!("?{p}"),
             })
             .collect();
         let results: Vec<String> = func.results.iter().map(ToString::to_string).collect();
         let arrow = if results.is_empty() { "" } else { " -> " };
-        write!(out, "func {}({})", Name(&func.name), params.join(", "))?;
+        write!(out, "func {}({})", QuotedName(&func.name), params.join(", "))?;
         write!(out, "{arrow}{} {{", results.join(", "))?;
         writeln!(out, "{}", LocText(&func.loc))?;
         if let Some((id, say)) = say {
@@ -117,7 +117,7 @@ impl Printer<'_> {
             InstKind::Print(message) => format!("print {}", self.names.message(message)),
             InstKind::Emit { stream, args } => {
                 let name = match self.program.streams.get(*stream) {
-                    Some(stream) => Name(&stream.name).to_string(),
+                    Some(stream) => QuotedName(&stream.name).to_string(),
                     None => format!("?{stream}"),
                 };
                 format!("emit {name}({})", self.names.operands(args))

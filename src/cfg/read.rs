@@ -2,11 +2,11 @@
 //! the order of the text, whatever they are called. For any text there is a program or an error, never a panic; whether the
 //! program makes sense is for [`verify`](super::verify()).
 
-use super::{Block, BlockId, Func, FuncId, Inst, InstKind, Place, Program, Terminator, Var, VarId};
+use super::{Block, BlockId, Func, FuncId, Inst, InstKind, Position, Program, Terminator, Var, VarId};
 use crate::base::text::{ReadError, Reader, Token};
 use crate::base::{Id, IdVec, Loc};
 use crate::parts::Args;
-use crate::parts::text::{NameTable, Scope, SharedValues, Streams, Tapes, read_loc, read_type, read_typed_name};
+use crate::parts::text::{NameTable, Scope, SharedValues, StreamTable, Tapes, read_loc, read_type, read_typed_name};
 use crate::types::Type;
 
 /// Lines of a text at which the parts of a program stand, counted from 1.
@@ -24,7 +24,7 @@ struct FuncLines {
 
 impl Lines {
     /// The line of a place; 1 for the program itself.
-    pub fn line(&self, place: Place) -> u32 {
+    pub fn line(&self, place: Position) -> u32 {
         let Some(func) = place.func.and_then(|f| self.funcs.get(f.index())) else {
             return 1;
         };
@@ -48,7 +48,7 @@ pub fn read_with_lines(text: &str) -> Result<(Program, Lines), ReadError> {
     let mut parser = Parser {
         funcs,
         shared: SharedValues::default(),
-        streams: Streams::default(),
+        streams: StreamTable::default(),
         tapes: Tapes::default(),
         lines: Lines::default(),
     };
@@ -97,7 +97,7 @@ fn at_label(reader: &Reader) -> bool {
 struct Parser {
     funcs: NameTable<FuncId>,
     shared: SharedValues,
-    streams: Streams,
+    streams: StreamTable,
     tapes: Tapes,
     lines: Lines,
 }

@@ -13,7 +13,7 @@ use crate::types::Type;
 
 /// A place in a program. Nothing stands for all of what is around it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Place {
+pub struct Position {
     /// The function; none for what stands before the functions.
     pub func: Option<FuncId>,
     /// The block.
@@ -26,7 +26,7 @@ pub struct Place {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifyError {
     /// Where.
-    pub place: Place,
+    pub place: Position,
     /// The function in the words of the text form, empty outside of functions.
     pub func_name: String,
     /// What is wrong.
@@ -50,10 +50,10 @@ impl fmt::Display for VerifyError {
 
 /// All violations of a program, in the order of its text.
 pub fn verify(program: &Program) -> Vec<VerifyError> {
-    let mut checker = Checker { program, place: Place::default(), errors: vec![] };
+    let mut checker = Checker { program, place: Position::default(), errors: vec![] };
     checker.header();
     for (id, func) in program.funcs.iter() {
-        checker.place = Place { func: Some(id), ..Place::default() };
+        checker.place = Position { func: Some(id), ..Position::default() };
         checker.func(func);
     }
     let mut errors = checker.errors;
@@ -63,7 +63,7 @@ pub fn verify(program: &Program) -> Vec<VerifyError> {
 
 struct Checker<'a> {
     program: &'a Program,
-    place: Place,
+    place: Position,
     errors: Vec<VerifyError>,
 }
 

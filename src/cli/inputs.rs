@@ -1,7 +1,7 @@
 //! The inputs of the command line, bound to the parameters of a function.
 
 use crate::lower::hir_to_cfg::Signature;
-use crate::program::io::{Values, read_argument};
+use crate::program::io::{NamedValues, read_argument};
 use crate::program::{Error, Inputs};
 
 use super::args::InputArgs;
@@ -16,7 +16,7 @@ pub(super) fn read(args: &InputArgs, signature: &Signature) -> Result<Inputs, Er
         inputs = inputs.lanes(lanes);
     }
     if let Some(path) = &args.data {
-        inputs.add_values(signature, &Values::read(path)?, |_| true)?;
+        inputs.add_values(signature, &NamedValues::read(path)?, |_| true)?;
     }
     for (arguments, shared, by) in [(&args.shared, true, " by --shared"), (&args.input, false, "")] {
         for argument in arguments {

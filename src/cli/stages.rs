@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::base::work::Stage;
+use crate::base::work::StageCost;
 
 /// A line for each stage in the order in which they ran, and one for all of them: milliseconds, the work that was
 /// counted, and the instructions of the result.
-pub(super) fn table(stages: &[Stage]) -> String {
+pub(super) fn table(stages: &[StageCost]) -> String {
     let line = |name: &str, time: Duration, work: u64, insts: Option<usize>| {
         let insts = insts.map_or("-".to_owned(), |n| n.to_string());
         format!("{name:<32} {:>12.3} {work:>14} {insts:>14}\n", 1e3 * time.as_secs_f64())

@@ -1,7 +1,7 @@
 //! Code that computes shared values: basic blocks over variables of their own, without calls and without effects. It runs
 //! once, before the lanes start.
 
-use crate::base::text::{Name, ReadError, Reader};
+use crate::base::text::{QuotedName, ReadError, Reader};
 use crate::base::{Id, IdSet, IdVec, Loc};
 use crate::parts::text::{LocText, NameTable, Names, Scope, read_loc, read_typed_name, typed_names};
 use crate::parts::{Args, Operand, Shared, SharedId};
@@ -197,7 +197,7 @@ impl Routine {
         for (id, block) in self.blocks.iter() {
             out += &format!("block {id}\n");
             for step in &block.steps {
-                let dst = Name(&self.vars[step.dst].0);
+                let dst = QuotedName(&self.vars[step.dst].0);
                 out += &format!("  {dst} = {}{}\n", names.prim(step.prim, &step.args), LocText(&step.loc));
             }
             out += &match &block.term {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Args, Message, Operand, Routine, Shared, SharedId, SharedSource, Stream, StreamId, Tape, TapeId};
-use crate::base::text::{Name, ReadError, Reader, Text, Token};
+use crate::base::text::{QuotedName, ReadError, Reader, Text, Token};
 use crate::base::{ArrayName, Id, IdVec, Loc};
 use crate::prim::Prim;
 use crate::types::{Array, ArrayData, DType, Scalar, Shape, Type};
@@ -39,10 +39,10 @@ impl fmt::Display for LocText<'_> {
         if *self.0 == Loc::none() {
             return Ok(());
         }
-        write!(f, " @{}:{}", Name(&self.0.function), self.0.line)?;
+        write!(f, " @{}:{}", QuotedName(&self.0.function), self.0.line)?;
         match &self.0.array {
-            Some(array) if array.bounded => write!(f, "[bounded {}]", Name(&array.name)),
-            Some(array) => write!(f, "[{}]", Name(&array.name)),
+            Some(array) if array.bounded => write!(f, "[bounded {}]", QuotedName(&array.name)),
+            Some(array) => write!(f, "[{}]", QuotedName(&array.name)),
             None => Ok(()),
         }
     }
@@ -60,14 +60,14 @@ pub struct Names<'a, V> {
 impl<'a, V: Id> Names<'a, V> {
     /// Text form of a variable.
     pub fn var(&self, v: V) -> String {
-        (self.var)(v).map_or_else(|| format!("?{v}"), |name| Name(name).to_string())
+        (self.var)(v).map_or_else(|| format!("?{v}"), |name| QuotedName(name).to_string())
     }
     /// Text form of an operand: `x`, `$shared`, `1.5`.
     pub fn operand(&self, operand: Operand<V>) -> String {
         match operand {
             Operand::Var(v) => self.var(v),
             Operand::Shared(s) => match self.shared.get(s) {
-                Some(shared) => format!("${}", Name(&shared.name)),
+                Some(shared) => format!("${}", QuotedName(&shared.name)),
                 None => format!("?{s}"),
             },
             Operand::Const(c) => ScalarText(c).to_string(),
@@ -107,7 +107,7 @@ pub fn write_shared(f: &mut impl fmt::Write, all: &IdVec<SharedId, Shared>) -> R
             }
             continue;
         }
-        write!(f, "shared {}: {} = ", Name(&shared.name), shared.ty)?;
+        write!(f, "shared {}: {} = ", QuotedName(&shared.name), shared.ty)?;
         match &shared.source {
             SharedSource::Input => f.write_str("input")?,
             SharedSource::Constant(array) => {
@@ -126,24 +126,24 @@ pub fn write_shared(f: &mut impl fmt::Write, all: &IdVec<SharedId, Shared>) -> R
 pub fn write_streams(f: &mut impl fmt::Write, all: &IdVec<StreamId, Stream>) -> Result<(), fmt::Error> {
     for stream in all.values() {
         let fields = typed_names(stream.fields.iter().map(|(name, ty)| (name.as_str(), ty)));
-        writeln!(f, "stream {}({fields})", Name(&stream.name))?;
+        writeln!(f, "stream {}({fields})", QuotedName(&stream.name))?;
     }
     Ok(())
 }
 
 /// Writes the lines of tapes: `tape fib.x: real[2]`.
 pub fn write_tapes(f: &mut impl fmt::Write, all: &IdVec<TapeId, Tape>) -> Result<(), fmt::Error> {
-    all.values().try_for_each(|tape| writeln!(f, "tape {}: {}", Name(&tape.name), tape.ty))
+    all.values().try_for_each(|tape| writeln!(f, "tape {}: {}", QuotedName(&tape.name), tape.ty))
 }
 
 /// Text form of a tape where an instruction names it.
 pub fn tape_name(all: &IdVec<TapeId, Tape>, tape: TapeId) -> String {
-    all.get(tape).map_or_else(|| format!("?{tape}"), |tape| Name(&tape.name).to_string())
+    all.get(tape).map_or_else(|| format!("?{tape}"), |tape| QuotedName(&tape.name).to_string())
 }
 
 /// Text form of names with types: `n: int, x: real[3]`.
 pub fn typed_names<'a>(names: impl Iterator<Item = (&'a str, &'a Type)>) -> String {
-    let texts: Vec<String> = names.map(|(name, ty)| format!("{}: {ty}", Name(name))).collect();
+    let texts: Vec<String> = names.map(|(name, ty)| format!("{}: {ty}", QuotedName(name))).collect();
     texts.join(", ")
 }
 
@@ -393,20 +393,20 @@ impl SharedValues {
 
 /// The streams of a text, as far as they have been read.
 #[derive(Clone, Debug)]
-pub struct Streams {
+pub struct StreamTable {
     /// The streams.
     pub values: IdVec<StreamId, Stream>,
     /// Their names.
     pub names: NameTable<StreamId>,
 }
 
-impl Default for Streams {
+impl Default for StreamTable {
     fn default() -> Self {
         Self { values: IdVec::new(), names: NameTable::new("stream") }
     }
 }
 
-impl Streams {
+impl StreamTable {
     /// Reads what follows the word `stream`: `draw(q: real[2], lp: real)`.
     pub fn read(&mut self, reader: &mut Reader) -> Result<(), ReadError> {
         let name = reader.name("the name of a stream")?;

@@ -12,7 +12,7 @@ use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
 use crate::plan::{CallPlan, Plan};
 use crate::transform::Pass;
 use crate::transform::cfg::{BATCH_PASSES, CFG_PASSES, LANE_PASSES};
-use crate::transform::stack::{self as stack_passes, STACK_PASSES, Storage};
+use crate::transform::stack::{self as stack_passes, STACK_PASSES, StorageClasses};
 use crate::transform::{expansion, vectorize};
 use crate::{cfg, stack};
 
@@ -139,7 +139,7 @@ pub struct Compiled {
 
 /// The CFG program of an entry point.
 #[derive(Clone, Debug)]
-pub struct Specialised {
+pub struct SpecialisedEntry {
     /// The program.
     pub program: cfg::Program,
     /// What was found on the way.
@@ -159,7 +159,7 @@ pub fn compile(
 ) -> Result<Compiled, Vec<Diagnostic>> {
     let specialised = |most| specialise_up_to(most, program, sources, entry, shapes, passes);
     let built =
-        |made: Specialised, passes: &Passes| build(made.program, passes, made.findings, Some((program, sources)));
+        |made: SpecialisedEntry, passes: &Passes| build(made.program, passes, made.findings, Some((program, sources)));
     let bytes = |made: &Compiled| made.plan.body.bytes_per_lane(size_of::<f64>());
     let whole = specialised(vectorize::MOST_ELEMENTS)?;
     if !passes.is_on(VECTORIZE.0) || largest_value(&whole.program) <= FEW_ELEMENTS {
@@ -207,7 +207,7 @@ pub fn specialise(
     entry: FnId,
     shapes: &Shapes,
     passes: &Passes,
-) -> Result<Specialised, Vec<Diagnostic>> {
+) -> Result<SpecialisedEntry, Vec<Diagnostic>> {
     specialise_up_to(vectorize::MOST_ELEMENTS, program, sources, entry, shapes, passes)
 }
 
@@ -218,12 +218,12 @@ fn specialise_up_to(
     entry: FnId,
     shapes: &Shapes,
     passes: &Passes,
-) -> Result<Specialised, Vec<Diagnostic>> {
+) -> Result<SpecialisedEntry, Vec<Diagnostic>> {
     let padding = if passes.check_nan { Padding::Harmless } else { Padding::Anything };
     let size = |made: &Result<hir_to_cfg::Specialised, _>| made.as_ref().ok().map(|made| cfg_insts(&made.program));
     let specialise = || hir_to_cfg::specialise(program, sources, entry, shapes, padding);
     let mut made = work::stage("specialise", size, specialise)?;
-    let options = vectorize::Options { both_arms: !passes.check_nan, most_elements };
+    let options = vectorize::VectorizeOptions { both_arms: !passes.check_nan, most_elements };
     let options = passes.is_on(VECTORIZE.0).then_some(options);
     let expand = || {
         let refusals = expansion::expand(&mut made.program, &made.requests, options);
@@ -235,7 +235,7 @@ fn specialise_up_to(
             // Where the birth of a NaN is looked for, branches make loops of comprehensions that are none otherwise.
             let told = refusals.iter().filter(|_| !passes.check_nan);
             let findings = told.map(|r| made.finding(r)).collect();
-            Ok(Specialised { program: made.program, findings })
+            Ok(SpecialisedEntry { program: made.program, findings })
         }
         Err(error) => Err(vec![made.diagnostic(&error)]),
     }
@@ -296,7 +296,7 @@ fn run_cfg_passes(mut cfg: cfg::Program, list: &[Pass<cfg::Program>], passes: &P
 
 /// Lowers a CFG program to a stack program and runs the passes over it.
 pub fn to_stack(cfg: &cfg::Program, passes: &Passes) -> stack::Program {
-    let storage = Storage { temporaries: passes.is_on(TEMPORARIES.0), registers: passes.is_on(STORAGE) };
+    let storage = StorageClasses { temporaries: passes.is_on(TEMPORARIES.0), registers: passes.is_on(STORAGE) };
     let saves = match (passes.is_on(SAVE_LIVE.0), storage.temporaries) {
         (true, _) => Saves::Live,
         (false, true) => Saves::Crossing,
@@ -310,7 +310,7 @@ pub fn to_stack(cfg: &cfg::Program, passes: &Passes) -> stack::Program {
         stack = work::stage(pass.name, size, || run(stack));
         verify_stack(pass.name, &stack);
     }
-    if storage != Storage::LEAST {
+    if storage != StorageClasses::LEAST {
         stack = stack_passes::store_in(stack, storage);
         verify_stack("more storage", &stack);
     }

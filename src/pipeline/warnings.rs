@@ -96,11 +96,11 @@ impl<'a> Places<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::Code;
+    use crate::base::DiagnosticCode;
 
     fn finding(line: u32) -> Finding {
         Finding {
-            code: Code("W0101"),
+            code: DiagnosticCode("W0101"),
             loc: Loc::new("f", line),
             message: "`irem` goes lane by lane".to_owned(),
             label: String::new(),

@@ -60,7 +60,7 @@ pub enum Traps {
 
 /// What is known of a primitive's derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Derivative {
+pub enum DerivativeRule {
     /// Has one; the rule comes with the differentiation transform.
     Smooth,
     /// Zero wherever it is defined, or of an integer or boolean.
@@ -91,7 +91,7 @@ pub struct Row {
     /// When it traps.
     pub traps: Traps,
     /// Its derivative.
-    pub derivative: Derivative,
+    pub derivative: DerivativeRule,
     /// Cost of one element in one lane, in units of one addition (measured on AVX-512, rounded).
     pub cost: u32,
 }

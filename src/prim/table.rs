@@ -1,6 +1,6 @@
 //! The rows of the table.
 
-use super::{BatchRule, Derivative, Row, Traps};
+use super::{BatchRule, DerivativeRule, Row, Traps};
 use crate::vmath::{BinaryFn, UnaryFn, real_functions};
 
 /// The pattern of the classes that compute elements from elements: all elementwise ones but [`Class::Identity`].
@@ -84,7 +84,7 @@ macro_rules! declare {
                 batch: BatchRule::$batch,
                 c: $c,
                 traps: Traps::$traps,
-                derivative: Derivative::$derivative,
+                derivative: DerivativeRule::$derivative,
                 cost: $cost,
             },)*)*
             $(Row {
@@ -96,7 +96,7 @@ macro_rules! declare {
                 batch: BatchRule::Elementwise,
                 c: stringify!($um),
                 traps: Traps::Never,
-                derivative: Derivative::$ud,
+                derivative: DerivativeRule::$ud,
                 cost: $ucost,
             },)*
             $(Row {
@@ -108,7 +108,7 @@ macro_rules! declare {
                 batch: BatchRule::Elementwise,
                 c: stringify!($bm),
                 traps: Traps::Never,
-                derivative: Derivative::$bd,
+                derivative: DerivativeRule::$bd,
                 cost: $bcost,
             },)*
         ];

@@ -19,7 +19,7 @@ use crate::types::Type;
 pub use crate::parts::{Shared, SharedId, SharedSource, StorageClass, Stream, StreamId, Tape, TapeId};
 pub use print::print_explained;
 pub use read::{Lines, read, read_with_lines};
-pub use verify::{Place, VerifyError, verify};
+pub use verify::{Position, VerifyError, verify};
 
 crate::define_id!(
     /// A variable of a stack program.

@@ -16,7 +16,7 @@
 use std::fmt::{self, Write as _};
 
 use super::{Block, BlockId, Inst, InstKind, Port, Program, Terminator, VarId, Write};
-use crate::base::text::Name;
+use crate::base::text::QuotedName;
 use crate::parts::text::{LocText, Names, tape_name, write_shared, write_streams, write_tapes};
 
 impl fmt::Display for Program {
@@ -38,7 +38,7 @@ pub fn print_explained(program: &Program) -> String {
 fn write_program(f: &mut String, program: &Program, explained: bool) -> fmt::Result {
     let name = |v: VarId| program.vars.get(v).map(|var| var.name.as_str());
     let names = Names { var: &name, shared: &program.shared };
-    writeln!(f, "program {} entry {}", Name(&program.name), program.entry)?;
+    writeln!(f, "program {} entry {}", QuotedName(&program.name), program.entry)?;
     write_ports(f, "inputs", &program.inputs, &names)?;
     write_ports(f, "outputs", &program.outputs, &names)?;
     write_shared(f, &program.shared)?;
@@ -46,7 +46,7 @@ fn write_program(f: &mut String, program: &Program, explained: bool) -> fmt::Res
     write_tapes(f, &program.tapes)?;
     for var in program.vars.values() {
         let uniform = if var.uniform { " uniform" } else { "" };
-        write!(f, "var {}: {} {}{uniform}", Name(&var.name), var.ty, var.class)?;
+        write!(f, "var {}: {} {}{uniform}", QuotedName(&var.name), var.ty, var.class)?;
         if explained && !var.why.is_empty() {
             write!(f, " ; {}", var.why)?;
         }
@@ -68,7 +68,7 @@ fn write_ports(f: &mut String, word: &str, ports: &[Port], names: &Names<'_, Var
         return Ok(());
     }
     let ports: Vec<String> =
-        ports.iter().map(|port| format!("{}: {}", Name(&port.name), names.var(port.var))).collect();
+        ports.iter().map(|port| format!("{}: {}", QuotedName(&port.name), names.var(port.var))).collect();
     writeln!(f, "{word} {}", ports.join(", "))
 }
 
@@ -107,7 +107,7 @@ fn inst_text(program: &Program, names: &Names<'_, VarId>, inst: &Inst) -> String
         InstKind::Print(message) => format!("print {}", names.message(message)),
         InstKind::Emit { stream, args } => {
             let stream = match program.streams.get(*stream) {
-                Some(stream) => Name(&stream.name).to_string(),
+                Some(stream) => QuotedName(&stream.name).to_string(),
                 None => format!("?{stream}"),
             };
             format!("emit {stream}({})", names.operands(args))

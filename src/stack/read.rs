@@ -2,11 +2,11 @@
 //! text: [`verify`](super::verify()) says whether it is a program.
 
 use super::{
-    Args, Block, BlockId, Inst, InstKind, Place, Port, Program, Region, StorageClass, Terminator, Var, VarId, Write,
+    Args, Block, BlockId, Inst, InstKind, Port, Position, Program, Region, StorageClass, Terminator, Var, VarId, Write,
 };
 use crate::base::text::{ReadError, Reader, Token};
 use crate::base::{Id, IdVec};
-use crate::parts::text::{NameTable, Scope, SharedValues, Streams, Tapes, read_loc, read_typed_name};
+use crate::parts::text::{NameTable, Scope, SharedValues, StreamTable, Tapes, read_loc, read_typed_name};
 
 /// Lines of a text at which the blocks of a program and their instructions stand, counted from 1.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -17,7 +17,7 @@ pub struct Lines {
 
 impl Lines {
     /// The line of a place; 1 for the program itself.
-    pub fn line(&self, place: Place) -> u32 {
+    pub fn line(&self, place: Position) -> u32 {
         let block = place.block.and_then(|b| self.blocks.get(b.index()));
         let at = place.inst.map_or(0, |i| i + 1);
         block.and_then(|b| b.get(at)).copied().unwrap_or(1)
@@ -71,7 +71,7 @@ struct ProgramReader {
     inputs: Vec<PortText>,
     outputs: Vec<PortText>,
     shared: SharedValues,
-    streams: Streams,
+    streams: StreamTable,
     tapes: Tapes,
     regions: Vec<Region>,
     lines: Lines,
@@ -85,7 +85,7 @@ impl Default for ProgramReader {
             inputs: Vec::new(),
             outputs: Vec::new(),
             shared: SharedValues::default(),
-            streams: Streams::default(),
+            streams: StreamTable::default(),
             tapes: Tapes::default(),
             regions: Vec::new(),
             lines: Lines::default(),

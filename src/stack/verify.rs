@@ -16,7 +16,7 @@ use crate::types::Type;
 
 /// A place in a program. Nothing stands for all of what is around it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Place {
+pub struct Position {
     /// The block.
     pub block: Option<BlockId>,
     /// The instruction; the number of instructions for the terminator.
@@ -27,7 +27,7 @@ pub struct Place {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifyError {
     /// Where.
-    pub place: Place,
+    pub place: Position,
     /// What is wrong.
     pub message: String,
 }
@@ -46,7 +46,7 @@ impl fmt::Display for VerifyError {
 
 /// All violations of a program, in the order of its text.
 pub fn verify(program: &Program) -> Vec<VerifyError> {
-    let mut check = Check { program, place: Place::default(), errors: Vec::new() };
+    let mut check = Check { program, place: Position::default(), errors: Vec::new() };
     check.ids();
     if check.errors.is_empty() {
         check.ports();
@@ -65,7 +65,7 @@ pub fn verify(program: &Program) -> Vec<VerifyError> {
 
 struct Check<'a> {
     program: &'a Program,
-    place: Place,
+    place: Position,
     errors: Vec<VerifyError>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Check<'a> {
     }
 
     fn at(&mut self, block: BlockId, inst: Option<usize>) {
-        self.place = Place { block: Some(block), inst };
+        self.place = Position { block: Some(block), inst };
     }
 
     fn name(&self, var: VarId) -> &'a str {
@@ -99,7 +99,7 @@ impl<'a> Check<'a> {
             self.at(id, Some(block.insts.len()));
             term(self, block);
         }
-        self.place = Place::default();
+        self.place = Position::default();
     }
 
     // Everything after this check may index without looking.
@@ -342,7 +342,7 @@ impl<'a> Check<'a> {
             }
             self.region_entries(&region.blocks);
         }
-        self.place = Place::default();
+        self.place = Position::default();
     }
 
     fn region_block(&mut self, id: BlockId) {

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use super::cfg::blocks::{FreshNames, drop_uncalled_functions, drop_unread_shared};
 use super::cfg::inline::inline;
 use super::derivative::{self, DerivativeError};
-use super::vectorize::{self, Options, Refusal};
+use super::vectorize::{self, Refusal, VectorizeOptions};
 use crate::base::{Id as _, IdSet};
 use crate::cfg::{BlockId, FuncId, Program};
 
@@ -15,9 +15,9 @@ use crate::cfg::{BlockId, FuncId, Program};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Requests {
     /// Derivatives.
-    pub derivatives: derivative::Requests,
+    pub derivatives: derivative::DerivativeRequests,
     /// Comprehensions.
-    pub comprehensions: Vec<vectorize::Request>,
+    pub comprehensions: Vec<vectorize::ComprehensionRequest>,
 }
 
 /// What is waited for.
@@ -36,7 +36,7 @@ enum Item {
 pub fn expand(
     program: &mut Program,
     requests: &Requests,
-    options: Option<Options>,
+    options: Option<VectorizeOptions>,
 ) -> Result<Vec<Refusal>, DerivativeError> {
     let graph = Graph::new(program, requests);
     let mut refusals = Vec::new();
@@ -120,7 +120,7 @@ impl Graph {
         Ok(order)
     }
 
-    fn way(&self, requests: &Requests, at: usize, options: Options) -> vectorize::Way {
+    fn way(&self, requests: &Requests, at: usize, options: VectorizeOptions) -> vectorize::Way {
         let derivatives = requests.derivatives.requests.len();
         let differentiated = self.through[..derivatives].iter().any(|t| t.contains(&at));
         vectorize::Way { options, rule: differentiated && self.rules[at], recursive: self.through[at].contains(&at) }

@@ -1,6 +1,6 @@
 //! The variance of variables in words: what it is, and the chain of what made it so.
 
-use super::{Place, Reason, Variances};
+use super::{FuncVar, Reason, Variances};
 use crate::base::Loc;
 use crate::cfg::{FuncId, Program, SharedSource, VarId};
 
@@ -12,7 +12,7 @@ impl Variances {
     pub fn explain(&self, program: &Program, func: FuncId, var: VarId) -> String {
         let found = self.get(func, var);
         let mut links = Vec::new();
-        let mut at = Place { func, var };
+        let mut at = FuncVar { func, var };
         while links.len() < LINKS {
             let subject = match links.is_empty() {
                 true => String::new(),
@@ -30,7 +30,7 @@ impl Variances {
 }
 
 /// The name of a variable, with its function if that is not the one that is explained.
-fn name(program: &Program, home: FuncId, place: Place) -> String {
+fn name(program: &Program, home: FuncId, place: FuncVar) -> String {
     let func = &program.funcs[place.func];
     let var = &func.vars[place.var].name;
     if place.func == home { format!("`{var}`") } else { format!("`{var}` of `{}`", func.name) }
@@ -45,10 +45,10 @@ fn line(loc: &Loc, home: &Loc) -> String {
 }
 
 /// What a reason says, and the variable that the chain goes on with. `first`: no name stands before it.
-fn link(program: &Program, home: FuncId, at: Place, reason: &Reason, first: bool) -> (String, Option<Place>) {
+fn link(program: &Program, home: FuncId, at: FuncVar, reason: &Reason, first: bool) -> (String, Option<FuncVar>) {
     let is = if first { "" } else { "is " };
     let line = |loc: &Loc| line(loc, &program.funcs[home].loc);
-    let named = |place: &Option<Place>, other: &str| match place {
+    let named = |place: &Option<FuncVar>, other: &str| match place {
         Some(place) => name(program, home, *place),
         None => other.to_owned(),
     };

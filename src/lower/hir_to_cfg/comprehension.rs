@@ -16,7 +16,7 @@ use crate::base::{IdVec, Loc};
 use crate::cfg::{Func, FuncId, Operand, Terminator};
 use crate::hir::{Clause, Expr, ExprKind, LocalId, Reduction};
 use crate::prim::Prim;
-use crate::transform::vectorize::{Reduce, Request};
+use crate::transform::vectorize::{ComprehensionRequest, Reduce};
 use crate::types::{Scalar, Type};
 
 impl<'a> Lowering<'_, 'a> {
@@ -142,13 +142,13 @@ impl<'a> Lowering<'_, 'a> {
 }
 
 /// The comprehensions that whole-array code may take the place of.
-pub(super) fn requests(spec: &Specialiser<'_>, funcs: &IdVec<FuncId, Func>) -> Vec<Request> {
+pub(super) fn requests(spec: &Specialiser<'_>, funcs: &IdVec<FuncId, Func>) -> Vec<ComprehensionRequest> {
     let mut found = Vec::new();
     for element in funcs.ids() {
         let Some((Made::Element(made), span)) = spec.made(element) else { continue };
         let target = spec.instance_func(&made.instance).expect("the loop was asked for before its element");
         let (line, _) = spec.sources.line_column(span);
-        found.push(Request {
+        found.push(ComprehensionRequest {
             target,
             element,
             bounds: made.bounds.clone(),

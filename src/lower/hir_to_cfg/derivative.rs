@@ -12,7 +12,7 @@ use crate::base::{Diagnostic, Id as _, IdVec, Loc, Span};
 use crate::cfg::{Block, BlockId, Func, FuncId, InstKind, Operand, Terminator, Var, VarId};
 use crate::hir::{Derivative, DerivativeCall, Expr, FnId};
 use crate::prim::Prim;
-use crate::transform::derivative::{CustomRule, Mode, Request, Requests};
+use crate::transform::derivative::{CustomRule, DerivativeRequest, DerivativeRequests, Mode};
 use crate::types::{DType, Scalar, Type};
 
 /// What a function does that a derivative of it, or computing it twice, must know.
@@ -308,9 +308,9 @@ fn varying(layout: &Layout) -> Form {
 pub(super) fn requests(
     spec: &Specialiser<'_>,
     functions: &Functions,
-) -> Result<(Requests, Vec<Span>), Vec<Diagnostic>> {
+) -> Result<(DerivativeRequests, Vec<Span>), Vec<Diagnostic>> {
     let Functions { funcs, facts } = functions;
-    let mut requests = Requests::default();
+    let mut requests = DerivativeRequests::default();
     let mut places = Vec::new();
     let mut problems: Vec<Diagnostic> = Vec::new();
     for func in funcs.ids() {
@@ -326,7 +326,7 @@ pub(super) fn requests(
                 let (line, _) = spec.sources.line_column(span);
                 let loc = Loc::new(funcs[*of].loc.function.as_ref(), line);
                 let (of_one, wrt) = (*of_one, wrt.clone());
-                requests.requests.push(Request { target: func, of: *of, mode: *mode, wrt, of_one, loc });
+                requests.requests.push(DerivativeRequest { target: func, of: *of, mode: *mode, wrt, of_one, loc });
                 places.push(span);
             }
             Made::Instance(instance) => {

@@ -1,6 +1,6 @@
 //! What specialisation gives: a program, what is still to be filled in, and where that stands in the source.
 
-use crate::base::{Code, Diagnostic, FileId, Finding, Id as _, Span};
+use crate::base::{Diagnostic, DiagnosticCode, FileId, Finding, Id as _, Span};
 use crate::cfg;
 use crate::transform::derivative::DerivativeError;
 use crate::transform::expansion::Requests;
@@ -43,7 +43,7 @@ impl Specialised {
         let elsewhere = (refusal.loc.line != 0 && refusal.loc != loc)
             .then(|| format!("in `{}`, line {}", refusal.loc.function, refusal.loc.line));
         Finding {
-            code: Code("W0102"),
+            code: DiagnosticCode("W0102"),
             loc,
             message: format!("this comprehension runs as a loop: {}", refusal.reason),
             label: "one element after the other".to_owned(),

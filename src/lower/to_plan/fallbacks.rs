@@ -1,6 +1,6 @@
 //! Warning W0101: operations whose operands no kernel takes for many lanes together.
 
-use crate::base::{Code, Finding};
+use crate::base::{DiagnosticCode, Finding};
 use crate::parts::Operand;
 use crate::plan::BatchKernel;
 use crate::prim::Prim;
@@ -26,7 +26,7 @@ pub fn fallbacks(program: &Program) -> Vec<Finding> {
             _ => None,
         };
         findings.push(Finding {
-            code: Code("W0101"),
+            code: DiagnosticCode("W0101"),
             loc: inst.loc.clone(),
             message: format!(
                 "{operation} goes lane by lane: {operand}{} differs between lanes, and there is no kernel for that",

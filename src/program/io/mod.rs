@@ -17,4 +17,4 @@ pub use json::{JsonArray, parse_json};
 pub use npy::{read_npy, write_npy};
 pub use npz::{read_npz, write_npz};
 pub use rows::{NpyRows, write_npy_rows};
-pub use values::{ArrayType, Data, Values, read_argument, write_arrays};
+pub use values::{ArrayType, Data, NamedValues, read_argument, write_arrays};

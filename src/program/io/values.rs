@@ -102,12 +102,12 @@ fn guess_json_type(value: &Value) -> ArrayType {
 
 /// Named values from one place, in their order there.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Values {
+pub struct NamedValues {
     origin: String,
     values: IndexMap<String, Data>,
 }
 
-impl Values {
+impl NamedValues {
     /// Reads a file whose every entry is a variable: Stan's JSON data format (one object), or a `.npz` archive.
     pub fn read(path: &Path) -> Result<Self, IoError> {
         let origin = file::shown(path);
@@ -191,9 +191,9 @@ pub fn read_argument(argument: &str) -> Result<(String, Data), IoError> {
 fn read_value(name: &str, path: &Path) -> Result<Data, IoError> {
     match extension(path).as_str() {
         "npy" => read_npy(path).map(Data::Array),
-        "npz" => Values::read(path)?.take_named_or_only(name),
+        "npz" => NamedValues::read(path)?.take_named_or_only(name),
         "json" => match parse_json(&file::read_text(path)?, &file::shown(path))? {
-            Value::Object(_) => Values::read(path)?.take_named_or_only(name),
+            Value::Object(_) => NamedValues::read(path)?.take_named_or_only(name),
             value => Ok(Data::Json(value)),
         },
         _ => Err(IoError::UnknownFormat { path: path.to_owned(), expected: ".json, .npy or .npz" }),
@@ -253,7 +253,7 @@ mod tests {
         let folder = Folder::new("stan-data");
         let path = folder.0.join("eight_schools.json");
         std::fs::write(&path, "\u{feff}{\"J\": 3, \"y\": [28, 8.5, NaN], \"sigma\": [15, 10, 16]}").unwrap();
-        let data = Values::read(&path).unwrap();
+        let data = NamedValues::read(&path).unwrap();
         assert_eq!(data.names().collect::<Vec<_>>(), ["J", "y", "sigma"]);
         assert_eq!(data.array("sigma", REALS).unwrap(), Array::real([3], vec![15.0, 10.0, 16.0]));
         assert_eq!(data.array("J", ArrayType { dtype: DType::Int, rank: 0 }).unwrap(), Array::int([], vec![3]));
@@ -298,9 +298,9 @@ mod tests {
         let path = folder.0.join("data.json");
         for text in ["[1, 2]", "3", "", "{\"a\": [1"] {
             std::fs::write(&path, text).unwrap();
-            assert!(Values::read(&path).unwrap_err().to_string().contains("data.json"), "{text}");
+            assert!(NamedValues::read(&path).unwrap_err().to_string().contains("data.json"), "{text}");
         }
-        assert!(matches!(Values::read(Path::new("data.csv")), Err(IoError::UnknownFormat { .. })));
+        assert!(matches!(NamedValues::read(Path::new("data.csv")), Err(IoError::UnknownFormat { .. })));
     }
 
     #[test]

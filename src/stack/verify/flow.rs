@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Check, Place};
+use super::{Check, Position};
 use crate::base::{IdSet, IdVec};
 use crate::stack::{Block, BlockId, InstKind, Program, StorageClass, Terminator, VarId};
 
@@ -32,7 +32,7 @@ pub(super) fn temporaries(check: &mut Check<'_>) {
             check.report(format!("reads temporary {name}, which may not be set"));
         }
     }
-    check.place = Place::default();
+    check.place = Position::default();
 }
 
 trait Written {
@@ -122,7 +122,7 @@ pub(super) fn heights(check: &mut Check<'_>) {
             }
         }
     }
-    check.place = Place::default();
+    check.place = Position::default();
 }
 
 fn move_stacks(check: &mut Check<'_>, id: BlockId, block: &Block, now: &mut Heights) {

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 
-use super::Requests;
+use super::DerivativeRequests;
 use crate::base::{Id, IdSet, work};
 use crate::cfg::{BlockId, Func, FuncId, InstKind, Operand, TapeId, Terminator, VarId};
-use crate::prim::{Derivative, Prim};
+use crate::prim::{DerivativeRule, Prim};
 use crate::types::DType;
 
 /// A function, and for each of its parameters whether it varies.
@@ -18,7 +18,7 @@ pub(super) type Key = (FuncId, Vec<bool>);
 #[derive(Debug)]
 pub(super) struct Activity<'a> {
     funcs: &'a IndexMap<FuncId, Func>,
-    requests: &'a Requests,
+    requests: &'a DerivativeRequests,
     /// For each key asked for, which results vary.
     results: IndexMap<Key, Vec<bool>>,
     /// The tapes of the program, of an earlier derivative, that hold what varies.
@@ -38,7 +38,7 @@ struct Found {
 
 impl<'a> Activity<'a> {
     /// Nothing is known yet. `funcs` are all that the root of the derivative may run; there are `tapes` tapes.
-    pub(super) fn new(funcs: &'a IndexMap<FuncId, Func>, requests: &'a Requests, tapes: usize) -> Self {
+    pub(super) fn new(funcs: &'a IndexMap<FuncId, Func>, requests: &'a DerivativeRequests, tapes: usize) -> Self {
         let bound = funcs.keys().map(|f| f.index() + 1).max().unwrap_or(0);
         let mut taped = IdSet::new(bound);
         let uses = |func: &Func| {
@@ -206,7 +206,7 @@ fn varies(operand: Operand, varied: &IdSet<VarId>) -> bool {
 
 /// Whether a primitive's result may vary with its real operands.
 pub(super) fn carries(prim: Prim) -> bool {
-    matches!(prim.row().derivative, Derivative::Smooth | Derivative::Linear)
+    matches!(prim.row().derivative, DerivativeRule::Smooth | DerivativeRule::Linear)
 }
 
 /// The variables of `varied` that the results of the function may depend on, or what it puts on a tape.

@@ -11,10 +11,10 @@ use super::forward::Tangents;
 use super::given::{Given, Lasting};
 use super::prepare::normalise;
 use super::reverse::Outline;
-use super::{DerivativeError, Requests};
+use super::{DerivativeError, DerivativeRequests};
 use crate::base::{Id, IdSet, IdVec, Loc, Names};
 use crate::cfg::{Func, FuncId, InstKind, Program, Tape, TapeId, VarId};
-use crate::prim::{BatchRule, Derivative};
+use crate::prim::{BatchRule, DerivativeRule};
 use crate::types::DType;
 
 /// The functions of a callee's two sweeps.
@@ -62,7 +62,7 @@ pub(super) struct Differentiation<'a> {
     pub(super) activity: Activity<'a>,
     /// The tapes of the program and new ones.
     pub(super) tapes: IdVec<TapeId, Tape>,
-    requests: &'a Requests,
+    requests: &'a DerivativeRequests,
     prepared: &'a IndexMap<FuncId, Func>,
     shadows: BTreeMap<TapeId, TapeId>,
     names: Names,
@@ -83,7 +83,7 @@ impl<'a> Differentiation<'a> {
     /// `prepared` has the functions that the derivative's root may run; new functions are numbered from `first` on.
     pub(super) fn new(
         program: &'a Program,
-        requests: &'a Requests,
+        requests: &'a DerivativeRequests,
         prepared: &'a IndexMap<FuncId, Func>,
         first: usize,
     ) -> Self {
@@ -155,7 +155,7 @@ impl<'a> Differentiation<'a> {
         let active = active(&func, &varied);
         for inst in func.blocks.values().flat_map(|b| &b.insts) {
             if let InstKind::Prim { prim, args, .. } = &inst.kind
-                && prim.row().derivative == Derivative::None
+                && prim.row().derivative == DerivativeRule::None
                 && prim.row().batch != BatchRule::Random
                 && args.iter().any(|a| a.var().is_some_and(|v| active.contains(v) || varied.contains(v)))
             {

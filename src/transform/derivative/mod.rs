@@ -2,7 +2,7 @@
 //! another one.
 //!
 //! The lowering from HIR makes a *placeholder* for every derivative that the program asks for, a function without
-//! blocks, and a [`Request`] that says what it stands for. `fill` writes the blocks. What comes out is an ordinary
+//! blocks, and a [`DerivativeRequest`] that says what it stands for. `fill` writes the blocks. What comes out is an ordinary
 //! program, so that derivatives nest and every engine runs them as it runs anything else.
 //!
 //! Forward mode gives each variable that varies a second one for its tangent. Reverse mode makes two sweeps: the
@@ -66,7 +66,7 @@ pub enum Mode {
 
 /// A placeholder and what it stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Request {
+pub struct DerivativeRequest {
     /// The placeholder: a function with its name, parameters and results, and without blocks.
     pub target: FuncId,
     /// The function whose derivative it is. It may be a placeholder, or call some.
@@ -93,9 +93,9 @@ pub struct CustomRule {
 
 /// Everything about derivatives that a CFG program does not say itself.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Requests {
+pub struct DerivativeRequests {
     /// Placeholders in the order in which they were asked for.
-    pub requests: Vec<Request>,
+    pub requests: Vec<DerivativeRequest>,
     /// Derivatives that the user wrote, by function.
     pub rules: IndexMap<FuncId, CustomRule>,
     /// Functions whose values are computed again in the reverse sweep instead of being taped.
@@ -113,7 +113,7 @@ pub struct DerivativeError {
     pub help: Option<String>,
 }
 
-impl Requests {
+impl DerivativeRequests {
     /// Whether a function stays apart from those that call it.
     fn is_apart(&self, func: FuncId) -> bool {
         self.rules.contains_key(&func) || self.recompute.contains(&func)
@@ -121,7 +121,7 @@ impl Requests {
 }
 
 /// A derivative that goes through itself.
-pub(super) fn endless(program: &Program, request: &Request) -> DerivativeError {
+pub(super) fn endless(program: &Program, request: &DerivativeRequest) -> DerivativeError {
     let name = &program.funcs[request.of].name;
     DerivativeError {
         loc: request.loc.clone(),
@@ -134,7 +134,11 @@ pub(super) fn endless(program: &Program, request: &Request) -> DerivativeError {
 ///
 /// # Errors
 /// A derivative that cannot be made: a primitive on the way has none, or a rule lacks the part that is needed.
-pub(super) fn fill(program: &mut Program, requests: &Requests, request: &Request) -> Result<(), DerivativeError> {
+pub(super) fn fill(
+    program: &mut Program,
+    requests: &DerivativeRequests,
+    request: &DerivativeRequest,
+) -> Result<(), DerivativeError> {
     let (base, root) = with_root(program, request.of);
     let mut prepared = prepare::prepare(&base, root, requests, prepare::Inlining::of_derivatives());
     given::change_in_place(&base, &mut prepared);

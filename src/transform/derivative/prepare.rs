@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::Requests;
+use super::DerivativeRequests;
 use super::code::Code;
 use crate::analysis::callgraph::CallGraph;
 use crate::analysis::components::components;
@@ -47,7 +47,7 @@ const SMALL: usize = 80;
 pub(in crate::transform) fn prepare(
     program: &Program,
     root: FuncId,
-    requests: &Requests,
+    requests: &DerivativeRequests,
     inlining: Inlining,
 ) -> IndexMap<FuncId, Func> {
     let graph = CallGraph::new(program);

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::analysis::components::components;
-use crate::analysis::stack_calls::{Functions, within};
+use crate::analysis::stack_calls::{StackFunctions, within};
 use crate::analysis::stack_copies::{Copies, keeps_top};
 use crate::analysis::stack_liveness::Liveness;
 use crate::analysis::storage;
@@ -91,7 +91,7 @@ fn region_temporaries(program: &Program) -> IdSet<VarId> {
 
 /// How often each block may run, as loops and recursion tell.
 fn frequencies(program: &Program) -> IdVec<BlockId, u64> {
-    let functions = Functions::of(program);
+    let functions = StackFunctions::of(program);
     let next: IdVec<BlockId, Vec<BlockId>> = (program.blocks.iter())
         .map(|(id, block)| {
             let mut next = block.term.successors().to_vec();
@@ -208,7 +208,7 @@ impl Interference {
     }
 
     /// What one function keeps below the tops of two stacks at the same time.
-    fn add_saved(&mut self, program: &Program, functions: &Functions) {
+    fn add_saved(&mut self, program: &Program, functions: &StackFunctions) {
         let mut before: BTreeMap<BlockId, Rc<BTreeMap<VarId, i64>>> = BTreeMap::new();
         let mut open: Vec<BlockId> = functions.list.iter().map(|f| f.start).collect();
         open.iter().for_each(|start| {

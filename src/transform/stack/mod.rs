@@ -15,7 +15,7 @@ use super::Pass;
 use crate::analysis::storage;
 use crate::stack::Program;
 
-pub use crate::analysis::storage::Storage;
+pub use crate::analysis::storage::StorageClasses;
 
 const MERGE_BLOCKS: Pass<Program> = Pass {
     name: "merge-stack-blocks",
@@ -101,7 +101,7 @@ fn storage(mut program: Program) -> Program {
 }
 
 /// Gives every variable the least storage class of those that may be used.
-pub fn store_in(mut program: Program, classes: Storage) -> Program {
+pub fn store_in(mut program: Program, classes: StorageClasses) -> Program {
     storage::assign_of(&mut program, classes);
     program
 }

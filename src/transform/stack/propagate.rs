@@ -1,7 +1,7 @@
 //! Copies across blocks and calls: who reads a copy reads what was copied, as long as that has kept its value; and what a
 //! call saves is saved from there.
 
-use crate::analysis::stack_calls::Functions;
+use crate::analysis::stack_calls::StackFunctions;
 use crate::analysis::stack_copies::{Copies, keeps_top};
 use crate::analysis::storage;
 use crate::stack::{InstKind, Operand, Program, Terminator, Write};
@@ -11,7 +11,7 @@ use super::layout::region_of_blocks;
 pub(super) fn run(mut program: Program) -> Program {
     // Inside of a region a variable may be the same in all lanes because of what it is computed from.
     let regions = region_of_blocks(&program);
-    let copies = Copies::of(&program, &Functions::of(&program));
+    let copies = Copies::of(&program, &StackFunctions::of(&program));
     for id in program.blocks.ids().filter(|id| !regions.contains_key(id)) {
         let mut held = copies.before(id).clone();
         for i in 0..program.blocks[id].insts.len() {

@@ -64,7 +64,7 @@ pub use reduce::Reduce;
 
 /// A comprehension that whole-array code may take the place of.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Request {
+pub struct ComprehensionRequest {
     /// The comprehension as a function: a loop.
     pub target: FuncId,
     /// One element. Parameters: the indices, the outermost first, then those of `target`.
@@ -79,7 +79,7 @@ pub struct Request {
 
 /// How comprehensions are vectorised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options {
+pub struct VectorizeOptions {
     /// Whether both arms of a branch may be computed. They may not where the birth of a NaN is looked for.
     pub both_arms: bool,
     /// Most elements of one value in one lane: what is not tiled over rows when it runs takes so much memory in every lane.
@@ -89,7 +89,7 @@ pub struct Options {
 /// What is known of one comprehension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Way {
-    pub(super) options: Options,
+    pub(super) options: VectorizeOptions,
     /// Whether a derivative goes through it and must use one that the user wrote.
     pub(super) rule: bool,
     /// Whether an element runs the comprehension again.
@@ -131,7 +131,12 @@ pub const MOST_ELEMENTS: usize = 1 << 24;
 ///
 /// # Errors
 /// Why it stays the loop that it is.
-pub(super) fn fill(program: &mut Program, index: usize, request: &Request, way: Way) -> Result<(), Refusal> {
+pub(super) fn fill(
+    program: &mut Program,
+    index: usize,
+    request: &ComprehensionRequest,
+    way: Way,
+) -> Result<(), Refusal> {
     if request.bounds.iter().any(|(start, end)| end <= start) {
         return Ok(());
     }
@@ -151,7 +156,7 @@ pub(super) fn fill(program: &mut Program, index: usize, request: &Request, way: 
     }
 }
 
-fn whole_array(program: &mut Program, request: &Request, way: Way) -> Result<Func, Obstacle> {
+fn whole_array(program: &mut Program, request: &ComprehensionRequest, way: Way) -> Result<Func, Obstacle> {
     if way.recursive {
         return Err(Obstacle::new("an element calls the function that it stands in", &request.loc));
     }
@@ -167,7 +172,8 @@ fn whole_array(program: &mut Program, request: &Request, way: Way) -> Result<Fun
     {
         return Err(too_many(most.min(MOST_INDICES as usize), &request.loc));
     }
-    let mut ready = prepare(program, request.element, &derivative::Requests::default(), Inlining::all(MOST_INSTS));
+    let mut ready =
+        prepare(program, request.element, &derivative::DerivativeRequests::default(), Inlining::all(MOST_INSTS));
     let mut func = ready.swap_remove(&request.element).expect("the element is what is prepared");
     one_exit(program, &mut func);
     for (at, (start, end)) in request.bounds.iter().enumerate().rev() {
