@@ -1,5 +1,5 @@
 //! Programs that grow in one way, for what measures how compile time grows: `compile.rs` here, and
-//! `tests/it/compile_time.rs`. Each has `f(x: real, c: real, k: int) -> real`.
+//! `tests/it/compiler/compile_time.rs`. Each has `f(x: real, c: real, k: int) -> real`.
 
 use std::fmt::Write as _;
 

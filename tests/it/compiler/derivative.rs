@@ -1,7 +1,7 @@
 //! Derivatives against central differences, against each other, and on all engines.
 //!
-//! `tests/filetests/derivative/*.ab`: programs with a function `f`. A comment `// at: x=0.7 y=[1.0, 2.0] n=3` is a point; the
-//! derivative is with respect to all real parameters. The reverse derivative is compared with differences of `f`, the forward
+//! `tests/filetests/derivative/*.ab`: programs with a function `f`. The lanes of a `// run: --entry f --input x=[0.7, -0.4]`
+//! (see [`crate::tools::cases`]) are points; the derivative is with respect to all real parameters. The reverse derivative is compared with differences of `f`, the forward
 //! one with the reverse one; both, being programs with real parameters themselves, are then treated like `f`, which
 //! checks derivatives of derivatives. `// derivatives: 1` stops after the first. `// cost: 4` says that value and gradient
 //! together run at most so many times as many primitives as the value.
@@ -14,12 +14,13 @@ use autobatch::cfg::{self, Func, VarId};
 use autobatch::pipeline::{Passes, from_cfg};
 use autobatch::program::Program;
 use autobatch::run::{Inputs, NoSink, Outcome, Settings};
-use autobatch::transform::derivative::{DerivativeError, Mode, Request, Requests};
+use autobatch::transform::derivative::{DerivativeError, DerivativeRequest, DerivativeRequests, Mode};
 use autobatch::transform::expansion;
 use autobatch::types::{Array, ArrayData, DType, Type};
 use autobatch::{interp, program};
 
-use crate::random_programs::Rng;
+use crate::tools::cases::cases;
+use crate::tools::random_programs::Rng;
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/derivative");
@@ -64,8 +65,8 @@ pub(crate) fn try_derive(program: &cfg::Program, mode: Mode, wrt: &[bool]) -> Re
     let placeholder = Func { name, params, results, vars, blocks: IdVec::new(), loc: loc.clone() };
     let outputs = (0..placeholder.results.len()).map(|i| format!("output{i}")).collect();
     let target = program.funcs.push(placeholder);
-    let request = Request { target, of, mode, wrt: wrt.to_vec(), of_one: false, loc };
-    let requests = Requests { requests: vec![request], ..Requests::default() };
+    let request = DerivativeRequest { target, of, mode, wrt: wrt.to_vec(), of_one: false, loc };
+    let requests = DerivativeRequests { requests: vec![request], ..DerivativeRequests::default() };
     expand(&mut program, &requests)?;
     program.entry = target;
     program.outputs = outputs;
@@ -255,64 +256,39 @@ pub(crate) fn normal(array: &Array) -> Vec<u64> {
     }
 }
 
-fn parse(text: &str, dtype: DType) -> Array {
-    fn go(value: &serde_json::Value, depth: usize, shape: &mut Vec<usize>, into: &mut Vec<f64>) {
-        match value {
-            serde_json::Value::Array(items) => {
-                if shape.len() == depth {
-                    shape.push(items.len());
-                }
-                items.iter().for_each(|item| go(item, depth + 1, shape, into));
-            }
-            other => into.push(other.as_f64().unwrap_or_else(|| f64::from(u8::from(*other == true)))),
-        }
-    }
-    let value: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{text}: {e}"));
-    let (mut shape, mut all) = (Vec::new(), Vec::new());
-    go(&value, 0, &mut shape, &mut all);
-    let data = match dtype {
-        DType::Real => ArrayData::Real(all),
-        DType::Int => ArrayData::Int(all.iter().map(|x| *x as i64).collect()),
-        DType::Bool => ArrayData::Bool(all.iter().map(|x| *x != 0.0).collect()),
-    };
-    Array::new(shape, data)
+/// The value of a comment `// KEY: NUMBER`.
+fn number_of(text: &str, key: &str) -> Option<u64> {
+    let value = text.lines().find_map(|l| l.strip_prefix("// ")?.strip_prefix(key)?.strip_prefix(": "))?;
+    Some(value.trim().parse().expect("a number"))
 }
 
-/// `x=0.7 y=[1.0, 2.0]`
-fn value_of<'t>(point: &'t str, name: &str) -> Option<&'t str> {
-    let start = format!(" {point}").find(&format!(" {name}="))?;
-    let rest = &point[start + name.len() + 1..];
-    let end = rest.find('=').map_or(rest.len(), |next| rest[..next].rfind(' ').unwrap_or(next));
-    Some(rest[..end].trim())
+/// The values of one lane.
+fn of_lane(rows: &Array, lane: usize) -> Array {
+    let mut row = rows.rows(lane..lane + 1);
+    row.shape.remove(0);
+    row
 }
 
 fn check_file(path: &Path) {
     let text = std::fs::read_to_string(path).expect("a text");
     println!("{}", path.display());
     let program = Program::compile(&text).unwrap_or_else(|e: program::Error| panic!("{}: {e}", path.display()));
-    let function = program.function("f").expect("a function `f`");
-    let order = text
-        .lines()
-        .find_map(|l| l.strip_prefix("// derivatives: "))
-        .map_or(2, |n| n.trim().parse().expect("a number"));
-    for point in text.lines().filter_map(|l| l.strip_prefix("// at: ")) {
-        let ports = &function.signature().ports;
-        let arrays: Vec<Array> = ports
-            .iter()
-            .map(|p| parse(value_of(point, &p.name).unwrap_or_else(|| panic!("`{}` at a point", p.name)), p.dtype))
-            .collect();
-        let types: Vec<Type> = arrays.iter().map(Array::ty).collect();
-        let compiled = function.compile(types, &Passes::none()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        let cfg = compiled.cfg.as_ref().expect("made of a program");
-        let given: indexmap::IndexMap<String, Array> =
-            ports.iter().zip(&arrays).filter(|(p, _)| p.shared).map(|(p, a)| (p.name.clone(), a.clone())).collect();
-        let shared = interp::shared_values(&cfg.shared, &given, settings().precision).expect("shared values");
-        let lanes: Vec<Array> = ports.iter().zip(&arrays).filter(|(p, _)| !p.shared).map(|(_, a)| a.clone()).collect();
-        let name = format!("{} at {point}", path.file_name().expect("a file").to_string_lossy());
-        let point = Point { shared: &shared, name };
-        check(cfg, &lanes, order, &point);
-        if let Some(most) = text.lines().find_map(|l| l.strip_prefix("// cost: ")) {
-            check_cost(cfg, &lanes, most.trim().parse().expect("a number"), &point);
+    let order = number_of(&text, "derivatives").unwrap_or(2) as usize;
+    let options = program::Options { passes: Passes::none(), ..program::Options::default() };
+    let cases = cases(&text).unwrap_or_else(|wrong| panic!("{}: {wrong}", path.display()));
+    assert!(!cases.is_empty(), "{} has no point", path.display());
+    for case in cases {
+        let bound = case.run().bind(&program).and_then(|(function, inputs)| function.bind(&inputs, &options));
+        let bound = bound.unwrap_or_else(|e| panic!("{}:{}: {e}", path.display(), case.line));
+        let cfg = bound.compiled().cfg.as_ref().expect("made of a program");
+        for lane in 0..bound.lanes() {
+            let values: Vec<Array> = bound.inputs().values.iter().map(|rows| of_lane(rows, lane)).collect();
+            let name = format!("{}:{}, lane {lane}", path.display(), case.line);
+            let point = Point { shared: &bound.inputs().shared, name };
+            check(cfg, &values, order, &point);
+            if let Some(most) = number_of(&text, "cost") {
+                check_cost(cfg, &values, most, &point);
+            }
         }
     }
 }
@@ -327,7 +303,7 @@ fn derivatives_of_programs_are_those_that_differences_say() {
     }
 }
 
-fn expand(program: &mut cfg::Program, derivatives: &Requests) -> Result<(), DerivativeError> {
+fn expand(program: &mut cfg::Program, derivatives: &DerivativeRequests) -> Result<(), DerivativeError> {
     let requests = expansion::Requests { derivatives: derivatives.clone(), comprehensions: Vec::new() };
     expansion::expand(program, &requests, None).map(|_| ())
 }

@@ -7,15 +7,15 @@ use autobatch::backend::cpu;
 use autobatch::cfg;
 use autobatch::interp;
 use autobatch::pipeline::{Passes, from_cfg};
-use autobatch::prim::{BatchRule, Derivative, Prim, TABLE};
+use autobatch::prim::{BatchRule, DerivativeRule, Prim, TABLE};
 use autobatch::program::Codegen;
 use autobatch::run::{Inputs, NoSink, Outcome, Settings};
 use autobatch::transform::derivative::Mode;
 use autobatch::types::{Array, ArrayData, DType, Type};
 
-use crate::derivative::{derive, normal};
-use crate::derivative_primitives::{operands, program, value};
-use crate::random_programs::Rng;
+use crate::compiler::derivative::{derive, normal};
+use crate::compiler::derivative_primitives::{operands, program, value};
+use crate::tools::random_programs::Rng;
 
 const SPECIAL: [f64; 8] = [0.0, f64::INFINITY, 1.0, f64::NAN, -1.0, f64::NEG_INFINITY, 2.0, 0.5];
 
@@ -133,7 +133,7 @@ fn check_jacobians(prim: Prim, types: &[Type], result: &Type, values: &[Vec<Arra
 
 /// Primitives with a derivative, with operands to try.
 fn differentiable() -> impl Iterator<Item = (Prim, Vec<(Vec<Type>, Type)>)> {
-    let rows = TABLE.iter().filter(|row| matches!(row.derivative, Derivative::Smooth | Derivative::Linear));
+    let rows = TABLE.iter().filter(|row| matches!(row.derivative, DerivativeRule::Smooth | DerivativeRule::Linear));
     rows.map(|row| {
         let mut found = operands(row.prim);
         found.retain(|(_, result)| result.dtype == DType::Real);
@@ -220,7 +220,7 @@ fn engines_agree_on_all_derivatives_at_singular_points() {
             assert!(local == wanted, "local, {mode:?}");
             let pc = bits(&cpu::pc::run(&compiled.plan, &inputs, &settings, &NoSink));
             assert!(pc == wanted, "pc, {mode:?}");
-            if passes == Passes::default() && crate::observed::codegen() == Codegen::Cc {
+            if passes == Passes::default() && crate::tools::observed::codegen() == Codegen::Cc {
                 let native = Native::new(Code::of_plan(&compiled.plan), settings.precision, None);
                 let native = native.expect("the generated C compiles");
                 let generated = cpu::pc::run_with(&compiled.plan, Some(&native), &inputs, &settings, &NoSink);

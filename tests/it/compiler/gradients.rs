@@ -1,7 +1,7 @@
 //! Derivatives as users meet them: those of the models that ship against gradients by hand, identities between derivatives,
 //! and what is refused.
 
-use autobatch::program::io::{ArrayType, Values};
+use autobatch::program::io::{ArrayType, NamedValues};
 use autobatch::program::{Inputs, Options, Program};
 use autobatch::types::Array;
 
@@ -40,7 +40,7 @@ fn model_agrees(name: &str, data: Option<&str>, dimension: usize, extra: Inputs)
     let density = model.function("log_density").expect("a model has a density");
     let mut inputs = extra.lane("q", Array::real([lanes, dimension], noise(3, lanes * dimension)));
     if let Some(data) = data {
-        let values = Values::read(std::path::Path::new(&format!("nuts/data/{data}.json"))).expect("the data ship");
+        let values = NamedValues::read(std::path::Path::new(&format!("nuts/data/{data}.json"))).expect("the data ship");
         for port in density.signature().ports.iter().filter(|p| p.shared) {
             let ty = ArrayType { dtype: port.dtype, rank: port.extents.len() };
             inputs = inputs.shared(port.name.clone(), values.array(&port.name, ty).expect("an array"));
@@ -67,7 +67,7 @@ fn the_models_that_ship_have_the_gradients_that_were_written_by_hand() {
 }
 
 fn correlated_dimension() -> usize {
-    let values = Values::read(std::path::Path::new("nuts/data/correlated_gaussian.json")).expect("the data ship");
+    let values = NamedValues::read(std::path::Path::new("nuts/data/correlated_gaussian.json")).expect("the data ship");
     let ty = ArrayType { dtype: autobatch::types::DType::Real, rank: 1 };
     values.array("mean", ty).expect("an array").len()
 }

@@ -2,21 +2,20 @@
 //!
 //! A `.cfg` file is lowered; its comments say what must hold afterwards: `; stack: fib.n` (and `register`, `temporary`,
 //! `uniform`) lists the variables of a class (`only` in front: all of them), `; count: pushjump 0` how often an instruction
-//! stands in the program, and `; run: n=5 -> 8` what a lane computes, with all passes and with each one left out. The
-//! optimised program is a snapshot beside it. A `.stack` file has `; error: …` on each guilty line, or is valid.
+//! stands in the program, and `; run:` and `; expect:` lines what lanes compute (see [`crate::tools::cases`]), with all passes and
+//! with each one left out. The optimised program is a snapshot beside it. A `.stack` file has `; error: …` on each guilty line, or is valid.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use autobatch::backend::cpu::pc;
-use autobatch::lower::to_plan::stack_to_plan;
 use autobatch::pipeline::{self, PAPER, Passes};
-use autobatch::plan::Plan;
-use autobatch::run::{Execution, Inputs, NoSink, Schedule, Settings};
+use autobatch::program::{Engine, Options};
+use autobatch::run::{Execution, Schedule};
 use autobatch::stack::{self, StorageClass};
 use autobatch::transform::stack::STACK_PASSES;
-use autobatch::types::{Array, DType, Type};
 use autobatch::{cfg, stack::Program};
+
+use crate::tools::cases::{self, cases};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/stack")
@@ -158,63 +157,23 @@ fn calls_that_do_not_ask_what_is_live_save_everything() {
 
 #[test]
 fn programs_compute_the_same_with_and_without_passes() {
-    let settings = |schedule, execution| Settings { schedule, execution, threads: 1, ..Settings::default() };
+    let settings = [(Schedule::Earliest, Execution::Mask), (Schedule::default(), Execution::Gather)];
     for (name, text) in files("cfg") {
-        let runs: Vec<(&str, &str)> =
-            (directives(&text, "run").into_iter()).map(|run| run.split_once("->").unwrap()).collect();
-        assert!(!runs.is_empty(), "{name} has no run");
+        let cases = cases(&text).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+        assert!(!cases.is_empty(), "{name} has no run");
         for off in choices() {
-            let program = lowered(&name, &text, &off);
-            let cached_tops = off.is_on("cached-tops");
-            let plan = Plan { cached_tops, ..stack_to_plan(&program, cached_tops) };
-            for settings in
-                [settings(Schedule::Earliest, Execution::Mask), settings(Schedule::default(), Execution::Gather)]
-            {
-                let inputs = inputs(&program, &runs);
-                let outcome = pc::run(&plan, &inputs, &settings, &NoSink);
-                assert_eq!(outcome.traps, [], "{name} without {off:?}\n{program}");
-                for (lane, (_, expected)) in runs.iter().enumerate() {
-                    let found: Vec<String> = (outcome.outputs.iter()).map(|o| o.get(lane).to_string()).collect();
-                    assert_eq!(
-                        found.join(", "),
-                        expected.trim(),
-                        "{name} lane {lane} without {off:?}, {:?} {:?}\n{program}",
-                        settings.schedule,
-                        settings.execution,
-                    );
+            let compiled = pipeline::from_stack(lowered(&name, &text, &off), &off);
+            for (case, (schedule, execution)) in cases.iter().flat_map(|case| settings.map(|s| (case, s))) {
+                let mut options = Options { engine: Engine::Pc, ..case.run().options.clone() };
+                (options.settings.schedule, options.settings.execution) = (schedule, execution);
+                options.settings.threads = 1;
+                let bound = case.run().bind_ir(compiled.clone(), &options);
+                let bound = bound.unwrap_or_else(|error| panic!("{name}: {error}"));
+                if let Err(why) = cases::check(case, &bound, &options, false) {
+                    panic!("{name} without {off:?}, {schedule:?} {execution:?}: {why}\n{}", compiled.stack);
                 }
             }
         }
-    }
-}
-
-/// One lane for each run; the inputs of a lane are written `n=5, x=1.5`.
-fn inputs(program: &Program, runs: &[(&str, &str)]) -> Inputs {
-    let value = |run: &str, name: &str| -> String {
-        (run.split(','))
-            .filter_map(|part| part.split_once('='))
-            .find(|(n, _)| n.trim() == name)
-            .map(|(_, v)| v.trim().to_owned())
-            .unwrap_or_else(|| panic!("{run} does not set {name}"))
-    };
-    let column = |name: &str, ty: &Type| {
-        let texts: Vec<String> = runs.iter().map(|(run, _)| value(run, name)).collect();
-        let n = texts.len();
-        match ty.dtype {
-            DType::Bool => Array::bool([n], texts.iter().map(|t| t == "true").collect()),
-            DType::Int => Array::int([n], texts.iter().map(|t| t.parse().unwrap()).collect()),
-            DType::Real => Array::real([n], texts.iter().map(|t| t.parse().unwrap()).collect()),
-        }
-    };
-    Inputs {
-        lanes: (0..runs.len() as u64).collect(),
-        values: (program.inputs.iter()).map(|port| column(&port.name, &program.vars[port.var].ty)).collect(),
-        shared: (program.shared.values())
-            .map(|shared| match &shared.source {
-                autobatch::parts::SharedSource::Constant(array) => array.clone(),
-                other => panic!("a file test has no shared value from {other:?}"),
-            })
-            .collect(),
     }
 }
 

@@ -8,7 +8,7 @@
 //! `AUTOBATCH_DIFFERENTIAL_SEED=n` for other programs than those of the default run (a program's own seed is printed when
 //! it fails: `AUTOBATCH_DIFFERENTIAL_SEED=<it> AUTOBATCH_DIFFERENTIAL_PROGRAMS=1` runs it again).
 //! A program that fails is made small and written to `tests/filetests/differential/`; the files there are run by every
-//! `cargo test` (see [`crate::file_tests`]), on all configurations.
+//! `cargo test` (see [`crate::engines::file_tests`]), on all configurations.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -21,11 +21,14 @@ use autobatch::program::{Function, Inputs, Options, Program};
 use autobatch::run::{Settings, TrapKind};
 use autobatch::types::{Array, ArrayData, DType, Precision};
 
-use crate::observed::{Configuration, Observed, difference};
-use crate::random_programs::{self, Rng, generate, minimise};
+use crate::tools::effort;
+use crate::tools::observed::{Configuration, Observed, difference};
+use crate::tools::random_programs::{self, Rng, generate, minimise};
 
 /// Programs of the default run.
 const PROGRAMS: u64 = 240;
+/// Those of them that are tried without `AUTOBATCH_TESTS=all`.
+const SOME_PROGRAMS: u64 = 60;
 /// Configurations that one program is run by.
 const CONFIGURATIONS: usize = 8;
 /// Extent of the entry's dimension `n`.
@@ -253,7 +256,7 @@ fn report(seed: u64, configuration: &Configuration, why: &str) -> String {
 
 #[test]
 fn engines_agree_on_random_programs() {
-    let programs = from_environment("AUTOBATCH_DIFFERENTIAL_PROGRAMS", PROGRAMS);
+    let programs = from_environment("AUTOBATCH_DIFFERENTIAL_PROGRAMS", effort::part(SOME_PROGRAMS, PROGRAMS));
     let first = from_environment("AUTOBATCH_DIFFERENTIAL_SEED", 0);
     let next = AtomicU64::new(first);
     let (agreed, alive, discarded) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));

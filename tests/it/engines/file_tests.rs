@@ -1,4 +1,4 @@
-//! Programs in files that say what they do (see [`crate::cases`]), on every engine: `tests/filetests/run` by feature,
+//! Programs in files that say what they do (see [`crate::tools::cases`]), on every engine: `tests/filetests/run` by feature,
 //! `conformance` by the items of another system's tests, `differential` random programs that failed once, and `examples`.
 //!
 //! A file whose program must not compile says so by `// error: E0305` lines instead.
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use autobatch::program::Program;
 
-use crate::cases::{self, cases};
-use crate::run_line::RunLine;
+use crate::tools::cases::{self, cases};
+use crate::tools::run_line::RunLine;
 
 fn programs(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);

@@ -6,8 +6,8 @@ use autobatch::base::Severity;
 use autobatch::program::{Inputs, Options, Program};
 use autobatch::types::{Array, Type};
 
-use crate::observed::{Configuration, difference};
-use crate::random_programs::{self, CONSTRUCTS, generate, minimise};
+use crate::tools::observed::{Configuration, difference};
+use crate::tools::random_programs::{self, CONSTRUCTS, generate, minimise};
 
 #[test]
 fn random_programs_are_valid_and_cover_the_language() {

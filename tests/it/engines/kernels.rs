@@ -8,7 +8,8 @@ use autobatch::run::{Execution, Inputs, NoSink, Outcome, Settings};
 use autobatch::types::{Array, ArrayData, DType, Precision, Scalar, Type};
 use autobatch::{cfg, interp};
 
-use crate::random_programs::Rng;
+use crate::tools::effort;
+use crate::tools::random_programs::Rng;
 
 /// Lanes of a run: more than a word of a mask, and not a multiple of one.
 const LANES: usize = 70;
@@ -283,6 +284,10 @@ fn every_primitive_does_in_every_lane_what_the_interpreter_does() {
         for (args, result) in signatures(row.prim).into_iter().chain(deeper(row.prim)) {
             for shared in 0..1 << args.len().min(3) {
                 cases += 1;
+                // of each primitive the first
+                if cases > before + 1 && !effort::tried(cases as usize, 3) {
+                    continue;
+                }
                 let case = Case { prim: row.prim, args: args.clone(), result: result.clone(), shared };
                 failures.extend(case.check(cases).err());
             }

@@ -97,7 +97,7 @@ pub(crate) fn run_pc(plan: &Plan, inputs: &Inputs, settings: &Settings) -> Outco
 
 /// With generated code, where there is a C compiler.
 fn run_generated(plan: &Plan, inputs: &Inputs, settings: &Settings) -> Option<Outcomes> {
-    let native = (crate::observed::codegen() == Codegen::Cc)
+    let native = (crate::tools::observed::codegen() == Codegen::Cc)
         .then(|| Native::new(Code::of_plan(plan), settings.precision, None).expect("the generated C compiles"))?;
     let said = Said::default();
     let outcome = pc::run_with(plan, Some(&native), inputs, settings, &said);

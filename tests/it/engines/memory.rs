@@ -8,7 +8,7 @@ use autobatch::program::{Bound, Codegen, Engine, Inputs, Options, Program, Resul
 use autobatch::run::{NoSink, Settings, TrapKind};
 use autobatch::types::Array;
 
-use crate::cli::Folder;
+use crate::project::cli::Folder;
 
 const MIB: u64 = 1 << 20;
 
@@ -54,7 +54,7 @@ fn ways(limit: u64) -> Vec<Options> {
     let mut ways = vec![with(Engine::Scalar, Codegen::Off)];
     for engine in [Engine::Local, Engine::Pc] {
         ways.push(with(engine, Codegen::Off));
-        if crate::observed::codegen() == Codegen::Cc {
+        if crate::tools::observed::codegen() == Codegen::Cc {
             ways.push(with(engine, Codegen::Cc));
         }
     }
@@ -358,6 +358,6 @@ fn constrained_parameters_that_do_not_fit_are_refused() {
          pub fn log_density(q: real[1]) -> real { -0.5 * q[0] * q[0] }
          pub fn parameters(q: real[1]) -> Wide { Wide { y: fill(q[0], 5000) } }",
     );
-    let said = crate::cli::error(&["sample", &model, "--draws", "1000", "--memory-limit", "100"]);
+    let said = crate::project::cli::error(&["sample", &model, "--draws", "1000", "--memory-limit", "100"]);
     assert!(said.contains("but 100.0 MiB may be used: the largest batch that fits is 2 lanes"), "{said}");
 }

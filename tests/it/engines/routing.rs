@@ -4,7 +4,7 @@
 use autobatch::program::{Codegen, Engine, Inputs, Options, Program, Results};
 use autobatch::run::{BlockStats, Execution, NoSink, Schedule, Settings};
 
-use crate::observed;
+use crate::tools::observed;
 
 const SOURCE: &str = "
 /// Lanes at different depths of different calls.

@@ -5,8 +5,8 @@ use autobatch::program::{Engine, Function, Inputs, Options, Program};
 use autobatch::run::{Execution, Settings};
 use autobatch::types::{Array, Precision, Type};
 
-use crate::machine;
-use crate::observed::{Configuration, difference};
+use crate::engines::machine;
+use crate::tools::observed::{Configuration, difference};
 
 const LOGISTIC: &str = "
 fn density[n, d](q: real[d], shared x: real[n, d], shared y: real[n]) -> real {

@@ -1,6 +1,6 @@
 //! The examples of `grammar/REFERENCE.md` are tests, and `grammar/errors.md` lists every code.
 //!
-//! A block ```` ```ab ```` must check without a finding; where it has `// run:` lines (see [`crate::cases`]) it runs on every
+//! A block ```` ```ab ```` must check without a finding; where it has `// run:` lines (see [`crate::tools::cases`]) it runs on every
 //! engine. A block ```` ```ab,fail E0304 ```` must give that code.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use autobatch::pipeline::Passes;
 use autobatch::program::{Error, Program};
 use autobatch::types::Type;
 
-use crate::cases;
+use crate::tools::cases;
 
 /// A fenced block of a page.
 struct Block {

@@ -112,7 +112,7 @@ fn the_json_has_a_row_for_each_series() {
 
 #[test]
 fn generated_code_is_a_series_of_its_own() {
-    if crate::observed::codegen() == autobatch::program::Codegen::Off {
+    if crate::tools::observed::codegen() == autobatch::program::Codegen::Off {
         return;
     }
     let arguments =
@@ -193,7 +193,7 @@ fn nothing_of_a_peer_is_left_when_patience_ends() {
     let arguments = ["--engine", "pc", "--fusion", "on", "--against", "nuts-rs", "--peers", folder.path()];
     let report = report(&[&SMALL[..], &arguments, &["--patience", "5"]].concat());
     assert!(report["skipped"][0]["reason"].as_str().unwrap().contains("no answer within 5 seconds"), "{report}");
-    assert_eq!(end.recv_timeout(crate::running::PATIENCE), Ok(true), "it still runs");
+    assert_eq!(end.recv_timeout(crate::tools::running::PATIENCE), Ok(true), "it still runs");
 }
 
 #[test]
@@ -445,7 +445,7 @@ fn ctrl_c_keeps_what_is_measured() {
     ]);
     command.args(["--draws", "4", "--repetitions", "2", "--engine", "pc", "--fusion", "on", "--codegen", "off"]);
     command.args(["--against", "nuts-rs", "--format", "json", "--peers", folder.path(), "--report", folder.path()]);
-    let mut running = crate::running::Running::start(command);
+    let mut running = crate::tools::running::Running::start(command);
     running.wait_for("normal10, 2 chains, f64, 1 thread: nuts-rs native gradient compiles");
     running.signal("INT");
     let (output, said) = running.end();

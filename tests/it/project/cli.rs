@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 #[cfg(unix)]
-use crate::running::Running;
+use crate::tools::running::Running;
 
 /// A folder of its own for a test, removed at the end.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -481,7 +481,7 @@ fn a_quadratic_form_has_no_loop() {
 
 #[test]
 fn generated_code_changes_no_draw() {
-    if crate::observed::codegen() == autobatch::program::Codegen::Off {
+    if crate::tools::observed::codegen() == autobatch::program::Codegen::Off {
         return;
     }
     let folder = Folder::new("codegen");

@@ -27,14 +27,14 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The guides that stand beside their code: each `README.md` in `src`.
+/// The guides that stand beside their code: each `README.md` in `src`, and the glossary.
 fn guides() -> Vec<PathBuf> {
     fn walk(folder: &Path, into: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("the folder can be read") {
             let path = entry.expect("the folder can be read").path();
             if path.is_dir() {
                 walk(&path, into);
-            } else if path.file_name().is_some_and(|name| name == "README.md") {
+            } else if path.extension().is_some_and(|e| e == "md") {
                 into.push(path.strip_prefix(root()).expect("a file of the project").to_owned());
             }
         }

@@ -40,10 +40,10 @@ fn rust_files(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text without comments, and without what stands after `#[cfg(test)]`.
-fn code(text: &str) -> String {
-    let lines = text.lines().take_while(|l| l.trim() != "#[cfg(test)]");
-    lines.map(|l| l.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
+/// The text without comments, and without a module of tests at its end.
+pub(crate) fn code(text: &str) -> String {
+    let text = text.split("mod tests {").next().unwrap_or("");
+    text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
 }
 
 fn first_word(text: &str) -> String {
@@ -86,7 +86,9 @@ fn used(code: &str) -> BTreeSet<String> {
 
 #[test]
 fn paths_are_found() {
-    let code = code("use crate::{a::{b, c},\n  d, e as f}; // crate::g\ncrate::h::i();\n#[cfg(test)]\nuse crate::j;");
+    let code = code(
+        "use crate::{a::{b, c},\n  d, e as f}; // crate::g\ncrate::h::i();\n#[cfg(test)]\nmod tests {\nuse crate::j;",
+    );
     assert_eq!(used(&code).into_iter().collect::<Vec<_>>(), ["a", "d", "e", "h"]);
 }
 

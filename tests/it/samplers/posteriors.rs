@@ -6,7 +6,7 @@ use std::path::Path;
 
 use autobatch::mcmc::diagnostics;
 use autobatch::mcmc::sampling::{Draws, Job, Sampling};
-use autobatch::program::io::{ArrayType, Values};
+use autobatch::program::io::{ArrayType, NamedValues};
 use autobatch::program::{Engine, Inputs, Options};
 use autobatch::types::Array;
 use serde_json::Value;
@@ -35,7 +35,7 @@ impl Run {
         };
         let sampling = Sampling::new(&plan, |density| {
             let Some(data) = self.data else { return Ok(Inputs::new()) };
-            let values = Values::read(Path::new(&format!("nuts/data/{data}.json")))?;
+            let values = NamedValues::read(Path::new(&format!("nuts/data/{data}.json")))?;
             let mut inputs = Inputs::new();
             for port in density.signature().ports.iter().filter(|p| p.shared) {
                 let ty = ArrayType { dtype: port.dtype, rank: port.extents.len() };
@@ -181,7 +181,7 @@ fn the_correlated_gaussian_has_its_moments() {
 }
 
 fn has_the_moments_of_the_gaussian(draws: &Draws) {
-    let values = Values::read(Path::new("nuts/data/correlated_gaussian.json")).expect("the data ship");
+    let values = NamedValues::read(Path::new("nuts/data/correlated_gaussian.json")).expect("the data ship");
     let real = |name: &str, rank| {
         let array = values.array(name, ArrayType { dtype: autobatch::types::DType::Real, rank }).expect("an array");
         array.as_real().expect("real").to_vec()

@@ -10,7 +10,7 @@ use autobatch::program::{Engine, Error, Inputs, Options};
 use autobatch::report::{SamplerStatistics, Summary};
 use autobatch::types::Array;
 
-use crate::cli::{Folder, autobatch, error, output};
+use crate::project::cli::{Folder, autobatch, error, output};
 
 /// A standard normal with random draws in its parameters.
 const NOISY: &str = "

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::cli::{Folder, autobatch};
-use crate::running::Running;
+use crate::project::cli::{Folder, autobatch};
+use crate::tools::running::Running;
 
 const MODEL: [&str; 4] = ["sample", "nuts/models/eight_schools.ab", "--data", "nuts/data/eight_schools.json"];
 

@@ -207,7 +207,7 @@ fn a_transition_conserves_a_normal_of_three_dimensions() {
         let inputs = Inputs::new().shared("eps", 0.3).lanes(LANES);
         let results = run(&program, "normal3", &inputs, &options(Engine::Pc, 51 + i as u64));
         let (before, after) = (reals(&results, "before"), reals(&results, "after"));
-        let mut rng = crate::random_programs::Rng::new(7);
+        let mut rng = crate::tools::random_programs::Rng::new(7);
         for _ in 0..100 {
             let w: [f64; 3] = std::array::from_fn(|_| rng.below(2001) as f64 / 1000.0 - 1.0);
             // x has coefficient w0 + w1, y has w1 / 2, z has mean -1 and scale 2.

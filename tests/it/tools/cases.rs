@@ -1,5 +1,6 @@
-//! THE format of programs that say what they do: in `tests/filetests/{run,conformance,differential}`, `examples`, and the
-//! examples of the reference. CONTRIBUTING.md describes it for whoever adds one.
+//! THE format of programs that say what they do: programs in `tests/filetests/{run,conformance,differential,derivative}`
+//! and `examples`, the examples of the reference, and texts of IRs in `tests/filetests/{cfg,stack}`, whose comments start
+//! with `;`. CONTRIBUTING.md describes it for whoever adds one.
 //!
 //! ```text
 //! // run: --entry divide --input a=[6,5] --input b=[3,0] --seed 3
@@ -11,9 +12,10 @@
 //! Each `// run:` line (see [`RunLine`]) starts a case; the lines up to the next one belong to it:
 //!
 //! - `expect: NAME = JSON`: an output, leading axis = lanes, rows of lanes that trap being zero; or a field `stream.field` of
-//!   a stream, a list of records for each lane;
+//!   a stream, a list of records for each lane; of a stream without fields, the number of its records;
 //! - `trap: KIND [LANES…]`, or with a place `trap: KIND [LANES…] at FUNCTION:LINE`, or with what is told, too,
-//!   `trap: KIND [LANES…] at FUNCTION:LINE: MESSAGE`: all the traps must be named;
+//!   `trap: KIND [LANES…] at FUNCTION:LINE: MESSAGE`: all the traps must be named. Behind the line of the text of an IR,
+//!   `, depth N` is the number of active calls before passes;
 //! - `print: [lane N] TEXT`: all that is printed, lane after lane, where there is at least one such line;
 //! - `refused: TEXT`: the run is refused, in these words among others.
 //!
@@ -25,13 +27,14 @@ use std::sync::Mutex;
 use autobatch::base::{FileId, Id as _};
 use autobatch::parts::StreamId;
 use autobatch::program::io::{JsonArray, parse_json};
-use autobatch::program::{Function, Inputs, Program, Results};
+use autobatch::program::{Bound, Function, Inputs, Options, Program, Results};
 use autobatch::run::{NoSink, Settings, Sink};
 use autobatch::types::{Array, Scalar};
 use serde_json::{Map, Value};
 
-use crate::observed::{Configuration, difference};
-use crate::run_line::RunLine;
+use crate::tools::effort;
+use crate::tools::observed::{Configuration, difference};
+use crate::tools::run_line::RunLine;
 
 /// One way to run a program, and what must come out.
 pub(crate) struct Case {
@@ -50,6 +53,8 @@ struct ExpectedTrap {
     lanes: Vec<u64>,
     /// `function:line`, where the test pins it.
     place: Option<String>,
+    /// The depth of calls, where the test pins it.
+    depth: Option<usize>,
     /// The message, where the test pins it.
     message: Option<String>,
 }
@@ -59,14 +64,17 @@ impl ExpectedTrap {
         let (kind, rest) = text.split_once(" [")?;
         let (lanes, place) = rest.split_once(']')?;
         let lanes = lanes.split(',').map(|l| l.trim().parse().ok()).collect::<Option<_>>()?;
-        let (place, message) = match place.trim() {
-            "" => (None, None),
-            place => match place.strip_prefix("at ")?.split_once(": ") {
-                Some((place, message)) => (Some(place.to_owned()), Some(message.to_owned())),
-                None => (Some(place.strip_prefix("at ")?.to_owned()), None),
-            },
-        };
-        Some(ExpectedTrap { kind: kind.to_owned(), lanes, place, message })
+        let mut trap = ExpectedTrap { kind: kind.to_owned(), lanes, place: None, depth: None, message: None };
+        if place.trim().is_empty() {
+            return Some(trap);
+        }
+        let rest = place.trim().strip_prefix("at ")?;
+        let (place, message) = rest.split_once(": ").map_or((rest, None), |(place, message)| (place, Some(message)));
+        let (place, depth) = place.split_once(", depth ").map_or((place, None), |(place, depth)| (place, Some(depth)));
+        trap.depth = depth.map(str::parse).transpose().ok()?;
+        trap.place = Some(place.to_owned());
+        trap.message = message.map(str::to_owned);
+        Some(trap)
     }
 }
 
@@ -74,7 +82,8 @@ impl ExpectedTrap {
 pub(crate) fn cases(text: &str) -> Result<Vec<Case>, String> {
     let mut cases: Vec<Case> = Vec::new();
     for (i, line) in text.lines().enumerate() {
-        let Some((key, rest)) = line.strip_prefix("// ").and_then(|l| l.split_once(": ")) else { continue };
+        let comment = line.strip_prefix("// ").or_else(|| line.strip_prefix("; "));
+        let Some((key, rest)) = comment.and_then(|l| l.split_once(": ")) else { continue };
         if key == "run" {
             cases.push(Case {
                 line: i + 1,
@@ -92,6 +101,11 @@ pub(crate) fn cases(text: &str) -> Result<Vec<Case>, String> {
 }
 
 impl Case {
+    /// The `run:` line.
+    pub(crate) fn run(&self) -> &RunLine {
+        &self.run
+    }
+
     fn line_of(&mut self, key: &str, rest: &str) -> Result<(), String> {
         match key {
             "expect" => {
@@ -150,22 +164,31 @@ pub(crate) fn run(program: &Program, case: &Case, context: &str) -> Result<(), S
         (Some(wanted), Err(error)) => return Err(format!("refused, but not with {wanted:?}: {error}")),
         (Some(wanted), Ok(_)) => return Err(format!("not refused: {wanted:?} is wanted")),
     };
+    check(case, &bound, &scalar.options, false)?;
+    agree(program, case, &function, &inputs, context);
+    Ok(())
+}
+
+/// Runs what is bound; says what is not as expected. The depths of calls count where `depths` says so.
+pub(crate) fn check(case: &Case, bound: &Bound, options: &Options, depths: bool) -> Result<(), String> {
     let said = Said::default();
-    let results = bound.run(&scalar.options, &said).map_err(|e| e.to_string())?;
+    let results = bound.run(options, &said).map_err(|e| e.to_string())?;
     let mut found: Map<String, Value> =
         results.outputs().iter().map(|(name, array)| (name.clone(), output(&results, name, array))).collect();
     let records = said.records.lock().expect("no test panics here");
     for (id, stream) in bound.compiled().stack.streams.iter() {
+        if stream.fields.is_empty() {
+            let count = |l| Value::from(records.get(&(id, l)).map_or(0, Vec::len));
+            found.insert(stream.name.clone(), (0..bound.lanes()).map(count).collect());
+        }
         for (f, (field, _)) in stream.fields.iter().enumerate() {
             let lane = |l| records.get(&(id, l)).into_iter().flatten().map(|r| list(&r[f])).collect::<Value>();
             found.insert(format!("{}.{field}", stream.name), (0..bound.lanes()).map(lane).collect());
         }
     }
-    compare_traps(case, &results)?;
+    compare_traps(case, &results, depths)?;
     compare_prints(case, &said)?;
-    compare(case, &found)?;
-    agree(program, &case.run, &function, &inputs, context);
-    Ok(())
+    compare(case, &found)
 }
 
 /// An output as nested lists; where lanes differ in length, each without its padding.
@@ -181,7 +204,7 @@ fn list(array: &Array) -> Value {
     serde_json::to_value(JsonArray(array)).expect("an array is a list")
 }
 
-fn compare_traps(case: &Case, results: &Results) -> Result<(), String> {
+fn compare_traps(case: &Case, results: &Results, depths: bool) -> Result<(), String> {
     let mut wanted: BTreeMap<u64, &ExpectedTrap> = BTreeMap::new();
     for trap in &case.traps {
         wanted.extend(trap.lanes.iter().map(|lane| (*lane, trap)));
@@ -193,6 +216,9 @@ fn compare_traps(case: &Case, results: &Results) -> Result<(), String> {
             Some(expected) if expected.kind == trap.kind.name() => {
                 if expected.place.as_ref().is_some_and(|place| *place != trap.loc.to_string()) {
                     return Err(format!("{shown}: another place is wanted"));
+                }
+                if depths && expected.depth.is_some_and(|depth| depth != trap.call_depth) {
+                    return Err(format!("{shown}, depth {}: another depth is wanted", trap.call_depth));
                 }
                 if expected.message.as_ref().is_some_and(|message| *message != trap.message) {
                     return Err(format!("{shown}: another message is wanted"));
@@ -228,11 +254,15 @@ fn compare(case: &Case, found: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Equal, where `2` may be written for `2.0`.
+/// Equal, where `2` may be written for `2.0`. What is written `-0.0` has its sign.
 fn same(found: &Value, expected: &Value) -> bool {
     match (found, expected) {
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() && a.as_f64() == b.as_f64()),
+        (Value::Number(a), Value::Number(b)) => {
+            let negative = |n: &serde_json::Number| n.as_f64().is_some_and(|x| x == 0.0 && x.is_sign_negative());
+            a == b && negative(a) == negative(b)
+                || a.is_f64() && a.as_f64() == b.as_f64() && (!negative(b) || negative(a))
+        }
         (a, b) => a == b,
     }
 }
@@ -245,12 +275,15 @@ fn takes_derivatives(program: &Program) -> bool {
 
 /// All engines do what the reference does, in every way of running them; panics where one does not. Whether comprehensions
 /// are whole-array code or loops makes no difference but for roundings in derivatives.
-fn agree(program: &Program, run: &RunLine, function: &Function<'_>, inputs: &Inputs, context: &str) {
+fn agree(program: &Program, case: &Case, function: &Function<'_>, inputs: &Inputs, context: &str) {
+    let run = &case.run;
     let wanted = Configuration::scalar(&run.options).observe(function, inputs);
     let wanted = wanted.unwrap_or_else(|why| panic!("{context}: {why}"));
     let derives = takes_derivatives(program);
-    for mut configuration in Configuration::systematic(&run.options) {
-        if run.engine.is_some_and(|engine| engine != configuration.options.engine) {
+    for (number, mut configuration) in Configuration::systematic(&run.options).into_iter().enumerate() {
+        if !effort::tried(number + case.line, 4)
+            || run.engine.is_some_and(|engine| engine != configuration.options.engine)
+        {
             continue;
         }
         if run.options.settings.max_stack_depth < Settings::default().max_stack_depth {

@@ -12,7 +12,7 @@ use autobatch::program::{Bound, Codegen, Engine, Function, Inputs, Options};
 use autobatch::run::{self, Execution, Record, Schedule, Sink, TrapKind};
 use autobatch::types::{Array, ArrayData, Precision, Scalar};
 
-use crate::random_programs::Rng;
+use crate::tools::random_programs::Rng;
 
 /// What one lane did.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -1,8 +1,9 @@
 //! `run:` lines of file tests: the flags of `autobatch run`, on the library.
 
-use autobatch::pipeline::Passes;
+use autobatch::lower::hir_to_cfg::Signature;
+use autobatch::pipeline::{Compiled, Passes};
 use autobatch::program::io::read_argument;
-use autobatch::program::{Engine, Error, Function, Inputs, Options, Program};
+use autobatch::program::{Bound, Engine, Error, Function, Inputs, Options, Program, signature_of_ir};
 use autobatch::run::{Execution, Schedule};
 use autobatch::types::Precision;
 
@@ -59,14 +60,25 @@ impl RunLine {
     /// The entry and its inputs.
     pub(crate) fn bind<'p>(&self, program: &'p Program) -> Result<(Function<'p>, Inputs), Error> {
         let function = program.function(&self.entry)?;
+        let inputs = self.inputs(function.signature())?;
+        Ok((function, inputs))
+    }
+
+    /// A program that was compiled of the text of an IR, with its inputs.
+    pub(crate) fn bind_ir(&self, compiled: Compiled, options: &Options) -> Result<Bound, Error> {
+        let inputs = self.inputs(&signature_of_ir(&compiled))?;
+        Bound::of_ir(compiled, &inputs, options)
+    }
+
+    fn inputs(&self, signature: &Signature) -> Result<Inputs, Error> {
         let mut inputs = Inputs::new();
         for (argument, shared) in &self.values {
             let (name, data) = read_argument(argument)?;
-            inputs.add_data(function.signature(), &name, &data, *shared)?;
+            inputs.add_data(signature, &name, &data, *shared)?;
         }
         let no_lane_input = self.values.iter().all(|(_, shared)| *shared);
         let lanes = self.lanes.or(no_lane_input.then_some(1));
-        Ok((function, if let Some(n) = lanes { inputs.lanes(n) } else { inputs }))
+        Ok(if let Some(n) = lanes { inputs.lanes(n) } else { inputs })
     }
 }
 

@@ -1,0 +1,13 @@
+//! The engines: all of them against the reference, kernels, schedules, memory.
+
+pub(crate) mod differential;
+pub(crate) mod draws;
+pub(crate) mod file_tests;
+pub(crate) mod generator;
+pub(crate) mod kernels;
+pub(crate) mod machine;
+pub(crate) mod memory;
+pub(crate) mod routing;
+pub(crate) mod scheduling;
+pub(crate) mod tapes;
+pub(crate) mod tiles;

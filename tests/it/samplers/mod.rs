@@ -1,0 +1,11 @@
+//! The samplers, their draws and their diagnostics.
+
+pub(crate) mod diagnostics;
+pub(crate) mod fixed_stepsize;
+pub(crate) mod from_rust;
+pub(crate) mod posteriors;
+pub(crate) mod rejections;
+pub(crate) mod sampling;
+pub(crate) mod shipped;
+pub(crate) mod stopped;
+pub(crate) mod transitions;

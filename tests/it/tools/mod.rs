@@ -1,0 +1,9 @@
+//! What tests share: cases in comments, ways to run a program, random programs.
+
+pub(crate) mod cases;
+pub(crate) mod effort;
+pub(crate) mod observed;
+pub(crate) mod random_programs;
+pub(crate) mod run_line;
+#[cfg(unix)]
+pub(crate) mod running;
