@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::cell::{Cell, Detail, Measured, Series};
 use super::own::ess;
 use super::precision_name;
-use super::protocol::{Answer, Done, Job, PeerRequest};
+use super::protocol::{Answer, Done, PeerJob, PeerRequest};
 use super::report::Skipped;
 use super::{Comparison, MAX_TREEDEPTH};
 use crate::program::{Error, ErrorKind};
@@ -316,7 +316,7 @@ impl Process {
         let case = cell.case;
         let mut command = places.command(peer)?;
         let chains = if peer.batches { cell.chains } else { cell.chains.min(cell.threads) };
-        let job = Job {
+        let job = PeerJob {
             model: case.model.name.to_owned(),
             engine: engine.to_owned(),
             data: case.file(chains)?,

@@ -1,7 +1,7 @@
 //! What is said between the harness and a peer: one JSON object a line, the harness on the peer's standard input, the peer on its
 //! standard output. What a peer says on standard error goes to a file that is shown when it fails.
 //!
-//! 1. The harness sends one [`Job`]. The peer compiles, makes itself warm and answers [`Answer::Ready`].
+//! 1. The harness sends one [`PeerJob`]. The peer compiles, makes itself warm and answers [`Answer::Ready`].
 //! 2. For every repetition the harness sends a [`PeerRequest`], and the peer answers [`Answer::Done`].
 //! 3. The harness closes the pipe, and the peer ends.
 //!
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a peer is to compute, before it is asked to compute it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Job {
+pub struct PeerJob {
     /// Name of the model.
     pub model: String,
     /// Which way of running, where a system has several: `glm native`.
