@@ -60,7 +60,7 @@ fn twice_the_program_takes_hardly_more_than_twice_the_work() {
     let mut bad = Vec::new();
     for (number, ((name, made), sizes)) in SHAPES.iter().enumerate() {
         for (i, ((what, main), size)) in [("value", VALUE), ("gradient", GRADIENT)].into_iter().zip(sizes).enumerate() {
-            if !effort::tried(number + i, 3) {
+            if !effort::tried(number + i, 4) {
                 continue;
             }
             let [once, twice] = [*size, 2 * size].map(|n| work_of(&(made(n) + main)));
