@@ -2,7 +2,7 @@
 
 use crate::lower::hir_to_cfg::{Signature, SignaturePort};
 use crate::program::inputs::{Given, ToldDim};
-use crate::program::io::{ArrayType, Data, IoError, Values};
+use crate::program::io::{ArrayType, Data, IoError, NamedValues};
 use crate::program::{Error, ErrorKind, Inputs, ragged};
 use crate::types::DType;
 
@@ -42,7 +42,7 @@ impl Inputs {
     pub fn add_values(
         &mut self,
         signature: &Signature,
-        values: &Values,
+        values: &NamedValues,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<(), Error> {
         let by = format!(" by {}", values.origin());

@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indexmap::IndexMap;
 
 use crate::mcmc::sampling::{Job, ModelSource, Number, Observer, Reached, Sampling, Settings};
-use crate::program::io::{Data, Values};
+use crate::program::io::{Data, NamedValues};
 use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options};
 use crate::report::Summary;
 use crate::types::Array;
@@ -285,7 +285,7 @@ impl Sampler {
         let signature = density.signature();
         let mut inputs = Inputs::new();
         if let Some(path) = &self.data_file {
-            inputs.add_values(signature, &Values::read(path)?, |name| !self.data.contains_key(name))?;
+            inputs.add_values(signature, &NamedValues::read(path)?, |name| !self.data.contains_key(name))?;
         }
         for (name, array) in &self.data {
             inputs.add_data(signature, name, &Data::Array(array.clone()), true)?;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use autobatch::Sampler;
-use autobatch::program::io::Values;
+use autobatch::program::io::NamedValues;
 use autobatch::program::{Engine, ErrorKind};
 use autobatch::sampler::Samples;
 use autobatch::types::{Array, DType};
 
-use crate::cli::{Folder, output};
+use crate::project::cli::{Folder, output};
 
 const MODEL: &str = "nuts/models/eight_schools.ab";
 const DATA: &str = "nuts/data/eight_schools.json";
@@ -30,7 +30,7 @@ fn draws_are_those_of_the_command() {
     let run = ["sample", MODEL, "--data", DATA, "--chains", "6", "--warmup", "100", "--draws", "20", "--seed", "7"];
     let made = output(&[&run[..], &["--delta", "0.9", "--output", &file.display().to_string()]].concat());
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let values = Values::read(&file).expect("draws");
+    let values = NamedValues::read(&file).expect("draws");
     for (name, rank) in [("theta", 3), ("mu", 2), ("tau", 2)] {
         let ty = autobatch::program::io::ArrayType { dtype: DType::Real, rank };
         let theirs = values.array(name, ty).expect("a parameter");
