@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use super::{Block, Func, FuncId, Inst, InstKind, Program, Terminator, VarId};
 use crate::base::Id;
 use crate::base::text::QuotedName;
-use crate::parts::text::{LocText, Names, tape_name, typed_names, write_shared, write_streams, write_tapes};
+use crate::parts::text::{LocText, OperandNames, tape_name, typed_names, write_shared, write_streams, write_tapes};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,14 +54,14 @@ pub fn func_text(program: &Program, func: &Func) -> Result<String, fmt::Error> {
 fn annotated(program: &Program, func: &Func, say: Option<(FuncId, Annotate<'_>)>) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let var_name = |v: VarId| func.vars.get(v).map(|var| var.name.as_str());
-    let printer = Printer { program, names: Names { var: &var_name, shared: &program.shared } };
+    let printer = Printer { program, names: OperandNames { var: &var_name, shared: &program.shared } };
     printer.func(&mut out, func, say)?;
     Ok(out)
 }
 
 struct Printer<'a> {
     program: &'a Program,
-    names: Names<'a, VarId>,
+    names: OperandNames<'a, VarId>,
 }
 
 impl Printer<'_> {

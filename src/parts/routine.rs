@@ -3,7 +3,7 @@
 
 use crate::base::text::{QuotedName, ReadError, Reader};
 use crate::base::{Id, IdSet, IdVec, Loc};
-use crate::parts::text::{LocText, NameTable, Names, Scope, read_loc, read_typed_name, typed_names};
+use crate::parts::text::{LocText, NameTable, OperandNames, Scope, read_loc, read_typed_name, typed_names};
 use crate::parts::{Args, Operand, Shared, SharedId};
 use crate::prim::{Effect, Prim};
 use crate::types::Type;
@@ -188,7 +188,7 @@ impl Routine {
     /// The text form, from the opening to the closing brace.
     pub fn text(&self, shared: &IdVec<SharedId, Shared>) -> String {
         let name = |v: RoutineVar| self.vars.get(v).map(|v| v.0.as_str());
-        let names = Names { var: &name, shared };
+        let names = OperandNames { var: &name, shared };
         let mut out = "{\n".to_owned();
         let vars = typed_names(self.vars.values().map(|(name, ty)| (name.as_str(), ty)));
         if !vars.is_empty() {

@@ -50,14 +50,14 @@ impl fmt::Display for LocText<'_> {
 
 /// Names of variables and shared values, for printing what uses them.
 #[derive(Clone, Copy)]
-pub struct Names<'a, V> {
+pub struct OperandNames<'a, V> {
     /// The name of a variable, if there is such a variable.
     pub var: &'a dyn Fn(V) -> Option<&'a str>,
     /// The shared values.
     pub shared: &'a IdVec<SharedId, Shared>,
 }
 
-impl<'a, V: Id> Names<'a, V> {
+impl<'a, V: Id> OperandNames<'a, V> {
     /// Text form of a variable.
     pub fn var(&self, v: V) -> String {
         (self.var)(v).map_or_else(|| format!("?{v}"), |name| QuotedName(name).to_string())
@@ -94,7 +94,7 @@ fn spaced(first: &str, rest: &str) -> String {
 
 /// Writes the lines of shared values: `shared x: real[3] = input`.
 pub fn write_shared(f: &mut impl fmt::Write, all: &IdVec<SharedId, Shared>) -> Result<(), fmt::Error> {
-    let names = Names { var: &|_: SharedId| None, shared: all };
+    let names = OperandNames { var: &|_: SharedId| None, shared: all };
     for (id, shared) in all.iter() {
         if let SharedSource::Routine(routine, result) = &shared.source {
             // All results of a routine are declared together, by the first of them.

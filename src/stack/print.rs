@@ -17,7 +17,7 @@ use std::fmt::{self, Write as _};
 
 use super::{Block, BlockId, Inst, InstKind, Port, Program, Terminator, VarId, Write};
 use crate::base::text::QuotedName;
-use crate::parts::text::{LocText, Names, tape_name, write_shared, write_streams, write_tapes};
+use crate::parts::text::{LocText, OperandNames, tape_name, write_shared, write_streams, write_tapes};
 
 impl fmt::Display for Program {
     /// The text form. What [`super::Var::why`] says is left out.
@@ -37,7 +37,7 @@ pub fn print_explained(program: &Program) -> String {
 
 fn write_program(f: &mut String, program: &Program, explained: bool) -> fmt::Result {
     let name = |v: VarId| program.vars.get(v).map(|var| var.name.as_str());
-    let names = Names { var: &name, shared: &program.shared };
+    let names = OperandNames { var: &name, shared: &program.shared };
     writeln!(f, "program {} entry {}", QuotedName(&program.name), program.entry)?;
     write_ports(f, "inputs", &program.inputs, &names)?;
     write_ports(f, "outputs", &program.outputs, &names)?;
@@ -63,7 +63,7 @@ fn write_program(f: &mut String, program: &Program, explained: bool) -> fmt::Res
     Ok(())
 }
 
-fn write_ports(f: &mut String, word: &str, ports: &[Port], names: &Names<'_, VarId>) -> fmt::Result {
+fn write_ports(f: &mut String, word: &str, ports: &[Port], names: &OperandNames<'_, VarId>) -> fmt::Result {
     if ports.is_empty() {
         return Ok(());
     }
@@ -72,7 +72,13 @@ fn write_ports(f: &mut String, word: &str, ports: &[Port], names: &Names<'_, Var
     writeln!(f, "{word} {}", ports.join(", "))
 }
 
-fn write_block(f: &mut String, program: &Program, names: &Names<'_, VarId>, id: BlockId, block: &Block) -> fmt::Result {
+fn write_block(
+    f: &mut String,
+    program: &Program,
+    names: &OperandNames<'_, VarId>,
+    id: BlockId,
+    block: &Block,
+) -> fmt::Result {
     writeln!(f, "{id}:{}", LocText(&block.loc))?;
     for inst in &block.insts {
         writeln!(f, "  {}{}", inst_text(program, names, inst), LocText(&inst.loc))?;
@@ -94,7 +100,7 @@ fn write_block(f: &mut String, program: &Program, names: &Names<'_, VarId>, id: 
     }
 }
 
-fn inst_text(program: &Program, names: &Names<'_, VarId>, inst: &Inst) -> String {
+fn inst_text(program: &Program, names: &OperandNames<'_, VarId>, inst: &Inst) -> String {
     match &inst.kind {
         InstKind::Compute { write, dst, prim, args } => {
             format!("{write} {} = {}", names.var(*dst), names.prim(*prim, args))
