@@ -225,6 +225,7 @@ impl Sampling {
             statistics,
             chains,
             draws,
+            asked: self.draws,
             reached,
             failed: None,
             traps: draws::with_failures(results),

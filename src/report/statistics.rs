@@ -45,6 +45,8 @@ pub struct SamplerStatistics {
     pub target_accept: Option<f64>,
     /// Warmup iterations of each chain.
     pub warmup: usize,
+    /// Whether the run was stopped before all its draws were made.
+    pub stopped: bool,
     /// E-BFMI of each chain, or of all together where they are short; empty where the sampler reports no energy, and where
     /// there are too few draws to tell.
     pub e_bfmi: Vec<f64>,
@@ -140,6 +142,7 @@ impl SamplerStatistics {
         Self {
             target_accept: draws.target_accept,
             warmup: draws.warmup,
+            stopped: draws.draws < draws.asked,
             stepsize: draws.stepsize,
             adapted: draws.adapted.clone(),
             stuck: stuck(&draws.statistics, &draws.chains),
@@ -185,7 +188,8 @@ impl SamplerStatistics {
     /// Divergent transitions, and what to do about them beside writing the model otherwise.
     fn of_divergences(&self) -> Option<Warning> {
         let (or, advice) = match (self.target_accept, self.stepsize) {
-            (Some(target), _) => match TARGETS.iter().find(|t| **t > target) {
+            // Without warmup nothing is tuned.
+            (Some(target), _) if self.warmup > 0 => match TARGETS.iter().find(|t| **t > target) {
                 Some(next) => (
                     format!(", or raise {TARGET_ACCEPT} ({target} here)"),
                     Some(Advice::Set { name: TARGET_ACCEPT, value: next.to_string() }),
@@ -195,7 +199,7 @@ impl SamplerStatistics {
             (None, Some(stepsize)) => {
                 (format!(", or lower the step size ({stepsize} here)"), Some(Advice::Stepsize(stepsize / 2.0)))
             }
-            (None, None) => (String::new(), None),
+            _ => (String::new(), None),
         };
         let message = format!(
             "{} of {} transitions were divergent: the draws may miss part of the posterior; reparameterise{or}",

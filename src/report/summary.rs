@@ -243,22 +243,24 @@ fn convergence(rows: &[SummaryRow], sampler: &SamplerStatistics, warnings: &mut 
     // Short chains have a large R-hat though they agree; only many of them make up for it.
     let disagree = |row: &SummaryRow| large(row) && (!row.chains_agree || few(row));
     let draws = sampler.draws / sampler.chains.max(1);
+    // Of a run that was stopped it is known already that it was to be longer.
+    let advised = |advice: Advice| Some(advice).filter(|_| !sampler.stopped);
     let longer = Advice::Longer { warmup: sampler.warmup.saturating_mul(2), draws: draws.saturating_mul(2) };
     let nested = named(&|row| row.rhat_nested.is_some() && !row.chains_agree).map(|names| {
         let text = format!(
             "nested R-hat is {RHAT_LIMIT} or more for {names}: the chains have not forgotten where they started"
         );
-        Warning { message: text + "; run longer", advice: Some(longer.clone()), command: None }
+        Warning { message: text + "; run longer", advice: advised(longer.clone()), command: None }
     });
     let rhat = named(&disagree).map(|names| {
         let text = format!("R-hat is {RHAT_LIMIT} or more for {names}: the chains do not agree yet");
-        Warning { message: text + "; run longer", advice: Some(longer.clone()), command: None }
+        Warning { message: text + "; run longer", advice: advised(longer.clone()), command: None }
     });
     let least = rows.iter().map(|row| row.ess_bulk.min(row.ess_tail)).fold(f64::INFINITY, f64::min);
     let times = (enough / least.max(1.0)).ceil().clamp(2.0, MOST_TIMES) as usize;
     let ess = named(&few).map(|names| Warning {
         message: format!("the effective sample size is below {enough} for {names}: run longer"),
-        advice: Some(Advice::Draws(draws.saturating_mul(times))),
+        advice: advised(Advice::Draws(draws.saturating_mul(times))),
         command: None,
     });
     let undefined = named(&|row| row.not_numbers > 0 || row.mean.is_nan() && row.infinite == 0)

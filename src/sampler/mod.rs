@@ -197,7 +197,8 @@ impl Sampler {
         self
     }
 
-    /// All other settings of the machine.
+    /// All settings of the machine, in the place of those so far: the seed, the threads and a flag that cancels are among
+    /// them.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
@@ -277,7 +278,7 @@ impl Sampler {
             return Err(Error::new(ErrorKind::Interrupted, "cancelled in warmup: there are no draws"));
         }
         let summary = Summary::of_draws(&draws);
-        Ok(Samples::new(draws, summary, self.chains, self.draws))
+        Ok(Samples::new(draws, summary, self.chains))
     }
 
     /// The data for the shared parameters of a density.

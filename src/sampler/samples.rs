@@ -15,7 +15,6 @@ pub struct Samples {
     draws: Draws,
     summary: Summary,
     chains: usize,
-    asked: usize,
 }
 
 /// Arrays by name, as views of the element type that they have.
@@ -26,8 +25,8 @@ pub struct Arrays<'a> {
 }
 
 impl Samples {
-    pub(super) fn new(draws: Draws, summary: Summary, chains: usize, asked: usize) -> Self {
-        Self { draws, summary, chains, asked }
+    pub(super) fn new(draws: Draws, summary: Summary, chains: usize) -> Self {
+        Self { draws, summary, chains }
     }
 
     /// The parameters of the model, chain × draw × event shape: the fields of what its `parameters` gives, or the
@@ -73,7 +72,7 @@ impl Samples {
 
     /// Whether all draws of all chains are there: not where the run was cancelled, or a chain failed.
     pub fn is_complete(&self) -> bool {
-        self.draws.chains.len() == self.chains && self.draws.draws == self.asked
+        self.draws.chains.len() == self.chains && self.draws.draws == self.draws.asked
     }
 
     /// Everything else that is known of the run.

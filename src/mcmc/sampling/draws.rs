@@ -26,6 +26,8 @@ pub struct Draws {
     pub chains: Vec<usize>,
     /// Draws of each chain that the arrays hold: fewer than asked for when the run was stopped.
     pub draws: usize,
+    /// Draws of each chain that were asked for.
+    pub asked: usize,
     /// How far the chains came: less than all the way when the run was stopped.
     pub reached: Reached,
     /// Draws for which the model's `parameters` trapped.

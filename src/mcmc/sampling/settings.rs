@@ -238,7 +238,11 @@ fn comments(program: &Program) -> IndexMap<String, String> {
     let mut comments = IndexMap::new();
     let Some((_, main)) = program.sources().files().next() else { return comments };
     let head = format!("pub struct {TUNING}");
-    let body = main.text.lines().skip_while(|line| !line.starts_with(&head)).skip(1);
+    // Of a struct in one line nothing is known.
+    let Some(start) = main.text.lines().position(|line| line.starts_with(&head) && !line.contains('}')) else {
+        return comments;
+    };
+    let body = main.text.lines().skip(start + 1);
     let mut words: Vec<&str> = Vec::new();
     for line in body.map(str::trim).take_while(|line| *line != "}") {
         if let Some(comment) = line.strip_prefix("//") {
@@ -279,6 +283,8 @@ mod tests {
     fn comments_are_those_above_the_fields() {
         let text = "pub struct Tuning {\n    // First,\n    // and more.\n    a: int,\n    b: real,\n}\n";
         let program = Program::compile(&format!("{text}pub fn f(x: real) -> real {{ x }}")).expect("it is right");
+        let line = "pub struct Tuning { a: int }\n// No field.\npub fn f(x: real) -> real { x }";
+        assert!(comments(&Program::compile(line).expect("it is right")).is_empty());
         let wanted = [("a", "First, and more."), ("b", "")];
         assert!(comments(&program).iter().map(|(n, c)| (n.as_str(), c.as_str())).eq(wanted));
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use autobatch::Sampler;
 use autobatch::program::io::NamedValues;
 use autobatch::program::{Engine, ErrorKind};
+use autobatch::report::Advice;
 use autobatch::sampler::Samples;
 use autobatch::types::{Array, DType};
 
@@ -129,6 +130,8 @@ fn progress_is_told_and_a_run_can_be_cancelled() {
     let many = eight_schools().draws(20_000).chains(2).threads(1).cancel(Arc::clone(&flag));
     let some = many.clone().on_progress(move |_| set.store(true, Ordering::Relaxed)).run().expect("some draws");
     let made = some.real("mu").unwrap().shape()[1];
+    // That it should be longer is known.
+    assert!(some.warnings().iter().all(|w| !matches!(w.advice, Some(Advice::Draws(_) | Advice::Longer { .. }))));
     assert!(!some.is_complete() && made > 0 && made < 20_000, "{made}");
     // The flag is still set.
     assert_eq!(many.run().expect_err("there is nothing").kind(), ErrorKind::Interrupted);
