@@ -11,8 +11,8 @@ use indexmap::IndexMap;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::mcmc::sampling::{
-    DEFAULT_SAMPLER, Draws, INIT_RADIUS, Job, MAX_TREEDEPTH, Observer, Reached, Sampling, Setting, Settings, SlowChain,
-    TARGET_ACCEPT, settings_of,
+    DEFAULT_SAMPLER, Draws, INIT_RADIUS, Job, MAX_TREEDEPTH, Observer, Reached, SamplerSettings, Sampling, Setting,
+    SlowChain, TARGET_ACCEPT, settings_of,
 };
 use crate::program::io::{ArrayType, read_argument, write_arrays};
 use crate::program::{Error, ErrorKind};
@@ -90,7 +90,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
 }
 
 /// All that is asked for of the sampler.
-fn settings(args: &SampleArgs) -> Result<Settings, Error> {
+fn settings(args: &SampleArgs) -> Result<SamplerSettings, Error> {
     let short = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
     let shorts = [
         short(TARGET_ACCEPT, &args.target_accept),
@@ -98,7 +98,7 @@ fn settings(args: &SampleArgs) -> Result<Settings, Error> {
         short(INIT_RADIUS, &args.init_radius),
     ];
     let all = args.set.iter().cloned().chain(shorts.into_iter().flatten());
-    all.into_iter().try_fold(Settings::new(), |settings, text| settings.with_text(&text))
+    all.into_iter().try_fold(SamplerSettings::new(), |settings, text| settings.with_text(&text))
 }
 
 /// What `--set` can set.

@@ -27,7 +27,7 @@ pub const GRADIENTS: &str = "gradients";
 pub const ITERATION: &str = "iteration";
 
 /// A field of a stream: its name, the type of its elements and its number of axes.
-pub type Field = (&'static str, DType, usize);
+pub type StreamField = (&'static str, DType, usize);
 
 /// A stream of records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ pub struct Records {
     /// Its name.
     pub name: &'static str,
     /// Its fields; a chain of the user's own may tell more.
-    pub fields: &'static [Field],
+    pub fields: &'static [StreamField],
 }
 
 /// One record for each draw that is kept.

@@ -47,7 +47,7 @@ pub use method::{DEFAULT_SAMPLER, TRANSITION, settings_of};
 pub use model::{DENSITY, DENSITY_AND_GRADIENT, PARAMETERS, dimension};
 pub use parameters::FailedDraws;
 use records::{Recorder, number};
-pub use settings::{INIT_RADIUS, MAX_TREEDEPTH, Number, Setting, Settings, TARGET_ACCEPT};
+pub use settings::{INIT_RADIUS, MAX_TREEDEPTH, Number, SamplerSettings, Setting, TARGET_ACCEPT};
 pub use watch::{COLLAPSED, Observer, Reached, SlowChain};
 
 /// A model with its data and a sampler, compiled and ready to run.

@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
-use crate::mcmc::sampling::{Job, ModelSource, Number, Observer, Reached, Sampling, Settings};
+use crate::mcmc::sampling::{Job, ModelSource, Number, Observer, Reached, SamplerSettings, Sampling};
 use crate::program::io::{Data, NamedValues};
 use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options};
 use crate::report::Summary;
@@ -57,7 +57,7 @@ pub struct Sampler {
     draws: usize,
     stepsize: Option<f64>,
     starts: Option<Array>,
-    settings: Settings,
+    settings: SamplerSettings,
     options: Options,
     progress: Option<Callback>,
 }
@@ -120,7 +120,7 @@ impl Sampler {
             draws,
             stepsize: None,
             starts: None,
-            settings: Settings::new(),
+            settings: SamplerSettings::new(),
             options: Options::default(),
             progress: None,
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::method::quoted;
-use super::settings::{Settings, TARGET_ACCEPT};
+use super::settings::{SamplerSettings, TARGET_ACCEPT};
 use crate::program::{Error, ErrorKind, Program};
 use crate::types::Array;
 
@@ -76,7 +76,7 @@ pub struct Job<'a> {
     /// chains, as many chains one after the other start at each. Without it every coordinate is uniform in (-2, 2).
     pub starts: Option<Array>,
     /// What is set of the sampler and its chain.
-    pub settings: Settings,
+    pub settings: SamplerSettings,
 }
 
 impl<'a> Job<'a> {
@@ -84,7 +84,16 @@ impl<'a> Job<'a> {
     pub fn new(model: impl Into<ModelSource<'a>>) -> Self {
         let model = model.into();
         let (chains, warmup, draws) = (4, 1000, 1000);
-        Job { model, sampler: None, chains, warmup, draws, stepsize: None, starts: None, settings: Settings::new() }
+        Job {
+            model,
+            sampler: None,
+            chains,
+            warmup,
+            draws,
+            stepsize: None,
+            starts: None,
+            settings: SamplerSettings::new(),
+        }
     }
 
     /// Refuses what makes no sense whatever the model and the sampler.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::settings::{self, INIT_RADIUS, MAX_TREEDEPTH, Setting, Settings, TARGET_ACCEPT, Tuning};
+use super::settings::{self, INIT_RADIUS, MAX_TREEDEPTH, SamplerSettings, Setting, TARGET_ACCEPT, Tuning};
 use crate::program::{Error, ErrorKind, Program};
 use crate::types::Scalar;
 
@@ -36,7 +36,7 @@ pub(super) struct Method {
 impl Method {
     /// Reads a sampler and its chain, and sets what is asked for. Starts that are given are taken as they are unless a
     /// radius is asked for.
-    pub(super) fn new(sampler: Option<&Path>, asked: &Settings, starts: bool) -> Result<Self, Error> {
+    pub(super) fn new(sampler: Option<&Path>, asked: &SamplerSettings, starts: bool) -> Result<Self, Error> {
         let path = sampler.unwrap_or(Path::new(DEFAULT_SAMPLER));
         let name = path.display().to_string();
         let (module, program) = open(path)?;
@@ -104,7 +104,7 @@ impl Method {
 /// # Errors
 /// For a sampler that cannot be read, has errors, or exports no transition.
 pub fn settings_of(sampler: Option<&Path>) -> Result<Vec<Setting>, Error> {
-    let method = Method::new(sampler, &Settings::new(), false)?;
+    let method = Method::new(sampler, &SamplerSettings::new(), false)?;
     Ok(method.settings().into_iter().cloned().collect())
 }
 

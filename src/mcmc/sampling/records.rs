@@ -62,7 +62,7 @@ fn find(streams: &IdVec<StreamId, Stream>, wanted: Records) -> Result<StreamId, 
     let Some((id, stream)) = streams.iter().find(|(_, s)| s.name == wanted.name) else {
         return missing(format!("`{}`", wanted.name));
     };
-    let has = |(name, dtype, rank): &protocol::Field| {
+    let has = |(name, dtype, rank): &protocol::StreamField| {
         stream.fields.iter().any(|(n, ty)| n == name && ty.dtype == *dtype && ty.shape.len() == *rank)
     };
     match wanted.fields.iter().find(|field| !has(field)) {

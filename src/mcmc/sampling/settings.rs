@@ -29,14 +29,14 @@ pub const INIT_RADIUS: &str = "init_radius";
 /// [`Sampling::new`](super::Sampling::new) refuses what it has not.
 ///
 /// ```
-/// use autobatch::mcmc::sampling::Settings;
+/// use autobatch::mcmc::sampling::SamplerSettings;
 ///
-/// let settings = Settings::new().with("target_accept", 0.95).with("max_treedepth", 12);
-/// assert_eq!(settings, Settings::new().with_text("target_accept=0.95")?.with_text("max_treedepth=12")?);
+/// let settings = SamplerSettings::new().with("target_accept", 0.95).with("max_treedepth", 12);
+/// assert_eq!(settings, SamplerSettings::new().with_text("target_accept=0.95")?.with_text("max_treedepth=12")?);
 /// # Ok::<(), autobatch::program::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Settings(IndexMap<String, Scalar>);
+pub struct SamplerSettings(IndexMap<String, Scalar>);
 
 /// A number that a setting can have.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -66,7 +66,7 @@ impl From<bool> for Number {
     }
 }
 
-impl Settings {
+impl SamplerSettings {
     /// Nothing is asked for.
     pub fn new() -> Self {
         Self::default()
@@ -192,7 +192,7 @@ impl Tuning {
     }
 
     /// Sets what is asked for and is here.
-    pub(super) fn set(&mut self, asked: &Settings) -> Result<(), Error> {
+    pub(super) fn set(&mut self, asked: &SamplerSettings) -> Result<(), Error> {
         for setting in &mut self.settings {
             if let Some(value) = asked.get(&setting.name) {
                 setting.value = of_type(&setting.name, value, setting.default.dtype())?;

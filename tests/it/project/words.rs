@@ -10,8 +10,7 @@ const REPRESENTATIONS: &[&str] = &["syntax/ast.rs", "hir/", "cfg/", "stack/", "p
 const EXCEPTIONS: &[(&str, &str)] = &[("Program", "program/mod.rs")];
 
 /// Names that stand twice still.
-const LEFT: &[&str] =
-    &["Arg", "Call", "Function", "Ending", "Field", "Inputs", "Options", "Part", "Plan", "Settings", "Trap"];
+const LEFT: &[&str] = &["Arg", "Call", "Function", "Ending", "Inputs", "Options", "Part", "Trap"];
 
 /// So many rooms that take a type of one word from another one make it a word of the glossary.
 const ROOMS: usize = 3;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use autobatch::mcmc::diagnostics;
 use autobatch::mcmc::protocol::STREAMS;
-use autobatch::mcmc::sampling::{Draws, Job, Sampling, Settings};
+use autobatch::mcmc::sampling::{Draws, Job, SamplerSettings, Sampling};
 use autobatch::program::{Engine, Error, Inputs, Options};
 use autobatch::report::{SamplerStatistics, Summary};
 use autobatch::types::Array;
@@ -221,13 +221,13 @@ fn the_sampler_that_ships_is_not_that_of_the_current_folder() {
     assert_ne!(text(output(&[&few[..], &["--sampler", &copy]].concat())), elsewhere);
 }
 
-fn tuned(folder: &Folder, sampler: Option<&str>, settings: Settings) -> Result<Sampling, Error> {
+fn tuned(folder: &Folder, sampler: Option<&str>, settings: SamplerSettings) -> Result<Sampling, Error> {
     let job = Job { sampler: sampler.map(Path::new), warmup: 200, draws: 50, settings, ..plan() };
     let text = "pub fn log_density(q: real[5]) -> real { -0.5 * dot(q, q) }";
     sampling(folder, text, job)
 }
 
-fn ran(folder: &Folder, sampler: Option<&str>, settings: Settings) -> Draws {
+fn ran(folder: &Folder, sampler: Option<&str>, settings: SamplerSettings) -> Draws {
     run(&tuned(folder, sampler, settings).expect("it can be set"), &Options::default())
 }
 
@@ -264,21 +264,21 @@ fn the_target_of_adaptation_and_the_tree_depth_can_be_set() {
             let draws = ran(&folder, sampler, settings);
             (diagnostics::mean(&[&draws.adapted]), draws)
         };
-        let target = |rate: f64| Settings::new().with("target_accept", rate);
-        let (low, usual, high) = (adapted(target(0.6)), adapted(Settings::new()), adapted(target(0.95)));
+        let target = |rate: f64| SamplerSettings::new().with("target_accept", rate);
+        let (low, usual, high) = (adapted(target(0.6)), adapted(SamplerSettings::new()), adapted(target(0.95)));
         assert!(low.0 > usual.0 && usual.0 > high.0, "{sampler:?}: {} {} {}", low.0, usual.0, high.0);
         assert_eq!(usual.1.target_accept, Some(0.8));
         assert_eq!(usual.1.parameters, adapted(target(0.8)).1.parameters, "{sampler:?}");
     }
     for sampler in [None, Some("std/slice_nuts.ab")] {
-        let draws = ran(&folder, sampler, Settings::new().with("max_treedepth", 2));
+        let draws = ran(&folder, sampler, SamplerSettings::new().with("max_treedepth", 2));
         assert_eq!(draws.max_treedepth, Some(2));
         assert_eq!(draws.statistics["treedepth"].as_int().expect("ints").iter().max(), Some(&2));
     }
     // Three leapfrog steps a leaf are counted.
-    let draws = ran(&folder, None, Settings::new().with("leaf_steps", 3));
+    let draws = ran(&folder, None, SamplerSettings::new().with("leaf_steps", 3));
     assert!(draws.statistics["n_leapfrog"].as_int().expect("ints").iter().all(|n| n % 3 == 0));
-    let draws = ran(&folder, Some("std/hmc.ab"), Settings::new().with("integration_time", 1e-9));
+    let draws = ran(&folder, Some("std/hmc.ab"), SamplerSettings::new().with("integration_time", 1e-9));
     assert!(draws.statistics["n_leapfrog"].as_int().expect("ints").iter().all(|n| *n == 1));
 }
 
@@ -287,13 +287,13 @@ fn step_sizes_jitter_where_they_are_told_to() {
     let folder = Folder::new("jitter");
     for sampler in [None, Some("std/hmc.ab")] {
         let steps = |jitter: f64| {
-            let draws = ran(&folder, sampler, Settings::new().with("stepsize_jitter", jitter));
+            let draws = ran(&folder, sampler, SamplerSettings::new().with("stepsize_jitter", jitter));
             let steps = draws.statistics["stepsize"].as_real().expect("reals").to_vec();
             let nominal = draws.adapted.clone();
             (draws.parameters, steps.chunks(50).zip(nominal).map(|(s, n)| s.iter().map(|s| s / n).collect()).collect())
         };
         let (plain, of_none): (_, Vec<Vec<f64>>) = steps(0.0);
-        assert_eq!(plain, ran(&folder, sampler, Settings::new()).parameters);
+        assert_eq!(plain, ran(&folder, sampler, SamplerSettings::new()).parameters);
         assert!(of_none.iter().flatten().all(|ratio| *ratio == 1.0));
         let (_, of_half) = steps(0.5);
         let all: Vec<f64> = of_half.concat();
@@ -310,15 +310,15 @@ fn a_sampler_of_ones_own_says_what_can_be_set() {
     let folder = Folder::new("own-settings");
     let walk = folder.file("walk.ab", RANDOM_WALK);
     let own = Some(walk.as_str());
-    let draws = ran(&folder, own, Settings::new());
+    let draws = ran(&folder, own, SamplerSettings::new());
     assert_eq!((draws.target_accept, draws.max_treedepth), (Some(0.44), None));
     let steps = |stride: f64| {
-        let draws = ran(&folder, own, Settings::new().with("stride", stride).with("target_accept", 0.3));
+        let draws = ran(&folder, own, SamplerSettings::new().with("stride", stride).with("target_accept", 0.3));
         assert_eq!(draws.target_accept, Some(0.3));
         diagnostics::mean(&[&draws.adapted])
     };
     assert!(steps(0.1) > 5.0 * steps(10.0));
-    let still = ran(&folder, own, Settings::new().with("moving", false));
+    let still = ran(&folder, own, SamplerSettings::new().with("moving", false));
     let q = reals(&still, "q");
     assert!(q.chunks(5).take(50).all(|state| state == &q[..5]));
     let listed = output(&["sample", "--list-settings", "--sampler", &walk]);
@@ -330,16 +330,16 @@ fn a_sampler_of_ones_own_says_what_can_be_set() {
     ] {
         assert!(listed.contains(line), "{listed}");
     }
-    let refused = |settings: Settings| tuned(&folder, own, settings).expect_err("it makes no sense").to_string();
-    assert_eq!(refused(Settings::new().with("stride", 0.0)), "stride must be greater than 0, not 0");
-    assert_eq!(refused(Settings::new().with("moving", 1)), "moving must be true or false, not 1");
+    let refused = |settings: SamplerSettings| tuned(&folder, own, settings).expect_err("it makes no sense").to_string();
+    assert_eq!(refused(SamplerSettings::new().with("stride", 0.0)), "stride must be greater than 0, not 0");
+    assert_eq!(refused(SamplerSettings::new().with("moving", 1)), "moving must be true or false, not 1");
 }
 
 #[test]
 fn what_sets_nothing_is_refused() {
     let folder = Folder::new("not-tuned");
     let refused = |sampler, settings| tuned(&folder, sampler, settings).expect_err("it means nothing").to_string();
-    let said = refused(Some("std/hmc.ab"), Settings::new().with("max_treedepth", 5));
+    let said = refused(Some("std/hmc.ab"), SamplerSettings::new().with("max_treedepth", 5));
     assert_eq!(
         said,
         "`max_treedepth` means nothing to the sampler std/hmc.ab: what can be set is, by default, target_accept = 0.8, \
@@ -397,9 +397,10 @@ fn a_sampler_without_a_tuning_has_the_settings_of_its_chain() {
          point: Point[d]) -> Transition[d] { Transition { point, accept_stat: 0.5, treedepth: 0, n_leapfrog: 0, \
          divergent: false, energy: 0.0 } }",
     );
-    let draws = ran(&folder, Some(&plain), Settings::new().with("init_radius", 0));
+    let draws = ran(&folder, Some(&plain), SamplerSettings::new().with("init_radius", 0));
     assert!(reals(&draws, "q").iter().all(|x| *x == 0.0));
-    let said = tuned(&folder, Some(&plain), Settings::new().with("depth", 1)).expect_err("there is none").to_string();
+    let said =
+        tuned(&folder, Some(&plain), SamplerSettings::new().with("depth", 1)).expect_err("there is none").to_string();
     assert!(said.ends_with("by default, target_accept = 0.8, stepsize_jitter = 0.0, init_radius = 2.0"), "{said}");
 }
 
@@ -526,7 +527,8 @@ fn chains_start_within_the_radius_and_may_share_a_start() {
     let text = "pub fn log_density(q: real[2]) -> real { -0.5 * dot(q, q) }";
     let starts = |rows: usize| Array::real([rows, 2], (0..2 * rows).map(|i| i as f64).collect());
     let first = |rows: Option<usize>, init_radius: Option<f64>| {
-        let settings = init_radius.map_or(Settings::new(), |radius| Settings::new().with("init_radius", radius));
+        let settings =
+            init_radius.map_or(SamplerSettings::new(), |radius| SamplerSettings::new().with("init_radius", radius));
         // Steps of next to no length leave everything where it is.
         let plan =
             Job { chains: 6, warmup: 0, draws: 4, stepsize: Some(1e-12), starts: rows.map(starts), settings, ..plan() };
