@@ -1,31 +1,4 @@
 //! Layer 8: sampling from a posterior, from Rust: a model, its data, and [`Sampler::run`].
-//!
-//! ```
-//! use autobatch::Sampler;
-//!
-//! // A normal with unknown mean: the posterior is normal with mean 6 / (3 + 1) and variance 1 / (3 + 1).
-//! let samples = Sampler::of_source(
-//!     "pub fn log_density[n](q: real[1], shared y: real[n]) -> real {
-//!          let residual = y - q[0];
-//!          -0.5 * (q[0] * q[0] + dot(residual, residual))
-//!      }
-//!      pub struct Parameters { mu: real }
-//!      pub fn parameters(q: real[1]) -> Parameters { Parameters { mu: q[0] } }",
-//! )
-//! .data("y", vec![1.0, 2.0, 3.0])
-//! .chains(8)
-//! .warmup(200)
-//! .draws(200)
-//! .seed(1)
-//! .set("target_accept", 0.9)
-//! .run()?;
-//!
-//! let mu = samples.real("mu")?;
-//! assert_eq!(mu.shape(), [8, 200]);
-//! assert!((mu.mean().unwrap() - 1.5).abs() < 0.1);
-//! assert!(samples.summary().rows[0].rhat < 1.05);
-//! # Ok::<(), autobatch::program::Error>(())
-//! ```
 
 mod samples;
 
@@ -46,6 +19,33 @@ pub use samples::{Arrays, Samples};
 
 /// A model that is to be sampled, and how. Without more it is 4 chains of 1000 iterations of warmup and 1000 draws by
 /// the NUTS that ships, as `autobatch sample` has them; draws are the same bits as those of the command.
+///
+/// ```
+/// use autobatch::Sampler;
+///
+/// // A normal with unknown mean: the posterior is normal with mean 6 / (3 + 1) and variance 1 / (3 + 1).
+/// let samples = Sampler::of_source(
+///     "pub fn log_density[n](q: real[1], shared y: real[n]) -> real {
+///          let residual = y - q[0];
+///          -0.5 * (q[0] * q[0] + dot(residual, residual))
+///      }
+///      pub struct Parameters { mu: real }
+///      pub fn parameters(q: real[1]) -> Parameters { Parameters { mu: q[0] } }",
+/// )
+/// .data("y", vec![1.0, 2.0, 3.0])
+/// .chains(8)
+/// .warmup(200)
+/// .draws(200)
+/// .seed(1)
+/// .set("target_accept", 0.9)
+/// .run()?;
+///
+/// let mu = samples.real("mu")?;
+/// assert_eq!(mu.shape(), [8, 200]);
+/// assert!((mu.mean().unwrap() - 1.5).abs() < 0.1);
+/// assert!(samples.summary().rows[0].rhat < 1.05);
+/// # Ok::<(), autobatch::program::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Sampler {
     model: Model,
