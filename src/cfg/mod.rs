@@ -1,6 +1,7 @@
 //! Layer 2: the CFG program: functions of basic blocks over mutable variables, all types concrete, structs split into
 //! fields. Local static autobatching and the reference interpreter run this one.
 
+pub mod build;
 mod print;
 mod read;
 mod verify;
@@ -221,6 +222,25 @@ impl Program {
     pub fn lane_inputs(&self) -> impl Iterator<Item = &Var> {
         let entry = &self.funcs[self.entry];
         entry.params.iter().map(|p| &entry.vars[*p])
+    }
+}
+
+impl Block {
+    /// Visits every variable that it reads or writes, its terminator included, mutable.
+    pub fn for_each_var_mut(&mut self, mut visit: impl FnMut(&mut VarId)) {
+        let read = |operand: &mut Operand, visit: &mut dyn FnMut(&mut VarId)| {
+            if let Operand::Var(v) = operand {
+                visit(v);
+            }
+        };
+        for inst in &mut self.insts {
+            inst.kind.for_each_operand_mut(|o| read(o, &mut visit));
+            inst.kind.dst_mut().into_iter().for_each(&mut visit);
+        }
+        self.term.for_each_operand_mut(|o| read(o, &mut visit));
+        if let Terminator::Call { dsts, .. } = &mut self.term {
+            dsts.iter_mut().for_each(visit);
+        }
     }
 }
 

@@ -405,8 +405,8 @@ impl<'s, 'a> Lowering<'s, 'a> {
         }
         let mut blocks: IdVec<BlockId, Block> = blocks.into();
         for block in blocks.values_mut() {
-            block.term.map_blocks(&mut |b| *b = ids[*b].expect("successors of reached blocks"));
-            for_each_var(block, &mut |v| used[*v] = true);
+            block.term.for_each_successor_mut(|b| *b = ids[*b].expect("successors of reached blocks"));
+            block.for_each_var_mut(|v| used[*v] = true);
         }
         let mut vars = IdVec::new();
         let mut names = Names::default();
@@ -419,7 +419,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
             }
         }
         for block in blocks.values_mut() {
-            for_each_var(block, &mut |v| *v = renumbered[*v]);
+            block.for_each_var_mut(|v| *v = renumbered[*v]);
         }
         let (line, _) = self.spec.sources.line_column(self.begin);
         Func {
@@ -481,67 +481,7 @@ fn reduce_strength(prim: Prim, args: &[Operand]) -> Reduced {
 }
 
 fn mentions(kind: &InstKind, var: VarId) -> bool {
-    let operand = Operand::Var(var);
-    match kind {
-        InstKind::Prim { dst, args, .. } => *dst == var || args.contains(&operand),
-        InstKind::Assert { cond, message } => *cond == operand || message.args.contains(&operand),
-        InstKind::Print(message) => message.args.contains(&operand),
-        InstKind::Emit { args, .. } => args.contains(&operand),
-        InstKind::TapePush { value, .. } => *value == operand,
-        InstKind::TapePop { dst, .. } => *dst == var,
-    }
-}
-
-/// Visits every variable of a block.
-fn for_each_var(block: &mut Block, visit: &mut impl FnMut(&mut VarId)) {
-    let operand = |o: &mut Operand, visit: &mut dyn FnMut(&mut VarId)| {
-        if let Operand::Var(v) = o {
-            visit(v);
-        }
-    };
-    for inst in &mut block.insts {
-        match &mut inst.kind {
-            InstKind::Prim { dst, args, .. } => {
-                visit(dst);
-                args.iter_mut().for_each(|a| operand(a, visit));
-            }
-            InstKind::Assert { cond, message } => {
-                operand(cond, visit);
-                message.args.iter_mut().for_each(|a| operand(a, visit));
-            }
-            InstKind::Print(message) => message.args.iter_mut().for_each(|a| operand(a, visit)),
-            InstKind::Emit { args, .. } => args.iter_mut().for_each(|a| operand(a, visit)),
-            InstKind::TapePush { value, .. } => operand(value, visit),
-            InstKind::TapePop { dst, .. } => visit(dst),
-        }
-    }
-    match &mut block.term {
-        Terminator::Jump(_) => {}
-        Terminator::Branch(cond, ..) => operand(cond, visit),
-        Terminator::Call { args, dsts, .. } => {
-            args.iter_mut().for_each(|a| operand(a, visit));
-            dsts.iter_mut().for_each(visit);
-        }
-        Terminator::TailCall { args, .. } | Terminator::Return(args) => {
-            args.iter_mut().for_each(|a| operand(a, visit));
-        }
-    }
-}
-
-trait MapBlocks {
-    /// Visits the blocks that may come next.
-    fn map_blocks(&mut self, visit: &mut impl FnMut(&mut BlockId));
-}
-impl MapBlocks for Terminator {
-    fn map_blocks(&mut self, visit: &mut impl FnMut(&mut BlockId)) {
-        match self {
-            Terminator::Jump(b) => visit(b),
-            Terminator::Branch(_, a, b) => {
-                visit(a);
-                visit(b);
-            }
-            Terminator::Call { next, .. } => visit(next),
-            Terminator::TailCall { .. } | Terminator::Return(_) => {}
-        }
-    }
+    let mut found = kind.dst() == Some(var);
+    kind.for_each_operand(|o| found |= o == Operand::Var(var));
+    found
 }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use crate::analysis::liveness::{live_across_call, live_in};
 use crate::base::{Id, IdSet, IdVec, Names};
-use crate::cfg::{
-    Block, BlockId, Func, FuncId, InstKind, Operand, Program, SharedId, SharedSource, Terminator, Var, VarId,
-};
+use crate::cfg::{BlockId, Func, FuncId, InstKind, Operand, Program, SharedId, SharedSource, Terminator, Var, VarId};
 use crate::parts;
 use crate::prim::{Effect, Prim};
 use crate::types::Type;
@@ -78,29 +76,7 @@ pub(in crate::transform) fn drop_unused_variables(func: &mut Func) -> bool {
 /// Visits every mention of a variable in the blocks.
 pub(in crate::transform) fn for_each_var(func: &mut Func, mut visit: impl FnMut(&mut VarId)) {
     for block in func.blocks.values_mut() {
-        for_each_var_of_block(block, &mut visit);
-    }
-}
-
-/// Visits every mention of a variable in a block.
-pub(super) fn for_each_var_of_block(block: &mut Block, visit: &mut impl FnMut(&mut VarId)) {
-    for inst in &mut block.insts {
-        inst.kind.for_each_operand_mut(|o| {
-            if let Operand::Var(v) = o {
-                visit(v);
-            }
-        });
-        if let Some(dst) = inst.kind.dst_mut() {
-            visit(dst);
-        }
-    }
-    block.term.for_each_operand_mut(|o| {
-        if let Operand::Var(v) = o {
-            visit(v);
-        }
-    });
-    if let Terminator::Call { dsts, .. } = &mut block.term {
-        dsts.iter_mut().for_each(visit);
+        block.for_each_var_mut(&mut visit);
     }
 }
 

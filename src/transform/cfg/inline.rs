@@ -242,7 +242,7 @@ fn inline_as(path: &str, caller: &mut Func, at: BlockId, callee: &Func, names: &
     }
     for block in callee.blocks.values() {
         let mut block = block.clone();
-        super::blocks::for_each_var_of_block(&mut block, &mut |v| *v = vars[*v]);
+        block.for_each_var_mut(|v| *v = vars[*v]);
         block.term.for_each_successor_mut(|b| *b = BlockId::new(first + b.index()));
         if let Site::Call { dsts, next } = &site {
             return_to(&mut block, dsts, *next, &loc);

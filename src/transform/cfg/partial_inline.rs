@@ -1,9 +1,7 @@
 //! Partial inlining of recursive functions: what a function does before it returns early goes in the place of the call, so that
 //! the calls at the ends of a recursion, which are half of all where it is binary, are none.
 
-use super::blocks::{
-    FreshNames, cost, drop_unreachable_blocks, drop_unused_variables, edges_to, for_each_var_of_block, operand_types,
-};
+use super::blocks::{FreshNames, cost, drop_unreachable_blocks, drop_unused_variables, edges_to, operand_types};
 use super::inline::{copy, return_to};
 use crate::base::{Id, IdVec, Names};
 use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, Var, VarId};
@@ -107,7 +105,7 @@ fn rest(func: &Func, id: FuncId, new: FuncId, early: Early, name: String) -> Fun
         let passed: Vec<Inst> = passed.collect();
         let [test, mut returning] = [BlockId::new(0), early.returns].map(|block| {
             let mut block = func.blocks[block].clone();
-            for_each_var_of_block(&mut block, &mut |v| *v = renamed(*v, &mut rest));
+            block.for_each_var_mut(|v| *v = renamed(*v, &mut rest));
             block
         });
         if let Terminator::Call { dsts, next, .. } = &term {

@@ -6,7 +6,7 @@
 use std::f64::consts::{LN_2, LN_10};
 
 use super::care::Care;
-use super::code::{Code, real};
+use super::code::{ChainRule as _, Code, real};
 use super::tangent::Site;
 use crate::cfg::Operand;
 use crate::prim::{Arithmetic, Class, Identity, Prim, RealArithmetic, Selection};

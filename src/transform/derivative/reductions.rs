@@ -2,7 +2,7 @@
 //! zero or equal.
 
 use super::care::Care;
-use super::code::{Code, int, real};
+use super::code::{ChainRule as _, Code, int, real};
 use super::tangent::Site;
 use crate::cfg::Operand;
 use crate::prim::{Prim, Reduction};

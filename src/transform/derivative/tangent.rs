@@ -1,7 +1,7 @@
 //! Forward mode: the tangent of an instruction's result from the tangents of its operands.
 
 use super::care::Care;
-use super::code::{Code, of_arrays, real};
+use super::code::{ChainRule as _, Code, of_arrays, real};
 use super::elementwise::elementwise;
 use super::reductions::{reduction, spread};
 use super::triangular;

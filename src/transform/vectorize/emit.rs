@@ -3,8 +3,9 @@
 use indexmap::{IndexMap, IndexSet};
 
 use super::tiling::{Numbers, Tiling};
-use crate::base::{IdVec, Loc, Names};
-use crate::cfg::{Func, Inst, InstKind, Operand, Program, Shared, SharedId, SharedSource, Var, VarId};
+use crate::base::Names;
+use crate::cfg::build::Builder;
+use crate::cfg::{Func, Inst, InstKind, Operand, Program, Shared, SharedId, SharedSource, VarId};
 use crate::parts::{self, Args, Tape, TapeId};
 use crate::prim::Prim;
 use crate::types::{Array, ArrayData, DType, Scalar, Type};
@@ -28,17 +29,13 @@ impl Value {
 /// The instructions that are made of a function, and their variables: those of the function keep their numbers.
 #[derive(Debug)]
 pub(super) struct Emitter<'p> {
-    pub(super) program: &'p mut Program,
+    pub(super) code: Builder<&'p mut Program>,
     /// The function for one value of the index.
     pub(super) func: &'p Func,
     pub(super) tiling: &'p Tiling,
     pub(super) numbers: Numbers,
     /// How many values the index has.
     pub(super) n: usize,
-    pub(super) vars: IdVec<VarId, Var>,
-    pub(super) insts: Vec<Inst>,
-    /// Where the next instruction stands in the source.
-    pub(super) loc: Loc,
     tapes: IndexMap<TapeId, TapeId>,
     /// Of shared values, once one is made.
     names: Option<Names>,
@@ -47,11 +44,6 @@ pub(super) struct Emitter<'p> {
 
 /// Most elements of a shared value that is made of copies of one.
 const MOST_COPIED: usize = 1 << 16;
-
-/// An int constant.
-pub(super) fn int(x: i64) -> Operand {
-    Operand::Const(Scalar::Int(x))
-}
 
 /// The type with an axis more in front.
 pub(super) fn with_axis(n: usize, ty: &Type) -> Type {
@@ -69,14 +61,11 @@ impl<'p> Emitter<'p> {
         n: usize,
     ) -> Self {
         Self {
-            program,
+            code: Builder::new(program, func.vars.clone(), func.loc.clone()).naming("t"),
             func,
             tiling,
             numbers,
             n,
-            vars: func.vars.clone(),
-            insts: Vec::new(),
-            loc: func.loc.clone(),
             tapes: IndexMap::new(),
             names: None,
             computed: IndexMap::new(),
@@ -85,12 +74,12 @@ impl<'p> Emitter<'p> {
 
     /// Makes tapes of its own for the code: those of the loop stay what they are.
     pub(super) fn take_tapes(&mut self, tapes: &IndexSet<TapeId>) {
-        let mut names = Names::of(self.program.tapes.values().map(|t| &t.name));
+        let mut names = Names::of(self.code.program.tapes.values().map(|t| &t.name));
         for tape in tapes {
-            let Tape { name, ty } = self.program.tapes[*tape].clone();
+            let Tape { name, ty } = self.code.program.tapes[*tape].clone();
             let ty = if self.tiling.is_tiled_tape(*tape) { with_axis(self.n, &ty) } else { ty };
             let name = names.numbered(&format!("{name}#"), 2);
-            let own = self.program.tapes.push(Tape { name, ty });
+            let own = self.code.program.tapes.push(Tape { name, ty });
             self.tapes.insert(*tape, own);
         }
     }
@@ -99,14 +88,9 @@ impl<'p> Emitter<'p> {
         self.tapes[&tape]
     }
 
-    /// The type of an operand of the code that is made.
-    pub(super) fn ty(&self, operand: Operand) -> Type {
-        operand.ty(|v| self.vars[v].ty.clone(), |s| self.program.shared[s].ty.clone())
-    }
-
     /// An operand of the function.
     pub(super) fn value(&mut self, operand: Operand) -> Value {
-        let ty = self.program.operand_type(self.func, operand);
+        let ty = self.code.program.operand_type(self.func, operand);
         if let Some(numbers) = self.numbers.get(operand) {
             let array = array(numbers);
             return Value { operand: self.constant(array), ty, tiled: true };
@@ -139,7 +123,7 @@ impl<'p> Emitter<'p> {
 
     /// An array that is known.
     pub(super) fn constant(&mut self, array: Array) -> Operand {
-        let shared = self.program.shared.iter();
+        let shared = self.code.program.shared.iter();
         let known = shared.filter(|(_, s)| matches!(&s.source, SharedSource::Constant(a) if *a == array));
         if let Some(id) = known.map(|(id, _)| id).next() {
             return Operand::Shared(id);
@@ -149,19 +133,10 @@ impl<'p> Emitter<'p> {
     }
 
     fn share(&mut self, ty: Type, source: SharedSource) -> SharedId {
-        let program = &self.program;
+        let program = &self.code.program;
         let names = self.names.get_or_insert_with(|| Names::of(program.shared.values().map(|s| &s.name)));
         let name = names.numbered("%v", program.shared.len());
-        self.program.shared.push(Shared { name, ty, source })
-    }
-
-    /// A new variable.
-    pub(super) fn fresh(&mut self, ty: Type) -> VarId {
-        self.vars.push(Var { name: "t".to_owned(), ty })
-    }
-    /// Appends an instruction.
-    pub(super) fn push(&mut self, kind: InstKind) {
-        self.insts.push(Inst { kind, loc: self.loc.clone() });
+        self.code.program.shared.push(Shared { name, ty, source })
     }
 
     /// The result of a primitive. What only moves parts of shared values is a shared value.
@@ -175,9 +150,7 @@ impl<'p> Emitter<'p> {
             self.computed.insert(key, id);
             return Operand::Shared(id);
         }
-        let dst = self.fresh(ty);
-        self.push(InstKind::Prim { dst, prim, args: parts::Args::from_slice(args) });
-        Operand::Var(dst)
+        self.code.prim_as(prim, args, ty)
     }
 
     /// The operands of a primitive that moves parts of shared values and cannot trap.
@@ -187,12 +160,12 @@ impl<'p> Emitter<'p> {
             // Copies of a large value would be stored for ever.
             Prim::Fill => matches!(args, [Operand::Shared(_)]) && ty.elements() <= MOST_COPIED,
             Prim::Slice => {
-                let rows = self.ty(args[0]).shape[0];
+                let rows = self.code.ty(args[0]).shape[0];
                 let fits = |start: i64| usize::try_from(start).is_ok_and(|s| s + ty.shape[0] <= rows);
                 matches!(args[1], Operand::Const(Scalar::Int(start)) if fits(start))
             }
             Prim::Index | Prim::Gather => {
-                let shape = self.ty(args[0]).shape;
+                let shape = self.code.ty(args[0]).shape;
                 args[1..].iter().zip(&shape).all(|(index, extent)| self.in_range(*index, *extent))
             }
             _ => false,
@@ -222,7 +195,7 @@ impl<'p> Emitter<'p> {
 
     /// The same elements under another shape.
     pub(super) fn reshape(&mut self, operand: Operand, ty: Type) -> Operand {
-        if self.ty(operand) == ty {
+        if self.code.ty(operand) == ty {
             return operand;
         }
         match self.known(operand).cloned() {
@@ -233,7 +206,7 @@ impl<'p> Emitter<'p> {
 
     /// Ints of this shape: those of an operand whose extents are that of the shape or 1.
     pub(super) fn spread(&mut self, operand: Operand, ty: Type) -> Operand {
-        if self.ty(operand) == ty {
+        if self.code.ty(operand) == ty {
             return operand;
         }
         match self.known(operand) {
@@ -256,7 +229,7 @@ impl<'p> Emitter<'p> {
     /// The array that an operand is, if that is known.
     pub(super) fn known(&self, operand: Operand) -> Option<&Array> {
         match operand {
-            Operand::Shared(s) => match &self.program.shared[s].source {
+            Operand::Shared(s) => match &self.code.program.shared[s].source {
                 SharedSource::Constant(array) => Some(array),
                 _ => None,
             },
@@ -266,14 +239,14 @@ impl<'p> Emitter<'p> {
 
     /// `dst = operand`; what made the operand sets `dst` itself.
     pub(super) fn assign(&mut self, dst: VarId, operand: Operand) {
-        if let Some(Inst { kind: InstKind::Prim { dst: made, .. }, .. }) = self.insts.last_mut()
+        if let Some(Inst { kind: InstKind::Prim { dst: made, .. }, .. }) = self.code.insts.last_mut()
             && Operand::Var(*made) == operand
             && usize::try_from(made.0).is_ok_and(|v| v >= self.func.vars.len())
         {
             *made = dst;
             return;
         }
-        self.push(InstKind::Prim { dst, prim: Prim::Copy, args: parts::Args::from_slice(&[operand]) });
+        self.code.set(dst, Prim::Copy, &[operand]);
     }
 }
 

@@ -53,7 +53,7 @@ use super::cfg::simplify::simplify_fully;
 use super::derivative;
 use super::derivative::prepare::{Inlining, name_all, one_exit, prepare};
 use crate::base::{IdVec, LazyOp, Loc};
-use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator};
+use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, build};
 use crate::parts::Message;
 use crate::prim::Prim;
 use crate::types::{DType, Type};
@@ -214,12 +214,12 @@ fn over_index(
         if elements.is_none_or(|elements| elements > most) {
             return Err(too_many(most, &func.loc));
         }
-        emitter.vars[v].ty = emit::with_axis(n, &func.vars[v].ty);
+        emitter.code.vars[v].ty = emit::with_axis(n, &func.vars[v].ty);
     }
     let mut blocks = IdVec::new();
     for block in func.blocks.values() {
         for inst in &block.insts {
-            emitter.loc = inst.loc.clone();
+            emitter.code.loc = inst.loc.clone();
             over_inst(&mut emitter, inst)?;
         }
         let term = match &block.term {
@@ -228,9 +228,9 @@ fn over_index(
             }
             term => term.clone(),
         };
-        blocks.push(Block { insts: std::mem::take(&mut emitter.insts), term, loc: block.loc.clone() });
+        blocks.push(Block { insts: std::mem::take(&mut emitter.code.insts), term, loc: block.loc.clone() });
     }
-    let vars = emitter.vars;
+    let vars = emitter.code.vars;
     let mut params = func.params.clone();
     params.remove(index);
     let results = func.results.iter().map(|ty| emit::with_axis(n, ty)).collect();
@@ -315,7 +315,7 @@ fn over_inst(emitter: &mut Emitter<'_>, inst: &Inst) -> Result<(), Obstacle> {
                 return Ok(());
             }
             if !emitter.tiling.is_tiled(Operand::Var(*dst)) {
-                emitter.insts.push(inst.clone());
+                emitter.code.insts.push(inst.clone());
                 return Ok(());
             }
             let ty = emitter.func.vars[*dst].ty.clone();
@@ -332,18 +332,18 @@ fn over_inst(emitter: &mut Emitter<'_>, inst: &Inst) -> Result<(), Obstacle> {
         InstKind::TapePush { tape, value } => {
             let value = if emitter.tiling.is_tiled_tape(*tape) { emitter.whole(*value) } else { *value };
             let tape = emitter.tape(*tape);
-            emitter.push(InstKind::TapePush { tape, value });
+            emitter.code.push(InstKind::TapePush { tape, value });
         }
         InstKind::TapePop { dst, tape } => {
             let popped = emitter.tape(*tape);
             if emitter.tiling.is_tiled(Operand::Var(*dst)) && !emitter.tiling.is_tiled_tape(*tape) {
                 let ty = emitter.func.vars[*dst].ty.clone();
-                let plain = emitter.fresh(ty.clone());
-                emitter.push(InstKind::TapePop { dst: plain, tape: popped });
+                let plain = emitter.code.fresh(ty.clone());
+                emitter.code.push(InstKind::TapePop { dst: plain, tape: popped });
                 let whole = emitter.whole_of(Value { operand: Operand::Var(plain), ty, tiled: false });
                 emitter.assign(*dst, whole);
             } else {
-                emitter.push(InstKind::TapePop { dst: *dst, tape: popped });
+                emitter.code.push(InstKind::TapePop { dst: *dst, tape: popped });
             }
         }
         InstKind::Print(_) | InstKind::Emit { .. } => unreachable!("refused before"),
@@ -356,7 +356,7 @@ fn assert(emitter: &mut Emitter<'_>, cond: Operand, message: &Message<crate::cfg
     let condition = emitter.value(cond);
     let args: Vec<Value> = message.args.iter().map(|a| emitter.value(*a)).collect();
     if !condition.tiled && args.iter().all(|a| !a.tiled) {
-        emitter.push(InstKind::Assert { cond, message: message.clone() });
+        emitter.code.push(InstKind::Assert { cond, message: message.clone() });
         return;
     }
     let n = emitter.n;
@@ -364,7 +364,7 @@ fn assert(emitter: &mut Emitter<'_>, cond: Operand, message: &Message<crate::cfg
     let all = emitter.emit(Prim::All, &[whole], Type::bool());
     let mut shown = message.clone();
     if args.iter().any(|a| a.tiled) {
-        let (ints, last) = (Type::new(DType::Int, [n]), emit::int(n as i64 - 1));
+        let (ints, last) = (Type::new(DType::Int, [n]), build::int(n as i64 - 1));
         let places = emitter.places();
         let failing = emitter.emit(Prim::Select, &[whole, last, places], ints);
         let first = emitter.emit(Prim::MinOf, &[failing], Type::int());
@@ -374,5 +374,5 @@ fn assert(emitter: &mut Emitter<'_>, cond: Operand, message: &Message<crate::cfg
             }
         }
     }
-    emitter.push(InstKind::Assert { cond: all, message: shown });
+    emitter.code.push(InstKind::Assert { cond: all, message: shown });
 }

@@ -1,7 +1,7 @@
 //! Reductions of the array of all elements, with the bits of the loop that they take the place of.
 
-use crate::cfg::{Func, Inst, InstKind, Operand, Program, Terminator, Var, VarId};
-use crate::parts::Args;
+use crate::cfg::build::Builder;
+use crate::cfg::{Func, Operand, Program, Terminator};
 use crate::prim::Prim;
 use crate::transform::derivative::prepare::name_all;
 use crate::types::{DType, Scalar, Type};
@@ -27,13 +27,12 @@ pub(super) fn reduce(program: &Program, func: &mut Func, op: Reduce) {
         let Terminator::Return(values) = &func.blocks[id].term else { continue };
         let elements = values[0];
         let block = &mut func.blocks[id];
-        let ty = match elements {
-            Operand::Var(v) => func.vars[v].ty.clone(),
-            Operand::Shared(s) => program.shared[s].ty.clone(),
-            Operand::Const(_) => unreachable!("the elements are an array"),
-        };
-        let mut code = Code { func_vars: &mut func.vars, insts: &mut block.insts, loc: block.loc.clone() };
+        let vars = std::mem::take(&mut func.vars);
+        let mut code = Code(Builder::new(program, vars, block.loc.clone()).naming("t"));
+        let ty = code.0.ty(elements);
         let result = code.reduced(op, elements, &ty);
+        func.vars = code.0.vars;
+        block.insts.append(&mut code.0.insts);
         block.term = Terminator::Return(vec![result]);
     }
     let dtype = func.results[0].dtype;
@@ -41,18 +40,11 @@ pub(super) fn reduce(program: &Program, func: &mut Func, op: Reduce) {
     name_all(func);
 }
 
-struct Code<'f> {
-    func_vars: &'f mut crate::base::IdVec<VarId, Var>,
-    insts: &'f mut Vec<Inst>,
-    loc: crate::base::Loc,
-}
+struct Code<'p>(Builder<&'p Program>);
 
 impl Code<'_> {
     fn prim(&mut self, prim: Prim, args: &[Operand], ty: &Type) -> Operand {
-        let dst = self.func_vars.push(Var { name: "t".to_owned(), ty: ty.clone() });
-        let kind = InstKind::Prim { dst, prim, args: Args::from_slice(args) };
-        self.insts.push(Inst { kind, loc: self.loc.clone() });
-        Operand::Var(dst)
+        self.0.prim_as(prim, args, ty.clone())
     }
 
     fn reduced(&mut self, op: Reduce, x: Operand, ty: &Type) -> Operand {

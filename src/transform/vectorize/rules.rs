@@ -5,8 +5,9 @@
 //! primitives that take one array to change parts of it, and for stacks.
 
 use super::Obstacle;
-use super::emit::{Emitter, Value, int, with_axis};
+use super::emit::{Emitter, Value, with_axis};
 use crate::cfg::Operand;
+use crate::cfg::build::int;
 use crate::prim::{Class, Contraction, Movement, Prim, Triangular, computed_elementwise};
 use crate::types::{Array, ArrayData, DType, Scalar, Shape, Type};
 
@@ -29,7 +30,7 @@ pub(super) fn tiled(e: &mut Emitter<'_>, prim: Prim, args: &[Value], ty: &Type) 
         Class::Triangular(Triangular::Cholesky) if ty.shape.len() == 2 => e.emit(prim, &[args[0].operand], result),
         Class::Triangular(Triangular::Cholesky) => {
             let merged = merge(e, &args[0]);
-            let ty = e.ty(merged);
+            let ty = e.code.ty(merged);
             let factor = e.emit(prim, &[merged], ty);
             e.reshape(factor, result)
         }
@@ -63,7 +64,7 @@ fn movement(
         Movement::Reshape => e.emit(prim, &[args[0].operand], result),
         Movement::MakeArray => {
             let parts: Vec<Operand> = args.iter().map(|a| e.whole_of(a.clone())).collect();
-            let part = e.ty(parts[0]);
+            let part = e.code.ty(parts[0]);
             let stacked = e.emit(prim, &parts, with_axis(parts.len(), &part));
             exchange(e, stacked)
         }
@@ -106,7 +107,7 @@ fn movement(
             e.emit(prim, &[&[x, v], &indices[..]].concat(), result)
         }
         // it has no operand that could depend on the index
-        Movement::Iota => return Err(Obstacle::new(format!("there is no rule for `{prim}`"), &e.loc)),
+        Movement::Iota => return Err(Obstacle::new(format!("there is no rule for `{prim}`"), &e.code.loc)),
     })
 }
 
@@ -136,14 +137,14 @@ fn reduction(e: &mut Emitter<'_>, prim: Prim, x: &Value, ty: &Type, result: Type
 
 /// With the first two axes exchanged.
 fn exchange(e: &mut Emitter<'_>, x: Operand) -> Operand {
-    let mut ty = e.ty(x);
+    let mut ty = e.code.ty(x);
     ty.shape.swap(0, 1);
     e.emit(Prim::Transpose, &[x], ty)
 }
 
 /// With the second and third axis exchanged.
 fn exchange_each(e: &mut Emitter<'_>, x: Operand) -> Operand {
-    let mut ty = e.ty(x);
+    let mut ty = e.code.ty(x);
     ty.shape.swap(1, 2);
     e.emit(Prim::TransposeEach, &[x], ty)
 }
@@ -158,7 +159,7 @@ fn merged_type(ty: &Type) -> Type {
 /// A value with the axis of the index, which then is one with its own first axis.
 fn merge(e: &mut Emitter<'_>, value: &Value) -> Operand {
     let whole = e.whole_of(value.clone());
-    let ty = merged_type(&e.ty(whole));
+    let ty = merged_type(&e.code.ty(whole));
     e.reshape(whole, ty)
 }
 
@@ -217,7 +218,7 @@ fn columns(e: &mut Emitter<'_>, rows: Operand, at: &[Value]) -> Operand {
         return rows;
     }
     let places = at_places(e, &Shape::new());
-    let mut ty = e.ty(rows);
+    let mut ty = e.code.ty(rows);
     ty.shape.drain(1..=at.len());
     let operands: Vec<Operand> = [rows, places].into_iter().chain(at.iter().map(|i| i.operand)).collect();
     e.emit(Prim::Gather, &operands, ty)
@@ -258,7 +259,7 @@ fn places_of(e: &mut Emitter<'_>, places: bool, indices: &[Value]) -> Vec<Operan
 /// The entries that a slice of this length takes, for each value of the index.
 fn entries(e: &mut Emitter<'_>, start: &Value, len: usize) -> Result<Operand, Obstacle> {
     if len == 0 {
-        return Err(Obstacle::new("it takes slices without entries", &e.loc));
+        return Err(Obstacle::new("it takes slices without entries", &e.code.loc));
     }
     let shape = Shape::from_slice(&[len]);
     if let Operand::Const(Scalar::Int(first)) = start.operand
@@ -277,7 +278,8 @@ fn entries(e: &mut Emitter<'_>, start: &Value, len: usize) -> Result<Operand, Ob
             return Ok(e.constant(Array::new([e.n, len], ArrayData::Int(all.concat()))));
         }
     }
-    let sum = if e.ty(starts).is_scalar() { Type { dtype: DType::Int, shape: e.ty(offsets).shape } } else { ty };
+    let sum =
+        if e.code.ty(starts).is_scalar() { Type { dtype: DType::Int, shape: e.code.ty(offsets).shape } } else { ty };
     let sum = e.emit(Prim::Add, &[starts, offsets], sum);
     Ok(spread(e, sum, &shape))
 }
@@ -288,7 +290,7 @@ fn slice(e: &mut Emitter<'_>, x: &Value, start: &Value, ty: &Type) -> Result<Ope
     let len = ty.shape[0];
     if !start.tiled && (start.operand.var().is_some() || len == 0) {
         let exchanged = exchange(e, x.operand);
-        let mut part = e.ty(exchanged);
+        let mut part = e.code.ty(exchanged);
         part.shape[0] = ty.shape[0];
         let part = e.emit(Prim::Slice, &[exchanged, start.operand], part);
         return Ok(exchange(e, part));
@@ -375,7 +377,7 @@ fn solve(e: &mut Emitter<'_>, prim: Prim, args: &[Value], result: Type) -> Opera
     let (l, b) = (&args[0], &args[1]);
     if l.ty.shape.len() == 3 {
         let (l, b) = (merge(e, l), merge(e, b));
-        let ty = e.ty(b);
+        let ty = e.code.ty(b);
         let solved = e.emit(prim, &[l, b], ty);
         return e.reshape(solved, result);
     }
