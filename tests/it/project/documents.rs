@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 /// The documents whose prose is wrapped.
 const WRAPPED: &[&str] = &[
     "ARCHITECTURE.md",
+    "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
     "benches/HISTORY.md",
