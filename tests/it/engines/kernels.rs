@@ -285,7 +285,7 @@ fn every_primitive_does_in_every_lane_what_the_interpreter_does() {
             for shared in 0..1 << args.len().min(3) {
                 cases += 1;
                 // of each primitive the first
-                if cases > before + 1 && !effort::tried(cases as usize, 3) {
+                if cases > before + 1 && !effort::tried(cases as usize, 5) {
                     continue;
                 }
                 let case = Case { prim: row.prim, args: args.clone(), result: result.clone(), shared };

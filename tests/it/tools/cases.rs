@@ -281,7 +281,7 @@ fn agree(program: &Program, case: &Case, function: &Function<'_>, inputs: &Input
     let wanted = wanted.unwrap_or_else(|why| panic!("{context}: {why}"));
     let derives = takes_derivatives(program);
     for (number, mut configuration) in Configuration::systematic(&run.options).into_iter().enumerate() {
-        if !effort::tried(number + case.line, 4)
+        if !effort::tried(number + case.line, 6)
             || run.engine.is_some_and(|engine| engine != configuration.options.engine)
         {
             continue;
