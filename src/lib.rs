@@ -28,6 +28,7 @@ pub mod stack;
 pub mod syntax;
 pub mod transform;
 pub mod types;
+pub mod unit;
 
 /// Elementary functions, sums and random bits that every engine shares.
 pub use autobatch_vmath as vmath;

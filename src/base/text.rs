@@ -1,7 +1,7 @@
 //! The text form of the IRs, as far as it knows no IR: words, names, numbers, strings with holes, and a reader over them.
 //!
 //! A text is a sequence of lines; the end of a line ends a statement and `;` starts a comment. A *name* is
-//! `[A-Za-z_][A-Za-z0-9_.#']*`; any other name, and one that is a reserved word, stands in backticks with escapes. A *text*
+//! `[A-Za-z_%][A-Za-z0-9_.#']*`; any other name, and one that is a reserved word, stands in backticks with escapes. A *text*
 //! stands in double quotes; `{}` in it is a hole and a brace that is none is escaped.
 
 use std::fmt;
@@ -160,7 +160,7 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 }
 
 fn starts_name(c: char) -> bool {
-    c.is_ascii_alphabetic() || c == '_'
+    c.is_ascii_alphabetic() || matches!(c, '_' | '%')
 }
 fn continues_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '#' | '\'')
@@ -361,7 +361,7 @@ fn split_line(text: &str, line: u32, tokens: &mut Vec<(Token, u32)>) -> Result<(
 fn split_token(text: &str, c: char) -> Result<(Token, usize), String> {
     let run = |from: usize, keep: fn(char) -> bool| text[from..].find(|c| !keep(c)).map_or(text.len(), |n| from + n);
     if starts_name(c) {
-        let n = run(0, continues_name);
+        let n = run(c.len_utf8(), continues_name);
         return Ok((Token::Word(text[..n].to_string()), n));
     }
     if text.starts_with("->") {

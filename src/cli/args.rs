@@ -332,7 +332,7 @@ pub(super) enum Switch {
 
 #[derive(Debug, Args)]
 pub(super) struct DumpArgs {
-    /// The program: .ab, or the text of an IR: .cfg, .stack
+    /// The program: .ab, or the text of an IR: .cfg, .stack, .unit
     #[arg(required_unless_present = "passes")]
     pub(super) file: Option<PathBuf>,
     /// The function, for stages after `hir`
@@ -341,6 +341,9 @@ pub(super) struct DumpArgs {
     /// Which stage
     #[arg(long, value_enum, default_value_t = Stage::Stack)]
     pub(super) stage: Stage,
+    /// Of the stages `unit`, `plan` and `c`, those of which engine: pc or local
+    #[arg(long, value_enum, default_value_t = EngineName::Pc)]
+    pub(super) engine: EngineName,
     /// Say of each variable why it is stored as it is, and of a plan what is gained by tiles
     #[arg(long)]
     pub(super) explain: bool,
@@ -454,6 +457,7 @@ pub(super) enum Stage {
     Hir,
     Cfg,
     Stack,
+    Unit,
     Plan,
     C,
 }

@@ -1,5 +1,6 @@
 //! `autobatch dump`: a program at a stage of the compiler.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,11 +9,11 @@ use crate::base::FileId;
 use crate::base::Id as _;
 use crate::lower::hir_to_cfg::{Shapes, Signature, SignaturePort};
 use crate::pipeline::{Compiled, Deny, all_passes};
-use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, code};
+use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, code};
 use crate::types::{Array, Shape, Type};
 use crate::{hir, stack, syntax};
 
-use super::args::{DumpArgs, Stage, passes};
+use super::args::{DumpArgs, EngineName, Stage, passes};
 use super::run::{extension, read_ir};
 use super::{inputs, print, report, show_warnings};
 
@@ -23,7 +24,7 @@ pub(super) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {
         return Ok(ExitCode::SUCCESS);
     };
     let options = Options { passes: passes(&args.no_pass)?, ..Options::default() };
-    if matches!(extension(file), "cfg" | "stack") {
+    if matches!(extension(file), "cfg" | "stack" | "unit") {
         return compiled(args, &read_ir(file, &options)?);
     }
     if matches!(args.stage, Stage::Tokens | Stage::Ast) {
@@ -67,21 +68,33 @@ fn text(args: &DumpArgs, file: &Path) -> Result<ExitCode, Error> {
 }
 
 fn compiled(args: &DumpArgs, compiled: &Compiled) -> Result<ExitCode, Error> {
-    let text = match (args.stage, &compiled.cfg) {
-        (Stage::Cfg, Some(program)) if args.explain => variance::print_explained(program),
-        (Stage::Cfg, Some(program)) => program.to_string(),
-        (Stage::Stack, _) if args.explain => stack::print_explained(&compiled.stack),
-        (Stage::Stack, _) => compiled.stack.to_string(),
-        (Stage::Plan, _) if args.explain => format!("{:#}", compiled.plan),
-        (Stage::Plan, _) => compiled.plan.to_string(),
-        (Stage::C, _) => code(compiled, Engine::Pc)?.text,
-        (stage, _) => {
+    let text = match (args.stage, &compiled.cfg, &compiled.stack) {
+        (Stage::Cfg, Some(program), _) if args.explain => variance::print_explained(program),
+        (Stage::Cfg, Some(program), _) => program.to_string(),
+        (Stage::Stack, _, Some(program)) if args.explain => stack::print_explained(program),
+        (Stage::Stack, _, Some(program)) => program.to_string(),
+        (Stage::Unit, ..) => of_engine(args, &compiled.units, compiled.call_units.as_ref().map(|u| u as _))?,
+        (Stage::Plan, ..) => of_engine(args, &compiled.plan, compiled.calls.as_ref().map(|p| p as _))?,
+        (Stage::C, ..) => code(compiled, args.engine.into())?.text,
+        (stage, ..) => {
             let stage = format!("{stage:?}").to_lowercase();
             return Err(Error::new(ErrorKind::Option, format!("the text of a later stage has no stage `{stage}`")));
         }
     };
     print(&text);
     Ok(ExitCode::SUCCESS)
+}
+
+/// What an engine runs, made of a stack program or of a CFG program; there is none of the latter for the text of a stage
+/// after it.
+fn of_engine(args: &DumpArgs, pc: &dyn Display, local: Option<&dyn Display>) -> Result<String, Error> {
+    let shown = |it: &dyn Display| if args.explain { format!("{it:#}") } else { it.to_string() };
+    match (args.engine, local) {
+        (EngineName::Pc, _) => Ok(shown(pc)),
+        (EngineName::Local, Some(local)) => Ok(shown(local)),
+        (EngineName::Local, None) => Err(Error::new(ErrorKind::Option, "this text runs on the engine `pc` only")),
+        (EngineName::Scalar, _) => Err(Error::new(ErrorKind::Option, "the engine `scalar` runs the stage `cfg`")),
+    }
 }
 
 /// The event types of the inputs: of values, of `--shape`, or of the parameters where they have no dimensions; and what

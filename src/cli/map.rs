@@ -174,7 +174,8 @@ impl Chunks<'_> {
             self.start(&bound)?;
         }
         let budget = bound.budget(&self.options)?;
-        let sink = Collector::new(&bound.compiled().stack.streams, &bound.inputs().lanes, "row", false, &budget);
+        let sink =
+            Collector::new(&bound.compiled().units.globals.streams, &bound.inputs().lanes, "row", false, &budget);
         let results = bound.run_within(&budget, &self.options, &sink)?;
         for trap in results.traps() {
             let row = results.lanes()[trap.position];
@@ -219,7 +220,7 @@ impl Chunks<'_> {
 
     fn start(&mut self, bound: &Bound) -> Result<(), Error> {
         warn(bound);
-        if let Some(stream) = bound.compiled().stack.streams.values().next() {
+        if let Some(stream) = bound.compiled().units.globals.streams.values().next() {
             let name = self.function.name();
             let message =
                 format!("`{name}` emits records of the stream `{}`, which map does not keep: use run", stream.name);

@@ -17,7 +17,7 @@ use crate::program::io::{JsonArray, write_arrays};
 use crate::program::{Bound, Error, ErrorKind, Options, Program, Results, signature_of_ir};
 use crate::run::{Caught, Stats, Trap};
 use crate::types::{Array, Precision};
-use crate::{cfg, stack};
+use crate::{cfg, stack, unit};
 
 use super::args::{Format, RunArgs};
 use super::signals::{interrupted, nothing_to_keep, run_starts, stop_on_interrupt};
@@ -43,7 +43,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         note(&format!("memory: {}", bound.memory(&options)));
     }
     let budget = bound.budget(&options)?;
-    let sink = Collector::new(&bound.compiled().stack.streams, &lanes, "lane", text, &budget);
+    let sink = Collector::new(&bound.compiled().units.globals.streams, &lanes, "lane", text, &budget);
     let results = bound.run_within(&budget, &options, &sink)?;
     let streams = sink.into_arrays();
     let precision = options.settings.precision;
@@ -79,7 +79,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
 
 fn bind(args: &RunArgs, options: &Options) -> Result<Bound, Error> {
     match extension(&args.file) {
-        "cfg" | "stack" => {
+        "cfg" | "stack" | "unit" => {
             let compiled = read_ir(&args.file, options)?;
             let given = inputs::read(&args.inputs, &signature_of_ir(&compiled))?;
             let bound = Bound::of_ir(compiled, &given, options);
@@ -118,6 +118,11 @@ pub(super) fn read_ir(path: &Path, options: &Options) -> Result<Compiled, Error>
         let program = cfg::read(&text).map_err(|e| wrong(e.to_string()))?;
         refuse_findings(&wrong, &cfg::verify(&program))?;
         return Ok(pipeline::from_cfg(program, &options.passes));
+    }
+    if extension(path) == "unit" {
+        let program = unit::read(&text).map_err(|e| wrong(e.to_string()))?;
+        refuse_findings(&wrong, &unit::verify(&program))?;
+        return Ok(pipeline::from_units(program, &options.passes));
     }
     let program = stack::read(&text).map_err(|e| wrong(e.to_string()))?;
     refuse_findings(&wrong, &stack::verify(&program))?;

@@ -16,8 +16,11 @@ mod value;
 pub use shared::{SharedError, shared_values};
 
 use crate::cfg::Program;
-use crate::run::{Inputs, Outcome, Settings, Sink};
-use crate::types::Precision;
+use crate::prim::Prim;
+use crate::run::{Inputs, Outcome, Settings, Sink, TrapKind};
+use crate::types::{Array, Precision, Type};
+use crate::vmath::Real;
+use value::Value;
 
 /// Runs a verified program for every lane of the inputs, in order.
 ///
@@ -28,5 +31,25 @@ pub fn run(program: &Program, inputs: &Inputs, settings: &Settings, sink: &dyn S
     match settings.precision {
         Precision::F32 => machine::run::<f32>(program, inputs, settings, sink),
         Precision::F64 => machine::run::<f64>(program, inputs, settings, sink),
+    }
+}
+
+/// The meaning of a primitive in one lane, but for random draws: its result, of type `ty`, for operands of the types that
+/// it takes. Reals are rounded to the precision.
+///
+/// # Errors
+/// The trap.
+///
+/// # Panics
+/// When the operands do not fit the primitive, or it is a draw.
+pub fn apply(prim: Prim, args: &[Array], ty: &Type, precision: Precision) -> Result<Array, TrapKind> {
+    fn typed<R: Real>(prim: Prim, args: &[Array], ty: &Type) -> Result<Array, TrapKind> {
+        let args: Vec<Value<R>> = args.iter().map(|a| Value::from_array(a, 0, &a.ty())).collect();
+        let args: Vec<&Value<R>> = args.iter().collect();
+        Ok(arrays::apply(prim, &args, ty)?.to_array())
+    }
+    match precision {
+        Precision::F32 => typed::<f32>(prim, args, ty),
+        Precision::F64 => typed::<f64>(prim, args, ty),
     }
 }

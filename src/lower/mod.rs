@@ -3,3 +3,4 @@
 pub mod cfg_to_stack;
 pub mod hir_to_cfg;
 pub mod to_plan;
+pub mod to_unit;

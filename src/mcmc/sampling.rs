@@ -141,7 +141,7 @@ impl Sampling {
     /// the place of the former, the constrained parameters, of so many bytes a draw.
     fn estimate(&self, bound: &Bound, parameters: usize, options: &Options) -> MemoryEstimate {
         let mut estimate = bound.memory(options);
-        let streams = bound.compiled().stack.streams.values();
+        let streams = bound.compiled().units.globals.streams.values();
         let draw = streams.filter(|s| s.name == DRAW.name).flat_map(|s| &s.fields);
         let field = |ty: &Type| ty.elements().saturating_mul(size_of::<f64>());
         let record = draw.fold(0, |sum: usize, (_, ty)| sum.saturating_add(field(ty)));
@@ -184,7 +184,7 @@ impl Sampling {
     ) -> Result<Draws, Error> {
         let budget = budget(&self.estimate(bound, parameters, options), options)?;
         let counts = (self.chains, self.warmup, self.draws);
-        let recorder = Recorder::new(&bound.compiled().stack.streams, counts, observer)?;
+        let recorder = Recorder::new(&bound.compiled().units.globals.streams, counts, observer)?;
         bound.prepare(options)?;
         let start = Instant::now();
         let results = std::thread::scope(|scope| {

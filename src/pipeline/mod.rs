@@ -8,13 +8,14 @@ use crate::base::{Diagnostic, Finding, SourceMap, work};
 use crate::hir::{self, FnId};
 use crate::lower::cfg_to_stack::Saves;
 use crate::lower::hir_to_cfg::{Padding, Shapes};
-use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan};
+use crate::lower::to_unit::Stores;
+use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan, to_unit};
 use crate::plan::{CallPlan, Plan};
 use crate::transform::Pass;
 use crate::transform::cfg::{BATCH_PASSES, CFG_PASSES, LANE_PASSES};
 use crate::transform::stack::{self as stack_passes, STACK_PASSES, StorageClasses};
 use crate::transform::{expansion, vectorize};
-use crate::{cfg, stack};
+use crate::{cfg, stack, unit};
 
 pub use warnings::Deny;
 
@@ -126,10 +127,14 @@ pub struct Compiled {
     /// What `scalar` runs, and what the others are made of after further passes; there is none when the text of a stack
     /// program was read.
     pub cfg: Option<cfg::Program>,
+    /// What the blocks compute that `local` runs.
+    pub call_units: Option<unit::CallProgram>,
     /// What `local` runs.
     pub calls: Option<CallPlan>,
-    /// What the plan was made of.
-    pub stack: stack::Program,
+    /// What the units were made of; there is none when the text of units was read.
+    pub stack: Option<stack::Program>,
+    /// What the blocks compute that `pc` runs.
+    pub units: unit::Program,
     /// What `pc` runs.
     pub plan: Plan,
     /// What is probably not meant and only the shapes of the inputs can tell: comprehensions that stay loops, operations
@@ -259,25 +264,45 @@ fn build(
     let stack = to_stack(&batched, passes);
     let findings = findings.into_iter().chain(to_plan::fallbacks(&stack)).collect();
     let tile_rows = passes.is_on(TILE_ROWS.0);
+    let call_units = work::stage("units of `local`", |_| None, || to_unit::cfg_to_units(&batched));
+    verify_units(&call_units, unit::verify_calls);
+    let calls = work::stage("plan of `local`", |_| None, || to_plan::calls_to_plan(&call_units, tile_rows));
     Compiled {
-        plan: work::stage("plan of `pc`", |_| None, || plan_of(&stack, passes)),
-        calls: Some(work::stage("plan of `local`", |_| None, || to_plan::cfg_to_plan(&batched, tile_rows))),
         cfg: Some(cfg),
-        stack,
+        call_units: Some(call_units),
+        calls: Some(calls),
         warnings: warnings::from_findings(findings, source),
+        ..from_stack(stack, passes)
     }
 }
 
-/// Where tops are not cached every step is one access after another, and none runs tile by tile.
-fn plan_of(stack: &stack::Program, passes: &Passes) -> Plan {
-    let cached_tops = passes.is_on(CACHED_TOPS.0);
-    Plan { cached_tops, ..to_plan::stack_to_plan(stack, cached_tops && passes.is_on(TILE_ROWS.0)) }
+/// Takes a stack program as it is: of the passes only those count that leave stores, tops and tiles alone (`temporaries`,
+/// `storage`, `cached-tops`, `tile-rows`).
+pub fn from_stack(stack: stack::Program, passes: &Passes) -> Compiled {
+    let stores = match passes.is_on(TEMPORARIES.0) && passes.is_on(STORAGE) {
+        true => Stores::Live,
+        false => Stores::All,
+    };
+    let units = work::stage("units of `pc`", |_| None, || to_unit::stack_to_units(&stack, stores));
+    verify_units(&units, unit::verify);
+    Compiled { stack: Some(stack), ..from_units(units, passes) }
 }
 
-/// Takes a stack program as it is: of the passes only `cached-tops` and `tile-rows` count.
-pub fn from_stack(stack: stack::Program, passes: &Passes) -> Compiled {
-    let plan = plan_of(&stack, passes);
-    Compiled { plan, calls: None, cfg: None, stack, warnings: Vec::new() }
+/// Takes the units of a stack program as they are, as [`from_stack`]. Where tops are not cached every step is one access
+/// after another, and none runs tile by tile.
+pub fn from_units(units: unit::Program, passes: &Passes) -> Compiled {
+    let cached_tops = passes.is_on(CACHED_TOPS.0);
+    let tile_rows = cached_tops && passes.is_on(TILE_ROWS.0);
+    let plan = || Plan { cached_tops, ..to_plan::units_to_plan(&units, tile_rows) };
+    let plan = work::stage("plan of `pc`", |_| None, plan);
+    Compiled { cfg: None, call_units: None, calls: None, stack: None, units, plan, warnings: Vec::new() }
+}
+
+fn verify_units<P: std::fmt::Display>(program: &P, verify: impl Fn(&P) -> Vec<unit::UnitError>) {
+    if cfg!(debug_assertions) {
+        let errors = verify(program);
+        assert!(errors.is_empty(), "wrong units: {errors:#?}\n{program}");
+    }
 }
 
 /// Runs the passes over a CFG program as the reference interpreter has it.
@@ -344,7 +369,7 @@ fn verify_stack(pass: &str, program: &stack::Program) {
 impl Compiled {
     /// Name of the entry function.
     pub fn name(&self) -> String {
-        self.stack.name.clone()
+        self.units.name.clone()
     }
 }
 

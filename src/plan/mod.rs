@@ -25,6 +25,7 @@ use crate::parts::{Shared, SharedId, StorageClass, Stream, StreamId, Tape, TapeI
 use crate::prim::Prim;
 use crate::types::{DType, Scalar, Shape, Type};
 
+pub use crate::unit::Passing;
 pub use batch::BatchKernel;
 pub use cost::UnitCost;
 pub use memory::{MemoryEstimate, estimate};
@@ -423,17 +424,6 @@ impl Attempt {
     pub fn has_heights(&self) -> bool {
         !(self.stacks.is_empty() && self.tapes.is_empty())
     }
-}
-
-/// How an array gets from one set of variables to another.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Passing {
-    /// As a copy.
-    Copy,
-    /// Where it is: the callee only reads it, and the caller has it back.
-    Lent,
-    /// Where it is: nobody wants what was passed any more.
-    Given,
 }
 
 /// How a block of a [`CallPlan`] ends.

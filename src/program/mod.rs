@@ -375,7 +375,7 @@ impl Bound {
         }
         // Before anything is made that is as large as the batch or as a shared value.
         refuse(&plan::estimate(&compiled.plan, lanes, &options.settings), options)?;
-        let shared = interp::shared_values(&compiled.stack.shared, &values.shared, options.settings.precision)
+        let shared = interp::shared_values(&compiled.units.globals.shared, &values.shared, options.settings.precision)
             .map_err(|error| match error {
                 SharedError::Input(message) => Error::new(ErrorKind::Input, message),
                 SharedError::Value(message) => Error::new(ErrorKind::Shared, message),
@@ -479,9 +479,9 @@ pub fn signature_of_ir(compiled: &Compiled) -> Signature {
         length_of: None,
         span,
     };
-    let stack = &compiled.stack;
-    let lanes = stack.inputs.iter().map(|p| port(&p.name, &stack.vars[p.var].ty, false));
-    let inputs = stack.shared.values().filter(|s| s.source == SharedSource::Input);
+    let units = &compiled.units;
+    let lanes = units.inputs.iter().map(|p| port(&p.name, &units.body.vars[p.var].ty, false));
+    let inputs = units.globals.shared.values().filter(|s| s.source == SharedSource::Input);
     let ports = lanes.chain(inputs.map(|s| port(&s.name, &s.ty, true))).collect();
     Signature { dims: IdVec::new(), bounds: BTreeMap::new(), ports, span }
 }

@@ -196,7 +196,7 @@ impl Results {
         outcome: Outcome,
         memory: MemoryEstimate,
     ) -> Self {
-        let names = compiled.stack.outputs.iter().map(|port| port.name.clone());
+        let names = compiled.units.outputs.iter().map(|port| port.name.clone());
         let mut outputs: IndexMap<String, Array> = names.zip(outcome.outputs).collect();
         let mut lengths = IndexMap::new();
         for (i, (name, array)) in outputs.iter_mut().enumerate() {

@@ -3,10 +3,11 @@
 use indexmap::IndexSet;
 
 use crate::base::{Id, IdVec};
-use crate::parts::{Operand, Shared, SharedId, SharedSource, Stream, StreamId, Tape, TapeId};
+use crate::parts::{Operand, Shared, SharedId, SharedSource};
 use crate::plan::{Constant, ConstantId, Globals};
 use crate::prim::Prim;
 use crate::types::{Scalar, Type};
+use crate::unit;
 
 /// The constants met so far.
 pub(super) struct Constants {
@@ -38,7 +39,8 @@ impl Constants {
     pub(super) fn ty(&self, id: SharedId) -> &Type {
         &self.shared[id].ty
     }
-    pub(super) fn finish(self, streams: IdVec<StreamId, Stream>, tapes: IdVec<TapeId, Tape>) -> Globals {
+    pub(super) fn finish(self, globals: &unit::Globals) -> Globals {
+        let (streams, tapes) = (globals.streams.clone(), globals.tapes.clone());
         Globals { constants: self.seen.into_iter().collect(), shared: self.shared, streams, tapes }
     }
 }

@@ -1,24 +1,22 @@
-//! From a program to its plan: operands become slots and constants, temporaries share slots, and every unit learns what
-//! it touches and what it costs. Steps that share a long row axis are grouped to run tile by tile, unless that is switched
+//! From the units of a program to its plan: values get places, operands become slots and constants, temporaries share
+//! slots, and every unit learns what it touches and what it costs. Steps that share a long row axis are grouped to run tile by tile, unless that is switched
 //! off.
 
 mod aliases;
-mod cfg;
+mod blocks;
 mod constants;
 mod fallbacks;
 mod groups;
-mod passing;
 mod rows;
 mod slots;
-mod stack;
 mod tiled;
+mod whole;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use cfg::cfg_to_plan;
 pub use fallbacks::fallbacks;
-pub use stack::stack_to_plan;
+pub use whole::{calls_to_plan, units_to_plan};
 
 use crate::base::{Id, IdVec, Loc};
 use crate::parts::{Operand, StorageClass, StreamId, TapeId};
@@ -27,15 +25,16 @@ use crate::plan::{
 };
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
+use crate::unit;
 use aliases::Aliases;
 use constants::Constants;
 use groups::Item;
 use slots::Slots;
 
-/// What an instruction reads, of either program: ids of variables are taken over as they are.
+/// What an instruction reads.
 type Read = Operand<VarId>;
 
-/// A block of either program, before its operands are resolved.
+/// A block before its operands are resolved.
 struct RawBlock<T> {
     insts: Vec<(Inst, Loc)>,
     /// The condition of its branch: read while the lanes are still compacted.
@@ -44,7 +43,7 @@ struct RawBlock<T> {
     loc: Loc,
 }
 
-/// An instruction of either program.
+/// An instruction over places.
 enum Inst {
     Compute { how: How, dst: VarId, prim: Prim, args: Vec<Read> },
     Pop(VarId),
@@ -100,12 +99,12 @@ impl<'a> Builder<'a> {
         Self { vars, slots, constants, tile_rows, aliases: Aliases::default() }
     }
 
-    /// Resolves all blocks, unit by unit. `finish` makes the terminator of the plan from that of the program.
+    /// Resolves all blocks, unit by unit. `finish` makes the terminator of the plan.
     fn body<T, U>(
         mut self,
         blocks: Vec<RawBlock<T>>,
         units: Vec<(Vec<BlockId>, bool)>,
-        mut finish: impl FnMut(&T, &mut Self) -> U,
+        mut finish: impl FnMut(&RawBlock<T>, &mut Self) -> U,
     ) -> Body<U> {
         let mut resolved: Vec<Option<Block<U>>> = blocks.iter().map(|_| None).collect();
         let mut made = IdVec::new();
@@ -117,7 +116,7 @@ impl<'a> Builder<'a> {
                 let source = &blocks[block.index()];
                 let items = self.items(source, &shared);
                 let steps = self.steps(source, &items, region);
-                let term = finish(&source.term, &mut self);
+                let term = finish(source, &mut self);
                 resolved[block.index()] = Some(Block { steps, term, loc: source.loc.clone(), unit: id });
             }
             self.slots.end_unit();
@@ -295,6 +294,15 @@ impl<'a> Builder<'a> {
                 broadcast: true,
             },
         }
+    }
+
+    /// What a call passes.
+    fn argument(&mut self, argument: unit::Argument) -> Arg {
+        self.arg(match argument {
+            Operand::Var(v) => Operand::Var(blocks::var(v)),
+            Operand::Shared(s) => Operand::Shared(s),
+            Operand::Const(c) => Operand::Const(c),
+        })
     }
 
     fn message(&mut self, texts: &Arc<[String]>, args: &[Read]) -> Message {

@@ -34,7 +34,7 @@ impl Sampling {
     /// # Errors
     /// Where `parameters` cannot be compiled for the data.
     pub(super) fn bytes_of_parameters(&self, chains: &Bound, options: &Options) -> Result<usize, Error> {
-        let state = chains.compiled().stack.streams.values().filter(|stream| stream.name == DRAW.name);
+        let state = chains.compiled().units.globals.streams.values().filter(|stream| stream.name == DRAW.name);
         let state = state.flat_map(|stream| &stream.fields).find(|(name, _)| name == Q);
         let Some(([dimension], true)) =
             state.map(|(_, ty)| (&ty.shape[..], self.model.functions().any(|name| name == PARAMETERS)))

@@ -104,7 +104,7 @@ fn check_all(all: &[Case], engine: Engine, depths: bool, what: &str, compile: im
         let bound = case.run().bind_ir(compiled.clone(), &options);
         let bound = bound.unwrap_or_else(|error| panic!("line {}: {error}", case.line));
         if let Err(why) = cases::check(case, &bound, &options, depths) {
-            panic!("line {}, {engine:?}, {what}: {why}\n{}", case.line, compiled.stack);
+            panic!("line {}, {engine:?}, {what}: {why}\n{}", case.line, compiled.units);
         }
     }
 }

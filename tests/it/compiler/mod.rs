@@ -9,4 +9,5 @@ pub(crate) mod derivative_singular;
 pub(crate) mod gradients;
 pub(crate) mod shared_code;
 pub(crate) mod stack;
+pub(crate) mod units;
 pub(crate) mod vectorize;

@@ -170,7 +170,7 @@ fn programs_compute_the_same_with_and_without_passes() {
                 let bound = case.run().bind_ir(compiled.clone(), &options);
                 let bound = bound.unwrap_or_else(|error| panic!("{name}: {error}"));
                 if let Err(why) = cases::check(case, &bound, &options, false) {
-                    panic!("{name} without {off:?}, {schedule:?} {execution:?}: {why}\n{}", compiled.stack);
+                    panic!("{name} without {off:?}, {schedule:?} {execution:?}: {why}\n{}", compiled.units);
                 }
             }
         }

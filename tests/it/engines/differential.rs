@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 
 use autobatch::lower::hir_to_cfg::SignaturePort;
 use autobatch::program::io::JsonArray;
-use autobatch::program::{Function, Inputs, Options, Program};
+use autobatch::program::{Engine, Function, Inputs, Options, Program};
 use autobatch::run::{Settings, TrapKind};
 use autobatch::types::{Array, ArrayData, DType, Precision};
 
 use crate::tools::effort;
-use crate::tools::observed::{Configuration, Observed, difference};
+use crate::tools::observed::{Configuration, Observed, difference, observe_toy};
 use crate::tools::random_programs::{self, Rng, generate, minimise};
 
 /// Programs of the default run.
@@ -186,6 +186,20 @@ fn judge(case: &Case, configurations: &[Configuration]) -> Verdict {
                     return failed(configuration, why);
                 }
             }
+        }
+    }
+    // The toy executor of units, in both precisions that the reference was asked for.
+    for (wanted, precision) in wanted.iter().zip([Precision::F64, Precision::F32]) {
+        let Some(wanted) = wanted else { continue };
+        let mut toy = reference.clone();
+        toy.options.engine = Engine::Pc;
+        toy.options.settings.precision = precision;
+        let found = match function.bind(&inputs, &toy.options) {
+            Ok(bound) => observe_toy(&bound, &toy.options),
+            Err(why) => return failed(&toy, why.to_string()),
+        };
+        if let Some(why) = difference(wanted, &found) {
+            return failed(&toy, format!("the toy executor of units: {why}"));
         }
     }
     let observed = wanted.into_iter().flatten().next().unwrap_or_default();

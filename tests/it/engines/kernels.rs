@@ -232,7 +232,7 @@ impl Case {
         let compiled = pipeline::from_cfg(program.clone(), &passes);
         let calls = compiled.calls.as_ref().expect("made from a CFG program");
         // Passes compute once what has only shared operands.
-        let shared = interp::shared_values(&compiled.stack.shared, &Default::default(), settings.precision)
+        let shared = interp::shared_values(&compiled.units.globals.shared, &Default::default(), settings.precision)
             .map_err(|e| e.to_string())?;
         let inputs = &Inputs { shared, ..inputs.clone() };
         let narrow = if settings.seed % 4 == 2 { 1 } else { 9 };

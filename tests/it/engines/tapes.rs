@@ -7,7 +7,8 @@ use autobatch::backend::cpu::{local, pc};
 use autobatch::base::IdVec;
 use autobatch::cfg::{self, Block, BlockId, Inst, InstKind, Operand, Tape, TapeId, Terminator, VarId};
 use autobatch::interp;
-use autobatch::lower::to_plan::{cfg_to_plan, stack_to_plan};
+use autobatch::lower::to_plan::{calls_to_plan, units_to_plan};
+use autobatch::lower::to_unit::cfg_to_units;
 use autobatch::pipeline::{Compiled, Passes, from_cfg, specialise};
 use autobatch::plan::estimate;
 use autobatch::program::{Engine, Program};
@@ -113,10 +114,11 @@ fn loops_with_tapes_can_be_regions() {
     let x: Vec<f64> = (0..20).map(|l| 1.0 + f64::from(l)).collect();
     let given = inputs(vec![ints(n.clone()), reals(x.clone())]);
     let compiled = from_cfg(program, &Passes::default());
-    assert!(!compiled.stack.regions.is_empty(), "{}", compiled.stack);
-    let inside = compiled.stack.regions.iter().flat_map(|r| &r.blocks);
-    let pops = inside.flat_map(|b| &compiled.stack.blocks[*b].insts);
-    assert!(pops.into_iter().any(|i| matches!(i.kind, stack::InstKind::TapePop { .. })), "{}", compiled.stack);
+    let stack = compiled.stack.as_ref().expect("it was lowered");
+    assert!(!stack.regions.is_empty(), "{stack}");
+    let inside = stack.regions.iter().flat_map(|r| &r.blocks);
+    let pops = inside.flat_map(|b| &stack.blocks[*b].insts);
+    assert!(pops.into_iter().any(|i| matches!(i.kind, stack::InstKind::TapePop { .. })), "{stack}");
     // the last that was pushed, x / 16, first
     let totals = x.iter().map(|x| (0..5).rev().fold(0.0, |t, i| t * 3.0 + x * 0.5_f64.powi(i)));
     let rests = n.iter().zip(&x).map(|(n, x)| *n as f64 * x);
@@ -270,11 +272,11 @@ fn values_that_go_over_tapes_are_the_same_values() {
             let given = Inputs { shared, ..given.clone() };
             let outcome = match engine {
                 Engine::Scalar => interp::run(program, &given, &settings, &said),
-                Engine::Local => local::run(&cfg_to_plan(program, true), &given, &settings, &said),
-                Engine::Pc => pc::run(&stack_to_plan(&compiled.stack, true), &given, &settings, &said),
+                Engine::Local => local::run(&calls_to_plan(&cfg_to_units(program), true), &given, &settings, &said),
+                Engine::Pc => pc::run(&units_to_plan(&compiled.units, true), &given, &settings, &said),
             };
             let found = without_depths((outcome, said.take()));
-            assert_eq!(found, wanted, "seed {seed} {engine:?} {settings:?} {:?}\n{}", options.passes, compiled.stack);
+            assert_eq!(found, wanted, "seed {seed} {engine:?} {settings:?} {:?}\n{}", options.passes, compiled.units);
             compared += 1;
         }
     }

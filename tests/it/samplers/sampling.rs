@@ -238,7 +238,7 @@ fn what_chains_emit_is_what_is_read() {
         let text = "pub fn log_density(q: real[5]) -> real { -0.5 * dot(q, q) }";
         let sampling = sampling(&folder, text, Job { stepsize, ..plan() }).expect("the model is right");
         let bound = sampling.bound(&Options::default()).expect("it compiles");
-        let emitted: Vec<(String, Vec<String>)> = (bound.compiled().stack.streams.values())
+        let emitted: Vec<(String, Vec<String>)> = (bound.compiled().units.globals.streams.values())
             .map(|s| {
                 let fields = s.fields.iter().map(|(name, ty)| format!("{name}: {} {}", ty.dtype, ty.shape.len()));
                 (s.name.clone(), fields.collect())

@@ -73,7 +73,8 @@ fn a_transition_saves_little_on_stacks() {
     let program = program(FLAT);
     let function = program.function("usual").expect("an entry");
     let types = vec![Type::new(DType::Real, [3]), Type::real()];
-    let stack = &function.compile(types, &Passes::default()).expect("it compiles").stack;
+    let compiled = function.compile(types, &Passes::default()).expect("it compiles");
+    let stack = compiled.stack.as_ref().expect("it was lowered");
     let class = |name: &str| stack.vars.values().find(|v| v.name == name).map(|v| v.class);
     for passed_on in ["build_tree.inv_metric", "build_tree.eps", "build_tree.h0"] {
         assert_ne!(class(passed_on), Some(StorageClass::Stack), "{passed_on}");

@@ -27,13 +27,14 @@ use std::sync::Mutex;
 use autobatch::base::{FileId, Id as _};
 use autobatch::parts::StreamId;
 use autobatch::program::io::{JsonArray, parse_json};
-use autobatch::program::{Bound, Function, Inputs, Options, Program, Results};
+use autobatch::program::{Bound, Engine, Function, Inputs, Options, Program, Results};
 use autobatch::run::{NoSink, Settings, Sink};
 use autobatch::types::{Array, Scalar};
+use autobatch::unit;
 use serde_json::{Map, Value};
 
 use crate::tools::effort;
-use crate::tools::observed::{Configuration, difference};
+use crate::tools::observed::{Configuration, difference, observe_toy};
 use crate::tools::run_line::RunLine;
 
 /// One way to run a program, and what must come out.
@@ -176,7 +177,7 @@ pub(crate) fn check(case: &Case, bound: &Bound, options: &Options, depths: bool)
     let mut found: Map<String, Value> =
         results.outputs().iter().map(|(name, array)| (name.clone(), output(&results, name, array))).collect();
     let records = said.records.lock().expect("no test panics here");
-    for (id, stream) in bound.compiled().stack.streams.iter() {
+    for (id, stream) in bound.compiled().units.globals.streams.iter() {
         if stream.fields.is_empty() {
             let count = |l| Value::from(records.get(&(id, l)).map_or(0, Vec::len));
             found.insert(stream.name.clone(), (0..bound.lanes()).map(count).collect());
@@ -299,8 +300,37 @@ fn agree(program: &Program, case: &Case, function: &Function<'_>, inputs: &Input
             panic!("{context}: {configuration}\n{why}");
         }
     }
+    let mut options = run.options.clone();
+    options.engine = Engine::Pc;
+    let settings = &options.settings;
+    // The toy knows no padding and looks for no NaN.
+    if !settings.check_nan && run.engine.is_none_or(|engine| engine == Engine::Pc) {
+        let bound = function.bind(inputs, &options).unwrap_or_else(|why| panic!("{context}: {why}"));
+        let results = bound.run(&options, &NoSink).unwrap_or_else(|why| panic!("{context}: {why}"));
+        let ragged = results.outputs().keys().any(|name| results.is_ragged(name));
+        let found = if ragged { wanted.clone() } else { observe_toy(&bound, &options) };
+        if let Some(why) = difference(&wanted, &found) {
+            panic!("{context}: the toy executor of units\n{why}\n{}", bound.compiled().units);
+        }
+        round_trips(&bound, context);
+    }
     if derives {
         nearly_agree(run, function, inputs, context);
+    }
+}
+
+/// The units of a program are what their text says.
+fn round_trips(bound: &Bound, context: &str) {
+    let compiled = bound.compiled();
+    let text = compiled.units.to_string();
+    let read = unit::read(&text).unwrap_or_else(|why| panic!("{context}: {why}\n{text}"));
+    assert_eq!(unit::verify(&read), [], "{context}\n{text}");
+    assert_eq!(read.to_string(), text, "{context}");
+    if let Some(calls) = &compiled.call_units {
+        let text = calls.to_string();
+        let read = unit::read_calls(&text).unwrap_or_else(|why| panic!("{context}: {why}\n{text}"));
+        assert_eq!(unit::verify_calls(&read), [], "{context}\n{text}");
+        assert_eq!(read.to_string(), text, "{context}");
     }
 }
 

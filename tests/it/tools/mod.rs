@@ -7,3 +7,4 @@ pub(crate) mod random_programs;
 pub(crate) mod run_line;
 #[cfg(unix)]
 pub(crate) mod running;
+pub(crate) mod toy;

@@ -1,11 +1,11 @@
-//! How the arrays of a CFG program get from call to call in its plan: an array that the callee only reads is lent to
+//! How the arrays of a CFG program get from call to call in its units: an array that the callee only reads is lent to
 //! it, one that the caller does not want any more is given away, others are copied.
 
 use crate::analysis::callgraph::CallGraph;
 use crate::analysis::liveness::{live_across_call, live_in};
 use crate::base::{IdSet, IdVec, work};
 use crate::cfg::{BlockId, Func, FuncId, Operand, Program, Terminator, VarId};
-use crate::plan::Passing;
+use crate::unit::Passing;
 
 /// What is lent and given in a program.
 pub(super) struct Passings<'a> {

@@ -1,0 +1,356 @@
+//! Whether a unit program is one: ids, types, storage classes, values before their uses, variables loaded and stored once, units. A
+//! finding is a bug of the compiler or of whoever wrote the text by hand.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::{
+    Args, Argument, Block, BlockEnd, BlockId, Body, CallProgram, CallTerminator, Func, Globals, OpKind, Operand,
+    Passing, Program, Terminator, UnitId, VarId,
+};
+use crate::base::{Id as _, IdVec};
+use crate::parts::{self, StorageClass, TapeId};
+use crate::prim::BatchRule;
+use crate::types::Type;
+
+/// A violation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnitError {
+    /// The block, where it is in one.
+    pub block: Option<BlockId>,
+    /// Its operation; the number of operations for the terminator.
+    pub op: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(block) = self.block {
+            write!(f, "block {block}, ")?;
+        }
+        if let Some(op) = self.op {
+            write!(f, "operation {op}, ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// All violations of the units of a stack program, in the order of its text.
+pub fn verify(program: &Program) -> Vec<UnitError> {
+    let mut check = Check::new(&program.body, &program.globals);
+    check.require(program.entry.index() < program.body.blocks.len(), || "the entry is no block".to_owned());
+    for port in program.inputs.iter().chain(&program.outputs) {
+        if check.var(port.var) {
+            let class = program.body.vars[port.var].class;
+            check.require(class != StorageClass::Temporary, || format!("port {} is a temporary", port.name));
+        }
+    }
+    check.body(|check, term| match term {
+        Terminator::PushJump { target, ret, attempt, .. } => {
+            check.target(*target);
+            check.target(*ret);
+            check.outside_regions("calls");
+            for v in attempt.iter().flat_map(|a| a.results.iter().chain(&a.stacks)) {
+                check.var(*v);
+            }
+            for v in attempt.iter().flat_map(|a| &a.stacks).filter(|v| v.index() < program.body.vars.len()) {
+                check.stack(*v);
+            }
+        }
+        Terminator::Return | Terminator::Halt => check.outside_regions("ends a function"),
+        Terminator::Jump(_) | Terminator::Branch(..) => {}
+    });
+    check.errors
+}
+
+/// All violations of the units of a CFG program, function by function.
+pub fn verify_calls(program: &CallProgram) -> Vec<UnitError> {
+    let mut errors = Vec::new();
+    if program.funcs.get(program.entry).is_none_or(|f| f.results.len() != program.outputs.len()) {
+        let message = "the entry is no function with a result for each output".to_owned();
+        errors.push(UnitError { block: None, op: None, message });
+    }
+    for func in program.funcs.values() {
+        let mut check = Check::new(&func.body, &program.globals);
+        for p in &func.params {
+            check.var(*p);
+        }
+        if check.errors.is_empty() {
+            check.body(|check, term| check.call_terminator(program, func, term));
+        }
+        let of = |e: UnitError| UnitError { message: format!("function {}: {}", func.name, e.message), ..e };
+        errors.extend(check.errors.into_iter().map(of));
+    }
+    errors
+}
+
+struct Check<'a, T> {
+    body: &'a Body<T>,
+    globals: &'a Globals,
+    /// The unit of each block.
+    units: IdVec<BlockId, Option<UnitId>>,
+    at: (Option<BlockId>, Option<usize>),
+    errors: Vec<UnitError>,
+}
+
+impl<'a, T: BlockEnd> Check<'a, T> {
+    fn new(body: &'a Body<T>, globals: &'a Globals) -> Self {
+        let units = IdVec::filled(None, body.blocks.len());
+        Self { body, globals, units, at: (None, None), errors: Vec::new() }
+    }
+    fn report(&mut self, message: String) {
+        self.errors.push(UnitError { block: self.at.0, op: self.at.1, message });
+    }
+    fn require(&mut self, holds: bool, message: impl FnOnce() -> String) {
+        if !holds {
+            self.report(message());
+        }
+    }
+    /// Whether a variable exists; says so if not.
+    fn var(&mut self, var: VarId) -> bool {
+        let known = var.index() < self.body.vars.len();
+        self.require(known, || format!("{var} does not exist"));
+        known
+    }
+    fn target(&mut self, to: BlockId) {
+        self.require(to.index() < self.body.blocks.len(), || format!("{to} is no block"));
+    }
+    fn tape(&mut self, tape: TapeId, ty: &Type) {
+        match self.globals.tapes.get(tape) {
+            Some(known) => {
+                self.require(known.ty == *ty, || format!("tape {} holds {}, not {ty}", known.name, known.ty))
+            }
+            None => self.report(format!("{tape} does not exist")),
+        }
+    }
+    fn stack(&mut self, var: VarId) {
+        let Some(v) = self.body.vars.get(var) else { return };
+        self.require(v.class == StorageClass::Stack, || format!("{} is a {}, not a stack", v.name, v.class));
+    }
+    fn outside_regions(&mut self, what: &str) {
+        let region = self.region();
+        self.require(!region, || format!("{what} inside a region"));
+    }
+    fn region(&self) -> bool {
+        let unit = self.at.0.and_then(|b| self.units[b]);
+        unit.is_some_and(|u| self.body.units[u].region)
+    }
+
+    fn body(&mut self, term: impl Fn(&mut Self, &'a T)) {
+        let mut names = BTreeSet::new();
+        for var in self.body.vars.values() {
+            self.require(names.insert(&var.name), || format!("there are two variables {}", var.name));
+            let uniform = !var.uniform || var.class == StorageClass::Temporary;
+            self.require(uniform, || format!("{} is uniform and a {}", var.name, var.class));
+        }
+        self.units();
+        if !self.errors.is_empty() {
+            return;
+        }
+        for (id, block) in self.body.blocks.iter() {
+            self.at = (Some(id), None);
+            self.block(block);
+            self.at = (Some(id), Some(block.ops.len()));
+            self.ending(block);
+            term(self, &block.term);
+        }
+        self.at = (None, None);
+    }
+
+    /// Each block is in one unit.
+    fn units(&mut self) {
+        for (id, unit) in self.body.units.iter() {
+            self.require(!unit.blocks.is_empty(), || format!("{id} has no blocks"));
+            self.require(unit.region || unit.blocks.len() < 2, || format!("{id} has several blocks and is no region"));
+            for b in &unit.blocks {
+                match self.units.get(*b) {
+                    None => self.report(format!("{b} is no block")),
+                    Some(Some(other)) => self.report(format!("{b} is in {other} and in {id}")),
+                    Some(None) => self.units[*b] = Some(id),
+                }
+            }
+        }
+        for b in self.body.blocks.ids() {
+            let known = self.units[b].is_some();
+            self.require(known, || format!("{b} is in no unit"));
+        }
+    }
+
+    fn block(&mut self, block: &'a Block<T>) {
+        let mut computed = 0;
+        let (mut loaded, mut stored, mut popped) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for (i, op) in block.ops.iter().enumerate() {
+            self.at.1 = Some(i);
+            match &op.kind {
+                OpKind::Load { var, .. } => {
+                    let first = loaded.insert(*var) && !stored.contains(var) && !popped.contains(var);
+                    self.require(first, || format!("{var} is loaded, stored or popped before it is loaded"));
+                }
+                OpKind::Store { var, .. } => {
+                    let first = stored.insert(*var);
+                    self.require(first, || format!("{var} is stored twice"));
+                }
+                OpKind::Pop { stack, .. } => {
+                    let kept = !stored.contains(stack);
+                    self.require(kept, || format!("{stack} is stored before it is popped"));
+                    popped.insert(*stack);
+                }
+                _ => {}
+            }
+            let mut operands = Args::new();
+            op.kind.for_each_operand(|o| operands.push(o));
+            let known = operands.iter().all(|o| self.operand(*o, computed));
+            let var = op.kind.var().is_none_or(|v| self.var(v));
+            if let Some(dst) = op.kind.dst() {
+                self.require(dst.index() == computed, || format!("computes {dst} where %{computed} is the next"));
+                computed += 1;
+            }
+            if known && var && computed <= block.values.len() {
+                self.op(block, &op.kind);
+            }
+        }
+        let all = computed == block.values.len();
+        self.require(all, || format!("has {} values, but computes {computed}", block.values.len()));
+    }
+
+    /// Whether an operand exists, where so many values are computed; says so if not.
+    fn operand(&mut self, operand: Operand, computed: usize) -> bool {
+        let known = match operand {
+            Operand::Var(v) => v.index() < computed,
+            Operand::Shared(s) => s.index() < self.globals.shared.len(),
+            Operand::Const(_) => true,
+        };
+        self.require(known, || format!("{operand:?} is read before it is computed"));
+        known
+    }
+
+    fn op(&mut self, block: &'a Block<T>, kind: &'a OpKind) {
+        let (globals, vars) = (self.globals, &self.body.vars);
+        let ty = |o: Operand| block.operand_type(o, globals);
+        let uniform = |o: Operand| o.var().is_none_or(|v| block.values[v].uniform);
+        match kind {
+            OpKind::Load { dst, var } => {
+                let (value, var) = (&block.values[*dst], &vars[*var]);
+                let same = value.ty == var.ty && value.uniform == var.uniform;
+                self.require(same, || format!("loads {}, which is {}, as {}", var.name, var.ty, value.ty));
+            }
+            OpKind::Compute { dst, prim, args } => {
+                let value = &block.values[*dst];
+                let types: Vec<Type> = args.iter().map(|a| ty(*a)).collect();
+                if let Err(error) = prim.check(&types, &value.ty) {
+                    self.report(error.to_string());
+                }
+                let once = prim.row().batch != BatchRule::Random && args.iter().all(|a| uniform(*a));
+                self.require(!value.uniform || once, || format!("{dst} is uniform, but what it is made of is not"));
+            }
+            OpKind::Store { var, value } => {
+                let (var, stored) = (&vars[*var], ty(*value));
+                self.require(var.ty == stored, || format!("stores {stored} in {}, which is {}", var.name, var.ty));
+                let fits = !var.uniform || uniform(*value);
+                self.require(fits, || format!("{} is uniform and gets what varies", var.name));
+            }
+            OpKind::Push { stack, value } => {
+                self.stack(*stack);
+                self.outside_regions("a push");
+                let (stack, pushed) = (&vars[*stack], ty(*value));
+                self.require(stack.ty == pushed, || format!("pushes {pushed} on {}, of {}", stack.name, stack.ty));
+            }
+            OpKind::Pop { dst, stack } => {
+                self.stack(*stack);
+                self.outside_regions("a pop");
+                let (value, stack) = (&block.values[*dst], &vars[*stack]);
+                let same = value.ty == stack.ty && !value.uniform;
+                self.require(same, || format!("pops {}, of {}, as {}", stack.name, stack.ty, value.ty));
+            }
+            OpKind::Assert { cond, message } => {
+                let ty = ty(*cond);
+                self.require(ty == Type::bool(), || format!("asserts {ty}, not bool"));
+                self.holes(message.texts.len(), message.args.len());
+            }
+            OpKind::Print(message) => self.holes(message.texts.len(), message.args.len()),
+            OpKind::Emit { stream, args } => match globals.streams.get(*stream) {
+                Some(stream) => {
+                    let fits = stream.fields.len() == args.len()
+                        && stream.fields.iter().zip(args).all(|((_, field), arg)| ty(*arg) == *field);
+                    self.require(fits, || format!("the operands do not fit the fields of stream {}", stream.name));
+                }
+                None => self.report(format!("{stream} is no stream")),
+            },
+            OpKind::TapePush { tape, value } => self.tape(*tape, &ty(*value)),
+            OpKind::TapePop { dst, tape } => {
+                self.tape(*tape, &block.values[*dst].ty);
+                let varies = !block.values[*dst].uniform;
+                self.require(varies, || format!("{dst} is uniform and comes off a tape"));
+            }
+        }
+    }
+
+    fn holes(&mut self, texts: usize, args: usize) {
+        self.require(texts == args + 1, || format!("{} holes, but {args} operands", texts.saturating_sub(1)));
+    }
+
+    fn ending(&mut self, block: &'a Block<T>) {
+        if let Some(cond) = block.term.condition()
+            && self.operand(cond, block.values.len())
+        {
+            let ty = block.operand_type(cond, self.globals);
+            self.require(ty == Type::bool(), || format!("the condition of a branch is {ty}, not bool"));
+            let uniform = cond.var().is_none_or(|v| block.values[v].uniform);
+            let region = self.region();
+            self.require(uniform || !region, || "a branch inside a region may diverge".to_owned());
+        }
+        let unit = self.at.0.and_then(|b| self.units[b]);
+        for to in block.term.successors() {
+            self.target(to);
+            let Some(Some(other)) = self.units.get(to).copied() else { continue };
+            let first = self.body.units[other].blocks[0] == to;
+            self.require(first || Some(other) == unit, || format!("enters {other} at {to}, which is not its first"));
+        }
+    }
+}
+
+impl<'a> Check<'a, CallTerminator> {
+    fn call_terminator(&mut self, program: &'a CallProgram, own: &'a Func, term: &'a CallTerminator) {
+        match term {
+            CallTerminator::Jump(_) | CallTerminator::Branch(..) => {}
+            CallTerminator::Call { func, args, dsts, .. } => {
+                let Some(callee) = program.funcs.get(*func) else {
+                    return self.report(format!("{func} does not exist"));
+                };
+                self.passed(args, callee.params.iter().map(|p| &callee.body.vars[*p].ty));
+                let known = dsts.iter().all(|v| self.var(*v));
+                let fits = known && dsts.iter().map(|v| &own.body.vars[*v].ty).eq(&callee.results);
+                self.require(fits, || format!("the results of {} do not fit where they go", callee.name));
+            }
+            CallTerminator::TailCall { func, args } => {
+                let Some(callee) = program.funcs.get(*func) else {
+                    return self.report(format!("{func} does not exist"));
+                };
+                self.passed(args, callee.params.iter().map(|p| &callee.body.vars[*p].ty));
+                let fits = callee.results == own.results;
+                self.require(fits, || format!("the results of {} are not those of {}", callee.name, own.name));
+            }
+            CallTerminator::Return(args) => self.passed(args, own.results.iter()),
+        }
+    }
+
+    fn passed(&mut self, args: &[(Argument, Passing)], types: impl Iterator<Item = &'a Type>) {
+        for (arg, _) in args {
+            match arg {
+                parts::Operand::Var(v) => _ = self.var(*v),
+                parts::Operand::Shared(s) => {
+                    let known = s.index() < self.globals.shared.len();
+                    self.require(known, || format!("{s} does not exist"));
+                }
+                parts::Operand::Const(_) => {}
+            }
+        }
+        if self.errors.is_empty() {
+            let (vars, globals) = (&self.body.vars, self.globals);
+            let found = args.iter().map(|(arg, _)| globals.type_of(*arg, |v: VarId| vars[v].ty.clone()));
+            let fits = found.eq(types.cloned());
+            self.require(fits, || "what is passed does not fit where it goes".to_owned());
+        }
+    }
+}
