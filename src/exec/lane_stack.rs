@@ -112,9 +112,6 @@ impl<T: Copy> Pushed<T> for One<'_, T> {
     }
 }
 
-/// Elements behind the last lane of what generated code reads: it takes lanes in groups of no more than so many.
-pub const PADDING: usize = 8;
-
 /// The memory of a stack in the hands of somebody else.
 #[derive(Debug)]
 pub struct Opened<'a, T> {
@@ -144,6 +141,8 @@ pub struct LaneStack<T> {
     /// And before.
     highest_before: u32,
     pushes: u64,
+    /// Elements behind the last level, and heights behind that of the last lane.
+    padding: usize,
     /// Levels for tops: one if they stand in memory, else none.
     tops: usize,
     /// What `memory` has taken of a budget; none where there is no limit.
@@ -158,7 +157,8 @@ impl<T: Copy> LaneStack<T> {
             width,
             zero,
             memory: AlignedVec::new(),
-            heights: vec![0; width + PADDING],
+            heights: vec![0; width],
+            padding: 0,
             level: Some(0),
             highest: 0,
             highest_before: 0,
@@ -166,6 +166,12 @@ impl<T: Copy> LaneStack<T> {
             tops: 0,
             reserved: None,
         }
+    }
+    /// The same, empty, for readers of groups of lanes, which read so many lanes behind the last one.
+    #[must_use]
+    pub fn padded(mut self, padding: usize) -> Self {
+        self.heights.resize(self.width + padding, 0);
+        Self { padding, ..self }
     }
     /// The same, empty, with its memory from a budget.
     #[must_use]
@@ -196,7 +202,7 @@ impl<T: Copy> LaneStack<T> {
         let highest = self.heights[..self.width].iter().copied().max().unwrap_or(0);
         self.highest_before = self.highest_before.max(self.highest);
         self.highest = highest;
-        self.memory.shrink((highest as usize + self.tops) * self.elements * self.width + PADDING);
+        self.memory.shrink((highest as usize + self.tops) * self.elements * self.width + self.padding);
         if let Some(reserved) = &mut self.reserved {
             reserved.resize(self.memory.len() * size_of::<T>()).expect("it gets no larger");
         }
@@ -328,7 +334,7 @@ impl<T: Copy> LaneStack<T> {
         Ok(())
     }
 
-    /// Hands the memory over, with room for `pushes` more values in each lane and [`PADDING`] elements more.
+    /// Hands the memory over, with room for `pushes` more values in each lane and as many elements more as it is [padded](Self::padded) by.
     pub fn open(&mut self, pushes: usize) -> Result<Opened<'_, T>, StackError> {
         let highest = self.highest;
         let levels = (highest as usize).checked_add(pushes).ok_or(StackError::NoMemory)?;
@@ -337,7 +343,7 @@ impl<T: Copy> LaneStack<T> {
         }
         self.highest = highest;
         self.level = None;
-        self.grow_to(levels * self.elements * self.width + PADDING)?;
+        self.grow_to(levels * self.elements * self.width + self.padding)?;
         Ok(Opened { memory: &mut self.memory, heights: &mut self.heights, pushes: self.pushes, highest })
     }
     /// What was handed over is as it was left: values pushed, and the largest height.

@@ -7,6 +7,6 @@ pub mod mask;
 pub mod scheduler;
 
 pub use aligned::AlignedVec;
-pub use lane_stack::{Columns, LaneStack, Opened, PADDING, StackError};
+pub use lane_stack::{Columns, LaneStack, Opened, StackError};
 pub use mask::LaneMask;
 pub use scheduler::{OpenWaiting, Scheduler, Waiting};

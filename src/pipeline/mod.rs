@@ -4,10 +4,12 @@ mod warnings;
 
 use std::collections::BTreeSet;
 
+use crate::backend::cpu::MACHINE;
 use crate::base::{Diagnostic, Finding, SourceMap, work};
 use crate::hir::{self, FnId};
 use crate::lower::cfg_to_stack::Saves;
 use crate::lower::hir_to_cfg::{Padding, Shapes};
+use crate::lower::to_plan::Making;
 use crate::lower::to_unit::Stores;
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan, to_unit};
 use crate::plan::{CallPlan, Plan};
@@ -263,10 +265,10 @@ fn build(
     let cfg = run_cfg_passes(common, LANE_PASSES, passes);
     let stack = to_stack(&batched, passes);
     let findings = findings.into_iter().chain(to_plan::fallbacks(&stack)).collect();
-    let tile_rows = passes.is_on(TILE_ROWS.0);
     let call_units = work::stage("units of `local`", |_| None, || to_unit::cfg_to_units(&batched));
     verify_units(&call_units, unit::verify_calls);
-    let calls = work::stage("plan of `local`", |_| None, || to_plan::calls_to_plan(&call_units, tile_rows));
+    let making = Making { machine: MACHINE, tile_rows: passes.is_on(TILE_ROWS.0) };
+    let calls = work::stage("plan of `local`", |_| None, || to_plan::calls_to_plan(&call_units, making));
     Compiled {
         cfg: Some(cfg),
         call_units: Some(call_units),
@@ -292,8 +294,8 @@ pub fn from_stack(stack: stack::Program, passes: &Passes) -> Compiled {
 /// after another, and none runs tile by tile.
 pub fn from_units(units: unit::Program, passes: &Passes) -> Compiled {
     let cached_tops = passes.is_on(CACHED_TOPS.0);
-    let tile_rows = cached_tops && passes.is_on(TILE_ROWS.0);
-    let plan = || Plan { cached_tops, ..to_plan::units_to_plan(&units, tile_rows) };
+    let making = Making { machine: MACHINE, tile_rows: cached_tops && passes.is_on(TILE_ROWS.0) };
+    let plan = || Plan { cached_tops, ..to_plan::units_to_plan(&units, making) };
     let plan = work::stage("plan of `pc`", |_| None, plan);
     Compiled { cfg: None, call_units: None, calls: None, stack: None, units, plan, warnings: Vec::new() }
 }

@@ -3,7 +3,7 @@
 //!
 //! What it counts, the settings of a run weigh ([`Costs`]).
 
-use super::{Block, Compute, RowLoad, SHARD_BYTES, Step, StepKind, TILE_BLOCK, Unit, UnitId, Write};
+use super::{Block, Compute, Step, StepKind, Unit, UnitId, Write};
 use crate::base::IdVec;
 use crate::prim::Prim;
 use crate::run::Costs;
@@ -107,13 +107,6 @@ fn blended_elements(step: &Step) -> u64 {
         StepKind::Tiled(group) => group.steps.iter().map(|s| blended(&s.compute)).sum(),
         _ => 0,
     }
-}
-
-/// Rows of a tile in a shard of this width: as many, in blocks of [`TILE_BLOCK`], as keep what moves through the cache
-/// within half of an L2 cache; one block at least.
-pub fn tile_rows(load: RowLoad, width: usize) -> usize {
-    let row = load.lane.saturating_mul(width).saturating_add(load.shared).max(1);
-    (SHARD_BYTES / row / TILE_BLOCK).max(1) * TILE_BLOCK
 }
 
 /// The weight from which on a unit is heavy; `u64::MAX` when none is.

@@ -1,6 +1,6 @@
 //! How much memory a run takes, before it runs.
 
-use super::{Plan, bytes, shard_width};
+use super::{Plan, bytes};
 use crate::run::Settings;
 use crate::types::Precision;
 
@@ -56,7 +56,10 @@ pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimat
     let workers = crate::run::workers(settings);
     let width = match settings.shard_lanes {
         // Which of the two it is hangs on the code that is there.
-        0 => shard_width(lanes, plan.shard_lanes(real).max(plan.shard_lanes_of_code(real)), workers),
+        0 => {
+            let planned = plan.shard_lanes(real).max(plan.shard_lanes_of_code(real));
+            plan.body.machine.shard_width(lanes, planned, workers)
+        }
         n => n,
     };
     let tape_level_bytes = plan.globals.tape_bytes(real);

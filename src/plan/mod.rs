@@ -9,6 +9,9 @@
 //! from one pool: two of them share a slot when they never live at the same time. Slots of the pool are shared only among
 //! values of one element type and one number of elements, so that any two buffers of such slots may be swapped.
 //!
+//! *Machine.* A plan names no processor: how many lanes a shard should have, and rows a tile, follows from the [`Machine`]
+//! that it was made for, which its back end describes.
+//!
 //! *Tiles.* Steps that share a long row axis stand together in a [`Tiled`] step and run for some rows at a time.
 
 mod batch;
@@ -16,8 +19,8 @@ pub mod cost;
 mod memory;
 mod print;
 mod tiles;
+mod width;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::base::{IdVec, Loc};
@@ -30,6 +33,7 @@ pub use batch::BatchKernel;
 pub use cost::UnitCost;
 pub use memory::{MemoryEstimate, estimate};
 pub use tiles::{Part, RowLoad, TILE_BLOCK, TileResult, Tiled, TiledStep};
+pub use width::Machine;
 
 crate::define_id!(
     /// A lane buffer of a [`Body`].
@@ -163,6 +167,8 @@ pub struct Body<T> {
     pub units: IdVec<UnitId, Unit>,
     /// What a row of the groups that run tile by tile takes, and the rows of the longest one: the most of each.
     pub tiles: Option<(RowLoad, usize)>,
+    /// What it was made for.
+    pub machine: Machine,
 }
 
 /// A lane buffer.
@@ -245,6 +251,8 @@ pub struct Block<T> {
     pub loc: Loc,
     /// The unit it belongs to.
     pub unit: UnitId,
+    /// The state that it sets and that somebody may read after it, in the order of the slots.
+    pub live_out: Vec<SlotId>,
 }
 
 /// A step of a block.
@@ -476,34 +484,6 @@ impl<T> Body<T> {
         let levels = self.stacks.values().map(|v| &self.vars[*v].ty);
         levels.map(|ty| bytes(ty.dtype, ty.elements(), real_bytes)).sum()
     }
-    /// Bytes in one lane of the buffers that a unit uses over and over, when a real has `real_bytes`: those of a tile of the steps
-    /// that run tile by tile, or where there are none, of all.
-    fn bytes_of_unit(&self, unit: UnitId, real_bytes: usize) -> usize {
-        let (mut tiled, mut all) = (BTreeMap::new(), BTreeMap::new());
-        for step in self.units[unit].blocks.iter().flat_map(|b| &self.blocks[*b].steps) {
-            match &step.kind {
-                StepKind::Compute(c) => all.extend(c.slots().map(|slot| (slot, self.slots[slot].elements))),
-                StepKind::Tiled(group) => {
-                    for slot in group.steps.iter().flat_map(|s| s.compute.slots()) {
-                        // Of what has all rows, a tile is some of them.
-                        let Slot { elements, tile, .. } = self.slots[slot];
-                        let rows = if tile || elements % group.rows != 0 { 1 } else { group.rows };
-                        let one_tile = elements / rows * rows.min(TILE_BLOCK);
-                        tiled.insert(slot, one_tile);
-                    }
-                }
-                _ => {}
-            }
-        }
-        let slots = if tiled.is_empty() { all } else { tiled };
-        let slots = slots.into_iter().map(|(slot, elements)| (&self.slots[slot], elements));
-        slots.filter(|(s, _)| !s.uniform).map(|(s, elements)| bytes(s.dtype, elements, real_bytes)).sum()
-    }
-    /// Additions in one lane that runs every block once, if `ahead` says of all that lanes go on to later ones.
-    fn work_ahead(&self, ahead: impl Fn(&T, BlockId) -> bool) -> Option<u64> {
-        let once = self.blocks.iter().all(|(at, block)| ahead(&block.term, at));
-        once.then(|| self.units.values().map(|u| u.cost.weight).sum())
-    }
     /// Whether a block belongs to a unit.
     pub fn contains(&self, unit: UnitId, block: BlockId) -> bool {
         self.blocks[block].unit == unit
@@ -518,130 +498,6 @@ pub(crate) fn bytes(dtype: DType, elements: usize, real_bytes: usize) -> usize {
             DType::Int => 8,
             DType::Real => real_bytes,
         }
-}
-
-/// Cache that what a shard works on at a time may fill: half of the L2 cache of a common core.
-const SHARD_BYTES: usize = 1 << 20;
-/// A unit works on about one in so many bytes of the state, and the next one most often on others.
-const STATE_OF_UNIT: usize = 4;
-/// Of a unit that outweighs all others, one in so many bytes of the state at least: the others run, too.
-const LEAST_OF_CHIEF: usize = 16;
-/// Fewest lanes of a shard when the settings do not say: the dispatch of a step is spread over so many, and a product with a
-/// shared matrix, whose tiles have 16 columns, is at its full speed.
-const LEAST_LANES: usize = 64;
-/// Fewest lanes of a shard whose blocks are all generated code: it takes one group of lanes after another, and a few of them
-/// spread the dispatch of a block over enough work.
-const LEAST_CODE_LANES: usize = 16;
-/// Lanes of a vector; generated code takes lanes in groups of no more than so many.
-const CODE_GROUP: usize = 8;
-/// Most lanes of a shard when the settings do not say: more would spread nothing that counts.
-const MOST_LANES: usize = 1024;
-
-impl Plan {
-    /// Bytes that a lane takes, its draws, number and steps included, when a real has `real_bytes`.
-    fn bytes_per_lane(&self, real_bytes: usize) -> usize {
-        self.body.bytes_per_lane(real_bytes) + 3 * size_of::<u64>()
-    }
-    /// Lanes of a shard when the settings do not say: as many as keep what a unit works on within 1 MiB, a multiple of 64 between
-    /// 64 and 1024. That is a quarter of the state; but where one unit that runs again and again weighs more than all others
-    /// together, lanes are taken to spend their time in it, and it is what that one uses, or a tile of it (a sixteenth of the
-    /// state at least). Small enough to stay in the L2 cache, large enough to spread the dispatch of a step, and what a product
-    /// reads of a shared matrix, over many lanes.
-    pub fn shard_lanes(&self, real_bytes: usize) -> usize {
-        shard_lanes(self.working_set(real_bytes))
-    }
-    /// Bytes in one lane that are worked on at a time: see [`Self::shard_lanes`].
-    fn working_set(&self, real_bytes: usize) -> usize {
-        let state = self.bytes_per_lane(real_bytes);
-        match self.chief_unit() {
-            Some(unit) => self.body.bytes_of_unit(unit, real_bytes).max(state / LEAST_OF_CHIEF),
-            None => state / STATE_OF_UNIT,
-        }
-    }
-    /// The unit that weighs more than all others together, where there is one and it runs again and again, or once as all do.
-    fn chief_unit(&self) -> Option<UnitId> {
-        let units = &self.body.units;
-        let total: u64 = units.values().map(|u| u.cost.weight).sum();
-        let (chief, _) = units.iter().find(|(_, u)| u.cost.weight > total - u.cost.weight)?;
-        (self.work().is_some() || self.is_entered_again(chief)).then_some(chief)
-    }
-    /// Whether a way leads from a unit back to it; a return is taken to lead to after any call.
-    fn is_entered_again(&self, unit: UnitId) -> bool {
-        let blocks = &self.body.blocks;
-        let after_calls = || {
-            blocks.values().filter_map(|b| match b.term {
-                Terminator::PushJump { ret, .. } => Some(ret),
-                _ => None,
-            })
-        };
-        let follow = |block: BlockId, ahead: &mut Vec<BlockId>| match &blocks[block].term {
-            Terminator::Jump(to) => ahead.push(*to),
-            Terminator::Branch(_, yes, no) => ahead.extend([*yes, *no]),
-            Terminator::PushJump { target, ret, .. } => ahead.extend([*target, *ret]),
-            Terminator::Return => ahead.extend(after_calls()),
-            Terminator::Halt => {}
-        };
-        let (mut seen, mut ahead) = (BTreeSet::new(), Vec::new());
-        self.body.units[unit].blocks.iter().for_each(|b| follow(*b, &mut ahead));
-        ahead.retain(|b| !self.body.contains(unit, *b) || !self.body.units[unit].region);
-        while let Some(block) = ahead.pop() {
-            if self.body.contains(unit, block) {
-                return true;
-            }
-            if seen.insert(block) {
-                follow(block, &mut ahead);
-            }
-        }
-        false
-    }
-    /// Lanes of a shard where all that computes is generated code, which has less to spread: as many as keep the whole state
-    /// within 1 MiB, a multiple of 8 between 16 and 1024.
-    pub fn shard_lanes_of_code(&self, real_bytes: usize) -> usize {
-        let lanes = SHARD_BYTES / self.bytes_per_lane(real_bytes).max(1);
-        (lanes / CODE_GROUP * CODE_GROUP).clamp(LEAST_CODE_LANES, MOST_LANES)
-    }
-    /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that nobody knows.
-    pub fn work(&self) -> Option<u64> {
-        self.body.work_ahead(|term, at| match term {
-            Terminator::Jump(to) => *to > at,
-            Terminator::Branch(_, yes, no) => *yes > at && *no > at,
-            Terminator::PushJump { .. } => false,
-            Terminator::Return | Terminator::Halt => true,
-        })
-    }
-}
-
-impl CallPlan {
-    /// Lanes of a shard when the settings do not say: 64 to 1024 as in [`Plan::shard_lanes`], but that one activation of every
-    /// function counts, and all of it: of a function that runs most is in use.
-    pub fn shard_lanes(&self, real_bytes: usize) -> usize {
-        let bodies = self.funcs.values().map(|f| f.body.bytes_per_lane(real_bytes));
-        shard_lanes(bodies.sum::<usize>() + 3 * size_of::<u64>())
-    }
-    /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that nobody knows.
-    pub fn work(&self) -> Option<u64> {
-        self.funcs[self.entry].body.work_ahead(|term, at| match term {
-            CallTerminator::Jump(to) => *to > at,
-            CallTerminator::Branch(_, yes, no) => *yes > at && *no > at,
-            CallTerminator::Call { .. } | CallTerminator::TailCall { .. } => false,
-            CallTerminator::Return(..) => true,
-        })
-    }
-}
-
-/// Lanes of a shard, of a batch on so many threads, where about `planned` are best: every thread has a share, and no shard is
-/// filled to a part only in the end, which can take half as many lanes more.
-pub fn shard_width(lanes: usize, planned: usize, threads: usize) -> usize {
-    let share = lanes.div_ceil(threads.max(1));
-    let rounds = share.saturating_add(planned / 2) / planned.max(1);
-    let width = share.div_ceil(rounds.max(1));
-    let whole = if width > CODE_GROUP { width.next_multiple_of(CODE_GROUP) } else { width };
-    whole.min(lanes).max(1)
-}
-
-fn shard_lanes(bytes_per_lane: usize) -> usize {
-    let lanes = SHARD_BYTES / bytes_per_lane.max(1);
-    (lanes / LEAST_LANES * LEAST_LANES).clamp(LEAST_LANES, MOST_LANES)
 }
 
 impl Compute {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::width::STATE_OF_UNIT;
 use super::*;
 use crate::base::Id;
 use crate::run::Costs;
@@ -13,6 +14,7 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "plan {} entry {} shard {} lanes", self.name, self.entry, self.shard_lanes(REAL_BYTES))?;
         if f.alternate() {
+            let Machine { cache_bytes, least_lanes, least_code_lanes, most_lanes, .. } = self.body.machine;
             let (lane, worked) = (self.bytes_per_lane(REAL_BYTES), self.working_set(REAL_BYTES));
             let why = match self.chief_unit() {
                 Some(unit) => format!("those of {unit}, which outweighs all other units, or of a tile of it"),
@@ -20,11 +22,11 @@ impl fmt::Display for Plan {
             };
             writeln!(
                 f,
-                "# a lane takes {lane} bytes, of which {worked} are worked on at a time ({why}): a shard has as many lanes as then take {SHARD_BYTES} bytes of cache, but {LEAST_LANES} to {MOST_LANES}"
+                "# a lane takes {lane} bytes, of which {worked} are worked on at a time ({why}): a shard has as many lanes as then take {cache_bytes} bytes of cache, but {least_lanes} to {most_lanes}"
             )?;
             writeln!(
                 f,
-                "# where all that computes is generated code: {} lanes, as many as take {SHARD_BYTES} bytes in all ({LEAST_CODE_LANES} at least)",
+                "# where all that computes is generated code: {} lanes, as many as take {cache_bytes} bytes in all ({least_code_lanes} at least)",
                 self.shard_lanes_of_code(REAL_BYTES)
             )?;
             writeln!(f, "costs: {} (nanoseconds; heavy: times the median unit)", Costs::default())?;

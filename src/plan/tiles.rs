@@ -5,7 +5,7 @@
 //! the bits of the whole.
 
 use crate::base::Loc;
-use crate::plan::{Body, Compute, Source, cost};
+use crate::plan::{Body, Compute, Source};
 use crate::prim::Prim;
 
 /// Rows of the smallest tile: a tile is a multiple of it, the last one aside. The block of sums and products.
@@ -31,6 +31,15 @@ pub struct RowLoad {
     pub lane: usize,
     /// Of operands that are the same for all lanes.
     pub shared: usize,
+}
+
+impl RowLoad {
+    /// Rows of a tile in a shard of this width: as many, in blocks of [`TILE_BLOCK`], as keep what moves through the cache
+    /// within so many bytes of it; one block at least.
+    fn tile_rows(self, width: usize, cache_bytes: usize) -> usize {
+        let row = self.lane.saturating_mul(width).saturating_add(self.shared).max(1);
+        (cache_bytes / row / TILE_BLOCK).max(1) * TILE_BLOCK
+    }
 }
 
 /// A step of a group.
@@ -102,7 +111,7 @@ impl<T> Body<T> {
     /// Rows of a tile in a shard of this width: the same for all groups of the body. 0 without groups.
     pub fn tile_rows(&self, width: usize) -> usize {
         match self.tiles {
-            Some((load, rows)) => cost::tile_rows(load, width).min(rows.next_multiple_of(TILE_BLOCK)),
+            Some((load, rows)) => load.tile_rows(width, self.machine.cache_bytes).min(rows.next_multiple_of(TILE_BLOCK)),
             None => 0,
         }
     }

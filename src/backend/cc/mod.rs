@@ -23,8 +23,8 @@ mod tests;
 mod text;
 
 use crate::base::IdVec;
-use crate::exec::PADDING;
-use crate::plan::{BlockId, Body, CallPlan, FuncId, Globals, Plan, SlotId};
+use crate::backend::cpu::PADDING;
+use crate::plan::{BlockId, Body, CallPlan, FuncId, Globals, Plan};
 
 pub use native::{Native, NativeBody, NativePart, NativeSegment};
 pub use segment::{Ending, Exit, Part, Segment};
@@ -44,18 +44,16 @@ pub struct Code {
 impl Code {
     /// The code of a plan, which has one body.
     pub fn of_plan(plan: &Plan) -> Self {
-        let results: Vec<SlotId> = plan.outputs.iter().map(|port| port.slot).collect();
-        Self::of_bodies([(&plan.body, &results[..])].into_iter(), &plan.globals)
+        Self::of_bodies(std::iter::once(&plan.body), &plan.globals)
     }
 
     /// The code of a call plan: one body for each function.
     pub fn of_calls(plan: &CallPlan) -> Self {
-        // Results are operands of terminators.
-        Self::of_bodies(plan.funcs.values().map(|f| (&f.body, &[][..])), &plan.globals)
+        Self::of_bodies(plan.funcs.values().map(|f| &f.body), &plan.globals)
     }
 
     fn of_bodies<'a, T: Ending + 'a>(
-        bodies: impl Iterator<Item = (&'a Body<T>, &'a [SlotId])>,
+        bodies: impl Iterator<Item = &'a Body<T>>,
         globals: &Globals,
     ) -> Self {
         let mut text = format!("#define AB_PADDING {PADDING}\n{PRELUDE}");

@@ -6,7 +6,7 @@ use crate::backend::cc::ssa::{self, Ssa};
 use crate::backend::cc::text;
 use crate::base::{IdVec, Loc};
 use crate::plan::{
-    Arg, BlockId, Body, CallTerminator, ConstantId, Globals, Role, SlotId, Source, StackId, Step, StepKind, Terminator,
+    Arg, BlockId, Body, CallTerminator, ConstantId, Globals, SlotId, Source, StackId, Step, StepKind, Terminator,
     UnitId, Write,
 };
 use crate::prim::Prim;
@@ -152,17 +152,16 @@ impl Ending for CallTerminator {
     }
 }
 
-/// The parts of all blocks; the functions are appended to `out`, their names begin with `prefix`. `results`: the slots that are
-/// read after the body has ended.
+/// The parts of all blocks; the functions are appended to `out`, their names begin with `prefix`.
 pub(super) fn parts<T: Ending>(
-    (body, results): (&Body<T>, &[SlotId]),
+    body: &Body<T>,
     globals: &Globals,
     prefix: &str,
     out: &mut String,
 ) -> IdVec<BlockId, Vec<Part>> {
     let ranges: IdVec<BlockId, Vec<(Range<usize>, bool)>> =
         body.blocks.values().map(|b| ranges(&b.steps, |s| ssa::takes(s, globals, &body.slots))).collect();
-    let known = Known { lockstep: lockstep(body, &ranges), crossing: crossing(body, results) };
+    let lockstep = lockstep(body, &ranges);
     let units: IdVec<BlockId, UnitId> = body.blocks.values().map(|b| b.unit).collect();
     let mut returns: Vec<BlockId> = body.blocks.values().filter_map(|b| b.term.returned_to()).collect();
     returns.sort_unstable();
@@ -174,11 +173,11 @@ pub(super) fn parts<T: Ending>(
         let exit = block.term.exit().filter(|_| whole)?;
         let route = Route { unit: block.unit, exit, units: &units, returns: &returns };
         let name = format!("{prefix}{id}");
-        segment((body, globals, &known), id, 0..block.steps.len(), name, Some(&route), out)
+        segment((body, globals, &lockstep), id, 0..block.steps.len(), name, Some(&route), out)
     };
     let part = |id: BlockId, range: &Range<usize>, takes: bool, out: &mut String| {
         let name = format!("{prefix}{id}_{}", range.start);
-        let made = takes.then(|| segment((body, globals, &known), id, range.clone(), name, None, out));
+        let made = takes.then(|| segment((body, globals, &lockstep), id, range.clone(), name, None, out));
         made.flatten().map_or(Part::Steps(range.clone()), Part::Native)
     };
     let parts = |(id, ranges): (BlockId, &Vec<(Range<usize>, bool)>)| match routed(id, ranges, out) {
@@ -227,42 +226,9 @@ const MOST_LOCAL_ELEMENTS: usize = 12 << 10;
 /// By stack: the first of those that go in lockstep with it.
 pub(super) type Lockstep = IdVec<StackId, usize>;
 
-/// What is known of a body.
-struct Known {
-    lockstep: Lockstep,
-    /// By slot: whether a block may read what another one, or an earlier run of the same one, wrote.
-    crossing: IdVec<SlotId, bool>,
-}
-
-/// Finds the slots that blocks read before they write them, or that are read after the end. What the others hold means nothing
-/// between blocks: the top of a stack, most often, that is saved below and popped to be read at once.
-fn crossing<T: Ending>(body: &Body<T>, results: &[SlotId]) -> IdVec<SlotId, bool> {
-    let mut crossing = IdVec::filled(false, body.slots.len());
-    results.iter().for_each(|s| crossing[*s] = true);
-    for block in body.blocks.values() {
-        let mut written = IdVec::<SlotId, bool>::filled(false, body.slots.len());
-        for step in &block.steps {
-            if for_each_read(step, &mut |slot| crossing[slot] |= !written[slot]) {
-                crossing.values_mut().zip(written.values()).for_each(|(crosses, written)| *crosses |= !written);
-            }
-            match &step.kind {
-                StepKind::Compute(c) => written[c.slot] = true,
-                StepKind::Pop { slot, .. } | StepKind::TapePop { slot, .. } => written[*slot] = true,
-                _ => {}
-            }
-        }
-        for arg in block.term.operands() {
-            if let Source::Slot(slot) = arg.source {
-                crossing[slot] |= !written[slot];
-            }
-        }
-    }
-    crossing
-}
-
 /// The function of some steps; none where there is nothing to do.
 fn segment<T: Ending>(
-    (body, globals, known): (&Body<T>, &Globals, &Known),
+    (body, globals, lockstep): (&Body<T>, &Globals, &Lockstep),
     id: BlockId,
     range: Range<usize>,
     name: String,
@@ -290,7 +256,7 @@ fn segment<T: Ending>(
     };
     let written: Vec<_> = ssa.written().collect();
     for (slot, value) in written {
-        if body.slots[slot].role == Role::State && known.crossing[slot] || read_later(slot) {
+        if block.live_out.binary_search(&slot).is_ok() || read_later(slot) {
             ssa.store(slot, value);
         }
     }
@@ -304,7 +270,7 @@ fn segment<T: Ending>(
     if ssa.locals.values().map(|l| l.elements).sum::<usize>() > MOST_LOCAL_ELEMENTS {
         return None;
     }
-    let signature = text::function(&name, &ssa, (&known.lockstep, globals, &body.slots), route, out);
+    let signature = text::function(&name, &ssa, (lockstep, globals, &body.slots), route, out);
     // The last site is that of a call.
     let site = |(step, kind): (usize, TrapKind)| {
         let text = match &steps[step].kind {

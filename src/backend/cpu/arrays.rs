@@ -92,7 +92,7 @@ impl<'a, R: Real> Arrays<'a, R> {
     pub(super) fn ensure_result(&mut self, result: &mut Buffer<R>, ty: &Type) -> Result<(), StackError> {
         if Self::holds(ty) && result.is_empty() {
             // as long as the slots that it changes places with
-            let len = ty.elements().saturating_mul(self.width).saturating_add(crate::exec::PADDING);
+            let len = ty.elements().saturating_mul(self.width).saturating_add(crate::backend::cpu::PADDING);
             *result = self.made(ty.dtype, len)?;
         }
         Ok(())

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::backend::cpu::MACHINE;
 use crate::backend::cpu::buffer::Buffer;
 use crate::base::Loc;
 use crate::exec::mask::for_each_lane;
 use crate::exec::{LaneMask, StackError};
-use crate::plan::shard_width;
 use crate::run::{AllCaught, BlockStats, Outcome, Profile, Settings, Stats, Trap, TrapKind, VariableStats, workers};
 use crate::types::{Array, ArrayData, DType, Type};
 use crate::vmath::Real;
@@ -33,7 +33,7 @@ impl Layout {
         let short = settings.shard_lanes == 0 && nanoseconds.is_some_and(|n| n < THREAD_NANOSECONDS);
         let threads = if short { 1 } else { workers(settings) };
         let width = match settings.shard_lanes {
-            0 => shard_width(lanes, planned, threads),
+            0 => MACHINE.shard_width(lanes, planned, threads),
             n => n.min(lanes).max(1),
         };
         Self { width, workers: threads.min(lanes.div_ceil(width)) }
@@ -283,12 +283,12 @@ mod tests {
 
     #[test]
     fn shards_are_filled_alike_often() {
-        assert_eq!(shard_width(0, 192, 2), 1);
-        assert_eq!(shard_width(256, 192, 1), 256);
-        assert_eq!(shard_width(300, 192, 1), 152);
+        assert_eq!(MACHINE.shard_width(0, 192, 2), 1);
+        assert_eq!(MACHINE.shard_width(256, 192, 1), 256);
+        assert_eq!(MACHINE.shard_width(300, 192, 1), 152);
         for lanes in 1..3000_usize {
             for (threads, planned) in [(1, 16), (1, 192), (2, 64), (3, 1024), (8, 64)] {
-                let width = shard_width(lanes, planned, threads);
+                let width = MACHINE.shard_width(lanes, planned, threads);
                 assert!(width <= planned + planned / 2 + 8 && width <= lanes);
                 let share = lanes.div_ceil(threads);
                 let rounds = share.div_ceil(width);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::backend::cc::abi::Stack;
+use crate::backend::cpu::PADDING;
 use crate::backend::cpu::buffer::Buffer;
-use crate::exec::{Columns, LaneStack, Opened, PADDING, StackError};
+use crate::exec::{Columns, LaneStack, Opened, StackError};
 use crate::plan::{Body, Slot, TILE_BLOCK};
 use crate::run::MemoryBudget;
 use crate::types::DType;
@@ -86,9 +87,9 @@ macro_rules! each {
 impl<R: Real> StackMemory<R> {
     pub(super) fn new(dtype: DType, elements: usize, width: usize, budget: &Arc<MemoryBudget>) -> Self {
         match dtype {
-            DType::Bool => StackMemory::Bool(LaneStack::new(elements, width, false).within(budget)),
-            DType::Int => StackMemory::Int(LaneStack::new(elements, width, 0).within(budget)),
-            DType::Real => StackMemory::Real(LaneStack::new(elements, width, R::ZERO).within(budget)),
+            DType::Bool => StackMemory::Bool(LaneStack::new(elements, width, false).padded(PADDING).within(budget)),
+            DType::Int => StackMemory::Int(LaneStack::new(elements, width, 0).padded(PADDING).within(budget)),
+            DType::Real => StackMemory::Real(LaneStack::new(elements, width, R::ZERO).padded(PADDING).within(budget)),
         }
     }
     pub(super) fn push(&mut self, top: &Buffer<R>, columns: Columns<'_>) -> Result<(), StackError> {

@@ -11,6 +11,7 @@ mod crew;
 mod frame;
 pub mod kernels;
 pub mod local;
+mod machine;
 mod native;
 pub mod pc;
 mod profile;
@@ -20,3 +21,5 @@ mod tiles;
 mod tops;
 
 pub use calibrate::calibrate;
+pub use machine::MACHINE;
+pub(in crate::backend) use machine::PADDING;

@@ -1,6 +1,7 @@
 //! Program-counter autobatching: a shard runs the plan of a stack program, one unit for its active set at a time.
 
 use crate::backend::cc::{Native, NativeBody};
+use crate::backend::cpu::PADDING;
 use crate::backend::cpu::attempts::{Handlers, spoil};
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
@@ -111,7 +112,7 @@ impl<'a, R: Real> Shard<'a, R> {
             width,
             stepper,
             frame,
-            returns: LaneStack::new(1, width, 0).within(&env.settings.memory),
+            returns: LaneStack::new(1, width, 0).padded(PADDING).within(&env.settings.memory),
             handlers: Handlers::new(plan, width),
             caught: AllCaught::default(),
             waiting: Waiting::new(units.len(), width),

@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use crate::backend::cpu::PADDING;
 use crate::backend::cpu::active::ActiveSet;
 use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::backend::cpu::frame::Frame;
@@ -11,7 +12,6 @@ use crate::backend::cpu::profile::{self, Profiler};
 use crate::backend::cpu::tapes::Tapes;
 use crate::backend::cpu::tops::Tops;
 use crate::base::{IdVec, Loc};
-use crate::exec::PADDING;
 use crate::exec::mask::{bits_of, for_each_lane};
 use crate::parts::{StreamId, Tape, TapeId, render};
 use crate::plan::{

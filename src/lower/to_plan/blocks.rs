@@ -44,7 +44,12 @@ pub(super) fn raw_block<T: BlockEnd + Clone>(block: &Block<T>, vars: &mut IdVec<
         at += lowering.op(at);
     }
     let cond = block.term.condition().map(|c| lowering.read(c));
-    RawBlock { insts: lowering.insts, cond, term: block.term.clone(), loc: block.loc.clone() }
+    let stores = block.ops.iter().filter_map(|op| match op.kind {
+        OpKind::Store { var, .. } => Some(self::var(var)),
+        _ => None,
+    });
+    let (insts, stores) = (lowering.insts, stores.collect());
+    RawBlock { insts, cond, term: block.term.clone(), loc: block.loc.clone(), stores }
 }
 
 /// By value: the last operation that reads it; the number of operations for the terminator.

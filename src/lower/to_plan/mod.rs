@@ -21,7 +21,7 @@ pub use whole::{calls_to_plan, units_to_plan};
 use crate::base::{Id, IdVec, Loc};
 use crate::parts::{Operand, StorageClass, StreamId, TapeId};
 use crate::plan::{
-    Arg, Block, BlockId, Body, Compute, Message, Source, Stage, Step, StepKind, Unit, UnitId, Var, VarId, Write, cost,
+    Arg, Block, BlockId, Body, Compute, Machine, Message, Source, Stage, Step, StepKind, Unit, UnitId, Var, VarId, Write, cost,
 };
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
@@ -41,6 +41,8 @@ struct RawBlock<T> {
     cond: Option<Read>,
     term: T,
     loc: Loc,
+    /// The variables that it sets and others may read afterwards.
+    stores: Vec<VarId>,
 }
 
 /// An instruction over places.
@@ -81,22 +83,31 @@ impl Inst {
     }
 }
 
+/// How plans are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Making {
+    /// The machine that they are made for.
+    pub machine: Machine,
+    /// Whether steps that share a long row axis run tile by tile; results do not depend on it.
+    pub tile_rows: bool,
+}
+
 /// Makes the body of a plan.
 struct Builder<'a> {
     vars: IdVec<VarId, Var>,
     slots: Slots,
     constants: &'a mut Constants,
-    /// Whether steps may run tile by tile.
-    tile_rows: bool,
+    /// What the plan is made for.
+    making: Making,
     /// Of the block at hand.
     aliases: Aliases,
 }
 
 impl<'a> Builder<'a> {
     /// Starts with variables whose slots and stacks are not yet given.
-    fn new(mut vars: IdVec<VarId, Var>, constants: &'a mut Constants, tile_rows: bool) -> Self {
+    fn new(mut vars: IdVec<VarId, Var>, constants: &'a mut Constants, making: Making) -> Self {
         let slots = Slots::for_state(&mut vars);
-        Self { vars, slots, constants, tile_rows, aliases: Aliases::default() }
+        Self { vars, slots, constants, making, aliases: Aliases::default() }
     }
 
     /// Resolves all blocks, unit by unit. `finish` makes the terminator of the plan.
@@ -117,7 +128,9 @@ impl<'a> Builder<'a> {
                 let items = self.items(source, &shared);
                 let steps = self.steps(source, &items, region);
                 let term = finish(source, &mut self);
-                resolved[block.index()] = Some(Block { steps, term, loc: source.loc.clone(), unit: id });
+                let mut live_out: Vec<_> = source.stores.iter().filter_map(|v| self.vars[*v].slot).collect();
+                live_out.sort_unstable();
+                resolved[block.index()] = Some(Block { steps, term, loc: source.loc.clone(), unit: id, live_out });
             }
             self.slots.end_unit();
             made.push(Unit { blocks: members, region, cost: cost::UnitCost::default(), stages, draws: false });
@@ -130,6 +143,7 @@ impl<'a> Builder<'a> {
             blocks: blocks.map(|b| b.expect("every block is in one unit")).collect(),
             units: made,
             tiles: None,
+            machine: self.making.machine,
         };
         body.tiles = tiled::loads(&body.blocks);
         finish_units(&mut body);
@@ -173,7 +187,7 @@ impl<'a> Builder<'a> {
     /// blocks of the unit.
     fn items<T>(&mut self, source: &RawBlock<T>, elsewhere: &BTreeSet<VarId>) -> Vec<Item> {
         self.aliases = Aliases::of(source, &self.vars, elsewhere);
-        if !self.tile_rows {
+        if !self.making.tile_rows {
             return groups::ungrouped(source, &self.aliases);
         }
         let operand = |read: Read| match read {

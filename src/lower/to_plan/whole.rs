@@ -2,18 +2,17 @@
 
 use super::blocks::{raw_block, var, vars};
 use super::constants::Constants;
-use super::{Builder, RawBlock};
+use super::{Builder, Making, RawBlock};
 use crate::base::{Id as _, IdVec};
 use crate::plan::{
     Arg, Attempt, BlockId, Body, CallPlan, CallTerminator, Func, FuncId, Plan, Port, SlotId, Terminator, VarId,
 };
 use crate::unit::{self, BlockEnd};
 
-/// Makes the plan of the units of a stack program. They are verified; nothing else is asked of them. `tile_rows`: whether
-/// steps that share a long row axis run tile by tile; results do not depend on it.
-pub fn units_to_plan(program: &unit::Program, tile_rows: bool) -> Plan {
+/// Makes the plan of the units of a stack program. They are verified; nothing else is asked of them.
+pub fn units_to_plan(program: &unit::Program, making: Making) -> Plan {
     let mut constants = Constants::new(program.globals.shared.clone());
-    let mut body = body(&program.body, &mut constants, tile_rows, |source, builder| match &source.term {
+    let mut body = body(&program.body, &mut constants, making, |source, builder| match &source.term {
         unit::Terminator::Jump(to) => Terminator::Jump(block(*to)),
         unit::Terminator::Branch(_, yes, no) => Terminator::Branch(cond(source, builder), block(*yes), block(*no)),
         unit::Terminator::PushJump { target, ret, loc, attempt } => Terminator::PushJump {
@@ -39,13 +38,13 @@ pub fn units_to_plan(program: &unit::Program, tile_rows: bool) -> Plan {
 }
 
 /// Makes the plan of the units of a CFG program, as [`units_to_plan`].
-pub fn calls_to_plan(program: &unit::CallProgram, tile_rows: bool) -> CallPlan {
+pub fn calls_to_plan(program: &unit::CallProgram, making: Making) -> CallPlan {
     let mut constants = Constants::new(program.globals.shared.clone());
     let func = |f: &unit::Func| Func {
         name: f.name.clone(),
         params: f.params.iter().map(|p| var(*p)).collect(),
         results: f.results.clone(),
-        body: body(&f.body, &mut constants, tile_rows, call_terminator),
+        body: body(&f.body, &mut constants, making, call_terminator),
         loc: f.loc.clone(),
     };
     let funcs = program.funcs.values().map(func).collect();
@@ -60,7 +59,7 @@ pub fn calls_to_plan(program: &unit::CallProgram, tile_rows: bool) -> CallPlan {
 fn body<T: BlockEnd + Clone, U>(
     source: &unit::Body<T>,
     constants: &mut Constants,
-    tile_rows: bool,
+    making: Making,
     finish: impl FnMut(&RawBlock<T>, &mut Builder<'_>) -> U,
 ) -> Body<U> {
     let mut vars = vars(&source.vars);
@@ -68,7 +67,7 @@ fn body<T: BlockEnd + Clone, U>(
     let units = source.units.values();
     let units = units.map(|u: &unit::Unit| (u.blocks.iter().map(|b| block(*b)).collect(), u.region));
     let units = units.collect();
-    Builder::new(vars, constants, tile_rows).body(blocks, units, finish)
+    Builder::new(vars, constants, making).body(blocks, units, finish)
 }
 
 fn call_terminator(source: &RawBlock<unit::CallTerminator>, builder: &mut Builder<'_>) -> CallTerminator {

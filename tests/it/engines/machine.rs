@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use autobatch::backend::cc::{Code, Native};
-use autobatch::backend::cpu::{local, pc};
+use autobatch::backend::cpu::{MACHINE, local, pc};
 use autobatch::lower::cfg_to_stack;
 use autobatch::lower::cfg_to_stack::Saves;
-use autobatch::lower::to_plan::{calls_to_plan, units_to_plan};
+use autobatch::lower::to_plan::{Making, calls_to_plan, units_to_plan};
 use autobatch::lower::to_unit::{Stores, cfg_to_units, stack_to_units};
 use autobatch::parts::StreamId;
 use autobatch::plan::{CallPlan, Plan, estimate};
@@ -18,6 +18,9 @@ use autobatch::program::Codegen;
 use autobatch::run::{Execution, Inputs, Outcome, Record, Schedule, Settings, Sink, TrapKind};
 use autobatch::types::{Array, Precision};
 use autobatch::{cfg, interp, stack};
+
+/// For this processor, with tiles.
+pub(crate) const MAKING: Making = Making { machine: MACHINE, tile_rows: true };
 
 pub(crate) fn text(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/machine");
@@ -28,7 +31,7 @@ fn stack_plan(name: &str) -> Plan {
     let program = stack::read(&text(name)).unwrap();
     let errors = stack::verify(&program);
     assert!(errors.is_empty(), "{errors:?}");
-    units_to_plan(&stack_to_units(&program, Stores::Live), true)
+    units_to_plan(&stack_to_units(&program, Stores::Live), MAKING)
 }
 
 /// A CFG program for both engines.
@@ -39,7 +42,7 @@ pub(crate) fn plans(name: &str) -> (Plan, CallPlan) {
     let lowered = cfg_to_stack::lower(&program, Saves::Live);
     let errors = stack::verify(&lowered);
     assert!(errors.is_empty(), "{errors:?}\n{lowered}");
-    (units_to_plan(&stack_to_units(&lowered, Stores::Live), true), calls_to_plan(&cfg_to_units(&program), true))
+    (units_to_plan(&stack_to_units(&lowered, Stores::Live), MAKING), calls_to_plan(&cfg_to_units(&program), MAKING))
 }
 
 pub(crate) fn inputs(values: Vec<Array>) -> Inputs {
@@ -294,7 +297,7 @@ fn finished_lanes_make_room_for_waiting_ones() {
 #[test]
 fn the_birth_of_a_nan_can_trap() {
     let program = "program root entry b0\ninputs x: x\noutputs result: x\nvar x: real register\n\nb0: @root:1\n  prim x = sqrt x\n  halt\n";
-    let plan = units_to_plan(&stack_to_units(&stack::read(program).unwrap(), Stores::Live), true);
+    let plan = units_to_plan(&stack_to_units(&stack::read(program).unwrap(), Stores::Live), MAKING);
     let x = inputs(vec![Array::real([3], vec![4.0, -1.0, f64::NAN])]);
     let (outcome, _) = run_pc(&plan, &x, &Settings { check_nan: true, ..Settings::default() });
     assert_eq!(outcome.traps.len(), 1);

@@ -18,7 +18,7 @@ use autobatch::types::{Array, Type};
 use indexmap::IndexMap;
 
 use crate::engines::differential::Case;
-use crate::engines::machine::{Outcomes, Said, agree, all_settings, essence, inputs, ints, plans, run_pc, text};
+use crate::engines::machine::{MAKING, Outcomes, Said, agree, all_settings, essence, inputs, ints, plans, run_pc, text};
 use crate::tools::effort;
 use crate::tools::observed::Configuration;
 use crate::tools::random_programs::{Rng, generate};
@@ -272,8 +272,8 @@ fn values_that_go_over_tapes_are_the_same_values() {
             let given = Inputs { shared, ..given.clone() };
             let outcome = match engine {
                 Engine::Scalar => interp::run(program, &given, &settings, &said),
-                Engine::Local => local::run(&calls_to_plan(&cfg_to_units(program), true), &given, &settings, &said),
-                Engine::Pc => pc::run(&units_to_plan(&compiled.units, true), &given, &settings, &said),
+                Engine::Local => local::run(&calls_to_plan(&cfg_to_units(program), MAKING), &given, &settings, &said),
+                Engine::Pc => pc::run(&units_to_plan(&compiled.units, MAKING), &given, &settings, &said),
             };
             let found = without_depths((outcome, said.take()));
             assert_eq!(found, wanted, "seed {seed} {engine:?} {settings:?} {:?}\n{}", options.passes, compiled.units);

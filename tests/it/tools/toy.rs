@@ -50,6 +50,9 @@ pub(crate) fn run(program: &Program, inputs: &Inputs, settings: &Settings, sink:
     outcome
 }
 
+/// Why an operation traps, and what says its message at a place.
+type Fault = (TrapKind, Box<dyn Fn(&Loc) -> String>);
+
 /// Why a lane stops.
 type Stop = (TrapKind, Loc, String);
 
@@ -175,9 +178,8 @@ impl<'a> Lane<'a> {
         block: &Block<Terminator>,
         op: &OpKind,
         values: &[Array],
-    ) -> Result<Option<Array>, (TrapKind, Box<dyn Fn(&Loc) -> String>)> {
-        let silent =
-            |kind: TrapKind| -> (TrapKind, Box<dyn Fn(&Loc) -> String>) { (kind, Box::new(|_| String::new())) };
+    ) -> Result<Option<Array>, Fault> {
+        let silent = |kind: TrapKind| -> Fault { (kind, Box::new(|_| String::new())) };
         match op {
             OpKind::Load { var, .. } => return Ok(Some(self.vars[var.index()].clone())),
             OpKind::Compute { dst, prim, .. } if prim.is_draw() => {
