@@ -1,4 +1,3 @@
 //! Layer 6: back ends: what runs a plan on a device.
 
-pub mod cc;
 pub mod cpu;

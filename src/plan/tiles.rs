@@ -111,7 +111,9 @@ impl<T> Body<T> {
     /// Rows of a tile in a shard of this width: the same for all groups of the body. 0 without groups.
     pub fn tile_rows(&self, width: usize) -> usize {
         match self.tiles {
-            Some((load, rows)) => load.tile_rows(width, self.machine.cache_bytes).min(rows.next_multiple_of(TILE_BLOCK)),
+            Some((load, rows)) => {
+                load.tile_rows(width, self.machine.cache_bytes).min(rows.next_multiple_of(TILE_BLOCK))
+            }
             None => 0,
         }
     }

@@ -3,9 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    BlockId, Body, CallPlan, CallTerminator, Plan, Slot, StepKind, TILE_BLOCK, Terminator, UnitId, bytes,
-};
+use super::{BlockId, Body, CallPlan, CallTerminator, Plan, Slot, StepKind, TILE_BLOCK, Terminator, UnitId, bytes};
 
 /// What a plan must know of the processor that runs it. It changes speed, never results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,12 +10,12 @@
 //! # Ok::<(), autobatch::program::Error>(())
 //! ```
 
+mod codegen;
 mod data_inputs;
 mod error;
 mod gradient;
 mod inputs;
 pub mod io;
-mod native;
 mod ragged;
 mod results;
 
@@ -39,11 +39,11 @@ use crate::types::Type;
 
 pub use crate::backend::cpu::calibrate;
 pub use crate::plan::MemoryEstimate;
+use codegen::NativeCache;
+pub use codegen::{Codegen, c_compiler, code, codegen_fails};
 pub use error::{Error, ErrorKind};
 pub use gradient::Gradient;
 pub use inputs::{Element, Inputs};
-use native::NativeCache;
-pub use native::{Codegen, c_compiler, code, codegen_fails};
 use ragged::BoundedAxes;
 pub use results::{Engine, Results, budget, memory_limit, refuse, refuse_kept};
 

@@ -10,7 +10,7 @@ use crate::backend::cpu::{local, pc};
 use crate::interp;
 use crate::pipeline::Compiled;
 use crate::plan::MemoryEstimate;
-use crate::program::native::NativeCache;
+use crate::program::codegen::NativeCache;
 use crate::program::ragged::{self, BoundedAxes, Lengths};
 use crate::program::{Error, ErrorKind, Options, inputs};
 use crate::run::{self, BETWEEN_LOOKS, Caught, MemoryBudget, Outcome, Sink, Stats, Trap};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::backend::cc::abi::Stack;
 use crate::backend::cpu::PADDING;
 use crate::backend::cpu::buffer::Buffer;
+use crate::backend::cpu::codegen::abi::Stack;
 use crate::exec::{Columns, LaneStack, Opened, StackError};
 use crate::plan::{Body, Slot, TILE_BLOCK};
 use crate::run::MemoryBudget;

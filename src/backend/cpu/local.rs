@@ -10,10 +10,10 @@
 
 use std::sync::Arc;
 
-use crate::backend::cc::{Native, NativeBody};
 use crate::backend::cpu::arrays::Arrays;
 use crate::backend::cpu::attempts::spoil;
 use crate::backend::cpu::buffer::Buffer;
+use crate::backend::cpu::codegen::{Native, NativeBody};
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::profile::Profiler;

@@ -1,12 +1,12 @@
 //! Program-counter autobatching: a shard runs the plan of a stack program, one unit for its active set at a time.
 
-use crate::backend::cc::{Native, NativeBody};
 use crate::backend::cpu::PADDING;
 use crate::backend::cpu::attempts::{Handlers, spoil};
+use crate::backend::cpu::codegen::{Native, NativeBody, NativeSegment};
 use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
-use crate::backend::cpu::native::{Routing, serve};
 use crate::backend::cpu::profile::Profiler;
+use crate::backend::cpu::segments::{Routing, serve};
 use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::backend::cpu::tops::Tops;
 use crate::base::{IdVec, Loc};
@@ -85,6 +85,105 @@ struct Shard<'a, R> {
     /// Buffers that supersteps reuse.
     other: LaneMask,
     free: Vec<u32>,
+    /// How each unit runs.
+    ways: IdVec<UnitId, Way<'a>>,
+}
+
+/// What runs a unit. It is chosen for each unit once, when the shard starts, since settings do not change.
+trait RunUnit<R> {
+    /// Runs a unit for the lanes that wait there, and sends them on. Returns the lanes that it computed.
+    ///
+    /// # Errors
+    /// [`NoRoom`], where there is no memory for what it would push; nothing was done.
+    fn run(self, shard: &mut Shard<'_, R>, id: UnitId) -> Result<usize, NoRoom>;
+}
+
+/// There is no memory for what a generated function would push: the steps trap those lanes whose values have no place.
+struct NoRoom;
+
+/// How a unit runs.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    Steps(Steps<'a>),
+    Routed(Routed<'a>),
+}
+
+/// Step by step: kernels, and generated functions in the place of some steps where there are any and they serve.
+#[derive(Clone, Copy)]
+struct Steps<'a> {
+    native: Option<&'a NativeBody>,
+}
+
+/// By the generated function that is all of the unit and sends its lanes on too.
+#[derive(Clone, Copy)]
+struct Routed<'a> {
+    function: &'a NativeSegment,
+    /// Lanes that it computes at once.
+    group: usize,
+}
+
+impl<'a> Way<'a> {
+    /// The quickest way that serves a unit in a shard of this width. Routed functions know of lanes, not of columns, and look
+    /// for no NaN.
+    fn of(unit: &Unit, native: Option<&'a NativeBody>, settings: &Settings, width: usize) -> Self {
+        let native = native.filter(|_| serve(settings, width));
+        let routed = native.filter(|_| settings.execution != Execution::Gather);
+        match routed.and_then(|n| Some((n.routed(unit)?, n.group()))) {
+            Some((function, group)) => Way::Routed(Routed { function, group }),
+            None => Way::Steps(Steps { native }),
+        }
+    }
+}
+
+impl<R: Real> RunUnit<R> for Steps<'_> {
+    fn run(self, shard: &mut Shard<'_, R>, id: UnitId) -> Result<usize, NoRoom> {
+        shard.stepper.calls.forget();
+        let body = &shard.plan.body;
+        let unit = &body.units[id];
+        shard.stepper.active.take(&mut shard.waiting, id.0 as usize);
+        let whole = self.native.filter(|n| n.is_whole(unit));
+        shard.stepper.start(unit, whole.is_some(), &mut shard.frame, &body.slots, shard.live);
+        shard.mark_unit(Activity::Masks, id);
+        let issued = match shard.stepper.env.settings.stats {
+            true => shard.stepper.lanes_issued(whole),
+            false => 0,
+        };
+        let exit = shard.run_unit(id, unit, self.native);
+        shard.stepper.end(unit, &mut shard.frame, &body.slots);
+        shard.mark_unit(Activity::Masks, id);
+        if shard.stepper.active.count > 0 {
+            shard.route(exit);
+        }
+        Ok(issued)
+    }
+}
+
+impl<R: Real> RunUnit<R> for Routed<'_> {
+    fn run(self, shard: &mut Shard<'_, R>, id: UnitId) -> Result<usize, NoRoom> {
+        let segment = &self.function.segment;
+        let settings = shard.stepper.env.settings;
+        let waits = shard.waiting.mask(id.0 as usize);
+        let issued = if settings.stats { lanes_in_groups(waits, self.group) } else { 0 };
+        if settings.max_supersteps > 0 {
+            // What the steps are left to is not counted twice.
+            let room = shard.stepper.has_room(&mut shard.frame, segment);
+            if !room || shard.returns.open(1).is_err() {
+                return Err(NoRoom);
+            }
+            shard.count_block(&shard.plan.body.units[id], id);
+        }
+        if segment.ends {
+            shard.other.reset(shard.width);
+        }
+        let (waiting, returns, done) = (&mut shard.waiting, &mut shard.returns, &mut shard.other);
+        let route = &mut Routing { waiting, returns, done };
+        let finished = shard.stepper.call_routed(&mut shard.frame, (id, self.function), route).ok_or(NoRoom)?;
+        shard.mark_unit(Activity::Native, id);
+        if finished > 0 {
+            shard.halt_others();
+        }
+        Ok(issued)
+    }
 }
 
 impl<'a, R: Real> Shard<'a, R> {
@@ -124,6 +223,7 @@ impl<'a, R: Real> Shard<'a, R> {
             units: IdVec::filled(Counts::default(), units.len()),
             other: LaneMask::none(width),
             free: Vec::with_capacity(width),
+            ways: units.values().map(|unit| Way::of(unit, native, env.settings, width)).collect(),
         })
     }
 
@@ -141,9 +241,7 @@ impl<'a, R: Real> Shard<'a, R> {
                 break;
             }
             let (live, unit) = (self.live, UnitId(unit as u32));
-            if !self.routed(unit) {
-                self.superstep(unit);
-            }
+            self.superstep(unit);
             if self.live < live {
                 self.refill();
                 self.mark_unit(Activity::Scheduling, unit);
@@ -192,47 +290,6 @@ impl<'a, R: Real> Shard<'a, R> {
         }
     }
 
-    /// Runs a unit by its generated function, which sends its lanes on too. Returns false where there is none, or where it does
-    /// not serve: it knows of lanes, not of columns, and looks for no NaN.
-    fn routed(&mut self, id: UnitId) -> bool {
-        let unit = &self.plan.body.units[id];
-        let Some(native) = self.native.and_then(|n| n.routed(unit)) else { return false };
-        let settings = self.stepper.env.settings;
-        if settings.execution == Execution::Gather || !serve(settings, self.width) {
-            return false;
-        }
-        self.mark_unit(Activity::Scheduling, id);
-        let count = self.waiting.count(id.0 as usize);
-        let group = self.native.map_or(1, NativeBody::group);
-        let issued = if settings.stats { lanes_in_groups(self.waiting.mask(id.0 as usize), group) } else { 0 };
-        if settings.max_supersteps > 0 {
-            // what the steps are left to is not counted twice
-            let room = self.stepper.has_room(&mut self.frame, &native.segment);
-            if !room || self.returns.open(1).is_err() {
-                return false;
-            }
-            self.count_block(unit, id);
-        }
-        if native.segment.ends {
-            self.other.reset(self.width);
-        }
-        let (waiting, returns, done) = (&mut self.waiting, &mut self.returns, &mut self.other);
-        let route = &mut Routing { waiting, returns, done };
-        let Some(finished) = self.stepper.call_routed(&mut self.frame, (id, native), route) else { return false };
-        self.mark_unit(Activity::Native, id);
-        self.supersteps += 1;
-        if settings.stats {
-            self.units[id].add(count, issued);
-        }
-        if finished > 0 {
-            self.halt_others();
-        }
-        if !self.stepper.dead.is_empty() {
-            self.bury();
-        }
-        true
-    }
-
     /// Counts the block of a unit in the lanes that wait there; those past the limit trap.
     fn count_block(&mut self, unit: &Unit, id: UnitId) {
         let active = &mut self.stepper.active;
@@ -241,27 +298,18 @@ impl<'a, R: Real> Shard<'a, R> {
         self.send(unit.blocks[0]);
     }
 
-    /// Runs a unit for the lanes that wait there.
+    /// Runs a unit for the lanes that wait there, as it was chosen. What is counted, noted and taken out around it stands here.
     fn superstep(&mut self, id: UnitId) {
-        self.stepper.calls.forget();
-        let body = &self.plan.body;
-        let unit = &body.units[id];
-        self.stepper.active.take(&mut self.waiting, id.0 as usize);
-        let count = self.stepper.active.count;
         self.mark_unit(Activity::Scheduling, id);
-        let whole = self.native.is_some_and(|n| n.is_whole(unit));
-        self.stepper.start(unit, whole, &mut self.frame, &body.slots, self.live);
-        self.mark_unit(Activity::Masks, id);
+        let count = self.waiting.count(id.0 as usize);
+        let issued = match self.ways[id] {
+            Way::Routed(way) => way.run(self, id).or_else(|NoRoom| Steps { native: self.native }.run(self, id)),
+            Way::Steps(way) => way.run(self, id),
+        };
+        let Ok(issued) = issued else { unreachable!("steps trap the lanes that find no room") };
         self.supersteps += 1;
         if self.stepper.env.settings.stats {
-            let issued = self.stepper.lanes_issued(self.native.filter(|_| whole));
             self.units[id].add(count, issued);
-        }
-        let exit = self.run_unit(id, unit);
-        self.stepper.end(unit, &mut self.frame, &body.slots);
-        self.mark_unit(Activity::Masks, id);
-        if self.stepper.active.count > 0 {
-            self.route(exit);
         }
         if !self.stepper.dead.is_empty() {
             self.bury();
@@ -270,13 +318,13 @@ impl<'a, R: Real> Shard<'a, R> {
     }
 
     /// Runs the blocks of a unit until its lanes leave it. Returns how, and the block they leave from.
-    fn run_unit(&mut self, id: UnitId, unit: &Unit) -> (Exit, BlockId) {
+    fn run_unit(&mut self, id: UnitId, unit: &Unit, native: Option<&NativeBody>) -> (Exit, BlockId) {
         let body = &self.plan.body;
         let mut at = unit.blocks[0];
         loop {
             let block = &body.blocks[at];
             self.stepper.count_block(&block.loc);
-            let parts = self.native.map(|n| n.parts(at));
+            let parts = native.map(|n| n.parts(at));
             self.stepper.run_parts(&mut self.frame, parts, &block.steps);
             if self.stepper.active.count == 0 {
                 return (Exit::Nobody, at);

@@ -21,7 +21,8 @@ pub use whole::{calls_to_plan, units_to_plan};
 use crate::base::{Id, IdVec, Loc};
 use crate::parts::{Operand, StorageClass, StreamId, TapeId};
 use crate::plan::{
-    Arg, Block, BlockId, Body, Compute, Machine, Message, Source, Stage, Step, StepKind, Unit, UnitId, Var, VarId, Write, cost,
+    Arg, Block, BlockId, Body, Compute, Machine, Message, Source, Stage, Step, StepKind, Unit, UnitId, Var, VarId,
+    Write, cost,
 };
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;

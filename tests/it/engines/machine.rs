@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use autobatch::backend::cc::{Code, Native};
+use autobatch::backend::cpu::codegen::{Code, Native};
 use autobatch::backend::cpu::{MACHINE, local, pc};
 use autobatch::lower::cfg_to_stack;
 use autobatch::lower::cfg_to_stack::Saves;

@@ -18,7 +18,9 @@ use autobatch::types::{Array, Type};
 use indexmap::IndexMap;
 
 use crate::engines::differential::Case;
-use crate::engines::machine::{MAKING, Outcomes, Said, agree, all_settings, essence, inputs, ints, plans, run_pc, text};
+use crate::engines::machine::{
+    MAKING, Outcomes, Said, agree, all_settings, essence, inputs, ints, plans, run_pc, text,
+};
 use crate::tools::effort;
 use crate::tools::observed::Configuration;
 use crate::tools::random_programs::{Rng, generate};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{LazyLock, Mutex};
 
-use autobatch::backend::cc::compiler::Compiler;
+use autobatch::backend::cpu::codegen::compiler::Compiler;
 use autobatch::parts::StreamId;
 use autobatch::pipeline::{Passes, all_passes};
 use autobatch::program::{Bound, Codegen, Engine, Function, Inputs, Options};

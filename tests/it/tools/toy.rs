@@ -173,12 +173,7 @@ impl<'a> Lane<'a> {
     }
 
     /// Runs an operation: what it computes, or the trap, with what says its message at a place.
-    fn op(
-        &mut self,
-        block: &Block<Terminator>,
-        op: &OpKind,
-        values: &[Array],
-    ) -> Result<Option<Array>, Fault> {
+    fn op(&mut self, block: &Block<Terminator>, op: &OpKind, values: &[Array]) -> Result<Option<Array>, Fault> {
         let silent = |kind: TrapKind| -> Fault { (kind, Box::new(|_| String::new())) };
         match op {
             OpKind::Load { var, .. } => return Ok(Some(self.vars[var.index()].clone())),

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use indexmap::IndexSet;
 
-use crate::backend::cc::functions::{self, Function, group_type, memory_type, prefix};
-use crate::backend::cc::schedule::{Group, Schedule, schedule};
-use crate::backend::cc::segment::{Exit, Lockstep, Route};
-use crate::backend::cc::ssa::{Base, Fold, Kind, Local, LocalId, Op, Products, Ssa, Value};
+use crate::backend::cpu::codegen::functions::{self, Function, group_type, memory_type, prefix};
+use crate::backend::cpu::codegen::schedule::{Group, Schedule, schedule};
+use crate::backend::cpu::codegen::segment::{Exit, Lockstep, Route};
+use crate::backend::cpu::codegen::ssa::{Base, Fold, Kind, Local, LocalId, Op, Products, Ssa, Value};
 use crate::base::{Id as _, IdVec};
 use crate::plan::{Constant, ConstantId, Globals, Slot, SlotId, StackId, UnitId};
 use crate::prim::{Draw, Prim, Reduction};

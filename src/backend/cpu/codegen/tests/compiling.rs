@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::compiler;
-use crate::backend::cc::compiler::{CodegenError, Compiler, Library, Options, Target, create_private};
+use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, Library, Options, Target, create_private};
 
 const OPTIONS: Options = Options { real_f32: false, target: Target::Native };
 
@@ -120,7 +120,7 @@ mod shared_folders {
     use std::process::Command;
 
     use super::*;
-    use crate::backend::cc::cache::Cache;
+    use crate::backend::cpu::codegen::cache::Cache;
 
     fn mode(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();

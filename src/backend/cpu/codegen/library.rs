@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::backend::cc::compiler::{CodegenError, Workspace};
+use crate::backend::cpu::codegen::compiler::{CodegenError, Workspace};
 
 /// Compiled code, loaded. Its functions are there until it is dropped.
 #[derive(Debug)]

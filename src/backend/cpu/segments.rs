@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::backend::cc::abi::{Call, Stack, Trap};
-use crate::backend::cc::{NativeBody, NativePart, NativeSegment, Segment};
+use crate::backend::cpu::codegen::abi::{Call, Stack, Trap};
+use crate::backend::cpu::codegen::{NativeBody, NativePart, NativeSegment, Segment};
 use crate::backend::cpu::frame::{Frame, opened};
 use crate::backend::cpu::steps::Stepper;
 use crate::exec::mask::lanes_in_groups;

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::backend::cc::cache::{Cache, Key, digest, why_unsafe};
-use crate::backend::cc::functions;
-pub use crate::backend::cc::library::Library;
+use crate::backend::cpu::codegen::cache::{Cache, Key, digest, why_unsafe};
+use crate::backend::cpu::codegen::functions;
+pub use crate::backend::cpu::codegen::library::Library;
 
 /// The headers that generated C includes: name and text.
 fn headers() -> [(&'static str, &'static str); 3] {

@@ -1,6 +1,6 @@
 //! The C functions of `lanes.h` and `vmath.h` that compute primitives.
 
-use crate::backend::cc::ssa::{Fold, Kind};
+use crate::backend::cpu::codegen::ssa::{Fold, Kind};
 use crate::prim::{Arithmetic, Class, Conversion, IntArithmetic, Prim, Selection, Traps};
 use crate::run::TrapKind;
 use crate::types::DType;

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use super::results::stack_only;
 use super::{Engine, Error, ErrorKind, Options};
-use crate::backend::cc::compiler::{CodegenError, Compiler};
-use crate::backend::cc::{Code, Native};
+use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler};
+use crate::backend::cpu::codegen::{Code, Native};
 use crate::pipeline::Compiled;
 use crate::types::Precision;
 

@@ -14,7 +14,7 @@ mod cache;
 pub mod compiler;
 mod functions;
 mod library;
-mod native;
+mod loaded;
 mod schedule;
 mod segment;
 mod ssa;
@@ -22,11 +22,11 @@ mod ssa;
 mod tests;
 mod text;
 
-use crate::base::IdVec;
 use crate::backend::cpu::PADDING;
+use crate::base::IdVec;
 use crate::plan::{BlockId, Body, CallPlan, FuncId, Globals, Plan};
 
-pub use native::{Native, NativeBody, NativePart, NativeSegment};
+pub use loaded::{Native, NativeBody, NativePart, NativeSegment};
 pub use segment::{Ending, Exit, Part, Segment};
 
 /// What every text begins with.
@@ -52,10 +52,7 @@ impl Code {
         Self::of_bodies(plan.funcs.values().map(|f| &f.body), &plan.globals)
     }
 
-    fn of_bodies<'a, T: Ending + 'a>(
-        bodies: impl Iterator<Item = &'a Body<T>>,
-        globals: &Globals,
-    ) -> Self {
+    fn of_bodies<'a, T: Ending + 'a>(bodies: impl Iterator<Item = &'a Body<T>>, globals: &Globals) -> Self {
         let mut text = format!("#define AB_PADDING {PADDING}\n{PRELUDE}");
         let bodies = bodies.enumerate();
         let bodies = bodies.map(|(i, body)| segment::parts(body, globals, &format!("ab_{i}_"), &mut text)).collect();

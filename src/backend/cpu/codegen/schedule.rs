@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use crate::backend::cc::functions;
-use crate::backend::cc::segment::Lockstep;
-use crate::backend::cc::ssa::{Base, Fold, Kind, LocalId, Op, OpId, Ssa, Value};
+use crate::backend::cpu::codegen::functions;
+use crate::backend::cpu::codegen::segment::Lockstep;
+use crate::backend::cpu::codegen::ssa::{Base, Fold, Kind, LocalId, Op, OpId, Ssa, Value};
 use crate::base::IdVec;
 use crate::plan::{SlotId, StackId};
 use crate::prim::Reduction;

@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::backend::cc::Code;
-use crate::backend::cc::abi::Function;
-use crate::backend::cc::compiler::{CodegenError, Compiler, Library, Options, Target};
-use crate::backend::cc::segment::{Part, Segment};
+use crate::backend::cpu::codegen::Code;
+use crate::backend::cpu::codegen::abi::Function;
+use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, Library, Options, Target};
+use crate::backend::cpu::codegen::segment::{Part, Segment};
 use crate::base::IdVec;
 use crate::plan::{BlockId, Body, Step, StepKind, Unit};
 use crate::types::Precision;

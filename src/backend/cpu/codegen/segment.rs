@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::backend::cc::ssa::{self, Ssa};
-use crate::backend::cc::text;
+use crate::backend::cpu::codegen::ssa::{self, Ssa};
+use crate::backend::cpu::codegen::text;
 use crate::base::{IdVec, Loc};
 use crate::plan::{
     Arg, BlockId, Body, CallTerminator, ConstantId, Globals, SlotId, Source, StackId, Step, StepKind, Terminator,
