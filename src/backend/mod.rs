@@ -1,3 +1,79 @@
-//! Layer 6: back ends: what runs a plan on a device.
+//! Layer 6: back ends: what runs units on a device.
+//!
+//! A [`Backend`] makes an [`Executable`] of the units of a program, for one precision, and that runs batches. [`all`] lists
+//! them.
 
 pub mod cpu;
+
+use std::fmt;
+use std::panic::RefUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::plan::{CallPlan, Plan};
+use crate::run::{Inputs, Outcome, Settings, Sink};
+use crate::types::Precision;
+use crate::unit;
+
+/// What runs programs on a kind of device. Whatever it is, it gives every lane the bits of the reference interpreter.
+pub trait Backend: fmt::Debug + Send + Sync + RefUnwindSafe {
+    /// Its name, by which it is asked for.
+    fn name(&self) -> &'static str;
+    /// Makes what runs a program.
+    ///
+    /// # Errors
+    /// [`CompileError`], where it cannot.
+    fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, CompileError>;
+}
+
+/// A program that a back end has compiled. Several threads may run it at once.
+pub trait Executable: fmt::Debug + Send + Sync {
+    /// Runs it for all lanes of the inputs, which fit the program: element types and event shapes are those of its lane
+    /// inputs and shared values. Rows of trapped lanes are zero, and traps come in the order of positions. The time that
+    /// the run takes is not its business.
+    fn run(&self, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome;
+}
+
+/// The units of a program, and the plan that was made of them.
+#[derive(Clone, Debug)]
+pub enum Units {
+    /// Of a stack program, for program-counter autobatching.
+    Machine(Arc<unit::Program>, Arc<Plan>),
+    /// Of a CFG program, for local static autobatching.
+    Calls(Arc<unit::CallProgram>, Arc<CallPlan>),
+}
+
+/// How a program is compiled for a device.
+#[derive(Clone, Debug, Default)]
+pub struct How {
+    /// Width of `real`.
+    pub precision: Precision,
+    /// Whether code is generated, where the back end can do without.
+    pub codegen: bool,
+    /// Set from outside to end the compilation.
+    pub stop: Option<Arc<AtomicBool>>,
+}
+
+/// Why a back end cannot compile a program.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// It was stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+    /// Code cannot be generated here, and why.
+    #[error("{0}")]
+    Codegen(String),
+    /// It does not run this kind of program, and what to do.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+/// All back ends, the one that is taken without being asked for first.
+pub fn all() -> Vec<Arc<dyn Backend>> {
+    vec![Arc::new(cpu::Cpu)]
+}
+
+/// The back end of this name.
+pub fn named(name: &str) -> Option<Arc<dyn Backend>> {
+    all().into_iter().find(|backend| backend.name() == name)
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::pipeline::{Deny, Passes, all_passes};
-use crate::program::{Codegen, Engine, Error, ErrorKind, Options};
+use crate::program::{Codegen, Engine, Error, ErrorKind, Options, device};
 use crate::run::{Costs, Execution, MemoryBudget, Schedule, Settings};
 use crate::types::Precision;
 
@@ -136,6 +136,9 @@ pub(super) struct EngineArgs {
     /// What runs the program
     #[arg(long, value_enum, default_value_t = EngineName::Pc)]
     pub(super) engine: EngineName,
+    /// What the engines `pc` and `local` run on
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
+    pub(super) device: String,
     /// Which waiting block runs next: earliest, most-lanes, cost, cost:θ
     #[arg(long, default_value = "cost", value_parser = parse_schedule)]
     pub(super) schedule: Schedule,
@@ -566,6 +569,7 @@ impl EngineArgs {
         }
         Ok(Options {
             engine: self.engine.into(),
+            backend: device(&self.device)?,
             settings: Settings {
                 schedule: self.schedule,
                 execution: match self.exec {

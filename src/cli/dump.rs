@@ -73,8 +73,8 @@ fn compiled(args: &DumpArgs, compiled: &Compiled) -> Result<ExitCode, Error> {
         (Stage::Cfg, Some(program), _) => program.to_string(),
         (Stage::Stack, _, Some(program)) if args.explain => stack::print_explained(program),
         (Stage::Stack, _, Some(program)) => program.to_string(),
-        (Stage::Unit, ..) => of_engine(args, &compiled.units, compiled.call_units.as_ref().map(|u| u as _))?,
-        (Stage::Plan, ..) => of_engine(args, &compiled.plan, compiled.calls.as_ref().map(|p| p as _))?,
+        (Stage::Unit, ..) => of_engine(args, &*compiled.units, compiled.call_units.as_deref().map(|u| u as _))?,
+        (Stage::Plan, ..) => of_engine(args, &*compiled.plan, compiled.calls.as_deref().map(|p| p as _))?,
         (Stage::C, ..) => code(compiled, args.engine.into())?.text,
         (stage, ..) => {
             let stage = format!("{stage:?}").to_lowercase();

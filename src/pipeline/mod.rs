@@ -3,6 +3,7 @@
 mod warnings;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::backend::cpu::MACHINE;
 use crate::base::{Diagnostic, Finding, SourceMap, work};
@@ -130,15 +131,15 @@ pub struct Compiled {
     /// program was read.
     pub cfg: Option<cfg::Program>,
     /// What the blocks compute that `local` runs.
-    pub call_units: Option<unit::CallProgram>,
+    pub call_units: Option<Arc<unit::CallProgram>>,
     /// What `local` runs.
-    pub calls: Option<CallPlan>,
+    pub calls: Option<Arc<CallPlan>>,
     /// What the units were made of; there is none when the text of units was read.
     pub stack: Option<stack::Program>,
     /// What the blocks compute that `pc` runs.
-    pub units: unit::Program,
+    pub units: Arc<unit::Program>,
     /// What `pc` runs.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// What is probably not meant and only the shapes of the inputs can tell: comprehensions that stay loops, operations
     /// that go lane by lane. One for each site.
     pub warnings: Vec<Diagnostic>,
@@ -271,8 +272,8 @@ fn build(
     let calls = work::stage("plan of `local`", |_| None, || to_plan::calls_to_plan(&call_units, making));
     Compiled {
         cfg: Some(cfg),
-        call_units: Some(call_units),
-        calls: Some(calls),
+        call_units: Some(Arc::new(call_units)),
+        calls: Some(Arc::new(calls)),
         warnings: warnings::from_findings(findings, source),
         ..from_stack(stack, passes)
     }
@@ -296,8 +297,16 @@ pub fn from_units(units: unit::Program, passes: &Passes) -> Compiled {
     let cached_tops = passes.is_on(CACHED_TOPS.0);
     let making = Making { machine: MACHINE, tile_rows: cached_tops && passes.is_on(TILE_ROWS.0) };
     let plan = || Plan { cached_tops, ..to_plan::units_to_plan(&units, making) };
-    let plan = work::stage("plan of `pc`", |_| None, plan);
-    Compiled { cfg: None, call_units: None, calls: None, stack: None, units, plan, warnings: Vec::new() }
+    let plan = Arc::new(work::stage("plan of `pc`", |_| None, plan));
+    Compiled {
+        cfg: None,
+        call_units: None,
+        calls: None,
+        stack: None,
+        units: Arc::new(units),
+        plan,
+        warnings: Vec::new(),
+    }
 }
 
 fn verify_units<P: std::fmt::Display>(program: &P, verify: impl Fn(&P) -> Vec<unit::UnitError>) {

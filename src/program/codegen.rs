@@ -1,11 +1,12 @@
-//! Code that is generated for a compiled program, kept for its next run.
+//! What back ends make of a compiled program, kept for its next run.
 
 use std::sync::{Arc, Mutex};
 
 use super::results::stack_only;
 use super::{Engine, Error, ErrorKind, Options};
+use crate::backend::cpu::codegen::Code;
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler};
-use crate::backend::cpu::codegen::{Code, Native};
+use crate::backend::{CompileError, Executable, How, Units};
 use crate::pipeline::Compiled;
 use crate::types::Precision;
 
@@ -20,32 +21,44 @@ pub enum Codegen {
     Cc,
 }
 
-/// The generated code of a compiled program, by engine and precision.
+/// What back ends made of a compiled program.
 #[derive(Debug, Default)]
-pub(super) struct NativeCache {
-    made: Mutex<Vec<(Engine, Precision, Arc<Native>)>>,
+pub(super) struct Executables {
+    made: Mutex<Vec<(Made, Arc<dyn Executable>)>>,
 }
 
-impl NativeCache {
-    /// The code that the options ask for; none where they ask for none or the engine runs none, as `pc` where the tops of
-    /// stacks are not cached: generated code keeps them in registers of the processor.
+/// What an executable depends on, besides the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Made {
+    backend: &'static str,
+    engine: Engine,
+    precision: Precision,
+    codegen: Codegen,
+}
+
+impl Executables {
+    /// The one that the options ask for; none for the reference interpreter, which runs the CFG program.
     ///
     /// # Errors
-    /// [`ErrorKind::Codegen`] where there is no C compiler, or it fails.
-    pub(super) fn of(&self, compiled: &Compiled, options: &Options) -> Result<Option<Arc<Native>>, Error> {
-        let in_memory = options.engine == Engine::Pc && !compiled.plan.cached_tops;
-        if options.codegen == Codegen::Off || options.engine == Engine::Scalar || in_memory {
-            return Ok(None);
-        }
-        let (engine, precision) = (options.engine, options.settings.precision);
+    /// [`ErrorKind::Codegen`] where there is no C compiler, or it fails; [`ErrorKind::Option`] for `local` where there is
+    /// only a stack program.
+    pub(super) fn of(&self, compiled: &Compiled, options: &Options) -> Result<Option<Arc<dyn Executable>>, Error> {
+        let program = match (options.engine, &compiled.call_units, &compiled.calls) {
+            (Engine::Scalar, ..) => return Ok(None),
+            (Engine::Pc, ..) => Units::Machine(Arc::clone(&compiled.units), Arc::clone(&compiled.plan)),
+            (Engine::Local, Some(units), Some(plan)) => Units::Calls(Arc::clone(units), Arc::clone(plan)),
+            (Engine::Local, ..) => return Err(stack_only()),
+        };
+        let (engine, codegen, precision) = (options.engine, options.codegen, options.settings.precision);
+        let key = Made { backend: options.backend.name(), engine, precision, codegen };
         let made = || self.made.lock().expect("nothing panics while it holds the lock");
-        if let Some((_, _, native)) = made().iter().find(|(e, p, _)| (*e, *p) == (engine, precision)) {
-            return Ok(Some(Arc::clone(native)));
+        if let Some((_, executable)) = made().iter().find(|(known, _)| *known == key) {
+            return Ok(Some(Arc::clone(executable)));
         }
-        let stop = options.settings.stop.clone();
-        let native = Arc::new(Native::new(code(compiled, engine)?, precision, stop)?);
-        made().push((engine, precision, Arc::clone(&native)));
-        Ok(Some(native))
+        let how = How { precision, codegen: codegen == Codegen::Cc, stop: options.settings.stop.clone() };
+        let executable = options.backend.compile(program, &how)?;
+        made().push((key, Arc::clone(&executable)));
+        Ok(Some(executable))
     }
 }
 
@@ -78,6 +91,17 @@ impl From<CodegenError> for Error {
         let kind = match error {
             CodegenError::Interrupted => ErrorKind::Interrupted,
             _ => ErrorKind::Codegen,
+        };
+        Error::new(kind, error.to_string())
+    }
+}
+
+impl From<CompileError> for Error {
+    fn from(error: CompileError) -> Self {
+        let kind = match error {
+            CompileError::Interrupted => ErrorKind::Interrupted,
+            CompileError::Codegen(_) => ErrorKind::Codegen,
+            CompileError::Unsupported(_) => ErrorKind::Option,
         };
         Error::new(kind, error.to_string())
     }

@@ -37,9 +37,11 @@ use crate::plan;
 use crate::run::{self, MemoryBudget, NoSink, Settings, Sink};
 use crate::types::Type;
 
+use crate::backend::cpu::Cpu;
 pub use crate::backend::cpu::calibrate;
+use crate::backend::{self, Backend};
 pub use crate::plan::MemoryEstimate;
-use codegen::NativeCache;
+use codegen::Executables;
 pub use codegen::{Codegen, c_compiler, code, codegen_fails};
 pub use error::{Error, ErrorKind};
 pub use gradient::Gradient;
@@ -48,10 +50,12 @@ use ragged::BoundedAxes;
 pub use results::{Engine, Results, budget, memory_limit, refuse, refuse_kept};
 
 /// How a function is compiled and run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Which engine runs it.
     pub engine: Engine,
+    /// What the batching engines run on.
+    pub backend: Arc<dyn Backend>,
     /// Settings of the run.
     pub settings: Settings,
     /// Compiler passes that are switched off.
@@ -68,6 +72,32 @@ pub struct Options {
     pub codegen: Codegen,
 }
 
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            engine: Engine::default(),
+            backend: Arc::new(Cpu),
+            settings: Settings::default(),
+            passes: Passes::default(),
+            first_lane: 0,
+            memory_limit: None,
+            deny: Vec::new(),
+            codegen: Codegen::default(),
+        }
+    }
+}
+
+/// The back end of this name, for [`Options::backend`].
+///
+/// # Errors
+/// [`ErrorKind::Option`], with the names that there are.
+pub fn device(name: &str) -> Result<Arc<dyn Backend>, Error> {
+    backend::named(name).ok_or_else(|| {
+        let names: Vec<&str> = backend::all().iter().map(|b| b.name()).collect();
+        Error::new(ErrorKind::Option, format!("there is no device `{name}`: there is {}", names.join(", ")))
+    })
+}
+
 /// A checked program.
 #[derive(Debug)]
 pub struct Program {
@@ -81,7 +111,7 @@ pub struct Program {
 #[derive(Clone, Debug)]
 struct Entry {
     compiled: Arc<Compiled>,
-    native: Arc<NativeCache>,
+    executables: Arc<Executables>,
 }
 
 /// Files, and one module that is none.
@@ -241,7 +271,7 @@ pub struct Function<'a> {
 #[derive(Clone, Debug)]
 pub struct Bound {
     compiled: Arc<Compiled>,
-    native: Arc<NativeCache>,
+    executables: Arc<Executables>,
     inputs: run::Inputs,
     axes: BoundedAxes,
     sources: Arc<SourceMap>,
@@ -298,7 +328,7 @@ impl Function<'_> {
         let lanes = inputs::lane_count(inputs)?;
         let values = inputs::bind(inputs, &self.name, &self.signature, lanes)?;
         let entry = || self.entry(values.shapes.clone(), passes);
-        let Entry { compiled, native } = match &options.settings.stop {
+        let Entry { compiled, executables } = match &options.settings.stop {
             Some(stop) => stoppable(stop, entry)?,
             None => entry()?,
         };
@@ -306,7 +336,7 @@ impl Function<'_> {
         let axes = BoundedAxes::new(&self.signature, &outputs);
         Ok(Bound {
             axes,
-            native,
+            executables,
             ..Bound::finish(compiled, values, lanes, options, Arc::clone(&self.program.sources))?
         })
     }
@@ -331,7 +361,7 @@ impl Function<'_> {
         }
         let compiled = pipeline::compile(&program.hir, &program.sources, self.entry, &key.shapes, passes)
             .map_err(|diagnostics| Error::from_diagnostics(diagnostics, (*program.sources).clone()))?;
-        let entry = Entry { compiled: Arc::new(compiled), native: Arc::default() };
+        let entry = Entry { compiled: Arc::new(compiled), executables: Arc::default() };
         Ok(cache().entry(key).or_insert(entry).clone())
     }
 }
@@ -382,7 +412,7 @@ impl Bound {
             })?;
         let numbers = (0..lanes as u64).map(|i| options.first_lane.wrapping_add(i)).collect();
         let inputs = run::Inputs { lanes: numbers, values: values.lane_arrays(lanes), shared };
-        Ok(Bound { compiled, native: Arc::default(), inputs, axes: BoundedAxes::default(), sources })
+        Ok(Bound { compiled, executables: Arc::default(), inputs, axes: BoundedAxes::default(), sources })
     }
 
     /// What was compiled.
@@ -437,7 +467,7 @@ impl Bound {
     /// # Errors
     /// [`ErrorKind::Codegen`] where there is no C compiler, or it fails; [`ErrorKind::Option`] as [`run`](Self::run).
     pub fn prepare(&self, options: &Options) -> Result<(), Error> {
-        self.native.of(&self.compiled, options).map(drop)
+        self.executables.of(&self.compiled, options).map(drop)
     }
 
     /// Runs it.
@@ -463,7 +493,7 @@ impl Bound {
     /// As [`run`](Self::run), but for the memory.
     pub fn run_within(&self, budget: &Arc<MemoryBudget>, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         let estimate = self.memory(options);
-        let outcome = results::execute(&self.compiled, &self.native, &self.inputs, options, budget, sink)?;
+        let outcome = results::execute(&self.compiled, &self.executables, &self.inputs, options, budget, sink)?;
         Ok(Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate))
     }
 }

@@ -6,11 +6,10 @@ use std::time::Instant;
 use indexmap::IndexMap;
 use ndarray::{ArrayD, IxDyn};
 
-use crate::backend::cpu::{local, pc};
 use crate::interp;
 use crate::pipeline::Compiled;
 use crate::plan::MemoryEstimate;
-use crate::program::codegen::NativeCache;
+use crate::program::codegen::Executables;
 use crate::program::ragged::{self, BoundedAxes, Lengths};
 use crate::program::{Error, ErrorKind, Options, inputs};
 use crate::run::{self, BETWEEN_LOOKS, Caught, MemoryBudget, Outcome, Sink, Stats, Trap};
@@ -149,22 +148,18 @@ fn bytes(n: usize) -> String {
 
 pub(super) fn execute(
     compiled: &Compiled,
-    native: &NativeCache,
+    executables: &Executables,
     inputs: &run::Inputs,
     options: &Options,
     budget: &Arc<MemoryBudget>,
     sink: &dyn Sink,
 ) -> Result<Outcome, Error> {
     let settings = &run::Settings { memory: Arc::clone(budget), ..options.settings.clone() };
-    let native = native.of(compiled, options)?;
+    let executable = executables.of(compiled, options)?;
     let start = Instant::now();
-    let mut outcome = match options.engine {
-        Engine::Pc => pc::run_with(&compiled.plan, native.as_deref(), inputs, settings, sink),
-        Engine::Scalar => interp::run(compiled.cfg.as_ref().ok_or_else(stack_only)?, inputs, settings, sink),
-        Engine::Local => {
-            let plan = compiled.calls.as_ref().ok_or_else(stack_only)?;
-            local::run_with(plan, native.as_deref(), inputs, settings, sink)
-        }
+    let mut outcome = match executable {
+        Some(executable) => executable.run(inputs, settings, sink),
+        None => interp::run(compiled.cfg.as_ref().ok_or_else(stack_only)?, inputs, settings, sink),
     };
     outcome.stats.seconds = start.elapsed().as_secs_f64();
     Ok(outcome)

@@ -9,6 +9,7 @@ mod calibrate;
 pub mod codegen;
 mod compact;
 mod crew;
+mod executable;
 mod frame;
 pub mod kernels;
 pub mod local;
@@ -22,5 +23,6 @@ mod tiles;
 mod tops;
 
 pub use calibrate::calibrate;
+pub use executable::Cpu;
 pub use machine::MACHINE;
 pub(in crate::backend) use machine::PADDING;

@@ -26,7 +26,7 @@ fn reals<const RANK: usize>(shape: [usize; RANK], seed: u64) -> Array {
 }
 
 fn plan(function: &Function<'_>, inputs: &Inputs) -> Plan {
-    function.bind(inputs, &Options::default()).expect("the inputs fit").compiled().plan.clone()
+    function.bind(inputs, &Options::default()).expect("the inputs fit").compiled().plan.as_ref().clone()
 }
 
 fn groups(plan: &Plan) -> Vec<&Tiled> {

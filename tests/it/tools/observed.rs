@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use autobatch::backend::cpu::codegen::compiler::Compiler;
 use autobatch::parts::StreamId;
 use autobatch::pipeline::{Passes, all_passes};
 use autobatch::program::{Bound, Codegen, Engine, Function, Inputs, Options};
-use autobatch::run::{self, Caught, Execution, Record, Schedule, Sink, Trap, TrapKind};
+use autobatch::run::{self, Execution, Record, Schedule, Sink, TrapKind};
 use autobatch::types::{Array, ArrayData, Precision, Scalar};
 
 use crate::tools::random_programs::Rng;
-use crate::tools::toy;
+use crate::tools::toy::Toy;
 
 /// What one lane did.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -111,47 +111,33 @@ fn select(inputs: &run::Inputs, rows: &[usize]) -> run::Inputs {
     }
 }
 
-/// What the lanes of a batch did.
-fn observe_outcome(
-    numbers: &[u64],
-    outputs: &[(String, &Array)],
-    (traps, caught): (&[Trap], &[Caught]),
-    said: Said,
-    observed: &mut Observed,
-) {
-    let mut said = said.0.into_iter().map(|m| m.into_inner().expect("no panic"));
-    for (position, number) in numbers.iter().enumerate() {
-        let trap = traps.iter().find(|t| t.position == position);
-        let trap = trap.map(|t| (t.kind, format!("{} {}", t.loc, t.message)));
-        let caught = caught.iter().find(|c| c.first.position == position);
-        let caught = caught.map(|c| (c.count, c.first.kind, format!("{} {}", c.first.loc, c.first.message)));
-        let outputs = match trap {
-            Some(_) => Vec::new(),
-            None => outputs.iter().map(|(name, a)| format!("{name} = {}", bits(a, position, numbers.len()))).collect(),
-        };
-        let lane = Lane { outputs, trap, caught, said: said.next().expect("one list a lane") };
-        observed.insert(*number, lane);
-    }
-}
-
-/// What all lanes do in the toy executor of units.
+/// What all lanes do on the toy, which runs units.
 pub(crate) fn observe_toy(bound: &Bound, options: &Options) -> Observed {
-    let (units, inputs) = (&bound.compiled().units, bound.inputs());
-    let said = Said(inputs.lanes.iter().map(|_| Mutex::default()).collect());
-    let outcome = toy::run(units, inputs, &options.settings, &said);
-    let outputs = units.outputs.iter().map(|port| port.name.clone()).zip(&outcome.outputs);
-    let outputs: Vec<(String, &Array)> = outputs.collect();
-    let mut observed = Observed::new();
-    observe_outcome(&inputs.lanes, &outputs, (&outcome.traps, &outcome.caught), said, &mut observed);
-    observed
+    let options = Options { backend: Arc::new(Toy), engine: Engine::Pc, ..options.clone() };
+    Configuration::observe_bound(bound, &options).expect("the toy refuses nothing")
 }
 
 fn run_part(mut bound: Bound, rows: &[usize], options: &Options, observed: &mut Observed) -> Result<(), String> {
     *bound.inputs_mut() = select(bound.inputs(), rows);
     let said = Said(rows.iter().map(|_| Mutex::default()).collect());
     let results = bound.run(options, &said).map_err(|e| e.to_string())?;
-    let outputs: Vec<(String, &Array)> = results.outputs().iter().map(|(name, a)| (name.clone(), a)).collect();
-    observe_outcome(results.lanes(), &outputs, (results.traps(), results.caught()), said, observed);
+    let mut said = said.0.into_iter().map(|m| m.into_inner().expect("no panic"));
+    for (position, number) in results.lanes().iter().enumerate() {
+        let trap = results.traps().iter().find(|t| t.position == position);
+        let trap = trap.map(|t| (t.kind, format!("{} {}", t.loc, t.message)));
+        let caught = results.caught().iter().find(|c| c.first.position == position);
+        let caught = caught.map(|c| (c.count, c.first.kind, format!("{} {}", c.first.loc, c.first.message)));
+        let outputs = match trap {
+            Some(_) => Vec::new(),
+            None => results
+                .outputs()
+                .iter()
+                .map(|(name, a)| format!("{name} = {}", bits(a, position, rows.len())))
+                .collect(),
+        };
+        let lane = Lane { outputs, trap, caught, said: said.next().expect("one list a lane") };
+        observed.insert(*number, lane);
+    }
     Ok(())
 }
 

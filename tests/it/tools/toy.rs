@@ -2,17 +2,45 @@
 //! knows nothing of plans, kernels, masks or schedules, so that a program which it runs as the others do is told whole by
 //! its units. Statistics, `--check nan` and the limits of memory are not its business.
 
+use std::sync::Arc;
+
+use autobatch::backend::{Backend, CompileError, Executable, How, Units};
 use autobatch::base::{Id as _, Loc};
 use autobatch::parts::{Operand, render};
 use autobatch::prim::Prim;
 use autobatch::run::{Access, AllCaught, Inputs, Outcome, Settings, Sink, Trap, TrapKind};
 use autobatch::types::{Array, ArrayData, Scalar, Type};
-use autobatch::unit::{Attempt, Block, BlockId, OpKind, Program, Terminator};
+use autobatch::unit::{self, Attempt, Block, BlockId, OpKind, Operand as Read, Terminator};
 use autobatch::vmath::{Real, philox};
 use autobatch::{interp, types::Precision};
 
+/// The toy as a back end. It runs the units of stack programs.
+#[derive(Debug)]
+pub(crate) struct Toy;
+
+impl Backend for Toy {
+    fn name(&self) -> &'static str {
+        "toy"
+    }
+    fn compile(&self, program: Units, _: &How) -> Result<Arc<dyn Executable>, CompileError> {
+        match program {
+            Units::Machine(units, _) => Ok(Arc::new(Program(units))),
+            Units::Calls(..) => Err(CompileError::Unsupported("the toy runs the engine `pc` only".to_owned())),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Program(Arc<unit::Program>);
+
+impl Executable for Program {
+    fn run(&self, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+        run(&self.0, inputs, settings, sink)
+    }
+}
+
 /// Runs every lane to its end, one after the other.
-pub(crate) fn run(program: &Program, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+fn run(program: &unit::Program, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
     let vars = &program.body.vars;
     let rows = |ty: &Type| Array::zeros(&Type::new(ty.dtype, [inputs.lanes.len()].into_iter().chain(ty.shape.clone())));
     let outputs = program.outputs.iter().map(|port| rows(&vars[port.var].ty)).collect();
@@ -57,7 +85,7 @@ type Fault = (TrapKind, Box<dyn Fn(&Loc) -> String>);
 type Stop = (TrapKind, Loc, String);
 
 struct Lane<'a> {
-    program: &'a Program,
+    program: &'a unit::Program,
     inputs: &'a Inputs,
     settings: &'a Settings,
     sink: &'a dyn Sink,
@@ -160,7 +188,7 @@ impl<'a> Lane<'a> {
         }))
     }
 
-    fn read(&self, operand: &autobatch::unit::Operand, values: &[Array]) -> Array {
+    fn read(&self, operand: &Read, values: &[Array]) -> Array {
         match operand {
             Operand::Var(v) => values[v.index()].clone(),
             Operand::Shared(s) => self.inputs.shared[s.index()].clone(),
@@ -168,7 +196,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    fn reads(&self, operands: &[autobatch::unit::Operand], values: &[Array]) -> Vec<Array> {
+    fn reads(&self, operands: &[Read], values: &[Array]) -> Vec<Array> {
         operands.iter().map(|o| self.read(o, values)).collect()
     }
 
