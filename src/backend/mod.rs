@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::plan::{CallPlan, Plan};
-use crate::run::{Inputs, Outcome, Settings, Sink};
+use crate::run::{Outcome, RunInputs, Settings, Sink};
 use crate::types::Precision;
 use crate::unit;
 
@@ -31,7 +31,7 @@ pub trait Executable: fmt::Debug + Send + Sync {
     /// Runs it for all lanes of the inputs, which fit the program: element types and event shapes are those of its lane
     /// inputs and shared values. Rows of trapped lanes are zero, and traps come in the order of positions. The time that
     /// the run takes is not its business.
-    fn run(&self, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome;
+    fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome;
 }
 
 /// The units of a program, and the plan that was made of them.

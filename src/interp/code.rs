@@ -8,7 +8,7 @@ use crate::base::{Id, Loc};
 use crate::cfg::{Block, BlockId, Func, InstKind, Message, Operand, Program, Terminator, VarId};
 use crate::parts::{StreamId, TapeId};
 use crate::prim::{BatchRule, Prim};
-use crate::run::Inputs;
+use crate::run::RunInputs;
 use crate::types::Type;
 use crate::vmath::Real;
 
@@ -148,7 +148,7 @@ fn hand_over(block: &mut BlockCode, last: &LastUses, id: BlockId) {
 }
 
 impl<R: Real> Code<R> {
-    pub(super) fn new(program: &Program, inputs: &Inputs) -> Self {
+    pub(super) fn new(program: &Program, inputs: &RunInputs) -> Self {
         let shared = program.shared.values().zip(&inputs.shared);
         let mut code = Code {
             funcs: vec![],

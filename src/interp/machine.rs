@@ -14,7 +14,7 @@ use crate::cfg::{BlockId, FuncId, InstKind, Operand, Program};
 use crate::parts::{TapeId, render};
 use crate::prim::{Prim, TABLE};
 use crate::run::{
-    Access, AllCaught, BlockStats, Inputs, NoMemory, Outcome, Reservation, Settings, Sink, Stats, Trap, TrapKind,
+    Access, AllCaught, BlockStats, NoMemory, Outcome, Reservation, RunInputs, Settings, Sink, Stats, Trap, TrapKind,
 };
 use crate::types::{Array, ArrayData, Scalar, Shape, Type};
 use crate::vmath::{Real, philox};
@@ -22,7 +22,7 @@ use crate::vmath::{Real, philox};
 /// Blocks between two looks at the stop flag.
 const BLOCKS_PER_POLL: u64 = 1024;
 
-pub(super) fn run<R: Real>(program: &Program, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+pub(super) fn run<R: Real>(program: &Program, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
     let start = Instant::now();
     let code = Code::<R>::new(program, inputs);
     let lanes = inputs.lanes.len();

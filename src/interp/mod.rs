@@ -17,7 +17,7 @@ pub use shared::{SharedError, shared_values};
 
 use crate::cfg::Program;
 use crate::prim::Prim;
-use crate::run::{Inputs, Outcome, Settings, Sink, TrapKind};
+use crate::run::{Outcome, RunInputs, Settings, Sink, TrapKind};
 use crate::types::{Array, Precision, Type};
 use crate::vmath::Real;
 use value::Value;
@@ -27,7 +27,7 @@ use value::Value;
 /// # Panics
 ///
 /// When the program would not pass [`verify`](crate::cfg::verify()), or the inputs do not have the program's types.
-pub fn run(program: &Program, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+pub fn run(program: &Program, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
     match settings.precision {
         Precision::F32 => machine::run::<f32>(program, inputs, settings, sink),
         Precision::F64 => machine::run::<f64>(program, inputs, settings, sink),

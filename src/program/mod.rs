@@ -272,7 +272,7 @@ pub struct Function<'a> {
 pub struct Bound {
     compiled: Arc<Compiled>,
     executables: Arc<Executables>,
-    inputs: run::Inputs,
+    inputs: run::RunInputs,
     axes: BoundedAxes,
     sources: Arc<SourceMap>,
 }
@@ -411,7 +411,7 @@ impl Bound {
                 SharedError::Value(message) => Error::new(ErrorKind::Shared, message),
             })?;
         let numbers = (0..lanes as u64).map(|i| options.first_lane.wrapping_add(i)).collect();
-        let inputs = run::Inputs { lanes: numbers, values: values.lane_arrays(lanes), shared };
+        let inputs = run::RunInputs { lanes: numbers, values: values.lane_arrays(lanes), shared };
         Ok(Bound { compiled, executables: Arc::default(), inputs, axes: BoundedAxes::default(), sources })
     }
 
@@ -433,11 +433,11 @@ impl Bound {
         self.inputs.lanes.len()
     }
     /// The inputs.
-    pub fn inputs(&self) -> &run::Inputs {
+    pub fn inputs(&self) -> &run::RunInputs {
         &self.inputs
     }
     /// The inputs, to permute lanes, say.
-    pub fn inputs_mut(&mut self) -> &mut run::Inputs {
+    pub fn inputs_mut(&mut self) -> &mut run::RunInputs {
         &mut self.inputs
     }
 

@@ -146,21 +146,21 @@ impl BoundedAxes {
     }
 
     /// The dimensions, each with its length in every lane.
-    pub(crate) fn dims(&self, inputs: &run::Inputs) -> IndexMap<String, Vec<i64>> {
+    pub(crate) fn dims(&self, inputs: &run::RunInputs) -> IndexMap<String, Vec<i64>> {
         let lengths = inputs.values.iter().map(|array| array.as_int().unwrap_or_default().to_vec());
         self.dims.iter().cloned().zip(lengths).collect()
     }
     /// The lengths of an output, if it has a bounded axis.
-    pub(crate) fn of_output(&self, output: usize, inputs: &run::Inputs) -> Option<Lengths> {
+    pub(crate) fn of_output(&self, output: usize, inputs: &run::RunInputs) -> Option<Lengths> {
         lengths_of(self.outputs.get(output)?, inputs)
     }
     /// The lengths of a lane input, if it has a bounded axis.
-    pub(crate) fn of_input(&self, input: usize, inputs: &run::Inputs) -> Option<Lengths> {
+    pub(crate) fn of_input(&self, input: usize, inputs: &run::RunInputs) -> Option<Lengths> {
         lengths_of(self.inputs.get(input)?, inputs)
     }
 }
 
-fn lengths_of(axes: &[Option<usize>], inputs: &run::Inputs) -> Option<Lengths> {
+fn lengths_of(axes: &[Option<usize>], inputs: &run::RunInputs) -> Option<Lengths> {
     let of = |position: usize| inputs.values.get(position).and_then(Array::as_int).unwrap_or_default().to_vec();
     axes.iter().any(Option::is_some).then(|| axes.iter().map(|at| at.map(of)).collect())
 }

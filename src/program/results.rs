@@ -149,7 +149,7 @@ fn bytes(n: usize) -> String {
 pub(super) fn execute(
     compiled: &Compiled,
     executables: &Executables,
-    inputs: &run::Inputs,
+    inputs: &run::RunInputs,
     options: &Options,
     budget: &Arc<MemoryBudget>,
     sink: &dyn Sink,
@@ -186,7 +186,7 @@ pub struct Results {
 impl Results {
     pub(super) fn new(
         compiled: &Compiled,
-        inputs: &run::Inputs,
+        inputs: &run::RunInputs,
         axes: &BoundedAxes,
         outcome: Outcome,
         memory: MemoryEstimate,

@@ -128,7 +128,7 @@ pub fn workers(settings: &Settings) -> usize {
 
 /// The values of a run.
 #[derive(Clone, Debug)]
-pub struct Inputs {
+pub struct RunInputs {
     /// The number that each lane has for its random stream, for `print` and in reports; usually 0, 1, 2, …
     pub lanes: Vec<u64>,
     /// One array for each lane input of the program, in order; the leading axis is the lanes.
@@ -143,7 +143,7 @@ pub struct Outcome {
     /// One array for each output of the program, in order; the leading axis is the lanes. Rows of trapped lanes are zero
     /// (`false`) and mean nothing.
     pub outputs: Vec<Array>,
-    /// The lanes that trapped, by position in [`Inputs::lanes`], ascending.
+    /// The lanes that trapped, by position in [`RunInputs::lanes`], ascending.
     pub traps: Vec<Trap>,
     /// The lanes in which attempts caught traps, by position, ascending.
     pub caught: Vec<Caught>,
@@ -154,7 +154,7 @@ pub struct Outcome {
 /// Why a lane stopped.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trap {
-    /// Position of the lane in [`Inputs::lanes`].
+    /// Position of the lane in [`RunInputs::lanes`].
     pub position: usize,
     /// What happened.
     pub kind: TrapKind,

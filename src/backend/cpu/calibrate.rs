@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::compact::Selection;
-use crate::backend::cpu::kernels::{self, Active, Arg, Call, Keep, Streams};
+use crate::backend::cpu::kernels::{self, Active, Keep, KernelArg, KernelCall, Streams};
 use crate::exec::mask::byte_mask;
 use crate::exec::{Columns, LaneMask, LaneStack};
 use crate::prim::Prim;
@@ -34,8 +34,8 @@ fn addition(elements: usize, lanes: usize, mask: Option<&[i8]>) -> f64 {
     let [a, b, kept, mut out] = std::array::from_fn(|_| Buffer::<f64>::zeros(DType::Real, elements * lanes));
     let (mut traps, mut draws) = (Vec::new(), [0]);
     time(|| {
-        let args = [Arg::new(&a, &ty, false), Arg::new(&b, &ty, false)];
-        let call = Call {
+        let args = [KernelArg::new(&a, &ty, false), KernelArg::new(&b, &ty, false)];
+        let call = KernelCall {
             prim: Prim::Add,
             args: &args,
             ty: &ty,

@@ -6,7 +6,7 @@ use super::codegen::compiler::CodegenError;
 use super::codegen::{Code, Native};
 use super::{local, pc};
 use crate::backend::{Backend, CompileError, Executable, How, Units};
-use crate::run::{Inputs, Outcome, Settings, Sink};
+use crate::run::{Outcome, RunInputs, Settings, Sink};
 
 /// The back end for this processor.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ struct Loaded {
 }
 
 impl Executable for Loaded {
-    fn run(&self, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+    fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
         let native = self.native.as_ref();
         match &self.program {
             Units::Machine(_, plan) => pc::run_with(plan, native, inputs, settings, sink),

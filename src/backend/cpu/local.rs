@@ -23,7 +23,7 @@ use crate::exec::{LaneMask, StackError, Waiting};
 use crate::parts::TapeId;
 use crate::plan::{Arg, BlockId, CallPlan, CallTerminator, Func, FuncId, Passing, SlotId, Source, Unit, UnitId};
 use crate::run::{
-    Activity, AllCaught, Inputs, MemoryBudget, Outcome, Reservation, Settings, Sink, TrapKind, VariableStats,
+    Activity, AllCaught, MemoryBudget, Outcome, Reservation, RunInputs, Settings, Sink, TrapKind, VariableStats,
 };
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
@@ -32,7 +32,7 @@ use crate::vmath::Real;
 const MANY: usize = 64;
 
 /// Runs a plan. `inputs` fit the program: element types and event shapes are those of its lane inputs and shared values.
-pub fn run(plan: &CallPlan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+pub fn run(plan: &CallPlan, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
     run_with(plan, None, inputs, settings, sink)
 }
 
@@ -40,7 +40,7 @@ pub fn run(plan: &CallPlan, inputs: &Inputs, settings: &Settings, sink: &dyn Sin
 pub fn run_with(
     plan: &CallPlan,
     native: Option<&Native>,
-    inputs: &Inputs,
+    inputs: &RunInputs,
     settings: &Settings,
     sink: &dyn Sink,
 ) -> Outcome {
@@ -53,7 +53,7 @@ pub fn run_with(
 fn run_typed<R: Real>(
     plan: &CallPlan,
     native: Option<&Native>,
-    inputs: &Inputs,
+    inputs: &RunInputs,
     settings: &Settings,
     sink: &dyn Sink,
 ) -> Outcome {
@@ -70,7 +70,7 @@ fn run_typed<R: Real>(
 struct Shard<'a, R> {
     plan: &'a CallPlan,
     native: Option<&'a Native>,
-    inputs: &'a Inputs,
+    inputs: &'a RunInputs,
     width: usize,
     stepper: Stepper<'a, R>,
     arrays: Arrays<'a, R>,
@@ -232,7 +232,7 @@ impl<'a, R: Real> Shard<'a, R> {
     fn new(
         plan: &'a CallPlan,
         native: Option<&'a Native>,
-        inputs: &'a Inputs,
+        inputs: &'a RunInputs,
         env: &'a Environment<'a, R>,
         width: usize,
     ) -> Result<Self, StackError> {

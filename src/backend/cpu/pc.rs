@@ -13,12 +13,12 @@ use crate::base::{IdVec, Loc};
 use crate::exec::mask::{Bits, lanes_in_groups};
 use crate::exec::{Columns, LaneMask, LaneStack, Scheduler, StackError, Waiting};
 use crate::plan::{Attempt, BlockId, Plan, Terminator, Unit, UnitId, cost};
-use crate::run::{Activity, AllCaught, Execution, Inputs, Outcome, Settings, Sink, TrapKind, VariableStats};
+use crate::run::{Activity, AllCaught, Execution, Outcome, RunInputs, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
 
 /// Runs a plan. `inputs` fit the program: element types and event shapes are those of its lane inputs and shared values.
-pub fn run(plan: &Plan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+pub fn run(plan: &Plan, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
     run_with(plan, None, inputs, settings, sink)
 }
 
@@ -26,7 +26,7 @@ pub fn run(plan: &Plan, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -
 pub fn run_with(
     plan: &Plan,
     native: Option<&Native>,
-    inputs: &Inputs,
+    inputs: &RunInputs,
     settings: &Settings,
     sink: &dyn Sink,
 ) -> Outcome {
@@ -39,7 +39,7 @@ pub fn run_with(
 fn run_typed<R: Real>(
     plan: &Plan,
     native: Option<&Native>,
-    inputs: &Inputs,
+    inputs: &RunInputs,
     settings: &Settings,
     sink: &dyn Sink,
 ) -> Outcome {
@@ -65,7 +65,7 @@ fn run_typed<R: Real>(
 struct Shard<'a, R> {
     plan: &'a Plan,
     native: Option<&'a NativeBody>,
-    inputs: &'a Inputs,
+    inputs: &'a RunInputs,
     queue: &'a Queue,
     width: usize,
     stepper: Stepper<'a, R>,
@@ -190,7 +190,7 @@ impl<'a, R: Real> Shard<'a, R> {
     fn new(
         plan: &'a Plan,
         native: Option<&'a NativeBody>,
-        inputs: &'a Inputs,
+        inputs: &'a RunInputs,
         env: &'a Environment<'a, R>,
         queue: &'a Queue,
         width: usize,

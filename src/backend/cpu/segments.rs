@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::backend::cpu::codegen::abi::{Call, Stack, Trap};
+use crate::backend::cpu::codegen::abi::{CodeCall, CodeTrap, Stack};
 use crate::backend::cpu::codegen::{NativeBody, NativePart, NativeSegment, Segment};
 use crate::backend::cpu::frame::{Frame, opened};
 use crate::backend::cpu::steps::Stepper;
@@ -27,7 +27,7 @@ pub(super) struct Calls {
     /// The first of functions that are looked up anew in each call, the others by unit.
     operands: Vec<Operands>,
     stacks: Vec<Stack>,
-    traps: Vec<Trap>,
+    traps: Vec<CodeTrap>,
     /// Changes whenever lane buffers may have changed places.
     age: u64,
 }
@@ -108,15 +108,15 @@ impl<R: Real> Stepper<'_, R> {
             operands.constants.extend(segment.constants.iter().map(|c| self.env.constant(*c).as_ptr()));
         }
         if calls.traps.len() < width {
-            calls.traps.resize(width, Trap::default());
+            calls.traps.resize(width, CodeTrap::default());
         }
         true
     }
 
     /// What a function is called with.
-    fn arguments(&mut self, width: usize, at: usize) -> Call {
+    fn arguments(&mut self, width: usize, at: usize) -> CodeCall {
         let operands = &self.calls.operands[at];
-        Call {
+        CodeCall {
             slots: operands.slots.as_ptr(),
             constants: operands.constants.as_ptr(),
             stacks: self.calls.stacks.as_mut_ptr(),
@@ -162,7 +162,7 @@ impl<R: Real> Stepper<'_, R> {
         self.decided = segment.decides;
         self.close(frame, segment);
         for i in 0..call.trapped as usize {
-            let Trap { lane, site } = self.calls.traps[i];
+            let CodeTrap { lane, site } = self.calls.traps[i];
             let site = &segment.sites[site as usize];
             self.lanes.draws[lane as usize] += site.draws;
             self.trap(lane as usize, site.kind, &site.loc, site.text.clone());
@@ -206,7 +206,7 @@ impl<R: Real> Stepper<'_, R> {
             false => None,
         };
         let waiting = route.waiting.open();
-        let mut call = Call {
+        let mut call = CodeCall {
             waiting: waiting.masks.as_mut_ptr(),
             counts: waiting.counts.as_mut_ptr(),
             occupied: waiting.occupied.as_mut_ptr(),
@@ -227,7 +227,7 @@ impl<R: Real> Stepper<'_, R> {
         }
         self.close(frame, segment);
         for i in 0..trapped {
-            let Trap { lane, site } = self.calls.traps[i];
+            let CodeTrap { lane, site } = self.calls.traps[i];
             let site = &segment.sites[site as usize];
             self.lanes.draws[lane as usize] += site.draws;
             self.bury(lane as usize, site.kind, &site.loc, site.text.clone());

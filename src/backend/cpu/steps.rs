@@ -6,7 +6,7 @@ use crate::backend::cpu::PADDING;
 use crate::backend::cpu::active::ActiveSet;
 use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::backend::cpu::frame::Frame;
-use crate::backend::cpu::kernels::{self, Active, Call, Keep, Streams};
+use crate::backend::cpu::kernels::{self, Active, Keep, KernelCall, Streams};
 use crate::backend::cpu::profile::{self, Profiler};
 use crate::backend::cpu::segments::Calls;
 use crate::backend::cpu::tapes::Tapes;
@@ -18,7 +18,7 @@ use crate::plan::{
     Arg, Compute, Constant, ConstantId, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit, Write,
 };
 use crate::prim::{Prim, TABLE};
-use crate::run::{Access, Activity, Execution, Inputs, Record, Settings, Sink, Trap, TrapKind};
+use crate::run::{Access, Activity, Execution, Record, RunInputs, Settings, Sink, Trap, TrapKind};
 use crate::types::{Array, DType, Type};
 use crate::vmath::Real;
 
@@ -31,7 +31,7 @@ pub(super) struct Environment<'a, R> {
 }
 
 impl<'a, R: Real> Environment<'a, R> {
-    pub(super) fn new(globals: &Globals, inputs: &Inputs, settings: &'a Settings, sink: &'a dyn Sink) -> Self {
+    pub(super) fn new(globals: &Globals, inputs: &RunInputs, settings: &'a Settings, sink: &'a dyn Sink) -> Self {
         let constants = globals.constants.values().map(|c| match c {
             Constant::Shared(s) => Buffer::from_array(&inputs.shared[s.0 as usize]),
             Constant::Literal(c) => Buffer::from_array(&Array::scalar(*c)),
@@ -285,7 +285,7 @@ impl<'a, R: Real> Stepper<'a, R> {
         loc: &Loc,
     ) {
         let env = self.env;
-        let operand = |a: &'f Arg| kernels::Arg::new(env.buffer(frame, a), &a.ty, a.broadcast);
+        let operand = |a: &'f Arg| kernels::KernelArg::new(env.buffer(frame, a), &a.ty, a.broadcast);
         // nearly all have one or two: no list is made for them
         match args {
             [a] => self.invoke_on(&[operand(a)], c, keep, out, loc),
@@ -297,7 +297,7 @@ impl<'a, R: Real> Stepper<'a, R> {
 
     fn invoke_on(
         &mut self,
-        operands: &[kernels::Arg<'_, R>],
+        operands: &[kernels::KernelArg<'_, R>],
         c: &Compute,
         keep: Option<&Buffer<R>>,
         out: &mut Buffer<R>,
@@ -315,7 +315,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             let with_nan = |column: &usize| has_nan(out.values(0), c.ty.elements(), columns, *column);
             had_nan.extend(active.mask.iter().filter(with_nan));
         }
-        let call = Call {
+        let call = KernelCall {
             prim: c.prim,
             args: operands,
             ty: &c.ty,
@@ -352,7 +352,7 @@ impl<'a, R: Real> Stepper<'a, R> {
     pub(super) fn tell(
         &mut self,
         (prim, in_place, ty): (Prim, bool, &Type),
-        operands: &[kernels::Arg<'_, R>],
+        operands: &[kernels::KernelArg<'_, R>],
         columns: usize,
         loc: &Loc,
     ) {
@@ -381,7 +381,7 @@ impl<'a, R: Real> Stepper<'a, R> {
     /// `had_nan`: the columns that had one in what is set in place.
     pub(super) fn find_nans(
         &mut self,
-        operands: &[kernels::Arg<'_, R>],
+        operands: &[kernels::KernelArg<'_, R>],
         out: &Buffer<R>,
         ty: &Type,
         had_nan: &[usize],
@@ -450,17 +450,17 @@ impl<'a, R: Real> Stepper<'a, R> {
                 (!a.broadcast).then(per_lane)
             })
             .collect();
-        let operands: SmallVec<[kernels::Arg<'_, R>; 6]> = args
+        let operands: SmallVec<[kernels::KernelArg<'_, R>; 6]> = args
             .iter()
             .zip(&owned)
             .map(|(a, owned)| {
                 let buffer = owned.as_ref().unwrap_or_else(|| self.env.buffer(frame, a));
-                kernels::Arg::new(buffer, &a.ty, true)
+                kernels::KernelArg::new(buffer, &a.ty, true)
             })
             .collect();
         let check = self.env.settings.check_nan && bears_nans(c);
         let had_nan = check && c.in_place && has_nan(out.values(0), c.ty.elements(), 1, 0);
-        let call = Call {
+        let call = KernelCall {
             prim: c.prim,
             args: &operands,
             ty: &c.ty,
@@ -623,7 +623,7 @@ fn has_nan<R: Real>(values: Values<'_, R>, elements: usize, width: usize, column
 
 /// Whether the result has a NaN in a column though no real operand has one there.
 fn bears_nan<R: Real>(
-    operands: &[kernels::Arg<'_, R>],
+    operands: &[kernels::KernelArg<'_, R>],
     out: &Buffer<R>,
     ty: &Type,
     columns: usize,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use crate::backend::cpu::frame::Frame;
-use crate::backend::cpu::kernels::{self, Active, Call, Streams};
+use crate::backend::cpu::kernels::{self, Active, KernelCall, Streams};
 use crate::backend::cpu::profile::activity_of;
 use crate::backend::cpu::steps::{Stepper, bears_nans};
 use crate::base::Loc;
@@ -80,12 +80,12 @@ impl<R: Real> Stepper<'_, R> {
             TileResult::Total => c.ty.clone(),
             TileResult::Tile | TileResult::Rows => part_type(&c.ty, Part::Rows, rows.len()),
         };
-        let operands: SmallVec<[kernels::Arg<'_, R>; 4]> = parts()
+        let operands: SmallVec<[kernels::KernelArg<'_, R>; 4]> = parts()
             .zip(&types)
             .map(|((arg, part), ty)| {
                 let width = if arg.broadcast { 1 } else { columns };
                 let (first, strides) = place(arg, *part, all, rows.start, width);
-                kernels::Arg {
+                kernels::KernelArg {
                     buffer: self.env.buffer(frame, arg).values(first),
                     ty,
                     broadcast: arg.broadcast,
@@ -96,7 +96,7 @@ impl<R: Real> Stepper<'_, R> {
         let goes_on = step.result == TileResult::Total && rows.start > 0;
         // What `scatter_add` adds to is what it has made so far.
         let in_place = goes_on && c.prim == Prim::ScatterAdd;
-        let call = Call {
+        let call = KernelCall {
             prim: c.prim,
             args: &operands[usize::from(in_place)..],
             ty: &ty,

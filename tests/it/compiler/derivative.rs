@@ -13,7 +13,7 @@ use autobatch::base::IdVec;
 use autobatch::cfg::{self, Func, VarId};
 use autobatch::pipeline::{Passes, from_cfg};
 use autobatch::program::Program;
-use autobatch::run::{Inputs, NoSink, Outcome, Settings};
+use autobatch::run::{NoSink, Outcome, RunInputs, Settings};
 use autobatch::transform::derivative::{DerivativeError, DerivativeRequest, DerivativeRequests, Mode};
 use autobatch::transform::expansion;
 use autobatch::types::{Array, ArrayData, DType, Type};
@@ -82,7 +82,7 @@ fn lane(array: &Array) -> Array {
 
 /// The outputs of one lane, all reals in a row.
 pub(crate) fn outputs(program: &cfg::Program, values: &[Array], shared: &[Array]) -> Vec<f64> {
-    let inputs = Inputs { lanes: vec![0], values: values.iter().map(lane).collect(), shared: shared.to_vec() };
+    let inputs = RunInputs { lanes: vec![0], values: values.iter().map(lane).collect(), shared: shared.to_vec() };
     let outcome = interp::run(program, &inputs, &settings(), &NoSink);
     assert!(outcome.traps.is_empty(), "{:?}\n{program}", outcome.traps);
     reals(&outcome.outputs)
@@ -192,7 +192,7 @@ fn primitives(program: &cfg::Program, values: &[Array], shared: &[Array]) -> u64
     let settings = Settings { stats: true, ..settings() };
     let wanted = &compiled.cfg.as_ref().expect("made of a CFG program").shared;
     let shared = interp::shared_values(wanted, &given, settings.precision).expect("shared values");
-    let inputs = Inputs { lanes: vec![0], values: values.iter().map(lane).collect(), shared };
+    let inputs = RunInputs { lanes: vec![0], values: values.iter().map(lane).collect(), shared };
     let outcome = cpu::pc::run(&compiled.plan, &inputs, &settings, &NoSink);
     outcome.stats.prims.values().sum()
 }
@@ -233,7 +233,7 @@ pub(crate) fn engines_agree(program: &cfg::Program, values: &[Array], point: &Po
     let bits = |o: &Outcome| o.outputs.iter().map(|a| format!("{:?}", normal(a))).collect::<Vec<_>>();
     let run = |program: &cfg::Program| {
         let shared = interp::shared_values(&program.shared, &shared, settings().precision).expect("shared values");
-        (Inputs { lanes: (0..lanes as u64).collect(), values: rows.clone(), shared }, ())
+        (RunInputs { lanes: (0..lanes as u64).collect(), values: rows.clone(), shared }, ())
     };
     let (inputs, ()) = run(program);
     let wanted = interp::run(program, &inputs, &settings(), &NoSink);
@@ -372,7 +372,7 @@ fn gradient_and_bytes(text: &str, n: usize) -> (Vec<f64>, u64) {
     let settings = Settings { stats: true, ..Settings::default() };
     let wanted = &compiled.cfg.as_ref().expect("made of a program").shared;
     let shared = interp::shared_values(wanted, &indexmap::IndexMap::new(), settings.precision).expect("shared values");
-    let inputs = Inputs { lanes: vec![0], values: vec![Array::new([1, n], ArrayData::Real(x))], shared };
+    let inputs = RunInputs { lanes: vec![0], values: vec![Array::new([1, n], ArrayData::Real(x))], shared };
     let outcome = cpu::pc::run(&compiled.plan, &inputs, &settings, &NoSink);
     let local = cpu::local::run(compiled.calls.as_ref().expect("a plan"), &inputs, &settings, &NoSink);
     let scalar = interp::run(compiled.cfg.as_ref().expect("a program"), &inputs, &settings, &NoSink);

@@ -14,7 +14,7 @@ use autobatch::cfg;
 use autobatch::interp;
 use autobatch::pipeline::{Passes, from_cfg};
 use autobatch::program::Program;
-use autobatch::run::{Inputs, NoSink, Outcome, Settings, TrapKind};
+use autobatch::run::{NoSink, Outcome, RunInputs, Settings, TrapKind};
 use autobatch::transform::derivative::Mode;
 use autobatch::types::{Array, ArrayData, DType, Type};
 use indexmap::IndexMap;
@@ -54,9 +54,9 @@ impl Given {
         (0..self.count).map(|l| shared && lane(l)).collect()
     }
 
-    fn inputs(&self, program: &cfg::Program, more: &[Array], settings: &Settings) -> Inputs {
+    fn inputs(&self, program: &cfg::Program, more: &[Array], settings: &Settings) -> RunInputs {
         let shared = interp::shared_values(&program.shared, &self.shared, settings.precision);
-        Inputs {
+        RunInputs {
             lanes: (0..self.count as u64).collect(),
             values: self.lanes.iter().chain(more).cloned().collect(),
             shared: shared.expect("shared values"),

@@ -9,7 +9,7 @@ use autobatch::interp;
 use autobatch::pipeline::{Passes, from_cfg};
 use autobatch::prim::{BatchRule, DerivativeRule, Prim, TABLE};
 use autobatch::program::Codegen;
-use autobatch::run::{Inputs, NoSink, Outcome, Settings};
+use autobatch::run::{NoSink, Outcome, RunInputs, Settings};
 use autobatch::transform::derivative::Mode;
 use autobatch::types::{Array, ArrayData, DType, Type};
 
@@ -44,7 +44,7 @@ fn of_array(array: &Array) -> &[f64] {
 }
 
 /// The inputs of a batch: `lanes` has the values of each lane.
-fn inputs(lanes: &[Vec<Array>]) -> Inputs {
+fn inputs(lanes: &[Vec<Array>]) -> RunInputs {
     let stacked = (0..lanes[0].len()).map(|i| {
         let shape = std::iter::once(lanes.len()).chain(lanes[0][i].shape.iter().copied());
         let each = lanes.iter().map(|lane| &lane[i].data);
@@ -59,7 +59,7 @@ fn inputs(lanes: &[Vec<Array>]) -> Inputs {
         };
         Array::new(shape, data)
     });
-    Inputs { lanes: (0..lanes.len() as u64).collect(), values: stacked.collect(), shared: Vec::new() }
+    RunInputs { lanes: (0..lanes.len() as u64).collect(), values: stacked.collect(), shared: Vec::new() }
 }
 
 /// The reals that come out of each lane behind those of the first `skip` outputs.
@@ -214,7 +214,7 @@ fn engines_agree_on_all_derivatives_at_singular_points() {
             let compiled = from_cfg(derived.clone(), &passes);
             let cfg = compiled.cfg.as_ref().expect("made of a CFG program");
             let shared = interp::shared_values(&cfg.shared, &indexmap::IndexMap::new(), settings.precision);
-            let inputs = Inputs { shared: shared.expect("shared values"), ..inputs.clone() };
+            let inputs = RunInputs { shared: shared.expect("shared values"), ..inputs.clone() };
             let calls = compiled.calls.as_ref().expect("a plan");
             let local = bits(&cpu::local::run(calls, &inputs, &settings, &NoSink));
             assert!(local == wanted, "local, {mode:?}");

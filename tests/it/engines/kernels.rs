@@ -4,7 +4,7 @@
 use autobatch::backend::cpu::{local, pc};
 use autobatch::pipeline::{self, Passes};
 use autobatch::prim::{BatchRule, Prim, TABLE};
-use autobatch::run::{Execution, Inputs, NoSink, Outcome, Settings};
+use autobatch::run::{Execution, NoSink, Outcome, RunInputs, Settings};
 use autobatch::types::{Array, ArrayData, DType, Precision, Scalar, Type};
 use autobatch::{cfg, interp};
 
@@ -209,7 +209,7 @@ impl Case {
         };
         let settings = Settings { precision, check_nan, seed, threads: 1, ..Settings::default() };
         let shared = interp::shared_values(&program.shared, &Default::default(), precision);
-        let inputs = Inputs {
+        let inputs = RunInputs {
             lanes: (0..LANES as u64).map(|l| l * l).collect(),
             values: inputs,
             shared: shared.map_err(|e| format!("{e}\n{text}"))?,
@@ -222,7 +222,7 @@ impl Case {
     fn compare(
         &self,
         program: &cfg::Program,
-        inputs: &Inputs,
+        inputs: &RunInputs,
         settings: &Settings,
         wanted: &[String],
     ) -> Result<(), String> {
@@ -234,7 +234,7 @@ impl Case {
         // Passes compute once what has only shared operands.
         let shared = interp::shared_values(&compiled.units.globals.shared, &Default::default(), settings.precision)
             .map_err(|e| e.to_string())?;
-        let inputs = &Inputs { shared, ..inputs.clone() };
+        let inputs = &RunInputs { shared, ..inputs.clone() };
         let narrow = if settings.seed % 4 == 2 { 1 } else { 9 };
         for (execution, shard_lanes) in [(Execution::Mask, 0), (Execution::Gather, 0), (Execution::Auto, narrow)] {
             let settings = Settings { execution, shard_lanes, ..settings.clone() };

@@ -15,7 +15,7 @@ use autobatch::lower::to_unit::{Stores, cfg_to_units, stack_to_units};
 use autobatch::parts::StreamId;
 use autobatch::plan::{CallPlan, Plan, estimate};
 use autobatch::program::Codegen;
-use autobatch::run::{Execution, Inputs, Outcome, Record, Schedule, Settings, Sink, TrapKind};
+use autobatch::run::{Execution, Outcome, Record, RunInputs, Schedule, Settings, Sink, TrapKind};
 use autobatch::types::{Array, Precision};
 use autobatch::{cfg, interp, stack};
 
@@ -45,9 +45,9 @@ pub(crate) fn plans(name: &str) -> (Plan, CallPlan) {
     (units_to_plan(&stack_to_units(&lowered, Stores::Live), MAKING), calls_to_plan(&cfg_to_units(&program), MAKING))
 }
 
-pub(crate) fn inputs(values: Vec<Array>) -> Inputs {
+pub(crate) fn inputs(values: Vec<Array>) -> RunInputs {
     let lanes = values[0].shape[0];
-    Inputs { lanes: (0..lanes as u64).collect(), values, shared: Vec::new() }
+    RunInputs { lanes: (0..lanes as u64).collect(), values, shared: Vec::new() }
 }
 
 pub(crate) fn ints(values: impl IntoIterator<Item = i64>) -> Array {
@@ -93,14 +93,14 @@ impl Sink for Said {
 
 pub(crate) type Outcomes = (Outcome, BTreeMap<usize, Vec<String>>);
 
-pub(crate) fn run_pc(plan: &Plan, inputs: &Inputs, settings: &Settings) -> Outcomes {
+pub(crate) fn run_pc(plan: &Plan, inputs: &RunInputs, settings: &Settings) -> Outcomes {
     let said = Said::default();
     let outcome = pc::run(plan, inputs, settings, &said);
     (outcome, said.take())
 }
 
 /// With generated code, where there is a C compiler.
-fn run_generated(plan: &Plan, inputs: &Inputs, settings: &Settings) -> Option<Outcomes> {
+fn run_generated(plan: &Plan, inputs: &RunInputs, settings: &Settings) -> Option<Outcomes> {
     let native = (crate::tools::observed::codegen() == Codegen::Cc)
         .then(|| Native::new(Code::of_plan(plan), settings.precision, None).expect("the generated C compiles"))?;
     let said = Said::default();
@@ -108,7 +108,7 @@ fn run_generated(plan: &Plan, inputs: &Inputs, settings: &Settings) -> Option<Ou
     Some((outcome, said.take()))
 }
 
-fn run_local(plan: &CallPlan, inputs: &Inputs, settings: &Settings) -> Outcomes {
+fn run_local(plan: &CallPlan, inputs: &RunInputs, settings: &Settings) -> Outcomes {
     let said = Said::default();
     let outcome = local::run(plan, inputs, settings, &said);
     (outcome, said.take())
@@ -120,7 +120,7 @@ pub(crate) fn essence((outcome, said): &Outcomes) -> String {
 }
 
 /// Runs on both engines under all settings; all agree with the reference interpreter.
-pub(crate) fn agree(name: &str, inputs: &Inputs, change: impl Fn(Settings) -> Settings) -> Outcomes {
+pub(crate) fn agree(name: &str, inputs: &RunInputs, change: impl Fn(Settings) -> Settings) -> Outcomes {
     let (plan, calls) = plans(name);
     let settings = change(Settings { seed: 5, ..Settings::default() });
     let said = Said::default();
@@ -220,7 +220,8 @@ fn the_leaf_of_pea_nuts_runs_as_often_as_the_lane_that_needs_it_most() {
         };
         // Each lane alone runs its leaf as often as it needs.
         let needed = (0..lanes).map(|l| {
-            let one = Inputs { lanes: vec![l as u64], values: vec![Array::real([1], vec![1.5])], shared: Vec::new() };
+            let one =
+                RunInputs { lanes: vec![l as u64], values: vec![Array::real([1], vec![1.5])], shared: Vec::new() };
             leaves(&pc::run(&plan, &one, &settings, &Said::default()))
         });
         let bound = needed.max().unwrap();

@@ -12,7 +12,7 @@ use autobatch::lower::to_unit::cfg_to_units;
 use autobatch::pipeline::{Compiled, Passes, from_cfg, specialise};
 use autobatch::plan::estimate;
 use autobatch::program::{Engine, Program};
-use autobatch::run::{Inputs, MemoryBudget, Settings, Storage, TrapKind};
+use autobatch::run::{MemoryBudget, RunInputs, Settings, Storage, TrapKind};
 use autobatch::stack;
 use autobatch::types::{Array, Type};
 use indexmap::IndexMap;
@@ -205,7 +205,7 @@ impl Detours<'_> {
 }
 
 /// A random program with its inputs, as a CFG program, and its shared inputs by name: passes may add shared values.
-fn random(seed: u64) -> (cfg::Program, Inputs, IndexMap<String, Array>) {
+fn random(seed: u64) -> (cfg::Program, RunInputs, IndexMap<String, Array>) {
     let case = Case::new(seed, &generate(seed).0);
     let program = Program::compile(case.text()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     let function = program.function("entry").unwrap();
@@ -220,7 +220,7 @@ fn random(seed: u64) -> (cfg::Program, Inputs, IndexMap<String, Array>) {
         specialise(program.hir(), program.sources(), entry, &types.into(), &Passes::default()).unwrap().program;
     let shared: IndexMap<String, Array> =
         arrays.iter().filter(|a| a.0).map(|(_, name, array)| (name.clone(), array.clone())).collect();
-    let given = Inputs {
+    let given = RunInputs {
         lanes: case.lanes().to_vec(),
         values: arrays.into_iter().filter(|a| !a.0).map(|a| a.2).collect(),
         shared: interp::shared_values(&program.shared, &shared, Settings::default().precision).unwrap(),
@@ -271,7 +271,7 @@ fn values_that_go_over_tapes_are_the_same_values() {
             let settings = Settings { precision: base.settings.precision, ..options.settings };
             let said = Said::default();
             let program = compiled.cfg.as_ref().unwrap();
-            let given = Inputs { shared, ..given.clone() };
+            let given = RunInputs { shared, ..given.clone() };
             let outcome = match engine {
                 Engine::Scalar => interp::run(program, &given, &settings, &said),
                 Engine::Local => local::run(&calls_to_plan(&cfg_to_units(program), MAKING), &given, &settings, &said),

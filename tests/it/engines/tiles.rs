@@ -348,7 +348,7 @@ fn a_group_of_the_text_form_gives_the_bits_of_the_reference() {
     let program = autobatch::cfg::read(&machine::text("tiles.cfg")).expect("it reads");
     let given = [("x".to_owned(), reals([700, 3], 1)), ("y".to_owned(), reals([700], 2))];
     let shared = autobatch::interp::shared_values(&program.shared, &given.into_iter().collect(), Precision::F64);
-    let inputs = autobatch::run::Inputs {
+    let inputs = autobatch::run::RunInputs {
         lanes: (0..5).collect(),
         values: vec![reals([5, 3], 3), Array::real([5], vec![0.1, 200.0, -3.0, 1.0, 0.0])],
         shared: shared.expect("shared values"),

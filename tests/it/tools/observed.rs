@@ -90,7 +90,7 @@ fn bits(array: &Array, row: usize, rows: usize) -> String {
 }
 
 /// Some rows of the inputs.
-fn select(inputs: &run::Inputs, rows: &[usize]) -> run::Inputs {
+fn select(inputs: &run::RunInputs, rows: &[usize]) -> run::RunInputs {
     let total = inputs.lanes.len();
     let values = inputs.values.iter().map(|array| {
         let each = array.len() / total.max(1);
@@ -104,7 +104,7 @@ fn select(inputs: &run::Inputs, rows: &[usize]) -> run::Inputs {
         shape[0] = rows.len();
         Array::new(shape, data)
     });
-    run::Inputs {
+    run::RunInputs {
         values: values.collect(),
         lanes: rows.iter().map(|r| inputs.lanes[*r]).collect(),
         shared: inputs.shared.clone(),

@@ -8,7 +8,7 @@ use autobatch::backend::{Backend, CompileError, Executable, How, Units};
 use autobatch::base::{Id as _, Loc};
 use autobatch::parts::{Operand, render};
 use autobatch::prim::Prim;
-use autobatch::run::{Access, AllCaught, Inputs, Outcome, Settings, Sink, Trap, TrapKind};
+use autobatch::run::{Access, AllCaught, Outcome, RunInputs, Settings, Sink, Trap, TrapKind};
 use autobatch::types::{Array, ArrayData, Scalar, Type};
 use autobatch::unit::{self, Attempt, Block, BlockId, OpKind, Operand as Read, Terminator};
 use autobatch::vmath::{Real, philox};
@@ -34,13 +34,13 @@ impl Backend for Toy {
 struct Program(Arc<unit::Program>);
 
 impl Executable for Program {
-    fn run(&self, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+    fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
         run(&self.0, inputs, settings, sink)
     }
 }
 
 /// Runs every lane to its end, one after the other.
-fn run(program: &unit::Program, inputs: &Inputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+fn run(program: &unit::Program, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
     let vars = &program.body.vars;
     let rows = |ty: &Type| Array::zeros(&Type::new(ty.dtype, [inputs.lanes.len()].into_iter().chain(ty.shape.clone())));
     let outputs = program.outputs.iter().map(|port| rows(&vars[port.var].ty)).collect();
@@ -86,7 +86,7 @@ type Stop = (TrapKind, Loc, String);
 
 struct Lane<'a> {
     program: &'a unit::Program,
-    inputs: &'a Inputs,
+    inputs: &'a RunInputs,
     settings: &'a Settings,
     sink: &'a dyn Sink,
     position: usize,

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 /// A generated function.
-pub type Function = unsafe extern "C" fn(*mut Call);
+pub type CodeFunction = unsafe extern "C" fn(*mut CodeCall);
 
 /// The memory of a stack.
 #[repr(C)]
@@ -22,7 +22,7 @@ pub struct Stack {
 /// A lane that trapped, and where.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Trap {
+pub struct CodeTrap {
     /// The lane.
     pub lane: u32,
     /// The number of the place.
@@ -32,7 +32,7 @@ pub struct Trap {
 /// What a function works on.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Call {
+pub struct CodeCall {
     /// Lane buffers, `width` lanes each, and buffers of one value.
     pub slots: *const *mut c_void,
     /// Shared values.
@@ -52,7 +52,7 @@ pub struct Call {
     /// Draws made.
     pub draws: *mut u64,
     /// Room for a trap of each lane.
-    pub traps: *mut Trap,
+    pub traps: *mut CodeTrap,
     /// How many there are.
     pub trapped: i64,
     /// For functions that send the lanes on: by unit, the mask of the lanes that wait there.

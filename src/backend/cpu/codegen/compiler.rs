@@ -158,7 +158,7 @@ const NATIVE: &str = if cfg!(target_arch = "x86_64") { "-march=native" } else { 
 
 /// How a text is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Options {
+pub struct CompilerOptions {
     /// Whether a real is a `float` and no `double`.
     pub real_f32: bool,
     /// The processor.
@@ -228,7 +228,7 @@ impl Compiler {
 
     /// Compiles a text, which may include `lanes.h` and `vmath.h`, and loads it; or loads what an earlier run has left in the
     /// cache for the same text, headers, options, compiler and processor.
-    pub fn load(&self, text: &str, options: &Options) -> Result<Library, CodegenError> {
+    pub fn load(&self, text: &str, options: &CompilerOptions) -> Result<Library, CodegenError> {
         Ok(self.load_with(text, options, |_| Ok(()))?.0)
     }
 
@@ -236,7 +236,7 @@ impl Compiler {
     pub fn load_with<T>(
         &self,
         text: &str,
-        options: &Options,
+        options: &CompilerOptions,
         look: impl Fn(&Library) -> Result<T, CodegenError>,
     ) -> Result<(Library, T), CodegenError> {
         let key = self.key(text, options);
@@ -262,7 +262,7 @@ impl Compiler {
     }
 
     /// Runs the compiler; gives the shared object.
-    fn compile(&self, text: &str, options: &Options, work: &Workspace) -> Result<Vec<u8>, CodegenError> {
+    fn compile(&self, text: &str, options: &CompilerOptions, work: &Workspace) -> Result<Vec<u8>, CodegenError> {
         for (name, text) in headers().into_iter().chain([("body.c", text)]) {
             let path = work.path(name);
             fs::write(&path, text).map_err(|error| CodegenError::Io { path, error })?;
@@ -290,7 +290,7 @@ impl Compiler {
 
     /// The flags of a compilation, which stand behind those of `AUTOBATCH_CC`. What to optimise and for which processor is
     /// left to it where it says so.
-    pub(super) fn flags(&self, options: &Options) -> Vec<&'static str> {
+    pub(super) fn flags(&self, options: &CompilerOptions) -> Vec<&'static str> {
         let says = |start: &str| self.arguments.iter().any(|a| a.as_encoded_bytes().starts_with(start.as_bytes()));
         let mut flags = FLAGS.to_vec();
         if !says("-O") {
@@ -325,7 +325,7 @@ impl Compiler {
     }
 
     /// All that the compiled code depends on.
-    fn key(&self, text: &str, options: &Options) -> Key {
+    fn key(&self, text: &str, options: &CompilerOptions) -> Key {
         let headers = headers().into_iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
         let program = [self.program.as_encoded_bytes(), self.version.as_bytes(), processor().as_bytes()];
         // No argument looks like what stands between the two lists.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::backend::cpu::codegen::Code;
-use crate::backend::cpu::codegen::abi::Function;
-use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, Library, Options, Target};
-use crate::backend::cpu::codegen::segment::{Part, Segment};
+use crate::backend::cpu::codegen::abi::CodeFunction;
+use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library, Target};
+use crate::backend::cpu::codegen::segment::{BlockPart, Segment};
 use crate::base::IdVec;
 use crate::plan::{BlockId, Body, Step, StepKind, Unit};
 use crate::types::Precision;
@@ -44,7 +44,7 @@ pub struct NativeSegment {
     /// The segment.
     pub segment: Segment,
     /// Its function, which lives as long as the [`Native`].
-    pub function: Function,
+    pub function: CodeFunction,
 }
 
 impl Native {
@@ -53,22 +53,22 @@ impl Native {
     /// # Errors
     /// Where there is no C compiler, or it fails, or is ended.
     pub fn new(code: Code, precision: Precision, stop: Option<Arc<AtomicBool>>) -> Result<Self, CodegenError> {
-        let options = Options { real_f32: precision == Precision::F32, target: Target::Native };
+        let options = CompilerOptions { real_f32: precision == Precision::F32, target: Target::Native };
         let compiler = Compiler::find()?.with_stop(stop);
         let (library, ()) = compiler.load_with(&code.text, &options, |library| has_all(library, &code))?;
         // SAFETY: the text defines a constant of this name and type; the library is loaded.
         let group = unsafe { *library.symbol::<*const i64>("autobatch_group")? } as usize;
-        let part = |part: Part| {
+        let part = |part: BlockPart| {
             Ok(match part {
-                Part::Steps(range) => NativePart::Steps(range),
-                Part::Native(segment) => {
+                BlockPart::Steps(range) => NativePart::Steps(range),
+                BlockPart::Native(segment) => {
                     // SAFETY: the text defines a function of this name and type.
-                    let function = unsafe { library.symbol::<Function>(&segment.name)? };
+                    let function = unsafe { library.symbol::<CodeFunction>(&segment.name)? };
                     NativePart::Segment(NativeSegment { segment, function })
                 }
             })
         };
-        let body = |blocks: IdVec<BlockId, Vec<Part>>| {
+        let body = |blocks: IdVec<BlockId, Vec<BlockPart>>| {
             let parts = blocks.into_values().map(|parts| parts.into_iter().map(part).collect());
             let mut blocks: IdVec<BlockId, Vec<NativePart>> = parts.collect::<Result<_, CodegenError>>()?;
             let routed = blocks.values_mut().map(take_routed).collect();
@@ -88,8 +88,8 @@ impl Native {
 fn has_all(library: &Library, code: &Code) -> Result<(), CodegenError> {
     let parts = code.bodies.iter().flat_map(|body| body.values().flatten());
     let names = parts.filter_map(|part| match part {
-        Part::Steps(_) => None,
-        Part::Native(segment) => Some(segment.name.as_str()),
+        BlockPart::Steps(_) => None,
+        BlockPart::Native(segment) => Some(segment.name.as_str()),
     });
     for name in names.chain(["autobatch_group"]) {
         // SAFETY: the pointer is not used.

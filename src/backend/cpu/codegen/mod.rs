@@ -27,7 +27,7 @@ use crate::base::IdVec;
 use crate::plan::{BlockId, Body, CallPlan, FuncId, Globals, Plan};
 
 pub use loaded::{Native, NativeBody, NativePart, NativeSegment};
-pub use segment::{Ending, Exit, Part, Segment};
+pub use segment::{BlockPart, Ending, Exit, Segment};
 
 /// What every text begins with.
 const PRELUDE: &str = include_str!("include/prelude.h");
@@ -38,7 +38,7 @@ pub struct Code {
     /// The text.
     pub text: String,
     /// For each body, and each of its blocks, what the block runs.
-    pub bodies: Vec<IdVec<BlockId, Vec<Part>>>,
+    pub bodies: Vec<IdVec<BlockId, Vec<BlockPart>>>,
 }
 
 impl Code {
@@ -60,7 +60,7 @@ impl Code {
     }
 
     /// The body of a function of a call plan.
-    pub fn body_of(&self, func: FuncId) -> &IdVec<BlockId, Vec<Part>> {
+    pub fn body_of(&self, func: FuncId) -> &IdVec<BlockId, Vec<BlockPart>> {
         &self.bodies[func.0 as usize]
     }
 }

@@ -14,7 +14,7 @@ use crate::run::TrapKind;
 
 /// What a block runs, in its order.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Part {
+pub enum BlockPart {
     /// Steps as they are.
     Steps(Range<usize>),
     /// A C function in the place of steps.
@@ -158,7 +158,7 @@ pub(super) fn parts<T: Ending>(
     globals: &Globals,
     prefix: &str,
     out: &mut String,
-) -> IdVec<BlockId, Vec<Part>> {
+) -> IdVec<BlockId, Vec<BlockPart>> {
     let ranges: IdVec<BlockId, Vec<(Range<usize>, bool)>> =
         body.blocks.values().map(|b| ranges(&b.steps, |s| ssa::takes(s, globals, &body.slots))).collect();
     let lockstep = lockstep(body, &ranges);
@@ -178,10 +178,10 @@ pub(super) fn parts<T: Ending>(
     let part = |id: BlockId, range: &Range<usize>, takes: bool, out: &mut String| {
         let name = format!("{prefix}{id}_{}", range.start);
         let made = takes.then(|| segment((body, globals, &lockstep), id, range.clone(), name, None, out));
-        made.flatten().map_or(Part::Steps(range.clone()), Part::Native)
+        made.flatten().map_or(BlockPart::Steps(range.clone()), BlockPart::Native)
     };
     let parts = |(id, ranges): (BlockId, &Vec<(Range<usize>, bool)>)| match routed(id, ranges, out) {
-        Some(segment) => vec![Part::Native(segment)],
+        Some(segment) => vec![BlockPart::Native(segment)],
         None => ranges.iter().map(|(range, takes)| part(id, range, *takes, out)).collect(),
     };
     ranges.iter().map(parts).collect()

@@ -8,7 +8,7 @@ use ndarray::ArrayView2;
 
 use super::product::{self, Matrix};
 use super::rows::multiversioned;
-use super::{Active, Arg, Call};
+use super::{Active, KernelArg, KernelCall};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Contraction;
 use crate::vmath::{BLOCK, Real, chain_dot};
@@ -29,7 +29,7 @@ impl Extents {
     }
 }
 
-pub(super) fn run<R: Real>(contraction: Contraction, call: &Call<'_, R>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(contraction: Contraction, call: &KernelCall<'_, R>, out: &mut Buffer<R>) {
     let (a, b, w) = (&call.args[0], &call.args[1], call.width);
     let out = &mut out.reals_mut()[..call.elements() * w];
     let all = [a, b].map(Factor::new);
@@ -91,7 +91,7 @@ struct Factor<'a, R> {
 }
 
 impl<'a, R: Real> Factor<'a, R> {
-    fn new(arg: &Arg<'a, R>) -> Self {
+    fn new(arg: &KernelArg<'a, R>) -> Self {
         Self { values: arg.buffer.reals(), common: arg.broadcast, strides: arg.strides }
     }
     /// The `i`-th of matrices of so many elements.

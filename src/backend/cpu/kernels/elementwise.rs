@@ -1,13 +1,13 @@
 //! Elementwise primitives that are total: real arithmetic and functions, comparisons, logic, selection, conversions.
 
 use super::rows::{Operands, Out, Row, Rows, map1, map2, multiversioned, select};
-use super::{Call, is};
+use super::{KernelCall, is};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::{Arithmetic, Class, Comparison, Conversion, Logic, Prim, RealArithmetic, Selection};
 use crate::types::DType;
 use crate::vmath::{BinaryFn, Computed, Real, UnaryFn, binary, chain_div, chain_mul, unary};
 
-pub(super) fn run<R: Real>(call: &Call<'_, R>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(call: &KernelCall<'_, R>, out: &mut Buffer<R>) {
     match call.ty.dtype {
         DType::Real => real(call, out.reals_mut()),
         DType::Bool => boolean(call, out.bools_mut()),
@@ -20,7 +20,7 @@ pub(super) fn can_keep(prim: Prim) -> bool {
     by_rows_function(prim).is_none() && elementary_function(prim).is_none()
 }
 
-fn real<R: Real>(call: &Call<'_, R>, out: &mut [R]) {
+fn real<R: Real>(call: &KernelCall<'_, R>, out: &mut [R]) {
     let len = call.elements() * call.width;
     if let Some(f) = elementary_function(call.prim) {
         return elementary(f, call, &mut out[..len]);
@@ -83,7 +83,7 @@ fn elementary_function(prim: Prim) -> Option<UnaryFn> {
     }
 }
 
-fn elementary<R: Real>(f: UnaryFn, call: &Call<'_, R>, out: &mut [R]) {
+fn elementary<R: Real>(f: UnaryFn, call: &KernelCall<'_, R>, out: &mut [R]) {
     let arg = &call.args[0];
     let elements = call.elements();
     if !arg.broadcast {
@@ -98,7 +98,7 @@ fn elementary<R: Real>(f: UnaryFn, call: &Call<'_, R>, out: &mut [R]) {
     }
 }
 
-fn boolean<R: Real>(call: &Call<'_, R>, out: &mut [bool]) {
+fn boolean<R: Real>(call: &KernelCall<'_, R>, out: &mut [bool]) {
     let x = Operands::new(call);
     let to = Out::new(call, out, Buffer::bools);
     match call.prim.class() {
@@ -117,7 +117,7 @@ fn boolean<R: Real>(call: &Call<'_, R>, out: &mut [bool]) {
     }
 }
 
-fn int<R: Real>(call: &Call<'_, R>, out: &mut [i64]) {
+fn int<R: Real>(call: &KernelCall<'_, R>, out: &mut [i64]) {
     let x = Operands::new(call);
     let to = Out::new(call, out, Buffer::ints);
     match call.prim.class() {

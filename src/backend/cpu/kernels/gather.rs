@@ -2,7 +2,7 @@
 //! together.
 
 use super::rows::{Row, Rows, ints, multiversioned};
-use super::{Active, Arg, Call};
+use super::{Active, KernelArg, KernelCall};
 use crate::run::TrapKind;
 use crate::vmath::Real;
 
@@ -25,7 +25,7 @@ enum Start<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn new<R: Real>(shape: &[usize], at: &[Arg<'a, R>], width: usize) -> Self {
+    fn new<R: Real>(shape: &[usize], at: &[KernelArg<'a, R>], width: usize) -> Self {
         let stride = |axis: usize| shape[axis + 1..].iter().product::<usize>();
         let axes = at.iter().enumerate().map(|(axis, index)| (ints(index, width), shape[axis], stride(axis)));
         let count = at.iter().find(|i| !i.ty.is_scalar()).map_or(1, |i| i.ty.elements());
@@ -111,7 +111,7 @@ multiversioned! {
 }
 
 /// `gather` into `out`, which is cut to size.
-pub(super) fn gather<R: Real, T: Copy>(call: &mut Call<'_, R>, x: Rows<'_, T>, out: &mut [T]) {
+pub(super) fn gather<R: Real, T: Copy>(call: &mut KernelCall<'_, R>, x: Rows<'_, T>, out: &mut [T]) {
     let w = call.width;
     let places = Places::new(&call.args[0].ty.shape, &call.args[1..], w);
     let mut bad = vec![false; w];
@@ -138,8 +138,8 @@ pub(super) type AddRow<T> = fn(&mut [T], Row<'_, T>, &mut [bool]);
 /// `scatter` of `new` into `out`, which holds the array; with `add`, `scatter_add`. `args` are the operands after the array.
 /// When `in_place`, lanes that are not active keep what they have.
 pub(super) fn scatter<R: Real, T: Copy>(
-    call: &mut Call<'_, R>,
-    args: &[Arg<'_, R>],
+    call: &mut KernelCall<'_, R>,
+    args: &[KernelArg<'_, R>],
     new: Rows<'_, T>,
     out: &mut [T],
     (in_place, add): (bool, Option<AddRow<T>>),

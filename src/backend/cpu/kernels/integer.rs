@@ -2,7 +2,7 @@
 //! some lane may have gone wrong. Only when it is set are the active lanes computed again, one by one and exactly.
 
 use super::rows::{Flag, Operands, Out, Rows, flagged1, flagged2, multiversioned};
-use super::{Call, is};
+use super::{KernelCall, is};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::eval::{self, Fault};
 use crate::prim::{Arithmetic, Class, Conversion, IntArithmetic, Traps};
@@ -10,7 +10,7 @@ use crate::types::DType;
 use crate::vmath::Real;
 
 /// Whether this elementwise primitive is integer arithmetic that can trap for these operands.
-pub(super) fn handles<R>(call: &Call<'_, R>) -> bool {
+pub(super) fn handles<R>(call: &KernelCall<'_, R>) -> bool {
     match call.prim.row().traps {
         Traps::Always => true,
         Traps::OnInts => is(call, DType::Int),
@@ -18,7 +18,7 @@ pub(super) fn handles<R>(call: &Call<'_, R>) -> bool {
     }
 }
 
-pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(call: &mut KernelCall<'_, R>, out: &mut Buffer<R>) {
     let operands = Operands::new(call);
     let to = Out::new(call, out.ints_mut(), Buffer::ints);
     let class = call.prim.class();
@@ -54,7 +54,11 @@ pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
 /// Computes the active lanes exactly. Those in which some element goes wrong trap, for the first reason in element order.
 #[cold]
 #[inline(never)]
-fn again<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>, exact: &dyn Fn(usize, usize) -> Result<i64, Fault>) {
+fn again<R: Real>(
+    call: &mut KernelCall<'_, R>,
+    out: &mut Buffer<R>,
+    exact: &dyn Fn(usize, usize) -> Result<i64, Fault>,
+) {
     let out = out.ints_mut();
     for lane in (0..call.width).filter(|l| call.active.contains(*l)) {
         for e in 0..call.elements() {

@@ -1,11 +1,11 @@
 //! One lane after another: for operands that no kernel takes for many lanes together. The plan tells which these are.
 
-use super::{Active, Arg, Call, Streams};
+use super::{Active, KernelArg, KernelCall, Streams};
 use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::vmath::Real;
 
 /// Runs the primitive for each active lane by itself.
-pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(call: &mut KernelCall<'_, R>, out: &mut Buffer<R>) {
     let (w, elements) = (call.width, call.elements());
     let mut one = Buffer::zeros(call.ty.dtype, elements);
     for lane in 0..w {
@@ -17,14 +17,14 @@ pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
         }
         let owned: Vec<Option<Buffer<R>>> =
             (call.args.iter()).map(|a| (!a.broadcast).then(|| of_lane(a, w, lane))).collect();
-        let args: Vec<Arg<'_, R>> = (call.args.iter().zip(&owned))
+        let args: Vec<KernelArg<'_, R>> = (call.args.iter().zip(&owned))
             .map(|(a, own)| match own {
-                Some(own) => Arg { buffer: own.values(0), broadcast: true, ..*a },
+                Some(own) => KernelArg { buffer: own.values(0), broadcast: true, ..*a },
                 None => *a,
             })
             .collect();
         let mut traps = Vec::new();
-        let single = Call { args: &args, width: 1, active: Active::All, keep: None, traps: &mut traps, ..*call };
+        let single = KernelCall { args: &args, width: 1, active: Active::All, keep: None, traps: &mut traps, ..*call };
         super::run(single, Streams { seed: 0, lanes: &[0], draws: &mut [0] }, &mut one);
         match traps.first() {
             Some((_, kind)) => call.traps.push((lane as u32, *kind)),
@@ -34,7 +34,7 @@ pub(super) fn run<R: Real>(call: &mut Call<'_, R>, out: &mut Buffer<R>) {
 }
 
 /// The value of an operand in one lane.
-fn of_lane<R: Real>(arg: &Arg<'_, R>, width: usize, lane: usize) -> Buffer<R> {
+fn of_lane<R: Real>(arg: &KernelArg<'_, R>, width: usize, lane: usize) -> Buffer<R> {
     fn column<T: Copy>(values: &[T], elements: usize, width: usize, lane: usize) -> Vec<T> {
         (0..elements).map(|e| values[e * width + lane]).collect()
     }

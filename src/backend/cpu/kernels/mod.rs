@@ -28,7 +28,7 @@ use crate::vmath::Real;
 
 /// An operand: its values have the width of the call, or width 1 when the value is the same for all lanes (`broadcast`).
 #[derive(Clone, Copy, Debug)]
-pub struct Arg<'a, R> {
+pub struct KernelArg<'a, R> {
     /// The values; there may be more of them than the type has.
     pub buffer: Values<'a, R>,
     /// Event type.
@@ -40,7 +40,7 @@ pub struct Arg<'a, R> {
     pub strides: Option<[usize; 2]>,
 }
 
-impl<'a, R: Real> Arg<'a, R> {
+impl<'a, R: Real> KernelArg<'a, R> {
     /// An operand that is a whole buffer.
     pub fn new(buffer: &'a Buffer<R>, ty: &'a Type, broadcast: bool) -> Self {
         Self { buffer: buffer.values(0), ty, broadcast, strides: None }
@@ -89,11 +89,11 @@ pub struct Streams<'a> {
 
 /// One execution of a primitive.
 #[derive(Debug)]
-pub struct Call<'a, R> {
+pub struct KernelCall<'a, R> {
     /// The primitive.
     pub prim: Prim,
     /// Its operands.
-    pub args: &'a [Arg<'a, R>],
+    pub args: &'a [KernelArg<'a, R>],
     /// Event type of the result.
     pub ty: &'a Type,
     /// Number of lanes: the width of the result.
@@ -111,7 +111,7 @@ pub struct Call<'a, R> {
 }
 
 /// Runs a primitive into `out`, which has at least `elements * width` values of the right type and is no operand.
-pub fn run<R: Real>(mut call: Call<'_, R>, streams: Streams<'_>, out: &mut Buffer<R>) {
+pub fn run<R: Real>(mut call: KernelCall<'_, R>, streams: Streams<'_>, out: &mut Buffer<R>) {
     if call.width == 0 {
         return;
     }
@@ -139,13 +139,13 @@ pub fn can_keep(prim: Prim) -> bool {
 
 /// Runs a primitive that [changes a part](Prim::changes_part) of its first operand in place, in the active lanes only: `target` (of width
 /// `call.width`) is that operand and the result; `call.args` are the other operands (the new part or parts, then the indices).
-pub fn run_in_place<R: Real>(mut call: Call<'_, R>, target: &mut Buffer<R>) {
+pub fn run_in_place<R: Real>(mut call: KernelCall<'_, R>, target: &mut Buffer<R>) {
     if call.width > 0 {
         movement::set_in_place(&mut call, target);
     }
 }
 
-impl<R: Real> Call<'_, R> {
+impl<R: Real> KernelCall<'_, R> {
     /// Elements of the result in one lane.
     fn elements(&self) -> usize {
         self.ty.elements()
@@ -162,6 +162,6 @@ impl<R: Real> Call<'_, R> {
 }
 
 /// Whether the operands are of this element type.
-fn is<R>(call: &Call<'_, R>, dtype: DType) -> bool {
+fn is<R>(call: &KernelCall<'_, R>, dtype: DType) -> bool {
     call.args.first().is_some_and(|a| a.ty.dtype == dtype)
 }

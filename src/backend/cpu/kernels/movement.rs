@@ -2,14 +2,14 @@
 
 use super::gather::{self, AddRow};
 use super::rows::{Rows, bools, ints, reals};
-use super::{Arg, Call, spread};
+use super::{KernelArg, KernelCall, spread};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::{Movement, Prim};
 use crate::run::TrapKind;
 use crate::types::DType;
 use crate::vmath::Real;
 
-pub(super) fn run<R: Real>(movement: Movement, call: &mut Call<'_, R>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(movement: Movement, call: &mut KernelCall<'_, R>, out: &mut Buffer<R>) {
     let len = call.elements() * call.width;
     match call.ty.dtype {
         DType::Int if movement == Movement::Iota => {
@@ -23,11 +23,11 @@ pub(super) fn run<R: Real>(movement: Movement, call: &mut Call<'_, R>, out: &mut
 }
 
 /// How to read operands of one element type.
-type Reader<R, T> = for<'a> fn(&Arg<'a, R>, usize) -> Rows<'a, T>;
+type Reader<R, T> = for<'a> fn(&KernelArg<'a, R>, usize) -> Rows<'a, T>;
 
 fn typed<R: Real, T: Copy>(
     movement: Movement,
-    call: &mut Call<'_, R>,
+    call: &mut KernelCall<'_, R>,
     out: &mut [T],
     rows: Reader<R, T>,
     add: AddRow<T>,
@@ -74,7 +74,7 @@ fn typed<R: Real, T: Copy>(
 }
 
 /// Changes a part of the first operand, which is the result, in place: in active lanes only.
-pub(super) fn set_in_place<R: Real>(call: &mut Call<'_, R>, target: &mut Buffer<R>) {
+pub(super) fn set_in_place<R: Real>(call: &mut KernelCall<'_, R>, target: &mut Buffer<R>) {
     let len = call.elements() * call.width;
     match call.ty.dtype {
         DType::Bool => set(call, &mut target.bools_mut()[..len], bools, gather::add_bools),
@@ -83,7 +83,7 @@ pub(super) fn set_in_place<R: Real>(call: &mut Call<'_, R>, target: &mut Buffer<
     }
 }
 
-fn set<R: Real, T: Copy>(call: &mut Call<'_, R>, target: &mut [T], rows: Reader<R, T>, add: AddRow<T>) {
+fn set<R: Real, T: Copy>(call: &mut KernelCall<'_, R>, target: &mut [T], rows: Reader<R, T>, add: AddRow<T>) {
     let args = call.args;
     let part = rows(&args[0], call.width);
     if matches!(call.prim, Prim::Scatter | Prim::ScatterAdd) {
@@ -91,7 +91,7 @@ fn set<R: Real, T: Copy>(call: &mut Call<'_, R>, target: &mut [T], rows: Reader<
         return gather::scatter(call, args, part, target, (true, add));
     }
     let nothing = Buffer::nothing();
-    let whole = Arg::new(&nothing, call.ty, false);
+    let whole = KernelArg::new(&nothing, call.ty, false);
     let place = Place::new(call, &whole, &args[1..], call.prim == Prim::SetSlice, args[0].ty.shape.first());
     write(call, place, part, target, true);
 }
@@ -126,9 +126,9 @@ enum Place {
 impl Place {
     /// Finds the place in `array`; active lanes whose index is out of range trap, other such lanes get element 0.
     fn new<R: Real>(
-        call: &mut Call<'_, R>,
-        array: &Arg<'_, R>,
-        at: &[Arg<'_, R>],
+        call: &mut KernelCall<'_, R>,
+        array: &KernelArg<'_, R>,
+        at: &[KernelArg<'_, R>],
         slice: bool,
         len: Option<&usize>,
     ) -> Place {
@@ -167,7 +167,7 @@ impl Place {
     }
 }
 
-fn read<R: Real, T: Copy>(call: &Call<'_, R>, place: Place, x: Rows<'_, T>, out: &mut [T]) {
+fn read<R: Real, T: Copy>(call: &KernelCall<'_, R>, place: Place, x: Rows<'_, T>, out: &mut [T]) {
     match place {
         Place::Nowhere => {}
         Place::Same(base) => copy_rows(x, base, out, call.width),
@@ -181,7 +181,7 @@ fn read<R: Real, T: Copy>(call: &Call<'_, R>, place: Place, x: Rows<'_, T>, out:
 
 /// Writes `part` at `place`. In place only active lanes may change; lanes that trapped in this very call may, since
 /// nobody reads them again.
-fn write<R: Real, T: Copy>(call: &Call<'_, R>, place: Place, part: Rows<'_, T>, out: &mut [T], in_place: bool) {
+fn write<R: Real, T: Copy>(call: &KernelCall<'_, R>, place: Place, part: Rows<'_, T>, out: &mut [T], in_place: bool) {
     let (w, all) = (call.width, matches!(call.active, super::Active::All));
     let elements = call.args[usize::from(!in_place)].ty.elements();
     for e in 0..elements {

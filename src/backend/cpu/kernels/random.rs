@@ -1,11 +1,11 @@
 //! Random draws: one Philox block for each element of each active lane.
 
-use super::{Active, Call, Streams};
+use super::{Active, KernelCall, Streams};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Draw;
 use crate::vmath::{Real, philox};
 
-pub(super) fn run<R: Real>(draw: Draw, call: &Call<'_, R>, streams: Streams<'_>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(draw: Draw, call: &KernelCall<'_, R>, streams: Streams<'_>, out: &mut Buffer<R>) {
     let (w, n) = (call.width, call.elements());
     let out = &mut out.reals_mut()[..n * w];
     let active = match call.active {
@@ -23,7 +23,7 @@ pub(super) fn run<R: Real>(draw: Draw, call: &Call<'_, R>, streams: Streams<'_>,
     }
 }
 
-fn rows<R: Real>(draw: Draw, call: &Call<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
+fn rows<R: Real>(draw: Draw, call: &KernelCall<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
     let mut draws = streams.draws[..call.width].to_vec();
     for out in out.chunks_exact_mut(call.width) {
         let lanes = &streams.lanes[..call.width];
@@ -35,7 +35,7 @@ fn rows<R: Real>(draw: Draw, call: &Call<'_, R>, streams: &Streams<'_>, out: &mu
     }
 }
 
-fn lanes<R: Real>(draw: Draw, call: &Call<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
+fn lanes<R: Real>(draw: Draw, call: &KernelCall<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
     let draw = match draw {
         Draw::RandomUniform => philox::uniform::<R>,
         Draw::RandomNormal => philox::normal::<R>,

@@ -2,14 +2,14 @@
 
 use super::rows::{Row, Rows, bools, ints, multiversioned, reals};
 use super::spread::{Groups, Offsets};
-use super::{Active, Call};
+use super::{Active, KernelCall};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Reduction;
 use crate::run::TrapKind;
 use crate::types::DType;
 use crate::vmath::{BLOCK, Real, each_block};
 
-pub(super) fn run<R: Real>(reduction: Reduction, call: &mut Call<'_, R>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(reduction: Reduction, call: &mut KernelCall<'_, R>, out: &mut Buffer<R>) {
     if call.args[0].broadcast && call.width > 1 && !call.accumulate {
         return once(reduction, call, out);
     }
@@ -44,10 +44,10 @@ fn each<T>(groups: &Groups, out: &mut [T], w: usize, mut f: impl FnMut(Group<'_>
 
 /// What is the same for all lanes is computed once, then spread.
 #[cold]
-fn once<R: Real>(reduction: Reduction, call: &mut Call<'_, R>, out: &mut Buffer<R>) {
+fn once<R: Real>(reduction: Reduction, call: &mut KernelCall<'_, R>, out: &mut Buffer<R>) {
     let (mut one, mut traps) = (Buffer::zeros(call.ty.dtype, call.elements()), Vec::new());
     let args = call.args;
-    let mut first = Call { args, width: 1, active: Active::All, keep: None, traps: &mut traps, ..*call };
+    let mut first = KernelCall { args, width: 1, active: Active::All, keep: None, traps: &mut traps, ..*call };
     run(reduction, &mut first, &mut one);
     if let Some((_, kind)) = traps.first() {
         return call.trap_where(*kind, |_| true);
@@ -63,7 +63,7 @@ fn once<R: Real>(reduction: Reduction, call: &mut Call<'_, R>, out: &mut Buffer<
     }
 }
 
-fn int<R: Real>(reduction: Reduction, call: &mut Call<'_, R>, groups: &Groups, out: &mut [i64]) {
+fn int<R: Real>(reduction: Reduction, call: &mut KernelCall<'_, R>, groups: &Groups, out: &mut [i64]) {
     let (more, w, x) = (call.accumulate, call.width, ints(&call.args[0], call.width));
     let smaller = match reduction {
         Reduction::MinOf => true,

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Arg, Call, spread};
+use super::{KernelArg, KernelCall, spread};
 use crate::backend::cpu::buffer::Buffer;
 use crate::vmath::{Blend, Real};
 
@@ -52,7 +52,7 @@ pub(super) struct Rows<'a, T> {
 
 impl<'a, T: Copy> Rows<'a, T> {
     /// The operand `arg`, whose values are `data`, in a call of this width.
-    pub(super) fn new<R>(arg: &Arg<'_, R>, data: &'a [T], width: usize) -> Self {
+    pub(super) fn new<R>(arg: &KernelArg<'_, R>, data: &'a [T], width: usize) -> Self {
         let scalar = arg.ty.is_scalar();
         // In a single lane all elements lie in a row, whether they are its own or not.
         let broadcast = arg.broadcast && (width > 1 || scalar);
@@ -99,21 +99,21 @@ impl<'a, T: Copy> Rows<'a, T> {
 }
 
 /// Reals of an operand.
-pub(super) fn reals<'a, R: Real>(arg: &Arg<'a, R>, width: usize) -> Rows<'a, R> {
+pub(super) fn reals<'a, R: Real>(arg: &KernelArg<'a, R>, width: usize) -> Rows<'a, R> {
     Rows::new(arg, arg.buffer.reals(), width)
 }
 /// Ints of an operand.
-pub(super) fn ints<'a, R: Real>(arg: &Arg<'a, R>, width: usize) -> Rows<'a, i64> {
+pub(super) fn ints<'a, R: Real>(arg: &KernelArg<'a, R>, width: usize) -> Rows<'a, i64> {
     Rows::new(arg, arg.buffer.ints(), width)
 }
 /// Bools of an operand.
-pub(super) fn bools<'a, R: Real>(arg: &Arg<'a, R>, width: usize) -> Rows<'a, bool> {
+pub(super) fn bools<'a, R: Real>(arg: &KernelArg<'a, R>, width: usize) -> Rows<'a, bool> {
     Rows::new(arg, arg.buffer.bools(), width)
 }
 
 /// The operands of an elementwise primitive, repeated along the axes where their extent is 1.
 pub(super) struct Operands<'a, R> {
-    args: &'a [Arg<'a, R>],
+    args: &'a [KernelArg<'a, R>],
     /// Of each operand, where not all of them are scalars or have the shape of the result.
     places: Option<SmallVec<[Option<Vec<u32>>; 3]>>,
     width: usize,
@@ -122,7 +122,7 @@ pub(super) struct Operands<'a, R> {
 impl<'a, R: Real> Operands<'a, R> {
     /// Those of a call.
     #[inline]
-    pub(super) fn new(call: &Call<'a, R>) -> Self {
+    pub(super) fn new(call: &KernelCall<'a, R>) -> Self {
         let shape = &call.ty.shape;
         // Compared here and not by a call: this is done for every step.
         let same = |s: &[usize]| s.len() == shape.len() && s.iter().zip(shape).all(|(a, b)| a == b);
@@ -160,7 +160,11 @@ pub(super) struct Out<'a, T> {
 
 impl<'a, T: Blend> Out<'a, T> {
     /// The result of a call: the first values of `to`; `values` are those of a buffer of its type.
-    pub(super) fn new<R>(call: &Call<'a, R>, to: &'a mut [T], values: impl FnOnce(&'a Buffer<R>) -> &'a [T]) -> Self
+    pub(super) fn new<R>(
+        call: &KernelCall<'a, R>,
+        to: &'a mut [T],
+        values: impl FnOnce(&'a Buffer<R>) -> &'a [T],
+    ) -> Self
     where
         R: Real,
     {

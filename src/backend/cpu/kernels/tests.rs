@@ -1,6 +1,6 @@
 //! Elementwise kernels against the definition for one lane, at every width, under every kind of mask, on values at the edges.
 
-use super::{Active, Arg, Call, Keep, Streams, can_keep, run};
+use super::{Active, Keep, KernelArg, KernelCall, Streams, can_keep, run};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::{Class, Prim, eval};
 use crate::run::TrapKind;
@@ -103,8 +103,8 @@ fn check<R: Real>(
 ) {
     let types: Vec<Type> = args.iter().map(|(b, _)| Type::scalar(scalars(b)[0].dtype())).collect();
     let ty = prim.infer(&types).expect("the operands fit");
-    let operands: Vec<Arg<'_, R>> =
-        args.iter().zip(&types).map(|((buffer, broadcast), ty)| Arg::new(buffer, ty, *broadcast)).collect();
+    let operands: Vec<KernelArg<'_, R>> =
+        args.iter().zip(&types).map(|((buffer, broadcast), ty)| KernelArg::new(buffer, ty, *broadcast)).collect();
     let values: Vec<Vec<Scalar>> = args.iter().map(|(b, _)| scalars(b)).collect();
     let lane_args = |lane: usize| -> Vec<Scalar> {
         args.iter().zip(&values).map(|((_, broadcast), v)| v[if *broadcast { 0 } else { lane }]).collect()
@@ -124,7 +124,7 @@ fn check<R: Real>(
             }
             let mut out = Buffer::zeros(ty.dtype, width);
             let mut traps = Vec::new();
-            let call = Call {
+            let call = KernelCall {
                 prim,
                 args: &operands,
                 ty: &ty,
@@ -212,10 +212,18 @@ fn small_ints_do_not_trap_beside_lanes_that_would() {
     let y = Buffer::<f64>::Int(vec![3, 2, 0, -2].into());
     for (prim, expected) in [(Prim::Mul, [30, -10]), (Prim::IntDiv, [3, -2]), (Prim::IntRem, [1, 1])] {
         let (ty, mut traps, mut out) = (Type::int(), Vec::new(), Buffer::Int(vec![0; 4].into()));
-        let args = [&x, &y].map(|buffer| Arg::new(buffer, &ty, false));
+        let args = [&x, &y].map(|buffer| KernelArg::new(buffer, &ty, false));
         let active = Active::Mask(&[0b1001]);
-        let call =
-            Call { prim, args: &args, ty: &ty, width: 4, active, keep: None, accumulate: false, traps: &mut traps };
+        let call = KernelCall {
+            prim,
+            args: &args,
+            ty: &ty,
+            width: 4,
+            active,
+            keep: None,
+            accumulate: false,
+            traps: &mut traps,
+        };
         run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, &mut out);
         assert_eq!((out.ints()[0], out.ints()[3]), (expected[0], expected[1]), "{prim}");
         assert!(traps.is_empty(), "{prim}: only lanes that are not active go wrong");
@@ -336,11 +344,11 @@ fn elements_of_arrays_are_masked_alike() {
     let (x, y, old) = (Buffer::<f64>::Int(x.into()), ints(width, 0, 1), Buffer::Int(vec![-5; 3 * width].into()));
     let mut traps = Vec::new();
     let mut out = Buffer::Int(vec![0; 3 * width].into());
-    let args = [Arg::new(&x, &ty, false), Arg::new(&y, &scalar, false)];
+    let args = [KernelArg::new(&x, &ty, false), KernelArg::new(&y, &scalar, false)];
     let keep = Some(Keep { values: &old, mask: &bytes });
     let active = Active::Mask(&bits);
     let call =
-        Call { prim: Prim::Mul, args: &args, ty: &ty, width, active, keep, accumulate: false, traps: &mut traps };
+        KernelCall { prim: Prim::Mul, args: &args, ty: &ty, width, active, keep, accumulate: false, traps: &mut traps };
     run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, &mut out);
     let mut wanted = Vec::new();
     for (lane, on) in mask.iter().copied().enumerate() {
@@ -378,11 +386,11 @@ fn in_two_parts(
                 Cut::Columns => (rows.start, Some([n, 1])),
                 Cut::Transposed => (rows.start * whole.shape[0], Some([1, whole.shape[0]])),
             };
-            Arg { buffer: buffer.values(first), ty, broadcast: *broadcast, strides }
+            KernelArg { buffer: buffer.values(first), ty, broadcast: *broadcast, strides }
         });
-        let args: Vec<Arg<'_, f64>> = args.collect();
+        let args: Vec<KernelArg<'_, f64>> = args.collect();
         let active = Active::All;
-        let call = Call { prim, args: &args, ty, width, active, keep: None, accumulate, traps: &mut traps };
+        let call = KernelCall { prim, args: &args, ty, width, active, keep: None, accumulate, traps: &mut traps };
         run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, out);
     };
     let len = ty.elements() * width;
@@ -488,11 +496,19 @@ fn long_triangular_solves_take_the_chains_of_dot_products() {
     let (matrix, vector) = (Type::new(DType::Real, [n, n]), Type::new(DType::Real, [n]));
     let (shared, sides) = (Buffer::Real(l.clone().into()), Buffer::Real(b.clone().into()));
     for (prim, transposed) in [(Prim::SolveLower, false), (Prim::SolveLowerTransposed, true)] {
-        let args = [Arg::new(&shared, &matrix, true), Arg::new(&sides, &vector, false)];
+        let args = [KernelArg::new(&shared, &matrix, true), KernelArg::new(&sides, &vector, false)];
         let (mut traps, mut out) = (Vec::new(), Buffer::zeros(DType::Real, n * width));
         let active = Active::All;
-        let call =
-            Call { prim, args: &args, ty: &vector, width, active, keep: None, accumulate: false, traps: &mut traps };
+        let call = KernelCall {
+            prim,
+            args: &args,
+            ty: &vector,
+            width,
+            active,
+            keep: None,
+            accumulate: false,
+            traps: &mut traps,
+        };
         run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, &mut out);
         for lane in 0..width {
             let mut x = vec![0.0; n];

@@ -2,12 +2,12 @@
 //! those before it, as a dot product does ([`vmath::dot`](crate::vmath)).
 
 use super::rows::{Row, Rows, multiversioned, reals};
-use super::{Active, Call};
+use super::{Active, KernelCall};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Triangular;
 use crate::vmath::{BLOCK, Real, chain_solve};
 
-pub(super) fn run<R: Real>(triangular: Triangular, call: &Call<'_, R>, out: &mut Buffer<R>) {
+pub(super) fn run<R: Real>(triangular: Triangular, call: &KernelCall<'_, R>, out: &mut Buffer<R>) {
     let (w, shape) = (call.width, &call.args[0].ty.shape);
     let n = shape[shape.len() - 1];
     let count: usize = shape[..shape.len() - 2].iter().product();
@@ -67,11 +67,11 @@ fn solve_again<R: Real>(
 
 /// What is the same for all lanes is computed once, then spread.
 #[cold]
-fn once<R: Real>(triangular: Triangular, call: &Call<'_, R>, out: &mut Buffer<R>) {
+fn once<R: Real>(triangular: Triangular, call: &KernelCall<'_, R>, out: &mut Buffer<R>) {
     let mut one = Buffer::zeros(call.ty.dtype, call.elements());
     let (prim, args, ty) = (call.prim, call.args, call.ty);
     let traps = &mut Vec::new();
-    let first = Call { prim, args, ty, width: 1, active: Active::All, keep: None, accumulate: false, traps };
+    let first = KernelCall { prim, args, ty, width: 1, active: Active::All, keep: None, accumulate: false, traps };
     run(triangular, &first, &mut one);
     let rows = out.reals_mut().chunks_exact_mut(call.width);
     if let Buffer::Real(one) = &one {

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::compiler;
-use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, Library, Options, Target, create_private};
+use crate::backend::cpu::codegen::compiler::{
+    CodegenError, Compiler, CompilerOptions, Library, Target, create_private,
+};
 
-const OPTIONS: Options = Options { real_f32: false, target: Target::Native };
+const OPTIONS: CompilerOptions = CompilerOptions { real_f32: false, target: Target::Native };
 
 /// A folder of this test, removed at its end.
 struct Folder(PathBuf);
@@ -52,7 +54,7 @@ fn compiled_code_is_kept_and_found_again() {
     let Some(compiler) = with_cache(&folder.0.join("new/cache")) else { return };
     assert_eq!(number(&compiler.load(&text(1), &OPTIONS).unwrap()), 1);
     assert_eq!(number(&compiler.load(&text(2), &OPTIONS).unwrap()), 2);
-    assert_eq!(number(&compiler.load(&text(1), &Options { real_f32: true, ..OPTIONS }).unwrap()), 1);
+    assert_eq!(number(&compiler.load(&text(1), &CompilerOptions { real_f32: true, ..OPTIONS }).unwrap()), 1);
     let kept: Vec<PathBuf> = fs::read_dir(folder.0.join("new/cache")).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(kept.len(), 3, "{kept:?}");
     let files = || kept.iter().map(|p| fs::metadata(p).unwrap().created().ok()).collect::<Vec<_>>();

@@ -4,7 +4,7 @@ mod compiling;
 mod elementary;
 mod lanes;
 
-use super::compiler::{Compiler, Library, Options, Target};
+use super::compiler::{Compiler, CompilerOptions, Library, Target};
 use crate::vmath::philox;
 
 /// The compiler of this machine, without a cache; nothing, and a line that says so, where there is none.
@@ -22,7 +22,8 @@ fn compiler() -> Option<Compiler> {
 fn on_each_target(text: &str, real_f32: bool, mut test: impl FnMut(Target, &Library)) {
     let Some(compiler) = compiler() else { return };
     for target in [Target::Native, Target::Avx2, Target::Scalar].into_iter().filter(|t| t.runs_here()) {
-        let library = compiler.load(text, &Options { real_f32, target }).unwrap_or_else(|e| panic!("{target:?}: {e}"));
+        let library =
+            compiler.load(text, &CompilerOptions { real_f32, target }).unwrap_or_else(|e| panic!("{target:?}: {e}"));
         test(target, &library);
     }
 }
