@@ -57,9 +57,9 @@ pub struct How {
 /// Why a back end cannot compile a program.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// It was stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
+    /// It was stopped from outside; what it did.
+    #[error("{0}")]
+    Interrupted(String),
     /// Code cannot be generated here, and why.
     #[error("{0}")]
     Codegen(String),

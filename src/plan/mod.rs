@@ -9,7 +9,7 @@
 //! from one pool: two of them share a slot when they never live at the same time. Slots of the pool are shared only among
 //! values of one element type and one number of elements, so that any two buffers of such slots may be swapped.
 //!
-//! *Machine.* A plan names no processor: how many lanes a shard should have, and rows a tile, follows from the [`Machine`]
+//! *Machine.* A plan names no processor: how many lanes a shard should have, and rows a tile, follows from the [`TargetMachine`]
 //! that it was made for, which its back end describes.
 //!
 //! *Tiles.* Steps that share a long row axis stand together in a [`Tiled`] step and run for some rows at a time.
@@ -33,7 +33,7 @@ pub use batch::BatchKernel;
 pub use cost::UnitCost;
 pub use memory::{MemoryEstimate, estimate};
 pub use tiles::{Part, RowLoad, TILE_BLOCK, TileResult, Tiled, TiledStep};
-pub use width::Machine;
+pub use width::TargetMachine;
 
 crate::define_id!(
     /// A lane buffer of a [`Body`].
@@ -168,7 +168,7 @@ pub struct Body<T> {
     /// What a row of the groups that run tile by tile takes, and the rows of the longest one: the most of each.
     pub tiles: Option<(RowLoad, usize)>,
     /// What it was made for.
-    pub machine: Machine,
+    pub machine: TargetMachine,
 }
 
 /// A lane buffer.

@@ -14,7 +14,7 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "plan {} entry {} shard {} lanes", self.name, self.entry, self.shard_lanes(REAL_BYTES))?;
         if f.alternate() {
-            let Machine { cache_bytes, least_lanes, least_code_lanes, most_lanes, .. } = self.body.machine;
+            let TargetMachine { cache_bytes, least_lanes, least_code_lanes, most_lanes, .. } = self.body.machine;
             let (lane, worked) = (self.bytes_per_lane(REAL_BYTES), self.working_set(REAL_BYTES));
             let why = match self.chief_unit() {
                 Some(unit) => format!("those of {unit}, which outweighs all other units, or of a tile of it"),

@@ -7,7 +7,7 @@ use super::{BlockId, Body, CallPlan, CallTerminator, Plan, Slot, StepKind, TILE_
 
 /// What a plan must know of the processor that runs it. It changes speed, never results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Machine {
+pub struct TargetMachine {
     /// Bytes of cache that what a shard works on at a time may fill.
     pub cache_bytes: usize,
     /// Lanes that are computed together: a vector of them, or of threads.
@@ -27,7 +27,7 @@ pub(super) const STATE_OF_UNIT: usize = 4;
 /// Of a unit that outweighs all others, one in so many bytes of the state at least: the others run, too.
 const LEAST_OF_CHIEF: usize = 16;
 
-impl Machine {
+impl TargetMachine {
     /// Lanes of a shard, of a batch on so many threads, where about `planned` are best: every thread has a share, and no
     /// shard is filled to a part only in the end, which can take half as many lanes more.
     pub fn shard_width(&self, lanes: usize, planned: usize, threads: usize) -> usize {
@@ -134,7 +134,7 @@ impl Plan {
     /// Lanes of a shard where all that computes is generated code, which has less to spread: as many as keep the whole state
     /// within 1 MiB, a multiple of 8 between 16 and 1024.
     pub fn shard_lanes_of_code(&self, real_bytes: usize) -> usize {
-        let Machine { cache_bytes, group, least_code_lanes, most_lanes, .. } = self.body.machine;
+        let TargetMachine { cache_bytes, group, least_code_lanes, most_lanes, .. } = self.body.machine;
         let lanes = cache_bytes / self.bytes_per_lane(real_bytes).max(1);
         (lanes / group * group).clamp(least_code_lanes, most_lanes)
     }

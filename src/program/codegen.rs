@@ -99,7 +99,7 @@ impl From<CodegenError> for Error {
 impl From<CompileError> for Error {
     fn from(error: CompileError) -> Self {
         let kind = match error {
-            CompileError::Interrupted => ErrorKind::Interrupted,
+            CompileError::Interrupted(_) => ErrorKind::Interrupted,
             CompileError::Codegen(_) => ErrorKind::Codegen,
             CompileError::Unsupported(_) => ErrorKind::Option,
         };

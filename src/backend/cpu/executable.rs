@@ -31,7 +31,7 @@ impl Backend for Cpu {
 impl From<CodegenError> for CompileError {
     fn from(error: CodegenError) -> Self {
         match error {
-            CodegenError::Interrupted => CompileError::Interrupted,
+            CodegenError::Interrupted => CompileError::Interrupted(error.to_string()),
             error => CompileError::Codegen(error.to_string()),
         }
     }

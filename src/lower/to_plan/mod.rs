@@ -21,8 +21,8 @@ pub use whole::{calls_to_plan, units_to_plan};
 use crate::base::{Id, IdVec, Loc};
 use crate::parts::{Operand, StorageClass, StreamId, TapeId};
 use crate::plan::{
-    Arg, Block, BlockId, Body, Compute, Machine, Message, Source, Stage, Step, StepKind, Unit, UnitId, Var, VarId,
-    Write, cost,
+    Arg, Block, BlockId, Body, Compute, Message, Source, Stage, Step, StepKind, TargetMachine, Unit, UnitId, Var,
+    VarId, Write, cost,
 };
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
@@ -88,7 +88,7 @@ impl Inst {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Making {
     /// The machine that they are made for.
-    pub machine: Machine,
+    pub machine: TargetMachine,
     /// Whether steps that share a long row axis run tile by tile; results do not depend on it.
     pub tile_rows: bool,
 }
