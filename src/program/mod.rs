@@ -18,6 +18,7 @@ mod inputs;
 pub mod io;
 mod ragged;
 mod results;
+mod views;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +36,7 @@ use crate::parts::SharedSource;
 use crate::pipeline::{self, Compiled, Deny, Passes};
 use crate::plan;
 use crate::run::{self, MemoryBudget, NoSink, Settings, Sink};
-use crate::types::Type;
+use crate::types::{Precision, Type};
 
 use crate::backend::cpu::Cpu;
 pub use crate::backend::cpu::calibrate;
@@ -48,6 +49,7 @@ pub use gradient::Gradient;
 pub use inputs::{Element, Inputs};
 use ragged::BoundedAxes;
 pub use results::{Engine, Results, budget, memory_limit, refuse, refuse_kept};
+pub use views::Arrays;
 
 /// How a function is compiled and run.
 #[derive(Clone, Debug)]
@@ -70,6 +72,48 @@ pub struct Options {
     pub deny: Vec<Deny>,
     /// Whether blocks run as generated code.
     pub codegen: Codegen,
+}
+
+impl Options {
+    /// The engine that runs it; [`Engine::Pc`] if nothing is said.
+    #[must_use]
+    pub fn engine(self, engine: Engine) -> Self {
+        Self { engine, ..self }
+    }
+    /// Whether blocks run as generated code; they do not if nothing is said.
+    #[must_use]
+    pub fn codegen(self, codegen: Codegen) -> Self {
+        Self { codegen, ..self }
+    }
+    /// The width of `real`; 64 bits if nothing is said.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.settings.precision = precision;
+        self
+    }
+    /// The seed of all random streams; 0 if nothing is said.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
+    }
+    /// Worker threads; 0, or nothing, takes one a core.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.settings.threads = threads;
+        self
+    }
+    /// Bytes that a run may take: see [`Options::memory_limit`](field@Self::memory_limit).
+    #[must_use]
+    pub fn memory_limit(self, bytes: u64) -> Self {
+        Self { memory_limit: Some(bytes), ..self }
+    }
+    /// A flag that stops the run, and its compilation, when it is set from outside.
+    #[must_use]
+    pub fn stop(mut self, stop: Arc<AtomicBool>) -> Self {
+        self.settings.stop = Some(stop);
+        self
+    }
 }
 
 impl Default for Options {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use indexmap::IndexMap;
-use ndarray::{ArrayD, IxDyn};
+use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use crate::interp;
 use crate::pipeline::Compiled;
 use crate::plan::MemoryEstimate;
 use crate::program::codegen::Executables;
 use crate::program::ragged::{self, BoundedAxes, Lengths};
-use crate::program::{Error, ErrorKind, Options, inputs};
+use crate::program::{Arrays, Error, ErrorKind, Options, inputs};
 use crate::run::{self, BETWEEN_LOOKS, Caught, MemoryBudget, Outcome, Sink, Stats, Trap};
 use crate::types::Array;
 
@@ -212,6 +212,31 @@ impl Results {
     /// One output.
     pub fn output(&self, name: &str) -> Option<&Array> {
         self.outputs.get(name)
+    }
+    /// All outputs by name and type.
+    pub fn arrays(&self) -> Arrays<'_> {
+        Arrays::new("output", &self.outputs)
+    }
+    /// An output of reals, lane × event shape, as [`outputs`](Self::outputs) has it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] for a name that there is not, or that has other elements.
+    pub fn real(&self, name: &str) -> Result<ArrayViewD<'_, f64>, Error> {
+        self.arrays().real(name)
+    }
+    /// An output of ints, as [`real`](Self::real).
+    ///
+    /// # Errors
+    /// As [`real`](Self::real).
+    pub fn int(&self, name: &str) -> Result<ArrayViewD<'_, i64>, Error> {
+        self.arrays().int(name)
+    }
+    /// An output of bools, as [`real`](Self::real).
+    ///
+    /// # Errors
+    /// As [`real`](Self::real).
+    pub fn bool(&self, name: &str) -> Result<ArrayViewD<'_, bool>, Error> {
+        self.arrays().bool(name)
     }
     /// One output of the lane at a position of the batch, without padding. `None` when there is no such output or lane.
     pub fn lane(&self, name: &str, position: usize) -> Option<Array> {

@@ -15,7 +15,8 @@ use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Option
 use crate::report::Summary;
 use crate::types::Array;
 
-pub use samples::{Arrays, Samples};
+pub use crate::program::Arrays;
+pub use samples::Samples;
 
 /// A model that is to be sampled, and how. Without more it is 4 chains of 1000 iterations of warmup and 1000 draws by
 /// the NUTS that ships, as `autobatch sample` has them; draws are the same bits as those of the command.

@@ -1,13 +1,11 @@
 //! What a [`Sampler`](super::Sampler) gives: draws by name, and what they are worth.
 
-use indexmap::IndexMap;
 use ndarray::ArrayViewD;
 
 use crate::mcmc::sampling::Draws;
-use crate::program::{Error, ErrorKind};
+use crate::program::{Arrays, Error};
 use crate::report::{Summary, SummaryRow, Warning};
 use crate::run::{Trap, TrapKind};
-use crate::types::{Array, DType};
 
 /// The draws of a run, and what they are worth.
 #[derive(Clone, Debug)]
@@ -15,13 +13,6 @@ pub struct Samples {
     draws: Draws,
     summary: Summary,
     chains: usize,
-}
-
-/// Arrays by name, as views of the element type that they have.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrays<'a> {
-    what: &'static str,
-    arrays: &'a IndexMap<String, Array>,
 }
 
 impl Samples {
@@ -32,19 +23,19 @@ impl Samples {
     /// The parameters of the model, chain × draw × event shape: the fields of what its `parameters` gives, or the
     /// unconstrained state `q`.
     pub fn parameters(&self) -> Arrays<'_> {
-        Arrays { what: "parameter", arrays: &self.draws.parameters }
+        Arrays::new("parameter", &self.draws.parameters)
     }
 
     /// What the sampler tells of each draw, chain × draw: `lp`, `accept_stat`, `stepsize`, `treedepth`, `n_leapfrog`,
     /// `divergent`, `energy`.
     pub fn statistics(&self) -> Arrays<'_> {
-        Arrays { what: "statistic", arrays: &self.draws.statistics }
+        Arrays::new("statistic", &self.draws.statistics)
     }
 
     /// A parameter of reals, chain × draw × event shape. Draws for which the model's `parameters` trapped are NaN.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] for a name that there is not, or that has other elements.
+    /// [`ErrorKind::Input`](crate::program::ErrorKind::Input) for a name that there is not, or that has other elements.
     pub fn real(&self, name: &str) -> Result<ArrayViewD<'_, f64>, Error> {
         self.parameters().real(name)
     }
@@ -78,52 +69,5 @@ impl Samples {
     /// Everything else that is known of the run.
     pub fn draws(&self) -> &Draws {
         &self.draws
-    }
-}
-
-impl<'a> Arrays<'a> {
-    /// The names.
-    pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        self.arrays.keys().map(String::as_str)
-    }
-
-    /// An array of reals.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Input`] for a name that there is not, or that has other elements.
-    pub fn real(&self, name: &str) -> Result<ArrayViewD<'a, f64>, Error> {
-        self.view(name, DType::Real, Array::as_real)
-    }
-
-    /// An array of ints.
-    ///
-    /// # Errors
-    /// As [`real`](Self::real).
-    pub fn int(&self, name: &str) -> Result<ArrayViewD<'a, i64>, Error> {
-        self.view(name, DType::Int, Array::as_int)
-    }
-
-    /// An array of bools.
-    ///
-    /// # Errors
-    /// As [`real`](Self::real).
-    pub fn bool(&self, name: &str) -> Result<ArrayViewD<'a, bool>, Error> {
-        self.view(name, DType::Bool, Array::as_bool)
-    }
-
-    fn view<T>(
-        &self,
-        name: &str,
-        wanted: DType,
-        elements: impl Fn(&'a Array) -> Option<&'a [T]>,
-    ) -> Result<ArrayViewD<'a, T>, Error> {
-        let refused = |message: String| Error::new(ErrorKind::Input, message);
-        let array = self.arrays.get(name).ok_or_else(|| {
-            let names: Vec<String> = self.names().map(|n| format!("`{n}`")).collect();
-            refused(format!("there is no {} `{name}`: there is {}", self.what, names.join(", ")))
-        })?;
-        let elements = elements(array)
-            .ok_or_else(|| refused(format!("`{name}` has elements of the type {}, not {wanted}", array.dtype())))?;
-        ArrayViewD::from_shape(&array.shape[..], elements).map_err(|error| refused(format!("`{name}`: {error}")))
     }
 }
