@@ -253,6 +253,9 @@ impl<'a, R: Real> Shard<'a, R> {
     /// The time since the last mark went to an activity at the start of a unit.
     #[inline]
     fn mark_unit(&mut self, activity: Activity, unit: UnitId) {
+        if self.stepper.profile.is_none() {
+            return;
+        }
         let body = &self.plan.body;
         self.stepper.mark(activity, &body.blocks[body.units[unit].blocks[0]].loc);
     }
