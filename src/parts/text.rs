@@ -297,6 +297,36 @@ pub fn read_typed_name(reader: &mut Reader, what: &str) -> Result<(String, Type)
     Ok((name, read_type(reader)?))
 }
 
+/// A port as it is written: the user's name, the variable's name, the line.
+pub type PortText = (String, String, u32);
+
+/// Reads ports up to the end of the line: `n: fib.n, x: fib.x`.
+pub fn read_ports(reader: &mut Reader) -> Result<Vec<PortText>, ReadError> {
+    let port = |r: &mut Reader| {
+        let name = r.name("the name of a port")?;
+        r.expect(':')?;
+        Ok((name, r.name("the name of a variable")?, r.line()))
+    };
+    let ports = reader.list(|r| r.at_line_end(), port)?;
+    reader.end_line()?;
+    Ok(ports)
+}
+
+/// Reads a block: `b0`.
+pub fn read_block_id<B: Id>(reader: &mut Reader) -> Result<B, ReadError> {
+    let number = match reader.peek() {
+        Token::Word(word) => word.strip_prefix('b').and_then(|n| n.parse::<u32>().ok()),
+        _ => None,
+    };
+    match number {
+        Some(number) => {
+            reader.next_token();
+            Ok(B::new(number as usize))
+        }
+        None => Err(reader.expected("a block such as `b0`")),
+    }
+}
+
 /// Reads a location if one comes next, else [`Loc::none`].
 pub fn read_loc(reader: &mut Reader) -> Result<Loc, ReadError> {
     if !reader.eat('@') {

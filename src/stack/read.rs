@@ -4,9 +4,11 @@
 use super::{
     Args, Block, BlockId, Inst, InstKind, Port, Position, Program, Region, StorageClass, Terminator, Var, VarId, Write,
 };
-use crate::base::text::{ReadError, Reader, Token};
+use crate::base::text::{ReadError, Reader};
 use crate::base::{Id, IdVec};
-use crate::parts::text::{NameTable, Scope, SharedValues, StreamTable, Tapes, read_loc, read_typed_name};
+use crate::parts::text::{
+    NameTable, PortText, Scope, SharedValues, StreamTable, Tapes, read_block_id, read_loc, read_ports, read_typed_name,
+};
 
 /// Lines of a text at which the blocks of a program and their instructions stand, counted from 1.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -35,7 +37,7 @@ pub fn read_with_lines(text: &str) -> Result<(Program, Lines), ReadError> {
     reader.expect_word("program")?;
     let name = reader.name("the name of the program")?;
     reader.expect_word("entry")?;
-    let entry = block_id(&mut reader)?;
+    let entry = read_block_id(&mut reader)?;
     reader.end_line()?;
     let mut program = ProgramReader::default();
     program.header(&mut reader)?;
@@ -61,9 +63,6 @@ pub fn read_with_lines(text: &str) -> Result<(Program, Lines), ReadError> {
     };
     Ok((program, lines))
 }
-
-/// A port as it is written: the user's name, the variable's name, the line.
-type PortText = (String, String, u32);
 
 struct ProgramReader {
     vars: IdVec<VarId, Var>,
@@ -97,9 +96,9 @@ impl ProgramReader {
     fn header(&mut self, reader: &mut Reader) -> Result<(), ReadError> {
         loop {
             if reader.eat_word("inputs") {
-                self.inputs.extend(port_texts(reader)?);
+                self.inputs.extend(read_ports(reader)?);
             } else if reader.eat_word("outputs") {
-                self.outputs.extend(port_texts(reader)?);
+                self.outputs.extend(read_ports(reader)?);
             } else if reader.eat_word("shared") {
                 self.shared.read(reader)?;
             } else if reader.eat_word("stream") {
@@ -109,7 +108,7 @@ impl ProgramReader {
             } else if reader.eat_word("var") {
                 self.var(reader)?;
             } else if reader.eat_word("region") {
-                let blocks = reader.list(|_| false, block_id)?;
+                let blocks = reader.list(|_| false, read_block_id)?;
                 self.regions.push(Region { blocks });
                 reader.end_line()?;
             } else {
@@ -222,22 +221,22 @@ impl ProgramReader {
 
     fn terminator(&self, reader: &mut Reader) -> Result<Terminator, ReadError> {
         if reader.eat_word("jump") {
-            Ok(Terminator::Jump(block_id(reader)?))
+            Ok(Terminator::Jump(read_block_id(reader)?))
         } else if reader.eat_word("branch") {
             let cond = self.scope().operand(reader)?;
             reader.expect(',')?;
-            let yes = block_id(reader)?;
+            let yes = read_block_id(reader)?;
             reader.expect(',')?;
-            Ok(Terminator::Branch(cond, yes, block_id(reader)?))
+            Ok(Terminator::Branch(cond, yes, read_block_id(reader)?))
         } else if reader.eat_word("pushjump") {
-            let target = block_id(reader)?;
+            let target = read_block_id(reader)?;
             reader.expect(',')?;
-            let ret = block_id(reader)?;
+            let ret = read_block_id(reader)?;
             Ok(Terminator::PushJump { target, ret, loc: read_loc(reader)?, attempt: None })
         } else if reader.eat_word("attempt") {
-            let target = block_id(reader)?;
+            let target = read_block_id(reader)?;
             reader.expect(',')?;
-            let ret = block_id(reader)?;
+            let ret = read_block_id(reader)?;
             let results = reader.parenthesized(|r| self.names.read(r))?;
             Ok(Terminator::PushJump { target, ret, loc: read_loc(reader)?, attempt: Some(results) })
         } else if reader.eat_word("return") {
@@ -247,32 +246,5 @@ impl ProgramReader {
         } else {
             Err(reader.expected("an instruction or the end of the block"))
         }
-    }
-}
-
-fn port_texts(reader: &mut Reader) -> Result<Vec<PortText>, ReadError> {
-    let ports = reader.list(
-        |r| r.at_line_end(),
-        |r| {
-            let name = r.name("the name of a port")?;
-            r.expect(':')?;
-            Ok((name, r.name("the name of a variable")?, r.line()))
-        },
-    )?;
-    reader.end_line()?;
-    Ok(ports)
-}
-
-fn block_id(reader: &mut Reader) -> Result<BlockId, ReadError> {
-    let number = match reader.peek() {
-        Token::Word(word) => word.strip_prefix('b').and_then(|n| n.parse::<u32>().ok()),
-        _ => None,
-    };
-    match number {
-        Some(number) => {
-            reader.next_token();
-            Ok(BlockId::new(number as usize))
-        }
-        None => Err(reader.expected("a block such as `b0`")),
     }
 }

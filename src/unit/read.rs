@@ -8,7 +8,10 @@ use super::{
 use crate::base::text::{ReadError, Reader, Token};
 use crate::base::{Id as _, IdVec};
 use crate::parts::StorageClass;
-use crate::parts::text::{NameTable, Scope, SharedValues, StreamTable, Tapes, read_loc, read_type, read_typed_name};
+use crate::parts::text::{
+    NameTable, PortText, Scope, SharedValues, StreamTable, Tapes, read_block_id, read_loc, read_ports, read_type,
+    read_typed_name,
+};
 
 /// Reads the units of a stack program.
 ///
@@ -20,15 +23,15 @@ pub fn read(text: &str) -> Result<Program, ReadError> {
     r.expect_word("program")?;
     let name = r.name("the name of the program")?;
     r.expect_word("entry")?;
-    let entry = block_id(r)?;
+    let entry = read_block_id(r)?;
     r.end_line()?;
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     let mut globals = GlobalsReader::default();
     loop {
         if r.eat_word("inputs") {
-            inputs.extend(port_texts(r)?);
+            inputs.extend(read_ports(r)?);
         } else if r.eat_word("outputs") {
-            outputs.extend(port_texts(r)?);
+            outputs.extend(read_ports(r)?);
         } else if !globals.line(r)? {
             break;
         }
@@ -109,35 +112,6 @@ fn func(r: &mut Reader, globals: &GlobalsReader, names: &NameTable<FuncId>) -> R
     Ok(Func { name, params, results, body, loc })
 }
 
-/// A port as it is written: the user's name, the variable's name, the line.
-type PortText = (String, String, u32);
-
-fn port_texts(reader: &mut Reader) -> Result<Vec<PortText>, ReadError> {
-    let port = |r: &mut Reader| {
-        let name = r.name("the name of a port")?;
-        r.expect(':')?;
-        Ok((name, r.name("the name of a variable")?, r.line()))
-    };
-    let ports = reader.list(|r| r.at_line_end(), port)?;
-    reader.end_line()?;
-    Ok(ports)
-}
-
-/// A number with a letter before it: `b0`.
-fn block_id(reader: &mut Reader) -> Result<BlockId, ReadError> {
-    let number = match reader.peek() {
-        Token::Word(word) => word.strip_prefix('b').and_then(|n| n.parse::<u32>().ok()),
-        _ => None,
-    };
-    match number {
-        Some(number) => {
-            reader.next_token();
-            Ok(BlockId::new(number as usize))
-        }
-        None => Err(reader.expected("a block such as `b0`")),
-    }
-}
-
 #[derive(Default)]
 struct GlobalsReader {
     shared: SharedValues,
@@ -195,7 +169,7 @@ impl<'a> BodyReader<'a> {
                 if !region {
                     r.next_token();
                 }
-                let blocks = r.list(|_| false, block_id)?;
+                let blocks = r.list(|_| false, read_block_id)?;
                 r.end_line()?;
                 body.units.push(Unit { blocks, region });
             } else {
@@ -316,7 +290,7 @@ impl<'a> BodyReader<'a> {
         block: &BlockScope,
     ) -> Result<Option<(Option<Operand>, BlockId, BlockId)>, ReadError> {
         if r.eat_word("jump") {
-            let to = block_id(r)?;
+            let to = read_block_id(r)?;
             return Ok(Some((None, to, to)));
         }
         if !r.eat_word("branch") {
@@ -324,9 +298,9 @@ impl<'a> BodyReader<'a> {
         }
         let cond = self.scope(block).operand(r)?;
         r.expect(',')?;
-        let yes = block_id(r)?;
+        let yes = read_block_id(r)?;
         r.expect(',')?;
-        Ok(Some((Some(cond), yes, block_id(r)?)))
+        Ok(Some((Some(cond), yes, read_block_id(r)?)))
     }
 
     fn terminator(&self, r: &mut Reader, block: &BlockScope) -> Result<Terminator, ReadError> {
@@ -338,9 +312,9 @@ impl<'a> BodyReader<'a> {
         let attempt = r.at_word("attempt");
         if attempt || r.at_word("pushjump") {
             r.next_token();
-            let target = block_id(r)?;
+            let target = read_block_id(r)?;
             r.expect(',')?;
-            let ret = block_id(r)?;
+            let ret = read_block_id(r)?;
             let attempt = if attempt { Some(self.attempt(r)?) } else { None };
             return Ok(Terminator::PushJump { target, ret, loc: read_loc(r)?, attempt });
         }
@@ -383,7 +357,7 @@ impl<'a> BodyReader<'a> {
             }
             let dsts = r.parenthesized(|r| self.vars.read(r))?;
             r.expect_word("then")?;
-            let next = block_id(r)?;
+            let next = read_block_id(r)?;
             return Ok(CallTerminator::Call { func, args, dsts, next, loc: read_loc(r)?, attempt });
         }
         if r.eat_word("tailcall") {

@@ -107,6 +107,10 @@ impl<'a, T: BlockEnd> Check<'a, T> {
             self.report(message());
         }
     }
+    /// The name of a variable, if it exists.
+    fn name(&self, var: VarId) -> String {
+        self.body.vars.get(var).map_or_else(|| var.to_string(), |v| v.name.clone())
+    }
     /// Whether a variable exists; says so if not.
     fn var(&mut self, var: VarId) -> bool {
         let known = var.index() < self.body.vars.len();
@@ -185,15 +189,18 @@ impl<'a, T: BlockEnd> Check<'a, T> {
             match &op.kind {
                 OpKind::Load { var, .. } => {
                     let first = loaded.insert(*var) && !stored.contains(var) && !popped.contains(var);
-                    self.require(first, || format!("{var} is loaded, stored or popped before it is loaded"));
+                    let name = self.name(*var);
+                    self.require(first, || format!("{name} is loaded, stored or popped before it is loaded"));
                 }
                 OpKind::Store { var, .. } => {
                     let first = stored.insert(*var);
-                    self.require(first, || format!("{var} is stored twice"));
+                    let name = self.name(*var);
+                    self.require(first, || format!("{name} is stored twice"));
                 }
                 OpKind::Pop { stack, .. } => {
                     let kept = !stored.contains(stack);
-                    self.require(kept, || format!("{stack} is stored before it is popped"));
+                    let name = self.name(*stack);
+                    self.require(kept, || format!("{name} is stored before it is popped"));
                     popped.insert(*stack);
                 }
                 _ => {}
