@@ -1,7 +1,7 @@
 //! Compile time by criterion, from the text to the plan, in groups named `compile/<family>`: programs that grow in one
 //! way, each twice as large as the one before, and generated programs of 5,000 lines; the value and its gradient.
-//! `cargo bench --bench compile -- chain` runs one. `tests/it/compiler/compile_time.rs` holds how it grows to n log n, by
-//! counts.
+//! `cargo bench --bench compile -- chain` runs one. `tests/it/compiler/compile_time.rs` holds how it grows to n log n,
+//! by counts.
 
 mod families;
 

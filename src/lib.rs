@@ -1,6 +1,6 @@
 //! autobatch runs a program that is written for one example for many examples at once, however differently they branch,
-//! loop and recurse: each *lane* of a batch has its own program counter and its own stacks, and a machine runs, again and
-//! again, one basic block for all lanes that wait at it.
+//! loop and recurse: each *lane* of a batch has its own program counter and its own stacks, and a machine runs, again
+//! and again, one basic block for all lanes that wait at it.
 //!
 //! # A program for one, a batch of many
 //!
@@ -19,8 +19,8 @@
 //! # Ok::<(), autobatch::Error>(())
 //! ```
 //!
-//! Inputs are given for each lane ([`Inputs::lane`]) or once for all ([`Inputs::shared`]); outputs come back as views by
-//! name and type, with the lanes along the first axis. The language is in `grammar/REFERENCE.md`.
+//! Inputs are given for each lane ([`Inputs::lane`]) or once for all ([`Inputs::shared`]); outputs come back as views
+//! by name and type, with the lanes along the first axis. The language is in `grammar/REFERENCE.md`.
 //!
 //! # How it runs
 //!
@@ -59,8 +59,8 @@
 //!
 //! # Sampling
 //!
-//! [`Sampler`] draws from a posterior by the NUTS that ships, written in the language itself: chains are lanes. Its page has
-//! an example, and `examples/eight_schools.rs` is another.
+//! [`Sampler`] draws from a posterior by the NUTS that ships, written in the language itself: chains are lanes. Its
+//! page has an example, and `examples/eight_schools.rs` is another.
 //!
 //! # Inside
 //!

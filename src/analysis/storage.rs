@@ -8,8 +8,8 @@ use crate::stack::{InstKind, Program, StorageClass, VarId, Write};
 /// Which of the classes below [`StorageClass::Stack`] may be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StorageClasses {
-    /// Whether what never lives across the edge of a block has no storage. Uniform variables, the counters of regions, have
-    /// none in any case.
+    /// Whether what never lives across the edge of a block has no storage. Uniform variables, the counters of regions,
+    /// have none in any case.
     pub temporaries: bool,
     /// Whether what no call saves is in a register.
     pub registers: bool,

@@ -1,7 +1,7 @@
 //! Layer 6: back ends: what runs units on a device.
 //!
-//! A [`Backend`] makes an [`Executable`] of the units of a program, for one precision, and that runs batches. [`all`] lists
-//! them.
+//! A [`Backend`] makes an [`Executable`] of the units of a program, for one precision, and that runs batches. [`all`]
+//! lists them.
 
 pub mod cpu;
 
@@ -29,8 +29,8 @@ pub trait Backend: fmt::Debug + Send + Sync + RefUnwindSafe {
 /// A program that a back end has compiled. Several threads may run it at once.
 pub trait Executable: fmt::Debug + Send + Sync {
     /// Runs it for all lanes of the inputs, which fit the program: element types and event shapes are those of its lane
-    /// inputs and shared values. Rows of trapped lanes are zero, and traps come in the order of positions. The time that
-    /// the run takes is not its business.
+    /// inputs and shared values. Rows of trapped lanes are zero, and traps come in the order of positions. The time
+    /// that the run takes is not its business.
     fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome;
 }
 

@@ -1,8 +1,8 @@
 //! The text form of the IRs, as far as it knows no IR: words, names, numbers, strings with holes, and a reader over them.
 //!
 //! A text is a sequence of lines; the end of a line ends a statement and `;` starts a comment. A *name* is
-//! `[A-Za-z_%][A-Za-z0-9_.#']*`; any other name, and one that is a reserved word, stands in backticks with escapes. A *text*
-//! stands in double quotes; `{}` in it is a hole and a brace that is none is escaped.
+//! `[A-Za-z_%][A-Za-z0-9_.#']*`; any other name, and one that is a reserved word, stands in backticks with escapes. A
+//! *text* stands in double quotes; `{}` in it is a hole and a brace that is none is escaped.
 
 use std::fmt;
 

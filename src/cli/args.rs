@@ -254,8 +254,8 @@ pub(super) struct BenchArgs {
     /// Other systems: stan, numpyro, blackjax, nuts-rs, tfp, jax, native; one of their ways of running as stan:glm-native
     #[arg(long, value_name = "SYSTEM", value_delimiter = ',')]
     pub(super) against: Vec<String>,
-    /// Our engine `pc` alone, by kernels: with everything on, with each of the paper's five optimisations of the stack machine
-    /// off, and with all five off. By default on eight_schools and correlated100 with 100 chains
+    /// Our engine `pc` alone, by kernels: with everything on, with each of the paper's five optimisations of the stack
+    /// machine off, and with all five off. By default on eight_schools and correlated100 with 100 chains
     #[arg(long, conflicts_with_all = ["against", "engine", "fusion", "codegen", "report"])]
     pub(super) ablate: bool,
     /// What is computed; `--list` shows all

@@ -85,8 +85,8 @@ fn compiled(args: &DumpArgs, compiled: &Compiled) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What an engine runs, made of a stack program or of a CFG program; there is none of the latter for the text of a stage
-/// after it.
+/// What an engine runs, made of a stack program or of a CFG program; there is none of the latter for the text of a
+/// stage after it.
 fn of_engine(args: &DumpArgs, pc: &dyn Display, local: Option<&dyn Display>) -> Result<String, Error> {
     let shown = |it: &dyn Display| if args.explain { format!("{it:#}") } else { it.to_string() };
     match (args.engine, local) {

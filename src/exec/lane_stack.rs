@@ -1,5 +1,5 @@
-//! The memory of one stack variable for all lanes of a shard: what lies below the cached tops, or, where they are not cached
-//! ([`LaneStack::with_tops`]), the tops too.
+//! The memory of one stack variable for all lanes of a shard: what lies below the cached tops, or, where they are not
+//! cached ([`LaneStack::with_tops`]), the tops too.
 //!
 //! A *level* is laid out like a lane buffer, `[element][lane]`. Level `h` holds, for each lane that is that high, the
 //! value with `h` values below it, so a push or a pop touches the active lanes only, and when all lanes are equally high
@@ -334,7 +334,8 @@ impl<T: Copy> LaneStack<T> {
         Ok(())
     }
 
-    /// Hands the memory over, with room for `pushes` more values in each lane and as many elements more as it is [padded](Self::padded) by.
+    /// Hands the memory over, with room for `pushes` more values in each lane and as many elements more as it is
+    /// [padded](Self::padded) by.
     pub fn open(&mut self, pushes: usize) -> Result<Opened<'_, T>, StackError> {
         let highest = self.highest;
         let levels = (highest as usize).checked_add(pushes).ok_or(StackError::NoMemory)?;

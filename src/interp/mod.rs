@@ -34,8 +34,8 @@ pub fn run(program: &Program, inputs: &RunInputs, settings: &Settings, sink: &dy
     }
 }
 
-/// The meaning of a primitive in one lane, but for random draws: its result, of type `ty`, for operands of the types that
-/// it takes. Reals are rounded to the precision.
+/// The meaning of a primitive in one lane, but for random draws: its result, of type `ty`, for operands of the types
+/// that it takes. Reals are rounded to the precision.
 ///
 /// # Errors
 /// The trap.

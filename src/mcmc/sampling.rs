@@ -1,5 +1,6 @@
 //! Sampling from a model with a sampler: both are programs of the language, joined with the chain that they share by a
-//! small driver program, so that a whole chain, warmup included, is one lane and no lane waits for another between draws.
+//! small driver program, so that a whole chain, warmup included, is one lane and no lane waits for another between
+//! draws.
 //!
 //! | file | what |
 //! |---|---|
@@ -10,10 +11,10 @@
 //! | `records`, `watch` | what chains tell while they run: the names are those of [`protocol`](super::protocol) |
 //! | `draws`, `parameters` | what came out |
 //!
-//! A *model* exports `log_density(q: real[D], shared …) -> real` over unconstrained parameters `q`, or with a gradient that
-//! is written by hand `log_density_and_gradient(q: real[D], shared …) -> (real, real[D])`, and may export
-//! `parameters(q: real[D], shared …)`, a struct of its constrained parameters. A *sampler* exports one transition and what
-//! can be set of it; `nuts/README.md` has the form.
+//! A *model* exports `log_density(q: real[D], shared …) -> real` over unconstrained parameters `q`, or with a gradient
+//! that is written by hand `log_density_and_gradient(q: real[D], shared …) -> (real, real[D])`, and may export
+//! `parameters(q: real[D], shared …)`, a struct of its constrained parameters. A *sampler* exports one transition and
+//! what can be set of it; `nuts/README.md` has the form.
 //!
 //! The density that a sampler gets is an attempt: where the model's traps, it gives NaN, and the sampler rejects the
 //! point.

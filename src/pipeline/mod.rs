@@ -108,9 +108,9 @@ const TILE_ROWS: (&str, &str) = (
 /// branches, does not belong here.
 const FUSING: &[&str] = &["regions", "tile-rows"];
 
-/// The optimisations of the stack machine in the paper (Radul et al., MLSys 2020), in its order, each by the name that switches
-/// it off: callers save only what is live; temporaries have no storage; variables that need no stack are registers; the tops
-/// of stacks are cached; a pop and the next push are an update.
+/// The optimisations of the stack machine in the paper (Radul et al., MLSys 2020), in its order, each by the name that
+/// switches it off: callers save only what is live; temporaries have no storage; variables that need no stack are
+/// registers; the tops of stacks are cached; a pop and the next push are an update.
 pub const PAPER: &[&str] = &[SAVE_LIVE.0, TEMPORARIES.0, STORAGE, CACHED_TOPS.0, POP_PUSH_FUSION];
 
 /// Names and descriptions of all passes, in their order; one that runs more than once stands where it runs first.
@@ -279,8 +279,8 @@ fn build(
     }
 }
 
-/// Takes a stack program as it is: of the passes only those count that leave stores, tops and tiles alone (`temporaries`,
-/// `storage`, `cached-tops`, `tile-rows`).
+/// Takes a stack program as it is: of the passes only those count that leave stores, tops and tiles alone
+/// (`temporaries`, `storage`, `cached-tops`, `tile-rows`).
 pub fn from_stack(stack: stack::Program, passes: &Passes) -> Compiled {
     let stores = match passes.is_on(TEMPORARIES.0) && passes.is_on(STORAGE) {
         true => Stores::Live,
@@ -291,8 +291,8 @@ pub fn from_stack(stack: stack::Program, passes: &Passes) -> Compiled {
     Compiled { stack: Some(stack), ..from_units(units, passes) }
 }
 
-/// Takes the units of a stack program as they are, as [`from_stack`]. Where tops are not cached every step is one access
-/// after another, and none runs tile by tile.
+/// Takes the units of a stack program as they are, as [`from_stack`]. Where tops are not cached every step is one
+/// access after another, and none runs tile by tile.
 pub fn from_units(units: unit::Program, passes: &Passes) -> Compiled {
     let cached_tops = passes.is_on(CACHED_TOPS.0);
     let making = Making { machine: MACHINE, tile_rows: cached_tops && passes.is_on(TILE_ROWS.0) };

@@ -73,8 +73,8 @@ pub struct Plan {
     pub body: Body<Terminator>,
     /// Where lanes start.
     pub entry: BlockId,
-    /// Whether the slot of a stack variable holds its top; else the top stands in the memory of the stack too, and the slot has it
-    /// only while a step reads or writes it.
+    /// Whether the slot of a stack variable holds its top; else the top stands in the memory of the stack too, and the
+    /// slot has it only while a step reads or writes it.
     pub cached_tops: bool,
     /// The lane inputs.
     pub inputs: Vec<Port>,

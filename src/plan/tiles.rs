@@ -34,8 +34,8 @@ pub struct RowLoad {
 }
 
 impl RowLoad {
-    /// Rows of a tile in a shard of this width: as many, in blocks of [`TILE_BLOCK`], as keep what moves through the cache
-    /// within so many bytes of it; one block at least.
+    /// Rows of a tile in a shard of this width: as many, in blocks of [`TILE_BLOCK`], as keep what moves through the
+    /// cache within so many bytes of it; one block at least.
     fn tile_rows(self, width: usize, cache_bytes: usize) -> usize {
         let row = self.lane.saturating_mul(width).saturating_add(self.shared).max(1);
         (cache_bytes / row / TILE_BLOCK).max(1) * TILE_BLOCK

@@ -1,5 +1,5 @@
-//! How many lanes a shard should have, by what its plan works on and by the machine that runs it; and how much work a plan
-//! is.
+//! How many lanes a shard should have, by what its plan works on and by the machine that runs it; and how much work a
+//! plan is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ pub struct TargetMachine {
     pub cache_bytes: usize,
     /// Lanes that are computed together: a vector of them, or of threads.
     pub group: usize,
-    /// Fewest lanes of a shard when the settings do not say, of which it has a multiple: the dispatch of a step is spread
-    /// over so many, and a product with a shared matrix is at its full speed.
+    /// Fewest lanes of a shard when the settings do not say, of which it has a multiple: the dispatch of a step is
+    /// spread over so many, and a product with a shared matrix is at its full speed.
     pub least_lanes: usize,
-    /// Fewest lanes of a shard whose blocks are all generated code: it takes one group of lanes after another, and a few of
-    /// them spread the dispatch of a block over enough work.
+    /// Fewest lanes of a shard whose blocks are all generated code: it takes one group of lanes after another, and a
+    /// few of them spread the dispatch of a block over enough work.
     pub least_code_lanes: usize,
     /// Most lanes of a shard when the settings do not say: more would spread nothing that counts.
     pub most_lanes: usize,
@@ -28,8 +28,8 @@ pub(super) const STATE_OF_UNIT: usize = 4;
 const LEAST_OF_CHIEF: usize = 16;
 
 impl TargetMachine {
-    /// Lanes of a shard, of a batch on so many threads, where about `planned` are best: every thread has a share, and no
-    /// shard is filled to a part only in the end, which can take half as many lanes more.
+    /// Lanes of a shard, of a batch on so many threads, where about `planned` are best: every thread has a share, and
+    /// no shard is filled to a part only in the end, which can take half as many lanes more.
     pub fn shard_width(&self, lanes: usize, planned: usize, threads: usize) -> usize {
         let share = lanes.div_ceil(threads.max(1));
         let rounds = share.saturating_add(planned / 2) / planned.max(1);
@@ -44,8 +44,8 @@ impl TargetMachine {
 }
 
 impl<T> Body<T> {
-    /// Bytes in one lane of the buffers that a unit uses over and over, when a real has `real_bytes`: those of a tile of the steps
-    /// that run tile by tile, or where there are none, of all.
+    /// Bytes in one lane of the buffers that a unit uses over and over, when a real has `real_bytes`: those of a tile
+    /// of the steps that run tile by tile, or where there are none, of all.
     fn bytes_of_unit(&self, unit: UnitId, real_bytes: usize) -> usize {
         let (mut tiled, mut all) = (BTreeMap::new(), BTreeMap::new());
         for step in self.units[unit].blocks.iter().flat_map(|b| &self.blocks[*b].steps) {
@@ -80,10 +80,10 @@ impl Plan {
         self.body.bytes_per_lane(real_bytes) + 3 * size_of::<u64>()
     }
     /// Lanes of a shard when the settings do not say: as many as keep what a unit works on within the cache of the
-    /// machine, as many as it has least or a multiple. That is a quarter of the state; but where one unit that runs again and again weighs more than all others
-    /// together, lanes are taken to spend their time in it, and it is what that one uses, or a tile of it (a sixteenth of the
-    /// state at least). Small enough to stay in the L2 cache, large enough to spread the dispatch of a step, and what a product
-    /// reads of a shared matrix, over many lanes.
+    /// machine, as many as it has least or a multiple. That is a quarter of the state; but where one unit that runs
+    /// again and again weighs more than all others together, lanes are taken to spend their time in it, and it is what
+    /// that one uses, or a tile of it (a sixteenth of the state at least). Small enough to stay in the L2 cache, large
+    /// enough to spread the dispatch of a step, and what a product reads of a shared matrix, over many lanes.
     pub fn shard_lanes(&self, real_bytes: usize) -> usize {
         self.body.machine.shard_lanes(self.working_set(real_bytes))
     }
@@ -95,7 +95,8 @@ impl Plan {
             None => state / STATE_OF_UNIT,
         }
     }
-    /// The unit that weighs more than all others together, where there is one and it runs again and again, or once as all do.
+    /// The unit that weighs more than all others together, where there is one and it runs again and again, or once as
+    /// all do.
     pub(super) fn chief_unit(&self) -> Option<UnitId> {
         let units = &self.body.units;
         let total: u64 = units.values().map(|u| u.cost.weight).sum();
@@ -131,14 +132,15 @@ impl Plan {
         }
         false
     }
-    /// Lanes of a shard where all that computes is generated code, which has less to spread: as many as keep the whole state
-    /// within 1 MiB, a multiple of 8 between 16 and 1024.
+    /// Lanes of a shard where all that computes is generated code, which has less to spread: as many as keep the whole
+    /// state within 1 MiB, a multiple of 8 between 16 and 1024.
     pub fn shard_lanes_of_code(&self, real_bytes: usize) -> usize {
         let TargetMachine { cache_bytes, group, least_code_lanes, most_lanes, .. } = self.body.machine;
         let lanes = cache_bytes / self.bytes_per_lane(real_bytes).max(1);
         (lanes / group * group).clamp(least_code_lanes, most_lanes)
     }
-    /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that nobody knows.
+    /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that
+    /// nobody knows.
     pub fn work(&self) -> Option<u64> {
         self.body.work_ahead(|term, at| match term {
             Terminator::Jump(to) => *to > at,
@@ -150,14 +152,15 @@ impl Plan {
 }
 
 impl CallPlan {
-    /// Lanes of a shard when the settings do not say: 64 to 1024 as in [`Plan::shard_lanes`], but that one activation of every
-    /// function counts, and all of it: of a function that runs most is in use.
+    /// Lanes of a shard when the settings do not say: 64 to 1024 as in [`Plan::shard_lanes`], but that one activation
+    /// of every function counts, and all of it: of a function that runs most is in use.
     pub fn shard_lanes(&self, real_bytes: usize) -> usize {
         let bodies = self.funcs.values().map(|f| f.body.bytes_per_lane(real_bytes));
         let machine = self.funcs[self.entry].body.machine;
         machine.shard_lanes(bodies.sum::<usize>() + 3 * size_of::<u64>())
     }
-    /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that nobody knows.
+    /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that
+    /// nobody knows.
     pub fn work(&self) -> Option<u64> {
         self.funcs[self.entry].body.work_ahead(|term, at| match term {
             CallTerminator::Jump(to) => *to > at,

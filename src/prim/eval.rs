@@ -126,8 +126,8 @@ pub fn fold(prim: Prim, args: &[Scalar], exact: u64) -> Option<Scalar> {
         (Class::Comparison(op), [Int(x), Int(y)]) => Some(Bool(compare(op, x, y))),
         (Class::Conversion(Conversion::BoolToInt), [Bool(x)]) => Some(Int(i64::from(*x))),
         (Class::Conversion(Conversion::ToReal), [Int(x)]) if x.unsigned_abs() <= exact => Some(Real(*x as f64)),
-        // Comparisons by size would do as well; but what they merge where nothing can fail, such as the bounds of a uniform
-        // number, costs NUTS a fifth more supersteps on eight schools.
+        // Comparisons by size would do as well; but what they merge where nothing can fail, such as the bounds of a
+        // uniform number, costs NUTS a fifth more supersteps on eight schools.
         (Class::Comparison(op @ (Comparison::Eq | Comparison::Ne)), [Real(x), Real(y)]) if in_f32(*x) && in_f32(*y) => {
             Some(Bool(compare(op, x, y)))
         }

@@ -16,8 +16,8 @@ pub enum Codegen {
     /// The machine runs every step by a kernel.
     #[default]
     Off,
-    /// Blocks that compute on small values are compiled by the system's C compiler: it takes seconds the first time, and
-    /// is kept on disk. Needs a C compiler; the engines `pc` and `local`.
+    /// Blocks that compute on small values are compiled by the system's C compiler: it takes seconds the first time,
+    /// and is kept on disk. Needs a C compiler; the engines `pc` and `local`.
     Cc,
 }
 
@@ -40,8 +40,8 @@ impl Executables {
     /// The one that the options ask for; none for the reference interpreter, which runs the CFG program.
     ///
     /// # Errors
-    /// [`ErrorKind::Codegen`] where there is no C compiler, or it fails; [`ErrorKind::Option`] for `local` where there is
-    /// only a stack program.
+    /// [`ErrorKind::Codegen`] where there is no C compiler, or it fails; [`ErrorKind::Option`] for `local` where there
+    /// is only a stack program.
     pub(super) fn of(&self, compiled: &Compiled, options: &Options) -> Result<Option<Arc<dyn Executable>>, Error> {
         let program = match (options.engine, &compiled.call_units, &compiled.calls) {
             (Engine::Scalar, ..) => return Ok(None),

@@ -34,8 +34,8 @@ impl Inputs {
         self.insert(name, Given { array, shared, known_axes, lengths: Vec::new() })
     }
 
-    /// Adds the shared values of a file, those of these names: dimensions, and what a function of this signature takes. A file
-    /// is often that of several programs: what this one does not take is left alone.
+    /// Adds the shared values of a file, those of these names: dimensions, and what a function of this signature takes.
+    /// A file is often that of several programs: what this one does not take is left alone.
     ///
     /// # Errors
     /// As [`add_data`](Self::add_data).

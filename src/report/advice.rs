@@ -11,7 +11,8 @@ pub struct Warning {
     pub message: String,
     /// The change of the run that may help, where there is one.
     pub advice: Option<Advice>,
-    /// The command that makes this change, where the run was a command: see [`Summary::advise`](super::Summary::advise).
+    /// The command that makes this change, where the run was a command: see
+    /// [`Summary::advise`](super::Summary::advise).
     pub command: Option<String>,
 }
 

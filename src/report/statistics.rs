@@ -47,8 +47,8 @@ pub struct SamplerStatistics {
     pub warmup: usize,
     /// Whether the run was stopped before all its draws were made.
     pub stopped: bool,
-    /// E-BFMI of each chain, or of all together where they are short; empty where the sampler reports no energy, and where
-    /// there are too few draws to tell.
+    /// E-BFMI of each chain, or of all together where they are short; empty where the sampler reports no energy, and
+    /// where there are too few draws to tell.
     pub e_bfmi: Vec<f64>,
     /// The step size that was given, if one was.
     pub stepsize: Option<f64>,

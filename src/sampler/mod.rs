@@ -135,7 +135,8 @@ impl Sampler {
     }
 
     /// A value of the data, under the name of a shared parameter of the model: a number, a vector, an `ndarray` array.
-    /// Ints serve where reals are wanted; an int under the name of a dimension tells it. It goes before one of the file.
+    /// Ints serve where reals are wanted; an int under the name of a dimension tells it. It goes before one of the
+    /// file.
     #[must_use]
     pub fn data(mut self, name: impl Into<String>, value: impl Into<Array>) -> Self {
         self.data.insert(name.into(), value.into());
@@ -198,16 +199,16 @@ impl Sampler {
         self
     }
 
-    /// All settings of the machine, in the place of those so far: the seed, the threads and a flag that cancels are among
-    /// them.
+    /// All settings of the machine, in the place of those so far: the seed, the threads and a flag that cancels are
+    /// among them.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// Sets something of the sampler or of its chain: `target_accept`, `max_treedepth`, `stepsize_jitter`, `init_radius`,
-    /// …; `autobatch sample --list-settings` lists them.
+    /// Sets something of the sampler or of its chain: `target_accept`, `max_treedepth`, `stepsize_jitter`,
+    /// `init_radius`, …; `autobatch sample --list-settings` lists them.
     #[must_use]
     pub fn set(mut self, name: impl Into<String>, value: impl Into<Number>) -> Self {
         self.settings = self.settings.with(name, value);
@@ -221,7 +222,8 @@ impl Sampler {
         self
     }
 
-    /// Where chains start, chain × dimension, unconstrained; or fewer rows, each for as many chains one after the other.
+    /// Where chains start, chain × dimension, unconstrained; or fewer rows, each for as many chains one after the
+    /// other.
     #[must_use]
     pub fn starts(mut self, starts: impl Into<Array>) -> Self {
         self.starts = Some(starts.into());
@@ -248,8 +250,8 @@ impl Sampler {
     /// # Errors
     /// For a model, data or a sampler that cannot be read or do not fit ([`ErrorKind::Program`], [`ErrorKind::Entry`],
     /// [`ErrorKind::Input`], [`ErrorKind::Io`]), for settings that there are not or that make no sense
-    /// ([`ErrorKind::Option`]), for what does not fit in memory ([`ErrorKind::Memory`]), where no chain is left, and where
-    /// the run was cancelled before every chain had a draw ([`ErrorKind::Interrupted`]).
+    /// ([`ErrorKind::Option`]), for what does not fit in memory ([`ErrorKind::Memory`]), where no chain is left, and
+    /// where the run was cancelled before every chain had a draw ([`ErrorKind::Interrupted`]).
     pub fn run(&self) -> Result<Samples, Error> {
         if self.chains == 0 {
             return Err(Error::new(ErrorKind::Option, "0 chains: there is nothing to sample"));

@@ -1,15 +1,15 @@
-//! Layer 2: the unit program: what each block computes, as values. It stands between the stack program (or, for `local`,
-//! the CFG program) and everything that runs: plans, and generated code, are made of it.
+//! Layer 2: the unit program: what each block computes, as values. It stands between the stack program (or, for
+//! `local`, the CFG program) and everything that runs: plans, and generated code, are made of it.
 //!
-//! Within a block every value is computed once and has a number. What outlives the block goes through the *variables* of
-//! the machine. A block loads a variable at most once, before it stores it, and stores it at most once, in its active
-//! lanes: with what the variable holds at the end, and only where somebody may read that afterwards. So the stores of a
-//! block are what is live at its end of all that it sets.
+//! Within a block every value is computed once and has a number. What outlives the block goes through the *variables*
+//! of the machine. A block loads a variable at most once, before it stores it, and stores it at most once, in its
+//! active lanes: with what the variable holds at the end, and only where somebody may read that afterwards. So the
+//! stores of a block are what is live at its end of all that it sets.
 //!
 //! Temporaries of the stack program are values and have no place here; a temporary that crosses blocks is one of a
-//! region, and is a variable that lives no longer than one execution of the region. Stacks have two operations: `push s,
-//! x` puts `x` on the memory of the stack, under the top that the variable holds, and `x = pop s` takes off what lies
-//! there; the top itself is loaded and stored like a register.
+//! region, and is a variable that lives no longer than one execution of the region. Stacks have two operations:
+//! `push s, x` puts `x` on the memory of the stack, under the top that the variable holds, and `x = pop s` takes off
+//! what lies there; the top itself is loaded and stored like a register.
 //!
 //! ```text
 //! b2: @fib:3

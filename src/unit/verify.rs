@@ -1,5 +1,5 @@
-//! Whether a unit program is one: ids, types, storage classes, values before their uses, variables loaded and stored once, units. A
-//! finding is a bug of the compiler or of whoever wrote the text by hand.
+//! Whether a unit program is one: ids, types, storage classes, values before their uses, variables loaded and stored
+//! once, units. A finding is a bug of the compiler or of whoever wrote the text by hand.
 
 use std::collections::BTreeSet;
 use std::fmt;

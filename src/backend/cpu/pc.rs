@@ -123,8 +123,8 @@ struct Routed<'a> {
 }
 
 impl<'a> Way<'a> {
-    /// The quickest way that serves a unit in a shard of this width. Routed functions know of lanes, not of columns, and look
-    /// for no NaN.
+    /// The quickest way that serves a unit in a shard of this width. Routed functions know of lanes, not of columns,
+    /// and look for no NaN.
     fn of(unit: &Unit, native: Option<&'a NativeBody>, settings: &Settings, width: usize) -> Self {
         let native = native.filter(|_| serve(settings, width));
         let routed = native.filter(|_| settings.execution != Execution::Gather);
@@ -301,7 +301,8 @@ impl<'a, R: Real> Shard<'a, R> {
         self.send(unit.blocks[0]);
     }
 
-    /// Runs a unit for the lanes that wait there, as it was chosen. What is counted, noted and taken out around it stands here.
+    /// Runs a unit for the lanes that wait there, as it was chosen. What is counted, noted and taken out around it
+    /// stands here.
     fn superstep(&mut self, id: UnitId) {
         self.mark_unit(Activity::Scheduling, id);
         let count = self.waiting.count(id.0 as usize);

@@ -1,5 +1,5 @@
-//! Tops of stacks that are not cached (`--no-pass cached-tops`): they stand in the memory of the stacks. What a step reads
-//! is loaded into the lane buffers of its operands before it runs, and what it writes is stored after it.
+//! Tops of stacks that are not cached (`--no-pass cached-tops`): they stand in the memory of the stacks. What a step
+//! reads is loaded into the lane buffers of its operands before it runs, and what it writes is stored after it.
 
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::steps::Stepper;
@@ -119,8 +119,9 @@ impl<R: Real> Stepper<'_, R> {
         }
     }
 
-    /// Pushes in the place of a spill: the top stays where it is, one below the new one, which is stored when it is computed. A
-    /// value that is saved goes there, and the top above it. Where there is no memory for the highest lanes, they trap.
+    /// Pushes in the place of a spill: the top stays where it is, one below the new one, which is stored when it is
+    /// computed. A value that is saved goes there, and the top above it. Where there is no memory for the highest
+    /// lanes, they trap.
     #[cold]
     pub(super) fn push_in_memory(&mut self, frame: &mut Frame<R>, stack: StackId, slot: SlotId, loc: &Loc) {
         let own = self.tops.as_ref().expect("tops are in memory").slots[stack.index()];

@@ -97,7 +97,8 @@ fn saved_at_calls(program: &cfg::Program, globals: &Globals) -> BTreeMap<CallSit
     calls
 }
 
-/// What calls save that do not ask what is live or written: of the caller's variables `all`, or those that have storage.
+/// What calls save that do not ask what is live or written: of the caller's variables `all`, or those that have
+/// storage.
 fn more_saved_at_calls(program: &cfg::Program, globals: &Globals, all: bool) -> BTreeMap<CallSite, Saved> {
     let mut calls = BTreeMap::new();
     for f in globals.functions() {

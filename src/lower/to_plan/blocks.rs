@@ -1,5 +1,5 @@
-//! From the operations of a unit block to instructions over places: variables stay what they are, a value that is stored
-//! is computed where it goes, the others are temporaries.
+//! From the operations of a unit block to instructions over places: variables stay what they are, a value that is
+//! stored is computed where it goes, the others are temporaries.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! From the units of a program to its plan: values get places, operands become slots and constants, temporaries share
-//! slots, and every unit learns what it touches and what it costs. Steps that share a long row axis are grouped to run tile by tile, unless that is switched
-//! off.
+//! slots, and every unit learns what it touches and what it costs. Steps that share a long row axis are grouped to run
+//! tile by tile, unless that is switched off.
 
 mod aliases;
 mod blocks;

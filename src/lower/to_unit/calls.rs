@@ -1,5 +1,5 @@
-//! From a CFG program to its units. There are no stacks, since every call has its own set of variables; calls and returns
-//! work on whole registers.
+//! From a CFG program to its units. There are no stacks, since every call has its own set of variables; calls and
+//! returns work on whole registers.
 
 use super::passing::Passings;
 use super::{BlockBuilder, Crossing, How, Source};

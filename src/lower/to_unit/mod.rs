@@ -1,5 +1,5 @@
-//! From a program to its units: what a block computes becomes values, temporaries have no place any more, and a variable
-//! is loaded and stored once at most, where somebody reads it afterwards.
+//! From a program to its units: what a block computes becomes values, temporaries have no place any more, and a
+//! variable is loaded and stored once at most, where somebody reads it afterwards.
 
 mod calls;
 mod passing;

@@ -16,8 +16,8 @@ const FAR_MORE: usize = 4;
 /// What came out.
 #[derive(Clone, Debug)]
 pub struct Draws {
-    /// Constrained parameters, chain × draw × event shape, under the model's names; the unconstrained `q` where the model
-    /// does not export `parameters`.
+    /// Constrained parameters, chain × draw × event shape, under the model's names; the unconstrained `q` where the
+    /// model does not export `parameters`.
     pub parameters: IndexMap<String, Array>,
     /// The other fields of the sampler's records, chain × draw: `lp`, `accept_stat`, `stepsize`, …
     pub statistics: IndexMap<String, Array>,

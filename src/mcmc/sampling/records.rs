@@ -28,8 +28,8 @@ pub(super) struct Recorder<'a> {
     observer: &'a dyn Observer,
 }
 
-/// The records of a chain. Draws are words, one record after the other: an array for each field would take an allocation each,
-/// and more time than many a draw takes.
+/// The records of a chain. Draws are words, one record after the other: an array for each field would take an
+/// allocation each, and more time than many a draw takes.
 #[derive(Default)]
 pub(super) struct Chain {
     pub(super) draws: usize,

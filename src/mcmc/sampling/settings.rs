@@ -1,8 +1,8 @@
 //! What can be set of a sampler and of the chain around it: what there is, and what is asked for.
 //!
 //! `chain.ab` and a sampler say it in the same way: by a struct `Tuning` of numbers, `tuning()`, which gives its values
-//! where nobody says otherwise, and `check_tuning(tuning)`, which traps where one makes no sense. A comment above a field
-//! is what a list of the settings says of it.
+//! where nobody says otherwise, and `check_tuning(tuning)`, which traps where one makes no sense. A comment above a
+//! field is what a list of the settings says of it.
 
 use std::fmt;
 
@@ -82,8 +82,8 @@ impl SamplerSettings {
     /// With a setting in the form `name=value`.
     ///
     /// # Errors
-    /// [`ErrorKind::Option`] for another form, a value that is neither a number nor `true` or `false`, and a name that has
-    /// a value already.
+    /// [`ErrorKind::Option`] for another form, a value that is neither a number nor `true` or `false`, and a name that
+    /// has a value already.
     pub fn with_text(self, text: &str) -> Result<Self, Error> {
         let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
         let Some((name, value)) = text.split_once('=').map(|(name, value)| (name.trim(), value.trim())) else {

@@ -5,8 +5,8 @@ pub(super) use crate::cfg::build::{int, real};
 use crate::cfg::{Operand, Program, build};
 use crate::prim::Prim;
 
-/// Instructions that are being made. Variables made here have no name until [`name_all`](super::prepare::name_all) gives
-/// them one.
+/// Instructions that are being made. Variables made here have no name until [`name_all`](super::prepare::name_all)
+/// gives them one.
 pub(super) type Code<'p> = build::Builder<&'p Program>;
 
 /// A product or solve of arrays in the chain rule.

@@ -2,8 +2,8 @@
 //! another one.
 //!
 //! The lowering from HIR makes a *placeholder* for every derivative that the program asks for, a function without
-//! blocks, and a [`DerivativeRequest`] that says what it stands for. `fill` writes the blocks. What comes out is an ordinary
-//! program, so that derivatives nest and every engine runs them as it runs anything else.
+//! blocks, and a [`DerivativeRequest`] that says what it stands for. `fill` writes the blocks. What comes out is an
+//! ordinary program, so that derivatives nest and every engine runs them as it runs anything else.
 //!
 //! Forward mode gives each variable that varies a second one for its tangent. Reverse mode makes two sweeps: the
 //! forward one saves on tapes, per-lane stacks, what the reverse one needs and cannot find otherwise; the reverse one

@@ -76,7 +76,8 @@ fn check_errors(text: &str) -> Option<Program> {
     }
 }
 
-/// Every run gives what is wanted: the program as it stands, after each of the passes, and after all of them on every engine.
+/// Every run gives what is wanted: the program as it stands, after each of the passes, and after all of them on every
+/// engine.
 fn check_runs(text: &str, program: &Program) {
     let all = cases(text).unwrap_or_else(|wrong| panic!("{wrong}"));
     if all.is_empty() {

@@ -1,10 +1,11 @@
 //! Derivatives against central differences, against each other, and on all engines.
 //!
-//! `tests/filetests/derivative/*.ab`: programs with a function `f`. The lanes of a `// run: --entry f --input x=[0.7, -0.4]`
-//! (see [`crate::tools::cases`]) are points; the derivative is with respect to all real parameters. The reverse derivative is compared with differences of `f`, the forward
-//! one with the reverse one; both, being programs with real parameters themselves, are then treated like `f`, which
-//! checks derivatives of derivatives. `// derivatives: 1` stops after the first. `// cost: 4` says that value and gradient
-//! together run at most so many times as many primitives as the value.
+//! `tests/filetests/derivative/*.ab`: programs with a function `f`. The lanes of a
+//! `// run: --entry f --input x=[0.7, -0.4]` (see [`crate::tools::cases`]) are points; the derivative is with respect
+//! to all real parameters. The reverse derivative is compared with differences of `f`, the forward one with the reverse
+//! one; both, being programs with real parameters themselves, are then treated like `f`, which checks derivatives of
+//! derivatives. `// derivatives: 1` stops after the first. `// cost: 4` says that value and gradient together run at
+//! most so many times as many primitives as the value.
 
 use std::path::{Path, PathBuf};
 

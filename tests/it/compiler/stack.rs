@@ -1,9 +1,10 @@
 //! The stack program: lowering and passes on small CFG programs, and what the verifier and the reader say of texts.
 //!
 //! A `.cfg` file is lowered; its comments say what must hold afterwards: `; stack: fib.n` (and `register`, `temporary`,
-//! `uniform`) lists the variables of a class (`only` in front: all of them), `; count: pushjump 0` how often an instruction
-//! stands in the program, and `; run:` and `; expect:` lines what lanes compute (see [`crate::tools::cases`]), with all passes and
-//! with each one left out. The optimised program is a snapshot beside it. A `.stack` file has `; error: …` on each guilty line, or is valid.
+//! `uniform`) lists the variables of a class (`only` in front: all of them), `; count: pushjump 0` how often an
+//! instruction stands in the program, and `; run:` and `; expect:` lines what lanes compute (see
+//! [`crate::tools::cases`]), with all passes and with each one left out. The optimised program is a snapshot beside it.
+//! A `.stack` file has `; error: …` on each guilty line, or is valid.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -134,8 +135,8 @@ fn without_temporaries_every_variable_has_storage() {
     }
 }
 
-/// `fib` wants its argument after the first call and the first result after the second. Told to save everything, each of its
-/// calls pushes what ever crosses a block, or all that there is.
+/// `fib` wants its argument after the first call and the first result after the second. Told to save everything, each
+/// of its calls pushes what ever crosses a block, or all that there is.
 #[test]
 fn calls_that_do_not_ask_what_is_live_save_everything() {
     let fib = std::fs::read_to_string(folder().join("fib.cfg")).unwrap();

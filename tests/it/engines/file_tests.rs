@@ -1,5 +1,6 @@
-//! Programs in files that say what they do (see [`crate::tools::cases`]), on every engine: `tests/filetests/run` by feature,
-//! `conformance` by the items of another system's tests, `differential` random programs that failed once, and `examples`.
+//! Programs in files that say what they do (see [`crate::tools::cases`]), on every engine: `tests/filetests/run` by
+//! feature, `conformance` by the items of another system's tests, `differential` random programs that failed once, and
+//! `examples`.
 //!
 //! A file whose program must not compile says so by `// error: E0305` lines instead.
 

@@ -1,7 +1,8 @@
 //! The examples of `grammar/REFERENCE.md` are tests, and `grammar/errors.md` lists every code.
 //!
-//! A block ```` ```ab ```` must check without a finding; where it has `// run:` lines (see [`crate::tools::cases`]) it runs on every
-//! engine. A block ```` ```ab,fail E0304 ```` must give that code.
+//! A block ```` ```ab ```` must check without a finding; where it has `//
+//! run:` lines (see [`crate::tools::cases`]) it runs on every engine. A block ```` ```ab,fail E0304 ```` must give that
+//! code.
 
 use std::path::Path;
 
@@ -127,8 +128,8 @@ fn slug_char(c: char) -> Option<char> {
     }
 }
 
-/// The stack program that `src/stack/README.md` shows is the one that the compiler makes of the first example without the
-/// pass that it names.
+/// The stack program that `src/stack/README.md` shows is the one that the compiler makes of the first example without
+/// the pass that it names.
 #[test]
 fn the_guide_to_the_stack_program_shows_the_real_one() {
     let first = blocks(&page("grammar/REFERENCE.md")).into_iter().find(|b| b.info == "ab").expect("an example");

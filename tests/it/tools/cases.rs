@@ -1,6 +1,7 @@
-//! THE format of programs that say what they do: programs in `tests/filetests/{run,conformance,differential,derivative}`
-//! and `examples`, the examples of the reference, and texts of IRs in `tests/filetests/{cfg,stack}`, whose comments start
-//! with `;`. CONTRIBUTING.md describes it for whoever adds one.
+//! THE format of programs that say what they do: programs in
+//! `tests/filetests/{run,conformance,differential,derivative}` and `examples`, the examples of the reference, and texts
+//! of IRs in `tests/filetests/{cfg,stack}`, whose comments start with `;`. CONTRIBUTING.md describes it for whoever
+//! adds one.
 //!
 //! ```text
 //! // run: --entry divide --input a=[6,5] --input b=[3,0] --seed 3

@@ -1,6 +1,6 @@
 //! A toy executor of units: a plain loop over lanes, units and operations, with host arrays for all that a lane has. It
-//! knows nothing of plans, kernels, masks or schedules, so that a program which it runs as the others do is told whole by
-//! its units. Statistics, `--check nan` and the limits of memory are not its business.
+//! knows nothing of plans, kernels, masks or schedules, so that a program which it runs as the others do is told whole
+//! by its units. Statistics, `--check nan` and the limits of memory are not its business.
 
 use std::sync::Arc;
 
