@@ -10,7 +10,7 @@ use super::stack_calls::{StackFunction, StackFunctions, within};
 use super::worklist::{Order, reversed};
 use crate::base::{Id as _, IdSet, IdVec, work};
 use crate::prim::Effect;
-use crate::stack::{BlockId, InstKind, Operand, Program, Terminator, VarId, Write};
+use crate::stack::{BlockId, InstKind, Operand, Program, SideEffect, Terminator, VarId, Write};
 use crate::types::Type;
 
 /// Live variables at the borders of blocks.
@@ -347,7 +347,7 @@ pub fn step_back(inst: &InstKind, now: &mut IdSet<VarId>) {
         InstKind::Compute { dst, .. } => {
             now.insert(dst);
         }
-        InstKind::Pop(v) | InstKind::TapePop { dst: v, .. } => now.remove(v),
+        InstKind::Pop(v) | InstKind::Effect(SideEffect::TapePop { dst: v, .. }) => now.remove(v),
         _ => {}
     }
     inst.for_each_operand(|operand| {

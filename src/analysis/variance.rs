@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use super::dominance::Dominance;
 use super::liveness::live_in;
 use crate::base::{Id, IdVec, Loc};
-use crate::cfg::{BlockId, Func, FuncId, InstKind, Operand, Program, SharedSource, Terminator, VarId};
+use crate::cfg::{BlockId, Func, FuncId, InstKind, Operand, Program, SharedSource, SideEffect, Terminator, VarId};
 use crate::prim::{Effect, Prim};
 
 /// How much a value may differ between lanes, the least first.
@@ -243,7 +243,7 @@ impl Variances {
                             changed |= self.raise(id, *dst, variance, reason);
                         }
                     }
-                    InstKind::TapePop { dst, .. } => {
+                    InstKind::Effect(SideEffect::TapePop { dst, .. }) => {
                         changed |= self.raise(id, *dst, Variance::Varying, Reason::Tape(loc()));
                     }
                     _ => {}

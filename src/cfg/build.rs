@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 
-use super::{Args, Inst, InstKind, Operand, Program, Var, VarId};
+use super::{Args, Inst, InstKind, Operand, Program, SideEffect, TapeId, Var, VarId};
 use crate::base::{IdVec, Loc, work};
 use crate::prim::Prim;
 use crate::types::{DType, Scalar, Type};
@@ -57,6 +57,14 @@ impl<P: Borrow<Program>> Builder<P> {
     pub fn push(&mut self, kind: InstKind) {
         work::add(1);
         self.insts.push(Inst { kind, loc: self.loc.clone() });
+    }
+    /// `tape_push tape, value`
+    pub fn tape_push(&mut self, tape: TapeId, value: Operand) {
+        self.push(InstKind::Effect(SideEffect::TapePush { tape, value }));
+    }
+    /// `dst = tape_pop tape`
+    pub fn tape_pop(&mut self, dst: VarId, tape: TapeId) {
+        self.push(InstKind::Effect(SideEffect::TapePop { dst, tape }));
     }
     /// `dst = prim args`
     pub fn set(&mut self, dst: VarId, prim: Prim, args: &[Operand]) {

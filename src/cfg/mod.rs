@@ -116,7 +116,9 @@ pub type Operand = crate::parts::Operand<VarId>;
 /// Operands of an instruction.
 pub type Args = crate::parts::Args<VarId>;
 /// A string with holes and the operands that fill them.
-pub type Message = crate::parts::Message<VarId>;
+pub type Message = crate::parts::Message<Operand>;
+/// What an instruction does besides computing a value.
+pub type SideEffect = crate::parts::SideEffect<Operand, VarId>;
 
 /// An instruction.
 #[derive(Clone, PartialEq, Debug)]
@@ -139,38 +141,8 @@ pub enum InstKind {
         /// Its operands.
         args: Args,
     },
-    /// `assert cond "message" args`: traps the lanes where the condition does not hold.
-    Assert {
-        /// A bool scalar.
-        cond: Operand,
-        /// What the trap says.
-        message: Message,
-    },
-    /// `print "message" args`
-    Print(Message),
-    /// `emit stream args`: appends a record to the lane's stream, one operand for each field.
-    Emit {
-        /// The stream.
-        stream: StreamId,
-        /// The fields.
-        args: Args,
-    },
-    /// `tape_push tape, value`: the lane's tape gets one more value. A tape with [`max_tape_depth`] values traps the lane.
-    ///
-    /// [`max_tape_depth`]: crate::run::Settings::max_tape_depth
-    TapePush {
-        /// The tape.
-        tape: TapeId,
-        /// What is pushed; it has the type of the tape.
-        value: Operand,
-    },
-    /// `dst = tape_pop tape`: takes the last value off the lane's tape. An empty tape traps the lane.
-    TapePop {
-        /// Where the value goes; it has the type of the tape.
-        dst: VarId,
-        /// The tape.
-        tape: TapeId,
-    },
+    /// What it does besides. A pop off a tape sets a variable: `dst = tape_pop tape`.
+    Effect(SideEffect),
 }
 
 /// How a block ends.
@@ -246,46 +218,31 @@ impl Block {
 
 impl InstKind {
     /// Visits what it reads, in order.
-    pub fn for_each_operand(&self, mut visit: impl FnMut(Operand)) {
+    pub fn for_each_operand(&self, visit: impl FnMut(Operand)) {
         match self {
-            InstKind::Prim { args, .. } | InstKind::Emit { args, .. } => {
-                args.iter().for_each(|a| visit(*a));
-            }
-            InstKind::Assert { cond, message } => {
-                visit(*cond);
-                message.args.iter().for_each(|a| visit(*a));
-            }
-            InstKind::Print(message) => message.args.iter().for_each(|a| visit(*a)),
-            InstKind::TapePush { value, .. } => visit(*value),
-            InstKind::TapePop { .. } => {}
+            InstKind::Prim { args, .. } => args.iter().copied().for_each(visit),
+            InstKind::Effect(effect) => effect.reads().copied().for_each(visit),
         }
     }
     /// Visits what it reads, in order, mutable.
-    pub fn for_each_operand_mut(&mut self, mut visit: impl FnMut(&mut Operand)) {
+    pub fn for_each_operand_mut(&mut self, visit: impl FnMut(&mut Operand)) {
         match self {
-            InstKind::Prim { args, .. } | InstKind::Emit { args, .. } => {
-                args.iter_mut().for_each(visit);
-            }
-            InstKind::Assert { cond, message } => {
-                std::iter::once(cond).chain(message.args.iter_mut()).for_each(visit);
-            }
-            InstKind::Print(message) => message.args.iter_mut().for_each(visit),
-            InstKind::TapePush { value, .. } => visit(value),
-            InstKind::TapePop { .. } => {}
+            InstKind::Prim { args, .. } => args.iter_mut().for_each(visit),
+            InstKind::Effect(effect) => effect.reads_mut().for_each(visit),
         }
     }
     /// The variable that it writes.
     pub fn dst(&self) -> Option<VarId> {
         match self {
-            InstKind::Prim { dst, .. } | InstKind::TapePop { dst, .. } => Some(*dst),
-            _ => None,
+            InstKind::Prim { dst, .. } => Some(*dst),
+            InstKind::Effect(effect) => effect.dst().copied(),
         }
     }
     /// The variable that it writes, mutable.
     pub fn dst_mut(&mut self) -> Option<&mut VarId> {
         match self {
-            InstKind::Prim { dst, .. } | InstKind::TapePop { dst, .. } => Some(dst),
-            _ => None,
+            InstKind::Prim { dst, .. } => Some(dst),
+            InstKind::Effect(effect) => effect.dst_mut(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use super::{Block, Func, FuncId, Inst, InstKind, Program, Terminator, VarId};
 use crate::base::Id;
 use crate::base::text::QuotedName;
-use crate::parts::text::{LocText, OperandNames, tape_name, typed_names, write_shared, write_streams, write_tapes};
+use crate::parts::text::{LocText, OperandNames, typed_names, write_shared, write_streams, write_tapes};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -110,23 +110,12 @@ impl Printer<'_> {
             InstKind::Prim { dst, prim, args } => {
                 format!("{} = {}", self.names.var(*dst), self.names.prim(*prim, args))
             }
-            InstKind::Assert { cond, message } => {
-                let cond = self.names.operand(*cond);
-                format!("assert {cond}, {}", self.names.message(message))
-            }
-            InstKind::Print(message) => format!("print {}", self.names.message(message)),
-            InstKind::Emit { stream, args } => {
-                let name = match self.program.streams.get(*stream) {
-                    Some(stream) => QuotedName(&stream.name).to_string(),
-                    None => format!("?{stream}"),
-                };
-                format!("emit {name}({})", self.names.operands(args))
-            }
-            InstKind::TapePush { tape, value } => {
-                format!("tape_push {}, {}", tape_name(&self.program.tapes, *tape), self.names.operand(*value))
-            }
-            InstKind::TapePop { dst, tape } => {
-                format!("{} = tape_pop {}", self.names.var(*dst), tape_name(&self.program.tapes, *tape))
+            InstKind::Effect(effect) => {
+                let text = effect.text(&self.names, &self.program.streams, &self.program.tapes);
+                match effect.dst() {
+                    Some(dst) => format!("{} = {text}", self.names.var(*dst)),
+                    None => text,
+                }
             }
         }
     }

@@ -2,10 +2,9 @@
 //! the order of the text, whatever they are called. For any text there is a program or an error, never a panic; whether the
 //! program makes sense is for [`verify`](super::verify()).
 
-use super::{Block, BlockId, Func, FuncId, Inst, InstKind, Position, Program, Terminator, Var, VarId};
+use super::{Block, BlockId, Func, FuncId, Inst, InstKind, Position, Program, SideEffect, Terminator, Var, VarId};
 use crate::base::text::{ReadError, Reader, Token};
 use crate::base::{Id, IdVec, Loc};
-use crate::parts::Args;
 use crate::parts::text::{NameTable, Scope, SharedValues, StreamTable, Tapes, read_loc, read_type, read_typed_name};
 use crate::types::Type;
 
@@ -243,16 +242,18 @@ impl Body<'_> {
     }
 
     fn statement(&self, r: &mut Reader) -> Result<Statement, ReadError> {
+        let scope = self.scope();
+        if let Some(effect) = SideEffect::read(r, &scope, &self.parser.streams.names, &self.parser.tapes.names)? {
+            return Ok(Statement::Inst(InstKind::Effect(effect)));
+        }
         let word = match r.peek() {
             Token::Word(w) => w.clone(),
             _ => String::new(),
         };
-        let known = ["jump", "branch", "call", "attempt", "tailcall", "return", "assert", "print", "emit", "tape_push"];
-        if !known.contains(&word.as_str()) {
+        if !["jump", "branch", "call", "attempt", "tailcall", "return"].contains(&word.as_str()) {
             return self.assignment(r);
         }
         r.next_token();
-        let scope = self.scope();
         Ok(match word.as_str() {
             "jump" => Statement::Term(Terminator::Jump(self.labels.read(r)?)),
             "branch" => {
@@ -269,23 +270,7 @@ impl Body<'_> {
                 args: r.parenthesized(|r| scope.operand(r))?,
                 loc: Loc::none(),
             }),
-            "return" => Statement::Term(Terminator::Return(scope.operands(r)?.into_vec())),
-            "assert" => {
-                let cond = scope.operand(r)?;
-                r.expect(',')?;
-                let message = scope.message(r)?;
-                Statement::Inst(InstKind::Assert { cond, message })
-            }
-            "print" => Statement::Inst(InstKind::Print(scope.message(r)?)),
-            "tape_push" => {
-                let tape = self.parser.tapes.names.read(r)?;
-                r.expect(',')?;
-                Statement::Inst(InstKind::TapePush { tape, value: scope.operand(r)? })
-            }
-            _ => Statement::Inst(InstKind::Emit {
-                stream: self.parser.streams.names.read(r)?,
-                args: Args::from_vec(r.parenthesized(|r| scope.operand(r))?),
-            }),
+            _ => Statement::Term(Terminator::Return(scope.operands(r)?.into_vec())),
         })
     }
 
@@ -307,7 +292,8 @@ impl Body<'_> {
             return Err(ReadError::new(line, "a primitive has one result"));
         };
         if r.eat_word("tape_pop") {
-            return Ok(Statement::Inst(InstKind::TapePop { dst, tape: self.parser.tapes.names.read(r)? }));
+            let tape = self.parser.tapes.names.read(r)?;
+            return Ok(Statement::Inst(InstKind::Effect(SideEffect::TapePop { dst, tape })));
         }
         let (prim, args) = self.scope().prim(r)?;
         Ok(Statement::Inst(InstKind::Prim { dst, prim, args }))

@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use super::{
-    Block, BlockId, Func, FuncId, InstKind, Operand, Program, Shared, SharedId, SharedSource, TapeId, Terminator, VarId,
+    Block, BlockId, Func, FuncId, InstKind, Operand, Program, Shared, SharedId, SharedSource, Terminator, VarId,
 };
 use crate::base::{Id, IdSet};
-use crate::parts::{self, Message};
+use crate::parts;
 use crate::prim::Effect;
 use crate::types::Type;
 
@@ -205,13 +205,6 @@ impl Checker<'_> {
         }
     }
 
-    fn message(&mut self, func: &Func, message: &Message<VarId>) {
-        self.operands(func, &message.args);
-        if message.texts.len() != message.args.len() + 1 {
-            self.error("the string has not as many holes as operands");
-        }
-    }
-
     fn inst(&mut self, func: &Func, inst: &InstKind) {
         match inst {
             InstKind::Prim { dst, prim, args } => {
@@ -225,32 +218,19 @@ impl Checker<'_> {
                     self.error(e.0);
                 }
             }
-            InstKind::Assert { cond, message } => {
-                self.condition(func, *cond);
-                self.message(func, message);
-            }
-            InstKind::Print(message) => self.message(func, message),
-            InstKind::Emit { stream, args } => match self.program.streams.get(*stream) {
-                None => self.error(format!("there is no stream {stream}")),
-                Some(stream) => {
-                    let wanted: Vec<Type> = stream.fields.iter().map(|f| f.1.clone()).collect();
-                    self.typed_operands(func, args, &wanted, "fields");
+            InstKind::Effect(effect) => {
+                let reads: Vec<Operand> =
+                    effect.reads().copied().chain(effect.dst().map(|v| Operand::Var(*v))).collect();
+                if self.operands(func, &reads).is_none() {
+                    return;
                 }
-            },
-            InstKind::TapePush { tape, value } => self.tape(func, *tape, *value),
-            InstKind::TapePop { dst, tape } => self.tape(func, *tape, Operand::Var(*dst)),
-        }
-    }
-
-    /// A tape and what is pushed on it or popped off it.
-    fn tape(&mut self, func: &Func, tape: TapeId, value: Operand) {
-        let Some(tape) = self.program.tapes.get(tape) else {
-            return self.error(format!("there is no tape {tape}"));
-        };
-        if let Some(ty) = self.operand(func, value)
-            && ty != tape.ty
-        {
-            self.error(format!("tape `{}` holds {}, not {ty}", tape.name, tape.ty));
+                let program = self.program;
+                let lists = (&program.streams, &program.tapes);
+                let (read, set) = (|o: &Operand| program.operand_type(func, *o), |v: &VarId| func.vars[*v].ty.clone());
+                if let Err(message) = effect.check(lists, read, set) {
+                    self.error(message);
+                }
+            }
         }
     }
 

@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::last_use::LastUses;
 use super::value::{Elem, Value};
 use crate::base::{Id, Loc};
-use crate::cfg::{Block, BlockId, Func, InstKind, Message, Operand, Program, Terminator, VarId};
-use crate::parts::{StreamId, TapeId};
+use crate::cfg::{Block, BlockId, Func, InstKind, Operand, Program, Terminator, VarId};
+use crate::parts::SideEffect;
 use crate::prim::{BatchRule, Prim};
 use crate::run::RunInputs;
 use crate::types::Type;
@@ -30,68 +30,21 @@ pub(super) type Sources = SmallVec<[Source; 4]>;
 #[derive(Debug)]
 pub(super) enum Op {
     /// An elementwise primitive of one scalar.
-    Unary {
-        prim: Prim,
-        dst: u32,
-        x: Source,
-    },
+    Unary { prim: Prim, dst: u32, x: Source },
     /// An elementwise primitive of two scalars.
-    Binary {
-        prim: Prim,
-        dst: u32,
-        x: Source,
-        y: Source,
-    },
+    Binary { prim: Prim, dst: u32, x: Source, y: Source },
     /// A selection by a scalar between values of one type.
-    Select {
-        dst: u32,
-        args: [Source; 3],
-    },
+    Select { dst: u32, args: [Source; 3] },
     /// A copy of what is not read again.
-    Move {
-        dst: u32,
-        from: u32,
-    },
+    Move { dst: u32, from: u32 },
     /// `x = set_index x, …` or `x = set_slice x, …`
-    SetInPlace {
-        prim: Prim,
-        dst: u32,
-        args: Sources,
-    },
+    SetInPlace { prim: Prim, dst: u32, args: Sources },
     /// A random draw.
-    Draw {
-        prim: Prim,
-        dst: u32,
-        ty: Type,
-    },
+    Draw { prim: Prim, dst: u32, ty: Type },
     /// Any other primitive.
-    General {
-        prim: Prim,
-        dst: u32,
-        args: Sources,
-        ty: Type,
-    },
-    Assert {
-        cond: Source,
-        texts: std::sync::Arc<[String]>,
-        args: Sources,
-    },
-    Print {
-        texts: std::sync::Arc<[String]>,
-        args: Sources,
-    },
-    Emit {
-        stream: StreamId,
-        args: Sources,
-    },
-    TapePush {
-        tape: TapeId,
-        value: Source,
-    },
-    TapePop {
-        dst: u32,
-        tape: TapeId,
-    },
+    General { prim: Prim, dst: u32, args: Sources, ty: Type },
+    /// What an instruction does besides.
+    Effect(SideEffect<Source, u32>),
 }
 
 #[derive(Debug)]
@@ -195,20 +148,10 @@ impl<R: Real> Code<R> {
             .iter()
             .map(|inst| match &inst.kind {
                 InstKind::Prim { dst, prim, args } => self.prim(program, func, *dst, *prim, args),
-                InstKind::Assert { cond, message } => {
-                    Op::Assert { cond: self.source(*cond), texts: message.texts.clone(), args: self.message(message) }
-                }
-                InstKind::Print(message) => Op::Print { texts: message.texts.clone(), args: self.message(message) },
-                InstKind::Emit { stream, args } => Op::Emit { stream: *stream, args: self.sources(args) },
-                InstKind::TapePush { tape, value } => Op::TapePush { tape: *tape, value: self.source(*value) },
-                InstKind::TapePop { dst, tape } => Op::TapePop { dst: dst.0, tape: *tape },
+                InstKind::Effect(effect) => Op::Effect(effect.map_reads(|o| self.source(*o)).map_dst(|v| v.0)),
             })
             .collect();
         BlockCode { number, ops, term: self.term(&block.term) }
-    }
-
-    fn message(&mut self, message: &Message) -> Sources {
-        self.sources(&message.args)
     }
 
     fn prim(&mut self, program: &Program, func: &Func, dst: VarId, prim: Prim, operands: &[Operand]) -> Op {

@@ -11,7 +11,7 @@ use super::scalars;
 use super::value::{Data, Elem, Value};
 use crate::base::{Id, IdVec, Loc};
 use crate::cfg::{BlockId, FuncId, InstKind, Operand, Program};
-use crate::parts::{TapeId, render};
+use crate::parts::{Message, SideEffect, TapeId, render};
 use crate::prim::{Prim, TABLE};
 use crate::run::{
     Access, AllCaught, BlockStats, NoMemory, Outcome, Reservation, RunInputs, Settings, Sink, Stats, Trap, TrapKind,
@@ -234,8 +234,8 @@ impl<'a, R: Real> Lane<'a, R> {
             for (i, op) in block.ops.iter().enumerate() {
                 if let Err(kind) = self.step(op, base) {
                     let mut stop = stop(kind, At::Op(i));
-                    if let (TrapKind::AssertFailed, Op::Assert { texts, args, .. }) = (kind, op) {
-                        stop.message = self.render(texts, args, base);
+                    if let (TrapKind::AssertFailed, Op::Effect(SideEffect::Assert { message, .. })) = (kind, op) {
+                        stop.message = self.render(message, base);
                     }
                     return Err(stop);
                 }
@@ -380,8 +380,8 @@ impl<'a, R: Real> Lane<'a, R> {
         sources.iter().map(|s| self.read(*s, base).to_array()).collect()
     }
 
-    fn render(&self, texts: &[String], args: &[Source], base: usize) -> String {
-        render(texts, self.arrays(args, base), self.settings.precision)
+    fn render(&self, message: &Message<Source>, base: usize) -> String {
+        render(&message.texts, self.arrays(&message.args, base), self.settings.precision)
     }
 
     /// What is told of an index that is out of range.
@@ -453,18 +453,27 @@ impl<'a, R: Real> Lane<'a, R> {
                 self.values[base + *dst as usize] = result;
                 *dst
             }
-            Op::Assert { cond, .. } if self.read(*cond, base).bool() => return Ok(()),
-            Op::Assert { .. } => return Err(TrapKind::AssertFailed),
-            Op::Print { texts, args } => {
-                let line = self.render(texts, args, base);
+            Op::Effect(effect) => return self.effect(effect, base),
+        };
+        if self.settings.check_nan && !nan_before && self.values[base + dst as usize].has_nan() {
+            return Err(TrapKind::Nan);
+        }
+        Ok(())
+    }
+
+    fn effect(&mut self, effect: &SideEffect<Source, u32>, base: usize) -> Result<(), TrapKind> {
+        match effect {
+            SideEffect::Assert { cond, .. } if !self.read(*cond, base).bool() => return Err(TrapKind::AssertFailed),
+            SideEffect::Assert { .. } => {}
+            SideEffect::Print(message) => {
+                let line = self.render(message, base);
                 self.sink.print(self.position, line);
-                return Ok(());
             }
-            Op::Emit { stream, args } => {
+            SideEffect::Emit { stream, args } => {
                 let record = self.arrays(args, base);
                 return self.sink.emit(self.position, *stream, &record).map_err(|_| TrapKind::MemoryLimit);
             }
-            Op::TapePush { tape, value } => {
+            SideEffect::TapePush { tape, value } => {
                 let value = self.read(*value, base).clone();
                 let values = &mut self.tapes[*tape];
                 if values.len() >= self.settings.max_tape_depth {
@@ -473,17 +482,12 @@ impl<'a, R: Real> Lane<'a, R> {
                 self.memory.take(value.bytes())?;
                 values.try_reserve(1).map_err(|_| TrapKind::MemoryLimit)?;
                 values.push(value);
-                return Ok(());
             }
-            Op::TapePop { dst, tape } => {
+            SideEffect::TapePop { dst, tape } => {
                 let value = self.tapes[*tape].pop().ok_or(TrapKind::EmptyTape)?;
                 self.memory.give_back(value.bytes());
                 self.values[base + *dst as usize] = value;
-                return Ok(());
             }
-        };
-        if self.settings.check_nan && !nan_before && self.values[base + dst as usize].has_nan() {
-            return Err(TrapKind::Nan);
         }
         Ok(())
     }
@@ -496,8 +500,7 @@ impl<'a, R: Real> Lane<'a, R> {
             Op::Select { args, .. } => args.iter().any(nan),
             Op::SetInPlace { args, .. } | Op::General { args, .. } => args.iter().any(nan),
             Op::Move { from, .. } => nan(&Source::Var(*from)),
-            Op::Draw { .. } | Op::Assert { .. } | Op::Print { .. } | Op::Emit { .. } => false,
-            Op::TapePush { .. } | Op::TapePop { .. } => false,
+            Op::Draw { .. } | Op::Effect(_) => false,
         }
     }
 

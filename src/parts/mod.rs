@@ -1,6 +1,8 @@
-//! Layer 1: the parts that the CFG program and the stack program have in common, so that the lowering takes them over
-//! unchanged: operands, storage classes, shared values, output streams and messages. Generic over the id of a variable.
+//! Layer 1: the parts that the representations from the CFG program on have in common, so that the lowering takes them
+//! over unchanged: operands, effects, storage classes, shared values, output streams and messages. Generic over the id of
+//! a variable.
 
+mod effect;
 pub mod routine;
 pub mod text;
 
@@ -10,6 +12,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::base::{Id as _, IdVec};
+pub use effect::SideEffect;
 pub use routine::Routine;
 
 use crate::prim::Prim;
@@ -151,13 +154,28 @@ pub struct Tape {
     pub ty: Type,
 }
 
-/// A string with holes and the operands that fill them: `texts[0] args[0] texts[1] … args[n-1] texts[n]`.
+/// A string with holes and the operands `R` that fill them: `texts[0] args[0] texts[1] … args[n-1] texts[n]`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Message<V> {
+pub struct Message<R> {
     /// The texts around the holes: one more than there are operands.
     pub texts: Arc<[String]>,
     /// The operands.
-    pub args: Args<V>,
+    pub args: Vec<R>,
+}
+
+impl<R> Message<R> {
+    /// The same with other operands.
+    pub fn map<S>(&self, read: impl FnMut(&R) -> S) -> Message<S> {
+        Message { texts: Arc::clone(&self.texts), args: self.args.iter().map(read).collect() }
+    }
+    /// Whether there is an operand for each hole.
+    ///
+    /// # Errors
+    /// How many there are.
+    pub fn check(&self) -> Result<(), String> {
+        let (holes, args) = (self.texts.len().saturating_sub(1), self.args.len());
+        if self.texts.len() == args + 1 { Ok(()) } else { Err(format!("{holes} holes, but {args} operands")) }
+    }
 }
 
 /// Fills the holes of a message: what `print` prints and a failed `assert` says, in every engine. Scalars print as Rust

@@ -83,7 +83,7 @@ impl<'a, V: Id> OperandNames<'a, V> {
         spaced(prim.name(), &self.operands(args))
     }
     /// Text form of a message: `"x = {}" x`.
-    pub fn message(&self, message: &Message<V>) -> String {
+    pub fn message(&self, message: &Message<Operand<V>>) -> String {
         spaced(&Text(&message.texts).to_string(), &self.operands(&message.args))
     }
 }
@@ -222,9 +222,9 @@ impl<V: Id> Scope<'_, V> {
         Ok((prim, self.operands(reader)?))
     }
     /// Reads a message.
-    pub fn message(&self, reader: &mut Reader) -> Result<Message<V>, ReadError> {
+    pub fn message(&self, reader: &mut Reader) -> Result<Message<Operand<V>>, ReadError> {
         let texts = reader.text("a string")?;
-        let args = self.operands(reader)?;
+        let args = self.operands(reader)?.into_vec();
         let holes = texts.len() - 1;
         if holes != args.len() {
             return Err(reader.error(format!("the string has {holes} holes, but {} operands follow", args.len())));

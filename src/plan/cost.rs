@@ -3,7 +3,7 @@
 //!
 //! What it counts, the settings of a run weigh ([`Costs`]).
 
-use super::{Block, Compute, Step, StepKind, Unit, UnitId, Write};
+use super::{Block, Compute, SideEffect, Step, StepKind, Unit, UnitId, Write};
 use crate::base::IdVec;
 use crate::prim::Prim;
 use crate::run::Costs;
@@ -72,10 +72,10 @@ fn step_weight(step: &Step) -> u64 {
     match &step.kind {
         StepKind::Compute(c) => compute_weight(c),
         StepKind::Tiled(group) => group.steps.iter().map(|s| compute_weight(&s.compute)).sum(),
-        StepKind::TapePush { value, .. } => value.ty.elements() as u64,
-        StepKind::Pop { .. } | StepKind::Assert { .. } | StepKind::TapePop { .. } => 1,
+        StepKind::Effect(SideEffect::TapePush { value, .. }) => value.ty.elements() as u64,
+        StepKind::Pop { .. } | StepKind::Effect(SideEffect::Assert { .. } | SideEffect::TapePop { .. }) => 1,
         // Text and records are made lane by lane.
-        StepKind::Print(_) | StepKind::Emit { .. } => 100,
+        StepKind::Effect(SideEffect::Print(_) | SideEffect::Emit { .. }) => 100,
     }
 }
 

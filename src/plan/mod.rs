@@ -21,8 +21,6 @@ mod print;
 mod tiles;
 mod width;
 
-use std::sync::Arc;
-
 use crate::base::{IdVec, Loc};
 use crate::parts::{Shared, SharedId, StorageClass, Stream, StreamId, Tape, TapeId};
 use crate::prim::Prim;
@@ -296,36 +294,8 @@ pub enum StepKind {
         /// The slot of the top.
         slot: SlotId,
     },
-    /// Traps the lanes where the condition does not hold.
-    Assert {
-        /// A bool scalar.
-        cond: Arg,
-        /// What the trap says.
-        message: Message,
-    },
-    /// Prints a line in each active lane.
-    Print(Message),
-    /// Appends a record to the stream of each active lane.
-    Emit {
-        /// The stream.
-        stream: StreamId,
-        /// The fields.
-        args: Vec<Arg>,
-    },
-    /// Puts a value on the tape of each active lane.
-    TapePush {
-        /// The tape.
-        tape: TapeId,
-        /// The value.
-        value: Arg,
-    },
-    /// Takes a value off the tape of each active lane; the other lanes keep what the slot holds for them.
-    TapePop {
-        /// Where the value goes.
-        slot: SlotId,
-        /// The tape.
-        tape: TapeId,
-    },
+    /// What it does besides.
+    Effect(SideEffect),
 }
 
 /// A primitive and where its result goes.
@@ -384,13 +354,9 @@ pub enum Source {
 }
 
 /// A string with holes and the operands that fill them.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Message {
-    /// The texts around the holes: one more than there are operands.
-    pub texts: Arc<[String]>,
-    /// The operands.
-    pub args: Vec<Arg>,
-}
+pub type Message = crate::parts::Message<Arg>;
+/// What a step does besides computing a value. A pop off a tape goes to a slot.
+pub type SideEffect = crate::parts::SideEffect<Arg, SlotId>;
 
 /// How a block of a [`Plan`] ends.
 #[derive(Clone, PartialEq, Debug)]

@@ -233,11 +233,13 @@ impl fmt::Display for Step {
             }
             StepKind::Tiled(group) => write!(f, "{group}"),
             StepKind::Pop { stack, slot } => write!(f, "pop {} {slot}", stack.index()),
-            StepKind::Assert { cond, message } => write!(f, "assert {cond} {message}"),
-            StepKind::Print(message) => write!(f, "print {message}"),
-            StepKind::Emit { stream, args } => write!(f, "emit {stream}{}", List(args)),
-            StepKind::TapePush { tape, value } => write!(f, "tape_push {tape} {value}"),
-            StepKind::TapePop { slot, tape } => write!(f, "tape_pop {slot} = {tape}"),
+            StepKind::Effect(effect) => match effect {
+                SideEffect::Assert { cond, message } => write!(f, "assert {cond} {message}"),
+                SideEffect::Print(message) => write!(f, "print {message}"),
+                SideEffect::Emit { stream, args } => write!(f, "emit {stream}{}", List(args)),
+                SideEffect::TapePush { tape, value } => write!(f, "tape_push {tape} {value}"),
+                SideEffect::TapePop { dst, tape } => write!(f, "tape_pop {dst} = {tape}"),
+            },
         }
     }
 }

@@ -35,7 +35,9 @@ pub type Operand = crate::parts::Operand<VarId>;
 /// Operands of an instruction.
 pub type Args = crate::parts::Args<VarId>;
 /// A string with holes and the operands that fill them.
-pub type Message = crate::parts::Message<VarId>;
+pub type Message = crate::parts::Message<Operand>;
+/// What an instruction does besides computing a value.
+pub type SideEffect = crate::parts::SideEffect<Operand, VarId>;
 
 /// A whole program.
 #[derive(Clone, PartialEq, Debug)]
@@ -150,36 +152,9 @@ pub enum InstKind {
         /// What is saved: the variable itself, or another one that has what it would get before.
         value: VarId,
     },
-    /// `assert cond "message" args`: traps the lanes where the condition does not hold.
-    Assert {
-        /// A bool scalar.
-        cond: Operand,
-        /// What the trap says.
-        message: Message,
-    },
-    /// `print "message" args`
-    Print(Message),
-    /// `emit stream args`: appends a record to the lane's stream, one operand for each field.
-    Emit {
-        /// The stream.
-        stream: StreamId,
-        /// The fields.
-        args: Args,
-    },
-    /// `tape_push tape, value`: the lane's tape gets one more value.
-    TapePush {
-        /// The tape.
-        tape: TapeId,
-        /// What is pushed.
-        value: Operand,
-    },
-    /// `tape_pop v = tape`: the last value goes off the lane's tape and over the value of `v` (over the top of a stack).
-    TapePop {
-        /// Where it is stored.
-        dst: VarId,
-        /// The tape.
-        tape: TapeId,
-    },
+    /// What it does besides. A pop off a tape goes over the value of a variable (over the top of a stack):
+    /// `tape_pop v = tape`.
+    Effect(SideEffect),
 }
 
 /// How a block ends.
@@ -233,38 +208,24 @@ impl InstKind {
     /// Calls `visit` with every operand that is read, in order.
     pub fn for_each_operand(&self, mut visit: impl FnMut(Operand)) {
         match self {
-            InstKind::Compute { args, .. } | InstKind::Emit { args, .. } => {
-                args.iter().copied().for_each(visit);
-            }
-            InstKind::Assert { cond, message } => {
-                visit(*cond);
-                message.args.iter().copied().for_each(visit);
-            }
-            InstKind::Print(message) => message.args.iter().copied().for_each(visit),
-            InstKind::TapePush { value, .. } => visit(*value),
+            InstKind::Compute { args, .. } => args.iter().copied().for_each(visit),
+            InstKind::Effect(effect) => effect.reads().copied().for_each(visit),
             InstKind::Save { value, .. } => visit(Operand::Var(*value)),
-            InstKind::Pop(_) | InstKind::TapePop { .. } => {}
+            InstKind::Pop(_) => {}
         }
     }
     /// Calls `change` with every operand that is read, to be replaced.
     pub fn for_each_operand_mut(&mut self, mut change: impl FnMut(&mut Operand)) {
         match self {
-            InstKind::Compute { args, .. } | InstKind::Emit { args, .. } => {
-                args.iter_mut().for_each(change);
-            }
-            InstKind::Assert { cond, message } => {
-                change(cond);
-                message.args.iter_mut().for_each(change);
-            }
-            InstKind::Print(message) => message.args.iter_mut().for_each(change),
-            InstKind::TapePush { value, .. } => change(value),
+            InstKind::Compute { args, .. } => args.iter_mut().for_each(change),
+            InstKind::Effect(effect) => effect.reads_mut().for_each(change),
             InstKind::Save { value, .. } => {
                 let mut operand = Operand::Var(*value);
                 change(&mut operand);
                 // What is no variable cannot be saved: it keeps its own.
                 *value = operand.var().unwrap_or(*value);
             }
-            InstKind::Pop(_) | InstKind::TapePop { .. } => {}
+            InstKind::Pop(_) => {}
         }
     }
     /// Whether it reads a variable (of a stack variable, the top).
@@ -278,8 +239,9 @@ impl InstKind {
     pub fn overwritten_mut(&mut self) -> Option<&mut VarId> {
         match self {
             InstKind::Compute { write: Write::Push, .. } => None,
-            InstKind::Compute { dst, .. } | InstKind::TapePop { dst, .. } => Some(dst),
-            _ => None,
+            InstKind::Compute { dst, .. } => Some(dst),
+            InstKind::Effect(effect) => effect.dst_mut(),
+            InstKind::Pop(_) | InstKind::Save { .. } => None,
         }
     }
     /// The stack variable whose height it changes, and by how much.
@@ -297,9 +259,10 @@ impl InstKind {
     }
     /// The variable whose value (of a stack variable, whose top) it changes.
     pub fn written(&self) -> Option<VarId> {
-        match *self {
-            InstKind::Compute { dst, .. } | InstKind::Pop(dst) | InstKind::TapePop { dst, .. } => Some(dst),
-            _ => None,
+        match self {
+            InstKind::Compute { dst, .. } | InstKind::Pop(dst) => Some(*dst),
+            InstKind::Effect(effect) => effect.dst().copied(),
+            InstKind::Save { .. } => None,
         }
     }
 }

@@ -15,7 +15,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Block, BlockId, Inst, InstKind, Port, Program, Terminator, VarId, Write};
+use super::{Block, BlockId, Inst, InstKind, Port, Program, SideEffect, Terminator, VarId, Write};
 use crate::base::text::QuotedName;
 use crate::parts::text::{LocText, OperandNames, tape_name, write_shared, write_streams, write_tapes};
 
@@ -107,23 +107,10 @@ fn inst_text(program: &Program, names: &OperandNames<'_, VarId>, inst: &Inst) ->
         }
         InstKind::Pop(v) => format!("pop {}", names.var(*v)),
         InstKind::Save { stack, value } => format!("save {}, {}", names.var(*stack), names.var(*value)),
-        InstKind::Assert { cond, message } => {
-            format!("assert {}, {}", names.operand(*cond), names.message(message))
-        }
-        InstKind::Print(message) => format!("print {}", names.message(message)),
-        InstKind::Emit { stream, args } => {
-            let stream = match program.streams.get(*stream) {
-                Some(stream) => QuotedName(&stream.name).to_string(),
-                None => format!("?{stream}"),
-            };
-            format!("emit {stream}({})", names.operands(args))
-        }
-        InstKind::TapePush { tape, value } => {
-            format!("tape_push {}, {}", tape_name(&program.tapes, *tape), names.operand(*value))
-        }
-        InstKind::TapePop { dst, tape } => {
+        InstKind::Effect(SideEffect::TapePop { dst, tape }) => {
             format!("tape_pop {} = {}", names.var(*dst), tape_name(&program.tapes, *tape))
         }
+        InstKind::Effect(effect) => effect.text(names, &program.streams, &program.tapes),
     }
 }
 

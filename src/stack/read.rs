@@ -2,7 +2,8 @@
 //! text: [`verify`](super::verify()) says whether it is a program.
 
 use super::{
-    Args, Block, BlockId, Inst, InstKind, Port, Position, Program, Region, StorageClass, Terminator, Var, VarId, Write,
+    Block, BlockId, Inst, InstKind, Port, Position, Program, Region, SideEffect, StorageClass, Terminator, Var, VarId,
+    Write,
 };
 use crate::base::text::{ReadError, Reader};
 use crate::base::{Id, IdVec};
@@ -174,7 +175,6 @@ impl ProgramReader {
 
     /// An instruction without its location, or nothing where something else stands.
     fn inst(&self, reader: &mut Reader) -> Result<Option<InstKind>, ReadError> {
-        let scope = self.scope();
         let kind = if reader.eat_word("prim") {
             self.compute(reader, Write::Set)?
         } else if reader.eat_word("push") {
@@ -187,27 +187,13 @@ impl ProgramReader {
             let stack = self.names.read(reader)?;
             reader.expect(',')?;
             InstKind::Save { stack, value: self.names.read(reader)? }
-        } else if reader.eat_word("assert") {
-            let cond = scope.operand(reader)?;
-            reader.expect(',')?;
-            let message = scope.message(reader)?;
-            InstKind::Assert { cond, message }
-        } else if reader.eat_word("print") {
-            InstKind::Print(scope.message(reader)?)
-        } else if reader.eat_word("emit") {
-            let stream = self.streams.names.read(reader)?;
-            let args = Args::from_vec(reader.parenthesized(|r| scope.operand(r))?);
-            InstKind::Emit { stream, args }
-        } else if reader.eat_word("tape_push") {
-            let tape = self.tapes.names.read(reader)?;
-            reader.expect(',')?;
-            InstKind::TapePush { tape, value: scope.operand(reader)? }
         } else if reader.eat_word("tape_pop") {
             let dst = self.names.read(reader)?;
             reader.expect('=')?;
-            InstKind::TapePop { dst, tape: self.tapes.names.read(reader)? }
+            InstKind::Effect(SideEffect::TapePop { dst, tape: self.tapes.names.read(reader)? })
         } else {
-            return Ok(None);
+            let effect = SideEffect::read(reader, &self.scope(), &self.streams.names, &self.tapes.names)?;
+            return Ok(effect.map(InstKind::Effect));
         };
         Ok(Some(kind))
     }

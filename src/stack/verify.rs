@@ -6,9 +6,7 @@ mod flow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{
-    Block, BlockId, Inst, InstKind, Message, Operand, Program, StorageClass, TapeId, Terminator, VarId, Write,
-};
+use super::{Block, BlockId, Inst, InstKind, Operand, Program, StorageClass, Terminator, VarId, Write};
 use crate::base::{Id, IdSet};
 use crate::parts::{self, SharedId, SharedSource};
 use crate::prim::{BatchRule, Prim};
@@ -163,12 +161,6 @@ impl<'a> Check<'a> {
         for operand in operands {
             self.operand_id(operand);
         }
-        if let InstKind::Emit { stream, .. } = inst {
-            self.require(stream.index() < self.program.streams.len(), || format!("{stream} is no stream"));
-        }
-        if let InstKind::TapePush { tape, .. } | InstKind::TapePop { tape, .. } = inst {
-            self.require(tape.index() < self.program.tapes.len(), || format!("{tape} is no tape"));
-        }
     }
 
     fn operand_id(&mut self, operand: Operand) {
@@ -251,42 +243,24 @@ impl<'a> Check<'a> {
                 self.require(fits, || format!("saves {}, which is {}, as {}", value.name, value.ty, stack.ty));
                 self.require(!value.uniform, || format!("saves {}, which is uniform", value.name));
             }
-            InstKind::Assert { cond, message } => {
-                let ty = program.operand_type(*cond);
-                self.require(ty == Type::bool(), || format!("asserts {ty}, not bool"));
-                self.message(message);
-            }
-            InstKind::Print(message) => self.message(message),
-            InstKind::Emit { stream, args } => {
-                let stream = &program.streams[*stream];
-                let fits = stream.fields.len() == args.len()
-                    && (stream.fields.iter().zip(args)).all(|((_, ty), arg)| program.operand_type(*arg) == *ty);
-                self.require(fits, || format!("the operands do not fit the fields of stream {}", stream.name));
-            }
-            InstKind::TapePush { tape, value } => self.tape(*tape, *value),
-            InstKind::TapePop { dst, tape } => {
-                self.tape(*tape, Operand::Var(*dst));
-                let name = self.name(*dst);
-                self.require(!program.vars[*dst].uniform, || format!("{name} is uniform and comes off a tape"));
+            InstKind::Effect(effect) => {
+                let ty = |v: &VarId| program.vars[*v].ty.clone();
+                let lists = (&program.streams, &program.tapes);
+                if let Err(message) = effect.check(lists, |o| program.operand_type(*o), ty) {
+                    self.report(message);
+                }
+                if let Some(dst) = effect.dst() {
+                    let name = self.name(*dst);
+                    self.require(!program.vars[*dst].uniform, || format!("{name} is uniform and comes off a tape"));
+                }
             }
         }
-    }
-
-    /// A tape and what is pushed on it or popped off it.
-    fn tape(&mut self, tape: TapeId, value: Operand) {
-        let (tape, ty) = (&self.program.tapes[tape], self.program.operand_type(value));
-        self.require(ty == tape.ty, || format!("tape {} holds {}, not {ty}", tape.name, tape.ty));
     }
 
     fn class(&mut self, var: VarId, stack: bool, what: &str) {
         let class = self.program.vars[var].class;
         let name = self.name(var);
         self.require((class == StorageClass::Stack) == stack, || format!("{what} of {name}, which is a {class}"));
-    }
-
-    fn message(&mut self, message: &Message) {
-        let (texts, args) = (message.texts.len(), message.args.len());
-        self.require(texts == args + 1, || format!("{} holes, but {args} operands", texts.saturating_sub(1)));
     }
 
     /// Uniform variables: temporaries of one region, computed from what is the same for all lanes.

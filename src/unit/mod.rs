@@ -62,7 +62,9 @@ pub type Operand = crate::parts::Operand<ValueId>;
 /// Operands of an operation.
 pub type Args = crate::parts::Args<ValueId>;
 /// A string with holes and the operands that fill them.
-pub type Message = crate::parts::Message<ValueId>;
+pub type Message = crate::parts::Message<Operand>;
+/// What an operation does besides computing a value.
+pub type SideEffect = crate::parts::SideEffect<Operand, ValueId>;
 /// What a call passes: a whole register, or what is the same for all lanes.
 pub type Argument = crate::parts::Operand<VarId>;
 
@@ -238,36 +240,8 @@ pub enum OpKind {
         /// The stack variable.
         stack: VarId,
     },
-    /// `assert x "message" operands`: traps the lanes where the condition does not hold.
-    Assert {
-        /// A bool scalar.
-        cond: Operand,
-        /// What the trap says.
-        message: Message,
-    },
-    /// `print "message" operands`
-    Print(Message),
-    /// `emit stream(operands)`: appends a record to the stream of each active lane.
-    Emit {
-        /// The stream.
-        stream: StreamId,
-        /// The fields.
-        args: Args,
-    },
-    /// `tape_push tape, x`
-    TapePush {
-        /// The tape.
-        tape: TapeId,
-        /// The value.
-        value: Operand,
-    },
-    /// `x = tape_pop tape`
-    TapePop {
-        /// The value.
-        dst: ValueId,
-        /// The tape.
-        tape: TapeId,
-    },
+    /// What it does besides. A pop off a tape computes a value: `x = tape_pop tape`.
+    Effect(SideEffect),
 }
 
 /// How a block of a [`Program`] ends.
@@ -394,29 +368,18 @@ impl OpKind {
     /// The value that it computes.
     pub fn dst(&self) -> Option<ValueId> {
         match self {
-            OpKind::Load { dst, .. }
-            | OpKind::Compute { dst, .. }
-            | OpKind::Pop { dst, .. }
-            | OpKind::TapePop { dst, .. } => Some(*dst),
-            OpKind::Store { .. }
-            | OpKind::Push { .. }
-            | OpKind::Assert { .. }
-            | OpKind::Print(_)
-            | OpKind::Emit { .. }
-            | OpKind::TapePush { .. } => None,
+            OpKind::Load { dst, .. } | OpKind::Compute { dst, .. } | OpKind::Pop { dst, .. } => Some(*dst),
+            OpKind::Effect(effect) => effect.dst().copied(),
+            OpKind::Store { .. } | OpKind::Push { .. } => None,
         }
     }
     /// Calls `visit` with every operand that is read, in order.
     pub fn for_each_operand(&self, mut visit: impl FnMut(Operand)) {
         match self {
-            OpKind::Load { .. } | OpKind::Pop { .. } | OpKind::TapePop { .. } => {}
-            OpKind::Compute { args, .. } | OpKind::Emit { args, .. } => args.iter().copied().for_each(visit),
-            OpKind::Store { value, .. } | OpKind::Push { value, .. } | OpKind::TapePush { value, .. } => visit(*value),
-            OpKind::Assert { cond, message } => {
-                visit(*cond);
-                message.args.iter().copied().for_each(visit);
-            }
-            OpKind::Print(message) => message.args.iter().copied().for_each(visit),
+            OpKind::Load { .. } | OpKind::Pop { .. } => {}
+            OpKind::Compute { args, .. } => args.iter().copied().for_each(visit),
+            OpKind::Store { value, .. } | OpKind::Push { value, .. } => visit(*value),
+            OpKind::Effect(effect) => effect.reads().copied().for_each(visit),
         }
     }
     /// The variable that it loads, stores, pushes on or pops.

@@ -154,21 +154,7 @@ fn operation<T>(vars: &VarNames<'_>, names: &ValueNames<'_>, block: &Block<T>, o
         OpKind::Store { var, value } => format!("store {}, {}", vars.var(*var), names.operand(*value)),
         OpKind::Push { stack, value } => format!("push {}, {}", vars.var(*stack), names.operand(*value)),
         OpKind::Pop { stack, .. } => format!("pop {}", vars.var(*stack)),
-        OpKind::Assert { cond, message } => {
-            format!("assert {}, {}", names.operand(*cond), names.with(|n| n.message(message)))
-        }
-        OpKind::Print(message) => format!("print {}", names.with(|n| n.message(message))),
-        OpKind::Emit { stream, args } => {
-            let stream = match globals.streams.get(*stream) {
-                Some(stream) => QuotedName(&stream.name).to_string(),
-                None => format!("?{stream}"),
-            };
-            format!("emit {stream}({})", names.with(|n| n.operands(args)))
-        }
-        OpKind::TapePush { tape, value } => {
-            format!("tape_push {}, {}", tape_name(&globals.tapes, *tape), names.operand(*value))
-        }
-        OpKind::TapePop { tape, .. } => format!("tape_pop {}", tape_name(&globals.tapes, *tape)),
+        OpKind::Effect(effect) => names.with(|n| effect.text(n, &globals.streams, &globals.tapes)),
     };
     let Some(dst) = op.kind.dst() else { return text };
     match block.values.get(dst) {

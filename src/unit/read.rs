@@ -2,8 +2,8 @@
 //! [`verify`](super::verify()) says whether it is a program.
 
 use super::{
-    Args, Argument, Attempt, Block, BlockId, Body, CallProgram, CallTerminator, Func, FuncId, Globals, Op, OpKind,
-    Operand, Passing, Port, Program, Terminator, Unit, Value, ValueId, Var, VarId,
+    Argument, Attempt, Block, BlockId, Body, CallProgram, CallTerminator, Func, FuncId, Globals, Op, OpKind, Operand,
+    Passing, Port, Program, SideEffect, Terminator, Unit, Value, ValueId, Var, VarId,
 };
 use crate::base::text::{ReadError, Reader, Token};
 use crate::base::{Id as _, IdVec};
@@ -241,21 +241,10 @@ impl<'a> BodyReader<'a> {
         } else if r.eat_word("push") {
             let (stack, value) = pair(r)?;
             OpKind::Push { stack, value }
-        } else if r.eat_word("assert") {
-            let cond = scope.operand(r)?;
-            r.expect(',')?;
-            OpKind::Assert { cond, message: scope.message(r)? }
-        } else if r.eat_word("print") {
-            OpKind::Print(scope.message(r)?)
-        } else if r.eat_word("emit") {
-            let stream = self.globals.streams.names.read(r)?;
-            OpKind::Emit { stream, args: Args::from_vec(r.parenthesized(|r| scope.operand(r))?) }
-        } else if r.eat_word("tape_push") {
-            let tape = self.globals.tapes.names.read(r)?;
-            r.expect(',')?;
-            OpKind::TapePush { tape, value: scope.operand(r)? }
         } else {
-            return Ok(None);
+            let globals = self.globals;
+            let effect = SideEffect::read(r, &scope, &globals.streams.names, &globals.tapes.names)?;
+            return Ok(effect.map(OpKind::Effect));
         }))
     }
 
@@ -273,7 +262,7 @@ impl<'a> BodyReader<'a> {
         } else if r.eat_word("pop") {
             OpKind::Pop { dst, stack: self.vars.read(r)? }
         } else if r.eat_word("tape_pop") {
-            OpKind::TapePop { dst, tape: self.globals.tapes.names.read(r)? }
+            OpKind::Effect(SideEffect::TapePop { dst, tape: self.globals.tapes.names.read(r)? })
         } else {
             let (prim, args) = self.scope(block).prim(r)?;
             OpKind::Compute { dst, prim, args }

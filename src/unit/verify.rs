@@ -6,10 +6,10 @@ use std::fmt;
 
 use super::{
     Args, Argument, Block, BlockEnd, BlockId, Body, CallProgram, CallTerminator, Func, Globals, OpKind, Operand,
-    Passing, Program, Terminator, UnitId, VarId,
+    Passing, Program, Terminator, UnitId, ValueId, VarId,
 };
 use crate::base::{Id as _, IdVec};
-use crate::parts::{self, StorageClass, TapeId};
+use crate::parts::{self, StorageClass};
 use crate::prim::BatchRule;
 use crate::types::Type;
 
@@ -119,14 +119,6 @@ impl<'a, T: BlockEnd> Check<'a, T> {
     }
     fn target(&mut self, to: BlockId) {
         self.require(to.index() < self.body.blocks.len(), || format!("{to} is no block"));
-    }
-    fn tape(&mut self, tape: TapeId, ty: &Type) {
-        match self.globals.tapes.get(tape) {
-            Some(known) => {
-                self.require(known.ty == *ty, || format!("tape {} holds {}, not {ty}", known.name, known.ty))
-            }
-            None => self.report(format!("{tape} does not exist")),
-        }
     }
     fn stack(&mut self, var: VarId) {
         let Some(v) = self.body.vars.get(var) else { return };
@@ -270,31 +262,18 @@ impl<'a, T: BlockEnd> Check<'a, T> {
                 let same = value.ty == stack.ty && !value.uniform;
                 self.require(same, || format!("pops {}, of {}, as {}", stack.name, stack.ty, value.ty));
             }
-            OpKind::Assert { cond, message } => {
-                let ty = ty(*cond);
-                self.require(ty == Type::bool(), || format!("asserts {ty}, not bool"));
-                self.holes(message.texts.len(), message.args.len());
-            }
-            OpKind::Print(message) => self.holes(message.texts.len(), message.args.len()),
-            OpKind::Emit { stream, args } => match globals.streams.get(*stream) {
-                Some(stream) => {
-                    let fits = stream.fields.len() == args.len()
-                        && stream.fields.iter().zip(args).all(|((_, field), arg)| ty(*arg) == *field);
-                    self.require(fits, || format!("the operands do not fit the fields of stream {}", stream.name));
+            OpKind::Effect(effect) => {
+                let value = |v: &ValueId| block.values[*v].ty.clone();
+                let lists = (&globals.streams, &globals.tapes);
+                if let Err(message) = effect.check(lists, |o| ty(*o), value) {
+                    self.report(message);
                 }
-                None => self.report(format!("{stream} is no stream")),
-            },
-            OpKind::TapePush { tape, value } => self.tape(*tape, &ty(*value)),
-            OpKind::TapePop { dst, tape } => {
-                self.tape(*tape, &block.values[*dst].ty);
-                let varies = !block.values[*dst].uniform;
-                self.require(varies, || format!("{dst} is uniform and comes off a tape"));
+                if let Some(dst) = effect.dst() {
+                    let varies = !block.values[*dst].uniform;
+                    self.require(varies, || format!("{dst} is uniform and comes off a tape"));
+                }
             }
         }
-    }
-
-    fn holes(&mut self, texts: usize, args: usize) {
-        self.require(texts == args + 1, || format!("{} holes, but {args} operands", texts.saturating_sub(1)));
     }
 
     fn ending(&mut self, block: &'a Block<T>) {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use indexmap::IndexMap;
 
 use crate::base::Loc;
-use crate::plan::{Compute, StepKind};
+use crate::plan::{Compute, SideEffect, StepKind};
 use crate::prim::BatchRule;
 use crate::run::{Activity, Profile, Times};
 
@@ -62,9 +62,11 @@ impl Profiler {
 pub(super) fn activity(step: &StepKind) -> Activity {
     match step {
         StepKind::Compute(c) => activity_of(c),
-        StepKind::Tiled(_) | StepKind::Assert { .. } => Activity::Kernels,
-        StepKind::Pop { .. } | StepKind::TapePush { .. } | StepKind::TapePop { .. } => Activity::Stacks,
-        StepKind::Print(_) | StepKind::Emit { .. } => Activity::Records,
+        StepKind::Tiled(_) | StepKind::Effect(SideEffect::Assert { .. }) => Activity::Kernels,
+        StepKind::Pop { .. } | StepKind::Effect(SideEffect::TapePush { .. } | SideEffect::TapePop { .. }) => {
+            Activity::Stacks
+        }
+        StepKind::Effect(SideEffect::Print(_) | SideEffect::Emit { .. }) => Activity::Records,
     }
 }
 

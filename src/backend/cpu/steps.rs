@@ -15,7 +15,8 @@ use crate::base::{IdVec, Loc};
 use crate::exec::mask::{bits_of, for_each_lane};
 use crate::parts::{StreamId, Tape, TapeId, render};
 use crate::plan::{
-    Arg, Compute, Constant, ConstantId, Globals, Message, Slot, SlotId, Source, StackId, Step, StepKind, Unit, Write,
+    Arg, Compute, Constant, ConstantId, Globals, Message, SideEffect, Slot, SlotId, Source, StackId, Step, StepKind,
+    Unit, Write,
 };
 use crate::prim::{Prim, TABLE};
 use crate::run::{Access, Activity, Execution, Record, RunInputs, Settings, Sink, Trap, TrapKind};
@@ -212,11 +213,7 @@ impl<'a, R: Real> Stepper<'a, R> {
                     };
                     popped.expect("the verifier makes sure that what is popped was pushed");
                 }
-                StepKind::Assert { cond, message } => self.assert(frame, cond, message, &step.loc),
-                StepKind::Print(message) => self.print(frame, message),
-                StepKind::Emit { stream, args } => self.emit(frame, *stream, args, &step.loc),
-                StepKind::TapePush { tape, value } => self.tape_push(frame, *tape, value, &step.loc),
-                StepKind::TapePop { slot, tape } => self.tape_pop(frame, *slot, *tape, &step.loc),
+                StepKind::Effect(effect) => self.effect(frame, effect, &step.loc),
             }
             self.store_tops(frame, &step.kind);
             if self.profile.is_some() {
@@ -490,6 +487,16 @@ impl<'a, R: Real> Stepper<'a, R> {
         }
         if let Some(kind) = trap {
             self.trap_all_with(kind, loc, &message);
+        }
+    }
+
+    fn effect(&mut self, frame: &mut Frame<R>, effect: &SideEffect, loc: &Loc) {
+        match effect {
+            SideEffect::Assert { cond, message } => self.assert(frame, cond, message, loc),
+            SideEffect::Print(message) => self.print(frame, message),
+            SideEffect::Emit { stream, args } => self.emit(frame, *stream, args, loc),
+            SideEffect::TapePush { tape, value } => self.tape_push(frame, *tape, value, loc),
+            SideEffect::TapePop { dst, tape } => self.tape_pop(frame, *dst, *tape, loc),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::steps::Stepper;
 use crate::base::{Id as _, Loc};
 use crate::exec::{Columns, StackError};
-use crate::plan::{Arg, Body, Compute, Message, SlotId, Source, StackId, StepKind, Write};
+use crate::plan::{Arg, Body, Compute, SlotId, Source, StackId, StepKind, Write};
 use crate::prim::Prim;
 use crate::run::{Activity, TrapKind};
 use crate::vmath::Real;
@@ -57,14 +57,8 @@ impl Tops {
         match step {
             StepKind::Compute(c) => args(&c.args),
             StepKind::Tiled(_) => self.slots.iter().copied().for_each(see),
-            StepKind::Pop { .. } | StepKind::TapePop { .. } => {}
-            StepKind::Assert { cond, message: Message { args: holes, .. } } => {
-                args(std::slice::from_ref(cond));
-                args(holes);
-            }
-            StepKind::Print(Message { args: holes, .. }) => args(holes),
-            StepKind::Emit { args: fields, .. } => args(fields),
-            StepKind::TapePush { value, .. } => args(std::slice::from_ref(value)),
+            StepKind::Pop { .. } => {}
+            StepKind::Effect(effect) => effect.reads().for_each(|a| args(std::slice::from_ref(a))),
         }
     }
 
@@ -73,7 +67,7 @@ impl Tops {
         match step {
             StepKind::Compute(c) if !self.saves(c) => see(c.slot),
             StepKind::Tiled(_) => self.slots.iter().copied().for_each(see),
-            StepKind::TapePop { slot, .. } => see(*slot),
+            StepKind::Effect(effect) => effect.dst().copied().into_iter().for_each(see),
             _ => {}
         }
     }

@@ -21,7 +21,7 @@ use crate::base::{Id, IdVec, Loc};
 use crate::cfg::{self, FuncId};
 use crate::prim::Prim;
 use crate::stack::{
-    Block, BlockId, Inst, InstKind, Message, Operand, Port, Program, StorageClass, Terminator, Var, VarId, Write,
+    Block, BlockId, Inst, InstKind, Operand, Port, Program, StorageClass, Terminator, Var, VarId, Write,
 };
 
 use globals::Globals;
@@ -153,22 +153,16 @@ impl Lowering<'_> {
     }
 
     fn inst(&self, f: FuncId, inst: &cfg::Inst) -> Inst {
-        let args = |args: &cfg::Args| args.iter().map(|a| self.operand(f, *a)).collect();
-        let message = |m: &cfg::Message| Message { texts: m.texts.clone(), args: args(&m.args) };
         let kind = match &inst.kind {
-            cfg::InstKind::Prim { dst, prim, args: operands } => {
+            cfg::InstKind::Prim { dst, prim, args } => {
                 let dst = self.globals.var(f, *dst);
-                InstKind::Compute { write: self.write(dst), dst, prim: *prim, args: args(operands) }
+                let args = args.iter().map(|o| self.operand(f, *o)).collect();
+                InstKind::Compute { write: self.write(dst), dst, prim: *prim, args }
             }
-            cfg::InstKind::Assert { cond, message: m } => {
-                InstKind::Assert { cond: self.operand(f, *cond), message: message(m) }
+            cfg::InstKind::Effect(effect) => {
+                let effect = effect.map_reads(|o| self.operand(f, *o));
+                InstKind::Effect(effect.map_dst(|v| self.globals.var(f, v)))
             }
-            cfg::InstKind::Print(m) => InstKind::Print(message(m)),
-            cfg::InstKind::Emit { stream, args: fields } => InstKind::Emit { stream: *stream, args: args(fields) },
-            cfg::InstKind::TapePush { tape, value } => {
-                InstKind::TapePush { tape: *tape, value: self.operand(f, *value) }
-            }
-            cfg::InstKind::TapePop { dst, tape } => InstKind::TapePop { dst: self.globals.var(f, *dst), tape: *tape },
         };
         Inst { kind, loc: inst.loc.clone() }
     }

@@ -9,7 +9,7 @@ use super::instance::{Closure, Code, DerivativeOf, Instance, Made, Specialiser};
 use super::signature::layout_at;
 use super::value::{Dims, Form, Layout, Value};
 use crate::base::{Diagnostic, Id as _, IdVec, Loc, Span};
-use crate::cfg::{Block, BlockId, Func, FuncId, InstKind, Operand, Terminator, Var, VarId};
+use crate::cfg::{Block, BlockId, Func, FuncId, InstKind, Operand, SideEffect, Terminator, Var, VarId};
 use crate::hir::{Derivative, DerivativeCall, Expr, FnId};
 use crate::prim::Prim;
 use crate::transform::derivative::{CustomRule, DerivativeRequest, DerivativeRequests, Mode};
@@ -44,8 +44,8 @@ impl<'a> Lowering<'_, 'a> {
                 self.facts.any_draw.get_or_insert(span);
                 prim.name()
             }
-            InstKind::Print(_) => "print",
-            InstKind::Emit { .. } => "emit",
+            InstKind::Effect(SideEffect::Print(_)) => "print",
+            InstKind::Effect(SideEffect::Emit { .. }) => "emit",
             _ => return,
         };
         self.facts.effect.get_or_insert((effect, span));

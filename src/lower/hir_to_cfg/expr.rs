@@ -7,7 +7,7 @@ use super::ragged::Axes;
 use super::value::{Layout, Value, join};
 use super::walk;
 use crate::base::{ArrayName, work};
-use crate::cfg::{InstKind, Message, Operand, Terminator, VarId};
+use crate::cfg::{InstKind, Message, Operand, SideEffect, Terminator, VarId};
 use crate::hir::{self, Expr, ExprKind, LocalId, Ty};
 use crate::prim::Prim;
 use crate::types::{Scalar, Type};
@@ -324,7 +324,7 @@ impl<'a> Lowering<'_, 'a> {
     fn print(&mut self, message: &'a hir::Message) -> Lowered<Value> {
         Ok(match self.message(message)? {
             Some(message) => {
-                self.push(InstKind::Print(message));
+                self.push(InstKind::Effect(SideEffect::Print(message)));
                 Value::unit()
             }
             None => Value::Never,
@@ -338,7 +338,7 @@ impl<'a> Lowering<'_, 'a> {
         };
         if message.args.iter().all(is_at_hand) {
             if let Some(message) = self.message(message)? {
-                self.push(InstKind::Assert { cond, message });
+                self.push(InstKind::Effect(SideEffect::Assert { cond, message }));
             }
             return Ok(Value::unit());
         }
@@ -347,7 +347,7 @@ impl<'a> Lowering<'_, 'a> {
         self.start(failed);
         if let Some(message) = self.message(message)? {
             let cond = Operand::Const(Scalar::Bool(false));
-            self.push(InstKind::Assert { cond, message });
+            self.push(InstKind::Effect(SideEffect::Assert { cond, message }));
         }
         self.terminate(Terminator::Jump(holds));
         self.start(holds);

@@ -8,7 +8,7 @@ use super::ragged::Axes;
 use super::value::{Value, join};
 use super::walk;
 use crate::base::{ArrayName, Diagnostic};
-use crate::cfg::{InstKind, Operand, VarId};
+use crate::cfg::{InstKind, Operand, SideEffect, VarId};
 use crate::hir::{Expr, Pattern, Place, Program, Projection, Stmt, StmtKind, Ty};
 use crate::prim::Prim;
 use crate::types::{Scalar, Type};
@@ -76,7 +76,7 @@ impl<'a> Lowering<'_, 'a> {
         }
         let stream = self.spec.stream(stream, columns, self.span())?;
         let args = args.into_iter().collect();
-        self.push(InstKind::Emit { stream, args });
+        self.push(InstKind::Effect(SideEffect::Emit { stream, args }));
         Ok(true)
     }
 

@@ -161,33 +161,21 @@ impl<T> Lowering<'_, T> {
                 self.inst(Inst::Pop(var), at);
                 return 1 + usize::from(self.stored(*dst, at + 1) == Some(var));
             }
-            OpKind::Assert { cond, message } => {
-                let (cond, args) = (self.read(*cond), self.reads(&message.args));
-                self.inst(Inst::Assert { cond, texts: message.texts.clone(), args }, at);
-            }
-            OpKind::Print(message) => {
-                let args = self.reads(&message.args);
-                self.inst(Inst::Print { texts: message.texts.clone(), args }, at);
-            }
-            OpKind::Emit { stream, args } => {
-                let args = self.reads(args);
-                self.inst(Inst::Emit { stream: *stream, args }, at);
-            }
-            OpKind::TapePush { tape, value } => {
-                let value = self.read(*value);
-                self.inst(Inst::TapePush { tape: *tape, value }, at);
-            }
-            OpKind::TapePop { dst, tape } => {
-                let stored = self.stored(*dst, at + 1);
-                let var = match stored {
-                    Some(var) => {
-                        self.overwrite(var, Some(*dst), at);
-                        var
-                    }
-                    None => self.temporary(*dst),
-                };
-                self.places[*dst] = Some(var);
-                self.inst(Inst::TapePop { dst: var, tape: *tape }, at);
+            OpKind::Effect(effect) => {
+                let stored = effect.dst().and_then(|dst| self.stored(*dst, at + 1));
+                let reads = effect.map_reads(|o| self.read(*o));
+                let effect = reads.map_dst(|dst| {
+                    let var = match stored {
+                        Some(var) => {
+                            self.overwrite(var, Some(dst), at);
+                            var
+                        }
+                        None => self.temporary(dst),
+                    };
+                    self.places[dst] = Some(var);
+                    var
+                });
+                self.inst(Inst::Effect(effect), at);
                 return 1 + usize::from(stored.is_some());
             }
         }

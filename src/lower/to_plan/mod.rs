@@ -13,16 +13,15 @@ mod tiled;
 mod whole;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 pub use fallbacks::fallbacks;
 pub use whole::{calls_to_plan, units_to_plan};
 
 use crate::base::{Id, IdVec, Loc};
-use crate::parts::{Operand, StorageClass, StreamId, TapeId};
+use crate::parts::{Operand, SideEffect, StorageClass};
 use crate::plan::{
-    Arg, Block, BlockId, Body, Compute, Message, Source, Stage, Step, StepKind, TargetMachine, Unit, UnitId, Var,
-    VarId, Write, cost,
+    Arg, Block, BlockId, Body, Compute, Source, Stage, Step, StepKind, TargetMachine, Unit, UnitId, Var, VarId, Write,
+    cost,
 };
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
@@ -51,11 +50,7 @@ enum Inst {
     Compute { how: How, dst: VarId, prim: Prim, args: Vec<Read> },
     Pop(VarId),
     Save { stack: VarId, value: VarId },
-    Assert { cond: Read, texts: Arc<[String]>, args: Vec<Read> },
-    Print { texts: Arc<[String]>, args: Vec<Read> },
-    Emit { stream: StreamId, args: Vec<Read> },
-    TapePush { tape: TapeId, value: Read },
-    TapePop { dst: VarId, tape: TapeId },
+    Effect(SideEffect<Read, VarId>),
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -66,20 +61,20 @@ enum How {
 
 impl Inst {
     fn reads(&self) -> impl Iterator<Item = VarId> {
-        let (first, rest): (Option<Read>, &[Read]) = match self {
-            Inst::Compute { args, .. } | Inst::Print { args, .. } | Inst::Emit { args, .. } => (None, args),
-            Inst::Assert { cond, args, .. } => (Some(*cond), args),
-            Inst::TapePush { value, .. } => (Some(*value), &[]),
-            Inst::Save { value, .. } => (Some(Operand::Var(*value)), &[]),
-            Inst::Pop(_) | Inst::TapePop { .. } => (None, &[]),
+        let (args, saved, effect): (&[Read], _, _) = match self {
+            Inst::Compute { args, .. } => (args, None, None),
+            Inst::Save { value, .. } => (&[], Some(*value), None),
+            Inst::Effect(effect) => (&[], None, Some(effect)),
+            Inst::Pop(_) => (&[], None, None),
         };
-        first.into_iter().chain(rest.iter().copied()).filter_map(Operand::var)
+        let effect = effect.into_iter().flat_map(SideEffect::reads);
+        args.iter().chain(effect).filter_map(|o| o.var()).chain(saved)
     }
     fn writes(&self) -> Option<VarId> {
         match self {
-            Inst::Compute { dst, .. } | Inst::TapePop { dst, .. } => Some(*dst),
-            Inst::Pop(v) => Some(*v),
-            _ => None,
+            Inst::Compute { dst, .. } | Inst::Pop(dst) => Some(*dst),
+            Inst::Effect(effect) => effect.dst().copied(),
+            Inst::Save { .. } => None,
         }
     }
 }
@@ -227,13 +222,10 @@ impl<'a> Builder<'a> {
                 slot: self.vars[*var].slot.expect("stacks have a slot"),
             },
             Inst::Save { stack, value } => StepKind::Compute(self.save(*stack, *value)),
-            Inst::Assert { cond, texts, args } => {
-                StepKind::Assert { cond: self.arg(*cond), message: self.message(texts, args) }
+            Inst::Effect(effect) => {
+                let effect = effect.map_reads(|r| self.arg(*r));
+                StepKind::Effect(effect.map_dst(|v| self.place(v)))
             }
-            Inst::Print { texts, args } => StepKind::Print(self.message(texts, args)),
-            Inst::Emit { stream, args } => StepKind::Emit { stream: *stream, args: self.args(args) },
-            Inst::TapePush { tape, value } => StepKind::TapePush { tape: *tape, value: self.arg(*value) },
-            Inst::TapePop { dst, tape } => StepKind::TapePop { slot: self.place(*dst), tape: *tape },
         }
     }
 
@@ -318,10 +310,6 @@ impl<'a> Builder<'a> {
             Operand::Shared(s) => Operand::Shared(s),
             Operand::Const(c) => Operand::Const(c),
         })
-    }
-
-    fn message(&mut self, texts: &Arc<[String]>, args: &[Read]) -> Message {
-        Message { texts: texts.clone(), args: self.args(args) }
     }
 }
 

@@ -8,8 +8,7 @@ use crate::base::{Id as _, IdSet, IdVec};
 use crate::cfg;
 use crate::parts::{Operand, StorageClass};
 use crate::unit::{
-    Argument, Block, BlockId, Body, CallProgram, CallTerminator, Func, FuncId, Globals, OpKind, Passing, Unit, Var,
-    VarId,
+    Argument, Block, BlockId, Body, CallProgram, CallTerminator, Func, FuncId, Globals, Passing, Unit, Var, VarId,
 };
 
 /// Makes the units of a CFG program. The program is verified; nothing else is asked of it.
@@ -142,23 +141,6 @@ fn inst(builder: &mut BlockBuilder<'_>, inst: &cfg::Inst) {
             let args = builder.operands(args, index, loc);
             builder.compute(How::Set, dst.index(), (*prim, args), loc);
         }
-        cfg::InstKind::Assert { cond, message } => {
-            let cond = builder.operand(*cond, index, loc);
-            let message = builder.message(message, index, loc);
-            builder.op(OpKind::Assert { cond, message }, loc);
-        }
-        cfg::InstKind::Print(message) => {
-            let message = builder.message(message, index, loc);
-            builder.op(OpKind::Print(message), loc);
-        }
-        cfg::InstKind::Emit { stream, args } => {
-            let args = builder.operands(args, index, loc);
-            builder.op(OpKind::Emit { stream: *stream, args }, loc);
-        }
-        cfg::InstKind::TapePush { tape, value } => {
-            let value = builder.operand(*value, index, loc);
-            builder.op(OpKind::TapePush { tape: *tape, value }, loc);
-        }
-        cfg::InstKind::TapePop { dst, tape } => builder.tape_pop(dst.index(), *tape, loc),
+        cfg::InstKind::Effect(effect) => builder.effect(effect, index, loc),
     }
 }

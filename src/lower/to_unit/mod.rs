@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::base::{IdVec, Loc, work};
-use crate::parts::{self, StorageClass, TapeId};
+use crate::parts::{self, StorageClass};
 use crate::prim::Prim;
 use crate::types::Type;
-use crate::unit::{Args, Message, Op, OpKind, Operand, Value, ValueId, VarId};
+use crate::unit::{Args, Op, OpKind, Operand, Value, ValueId, VarId};
 
 /// A variable of the program that is lowered, by its place there.
 struct Source<'a> {
@@ -84,10 +84,6 @@ impl<'a> BlockBuilder<'a> {
         operands.iter().map(|o| self.operand(*o, &index, loc)).collect()
     }
 
-    fn message<V: Copy>(&mut self, message: &parts::Message<V>, index: impl Fn(V) -> usize, loc: &Loc) -> Message {
-        Message { texts: message.texts.clone(), args: self.operands(&message.args, index, loc) }
-    }
-
     fn compute(&mut self, how: How, source: usize, (prim, args): (Prim, Args), loc: &Loc) {
         // What is pushed under the new top is loaded before it is computed: all loads of a step stand before it.
         let below = (how == How::Push).then(|| self.var(source, loc));
@@ -120,10 +116,20 @@ impl<'a> BlockBuilder<'a> {
         self.set(source, Operand::Var(dst), loc);
     }
 
-    fn tape_pop(&mut self, source: usize, tape: TapeId, loc: &Loc) {
-        let dst = self.value(source);
-        self.op(OpKind::TapePop { dst, tape }, loc);
-        self.set(source, Operand::Var(dst), loc);
+    fn effect<V: Copy>(
+        &mut self,
+        effect: &parts::SideEffect<parts::Operand<V>, V>,
+        index: impl Fn(V) -> usize,
+        loc: &Loc,
+    ) {
+        let effect = effect.map_reads(|o| self.operand(*o, &index, loc));
+        let set = effect.dst().map(|v| index(*v));
+        let effect = effect.map_dst(|v| self.value(index(v)));
+        let dst = effect.dst().copied();
+        self.op(OpKind::Effect(effect), loc);
+        if let (Some(source), Some(value)) = (set, dst) {
+            self.set(source, Operand::Var(value), loc);
+        }
     }
 
     /// The operations of the block, with the last store of each variable that is `live` at its end.

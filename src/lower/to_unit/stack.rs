@@ -7,9 +7,7 @@ use crate::analysis::stack_liveness::Liveness;
 use crate::base::{Id as _, IdSet, IdVec};
 use crate::parts::Operand;
 use crate::stack;
-use crate::unit::{
-    Attempt, Block, BlockId, Body, Globals, OpKind, Port, Program, Terminator, Unit, UnitId, Var, VarId,
-};
+use crate::unit::{Attempt, Block, BlockId, Body, Globals, Port, Program, Terminator, Unit, UnitId, Var, VarId};
 
 /// What a block stores of the variables that it sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,14 +96,10 @@ fn attempt(
 ) -> Attempt {
     let (mut stacks, mut tapes) = (IdSet::new(program.vars.len()), IdSet::new(program.tapes.len()));
     for inst in run_by(program, target).iter().flat_map(|b| &program.blocks[b].insts) {
-        match inst.kind {
-            stack::InstKind::TapePush { tape, .. } | stack::InstKind::TapePop { tape, .. } => _ = tapes.insert(tape),
-            _ => {
-                if let Some((v, _)) = inst.kind.moved() {
-                    stacks.insert(v);
-                }
-            }
+        if let stack::InstKind::Effect(effect) = &inst.kind {
+            effect.tape().into_iter().for_each(|tape| _ = tapes.insert(tape));
         }
+        inst.kind.moved().into_iter().for_each(|(v, _)| _ = stacks.insert(v));
     }
     // What nobody reads has no place.
     let results = results.iter().filter_map(|v| places[v.index()]).collect();
@@ -158,23 +152,6 @@ fn inst(builder: &mut BlockBuilder<'_>, inst: &stack::Inst) {
         }
         stack::InstKind::Pop(v) => builder.pop(v.index(), loc),
         stack::InstKind::Save { stack, value } => builder.save(stack.index(), value.index(), loc),
-        stack::InstKind::Assert { cond, message } => {
-            let cond = builder.operand(*cond, index, loc);
-            let message = builder.message(message, index, loc);
-            builder.op(OpKind::Assert { cond, message }, loc);
-        }
-        stack::InstKind::Print(message) => {
-            let message = builder.message(message, index, loc);
-            builder.op(OpKind::Print(message), loc);
-        }
-        stack::InstKind::Emit { stream, args } => {
-            let args = builder.operands(args, index, loc);
-            builder.op(OpKind::Emit { stream: *stream, args }, loc);
-        }
-        stack::InstKind::TapePush { tape, value } => {
-            let value = builder.operand(*value, index, loc);
-            builder.op(OpKind::TapePush { tape: *tape, value }, loc);
-        }
-        stack::InstKind::TapePop { dst, tape } => builder.tape_pop(dst.index(), *tape, loc),
+        stack::InstKind::Effect(effect) => builder.effect(effect, index, loc),
     }
 }

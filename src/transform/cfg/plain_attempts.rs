@@ -2,7 +2,7 @@
 
 use super::blocks::operand_types;
 use crate::base::IdVec;
-use crate::cfg::{Func, FuncId, InstKind, Program, Terminator};
+use crate::cfg::{Func, FuncId, InstKind, Program, SideEffect, Terminator};
 use crate::prim::Effect;
 
 pub(super) fn run(mut program: Program) -> Program {
@@ -39,7 +39,6 @@ fn trapping(program: &Program) -> IdVec<FuncId, bool> {
 fn computes_traps(program: &Program, func: &Func) -> bool {
     func.blocks.values().flat_map(|b| &b.insts).any(|inst| match &inst.kind {
         InstKind::Prim { prim, args, .. } => prim.effect(&operand_types(program, func, args)) == Effect::Traps,
-        InstKind::Assert { .. } => true,
-        InstKind::Print(_) | InstKind::Emit { .. } | InstKind::TapePush { .. } | InstKind::TapePop { .. } => false,
+        InstKind::Effect(effect) => matches!(effect, SideEffect::Assert { .. }),
     })
 }

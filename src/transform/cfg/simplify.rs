@@ -10,7 +10,7 @@ use super::blocks::{
 use super::signatures;
 use crate::analysis::worklist::{forwards, reversed};
 use crate::base::{Id as _, IdSet, IdVec, work};
-use crate::cfg::{Block, BlockId, Func, InstKind, Operand, Program, Terminator, VarId};
+use crate::cfg::{Block, BlockId, Func, InstKind, Operand, Program, SideEffect, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::{Prim, eval};
 use crate::transform::derivative::is_ordinary;
@@ -464,7 +464,9 @@ fn idle(program: &Program, func: &Func, block: &Block) -> Vec<Idle> {
     let of = |inst: &InstKind| match inst {
         InstKind::Prim { dst, prim: Prim::Copy, args } if args[0] == Operand::Var(*dst) => Idle::Always,
         InstKind::Prim { prim, args, .. } if is_pure(program, func, *prim, args) => Idle::Unread,
-        InstKind::Assert { cond, .. } if *cond == Operand::Const(Scalar::Bool(true)) => Idle::Always,
+        InstKind::Effect(SideEffect::Assert { cond, .. }) if *cond == Operand::Const(Scalar::Bool(true)) => {
+            Idle::Always
+        }
         _ => Idle::Never,
     };
     work::add(block.insts.len());

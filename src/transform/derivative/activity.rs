@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use super::DerivativeRequests;
 use crate::base::{Id, IdSet, work};
-use crate::cfg::{BlockId, Func, FuncId, InstKind, Operand, TapeId, Terminator, VarId};
+use crate::cfg::{BlockId, Func, FuncId, InstKind, Operand, SideEffect, TapeId, Terminator, VarId};
 use crate::prim::{DerivativeRule, Prim};
 use crate::types::DType;
 
@@ -43,7 +43,7 @@ impl<'a> Activity<'a> {
         let mut taped = IdSet::new(bound);
         let uses = |func: &Func| {
             let mut insts = func.blocks.values().flat_map(|b| &b.insts);
-            insts.any(|i| matches!(i.kind, InstKind::TapePush { .. } | InstKind::TapePop { .. }))
+            insts.any(|i| matches!(&i.kind, InstKind::Effect(effect) if effect.tape().is_some()))
         };
         let mut changed = true;
         while changed {
@@ -160,13 +160,15 @@ impl<'a> Activity<'a> {
                                 && args.iter().any(|a| varies(*a, &varied))
                                 && varied.insert(*dst)
                         }
-                        InstKind::TapePush { tape, value } => {
+                        InstKind::Effect(SideEffect::TapePush { tape, value }) => {
                             if varies(*value, &varied) && !self.tapes.contains(*tape) && !found.tapes.contains(tape) {
                                 found.tapes.push(*tape);
                             }
                             false
                         }
-                        InstKind::TapePop { dst, tape } => self.tapes.contains(*tape) && varied.insert(*dst),
+                        InstKind::Effect(SideEffect::TapePop { dst, tape }) => {
+                            self.tapes.contains(*tape) && varied.insert(*dst)
+                        }
                         _ => false,
                     };
                 }
@@ -232,7 +234,7 @@ pub(super) fn active(func: &Func, varied: &IdSet<VarId>) -> IdSet<VarId> {
                     InstKind::Prim { dst, prim, args } if carries(*prim) && useful.contains(*dst) => {
                         args.iter().for_each(|a| changed |= mark(*a, &mut useful));
                     }
-                    InstKind::TapePush { value, .. } => changed |= mark(*value, &mut useful),
+                    InstKind::Effect(SideEffect::TapePush { value, .. }) => changed |= mark(*value, &mut useful),
                     _ => {}
                 }
             }

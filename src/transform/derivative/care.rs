@@ -4,7 +4,7 @@
 //! functions leave it alone. What is found here holds for a variable wherever it is.
 
 use crate::base::{Id, IdSet, IdVec};
-use crate::cfg::{Func, InstKind, Operand, Terminator, VarId};
+use crate::cfg::{Func, InstKind, Operand, SideEffect, Terminator, VarId};
 use crate::prim::{BatchRule, Prim};
 use crate::types::Scalar;
 
@@ -46,7 +46,7 @@ pub(super) fn of_reverse(
             });
         }
         for inst in &block.insts {
-            if let InstKind::TapePush { value, .. } = &inst.kind {
+            if let InstKind::Effect(SideEffect::TapePush { value, .. }) = &inst.kind {
                 raise(&mut cares, *value, Care::Careful);
             }
         }

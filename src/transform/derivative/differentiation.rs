@@ -176,21 +176,22 @@ impl<'a> Differentiation<'a> {
         let mut found = BTreeMap::new();
         let mut names = Names::of(self.tapes.values().map(|t| &t.name));
         for inst in func.blocks.values().flat_map(|b| &b.insts) {
-            let (InstKind::TapePush { tape, .. } | InstKind::TapePop { tape, .. }) = &inst.kind else { continue };
-            if !self.activity.is_varied(*tape) {
+            let InstKind::Effect(effect) = &inst.kind else { continue };
+            let Some(tape) = effect.tape() else { continue };
+            if !self.activity.is_varied(tape) {
                 continue;
             }
-            let shadow = match self.shadows.get(tape) {
+            let shadow = match self.shadows.get(&tape) {
                 Some(shadow) => *shadow,
                 None => {
-                    let Tape { name, ty } = self.program.tapes[*tape].clone();
+                    let Tape { name, ty } = self.program.tapes[tape].clone();
                     let name = names.numbered(&format!("{name}.shadow#"), 1);
                     let shadow = self.tapes.push(Tape { name, ty });
-                    self.shadows.insert(*tape, shadow);
+                    self.shadows.insert(tape, shadow);
                     shadow
                 }
             };
-            found.insert(*tape, shadow);
+            found.insert(tape, shadow);
         }
         found
     }

@@ -11,7 +11,7 @@ use super::prepare::name_all;
 use super::tangent::{Site, tangent};
 use super::{DerivativeError, activity};
 use crate::base::{Id, IdVec};
-use crate::cfg::{Block, BlockId, Func, InstKind, Operand, TapeId, Terminator, VarId};
+use crate::cfg::{Block, BlockId, Func, InstKind, Operand, SideEffect, TapeId, Terminator, VarId};
 use crate::prim::Prim;
 use crate::types::DType;
 
@@ -127,22 +127,22 @@ impl Forward<'_, '_> {
                 None => self.code.push(kind.clone()),
                 Some(dot) => self.prim(*dst, dot, *prim, args),
             },
-            InstKind::TapePush { tape, value } => {
+            InstKind::Effect(SideEffect::TapePush { tape, value }) => {
                 self.code.push(kind.clone());
                 if let Some(shadow) = self.shadows.get(tape).copied() {
                     let value = self.dot_or_zero(*value);
-                    self.code.push(InstKind::TapePush { tape: shadow, value });
+                    self.code.tape_push(shadow, value);
                 }
             }
-            InstKind::TapePop { dst, tape } => {
+            InstKind::Effect(SideEffect::TapePop { dst, tape }) => {
                 self.code.push(kind.clone());
                 let shadow = self.shadows.get(tape).copied();
                 match (self.of[*dst], shadow) {
-                    (Some(dot), Some(shadow)) => self.code.push(InstKind::TapePop { dst: dot, tape: shadow }),
+                    (Some(dot), Some(shadow)) => self.code.tape_pop(dot, shadow),
                     (Some(dot), None) => self.code.set_zero(dot),
                     (None, Some(shadow)) => {
                         let unused = self.code.fresh(self.func.vars[*dst].ty.clone());
-                        self.code.push(InstKind::TapePop { dst: unused, tape: shadow });
+                        self.code.tape_pop(unused, shadow);
                     }
                     (None, None) => {}
                 }

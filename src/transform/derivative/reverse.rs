@@ -19,7 +19,9 @@ use super::tangent::Site;
 use super::{DerivativeError, activity::Key};
 use crate::analysis::worklist::forwards;
 use crate::base::{Id, IdSet, IdVec, Loc, work};
-use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, TapeId, Terminator, Var, VarId};
+use crate::cfg::{
+    Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, SideEffect, TapeId, Terminator, Var, VarId,
+};
 use crate::prim::Prim;
 use crate::types::{DType, Type};
 
@@ -236,7 +238,7 @@ impl Sweeps<'_> {
         if let Some((exit, _)) = self.exit() {
             code.loc = blocks[exit].loc.clone();
             for (v, tape) in &self.record.at_exit {
-                code.push(InstKind::TapePush { tape: *tape, value: Operand::Var(*v) });
+                code.tape_push(*tape, Operand::Var(*v));
             }
             blocks[exit].insts.append(&mut code.insts);
         }
@@ -262,7 +264,7 @@ impl Sweeps<'_> {
             Some((exit, values)) => {
                 code.loc = self.func.blocks[exit].loc.clone();
                 for (v, tape) in self.record.at_exit.iter().rev() {
-                    code.push(InstKind::TapePop { dst: *v, tape: *tape });
+                    code.tape_pop(*v, *tape);
                 }
                 let restored = std::mem::take(&mut code.insts);
                 let varied = values.iter().zip(varied).filter(|(_, varies)| **varies);
@@ -305,20 +307,20 @@ impl Sweeps<'_> {
         for (id, block) in self.func.blocks.iter() {
             for (at, inst) in block.insts.iter().enumerate() {
                 self.save(code, (id, at), &inst.loc);
-                if !(silent && matches!(inst.kind, InstKind::Print(_) | InstKind::Emit { .. })) {
+                if !(silent && matches!(inst.kind, InstKind::Effect(SideEffect::Print(_) | SideEffect::Emit { .. }))) {
                     code.insts.push(inst.clone());
                 }
             }
             self.save(code, (id, block.insts.len()), &block.loc);
             code.loc = block.loc.clone();
             for (v, tape) in self.record.at_end.get(&id).into_iter().flatten() {
-                code.push(InstKind::TapePush { tape: *tape, value: Operand::Var(*v) });
+                code.tape_push(*tape, Operand::Var(*v));
             }
             for next in block.term.successors() {
                 if let Origin::Tape(tape) = self.record.origins[next] {
                     let number = self.graph.preds[next].iter().position(|p| *p == id).expect("it leads there");
                     code.loc = block.loc.clone();
-                    code.push(InstKind::TapePush { tape, value: int(number as i64) });
+                    code.tape_push(tape, int(number as i64));
                 }
             }
             let mut term = block.term.clone();
@@ -336,12 +338,12 @@ impl Sweeps<'_> {
             code.loc = loc.clone();
             match save {
                 Save::Invert => {}
-                Save::Tape(tape) => code.push(InstKind::TapePush { tape: *tape, value: Operand::Var(*v) }),
+                Save::Tape(tape) => code.tape_push(*tape, Operand::Var(*v)),
                 Save::Element(tape) => {
                     let at = self.element(place);
                     let args: Vec<Operand> = [Operand::Var(*v)].into_iter().chain(at.iter().copied()).collect();
                     let old = code.prim(Prim::Index, &args);
-                    code.push(InstKind::TapePush { tape: *tape, value: old });
+                    code.tape_push(*tape, old);
                 }
             }
         }
@@ -513,7 +515,7 @@ impl Sweeps<'_> {
         let mut reversed = Reversed { call: None, insts: Vec::new(), known: Known::zero(zero) };
         code.loc = block.loc.clone();
         for (v, tape) in self.record.at_end.get(&id).into_iter().flatten().rev() {
-            code.push(InstKind::TapePop { dst: *v, tape: *tape });
+            code.tape_pop(*v, *tape);
         }
         if let Terminator::Call { .. } = &block.term {
             self.reverse_call(code, layout, id, &mut done, (&mut reversed, cares));
@@ -555,14 +557,14 @@ impl Sweeps<'_> {
                 let site = Site { prim: *prim, args, result, ty: &ty, care: cares[*dst] };
                 Cotangents { code, of: &self.of, known }.instruction(*dst, site);
             }
-            InstKind::TapePush { tape, value } => {
+            InstKind::Effect(SideEffect::TapePush { tape, value }) => {
                 if let Some(shadow) = self.shadows.get(tape) {
                     let part = code.fresh(code.ty(*value));
-                    code.push(InstKind::TapePop { dst: part, tape: *shadow });
+                    code.tape_pop(part, *shadow);
                     Cotangents { code, of: &self.of, known }.add(*value, Operand::Var(part));
                 }
             }
-            InstKind::TapePop { dst, tape } => {
+            InstKind::Effect(SideEffect::TapePop { dst, tape }) => {
                 self.restore(code, place, done);
                 if let Some(shadow) = self.shadows.get(tape) {
                     let ty = self.func.vars[*dst].ty.clone();
@@ -571,10 +573,10 @@ impl Sweeps<'_> {
                         Some(g) => g,
                         None => cotangents.code.zero(&ty),
                     };
-                    code.push(InstKind::TapePush { tape: *shadow, value });
+                    code.tape_push(*shadow, value);
                 }
             }
-            InstKind::Assert { .. } | InstKind::Print(_) | InstKind::Emit { .. } => {}
+            InstKind::Effect(SideEffect::Assert { .. } | SideEffect::Print(_) | SideEffect::Emit { .. }) => {}
         }
     }
 
@@ -582,7 +584,7 @@ impl Sweeps<'_> {
     fn restore(&self, code: &mut Code<'_>, place: (BlockId, usize), done: &mut IdSet<VarId>) {
         for (v, save) in self.record.saves.get(&place).into_iter().flatten().rev() {
             match save {
-                Save::Tape(tape) => code.push(InstKind::TapePop { dst: *v, tape: *tape }),
+                Save::Tape(tape) => code.tape_pop(*v, *tape),
                 Save::Invert => {
                     if let InstKind::Prim { prim, args, .. } = &self.func.blocks[place.0].insts[place.1].kind {
                         let back = if *prim == Prim::Add { Prim::Sub } else { Prim::Add };
@@ -594,7 +596,7 @@ impl Sweeps<'_> {
                     at.iter().filter_map(|o| o.var()).for_each(|o| self.again(code, place.0, o, done));
                     let InstKind::Prim { args, .. } = &self.func.blocks[place.0].insts[place.1].kind else { continue };
                     let old = code.fresh(code.ty(args[1]));
-                    code.push(InstKind::TapePop { dst: old, tape: *tape });
+                    code.tape_pop(old, *tape);
                     let args: Vec<Operand> =
                         [Operand::Var(*v), Operand::Var(old)].into_iter().chain(at.iter().copied()).collect();
                     code.set(*v, Prim::SetIndex, &args);
@@ -800,7 +802,7 @@ impl Sweeps<'_> {
             }
             Origin::Tape(tape) => {
                 let number = code.fresh(Type::int());
-                code.push(InstKind::TapePop { dst: number, tape: *tape });
+                code.tape_pop(number, *tape);
                 self.choose(code, layout, &self.graph.preds[id], Operand::Var(number), next)
             }
         }

@@ -7,7 +7,7 @@ use crate::analysis::stack_copies::keeps_top;
 use crate::analysis::stack_liveness::{Liveness, is_pure, step_back};
 use crate::base::{IdSet, work};
 use crate::prim::Prim;
-use crate::stack::{Inst, InstKind, Operand, Program, Terminator, VarId, Write};
+use crate::stack::{Inst, InstKind, Operand, Program, SideEffect, Terminator, VarId, Write};
 
 pub(super) fn run(mut program: Program) -> Program {
     for id in program.blocks.ids() {
@@ -159,7 +159,7 @@ impl Code {
         let Some(made) = self.last_written(from, at) else { return false };
         let fits = match self.kind(made) {
             InstKind::Compute { write: w, .. } => *w != Write::Push,
-            InstKind::TapePop { .. } => write != Write::Push,
+            InstKind::Effect(SideEffect::TapePop { .. }) => write != Write::Push,
             _ => false,
         };
         if !fits || self.last_touched(dst, at).is_some_and(|last| last > made) {
@@ -181,7 +181,7 @@ impl Code {
         work::add(between.len());
         match self.kind(made) {
             InstKind::Compute { write: w, dst: d, .. } => (*w, *d) = (write, dst),
-            InstKind::TapePop { dst: d, .. } => *d = dst,
+            InstKind::Effect(SideEffect::TapePop { dst: d, .. }) => *d = dst,
             _ => {}
         }
         self.insts[at] = None;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::stack::{Block, BlockId, InstKind, Program, Terminator};
+use crate::stack::{Block, BlockId, InstKind, Program, SideEffect, Terminator};
 use crate::types::Type;
 
 use super::layout::{drop_unreachable, region_of_blocks};
@@ -43,9 +43,11 @@ fn is_small(program: &Program, id: BlockId) -> bool {
             prim.cost(&types, &program.vars[*dst].ty)
         }
         InstKind::Pop(v) | InstKind::Save { stack: v, .. } => program.vars[*v].ty.elements() as u64,
-        InstKind::TapePush { tape, .. } | InstKind::TapePop { tape, .. } => program.tapes[*tape].ty.elements() as u64,
-        InstKind::Assert { .. } => 1,
-        InstKind::Print(_) | InstKind::Emit { .. } => LARGEST_COST,
+        InstKind::Effect(SideEffect::TapePush { tape, .. } | SideEffect::TapePop { tape, .. }) => {
+            program.tapes[*tape].ty.elements() as u64
+        }
+        InstKind::Effect(SideEffect::Assert { .. }) => 1,
+        InstKind::Effect(SideEffect::Print(_) | SideEffect::Emit { .. }) => LARGEST_COST,
     };
     let total: u64 = block.insts.iter().map(|inst| cost(&inst.kind)).sum();
     block.insts.len() <= MOST_INSTS && total < LARGEST_COST

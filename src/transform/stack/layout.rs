@@ -106,11 +106,8 @@ pub(super) fn for_each_var(program: &mut Program, mut visit: impl FnMut(&mut Var
                 }
             });
             match &mut inst.kind {
-                InstKind::Compute { dst: v, .. }
-                | InstKind::Pop(v)
-                | InstKind::TapePop { dst: v, .. }
-                | InstKind::Save { stack: v, .. } => visit(v),
-                _ => {}
+                InstKind::Compute { dst: v, .. } | InstKind::Pop(v) | InstKind::Save { stack: v, .. } => visit(v),
+                InstKind::Effect(effect) => effect.dst_mut().into_iter().for_each(&mut visit),
             }
         }
         match &mut block.term {

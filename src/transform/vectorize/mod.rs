@@ -53,8 +53,9 @@ use super::cfg::simplify::simplify_fully;
 use super::derivative;
 use super::derivative::prepare::{Inlining, name_all, one_exit, prepare};
 use crate::base::{IdVec, LazyOp, Loc};
-use crate::cfg::{Block, BlockId, Func, FuncId, Inst, InstKind, Operand, Program, Terminator, build};
-use crate::parts::Message;
+use crate::cfg::{
+    Block, BlockId, Func, FuncId, Inst, InstKind, Message, Operand, Program, SideEffect, Terminator, build,
+};
 use crate::prim::Prim;
 use crate::types::{DType, Type};
 use emit::{Emitter, Value};
@@ -246,7 +247,7 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
         for inst in &block.insts {
             match &inst.kind {
                 InstKind::Prim { prim, .. } if prim.is_draw() => draws += 1,
-                InstKind::Print(_) | InstKind::Emit { .. } => {
+                InstKind::Effect(SideEffect::Print(_) | SideEffect::Emit { .. }) => {
                     return Err(Obstacle::new("an element prints or emits", &inst.loc));
                 }
                 _ => {}
@@ -328,35 +329,35 @@ fn over_inst(emitter: &mut Emitter<'_>, inst: &Inst) -> Result<(), Obstacle> {
             };
             emitter.assign(*dst, result);
         }
-        InstKind::Assert { cond, message } => assert(emitter, *cond, message),
-        InstKind::TapePush { tape, value } => {
+        InstKind::Effect(SideEffect::Assert { cond, message }) => assert(emitter, *cond, message),
+        InstKind::Effect(SideEffect::TapePush { tape, value }) => {
             let value = if emitter.tiling.is_tiled_tape(*tape) { emitter.whole(*value) } else { *value };
             let tape = emitter.tape(*tape);
-            emitter.code.push(InstKind::TapePush { tape, value });
+            emitter.code.tape_push(tape, value);
         }
-        InstKind::TapePop { dst, tape } => {
+        InstKind::Effect(SideEffect::TapePop { dst, tape }) => {
             let popped = emitter.tape(*tape);
             if emitter.tiling.is_tiled(Operand::Var(*dst)) && !emitter.tiling.is_tiled_tape(*tape) {
                 let ty = emitter.func.vars[*dst].ty.clone();
                 let plain = emitter.code.fresh(ty.clone());
-                emitter.code.push(InstKind::TapePop { dst: plain, tape: popped });
+                emitter.code.tape_pop(plain, popped);
                 let whole = emitter.whole_of(Value { operand: Operand::Var(plain), ty, tiled: false });
                 emitter.assign(*dst, whole);
             } else {
-                emitter.code.push(InstKind::TapePop { dst: *dst, tape: popped });
+                emitter.code.tape_pop(*dst, popped);
             }
         }
-        InstKind::Print(_) | InstKind::Emit { .. } => unreachable!("refused before"),
+        InstKind::Effect(SideEffect::Print(_) | SideEffect::Emit { .. }) => unreachable!("refused before"),
     }
     Ok(())
 }
 
 /// An assertion of every element holds when all of them do; the message is that of the first that fails.
-fn assert(emitter: &mut Emitter<'_>, cond: Operand, message: &Message<crate::cfg::VarId>) {
+fn assert(emitter: &mut Emitter<'_>, cond: Operand, message: &Message) {
     let condition = emitter.value(cond);
     let args: Vec<Value> = message.args.iter().map(|a| emitter.value(*a)).collect();
     if !condition.tiled && args.iter().all(|a| !a.tiled) {
-        emitter.code.push(InstKind::Assert { cond, message: message.clone() });
+        emitter.code.push(InstKind::Effect(SideEffect::Assert { cond, message: message.clone() }));
         return;
     }
     let n = emitter.n;
@@ -374,5 +375,5 @@ fn assert(emitter: &mut Emitter<'_>, cond: Operand, message: &Message<crate::cfg
             }
         }
     }
-    emitter.code.push(InstKind::Assert { cond: all, message: shown });
+    emitter.code.push(InstKind::Effect(SideEffect::Assert { cond: all, message: shown }));
 }

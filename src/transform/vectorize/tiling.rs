@@ -5,7 +5,7 @@ use std::ops::Range;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::base::{IdSet, IdVec};
-use crate::cfg::{Func, InstKind, Operand, VarId};
+use crate::cfg::{Func, InstKind, Operand, SideEffect, VarId};
 use crate::parts::TapeId;
 use crate::prim::{BatchRule, Prim, eval};
 use crate::types::{DType, Scalar};
@@ -35,8 +35,12 @@ impl Tiling {
                     InstKind::Prim { dst, prim, args } => {
                         (prim.is_draw() || args.iter().any(|a| self.is_tiled(*a))) && self.vars.insert(*dst)
                     }
-                    InstKind::TapePush { tape, value } => self.is_tiled(*value) && self.tapes.insert(*tape),
-                    InstKind::TapePop { dst, tape } => self.tapes.contains(tape) && self.vars.insert(*dst),
+                    InstKind::Effect(SideEffect::TapePush { tape, value }) => {
+                        self.is_tiled(*value) && self.tapes.insert(*tape)
+                    }
+                    InstKind::Effect(SideEffect::TapePop { dst, tape }) => {
+                        self.tapes.contains(tape) && self.vars.insert(*dst)
+                    }
                     _ => false,
                 };
             }
@@ -92,8 +96,8 @@ impl Tiling {
 pub(super) fn tapes(func: &Func) -> IndexSet<TapeId> {
     let insts = func.blocks.values().flat_map(|b| &b.insts);
     let tape = |kind: &InstKind| match kind {
-        InstKind::TapePush { tape, .. } | InstKind::TapePop { tape, .. } => Some(*tape),
-        _ => None,
+        InstKind::Effect(effect) => effect.tape(),
+        InstKind::Prim { .. } => None,
     };
     insts.filter_map(|i| tape(&i.kind)).collect()
 }

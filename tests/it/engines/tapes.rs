@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use autobatch::backend::cpu::{local, pc};
 use autobatch::base::IdVec;
-use autobatch::cfg::{self, Block, BlockId, Inst, InstKind, Operand, Tape, TapeId, Terminator, VarId};
+use autobatch::cfg::{self, Block, BlockId, Inst, InstKind, Operand, SideEffect, Tape, TapeId, Terminator, VarId};
 use autobatch::interp;
 use autobatch::lower::to_plan::{calls_to_plan, units_to_plan};
 use autobatch::lower::to_unit::cfg_to_units;
@@ -120,7 +120,10 @@ fn loops_with_tapes_can_be_regions() {
     assert!(!stack.regions.is_empty(), "{stack}");
     let inside = stack.regions.iter().flat_map(|r| &r.blocks);
     let pops = inside.flat_map(|b| &stack.blocks[*b].insts);
-    assert!(pops.into_iter().any(|i| matches!(i.kind, stack::InstKind::TapePop { .. })), "{stack}");
+    assert!(
+        pops.into_iter().any(|i| matches!(i.kind, stack::InstKind::Effect(stack::SideEffect::TapePop { .. }))),
+        "{stack}"
+    );
     // the last that was pushed, x / 16, first
     let totals = x.iter().map(|x| (0..5).rev().fold(0.0, |t, i| t * 3.0 + x * 0.5_f64.powi(i)));
     let rests = n.iter().zip(&x).map(|(n, x)| *n as f64 * x);
@@ -175,8 +178,8 @@ impl Detours<'_> {
                 insts.push(inst);
                 if let Some(dst) = dst.filter(|_| self.rng.percent(40)) {
                     let tape = self.tape(&types[dst].ty);
-                    let push = InstKind::TapePush { tape, value: Operand::Var(dst) };
-                    let pop = InstKind::TapePop { dst, tape };
+                    let push = InstKind::Effect(SideEffect::TapePush { tape, value: Operand::Var(dst) });
+                    let pop = InstKind::Effect(SideEffect::TapePop { dst, tape });
                     insts.extend([push, pop].map(|kind| Inst { kind, loc: loc.clone() }));
                 }
             }
@@ -194,9 +197,9 @@ impl Detours<'_> {
         let mut after = Block { insts: vec![], term: Terminator::Jump(next), loc: loc.clone() };
         for v in kept {
             let tape = self.tape(&func.vars[v].ty);
-            let push = InstKind::TapePush { tape, value: Operand::Var(v) };
+            let push = InstKind::Effect(SideEffect::TapePush { tape, value: Operand::Var(v) });
             func.blocks[id].insts.push(Inst { kind: push, loc: loc.clone() });
-            after.insts.push(Inst { kind: InstKind::TapePop { dst: v, tape }, loc: loc.clone() });
+            after.insts.push(Inst { kind: InstKind::Effect(SideEffect::TapePop { dst: v, tape }), loc: loc.clone() });
         }
         after.insts.reverse();
         let detour = func.blocks.push(after);

@@ -10,7 +10,7 @@ use autobatch::parts::{Operand, render};
 use autobatch::prim::Prim;
 use autobatch::run::{Access, AllCaught, Outcome, RunInputs, Settings, Sink, Trap, TrapKind};
 use autobatch::types::{Array, ArrayData, Scalar, Type};
-use autobatch::unit::{self, Attempt, Block, BlockId, OpKind, Operand as Read, Terminator};
+use autobatch::unit::{self, Attempt, Block, BlockId, OpKind, Operand as Read, SideEffect, Terminator};
 use autobatch::vmath::{Real, philox};
 use autobatch::{interp, types::Precision};
 
@@ -202,7 +202,6 @@ impl<'a> Lane<'a> {
 
     /// Runs an operation: what it computes, or the trap, with what says its message at a place.
     fn op(&mut self, block: &Block<Terminator>, op: &OpKind, values: &[Array]) -> Result<Option<Array>, Fault> {
-        let silent = |kind: TrapKind| -> Fault { (kind, Box::new(|_| String::new())) };
         match op {
             OpKind::Load { var, .. } => return Ok(Some(self.vars[var.index()].clone())),
             OpKind::Compute { dst, prim, .. } if prim.is_draw() => {
@@ -226,30 +225,37 @@ impl<'a> Lane<'a> {
                 self.stacks[stack.index()].push(value);
             }
             OpKind::Pop { stack, .. } => return Ok(Some(self.stacks[stack.index()].pop().expect("it was pushed"))),
-            OpKind::Assert { cond, message } => {
+            OpKind::Effect(effect) => return self.effect(effect, values),
+        }
+        Ok(None)
+    }
+
+    fn effect(&mut self, effect: &SideEffect, values: &[Array]) -> Result<Option<Array>, Fault> {
+        match effect {
+            SideEffect::Assert { cond, message } => {
                 if self.read(cond, values).get(0) != Scalar::Bool(true) {
                     let (texts, args) = (message.texts.clone(), self.reads(&message.args, values));
                     let text = render(&texts, args, self.settings.precision);
                     return Err((TrapKind::AssertFailed, Box::new(move |_| text.clone())));
                 }
             }
-            OpKind::Print(message) => {
+            SideEffect::Print(message) => {
                 let args = self.reads(&message.args, values);
                 self.sink.print(self.position, render(&message.texts, args, self.settings.precision));
             }
-            OpKind::Emit { stream, args } => {
+            SideEffect::Emit { stream, args } => {
                 let record = self.reads(args, values);
                 let kept = self.sink.emit(self.position, *stream, &record);
                 kept.map_err(|_| silent(TrapKind::MemoryLimit))?;
             }
-            OpKind::TapePush { tape, value } => {
+            SideEffect::TapePush { tape, value } => {
                 if self.tapes[tape.index()].len() >= self.settings.max_tape_depth {
                     return Err(silent(TrapKind::TapeLimit));
                 }
                 let value = self.read(value, values);
                 self.tapes[tape.index()].push(value);
             }
-            OpKind::TapePop { tape, .. } => {
+            SideEffect::TapePop { tape, .. } => {
                 let value = self.tapes[tape.index()].pop();
                 return value.map(Some).ok_or_else(|| silent(TrapKind::EmptyTape));
             }
@@ -276,6 +282,11 @@ impl<'a> Lane<'a> {
         };
         Array::real(ty.shape.clone(), drawn)
     }
+}
+
+/// A trap without a message.
+fn silent(kind: TrapKind) -> Fault {
+    (kind, Box::new(|_| String::new()))
 }
 
 fn out_of_range(prim: Prim, args: &[Array], ty: &Type, loc: &Loc) -> String {

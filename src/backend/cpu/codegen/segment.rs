@@ -6,8 +6,8 @@ use crate::backend::cpu::codegen::ssa::{self, Ssa};
 use crate::backend::cpu::codegen::text;
 use crate::base::{IdVec, Loc};
 use crate::plan::{
-    Arg, BlockId, Body, CallTerminator, ConstantId, Globals, SlotId, Source, StackId, Step, StepKind, Terminator,
-    UnitId, Write,
+    Arg, BlockId, Body, CallTerminator, ConstantId, Globals, SideEffect, SlotId, Source, StackId, Step, StepKind,
+    Terminator, UnitId, Write,
 };
 use crate::prim::Prim;
 use crate::run::TrapKind;
@@ -274,7 +274,7 @@ fn segment<T: Ending>(
     // The last site is that of a call.
     let site = |(step, kind): (usize, TrapKind)| {
         let text = match &steps[step].kind {
-            StepKind::Assert { message, .. } => message.texts.concat(),
+            StepKind::Effect(SideEffect::Assert { message, .. }) => message.texts.concat(),
             _ => String::new(),
         };
         Site { loc: steps[step].loc.clone(), kind, text, draws: steps[..step].iter().map(drawn).sum() }
@@ -345,14 +345,8 @@ fn for_each_read(step: &Step, see: &mut impl FnMut(SlotId)) -> bool {
             }
         }
         StepKind::Tiled(_) => return true,
-        StepKind::Pop { .. } | StepKind::TapePop { .. } => {}
-        StepKind::Assert { cond, message } => {
-            args(std::slice::from_ref(cond));
-            args(&message.args);
-        }
-        StepKind::Print(message) => args(&message.args),
-        StepKind::Emit { args: fields, .. } => args(fields),
-        StepKind::TapePush { value, .. } => args(std::slice::from_ref(value)),
+        StepKind::Pop { .. } => {}
+        StepKind::Effect(effect) => effect.reads().for_each(|a| args(std::slice::from_ref(a))),
     }
     false
 }

@@ -4,7 +4,9 @@
 use indexmap::IndexMap;
 
 use crate::base::IdVec;
-use crate::plan::{Arg, Compute, Constant, ConstantId, Globals, Slot, SlotId, Source, StackId, Step, StepKind, Write};
+use crate::plan::{
+    Arg, Compute, Constant, ConstantId, Globals, SideEffect, Slot, SlotId, Source, StackId, Step, StepKind, Write,
+};
 use crate::prim::{BLOCK, Class, Contraction, Draw, IntArithmetic, Movement, Prim, Reduction, computed_elementwise};
 use crate::types::{DType, Scalar, Type};
 
@@ -132,7 +134,7 @@ pub(super) fn takes(step: &Step, globals: &Globals, slots: &IdVec<SlotId, Slot>)
         StepKind::Pop { slot, .. } => slots[*slot].elements > 0 && slots[*slot].elements <= MOST_ELEMENTS,
         StepKind::Compute(c) => takes_compute(c, globals),
         // A message with values is made where the values are: such asserts stay steps.
-        StepKind::Assert { message, .. } => message.args.is_empty(),
+        StepKind::Effect(SideEffect::Assert { message, .. }) => message.args.is_empty(),
         _ => false,
     }
 }
@@ -244,7 +246,7 @@ impl<'a> Ssa<'a> {
                 let value = self.made(Kind::Pop(*stack), dtype, elements, elements, Vec::new());
                 self.current.insert(*slot, value);
             }
-            StepKind::Assert { cond, .. } => {
+            StepKind::Effect(SideEffect::Assert { cond, .. }) => {
                 let value = self.value(cond);
                 self.push(Kind::Assert, 1, vec![value], None);
             }

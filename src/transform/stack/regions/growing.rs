@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::Forming;
 use crate::base::{IdSet, work};
 use crate::prim::BatchRule;
-use crate::stack::{Block, BlockId, InstKind, Operand, StorageClass, Terminator, Var, VarId, Write};
+use crate::stack::{Block, BlockId, InstKind, Operand, SideEffect, StorageClass, Terminator, Var, VarId, Write};
 
 /// A region that is being formed.
 pub(super) struct Growing {
@@ -45,7 +45,7 @@ impl Flow {
         work::add(block.insts.len());
         for inst in &block.insts {
             match &inst.kind {
-                InstKind::TapePop { dst, .. } => self.made_of.entry(*dst).or_default().push(None),
+                InstKind::Effect(SideEffect::TapePop { dst, .. }) => self.made_of.entry(*dst).or_default().push(None),
                 InstKind::Compute { dst, prim, args, .. } => {
                     let reads: Vec<VarId> = args.iter().filter_map(|a| a.var()).collect();
                     reads.iter().for_each(|v| self.feeds.entry(*v).or_default().push(*dst));
