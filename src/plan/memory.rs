@@ -52,7 +52,7 @@ pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimat
     };
     // Outputs as lanes end, and put together.
     let ports = plan.inputs.iter().chain(&plan.outputs).chain(&plan.outputs);
-    let shared = plan.globals.shared.values();
+    let shared = plan.globals.units.shared.values();
     let workers = crate::run::workers(settings);
     let width = match settings.shard_lanes {
         // Which of the two it is hangs on the code that is there.
@@ -72,7 +72,7 @@ pub fn estimate(plan: &Plan, lanes: usize, settings: &Settings) -> MemoryEstimat
         // The tapes with their heights; the program counter's stack, the number of the lane, its draws, its steps.
         state_bytes_per_lane: plan.body.bytes_per_lane(real)
             + tape_level_bytes
-            + plan.globals.tapes.len() * size_of::<u32>()
+            + plan.globals.units.tapes.len() * size_of::<u32>()
             + 8
             + 3 * 8,
         running_lanes: lanes.min(width.saturating_mul(workers)),

@@ -22,10 +22,11 @@ mod tiles;
 mod width;
 
 use crate::base::{IdVec, Loc};
-use crate::parts::{Shared, SharedId, StorageClass, Stream, StreamId, Tape, TapeId};
+use crate::parts::{SharedId, StorageClass, TapeId};
 use crate::prim::Prim;
 use crate::types::{DType, Scalar, Shape, Type};
 
+use crate::unit;
 pub use crate::unit::Passing;
 pub use batch::BatchKernel;
 pub use cost::UnitCost;
@@ -115,18 +116,14 @@ pub struct Func {
 pub struct Globals {
     /// The constants that operands name.
     pub constants: IdVec<ConstantId, Constant>,
-    /// The shared values of the program.
-    pub shared: IdVec<SharedId, Shared>,
-    /// The output streams.
-    pub streams: IdVec<StreamId, Stream>,
-    /// The tapes.
-    pub tapes: IdVec<TapeId, Tape>,
+    /// Those of the units that it was made of: shared values, streams, tapes.
+    pub units: unit::Globals,
 }
 
 impl Globals {
     /// Bytes that one value on every tape takes in one lane, when a real has `real_bytes`.
     pub fn tape_bytes(&self, real_bytes: usize) -> usize {
-        self.tapes.values().map(|t| bytes(t.ty.dtype, t.ty.elements(), real_bytes)).sum()
+        self.units.tapes.values().map(|t| bytes(t.ty.dtype, t.ty.elements(), real_bytes)).sum()
     }
 }
 

@@ -64,12 +64,12 @@ impl fmt::Display for Globals {
             match constant {
                 Constant::Literal(s) => writeln!(f, "constant {id} = {s}")?,
                 Constant::Shared(s) => {
-                    let shared = &self.shared[*s];
+                    let shared = &self.units.shared[*s];
                     writeln!(f, "constant {id} = shared {}: {}", shared.name, shared.ty)?;
                 }
             }
         }
-        for (id, tape) in self.tapes.iter() {
+        for (id, tape) in self.units.tapes.iter() {
             writeln!(f, "tape {id} = {}: {}", tape.name, tape.ty)?;
         }
         Ok(())

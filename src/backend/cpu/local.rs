@@ -251,7 +251,7 @@ impl<'a, R: Real> Shard<'a, R> {
             native,
             inputs,
             width,
-            stepper: Stepper::new(env, &plan.globals.tapes, width),
+            stepper: Stepper::new(env, &plan.globals.units.tapes, width),
             arrays,
             activations: Vec::new(),
             spare,

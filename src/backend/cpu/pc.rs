@@ -199,7 +199,7 @@ impl<'a, R: Real> Shard<'a, R> {
         let weights = units.values().map(|u| u.cost.weight).collect();
         let heavy = cost::heavy_weight(units, &env.settings.costs);
         let mut frame = Frame::new(&plan.body, width, &env.settings.memory)?;
-        let mut stepper = Stepper::new(env, &plan.globals.tapes, width);
+        let mut stepper = Stepper::new(env, &plan.globals.units.tapes, width);
         if !plan.cached_tops {
             stepper.tops = Some(Tops::in_memory(&plan.body, &mut frame)?);
         }

@@ -11,7 +11,7 @@ use crate::unit::{self, BlockEnd};
 
 /// Makes the plan of the units of a stack program. They are verified; nothing else is asked of them.
 pub fn units_to_plan(program: &unit::Program, making: Making) -> Plan {
-    let mut constants = Constants::new(program.globals.shared.clone());
+    let mut constants = Constants::new(&program.globals);
     let mut body = body(&program.body, &mut constants, making, |source, builder| match &source.term {
         unit::Terminator::Jump(to) => Terminator::Jump(block(*to)),
         unit::Terminator::Branch(_, yes, no) => Terminator::Branch(cond(source, builder), block(*yes), block(*no)),
@@ -33,13 +33,13 @@ pub fn units_to_plan(program: &unit::Program, making: Making) -> Plan {
         outputs: program.outputs.iter().map(port).collect(),
         body,
         cached_tops: true,
-        globals: constants.finish(&program.globals),
+        globals: constants.finish(),
     }
 }
 
 /// Makes the plan of the units of a CFG program, as [`units_to_plan`].
 pub fn calls_to_plan(program: &unit::CallProgram, making: Making) -> CallPlan {
-    let mut constants = Constants::new(program.globals.shared.clone());
+    let mut constants = Constants::new(&program.globals);
     let func = |f: &unit::Func| Func {
         name: f.name.clone(),
         params: f.params.iter().map(|p| var(*p)).collect(),
@@ -52,7 +52,7 @@ pub fn calls_to_plan(program: &unit::CallProgram, making: Making) -> CallPlan {
         funcs,
         entry: FuncId::new(program.entry.index()),
         outputs: program.outputs.clone(),
-        globals: constants.finish(&program.globals),
+        globals: constants.finish(),
     }
 }
 

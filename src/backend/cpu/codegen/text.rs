@@ -198,7 +198,7 @@ impl Writer<'_> {
 
     fn constant_type(&self, constant: ConstantId) -> DType {
         match self.globals.constants[constant] {
-            Constant::Shared(s) => self.globals.shared[s].ty.dtype,
+            Constant::Shared(s) => self.globals.units.shared[s].ty.dtype,
             Constant::Literal(scalar) => scalar.dtype(),
         }
     }
