@@ -10,7 +10,7 @@ use crate::types::{DType, Scalar, Type};
 /// Instructions that are being made, over variables of which there come to be more.
 #[derive(Debug)]
 pub struct Builder<P> {
-    /// The program, for the types of shared values.
+    /// The program, for the types of shared values; or nothing, of a program that is being made.
     pub program: P,
     /// The variables.
     pub vars: IdVec<VarId, Var>,
@@ -31,7 +31,7 @@ pub fn int(x: i64) -> Operand {
     Operand::Const(Scalar::Int(x))
 }
 
-impl<P: Borrow<Program>> Builder<P> {
+impl<P> Builder<P> {
     /// Nothing yet, over these variables. New ones have no name, which their owner gives them at last.
     pub fn new(program: P, vars: IdVec<VarId, Var>, loc: Loc) -> Self {
         Self { program, vars, insts: Vec::new(), loc, unnamed: "" }
@@ -40,10 +40,6 @@ impl<P: Borrow<Program>> Builder<P> {
     #[must_use]
     pub fn naming(self, unnamed: &'static str) -> Self {
         Self { unnamed, ..self }
-    }
-    /// The type of an operand.
-    pub fn ty(&self, operand: Operand) -> Type {
-        operand.ty(|v| self.vars[v].ty.clone(), |s| self.program.borrow().shared[s].ty.clone())
     }
     /// A new variable.
     pub fn fresh(&mut self, ty: Type) -> VarId {
@@ -70,17 +66,42 @@ impl<P: Borrow<Program>> Builder<P> {
     pub fn set(&mut self, dst: VarId, prim: Prim, args: &[Operand]) {
         self.push(InstKind::Prim { dst, prim, args: Args::from_slice(args) });
     }
-    /// The result of a primitive whose operands determine its type, and fit it.
-    pub fn prim(&mut self, prim: Prim, args: &[Operand]) -> Operand {
-        let types: Vec<Type> = args.iter().map(|a| self.ty(*a)).collect();
-        let ty = prim.infer(&types).expect("what is emitted is well-typed");
-        self.prim_as(prim, args, ty)
-    }
     /// The result of a primitive, of this type.
     pub fn prim_as(&mut self, prim: Prim, args: &[Operand], ty: Type) -> Operand {
         let dst = self.fresh(ty);
         self.set(dst, prim, args);
         Operand::Var(dst)
+    }
+    /// Lets the instruction that sets `from` set `to` instead, if nothing between touches `to`. Whether it does.
+    pub fn retarget(&mut self, from: VarId, to: VarId) -> bool {
+        for inst in self.insts.iter_mut().rev() {
+            if let InstKind::Prim { dst, args, .. } = &mut inst.kind
+                && *dst == from
+            {
+                let free = !args.contains(&Operand::Var(from));
+                if free {
+                    *dst = to;
+                }
+                return free;
+            }
+            if mentions(&inst.kind, to) {
+                return false;
+            }
+        }
+        false
+    }
+}
+
+impl<P: Borrow<Program>> Builder<P> {
+    /// The type of an operand.
+    pub fn ty(&self, operand: Operand) -> Type {
+        operand.ty(|v| self.vars[v].ty.clone(), |s| self.program.borrow().shared[s].ty.clone())
+    }
+    /// The result of a primitive whose operands determine its type, and fit it.
+    pub fn prim(&mut self, prim: Prim, args: &[Operand]) -> Operand {
+        let types: Vec<Type> = args.iter().map(|a| self.ty(*a)).collect();
+        let ty = prim.infer(&types).expect("what is emitted is well-typed");
+        self.prim_as(prim, args, ty)
     }
     /// Whether any element of `g` is not zero.
     pub fn is_some(&mut self, g: Operand) -> Operand {
@@ -107,4 +128,10 @@ impl<P: Borrow<Program>> Builder<P> {
         let spread = self.vars[dst].ty != self.ty(operand);
         self.set(dst, if spread { Prim::Fill } else { Prim::Copy }, &[operand]);
     }
+}
+
+fn mentions(kind: &InstKind, var: VarId) -> bool {
+    let mut found = kind.dst() == Some(var);
+    kind.for_each_operand(|o| found |= o == Operand::Var(var));
+    found
 }

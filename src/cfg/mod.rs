@@ -4,6 +4,7 @@
 pub mod build;
 mod print;
 mod read;
+pub mod trim;
 mod verify;
 
 use smallvec::SmallVec;
@@ -64,6 +65,10 @@ pub struct Func {
 }
 
 impl Func {
+    /// Visits every mention of a variable in its blocks, mutable.
+    pub fn for_each_var_mut(&mut self, mut visit: impl FnMut(&mut VarId)) {
+        self.blocks.values_mut().for_each(|block| block.for_each_var_mut(&mut visit));
+    }
     /// The blocks that can be reached, so that one comes before its successors, loops aside.
     pub fn reverse_postorder(&self) -> Vec<BlockId> {
         let entry = BlockId::new(0);

@@ -68,6 +68,22 @@ impl<V: Copy> Operand<V> {
     pub fn var(self) -> Option<V> {
         if let Operand::Var(v) = self { Some(v) } else { None }
     }
+    /// The same of another representation, where this variable is another one.
+    pub fn map<W>(self, var: impl FnOnce(V) -> W) -> Operand<W> {
+        match self {
+            Operand::Var(v) => Operand::Var(var(v)),
+            Operand::Shared(s) => Operand::Shared(s),
+            Operand::Const(c) => Operand::Const(c),
+        }
+    }
+    /// The same among shared values, which have no variables; none of a variable.
+    pub fn shared<W>(self) -> Option<Operand<W>> {
+        match self {
+            Operand::Var(_) => None,
+            Operand::Shared(s) => Some(Operand::Shared(s)),
+            Operand::Const(c) => Some(Operand::Const(c)),
+        }
+    }
     /// The type, with those of variables and of shared values.
     pub fn ty(self, var: impl FnOnce(V) -> Type, shared: impl FnOnce(SharedId) -> Type) -> Type {
         match self {

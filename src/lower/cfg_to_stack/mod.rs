@@ -246,11 +246,7 @@ impl Lowering<'_> {
     }
 
     fn operand(&self, f: FuncId, operand: cfg::Operand) -> Operand {
-        match operand {
-            cfg::Operand::Var(v) => Operand::Var(self.globals.var(f, v)),
-            cfg::Operand::Shared(s) => Operand::Shared(s),
-            cfg::Operand::Const(c) => Operand::Const(c),
-        }
+        operand.map(|v| self.globals.var(f, v))
     }
 
     fn write(&self, dst: VarId) -> Write {

@@ -12,7 +12,9 @@ use super::ragged::Axes;
 use super::signature::layout_at;
 use super::value::{Dims, Layout, Value};
 use crate::base::{ArrayName, Diagnostic, Id as _, IdVec, LazyOp, Loc, Span};
-use crate::cfg::{Block, BlockId, Func, Inst, InstKind, Operand, Terminator, Var, VarId};
+use crate::cfg::build::Builder;
+use crate::cfg::trim::{drop_unreachable_blocks, drop_unused_variables};
+use crate::cfg::{Block, BlockId, Func, Inst, InstKind, Operand, Terminator, VarId};
 use crate::hir::{self, DimId, FnId, LocalId, Ty};
 use crate::prim::Prim;
 use crate::types::{Scalar, Shape, Type};
@@ -31,7 +33,7 @@ enum Role {
     Mutable,
 }
 
-/// A block that is being made.
+/// A block that is being made; while it is the current one its instructions are those of the builder.
 struct Draft {
     insts: Vec<Inst>,
     term: Option<Terminator>,
@@ -69,12 +71,13 @@ pub(super) struct Lowering<'s, 'a> {
     /// The comprehension that the function is the loop of.
     pub(super) looped: Option<&'a hir::Expr>,
     params: Vec<VarId>,
-    vars: IdVec<VarId, (Var, Role)>,
+    /// All variables, and the instructions of the current block.
+    code: Builder<()>,
+    roles: IdVec<VarId, Role>,
     blocks: IdVec<BlockId, Draft>,
     /// Blocks in the order of the source.
     order: Vec<BlockId>,
     current: BlockId,
-    loc: Loc,
     span: Span,
     /// Where the code of the function begins.
     begin: Span,
@@ -106,11 +109,11 @@ impl<'s, 'a> Lowering<'s, 'a> {
             stopped: 0,
             looped: None,
             params: Vec::new(),
-            vars: IdVec::new(),
+            code: Builder::new((), IdVec::new(), loc),
+            roles: IdVec::new(),
             blocks: IdVec::new(),
             order: Vec::new(),
             current: BlockId::new(0),
-            loc,
             span: begin,
             begin,
             array: None,
@@ -137,9 +140,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
         if span != before {
             self.span = span;
             let (line, _) = self.spec.sources.line_column(span);
-            if line != self.loc.line {
-                self.loc = Loc { line, ..self.loc.clone() };
-            }
+            self.code.loc.line = line;
         }
         before
     }
@@ -147,7 +148,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
         self.span
     }
     pub(super) fn loc(&self) -> Loc {
-        self.loc.clone()
+        self.code.loc.clone()
     }
 
     // Types
@@ -158,7 +159,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
     }
     /// The type of an operand.
     pub(super) fn type_of(&self, operand: Operand) -> Type {
-        operand.ty(|v| self.vars[v].0.ty.clone(), |s| self.spec.shared.ty(s).clone())
+        operand.ty(|v| self.code.vars[v].ty.clone(), |s| self.spec.shared.ty(s).clone())
     }
 
     // Variables
@@ -178,8 +179,8 @@ impl<'s, 'a> Lowering<'s, 'a> {
         var
     }
     fn var(&mut self, name: &str, ty: Type, role: Role) -> VarId {
-        let name = name.to_owned();
-        self.vars.push((Var { name, ty }, role))
+        self.roles.push(role);
+        self.code.named(name, ty)
     }
     /// Temporaries for all leaves of a layout, and the value that they are.
     pub(super) fn temporaries(&mut self, layout: &Layout) -> (Vec<VarId>, Value) {
@@ -203,7 +204,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
     }
     /// Whether an operand is a variable that an assignment may change.
     pub(super) fn is_mutable(&self, operand: Operand) -> bool {
-        operand.var().is_some_and(|v| self.vars[v].1 == Role::Mutable)
+        operand.var().is_some_and(|v| self.roles[v] == Role::Mutable)
     }
     /// The operand as it is now, whatever is assigned later.
     pub(super) fn keep(&mut self, operand: Operand) -> Operand {
@@ -239,12 +240,12 @@ impl<'s, 'a> Lowering<'s, 'a> {
     fn bind_leaf(&mut self, operand: Operand, name: &str, mutable: bool) -> Operand {
         let role = if mutable { Role::Mutable } else { Role::Bound };
         match operand {
-            Operand::Var(v) if self.vars[v].1 == Role::Temporary => {
-                self.vars[v].0.name = name.to_owned();
-                self.vars[v].1 = role;
+            Operand::Var(v) if self.roles[v] == Role::Temporary => {
+                self.code.vars[v].name = name.to_owned();
+                self.roles[v] = role;
                 operand
             }
-            Operand::Var(v) if self.vars[v].1 == Role::Bound && !mutable => operand,
+            Operand::Var(v) if self.roles[v] == Role::Bound && !mutable => operand,
             Operand::Const(_) if !mutable => operand,
             Operand::Shared(id) if !mutable => {
                 self.spec.shared.suggest_name(id, name);
@@ -268,8 +269,13 @@ impl<'s, 'a> Lowering<'s, 'a> {
     /// Goes on in a block, which comes next in the program.
     pub(super) fn start(&mut self, block: BlockId) {
         self.order.push(block);
-        self.current = block;
+        self.blocks[self.current].insts = std::mem::take(&mut self.code.insts);
+        self.go_on(block);
         self.blocks[block].loc = self.loc();
+    }
+    fn go_on(&mut self, block: BlockId) {
+        self.current = block;
+        self.code.insts = std::mem::take(&mut self.blocks[block].insts);
     }
     /// A block computes the right operand of this operator.
     pub(super) fn is_right_of(&mut self, block: BlockId, op: LazyOp) {
@@ -299,23 +305,24 @@ impl<'s, 'a> Lowering<'s, 'a> {
     /// Takes back the block that was started last, and goes on in the one before. Returns its instructions.
     pub(super) fn merge_back(&mut self, before: BlockId) -> Vec<Inst> {
         self.order.pop();
-        let current = std::mem::replace(&mut self.current, before);
-        std::mem::take(&mut self.blocks[current].insts)
+        let insts = std::mem::take(&mut self.code.insts);
+        self.go_on(before);
+        insts
     }
     /// The instructions of the current block.
     pub(super) fn insts(&mut self) -> &mut Vec<Inst> {
-        &mut self.blocks[self.current].insts
+        &mut self.code.insts
     }
 
     // Instructions
 
     pub(super) fn push(&mut self, kind: InstKind) {
         self.note(&kind);
-        let mut loc = self.loc();
         if let InstKind::Prim { prim: Prim::Index | Prim::Slice | Prim::SetIndex | Prim::SetSlice, .. } = kind {
-            loc.array.clone_from(&self.array);
+            self.code.loc.array.clone_from(&self.array);
         }
-        self.insts().push(Inst { kind, loc });
+        self.code.push(kind);
+        self.code.loc.array = None;
     }
     /// `dst = prim args`
     pub(super) fn set(&mut self, dst: VarId, prim: Prim, args: &[Operand]) {
@@ -356,28 +363,9 @@ impl<'s, 'a> Lowering<'s, 'a> {
             return;
         }
         match operand.var() {
-            Some(v) if self.vars[v].1 == Role::Temporary && self.retarget(v, dst) => {}
+            Some(v) if self.roles[v] == Role::Temporary && self.code.retarget(v, dst) => {}
             _ => self.set(dst, Prim::Copy, &[operand]),
         }
-    }
-    /// Lets the instruction of this block that sets `from` set `to` instead, if nothing between touches `to`.
-    fn retarget(&mut self, from: VarId, to: VarId) -> bool {
-        for inst in self.insts().iter_mut().rev() {
-            match &mut inst.kind {
-                InstKind::Prim { dst, args, .. } if *dst == from => {
-                    let free = !args.contains(&Operand::Var(from));
-                    if free {
-                        *dst = to;
-                    }
-                    return free;
-                }
-                _ => {}
-            }
-            if mentions(&inst.kind, to) {
-                return false;
-            }
-        }
-        false
     }
     /// `dsts = sources`, all sources read before any is set.
     pub(super) fn copy_all(&mut self, dsts: &[VarId], sources: &[Operand]) {
@@ -385,7 +373,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
         for (i, dst) in dsts.iter().enumerate() {
             for source in sources.iter_mut().skip(i + 1) {
                 if *source == Operand::Var(*dst) {
-                    let kept = self.temporary(self.vars[*dst].0.ty.clone());
+                    let kept = self.temporary(self.code.vars[*dst].ty.clone());
                     self.set(kept, Prim::Copy, &[*source]);
                     *source = Operand::Var(kept);
                 }
@@ -398,62 +386,40 @@ impl<'s, 'a> Lowering<'s, 'a> {
 
     /// The finished function: without blocks that are not reached and variables that are not used, names made unique.
     pub(super) fn finish(mut self, name: String) -> Func {
-        let (blocks, ids) = self.reached_blocks();
-        let mut used: IdVec<VarId, bool> = IdVec::filled(false, self.vars.len());
-        for param in &self.params {
-            used[*param] = true;
-        }
-        let mut blocks: IdVec<BlockId, Block> = blocks.into();
-        for block in blocks.values_mut() {
-            block.term.for_each_successor_mut(|b| *b = ids[*b].expect("successors of reached blocks"));
-            block.for_each_var_mut(|v| used[*v] = true);
-        }
-        let mut vars = IdVec::new();
-        let mut names = Names::default();
-        let mut renumbered: IdVec<VarId, VarId> = IdVec::new();
-        for (id, (var, _)) in self.vars.iter() {
-            renumbered.push(vars.next_id());
-            if used[id] {
-                let name = if var.name.is_empty() { names.numbered("t") } else { names.unique(&var.name) };
-                vars.push(Var { name, ty: var.ty.clone() });
-            }
-        }
-        for block in blocks.values_mut() {
-            block.for_each_var_mut(|v| *v = renumbered[*v]);
-        }
+        self.blocks[self.current].insts = std::mem::take(&mut self.code.insts);
         let (line, _) = self.spec.sources.line_column(self.begin);
-        Func {
+        let ended: Vec<bool> = self.order.iter().map(|id| self.blocks[*id].term.is_some()).collect();
+        let mut func = Func {
             name,
-            params: self.params.iter().map(|p| renumbered[*p]).collect(),
+            blocks: self.blocks_in_order(),
+            params: self.params,
             results: self.results,
-            vars,
-            blocks,
-            loc: Loc::new(self.loc.function, line),
+            vars: self.code.vars,
+            loc: Loc::new(self.code.loc.function, line),
+        };
+        debug_assert!(func.reverse_postorder().iter().all(|b| ended[b.index()]), "a reached block ends");
+        drop_unreachable_blocks(&mut func);
+        drop_unused_variables(&mut func);
+        let mut names = Names::default();
+        for var in func.vars.values_mut() {
+            var.name = if var.name.is_empty() { names.numbered("t") } else { names.unique(&var.name) };
         }
+        func
     }
 
-    /// The blocks that can be reached, in order, and the new number of each.
-    fn reached_blocks(&mut self) -> (Vec<Block>, IdVec<BlockId, Option<BlockId>>) {
-        let mut reached: IdVec<BlockId, bool> = IdVec::filled(false, self.blocks.len());
-        let mut waiting = vec![self.order[0]];
-        while let Some(block) = waiting.pop() {
-            if !std::mem::replace(&mut reached[block], true) {
-                let term = self.blocks[block].term.as_ref();
-                waiting.extend(term.map(Terminator::successors).unwrap_or_default());
-            }
+    /// The blocks that were started, in this order. Those that nothing reaches may have no end yet.
+    fn blocks_in_order(&mut self) -> IdVec<BlockId, Block> {
+        let mut ids = IdVec::filled(BlockId::new(0), self.blocks.len());
+        for (place, id) in self.order.iter().enumerate() {
+            ids[*id] = BlockId::new(place);
         }
-        let mut blocks = Vec::new();
-        let mut ids: IdVec<BlockId, Option<BlockId>> = IdVec::filled(None, self.blocks.len());
-        for id in self.order.iter().filter(|id| reached[**id]) {
-            ids[*id] = Some(BlockId::new(blocks.len()));
+        let block = |id: &BlockId| {
             let draft = &mut self.blocks[*id];
-            blocks.push(Block {
-                insts: std::mem::take(&mut draft.insts),
-                term: draft.term.take().expect("a reached block ends"),
-                loc: draft.loc.clone(),
-            });
-        }
-        (blocks, ids)
+            let mut term = draft.term.take().unwrap_or(Terminator::Jump(*id));
+            term.for_each_successor_mut(|b| *b = ids[*b]);
+            Block { insts: std::mem::take(&mut draft.insts), term, loc: draft.loc.clone() }
+        };
+        self.order.iter().map(block).collect()
     }
 }
 
@@ -478,10 +444,4 @@ fn reduce_strength(prim: Prim, args: &[Operand]) -> Reduced {
         2 => Reduced::To(Prim::Mul, [args[0], args[0]].into_iter().collect()),
         _ => Reduced::To(prim, args.iter().copied().collect()),
     }
-}
-
-fn mentions(kind: &InstKind, var: VarId) -> bool {
-    let mut found = kind.dst() == Some(var);
-    kind.for_each_operand(|o| found |= o == Operand::Var(var));
-    found
 }

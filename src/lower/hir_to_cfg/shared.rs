@@ -5,7 +5,8 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::fold;
 use super::names::Names;
-use crate::base::{Id as _, IdVec};
+use crate::base::IdVec;
+use crate::cfg::trim::drop_unread_shared;
 use crate::cfg::{Operand, Program, Shared, SharedId, SharedSource};
 use crate::parts;
 use crate::prim::{Effect, Prim};
@@ -93,7 +94,7 @@ impl SharedPool {
     /// The result of a primitive whose operands are all the same for all lanes, if it can be computed before lanes start:
     /// a constant, or a shared value. `None` when an operand is a variable, and when it may trap or draws.
     pub(super) fn compute(&mut self, prim: Prim, args: &[Operand], ty: &Type) -> Option<Operand> {
-        let shared: SharedArgs = args.iter().map(|a| shared_operand(*a)).collect::<Option<_>>()?;
+        let shared: SharedArgs = args.iter().map(|a| a.shared()).collect::<Option<_>>()?;
         if let Some(constant) = fold::fold(prim, args) {
             return Some(Operand::Const(constant));
         }
@@ -155,57 +156,8 @@ impl SharedPool {
 
     /// Puts the values into the program, without those that nothing reads; inputs stay.
     pub(super) fn finish(self, program: &mut Program) {
-        let used = self.used(program);
-        let mut ids: IdVec<SharedId, SharedId> = IdVec::new();
-        for (id, value) in self.values.iter() {
-            ids.push(program.shared.next_id());
-            if !used[id.index()] {
-                continue;
-            }
-            let mut value = value.clone();
-            if let SharedSource::Prim(_, args) = &mut value.source {
-                for arg in args {
-                    if let parts::Operand::Shared(arg) = arg {
-                        *arg = ids[*arg];
-                    }
-                }
-            }
-            program.shared.push(value);
-        }
-        for_each_operand(program, &mut |operand| {
-            if let Operand::Shared(id) = operand {
-                *id = ids[*id];
-            }
-        });
-    }
-
-    /// Which values a program reads, itself or through other values.
-    fn used(&self, program: &mut Program) -> Vec<bool> {
-        let inputs = self.values.values();
-        let mut used: Vec<bool> = inputs.map(|v| v.source == SharedSource::Input).collect();
-        for_each_operand(program, &mut |operand| {
-            if let Operand::Shared(id) = operand {
-                used[id.index()] = true;
-            }
-        });
-        for (id, value) in self.values.iter().rev() {
-            if let (true, SharedSource::Prim(_, args)) = (used[id.index()], &value.source) {
-                for arg in args {
-                    if let parts::Operand::Shared(arg) = arg {
-                        used[arg.index()] = true;
-                    }
-                }
-            }
-        }
-        used
-    }
-}
-
-fn shared_operand(operand: Operand) -> Option<parts::Operand<SharedId>> {
-    match operand {
-        Operand::Var(_) => None,
-        Operand::Shared(id) => Some(parts::Operand::Shared(id)),
-        Operand::Const(c) => Some(parts::Operand::Const(c)),
+        program.shared = self.values;
+        drop_unread_shared(program);
     }
 }
 
@@ -233,16 +185,5 @@ fn array_data(dtype: DType, elements: &[Scalar]) -> ArrayData {
         DType::Bool => ArrayData::Bool(elements.iter().map(|s| *s == Scalar::Bool(true)).collect()),
         DType::Int => ArrayData::Int(elements.iter().map(int).collect()),
         DType::Real => ArrayData::Real(elements.iter().map(real).collect()),
-    }
-}
-
-/// Visits every operand of every function.
-fn for_each_operand(program: &mut Program, visit: &mut impl FnMut(&mut Operand)) {
-    let blocks = program.funcs.values_mut().flat_map(|f| f.blocks.values_mut());
-    for block in blocks {
-        for inst in &mut block.insts {
-            inst.kind.for_each_operand_mut(&mut *visit);
-        }
-        block.term.for_each_operand_mut(&mut *visit);
     }
 }

@@ -78,11 +78,7 @@ struct Lowering<'a, T> {
 
 impl<T> Lowering<'_, T> {
     fn read(&self, operand: unit::Operand) -> Read {
-        match operand {
-            Operand::Var(v) => Operand::Var(self.places[v].expect("a value is computed before it is read")),
-            Operand::Shared(s) => Operand::Shared(s),
-            Operand::Const(c) => Operand::Const(c),
-        }
+        operand.map(|v| self.places[v].expect("a value is computed before it is read"))
     }
     fn reads(&self, operands: &[unit::Operand]) -> Vec<Read> {
         operands.iter().map(|o| self.read(*o)).collect()

@@ -305,11 +305,7 @@ impl<'a> Builder<'a> {
 
     /// What a call passes.
     fn argument(&mut self, argument: unit::Argument) -> Arg {
-        self.arg(match argument {
-            Operand::Var(v) => Operand::Var(blocks::var(v)),
-            Operand::Shared(s) => Operand::Shared(s),
-            Operand::Const(c) => Operand::Const(c),
-        })
+        self.arg(argument.map(blocks::var))
     }
 }
 

@@ -6,7 +6,7 @@ use super::{BlockBuilder, Crossing, How, Source};
 use crate::analysis::liveness::live_in;
 use crate::base::{Id as _, IdSet, IdVec};
 use crate::cfg;
-use crate::parts::{Operand, StorageClass};
+use crate::parts::StorageClass;
 use crate::unit::{
     Argument, Block, BlockId, Body, CallProgram, CallTerminator, Func, FuncId, Globals, Passing, Unit, Var, VarId,
 };
@@ -43,13 +43,7 @@ fn func(source: &cfg::Func, passing: &dyn Fn(cfg::BlockId) -> Vec<Passing>) -> F
     let blocks = source.blocks.iter().map(|(id, data)| {
         let mut builder = BlockBuilder::new(&sources);
         data.insts.iter().for_each(|i| inst(&mut builder, i));
-        let argument = |arg: &cfg::Operand| -> Argument {
-            match *arg {
-                Operand::Var(v) => Operand::Var(place(v)),
-                Operand::Shared(s) => Operand::Shared(s),
-                Operand::Const(c) => Operand::Const(c),
-            }
-        };
+        let argument = |arg: &cfg::Operand| -> Argument { arg.map(place) };
         let arguments = |args: &[cfg::Operand]| args.iter().map(argument).zip(passing(id)).collect();
         let term = match &data.term {
             cfg::Terminator::Jump(to) => CallTerminator::Jump(block(*to)),

@@ -43,17 +43,10 @@ fn hoist(
         block.insts.retain(|inst| {
             let InstKind::Prim { dst, prim, args } = &inst.kind else { return true };
             let pure = || prim.effect(&operand_types(program, func, args)) == Effect::Pure;
-            if writes[*dst] != 1 || *prim == Prim::Copy || args.iter().any(|a| a.var().is_some()) || !pure() {
+            let shared: Option<SharedArgs> = args.iter().map(|a| a.shared()).collect();
+            let Some(shared) = shared.filter(|_| writes[*dst] == 1 && *prim != Prim::Copy && pure()) else {
                 return true;
-            }
-            let shared: SharedArgs = args
-                .iter()
-                .map(|a| match a {
-                    Operand::Shared(s) => parts::Operand::Shared(*s),
-                    Operand::Const(c) => parts::Operand::Const(*c),
-                    Operand::Var(_) => unreachable!("no operand is a variable"),
-                })
-                .collect();
+            };
             let ty = func.vars[*dst].ty.clone();
             let value = *known.entry((*prim, shared.clone(), ty.clone())).or_insert_with(|| {
                 let name = names.numbered("%h", 1);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::blocks::{drop_unused_variables, for_each_var, live_at_terminators, step_back};
+use super::blocks::{drop_unused_variables, live_at_terminators, step_back};
 use crate::analysis::callgraph::CallGraph;
 use crate::analysis::liveness::live_in;
 use crate::base::{IdSet, IdVec, work};
@@ -109,7 +109,7 @@ pub(in crate::transform) fn change_in_place(func: &mut Func, passed: &[bool]) ->
         changed |= classes.join(*from, *to);
     }
     if changed {
-        for_each_var(func, |v| *v = classes.of[*v]);
+        func.for_each_var_mut(|v| *v = classes.of[*v]);
         for block in func.blocks.values_mut() {
             block.insts.retain(|inst| match &inst.kind {
                 InstKind::Prim { dst, prim: Prim::Copy, args } => args[0] != Operand::Var(*dst),

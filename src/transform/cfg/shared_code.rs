@@ -86,14 +86,14 @@ fn as_shared(
     if prim == Prim::Copy || prim.is_draw() {
         return None;
     }
-    let shared: Args<SharedId> = args.iter().map(|a| known_operand(*a)).collect::<Option<_>>()?;
+    let shared: Args<SharedId> = args.iter().map(|a| a.shared()).collect::<Option<_>>()?;
     let types: Vec<Type> = args.iter().map(|a| program.operand_type(func, *a)).collect();
     let constant = !args.iter().any(|a| matches!(a, Operand::Shared(_)));
     if !constant && prim.effect(&types) == Effect::Traps {
         let var = &func.vars[dst];
         let mut vars = IdVec::new();
         let dst = vars.push((var.name.clone(), var.ty.clone()));
-        let args = args.iter().map(|a| known_operand(*a)).collect::<Option<_>>()?;
+        let args = args.iter().map(|a| a.shared()).collect::<Option<_>>()?;
         let block = Block {
             steps: vec![Step { dst, prim, args, loc: loc.clone() }],
             term: Term::Return(Args::from_slice(&[parts::Operand::Var(dst)])),
@@ -104,14 +104,6 @@ fn as_shared(
     // Arithmetic of constant ints and bools is folded by `simplify`, that of reals depends on the precision of the run.
     let real = || types.iter().any(|ty| ty.dtype == DType::Real) && prim.effect(&types) == Effect::Pure;
     (!constant || real()).then_some(SharedSource::Prim(prim, shared))
-}
-
-fn known_operand<V>(operand: Operand) -> Option<parts::Operand<V>> {
-    match operand {
-        Operand::Var(_) => None,
-        Operand::Shared(s) => Some(parts::Operand::Shared(s)),
-        Operand::Const(c) => Some(parts::Operand::Const(c)),
-    }
 }
 
 /// Makes a routine of the largest section that can be one. Whether there was any.
@@ -156,11 +148,7 @@ fn add_results(
 /// The code of a section as a routine; `None` when it does nothing but return what is known.
 fn routine(code: &Func) -> Option<Routine> {
     let var = |v: VarId| RoutineVar::new(v.index());
-    let operand = |o: &Operand| match *o {
-        Operand::Var(v) => parts::Operand::Var(var(v)),
-        Operand::Shared(s) => parts::Operand::Shared(s),
-        Operand::Const(c) => parts::Operand::Const(c),
-    };
+    let operand = |o: &Operand| o.map(var);
     let block = |b: crate::cfg::BlockId| RoutineBlock::new(b.index());
     let blocks: IdVec<RoutineBlock, Block> = code
         .blocks

@@ -6,7 +6,7 @@ use super::tiling::{Numbers, Tiling};
 use crate::base::Names;
 use crate::cfg::build::Builder;
 use crate::cfg::{Func, Inst, InstKind, Operand, Program, Shared, SharedId, SharedSource, VarId};
-use crate::parts::{self, Args, Tape, TapeId};
+use crate::parts::{Args, Tape, TapeId};
 use crate::prim::Prim;
 use crate::types::{Array, ArrayData, DType, Scalar, Type};
 
@@ -173,12 +173,7 @@ impl<'p> Emitter<'p> {
         if !total {
             return None;
         }
-        let shared = args.iter().map(|a| match a {
-            Operand::Shared(s) => Some(parts::Operand::Shared(*s)),
-            Operand::Const(c) => Some(parts::Operand::Const(*c)),
-            Operand::Var(_) => None,
-        });
-        shared.collect()
+        args.iter().map(|a| a.shared()).collect()
     }
 
     /// Whether an index, or each of an array of them, is known and in range.

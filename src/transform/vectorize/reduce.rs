@@ -1,10 +1,10 @@
 //! Reductions of the array of all elements, with the bits of the loop that they take the place of.
 
-use crate::cfg::build::Builder;
+use crate::cfg::build::{Builder, real};
 use crate::cfg::{Func, Operand, Program, Terminator};
 use crate::prim::Prim;
 use crate::transform::derivative::prepare::name_all;
-use crate::types::{DType, Scalar, Type};
+use crate::types::Type;
 
 /// What elements are reduced by. Int, real: `Sum`, `Prod`, `Min`, `Max` (nothing at all traps for `Min` and `Max`);
 /// bool: `Any`, `All`; real: `Mean`, `LogSumExp`.
@@ -28,11 +28,10 @@ pub(super) fn reduce(program: &Program, func: &mut Func, op: Reduce) {
         let elements = values[0];
         let block = &mut func.blocks[id];
         let vars = std::mem::take(&mut func.vars);
-        let mut code = Code(Builder::new(program, vars, block.loc.clone()).naming("t"));
-        let ty = code.0.ty(elements);
-        let result = code.reduced(op, elements, &ty);
-        func.vars = code.0.vars;
-        block.insts.append(&mut code.0.insts);
+        let mut code = Builder::new(program, vars, block.loc.clone()).naming("t");
+        let result = reduced(&mut code, op, elements);
+        func.vars = code.vars;
+        block.insts.append(&mut code.insts);
         block.term = Terminator::Return(vec![result]);
     }
     let dtype = func.results[0].dtype;
@@ -40,46 +39,36 @@ pub(super) fn reduce(program: &Program, func: &mut Func, op: Reduce) {
     name_all(func);
 }
 
-struct Code<'p>(Builder<&'p Program>);
-
-impl Code<'_> {
-    fn prim(&mut self, prim: Prim, args: &[Operand], ty: &Type) -> Operand {
-        self.0.prim_as(prim, args, ty.clone())
-    }
-
-    fn reduced(&mut self, op: Reduce, x: Operand, ty: &Type) -> Operand {
-        let one = Type::scalar(ty.dtype);
-        match op {
-            Reduce::Sum => self.prim(Prim::Sum, &[x], &one),
-            Reduce::Prod => self.prim(Prim::Prod, &[x], &one),
-            Reduce::Min => self.prim(Prim::MinOf, &[x], &one),
-            Reduce::Max => self.prim(Prim::MaxOf, &[x], &one),
-            Reduce::Any => self.prim(Prim::Any, &[x], &one),
-            Reduce::All => self.prim(Prim::All, &[x], &one),
-            Reduce::Mean => {
-                let total = self.prim(Prim::Sum, &[x], &one);
-                let count = Operand::Const(Scalar::Real(ty.elements() as f64));
-                self.prim(Prim::Div, &[total, count], &one)
-            }
-            Reduce::LogSumExp => self.log_sum_exp(x, ty),
+fn reduced(code: &mut Builder<&Program>, op: Reduce, x: Operand) -> Operand {
+    let ty = code.ty(x);
+    let mut over = |prim: Prim| code.prim_as(prim, &[x], Type::scalar(ty.dtype));
+    match op {
+        Reduce::Sum => over(Prim::Sum),
+        Reduce::Prod => over(Prim::Prod),
+        Reduce::Min => over(Prim::MinOf),
+        Reduce::Max => over(Prim::MaxOf),
+        Reduce::Any => over(Prim::Any),
+        Reduce::All => over(Prim::All),
+        Reduce::Mean => {
+            let total = over(Prim::Sum);
+            code.prim_as(Prim::Div, &[total, real(ty.elements() as f64)], Type::real())
         }
+        Reduce::LogSumExp => log_sum_exp(code, x, &ty),
     }
+}
 
-    /// `largest + log(sum(exp(x - largest)))`; the largest itself where it is infinite. There everything else is computed of
-    /// zeros, so that no derivative comes through it.
-    fn log_sum_exp(&mut self, x: Operand, ty: &Type) -> Operand {
-        let (real, bool) = (Type::real(), Type::scalar(DType::Bool));
-        let zero = Operand::Const(Scalar::Real(0.0));
-        let extreme = self.prim(Prim::MaxOf, &[x], &real);
-        let size = self.prim(Prim::Abs, &[extreme], &real);
-        let infinite = self.prim(Prim::Eq, &[size, Operand::Const(Scalar::Real(f64::INFINITY))], &bool);
-        let finite = self.prim(Prim::Select, &[infinite, zero, x], ty);
-        let largest = self.prim(Prim::MaxOf, &[finite], &real);
-        let below = self.prim(Prim::Sub, &[finite, largest], ty);
-        let scaled = self.prim(Prim::Exp, &[below], ty);
-        let total = self.prim(Prim::Sum, &[scaled], &real);
-        let log = self.prim(Prim::Log, &[total], &real);
-        let sum = self.prim(Prim::Add, &[largest, log], &real);
-        self.prim(Prim::Select, &[infinite, extreme, sum], &real)
-    }
+/// `largest + log(sum(exp(x - largest)))`; the largest itself where it is infinite. There everything else is computed of
+/// zeros, so that no derivative comes through it.
+fn log_sum_exp(code: &mut Builder<&Program>, x: Operand, ty: &Type) -> Operand {
+    let extreme = code.prim_as(Prim::MaxOf, &[x], Type::real());
+    let size = code.prim_as(Prim::Abs, &[extreme], Type::real());
+    let infinite = code.prim_as(Prim::Eq, &[size, real(f64::INFINITY)], Type::bool());
+    let finite = code.prim_as(Prim::Select, &[infinite, real(0.0), x], ty.clone());
+    let largest = code.prim_as(Prim::MaxOf, &[finite], Type::real());
+    let below = code.prim_as(Prim::Sub, &[finite, largest], ty.clone());
+    let scaled = code.prim_as(Prim::Exp, &[below], ty.clone());
+    let total = code.prim_as(Prim::Sum, &[scaled], Type::real());
+    let log = code.prim_as(Prim::Log, &[total], Type::real());
+    let sum = code.prim_as(Prim::Add, &[largest, log], Type::real());
+    code.prim_as(Prim::Select, &[infinite, extreme, sum], Type::real())
 }
