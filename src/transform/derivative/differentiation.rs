@@ -10,7 +10,7 @@ use super::care::Care;
 use super::forward::Tangents;
 use super::given::{Given, Lasting};
 use super::prepare::normalise;
-use super::reverse::Outline;
+use super::sweeps::Outline;
 use super::{DerivativeError, DerivativeRequests};
 use crate::base::{Id, IdSet, IdVec, Loc, Names};
 use crate::cfg::{Func, FuncId, InstKind, Program, Tape, TapeId, VarId};

@@ -3,7 +3,7 @@
 //! taped at every level.
 
 use super::graph::Graph;
-use super::record::Analysis;
+use super::needed::Analysis;
 use crate::base::{IdSet, IdVec};
 use crate::cfg::{BlockId, Func, Terminator, VarId};
 

@@ -19,9 +19,11 @@
 //! | `elementwise`, `tangent`, `cotangent` | the derivatives of the primitives |
 //! | `care` | where a product of the chain rule may be zero times what is no number |
 //! | `forward` | forward mode |
-//! | `graph`, `record` | what the reverse sweep needs, and how it finds it |
+//! | `graph`, `origins` | which way the reverse sweep goes back |
+//! | `record`, `needed` | what it needs, and how it finds it |
 //! | `leaving` | where a function that is called leaves it on tapes |
-//! | `reverse` | the two sweeps |
+//! | `sweeps` | the functions of the two sweeps, and the forward sweep |
+//! | `reverse`, `reverse_call`, `way_back` | the reverse sweep: instructions, calls, and from block to block |
 //! | `given` | what the reverse sweep of a function that is called is given by the caller |
 //! | `differentiation` | the functions that one derivative consists of |
 
@@ -35,12 +37,17 @@ mod forward;
 mod given;
 mod graph;
 mod leaving;
+mod needed;
+mod origins;
 pub(super) mod prepare;
 mod record;
 mod reductions;
 mod reverse;
+mod reverse_call;
+mod sweeps;
 mod tangent;
 mod triangular;
+mod way_back;
 
 use std::collections::BTreeSet;
 

@@ -57,8 +57,8 @@ fn reduced(code: &mut Builder<&Program>, op: Reduce, x: Operand) -> Operand {
     }
 }
 
-/// `largest + log(sum(exp(x - largest)))`; the largest itself where it is infinite. There everything else is computed of
-/// zeros, so that no derivative comes through it.
+/// `largest + log(sum(exp(x - largest)))`; the largest itself where it is infinite. There everything else is computed
+/// of zeros, so that no derivative comes through it.
 fn log_sum_exp(code: &mut Builder<&Program>, x: Operand, ty: &Type) -> Operand {
     let extreme = code.prim_as(Prim::MaxOf, &[x], Type::real());
     let size = code.prim_as(Prim::Abs, &[extreme], Type::real());
