@@ -6,7 +6,6 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use autobatch::bench::bound::{Gradients, quickest};
-use autobatch::pipeline::Passes;
 use autobatch::program::{Bound, Engine, Inputs, Options, Program};
 use autobatch::run::NoSink;
 use autobatch::types::{Array, ArrayData};
@@ -34,12 +33,9 @@ fn ints(n: usize, below: u64) -> Vec<i64> {
 /// The ways of running, by name.
 fn ways() -> [(&'static str, Options); 4] {
     let with = |engine: Engine, shard: usize, vectorize: bool| {
-        let mut options = Options { engine, ..Options::default() };
-        options.settings.threads = 1;
-        options.settings.shard_lanes = shard;
+        let mut options = Options::default().engine(engine).threads(1).shard_lanes(shard);
         if !vectorize {
-            options.passes = Passes::default();
-            options.passes.switch_off("vectorize");
+            options = options.without_pass("vectorize").expect("there is such a pass");
         }
         options
     };
@@ -162,11 +158,7 @@ fn ragged(c: &mut Criterion) {
                 .shared("b", reals(&[4 * UNITS], 0.1))
         };
         group.throughput(Throughput::Elements(lengths.iter().map(|t| *t as u64).sum()));
-        let of = |engine: Engine, shard: usize| {
-            let mut options = Options { engine, ..Options::default() };
-            (options.settings.threads, options.settings.shard_lanes) = (1, shard);
-            options
-        };
+        let of = |engine: Engine, shard: usize| Options::default().engine(engine).threads(1).shard_lanes(shard);
         let padded = vec![100; lanes];
         let mut cases = vec![("batch", &lengths, of(Engine::Pc, 256)), ("padded", &padded, of(Engine::Pc, 256))];
         if name == "at once" {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use autobatch::mcmc::sampling::{Job, Sampling};
 use autobatch::pipeline;
 use autobatch::program::{Bound, Engine, Inputs, Options, Program};
-use autobatch::run::{NoSink, Settings, Stats};
+use autobatch::run::{NoSink, Stats};
 use autobatch::stack;
 use autobatch::types::Array;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -19,7 +19,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 const ENGINES: [(&str, Engine); 3] = [("scalar", Engine::Scalar), ("local", Engine::Local), ("pc", Engine::Pc)];
 
 fn options(engine: Engine) -> Options {
-    Options { engine, settings: Settings { threads: 1, ..Settings::default() }, ..Options::default() }
+    Options::default().engine(engine).threads(1)
 }
 
 fn bind(source: &str, entry: &str, inputs: &Inputs) -> Bound {
@@ -41,8 +41,7 @@ fn describe(name: &str, stats: &Stats) {
 
 /// Describes a run of a bound function.
 fn describe_run(name: &str, bound: &Bound, options: &Options) {
-    let settings = Settings { stats: true, ..options.settings.clone() };
-    let options = Options { settings, ..options.clone() };
+    let options = options.clone().stats(true);
     describe(name, bound.run(&options, &NoSink).expect("the run starts").stats());
 }
 
@@ -52,8 +51,7 @@ fn superstep(c: &mut Criterion) {
     let mut group = c.benchmark_group("dispatch/superstep");
     for lanes in [1_usize, 64, 256, 1024] {
         let bound = bind(source, "count", &Inputs::new().lane("n", vec![10_000_i64; lanes]));
-        let mut options = options(Engine::Pc);
-        options.settings.shard_lanes = lanes.next_multiple_of(64);
+        let options = options(Engine::Pc).shard_lanes(lanes.next_multiple_of(64));
         describe_run(&format!("dispatch/superstep/{lanes}"), &bound, &options);
         group.throughput(Throughput::Elements(run(&bound, &options)));
         group.bench_function(BenchmarkId::from_parameter(lanes), |b| b.iter(|| black_box(run(&bound, &options))));
@@ -66,11 +64,10 @@ fn empty_superstep(c: &mut Criterion) {
     let text = include_str!("empty_blocks.stack");
     let mut group = c.benchmark_group("dispatch/empty");
     for lanes in [1_usize, 64, 256, 1024] {
-        let mut options = options(Engine::Pc);
-        options.settings.shard_lanes = lanes.next_multiple_of(64);
+        let options = options(Engine::Pc).shard_lanes(lanes.next_multiple_of(64));
         let program = stack::read(text).expect("the program is right");
         let inputs = Inputs::new().lane("n", vec![1_000_i64; lanes]);
-        let bound = Bound::of_ir(pipeline::from_stack(program, &options.passes), &inputs, &options);
+        let bound = Bound::of_ir(pipeline::from_stack(program, options.get_passes()), &inputs, &options);
         let bound = bound.expect("the inputs fit");
         describe_run(&format!("dispatch/empty/{lanes}"), &bound, &options);
         group.throughput(Throughput::Elements(run(&bound, &options)));
@@ -220,8 +217,7 @@ fn nuts(c: &mut Criterion, name: &str, model: &str, draws: usize, data: &Inputs)
             let sampling = sampling_of(model, chains, draws, data);
             let options = options(kind);
             let once = || sampling.run(&options, &|| ()).expect("it runs").gradients;
-            let mut counted = options.clone();
-            counted.settings.stats = true;
+            let counted = options.clone().stats(true);
             let draws = sampling.run(&counted, &|| ()).expect("it runs");
             describe(&format!("{name}/{engine}/{chains}"), &draws.stats);
             group.throughput(Throughput::Elements(once()));
@@ -235,8 +231,7 @@ fn nuts(c: &mut Criterion, name: &str, model: &str, draws: usize, data: &Inputs)
 fn synthetic_data() -> Inputs {
     let generator = Program::load("nuts/models/synthetic_logistic_data.ab").expect("the generator is right");
     let function = generator.function("observation").expect("the generator has it");
-    let mut options = Options::default();
-    options.settings.seed = 1;
+    let options = Options::default().seed(1);
     let results = function.run(&Inputs::new().lanes(10_000), &options).expect("it runs");
     let outputs = results.outputs().iter();
     outputs.fold(Inputs::new(), |data, (name, array): (_, &Array)| data.shared(name.clone(), array.clone()))

@@ -3,7 +3,7 @@
 //! `cargo run --example fib`
 #![allow(clippy::print_stdout, reason = "an example shows what comes out")]
 
-use autobatch::program::{Engine, Inputs, Options, Program};
+use autobatch::{Engine, Inputs, Options, Program};
 use ndarray::array;
 
 const SOURCE: &str = "
@@ -18,13 +18,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let fib = program.function("fib")?;
     let inputs = Inputs::new().lane("n", array![5, 6, 8, 9, -1]);
 
-    let mut options = Options::default();
-    options.settings.stats = true;
     for engine in [Engine::Scalar, Engine::Local, Engine::Pc] {
-        options.engine = engine;
-        let results = fib.run(&inputs, &options)?;
-        let values = results.output("result").and_then(|a| a.to_ndarray_int()).expect("an int for every lane");
-        println!("{engine:?}: {values}, utilization {:.2}", results.stats().utilization());
+        let results = fib.run(&inputs, &Options::default().engine(engine).stats(true))?;
+        println!("{engine:?}: {}, utilization {:.2}", results.int("result")?, results.stats().utilization());
     }
     Ok(())
 }

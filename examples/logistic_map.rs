@@ -3,7 +3,7 @@
 //! `cargo run --example logistic_map`
 #![allow(clippy::print_stdout, reason = "an example shows what comes out")]
 
-use autobatch::program::{Inputs, Options, Program};
+use autobatch::{Inputs, Options, Program};
 use ndarray::Array1;
 
 const SOURCE: &str = "
@@ -27,8 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A single value for an ordinary parameter serves every lane.
     let inputs = Inputs::new().lane("rate", &rates).shared("x", 0.3).shared("limit", 1000);
     let results = program.function("parting")?.run(&inputs, &Options::default())?;
-    let steps = results.output("result").and_then(|a| a.as_int()).expect("an int for every lane");
-    for (rate, steps) in rates.iter().zip(steps) {
+    for (rate, steps) in rates.iter().zip(results.int("result")?) {
         println!("rate {rate:.2}: {steps} steps");
     }
     Ok(())

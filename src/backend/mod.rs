@@ -45,6 +45,7 @@ pub enum Units {
 
 /// How a program is compiled for a device.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct How {
     /// Width of `real`.
     pub precision: Precision,
@@ -56,6 +57,7 @@ pub struct How {
 
 /// Why a back end cannot compile a program.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CompileError {
     /// It was stopped from outside; what it did.
     #[error("{0}")]

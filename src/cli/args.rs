@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::pipeline::{Deny, Passes, all_passes};
+use crate::pipeline::{Deny, Passes};
 use crate::program::{Codegen, Engine, Error, ErrorKind, Options, device};
 use crate::run::{Costs, Execution, MemoryBudget, Schedule, Settings};
 use crate::types::Precision;
@@ -499,9 +499,7 @@ pub(super) fn passes(no_pass: &[String]) -> Result<Passes, Error> {
         if name == "all" {
             passes = Passes::none();
         } else if !passes.switch_off(name) {
-            let names: Vec<&str> = all_passes().map(|(name, _)| name).collect();
-            let message = format!("no compiler pass `{name}`: there is {}", names.join(", "));
-            return Err(Error::new(ErrorKind::Option, message));
+            return Err(crate::program::no_pass(name));
         }
     }
     Ok(passes)

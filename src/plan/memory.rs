@@ -6,6 +6,7 @@ use crate::types::Precision;
 
 /// Memory of a run, in bytes. Linear in the number of lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct MemoryEstimate {
     /// The number of lanes.
     pub lanes: usize,

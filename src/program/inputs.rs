@@ -300,6 +300,17 @@ impl Values {
     }
 }
 
+/// Refuses an array that was put together of a shape and elements that do not fit one another.
+fn refuse_misshapen(name: &str, array: &Array) -> Result<(), Error> {
+    let elements = array.shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent));
+    if elements == Some(array.len()) {
+        return Ok(());
+    }
+    let shape: Vec<String> = array.shape.iter().map(ToString::to_string).collect();
+    let message = format!("`{name}` has {} elements, and its shape is [{}]", array.len(), shape.join(", "));
+    Err(Error::new(ErrorKind::Input, message))
+}
+
 /// Binds the given values to the ports of `function`.
 ///
 /// # Errors
@@ -316,6 +327,7 @@ pub(crate) fn bind(inputs: &Inputs, function: &str, signature: &Signature, lanes
             continue;
         }
         let given = given(inputs, function, signature, port)?;
+        refuse_misshapen(&port.name, &given.array)?;
         let wrong = || wrong_type(signature, port, given);
         let array = convert(given.array.clone(), port.dtype).ok_or_else(wrong)?;
         let event = if given.shared { array.ty() } else { event_type(&array) };

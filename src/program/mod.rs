@@ -6,7 +6,7 @@
 //!
 //! let program = Program::compile("pub fn double(x: real) -> real { 2.0 * x }")?;
 //! let results = program.function("double")?.run(&Inputs::new().lane("x", array![1.0, 2.5]), &Options::default())?;
-//! assert_eq!(results.output("result").and_then(|a| a.as_real()), Some(&[2.0, 5.0][..]));
+//! assert_eq!(results.real("result")?, array![2.0, 5.0].into_dyn());
 //! # Ok::<(), autobatch::program::Error>(())
 //! ```
 
@@ -16,6 +16,7 @@ mod error;
 mod gradient;
 mod inputs;
 pub mod io;
+mod options;
 mod ragged;
 mod results;
 mod views;
@@ -33,114 +34,29 @@ use crate::hir::{self, FnId};
 use crate::interp::{self, SharedError};
 use crate::lower::hir_to_cfg::{self, Shapes, Signature, SignaturePort};
 use crate::parts::SharedSource;
-use crate::pipeline::{self, Compiled, Deny, Passes};
+use crate::pipeline::{self, Compiled};
 use crate::plan;
-use crate::run::{self, MemoryBudget, NoSink, Settings, Sink};
-use crate::types::{Precision, Type};
+use crate::run::{self, MemoryBudget, NoSink, Sink};
+use crate::types::Type;
 
-use crate::backend::cpu::Cpu;
+#[doc(hidden)]
 pub use crate::backend::cpu::calibrate;
-use crate::backend::{self, Backend};
+pub use crate::pipeline::{Deny, Passes};
 pub use crate::plan::MemoryEstimate;
+pub use codegen::Codegen;
 use codegen::Executables;
-pub use codegen::{Codegen, c_compiler, code, codegen_fails};
+#[doc(hidden)]
+pub use codegen::{c_compiler, code, codegen_fails};
 pub use error::{Error, ErrorKind};
 pub use gradient::Gradient;
 pub use inputs::{Element, Inputs};
+pub(crate) use options::no_pass;
+pub use options::{Options, device};
 use ragged::BoundedAxes;
-pub use results::{Engine, Results, budget, memory_limit, refuse, refuse_kept};
+pub use results::{Engine, Results};
+#[doc(hidden)]
+pub use results::{budget, memory_limit, refuse, refuse_kept};
 pub use views::Arrays;
-
-/// How a function is compiled and run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Which engine runs it.
-    pub engine: Engine,
-    /// What the batching engines run on.
-    pub backend: Arc<dyn Backend>,
-    /// Settings of the run.
-    pub settings: Settings,
-    /// Compiler passes that are switched off.
-    pub passes: Passes,
-    /// Number of the first lane: lane `i` of the batch draws from the random stream `first_lane + i`.
-    pub first_lane: u64,
-    /// Bytes that a run may take: a batch that needs more is refused, and where stacks, tapes, activations or records
-    /// grow beyond it, lanes trap. `None` takes what can be had, by what the machine has available, the control groups
-    /// that the process is in and its own limits, and looks again as the run grows.
-    pub memory_limit: Option<u64>,
-    /// Warnings of the compilation to shapes that are errors.
-    pub deny: Vec<Deny>,
-    /// Whether blocks run as generated code.
-    pub codegen: Codegen,
-}
-
-impl Options {
-    /// The engine that runs it; [`Engine::Pc`] if nothing is said.
-    #[must_use]
-    pub fn engine(self, engine: Engine) -> Self {
-        Self { engine, ..self }
-    }
-    /// Whether blocks run as generated code; they do not if nothing is said.
-    #[must_use]
-    pub fn codegen(self, codegen: Codegen) -> Self {
-        Self { codegen, ..self }
-    }
-    /// The width of `real`; 64 bits if nothing is said.
-    #[must_use]
-    pub fn precision(mut self, precision: Precision) -> Self {
-        self.settings.precision = precision;
-        self
-    }
-    /// The seed of all random streams; 0 if nothing is said.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.settings.seed = seed;
-        self
-    }
-    /// Worker threads; 0, or nothing, takes one a core.
-    #[must_use]
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.settings.threads = threads;
-        self
-    }
-    /// Bytes that a run may take: see [`Options::memory_limit`](field@Self::memory_limit).
-    #[must_use]
-    pub fn memory_limit(self, bytes: u64) -> Self {
-        Self { memory_limit: Some(bytes), ..self }
-    }
-    /// A flag that stops the run, and its compilation, when it is set from outside.
-    #[must_use]
-    pub fn stop(mut self, stop: Arc<AtomicBool>) -> Self {
-        self.settings.stop = Some(stop);
-        self
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            engine: Engine::default(),
-            backend: Arc::new(Cpu),
-            settings: Settings::default(),
-            passes: Passes::default(),
-            first_lane: 0,
-            memory_limit: None,
-            deny: Vec::new(),
-            codegen: Codegen::default(),
-        }
-    }
-}
-
-/// The back end of this name, for [`Options::backend`].
-///
-/// # Errors
-/// [`ErrorKind::Option`], with the names that there are.
-pub fn device(name: &str) -> Result<Arc<dyn Backend>, Error> {
-    backend::named(name).ok_or_else(|| {
-        let names: Vec<&str> = backend::all().iter().map(|b| b.name()).collect();
-        Error::new(ErrorKind::Option, format!("there is no device `{name}`: there is {}", names.join(", ")))
-    })
-}
 
 /// A checked program.
 #[derive(Debug)]
@@ -253,6 +169,7 @@ impl Program {
     }
 
     /// The typed program, for dumps.
+    #[doc(hidden)]
     pub fn hir(&self) -> &hir::Program {
         &self.hir
     }
@@ -282,7 +199,7 @@ impl Program {
 }
 
 /// Compiles, with [`Program::load`], [`Function::compile`] or others, until a flag is set from outside. What is being
-/// compiled on this thread then ends at once, and nothing of it is kept. Runs have [`Settings::stop`], which
+/// compiled on this thread then ends at once, and nothing of it is kept. Runs have [`Options::stop`], which
 /// [`Function::bind`] looks at too. (It unwinds: in a process that aborts on panics it would end that.)
 ///
 /// ```
@@ -352,7 +269,8 @@ impl Function<'_> {
     /// # Errors
     /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape; [`ErrorKind::Program`]
     /// for what only shapes can tell, warnings that [`Options::deny`] names included; [`ErrorKind::Memory`] when the
-    /// batch does not fit; [`ErrorKind::Interrupted`] when [`Settings::stop`] is set before it is compiled.
+    /// batch does not fit; [`ErrorKind::Option`] for options that make no sense; [`ErrorKind::Interrupted`] when
+    /// [`Options::stop`] is set before it is compiled.
     pub fn bind(&self, inputs: &Inputs, options: &Options) -> Result<Bound, Error> {
         let mut passes = options.passes.clone();
         if options.settings.check_nan {
@@ -391,6 +309,7 @@ impl Function<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Program`] for what only shapes can tell.
+    #[doc(hidden)]
     pub fn compile(&self, shapes: impl Into<Shapes>, passes: &Passes) -> Result<Arc<Compiled>, Error> {
         Ok(self.entry(shapes.into(), passes)?.compiled)
     }
@@ -417,6 +336,7 @@ impl Bound {
     /// # Errors
     /// [`ErrorKind::Input`] for a value that is missing, unknown, or of a wrong type or shape; [`ErrorKind::Memory`] when the
     /// batch does not fit.
+    #[doc(hidden)]
     pub fn of_ir(compiled: Compiled, inputs: &Inputs, options: &Options) -> Result<Bound, Error> {
         let signature = signature_of_ir(&compiled);
         inputs::refuse_unknown(inputs, &compiled.name(), &signature)?;
@@ -443,6 +363,7 @@ impl Bound {
         options: &Options,
         sources: Arc<SourceMap>,
     ) -> Result<Bound, Error> {
+        options.check()?;
         let denied = Deny::errors(&options.deny, &compiled.warnings);
         if !denied.is_empty() {
             return Err(Error::from_diagnostics(denied, (*sources).clone()));
@@ -460,6 +381,7 @@ impl Bound {
     }
 
     /// What was compiled.
+    #[doc(hidden)]
     pub fn compiled(&self) -> &Compiled {
         &self.compiled
     }
@@ -517,8 +439,8 @@ impl Bound {
     /// Runs it.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] when the batch does not fit, [`ErrorKind::Option`] when the engine cannot run it (an IR text
-    /// of a stack program has only `pc`).
+    /// [`ErrorKind::Memory`] when the batch does not fit, [`ErrorKind::Option`] for options that make no sense and when
+    /// the engine cannot run it (an IR text of a stack program has only `pc`).
     pub fn run(&self, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         self.run_within(&self.budget(options)?, options, sink)
     }
@@ -527,6 +449,7 @@ impl Bound {
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] when the batch does not fit.
+    #[doc(hidden)]
     pub fn budget(&self, options: &Options) -> Result<Arc<MemoryBudget>, Error> {
         budget(&self.memory(options), options)
     }
@@ -535,6 +458,7 @@ impl Bound {
     ///
     /// # Errors
     /// As [`run`](Self::run), but for the memory.
+    #[doc(hidden)]
     pub fn run_within(&self, budget: &Arc<MemoryBudget>, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         let estimate = self.memory(options);
         let outcome = results::execute(&self.compiled, &self.executables, &self.inputs, options, budget, sink)?;
@@ -543,6 +467,7 @@ impl Bound {
 }
 
 /// What a program of IR text takes: its lane inputs and its shared inputs.
+#[doc(hidden)]
 pub fn signature_of_ir(compiled: &Compiled) -> Signature {
     let span = Span::new(FileId::new(0), 0, 0);
     let port = |name: &str, ty: &Type, shared| SignaturePort {

@@ -154,7 +154,8 @@ pub(super) fn execute(
     budget: &Arc<MemoryBudget>,
     sink: &dyn Sink,
 ) -> Result<Outcome, Error> {
-    let settings = &run::Settings { memory: Arc::clone(budget), ..options.settings.clone() };
+    options.check()?;
+    let settings = &options.settings.clone().memory(Arc::clone(budget));
     let executable = executables.of(compiled, options)?;
     let start = Instant::now();
     let mut outcome = match executable {

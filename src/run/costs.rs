@@ -8,18 +8,18 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Costs {
     /// To dispatch one step: to resolve its operands and call its kernel.
-    pub step: f64,
+    pub(crate) step: f64,
     /// One addition of one element in one lane, operands in L1 or L2. Costs of primitives are in these.
-    pub addition: f64,
+    pub(crate) addition: f64,
     /// What it takes more to store one element of one lane under the mask.
-    pub blend: f64,
+    pub(crate) blend: f64,
     /// To compact one element of one lane, or to scatter it back.
-    pub gather: f64,
+    pub(crate) gather: f64,
     /// A unit is heavy when it costs at least this many times the median of all units. Waiting for more lanes at a unit
     /// saves a part of its arithmetic and costs some executions of cheaper units with fewer lanes. A lane runs a handful of
     /// cheap units for each heavy one (down and up a recursion), so the saving is sure to exceed the cost from about this
     /// ratio on.
-    pub heavy: f64,
+    pub(crate) heavy: f64,
 }
 
 impl Default for Costs {

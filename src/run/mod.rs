@@ -5,129 +5,28 @@ mod available;
 mod costs;
 mod memory;
 mod profile;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexMap;
 
 use crate::base::Loc;
 use crate::parts::{StorageClass, StreamId};
 use crate::prim::eval::Fault;
-use crate::types::{Array, ArrayData, Precision};
+use crate::types::{Array, ArrayData};
 
 pub use access::Access;
 pub use available::{available_memory, resident_memory};
 pub use costs::Costs;
 pub use memory::{BETWEEN_LOOKS, MemoryBudget, NoMemory, Reservation, System};
 pub use profile::{Activity, Profile, Times};
-
-/// Which waiting block the scheduler runs next. Changes statistics, never results.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Schedule {
-    /// The first block in program order at which a lane waits.
-    Earliest,
-    /// The block at which most lanes wait.
-    MostLanes,
-    /// A heavy block runs only when at least the fraction θ of the live lanes waits there or nothing cheaper can run; among
-    /// the others, most lanes first.
-    CostAware {
-        /// θ in 0..=1.
-        theta: f64,
-    },
-}
-
-impl Default for Schedule {
-    fn default() -> Self {
-        Schedule::CostAware { theta: 0.95 }
-    }
-}
-
-/// How a block runs whose lanes are not all active. Changes speed, never results.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Execution {
-    /// Every lane of the shard is computed, results are stored under the mask.
-    Mask,
-    /// The active lanes are compacted, run dense, and scattered back.
-    Gather,
-    /// The cost model chooses.
-    #[default]
-    Auto,
-}
-
-/// Settings of a run that every engine understands; those that an engine has no use for are ignored.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Policy of the scheduler.
-    pub schedule: Schedule,
-    /// Masked or gathered execution.
-    pub execution: Execution,
-    /// What the cost model reckons with. Changes speed, never results.
-    pub costs: Costs,
-    /// Width of `real`.
-    pub precision: Precision,
-    /// Worker threads; 0 takes one a core.
-    pub threads: usize,
-    /// Lanes a shard; 0 lets the plan choose.
-    pub shard_lanes: usize,
-    /// Seed of all random streams.
-    pub seed: u64,
-    /// Calls that may be active in a lane at one time (tail calls and inlined calls not counted, the entry not counted);
-    /// a call beyond it traps with [`TrapKind::StackLimit`].
-    pub max_stack_depth: usize,
-    /// Values that one tape of a lane may hold; a push beyond it traps with [`TrapKind::TapeLimit`].
-    pub max_tape_depth: usize,
-    /// What stacks, tapes and activations take their memory from as they grow; a lane that finds no more in it traps
-    /// with [`TrapKind::MemoryLimit`]. Which lanes these are depends on which run together, on the engine, and on
-    /// whether code is generated.
-    pub memory: Arc<MemoryBudget>,
-    /// Blocks that one lane may run before it traps with [`TrapKind::StepLimit`]; 0 is no limit.
-    pub max_supersteps: u64,
-    /// Whether the birth of a NaN (a real result that is NaN though no real operand is) traps.
-    pub check_nan: bool,
-    /// Whether to collect statistics of blocks, primitives and variables.
-    pub stats: bool,
-    /// Whether the batching engines note where time goes.
-    pub profile: bool,
-    /// Set from outside to stop the run: lanes that are not done trap with [`TrapKind::Interrupted`]. What is still
-    /// being compiled for it ends at once.
-    pub stop: Option<Arc<AtomicBool>>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            schedule: Schedule::default(),
-            execution: Execution::default(),
-            costs: Costs::default(),
-            precision: Precision::default(),
-            threads: 0,
-            shard_lanes: 0,
-            seed: 0,
-            max_stack_depth: 10_000,
-            max_tape_depth: 1 << 24,
-            memory: Arc::new(MemoryBudget::unlimited()),
-            max_supersteps: 0,
-            check_nan: false,
-            stats: false,
-            profile: false,
-            stop: None,
-        }
-    }
-}
-
-/// Worker threads of a run: as many as the settings say, or one for each core.
-pub fn workers(settings: &Settings) -> usize {
-    match settings.threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        n => n,
-    }
-}
+pub use settings::{Execution, Schedule, Settings, workers};
 
 /// The values of a run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RunInputs {
     /// The number that each lane has for its random stream, for `print` and in reports; usually 0, 1, 2, …
     pub lanes: Vec<u64>,
@@ -137,8 +36,21 @@ pub struct RunInputs {
     pub shared: Vec<Array>,
 }
 
+impl RunInputs {
+    /// Lanes of these numbers, and the arrays of lane inputs and of shared values, in the order of the program.
+    pub fn new(lanes: Vec<u64>, values: Vec<Array>, shared: Vec<Array>) -> Self {
+        Self { lanes, values, shared }
+    }
+    /// The same lanes with other shared values.
+    #[must_use]
+    pub fn with_shared(self, shared: Vec<Array>) -> Self {
+        Self { shared, ..self }
+    }
+}
+
 /// What came out of a run.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Outcome {
     /// One array for each output of the program, in order; the leading axis is the lanes. Rows of trapped lanes are zero
     /// (`false`) and mean nothing.
@@ -153,6 +65,7 @@ pub struct Outcome {
 
 /// Why a lane stopped.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Trap {
     /// Position of the lane in [`RunInputs::lanes`].
     pub position: usize,
@@ -167,6 +80,13 @@ pub struct Trap {
     pub message: String,
 }
 
+impl Trap {
+    /// Of the lane at a position, outside of any call and without a message.
+    pub fn new(position: usize, kind: TrapKind, loc: Loc) -> Self {
+        Self { position, kind, loc, call_depth: 0, message: String::new() }
+    }
+}
+
 impl fmt::Display for Trap {
     /// In words: ``assert failed: too steep, at log_density:14``.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -177,6 +97,7 @@ impl fmt::Display for Trap {
 
 /// The traps of one lane that attempts caught, so that it went on.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Caught {
     /// How many.
     pub count: u64,
@@ -208,6 +129,7 @@ impl AllCaught {
 
 /// The kinds of traps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
 pub enum TrapKind {
     /// More active calls than [`Settings::max_stack_depth`].
     StackLimit,
@@ -351,6 +273,7 @@ impl Sink for NoSink {
 
 /// Statistics of a run, summed over shards.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct Stats {
     /// Blocks (regions count once) that were run.
     pub supersteps: u64,
@@ -368,6 +291,7 @@ pub struct Stats {
 
 /// Statistics of one block.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct BlockStats {
     /// Its name: `b3`; a region goes by its first block.
     pub block: String,
@@ -386,6 +310,7 @@ pub struct BlockStats {
 
 /// Statistics of one variable.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct VariableStats {
     /// Its name.
     pub name: String,

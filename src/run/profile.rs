@@ -6,6 +6,7 @@ use crate::base::Loc;
 
 /// What a worker thread of the machine spends its time on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Activity {
     /// Choosing the next block, sending lanes on, giving free slots new lanes, taking the outputs of lanes that are done.
     Scheduling,
@@ -79,6 +80,7 @@ impl AddAssign for Times {
 
 /// Where the time of a run went, summed over its threads. Blocks, lines and activities each sum to the same total.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct Profile {
     /// Blocks (regions count once) in program order: name and location.
     pub blocks: Vec<(String, Loc, Times)>,

@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
-use crate::mcmc::sampling::{Job, ModelSource, Number, Observer, Reached, SamplerSettings, Sampling};
+use crate::mcmc::sampling::{Job, ModelSource, Observer, SamplerSettings, Sampling};
 use crate::program::io::{Data, NamedValues};
 use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options};
-use crate::report::Summary;
 use crate::types::Array;
 
+pub use crate::mcmc::sampling::{Draws, FailedDraws, Number, Reached, Setting};
 pub use crate::program::Arrays;
+pub use crate::report::{Advice, SamplerStatistics, StuckChain, Summary, SummaryRow, Warning};
 pub use samples::Samples;
 
 /// A model that is to be sampled, and how. Without more it is 4 chains of 1000 iterations of warmup and 1000 draws by
@@ -73,6 +74,7 @@ enum Model {
 
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Progress {
     /// Draws that are kept, of all chains together.
     pub draws: usize,

@@ -15,6 +15,7 @@ const FAR_MORE: usize = 4;
 
 /// What came out.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Draws {
     /// Constrained parameters, chain × draw × event shape, under the model's names; the unconstrained `q` where the
     /// model does not export `parameters`.

@@ -111,6 +111,7 @@ impl SamplerSettings {
 
 /// A setting that there is.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Setting {
     /// Its name.
     pub name: String,

@@ -37,6 +37,7 @@ impl<F: Fn() + Sync> Observer for F {
 
 /// How far chains are. Iterations of warmup are those that the sampler has reported, some twenty times in all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Reached {
     /// Chains that have a starting point.
     pub started: usize,

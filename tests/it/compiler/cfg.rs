@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use autobatch::analysis::variance;
 use autobatch::cfg::{self, Program};
 use autobatch::pipeline::{self, Compiled, Passes};
-use autobatch::program::{Engine, Options};
+use autobatch::program::Engine;
 use autobatch::transform::cfg::{BATCH_PASSES, CFG_PASSES, LANE_PASSES};
 
 use crate::tools::cases::{self, Case, cases};
@@ -85,7 +85,7 @@ fn check_runs(text: &str, program: &Program) {
     }
     let without = Passes::none();
     check_all(&all, Engine::Scalar, true, "without passes", || pipeline::from_cfg(program.clone(), &without));
-    if all.iter().any(|case| case.run().options.settings.check_nan) {
+    if all.iter().any(|case| case.run().options.get_settings().get_check_nan()) {
         return;
     }
     for pass in CFG_PASSES.iter().chain(LANE_PASSES).chain(BATCH_PASSES) {
@@ -101,7 +101,7 @@ fn check_runs(text: &str, program: &Program) {
 fn check_all(all: &[Case], engine: Engine, depths: bool, what: &str, compile: impl Fn() -> Compiled) {
     let compiled = compile();
     for case in all {
-        let options = Options { engine, ..case.run().options.clone() };
+        let options = case.run().options.clone().engine(engine);
         let bound = case.run().bind_ir(compiled.clone(), &options);
         let bound = bound.unwrap_or_else(|error| panic!("line {}: {error}", case.line));
         if let Err(why) = cases::check(case, &bound, &options, depths) {

@@ -117,8 +117,7 @@ fn the_flag_of_a_run_stops_its_compilation() {
     let function = program.function("main").expect("it has one");
     let inputs = Inputs::new().lane("x", vec![1.0]).lane("c", vec![0.5]).lane("k", vec![1_i64]);
     let stop = Arc::new(AtomicBool::new(true));
-    let mut options = Options::default();
-    options.settings.stop = Some(Arc::clone(&stop));
+    let options = Options::default().stop(Arc::clone(&stop));
     assert_eq!(function.bind(&inputs, &options).unwrap_err().kind(), ErrorKind::Interrupted);
     stop.store(false, Ordering::Relaxed);
     function.bind(&inputs, &options).expect("nobody stops it");

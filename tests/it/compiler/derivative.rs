@@ -83,14 +83,14 @@ fn lane(array: &Array) -> Array {
 
 /// The outputs of one lane, all reals in a row.
 pub(crate) fn outputs(program: &cfg::Program, values: &[Array], shared: &[Array]) -> Vec<f64> {
-    let inputs = RunInputs { lanes: vec![0], values: values.iter().map(lane).collect(), shared: shared.to_vec() };
+    let inputs = RunInputs::new(vec![0], values.iter().map(lane).collect(), shared.to_vec());
     let outcome = interp::run(program, &inputs, &settings(), &NoSink);
     assert!(outcome.traps.is_empty(), "{:?}\n{program}", outcome.traps);
     reals(&outcome.outputs)
 }
 
 fn settings() -> Settings {
-    Settings { max_supersteps: 1_000_000, ..Settings::default() }
+    Settings::default().max_supersteps(1_000_000)
 }
 
 fn reals(arrays: &[Array]) -> Vec<f64> {
@@ -190,10 +190,10 @@ fn primitives(program: &cfg::Program, values: &[Array], shared: &[Array]) -> u64
         .map(|(id, s)| (s.name.clone(), shared[id.0 as usize].clone()))
         .collect();
     let compiled = from_cfg(program.clone(), &Passes::default());
-    let settings = Settings { stats: true, ..settings() };
+    let settings = settings().stats(true);
     let wanted = &compiled.cfg.as_ref().expect("made of a CFG program").shared;
-    let shared = interp::shared_values(wanted, &given, settings.precision).expect("shared values");
-    let inputs = RunInputs { lanes: vec![0], values: values.iter().map(lane).collect(), shared };
+    let shared = interp::shared_values(wanted, &given, settings.get_precision()).expect("shared values");
+    let inputs = RunInputs::new(vec![0], values.iter().map(lane).collect(), shared);
     let outcome = cpu::pc::run(&compiled.plan, &inputs, &settings, &NoSink);
     outcome.stats.prims.values().sum()
 }
@@ -233,8 +233,9 @@ pub(crate) fn engines_agree(program: &cfg::Program, values: &[Array], point: &Po
         .collect();
     let bits = |o: &Outcome| o.outputs.iter().map(|a| format!("{:?}", normal(a))).collect::<Vec<_>>();
     let run = |program: &cfg::Program| {
-        let shared = interp::shared_values(&program.shared, &shared, settings().precision).expect("shared values");
-        (RunInputs { lanes: (0..lanes as u64).collect(), values: rows.clone(), shared }, ())
+        let shared =
+            interp::shared_values(&program.shared, &shared, settings().get_precision()).expect("shared values");
+        (RunInputs::new((0..lanes as u64).collect(), rows.clone(), shared), ())
     };
     let (inputs, ()) = run(program);
     let wanted = interp::run(program, &inputs, &settings(), &NoSink);
@@ -276,7 +277,7 @@ fn check_file(path: &Path, highest: usize) {
     println!("{}", path.display());
     let program = Program::compile(&text).unwrap_or_else(|e: program::Error| panic!("{}: {e}", path.display()));
     let order = number_of(&text, "derivatives").unwrap_or(2).min(highest as u64) as usize;
-    let options = program::Options { passes: Passes::none(), ..program::Options::default() };
+    let options = program::Options::default().passes(Passes::none());
     let cases = cases(&text).unwrap_or_else(|wrong| panic!("{}: {wrong}", path.display()));
     assert!(!cases.is_empty(), "{} has no point", path.display());
     for case in cases {
@@ -370,10 +371,11 @@ fn gradient_and_bytes(text: &str, n: usize) -> (Vec<f64>, u64) {
     let function = program.function("main").expect("a function `main`");
     let compiled = function.compile(vec![Type::new(DType::Real, [n])], &Passes::default()).expect("it compiles");
     let x: Vec<f64> = (0..n).map(|i| 0.5 + (i % 7) as f64 / 8.0).collect();
-    let settings = Settings { stats: true, ..Settings::default() };
+    let settings = Settings::default().stats(true);
     let wanted = &compiled.cfg.as_ref().expect("made of a program").shared;
-    let shared = interp::shared_values(wanted, &indexmap::IndexMap::new(), settings.precision).expect("shared values");
-    let inputs = RunInputs { lanes: vec![0], values: vec![Array::new([1, n], ArrayData::Real(x))], shared };
+    let shared =
+        interp::shared_values(wanted, &indexmap::IndexMap::new(), settings.get_precision()).expect("shared values");
+    let inputs = RunInputs::new(vec![0], vec![Array::new([1, n], ArrayData::Real(x))], shared);
     let outcome = cpu::pc::run(&compiled.plan, &inputs, &settings, &NoSink);
     let local = cpu::local::run(compiled.calls.as_ref().expect("a plan"), &inputs, &settings, &NoSink);
     let scalar = interp::run(compiled.cfg.as_ref().expect("a program"), &inputs, &settings, &NoSink);

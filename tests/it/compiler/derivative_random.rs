@@ -55,12 +55,12 @@ impl Given {
     }
 
     fn inputs(&self, program: &cfg::Program, more: &[Array], settings: &Settings) -> RunInputs {
-        let shared = interp::shared_values(&program.shared, &self.shared, settings.precision);
-        RunInputs {
-            lanes: (0..self.count as u64).collect(),
-            values: self.lanes.iter().chain(more).cloned().collect(),
-            shared: shared.expect("shared values"),
-        }
+        let shared = interp::shared_values(&program.shared, &self.shared, settings.get_precision());
+        RunInputs::new(
+            (0..self.count as u64).collect(),
+            self.lanes.iter().chain(more).cloned().collect(),
+            shared.expect("shared values"),
+        )
     }
 }
 
@@ -126,8 +126,8 @@ fn judge(case: &Case) -> Result<Option<usize>, String> {
         shared: pairs().filter(|(p, _)| p.shared).map(|(p, a)| (p.name.clone(), a.clone())).collect(),
         count: case.lanes.len(),
     };
-    let settings = Settings { max_supersteps: 4000, max_stack_depth: 150, ..options(0).settings };
-    let long = Settings { max_supersteps: 200_000, max_stack_depth: 2000, ..settings.clone() };
+    let settings = options(0).get_settings().clone().max_supersteps(4000).max_stack_depth(150);
+    let long = settings.clone().max_supersteps(200_000).max_stack_depth(2000);
     let entry = &cfg.funcs[cfg.entry];
     let wrt: Vec<bool> = entry.params.iter().map(|p| entry.vars[*p].ty.dtype == DType::Real).collect();
     let reals: Vec<Type> = entry.results.iter().filter(|ty| ty.dtype == DType::Real).cloned().collect();
@@ -151,7 +151,8 @@ fn judge(case: &Case) -> Result<Option<usize>, String> {
     for (mode, more) in [(Mode::Reverse, &cotangents), (Mode::Forward, &directions)] {
         let derived = try_derive(cfg, mode, &wrt).map_err(|e| format!("{mode:?}: {}", e.message))?;
         let outcome = interp::run(&derived, &given.inputs(&derived, more, &long), &long, &NoSink);
-        let before = Outcome { outputs: outcome.outputs[..entry.results.len()].to_vec(), ..outcome.clone() };
+        let mut before = outcome.clone();
+        before.outputs.truncate(entry.results.len());
         if essence(&before) != essence(&value) {
             return Err(format!("{mode:?}: the value changed: {} to {}", essence(&value), essence(&before)));
         }
@@ -159,7 +160,7 @@ fn judge(case: &Case) -> Result<Option<usize>, String> {
             let mut compiled = from_cfg(derived.clone(), &passes);
             // As binding does: what traps before the lanes start is left to those that come to it.
             let shared = &compiled.cfg.as_ref().expect("of a CFG program").shared;
-            if interp::shared_values(shared, &given.shared, long.precision).is_err() {
+            if interp::shared_values(shared, &given.shared, long.get_precision()).is_err() {
                 let mut passes = passes.clone();
                 passes.switch_off("shared-code");
                 compiled = from_cfg(derived.clone(), &passes);

@@ -59,7 +59,7 @@ fn inputs(lanes: &[Vec<Array>]) -> RunInputs {
         };
         Array::new(shape, data)
     });
-    RunInputs { lanes: (0..lanes.len() as u64).collect(), values: stacked.collect(), shared: Vec::new() }
+    RunInputs::new((0..lanes.len() as u64).collect(), stacked.collect(), Vec::new())
 }
 
 /// The reals that come out of each lane behind those of the first `skip` outputs.
@@ -207,21 +207,21 @@ fn engines_agree_on_all_derivatives_at_singular_points() {
                 [values, seeds].concat()
             })
             .collect();
-        let (inputs, settings) = (inputs(&lanes), Settings { shard_lanes: 40, ..Settings::default() });
+        let (inputs, settings) = (inputs(&lanes), Settings::default().shard_lanes(40));
         let bits = |outcome: &Outcome| outcome.outputs.iter().map(normal).collect::<Vec<_>>();
         let wanted = bits(&interp::run(&derived, &inputs, &settings, &NoSink));
         for passes in [Passes::none(), Passes::default()] {
             let compiled = from_cfg(derived.clone(), &passes);
             let cfg = compiled.cfg.as_ref().expect("made of a CFG program");
-            let shared = interp::shared_values(&cfg.shared, &indexmap::IndexMap::new(), settings.precision);
-            let inputs = RunInputs { shared: shared.expect("shared values"), ..inputs.clone() };
+            let shared = interp::shared_values(&cfg.shared, &indexmap::IndexMap::new(), settings.get_precision());
+            let inputs = inputs.clone().with_shared(shared.expect("shared values"));
             let calls = compiled.calls.as_ref().expect("a plan");
             let local = bits(&cpu::local::run(calls, &inputs, &settings, &NoSink));
             assert!(local == wanted, "local, {mode:?}");
             let pc = bits(&cpu::pc::run(&compiled.plan, &inputs, &settings, &NoSink));
             assert!(pc == wanted, "pc, {mode:?}");
             if passes == Passes::default() && crate::tools::observed::codegen() == Codegen::Cc {
-                let native = Native::new(Code::of_plan(&compiled.plan), settings.precision, None);
+                let native = Native::new(Code::of_plan(&compiled.plan), settings.get_precision(), None);
                 let native = native.expect("the generated C compiles");
                 let generated = cpu::pc::run_with(&compiled.plan, Some(&native), &inputs, &settings, &NoSink);
                 assert!(bits(&generated) == wanted, "generated code, {mode:?}");

@@ -21,10 +21,9 @@ fn inputs(lanes: usize) -> Inputs {
 }
 
 fn options(engine: Engine, on: bool) -> Options {
-    let mut options = Options { engine, ..Options::default() };
-    options.settings.stats = true;
+    let mut options = Options::default().engine(engine).stats(true);
     if !on {
-        assert!(options.passes.switch_off("shared-code"));
+        options = options.without_pass("shared-code").expect("there is such a pass");
     }
     options
 }
@@ -75,8 +74,7 @@ pub fn main(x: real, shared m: int) -> real {
     x + 0.0 * real(left)
 }";
     let program = Program::compile(source).unwrap();
-    let mut options = Options::default();
-    options.settings.max_supersteps = 1000;
+    let options = Options::default().max_supersteps(1000);
     let inputs = Inputs::new().lane("x", Array1::from(vec![1.0, -1.0])).shared("m", 0);
     let results = program.function("main").unwrap().run(&inputs, &options).unwrap();
     let stopped: Vec<_> = results.traps().iter().map(|t| (t.position, t.kind)).collect();
@@ -97,8 +95,7 @@ pub fn main(x: real, shared m: int) -> real {
     let program = Program::compile(source).unwrap();
     let function = program.function("main").unwrap();
     let inputs = |m: i64| Inputs::new().lane("x", Array1::from_elem(200, 0.5)).shared("m", m);
-    let mut options = options(Engine::Pc, true);
-    options.settings.shard_lanes = 256;
+    let options = options(Engine::Pc, true).shard_lanes(256);
     let bound = function.bind(&inputs(2), &options).unwrap();
     let plan = bound.compiled().plan.to_string();
     // The counter is one number for all lanes of the region, and no part of their state.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use autobatch::pipeline::{self, PAPER, Passes};
-use autobatch::program::{Engine, Options};
+use autobatch::program::Engine;
 use autobatch::run::{Execution, Schedule};
 use autobatch::stack::{self, StorageClass};
 use autobatch::transform::stack::STACK_PASSES;
@@ -165,9 +165,8 @@ fn programs_compute_the_same_with_and_without_passes() {
         for off in choices() {
             let compiled = pipeline::from_stack(lowered(&name, &text, &off), &off);
             for (case, (schedule, execution)) in cases.iter().flat_map(|case| settings.map(|s| (case, s))) {
-                let mut options = Options { engine: Engine::Pc, ..case.run().options.clone() };
-                (options.settings.schedule, options.settings.execution) = (schedule, execution);
-                options.settings.threads = 1;
+                let options =
+                    case.run().options.clone().engine(Engine::Pc).schedule(schedule).execution(execution).threads(1);
                 let bound = case.run().bind_ir(compiled.clone(), &options);
                 let bound = bound.unwrap_or_else(|error| panic!("{name}: {error}"));
                 if let Err(why) = cases::check(case, &bound, &options, false) {

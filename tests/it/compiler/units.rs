@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use autobatch::lower::to_unit::{Stores, cfg_to_units, stack_to_units};
 use autobatch::pipeline::{self, Passes};
-use autobatch::program::{Engine, Options};
+use autobatch::program::Engine;
 use autobatch::run::Execution;
 use autobatch::{cfg, unit};
 
@@ -52,8 +52,7 @@ fn unit_files_compute_what_they_say() {
         assert_eq!(program.to_string(), unit::read(&program.to_string()).unwrap().to_string(), "{name}");
         let compiled = pipeline::from_units(program, &Passes::default());
         for (case, execution) in cases.iter().flat_map(|case| [Execution::Mask, Execution::Gather].map(|e| (case, e))) {
-            let mut options = Options { engine: Engine::Pc, ..case.run().options.clone() };
-            (options.settings.execution, options.settings.threads) = (execution, 1);
+            let options = case.run().options.clone().engine(Engine::Pc).execution(execution).threads(1);
             let bound = case.run().bind_ir(compiled.clone(), &options);
             let bound = bound.unwrap_or_else(|error| panic!("{name}: {error}"));
             if let Err(why) = cases::check(case, &bound, &options, false) {

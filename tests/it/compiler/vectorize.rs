@@ -101,7 +101,7 @@ fn primitives(source: &str, passes: &Passes) -> Vec<Prim> {
     let inputs = Inputs::new()
         .lane("w", Array::new([1, 2], ArrayData::Real(vec![1.0, 2.0])))
         .shared("x", Array::new([3, 2], ArrayData::Real(vec![1.0; 6])));
-    let options = Options { passes: passes.clone(), ..Options::default() };
+    let options = Options::default().passes(passes.clone());
     let function = program.function("main").expect("it is there");
     let bound = function.bind(&inputs, &options).expect("the inputs fit");
     let cfg = bound.compiled().cfg.as_ref().expect("it has a CFG program");

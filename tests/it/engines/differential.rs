@@ -40,8 +40,8 @@ pub(crate) fn from_environment(name: &str, default: u64) -> u64 {
 
 /// Limits that keep a run short. The other engines and passes count blocks and calls differently: they get more room.
 pub(crate) fn options(seed: u64) -> Options {
-    let settings = Settings { seed, max_supersteps: 200_000, max_stack_depth: 2000, ..Settings::default() };
-    Options { settings, ..Options::default() }
+    let settings = Settings::default().seed(seed).max_supersteps(200_000).max_stack_depth(2000);
+    Options::default().settings(settings)
 }
 
 /// A random program with inputs.
@@ -159,13 +159,13 @@ fn judge(case: &Case, configurations: &[Configuration]) -> Verdict {
     let inputs = case.inputs(&function);
     let mut wanted: [Option<Observed>; 2] = [None, None];
     for configuration in configurations {
-        let precision = configuration.options.settings.precision;
+        let precision = configuration.options.get_settings().get_precision();
         let known = &mut wanted[usize::from(precision == Precision::F32)];
         if known.is_none() {
             let mut reference = reference.clone();
-            reference.options.settings.precision = precision;
-            reference.options.settings.max_supersteps = 5000;
-            reference.options.settings.max_stack_depth = 200;
+            reference.options = reference.options.precision(precision);
+            reference.options = reference.options.max_supersteps(5000);
+            reference.options = reference.options.max_stack_depth(200);
             match reference.observe(&function, &inputs) {
                 Ok(observed) => *known = Some(observed),
                 Err(why) => return failed(&reference, why),
@@ -179,7 +179,7 @@ fn judge(case: &Case, configurations: &[Configuration]) -> Verdict {
         match configuration.observe(&function, &inputs) {
             Err(why) => return failed(configuration, why),
             Ok(mut found) => {
-                if !configuration.options.passes.is_on("vectorize") {
+                if !configuration.options.get_passes().is_on("vectorize") {
                     same_traps(wanted, &mut found);
                 }
                 if let Some(why) = difference(wanted, &found) {
@@ -192,8 +192,8 @@ fn judge(case: &Case, configurations: &[Configuration]) -> Verdict {
     for (wanted, precision) in wanted.iter().zip([Precision::F64, Precision::F32]) {
         let Some(wanted) = wanted else { continue };
         let mut toy = reference.clone();
-        toy.options.engine = Engine::Pc;
-        toy.options.settings.precision = precision;
+        toy.options = toy.options.engine(Engine::Pc);
+        toy.options = toy.options.precision(precision);
         let found = match function.bind(&inputs, &toy.options) {
             Ok(bound) => observe_toy(&bound, &toy.options),
             Err(why) => return failed(&toy, why.to_string()),

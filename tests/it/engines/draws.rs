@@ -25,8 +25,7 @@ fn program() -> Program {
 }
 
 fn run(program: &Program, entry: &str, inputs: &Inputs) -> Results {
-    let mut options = Options::default();
-    options.settings.seed = 20;
+    let options = Options::default().seed(20);
     program.function(entry).and_then(|f| f.run(inputs, &options)).unwrap_or_else(|e| panic!("{entry}: {e}"))
 }
 

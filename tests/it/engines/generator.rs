@@ -44,9 +44,7 @@ fn the_comparison_sees_a_difference_and_the_minimiser_keeps_it() {
             if port.shared { inputs.shared(&port.name, zeros) } else { inputs.lane(&port.name, zeros) }
         });
         let observed = [1, 2].map(|seed| {
-            let mut options = Options::default();
-            options.settings.seed = seed;
-            options.settings.max_supersteps = 5000;
+            let options = Options::default().seed(seed).max_supersteps(5000);
             Configuration::scalar(&options).observe(&function, &inputs).expect("runs")
         });
         difference(&observed[0], &observed[1]).is_some()

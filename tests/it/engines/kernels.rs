@@ -207,13 +207,13 @@ impl Case {
             1 => (Precision::F64, true),
             _ => (Precision::F64, false),
         };
-        let settings = Settings { precision, check_nan, seed, threads: 1, ..Settings::default() };
+        let settings = Settings::default().precision(precision).check_nan(check_nan).seed(seed).threads(1);
         let shared = interp::shared_values(&program.shared, &Default::default(), precision);
-        let inputs = RunInputs {
-            lanes: (0..LANES as u64).map(|l| l * l).collect(),
-            values: inputs,
-            shared: shared.map_err(|e| format!("{e}\n{text}"))?,
-        };
+        let inputs = RunInputs::new(
+            (0..LANES as u64).map(|l| l * l).collect(),
+            inputs,
+            shared.map_err(|e| format!("{e}\n{text}"))?,
+        );
         let wanted = seen(&interp::run(&program, &inputs, &settings, &NoSink));
         self.compare(&program, &inputs, &settings, &wanted).map_err(|e| format!("{e}\n{settings:?}\n{text}"))?;
         Ok(())
@@ -227,17 +227,18 @@ impl Case {
         wanted: &[String],
     ) -> Result<(), String> {
         // With `if-convert` lanes that do not go compute junk; it is off where a NaN of theirs would trap.
-        let off = settings.check_nan || settings.seed.is_multiple_of(2);
+        let off = settings.get_check_nan() || settings.get_seed().is_multiple_of(2);
         let passes = if off { Passes::none() } else { Passes::default() };
         let compiled = pipeline::from_cfg(program.clone(), &passes);
         let calls = compiled.calls.as_ref().expect("made from a CFG program");
         // Passes compute once what has only shared operands.
-        let shared = interp::shared_values(&compiled.units.globals.shared, &Default::default(), settings.precision)
-            .map_err(|e| e.to_string())?;
-        let inputs = &RunInputs { shared, ..inputs.clone() };
-        let narrow = if settings.seed % 4 == 2 { 1 } else { 9 };
+        let shared =
+            interp::shared_values(&compiled.units.globals.shared, &Default::default(), settings.get_precision())
+                .map_err(|e| e.to_string())?;
+        let inputs = &inputs.clone().with_shared(shared);
+        let narrow = if settings.get_seed() % 4 == 2 { 1 } else { 9 };
         for (execution, shard_lanes) in [(Execution::Mask, 0), (Execution::Gather, 0), (Execution::Auto, narrow)] {
-            let settings = Settings { execution, shard_lanes, ..settings.clone() };
+            let settings = settings.clone().execution(execution).shard_lanes(shard_lanes);
             let both = [
                 ("pc", pc::run(&compiled.plan, inputs, &settings, &NoSink)),
                 ("local", local::run(calls, inputs, &settings, &NoSink)),

@@ -47,7 +47,7 @@ pub(crate) fn plans(name: &str) -> (Plan, CallPlan) {
 
 pub(crate) fn inputs(values: Vec<Array>) -> RunInputs {
     let lanes = values[0].shape[0];
-    RunInputs { lanes: (0..lanes as u64).collect(), values, shared: Vec::new() }
+    RunInputs::new((0..lanes as u64).collect(), values, Vec::new())
 }
 
 pub(crate) fn ints(values: impl IntoIterator<Item = i64>) -> Array {
@@ -61,7 +61,14 @@ pub(crate) fn all_settings() -> Vec<Settings> {
     for schedule in [Schedule::Earliest, Schedule::MostLanes, Schedule::CostAware { theta: 0.75 }] {
         for execution in [Execution::Mask, Execution::Gather, Execution::Auto] {
             for (shard_lanes, threads) in [(0, 1), (1, 1), (3, 2), (7, 1), (64, 2)] {
-                all.push(Settings { schedule, execution, shard_lanes, threads, seed: 5, ..Settings::default() });
+                all.push(
+                    Settings::default()
+                        .schedule(schedule)
+                        .execution(execution)
+                        .shard_lanes(shard_lanes)
+                        .threads(threads)
+                        .seed(5),
+                );
             }
         }
     }
@@ -102,7 +109,7 @@ pub(crate) fn run_pc(plan: &Plan, inputs: &RunInputs, settings: &Settings) -> Ou
 /// With generated code, where there is a C compiler.
 fn run_generated(plan: &Plan, inputs: &RunInputs, settings: &Settings) -> Option<Outcomes> {
     let native = (crate::tools::observed::codegen() == Codegen::Cc)
-        .then(|| Native::new(Code::of_plan(plan), settings.precision, None).expect("the generated C compiles"))?;
+        .then(|| Native::new(Code::of_plan(plan), settings.get_precision(), None).expect("the generated C compiles"))?;
     let said = Said::default();
     let outcome = pc::run_with(plan, Some(&native), inputs, settings, &said);
     Some((outcome, said.take()))
@@ -122,7 +129,7 @@ pub(crate) fn essence((outcome, said): &Outcomes) -> String {
 /// Runs on both engines under all settings; all agree with the reference interpreter.
 pub(crate) fn agree(name: &str, inputs: &RunInputs, change: impl Fn(Settings) -> Settings) -> Outcomes {
     let (plan, calls) = plans(name);
-    let settings = change(Settings { seed: 5, ..Settings::default() });
+    let settings = change(Settings::default().seed(5));
     let said = Said::default();
     let outcome = interp::run(&cfg::read(&text(name)).unwrap(), inputs, &settings, &said);
     let first = (outcome, said.take());
@@ -147,7 +154,7 @@ fn stacks_that_tiled_groups_push_are_not_taken_to_be_equally_high() {
     let inputs = inputs(vec![ints(n.clone()), Array::real([80, 600], vec![1.0; 80 * 600])]);
     // Depth by depth, from the innermost: 1800 for `c`, 1200 for `a`; what `c` was before the first push is 0.
     let expected = Array::real([80], n.map(|n| 3000.0 * n as f64).collect::<Vec<_>>());
-    let settings = Settings { shard_lanes: 80, ..Settings::default() };
+    let settings = Settings::default().shard_lanes(80);
     let (outcome, _) = run_pc(&plan, &inputs, &settings);
     assert_eq!(outcome.outputs, [expected]);
     if let Some((generated, _)) = run_generated(&plan, &inputs, &settings) {
@@ -172,7 +179,7 @@ fn fibonacci_by_hand_and_lowered() {
 #[test]
 fn tail_calls_use_no_stack_and_swapped_arguments_work() {
     let n = inputs(vec![ints([7, 12, 49, 4_000, 9]), ints([9, 9, 56, 3_000, 0])]);
-    let (outcome, _) = agree("even.cfg", &n, |s| Settings { max_stack_depth: 1, ..s });
+    let (outcome, _) = agree("even.cfg", &n, |s| s.max_stack_depth(1));
     let even = Array::bool([5], vec![false, true, false, true, false]);
     assert_eq!(outcome.outputs, [even, ints([1, 3, 7, 1_000, 9])]);
 }
@@ -204,7 +211,7 @@ fn effects_and_traps_do_not_depend_on_how_a_program_is_run() {
 fn f32_runs_agree_too() {
     let x = Array::real([9, 3], (0..27).map(|i| i as f64 * 0.1).collect());
     let walk = inputs(vec![ints((0..9).map(|l| l % 3)), x]);
-    agree("effects.cfg", &walk, |s| Settings { precision: Precision::F32, ..s });
+    agree("effects.cfg", &walk, |s| s.precision(Precision::F32));
 }
 
 #[test]
@@ -213,15 +220,14 @@ fn the_leaf_of_pea_nuts_runs_as_often_as_the_lane_that_needs_it_most() {
     let (plan, calls) = plans("pea_nuts.cfg");
     let x = inputs(vec![Array::real([lanes], vec![1.5; lanes])]);
     for seed in 1..4 {
-        let settings = Settings { stats: true, threads: 1, seed, ..Settings::default() };
+        let settings = Settings::default().stats(true).threads(1).seed(seed);
         let leaves = |o: &Outcome| {
             let leaf = o.stats.blocks.iter().filter(|b| &*b.loc.function == "leaf");
             leaf.map(|b| b.executions).max().unwrap()
         };
         // Each lane alone runs its leaf as often as it needs.
         let needed = (0..lanes).map(|l| {
-            let one =
-                RunInputs { lanes: vec![l as u64], values: vec![Array::real([1], vec![1.5])], shared: Vec::new() };
+            let one = RunInputs::new(vec![l as u64], vec![Array::real([1], vec![1.5])], Vec::new());
             leaves(&pc::run(&plan, &one, &settings, &Said::default()))
         });
         let bound = needed.max().unwrap();
@@ -237,12 +243,12 @@ fn uniform_loops_run_as_one_superstep() {
     let plan = stack_plan("region.stack");
     let xs = inputs(vec![Array::real([4], vec![1.0, 2.0, -1.0, 0.5]), ints([1, 2, 3, 1])]);
     for settings in all_settings() {
-        let settings = Settings { stats: true, ..settings };
+        let settings = settings.stats(true);
         let (outcome, _) = run_pc(&plan, &xs, &settings);
         let expected = Array::real([4], vec![1.0, 1024.0, -1.0, 0.03125]);
         assert_eq!(outcome.outputs, [expected]);
     }
-    let settings = Settings { stats: true, threads: 1, ..Settings::default() };
+    let settings = Settings::default().stats(true).threads(1);
     let (outcome, _) = run_pc(&plan, &xs, &settings);
     let region = outcome.stats.blocks.iter().find(|b| b.block == "b1").unwrap();
     assert_eq!((region.executions, region.lanes_useful), (3, 7));
@@ -252,12 +258,12 @@ fn uniform_loops_run_as_one_superstep() {
 #[test]
 fn limits_stop_one_lane_and_not_the_others() {
     let n = inputs(vec![ints([3, 30, 5])]);
-    let (outcome, _) = agree("fib.cfg", &n, |s| Settings { max_stack_depth: 4, ..s });
+    let (outcome, _) = agree("fib.cfg", &n, |s| s.max_stack_depth(4));
     assert_eq!(outcome.outputs, [ints([2, 0, 5])]);
     let trap = &outcome.traps[0];
     assert_eq!((trap.position, trap.kind, trap.call_depth), (1, TrapKind::StackLimit, 4));
 
-    let settings = Settings { max_supersteps: 200, ..Settings::default() };
+    let settings = Settings::default().max_supersteps(200);
     let (outcome, _) = run_pc(&plans("fib.cfg").0, &n, &settings);
     assert_eq!(outcome.outputs, [ints([2, 0, 5])]);
     assert_eq!(outcome.traps[0].kind, TrapKind::StepLimit);
@@ -268,7 +274,7 @@ fn a_stopped_run_reports_every_lane_that_is_not_done() {
     let n = inputs(vec![ints((0..100).map(|i| i % 20))]);
     let stop = Arc::new(AtomicBool::new(false));
     stop.store(true, Ordering::Relaxed);
-    let settings = Settings { stop: Some(stop), shard_lanes: 7, threads: 2, ..Settings::default() };
+    let settings = Settings::default().stop(stop).shard_lanes(7).threads(2);
     let (plan, calls) = plans("fib.cfg");
     for (outcome, _) in [run_pc(&plan, &n, &settings), run_local(&calls, &n, &settings)] {
         assert_eq!(outcome.traps.len(), 100);
@@ -288,7 +294,7 @@ fn no_lanes_give_empty_outputs_of_the_right_shape() {
 fn finished_lanes_make_room_for_waiting_ones() {
     let n = inputs(vec![ints((0..500).map(|i| i * 7 % 13))]);
     let plan = stack_plan("fib.stack");
-    let settings = |shard_lanes| Settings { stats: true, threads: 1, shard_lanes, ..Settings::default() };
+    let settings = |shard_lanes| Settings::default().stats(true).threads(1).shard_lanes(shard_lanes);
     let (whole, _) = run_pc(&plan, &n, &settings(500));
     let (refilled, _) = run_pc(&plan, &n, &settings(10));
     assert_eq!(whole.outputs, refilled.outputs);
@@ -300,7 +306,7 @@ fn the_birth_of_a_nan_can_trap() {
     let program = "program root entry b0\ninputs x: x\noutputs result: x\nvar x: real register\n\nb0: @root:1\n  prim x = sqrt x\n  halt\n";
     let plan = units_to_plan(&stack_to_units(&stack::read(program).unwrap(), Stores::Live), MAKING);
     let x = inputs(vec![Array::real([3], vec![4.0, -1.0, f64::NAN])]);
-    let (outcome, _) = run_pc(&plan, &x, &Settings { check_nan: true, ..Settings::default() });
+    let (outcome, _) = run_pc(&plan, &x, &Settings::default().check_nan(true));
     assert_eq!(outcome.traps.len(), 1);
     assert_eq!((outcome.traps[0].position, outcome.traps[0].kind), (1, TrapKind::Nan));
     let (outcome, _) = run_pc(&plan, &x, &Settings::default());
@@ -310,7 +316,7 @@ fn the_birth_of_a_nan_can_trap() {
 #[test]
 fn memory_is_linear_in_lanes() {
     let plan = stack_plan("fib.stack");
-    let settings = Settings { shard_lanes: 1_000_000, ..Settings::default() };
+    let settings = Settings::default().shard_lanes(1_000_000);
     let [a, b, c] = [1000, 2000, 3000].map(|n| estimate(&plan, n, &settings).total());
     assert_eq!(b - a, c - b);
     let estimate = estimate(&plan, 1000, &settings);

@@ -37,19 +37,15 @@ fn run(source: &str, options: &Options, k: &[i64]) -> Results {
     let bound = bind(source, options, k);
     let budget = bound.budget(options).expect("it fits");
     let results = bound.run_within(&budget, options, &NoSink).expect("it runs");
-    let limit = options.memory_limit.expect("the tests set it");
+    let limit = options.get_memory_limit().expect("the tests set it");
     assert!(budget.peak() as u64 <= limit && budget.taken() == 0, "{budget:?}");
     results
 }
 
 /// All engines, with generated code where there is a compiler.
 fn ways(limit: u64) -> Vec<Options> {
-    let with = |engine, codegen| Options {
-        engine,
-        codegen,
-        memory_limit: Some(limit),
-        settings: Settings { threads: 1, shard_lanes: 16, ..Settings::default() },
-        ..Options::default()
+    let with = |engine, codegen| {
+        Options::default().engine(engine).codegen(codegen).memory_limit(limit).threads(1).shard_lanes(16)
     };
     let mut ways = vec![with(Engine::Scalar, Codegen::Off)];
     for engine in [Engine::Local, Engine::Pc] {
@@ -64,11 +60,11 @@ fn ways(limit: u64) -> Vec<Options> {
 /// Those lanes stop that want more than there is, and the others are as in a run with room for all.
 fn only_the_deep_ones_stop(source: &str, k: &[i64], limit: u64, deep: i64, lines: RangeInclusive<u32>) {
     let few: Vec<i64> = k.iter().map(|k| if *k >= deep { 0 } else { *k }).collect();
-    let wanted = run(source, &Options { memory_limit: Some(1 << 40), ..Options::default() }, &few);
+    let wanted = run(source, &Options::default().memory_limit(1 << 40), &few);
     let wanted = wanted.output("result").and_then(Array::as_real).expect("reals").to_vec();
     for options in ways(limit) {
         let found = run(source, &options, k);
-        let way = format!("{:?} {:?}", options.engine, options.codegen);
+        let way = format!("{:?} {:?}", options.get_engine(), options.get_codegen());
         let stopped: Vec<i64> = found.traps().iter().map(|trap| k[trap.position]).collect();
         assert!(stopped.iter().all(|k| *k >= deep), "{way}: {stopped:?}");
         assert_eq!(stopped.len(), k.iter().filter(|k| **k >= deep).count(), "{way}");
@@ -103,7 +99,7 @@ fn what_is_handed_on_is_counted_once() {
         fn down(x: real[10000], k: int) -> real { if k == 0 { return x[0]; } down(x, k - 1) + x[k % 10000] }
         pub fn main(x: real, k: int) -> real { down(fill(x, 10000), k) }";
     for engine in [Engine::Scalar, Engine::Pc] {
-        let options = Options { engine, memory_limit: Some(16 * MIB), ..Options::default() };
+        let options = Options::default().engine(engine).memory_limit(16 * MIB);
         let results = run(source, &options, &[5000, 9000]);
         assert_eq!(results.traps(), [], "{engine:?}");
         assert_eq!(results.output("result"), Some(&Array::real([2], vec![0.5 * 5001.0, 1.5 * 9001.0])));
@@ -115,11 +111,11 @@ fn what_is_handed_on_is_counted_once() {
 fn shards_that_run_at_one_time_share_the_memory() {
     let k: Vec<i64> = (0..64).map(|lane| [1, 9000, 5, 60][lane % 4]).collect();
     let few: Vec<i64> = k.iter().map(|k| k % 9000).collect();
-    let room = run(DEEP, &Options { memory_limit: Some(1 << 40), ..Options::default() }, &few);
+    let room = run(DEEP, &Options::default().memory_limit(1 << 40), &few);
     let wanted = room.output("result").and_then(Array::as_real).expect("reals");
     for engine in [Engine::Local, Engine::Pc] {
-        let settings = Settings { threads: 2, shard_lanes: 16, ..Settings::default() };
-        let found = run(DEEP, &Options { engine, memory_limit: Some(8 * MIB), settings, ..Options::default() }, &k);
+        let settings = Settings::default().threads(2).shard_lanes(16);
+        let found = run(DEEP, &Options::default().engine(engine).memory_limit(8 * MIB).settings(settings), &k);
         let values = found.output("result").and_then(Array::as_real).expect("reals");
         let stopped: Vec<usize> = found.traps().iter().map(|trap| trap.position).collect();
         assert!(found.traps().iter().all(|trap| trap.kind == TrapKind::MemoryLimit));
@@ -146,14 +142,10 @@ fn lanes_that_stopped_hold_no_tapes() {
 /// Shards give the memory back when they are done.
 #[test]
 fn many_shards_one_after_the_other_have_room() {
-    let options = Options {
-        memory_limit: Some(16 * MIB),
-        settings: Settings { threads: 1, shard_lanes: 2, ..Settings::default() },
-        ..Options::default()
-    };
+    let options = Options::default().memory_limit(16 * MIB).threads(1).shard_lanes(2);
     let results = run(DEEP, &options, &[2000; 60]);
     assert_eq!(results.traps(), []);
-    let whole = Options { settings: Settings { shard_lanes: 60, ..options.settings.clone() }, ..options };
+    let whole = options.shard_lanes(60);
     assert_eq!(run(DEEP, &whole, &[2000; 60]).traps().len(), 60);
 }
 

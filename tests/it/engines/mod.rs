@@ -7,6 +7,7 @@ pub(crate) mod generator;
 pub(crate) mod kernels;
 pub(crate) mod machine;
 pub(crate) mod memory;
+pub(crate) mod options;
 pub(crate) mod routing;
 pub(crate) mod scheduling;
 pub(crate) mod tapes;

@@ -9,11 +9,9 @@ fn example(name: &str) -> Program {
 }
 
 fn with_stats(engine: Engine) -> Options {
-    let mut options = Options { engine, ..Options::default() };
-    options.settings.stats = true;
-    options.settings.seed = 1;
+    let mut options = Options::default().engine(engine).stats(true).seed(1);
     // All lanes in one shard.
-    options.settings.threads = 1;
+    options = options.threads(1);
     options
 }
 
@@ -60,8 +58,7 @@ fn the_cost_aware_schedule_runs_heavy_leaves_as_rarely_as_possible() {
 fn no_schedule_runs_fewer_leaves_than_the_bound() {
     let program = example("pea_nuts.ab");
     for schedule in [Schedule::Earliest, Schedule::MostLanes, Schedule::CostAware { theta: 0.5 }] {
-        let mut options = with_stats(Engine::Pc);
-        options.settings.schedule = schedule;
+        let options = with_stats(Engine::Pc).schedule(schedule);
         let results = pea_nuts(&program, 10, &options);
         let leaves = results.output("leaves").and_then(|a| a.as_int()).expect("the leaves of each lane");
         let found = executions(results.stats(), "leaf");
@@ -76,8 +73,7 @@ fn different_calls_meet_at_one_addition() {
     let source = "pub fn fib(n: int) -> int { if n <= 1 { 1 } else { fib(n - 1) + fib(n - 2) } }";
     let program = Program::compile(source).expect("a valid program");
     let inputs = Inputs::new().lane("n", vec![3_i64, 7, 4, 5]);
-    let mut options = with_stats(Engine::Pc);
-    options.settings.schedule = Schedule::Earliest;
+    let options = with_stats(Engine::Pc).schedule(Schedule::Earliest);
     let results = program.function("fib").and_then(|f| f.run(&inputs, &options)).expect("runs");
     assert_eq!(results.output("result").and_then(|a| a.as_int()), Some(&[3, 21, 5, 8][..]));
     assert_eq!(results.stats().prims.get("add"), Some(&20));
@@ -88,8 +84,7 @@ fn different_calls_meet_at_one_addition() {
 fn only_what_a_lane_takes_is_run() {
     let program = Program::compile("pub fn f(x: int) -> int { if x < 0 { -x } else { x } }").expect("a valid program");
     let negations = |x: Vec<i64>, engine| {
-        let mut options = with_stats(engine);
-        options.passes = autobatch::pipeline::Passes::none();
+        let options = with_stats(engine).passes(autobatch::pipeline::Passes::none());
         let results = program.function("f").and_then(|f| f.run(&Inputs::new().lane("x", x), &options)).expect("runs");
         results.stats().prims.get("neg").copied().unwrap_or(0)
     };
@@ -126,8 +121,7 @@ fn mutual_tail_calls_run_at_constant_depth() {
     let function = program.function("is_even").expect("an entry");
     let inputs = Inputs::new().lane("n", vec![100_000_i64, 3, 99_999]);
     for engine in [Engine::Scalar, Engine::Local, Engine::Pc] {
-        let mut options = with_stats(engine);
-        options.settings.max_stack_depth = 2;
+        let options = with_stats(engine).max_stack_depth(2);
         let results = function.run(&inputs, &options).expect("runs");
         assert_eq!(results.output("result").and_then(|a| a.as_bool()), Some(&[true, false, false][..]), "{engine:?}");
         assert!(results.traps().is_empty(), "{engine:?}: {:?}", results.traps());

@@ -72,7 +72,7 @@ fn empty_and_full_tapes_stop_their_lane_at_its_line() {
     let pushes = ints([3, 0, 9, 4, 2, 5, 0]);
     let pops = ints([2, 1, 0, 6, 2, 5, 0]);
     let given = inputs(vec![pushes, pops]);
-    let (outcome, _) = agree("tape_rest.cfg", &given, |s| Settings { max_tape_depth: 5, ..s });
+    let (outcome, _) = agree("tape_rest.cfg", &given, |s| s.max_tape_depth(5));
     let traps: Vec<_> = outcome.traps.iter().map(|t| (t.position, t.kind, t.loc.line)).collect();
     let (empty, full) = (TrapKind::EmptyTape, TrapKind::TapeLimit);
     assert_eq!(traps, [(1, empty, 5), (2, full, 3), (3, empty, 5)]);
@@ -82,9 +82,9 @@ fn empty_and_full_tapes_stop_their_lane_at_its_line() {
 #[test]
 fn a_tape_without_memory_stops_its_lane_and_not_the_run() {
     let given = inputs(vec![ints([10, 100_000, 5]), ints([10, 0, 2])]);
-    let change = |s| {
+    let change = |s: Settings| {
         let memory = Arc::new(MemoryBudget::new(1 << 13));
-        Settings { memory, shard_lanes: 1, threads: 1, max_supersteps: 1_000_000, ..s }
+        s.memory(memory).shard_lanes(1).threads(1).max_supersteps(1_000_000)
     };
     let (outcome, _) = agree("tape_rest.cfg", &given, change);
     let traps: Vec<_> = outcome.traps.iter().map(|t| (t.position, t.kind, t.loc.line)).collect();
@@ -140,7 +140,7 @@ fn tapes_are_in_statistics_and_in_the_estimate_of_memory() {
     let (plan, calls) = plans("tape_loop.cfg");
     let mut given = inputs(vec![ints([3, 5, 0]), Array::real([3, 2], vec![1.0; 6])]);
     given.shared = vec![Array::real([2], vec![2.0, 0.5])];
-    let settings = Settings { stats: true, threads: 1, ..Settings::default() };
+    let settings = Settings::default().stats(true).threads(1);
     for outcome in
         [pc::run(&plan, &given, &settings, &Said::default()), local::run(&calls, &given, &settings, &Said::default())]
     {
@@ -223,11 +223,11 @@ fn random(seed: u64) -> (cfg::Program, RunInputs, IndexMap<String, Array>) {
         specialise(program.hir(), program.sources(), entry, &types.into(), &Passes::default()).unwrap().program;
     let shared: IndexMap<String, Array> =
         arrays.iter().filter(|a| a.0).map(|(_, name, array)| (name.clone(), array.clone())).collect();
-    let given = RunInputs {
-        lanes: case.lanes().to_vec(),
-        values: arrays.into_iter().filter(|a| !a.0).map(|a| a.2).collect(),
-        shared: interp::shared_values(&program.shared, &shared, Settings::default().precision).unwrap(),
-    };
+    let given = RunInputs::new(
+        case.lanes().to_vec(),
+        arrays.into_iter().filter(|a| !a.0).map(|a| a.2).collect(),
+        interp::shared_values(&program.shared, &shared, Settings::default().get_precision()).unwrap(),
+    );
     (program, given, shared)
 }
 
@@ -239,7 +239,7 @@ fn without_depths(mut outcomes: Outcomes) -> String {
 
 #[test]
 fn values_that_go_over_tapes_are_the_same_values() {
-    let settings = Settings { max_supersteps: 5000, max_stack_depth: 200, ..Settings::default() };
+    let settings = Settings::default().max_supersteps(5000).max_stack_depth(200);
     let mut compared = 0;
     for seed in 0..effort::part(20, 60) {
         let (program, given, shared) = random(seed);
@@ -256,32 +256,38 @@ fn values_that_go_over_tapes_are_the_same_values() {
         assert_eq!(cfg::read(&taped.to_string()).as_ref(), Ok(&taped), "seed {seed}");
         let mut rng = Rng::new(seed ^ 0x7a9e);
         for engine in [Engine::Scalar, Engine::Local, Engine::Pc, Engine::Pc, Engine::Pc] {
-            let room = Settings { max_supersteps: 0, max_stack_depth: 2000, ..settings.clone() };
-            let base = autobatch::program::Options { settings: room, ..Default::default() };
+            let room = settings.clone().max_supersteps(0).max_stack_depth(2000);
+            let base = autobatch::program::Options::default().settings(room);
             let options = Configuration::random(&base, &mut rng).options;
-            let mut compiled = from_cfg(taped.clone(), &options.passes);
+            let mut compiled = from_cfg(taped.clone(), options.get_passes());
             let values = |compiled: &Compiled| {
                 let program = compiled.cfg.as_ref().unwrap();
-                interp::shared_values(&program.shared, &shared, settings.precision)
+                interp::shared_values(&program.shared, &shared, settings.get_precision())
             };
             // As binding does: what traps before the lanes start is left to those that come to it.
             if values(&compiled).is_err() {
-                let mut passes = options.passes.clone();
+                let mut passes = options.get_passes().clone();
                 passes.switch_off("shared-code");
                 compiled = from_cfg(taped.clone(), &passes);
             }
             let shared = values(&compiled).unwrap();
-            let settings = Settings { precision: base.settings.precision, ..options.settings };
+            let settings = options.get_settings().clone().precision(base.get_settings().get_precision());
             let said = Said::default();
             let program = compiled.cfg.as_ref().unwrap();
-            let given = RunInputs { shared, ..given.clone() };
+            let given = given.clone().with_shared(shared);
             let outcome = match engine {
                 Engine::Scalar => interp::run(program, &given, &settings, &said),
                 Engine::Local => local::run(&calls_to_plan(&cfg_to_units(program), MAKING), &given, &settings, &said),
                 Engine::Pc => pc::run(&units_to_plan(&compiled.units, MAKING), &given, &settings, &said),
             };
             let found = without_depths((outcome, said.take()));
-            assert_eq!(found, wanted, "seed {seed} {engine:?} {settings:?} {:?}\n{}", options.passes, compiled.units);
+            assert_eq!(
+                found,
+                wanted,
+                "seed {seed} {engine:?} {settings:?} {:?}\n{}",
+                options.get_passes(),
+                compiled.units
+            );
             compared += 1;
         }
     }

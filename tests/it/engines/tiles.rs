@@ -1,5 +1,6 @@
 //! Groups of steps that run tile by tile: the bits, traps and effects of the run without tiles, and memory for tiles only.
 
+use autobatch::pipeline::Passes;
 use autobatch::plan::{Plan, StepKind, TileResult, Tiled};
 use autobatch::program::{Engine, Function, Inputs, Options, Program};
 use autobatch::run::{Execution, Settings};
@@ -42,10 +43,7 @@ fn agree(source: &str, inputs: &Inputs, groups_wanted: usize) {
     let found = groups(&plan(&function, inputs)).len();
     assert_eq!(found, groups_wanted, "{}", plan(&function, inputs));
     for precision in [Precision::F64, Precision::F32] {
-        let base = Options {
-            settings: Settings { precision, max_supersteps: 100_000, ..Settings::default() },
-            ..Options::default()
-        };
+        let base = Options::default().precision(precision).max_supersteps(100_000);
         let wanted = Configuration::scalar(&base).observe(&function, inputs).expect("it runs");
         for (engine, tiles, execution, shard_lanes) in [
             (Engine::Pc, true, Execution::Mask, 64),
@@ -56,11 +54,9 @@ fn agree(source: &str, inputs: &Inputs, groups_wanted: usize) {
             (Engine::Local, true, Execution::Gather, 5),
             (Engine::Local, false, Execution::Auto, 64),
         ] {
-            let mut options = Options { engine, ..base.clone() };
-            (options.settings.execution, options.settings.shard_lanes) = (execution, shard_lanes);
-            options.settings.threads = 1;
+            let mut options = base.clone().engine(engine).execution(execution).shard_lanes(shard_lanes).threads(1);
             if !tiles {
-                assert!(options.passes.switch_off("tile-rows"));
+                options = options.without_pass("tile-rows").expect("there is such a pass");
             }
             let configuration = Configuration { options, batch: 0, order: None };
             let found = configuration.observe(&function, inputs).expect("it runs");
@@ -91,11 +87,10 @@ fn products_have_the_bits_of_the_reference_at_every_width() {
             .shared("x", reals([rows, columns], 2))
             .shared("y", reals([rows], 3));
         for precision in [Precision::F64, Precision::F32] {
-            let base = Options { settings: Settings { precision, ..Settings::default() }, ..Options::default() };
+            let base = Options::default().precision(precision);
             let wanted = Configuration::scalar(&base).observe(&function, &inputs).expect("it runs");
             for shard_lanes in [1, 2, 7, 8, 9, 31, 64, 100, 257] {
-                let mut options = base.clone();
-                (options.settings.shard_lanes, options.settings.threads) = (shard_lanes, 2);
+                let options = base.clone().shard_lanes(shard_lanes).threads(2);
                 let configuration = Configuration { options, batch: 0, order: None };
                 let found = configuration.observe(&function, &inputs).expect("it runs");
                 if let Some(why) = difference(&wanted, &found) {
@@ -309,7 +304,7 @@ fn memory_for_tiles_only() {
         Type::new(autobatch::types::DType::Real, [10_000, 100]),
         Type::new(autobatch::types::DType::Real, [10_000]),
     ];
-    let mut without = Options::default().passes;
+    let mut without = Passes::default();
     let tiled = function.compile(types.clone(), &without).expect("it compiles");
     without.switch_off("tile-rows");
     let whole = function.compile(types, &without).expect("it compiles");
@@ -320,7 +315,7 @@ fn memory_for_tiles_only() {
         assert!(bytes < 4 << 20, "{bytes} bytes for {width} lanes\n{}", tiled.plan);
     }
     let estimate = |plan, threads| {
-        let settings = Settings { threads, ..Settings::default() };
+        let settings = Settings::default().threads(threads);
         let estimate = autobatch::plan::estimate(plan, 256, &settings);
         estimate.running_lanes * estimate.state_bytes_per_lane
     };
@@ -348,11 +343,11 @@ fn a_group_of_the_text_form_gives_the_bits_of_the_reference() {
     let program = autobatch::cfg::read(&machine::text("tiles.cfg")).expect("it reads");
     let given = [("x".to_owned(), reals([700, 3], 1)), ("y".to_owned(), reals([700], 2))];
     let shared = autobatch::interp::shared_values(&program.shared, &given.into_iter().collect(), Precision::F64);
-    let inputs = autobatch::run::RunInputs {
-        lanes: (0..5).collect(),
-        values: vec![reals([5, 3], 3), Array::real([5], vec![0.1, 200.0, -3.0, 1.0, 0.0])],
-        shared: shared.expect("shared values"),
-    };
+    let inputs = autobatch::run::RunInputs::new(
+        (0..5).collect(),
+        vec![reals([5, 3], 3), Array::real([5], vec![0.1, 200.0, -3.0, 1.0, 0.0])],
+        shared.expect("shared values"),
+    );
     let (outcome, _) = machine::agree("tiles.cfg", &inputs, |s| s);
     assert_eq!(outcome.traps.len(), 1, "the second lane fails the assertion");
 }

@@ -17,7 +17,7 @@ fn arrays_without_lanes_keep_their_event_shape() {
     let read = read.unwrap();
     assert_eq!(read, Array::real([0, 5, 2], vec![]));
     for engine in [Engine::Scalar, Engine::Local, Engine::Pc] {
-        let options = Options { engine, ..Options::default() };
+        let options = Options::default().engine(engine);
         let f = program.function("f").unwrap();
         let results = f.run(&Inputs::new().lane("x", read.clone()), &options).unwrap();
         assert_eq!(results.output("result"), Some(&Array::real([0, 5], vec![])));

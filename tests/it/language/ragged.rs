@@ -114,7 +114,7 @@ fn ways(bits: bool) -> Vec<Options> {
     if !bits {
         none.switch_on("vectorize");
     }
-    let way = |engine, passes| Options { engine, passes, memory_limit: Some(4 << 30), ..Options::default() };
+    let way = |engine, passes| Options::default().engine(engine).passes(passes).memory_limit(4 << 30);
     vec![
         way(Engine::Scalar, Passes::default()),
         way(Engine::Local, Passes::default()),
@@ -124,7 +124,7 @@ fn ways(bits: bool) -> Vec<Options> {
 }
 
 fn alone(program: &Program, lane: usize, length: usize, options: &Options) -> String {
-    let options = Options { first_lane: lane as u64, ..options.clone() };
+    let options = options.clone().first_lane(lane as u64);
     let results = program.function("exact").expect("it is there").run(&inputs(&[(lane, length)], None), &options);
     shown(&results.unwrap_or_else(|e| panic!("alone, {length} long: {e}")), 0)
 }
@@ -137,13 +137,13 @@ fn compare(text: &str, lengths: &[usize], base: &Options) {
 fn compare_up_to(text: &str, lengths: &[usize], base: &Options, error: f64) {
     let program = Program::compile(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let lanes: Vec<(usize, usize)> = lengths.iter().copied().enumerate().collect();
-    let reference = Options { engine: Engine::Scalar, ..base.clone() };
+    let reference = base.clone().engine(Engine::Scalar);
     let wanted: Vec<String> = lanes.iter().map(|(lane, n)| alone(&program, *lane, *n, &reference)).collect();
     let bound = *lengths.last().expect("there are some");
     let given = inputs(&lanes, Some(bound));
     let mut first: Option<Vec<String>> = None;
     for way in ways(error == 0.0) {
-        let options = Options { settings: base.settings.clone(), ..way };
+        let options = way.settings(base.get_settings().clone());
         for poisoned in [false, true] {
             let function = program.function("bounded").expect("it is there");
             let mut run = function.bind(&given, &options).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -157,7 +157,7 @@ fn compare_up_to(text: &str, lengths: &[usize], base: &Options, error: f64) {
                     near(found, wanted, error),
                     "lane {lane}, {} long, poisoned: {poisoned}, {:?}\nfound  {found}\nwanted {wanted}\n{text}",
                     lengths[lane],
-                    options.engine
+                    options.get_engine()
                 );
             }
             assert_eq!(first.get_or_insert_with(|| found.clone()), &found, "{text}");
@@ -352,8 +352,7 @@ fn gradients_of_bounded_arrays() {
 
 #[test]
 fn no_nan_is_born_in_padding() {
-    let mut options = Options::default();
-    options.settings.check_nan = true;
+    let options = Options::default().check_nan(true);
     let bodies: [Body; 3] = [
         ("real[t]", "let z = zeros(t) * s; (x - x) / (z + y + 2.0) + sqrt(y + 2.0)"),
         ("real[t]", "sqrt(x) + log(real(k))"),

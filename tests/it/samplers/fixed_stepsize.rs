@@ -28,7 +28,7 @@ fn starts(chains: usize, dimension: usize) -> Array {
 }
 
 fn run(sampling: &Sampling, engine: Engine) -> Draws {
-    let draws = sampling.run(&Options { engine, ..Options::default() }, &|| ()).expect("it runs");
+    let draws = sampling.run(&Options::default().engine(engine), &|| ()).expect("it runs");
     assert!(draws.traps.is_empty(), "{:?}", draws.traps.first());
     draws
 }

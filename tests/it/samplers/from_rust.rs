@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use autobatch::Sampler;
 use autobatch::program::io::NamedValues;
 use autobatch::program::{Engine, ErrorKind};
 use autobatch::report::Advice;
 use autobatch::sampler::Samples;
 use autobatch::types::{Array, DType};
+use autobatch::{Options, Sampler, Schedule};
 
 use crate::project::cli::{Folder, output};
 
@@ -98,6 +98,18 @@ fn what_is_wrong_is_an_error_of_its_kind() {
         (small().set("max_depth", 2), ErrorKind::Option, "what can be set is"),
         (small().stepsize(f64::NAN), ErrorKind::Option, "the step size must be a positive number"),
         (small().starts(vec![0.0; 10]), ErrorKind::Option, "6 chains need starts"),
+        (small().set("target_accept", f64::NAN), ErrorKind::Option, "target_accept must be a finite number"),
+        (small().set("max_treedepth", 1.5), ErrorKind::Option, "max_treedepth must be a whole number"),
+        (small().stepsize(0.0), ErrorKind::Option, "the step size must be a positive number"),
+        (small().chains(usize::MAX), ErrorKind::Memory, "the largest batch that fits"),
+        (small().draws(usize::MAX / 4), ErrorKind::Memory, "not even one lane fits"),
+        (small().draws(usize::MAX), ErrorKind::Option, "more than a chain can count"),
+        (small().warmup(usize::MAX), ErrorKind::Option, "more than a chain can count"),
+        (
+            small().options(Options::default().schedule(Schedule::CostAware { theta: f64::NAN })),
+            ErrorKind::Option,
+            "must be in 0..=1, not NaN",
+        ),
         (
             Sampler::of_source("pub fn log_density(q: real[1]) -> real { log(-1.0 - q[0] * q[0]) }").draws(2),
             ErrorKind::Input,

@@ -50,9 +50,7 @@ impl Run {
 }
 
 fn options(engine: Engine, seed: u64) -> Options {
-    let mut options = Options { engine, ..Options::default() };
-    options.settings.seed = seed;
-    options
+    Options::default().engine(engine).seed(seed)
 }
 
 /// The draws of one scalar by chain.

@@ -14,8 +14,7 @@ fn sample(name: &str, model: &str, (chains, warmup, draws): (usize, usize, usize
     std::fs::write(&path, model).expect("the folder of tests");
     let plan = Job { chains, warmup, draws, ..Job::new(&path) };
     let sampling = Sampling::new(&plan, |_| Ok(Inputs::new())).expect("the model is right");
-    let mut options = Options { engine, ..Options::default() };
-    options.settings.seed = 17;
+    let options = Options::default().engine(engine).seed(17);
     sampling.run(&options, &|| ()).expect("it runs")
 }
 

@@ -62,12 +62,11 @@ fn random_numbers_of_a_draw_are_its_own_whatever_runs_beside_it() {
     };
     let fewer_draws = noisy(&folder, 7, 10, &options);
     let fewer_chains = noisy(&folder, 3, 20, &options);
-    let mut otherwise = options.clone();
-    (otherwise.settings.threads, otherwise.settings.shard_lanes) = (1, 3);
+    let otherwise = options.clone().threads(1).shard_lanes(3);
     let otherwise = noisy(&folder, 7, 20, &otherwise);
-    let scalar = noisy(&folder, 7, 20, &Options { engine: Engine::Scalar, ..options.clone() });
+    let scalar = noisy(&folder, 7, 20, &options.clone().engine(Engine::Scalar));
     // The chains from the second on as a batch of their own: they have their numbers.
-    let later = noisy(&folder, 5, 20, &Options { first_lane: 2, ..options });
+    let later = noisy(&folder, 5, 20, &options.first_lane(2));
     for chain in 0..7 {
         assert_eq!(of(&all, chain, 10), of(&fewer_draws, chain, 10), "chain {chain}");
         assert_eq!(of(&all, chain, 20), of(&otherwise, chain, 20), "chain {chain}");

@@ -10,9 +10,7 @@ fn program(text: &str) -> Program {
 }
 
 fn options(engine: Engine, seed: u64) -> Options {
-    let mut options = Options { engine, ..Options::default() };
-    options.settings.seed = seed;
-    options
+    Options::default().engine(engine).seed(seed)
 }
 
 fn run(program: &Program, entry: &str, inputs: &Inputs, options: &Options) -> Results {
@@ -258,8 +256,7 @@ fn lanes_do_not_wait_for_one_another_between_trajectories() {
     let (lanes, rounds) = (20, 11);
     let q = Array::real([lanes, 10], (0..lanes * 10).map(|i| (i as f64 * 0.7).sin()).collect());
     let inputs = Inputs::new().lane("q", q).shared("rounds", vec![0.0; rounds]);
-    let mut options = options(Engine::Pc, 9);
-    options.settings.stats = true;
+    let options = options(Engine::Pc, 9).stats(true);
     let results = run(&program, "chain", &inputs, &options);
     let counts = ints(&results, "leapfrogs");
     // Waiting: every round costs what its longest trajectory does.

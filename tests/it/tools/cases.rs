@@ -284,16 +284,19 @@ fn agree(program: &Program, case: &Case, function: &Function<'_>, inputs: &Input
     let derives = takes_derivatives(program);
     for (number, mut configuration) in Configuration::systematic(&run.options).into_iter().enumerate() {
         if !effort::tried(number + case.line, 6)
-            || run.engine.is_some_and(|engine| engine != configuration.options.engine)
+            || run.engine.is_some_and(|engine| engine != configuration.options.get_engine())
         {
             continue;
         }
-        if run.options.settings.max_stack_depth < Settings::default().max_stack_depth {
+        if run.options.get_settings().get_max_stack_depth() < Settings::default().get_max_stack_depth() {
             // What counts as a call depends on the passes.
-            configuration.options.passes = run.options.passes.clone();
+            configuration.options = configuration.options.passes(run.options.get_passes().clone());
         }
-        if derives && run.options.passes.is_on("vectorize") && !configuration.options.passes.is_on("vectorize") {
-            configuration.options.passes.switch_on("vectorize");
+        if derives
+            && run.options.get_passes().is_on("vectorize")
+            && !configuration.options.get_passes().is_on("vectorize")
+        {
+            configuration.options = configuration.options.with_pass("vectorize").expect("there is such a pass");
         }
         let found = configuration.observe(function, inputs);
         let found = found.unwrap_or_else(|why| panic!("{context}: {configuration}: {why}"));
@@ -301,11 +304,10 @@ fn agree(program: &Program, case: &Case, function: &Function<'_>, inputs: &Input
             panic!("{context}: {configuration}\n{why}");
         }
     }
-    let mut options = run.options.clone();
-    options.engine = Engine::Pc;
-    let settings = &options.settings;
+    let options = run.options.clone().engine(Engine::Pc);
+    let settings = options.get_settings();
     // The toy looks for no NaN.
-    if !settings.check_nan && run.engine.is_none_or(|engine| engine == Engine::Pc) {
+    if !settings.get_check_nan() && run.engine.is_none_or(|engine| engine == Engine::Pc) {
         let bound = function.bind(inputs, &options).unwrap_or_else(|why| panic!("{context}: {why}"));
         let found = observe_toy(&bound, &options);
         if let Some(why) = difference(&wanted, &found) {
@@ -338,7 +340,7 @@ fn nearly_agree(run: &RunLine, function: &Function<'_>, inputs: &Inputs, context
     let outputs = |vectorize: bool| {
         let mut options = Configuration::scalar(&run.options).options;
         if !vectorize {
-            options.passes.switch_off("vectorize");
+            options = options.without_pass("vectorize").expect("there is such a pass");
         }
         let results = function.bind(inputs, &options).and_then(|bound| bound.run(&options, &NoSink));
         results.unwrap_or_else(|why| panic!("{context}: {why}"))

@@ -43,19 +43,19 @@ pub(crate) struct Configuration {
 
 impl fmt::Display for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let s = &self.options.settings;
+        let s = self.options.get_settings();
         write!(
             f,
             "{:?} {:?} {:?} {:?} shard_lanes={} threads={} batch={} order={:?} {:?}",
-            self.options.engine,
-            s.schedule,
-            s.execution,
-            s.precision,
-            s.shard_lanes,
-            s.threads,
+            self.options.get_engine(),
+            s.get_schedule(),
+            s.get_execution(),
+            s.get_precision(),
+            s.get_shard_lanes(),
+            s.get_threads(),
             self.batch,
             self.order,
-            self.options.passes
+            self.options.get_passes()
         )
     }
 }
@@ -104,16 +104,12 @@ fn select(inputs: &run::RunInputs, rows: &[usize]) -> run::RunInputs {
         shape[0] = rows.len();
         Array::new(shape, data)
     });
-    run::RunInputs {
-        values: values.collect(),
-        lanes: rows.iter().map(|r| inputs.lanes[*r]).collect(),
-        shared: inputs.shared.clone(),
-    }
+    run::RunInputs::new(rows.iter().map(|r| inputs.lanes[*r]).collect(), values.collect(), inputs.shared.clone())
 }
 
 /// What all lanes do on the toy, which runs units.
 pub(crate) fn observe_toy(bound: &Bound, options: &Options) -> Observed {
-    let options = Options { backend: Arc::new(Toy), engine: Engine::Pc, ..options.clone() };
+    let options = options.clone().backend(Arc::new(Toy)).engine(Engine::Pc);
     Configuration::observe_bound(bound, &options).expect("the toy refuses nothing")
 }
 
@@ -174,37 +170,37 @@ impl Configuration {
 
     /// The reference: one lane at a time.
     pub(crate) fn scalar(base: &Options) -> Configuration {
-        Configuration { options: Options { engine: Engine::Scalar, ..base.clone() }, batch: 0, order: None }
+        Configuration { options: base.clone().engine(Engine::Scalar), batch: 0, order: None }
     }
 
     /// A random one.
     pub(crate) fn random(base: &Options, rng: &mut Rng) -> Configuration {
-        let mut options = base.clone();
-        options.engine =
-            *rng.choose(&[Engine::Pc, Engine::Pc, Engine::Pc, Engine::Local, Engine::Local, Engine::Scalar]);
-        let settings = &mut options.settings;
-        settings.schedule = *rng.choose(&SCHEDULES);
-        settings.execution = *rng.choose(&EXECUTIONS);
-        settings.shard_lanes = *rng.choose(&[64, 1, 7, 0]);
-        settings.threads = 1 + rng.below(2);
-        settings.stats = rng.percent(20);
-        settings.precision = if rng.percent(25) { Precision::F32 } else { Precision::F64 };
+        let engines = [Engine::Pc, Engine::Pc, Engine::Pc, Engine::Local, Engine::Local, Engine::Scalar];
+        let mut options = base
+            .clone()
+            .engine(*rng.choose(&engines))
+            .schedule(*rng.choose(&SCHEDULES))
+            .execution(*rng.choose(&EXECUTIONS))
+            .shard_lanes(*rng.choose(&[64, 1, 7, 0]))
+            .threads(1 + rng.below(2))
+            .stats(rng.percent(20))
+            .precision(if rng.percent(25) { Precision::F32 } else { Precision::F64 });
         let passes: Vec<&str> = all_passes().map(|(name, _)| name).collect();
         match rng.below(10) {
-            0..3 => options.passes = Passes::none(),
+            0..3 => options = options.passes(Passes::none()),
             3..6 if !passes.is_empty() => {
                 let name = *rng.choose::<&str>(&passes);
-                options.passes.switch_off(name);
+                options = options.without_pass(name).expect("there is such a pass");
             }
             _ => {}
         }
         let order = rng.percent(30).then(|| rng.bits());
-        if options.engine != Engine::Scalar && rng.percent(codegen_percent()) {
-            options.codegen = codegen();
+        if options.get_engine() != Engine::Scalar && rng.percent(codegen_percent()) {
+            options = options.codegen(codegen());
         }
         // Without it generated code does not run.
-        if options.codegen != Codegen::Off || rng.percent(50) {
-            options.passes.switch_on("cached-tops");
+        if options.get_codegen() != Codegen::Off || rng.percent(50) {
+            options = options.with_pass("cached-tops").expect("there is such a pass");
         }
         Configuration { options, batch: *rng.choose(&[0, 0, 1, 7, 64]), order }
     }
@@ -224,13 +220,16 @@ impl Configuration {
             let executions = if engine == Engine::Scalar { &EXECUTIONS[..1] } else { &EXECUTIONS[..] };
             for (i, schedule) in schedules.iter().enumerate() {
                 for (j, execution) in executions.iter().enumerate() {
-                    let mut options = Options { engine, passes: passes.clone(), ..base.clone() };
-                    options.settings.schedule = *schedule;
-                    options.settings.execution = *execution;
-                    options.settings.shard_lanes = [64, 7, 1, 0][(i + j) % 4];
-                    options.settings.threads = 1 + (i + j) % 2;
+                    let mut options = base
+                        .clone()
+                        .engine(engine)
+                        .passes(passes.clone())
+                        .schedule(*schedule)
+                        .execution(*execution)
+                        .shard_lanes([64, 7, 1, 0][(i + j) % 4])
+                        .threads(1 + (i + j) % 2);
                     if (i + j) % 2 == 1 {
-                        options.passes.switch_on("cached-tops");
+                        options = options.with_pass("cached-tops").expect("there is such a pass");
                     }
                     all.push(Configuration {
                         options,
@@ -240,8 +239,7 @@ impl Configuration {
                 }
             }
         }
-        let mut generated = Options { codegen: codegen(), ..base.clone() };
-        generated.settings.shard_lanes = 7;
+        let generated = base.clone().codegen(codegen()).shard_lanes(7);
         all.push(Configuration { options: generated, batch: 0, order: None });
         all
     }

@@ -44,7 +44,8 @@ fn run(program: &unit::Program, inputs: &RunInputs, settings: &Settings, sink: &
     let vars = &program.body.vars;
     let rows = |ty: &Type| Array::zeros(&Type::new(ty.dtype, [inputs.lanes.len()].into_iter().chain(ty.shape.clone())));
     let outputs = program.outputs.iter().map(|port| rows(&vars[port.var].ty)).collect();
-    let mut outcome = Outcome { outputs, ..Outcome::default() };
+    let mut outcome = Outcome::default();
+    outcome.outputs = outputs;
     let mut caught = AllCaught::default();
     for (position, number) in inputs.lanes.iter().enumerate() {
         let mut lane = Lane {
@@ -63,7 +64,7 @@ fn run(program: &unit::Program, inputs: &RunInputs, settings: &Settings, sink: &
             handlers: Vec::new(),
         };
         for (port, given) in program.inputs.iter().zip(&inputs.values) {
-            lane.vars[port.var.index()] = rounded(row(given, position, &vars[port.var].ty), settings.precision);
+            lane.vars[port.var.index()] = rounded(row(given, position, &vars[port.var].ty), settings.get_precision());
         }
         match lane.run(&mut caught) {
             None => {
@@ -118,7 +119,8 @@ impl<'a> Lane<'a> {
                 Ok(Some(next)) => at = next,
                 Ok(None) => return None,
                 Err((kind, loc, message)) => {
-                    let trap = Trap { position: self.position, kind, loc, call_depth: self.returns.len(), message };
+                    let mut trap = Trap::new(self.position, kind, loc);
+                    (trap.call_depth, trap.message) = (self.returns.len(), message);
                     if !kind.is_caught() || self.handlers.is_empty() {
                         return Some(trap);
                     }
@@ -152,7 +154,7 @@ impl<'a> Lane<'a> {
 
     /// Runs a block; where it goes, or nowhere.
     fn block(&mut self, block: &'a Block<Terminator>) -> Result<Option<BlockId>, Stop> {
-        if self.settings.max_supersteps > 0 && self.steps >= self.settings.max_supersteps {
+        if self.settings.get_max_supersteps() > 0 && self.steps >= self.settings.get_max_supersteps() {
             return Err((TrapKind::StepLimit, block.loc.clone(), String::new()));
         }
         self.steps += 1;
@@ -168,7 +170,7 @@ impl<'a> Lane<'a> {
                 _ => *no,
             },
             Terminator::PushJump { target, ret, loc, attempt } => {
-                if self.returns.len() >= self.settings.max_stack_depth {
+                if self.returns.len() >= self.settings.get_max_stack_depth() {
                     return Err((TrapKind::StackLimit, loc.clone(), String::new()));
                 }
                 self.returns.push(*ret);
@@ -192,7 +194,7 @@ impl<'a> Lane<'a> {
         match operand {
             Operand::Var(v) => values[v.index()].clone(),
             Operand::Shared(s) => self.inputs.shared[s.index()].clone(),
-            Operand::Const(c) => rounded(Array::scalar(*c), self.settings.precision),
+            Operand::Const(c) => rounded(Array::scalar(*c), self.settings.get_precision()),
         }
     }
 
@@ -210,7 +212,7 @@ impl<'a> Lane<'a> {
             OpKind::Compute { dst, prim, args } => {
                 let args = self.reads(args, values);
                 let ty = &block.values[*dst].ty;
-                let made = interp::apply(*prim, &args, ty, self.settings.precision);
+                let made = interp::apply(*prim, &args, ty, self.settings.get_precision());
                 return made.map(Some).map_err(|kind| match kind {
                     TrapKind::IndexOutOfRange => {
                         let (prim, ty) = (*prim, ty.clone());
@@ -235,13 +237,13 @@ impl<'a> Lane<'a> {
             SideEffect::Assert { cond, message } => {
                 if self.read(cond, values).get(0) != Scalar::Bool(true) {
                     let (texts, args) = (message.texts.clone(), self.reads(&message.args, values));
-                    let text = render(&texts, args, self.settings.precision);
+                    let text = render(&texts, args, self.settings.get_precision());
                     return Err((TrapKind::AssertFailed, Box::new(move |_| text.clone())));
                 }
             }
             SideEffect::Print(message) => {
                 let args = self.reads(&message.args, values);
-                self.sink.print(self.position, render(&message.texts, args, self.settings.precision));
+                self.sink.print(self.position, render(&message.texts, args, self.settings.get_precision()));
             }
             SideEffect::Emit { stream, args } => {
                 let record = self.reads(args, values);
@@ -249,7 +251,7 @@ impl<'a> Lane<'a> {
                 kept.map_err(|_| silent(TrapKind::MemoryLimit))?;
             }
             SideEffect::TapePush { tape, value } => {
-                if self.tapes[tape.index()].len() >= self.settings.max_tape_depth {
+                if self.tapes[tape.index()].len() >= self.settings.get_max_tape_depth() {
                     return Err(silent(TrapKind::TapeLimit));
                 }
                 let value = self.read(value, values);
@@ -267,7 +269,7 @@ impl<'a> Lane<'a> {
         let n = ty.elements();
         let (lanes, draws) = (vec![self.number; n], (self.draws..).take(n).collect::<Vec<u64>>());
         self.draws += n as u64;
-        let seed = self.settings.seed;
+        let seed = self.settings.get_seed();
         fn drawn<R: Real>(prim: Prim, seed: u64, lanes: &[u64], draws: &[u64]) -> Vec<f64> {
             let mut out = vec![R::ZERO; lanes.len()];
             match prim {
@@ -276,7 +278,7 @@ impl<'a> Lane<'a> {
             }
             out.into_iter().map(Real::to_f64).collect()
         }
-        let drawn = match self.settings.precision {
+        let drawn = match self.settings.get_precision() {
             Precision::F32 => drawn::<f32>(prim, seed, &lanes, &draws),
             Precision::F64 => drawn::<f64>(prim, seed, &lanes, &draws),
         };
