@@ -16,6 +16,7 @@ pub mod local;
 mod machine;
 pub mod pc;
 mod profile;
+mod run_unit;
 mod segments;
 mod steps;
 mod tapes;

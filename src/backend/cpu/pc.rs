@@ -1,21 +1,26 @@
 //! Program-counter autobatching: a shard runs the plan of a stack program, one unit for its active set at a time.
 
+mod routed;
+mod traps;
+
 use crate::backend::cpu::PADDING;
-use crate::backend::cpu::attempts::{Handlers, spoil};
-use crate::backend::cpu::codegen::{Native, NativeBody, NativeSegment};
-use crate::backend::cpu::crew::{Counts, Finished, Layout, Queue, Report, run_shards};
+use crate::backend::cpu::attempts::Handlers;
+use crate::backend::cpu::codegen::{Native, NativeBody};
+use crate::backend::cpu::crew::{Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::profile::Profiler;
-use crate::backend::cpu::segments::{Routing, serve};
+use crate::backend::cpu::run_unit::{Counted, Exit, Left, Lent, NoRoom, RunUnit, Steps, UnitShard, superstep};
+use crate::backend::cpu::segments::serve;
 use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::backend::cpu::tops::Tops;
 use crate::base::{IdVec, Loc};
-use crate::exec::mask::{Bits, lanes_in_groups};
+use crate::exec::mask::Bits;
 use crate::exec::{Columns, LaneMask, LaneStack, Scheduler, StackError, Waiting};
 use crate::plan::{Attempt, BlockId, Plan, Terminator, Unit, UnitId, cost};
 use crate::run::{Activity, AllCaught, Execution, Outcome, RunInputs, Settings, Sink, TrapKind, VariableStats};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
+use routed::Way;
 
 /// Runs a plan. `inputs` fit the program: element types and event shapes are those of its lane inputs and shared values.
 pub fn run(plan: &Plan, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
@@ -80,8 +85,7 @@ struct Shard<'a, R> {
     occupied: LaneMask,
     live: usize,
     finished: Finished,
-    supersteps: u64,
-    units: IdVec<UnitId, Counts>,
+    counted: Counted,
     /// Buffers that supersteps reuse.
     other: LaneMask,
     free: Vec<u32>,
@@ -89,100 +93,47 @@ struct Shard<'a, R> {
     ways: IdVec<UnitId, Way<'a>>,
 }
 
-/// What runs a unit. It is chosen for each unit once, when the shard starts, since settings do not change.
-trait RunUnit<R> {
-    /// Runs a unit for the lanes that wait there, and sends them on. Returns the lanes that it computed.
-    ///
-    /// # Errors
-    /// [`NoRoom`], where there is no memory for what it would push; nothing was done.
-    fn run(self, shard: &mut Shard<'_, R>, id: UnitId) -> Result<usize, NoRoom>;
-}
+impl<'a, R: Real> UnitShard<'a> for Shard<'a, R> {
+    type Real = R;
+    type Id = UnitId;
+    type Term = Terminator;
+    type Way = Way<'a>;
 
-/// There is no memory for what a generated function would push: the steps trap those lanes whose values have no place.
-struct NoRoom;
-
-/// How a unit runs.
-#[derive(Clone, Copy)]
-enum Way<'a> {
-    Steps(Steps<'a>),
-    Routed(Routed<'a>),
-}
-
-/// Step by step: kernels, and generated functions in the place of some steps where there are any and they serve.
-#[derive(Clone, Copy)]
-struct Steps<'a> {
-    native: Option<&'a NativeBody>,
-}
-
-/// By the generated function that is all of the unit and sends its lanes on too.
-#[derive(Clone, Copy)]
-struct Routed<'a> {
-    function: &'a NativeSegment,
-    /// Lanes that it computes at once.
-    group: usize,
-}
-
-impl<'a> Way<'a> {
-    /// The quickest way that serves a unit in a shard of this width. Routed functions know of lanes, not of columns,
-    /// and look for no NaN.
-    fn of(unit: &Unit, native: Option<&'a NativeBody>, settings: &Settings, width: usize) -> Self {
-        let native = native.filter(|_| serve(settings, width));
-        let routed = native.filter(|_| settings.execution != Execution::Gather);
-        match routed.and_then(|n| Some((n.routed(unit)?, n.group()))) {
-            Some((function, group)) => Way::Routed(Routed { function, group }),
-            None => Way::Steps(Steps { native }),
+    fn way(&self, id: UnitId) -> Way<'a> {
+        self.ways[id]
+    }
+    fn waiting(&self, id: UnitId) -> usize {
+        self.waiting.count(id.0 as usize)
+    }
+    fn number(&self, id: UnitId) -> usize {
+        id.0 as usize
+    }
+    fn loc(&self, id: UnitId) -> &'a Loc {
+        let body = &self.plan.body;
+        &body.blocks[body.units[id].blocks[0]].loc
+    }
+    fn stepper(&mut self) -> &mut Stepper<'a, R> {
+        &mut self.stepper
+    }
+    fn counted(&mut self) -> &mut Counted {
+        &mut self.counted
+    }
+    fn lend(&mut self, unit: UnitId) -> Result<Lent<'_, 'a, R, Terminator>, NoRoom> {
+        let (stepper, frame, waiting) = (&mut self.stepper, &mut self.frame, &mut self.waiting);
+        Ok(Lent { stepper, frame, waiting, body: &self.plan.body, unit, live: self.live })
+    }
+    fn leave(&mut self, _: UnitId, left: Left) {
+        if self.stepper.active.count > 0 {
+            self.route(left.exit, left.from);
         }
     }
-}
-
-impl<R: Real> RunUnit<R> for Steps<'_> {
-    fn run(self, shard: &mut Shard<'_, R>, id: UnitId) -> Result<usize, NoRoom> {
-        shard.stepper.calls.forget();
-        let body = &shard.plan.body;
-        let unit = &body.units[id];
-        shard.stepper.active.take(&mut shard.waiting, id.0 as usize);
-        let whole = self.native.filter(|n| n.is_whole(unit));
-        shard.stepper.start(unit, whole.is_some(), &mut shard.frame, &body.slots, shard.live);
-        shard.mark_unit(Activity::Masks, id);
-        let issued = match shard.stepper.env.settings.stats {
-            true => shard.stepper.lanes_issued(whole),
-            false => 0,
-        };
-        let exit = shard.run_unit(id, unit, self.native);
-        shard.stepper.end(unit, &mut shard.frame, &body.slots);
-        shard.mark_unit(Activity::Masks, id);
-        if shard.stepper.active.count > 0 {
-            shard.route(exit);
-        }
-        Ok(issued)
+    /// A generated function that finds no room leaves the unit to the steps: they trap those lanes whose values have no
+    /// place.
+    fn without_room(&mut self, id: UnitId) -> Option<usize> {
+        Steps::new(self.native, self.stepper.env.settings, self.width).run(self, id).ok()
     }
-}
-
-impl<R: Real> RunUnit<R> for Routed<'_> {
-    fn run(self, shard: &mut Shard<'_, R>, id: UnitId) -> Result<usize, NoRoom> {
-        let segment = &self.function.segment;
-        let settings = shard.stepper.env.settings;
-        let waits = shard.waiting.mask(id.0 as usize);
-        let issued = if settings.stats { lanes_in_groups(waits, self.group) } else { 0 };
-        if settings.max_supersteps > 0 {
-            // What the steps are left to is not counted twice.
-            let room = shard.stepper.has_room(&mut shard.frame, segment);
-            if !room || shard.returns.open(1).is_err() {
-                return Err(NoRoom);
-            }
-            shard.count_block(&shard.plan.body.units[id], id);
-        }
-        if segment.ends {
-            shard.other.reset(shard.width);
-        }
-        let (waiting, returns, done) = (&mut shard.waiting, &mut shard.returns, &mut shard.other);
-        let route = &mut Routing { waiting, returns, done };
-        let finished = shard.stepper.call_routed(&mut shard.frame, (id, self.function), route).ok_or(NoRoom)?;
-        shard.mark_unit(Activity::Native, id);
-        if finished > 0 {
-            shard.halt_others();
-        }
-        Ok(issued)
+    fn bury(&mut self) {
+        self.bury_dead();
     }
 }
 
@@ -219,8 +170,7 @@ impl<'a, R: Real> Shard<'a, R> {
             occupied: LaneMask::none(width),
             live: 0,
             finished: Finished::new(plan.outputs.iter().map(|o| &o.ty)),
-            supersteps: 0,
-            units: IdVec::filled(Counts::default(), units.len()),
+            counted: Counted::new(units.len()),
             other: LaneMask::none(width),
             free: Vec::with_capacity(width),
             ways: units.values().map(|unit| Way::of(unit, native, env.settings, width)).collect(),
@@ -233,31 +183,18 @@ impl<'a, R: Real> Shard<'a, R> {
         }
         self.refill();
         while let Some(unit) = self.scheduler.next(&self.waiting, self.live) {
-            if let Some(profile) = &mut self.stepper.profile {
-                profile.enter(unit);
-            }
             if self.stepper.env.stopped() {
                 self.interrupt();
                 break;
             }
             let (live, unit) = (self.live, UnitId(unit as u32));
-            self.superstep(unit);
+            superstep(&mut self, unit);
             if self.live < live {
                 self.refill();
-                self.mark_unit(Activity::Scheduling, unit);
+                self.mark(Activity::Scheduling, unit);
             }
         }
         self.report()
-    }
-
-    /// The time since the last mark went to an activity at the start of a unit.
-    #[inline]
-    fn mark_unit(&mut self, activity: Activity, unit: UnitId) {
-        if self.stepper.profile.is_none() {
-            return;
-        }
-        let body = &self.plan.body;
-        self.stepper.mark(activity, &body.blocks[body.units[unit].blocks[0]].loc);
     }
 
     /// Lanes from the queue take the free slots.
@@ -293,75 +230,8 @@ impl<'a, R: Real> Shard<'a, R> {
         }
     }
 
-    /// Counts the block of a unit in the lanes that wait there; those past the limit trap.
-    fn count_block(&mut self, unit: &Unit, id: UnitId) {
-        let active = &mut self.stepper.active;
-        active.take(&mut self.waiting, id.0 as usize);
-        self.stepper.count_block(&self.plan.body.blocks[unit.blocks[0]].loc);
-        self.send(unit.blocks[0]);
-    }
-
-    /// Runs a unit for the lanes that wait there, as it was chosen. What is counted, noted and taken out around it
-    /// stands here.
-    fn superstep(&mut self, id: UnitId) {
-        self.mark_unit(Activity::Scheduling, id);
-        let count = self.waiting.count(id.0 as usize);
-        let issued = match self.ways[id] {
-            Way::Routed(way) => way.run(self, id).or_else(|NoRoom| Steps { native: self.native }.run(self, id)),
-            Way::Steps(way) => way.run(self, id),
-        };
-        let Ok(issued) = issued else { unreachable!("steps trap the lanes that find no room") };
-        self.supersteps += 1;
-        if self.stepper.env.settings.stats {
-            self.units[id].add(count, issued);
-        }
-        if !self.stepper.dead.is_empty() {
-            self.bury();
-        }
-        self.mark_unit(Activity::Scheduling, id);
-    }
-
-    /// Runs the blocks of a unit until its lanes leave it. Returns how, and the block they leave from.
-    fn run_unit(&mut self, id: UnitId, unit: &Unit, native: Option<&NativeBody>) -> (Exit, BlockId) {
-        let body = &self.plan.body;
-        let mut at = unit.blocks[0];
-        loop {
-            let block = &body.blocks[at];
-            self.stepper.count_block(&block.loc);
-            let parts = native.map(|n| n.parts(at));
-            self.stepper.run_parts(&mut self.frame, parts, &block.steps);
-            if self.stepper.active.count == 0 {
-                return (Exit::Nobody, at);
-            }
-            let inside = |b: BlockId| unit.region && body.contains(id, b);
-            if let Terminator::Branch(cond, ..) = &block.term {
-                self.stepper.load_top(&mut self.frame, cond);
-            }
-            let target = match &block.term {
-                Terminator::Jump(b) => *b,
-                // The same for all lanes: a jump.
-                Terminator::Branch(cond, a, b) if cond.broadcast || inside(*a) || inside(*b) => {
-                    if self.stepper.holds(&self.frame, cond) { *a } else { *b }
-                }
-                Terminator::Branch(cond, _, _) => {
-                    self.stepper.evaluate(&self.frame, cond);
-                    return (Exit::Terminator, at);
-                }
-                _ => return (Exit::Terminator, at),
-            };
-            if !inside(target) {
-                return (Exit::To(target), at);
-            }
-            if self.stepper.env.stopped() {
-                self.stepper.trap_all(TrapKind::Interrupted, &block.loc);
-                return (Exit::Nobody, at);
-            }
-            at = target;
-        }
-    }
-
     /// Sends the active lanes where they go.
-    fn route(&mut self, (exit, from): (Exit, BlockId)) {
+    fn route(&mut self, exit: Exit, from: BlockId) {
         let plan = self.plan;
         match exit {
             Exit::Nobody => {}
@@ -470,83 +340,13 @@ impl<'a, R: Real> Shard<'a, R> {
         }
     }
 
-    /// Completes the reports of the lanes that trapped: those that an attempt catches go on, the slots of the others are free.
-    fn bury(&mut self) {
-        let mut short = false;
-        for (lane, mut trap) in self.stepper.take_dead() {
-            trap.call_depth = self.returns.height(lane);
-            let attempt = if trap.kind.is_caught() { self.handlers.last(&self.returns, lane) } else { None };
-            if let Some((depth, ret, attempt)) = attempt {
-                self.stepper.note_caught(&mut self.caught, trap);
-                self.unwind(lane, depth, attempt);
-                self.waiting.add_lane(self.unit_of(ret), lane);
-                continue;
-            }
-            short |= trap.kind == TrapKind::MemoryLimit;
-            self.stepper.traps.push(trap);
-            self.occupied.remove(lane);
-            self.live -= 1;
-        }
-        if short {
-            self.trim();
-        }
-    }
-
-    /// Memory ran out: what lanes held that are done goes to those that go on, here and in other shards.
-    fn trim(&mut self) {
-        let free = self.occupied.words().iter().enumerate().flat_map(|(i, word)| Bits(!word).map(move |b| i * 64 + b));
-        self.free.clear();
-        self.free.extend(free.take_while(|lane| *lane < self.width).map(|lane| lane as u32));
-        self.stepper.tapes.reset(&self.free);
-        self.stepper.tapes.trim();
-        self.returns.reset(&self.free);
-        self.returns.trim();
-        for stack in &mut self.frame.stacks {
-            stack.reset(&self.free);
-            stack.trim();
-        }
-    }
-
-    /// A lane goes back to a call: its stacks are as high as they were, and what the callee gives is spoilt.
-    fn unwind(&mut self, lane: usize, depth: usize, attempt: &Attempt) {
-        self.returns.cut(lane, depth);
-        if attempt.has_heights() {
-            let mut heights = self.handlers.heights(lane, depth).iter().map(|h| *h as usize);
-            for (stack, height) in attempt.stacks.iter().zip(heights.by_ref()) {
-                self.frame.stacks[stack.0 as usize].cut(lane, height);
-            }
-            for (tape, height) in attempt.tapes.iter().zip(heights) {
-                self.stepper.tapes.cut(*tape, lane, height);
-            }
-        }
-        for (slot, ty) in &attempt.results {
-            spoil(&mut self.frame.slots[slot.0 as usize], ty.elements(), self.width, lane);
-            if let Some(tops) = &self.stepper.tops {
-                self.other.reset(self.width);
-                self.other.insert(lane);
-                tops.store(&mut self.frame, *slot, of_lanes(&self.other));
-            }
-        }
-    }
-
-    /// The run was stopped: the lanes that are not done trap where they wait.
-    fn interrupt(&mut self) {
-        for (unit, lane) in self.waiting.lanes() {
-            let first = self.plan.body.units[UnitId(unit as u32)].blocks[0];
-            let loc = &self.plan.body.blocks[first].loc;
-            let (kind, text) = (TrapKind::Interrupted, String::new());
-            self.stepper.bury(lane, kind, loc, text);
-        }
-        self.bury();
-    }
-
     fn report(mut self) -> Report {
         let stats = self.stepper.env.settings.stats;
         let body = &self.plan.body;
         let blocks = body.units.iter().map(|(id, unit)| {
             let first = unit.blocks[0];
             let loc = &body.blocks[first].loc;
-            self.units[id].report(first.to_string(), loc, unit.cost.weight)
+            self.counted.units[id.0 as usize].report(first.to_string(), loc, unit.cost.weight)
         });
         let profile = self.stepper.profile.take().map(|profile| {
             let first = |unit: &Unit| unit.blocks[0];
@@ -569,7 +369,7 @@ impl<'a, R: Real> Shard<'a, R> {
             finished: self.finished,
             traps: self.stepper.traps,
             caught: self.caught,
-            supersteps: self.supersteps,
+            supersteps: self.counted.supersteps,
             prims: self.stepper.prims,
             profile,
         }
@@ -579,14 +379,4 @@ impl<'a, R: Real> Shard<'a, R> {
 /// These lanes, each in its own column.
 fn of_lanes(lanes: &LaneMask) -> Columns<'_> {
     Columns { mask: lanes.words(), width: lanes.width(), lanes: None, all: false }
-}
-
-/// How the lanes of a unit leave it.
-enum Exit {
-    /// None is left.
-    Nobody,
-    /// All go to a block.
-    To(BlockId),
-    /// By the terminator of the block they leave from.
-    Terminator,
 }
