@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use super::{Block, Func, FuncId, Inst, InstKind, Program, Terminator, VarId};
 use crate::base::Id;
 use crate::base::text::QuotedName;
-use crate::parts::text::{LocText, OperandNames, typed_names, write_shared, write_streams, write_tapes};
+use crate::parts::text::{LocText, OperandNames, typed_names, write_globals};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,9 +26,7 @@ pub fn print_annotated(program: &Program, say: &dyn Fn(FuncId, VarId) -> String)
 
 fn write_program(f: &mut impl Write, program: &Program, say: Option<Annotate<'_>>) -> fmt::Result {
     writeln!(f, "cfg entry {}", func_name(program, program.entry))?;
-    write_shared(f, &program.shared)?;
-    write_streams(f, &program.streams)?;
-    write_tapes(f, &program.tapes)?;
+    write_globals(f, &program.shared, &program.streams, &program.tapes)?;
     if !program.outputs.is_empty() {
         let names: Vec<String> = program.outputs.iter().map(|o| QuotedName(o).to_string()).collect();
         writeln!(f, "outputs {}", names.join(", "))?;

@@ -5,7 +5,7 @@
 use super::{Block, BlockId, Func, FuncId, Inst, InstKind, Position, Program, SideEffect, Terminator, Var, VarId};
 use crate::base::text::{ReadError, Reader, Token};
 use crate::base::{Id, IdVec, Loc};
-use crate::parts::text::{NameTable, Scope, SharedValues, StreamTable, Tapes, read_loc, read_type, read_typed_name};
+use crate::parts::text::{GlobalsReader, NameTable, Scope, read_loc, read_type, read_typed_name};
 use crate::types::Type;
 
 /// Lines of a text at which the parts of a program stand, counted from 1.
@@ -44,13 +44,7 @@ pub fn read(text: &str) -> Result<Program, ReadError> {
 pub fn read_with_lines(text: &str) -> Result<(Program, Lines), ReadError> {
     let mut reader = Reader::new(text)?;
     let funcs = func_names(&mut reader)?;
-    let mut parser = Parser {
-        funcs,
-        shared: SharedValues::default(),
-        streams: StreamTable::default(),
-        tapes: Tapes::default(),
-        lines: Lines::default(),
-    };
+    let mut parser = Parser { funcs, globals: GlobalsReader::default(), lines: Lines::default() };
     let program = parser.program(&mut reader)?;
     Ok((program, parser.lines))
 }
@@ -95,9 +89,7 @@ fn at_label(reader: &Reader) -> bool {
 
 struct Parser {
     funcs: NameTable<FuncId>,
-    shared: SharedValues,
-    streams: StreamTable,
-    tapes: Tapes,
+    globals: GlobalsReader,
     lines: Lines,
 }
 
@@ -110,13 +102,10 @@ impl Parser {
         let mut outputs = vec![];
         let mut funcs = IdVec::new();
         while !r.at_end() {
-            if r.eat_word("shared") {
-                self.shared.read(r)?;
-            } else if r.eat_word("stream") {
-                self.streams.read(r)?;
-            } else if r.eat_word("tape") {
-                self.tapes.read(r)?;
-            } else if r.eat_word("outputs") {
+            if self.globals.line(r)? {
+                continue;
+            }
+            if r.eat_word("outputs") {
                 outputs.extend(r.list(Reader::at_line_end, |r| r.name("the name of an output"))?);
                 r.end_line()?;
             } else if r.at_word("func") {
@@ -128,9 +117,9 @@ impl Parser {
         Ok(Program {
             funcs,
             entry,
-            shared: std::mem::take(&mut self.shared.values),
-            streams: std::mem::take(&mut self.streams.values),
-            tapes: std::mem::take(&mut self.tapes.values),
+            shared: std::mem::take(&mut self.globals.shared.values),
+            streams: std::mem::take(&mut self.globals.streams.values),
+            tapes: std::mem::take(&mut self.globals.tapes.values),
             outputs,
         })
     }
@@ -196,7 +185,7 @@ struct Body<'a> {
 
 impl Body<'_> {
     fn scope(&self) -> Scope<'_, VarId> {
-        Scope { vars: self.vars, shared: &self.parser.shared.names }
+        Scope { vars: self.vars, shared: &self.parser.globals.shared.names }
     }
 
     /// A block, and the lines of its label, its instructions and its terminator.
@@ -243,7 +232,9 @@ impl Body<'_> {
 
     fn statement(&self, r: &mut Reader) -> Result<Statement, ReadError> {
         let scope = self.scope();
-        if let Some(effect) = SideEffect::read(r, &scope, &self.parser.streams.names, &self.parser.tapes.names)? {
+        if let Some(effect) =
+            SideEffect::read(r, &scope, &self.parser.globals.streams.names, &self.parser.globals.tapes.names)?
+        {
             return Ok(Statement::Inst(InstKind::Effect(effect)));
         }
         let word = match r.peek() {
@@ -292,7 +283,7 @@ impl Body<'_> {
             return Err(ReadError::new(line, "a primitive has one result"));
         };
         if r.eat_word("tape_pop") {
-            let tape = self.parser.tapes.names.read(r)?;
+            let tape = self.parser.globals.tapes.names.read(r)?;
             return Ok(Statement::Inst(InstKind::Effect(SideEffect::TapePop { dst, tape })));
         }
         let (prim, args) = self.scope().prim(r)?;

@@ -17,7 +17,7 @@ use std::fmt::{self, Write as _};
 
 use super::{Block, BlockId, Inst, InstKind, Port, Program, SideEffect, Terminator, VarId, Write};
 use crate::base::text::QuotedName;
-use crate::parts::text::{LocText, OperandNames, tape_name, write_shared, write_streams, write_tapes};
+use crate::parts::text::{LocText, OperandNames, tape_name, write_globals};
 
 impl fmt::Display for Program {
     /// The text form. What [`super::Var::why`] says is left out.
@@ -41,9 +41,7 @@ fn write_program(f: &mut String, program: &Program, explained: bool) -> fmt::Res
     writeln!(f, "program {} entry {}", QuotedName(&program.name), program.entry)?;
     write_ports(f, "inputs", &program.inputs, &names)?;
     write_ports(f, "outputs", &program.outputs, &names)?;
-    write_shared(f, &program.shared)?;
-    write_streams(f, &program.streams)?;
-    write_tapes(f, &program.tapes)?;
+    write_globals(f, &program.shared, &program.streams, &program.tapes)?;
     for var in program.vars.values() {
         let uniform = if var.uniform { " uniform" } else { "" };
         write!(f, "var {}: {} {}{uniform}", QuotedName(&var.name), var.ty, var.class)?;

@@ -8,7 +8,7 @@ use super::{
 use crate::base::text::{ReadError, Reader};
 use crate::base::{Id, IdVec};
 use crate::parts::text::{
-    NameTable, PortText, Scope, SharedValues, StreamTable, Tapes, read_block_id, read_loc, read_ports, read_typed_name,
+    GlobalsReader, NameTable, PortText, Scope, read_block_id, read_loc, read_ports, read_typed_name,
 };
 
 /// Lines of a text at which the blocks of a program and their instructions stand, counted from 1.
@@ -57,9 +57,9 @@ pub fn read_with_lines(text: &str) -> Result<(Program, Lines), ReadError> {
         entry,
         inputs,
         outputs,
-        shared: program.shared.values,
-        streams: program.streams.values,
-        tapes: program.tapes.values,
+        shared: program.globals.shared.values,
+        streams: program.globals.streams.values,
+        tapes: program.globals.tapes.values,
         regions: program.regions,
     };
     Ok((program, lines))
@@ -70,9 +70,7 @@ struct ProgramReader {
     names: NameTable<VarId>,
     inputs: Vec<PortText>,
     outputs: Vec<PortText>,
-    shared: SharedValues,
-    streams: StreamTable,
-    tapes: Tapes,
+    globals: GlobalsReader,
     regions: Vec<Region>,
     lines: Lines,
 }
@@ -84,9 +82,7 @@ impl Default for ProgramReader {
             names: NameTable::new("variable"),
             inputs: Vec::new(),
             outputs: Vec::new(),
-            shared: SharedValues::default(),
-            streams: StreamTable::default(),
-            tapes: Tapes::default(),
+            globals: GlobalsReader::default(),
             regions: Vec::new(),
             lines: Lines::default(),
         }
@@ -100,19 +96,13 @@ impl ProgramReader {
                 self.inputs.extend(read_ports(reader)?);
             } else if reader.eat_word("outputs") {
                 self.outputs.extend(read_ports(reader)?);
-            } else if reader.eat_word("shared") {
-                self.shared.read(reader)?;
-            } else if reader.eat_word("stream") {
-                self.streams.read(reader)?;
-            } else if reader.eat_word("tape") {
-                self.tapes.read(reader)?;
             } else if reader.eat_word("var") {
                 self.var(reader)?;
             } else if reader.eat_word("region") {
                 let blocks = reader.list(|_| false, read_block_id)?;
                 self.regions.push(Region { blocks });
                 reader.end_line()?;
-            } else {
+            } else if !self.globals.line(reader)? {
                 return Ok(());
             }
         }
@@ -170,7 +160,7 @@ impl ProgramReader {
     }
 
     fn scope(&self) -> Scope<'_, VarId> {
-        Scope { vars: &self.names, shared: &self.shared.names }
+        Scope { vars: &self.names, shared: &self.globals.shared.names }
     }
 
     /// An instruction without its location, or nothing where something else stands.
@@ -190,9 +180,10 @@ impl ProgramReader {
         } else if reader.eat_word("tape_pop") {
             let dst = self.names.read(reader)?;
             reader.expect('=')?;
-            InstKind::Effect(SideEffect::TapePop { dst, tape: self.tapes.names.read(reader)? })
+            InstKind::Effect(SideEffect::TapePop { dst, tape: self.globals.tapes.names.read(reader)? })
         } else {
-            let effect = SideEffect::read(reader, &self.scope(), &self.streams.names, &self.tapes.names)?;
+            let effect =
+                SideEffect::read(reader, &self.scope(), &self.globals.streams.names, &self.globals.tapes.names)?;
             return Ok(effect.map(InstKind::Effect));
         };
         Ok(Some(kind))

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::base::text::QuotedName;
 use crate::base::{Id as _, IdVec};
-use crate::parts::text::{LocText, OperandNames, tape_name, write_shared, write_streams, write_tapes};
+use crate::parts::text::{LocText, OperandNames, tape_name, write_globals};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,7 +41,8 @@ impl fmt::Display for Program {
                 writeln!(out, "{word} {}", ports(list))?;
             }
         }
-        write_globals(&mut out, &self.globals)?;
+        let Globals { shared, streams, tapes } = &self.globals;
+        write_globals(&mut out, shared, streams, tapes)?;
         write_body(&mut out, &self.body, &self.globals, |names, term| terminator(&vars, names, term))?;
         f.write_str(&out)
     }
@@ -55,7 +56,8 @@ impl fmt::Display for CallProgram {
             let outputs: Vec<String> = self.outputs.iter().map(|o| QuotedName(o).to_string()).collect();
             writeln!(out, "outputs {}", outputs.join(", "))?;
         }
-        write_globals(&mut out, &self.globals)?;
+        let Globals { shared, streams, tapes } = &self.globals;
+        write_globals(&mut out, shared, streams, tapes)?;
         for func in self.funcs.values() {
             let vars = VarNames { vars: &func.body.vars, globals: &self.globals };
             let params: Vec<String> = func.params.iter().map(|p| vars.var(*p)).collect();
@@ -67,12 +69,6 @@ impl fmt::Display for CallProgram {
         }
         f.write_str(&out)
     }
-}
-
-fn write_globals(out: &mut String, globals: &Globals) -> fmt::Result {
-    write_shared(out, &globals.shared)?;
-    write_streams(out, &globals.streams)?;
-    write_tapes(out, &globals.tapes)
 }
 
 /// Names of variables.

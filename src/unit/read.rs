@@ -9,8 +9,7 @@ use crate::base::text::{ReadError, Reader, Token};
 use crate::base::{Id as _, IdVec};
 use crate::parts::StorageClass;
 use crate::parts::text::{
-    NameTable, PortText, Scope, SharedValues, StreamTable, Tapes, read_block_id, read_loc, read_ports, read_type,
-    read_typed_name,
+    GlobalsReader, NameTable, PortText, Scope, read_block_id, read_loc, read_ports, read_type, read_typed_name,
 };
 
 /// Reads the units of a stack program.
@@ -49,7 +48,7 @@ pub fn read(text: &str) -> Result<Program, ReadError> {
         texts.into_iter().map(port).collect()
     };
     let (inputs, outputs) = (ports(inputs)?, ports(outputs)?);
-    Ok(Program { name, body: read_body, entry, inputs, outputs, globals: globals.finish() })
+    Ok(Program { name, body: read_body, entry, inputs, outputs, globals: finish(globals) })
 }
 
 /// Reads the units of a CFG program.
@@ -78,7 +77,7 @@ pub fn read_calls(text: &str) -> Result<CallProgram, ReadError> {
     while !r.at_end() {
         let _: FuncId = funcs.push(func(r, &globals, &names)?);
     }
-    Ok(CallProgram { funcs, entry, outputs, globals: globals.finish() })
+    Ok(CallProgram { funcs, entry, outputs, globals: finish(globals) })
 }
 
 /// Names of the functions, which calls before them may have.
@@ -112,30 +111,9 @@ fn func(r: &mut Reader, globals: &GlobalsReader, names: &NameTable<FuncId>) -> R
     Ok(Func { name, params, results, body, loc })
 }
 
-#[derive(Default)]
-struct GlobalsReader {
-    shared: SharedValues,
-    streams: StreamTable,
-    tapes: Tapes,
-}
-
-impl GlobalsReader {
-    /// A line of a shared value, a stream or a tape; false where something else stands.
-    fn line(&mut self, reader: &mut Reader) -> Result<bool, ReadError> {
-        if reader.eat_word("shared") {
-            self.shared.read(reader)?;
-        } else if reader.eat_word("stream") {
-            self.streams.read(reader)?;
-        } else if reader.eat_word("tape") {
-            self.tapes.read(reader)?;
-        } else {
-            return Ok(false);
-        }
-        Ok(true)
-    }
-    fn finish(self) -> Globals {
-        Globals { shared: self.shared.values, streams: self.streams.values, tapes: self.tapes.values }
-    }
+fn finish(globals: GlobalsReader) -> Globals {
+    let GlobalsReader { shared, streams, tapes } = globals;
+    Globals { shared: shared.values, streams: streams.values, tapes: tapes.values }
 }
 
 struct BodyReader<'a> {
