@@ -3,12 +3,9 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
-use super::{
-    Block, BlockId, Func, FuncId, InstKind, Operand, Program, Shared, SharedId, SharedSource, Terminator, VarId,
-};
+use super::{Block, BlockId, Func, FuncId, InstKind, Operand, Program, Terminator, VarId};
 use crate::base::{Id, IdSet};
 use crate::parts;
-use crate::prim::Effect;
 use crate::types::Type;
 
 /// A place in a program. Nothing stands for all of what is around it.
@@ -110,35 +107,7 @@ impl Checker<'_> {
             )),
             Some(_) => {}
         }
-        for (id, shared) in program.shared.iter() {
-            if let Err(message) = self.shared(id, shared) {
-                self.error(format!("shared value `{}`: {message}", shared.name));
-            }
-        }
-    }
-
-    fn shared(&self, id: SharedId, shared: &Shared) -> Result<(), String> {
-        match &shared.source {
-            SharedSource::Input => Ok(()),
-            SharedSource::Constant(array) if array.ty() == shared.ty => Ok(()),
-            SharedSource::Constant(array) => Err(format!("the constant has type {}", array.ty())),
-            SharedSource::Prim(prim, args) => {
-                let mut types = vec![];
-                for arg in args {
-                    types.push(match arg {
-                        parts::Operand::Const(c) => Type::scalar(c.dtype()),
-                        parts::Operand::Shared(s) if *s < id => self.program.shared[*s].ty.clone(),
-                        _ => return Err("an operand is no earlier shared value".to_string()),
-                    });
-                }
-                prim.check(&types, &shared.ty).map_err(|e| e.0)?;
-                if prim.effect(&types) == Effect::Random {
-                    return Err("a random draw is not shared".to_string());
-                }
-                Ok(())
-            }
-            SharedSource::Routine(..) => parts::check_routine(&self.program.shared, id),
-        }
+        parts::check_shared(&program.shared).into_iter().for_each(|message| self.error(message));
     }
 
     fn func(&mut self, func: &Func) {

@@ -15,7 +15,7 @@ use crate::base::{Id as _, IdVec};
 pub use effect::SideEffect;
 pub use routine::Routine;
 
-use crate::prim::Prim;
+use crate::prim::{Effect, Prim};
 use crate::types::{Array, Precision, Scalar, Type};
 
 crate::define_id!(
@@ -132,11 +132,40 @@ pub enum SharedSource {
     Routine(Arc<Routine>, usize),
 }
 
-/// Checks a shared value that a routine gives: its results stand one after another, in their order.
+/// Checks shared values: what they are made of stands before them, has the types that it wants, and is no draw.
 ///
 /// # Errors
-/// What is wrong.
-pub fn check_routine(shared: &IdVec<SharedId, Shared>, id: SharedId) -> Result<(), String> {
+/// What is wrong with each of those that make no sense, with its name.
+pub fn check_shared(shared: &IdVec<SharedId, Shared>) -> Vec<String> {
+    let wrong = shared.iter().filter_map(|(id, value)| Some((value, check_source(shared, id).err()?)));
+    wrong.map(|(value, message)| format!("shared value `{}`: {message}", value.name)).collect()
+}
+
+fn check_source(shared: &IdVec<SharedId, Shared>, id: SharedId) -> Result<(), String> {
+    let Shared { ty, source, .. } = &shared[id];
+    match source {
+        SharedSource::Input => Ok(()),
+        SharedSource::Constant(array) if array.ty() == *ty => Ok(()),
+        SharedSource::Constant(array) => Err(format!("the constant has type {}", array.ty())),
+        SharedSource::Prim(prim, args) => {
+            let ty_of = |arg: &Operand<SharedId>| match *arg {
+                Operand::Const(c) => Ok(Type::scalar(c.dtype())),
+                Operand::Shared(s) if s < id => Ok(shared[s].ty.clone()),
+                Operand::Shared(_) | Operand::Var(_) => Err("an operand is no earlier shared value".to_owned()),
+            };
+            let types = args.iter().map(ty_of).collect::<Result<Vec<Type>, String>>()?;
+            prim.check(&types, ty).map_err(|e| e.0)?;
+            match prim.effect(&types) {
+                Effect::Random => Err("a random draw is not shared".to_owned()),
+                Effect::Pure | Effect::Traps => Ok(()),
+            }
+        }
+        SharedSource::Routine(..) => check_routine(shared, id),
+    }
+}
+
+/// Checks a shared value that a routine gives: its results stand one after another, in their order.
+fn check_routine(shared: &IdVec<SharedId, Shared>, id: SharedId) -> Result<(), String> {
     let SharedSource::Routine(routine, result) = &shared[id].source else {
         return Ok(());
     };

@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::{Block, BlockId, Inst, InstKind, Operand, Program, StorageClass, Terminator, VarId, Write};
 use crate::base::{Id, IdSet};
-use crate::parts::{self, SharedId, SharedSource};
+use crate::parts;
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
 
@@ -48,7 +48,7 @@ pub fn verify(program: &Program) -> Vec<VerifyError> {
     check.ids();
     if check.errors.is_empty() {
         check.ports();
-        check.shared();
+        parts::check_shared(&program.shared).into_iter().for_each(|message| check.report(message));
         check.insts();
         check.uniform();
         check.attempts();
@@ -182,35 +182,6 @@ impl<'a> Check<'a> {
                 self.require(class != StorageClass::Temporary, || format!("port {} is a temporary", port.name));
             }
         }
-    }
-
-    fn shared(&mut self) {
-        let program = self.program;
-        for (id, shared) in program.shared.iter() {
-            let problem = match &shared.source {
-                SharedSource::Input => None,
-                SharedSource::Constant(array) => {
-                    (array.ty() != shared.ty).then(|| "has a constant of another type".to_owned())
-                }
-                SharedSource::Prim(prim, args) => self.shared_prim(id, &shared.ty, *prim, args),
-                SharedSource::Routine(..) => parts::check_routine(&program.shared, id).err(),
-            };
-            if let Some(problem) = problem {
-                self.report(format!("shared value {}: {problem}", shared.name));
-            }
-        }
-    }
-
-    fn shared_prim(&self, id: SharedId, ty: &Type, prim: Prim, args: &[parts::Operand<SharedId>]) -> Option<String> {
-        let mut types = Vec::new();
-        for arg in args {
-            types.push(match *arg {
-                parts::Operand::Const(c) => Type::scalar(c.dtype()),
-                parts::Operand::Shared(s) if s < id => self.program.shared[s].ty.clone(),
-                _ => return Some("reads what is not computed before it".to_owned()),
-            });
-        }
-        prim.check(&types, ty).err().map(|e| e.to_string())
     }
 
     fn insts(&mut self) {

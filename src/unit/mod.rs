@@ -393,13 +393,9 @@ impl OpKind {
 }
 
 impl Globals {
-    /// The type of an operand that is no variable or value.
-    fn type_of<V: Copy>(&self, operand: crate::parts::Operand<V>, of: impl Fn(V) -> Type) -> Type {
-        match operand {
-            crate::parts::Operand::Var(v) => of(v),
-            crate::parts::Operand::Shared(s) => self.shared[s].ty.clone(),
-            crate::parts::Operand::Const(c) => Type::scalar(c.dtype()),
-        }
+    /// The type of an operand, with those of variables or values.
+    fn type_of<V: Copy>(&self, operand: crate::parts::Operand<V>, of: impl FnOnce(V) -> Type) -> Type {
+        operand.ty(of, |s| self.shared[s].ty.clone())
     }
 }
 

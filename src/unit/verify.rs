@@ -39,6 +39,7 @@ impl fmt::Display for UnitError {
 /// All violations of the units of a stack program, in the order of its text.
 pub fn verify(program: &Program) -> Vec<UnitError> {
     let mut check = Check::new(&program.body, &program.globals);
+    parts::check_shared(&program.globals.shared).into_iter().for_each(|message| check.report(message));
     check.require(program.entry.index() < program.body.blocks.len(), || "the entry is no block".to_owned());
     for port in program.inputs.iter().chain(&program.outputs) {
         if check.var(port.var) {
@@ -66,7 +67,8 @@ pub fn verify(program: &Program) -> Vec<UnitError> {
 
 /// All violations of the units of a CFG program, function by function.
 pub fn verify_calls(program: &CallProgram) -> Vec<UnitError> {
-    let mut errors = Vec::new();
+    let wrong = parts::check_shared(&program.globals.shared).into_iter();
+    let mut errors: Vec<UnitError> = wrong.map(|message| UnitError { block: None, op: None, message }).collect();
     if program.funcs.get(program.entry).is_none_or(|f| f.results.len() != program.outputs.len()) {
         let message = "the entry is no function with a result for each output".to_owned();
         errors.push(UnitError { block: None, op: None, message });

@@ -7,6 +7,8 @@ use super::ReadError;
 /// Words that start a statement or a constant: a name that is one of them is written in backticks.
 pub(super) const RESERVED: &[&str] = &[
     "assert",
+    "attempt",
+    "block",
     "branch",
     "call",
     "cfg",

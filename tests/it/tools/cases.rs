@@ -31,7 +31,7 @@ use autobatch::program::io::{JsonArray, parse_json};
 use autobatch::program::{Bound, Engine, Function, Inputs, Options, Program, Results};
 use autobatch::run::{NoSink, Settings, Sink};
 use autobatch::types::{Array, Scalar};
-use autobatch::unit;
+use autobatch::{cfg, stack, unit};
 use serde_json::{Map, Value};
 
 use crate::tools::effort;
@@ -320,9 +320,19 @@ fn agree(program: &Program, case: &Case, function: &Function<'_>, inputs: &Input
     }
 }
 
-/// The units of a program are what their text says.
+/// A program is at every stage what its text says.
 fn round_trips(bound: &Bound, context: &str) {
     let compiled = bound.compiled();
+    if let Some(program) = &compiled.cfg {
+        let text = program.to_string();
+        let read = cfg::read(&text).unwrap_or_else(|why| panic!("{context}: {why}\n{text}"));
+        assert_eq!(read.to_string(), text, "{context}");
+    }
+    if let Some(program) = &compiled.stack {
+        let text = program.to_string();
+        let read = stack::read(&text).unwrap_or_else(|why| panic!("{context}: {why}\n{text}"));
+        assert_eq!(read.to_string(), text, "{context}");
+    }
     let text = compiled.units.to_string();
     let read = unit::read(&text).unwrap_or_else(|why| panic!("{context}: {why}\n{text}"));
     assert_eq!(unit::verify(&read), [], "{context}\n{text}");
