@@ -23,7 +23,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("is_inf", "`abs(x) == positive_infinity()`"),
     ("lchoose", "`log_choose(n, k)`"),
     ("log1m_inv_logit", "`-log1p_exp(x)`"),
-    ("log_diff_exp", "`a + log(-expm1(b - a))`"),
+    ("log_diff_exp", "`a + log1m_exp(b - a)`"),
     ("log_mix", "`log_sum_exp(log(p) + a, log1m(p) + b)`"),
     ("log_softmax", "`x - log_sum_exp(x)`"),
     ("logical_negation", "`!x`"),

@@ -53,7 +53,7 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// The program: .ab, or the text of an IR: .cfg, .stack
+    /// The program: .ab, or the text of an IR: .cfg, .stack, .unit
     pub(super) file: PathBuf,
     /// The function to run
     #[arg(long, default_value = "main")]

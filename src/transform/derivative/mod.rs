@@ -16,7 +16,8 @@
 //! |---|---|
 //! | `prepare` | copies of the functions in the form that is differentiated |
 //! | `activity` | which variables a derivative goes through |
-//! | `elementwise`, `tangent`, `cotangent` | the derivatives of the primitives |
+//! | `elementwise`, `tangent`, `cotangent`, `reductions`, `triangular` | the derivatives of the primitives |
+//! | `code` | emission of what a derivative adds |
 //! | `care` | where a product of the chain rule may be zero times what is no number |
 //! | `forward` | forward mode |
 //! | `graph`, `origins` | which way the reverse sweep goes back |

@@ -1,4 +1,5 @@
-//! What the documents keep to: the length of the page and of lines, links that lead somewhere, paths that are there.
+//! What the documents keep to: the length of the page and of lines, links that lead somewhere, paths that are there,
+//! tables of files that are whole, and the form of the results.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,12 @@ const WRAPPED: &[&str] = &[
     "grammar/OUTPUT.md",
     "grammar/REFERENCE.md",
     "nuts/README.md",
+    "nuts/data/README.md",
+    "tests/filetests/conformance/README.md",
 ];
+
+/// The page whose rows of tables are as short as its prose.
+const PAGE: &str = "ARCHITECTURE.md";
 
 /// Columns of a line of prose.
 const COLUMNS: usize = 120;
@@ -86,8 +92,8 @@ fn can_be_broken(line: &str) -> bool {
 
 #[test]
 fn the_architecture_page_is_short() {
-    let count = text(Path::new("ARCHITECTURE.md")).lines().count();
-    assert!(count <= 250, "ARCHITECTURE.md has {count} lines: what is long stands beside its code");
+    let count = text(Path::new(PAGE)).lines().count();
+    assert!(count <= 250, "{PAGE} has {count} lines: what is long stands beside its code");
 }
 
 #[test]
@@ -96,7 +102,8 @@ fn prose_is_wrapped() {
     for path in documents() {
         for (number, line) in lines(&text(&path)) {
             let columns = line.chars().count();
-            if columns > COLUMNS && !line.starts_with('|') && can_be_broken(line) {
+            let may_be_long = line.starts_with('|') && path != Path::new(PAGE);
+            if columns > COLUMNS && !may_be_long && can_be_broken(line) {
                 wrong.push(format!("{}:{number}: {columns} columns", path.display()));
             }
         }
@@ -161,7 +168,7 @@ fn is_path(name: &str, in_guide: bool) -> bool {
 #[test]
 fn named_paths_are_there() {
     let mut wrong = Vec::new();
-    for path in [PathBuf::from("ARCHITECTURE.md"), PathBuf::from("CONTRIBUTING.md")].into_iter().chain(guides()) {
+    for path in [PathBuf::from(PAGE), PathBuf::from("CONTRIBUTING.md")].into_iter().chain(guides()) {
         let folder = root().join(path.parent().expect("a file has a folder"));
         let in_guide = path.starts_with("src");
         for (number, line) in lines(&text(&path)) {
@@ -175,6 +182,42 @@ fn named_paths_are_there() {
     assert!(wrong.is_empty(), "paths that are not there:\n{}", wrong.join("\n"));
 }
 
+/// What the first columns of a page's tables of files name: files and folders of its own folder.
+fn listed_files(page: &str) -> BTreeSet<&str> {
+    let mut listed = BTreeSet::new();
+    let mut inside = false;
+    for (_, line) in lines(page) {
+        let Some(cell) = line.strip_prefix('|').and_then(|row| row.split('|').next()) else {
+            inside = false;
+            continue;
+        };
+        if inside {
+            listed.extend(quoted(cell).filter_map(|name| name.split('/').next()));
+        }
+        inside |= cell.split_whitespace().any(|word| word == "file");
+    }
+    listed
+}
+
+#[test]
+fn tables_of_files_are_whole() {
+    const APART: &[&str] = &["README.md", "Cargo.toml", "mod.rs", "tests", "tests.rs"];
+    let mut wrong = Vec::new();
+    for path in guides().into_iter().chain(["nuts/README.md", "nuts/data/README.md"].map(PathBuf::from)) {
+        let page = text(&path);
+        let listed = listed_files(&page);
+        let folder = root().join(path.parent().expect("a file has a folder"));
+        for entry in std::fs::read_dir(folder).expect("the folder can be read").filter(|_| !listed.is_empty()) {
+            let name = entry.expect("the folder can be read").file_name().to_string_lossy().into_owned();
+            if !listed.contains(name.as_str()) && !APART.contains(&name.as_str()) {
+                wrong.push(format!("{}: no row for {name}", path.display()));
+            }
+        }
+    }
+    wrong.sort();
+    assert!(wrong.is_empty(), "files that a table of their folder lacks:\n{}", wrong.join("\n"));
+}
+
 /// A question, what was found, the command; what was wanted and tried is history.
 #[test]
 fn results_answer_questions() {
@@ -185,4 +228,23 @@ fn results_answer_questions() {
     let distinct: BTreeSet<&str> = headings.iter().copied().collect();
     assert_eq!(distinct.len(), headings.len(), "a question of benches/RESULTS.md stands twice");
     assert!(!page.contains("Wanted"), "what was wanted stands in benches/HISTORY.md");
+}
+
+#[test]
+fn results_have_one_table_two_sentences_and_the_command() {
+    let page = text(Path::new("benches/RESULTS.md"));
+    let mut wrong = Vec::new();
+    for section in page.split("\n## ").skip(1).filter(|section| !section.starts_with("Method\n")) {
+        let body = lines(section).into_iter().skip(1).map(|(_, line)| line);
+        let (rows, prose): (Vec<&str>, Vec<&str>) = body.partition(|line| line.starts_with('|'));
+        let tables = rows.iter().filter(|row| row.starts_with("|---")).count();
+        let words = prose.iter().flat_map(|line| line.split_whitespace());
+        let sentences = words.filter(|word| word.ends_with('.')).count();
+        let commands = section.matches("```console").count();
+        if tables != 1 || sentences > 2 || commands != 1 {
+            let title = section.lines().next().unwrap_or_default();
+            wrong.push(format!("{title} {tables} tables, {sentences} sentences, {commands} blocks of commands"));
+        }
+    }
+    assert!(wrong.is_empty(), "sections of benches/RESULTS.md:\n{}", wrong.join("\n"));
 }

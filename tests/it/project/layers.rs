@@ -12,15 +12,22 @@ fn quoted(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// For every module its layer and the modules that it may use.
+/// For every module its layer and the modules that it may use. A row without a layer and a module goes on with the modules
+/// that the one before it may use.
 fn table() -> BTreeMap<String, (u32, Vec<String>)> {
     let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page can be read");
-    let mut table = BTreeMap::new();
+    let mut table: BTreeMap<String, (u32, Vec<String>)> = BTreeMap::new();
+    let mut last = String::new();
     for line in page.lines() {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [layer, module, _, uses] = cells[..] else { continue };
-        let (Ok(layer), [module]) = (layer.parse(), &quoted(module)[..]) else { continue };
-        table.insert(module.clone(), (layer, quoted(uses)));
+        if let (Ok(layer), [module]) = (layer.parse(), &quoted(module)[..]) {
+            table.insert(module.clone(), (layer, quoted(uses)));
+            last.clone_from(module);
+        } else if layer.is_empty() && module.is_empty() {
+            let (_, before) = table.get_mut(&last).expect("a row goes on with the one before it");
+            before.extend(quoted(uses));
+        }
     }
     table
 }
