@@ -165,10 +165,7 @@ impl<'a> Checker<'a> {
         self.evaluate_consts();
         self.resolve_signatures();
         self.resolve_rules();
-        let declared: Vec<FnId> = self.fns.ids().collect();
-        for id in declared {
-            self.check_fn(id);
-        }
+        self.check_fns();
         self.warn_unused_fns();
         self.check_bounded();
         self.check_shared();
@@ -183,6 +180,28 @@ impl<'a> Checker<'a> {
         }
         let program = self.program();
         (Some(program), self.diagnostics)
+    }
+
+    /// Checks the bodies of all functions but those that ship and that nothing uses, so that a program does not pay for
+    /// the whole library. A test checks each module that ships as a main one.
+    fn check_fns(&mut self) {
+        let mut left: Vec<FnId> = self.fns.ids().collect();
+        loop {
+            for (target, rules) in &self.rules {
+                if is_wanted(&self.modules, &self.fns[*target]) {
+                    for rule in [rules.forward, rules.reverse].into_iter().flatten() {
+                        self.fns[rule].used = true;
+                    }
+                }
+            }
+            let (wanted, rest) = left.into_iter().partition(|id| is_wanted(&self.modules, &self.fns[*id]));
+            left = rest;
+            let wanted: Vec<FnId> = wanted;
+            if wanted.is_empty() {
+                return;
+            }
+            wanted.into_iter().for_each(|id| self.check_fn(id));
+        }
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
@@ -214,7 +233,7 @@ impl<'a> Checker<'a> {
 
     /// What gives nothing and has no error yet has an extent that does not fit into 64 bits.
     fn report_unchecked(&mut self) {
-        let unchecked = self.fns.values().filter(|f| f.checked.is_none());
+        let unchecked = self.fns.values().filter(|f| f.checked.is_none() && is_wanted(&self.modules, f));
         let errors: Vec<Diagnostic> = unchecked
             .map(|f| {
                 let message = format!("an extent in `{}` is out of range", f.name);
@@ -241,13 +260,18 @@ impl<'a> Checker<'a> {
             });
         }
         for (id, def) in self.fns.iter_mut() {
-            let function = def.checked.take().expect("a function without errors is checked");
-            let values = (function.params.iter()).all(|p| !matches!(function.locals[p.local].ty, Ty::Fn(..)));
-            if def.public && !def.instance && def.module == ModuleId(0) && values {
+            let function = def.checked.take();
+            let of_values = |f: &hir::Fn| f.params.iter().all(|p| !matches!(f.locals[p.local].ty, Ty::Fn(..)));
+            if def.public && !def.instance && def.module == ModuleId(0) && function.as_ref().is_some_and(of_values) {
                 program.exports.insert(def.name.clone(), id);
             }
             program.fns.push(function);
         }
         program
     }
+}
+
+/// Whether the body of a function is checked: it is the user's, or something uses it.
+fn is_wanted(modules: &IdVec<ModuleId, Module>, def: &FnDef) -> bool {
+    def.used || def.module == ModuleId(0) || !modules[def.module].std
 }

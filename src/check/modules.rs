@@ -1,7 +1,7 @@
 //! Loading: the main module, everything that it uses, and the prelude.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
@@ -26,6 +26,8 @@ pub(super) struct Module {
     pub(super) std: bool,
     /// What it uses: the module, the alias, and where.
     pub(super) uses: Vec<(ModuleId, Option<ast::Name>, Span)>,
+    /// Whether `uses` is complete.
+    followed: bool,
     /// Whether a `use` of it failed: then unknown names may be the missing module's, and stay silent.
     pub(super) incomplete: bool,
     /// Its own items by name; filled by the declaration.
@@ -70,20 +72,23 @@ pub(super) fn load(main: FileId, sources: &mut SourceMap, loader: &mut dyn Loade
     let name = sources.file(main).name.clone();
     let mut loading = Loading { sources, loader, modules: IdVec::new(), by_name: HashMap::new(), diagnostics };
     let broken = loading.diagnostics.iter().any(Diagnostic::is_error);
-    let main = loading.add(name, ast, broken);
+    let main = loading.add(name, Arc::new(ast), broken);
     let prelude = loading.shipped("prelude.ab").or_else(|| loading.modules[main].std.then_some(main));
-    loading.follow_uses();
+    // First the prelude's own: then its files have the same numbers in every program, and are parsed once a process.
+    loading.follow_uses(ModuleId(1));
+    loading.follow_uses(main);
     let loaded = Loaded { modules: loading.modules, prelude };
     (loaded, loading.diagnostics)
 }
 
 impl Loading<'_> {
-    fn add(&mut self, name: String, ast: ast::Module, incomplete: bool) -> ModuleId {
+    fn add(&mut self, name: String, ast: Arc<ast::Module>, incomplete: bool) -> ModuleId {
         let module = Module {
             std: name.starts_with("std/") && StdLibrary::text(&name).is_some(),
             name: name.clone(),
-            ast: Arc::new(ast),
+            ast,
             uses: Vec::new(),
+            followed: false,
             incomplete,
             names: IndexMap::new(),
             imported: IndexMap::new(),
@@ -93,12 +98,15 @@ impl Loading<'_> {
         id
     }
 
-    /// Follows the `use`s of every module, those found on the way included.
-    fn follow_uses(&mut self) {
-        let mut next = 0;
-        while next < self.modules.len() {
-            let module = ModuleId(next as u32);
+    /// Follows the `use`s of every module from this one on that were not followed yet, those found on the way included.
+    fn follow_uses(&mut self, first: ModuleId) {
+        let mut next = first.0;
+        while (next as usize) < self.modules.len() {
+            let module = ModuleId(next);
             next += 1;
+            if std::mem::replace(&mut self.modules[module].followed, true) {
+                continue;
+            }
             let ast = self.modules[module].ast.clone();
             for item in &ast.items {
                 if let ItemKind::Use { path, alias } = &item.kind {
@@ -142,7 +150,12 @@ impl Loading<'_> {
 
     fn shipped(&mut self, path: &str) -> Option<ModuleId> {
         let (name, text) = StdLibrary.load(None, path).ok()?;
-        Some(self.get_or_parse(name, text))
+        if let Some(known) = self.by_name.get(&name) {
+            return Some(*known);
+        }
+        let file = self.sources.add(name.clone(), text.clone());
+        let ast = parsed(&name, file, &text);
+        Some(self.add(name, ast, false))
     }
 
     fn get_or_parse(&mut self, name: String, text: Arc<str>) -> ModuleId {
@@ -153,6 +166,20 @@ impl Loading<'_> {
         let (ast, diagnostics) = crate::syntax::parse(file, &text);
         let broken = diagnostics.iter().any(Diagnostic::is_error);
         self.diagnostics.extend(diagnostics);
-        self.add(name, ast, broken)
+        self.add(name, Arc::new(ast), broken)
     }
+}
+
+/// The tree of a module that ships, as the file of this number: parsed once a process, since every program has the
+/// prelude. A test looks that these modules have no errors.
+fn parsed(name: &str, file: FileId, text: &str) -> Arc<ast::Module> {
+    type Trees = HashMap<(String, FileId), Arc<ast::Module>>;
+    static TREES: LazyLock<Mutex<Trees>> = LazyLock::new(Mutex::default);
+    let key = (name.to_owned(), file);
+    let known = || TREES.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    known().unwrap_or_else(|| {
+        let tree = Arc::new(crate::syntax::parse(file, text).0);
+        TREES.lock().unwrap_or_else(PoisonError::into_inner).insert(key, tree.clone());
+        tree
+    })
 }

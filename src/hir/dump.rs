@@ -28,7 +28,8 @@ fn dump_here(program: &Program) -> String {
         out.push('\n');
     }
     let reached = reached(program);
-    for (id, function) in program.fns.iter().filter(|(id, _)| reached[*id]) {
+    for id in program.fns.ids().filter(|id| reached[*id] && program.fns[*id].is_some()) {
+        let function = program.function(id);
         let export = program.exports.values().any(|e| *e == id);
         dump_fn(&mut out, program, function, &format!("{id}"), export);
         out.push('\n');
@@ -43,7 +44,7 @@ fn reached(program: &Program) -> IdVec<FnId, bool> {
         if !std::mem::replace(&mut reached[id], true) {
             let rules = program.rules.get(&id).into_iter();
             work.extend(rules.flat_map(|rules| [rules.forward, rules.reverse]).flatten());
-            walk::all(&program.fns[id].body, &mut |expr| match &expr.kind {
+            walk::all(&program.function(id).body, &mut |expr| match &expr.kind {
                 ExprKind::Call(Callee::Fn(called, _), _) | ExprKind::Function(called, _) => {
                     work.push(*called);
                 }
@@ -184,7 +185,7 @@ impl<'p> Printer<'p> {
                 format!("{}({} for {})", reduction_name(*op), self.expr(body, depth), self.clauses(clauses, depth))
             }
             ExprKind::Function(id, dims) => {
-                format!("{}.{id}{}", self.program.fns[*id].name, self.dims(dims))
+                format!("{}.{id}{}", self.program.function(*id).name, self.dims(dims))
             }
             ExprKind::Lambda { params, body } => {
                 let params: Vec<String> = params.iter().map(|p| self.binding(*p)).collect();
@@ -245,7 +246,7 @@ impl<'p> Printer<'p> {
     fn callee(&self, callee: &Callee) -> String {
         match callee {
             Callee::Fn(id, dims) => {
-                format!("{}.{id}{}", self.program.fns[*id].name, self.dims(dims))
+                format!("{}.{id}{}", self.program.function(*id).name, self.dims(dims))
             }
             Callee::Local(id) => self.local(*id),
         }

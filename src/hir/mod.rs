@@ -45,8 +45,8 @@ crate::define_id!(
 pub struct Program {
     /// All structs.
     pub structs: IdVec<StructId, Struct>,
-    /// All functions, instances of elementwise functions included.
-    pub fns: IdVec<FnId, Fn>,
+    /// All functions, instances of elementwise functions included; none for one of the library that nothing uses.
+    pub fns: IdVec<FnId, Option<Fn>>,
     /// The `pub fn`s of the main module by name: the possible entry points.
     pub exports: IndexMap<String, FnId>,
     /// Derivatives that are written by hand, by function.
@@ -54,6 +54,13 @@ pub struct Program {
     /// Levels of the deepest tree of the source: who walks bodies by recursion, a clone included, needs
     /// [room](crate::base::stack::with_room) for them.
     pub depth: usize,
+}
+
+impl Program {
+    /// A function that something uses.
+    pub fn function(&self, id: FnId) -> &Fn {
+        self.fns[id].as_ref().expect("what is used is checked")
+    }
 }
 
 impl Drop for Program {

@@ -78,7 +78,7 @@ struct Places<'a> {
 impl<'a> Places<'a> {
     fn of(program: &'a hir::Program, sources: &'a SourceMap) -> Self {
         let mut declared: BTreeMap<&str, Vec<(FileId, u32)>> = BTreeMap::new();
-        for function in program.fns.values() {
+        for function in program.fns.values().flatten() {
             let (line, _) = sources.line_column(function.span);
             declared.entry(&function.name).or_default().push((function.span.file, line));
         }

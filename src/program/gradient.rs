@@ -42,7 +42,7 @@ impl Program {
     /// shared, or not made of reals.
     pub fn gradient(&self, name: &str, wrt: &[String]) -> Result<Gradient, Error> {
         let entry = self.function(name)?.entry;
-        let function = &self.hir.fns[entry];
+        let function = self.hir.function(entry);
         if function.ret != Ty::Scalar(DType::Real) {
             return Err(refused(format!("`{name}` does not give a real: its gradient has no meaning")));
         }
@@ -53,7 +53,7 @@ impl Program {
         });
         let inputs = inputs.collect();
         let mut hir = with_room(self.hir.depth, || self.hir.clone());
-        let derived = hir.fns.push(with_gradient(function, entry, wrt));
+        let derived = hir.fns.push(Some(with_gradient(function, entry, wrt)));
         hir.exports = IndexMap::from([(name.to_owned(), derived)]);
         let program = Program::of(hir, Arc::clone(&self.sources), self.warnings.clone());
         Ok(Gradient { program, name: name.to_owned(), inputs })

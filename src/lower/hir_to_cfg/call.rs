@@ -49,7 +49,7 @@ impl<'a> Lowering<'_, 'a> {
 
     /// A dimension that a function bounds may be no larger than its bound.
     fn check_bounds(&self, id: FnId, dims: &Dims) -> Lowered<()> {
-        let called = &self.spec.program.fns[id];
+        let called = self.spec.program.function(id);
         for (dim, bound) in &called.bounds {
             let (number, most) = (dims.numbers[*dim], bound.eval(&dims.numbers).unwrap_or(i64::MAX));
             if number > most {
@@ -193,7 +193,7 @@ impl<'a> Lowering<'_, 'a> {
     pub(super) fn ask(&mut self, function: &FunctionValue, args: &[Value]) -> Lowered<Asked> {
         let code = self.spec.closure_of(function.closure).code;
         let program = self.spec.program;
-        let home = &program.fns[code.home()];
+        let home = program.function(code.home());
         let mut operands = function.lengths.clone();
         let mut params = Vec::with_capacity(args.len());
         let mut starts = Vec::with_capacity(args.len() + 1);
@@ -251,7 +251,7 @@ impl<'a> Lowering<'_, 'a> {
             Form::Function(closure) => {
                 let mut captured = Vec::new();
                 let made = self.spec.closure_of(*closure).clone();
-                let home = &self.spec.program.fns[made.code.home()];
+                let home = self.spec.program.function(made.code.home());
                 let mut lengths = Vec::new();
                 for id in &made.dims.bounded {
                     lengths.push(Operand::Var(self.parameter(&home.dims[*id], Type::int())));
@@ -280,7 +280,7 @@ fn collect_varying(value: &Value, into: &mut Vec<Operand>) {
 /// The layout of what a function returns.
 pub(super) fn result_layout(spec: &Specialiser<'_>, closure: ClosureId, span: Span) -> Lowered<Layout> {
     let closure = spec.closure_of(closure);
-    let home = &spec.program.fns[closure.code.home()];
+    let home = spec.program.function(closure.code.home());
     let layout = |ty: &Ty| layout_at(spec.program, ty, &home.dims, &closure.dims, span);
     match closure.code {
         Code::Fn(_) => layout(&home.ret),
@@ -299,7 +299,7 @@ pub(super) fn lower_instance<'a>(
     name: String,
 ) -> Lowered<(Func, Facts)> {
     let closure = spec.closure_of(instance.closure).clone();
-    let home = &spec.program.fns[closure.code.home()];
+    let home = spec.program.function(closure.code.home());
     let results = result_layout(spec, instance.closure, home.span)?.leaves("");
     let begin = match closure.code {
         Code::Fn(_) => home.span,
@@ -389,14 +389,14 @@ pub(super) fn reduction_of(spec: &Specialiser<'_>, instance: &Instance) -> Optio
 
 fn instance_name(spec: &Specialiser<'_>, instance: &Instance) -> String {
     match spec.closure_of(instance.closure).code {
-        Code::Fn(id) => spec.program.fns[id].name.clone(),
+        Code::Fn(id) => spec.program.function(id).name.clone(),
         Code::Lambda(id, Lambda(expr)) => {
             let kind = match &expr.kind {
                 ExprKind::Comprehension { .. } => "comprehension",
                 ExprKind::Reduction { op, .. } => op.name(),
                 _ => "closure",
             };
-            format!("{}.{kind}", spec.program.fns[id].name)
+            format!("{}.{kind}", spec.program.function(id).name)
         }
     }
 }

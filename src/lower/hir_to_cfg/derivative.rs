@@ -281,7 +281,7 @@ fn request_rule(
     instance: &Instance,
     span: Span,
 ) -> Lowered<FuncId> {
-    let home = &spec.program.fns[rule];
+    let home = spec.program.function(rule);
     let mut params = instance.params.clone();
     for param in &home.params[params.len()..] {
         let local = &home.locals[param.local];
@@ -333,7 +333,7 @@ pub(super) fn requests(
                 let Code::Fn(id) = spec.closure_of(instance.closure).code else {
                     continue;
                 };
-                if spec.program.fns[id].recompute {
+                if spec.program.function(id).recompute {
                     problems.extend(repeated(spec, facts, func));
                     requests.recompute.insert(func);
                 }
@@ -440,7 +440,7 @@ fn ships(spec: &Specialiser<'_>, func: FuncId) -> bool {
     match spec.made(func) {
         Some((Made::Instance(instance), _)) => {
             let home = spec.closure_of(instance.closure).code.home();
-            spec.sources.file(spec.program.fns[home].span.file).name.starts_with("std/")
+            spec.sources.file(spec.program.function(home).span.file).name.starts_with("std/")
         }
         _ => false,
     }

@@ -91,7 +91,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
     /// A function that is made of code of another one, which begins at `begin`: of its body, or of a closure or comprehension in it.
     pub(super) fn new(spec: &'s mut Specialiser<'a>, home_id: FnId, begin: Span, dims: &Dims) -> Self {
         let program = spec.program;
-        let home = &program.fns[home_id];
+        let home = program.function(home_id);
         let (line, _) = spec.sources.line_column(begin);
         let loc = Loc::new(home.name.as_str(), line);
         let mut lowering = Self {

@@ -248,7 +248,7 @@ impl<'a> Specialiser<'a> {
     }
 
     fn endless(&self, home: FnId, span: Span) -> Box<Diagnostic> {
-        let name = &self.program.fns[home].name;
+        let name = &self.program.function(home).name;
         let message = format!("`{name}` would have to be made for too many sizes or functions");
         Box::new(
             Diagnostic::error("E0805", message, span, "this call needs a new one")

@@ -94,7 +94,7 @@ fn specialise_here(
     let signature = entry_signature(program, entry).map_err(|d| vec![d])?;
     let dims = signature.bind(shapes)?;
     let mut spec = Specialiser::new(program, sources, padding);
-    let home = &program.fns[entry];
+    let home = program.function(entry);
     let outputs = layout_at(program, &home.ret, &home.dims, &dims, home.span)
         .map_err(|d| vec![*d])
         .map(|layout| signature::outputs(&layout))?;
@@ -122,7 +122,7 @@ fn specialise_here(
 
 /// The instance of the entry: shared parameters are shared inputs, the others come in.
 fn entry_instance(spec: &mut Specialiser<'_>, entry: FnId, dims: &Dims) -> Result<Instance, Box<Diagnostic>> {
-    let home = &spec.program.fns[entry];
+    let home = spec.program.function(entry);
     let mut params = Vec::with_capacity(home.params.len());
     for param in &home.params {
         let local = &home.locals[param.local];

@@ -74,7 +74,7 @@ impl SignaturePort {
 /// # Errors
 /// When the function cannot be an entry because a parameter is a function; no function among the program's exports is one.
 pub fn entry_signature(program: &Program, entry: FnId) -> Result<Signature, Diagnostic> {
-    let f = &program.fns[entry];
+    let f = program.function(entry);
     let mut ports = Vec::new();
     ports.extend(f.bounds.keys().map(|id| SignaturePort {
         name: f.dims[*id].clone(),
@@ -108,7 +108,7 @@ pub fn entry_signature(program: &Program, entry: FnId) -> Result<Signature, Diag
 
 /// For each output of an entry, in order, its name and for each of its axes the bounded dimension that it has, if any.
 pub fn output_dims(program: &Program, entry: FnId) -> Vec<(String, Vec<Option<DimId>>)> {
-    let f = &program.fns[entry];
+    let f = program.function(entry);
     let identity: Vec<Dim> = f.dims.ids().map(Dim::param).collect();
     let name = if matches!(f.ret, Ty::Struct(..)) { "" } else { "result" };
     let mut found = Vec::new();
