@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
+use autobatch::backend::cpu::MACHINE;
 use autobatch::mcmc::sampling::{Job, Sampling};
 use autobatch::pipeline;
 use autobatch::program::{Bound, Engine, Inputs, Options, Program};
@@ -67,7 +68,7 @@ fn empty_superstep(c: &mut Criterion) {
         let options = options(Engine::Pc).shard_lanes(lanes.next_multiple_of(64));
         let program = stack::read(text).expect("the program is right");
         let inputs = Inputs::new().lane("n", vec![1_000_i64; lanes]);
-        let bound = Bound::of_ir(pipeline::from_stack(program, options.get_passes()), &inputs, &options);
+        let bound = Bound::of_ir(pipeline::from_stack(program, options.get_passes(), MACHINE), &inputs, &options);
         let bound = bound.expect("the inputs fit");
         describe_run(&format!("dispatch/empty/{lanes}"), &bound, &options);
         group.throughput(Throughput::Elements(run(&bound, &options)));

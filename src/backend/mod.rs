@@ -10,7 +10,7 @@ use std::panic::RefUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::plan::{CallPlan, Plan};
+use crate::plan::{CallPlan, Plan, TargetMachine};
 use crate::run::{Outcome, RunInputs, Settings, Sink};
 use crate::types::Precision;
 use crate::unit;
@@ -19,6 +19,8 @@ use crate::unit;
 pub trait Backend: fmt::Debug + Send + Sync + RefUnwindSafe {
     /// Its name, by which it is asked for.
     fn name(&self) -> &'static str;
+    /// What plans must know of the machine: they are made for it.
+    fn machine(&self) -> TargetMachine;
     /// Makes what runs a program.
     ///
     /// # Errors
@@ -34,7 +36,7 @@ pub trait Executable: fmt::Debug + Send + Sync {
     fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome;
 }
 
-/// The units of a program, and the plan that was made of them.
+/// The units of a program, and the plan that was made of them for the machine of the back end.
 #[derive(Clone, Debug)]
 pub enum Units {
     /// Of a stack program, for program-counter autobatching.

@@ -117,16 +117,21 @@ pub(super) fn read_ir(path: &Path, options: &Options) -> Result<Compiled, Error>
     if extension(path) == "cfg" {
         let program = cfg::read(&text).map_err(|e| wrong(e.to_string()))?;
         refuse_findings(&wrong, &cfg::verify(&program))?;
-        return Ok(pipeline::from_cfg(program, &options.passes));
+        return Ok(pipeline::from_cfg(program, &options.passes, options.backend.machine()));
     }
     if extension(path) == "unit" {
+        if unit::read_calls(&text).is_ok() {
+            let message = "these are the units of `local`, which can be read but not run: run the units of `pc`, \
+                           or dump and run the CFG program (`dump --stage cfg`)";
+            return Err(wrong(message.to_owned()));
+        }
         let program = unit::read(&text).map_err(|e| wrong(e.to_string()))?;
         refuse_findings(&wrong, &unit::verify(&program))?;
-        return Ok(pipeline::from_units(program, &options.passes));
+        return Ok(pipeline::from_units(program, &options.passes, options.backend.machine()));
     }
     let program = stack::read(&text).map_err(|e| wrong(e.to_string()))?;
     refuse_findings(&wrong, &stack::verify(&program))?;
-    Ok(pipeline::from_stack(program, &options.passes))
+    Ok(pipeline::from_stack(program, &options.passes, options.backend.machine()))
 }
 
 fn refuse_findings<E: ToString>(wrong: &dyn Fn(String) -> Error, findings: &[E]) -> Result<(), Error> {

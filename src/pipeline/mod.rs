@@ -5,7 +5,6 @@ mod warnings;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::backend::cpu::MACHINE;
 use crate::base::{Diagnostic, Finding, SourceMap, work};
 use crate::hir::{self, FnId};
 use crate::lower::cfg_to_stack::Saves;
@@ -13,7 +12,7 @@ use crate::lower::hir_to_cfg::{Padding, Shapes};
 use crate::lower::to_plan::Making;
 use crate::lower::to_unit::Stores;
 use crate::lower::{cfg_to_stack, hir_to_cfg, to_plan, to_unit};
-use crate::plan::{CallPlan, Plan};
+use crate::plan::{CallPlan, Plan, TargetMachine};
 use crate::transform::Pass;
 use crate::transform::cfg::{BATCH_PASSES, CFG_PASSES, LANE_PASSES};
 use crate::transform::stack::{self as stack_passes, STACK_PASSES, StorageClasses};
@@ -164,10 +163,11 @@ pub fn compile(
     entry: FnId,
     shapes: &Shapes,
     passes: &Passes,
+    machine: TargetMachine,
 ) -> Result<Compiled, Vec<Diagnostic>> {
     let specialised = |most| specialise_up_to(most, program, sources, entry, shapes, passes);
     let built =
-        |made: SpecialisedEntry, passes: &Passes| build(made.program, passes, made.findings, Some((program, sources)));
+        |made: SpecialisedEntry, passes: &Passes| build(made.program, passes, machine, made.findings, Some((program, sources)));
     let bytes = |made: &Compiled| made.plan.body.bytes_per_lane(size_of::<f64>());
     let whole = specialised(vectorize::MOST_ELEMENTS)?;
     if !passes.is_on(VECTORIZE.0) || largest_value(&whole.program) <= FEW_ELEMENTS {
@@ -249,14 +249,15 @@ fn specialise_up_to(
     }
 }
 
-/// Compiles a CFG program.
-pub fn from_cfg(cfg: cfg::Program, passes: &Passes) -> Compiled {
-    build(cfg, passes, Vec::new(), None)
+/// Compiles a CFG program for a machine.
+pub fn from_cfg(cfg: cfg::Program, passes: &Passes, machine: TargetMachine) -> Compiled {
+    build(cfg, passes, machine, Vec::new(), None)
 }
 
 fn build(
     cfg: cfg::Program,
     passes: &Passes,
+    machine: TargetMachine,
     findings: Vec<Finding>,
     source: Option<(&hir::Program, &SourceMap)>,
 ) -> Compiled {
@@ -268,34 +269,34 @@ fn build(
     let findings = findings.into_iter().chain(to_plan::fallbacks(&stack)).collect();
     let call_units = work::stage("units of `local`", |_| None, || to_unit::cfg_to_units(&batched));
     verify_units(&call_units, unit::verify_calls);
-    let making = Making { machine: MACHINE, tile_rows: passes.is_on(TILE_ROWS.0) };
+    let making = Making { machine, tile_rows: passes.is_on(TILE_ROWS.0) };
     let calls = work::stage("plan of `local`", |_| None, || to_plan::calls_to_plan(&call_units, making));
     Compiled {
         cfg: Some(cfg),
         call_units: Some(Arc::new(call_units)),
         calls: Some(Arc::new(calls)),
         warnings: warnings::from_findings(findings, source),
-        ..from_stack(stack, passes)
+        ..from_stack(stack, passes, machine)
     }
 }
 
 /// Takes a stack program as it is: of the passes only those count that leave stores, tops and tiles alone
 /// (`temporaries`, `storage`, `cached-tops`, `tile-rows`).
-pub fn from_stack(stack: stack::Program, passes: &Passes) -> Compiled {
+pub fn from_stack(stack: stack::Program, passes: &Passes, machine: TargetMachine) -> Compiled {
     let stores = match passes.is_on(TEMPORARIES.0) && passes.is_on(STORAGE) {
         true => Stores::Live,
         false => Stores::All,
     };
     let units = work::stage("units of `pc`", |_| None, || to_unit::stack_to_units(&stack, stores));
     verify_units(&units, unit::verify);
-    Compiled { stack: Some(stack), ..from_units(units, passes) }
+    Compiled { stack: Some(stack), ..from_units(units, passes, machine) }
 }
 
 /// Takes the units of a stack program as they are, as [`from_stack`]. Where tops are not cached every step is one
 /// access after another, and none runs tile by tile.
-pub fn from_units(units: unit::Program, passes: &Passes) -> Compiled {
+pub fn from_units(units: unit::Program, passes: &Passes, machine: TargetMachine) -> Compiled {
     let cached_tops = passes.is_on(CACHED_TOPS.0);
-    let making = Making { machine: MACHINE, tile_rows: cached_tops && passes.is_on(TILE_ROWS.0) };
+    let making = Making { machine, tile_rows: cached_tops && passes.is_on(TILE_ROWS.0) };
     let plan = || Plan { cached_tops, ..to_plan::units_to_plan(&units, making) };
     let plan = Arc::new(work::stage("plan of `pc`", |_| None, plan));
     Compiled {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{BlockId, Body, CallPlan, CallTerminator, Plan, Slot, StepKind, TILE_BLOCK, Terminator, UnitId, bytes};
 
 /// What a plan must know of the processor that runs it. It changes speed, never results.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TargetMachine {
     /// Bytes of cache that what a shard works on at a time may fill.
     pub cache_bytes: usize,

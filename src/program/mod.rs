@@ -35,7 +35,7 @@ use crate::interp::{self, SharedError};
 use crate::lower::hir_to_cfg::{self, Shapes, Signature, SignaturePort};
 use crate::parts::SharedSource;
 use crate::pipeline::{self, Compiled};
-use crate::plan;
+use crate::plan::{self, TargetMachine};
 use crate::run::{self, MemoryBudget, NoSink, Sink};
 use crate::types::Type;
 
@@ -94,6 +94,7 @@ struct CacheKey {
     entry: FnId,
     shapes: Shapes,
     passes: Passes,
+    machine: TargetMachine,
 }
 
 impl Program {
@@ -289,7 +290,7 @@ impl Function<'_> {
         inputs::refuse_unknown(inputs, &self.name, &self.signature)?;
         let lanes = inputs::lane_count(inputs)?;
         let values = inputs::bind(inputs, &self.name, &self.signature, lanes)?;
-        let entry = || self.entry(values.shapes.clone(), passes);
+        let entry = || self.entry(values.shapes.clone(), passes, options.backend.machine());
         let Entry { compiled, executables } = match &options.settings.stop {
             Some(stop) => stoppable(stop, entry)?,
             None => entry()?,
@@ -311,18 +312,19 @@ impl Function<'_> {
     /// [`ErrorKind::Program`] for what only shapes can tell.
     #[doc(hidden)]
     pub fn compile(&self, shapes: impl Into<Shapes>, passes: &Passes) -> Result<Arc<Compiled>, Error> {
-        Ok(self.entry(shapes.into(), passes)?.compiled)
+        let machine = Options::default().backend.machine();
+        Ok(self.entry(shapes.into(), passes, machine)?.compiled)
     }
 
-    fn entry(&self, shapes: Shapes, passes: &Passes) -> Result<Entry, Error> {
-        let key = CacheKey { entry: self.entry, shapes, passes: passes.clone() };
+    fn entry(&self, shapes: Shapes, passes: &Passes, machine: TargetMachine) -> Result<Entry, Error> {
+        let key = CacheKey { entry: self.entry, shapes, passes: passes.clone(), machine };
         let program = self.program;
         // Nothing can panic while the lock is held, which is not while something is compiled.
         let cache = || program.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = cache().get(&key) {
             return Ok(entry.clone());
         }
-        let compiled = pipeline::compile(&program.hir, &program.sources, self.entry, &key.shapes, passes)
+        let compiled = pipeline::compile(&program.hir, &program.sources, self.entry, &key.shapes, passes, machine)
             .map_err(|diagnostics| Error::from_diagnostics(diagnostics, (*program.sources).clone()))?;
         let entry = Entry { compiled: Arc::new(compiled), executables: Arc::default() };
         Ok(cache().entry(key).or_insert(entry).clone())

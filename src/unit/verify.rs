@@ -1,11 +1,13 @@
 //! Whether a unit program is one: ids, types, storage classes, values before their uses, variables loaded and stored
 //! once, units. A finding is a bug of the compiler or of whoever wrote the text by hand.
 
-use std::collections::BTreeSet;
+mod flow;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{
-    Args, Argument, Block, BlockEnd, BlockId, Body, CallProgram, CallTerminator, Func, Globals, OpKind, Operand,
+    Args, Argument, Attempt, Block, BlockEnd, BlockId, Body, CallProgram, CallTerminator, Func, Globals, OpKind, Operand,
     Passing, Program, Terminator, UnitId, ValueId, VarId,
 };
 use crate::base::{Id as _, IdVec};
@@ -41,28 +43,82 @@ pub fn verify(program: &Program) -> Vec<UnitError> {
     let mut check = Check::new(&program.body, &program.globals);
     parts::check_shared(&program.globals.shared).into_iter().for_each(|message| check.report(message));
     check.require(program.entry.index() < program.body.blocks.len(), || "the entry is no block".to_owned());
-    for port in program.inputs.iter().chain(&program.outputs) {
-        if check.var(port.var) {
-            let class = program.body.vars[port.var].class;
-            check.require(class != StorageClass::Temporary, || format!("port {} is a temporary", port.name));
-        }
-    }
+    check.ports(program);
     check.body(|check, term| match term {
         Terminator::PushJump { target, ret, attempt, .. } => {
             check.target(*target);
             check.target(*ret);
             check.outside_regions("calls");
-            for v in attempt.iter().flat_map(|a| a.results.iter().chain(&a.stacks)) {
-                check.var(*v);
-            }
-            for v in attempt.iter().flat_map(|a| &a.stacks).filter(|v| v.index() < program.body.vars.len()) {
-                check.stack(*v);
+            if let Some(attempt) = attempt {
+                check.attempt(attempt);
             }
         }
         Terminator::Return | Terminator::Halt => check.outside_regions("ends a function"),
         Terminator::Jump(_) | Terminator::Branch(..) => {}
     });
-    check.errors
+    if check.errors.is_empty() {
+        check.entry(program);
+        check.returns(program);
+        flow::temporaries(&mut check);
+        flow::heights(&mut check, program);
+    }
+    let mut errors = check.errors;
+    errors.sort_by_key(|e| (e.block, e.op));
+    errors
+}
+
+impl<'a> Check<'a, Terminator> {
+    fn ports(&mut self, program: &Program) {
+        for ports in [&program.inputs, &program.outputs] {
+            let mut names = BTreeSet::new();
+            for port in ports {
+                self.require(names.insert(&port.name), || format!("there are two ports {}", port.name));
+                if self.var(port.var) {
+                    let class = program.body.vars[port.var].class;
+                    self.require(class != StorageClass::Temporary, || format!("port {} is a temporary", port.name));
+                }
+            }
+        }
+    }
+
+    fn entry(&mut self, program: &Program) {
+        let unit = self.units[program.entry].map(|unit| (unit, self.body.units[unit].blocks[0]));
+        if let Some((unit, _)) = unit.filter(|(_, first)| *first != program.entry) {
+            self.report(format!("the entry {} is not the first block of {unit}", program.entry));
+        }
+    }
+
+    fn attempt(&mut self, attempt: &Attempt) {
+        for v in &attempt.results {
+            if self.var(*v) {
+                let var = &self.body.vars[*v];
+                let kept = var.class != StorageClass::Temporary;
+                self.require(kept, || format!("{} is the result of an attempt and a temporary", var.name));
+            }
+        }
+        for v in &attempt.stacks {
+            if self.var(*v) {
+                self.stack(*v);
+            }
+        }
+        for tape in &attempt.tapes {
+            let known = tape.index() < self.globals.tapes.len();
+            self.require(known, || format!("{tape} does not exist"));
+        }
+    }
+
+    /// Where a trap leads is told by where the call returns to, so no other call may return there.
+    fn returns(&mut self, program: &'a Program) {
+        let mut returns: BTreeMap<BlockId, (BlockId, &Option<Attempt>)> = BTreeMap::new();
+        for (id, block) in program.body.blocks.iter() {
+            let Terminator::PushJump { target, ret, attempt, .. } = &block.term else { continue };
+            self.at = (Some(id), Some(block.ops.len()));
+            let known = *returns.entry(*ret).or_insert((*target, attempt));
+            let same = (known.1.is_none() && attempt.is_none()) || known == (*target, attempt);
+            self.require(same, || format!("an attempt and another call both return to {ret}"));
+        }
+        self.at = (None, None);
+    }
 }
 
 /// All violations of the units of a CFG program, function by function.
@@ -256,6 +312,8 @@ impl<'a, T: BlockEnd> Check<'a, T> {
                 self.outside_regions("a push");
                 let (stack, pushed) = (&vars[*stack], ty(*value));
                 self.require(stack.ty == pushed, || format!("pushes {pushed} on {}, of {}", stack.name, stack.ty));
+                let varies = value.var().is_none_or(|v| !block.values[v].uniform);
+                self.require(varies, || format!("pushes what is uniform on {}", stack.name));
             }
             OpKind::Pop { dst, stack } => {
                 self.stack(*stack);

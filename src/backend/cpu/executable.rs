@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::codegen::compiler::CodegenError;
 use super::codegen::{Code, Native};
-use super::{local, pc};
+use super::{MACHINE, local, pc};
 use crate::backend::{Backend, CompileError, Executable, How, Units};
+use crate::plan::TargetMachine;
 use crate::run::{Outcome, RunInputs, Settings, Sink};
 
 /// The back end for this processor.
@@ -15,6 +16,9 @@ pub struct Cpu;
 impl Backend for Cpu {
     fn name(&self) -> &'static str {
         "cpu"
+    }
+    fn machine(&self) -> TargetMachine {
+        MACHINE
     }
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, CompileError> {
         let code = match &program {

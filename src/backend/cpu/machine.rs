@@ -2,7 +2,7 @@
 
 use crate::plan::TargetMachine;
 
-/// A common core: half of its L2 cache, vectors of 512 bits, products of tiles with 16 columns.
+/// A common core: half of its L2 cache, and vectors of 512 bits.
 pub const MACHINE: TargetMachine =
     TargetMachine { cache_bytes: 1 << 20, group: 8, least_lanes: 64, least_code_lanes: 16, most_lanes: 1024 };
 

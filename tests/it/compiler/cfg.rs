@@ -11,6 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
+use autobatch::backend::cpu::MACHINE;
 use autobatch::analysis::variance;
 use autobatch::cfg::{self, Program};
 use autobatch::pipeline::{self, Compiled, Passes};
@@ -84,16 +85,16 @@ fn check_runs(text: &str, program: &Program) {
         return;
     }
     let without = Passes::none();
-    check_all(&all, Engine::Scalar, true, "without passes", || pipeline::from_cfg(program.clone(), &without));
+    check_all(&all, Engine::Scalar, true, "without passes", || pipeline::from_cfg(program.clone(), &without, MACHINE));
     if all.iter().any(|case| case.run().options.get_settings().get_check_nan()) {
         return;
     }
     for pass in CFG_PASSES.iter().chain(LANE_PASSES).chain(BATCH_PASSES) {
         let passed = run_pass(pass.name, program.clone());
-        check_all(&all, Engine::Scalar, false, pass.name, || pipeline::from_cfg(passed.clone(), &without));
+        check_all(&all, Engine::Scalar, false, pass.name, || pipeline::from_cfg(passed.clone(), &without, MACHINE));
     }
     for engine in [Engine::Scalar, Engine::Local, Engine::Pc] {
-        let compile = || pipeline::from_cfg(program.clone(), &Passes::default());
+        let compile = || pipeline::from_cfg(program.clone(), &Passes::default(), MACHINE);
         check_all(&all, engine, false, "with all passes", compile);
     }
 }

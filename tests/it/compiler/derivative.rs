@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use autobatch::backend::cpu;
+use autobatch::backend::cpu::{self, MACHINE};
 use autobatch::base::IdVec;
 use autobatch::cfg::{self, Func, VarId};
 use autobatch::pipeline::{Passes, from_cfg};
@@ -189,7 +189,7 @@ fn primitives(program: &cfg::Program, values: &[Array], shared: &[Array]) -> u64
         .filter(|(_, s)| s.source == cfg::SharedSource::Input)
         .map(|(id, s)| (s.name.clone(), shared[id.0 as usize].clone()))
         .collect();
-    let compiled = from_cfg(program.clone(), &Passes::default());
+    let compiled = from_cfg(program.clone(), &Passes::default(), MACHINE);
     let settings = settings().stats(true);
     let wanted = &compiled.cfg.as_ref().expect("made of a CFG program").shared;
     let shared = interp::shared_values(wanted, &given, settings.get_precision()).expect("shared values");
@@ -240,7 +240,7 @@ pub(crate) fn engines_agree(program: &cfg::Program, values: &[Array], point: &Po
     let (inputs, ()) = run(program);
     let wanted = interp::run(program, &inputs, &settings(), &NoSink);
     for passes in [Passes::none(), Passes::default()] {
-        let compiled = from_cfg(program.clone(), &passes);
+        let compiled = from_cfg(program.clone(), &passes, MACHINE);
         let inputs = run(compiled.cfg.as_ref().expect("made of a CFG program")).0;
         let pc = cpu::pc::run(&compiled.plan, &inputs, &settings(), &NoSink);
         let local = cpu::local::run(compiled.calls.as_ref().expect("a plan"), &inputs, &settings(), &NoSink);

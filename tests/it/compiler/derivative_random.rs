@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use autobatch::backend::cpu;
+use autobatch::backend::cpu::{self, MACHINE};
 use autobatch::cfg;
 use autobatch::interp;
 use autobatch::pipeline::{Passes, from_cfg};
@@ -157,13 +157,13 @@ fn judge(case: &Case) -> Result<Option<usize>, String> {
             return Err(format!("{mode:?}: the value changed: {} to {}", essence(&value), essence(&before)));
         }
         for passes in [Passes::none(), Passes::default()] {
-            let mut compiled = from_cfg(derived.clone(), &passes);
+            let mut compiled = from_cfg(derived.clone(), &passes, MACHINE);
             // As binding does: what traps before the lanes start is left to those that come to it.
             let shared = &compiled.cfg.as_ref().expect("of a CFG program").shared;
             if interp::shared_values(shared, &given.shared, long.get_precision()).is_err() {
                 let mut passes = passes.clone();
                 passes.switch_off("shared-code");
-                compiled = from_cfg(derived.clone(), &passes);
+                compiled = from_cfg(derived.clone(), &passes, MACHINE);
             }
             let inputs = given.inputs(compiled.cfg.as_ref().expect("of a CFG program"), more, &long);
             let pc = cpu::pc::run(&compiled.plan, &inputs, &long, &NoSink);

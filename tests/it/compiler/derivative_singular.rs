@@ -2,7 +2,7 @@
 //! mixed in arrays. A zero wins in the chain rule, so that each entry of a jacobian is what it is whatever stands
 //! elsewhere: both modes give the same, and all engines the same bits.
 
-use autobatch::backend::cpu;
+use autobatch::backend::cpu::{self, MACHINE};
 use autobatch::backend::cpu::codegen::{Code, Native};
 use autobatch::cfg;
 use autobatch::interp;
@@ -211,7 +211,7 @@ fn engines_agree_on_all_derivatives_at_singular_points() {
         let bits = |outcome: &Outcome| outcome.outputs.iter().map(normal).collect::<Vec<_>>();
         let wanted = bits(&interp::run(&derived, &inputs, &settings, &NoSink));
         for passes in [Passes::none(), Passes::default()] {
-            let compiled = from_cfg(derived.clone(), &passes);
+            let compiled = from_cfg(derived.clone(), &passes, MACHINE);
             let cfg = compiled.cfg.as_ref().expect("made of a CFG program");
             let shared = interp::shared_values(&cfg.shared, &indexmap::IndexMap::new(), settings.get_precision());
             let inputs = inputs.clone().with_shared(shared.expect("shared values"));

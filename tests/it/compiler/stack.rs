@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use autobatch::backend::cpu::MACHINE;
 use autobatch::pipeline::{self, PAPER, Passes};
 use autobatch::program::Engine;
 use autobatch::run::{Execution, Schedule};
@@ -163,7 +164,7 @@ fn programs_compute_the_same_with_and_without_passes() {
         let cases = cases(&text).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
         assert!(!cases.is_empty(), "{name} has no run");
         for off in choices() {
-            let compiled = pipeline::from_stack(lowered(&name, &text, &off), &off);
+            let compiled = pipeline::from_stack(lowered(&name, &text, &off), &off, MACHINE);
             for (case, (schedule, execution)) in cases.iter().flat_map(|case| settings.map(|s| (case, s))) {
                 let options =
                     case.run().options.clone().engine(Engine::Pc).schedule(schedule).execution(execution).threads(1);

@@ -1,11 +1,12 @@
 //! Units: what the verifier and the reader say of texts, what stack programs become, and texts that no stack program
 //! becomes. All file tests, and the random programs, run on the toy executor of units besides.
 //!
-//! A `.unit` file in `tests/filetests/unit` has `; error: …` on each guilty line (on its first line where no line is to
-//! blame), or is valid and has cases, which run on the toy and on `pc`.
+//! A `.unit` file in `tests/filetests/unit` has `; error: …` on each guilty line (in front of the program where no
+//! line is to blame), or is valid and has cases, which run on the toy and on `pc`.
 
 use std::path::{Path, PathBuf};
 
+use autobatch::backend::cpu::MACHINE;
 use autobatch::lower::to_unit::{Stores, cfg_to_units, stack_to_units};
 use autobatch::pipeline::{self, Passes};
 use autobatch::program::Engine;
@@ -31,13 +32,24 @@ fn files(folder: &str, extension: &str) -> Vec<(String, String)> {
 #[test]
 fn unit_files_have_the_errors_they_say() {
     for (name, text) in files("unit", "unit") {
-        let expected: Vec<&str> = text.lines().filter_map(|l| Some(l.split_once("; error: ")?.1)).collect();
-        let found: Vec<String> = match unit::read(&text) {
-            Err(error) => vec![error.message],
-            Ok(program) => unit::verify(&program).into_iter().map(|e| e.message).collect(),
+        let head = text.lines().position(|l| l.starts_with("program")).expect("it is a program");
+        let place = |line: usize| if line < head { 0 } else { line + 1 };
+        let lines = text.lines().enumerate();
+        let expected: Vec<(usize, String)> =
+            lines.filter_map(|(i, l)| Some((place(i), l.split_once("; error: ")?.1.to_owned()))).collect();
+        let found: Vec<(usize, String)> = match unit::read(&text) {
+            Err(error) => vec![(error.line as usize, error.message)],
+            Ok(program) => unit::verify(&program).into_iter().map(|e| (line_of(&text, &e), e.message)).collect(),
         };
         assert_eq!(found, expected, "{name}");
     }
+}
+
+/// The line of an operation, counted from 1; 0 for what is wrong with the whole program.
+fn line_of(text: &str, error: &unit::UnitError) -> usize {
+    let Some(block) = error.block else { return 0 };
+    let label = text.lines().position(|l| l.starts_with(&format!("{block}:"))).expect("the block stands there");
+    label + 2 + error.op.expect("operations are to blame")
 }
 
 #[test]
@@ -50,7 +62,7 @@ fn unit_files_compute_what_they_say() {
         }
         let program = unit::read(&text).unwrap();
         assert_eq!(program.to_string(), unit::read(&program.to_string()).unwrap().to_string(), "{name}");
-        let compiled = pipeline::from_units(program, &Passes::default());
+        let compiled = pipeline::from_units(program, &Passes::default(), MACHINE);
         for (case, execution) in cases.iter().flat_map(|case| [Execution::Mask, Execution::Gather].map(|e| (case, e))) {
             let options = case.run().options.clone().engine(Engine::Pc).execution(execution).threads(1);
             let bound = case.run().bind_ir(compiled.clone(), &options);

@@ -1,7 +1,7 @@
 //! Every primitive of the table, for every combination of operand types that it takes and of operands that are the same for
 //! all lanes, masked and gathered: the kernels do in every lane what the reference interpreter does.
 
-use autobatch::backend::cpu::{local, pc};
+use autobatch::backend::cpu::{MACHINE, local, pc};
 use autobatch::pipeline::{self, Passes};
 use autobatch::prim::{BatchRule, Prim, TABLE};
 use autobatch::run::{Execution, NoSink, Outcome, RunInputs, Settings};
@@ -229,7 +229,7 @@ impl Case {
         // With `if-convert` lanes that do not go compute junk; it is off where a NaN of theirs would trap.
         let off = settings.get_check_nan() || settings.get_seed().is_multiple_of(2);
         let passes = if off { Passes::none() } else { Passes::default() };
-        let compiled = pipeline::from_cfg(program.clone(), &passes);
+        let compiled = pipeline::from_cfg(program.clone(), &passes, MACHINE);
         let calls = compiled.calls.as_ref().expect("made from a CFG program");
         // Passes compute once what has only shared operands.
         let shared =

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use autobatch::backend::cpu::{local, pc};
+use autobatch::backend::cpu::{MACHINE, local, pc};
 use autobatch::base::IdVec;
 use autobatch::cfg::{self, Block, BlockId, Inst, InstKind, Operand, SideEffect, Tape, TapeId, Terminator, VarId};
 use autobatch::interp;
@@ -115,7 +115,7 @@ fn loops_with_tapes_can_be_regions() {
     let n: Vec<i64> = (0..20).map(|l| l * 7 % 5).collect();
     let x: Vec<f64> = (0..20).map(|l| 1.0 + f64::from(l)).collect();
     let given = inputs(vec![ints(n.clone()), reals(x.clone())]);
-    let compiled = from_cfg(program, &Passes::default());
+    let compiled = from_cfg(program, &Passes::default(), MACHINE);
     let stack = compiled.stack.as_ref().expect("it was lowered");
     assert!(!stack.regions.is_empty(), "{stack}");
     let inside = stack.regions.iter().flat_map(|r| &r.blocks);
@@ -259,7 +259,7 @@ fn values_that_go_over_tapes_are_the_same_values() {
             let room = settings.clone().max_supersteps(0).max_stack_depth(2000);
             let base = autobatch::program::Options::default().settings(room);
             let options = Configuration::random(&base, &mut rng).options;
-            let mut compiled = from_cfg(taped.clone(), options.get_passes());
+            let mut compiled = from_cfg(taped.clone(), options.get_passes(), MACHINE);
             let values = |compiled: &Compiled| {
                 let program = compiled.cfg.as_ref().unwrap();
                 interp::shared_values(&program.shared, &shared, settings.get_precision())
@@ -268,7 +268,7 @@ fn values_that_go_over_tapes_are_the_same_values() {
             if values(&compiled).is_err() {
                 let mut passes = options.get_passes().clone();
                 passes.switch_off("shared-code");
-                compiled = from_cfg(taped.clone(), &passes);
+                compiled = from_cfg(taped.clone(), &passes, MACHINE);
             }
             let shared = values(&compiled).unwrap();
             let settings = options.get_settings().clone().precision(base.get_settings().get_precision());

@@ -4,9 +4,11 @@
 
 use std::sync::Arc;
 
+use autobatch::backend::cpu::MACHINE;
 use autobatch::backend::{Backend, CompileError, Executable, How, Units};
 use autobatch::base::{Id as _, Loc};
 use autobatch::parts::{Operand, render};
+use autobatch::plan::TargetMachine;
 use autobatch::prim::Prim;
 use autobatch::run::{Access, AllCaught, Outcome, RunInputs, Settings, Sink, Trap, TrapKind};
 use autobatch::types::{Array, ArrayData, Scalar, Type};
@@ -21,6 +23,9 @@ pub(crate) struct Toy;
 impl Backend for Toy {
     fn name(&self) -> &'static str {
         "toy"
+    }
+    fn machine(&self) -> TargetMachine {
+        MACHINE
     }
     fn compile(&self, program: Units, _: &How) -> Result<Arc<dyn Executable>, CompileError> {
         match program {
