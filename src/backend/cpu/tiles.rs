@@ -138,9 +138,10 @@ impl<R: Real> Stepper<'_, R> {
         let x = &self.env.buffer(frame, arg).values(first).reals()[..len];
         let [a, b] = &mut out;
         let (a, b) = (&mut a.reals_mut()[..len], &mut b.reals_mut()[..len]);
-        match steps[0].compute.prim {
-            Prim::Log1pExp => log1p_exp_and_inv_logit(x, a, b),
-            _ => log1p_exp_and_inv_logit(x, b, a),
+        match steps.map(|s| s.compute.prim) {
+            [Prim::Log1pExp, Prim::InvLogit] => log1p_exp_and_inv_logit(x, a, b),
+            [Prim::InvLogit, Prim::Log1pExp] => log1p_exp_and_inv_logit(x, b, a),
+            steps => unreachable!("{steps:?} are no twins"),
         }
         for (slot, out) in slots.into_iter().zip(out) {
             frame.slots[slot] = out;

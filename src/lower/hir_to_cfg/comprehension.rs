@@ -15,7 +15,7 @@ use super::walk;
 use crate::base::{IdVec, Loc};
 use crate::cfg::{Func, FuncId, Operand, Terminator};
 use crate::hir::{Clause, Expr, ExprKind, LocalId, Reduction};
-use crate::prim::Prim;
+use crate::prim::{self, Prim};
 use crate::transform::vectorize::{ComprehensionRequest, Reduce};
 use crate::types::{Scalar, Type};
 
@@ -119,10 +119,12 @@ impl<'a> Lowering<'_, 'a> {
         let neutral = Operand::Const(match op {
             None => zero(ty.dtype),
             Some(Reduction::LogSumExp) => Scalar::Real(f64::NEG_INFINITY),
-            Some(Reduction::Prod) => neutral(Prim::Prod, ty.dtype),
-            Some(Reduction::Any) => neutral(Prim::Any, ty.dtype),
-            Some(Reduction::All) => neutral(Prim::All, ty.dtype),
-            Some(_) => neutral(Prim::Sum, ty.dtype),
+            Some(Reduction::Prod) => neutral(prim::Reduction::Prod, ty.dtype),
+            Some(Reduction::Any) => neutral(prim::Reduction::Any, ty.dtype),
+            Some(Reduction::All) => neutral(prim::Reduction::All, ty.dtype),
+            Some(Reduction::Sum | Reduction::Mean) => neutral(prim::Reduction::Sum, ty.dtype),
+            Some(Reduction::Min) => neutral(prim::Reduction::MinOf, ty.dtype),
+            Some(Reduction::Max) => neutral(prim::Reduction::MaxOf, ty.dtype),
         });
         let prim = if ty.is_scalar() { Prim::Copy } else { Prim::Fill };
         self.set(result, prim, &[neutral]);

@@ -24,7 +24,7 @@ use super::reduction::int;
 use crate::base::Diagnostic;
 use crate::cfg::{Operand, Terminator, VarId};
 use crate::hir::{DimId, Expr, ExprKind, LocalId, Ty};
-use crate::prim::{BLOCK, Class, Contraction, Effect, Movement, Prim, computed_elementwise};
+use crate::prim::{BLOCK, Class, Contraction, Effect, Movement, Prim, Reduction, computed_elementwise};
 use crate::types::{DType, Scalar, Shape, Type};
 
 /// For each axis of an array, the length in the lane if its dimension is bounded.
@@ -189,7 +189,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
             ) => Ok(self.ragged_product(prim, operands, axes, result, ty)),
             Class::Contraction(Contraction::BatchMatMul | Contraction::ChainBatchMatMul) => Err(self.no_ragged(prim)),
             Class::Triangular(_) => Ok(self.ragged_triangular(prim, operands, axes, result, ty)),
-            Class::Reduction(_) => self.ragged_reduction(prim, operands[0], &first, ty),
+            Class::Reduction(reduction) => self.ragged_reduction((prim, reduction), operands[0], &first, ty),
             Class::Draw(_) => self.ragged_draw(prim, result, ty),
         }
     }
@@ -228,9 +228,15 @@ impl<'s, 'a> Lowering<'s, 'a> {
         self.prim(prim, &replaced, ty)
     }
 
-    fn ragged_reduction(&mut self, prim: Prim, x: Operand, axes: &[Option<Operand>], ty: &Type) -> Lowered<Operand> {
+    fn ragged_reduction(
+        &mut self,
+        (prim, reduction): (Prim, Reduction),
+        x: Operand,
+        axes: &[Option<Operand>],
+        ty: &Type,
+    ) -> Lowered<Operand> {
         let of = self.type_of(x);
-        let neutral = neutral(prim, of.dtype);
+        let neutral = neutral(reduction, of.dtype);
         if matches!(prim, Prim::MinOf | Prim::MaxOf) {
             self.trap_when_empty(prim, &of, axes);
         }
@@ -492,17 +498,17 @@ impl<'s, 'a> Lowering<'s, 'a> {
 }
 
 /// What a reduction may take in without a change.
-pub(super) fn neutral(prim: Prim, dtype: DType) -> Scalar {
-    match (prim, dtype) {
-        (Prim::Any, _) => Scalar::Bool(false),
-        (Prim::All, _) => Scalar::Bool(true),
-        (Prim::Prod, DType::Real) => Scalar::Real(1.0),
-        (Prim::Prod, _) => Scalar::Int(1),
-        (Prim::MinOf, DType::Real) => Scalar::Real(f64::INFINITY),
-        (Prim::MinOf, _) => Scalar::Int(i64::MAX),
-        (Prim::MaxOf, DType::Real) => Scalar::Real(f64::NEG_INFINITY),
-        (Prim::MaxOf, _) => Scalar::Int(i64::MIN),
-        (_, DType::Real) => Scalar::Real(-0.0),
-        _ => Scalar::Int(0),
+pub(super) fn neutral(reduction: Reduction, dtype: DType) -> Scalar {
+    let (real, int) = match reduction {
+        Reduction::Any => return Scalar::Bool(false),
+        Reduction::All => return Scalar::Bool(true),
+        Reduction::Prod => (1.0, 1),
+        Reduction::MinOf => (f64::INFINITY, i64::MAX),
+        Reduction::MaxOf => (f64::NEG_INFINITY, i64::MIN),
+        Reduction::Sum => (-0.0, 0),
+    };
+    match dtype {
+        DType::Real => Scalar::Real(real),
+        DType::Int | DType::Bool => Scalar::Int(int),
     }
 }

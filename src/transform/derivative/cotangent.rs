@@ -171,7 +171,8 @@ impl Cotangents<'_, '_> {
         let read = match prim {
             Prim::SetIndex => Prim::Index,
             Prim::SetSlice => Prim::Slice,
-            _ => Prim::Gather,
+            Prim::Scatter | Prim::ScatterAdd => Prim::Gather,
+            other => unreachable!("{other:?} changes no part"),
         };
         let args: Vec<Operand> = [g].into_iter().chain(at.iter().copied()).collect();
         self.add_prim(part, read, &args);
