@@ -10,6 +10,9 @@ use super::{Job, model};
 /// What the driver program is called.
 const DRIVER: &str = "<driver>";
 
+/// The built-in functions of the driver, which data must leave alone.
+const BUILTINS: [&str; 2] = ["attempt", "value_and_grad"];
+
 /// The driver program, compiled, and the names of its own parameters.
 #[derive(Debug)]
 pub(super) struct Driver {
@@ -53,6 +56,11 @@ impl Driver {
     pub(super) fn new(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs) -> Result<Self, Error> {
         model::check_inputs(job, density, given)?;
         let signature = density.signature();
+        if let Some(port) = signature.ports.iter().find(|port| BUILTINS.contains(&port.name.as_str())) {
+            let (name, model) = (&port.name, job.model.name());
+            let message = format!("{model}: `{name}` is a built-in function that sampling needs: give the data another name");
+            return Err(Error::new(ErrorKind::Entry, message));
+        }
         let ports = signature.ports.iter().map(|p| p.name.as_str());
         let taken: Vec<&str> = ports.chain(signature.dims.values().map(String::as_str)).collect();
         let names = Names::new(&taken);

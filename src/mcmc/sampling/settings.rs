@@ -86,7 +86,8 @@ impl SamplerSettings {
     /// has a value already.
     pub fn with_text(self, text: &str) -> Result<Self, Error> {
         let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
-        let Some((name, value)) = text.split_once('=').map(|(name, value)| (name.trim(), value.trim())) else {
+        let parts = text.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
+        let Some((name, value)) = parts.filter(|(name, _)| !name.is_empty()) else {
             return refused(format!("`{text}` is no setting: write NAME=VALUE, such as {TARGET_ACCEPT}=0.95"));
         };
         if self.0.contains_key(name) {
@@ -170,11 +171,16 @@ impl Tuning {
         }
         let about = comments(program);
         let setting = |(name, array): (&String, &Array)| {
-            let value = array.get(0);
+            // A part of a struct or tuple is called by its place.
+            if name.contains('.') {
+                return Err(wrong());
+            }
+            let value = of_type(name, array.get(0), array.dtype())
+                .map_err(|error| Error::new(ErrorKind::Entry, format!("{path}: `{DEFAULTS}` gives what no setting can be: {error}")))?;
             let about = about.get(name).cloned().unwrap_or_default();
-            Setting { name: name.clone(), value, default: value, about }
+            Ok(Setting { name: name.clone(), value, default: value, about })
         };
-        Ok(Some(Self { settings: results.outputs().iter().map(setting).collect() }))
+        Ok(Some(Self { settings: results.outputs().iter().map(setting).collect::<Result<_, Error>>()? }))
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Setting> {
@@ -224,7 +230,12 @@ impl Tuning {
 
     /// The struct, as a value of the module of this name.
     pub(super) fn literal(&self, module: &str) -> String {
-        let fields: Vec<String> = self.settings.iter().map(|s| format!("{}: {}", s.name, s.value)).collect();
+        let value = |value: Scalar| match value {
+            // The language has no literal of it.
+            Scalar::Int(i64::MIN) => format!("{} - 1", i64::MIN + 1),
+            value => value.to_string(),
+        };
+        let fields: Vec<String> = self.settings.iter().map(|s| format!("{}: {}", s.name, value(s.value))).collect();
         format!("{module}::{TUNING} {{ {} }}", fields.join(", "))
     }
 }

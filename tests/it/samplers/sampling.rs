@@ -356,6 +356,8 @@ fn what_sets_nothing_is_refused() {
         ("target_accept=true", "target_accept must be a number, not true"),
         ("target_accept=", "target_accept must be a number, not ``"),
         ("target_accept", "`target_accept` is no setting: write NAME=VALUE, such as target_accept=0.95"),
+        ("=0.5", "`=0.5` is no setting"),
+        ("max_treedepth=-9223372036854775808", "must be a number from 1 to 30, not -9223372036854775808"),
         ("max_treedepth=0", "max_treedepth must be a number from 1 to 30, not 0"),
         ("max_treedepth=-3", "max_treedepth must be a number from 1 to 30, not -3"),
         ("max_treedepth=31", "max_treedepth must be a number from 1 to 30, not 31"),
