@@ -80,12 +80,28 @@ impl ExpectedTrap {
     }
 }
 
+/// The lines of cases.
+const KEYS: [&str; 5] = ["run", "expect", "trap", "print", "refused"];
+/// The lines of heads that some folders have: see the tests that read them.
+const OTHER_KEYS: [&str; 8] = ["cost", "count", "derivatives", "error", "pass", "register", "stack", "temporary"];
+
 /// The cases of a text, in their order.
 pub(crate) fn cases(text: &str) -> Result<Vec<Case>, String> {
     let mut cases: Vec<Case> = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let comment = line.strip_prefix("// ").or_else(|| line.strip_prefix("; "));
-        let Some((key, rest)) = comment.and_then(|l| l.split_once(": ")) else { continue };
+        let Some(comment) = comment else { continue };
+        let wrong = |what: String| format!("line {}: {what}", i + 1);
+        let Some((key, rest)) = comment.split_once(": ") else {
+            match KEYS.iter().find(|key| comment.starts_with(&format!("{key} ["))) {
+                Some(key) => return Err(wrong(format!("`{key}:` is wanted"))),
+                None => continue,
+            }
+        };
+        // A word in front of a colon is a key, so that a slip of the pen is not taken for prose.
+        if key.bytes().all(|b| b.is_ascii_lowercase()) && !KEYS.contains(&key) && !OTHER_KEYS.contains(&key) {
+            return Err(wrong(format!("`{key}:` is none of {KEYS:?} and {OTHER_KEYS:?}")));
+        }
         if key == "run" {
             cases.push(Case {
                 line: i + 1,
@@ -96,7 +112,9 @@ pub(crate) fn cases(text: &str) -> Result<Vec<Case>, String> {
                 refused: None,
             });
         } else if let Some(case) = cases.last_mut() {
-            case.line_of(key, rest).map_err(|wrong| format!("line {}: {wrong}", i + 1))?;
+            case.line_of(key, rest).map_err(wrong)?;
+        } else if KEYS.contains(&key) {
+            return Err(wrong(format!("`{key}:` before the first `run:`")));
         }
     }
     Ok(cases)
@@ -389,4 +407,13 @@ fn a_wrong_expectation_is_found() {
     assert!(error.contains("[lane 1] 2"), "{error}");
     let error = wrong("// refused: `x`", "x");
     assert!(error.contains("not refused"), "{error}");
+}
+
+#[test]
+fn a_slip_in_a_line_is_no_prose() {
+    let wrong = |line: &str| cases(&format!("// run:\n// run: --input x=[1]\n{line}")).map(|_| ()).expect_err(line);
+    assert!(wrong("// expects: result = [2]").starts_with("line 3: `expects:` is none of"));
+    assert_eq!(wrong("// trap [0]"), "line 3: `trap:` is wanted");
+    assert_eq!(cases("// expect: x = 1").map(|_| ()), Err("line 1: `expect:` before the first `run:`".to_owned()));
+    assert!(cases("// An example: it is prose.\n// Two words: too.").is_ok());
 }
