@@ -166,8 +166,9 @@ pub fn compile(
     machine: TargetMachine,
 ) -> Result<Compiled, Vec<Diagnostic>> {
     let specialised = |most| specialise_up_to(most, program, sources, entry, shapes, passes);
-    let built =
-        |made: SpecialisedEntry, passes: &Passes| build(made.program, passes, machine, made.findings, Some((program, sources)));
+    let built = |made: SpecialisedEntry, passes: &Passes| {
+        build(made.program, passes, machine, made.findings, Some((program, sources)))
+    };
     let bytes = |made: &Compiled| made.plan.body.bytes_per_lane(size_of::<f64>());
     let whole = specialised(vectorize::MOST_ELEMENTS)?;
     if !passes.is_on(VECTORIZE.0) || largest_value(&whole.program) <= FEW_ELEMENTS {

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{
-    Args, Argument, Attempt, Block, BlockEnd, BlockId, Body, CallProgram, CallTerminator, Func, Globals, OpKind, Operand,
-    Passing, Program, Terminator, UnitId, ValueId, VarId,
+    Args, Argument, Attempt, Block, BlockEnd, BlockId, Body, CallProgram, CallTerminator, Func, Globals, OpKind,
+    Operand, Passing, Program, Terminator, UnitId, ValueId, VarId,
 };
 use crate::base::{Id as _, IdVec};
 use crate::parts::{self, StorageClass};

@@ -58,7 +58,8 @@ impl Driver {
         let signature = density.signature();
         if let Some(port) = signature.ports.iter().find(|port| BUILTINS.contains(&port.name.as_str())) {
             let (name, model) = (&port.name, job.model.name());
-            let message = format!("{model}: `{name}` is a built-in function that sampling needs: give the data another name");
+            let message =
+                format!("{model}: `{name}` is a built-in function that sampling needs: give the data another name");
             return Err(Error::new(ErrorKind::Entry, message));
         }
         let ports = signature.ports.iter().map(|p| p.name.as_str());

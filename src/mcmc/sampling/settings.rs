@@ -175,8 +175,9 @@ impl Tuning {
             if name.contains('.') {
                 return Err(wrong());
             }
-            let value = of_type(name, array.get(0), array.dtype())
-                .map_err(|error| Error::new(ErrorKind::Entry, format!("{path}: `{DEFAULTS}` gives what no setting can be: {error}")))?;
+            let value = of_type(name, array.get(0), array.dtype()).map_err(|error| {
+                Error::new(ErrorKind::Entry, format!("{path}: `{DEFAULTS}` gives what no setting can be: {error}"))
+            })?;
             let about = about.get(name).cloned().unwrap_or_default();
             Ok(Setting { name: name.clone(), value, default: value, about })
         };

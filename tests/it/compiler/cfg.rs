@@ -11,8 +11,8 @@
 
 use std::path::{Path, PathBuf};
 
-use autobatch::backend::cpu::MACHINE;
 use autobatch::analysis::variance;
+use autobatch::backend::cpu::MACHINE;
 use autobatch::cfg::{self, Program};
 use autobatch::pipeline::{self, Compiled, Passes};
 use autobatch::program::Engine;

@@ -2,8 +2,8 @@
 //! mixed in arrays. A zero wins in the chain rule, so that each entry of a jacobian is what it is whatever stands
 //! elsewhere: both modes give the same, and all engines the same bits.
 
-use autobatch::backend::cpu::{self, MACHINE};
 use autobatch::backend::cpu::codegen::{Code, Native};
+use autobatch::backend::cpu::{self, MACHINE};
 use autobatch::cfg;
 use autobatch::interp;
 use autobatch::pipeline::{Passes, from_cfg};
