@@ -99,10 +99,9 @@ impl<'a> Job<'a> {
     /// Refuses what makes no sense whatever the model and the sampler.
     pub(super) fn check(&self) -> Result<(), Error> {
         let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
-        let count = |n: usize| i64::try_from(n).ok();
-        if count(self.warmup).zip(count(self.draws)).and_then(|(w, d)| w.checked_add(d)).is_none() {
-            let (warmup, draws) = (self.warmup, self.draws);
-            return refused(format!("{warmup} iterations of warmup and {draws} draws are more than a chain can count"));
+        // No more draws than these have room in any memory.
+        if self.warmup > usize::MAX / 4 {
+            return refused(format!("{} iterations of warmup are more than a chain can count", self.warmup));
         }
         match self.stepsize {
             Some(eps) if !(eps > 0.0 && eps.is_finite()) => {

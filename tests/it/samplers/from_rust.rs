@@ -102,8 +102,7 @@ fn what_is_wrong_is_an_error_of_its_kind() {
         (small().set("max_treedepth", 1.5), ErrorKind::Option, "max_treedepth must be a whole number"),
         (small().stepsize(0.0), ErrorKind::Option, "the step size must be a positive number"),
         (small().chains(usize::MAX), ErrorKind::Memory, "the largest batch that fits"),
-        (small().draws(usize::MAX / 4), ErrorKind::Memory, "not even one lane fits"),
-        (small().draws(usize::MAX), ErrorKind::Option, "more than a chain can count"),
+        (small().draws(usize::MAX), ErrorKind::Memory, "not even one lane fits"),
         (small().warmup(usize::MAX), ErrorKind::Option, "more than a chain can count"),
         (
             small().options(Options::default().schedule(Schedule::CostAware { theta: f64::NAN })),
