@@ -3,6 +3,7 @@
 //! A [`Backend`] makes an [`Executable`] of the units of a program, for one precision, and that runs batches. [`all`]
 //! lists them.
 
+#[doc(hidden)]
 pub mod cpu;
 
 use std::fmt;
@@ -74,7 +75,12 @@ pub enum CompileError {
 
 /// All back ends, the one that is taken without being asked for first.
 pub fn all() -> Vec<Arc<dyn Backend>> {
-    vec![Arc::new(cpu::Cpu)]
+    vec![usual()]
+}
+
+/// The back end that is taken without being asked for.
+pub fn usual() -> Arc<dyn Backend> {
+    Arc::new(cpu::Cpu)
 }
 
 /// The back end of this name.

@@ -88,6 +88,7 @@ impl Inputs {
         self
     }
     /// The dimensions of a signature that are told.
+    #[doc(hidden)]
     pub fn told(&self, signature: &Signature) -> Told {
         self.told_where(signature, |dim| !dim.of_another)
     }
@@ -101,6 +102,7 @@ impl Inputs {
         told.filter_map(|(id, name)| Some((id, self.dims.get(name).filter(|dim| counts(dim))?.number))).collect()
     }
     /// The dimensions that the shared values tell that are given for the parameters.
+    #[doc(hidden)]
     pub fn told_by_arrays(&self, signature: &Signature) -> Told {
         let of = |port: &SignaturePort| {
             self.values.get(&port.name).filter(|given| given.shared).map(|given| given.array.ty())
@@ -109,6 +111,7 @@ impl Inputs {
     }
     /// For another function: without the values that it does not take. What is told of dimensions counts only where
     /// nothing else tells, since the function may mean another one by the name.
+    #[doc(hidden)]
     #[must_use]
     pub fn restricted_to(mut self, signature: &Signature) -> Self {
         self.dims.values_mut().for_each(|dim| dim.of_another = true);
@@ -116,6 +119,7 @@ impl Inputs {
         self
     }
     /// Of each lane input these rows, of one that serves every lane its one.
+    #[doc(hidden)]
     #[must_use]
     pub fn rows(&self, rows: std::ops::Range<usize>) -> Self {
         let values = self.values.iter().map(|(name, given)| {

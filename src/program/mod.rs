@@ -28,11 +28,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
-use crate::base::{Diagnostic, FileId, Id as _, IdVec, SourceMap, Span, work};
+use crate::base::{FileId, Id as _, IdVec, Span, work};
 use crate::check::{self, FileLoader, Loader, StdLibrary};
 use crate::hir::{self, FnId};
 use crate::interp::{self, SharedError};
-use crate::lower::hir_to_cfg::{self, Shapes, Signature, SignaturePort};
+use crate::lower::hir_to_cfg::{self, Shapes};
 use crate::parts::SharedSource;
 use crate::pipeline::{self, Compiled};
 use crate::plan::{self, TargetMachine};
@@ -41,6 +41,8 @@ use crate::types::Type;
 
 #[doc(hidden)]
 pub use crate::backend::cpu::calibrate;
+pub use crate::base::{Diagnostic, SourceMap};
+pub use crate::lower::hir_to_cfg::{Signature, SignaturePort};
 pub use crate::pipeline::{Deny, Passes};
 pub use crate::plan::MemoryEstimate;
 pub use codegen::Codegen;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::backend::cpu::Cpu;
 use crate::backend::{self, Backend};
 use crate::pipeline::{Deny, Passes, all_passes};
 use crate::program::{Codegen, Engine, Error, ErrorKind};
@@ -36,7 +35,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             engine: Engine::default(),
-            backend: Arc::new(Cpu),
+            backend: backend::usual(),
             settings: Settings::default(),
             passes: Passes::default(),
             first_lane: 0,

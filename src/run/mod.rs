@@ -12,8 +12,8 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use crate::base::Loc;
-use crate::parts::{StorageClass, StreamId};
+pub use crate::base::Loc;
+pub use crate::parts::{StorageClass, StreamId};
 use crate::prim::eval::Fault;
 use crate::types::{Array, ArrayData};
 

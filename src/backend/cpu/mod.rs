@@ -1,27 +1,40 @@
 //! The CPU back end: lane buffers, the kernels over them, and the two batching engines. `README.md` in this folder is
-//! the guide: which file has what, and how the machine works.
+//! the guide: how the machine works. Its rooms:
 
-mod active;
-mod arrays;
-mod attempts;
-pub mod buffer;
-mod calibrate;
-pub mod codegen;
-mod compact;
-mod crew;
+// The contract of back ends, and what plans must know of the processor.
 mod executable;
-mod frame;
-pub mod kernels;
-pub mod local;
 mod machine;
+
+// Running: the superstep and what runs a unit; the two engines; threads and the queue of lanes.
+mod crew;
+pub mod local;
 pub mod pc;
-mod profile;
 mod run_unit;
+
+// What runs in a unit: steps; calls of generated functions in their place; groups of steps, some rows at a time.
 mod segments;
 mod steps;
-mod tapes;
 mod tiles;
+
+// What a primitive does to all lanes, and the C that is generated for many of them.
+pub mod codegen;
+pub mod kernels;
+
+// The memory of a shard: lane buffers, arrays of activations, tapes, tops of stacks.
+mod arrays;
+pub mod buffer;
+mod frame;
+mod tapes;
 mod tops;
+
+// Which lanes: masked or gathered, compaction, lanes that an attempt catches.
+mod active;
+mod attempts;
+mod compact;
+
+// Figures: constants of the cost model; where time goes.
+mod calibrate;
+mod profile;
 
 pub use calibrate::calibrate;
 pub use executable::Cpu;
