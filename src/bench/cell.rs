@@ -156,7 +156,7 @@ fn own_entrants(cell: &Cell<'_>, comparison: &Comparison, report: &mut Report, n
         }
         // The interpreter has nothing to fuse.
         let fusion = (way.engine != Engine::Scalar).then_some(way.fusion);
-        let name = Name { system: OWN.into(), engine: way.name().into(), fusion, without: way.without };
+        let name = Name { system: OWN.into(), engine: way.name(), fusion, without: way.without };
         match Own::new(cell, *way, comparison.stop.clone()) {
             Ok(own) => entrants.push(Entrant::new(name, Box::new(own))),
             Err(_) if comparison.stopped() => {}

@@ -12,11 +12,12 @@ use super::cell::{Cell, Detail, Measured, Series};
 use super::model::Kind;
 use super::protocol::PeerRequest;
 use super::report::counted;
+use crate::backend;
 use crate::mcmc::diagnostics;
 use crate::mcmc::protocol::{N_LEAPFROG, Q};
 use crate::mcmc::sampling::{Draws, Sampling};
 use crate::parts::StorageClass;
-use crate::program::{Bound, Codegen, Engine, Error, ErrorKind, Inputs, Options, Program};
+use crate::program::{Bound, Codegen, Engine, Error, ErrorKind, Inputs, Options, Program, device};
 use crate::run::{BlockStats, NoSink, Settings, Stats};
 use crate::types::{Array, DType, Precision};
 use crate::vmath::Real;
@@ -29,6 +30,8 @@ const SCALAR_LANES: usize = 4;
 pub struct Way {
     /// The engine.
     pub engine: Engine,
+    /// What it runs on, by name. The interpreter runs on nothing but the host.
+    pub device: &'static str,
     /// Whether steps are fused.
     pub fusion: bool,
     /// Whether blocks are generated code.
@@ -39,14 +42,16 @@ pub struct Way {
 
 impl Way {
     /// Its name in reports.
-    pub(super) fn name(self) -> &'static str {
-        match (self.engine, self.codegen) {
+    pub(super) fn name(self) -> String {
+        let name = match (self.engine, self.codegen) {
             (Engine::Scalar, _) => "scalar",
             (Engine::Local, Codegen::Off) => "local",
             (Engine::Local, Codegen::Cc) => "local cc",
             (Engine::Pc, Codegen::Off) => "pc",
             (Engine::Pc, Codegen::Cc) => "pc cc",
-        }
+        };
+        let usual = self.engine == Engine::Scalar || self.device == backend::usual().name();
+        if usual { name.to_owned() } else { format!("{name} on {}", self.device) }
     }
 }
 
@@ -55,11 +60,11 @@ fn lanes(engine: Engine, chains: usize, threads: usize) -> usize {
     if engine == Engine::Scalar { chains.min(SCALAR_LANES.max(threads)) } else { chains }
 }
 
-fn options(cell: &Cell<'_>, way: Way, stop: Option<Arc<AtomicBool>>) -> Options {
-    let Way { engine, fusion, codegen, without } = way;
-    let mut options = Options { engine, codegen, ..Options::default() };
+fn options(cell: &Cell<'_>, way: Way, stop: Option<Arc<AtomicBool>>) -> Result<Options, Error> {
+    let Way { engine, device: name, fusion, codegen, without } = way;
+    let mut options = Options::default().engine(engine).backend(device(name)?).codegen(codegen);
     for name in without {
-        options.passes.switch_off(name);
+        options = options.without_pass(name)?;
     }
     options.settings = Settings { precision: cell.precision, threads: cell.threads, stop, ..Settings::default() };
     if !fusion {
@@ -67,7 +72,7 @@ fn options(cell: &Cell<'_>, way: Way, stop: Option<Arc<AtomicBool>>) -> Options 
         // The whole batch, a part for each thread.
         options.settings.shard_lanes = cell.chains.div_ceil(cell.threads);
     }
-    options
+    Ok(options)
 }
 
 /// An engine that runs a model.
@@ -87,7 +92,7 @@ pub(super) struct Part<T> {
 
 impl Own {
     pub(super) fn new(cell: &Cell<'_>, way: Way, stop: Option<Arc<AtomicBool>>) -> Result<Self, Error> {
-        let options = options(cell, way, stop);
+        let options = options(cell, way, stop)?;
         let lanes = lanes(way.engine, cell.chains, cell.threads);
         let case = cell.case;
         let mut first = 0;

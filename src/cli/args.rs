@@ -285,6 +285,9 @@ pub(super) struct BenchArgs {
     /// Our engines
     #[arg(long, value_enum, value_delimiter = ',', default_value = "pc,local,scalar")]
     pub(super) engine: Vec<EngineName>,
+    /// What our engines `pc` and `local` run on
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "cpu")]
+    pub(super) device: Vec<String>,
     /// Whether our batching engines fuse steps
     #[arg(long, value_enum, value_delimiter = ',', default_value = "on,off")]
     pub(super) fusion: Vec<Switch>,

@@ -11,7 +11,7 @@ use crate::bench::peer::{Against, PEERS, PeerEngine, Places};
 use crate::bench::{Comparison, Report, Way, figure, html, run};
 use crate::pipeline::PAPER;
 use crate::program::io::write_atomically;
-use crate::program::{Codegen, Engine, Error, ErrorKind};
+use crate::program::{Codegen, Engine, Error, ErrorKind, device};
 
 use super::args::{BenchArgs, Format, Switch};
 use super::signals::{interrupted, stop_on_interrupt};
@@ -115,7 +115,13 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
         }
         _ => {}
     }
-    let engines = if args.ablate { ablations() } else { engines(args) };
+    let devices: Vec<&'static str> =
+        args.device.iter().map(|name| Ok(device(name)?.name())).collect::<Result<_, Error>>()?;
+    let engines = match (args.ablate, &devices[..]) {
+        (true, [one]) => ablations(one),
+        (true, _) => return refused("--ablate is of one --device".to_owned()),
+        (false, devices) => engines(args, devices),
+    };
     if engines.is_empty() {
         return refused("--codegen cc: generated code is fused, so that --fusion off leaves no engine".to_owned());
     }
@@ -141,20 +147,22 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
 }
 
 /// The default engine with everything on, without each of the paper's optimisations, and without all of them.
-fn ablations() -> Vec<Way> {
-    let all = Way { engine: Engine::Pc, fusion: true, codegen: Codegen::Off, without: &[] };
+fn ablations(device: &'static str) -> Vec<Way> {
+    let all = Way { engine: Engine::Pc, device, fusion: true, codegen: Codegen::Off, without: &[] };
     let each = PAPER.iter().map(|name| Way { without: std::slice::from_ref(name), ..all });
     std::iter::once(all).chain(each).chain([Way { without: PAPER, ..all }]).collect()
 }
 
-/// Every batching engine with and without fusion, and with fusion also as generated code; the interpreter has nothing to fuse
-/// or to generate.
-fn engines(args: &BenchArgs) -> Vec<Way> {
+/// Every batching engine on every device, with and without fusion, and with fusion also as generated code; the
+/// interpreter has nothing to fuse or to generate.
+fn engines(args: &BenchArgs, devices: &[&'static str]) -> Vec<Way> {
     let mut ways = Vec::new();
-    for engine in args.engine.iter().map(|name| Engine::from(*name)) {
-        let plain = Way { engine, fusion: true, codegen: Codegen::Off, without: &[] };
+    let engines = args.engine.iter().map(|name| Engine::from(*name));
+    for (engine, device) in engines.flat_map(|engine| devices.iter().map(move |device| (engine, *device))) {
+        let plain = Way { engine, device, fusion: true, codegen: Codegen::Off, without: &[] };
         if engine == Engine::Scalar {
-            ways.push(plain);
+            // It runs on none of them.
+            ways.push(Way { device: devices[0], ..plain });
             continue;
         }
         for codegen in args.codegen.iter().map(|name| Codegen::from(*name)) {

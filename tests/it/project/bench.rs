@@ -154,6 +154,7 @@ fn each_optimisation_of_the_paper_is_switched_off_by_itself() {
         assert!(text.contains(line), "{line}: {text}");
     }
     assert!(refusal(&["--ablate", "--engine", "local"]).contains("cannot be used with"));
+    assert!(refusal(&["--ablate", "--device", "cpu,cpu"]).contains("--ablate is of one --device"));
 }
 
 #[cfg(unix)]
@@ -294,12 +295,13 @@ fn well_formed(text: &str) {
 
 #[test]
 fn wrong_requests_are_refused() {
-    let cases: [(&[&str], &str); 21] = [
+    let cases: [(&[&str], &str); 22] = [
         (&["--against", "pymc"], "no system `pymc`: there is stan, numpyro"),
         (&["--against", "stan:fast"], "`stan` has no `fast`: there is plain, plain-native, glm, glm-native"),
         (&["--model", "nine_schools"], "no model `nine_schools`: there is logistic, eight_schools"),
         (&["--chains", "10,0"], "--chains 0"),
         (&["--threads", "0"], "--threads 0"),
+        (&["--device", "abacus"], "there is no device `abacus`: there is cpu"),
         (&["--precision", "f16"], "f16"),
         (&["--repetitions", "0"], "1 or more"),
         (&["--draws", "0"], "1 or more"),
