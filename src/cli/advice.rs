@@ -21,11 +21,12 @@ pub(super) fn changed(command: &[String], advice: &Advice) -> String {
                 }
                 remove(&mut command, flag, |old| old.split('=').next().map(str::trim) == Some(name));
             }
+            _ if value.is_empty() => command.retain(|arg| arg != flag),
             _ => remove(&mut command, flag, |_| true),
         }
         // Behind `--` there are no flags.
         let end = command.iter().position(|arg| arg == "--").unwrap_or(command.len());
-        command.splice(end..end, [flag.to_owned(), value]);
+        command.splice(end..end, [flag.to_owned(), value].into_iter().filter(|arg| !arg.is_empty()));
     }
     command.iter().map(|arg| for_shell(arg)).collect::<Vec<_>>().join(" ")
 }
@@ -67,6 +68,9 @@ mod tests {
             let wanted = "autobatch sample m.ab --set max_treedepth=5 --chains 2 --set target_accept=0.95";
             assert_eq!(told(&command, &target), wanted);
         }
+        let shown = "autobatch sample --draws=5 --diagnose -- m.ab";
+        assert_eq!(told("autobatch sample --draws=5 -- m.ab", &Advice::Diagnose), shown);
+        assert_eq!(told(shown, &Advice::Diagnose), shown);
         let longer = Advice::Longer { warmup: 10, draws: 20 };
         let wanted = "autobatch sample --warmup 10 --draws 20 -- m.ab";
         assert_eq!(told("autobatch sample --draws=5 --warmup 5 -- m.ab", &longer), wanted);

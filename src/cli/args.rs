@@ -236,6 +236,10 @@ pub(super) struct SampleArgs {
     /// Parameters that the summary shows, such as mu,theta[3]; all by default
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(super) summary: Vec<String>,
+    /// Show also which parameters go with divergent transitions, with the energy and with deep trees: what to write
+    /// otherwise where the summary warns of them
+    #[arg(long)]
+    pub(super) diagnose: bool,
     #[command(flatten)]
     pub(super) engine: EngineArgs,
     /// Write the draws to this file

@@ -16,7 +16,7 @@ use crate::mcmc::sampling::{
 };
 use crate::program::io::{ArrayType, read_argument, write_arrays};
 use crate::program::{Error, ErrorKind};
-use crate::report::Summary;
+use crate::report::{Diagnosis, Summary};
 use crate::run::{Trap, TrapKind};
 use crate::types::{Array, DType};
 
@@ -78,6 +78,9 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let command: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
     summary.advise(|advice| advice::changed(&command, advice));
     print(&format!("{summary}\n"));
+    if args.diagnose {
+        print(&format!("{}\n", Diagnosis::of_draws(&draws)));
+    }
     if args.stats {
         print(&format!("\n{}", show_stats(&draws.stats)));
         let pushed = draws.stats.bytes_pushed() as f64 / draws.gradients.max(1) as f64;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// What to worry about.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Warning {
     /// What it is, in words.
     pub message: String,
@@ -37,6 +38,7 @@ impl fmt::Display for Warning {
 
 /// A change of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub enum Advice {
     /// Another value of a setting of the sampler or its chain.
     Set {
@@ -56,10 +58,12 @@ pub enum Advice {
         /// Draws.
         draws: usize,
     },
+    /// The same run, which also shows what goes with trouble: see [`Diagnosis`](super::Diagnosis).
+    Diagnose,
 }
 
 impl Advice {
-    /// The flags of `autobatch sample` that make the change, each with its value.
+    /// The flags of `autobatch sample` that make the change, each with its value; a flag without one has an empty one.
     pub fn flags(&self) -> Vec<(&'static str, String)> {
         match self {
             Advice::Set { name, value } => vec![("--set", format!("{name}={value}"))],
@@ -70,6 +74,7 @@ impl Advice {
             Advice::Longer { warmup, draws } => {
                 vec![("--warmup", warmup.to_string()), ("--draws", draws.to_string())]
             }
+            Advice::Diagnose => vec![("--diagnose", String::new())],
         }
     }
 }
@@ -78,6 +83,6 @@ impl Advice {
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flags: Vec<String> = self.flags().into_iter().map(|(flag, value)| format!("{flag} {value}")).collect();
-        f.write_str(&flags.join(" "))
+        f.write_str(flags.join(" ").trim_end())
     }
 }

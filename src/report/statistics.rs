@@ -9,9 +9,9 @@ use super::advice::{Advice, Warning};
 use super::summary::{abridged, grouped, scalar_chains, significant};
 use crate::mcmc::diagnostics;
 use crate::mcmc::protocol::{DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
-use crate::mcmc::sampling::{COLLAPSED, Draws, MAX_TREEDEPTH, TARGET_ACCEPT};
+use crate::mcmc::sampling::{COLLAPSED, Draws, INIT_RADIUS, MAX_TREEDEPTH, TARGET_ACCEPT};
 use crate::run::Caught;
-use crate::types::Array;
+use crate::types::{Array, Scalar};
 
 /// E-BFMI below this is a warning.
 const E_BFMI_LIMIT: f64 = 0.3;
@@ -25,8 +25,10 @@ const STUCK_DRAWS: usize = 10;
 const TARGETS: [f64; 4] = [0.9, 0.95, 0.99, 0.999];
 /// Doublings more where trees are ended by their depth.
 const MORE_DOUBLINGS: i64 = 2;
-/// Doublings that the samplers that ship take at most: 2^30 gradients a transition.
-const MOST_DOUBLINGS: i64 = 30;
+/// Doublings that are advised at most, 2^15 gradients a transition: where these do not do, the geometry is the trouble.
+const MOST_DOUBLINGS: i64 = 15;
+/// What is advised where no setting helps. What follows shows it.
+const WRITE_OTHERWISE: &str = "reparameterise what goes with them, as this shows";
 
 /// What the sampler did over all chains, warmup excluded except where it says so.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -54,6 +56,8 @@ pub struct SamplerStatistics {
     pub stepsize: Option<f64>,
     /// The step sizes at the end of warmup.
     pub adapted: Vec<f64>,
+    /// How far from their origin chains start, where the sampler tells.
+    pub init_radius: Option<f64>,
     /// Chains that are stuck.
     pub stuck: Vec<StuckChain>,
     /// Gradients evaluated, warmup included, over all chains.
@@ -145,6 +149,11 @@ impl SamplerStatistics {
             stopped: draws.draws < draws.asked,
             stepsize: draws.stepsize,
             adapted: draws.adapted.clone(),
+            init_radius: draws.settings.iter().find(|s| s.name == INIT_RADIUS).and_then(|s| match s.value {
+                Scalar::Real(radius) => Some(radius),
+                Scalar::Int(radius) => Some(radius as f64),
+                Scalar::Bool(_) => None,
+            }),
             stuck: stuck(&draws.statistics, &draws.chains),
             ..statistics
         }
@@ -185,41 +194,47 @@ impl SamplerStatistics {
         if self.seconds > 0.0 { self.gradients as f64 / self.seconds } else { f64::NAN }
     }
 
-    /// Divergent transitions, and what to do about them beside writing the model otherwise.
+    /// Divergent transitions, and what to do about them.
     fn of_divergences(&self) -> Option<Warning> {
-        let (or, advice) = match (self.target_accept, self.stepsize) {
+        let otherwise = || (WRITE_OTHERWISE.to_owned(), Advice::Diagnose);
+        let (remedy, advice) = match (self.target_accept, self.stepsize) {
             // Without warmup nothing is tuned.
             (Some(target), _) if self.warmup > 0 => match TARGETS.iter().find(|t| **t > target) {
                 Some(next) => (
-                    format!(", or raise {TARGET_ACCEPT} ({target} here)"),
-                    Some(Advice::Set { name: TARGET_ACCEPT, value: next.to_string() }),
+                    format!("reparameterise, or raise {TARGET_ACCEPT} ({target} here)"),
+                    Advice::Set { name: TARGET_ACCEPT, value: next.to_string() },
                 ),
-                None => (String::new(), None),
+                None => otherwise(),
             },
             (None, Some(stepsize)) => {
-                (format!(", or lower the step size ({stepsize} here)"), Some(Advice::Stepsize(stepsize / 2.0)))
+                let remedy = format!("reparameterise, or lower the step size ({stepsize} here)");
+                (remedy, Advice::Stepsize(stepsize / 2.0))
             }
-            _ => (String::new(), None),
+            _ => otherwise(),
         };
         let message = format!(
-            "{} of {} transitions were divergent: the draws may miss part of the posterior; reparameterise{or}",
+            "{} of {} transitions were divergent: the draws may miss part of the posterior; {remedy}",
             self.divergent, self.draws
         );
-        (self.divergent > 0).then_some(Warning { message, advice, command: None })
+        (self.divergent > 0).then_some(Warning { message, advice: Some(advice), command: None })
     }
 
     /// Trees that were ended by their depth.
     fn of_saturated_trees(&self) -> Option<Warning> {
         let depth = self.max_treedepth.filter(|_| self.treedepth_saturated > 0)?;
-        let deeper = (depth + MORE_DOUBLINGS).min(MOST_DOUBLINGS);
-        let advice = (deeper > depth).then(|| Advice::Set { name: MAX_TREEDEPTH, value: deeper.to_string() });
-        let or = if advice.is_some() { format!(", or raise {MAX_TREEDEPTH}") } else { String::new() };
+        let deeper = depth.saturating_add(MORE_DOUBLINGS).min(MOST_DOUBLINGS);
+        let (remedy, advice) = if deeper > depth {
+            let value = deeper.to_string();
+            (format!("reparameterise, or raise {MAX_TREEDEPTH}"), Advice::Set { name: MAX_TREEDEPTH, value })
+        } else {
+            let remedy = format!("trees deeper than {MOST_DOUBLINGS} seldom help; {WRITE_OTHERWISE}");
+            (remedy, Advice::Diagnose)
+        };
         let message = format!(
-            "{} of {} transitions reached the largest tree depth, {depth}: the sampler is slow here, not wrong; \
-             reparameterise{or}",
+            "{} of {} transitions reached the largest tree depth, {depth}: the sampler is slow here, not wrong; {remedy}",
             self.treedepth_saturated, self.draws
         );
-        Some(Warning { message, advice, command: None })
+        Some(Warning { message, advice: Some(advice), command: None })
     }
 
     pub(super) fn warnings(&self) -> Vec<Warning> {
@@ -228,12 +243,16 @@ impl SamplerStatistics {
             let named: Vec<String> = self.stuck.iter().map(ToString::to_string).collect();
             let names: Vec<&str> = named.iter().map(String::as_str).collect();
             let are = if named.len() == 1 { "is" } else { "are" };
-            warnings.push(Warning::new(format!(
-                "{} of {} chains {are} stuck, and counted in the table: {}",
+            let nearer = self.init_radius.filter(|radius| *radius > 0.0).map(|radius| radius / 2.0);
+            let remedy = if nearer.is_some() { "; start nearer to 0" } else { "" };
+            let message = format!(
+                "{} of {} chains {are} stuck, and counted in the table: {}{remedy}",
                 named.len(),
                 self.chains,
                 abridged(&names)
-            )));
+            );
+            let advice = nearer.map(|radius| Advice::Set { name: INIT_RADIUS, value: radius.to_string() });
+            warnings.push(Warning { message, advice, command: None });
         }
         if let Some(first) = &self.first_failure {
             let points = if self.rejected == 1 { "1 point was" } else { &format!("{} points were", self.rejected) };
@@ -254,9 +273,11 @@ impl SamplerStatistics {
             } else {
                 format!("in {low} of {} chains", self.e_bfmi.len())
             };
-            warnings.push(Warning::new(format!(
-                "E-BFMI is below {E_BFMI_LIMIT} {of}: the momentum explores the energies slowly; reparameterise"
-            )));
+            let message = format!(
+                "E-BFMI is below {E_BFMI_LIMIT} {of}: the momentum explores the energies slowly; reparameterise what goes \
+                 with the energy, as this shows"
+            );
+            warnings.push(Warning { message, advice: Some(Advice::Diagnose), command: None });
         }
         warnings
     }

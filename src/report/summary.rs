@@ -18,6 +18,7 @@ const ESS_PER_CHAIN: f64 = 100.0;
 const MOST_TIMES: f64 = 10.0;
 /// What the draws say about one scalar parameter. Values that cannot be computed are NaN.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct SummaryRow {
     /// Name with indices from 1, as Stan prints it: `theta[1]`, `m[2,3]`.
     pub name: String,
@@ -104,6 +105,7 @@ impl SummaryRow {
 
 /// The summary of a sampling run. `Display` renders it as text.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// One row a scalar, in the order of the parameters, row-major within one.
     pub rows: Vec<SummaryRow>,
@@ -358,11 +360,11 @@ pub(super) fn significant(x: f64, digits: usize) -> String {
     }
 }
 
-fn whole(x: f64) -> String {
+pub(super) fn whole(x: f64) -> String {
     fixed(x, 0)
 }
 
-fn fixed(x: f64, decimals: usize) -> String {
+pub(super) fn fixed(x: f64, decimals: usize) -> String {
     if x.is_nan() { "-".to_owned() } else { format!("{x:.decimals$}") }
 }
 

@@ -16,7 +16,7 @@ use crate::types::Array;
 
 pub use crate::mcmc::sampling::{Draws, FailedDraws, Number, Reached, Setting};
 pub use crate::program::Arrays;
-pub use crate::report::{Advice, SamplerStatistics, StuckChain, Summary, SummaryRow, Warning};
+pub use crate::report::{Advice, Diagnosis, SamplerStatistics, StuckChain, Summary, SummaryRow, Suspect, Warning};
 pub use samples::Samples;
 
 /// A model that is to be sampled, and how. Without more it is 4 chains of 1000 iterations of warmup and 1000 draws by

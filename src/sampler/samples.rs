@@ -4,7 +4,7 @@ use ndarray::ArrayViewD;
 
 use crate::mcmc::sampling::Draws;
 use crate::program::{Arrays, Error};
-use crate::report::{Summary, SummaryRow, Warning};
+use crate::report::{Diagnosis, Summary, SummaryRow, Warning};
 use crate::run::{Trap, TrapKind};
 
 /// The draws of a run, and what they are worth.
@@ -54,6 +54,12 @@ impl Samples {
     /// What to worry about.
     pub fn warnings(&self) -> &[Warning] {
         &self.summary.warnings
+    }
+
+    /// Which parameters go with divergent transitions, with the energy and with deep trees: what to write otherwise
+    /// where there are warnings of them. `Display` prints the table of `autobatch sample --diagnose`.
+    pub fn diagnosis(&self) -> Diagnosis {
+        Diagnosis::of_draws(&self.draws)
     }
 
     /// Chains that failed and are in no array, and why.

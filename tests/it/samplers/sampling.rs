@@ -498,6 +498,38 @@ fn every_advice_comes_with_a_command_that_follows_it() {
     let (text, advised) = followed(&[&few[..], &["--stepsize", "0.5"]].concat());
     assert!(text.contains("or lower the step size (0.5 here)"), "{text}");
     assert!(advised.contains(&format!("{} --stepsize 0.25", few.join(" "))), "{text}");
+    // Where no setting helps, the command shows what to write otherwise.
+    let diagnosed = |arguments: &[&str], said: &str| {
+        let (text, advised) = followed(arguments);
+        assert!(text.contains(said), "{text}");
+        let shown = format!("{} --diagnose", arguments.join(" "));
+        assert!(advised.contains(&shown), "{text}");
+        let text = String::from_utf8(output(&[arguments, &["--diagnose"]].concat()).stdout).unwrap();
+        let table = text.split("What goes with trouble: ").nth(1).expect("the table is shown");
+        table.lines().nth(2).expect("a first row").to_owned()
+    };
+    let with_wall = [&few[..], &["--delta", "0.999", "--seed", "3"]].concat();
+    let worst = diagnosed(&with_wall, "were divergent: the draws may miss part of the posterior; reparameterise what");
+    assert!(worst.starts_with("q[1] "), "{worst}");
+    let deep = "trees deeper than 15 seldom help; reparameterise what goes with them, as this shows";
+    let flat = folder.file("flat.ab", "pub fn log_density(q: real[3]) -> real { -0.5 * dot(q, q) }");
+    let steps = ["--warmup", "0", "--draws", "2", "--stepsize", "1e-9"];
+    let long = [&["sample", &flat, "--chains", "1", "--max-depth", "15"], &steps[..]].concat();
+    diagnosed(&long, deep);
+    let nearly = [&["sample", &flat, "--chains", "1", "--max-depth", "14"], &steps[..]].concat();
+    let raised = String::from_utf8(output(&nearly).stdout).unwrap();
+    assert!(raised.contains("--set max_treedepth=15\n"), "{raised}");
+    // Neal's funnel: the first parameter is the logarithm of the scale of the others.
+    let funnel = folder.file(
+        "funnel.ab",
+        "pub fn log_density(q: real[10]) -> real {
+            let (v, x) = (q[0], q[1..10]);
+            -v * v / 18.0 - 4.5 * v - 0.5 * exp(-v) * dot(x, x)
+        }",
+    );
+    let slow = ["sample", &funnel, "--chains", "4", "--warmup", "200", "--draws", "200", "--threads", "1"];
+    let worst = diagnosed(&slow, "the momentum explores the energies slowly; reparameterise what goes with the energy");
+    assert!(worst.starts_with("q[1] "), "{worst}");
     // Chains that start far apart and do not meet.
     let apart = folder.file("apart.json", "[[-5.0, 0, 0], [5.0, 0, 0]]");
     let (text, advised) = followed(&[
