@@ -5,6 +5,7 @@
 
 #[doc(hidden)]
 pub mod cpu;
+mod generator;
 
 use std::fmt;
 use std::panic::RefUnwindSafe;

@@ -12,10 +12,14 @@
 //! *Machine.* A plan names no processor: how many lanes a shard should have, and rows a tile, follows from the [`TargetMachine`]
 //! that it was made for, which its back end describes.
 //!
+//! *Homes.* [`Homes`] say of each step which operations of the units it does, and of each value of the units which slots
+//! hold it: all that generated code, which is made of the units, must know of the plan.
+//!
 //! *Tiles.* Steps that share a long row axis stand together in a [`Tiled`] step and run for some rows at a time.
 
 mod batch;
 pub mod cost;
+mod homes;
 mod memory;
 mod print;
 mod tiles;
@@ -25,11 +29,12 @@ use crate::base::{IdVec, Loc};
 use crate::parts::{SharedId, StorageClass, TapeId};
 use crate::prim::Prim;
 use crate::types::{DType, Scalar, Shape, Type};
-
 use crate::unit;
+
 pub use crate::unit::Passing;
 pub use batch::BatchKernel;
 pub use cost::UnitCost;
+pub use homes::{Home, Homes, Origin};
 pub use memory::{MemoryEstimate, estimate};
 pub use tiles::{Part, RowLoad, TILE_BLOCK, TileResult, Tiled, TiledStep};
 pub use width::TargetMachine;
@@ -156,6 +161,8 @@ pub struct Body<T> {
     pub slots: IdVec<SlotId, Slot>,
     /// The stack variables.
     pub stacks: IdVec<StackId, VarId>,
+    /// By variable of the units: its slot, if a step meets it. Variables that outlive a unit have one of their own.
+    pub homes: IdVec<unit::VarId, Option<SlotId>>,
     /// The blocks, in program order.
     pub blocks: IdVec<BlockId, Block<T>>,
     /// The units, in the order of their first blocks.
@@ -246,8 +253,8 @@ pub struct Block<T> {
     pub loc: Loc,
     /// The unit it belongs to.
     pub unit: UnitId,
-    /// The state that it sets and that somebody may read after it, in the order of the slots.
-    pub live_out: Vec<SlotId>,
+    /// What the steps do of the block of the units.
+    pub homes: Homes,
 }
 
 /// A step of a block.
@@ -257,24 +264,6 @@ pub struct Step {
     pub kind: StepKind,
     /// Where it stands in the source.
     pub loc: Loc,
-}
-
-impl Step {
-    /// The stacks whose height it changes, in the order in which it does: `true` of a push, `false` of a pop.
-    pub fn stack_moves(&self) -> impl Iterator<Item = (StackId, bool)> + '_ {
-        let pushed = |c: &Compute| match c.write {
-            Write::Push(stack) => Some((stack, true)),
-            _ => None,
-        };
-        let (one, tiled) = match &self.kind {
-            StepKind::Compute(c) => (pushed(c), None),
-            StepKind::Pop { stack, .. } => (Some((*stack, false)), None),
-            StepKind::Tiled(tiled) => (None, Some(tiled)),
-            _ => (None, None),
-        };
-        let tiled = tiled.into_iter().flat_map(|t| &t.steps);
-        one.into_iter().chain(tiled.filter_map(move |s| pushed(&s.compute)))
-    }
 }
 
 /// The kinds of steps.

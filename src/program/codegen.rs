@@ -80,10 +80,11 @@ pub fn c_compiler() -> Result<String, Error> {
 /// # Errors
 /// [`ErrorKind::Option`] for `local` where there is only a stack program.
 pub fn code(compiled: &Compiled, engine: Engine) -> Result<Code, Error> {
-    Ok(match engine {
-        Engine::Local => Code::of_calls(compiled.calls.as_ref().ok_or_else(stack_only)?),
-        Engine::Pc | Engine::Scalar => Code::of_plan(&compiled.plan),
-    })
+    match (engine, &compiled.call_units, &compiled.calls) {
+        (Engine::Pc | Engine::Scalar, ..) => Ok(Code::of_units(&compiled.units, &compiled.plan)),
+        (Engine::Local, Some(units), Some(plan)) => Ok(Code::of_calls(units, plan)),
+        (Engine::Local, ..) => Err(stack_only()),
+    }
 }
 
 impl From<CodegenError> for Error {

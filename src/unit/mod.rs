@@ -279,6 +279,13 @@ pub struct Attempt {
     pub tapes: Vec<TapeId>,
 }
 
+impl Attempt {
+    /// Whether heights must be known.
+    pub fn has_heights(&self) -> bool {
+        !(self.stacks.is_empty() && self.tapes.is_empty())
+    }
+}
+
 /// How an array gets from one set of variables to another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Passing {

@@ -23,8 +23,8 @@ impl Backend for Cpu {
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, CompileError> {
         let code = match &program {
             // Generated code keeps the tops of stacks in registers of the processor.
-            Units::Machine(_, plan) => plan.cached_tops.then(|| Code::of_plan(plan)),
-            Units::Calls(_, plan) => Some(Code::of_calls(plan)),
+            Units::Machine(units, plan) => plan.cached_tops.then(|| Code::of_units(units, plan)),
+            Units::Calls(units, plan) => Some(Code::of_calls(units, plan)),
         };
         let code = code.filter(|_| how.codegen);
         let native = code.map(|code| Native::new(code, how.precision, how.stop.clone())).transpose()?;

@@ -2,11 +2,14 @@
 //! stored is computed where it goes, the others are temporaries.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use super::{How, Inst, RawBlock, Read};
+use smallvec::SmallVec;
+
+use super::{How, Inst, Moves, RawBlock, Read};
 use crate::base::{Id as _, IdVec, Loc, work};
 use crate::parts::{Operand, StorageClass};
-use crate::plan::{Var, VarId};
+use crate::plan::{Origin, Var, VarId};
 use crate::prim::Prim;
 use crate::types::Type;
 use crate::unit::{self, Block, BlockEnd, OpKind, ValueId};
@@ -38,18 +41,17 @@ pub(super) fn raw_block<T: BlockEnd + Clone>(block: &Block<T>, vars: &mut IdVec<
         last: last_uses(block),
         holds: HashMap::new(),
         insts: Vec::with_capacity(block.ops.len()),
+        origins: Vec::with_capacity(block.ops.len()),
+        moved: Moves::new(),
     };
     let mut at = 0;
     while at < block.ops.len() {
         at += lowering.op(at);
     }
     let cond = block.term.condition().map(|c| lowering.read(c));
-    let stores = block.ops.iter().filter_map(|op| match op.kind {
-        OpKind::Store { var, .. } => Some(self::var(var)),
-        _ => None,
-    });
-    let (insts, stores) = (lowering.insts, stores.collect());
-    RawBlock { insts, cond, term: block.term.clone(), loc: block.loc.clone(), stores }
+    let Lowering { insts, origins, .. } = lowering;
+    let (term, loc) = (block.term.clone(), block.loc.clone());
+    RawBlock { insts, origins, values: block.values.len(), cond, term, loc }
 }
 
 /// By value: the last operation that reads it; the number of operations for the terminator.
@@ -74,6 +76,10 @@ struct Lowering<'a, T> {
     /// The values that are where a variable is.
     holds: HashMap<VarId, Vec<ValueId>>,
     insts: Vec<(Inst, Loc)>,
+    /// See [`RawBlock::origins`].
+    origins: Vec<(Origin, Moves)>,
+    /// Values that go elsewhere with the next instruction, and where.
+    moved: Moves,
 }
 
 impl<T> Lowering<'_, T> {
@@ -83,8 +89,18 @@ impl<T> Lowering<'_, T> {
     fn reads(&self, operands: &[unit::Operand]) -> Vec<Read> {
         operands.iter().map(|o| self.read(*o)).collect()
     }
-    fn inst(&mut self, inst: Inst, at: usize) {
-        self.insts.push((inst, self.block.ops[at].loc.clone()));
+    /// Adds an instruction that does some operations in a row. A value that it makes is where it writes from then on.
+    fn inst(&mut self, inst: Inst, ops: Range<usize>, value: Option<ValueId>) {
+        let mut homes = std::mem::take(&mut self.moved);
+        homes.extend(value.zip(inst.writes()));
+        self.insts.push((inst, self.block.ops[ops.start].loc.clone()));
+        self.origins.push((Origin::Ops(ops.collect()), homes));
+    }
+    /// Adds a copy that only places need, before an operation.
+    fn copy(&mut self, dst: VarId, (read, of): (Read, unit::Operand), at: usize) {
+        let copy = Inst::Compute { how: How::Set, dst, prim: Prim::Copy, args: vec![read] };
+        self.insts.push((copy, self.block.ops[at].loc.clone()));
+        self.origins.push((Origin::Copy(of), SmallVec::new()));
     }
 
     /// A variable with the place of a value.
@@ -103,8 +119,9 @@ impl<T> Lowering<'_, T> {
         for held in self.holds.insert(var, value.into_iter().collect()).unwrap_or_default() {
             if self.last[held] > at && Some(held) != value {
                 let dst = self.temporary(held);
-                let args = vec![Operand::Var(var)];
-                self.inst(Inst::Compute { how: How::Set, dst, prim: Prim::Copy, args }, at);
+                self.copy(dst, (Operand::Var(var), Operand::Var(held)), at);
+                // The instruction for which it is moved still reads it where it was.
+                self.moved.push((held, dst));
                 self.places[held] = Some(dst);
             }
         }
@@ -135,30 +152,33 @@ impl<T> Lowering<'_, T> {
                 let (var, read) = (self::var(*var), self.read(*value));
                 if read != Operand::Var(var) {
                     self.overwrite(var, None, at);
-                    self.inst(Inst::Compute { how: How::Set, dst: var, prim: Prim::Copy, args: vec![read] }, at);
+                    let copy = Inst::Compute { how: How::Set, dst: var, prim: Prim::Copy, args: vec![read] };
+                    self.inst(copy, at..at + 1, None);
                 }
             }
-            OpKind::Push { stack, value } => {
+            OpKind::Push { stack, value: pushed } => {
                 let stack = self::var(*stack);
-                let value = match self.read(*value) {
+                let value = match self.read(*pushed) {
                     Operand::Var(v) => v,
                     read => {
                         let ty = self.vars[stack].ty.clone();
                         let dst = self.named(("pushed", &ty), false);
-                        self.inst(Inst::Compute { how: How::Set, dst, prim: Prim::Copy, args: vec![read] }, at);
+                        self.copy(dst, (read, *pushed), at);
                         dst
                     }
                 };
-                self.inst(Inst::Save { stack, value }, at);
+                self.inst(Inst::Save { stack, value }, at..at + 1, None);
             }
             OpKind::Pop { dst, stack } => {
                 let var = self::var(*stack);
                 self.overwrite(var, Some(*dst), at);
-                self.inst(Inst::Pop(var), at);
-                return 1 + usize::from(self.stored(*dst, at + 1) == Some(var));
+                let taken = 1 + usize::from(self.stored(*dst, at + 1) == Some(var));
+                self.inst(Inst::Pop(var), at..at + taken, Some(*dst));
+                return taken;
             }
             OpKind::Effect(effect) => {
-                let stored = effect.dst().and_then(|dst| self.stored(*dst, at + 1));
+                let dst = effect.dst().copied();
+                let stored = dst.and_then(|dst| self.stored(dst, at + 1));
                 let reads = effect.map_reads(|o| self.read(*o));
                 let effect = reads.map_dst(|dst| {
                     let var = match stored {
@@ -171,8 +191,9 @@ impl<T> Lowering<'_, T> {
                     self.places[dst] = Some(var);
                     var
                 });
-                self.inst(Inst::Effect(effect), at);
-                return 1 + usize::from(stored.is_some());
+                let taken = 1 + usize::from(stored.is_some());
+                self.inst(Inst::Effect(effect), at..at + taken, dst);
+                return taken;
             }
         }
         1
@@ -194,7 +215,7 @@ impl<T> Lowering<'_, T> {
             None => self.replaced(at, dst, prim, args).unwrap_or_else(|| self.temporary(dst)),
         };
         self.places[dst] = Some(var);
-        self.inst(Inst::Compute { how, dst: var, prim, args: reads }, at);
+        self.inst(Inst::Compute { how, dst: var, prim, args: reads }, at..at + taken, Some(dst));
         taken
     }
 

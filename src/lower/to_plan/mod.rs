@@ -14,18 +14,20 @@ mod whole;
 
 use std::collections::BTreeSet;
 
+use smallvec::SmallVec;
+
 pub use fallbacks::fallbacks;
 pub use whole::{calls_to_plan, units_to_plan};
 
 use crate::base::{Id, IdVec, Loc};
 use crate::parts::{Operand, SideEffect, StorageClass};
 use crate::plan::{
-    Arg, Block, BlockId, Body, Compute, Source, Stage, Step, StepKind, TargetMachine, Unit, UnitId, Var, VarId, Write,
-    cost,
+    Arg, Block, BlockId, Body, Compute, Home, Homes, Origin, SlotId, Source, Stage, Step, StepKind, TargetMachine,
+    Unit, UnitId, Var, VarId, Write, cost,
 };
 use crate::prim::{BatchRule, Prim};
 use crate::types::Type;
-use crate::unit;
+use crate::unit::{self, ValueId};
 use aliases::Aliases;
 use constants::Constants;
 use groups::Item;
@@ -34,15 +36,20 @@ use slots::Slots;
 /// What an instruction reads.
 type Read = Operand<VarId>;
 
+/// Values, and where they are from some instruction on.
+type Moves = SmallVec<[(ValueId, VarId); 1]>;
+
 /// A block before its operands are resolved.
 struct RawBlock<T> {
     insts: Vec<(Inst, Loc)>,
+    /// By instruction: what it does of the block of the units, and the values that have a place from then on.
+    origins: Vec<(Origin, Moves)>,
+    /// Values of the block.
+    values: usize,
     /// The condition of its branch: read while the lanes are still compacted.
     cond: Option<Read>,
     term: T,
     loc: Loc,
-    /// The variables that it sets and others may read afterwards.
-    stores: Vec<VarId>,
 }
 
 /// An instruction over places.
@@ -92,6 +99,8 @@ pub struct Making {
 struct Builder<'a> {
     vars: IdVec<VarId, Var>,
     slots: Slots,
+    /// Those of the variables of the units, as far as they are known.
+    homes: IdVec<unit::VarId, Option<SlotId>>,
     constants: &'a mut Constants,
     /// What the plan is made for.
     making: Making,
@@ -100,10 +109,11 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Starts with variables whose slots and stacks are not yet given.
-    fn new(mut vars: IdVec<VarId, Var>, constants: &'a mut Constants, making: Making) -> Self {
+    /// Starts with variables whose slots and stacks are not yet given; the first are those of the units.
+    fn new((mut vars, of_units): (IdVec<VarId, Var>, usize), constants: &'a mut Constants, making: Making) -> Self {
         let slots = Slots::for_state(&mut vars);
-        Self { vars, slots, constants, making, aliases: Aliases::default() }
+        let homes = vars.values().take(of_units).map(|v| v.slot).collect();
+        Self { vars, slots, homes, constants, making, aliases: Aliases::default() }
     }
 
     /// Resolves all blocks, unit by unit. `finish` makes the terminator of the plan.
@@ -122,11 +132,9 @@ impl<'a> Builder<'a> {
             for block in &members {
                 let source = &blocks[block.index()];
                 let items = self.items(source, &shared);
-                let steps = self.steps(source, &items, region);
+                let (steps, homes) = self.steps(source, &items, region);
                 let term = finish(source, &mut self);
-                let mut live_out: Vec<_> = source.stores.iter().filter_map(|v| self.vars[*v].slot).collect();
-                live_out.sort_unstable();
-                resolved[block.index()] = Some(Block { steps, term, loc: source.loc.clone(), unit: id, live_out });
+                resolved[block.index()] = Some(Block { steps, term, loc: source.loc.clone(), unit: id, homes });
             }
             self.slots.end_unit();
             made.push(Unit { blocks: members, region, cost: cost::UnitCost::default(), stages, draws: false });
@@ -136,6 +144,7 @@ impl<'a> Builder<'a> {
             vars: self.vars,
             stacks: self.slots.stacks.clone(),
             slots: self.slots.finish(),
+            homes: self.homes,
             blocks: blocks.map(|b| b.expect("every block is in one unit")).collect(),
             units: made,
             tiles: None,
@@ -195,7 +204,8 @@ impl<'a> Builder<'a> {
         groups::grouped(source, &groups::Context { vars, operand: &operand, elsewhere, aliases })
     }
 
-    fn steps<T>(&mut self, source: &RawBlock<T>, items: &[Item], region: bool) -> Vec<Step> {
+    /// The steps of a block, and what they do of the block of the units.
+    fn steps<T>(&mut self, source: &RawBlock<T>, items: &[Item], region: bool) -> (Vec<Step>, Homes) {
         let mut last: Vec<Vec<VarId>> = vec![Vec::new(); items.len()];
         if !region {
             for (var, at) in last_uses(source, items, &self.aliases) {
@@ -203,15 +213,49 @@ impl<'a> Builder<'a> {
             }
         }
         let mut steps = Vec::new();
+        let mut homes = Homes { steps: Vec::new(), values: IdVec::filled(SmallVec::new(), source.values) };
         for (i, item) in items.iter().enumerate() {
             let (first, kind) = match item {
                 Item::Inst(inst) => (*inst, self.step(&source.insts[*inst].0)),
                 Item::Group(group) => (group.members[0].inst, StepKind::Tiled(self.tiled(source, group))),
             };
+            let origin = self.origin(source, item, &mut homes.values, i);
+            homes.steps.push(origin);
             steps.push(Step { kind, loc: source.insts[first].1.clone() });
             last[i].iter().for_each(|var| self.slots.free_temporary(*var));
         }
-        steps
+        (steps, homes)
+    }
+
+    /// What an item does of the block of the units; the values that have a slot from then on are noted.
+    fn origin<T>(
+        &mut self,
+        source: &RawBlock<T>,
+        item: &Item,
+        values: &mut IdVec<ValueId, SmallVec<[Home; 1]>>,
+        step: usize,
+    ) -> Origin {
+        let mut note = |inst: usize, except: Option<VarId>| {
+            for (value, var) in source.origins[inst].1.iter().filter(|(_, var)| Some(*var) != except) {
+                values[*value].push(Home { slot: self.place(*var), step });
+            }
+        };
+        match item {
+            Item::Inst(inst) => {
+                note(*inst, None);
+                source.origins[*inst].0.clone()
+            }
+            Item::Group(group) => {
+                for member in &group.members {
+                    note(member.inst, source.insts[member.inst].0.writes().filter(|_| !member.kept));
+                }
+                let ops = group.members.iter().flat_map(|m| match &source.origins[m.inst].0 {
+                    Origin::Ops(ops) => ops.as_slice(),
+                    Origin::Copy(_) => &[],
+                });
+                Origin::Ops(ops.copied().collect())
+            }
+        }
     }
 
     fn step(&mut self, inst: &Inst) -> StepKind {
@@ -270,9 +314,13 @@ impl<'a> Builder<'a> {
     }
 
     /// The slot of a variable; a temporary gets one where it is first met.
-    fn place(&mut self, var: VarId) -> crate::plan::SlotId {
+    fn place(&mut self, var: VarId) -> SlotId {
         let v = &self.vars[var];
-        v.slot.unwrap_or_else(|| self.slots.temporary(var, &v.ty, v.uniform))
+        let slot = v.slot.unwrap_or_else(|| self.slots.temporary(var, &v.ty, v.uniform));
+        if var.index() < self.homes.len() {
+            self.homes[unit::VarId::new(var.index())] = Some(slot);
+        }
+        slot
     }
 
     fn args(&mut self, reads: &[Read]) -> Vec<Arg> {

@@ -67,7 +67,7 @@ fn body<T: BlockEnd + Clone, U>(
     let units = source.units.values();
     let units = units.map(|u: &unit::Unit| (u.blocks.iter().map(|b| block(*b)).collect(), u.region));
     let units = units.collect();
-    Builder::new(vars, constants, making).body(blocks, units, finish)
+    Builder::new((vars, source.vars.len()), constants, making).body(blocks, units, finish)
 }
 
 fn call_terminator(source: &RawBlock<unit::CallTerminator>, builder: &mut Builder<'_>) -> CallTerminator {

@@ -221,7 +221,8 @@ fn engines_agree_on_all_derivatives_at_singular_points() {
             let pc = bits(&cpu::pc::run(&compiled.plan, &inputs, &settings, &NoSink));
             assert!(pc == wanted, "pc, {mode:?}");
             if passes == Passes::default() && crate::tools::observed::codegen() == Codegen::Cc {
-                let native = Native::new(Code::of_plan(&compiled.plan), settings.get_precision(), None);
+                let native =
+                    Native::new(Code::of_units(&compiled.units, &compiled.plan), settings.get_precision(), None);
                 let native = native.expect("the generated C compiles");
                 let generated = cpu::pc::run_with(&compiled.plan, Some(&native), &inputs, &settings, &NoSink);
                 assert!(bits(&generated) == wanted, "generated code, {mode:?}");

@@ -17,7 +17,7 @@ use autobatch::plan::{CallPlan, Plan, estimate};
 use autobatch::program::Codegen;
 use autobatch::run::{Execution, Outcome, Record, RunInputs, Schedule, Settings, Sink, TrapKind};
 use autobatch::types::{Array, Precision};
-use autobatch::{cfg, interp, stack};
+use autobatch::{cfg, interp, stack, unit};
 
 /// For this processor, with tiles.
 pub(crate) const MAKING: Making = Making { machine: MACHINE, tile_rows: true };
@@ -27,22 +27,37 @@ pub(crate) fn text(name: &str) -> String {
     std::fs::read_to_string(path.join(name)).unwrap()
 }
 
-fn stack_plan(name: &str) -> Plan {
+/// The units of a stack program.
+fn stack_units(name: &str) -> unit::Program {
     let program = stack::read(&text(name)).unwrap();
     let errors = stack::verify(&program);
     assert!(errors.is_empty(), "{errors:?}");
-    units_to_plan(&stack_to_units(&program, Stores::Live), MAKING)
+    stack_to_units(&program, Stores::Live)
+}
+
+fn stack_plan(name: &str) -> Plan {
+    units_to_plan(&stack_units(name), MAKING)
+}
+
+fn cfg_program(name: &str) -> cfg::Program {
+    let program = cfg::read(&text(name)).unwrap();
+    let errors = cfg::verify(&program);
+    assert!(errors.is_empty(), "{errors:?}");
+    program
+}
+
+/// The units of a CFG program for `pc`.
+fn cfg_units(name: &str) -> unit::Program {
+    let lowered = cfg_to_stack::lower(&cfg_program(name), Saves::Live);
+    let errors = stack::verify(&lowered);
+    assert!(errors.is_empty(), "{errors:?}\n{lowered}");
+    stack_to_units(&lowered, Stores::Live)
 }
 
 /// A CFG program for both engines.
 pub(crate) fn plans(name: &str) -> (Plan, CallPlan) {
-    let program = cfg::read(&text(name)).unwrap();
-    let errors = cfg::verify(&program);
-    assert!(errors.is_empty(), "{errors:?}");
-    let lowered = cfg_to_stack::lower(&program, Saves::Live);
-    let errors = stack::verify(&lowered);
-    assert!(errors.is_empty(), "{errors:?}\n{lowered}");
-    (units_to_plan(&stack_to_units(&lowered, Stores::Live), MAKING), calls_to_plan(&cfg_to_units(&program), MAKING))
+    let calls = calls_to_plan(&cfg_to_units(&cfg_program(name)), MAKING);
+    (units_to_plan(&cfg_units(name), MAKING), calls)
 }
 
 pub(crate) fn inputs(values: Vec<Array>) -> RunInputs {
@@ -107,11 +122,13 @@ pub(crate) fn run_pc(plan: &Plan, inputs: &RunInputs, settings: &Settings) -> Ou
 }
 
 /// With generated code, where there is a C compiler.
-fn run_generated(plan: &Plan, inputs: &RunInputs, settings: &Settings) -> Option<Outcomes> {
+fn run_generated(units: &unit::Program, inputs: &RunInputs, settings: &Settings) -> Option<Outcomes> {
+    let plan = units_to_plan(units, MAKING);
+    let code = Code::of_units(units, &plan);
     let native = (crate::tools::observed::codegen() == Codegen::Cc)
-        .then(|| Native::new(Code::of_plan(plan), settings.get_precision(), None).expect("the generated C compiles"))?;
+        .then(|| Native::new(code, settings.get_precision(), None).expect("the generated C compiles"))?;
     let said = Said::default();
-    let outcome = pc::run_with(plan, Some(&native), inputs, settings, &said);
+    let outcome = pc::run_with(&plan, Some(&native), inputs, settings, &said);
     Some((outcome, said.take()))
 }
 
@@ -133,7 +150,7 @@ pub(crate) fn agree(name: &str, inputs: &RunInputs, change: impl Fn(Settings) ->
     let said = Said::default();
     let outcome = interp::run(&cfg::read(&text(name)).unwrap(), inputs, &settings, &said);
     let first = (outcome, said.take());
-    if let Some(generated) = run_generated(&plan, inputs, &settings) {
+    if let Some(generated) = run_generated(&cfg_units(name), inputs, &settings) {
         assert_eq!(essence(&generated), essence(&first), "generated code");
     }
     for settings in all_settings() {
@@ -157,7 +174,7 @@ fn stacks_that_tiled_groups_push_are_not_taken_to_be_equally_high() {
     let settings = Settings::default().shard_lanes(80);
     let (outcome, _) = run_pc(&plan, &inputs, &settings);
     assert_eq!(outcome.outputs, [expected]);
-    if let Some((generated, _)) = run_generated(&plan, &inputs, &settings) {
+    if let Some((generated, _)) = run_generated(&stack_units("tiled_pushes.stack"), &inputs, &settings) {
         assert_eq!(generated.outputs, outcome.outputs);
     }
 }

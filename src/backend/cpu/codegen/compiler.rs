@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::backend::cpu::codegen::cache::{Cache, Key, digest, why_unsafe};
-use crate::backend::cpu::codegen::functions;
 pub use crate::backend::cpu::codegen::library::Library;
+use crate::backend::generator;
 
 /// The headers that generated C includes: name and text.
 fn headers() -> [(&'static str, &'static str); 3] {
@@ -23,7 +23,7 @@ fn headers() -> [(&'static str, &'static str); 3] {
     [
         ("lanes.h", include_str!("include/lanes.h")),
         ("vmath.h", include_str!("include/vmath.h")),
-        ("functions.h", FUNCTIONS.get_or_init(functions::of_reals)),
+        ("functions.h", FUNCTIONS.get_or_init(generator::of_reals)),
     ]
 }
 

@@ -4,10 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::backend::cpu::codegen::Code;
 use crate::backend::cpu::codegen::abi::CodeFunction;
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library, Target};
-use crate::backend::cpu::codegen::segment::{BlockPart, Segment};
+use crate::backend::cpu::codegen::{BlockPart, Code, Segment};
 use crate::base::IdVec;
 use crate::plan::{BlockId, Body, Step, StepKind, Unit};
 use crate::types::Precision;

@@ -1,33 +1,28 @@
 //! The C code generator for the CPU (`--codegen cc`).
 //!
-//! Steps of a block that compute on small values become one C function, a *segment*. It takes one group of lanes after
-//! another, as many as fill a vector register, skips the groups without an active lane, and keeps what is between the
-//! steps in registers or in the L1 cache; variables of the machine are read once and stored once, under the mask. Long rows,
-//! products with large matrices, records and messages stay steps, which run as always; the machine schedules, and calls
-//! segments in the place of their steps.
-//!
-//! The text is plain C over the functions of `include/lanes.h` and `include/vmath.h`, which are the same arithmetic as that
-//! of the interpreter; the system's C compiler makes a library of it, which is kept on disk.
+//! Parts of blocks that compute on small values become C functions, which the machine calls in the place of their steps.
+//! Their text is made by the [`generator`](crate::backend::generator); [`groups`] is the frame around it. The text is plain
+//! C over the functions of `include/lanes.h` and `include/vmath.h`, which are the same arithmetic as that of the
+//! interpreter; the system's C compiler makes a library of it, which is kept on disk.
 
 pub mod abi;
 mod cache;
 pub mod compiler;
-mod functions;
+mod groups;
 mod library;
 mod loaded;
-mod schedule;
-mod segment;
-mod ssa;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use crate::backend::cpu::PADDING;
+use crate::backend::generator::{Ending, Storage, parts};
 use crate::base::IdVec;
-use crate::plan::{BlockId, Body, CallPlan, FuncId, Globals, Plan};
+use crate::plan::{self, BlockId, CallPlan, FuncId, Plan};
+use crate::unit;
+use groups::Groups;
 
+pub use crate::backend::generator::{BlockPart, Segment, Site};
 pub use loaded::{Native, NativeBody, NativePart, NativeSegment};
-pub use segment::{BlockPart, Ending, Exit, Segment};
 
 /// What every text begins with.
 const PRELUDE: &str = include_str!("include/prelude.h");
@@ -42,21 +37,31 @@ pub struct Code {
 }
 
 impl Code {
-    /// The code of a plan, which has one body.
-    pub fn of_plan(plan: &Plan) -> Self {
-        Self::of_bodies(std::iter::once(&plan.body), &plan.globals)
+    /// The code of the units of a stack program, of which this plan was made; it has one body.
+    pub fn of_units(units: &unit::Program, plan: &Plan) -> Self {
+        let mut code = Self::new();
+        code.body(&units.body, (&plan.body, &plan.globals));
+        code
     }
 
-    /// The code of a call plan: one body for each function.
-    pub fn of_calls(plan: &CallPlan) -> Self {
-        Self::of_bodies(plan.funcs.values().map(|f| &f.body), &plan.globals)
+    /// The code of the units of a CFG program, as [`Code::of_units`]: one body for each function.
+    pub fn of_calls(units: &unit::CallProgram, plan: &CallPlan) -> Self {
+        let mut code = Self::new();
+        for (func, planned) in units.funcs.values().zip(plan.funcs.values()) {
+            code.body(&func.body, (&planned.body, &plan.globals));
+        }
+        code
     }
 
-    fn of_bodies<'a, T: Ending + 'a>(bodies: impl Iterator<Item = &'a Body<T>>, globals: &Globals) -> Self {
-        let mut text = format!("#define AB_PADDING {PADDING}\n{PRELUDE}");
-        let bodies = bodies.enumerate();
-        let bodies = bodies.map(|(i, body)| segment::parts(body, globals, &format!("ab_{i}_"), &mut text)).collect();
-        Self { text, bodies }
+    fn new() -> Self {
+        Self { text: format!("#define AB_PADDING {PADDING}\n{PRELUDE}"), bodies: Vec::new() }
+    }
+
+    fn body<T: Ending, P>(&mut self, units: &unit::Body<T>, (planned, globals): (&plan::Body<P>, &plan::Globals)) {
+        let storage = Storage::of(planned, globals);
+        let prefix = format!("ab_{}_", self.bodies.len());
+        let made = parts(&Groups, (units, &storage), &prefix, &mut self.text);
+        self.bodies.push(made.into_values().collect());
     }
 
     /// The body of a function of a call plan.

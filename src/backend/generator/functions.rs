@@ -1,13 +1,13 @@
 //! The C functions of `lanes.h` and `vmath.h` that compute primitives.
 
-use crate::backend::cpu::codegen::ssa::{Fold, Kind};
+use crate::backend::generator::ssa::{Fold, Kind};
 use crate::prim::{Arithmetic, Class, Conversion, IntArithmetic, Prim, Selection, Traps};
 use crate::run::TrapKind;
 use crate::types::DType;
 use crate::vmath::{BinaryFn, Computed, UnaryFn};
 
 /// The prefix of the functions of an element type.
-pub(super) fn prefix(dtype: DType) -> char {
+pub(in crate::backend) fn prefix(dtype: DType) -> char {
     match dtype {
         DType::Bool => 'b',
         DType::Int => 'i',
@@ -25,7 +25,7 @@ pub(super) fn group_type(dtype: DType) -> &'static str {
 }
 
 /// The C type of an element in memory.
-pub(super) fn memory_type(dtype: DType) -> &'static str {
+pub(in crate::backend) fn memory_type(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool => "uint8_t",
         DType::Int => "int64_t",
@@ -35,7 +35,7 @@ pub(super) fn memory_type(dtype: DType) -> &'static str {
 
 /// How a primitive of operands of this element type (that of the first) is computed.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Function {
+pub(super) enum Call {
     /// A function of the operands.
     Total(String),
     /// A function of the operands and a pointer to the lanes where it fails.
@@ -50,9 +50,9 @@ pub(super) enum Function {
 ///
 /// # Panics
 ///
-/// For what is not computed by a function: copies, what is not elementwise, and what a segment does not
-/// [take](super::ssa::takes).
-pub(super) fn of(prim: Prim, dtypes: &[DType]) -> Function {
+/// For what is not computed by a function: copies, what is not elementwise, and what a function does not
+/// [take](super::takes::takes).
+pub(super) fn of(prim: Prim, dtypes: &[DType]) -> Call {
     let first = dtypes[0];
     let row = prim.row();
     let named = |of: DType| format!("{}_{}", prefix(of), row.c);
@@ -61,27 +61,27 @@ pub(super) fn of(prim: Prim, dtypes: &[DType]) -> Function {
             Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul | Arithmetic::Neg | Arithmetic::Abs
                 if first == DType::Int =>
             {
-                Function::Fails(format!("{}_over", named(first)), TrapKind::IntegerOverflow)
+                Call::Fails(format!("{}_over", named(first)), TrapKind::IntegerOverflow)
             }
             Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul | Arithmetic::Neg | Arithmetic::Abs => {
-                Function::Total(named(first))
+                Call::Total(named(first))
             }
-            Arithmetic::Min | Arithmetic::Max => Function::Total(named(first)),
+            Arithmetic::Min | Arithmetic::Max => Call::Total(named(first)),
         },
         Class::IntArithmetic(op) => match op {
-            IntArithmetic::IntDiv => Function::Quotient(named(first)),
-            IntArithmetic::IntRem => Function::Remainder(named(first)),
-            IntArithmetic::IntPow => unreachable!("a segment does not take `{prim}`"),
+            IntArithmetic::IntDiv => Call::Quotient(named(first)),
+            IntArithmetic::IntRem => Call::Remainder(named(first)),
+            IntArithmetic::IntPow => unreachable!("a function does not take `{prim}`"),
         },
         Class::Conversion(conversion) => match conversion {
-            Conversion::ToReal => Function::Total(format!("{}_{}", named(DType::Real), prefix(first))),
-            Conversion::BoolToInt => Function::Total(format!("{}_{}", named(DType::Int), prefix(first))),
-            Conversion::ToInt => Function::Fails(named(first), TrapKind::IntegerConversion),
-            Conversion::IsNan => Function::Total(named(first)),
+            Conversion::ToReal => Call::Total(format!("{}_{}", named(DType::Real), prefix(first))),
+            Conversion::BoolToInt => Call::Total(format!("{}_{}", named(DType::Int), prefix(first))),
+            Conversion::ToInt => Call::Fails(named(first), TrapKind::IntegerConversion),
+            Conversion::IsNan => Call::Total(named(first)),
         },
-        Class::Selection(Selection::Select) => Function::Total(named(dtypes[1])),
+        Class::Selection(Selection::Select) => Call::Total(named(dtypes[1])),
         Class::RealArithmetic(_) | Class::Unary(_) | Class::Binary(_) | Class::Comparison(_) | Class::Logic(_) => {
-            Function::Total(named(first))
+            Call::Total(named(first))
         }
         Class::Identity(_)
         | Class::Movement(_)
@@ -98,7 +98,7 @@ pub(super) fn may_trap(kind: Kind, dtype: Option<DType>) -> bool {
         Traps::Never => false,
         Traps::Always => true,
         Traps::OnInts => dtype == Some(DType::Int),
-        // a segment has no arrays without elements
+        // a function has no arrays without elements
         Traps::OnEmpty => false,
     };
     match kind {
@@ -113,7 +113,7 @@ pub(super) fn may_trap(kind: Kind, dtype: Option<DType>) -> bool {
 }
 
 /// The header `functions.h`: functions of reals, made of those of doubles, as the table of functions of reals says.
-pub(super) fn of_reals() -> String {
+pub(in crate::backend) fn of_reals() -> String {
     let unary = UnaryFn::ALL.iter().map(|f| (f.name(), f.computed(), "VMATH_IN_F64"));
     let binary = BinaryFn::ALL.iter().map(|f| (f.name(), f.computed(), "VMATH_IN_F64_2"));
     let (mut floats, mut doubles) = (String::new(), String::new());

@@ -1,11 +1,11 @@
-//! Puts the operations of a segment into loops: those that go through the same number of elements share a loop where what
+//! Puts the operations of a function into loops: those that go through the same number of elements share a loop where what
 //! they read is there by then, so that what is between them stays in registers.
 
 use std::collections::HashMap;
 
-use crate::backend::cpu::codegen::functions;
-use crate::backend::cpu::codegen::segment::Lockstep;
-use crate::backend::cpu::codegen::ssa::{Base, Fold, Kind, LocalId, Op, OpId, Ssa, Value};
+use crate::backend::generator::functions;
+use crate::backend::generator::lockstep::Lockstep;
+use crate::backend::generator::ssa::{Base, Fold, Kind, LocalId, Op, OpId, Ssa, Value};
 use crate::base::IdVec;
 use crate::plan::{SlotId, StackId};
 use crate::prim::Reduction;
@@ -18,7 +18,7 @@ pub(super) struct Group {
     pub(super) ops: Vec<OpId>,
 }
 
-/// The operations of a segment in the order in which they run.
+/// The operations of a function in the order in which they run.
 pub(super) struct Schedule {
     pub(super) groups: Vec<Group>,
     /// The locals that are read outside of the loop that makes them, or at another element.

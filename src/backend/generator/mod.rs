@@ -1,0 +1,27 @@
+//! Makes the text of functions from units, for targets of C's family. `README.md` in this folder is the guide.
+//!
+//! A [`Frame`] says how a function meets the machine that calls it; all else is the same for every target. Of compilers,
+//! of calls and of loaded code the generator knows nothing.
+
+mod ending;
+mod frame;
+mod functions;
+mod lockstep;
+mod operations;
+mod parts;
+mod schedule;
+mod scope;
+mod ssa;
+mod takes;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub(in crate::backend) use ending::{Ending, Exit, Route};
+pub(in crate::backend) use frame::{Frame, Function, Limits, Stored};
+pub(in crate::backend) use functions::{memory_type, of_reals, prefix};
+pub(in crate::backend) use parts::parts;
+pub use parts::{BlockPart, Segment, Site};
+pub(in crate::backend) use scope::Storage;
+pub(in crate::backend) use ssa::{Kind, LocalId, Op};
+pub(in crate::backend) use text::Writer;

@@ -1,0 +1,232 @@
+//! The text of each kind of operation.
+
+use crate::backend::generator::functions::{self, Call, group_type, prefix};
+use crate::backend::generator::ssa::{Base, Fold, Kind, LocalId, Op, Products};
+use crate::backend::generator::text::Writer;
+use crate::base::Id as _;
+use crate::prim::{Draw, Prim, Reduction};
+use crate::run::TrapKind;
+use crate::types::{DType, Scalar};
+
+impl Products {
+    /// The function that adds a product to a sum.
+    fn step(self) -> &'static str {
+        match self {
+            Products::Ordinary => "r_fma",
+            Products::ChainRule => "r_chain_fma",
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// What a reduction begins with.
+    pub(super) fn start_of(&mut self, fold: Fold, local: LocalId, op: &Op) {
+        let dtype = op.args[0].dtype;
+        let start = match fold {
+            Fold::All(Reduction::Any) => "b_splat(0)".to_owned(),
+            Fold::All(Reduction::All) => "b_splat(1)".to_owned(),
+            Fold::All(Reduction::Prod) if dtype == DType::Int => literal(Scalar::Int(1)),
+            Fold::All(Reduction::Prod) => literal(Scalar::Real(1.0)),
+            Fold::All(Reduction::MinOf | Reduction::MaxOf) => {
+                self.turns = 1;
+                self.element(&op.args[0])
+            }
+            Fold::All(Reduction::Sum) if dtype == DType::Int => literal(Scalar::Int(0)),
+            Fold::All(Reduction::Sum) | Fold::Products(_) => literal(Scalar::Real(0.0)),
+        };
+        let declared = if self.schedule.kept[local] { String::new() } else { format!("{} ", group_type(dtype)) };
+        self.line(format!("{declared}v{} = {start};", local.index()));
+        self.loaded.clear();
+    }
+
+    /// An operation that takes part in a loop over elements.
+    pub(super) fn in_loop(&mut self, op: &Op) {
+        match op.kind {
+            Kind::Map(prim) => self.map(prim, op),
+            Kind::Reduce(fold) => self.reduce(fold, op),
+            Kind::Draw { draw, first } => {
+                let function = match draw {
+                    Draw::RandomUniform => "r_uniform",
+                    Draw::RandomNormal => "r_normal",
+                };
+                let number = if self.turns > 1 { format!("e + {first}") } else { first.to_string() };
+                let text = self.frame.draw(function, &number);
+                self.set(op.out.expect("a draw has a result"), &text);
+            }
+            Kind::Store(slot) => {
+                self.signature.slots.insert(slot);
+                let text = self.element(&op.args[0]);
+                let dtype = self.ssa.scope.storage.slots[slot].dtype;
+                self.line(self.frame.store(slot, self.turns > 1, dtype, &text));
+            }
+            Kind::Decide => {
+                let text = self.element(&op.args[0]);
+                self.line(self.frame.decide(&text, self.routes));
+            }
+            Kind::Assert => {
+                let text = self.element(&op.args[0]);
+                self.check(&format!("b_not({text})"), op.origin, TrapKind::AssertFailed);
+            }
+            Kind::Product { .. } | Kind::Pop(_) | Kind::Spill(_) => unreachable!("a loop of its own"),
+        }
+    }
+
+    fn map(&mut self, prim: Prim, op: &Op) {
+        let out = op.out.expect("a primitive has a result");
+        let args: Vec<String> = op.args.iter().map(|a| self.element(a)).collect();
+        if prim == Prim::Copy {
+            return self.set(out, &args[0]);
+        }
+        let dtypes: Vec<DType> = op.args.iter().map(|a| a.dtype).collect();
+        let list = args.join(", ");
+        let function = functions::of(prim, &dtypes);
+        match &function {
+            Call::Total(name) => self.set(out, &format!("{name}({list})")),
+            Call::Fails(name, kind) => {
+                let bad = self.bad();
+                self.set(out, &format!("{name}({list}, &{bad})"));
+                self.check(&bad, op.origin, *kind);
+            }
+            Call::Quotient(name) | Call::Remainder(name) => {
+                let remainder = matches!(function, Call::Remainder(_));
+                let divisor = match op.args[1].base {
+                    Base::Literal(Scalar::Int(d)) => d,
+                    _ => 0,
+                };
+                if divisor > 0 && divisor & (divisor - 1) == 0 && divisor < 1 << 62 {
+                    let text = format!("{name}_pow2({}, {})", args[0], divisor.trailing_zeros());
+                    return self.set(out, &text);
+                }
+                let bad = self.bad();
+                self.set(out, &format!("{name}({list}, &{bad})"));
+                if divisor != 0 && (divisor != -1 || remainder) {
+                    return self.line(format!("(void){bad};"));
+                }
+                if remainder {
+                    return self.check(&bad, op.origin, TrapKind::DivisionByZero);
+                }
+                let zero = format!("b_and({bad}, i_eq({}, i_splat(0)))", args[1]);
+                self.check(&zero, op.origin, TrapKind::DivisionByZero);
+                self.check(&bad, op.origin, TrapKind::IntegerOverflow);
+            }
+        }
+    }
+
+    fn bad(&mut self) -> String {
+        let name = self.fresh();
+        self.line(format!("B {name};"));
+        name
+    }
+
+    /// Takes the lanes out where something failed.
+    fn check(&mut self, bad: &str, origin: usize, kind: TrapKind) {
+        let site = self.signature.sites.len();
+        self.signature.sites.push((origin, kind));
+        self.line(self.frame.trap(bad, site));
+    }
+
+    fn reduce(&mut self, fold: Fold, op: &Op) {
+        let (local, _) = op.out.expect("a reduction has a result");
+        let name = format!("v{}", local.index());
+        let dtype = op.args[0].dtype;
+        let args: Vec<String> = op.args.iter().map(|a| self.element(a)).collect();
+        let p = prefix(dtype);
+        let text = match fold {
+            Fold::Products(products) => format!("{}({}, {}, {name})", products.step(), args[0], args[1]),
+            Fold::All(Reduction::Sum | Reduction::Prod) if dtype == DType::Int => {
+                let function = if fold == Fold::All(Reduction::Sum) { "i_add_over" } else { "i_mul_over" };
+                let bad = self.bad();
+                self.line(format!("{name} = {function}({name}, {}, &{bad});", args[0]));
+                return self.check(&bad, op.origin, TrapKind::IntegerOverflow);
+            }
+            Fold::All(Reduction::Sum) => format!("r_add({name}, {})", args[0]),
+            Fold::All(Reduction::Prod) => format!("r_mul({name}, {})", args[0]),
+            Fold::All(Reduction::MinOf) => format!("{p}_min({name}, {})", args[0]),
+            Fold::All(Reduction::MaxOf) => format!("{p}_max({name}, {})", args[0]),
+            Fold::All(Reduction::Any) => format!("b_or({name}, {})", args[0]),
+            Fold::All(Reduction::All) => format!("b_and({name}, {})", args[0]),
+        };
+        self.line(format!("{name} = {text};"));
+    }
+
+    /// Operations that are loops of their own; more than one only of stacks that go in lockstep.
+    pub(super) fn alone(&mut self, ops: &[&Op]) {
+        match ops[0].kind {
+            Kind::Product { products, row, column, inner } => self.product(products, ops[0], (row, column, inner)),
+            Kind::Pop(_) | Kind::Spill(_) => self.stacks(ops),
+            _ => unreachable!("it shares loops"),
+        }
+    }
+
+    /// Operations of stacks.
+    fn stacks(&mut self, ops: &[&Op]) {
+        let frame = self.frame;
+        for op in ops {
+            match op.kind {
+                Kind::Pop(stack) => _ = self.signature.stacks.insert(stack),
+                Kind::Spill(stack) => {
+                    self.signature.stacks.insert(stack);
+                    self.signature.pushed.insert(stack);
+                }
+                _ => unreachable!("an operation of a stack"),
+            }
+        }
+        match ops[0].kind {
+            Kind::Pop(_) => frame.pop(ops, self),
+            _ => frame.push(ops, self),
+        }
+    }
+
+    /// Rows are taken eight at a time: two multiply-adds begin in a cycle, and a chain of them waits four cycles for each.
+    fn product(&mut self, products: Products, op: &Op, (row, column, inner): (usize, usize, usize)) {
+        let (local, _) = op.out.expect("a product has a result");
+        let Base::Constant(matrix) = op.args[0].base else {
+            unreachable!("a function takes products with a shared matrix")
+        };
+        self.signature.constants.insert(matrix);
+        let first = op.args[0].offset;
+        let at = match op.args[1].offset {
+            0 => "k".to_owned(),
+            offset => format!("k + {offset}"),
+        };
+        let x = self.element_at(&op.args[1], &at);
+        let step = products.step();
+        let (rows, matrix) = (op.turns, self.frame.constant(matrix));
+        let (eights, fours) = (rows / 8 * 8, rows / 4 * 4);
+        for (rows_at_once, start, end) in [(8, 0, eights), (4, eights, fours), (1, fours, rows)] {
+            if start == end {
+                continue;
+            }
+            self.open(&format!("for (int i = {start}; i < {end}; i += {rows_at_once}) {{"));
+            let sums: Vec<String> = (0..rows_at_once).map(|r| format!("s{r} = r_splat(0.0)")).collect();
+            self.line(format!("R {};", sums.join(", ")));
+            self.line(format!("const real *a = {matrix} + {first} + (int64_t)i * {row};"));
+            self.open(&format!("for (int k = 0; k < {inner}; k++, a += {column}) {{"));
+            self.line(format!("R x = {x};"));
+            for r in 0..rows_at_once {
+                self.line(format!("s{r} = {step}(r_splat(a[{}]), x, s{r});", r * row));
+            }
+            self.close();
+            for r in 0..rows_at_once {
+                let place = self.local(local, &format!("i + {r}"));
+                self.line(format!("{place} = s{r};"));
+            }
+            self.close();
+        }
+    }
+}
+
+/// A constant of the program text in all lanes.
+pub(super) fn literal(scalar: Scalar) -> String {
+    match scalar {
+        Scalar::Bool(b) => format!("b_splat({})", u8::from(b)),
+        Scalar::Int(i64::MIN) => "i_splat(INT64_MIN)".to_owned(),
+        Scalar::Int(i) => format!("i_splat({i}LL)"),
+        Scalar::Real(x) if x.is_nan() => "r_splat((real)__builtin_nan(\"\"))".to_owned(),
+        Scalar::Real(x) if x.is_infinite() => {
+            format!("r_splat((real){}__builtin_inf())", if x < 0.0 { "-" } else { "" })
+        }
+        // As many digits as name one number only.
+        Scalar::Real(x) => format!("r_splat((real){x:e})"),
+    }
+}
