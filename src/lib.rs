@@ -57,10 +57,49 @@
 //! # Ok::<(), autobatch::Error>(())
 //! ```
 //!
+//! What makes no sense is an [`Error`] before lanes run, with its [`ErrorKind`]: a program with mistakes, an input of a
+//! wrong shape, an option that there is not.
+//!
+//! ```
+//! use autobatch::{ErrorKind, Options};
+//!
+//! let error = Options::default().without_pass("inlining").unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::Option);
+//! assert!(error.to_string().starts_with("no compiler pass `inlining`: there is "));
+//! ```
+//!
+//! # Gradients
+//!
+//! ```
+//! use autobatch::{Inputs, Options, Program};
+//! use ndarray::array;
+//!
+//! let program = Program::compile("pub fn energy(x: real[3]) -> real { 0.5 * dot(x, x) }")?;
+//! let gradient = program.gradient("energy", &[])?;
+//! let inputs = Inputs::new().lane("x", array![[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]]);
+//! let results = gradient.function()?.run(&inputs, &Options::default())?;
+//! assert_eq!(results.real("result.0")?, array![7.0, 0.5].into_dyn());
+//! assert_eq!(results.real("result.1")?, array![[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]].into_dyn());
+//! # Ok::<(), autobatch::Error>(())
+//! ```
+//!
 //! # Sampling
 //!
-//! [`Sampler`] draws from a posterior by the NUTS that ships, written in the language itself: chains are lanes. Its
-//! page has an example, and `examples/eight_schools.rs` is another.
+//! [`Sampler`] draws from a posterior by the NUTS that ships, written in the language itself: chains are lanes.
+//!
+//! ```
+//! use autobatch::Sampler;
+//!
+//! let normal = "pub fn log_density(q: real[2]) -> real { -0.5 * dot(q, q) }";
+//! let samples = Sampler::of_source(normal).chains(8).warmup(200).draws(100).seed(1).run()?;
+//! // Chain × draw × coordinate.
+//! assert_eq!(samples.real("q")?.shape(), [8, 100, 2]);
+//! assert!(samples.row("q[1]").is_some_and(|row| row.mean.abs() < 0.2 && row.rhat < 1.05));
+//! # Ok::<(), autobatch::Error>(())
+//! ```
+//!
+//! Data, settings of the sampler, progress and cancellation are on the page of [`Sampler`], and
+//! `examples/eight_schools.rs` has them in use.
 //!
 //! # Inside
 //!
