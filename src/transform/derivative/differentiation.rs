@@ -62,6 +62,8 @@ pub(super) struct Differentiation<'a> {
     pub(super) activity: Activity<'a>,
     /// The tapes of the program and new ones.
     pub(super) tapes: IdVec<TapeId, Tape>,
+    /// Their names.
+    pub(super) tape_names: Names,
     requests: &'a DerivativeRequests,
     prepared: &'a IndexMap<FuncId, Func>,
     shadows: BTreeMap<TapeId, TapeId>,
@@ -91,6 +93,7 @@ impl<'a> Differentiation<'a> {
             program,
             activity: Activity::new(prepared, requests, program.tapes.len()),
             tapes: program.tapes.clone(),
+            tape_names: Names::of(program.tapes.values().map(|t| &t.name)),
             requests,
             prepared,
             shadows: BTreeMap::new(),
@@ -174,7 +177,6 @@ impl<'a> Differentiation<'a> {
     /// What takes the place of the tapes of a function, of an earlier derivative, in this one.
     pub(super) fn shadows(&mut self, func: &Func) -> BTreeMap<TapeId, TapeId> {
         let mut found = BTreeMap::new();
-        let mut names = Names::of(self.tapes.values().map(|t| &t.name));
         for inst in func.blocks.values().flat_map(|b| &b.insts) {
             let InstKind::Effect(effect) = &inst.kind else { continue };
             let Some(tape) = effect.tape() else { continue };
@@ -185,7 +187,7 @@ impl<'a> Differentiation<'a> {
                 Some(shadow) => *shadow,
                 None => {
                     let Tape { name, ty } = self.program.tapes[tape].clone();
-                    let name = names.numbered(&format!("{name}.shadow#"), 1);
+                    let name = self.tape_names.numbered(&format!("{name}.shadow#"), 1);
                     let shadow = self.tapes.push(Tape { name, ty });
                     self.shadows.insert(tape, shadow);
                     shadow

@@ -75,18 +75,15 @@ pub(super) struct Subject<'a> {
 
 /// Makes tapes for a function.
 pub(super) struct Tapes<'a> {
-    made: &'a mut IdVec<TapeId, Tape>,
-    func: &'a str,
-    names: Names,
+    /// Those that were made; they are added to these.
+    pub(super) made: &'a mut IdVec<TapeId, Tape>,
+    /// The names of all.
+    pub(super) names: &'a mut Names,
+    /// The name of the function.
+    pub(super) func: &'a str,
 }
 
-impl<'a> Tapes<'a> {
-    /// Adds them to the tapes that were made.
-    pub(super) fn new(made: &'a mut IdVec<TapeId, Tape>, func: &'a str) -> Self {
-        let names = Names::of(made.values().map(|t| &t.name));
-        Self { made, func, names }
-    }
-
+impl Tapes<'_> {
     pub(super) fn new_tape(&mut self, name: &str, ty: Type) -> TapeId {
         let name = self.names.unique(&format!("{}.{name}", self.func));
         self.made.push(Tape { name, ty })

@@ -119,11 +119,11 @@ impl<'a> Differentiation<'a> {
         self.find_given(outline.calls.values())?;
         let shadows = self.shadows(&outline.func);
         let name = outline.func.name.clone();
-        let mut tapes = std::mem::take(&mut self.tapes);
+        let (mut tapes, mut names) = (std::mem::take(&mut self.tapes), std::mem::take(&mut self.tape_names));
         let record = outline.with_subject(self, split.then_some(key.0), |subject| {
-            record(subject, &outline.vars, &mut Tapes::new(&mut tapes, &name))
+            record(subject, &outline.vars, &mut Tapes { made: &mut tapes, names: &mut names, func: &name })
         });
-        self.tapes = tapes;
+        (self.tapes, self.tape_names) = (tapes, names);
         let Outline { func, graph, calls, of, vars } = Rc::try_unwrap(outline).unwrap_or_else(|o| (*o).clone());
         let given = calls.iter().filter_map(|(id, rule)| match rule {
             CallRule::Pair { key, .. } => Some((*id, self.given[key].clone())),

@@ -75,6 +75,38 @@ fn twice_the_program_takes_hardly_more_than_twice_the_work() {
     assert!(bad.is_empty(), "more than {MOST_GROWTH} times: {bad:?}\n{told}");
 }
 
+/// Functions with a loop that each call the one before from two places, so that they stay calls.
+fn called_twice(n: usize) -> String {
+    let mut text = "fn f0(x: real, k: int) -> real { x }\n".to_owned();
+    for i in 1..=n {
+        let (last, call) = (i - 1, "let mut a = x;\n    for j in 0..k { a = a * 0.9 + 0.1; }\n");
+        let _ = write!(
+            text,
+            "fn f{i}(x: real, k: int) -> real {{\n    {call}    if a > 2.0 {{ f{last}(a, k) + 1.0 }} else {{ f{last}(a * 2.0, k) \
+             }}\n}}\n"
+        );
+    }
+    text + &format!("pub fn main(x: real, k: int) -> real {{ grad(f{n})(x, k) }}\n")
+}
+
+#[test]
+fn derivatives_through_calls_too() {
+    let [once, twice] = [60, 120].map(|n| {
+        let types = [DType::Real, DType::Int].map(Type::scalar).to_vec();
+        let program = Program::compile(&called_twice(n)).expect("a program");
+        work::note_stages();
+        program.function("main").and_then(|f| f.compile(types, &Passes::default()).map(drop)).expect("it compiles");
+        let stages = work::stages();
+        stages
+            .iter()
+            .filter(|stage| stage.name == "derivatives and comprehensions")
+            .map(|stage| stage.work)
+            .sum::<u64>()
+    });
+    let growth = twice as f64 / once as f64;
+    assert!(once > 0 && growth < MOST_GROWTH, "{once}, twice that: {twice}, {growth:.2}");
+}
+
 /// A chain of blocks that only jump on, each to the one before it.
 fn empty_blocks(n: usize) -> String {
     let blocks: String = (0..n).map(|i| format!("\nb{}:\n  jump b{i}\n", i + 1)).collect();
