@@ -2,7 +2,7 @@
 
 use crate::base::{Diagnostic, Span};
 use crate::hir::Ty;
-use crate::prim::eval;
+use crate::prim::{Arithmetic, Class, Comparison, IntArithmetic, eval};
 use crate::syntax::ast::{self, BinaryOp, ExprKind, ItemKind, UnaryOp};
 use crate::types::{DType, Scalar};
 
@@ -180,8 +180,7 @@ fn convert(name: &str, value: Scalar) -> Result<Scalar, Refusal> {
         ("real", Scalar::Int(i)) => Ok(Scalar::Real(i as f64)),
         ("real", Scalar::Real(_)) | ("int", Scalar::Int(_)) => Ok(value),
         ("int", Scalar::Bool(b)) => Ok(Scalar::Int(i64::from(b))),
-        ("int", Scalar::Real(r)) if (-(2f64.powi(63))..2f64.powi(63)).contains(&r) => Ok(Scalar::Int(r as i64)),
-        ("int", Scalar::Real(_)) => Err(Refusal::Trap),
+        ("int", Scalar::Real(r)) => eval::to_int(r).map(Scalar::Int).map_err(|_| Refusal::Trap),
         ("real", _) => Err(Refusal::Types),
         ("sqrt", Scalar::Real(r)) => Ok(Scalar::Real(r.sqrt())),
         _ => Err(Refusal::NotConstant),
@@ -207,39 +206,45 @@ pub(super) fn binary(op: BinaryOp, a: Scalar, b: Scalar) -> Result<Scalar, Refus
 }
 
 fn int_binary(op: BinaryOp, x: i64, y: i64) -> Result<Scalar, Refusal> {
-    let value = match op {
-        BinaryOp::Add => x.checked_add(y),
-        BinaryOp::Sub => x.checked_sub(y),
-        BinaryOp::Mul => x.checked_mul(y),
-        BinaryOp::Div => x.checked_div(y),
-        BinaryOp::Rem => eval::int_rem(x, y).ok(),
-        BinaryOp::Pow => u32::try_from(y).ok().and_then(|y| x.checked_pow(y)),
-        BinaryOp::MatMul | BinaryOp::And | BinaryOp::Or => return Err(Refusal::Types),
-        BinaryOp::Eq => return Ok(Scalar::Bool(x == y)),
-        BinaryOp::Ne => return Ok(Scalar::Bool(x != y)),
-        BinaryOp::Lt => return Ok(Scalar::Bool(x < y)),
-        BinaryOp::Le => return Ok(Scalar::Bool(x <= y)),
-        BinaryOp::Gt => return Ok(Scalar::Bool(x > y)),
-        BinaryOp::Ge => return Ok(Scalar::Bool(x >= y)),
+    let class = match op {
+        BinaryOp::Add => Class::Arithmetic(Arithmetic::Add),
+        BinaryOp::Sub => Class::Arithmetic(Arithmetic::Sub),
+        BinaryOp::Mul => Class::Arithmetic(Arithmetic::Mul),
+        BinaryOp::Div => Class::IntArithmetic(IntArithmetic::IntDiv),
+        BinaryOp::Rem => Class::IntArithmetic(IntArithmetic::IntRem),
+        BinaryOp::Pow => Class::IntArithmetic(IntArithmetic::IntPow),
+        op => return comparison(op).map(|op| Scalar::Bool(eval::compare(op, x, y))).ok_or(Refusal::Types),
     };
-    value.map(Scalar::Int).ok_or(Refusal::Trap)
+    match eval::int_binary(class, x, y) {
+        Some(Ok(value)) => Ok(Scalar::Int(value)),
+        Some(Err(_)) => Err(Refusal::Trap),
+        None => Err(Refusal::Types),
+    }
 }
 
 fn real_binary(op: BinaryOp, x: f64, y: f64) -> Result<Scalar, Refusal> {
-    Ok(match op {
-        BinaryOp::Add => Scalar::Real(x + y),
-        BinaryOp::Sub => Scalar::Real(x - y),
-        BinaryOp::Mul => Scalar::Real(x * y),
-        BinaryOp::Div => Scalar::Real(x / y),
-        BinaryOp::Rem => Scalar::Real(x % y),
+    Ok(Scalar::Real(match op {
+        BinaryOp::Add => x + y,
+        BinaryOp::Sub => x - y,
+        BinaryOp::Mul => x * y,
+        BinaryOp::Div => x / y,
+        BinaryOp::Rem => x % y,
         // The machine has its own `pow`: what it computes must not depend on when it is computed.
         BinaryOp::Pow => return Err(Refusal::NotConstant),
-        BinaryOp::MatMul | BinaryOp::And | BinaryOp::Or => return Err(Refusal::Types),
-        BinaryOp::Eq => Scalar::Bool(x == y),
-        BinaryOp::Ne => Scalar::Bool(x != y),
-        BinaryOp::Lt => Scalar::Bool(x < y),
-        BinaryOp::Le => Scalar::Bool(x <= y),
-        BinaryOp::Gt => Scalar::Bool(x > y),
-        BinaryOp::Ge => Scalar::Bool(x >= y),
+        op => return comparison(op).map(|op| Scalar::Bool(eval::compare(op, x, y))).ok_or(Refusal::Types),
+    }))
+}
+
+/// The comparison that an operator is; none of others.
+fn comparison(op: BinaryOp) -> Option<Comparison> {
+    Some(match op {
+        BinaryOp::Eq => Comparison::Eq,
+        BinaryOp::Ne => Comparison::Ne,
+        BinaryOp::Lt => Comparison::Lt,
+        BinaryOp::Le => Comparison::Le,
+        BinaryOp::Gt => Comparison::Gt,
+        BinaryOp::Ge => Comparison::Ge,
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem | BinaryOp::Pow => return None,
+        BinaryOp::MatMul | BinaryOp::And | BinaryOp::Or => return None,
     })
 }
