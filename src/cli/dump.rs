@@ -14,7 +14,7 @@ use crate::types::{Array, Shape, Type};
 use crate::{hir, stack, syntax};
 
 use super::args::{DumpArgs, EngineName, Stage, passes};
-use super::run::{extension, read_ir};
+use super::ir_file::{extension, read_ir};
 use super::{inputs, print, report, show_warnings};
 
 pub(super) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {

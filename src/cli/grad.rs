@@ -12,7 +12,7 @@ use crate::types::{Array, ArrayData, Precision};
 
 use super::args::{Format, GradArgs};
 use super::differences::{Component, First, Verdict};
-use super::run::{list, note_caught, ragged};
+use super::show::{list, note_caught, ragged};
 use super::{inputs, print, warn};
 
 /// Relative error up to which a component agrees.

@@ -18,7 +18,8 @@ use crate::run::{Caught, Trap, TrapKind};
 use crate::types::{Array, Precision, Type};
 
 use super::args::{InputArgs, MapArgs};
-use super::run::{add_lengths, extension, ragged, show_caught, stopped};
+use super::ir_file::extension;
+use super::show::{add_lengths, ragged, show_caught, stopped};
 use super::signals::{interrupted, nothing_to_keep, run_starts, stop_on_interrupt};
 use super::sinks::Collector;
 use super::{check_output, inputs, note, print, warn};

@@ -21,7 +21,7 @@ use crate::run::{Trap, TrapKind};
 use crate::types::{Array, DType};
 
 use super::args::{InputArgs, SampleArgs};
-use super::run::show_stats;
+use super::show::show_stats;
 use super::signals::{interrupted, stop_on_interrupt};
 use super::{ARRAY_FILES, advice, check_output, inputs, note, print, profile, warn_of_own};
 

@@ -1,10 +1,15 @@
 //! Runs the steps of a block for the active set: the part of the machine that both engines share.
 
+mod effects;
+mod environment;
+mod nan;
+mod traps;
+
 use smallvec::SmallVec;
 
 use crate::backend::cpu::PADDING;
 use crate::backend::cpu::active::ActiveSet;
-use crate::backend::cpu::buffer::{Buffer, Values};
+use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::kernels::{self, Active, Keep, KernelCall, Streams};
 use crate::backend::cpu::profile::{self, Profiler};
@@ -13,49 +18,15 @@ use crate::backend::cpu::tapes::Tapes;
 use crate::backend::cpu::tops::Tops;
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::{bits_of, for_each_lane};
-use crate::parts::{StreamId, Tape, TapeId, render};
-use crate::plan::{
-    Arg, Compute, Constant, ConstantId, Globals, Message, SideEffect, Slot, SlotId, Source, StackId, Step, StepKind,
-    Unit, Write,
-};
+use crate::parts::{Tape, TapeId};
+use crate::plan::{Arg, Compute, Slot, SlotId, StackId, Step, StepKind, Unit, Write};
 use crate::prim::{Prim, TABLE};
-use crate::run::{Access, Activity, Execution, Record, RunInputs, Settings, Sink, Trap, TrapKind};
-use crate::types::{Array, DType, Type};
+use crate::run::{Activity, Execution, Trap, TrapKind};
 use crate::vmath::Real;
+use nan::{bears_nan, has_nan};
 
-/// What all shards of a run share.
-pub(super) struct Environment<'a, R> {
-    /// By constant, each of width 1.
-    constants: Vec<Buffer<R>>,
-    pub(super) settings: &'a Settings,
-    pub(super) sink: &'a dyn Sink,
-}
-
-impl<'a, R: Real> Environment<'a, R> {
-    pub(super) fn new(globals: &Globals, inputs: &RunInputs, settings: &'a Settings, sink: &'a dyn Sink) -> Self {
-        let constants = globals.constants.values().map(|c| match c {
-            Constant::Shared(s) => Buffer::from_array(&inputs.shared[s.0 as usize]),
-            Constant::Literal(c) => Buffer::from_array(&Array::scalar(*c)),
-        });
-        Self { constants: constants.collect(), settings, sink }
-    }
-    /// Where the values of an operand are.
-    pub(super) fn buffer<'b>(&'b self, frame: &'b Frame<R>, arg: &Arg) -> &'b Buffer<R> {
-        match arg.source {
-            Source::Slot(s) => &frame.slots[s.0 as usize],
-            Source::Constant(c) => &self.constants[c.0 as usize],
-        }
-    }
-    /// The value of a constant.
-    pub(super) fn constant(&self, id: ConstantId) -> &Buffer<R> {
-        &self.constants[id.0 as usize]
-    }
-    /// Whether the run was stopped from outside.
-    pub(super) fn stopped(&self) -> bool {
-        let stop = self.settings.stop.as_ref();
-        stop.is_some_and(|s| s.load(std::sync::atomic::Ordering::Relaxed))
-    }
-}
+pub(super) use environment::Environment;
+pub(super) use nan::bears_nans;
 
 /// What a shard keeps of each of its lanes besides the values of variables.
 #[derive(Debug)]
@@ -342,57 +313,6 @@ impl<'a, R: Real> Stepper<'a, R> {
         }
     }
 
-    /// Says of the lanes that a kernel reported whose index is out of range what they asked for. `in_place`: what is changed is no
-    /// operand but the result, of type `ty`.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn tell(
-        &mut self,
-        (prim, in_place, ty): (Prim, bool, &Type),
-        operands: &[kernels::KernelArg<'_, R>],
-        columns: usize,
-        loc: &Loc,
-    ) {
-        let Some(first) = Access::first_index(prim) else { return };
-        let offset = usize::from(in_place);
-        let indices = &operands[first - offset..];
-        let array = if in_place { ty } else { operands[0].ty };
-        let entries = match prim {
-            Prim::Slice => ty.shape.first().copied(),
-            Prim::SetSlice => operands[1 - offset].ty.shape.first().copied(),
-            _ => None,
-        };
-        let places = indices.iter().find(|i| !i.ty.is_scalar()).map_or(1, |i| i.ty.elements());
-        for (column, _) in self.kernel_traps.iter().filter(|(_, kind)| *kind == TrapKind::IndexOutOfRange) {
-            let index = |axis: usize, place: usize| {
-                let index = &indices[axis];
-                let place = if index.ty.is_scalar() { 0 } else { place };
-                index.buffer.ints()[if index.broadcast { place } else { place * columns + *column as usize }]
-            };
-            let access = Access { shape: &array.shape, axes: indices.len(), places, entries, index: &index };
-            self.told.push(access.message(loc));
-        }
-    }
-
-    /// The active columns that did not trap and where a NaN is born trap.
-    /// `had_nan`: the columns that had one in what is set in place.
-    pub(super) fn find_nans(
-        &mut self,
-        operands: &[kernels::KernelArg<'_, R>],
-        out: &Buffer<R>,
-        ty: &Type,
-        had_nan: &[usize],
-    ) {
-        let columns = self.active.columns();
-        let traps = &mut self.kernel_traps;
-        for_each_lane(self.active.mask.words(), |column| {
-            let trapped = traps.iter().any(|(l, _)| *l as usize == column) || had_nan.contains(&column);
-            if !trapped && bears_nan(operands, out, ty, columns, column) {
-                traps.push((column as u32, TrapKind::Nan));
-            }
-        });
-    }
-
     /// A copy needs no kernel: it is stored under the mask as it is read.
     fn copy(&mut self, frame: &mut Frame<R>, c: &Compute, loc: &Loc) {
         let slot = c.slot.0 as usize;
@@ -490,63 +410,6 @@ impl<'a, R: Real> Stepper<'a, R> {
         }
     }
 
-    fn effect(&mut self, frame: &mut Frame<R>, effect: &SideEffect, loc: &Loc) {
-        match effect {
-            SideEffect::Assert { cond, message } => self.assert(frame, cond, message, loc),
-            SideEffect::Print(message) => self.print(frame, message),
-            SideEffect::Emit { stream, args } => self.emit(frame, *stream, args, loc),
-            SideEffect::TapePush { tape, value } => self.tape_push(frame, *tape, value, loc),
-            SideEffect::TapePop { dst, tape } => self.tape_pop(frame, *dst, *tape, loc),
-        }
-    }
-
-    fn assert(&mut self, frame: &Frame<R>, cond: &Arg, message: &Message, loc: &Loc) {
-        let holds = self.env.buffer(frame, cond).bools();
-        if cond.broadcast && holds[0] {
-            return;
-        }
-        let failed = |column: &usize| cond.broadcast || !holds[*column];
-        let failed: SmallVec<[usize; 8]> = self.active.mask.iter().filter(failed).collect();
-        for column in failed {
-            let text = self.text(frame, message, column);
-            self.trap(column, TrapKind::AssertFailed, loc, text);
-        }
-    }
-
-    /// The active lanes hand a record over; those whose records nobody can keep trap.
-    fn emit(&mut self, frame: &Frame<R>, stream: StreamId, args: &[Arg], loc: &Loc) {
-        let fields = args.iter().map(|arg| Field { buffer: self.env.buffer(frame, arg), arg }).collect();
-        let mut record = LaneRecord { fields, width: self.active.columns(), column: 0 };
-        let mut lost = Vec::new();
-        for column in self.active.mask.iter() {
-            record.column = column;
-            let position = self.lanes.positions[self.active.lane(column)];
-            if self.env.sink.emit(position, stream, &record).is_err() {
-                lost.push(column);
-            }
-        }
-        self.trap_columns(&lost, TrapKind::MemoryLimit, loc);
-    }
-
-    fn print(&self, frame: &Frame<R>, message: &Message) {
-        for column in self.active.mask.iter() {
-            let text = self.text(frame, message, column);
-            let position = self.lanes.positions[self.active.lane(column)];
-            self.env.sink.print(position, text);
-        }
-    }
-
-    fn text(&self, frame: &Frame<R>, message: &Message, column: usize) -> String {
-        let values = message.args.iter().map(|a| self.value(frame, a, column));
-        render(&message.texts, values, self.env.settings.precision)
-    }
-
-    /// The value of an operand in a column.
-    pub(super) fn value(&self, frame: &Frame<R>, arg: &Arg, column: usize) -> Array {
-        let field = Field { buffer: self.env.buffer(frame, arg), arg };
-        field.value(self.active.columns(), column)
-    }
-
     /// Where a condition holds: into `self.active.taken`, among the active columns.
     pub(super) fn evaluate(&mut self, frame: &Frame<R>, cond: &Arg) {
         if self.decided {
@@ -572,109 +435,5 @@ impl<'a, R: Real> Stepper<'a, R> {
         let first = self.active.first().unwrap_or(0);
         let at = if cond.broadcast { 0 } else { first };
         self.env.buffer(frame, cond).bools()[at]
-    }
-
-    /// Takes out the lanes that a kernel reported.
-    fn take_traps(&mut self, loc: &Loc) {
-        let mut traps = std::mem::take(&mut self.kernel_traps);
-        let mut told = std::mem::take(&mut self.told).into_iter();
-        for (column, kind) in traps.drain(..) {
-            let message = if kind == TrapKind::IndexOutOfRange { told.next() } else { None };
-            self.trap(column as usize, kind, loc, message.unwrap_or_default());
-        }
-        self.kernel_traps = traps;
-    }
-
-    /// These active columns trap.
-    pub(super) fn trap_columns(&mut self, columns: &[usize], kind: TrapKind, loc: &Loc) {
-        for column in columns {
-            self.trap(*column, kind, loc, String::new());
-        }
-    }
-
-    /// All active lanes trap.
-    pub(super) fn trap_all(&mut self, kind: TrapKind, loc: &Loc) {
-        self.trap_all_with(kind, loc, "");
-    }
-    fn trap_all_with(&mut self, kind: TrapKind, loc: &Loc, message: &str) {
-        let columns: Vec<usize> = self.active.mask.iter().collect();
-        for column in columns {
-            self.trap(column, kind, loc, message.to_owned());
-        }
-    }
-
-    /// A lane traps: it is not active any more.
-    pub(super) fn trap(&mut self, column: usize, kind: TrapKind, loc: &Loc, message: String) {
-        let lane = self.active.lane(column);
-        self.active.remove(column);
-        self.bury(lane, kind, loc, message);
-    }
-
-    /// Reports a lane that is not in the active set.
-    pub(super) fn bury(&mut self, lane: usize, kind: TrapKind, loc: &Loc, message: String) {
-        self.dead.push(Dead { lane, trap: self.traps.len() });
-        self.traps.push(Trap { position: self.lanes.positions[lane], kind, loc: loc.clone(), call_depth: 0, message });
-    }
-}
-
-/// Whether a step could make a NaN of numbers.
-pub(super) fn bears_nans(c: &Compute) -> bool {
-    c.ty.dtype == DType::Real && c.prim.bears_nans()
-}
-
-/// Whether a real element is NaN in a column.
-fn has_nan<R: Real>(values: Values<'_, R>, elements: usize, width: usize, column: usize) -> bool {
-    let values = values.reals();
-    (0..elements).any(|e| values[e * width + column].to_f64().is_nan())
-}
-
-/// Whether the result has a NaN in a column though no real operand has one there.
-fn bears_nan<R: Real>(
-    operands: &[kernels::KernelArg<'_, R>],
-    out: &Buffer<R>,
-    ty: &Type,
-    columns: usize,
-    column: usize,
-) -> bool {
-    has_nan(out.values(0), ty.elements(), columns, column)
-        && !operands.iter().any(|a| {
-            let (width, column) = if a.broadcast { (1, 0) } else { (columns, column) };
-            a.ty.dtype == DType::Real && has_nan(a.buffer, a.ty.elements(), width, column)
-        })
-}
-
-/// An operand of a record, and where it stands.
-struct Field<'a, R> {
-    buffer: &'a Buffer<R>,
-    arg: &'a Arg,
-}
-
-impl<R: Real> Field<'_, R> {
-    /// The width of the buffer and the column in it, in a shard of this many columns.
-    fn place(&self, columns: usize, column: usize) -> (usize, usize) {
-        if self.arg.broadcast { (1, 0) } else { (columns, column) }
-    }
-    fn value(&self, columns: usize, column: usize) -> Array {
-        let (width, column) = self.place(columns, column);
-        self.buffer.lane(&self.arg.ty.shape, width, column)
-    }
-}
-
-/// The record of the lane in a column.
-struct LaneRecord<'a, R> {
-    fields: SmallVec<[Field<'a, R>; 8]>,
-    width: usize,
-    column: usize,
-}
-
-impl<R: Real> Record for LaneRecord<'_, R> {
-    fn arrays(&self) -> Vec<Array> {
-        self.fields.iter().map(|f| f.value(self.width, self.column)).collect()
-    }
-    fn append_words(&self, words: &mut Vec<u64>) {
-        for field in &self.fields {
-            let (width, column) = field.place(self.width, self.column);
-            field.buffer.append_words(field.arg.ty.elements(), width, column, words);
-        }
     }
 }

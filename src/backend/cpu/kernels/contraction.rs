@@ -6,9 +6,9 @@
 
 use ndarray::ArrayView2;
 
+use super::call::{Active, KernelArg, KernelCall};
 use super::product::{self, Matrix};
 use super::rows::multiversioned;
-use super::{Active, KernelArg, KernelCall};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Contraction;
 use crate::vmath::{BLOCK, Real, chain_dot};

@@ -1,7 +1,7 @@
 //! Elementwise primitives that are total: real arithmetic and functions, comparisons, logic, selection, conversions.
 
+use super::call::{KernelCall, is};
 use super::rows::{Operands, Out, Row, Rows, map1, map2, multiversioned, select};
-use super::{KernelCall, is};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::{Arithmetic, Class, Comparison, Conversion, Logic, Prim, RealArithmetic, Selection};
 use crate::types::DType;

@@ -1,8 +1,8 @@
 //! Parts of arrays at many places: `gather`, `scatter` and `scatter_add`. For each place the parts are moved for all lanes
 //! together.
 
+use super::call::{Active, KernelArg, KernelCall};
 use super::rows::{Row, Rows, ints, multiversioned};
-use super::{Active, KernelArg, KernelCall};
 use crate::run::TrapKind;
 use crate::vmath::Real;
 

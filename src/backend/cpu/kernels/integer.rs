@@ -1,8 +1,8 @@
 //! Integer arithmetic that can trap. A loop that vectorises computes every lane, junk included, and collects a flag: whether
 //! some lane may have gone wrong. Only when it is set are the active lanes computed again, one by one and exactly.
 
+use super::call::{KernelCall, is};
 use super::rows::{Flag, Operands, Out, Rows, flagged1, flagged2, multiversioned};
-use super::{KernelCall, is};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::eval::{self, Fault};
 use crate::prim::{Arithmetic, Class, Conversion, IntArithmetic, Traps};

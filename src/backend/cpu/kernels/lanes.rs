@@ -1,6 +1,6 @@
 //! One lane after another: for operands that no kernel takes for many lanes together. The plan tells which these are.
 
-use super::{Active, KernelArg, KernelCall, Streams};
+use super::call::{Active, KernelArg, KernelCall, Streams};
 use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::vmath::Real;
 

@@ -1,8 +1,9 @@
 //! Primitives that move elements: building, indexing, slicing, filling, joining, transposing.
 
+use super::call::{KernelArg, KernelCall};
 use super::gather::{self, AddRow};
 use super::rows::{Rows, bools, ints, reals};
-use super::{KernelArg, KernelCall, spread};
+use super::spread;
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::{Movement, Prim};
 use crate::run::TrapKind;

@@ -1,6 +1,6 @@
 //! Random draws: one Philox block for each element of each active lane.
 
-use super::{Active, KernelCall, Streams};
+use super::call::{Active, KernelCall, Streams};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Draw;
 use crate::vmath::{Real, philox};

@@ -1,8 +1,8 @@
 //! Reductions of the elements of each lane, of all or along axes, in the order of the elements.
 
+use super::call::{Active, KernelCall};
 use super::rows::{Row, Rows, bools, ints, multiversioned, reals};
 use super::spread::{Groups, Offsets};
-use super::{Active, KernelCall};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Reduction;
 use crate::run::TrapKind;

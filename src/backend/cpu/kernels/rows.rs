@@ -5,7 +5,8 @@
 
 use smallvec::SmallVec;
 
-use super::{KernelArg, KernelCall, spread};
+use super::call::{KernelArg, KernelCall};
+use super::spread;
 use crate::backend::cpu::buffer::Buffer;
 use crate::vmath::{Blend, Real};
 

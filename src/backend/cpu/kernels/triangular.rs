@@ -1,8 +1,8 @@
 //! Cholesky factors and triangular solves, for all lanes together: every element takes a chain of fused multiply-adds over
 //! those before it, as a dot product does ([`vmath::dot`](crate::vmath)).
 
+use super::call::{Active, KernelCall};
 use super::rows::{Row, Rows, multiversioned, reals};
-use super::{Active, KernelCall};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Triangular;
 use crate::vmath::{BLOCK, Real, chain_solve};
