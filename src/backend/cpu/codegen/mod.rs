@@ -1,7 +1,7 @@
 //! The C code generator for the CPU (`--codegen cc`).
 //!
 //! Parts of blocks that compute on small values become C functions, which the machine calls in the place of their steps.
-//! Their text is made by the [`generator`](crate::backend::generator); [`groups`] is the frame around it. The text is plain
+//! Their text is made by the `generator`; `groups` is the frame around it. The text is plain
 //! C over the functions of `include/lanes.h` and `include/vmath.h`, which are the same arithmetic as that of the
 //! interpreter; the system's C compiler makes a library of it, which is kept on disk.
 
