@@ -275,11 +275,6 @@ impl Places {
         );
         Error::new(ErrorKind::Io, message)
     }
-
-    /// Whether a peer is installed.
-    pub fn is_installed(&self, peer: &Peer) -> bool {
-        self.command(peer).is_ok()
-    }
 }
 
 /// How long it is waited before it is asked whether to go on.

@@ -195,11 +195,6 @@ impl Program {
     pub fn operand_type(&self, func: &Func, operand: Operand) -> Type {
         operand.ty(|v| func.vars[v].ty.clone(), |s| self.shared[s].ty.clone())
     }
-    /// Names and types of the lane inputs, in the order of the entry's parameters.
-    pub fn lane_inputs(&self) -> impl Iterator<Item = &Var> {
-        let entry = &self.funcs[self.entry];
-        entry.params.iter().map(|p| &entry.vars[*p])
-    }
 }
 
 impl Block {

@@ -318,12 +318,6 @@ fn verify_units<P: std::fmt::Display>(program: &P, verify: impl Fn(&P) -> Vec<un
     }
 }
 
-/// Runs the passes over a CFG program as the reference interpreter has it.
-pub fn optimise_cfg(cfg: cfg::Program, passes: &Passes) -> cfg::Program {
-    verify_cfg("lowering", &cfg);
-    run_cfg_passes(run_cfg_passes(cfg, CFG_PASSES, passes), LANE_PASSES, passes)
-}
-
 fn run_cfg_passes(mut cfg: cfg::Program, list: &[Pass<cfg::Program>], passes: &Passes) -> cfg::Program {
     for pass in list.iter().filter(|p| passes.is_on(p.name)) {
         cfg = work::stage(pass.name, |cfg| Some(cfg_insts(cfg)), || (pass.run)(cfg));

@@ -162,19 +162,6 @@ impl Prim {
     }
 }
 
-impl Movement {
-    /// How many of the operands are values that move; those behind are the indices of places.
-    pub fn values(self) -> usize {
-        match self {
-            Movement::Iota => 0,
-            Movement::Index | Movement::Slice | Movement::Gather => 1,
-            Movement::Fill | Movement::Transpose | Movement::TransposeEach | Movement::Reshape => 1,
-            Movement::SetIndex | Movement::SetSlice | Movement::Scatter | Movement::ScatterAdd | Movement::Concat => 2,
-            Movement::MakeArray => usize::MAX,
-        }
-    }
-}
-
 impl fmt::Display for Prim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

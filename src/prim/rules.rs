@@ -58,6 +58,19 @@ fn exchanged(ty: &Type, axis: usize) -> Type {
     ty
 }
 
+impl Movement {
+    /// How many of the operands are values that move; those behind are the indices of places.
+    pub fn values(self) -> usize {
+        match self {
+            Movement::Iota => 0,
+            Movement::Index | Movement::Slice | Movement::Gather => 1,
+            Movement::Fill | Movement::Transpose | Movement::TransposeEach | Movement::Reshape => 1,
+            Movement::SetIndex | Movement::SetSlice | Movement::Scatter | Movement::ScatterAdd | Movement::Concat => 2,
+            Movement::MakeArray => usize::MAX,
+        }
+    }
+}
+
 impl Prim {
     /// Number of operands, or the smallest number and `true` when there may be more.
     pub fn arity(self) -> (usize, bool) {

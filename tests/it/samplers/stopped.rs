@@ -34,9 +34,9 @@ fn stopped_in_warmup_nothing_is_said_to_be_drawn() {
 fn a_batch_system_gets_what_was_drawn() {
     let folder = Folder::new("stopped-term");
     let file = folder.0.join("draws.json").display().to_string();
-    let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "100000", "--output", &file]].concat();
+    let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "40000", "--output", &file]].concat();
     let mut running = Running::start(autobatch(&run));
-    running.wait_for("20000 of 200000 draws");
+    running.wait_for("8000 of 80000 draws");
     running.signal("TERM");
     let (output, said) = running.end();
     assert_eq!(output.status.code(), Some(143), "{said}");
@@ -49,9 +49,9 @@ fn a_batch_system_gets_what_was_drawn() {
 
 #[test]
 fn a_hangup_stops_what_does_not_ignore_it() {
-    let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "50000"]].concat();
+    let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "20000"]].concat();
     let mut running = Running::start(autobatch(&run));
-    running.wait_for("10000 of 100000 draws");
+    running.wait_for("4000 of 40000 draws");
     running.signal("HUP");
     assert_eq!(running.end().0.status.code(), Some(129));
     // As under nohup.
@@ -59,9 +59,9 @@ fn a_hangup_stops_what_does_not_ignore_it() {
     shell.current_dir(env!("CARGO_MANIFEST_DIR"));
     shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_autobatch")]).args(&run);
     let mut running = Running::start(shell);
-    running.wait_for("10000 of 100000 draws");
+    running.wait_for("4000 of 40000 draws");
     running.signal("HUP");
-    running.wait_for("20000 of 100000 draws");
+    running.wait_for("8000 of 40000 draws");
     running.signal("TERM");
     assert_eq!(running.end().0.status.code(), Some(143));
 }
