@@ -57,8 +57,8 @@ impl Liveness {
         now.union_with(&self.after[function]);
     }
 
-    /// Adds what is live when a block ends, but for what is live after its function returns; `live_in` says what is live at
-    /// the start of a block.
+    /// Adds what is live when a block has ended, but for what is live after its function returns; `live_in` says what is
+    /// live at the start of a block.
     fn leave<'a>(
         &self,
         program: &Program,
@@ -73,12 +73,9 @@ impl Liveness {
         };
         match &program.blocks[block].term {
             Terminator::Jump(to) => add(*to),
-            Terminator::Branch(cond, yes, no) => {
+            Terminator::Branch(_, yes, no) => {
                 add(*yes);
                 add(*no);
-                if let Operand::Var(v) = cond {
-                    now.insert(*v);
-                }
             }
             Terminator::PushJump { target, ret, attempt, .. } => {
                 add(*ret);
@@ -110,6 +107,13 @@ impl Liveness {
 
     /// The variables that are live after the last instruction of a block, so that its terminator may read them.
     pub fn live_at_end(&self, program: &Program, block: BlockId) -> IdSet<VarId> {
+        let mut now = self.live_out(program, block);
+        read_at_end(program, block, &mut now);
+        now
+    }
+
+    /// The variables that are live after a block.
+    pub fn live_out(&self, program: &Program, block: BlockId) -> IdSet<VarId> {
         let mut now = self.none.clone();
         self.leave(program, block, &mut now, |to| Some(&self.live_in[to]));
         if program.blocks[block].term == Terminator::Return {
@@ -278,6 +282,7 @@ impl<'a> Search<'a> {
             let (f, id) = (self.by_rank[rank], BlockId::new(self.order.node(place)));
             let mut now = self.liveness.none.clone();
             self.liveness.leave(self.program, id, &mut now, |to| self.within[f].get(&to));
+            read_at_end(self.program, id, &mut now);
             if self.popped.is_some() && self.program.blocks[id].term == Terminator::Return {
                 self.liveness.add_after_return(f, &mut now);
                 now.intersect_with(&self.liveness.functions.list[f].may_write);
@@ -337,6 +342,13 @@ impl<'a> Search<'a> {
             step_back_wanted(self.program, &inst.kind, &mut now, popped);
         }
         found
+    }
+}
+
+/// Adds what the end of a block reads.
+fn read_at_end(program: &Program, block: BlockId, now: &mut IdSet<VarId>) {
+    if let Terminator::Branch(Operand::Var(cond), ..) = program.blocks[block].term {
+        now.insert(cond);
     }
 }
 

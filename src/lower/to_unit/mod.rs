@@ -153,9 +153,10 @@ impl<'a> BlockBuilder<'a> {
     }
 }
 
-/// Finds the variables that must be variables of the machine: all but those temporaries that one block sets before it
-/// reads them, and no other block meets. `classes` are those of the program.
+/// Finds the variables that must be variables of the machine: all but those temporaries that each block which reads
+/// them sets first. `classes` are those of the program; the blocks are met one after the other.
 struct Crossing {
+    /// The last block that set each.
     home: Vec<Option<usize>>,
     crosses: Vec<bool>,
 }
@@ -169,10 +170,7 @@ impl Crossing {
         self.crosses[var] |= self.home[var] != Some(block);
     }
     fn write(&mut self, block: usize, var: usize) {
-        match self.home[var] {
-            None => self.home[var] = Some(block),
-            Some(home) => self.crosses[var] |= home != block,
-        }
+        self.home[var] = Some(block);
     }
     /// It is read or set as a whole register.
     fn whole(&mut self, var: usize) {

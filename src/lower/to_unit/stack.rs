@@ -52,7 +52,7 @@ pub fn stack_to_units(program: &stack::Program, stores: Stores) -> Program {
             stack::Terminator::Return => Terminator::Return,
             stack::Terminator::Halt => Terminator::Halt,
         };
-        let live = liveness.live_at_end(program, id);
+        let live = liveness.live_out(program, id);
         let (values, ops) = builder.finish(|v| stores == Stores::All || live.contains(of[v.index()]));
         Block { values, ops, term, loc: block.loc.clone() }
     });
