@@ -289,12 +289,7 @@ impl<'a> Ssa<'a> {
                     let after = view(args[0], at + len);
                     self.joined(dtype, &[(args[0], at), (args[1], len), (after, n - at - len)])
                 }
-                Movement::Iota
-                | Movement::Gather
-                | Movement::Scatter
-                | Movement::ScatterAdd
-                | Movement::Transpose
-                | Movement::TransposeEach => unreachable!("a function does not take `{prim}`"),
+                _ => unreachable!("a function does not take `{prim}`"),
             },
             Class::Contraction(contraction) => {
                 let turns = scope.elements(operands[0]);
