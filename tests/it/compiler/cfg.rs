@@ -19,6 +19,7 @@ use autobatch::program::Engine;
 use autobatch::transform::cfg::{BATCH_PASSES, CFG_PASSES, LANE_PASSES};
 
 use crate::tools::cases::{self, Case, cases};
+use crate::tools::effort;
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/cfg");
@@ -185,11 +186,11 @@ fn broken_texts_give_errors_not_panics() {
         }
         Ok(())
     })
-    .budget_ms(1500);
+    .budget_ms(effort::part(375, 1500));
     arbtest::arbtest(|u| {
         let bytes: Vec<u8> = u.arbitrary()?;
         let _ = cfg::read(&String::from_utf8_lossy(&bytes));
         Ok(())
     })
-    .budget_ms(300);
+    .budget_ms(effort::part(75, 300));
 }

@@ -7,6 +7,8 @@ use arbtest::arbitrary::{Result, Unstructured};
 use autobatch::program::Program;
 use autobatch::{cfg, stack};
 
+use crate::tools::effort;
+
 fn texts(folders: &[&str], extension: &str) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths: Vec<PathBuf> = Vec::new();
@@ -80,7 +82,7 @@ fn mutated_programs_are_compiled_or_refused() {
         }
         Ok(())
     })
-    .budget_ms(2500);
+    .budget_ms(effort::part(625, 2500));
 }
 
 #[test]
@@ -96,7 +98,7 @@ fn mutated_cfg_programs_are_read_or_refused() {
         }
         Ok(())
     })
-    .budget_ms(1500);
+    .budget_ms(effort::part(375, 1500));
 }
 
 #[test]
@@ -112,5 +114,5 @@ fn mutated_stack_programs_are_read_or_refused() {
         }
         Ok(())
     })
-    .budget_ms(1500);
+    .budget_ms(effort::part(375, 1500));
 }

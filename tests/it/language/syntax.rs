@@ -6,6 +6,8 @@ use autobatch::base::{FileId, Id, SourceMap};
 use autobatch::report::render;
 use autobatch::syntax::{MAX_WIDTH, decode, dump, format, parse, tokens};
 
+use crate::tools::effort;
+
 /// The valid programs of the corpus, sorted by name.
 fn corpus() -> Vec<(String, String)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/syntax");
@@ -50,9 +52,11 @@ fn every_syntax_error_has_a_bad_program_that_gives_it() {
     }
 }
 
-/// How long a random test runs, in milliseconds: `FUZZ_MS` when that is set.
-fn budget(default: u64) -> u64 {
-    std::env::var("FUZZ_MS").ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+/// How long a random test runs, in milliseconds: `FUZZ_MS` when that is set; a quarter of it without
+/// `AUTOBATCH_TESTS=all`.
+fn budget(of_all: u64) -> u64 {
+    let set = std::env::var("FUZZ_MS").ok().and_then(|v| v.parse().ok());
+    set.unwrap_or(effort::part(of_all / 4, of_all))
 }
 
 /// Parses, dumps and renders: none of it may panic, whatever the text.

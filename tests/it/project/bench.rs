@@ -192,8 +192,8 @@ fn nothing_of_a_peer_is_left_when_patience_ends() {
     let (ended, end) = std::sync::mpsc::channel();
     std::thread::spawn(move || ended.send(std::fs::read(held).is_ok()));
     let arguments = ["--engine", "pc", "--fusion", "on", "--against", "nuts-rs", "--peers", folder.path()];
-    let report = report(&[&SMALL[..], &arguments, &["--patience", "5"]].concat());
-    assert!(report["skipped"][0]["reason"].as_str().unwrap().contains("no answer within 5 seconds"), "{report}");
+    let report = report(&[&SMALL[..], &arguments, &["--patience", "2"]].concat());
+    assert!(report["skipped"][0]["reason"].as_str().unwrap().contains("no answer within 2 seconds"), "{report}");
     assert_eq!(end.recv_timeout(crate::tools::running::PATIENCE), Ok(true), "it still runs");
 }
 

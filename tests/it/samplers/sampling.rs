@@ -11,6 +11,7 @@ use autobatch::report::{SamplerStatistics, Summary};
 use autobatch::types::Array;
 
 use crate::project::cli::{Folder, autobatch, error, output};
+use crate::tools::effort;
 
 /// A standard normal with random draws in its parameters.
 const NOISY: &str = "
@@ -465,6 +466,12 @@ fn followed(arguments: &[&str]) -> (String, Vec<String>) {
     (text, advised)
 }
 
+/// A density that ends, and where chains start in it.
+fn wall(folder: &Folder) -> (String, String) {
+    let text = "pub fn log_density(q: real[1]) -> real { if q[0] > 0.0 { -q[0] } else { log(0.0) } }";
+    (folder.file("wall.ab", text), folder.file("one.json", "[[1.0]]"))
+}
+
 #[test]
 fn every_advice_comes_with_a_command_that_follows_it() {
     let folder = Folder::new("advice");
@@ -486,9 +493,7 @@ fn every_advice_comes_with_a_command_that_follows_it() {
     );
     assert!(!with(&[]).0.contains("tree depth"));
     // A wall, beyond which trajectories diverge.
-    let wall =
-        folder.file("wall.ab", "pub fn log_density(q: real[1]) -> real { if q[0] > 0.0 { -q[0] } else { log(0.0) } }");
-    let at = folder.file("one.json", "[[1.0]]");
+    let (wall, at) = wall(&folder);
     let few = ["sample", &wall, "--chains", "4", "--warmup", "100", "--draws", "50", "--starts", &at];
     for (more, next) in [(&[][..], "0.9"), (&["--delta=0.9"], "0.95"), (&["--set", "target_accept=0.95"], "0.99")] {
         let (text, advised) = followed(&[&few[..], more].concat());
@@ -498,38 +503,6 @@ fn every_advice_comes_with_a_command_that_follows_it() {
     let (text, advised) = followed(&[&few[..], &["--stepsize", "0.5"]].concat());
     assert!(text.contains("or lower the step size (0.5 here)"), "{text}");
     assert!(advised.contains(&format!("{} --stepsize 0.25", few.join(" "))), "{text}");
-    // Where no setting helps, the command shows what to write otherwise.
-    let diagnosed = |arguments: &[&str], said: &str| {
-        let (text, advised) = followed(arguments);
-        assert!(text.contains(said), "{text}");
-        let shown = format!("{} --diagnose", arguments.join(" "));
-        assert!(advised.contains(&shown), "{text}");
-        let text = String::from_utf8(output(&[arguments, &["--diagnose"]].concat()).stdout).unwrap();
-        let table = text.split("What goes with trouble: ").nth(1).expect("the table is shown");
-        table.lines().nth(2).expect("a first row").to_owned()
-    };
-    let with_wall = [&few[..], &["--delta", "0.999", "--seed", "3"]].concat();
-    let worst = diagnosed(&with_wall, "were divergent: the draws may miss part of the posterior; reparameterise what");
-    assert!(worst.starts_with("q[1] "), "{worst}");
-    let deep = "trees deeper than 15 seldom help; reparameterise what goes with them, as this shows";
-    let flat = folder.file("flat.ab", "pub fn log_density(q: real[3]) -> real { -0.5 * dot(q, q) }");
-    let steps = ["--warmup", "0", "--draws", "2", "--stepsize", "1e-9"];
-    let long = [&["sample", &flat, "--chains", "1", "--max-depth", "15"], &steps[..]].concat();
-    diagnosed(&long, deep);
-    let nearly = [&["sample", &flat, "--chains", "1", "--max-depth", "14"], &steps[..]].concat();
-    let raised = String::from_utf8(output(&nearly).stdout).unwrap();
-    assert!(raised.contains("--set max_treedepth=15\n"), "{raised}");
-    // Neal's funnel: the first parameter is the logarithm of the scale of the others.
-    let funnel = folder.file(
-        "funnel.ab",
-        "pub fn log_density(q: real[10]) -> real {
-            let (v, x) = (q[0], q[1..10]);
-            -v * v / 18.0 - 4.5 * v - 0.5 * exp(-v) * dot(x, x)
-        }",
-    );
-    let slow = ["sample", &funnel, "--chains", "4", "--warmup", "200", "--draws", "200", "--threads", "1"];
-    let worst = diagnosed(&slow, "the momentum explores the energies slowly; reparameterise what goes with the energy");
-    assert!(worst.starts_with("q[1] "), "{worst}");
     // Chains that start far apart and do not meet.
     let apart = folder.file("apart.json", "[[-5.0, 0, 0], [5.0, 0, 0]]");
     let (text, advised) = followed(&[
@@ -552,6 +525,47 @@ fn every_advice_comes_with_a_command_that_follows_it() {
     let longer =
         format!("sample '{model}' --chains 2 --warmup 0 --stepsize 1e-3 --max-depth 3 --starts {apart} --draws 40");
     assert!(advised.contains(&longer), "{text}");
+}
+
+#[test]
+fn what_no_setting_mends_is_diagnosed() {
+    let folder = Folder::new("diagnosed");
+    // Where no setting helps, the command shows what to write otherwise.
+    let diagnosed = |arguments: &[&str], said: &str| {
+        let (text, advised) = followed(arguments);
+        assert!(text.contains(said), "{text}");
+        let shown = format!("{} --diagnose", arguments.join(" "));
+        assert!(advised.contains(&shown), "{text}");
+        let text = String::from_utf8(output(&[arguments, &["--diagnose"]].concat()).stdout).unwrap();
+        let table = text.split("What goes with trouble: ").nth(1).expect("the table is shown");
+        table.lines().nth(2).expect("a first row").to_owned()
+    };
+    let (wall, at) = wall(&folder);
+    let with_wall = ["sample", &wall, "--chains", "4", "--warmup", "100", "--draws", "50", "--starts", &at];
+    let with_wall = [&with_wall[..], &["--delta", "0.999", "--seed", "3"]].concat();
+    let worst = diagnosed(&with_wall, "were divergent: the draws may miss part of the posterior; reparameterise what");
+    assert!(worst.starts_with("q[1] "), "{worst}");
+    if effort::all() {
+        let deep = "trees deeper than 15 seldom help; reparameterise what goes with them, as this shows";
+        let flat = folder.file("flat.ab", "pub fn log_density(q: real[3]) -> real { -0.5 * dot(q, q) }");
+        let steps = ["--warmup", "0", "--draws", "2", "--stepsize", "1e-9"];
+        let long = [&["sample", &flat, "--chains", "1", "--max-depth", "15"], &steps[..]].concat();
+        diagnosed(&long, deep);
+        let nearly = [&["sample", &flat, "--chains", "1", "--max-depth", "14"], &steps[..]].concat();
+        let raised = String::from_utf8(output(&nearly).stdout).unwrap();
+        assert!(raised.contains("--set max_treedepth=15\n"), "{raised}");
+    }
+    // Neal's funnel: the first parameter is the logarithm of the scale of the others.
+    let funnel = folder.file(
+        "funnel.ab",
+        "pub fn log_density(q: real[10]) -> real {
+            let (v, x) = (q[0], q[1..10]);
+            -v * v / 18.0 - 4.5 * v - 0.5 * exp(-v) * dot(x, x)
+        }",
+    );
+    let slow = ["sample", &funnel, "--chains", "4", "--warmup", "200", "--draws", "200", "--threads", "1"];
+    let worst = diagnosed(&slow, "the momentum explores the energies slowly; reparameterise what goes with the energy");
+    assert!(worst.starts_with("q[1] "), "{worst}");
 }
 
 #[test]
