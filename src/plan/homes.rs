@@ -13,8 +13,8 @@ pub struct Homes {
     /// By step: what it does.
     pub steps: Vec<Origin>,
     /// By value of the block: the slots that hold it, in the order of their steps. There is none for a value that is
-    /// loaded, which is where its variable is, for a reshape, which is its operand under another shape, and for what
-    /// only a tile has.
+    /// loaded, which is where its variable is, for a reshape without a step, which is its operand under another shape,
+    /// and for what only a tile has.
     pub values: IdVec<ValueId, SmallVec<[Home; 1]>>,
 }
 

@@ -4,7 +4,8 @@
 //! Within a block every value is computed once and has a number. What outlives the block goes through the *variables*
 //! of the machine. A block loads a variable at most once, before it stores it, and stores it at most once, in its
 //! active lanes: with what the variable holds at the end, and only where somebody may read that afterwards. So the
-//! stores of a block are what is live at its end of all that it sets.
+//! stores of a block are what is live at its end of all that it sets (or all that it sets, with the passes `storage` or
+//! `temporaries` off).
 //!
 //! Temporaries of the stack program are values and have no place here; a temporary that crosses blocks is one of a
 //! region, and is a variable that lives no longer than one execution of the region. Stacks have two operations:

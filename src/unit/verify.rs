@@ -61,6 +61,7 @@ pub fn verify(program: &Program) -> Vec<UnitError> {
         check.returns(program);
         flow::temporaries(&mut check);
         flow::heights(&mut check, program);
+        flow::attempts(&mut check, program);
     }
     let mut errors = check.errors;
     errors.sort_by_key(|e| (e.block, e.op));

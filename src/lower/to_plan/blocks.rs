@@ -43,15 +43,16 @@ pub(super) fn raw_block<T: BlockEnd + Clone>(block: &Block<T>, vars: &mut IdVec<
         insts: Vec::with_capacity(block.ops.len()),
         origins: Vec::with_capacity(block.ops.len()),
         moved: Moves::new(),
+        in_order: false,
     };
     let mut at = 0;
     while at < block.ops.len() {
         at += lowering.op(at);
     }
     let cond = block.term.condition().map(|c| lowering.read(c));
-    let Lowering { insts, origins, .. } = lowering;
+    let Lowering { insts, origins, in_order, .. } = lowering;
     let (term, loc) = (block.term.clone(), block.loc.clone());
-    RawBlock { insts, origins, values: block.values.len(), cond, term, loc }
+    RawBlock { insts, origins, in_order, values: block.values.len(), cond, term, loc }
 }
 
 /// By value: the last operation that reads it; the number of operations for the terminator.
@@ -80,6 +81,8 @@ struct Lowering<'a, T> {
     origins: Vec<(Origin, Moves)>,
     /// Values that go elsewhere with the next instruction, and where.
     moved: Moves,
+    /// See [`RawBlock::in_order`].
+    in_order: bool,
 }
 
 impl<T> Lowering<'_, T> {
@@ -122,6 +125,7 @@ impl<T> Lowering<'_, T> {
                 self.copy(dst, (Operand::Var(var), Operand::Var(held)), at);
                 // The instruction for which it is moved still reads it where it was.
                 self.moved.push((held, dst));
+                self.in_order = true;
                 self.places[held] = Some(dst);
             }
         }

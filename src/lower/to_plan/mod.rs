@@ -44,6 +44,9 @@ struct RawBlock<T> {
     insts: Vec<(Inst, Loc)>,
     /// By instruction: what it does of the block of the units, and the values that have a place from then on.
     origins: Vec<(Origin, Moves)>,
+    /// Whether a value goes elsewhere, since its variable gets another: from which step on it is there is known only
+    /// where instructions keep their order. The compiler makes no such block, but a text may have one.
+    in_order: bool,
     /// Values of the block.
     values: usize,
     /// The condition of its branch: read while the lanes are still compacted.
@@ -192,7 +195,7 @@ impl<'a> Builder<'a> {
     /// blocks of the unit.
     fn items<T>(&mut self, source: &RawBlock<T>, elsewhere: &BTreeSet<VarId>) -> Vec<Item> {
         self.aliases = Aliases::of(source, &self.vars, elsewhere);
-        if !self.making.tile_rows {
+        if !self.making.tile_rows || source.in_order {
             return groups::ungrouped(source, &self.aliases);
         }
         let operand = |read: Read| match read {

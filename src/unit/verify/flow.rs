@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use crate::base::{IdSet, IdVec};
-use crate::parts::StorageClass;
-use crate::unit::{Block, BlockEnd, BlockId, OpKind, Program, Terminator, VarId};
+use crate::parts::{SideEffect, StorageClass};
+use crate::unit::{Block, BlockEnd as _, BlockId, OpKind, Program, Terminator, UnitId, VarId};
 
-/// Temporaries are stored before they are loaded, on all paths from the start of their unit.
-pub(super) fn temporaries<T: BlockEnd>(check: &mut Check<'_, T>) {
+/// Temporaries are of one unit, and stored before they are loaded, on all paths from its start.
+pub(super) fn temporaries(check: &mut Check<'_, Terminator>) {
     let body = check.body;
+    let mut home: IdVec<VarId, Option<UnitId>> = IdVec::filled(None, body.vars.len());
     let mut before: IdVec<BlockId, IdSet<VarId>> = IdVec::filled(IdSet::new(body.vars.len()), body.blocks.len());
     for unit in body.units.values() {
         let inner: BTreeSet<BlockId> = unit.blocks.iter().skip(1).copied().collect();
@@ -35,11 +36,14 @@ pub(super) fn temporaries<T: BlockEnd>(check: &mut Check<'_, T>) {
     }
     for (id, block) in body.blocks.iter() {
         for (i, op) in block.ops.iter().enumerate() {
-            let OpKind::Load { var, .. } = op.kind else { continue };
-            if body.vars[var].class == StorageClass::Temporary && !before[id].contains(var) {
-                check.at = (Some(id), Some(i));
-                check.report(format!("loads temporary {}, which may not be set", body.vars[var].name));
-            }
+            let Some(var) = op.kind.var().filter(|v| body.vars[*v].class == StorageClass::Temporary) else { continue };
+            check.at = (Some(id), Some(i));
+            let name = &body.vars[var].name;
+            let unit = check.units[id];
+            let first = *home[var].get_or_insert(unit.expect("every block is in a unit"));
+            check.require(Some(first) == unit, || format!("temporary {name} is met in {first}, too"));
+            let set = !matches!(op.kind, OpKind::Load { .. }) || before[id].contains(var);
+            check.require(set, || format!("loads temporary {name}, which may not be set"));
         }
     }
     check.at = (None, None);
@@ -110,4 +114,36 @@ fn move_stacks(check: &mut Check<'_, Terminator>, id: BlockId, block: &Block<Ter
             now.remove(&v);
         }
     }
+}
+
+/// An attempt lists the stacks and tapes that its callee, or what that calls, moves: those whose heights a trap restores.
+pub(super) fn attempts(check: &mut Check<'_, Terminator>, program: &Program) {
+    let blocks = &program.body.blocks;
+    for (id, block) in blocks.iter() {
+        let Terminator::PushJump { target, attempt: Some(attempt), .. } = &block.term else { continue };
+        let (mut stacks, mut tapes) = (BTreeSet::new(), BTreeSet::new());
+        let mut seen = IdSet::new(blocks.len());
+        let mut open = vec![*target];
+        seen.insert(*target);
+        while let Some(b) = open.pop() {
+            for op in &blocks[b].ops {
+                match &op.kind {
+                    OpKind::Push { stack, .. } | OpKind::Pop { stack, .. } => _ = stacks.insert(*stack),
+                    OpKind::Effect(effect) => tapes.extend(SideEffect::tape(effect)),
+                    _ => {}
+                }
+            }
+            open.extend(blocks[b].term.successors().into_iter().filter(|to| seen.insert(*to)));
+        }
+        check.at = (Some(id), Some(block.ops.len()));
+        for stack in stacks.into_iter().filter(|v| !attempt.stacks.contains(v)) {
+            let name = check.name(stack);
+            check.report(format!("the attempt does not list {name}, on which its callee pushes"));
+        }
+        for tape in tapes.into_iter().filter(|t| !attempt.tapes.contains(t)) {
+            let name = &program.globals.tapes[tape].name;
+            check.report(format!("the attempt does not list {name}, on which its callee pushes"));
+        }
+    }
+    check.at = (None, None);
 }
