@@ -56,14 +56,15 @@ impl Driver {
     pub(super) fn new(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs) -> Result<Self, Error> {
         model::check_inputs(job, density, given)?;
         let signature = density.signature();
-        if let Some(port) = signature.ports.iter().find(|port| BUILTINS.contains(&port.name.as_str())) {
-            let (name, model) = (&port.name, job.model.name());
-            let message =
-                format!("{model}: `{name}` is a built-in function that sampling needs: give the data another name");
-            return Err(Error::new(ErrorKind::Entry, message));
-        }
         let ports = signature.ports.iter().map(|p| p.name.as_str());
         let taken: Vec<&str> = ports.chain(signature.dims.values().map(String::as_str)).collect();
+        if let Some(name) = taken.iter().find(|name| BUILTINS.contains(name)) {
+            let message = format!(
+                "{}: `{name}` is a built-in function that sampling needs: give the data or the dimension another name",
+                job.model.name()
+            );
+            return Err(Error::new(ErrorKind::Entry, message));
+        }
         let names = Names::new(&taken);
         let source = text(job, method, density, given, &names);
         let program = Program::compile_with(DRIVER, &source, job.model.module().1)
