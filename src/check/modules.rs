@@ -170,8 +170,9 @@ impl Loading<'_> {
     }
 }
 
-/// The tree of a module that ships, as the file of this number: parsed once a process, since every program has the
-/// prelude. A test looks that these modules have no errors.
+/// The tree of a module that ships, as the file of this number. That of the prelude and of what it uses is parsed once a
+/// process, since they have the same numbers in every program; others once for each number that they get. A test looks
+/// that these modules have no errors.
 fn parsed(name: &str, file: FileId, text: &str) -> Arc<ast::Module> {
     type Trees = HashMap<(String, FileId), Arc<ast::Module>>;
     static TREES: LazyLock<Mutex<Trees>> = LazyLock::new(Mutex::default);

@@ -91,7 +91,7 @@ impl Checker<'_> {
                 sum: false,
                 recompute: false,
                 instance: false,
-                used: true,
+                used: !self.modules[module].std || module == ModuleId(0),
                 public: false,
                 span: rule.kind.span,
                 checked: None,

@@ -17,7 +17,7 @@ mod tests;
 use crate::backend::cpu::PADDING;
 use crate::backend::generator::{Ending, Storage, parts};
 use crate::base::IdVec;
-use crate::plan::{self, BlockId, CallPlan, FuncId, Plan};
+use crate::plan::{self, BlockId, CallPlan, Plan};
 use crate::unit;
 use groups::Groups;
 
@@ -62,10 +62,5 @@ impl Code {
         let prefix = format!("ab_{}_", self.bodies.len());
         let made = parts(&Groups, (units, &storage), &prefix, &mut self.text);
         self.bodies.push(made.into_values().collect());
-    }
-
-    /// The body of a function of a call plan.
-    pub fn body_of(&self, func: FuncId) -> &IdVec<BlockId, Vec<BlockPart>> {
-        &self.bodies[func.0 as usize]
     }
 }
