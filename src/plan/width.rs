@@ -82,7 +82,7 @@ impl Plan {
     /// Lanes of a shard when the settings do not say: as many as keep what a unit works on within the cache of the
     /// machine, as many as it has least or a multiple. That is a quarter of the state; but where one unit that runs
     /// again and again weighs more than all others together, lanes are taken to spend their time in it, and it is what
-    /// that one uses, or a tile of it (a sixteenth of the state at least). Small enough to stay in the L2 cache, large
+    /// that one uses, or a tile of it (a sixteenth of the state at least). Small enough to stay in the cache, large
     /// enough to spread the dispatch of a step, and what a product reads of a shared matrix, over many lanes.
     pub fn shard_lanes(&self, real_bytes: usize) -> usize {
         self.body.machine.shard_lanes(self.working_set(real_bytes))
@@ -133,7 +133,7 @@ impl Plan {
         false
     }
     /// Lanes of a shard where all that computes is generated code, which has less to spread: as many as keep the whole
-    /// state within 1 MiB, a multiple of 8 between 16 and 1024.
+    /// state within the cache, in whole groups, between the limits of the machine.
     pub fn shard_lanes_of_code(&self, real_bytes: usize) -> usize {
         let TargetMachine { cache_bytes, group, least_code_lanes, most_lanes, .. } = self.body.machine;
         let lanes = cache_bytes / self.bytes_per_lane(real_bytes).max(1);
@@ -152,8 +152,8 @@ impl Plan {
 }
 
 impl CallPlan {
-    /// Lanes of a shard when the settings do not say: 64 to 1024 as in [`Plan::shard_lanes`], but that one activation
-    /// of every function counts, and all of it: of a function that runs most is in use.
+    /// Lanes of a shard when the settings do not say, within the machine's limits as in [`Plan::shard_lanes`], but that
+    /// one activation of every function counts, and all of it: of a function that runs most is in use.
     pub fn shard_lanes(&self, real_bytes: usize) -> usize {
         let bodies = self.funcs.values().map(|f| f.body.bytes_per_lane(real_bytes));
         let machine = self.funcs[self.entry].body.machine;

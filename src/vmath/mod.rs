@@ -31,6 +31,7 @@ mod functions;
 #[macro_use]
 mod targets;
 
+mod bits;
 mod blend;
 mod chain;
 mod double_double;
@@ -50,6 +51,7 @@ mod trig;
 #[cfg(test)]
 mod tests;
 
+pub use bits::{bits_equal, bits_of, byte_mask};
 pub use blend::Blend;
 pub use chain::{chain_div, chain_dot, chain_mul, chain_mul_add, chain_solve};
 pub use real::Real;
