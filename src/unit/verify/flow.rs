@@ -13,7 +13,8 @@ pub(super) fn temporaries(check: &mut Check<'_, Terminator>) {
     let body = check.body;
     let mut home: IdVec<VarId, Option<UnitId>> = IdVec::filled(None, body.vars.len());
     let mut before: IdVec<BlockId, IdSet<VarId>> = IdVec::filled(IdSet::new(body.vars.len()), body.blocks.len());
-    for unit in body.units.values() {
+    // Into a unit of one block nothing comes from another of its blocks.
+    for unit in body.units.values().filter(|unit| unit.blocks.len() > 1) {
         let inner: BTreeSet<BlockId> = unit.blocks.iter().skip(1).copied().collect();
         for b in &inner {
             before[*b] = IdSet::full(body.vars.len());
@@ -22,8 +23,11 @@ pub(super) fn temporaries(check: &mut Check<'_, Terminator>) {
         while let Some(from) = open.pop_first() {
             let block = &body.blocks[from];
             let mut after = before[from].clone();
+            let temporary = |v: &VarId| body.vars[*v].class == StorageClass::Temporary;
             for op in &block.ops {
-                if let OpKind::Store { var, .. } = op.kind {
+                if let OpKind::Store { var, .. } = op.kind
+                    && temporary(&var)
+                {
                     after.insert(var);
                 }
             }
