@@ -13,11 +13,12 @@ pub(super) fn temporaries(check: &mut Check<'_, Terminator>) {
     let body = check.body;
     let mut home: IdVec<VarId, Option<UnitId>> = IdVec::filled(None, body.vars.len());
     let mut before: IdVec<BlockId, IdSet<VarId>> = IdVec::filled(IdSet::new(body.vars.len()), body.blocks.len());
+    let all = IdSet::full(body.vars.len());
     // Into a unit of one block nothing comes from another of its blocks.
     for unit in body.units.values().filter(|unit| unit.blocks.len() > 1) {
         let inner: BTreeSet<BlockId> = unit.blocks.iter().skip(1).copied().collect();
         for b in &inner {
-            before[*b] = IdSet::full(body.vars.len());
+            before[*b] = all.clone();
         }
         let mut open: BTreeSet<BlockId> = unit.blocks.iter().copied().collect();
         while let Some(from) = open.pop_first() {
