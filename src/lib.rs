@@ -145,6 +145,8 @@ pub mod sampler;
 #[doc(hidden)]
 pub mod stack;
 #[doc(hidden)]
+pub mod stan;
+#[doc(hidden)]
 pub mod syntax;
 #[doc(hidden)]
 pub mod transform;

@@ -1,0 +1,3 @@
+//! The syntax of Stan: tokens, grammar and tree.
+
+pub mod ast;
