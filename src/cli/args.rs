@@ -33,6 +33,8 @@ pub(super) enum Command {
     Grad(GradArgs),
     /// Draw from a posterior with NUTS, or with another sampler written in the language
     Sample(SampleArgs),
+    /// Print the log density of a model and its gradient at unconstrained points
+    LogProb(LogProbArgs),
     /// Measure the engines against one another and against other systems
     Bench(BenchArgs),
     /// Print a program at a stage of the compiler
@@ -251,6 +253,32 @@ pub(super) struct SampleArgs {
     /// Write to this file where the time went: by activity, block and line
     #[arg(long, value_name = "FILE.json")]
     pub(super) profile: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LogProbArgs {
+    /// The model: exports `log_density`
+    pub(super) model: PathBuf,
+    /// Data in Stan's JSON data format
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) data: Option<PathBuf>,
+    /// A shared input of the model: JSON or @file
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) shared: Vec<String>,
+    /// The points, unconstrained: a list of lists as JSON, or a file of one, a row for each
+    #[arg(long, value_name = "FILE.json|.npy|JSON")]
+    pub(super) points: String,
+    /// Of a Stan program: with the addends that do not depend on the parameters, which `~` leaves out
+    #[arg(long)]
+    pub(super) full: bool,
+    /// Of a Stan program: without the Jacobian of the transforms of constrained parameters
+    #[arg(long)]
+    pub(super) no_jacobian: bool,
+    #[command(flatten)]
+    pub(super) engine: EngineArgs,
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(super) format: Format,
 }
 
 #[derive(Debug, Args)]

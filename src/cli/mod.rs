@@ -8,6 +8,7 @@ mod dump;
 mod grad;
 mod inputs;
 mod ir_file;
+mod log_prob;
 mod map;
 mod profile;
 mod run;
@@ -41,6 +42,7 @@ pub fn main() -> ExitCode {
         Command::Map(args) => map::map(&args),
         Command::Grad(args) => grad::grad(&args),
         Command::Sample(args) => sample::sample(&args),
+        Command::LogProb(args) => log_prob::log_prob(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Dump(args) => dump::dump(&args),
         Command::Check(args) => texts::check(&args),

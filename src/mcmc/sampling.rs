@@ -46,6 +46,7 @@ pub use job::{Job, ModelSource};
 use method::Method;
 pub use method::{DEFAULT_SAMPLER, TRANSITION, settings_of};
 pub use model::{DENSITY, DENSITY_AND_GRADIENT, PARAMETERS, dimension};
+pub(in crate::mcmc) use model::{density, refuse_missing};
 pub use parameters::FailedDraws;
 use records::{Recorder, number};
 pub use settings::{INIT_RADIUS, MAX_TREEDEPTH, Number, SamplerSettings, Setting, TARGET_ACCEPT};

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::method::quoted;
 use super::settings::{SamplerSettings, TARGET_ACCEPT};
+use crate::mcmc::log_prob::Terms;
 use crate::program::{Error, ErrorKind, Program};
 use crate::types::Array;
 
@@ -33,7 +34,7 @@ const TEXT: &str = "<model>";
 
 impl ModelSource<'_> {
     /// Compiles it.
-    pub(super) fn program(&self) -> Result<Program, Error> {
+    pub(in crate::mcmc) fn program(&self) -> Result<Program, Error> {
         match self {
             ModelSource::File(path) => Program::load(path),
             ModelSource::Text(text) => Program::compile_named(TEXT, text),
@@ -41,10 +42,19 @@ impl ModelSource<'_> {
     }
 
     /// What users call it.
-    pub(super) fn name(&self) -> String {
+    pub(in crate::mcmc) fn name(&self) -> String {
         match self {
             ModelSource::File(path) => path.display().to_string(),
             ModelSource::Text(_) => "the model".to_owned(),
+        }
+    }
+
+    /// The first of the terms that it cannot leave out or add: the option that asks for it.
+    pub(in crate::mcmc) fn lacks_terms(&self, terms: Terms) -> Option<&'static str> {
+        match self {
+            ModelSource::File(_) | ModelSource::Text(_) if terms.constants => Some("--full"),
+            ModelSource::File(_) | ModelSource::Text(_) if !terms.jacobian => Some("--no-jacobian"),
+            ModelSource::File(_) | ModelSource::Text(_) => None,
         }
     }
 

@@ -12,7 +12,7 @@ pub const DENSITY_AND_GRADIENT: &str = "log_density_and_gradient";
 pub const PARAMETERS: &str = "parameters";
 
 /// The density of a model, by the name that it has there.
-pub(super) fn density<'a>(model: &'a Program, path: &str) -> Result<Function<'a>, Error> {
+pub(in crate::mcmc) fn density<'a>(model: &'a Program, path: &str) -> Result<Function<'a>, Error> {
     let by_hand = model.functions().any(|name| name == DENSITY_AND_GRADIENT);
     let name = if by_hand { DENSITY_AND_GRADIENT } else { DENSITY };
     let density = model.function(name).map_err(|error| wrong(path, &error.to_string()))?;
@@ -48,15 +48,23 @@ pub fn dimension(density: &Function<'_>, data: &Inputs) -> Option<usize> {
     signature.extents_at(0, &dims)?.first().copied()
 }
 
-/// Refuses data that are not all there, and starting points of another width than the model's state.
-pub(super) fn check_inputs(job: &Job<'_>, density: &Function<'_>, data: &Inputs) -> Result<(), Error> {
+/// Refuses data that are not all there.
+pub(in crate::mcmc) fn refuse_missing(density: &Function<'_>, data: &Inputs) -> Result<(), Error> {
     let signature = density.signature();
     let missing = signature.ports.iter().filter(|p| p.shared && !data.values.contains_key(&p.name));
     let missing: Vec<String> = missing.map(|p| format!("`{}: {}`", p.name, p.describe(&signature.dims))).collect();
-    let refused = |message: String| Err(Error::new(ErrorKind::Input, message));
-    if !missing.is_empty() {
-        return refused(format!("the model needs {}: give it by --data or --shared", missing.join(", ")));
+    if missing.is_empty() {
+        return Ok(());
     }
+    let message = format!("the model needs {}: give it by --data or --shared", missing.join(", "));
+    Err(Error::new(ErrorKind::Input, message))
+}
+
+/// Refuses data that are not all there, and starting points of another width than the model's state.
+pub(super) fn check_inputs(job: &Job<'_>, density: &Function<'_>, data: &Inputs) -> Result<(), Error> {
+    refuse_missing(density, data)?;
+    let signature = density.signature();
+    let refused = |message: String| Err(Error::new(ErrorKind::Input, message));
     match (dimension(density, data), &job.starts) {
         (Some(d), Some(starts)) if starts.shape[1] != d => {
             refused(format!("--starts: rows of {}, but the state of the model has {d} coordinates", starts.shape[1]))

@@ -3,6 +3,7 @@
 pub(crate) mod diagnostics;
 pub(crate) mod fixed_stepsize;
 pub(crate) mod from_rust;
+pub(crate) mod log_prob;
 pub(crate) mod posteriors;
 pub(crate) mod rejections;
 pub(crate) mod sampling;

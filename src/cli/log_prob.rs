@@ -1,0 +1,75 @@
+//! `autobatch log-prob`: the log density of a model and its gradient at points that are given.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::mcmc::log_prob::{Evaluated, LogProb, Terms};
+use crate::mcmc::sampling::ModelSource;
+use crate::program::io::{ArrayType, JsonArray, read_argument};
+use crate::program::{Error, ErrorKind};
+use crate::types::{Array, DType, Precision};
+
+use super::args::{Format, InputArgs, LogProbArgs};
+use super::{inputs, print};
+
+/// The key of the points in a file of CmdStan's.
+const POINTS: &str = "params_r";
+
+pub(super) fn log_prob(args: &LogProbArgs) -> Result<ExitCode, Error> {
+    let options = args.engine.options(false)?;
+    let points = read_points(&args.points)?;
+    let terms = Terms { constants: args.full, jacobian: !args.no_jacobian };
+    let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
+    let read_data = |density: &crate::program::Function<'_>| inputs::read(&given, density.signature());
+    let model = LogProb::new(&ModelSource::from(&args.model), terms, read_data)?;
+    let values = model.at(points, &options)?;
+    let precision = options.settings.precision;
+    match args.format {
+        Format::Json => print(&json(&values, precision)?),
+        Format::Text => values.iter().for_each(|value| print(&text(value, precision))),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Of a file or of JSON: a list of points, or an object with such a list.
+fn read_points(text: &str) -> Result<Array, Error> {
+    let trimmed = text.trim_start();
+    let value = if trimmed.starts_with('[') { trimmed.to_owned() } else { format!("@{text}") };
+    let (_, data) = read_argument(&format!("{POINTS}={value}"))?;
+    Ok(data.to_array("--points", ArrayType { dtype: DType::Real, rank: 2 })?)
+}
+
+/// `lp = -3.5, gradient = [1, 2]`.
+fn text(value: &Evaluated, precision: Precision) -> String {
+    match value {
+        Evaluated::Density { lp, gradient } => {
+            format!("lp = {}, gradient = {}\n", scalar(*lp, precision), vector(gradient, precision))
+        }
+        Evaluated::Rejected(why) => format!("rejected: {why}\n"),
+    }
+}
+
+/// A list with an object for each point, one a line.
+fn json(values: &[Evaluated], precision: Precision) -> Result<String, Error> {
+    let failed = |e: serde_json::Error| Error::new(ErrorKind::Io, e.to_string());
+    let array = |array: Array| serde_json::to_value(JsonArray(&array)).map_err(failed);
+    let object = |value: &Evaluated| -> Result<Value, Error> {
+        Ok(match value {
+            Evaluated::Density { lp, gradient } => {
+                json!({"lp": array(scalar(*lp, precision))?, "gradient": array(vector(gradient, precision))?})
+            }
+            Evaluated::Rejected(why) => json!({"rejected": why}),
+        })
+    };
+    let objects = values.iter().map(|value| Ok(object(value)?.to_string())).collect::<Result<Vec<_>, Error>>()?;
+    Ok(format!("[{}]\n", objects.join(",\n")))
+}
+
+fn scalar(value: f64, precision: Precision) -> Array {
+    Array::real([], vec![value]).shown(precision)
+}
+
+fn vector(values: &[f64], precision: Precision) -> Array {
+    Array::real([values.len()], values.to_vec()).shown(precision)
+}

@@ -1,0 +1,122 @@
+//! The log density of a model and its gradient at points that are given: what `autobatch log-prob` prints.
+//!
+//! All points are lanes of one run. The density is not attempted: where it traps, the trap says why.
+
+use crate::program::{Error, ErrorKind, Function, Gradient, Inputs, Options, Program};
+use crate::run::{NoSink, Trap};
+use crate::types::Array;
+
+use super::sampling::{DENSITY, ModelSource, density, dimension, refuse_missing};
+
+/// The value at a point.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Evaluated {
+    /// A log density that is a number, possibly infinite.
+    Density {
+        /// The log density.
+        lp: f64,
+        /// Its gradient.
+        gradient: Vec<f64>,
+    },
+    /// A sampler would reject the point, and why.
+    Rejected(String),
+}
+
+/// Which of the parts that a sampler has no need of, or that the posterior itself has not, are in a log density.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// Addends that do not depend on the parameters. A statement `~` of Stan leaves them out where a sampler asks.
+    pub constants: bool,
+    /// The logarithm of the Jacobian determinant of the transforms from the unconstrained space.
+    pub jacobian: bool,
+}
+
+impl Default for Terms {
+    /// What a sampler takes.
+    fn default() -> Self {
+        Self { constants: false, jacobian: true }
+    }
+}
+
+/// A model with its data, ready to be evaluated.
+#[derive(Debug)]
+pub struct LogProb {
+    model: Program,
+    data: Inputs,
+    /// Unless it is written by hand.
+    derived: Option<Gradient>,
+    name: String,
+}
+
+impl LogProb {
+    /// Compiles a model. `read_data` gets its density and gives its shared inputs.
+    ///
+    /// # Errors
+    /// For a model that cannot be read, has errors or no density of the right form; for terms that it cannot leave out or
+    /// add; for what `read_data` fails on, and data that are not all there.
+    pub fn new(
+        model: &ModelSource<'_>,
+        terms: Terms,
+        read_data: impl FnOnce(&Function<'_>) -> Result<Inputs, Error>,
+    ) -> Result<Self, Error> {
+        let name = model.name();
+        if let Some(option) = model.lacks_terms(terms) {
+            let message = format!(
+                "{option}: {name} is no Stan program: its density is what `{DENSITY}` computes, constants and Jacobian as \
+                 they stand there"
+            );
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        let model = model.program()?;
+        let function = density(&model, &name)?;
+        let data = read_data(&function)?;
+        refuse_missing(&function, &data)?;
+        let state = function.signature().ports[0].name.clone();
+        let derived = (function.name() == DENSITY).then(|| model.gradient(DENSITY, &[state])).transpose()?;
+        Ok(Self { model, data, derived, name })
+    }
+
+    /// The number of unconstrained coordinates, where the data tell it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn dimension(&self) -> Result<Option<usize>, Error> {
+        Ok(dimension(&density(&self.model, &self.name)?, &self.data))
+    }
+
+    /// The values at these points, point × dimension.
+    ///
+    /// # Errors
+    /// For points of another width than the model has coordinates, and what [`Function::run`] refuses.
+    pub fn at(&self, points: Array, options: &Options) -> Result<Vec<Evaluated>, Error> {
+        let (count, width) = (points.shape[0], points.shape.get(1).copied().unwrap_or(0));
+        if count == 0 {
+            return Ok(vec![]);
+        }
+        if let Some(d) = self.dimension()?.filter(|d| *d != width) {
+            let message =
+                format!("the points have {width} coordinates, where {} has {d} unconstrained parameters", self.name);
+            return Err(Error::new(ErrorKind::Input, message));
+        }
+        let function = match &self.derived {
+            Some(gradient) => gradient.function()?,
+            None => density(&self.model, &self.name)?,
+        };
+        let state = function.signature().ports[0].name.clone();
+        let results = function.bind(&self.data.clone().lane(state, points), options)?.run(options, &NoSink)?;
+        let mut outputs = results.outputs().values().filter_map(Array::as_real);
+        let (lp, gradient) = outputs.next().zip(outputs.next()).expect("a density gives its value and its gradient");
+        let all = lp.iter().enumerate().map(|(i, lp)| match results.traps().iter().find(|trap| trap.position == i) {
+            Some(trap) => Evaluated::Rejected(without_lane(trap)),
+            None if lp.is_nan() => Evaluated::Rejected("the log density is NaN".to_owned()),
+            None => Evaluated::Density { lp: *lp, gradient: gradient[i * width..][..width].to_vec() },
+        });
+        Ok(all.collect())
+    }
+}
+
+/// What the program itself says, and where, or what happened.
+fn without_lane(trap: &Trap) -> String {
+    let said = if trap.message.is_empty() { trap.kind.to_string() } else { trap.message.clone() };
+    format!("{said} (function `{}`, line {})", trap.loc.function, trap.loc.line)
+}

@@ -1,0 +1,88 @@
+//! `autobatch log-prob`: values and gradients at points, and points that are rejected.
+
+use serde_json::Value;
+
+use crate::project::cli::{Folder, error, output};
+
+const EIGHT_SCHOOLS: [&str; 4] = ["log-prob", "nuts/models/eight_schools.ab", "--data", "nuts/data/eight_schools.json"];
+
+/// The posterior of nuts/models/eight_schools.ab by hand at `theta_trans = t` for every school, `mu` and `log_tau`.
+fn by_hand(t: f64, mu: f64, log_tau: f64) -> (f64, Vec<f64>) {
+    let y = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
+    let sigma = [15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];
+    let tau = f64::exp(log_tau);
+    let scaled: Vec<f64> = y.iter().zip(sigma).map(|(y, s)| (y - (mu + tau * t)) / s).collect();
+    let squares: f64 = scaled.iter().map(|r| r * r).sum();
+    let prior = -0.5 * 8.0 * t * t - mu * mu / 50.0 - f64::ln_1p(tau * tau / 25.0) + log_tau;
+    let slope: Vec<f64> = scaled.iter().zip(sigma).map(|(r, s)| r / s).collect();
+    let all: f64 = slope.iter().sum();
+    let mut gradient: Vec<f64> = slope.iter().map(|s| tau * s - t).collect();
+    gradient.extend([all - mu / 25.0, tau * t * all - 2.0 * tau * tau / (25.0 + tau * tau) + 1.0]);
+    (prior - 0.5 * squares, gradient)
+}
+
+fn printed(arguments: &[&str]) -> Vec<Value> {
+    let output = output(&[arguments, &["--format", "json"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    serde_json::from_slice(&output.stdout).expect("a list of objects")
+}
+
+#[test]
+fn values_and_gradients_are_those_by_hand() {
+    let points = [(0.0, 0.0, 0.0), (0.5, -2.0, 1.5), (-1.0, 8.0, -3.0)];
+    let rows: Vec<Vec<f64>> = points.iter().map(|(t, mu, s)| [vec![*t; 8], vec![*mu, *s]].concat()).collect();
+    let text = serde_json::to_string(&rows).unwrap();
+    let folder = Folder::new("log-prob");
+    let list = folder.file("points.json", &text);
+    let of_cmdstan = folder.file("params.json", format!("{{\"params_r\": {text}}}"));
+    for given in [&text, &list, &of_cmdstan] {
+        for engine in ["pc", "scalar"] {
+            let printed = printed(&[&EIGHT_SCHOOLS[..], &["--points", given, "--engine", engine]].concat());
+            assert_eq!(printed.len(), points.len());
+            for (value, (t, mu, log_tau)) in printed.iter().zip(points) {
+                let (lp, gradient) = by_hand(t, mu, log_tau);
+                let close = |a: &Value, b: f64| (a.as_f64().unwrap() - b).abs() < 1e-12 * (1.0 + b.abs());
+                assert!(close(&value["lp"], lp), "{value}: {lp}");
+                let found = value["gradient"].as_array().unwrap();
+                assert!(found.len() == 10 && found.iter().zip(&gradient).all(|(a, b)| close(a, *b)), "{value}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_point_is_rejected_without_harm_to_the_others() {
+    let folder = Folder::new("log-prob-rejected");
+    let text = "pub fn log_density(q: real[2]) -> real {\n    assert(q[0] < 3.0, \"too steep at {q[0]}\");\n    \
+                if q[0] < -3.0 { negative_infinity() } else { sqrt(q[1]) }\n}\n";
+    let by_hand = "pub fn log_density_and_gradient(q: real[2]) -> (real, real[2]) {\n    \
+                   assert(q[0] < 3.0, \"too steep at {q[0]}\");\n    \
+                   if q[0] < -3.0 { (negative_infinity(), [0.0, 0.0]) } else { (sqrt(q[1]), [0.0, 0.5 / sqrt(q[1])]) }\n}\n";
+    for text in [text, by_hand] {
+        let model = folder.file("model.ab", text);
+        let printed = printed(&["log-prob", &model, "--points", "[[0, 4], [4, 4], [0, -1], [-4, 4]]"]);
+        let shown: Vec<String> = printed.iter().map(Value::to_string).collect();
+        assert_eq!(shown[0], r#"{"lp":2.0,"gradient":[0.0,0.25]}"#);
+        assert!(shown[1].starts_with(r#"{"rejected":"too steep at 4 (function `log_density"#), "{}", shown[1]);
+        assert_eq!(shown[2], r#"{"rejected":"the log density is NaN"}"#);
+        assert_eq!(shown[3], r#"{"lp":"-Inf","gradient":[0.0,0.0]}"#);
+    }
+    assert!(printed(&["log-prob", &folder.file("model.ab", text), "--points", "[]"]).is_empty());
+}
+
+#[test]
+fn what_cannot_be_evaluated_is_told() {
+    let refused = |more: &[&str]| error(&[&EIGHT_SCHOOLS[..], more].concat());
+    let points = ["--points", "[[0,0,0,0,0,0,0,0,0,0]]"];
+    for option in ["--full", "--no-jacobian"] {
+        let said = refused(&[&points[..], &[option]].concat());
+        assert!(said.contains(&format!("{option}: nuts/models/eight_schools.ab is no Stan program")), "{said}");
+    }
+    let said = refused(&["--points", "[[1, 2]]"]);
+    assert!(said.contains("2 coordinates") && said.contains("10 unconstrained parameters"), "{said}");
+    assert!(refused(&["--points", "[1, 2]"]).contains("`--points[0]`: expected a list"), "a list of lists is wanted");
+    assert!(refused(&["--points", "no.json"]).contains("no.json"));
+    let said = error(&[&["log-prob", "nuts/models/eight_schools.ab"][..], &points].concat());
+    assert!(said.contains("the model needs `y: real[J]`"), "{said}");
+}
