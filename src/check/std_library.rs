@@ -8,6 +8,8 @@ use super::Loader;
 /// The modules of the library: path and text.
 const MODULES: &[(&str, &str)] = &[
     ("prelude.ab", include_str!("../std/prelude.ab")),
+    ("constraints.ab", include_str!("../std/constraints.ab")),
+    ("covariance_constraints.ab", include_str!("../std/covariance_constraints.ab")),
     ("derivatives.ab", include_str!("../std/derivatives.ab")),
     ("distributions.ab", include_str!("../std/distributions.ab")),
     ("linear.ab", include_str!("../std/linear.ab")),
