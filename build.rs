@@ -1,13 +1,12 @@
-//! Builds the parser of the language from `grammar/autobatch.lalrpop`.
+//! Builds the parsers from the grammars in `grammar`: `autobatch.lalrpop` and `stan.lalrpop`.
 
 use std::path::PathBuf;
 
 fn main() {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    println!("cargo:rerun-if-changed=grammar/autobatch.lalrpop");
     let built = lalrpop::Configuration::new().set_in_dir(root.join("grammar")).emit_rerun_directives(true).process();
     if let Err(error) = built {
-        println!("cargo:error=grammar/autobatch.lalrpop: {error}");
+        println!("cargo:error=grammar: {error}");
         std::process::exit(1);
     }
 }

@@ -33,7 +33,8 @@ pub struct Program {
     pub model: Option<Block>,
     /// `generated quantities { … }`
     pub generated_quantities: Option<Block>,
-    /// Levels of the tree, an upper bound: who walks it by recursion needs [room](crate::base::stack::with_room) for them.
+    /// Levels of the tree, an upper bound: who walks it by recursion needs [room](crate::base::stack::with_room) for
+    /// them.
     pub depth: usize,
 }
 
