@@ -9,11 +9,18 @@ use super::Loader;
 const MODULES: &[(&str, &str)] = &[
     ("prelude.ab", include_str!("../std/prelude.ab")),
     ("constraints.ab", include_str!("../std/constraints.ab")),
+    ("continuous.ab", include_str!("../std/continuous.ab")),
+    ("counts.ab", include_str!("../std/counts.ab")),
     ("covariance_constraints.ab", include_str!("../std/covariance_constraints.ab")),
     ("derivatives.ab", include_str!("../std/derivatives.ab")),
     ("distributions.ab", include_str!("../std/distributions.ab")),
     ("linear.ab", include_str!("../std/linear.ab")),
+    ("multivariate.ab", include_str!("../std/multivariate.ab")),
     ("random.ab", include_str!("../std/random.ab")),
+    ("regressions.ab", include_str!("../std/regressions.ab")),
+    ("series.ab", include_str!("../std/series.ab")),
+    ("special.ab", include_str!("../std/special.ab")),
+    ("supports.ab", include_str!("../std/supports.ab")),
     // The samplers, which stand in `nuts/` so that they can be read beside their algorithms.
     ("adapt.ab", include_str!("../../nuts/adapt.ab")),
     ("chain.ab", include_str!("../../nuts/chain.ab")),
