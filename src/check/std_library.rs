@@ -8,12 +8,15 @@ use super::Loader;
 /// The modules of the library: path and text.
 const MODULES: &[(&str, &str)] = &[
     ("prelude.ab", include_str!("../std/prelude.ab")),
+    ("bessel.ab", include_str!("../std/bessel.ab")),
     ("constraints.ab", include_str!("../std/constraints.ab")),
     ("continuous.ab", include_str!("../std/continuous.ab")),
     ("counts.ab", include_str!("../std/counts.ab")),
     ("covariance_constraints.ab", include_str!("../std/covariance_constraints.ab")),
     ("derivatives.ab", include_str!("../std/derivatives.ab")),
     ("distributions.ab", include_str!("../std/distributions.ab")),
+    ("elementary.ab", include_str!("../std/elementary.ab")),
+    ("incomplete.ab", include_str!("../std/incomplete.ab")),
     ("linear.ab", include_str!("../std/linear.ab")),
     ("multivariate.ab", include_str!("../std/multivariate.ab")),
     ("random.ab", include_str!("../std/random.ab")),
@@ -21,6 +24,7 @@ const MODULES: &[(&str, &str)] = &[
     ("series.ab", include_str!("../std/series.ab")),
     ("special.ab", include_str!("../std/special.ab")),
     ("supports.ab", include_str!("../std/supports.ab")),
+    ("vectors.ab", include_str!("../std/vectors.ab")),
     // The samplers, which stand in `nuts/` so that they can be read beside their algorithms.
     ("adapt.ab", include_str!("../../nuts/adapt.ab")),
     ("chain.ab", include_str!("../../nuts/chain.ab")),
