@@ -1,37 +1,11 @@
 // Values and log Jacobians of Stan's transforms, for tests/filetests/run/constraints.ab: its `run:` lines are printed here.
-// g++ -std=c++17 -O1 -w -D_REENTRANT -I include -o constraints stan_constraints.cpp, with the headers of Stan 2.39 (the wheel of
+// g++ -std=c++17 -O1 -w -D_REENTRANT -DBOOST_DISABLE_ASSERTS -I include -o constraints stan_constraints.cpp, with the headers of Stan 2.39 (the wheel of
 // httpstan 4.17.0 on PyPI has them in httpstan/include).
 #include <stan/math/prim.hpp>
 
-#include <cmath>
-#include <cstdio>
-#include <string>
+#include "lines.hpp"
 
 using namespace stan::math;
-using V = Eigen::VectorXd;
-using M = Eigen::MatrixXd;
-
-static std::string number(double x) {
-  if (std::isnan(x)) return "NaN";
-  if (std::isinf(x)) return x > 0 ? "Inf" : "-Inf";
-  char b[40];
-  std::snprintf(b, sizeof b, "%.15g", x);
-  if (std::strtod(b, nullptr) != x) std::snprintf(b, sizeof b, "%.17g", x);
-  std::string s = b;
-  return s.find_first_of(".e") == std::string::npos ? s + ".0" : s;
-}
-
-static std::string text(double x) { return number(x); }
-static std::string text(const V& v) {
-  std::string s = "[";
-  for (int i = 0; i < v.size(); ++i) s += (i ? "," : "") + number(v[i]);
-  return s + "]";
-}
-static std::string text(const M& m) {
-  std::string s = "[";
-  for (int i = 0; i < m.rows(); ++i) s += (i ? "," : "") + text(V(m.row(i)));
-  return s + "]";
-}
 
 // Unconstrained numbers that are neither regular nor small.
 static V numbers(int n, double phase) {
