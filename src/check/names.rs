@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+pub(super) use crate::base::names::closest;
 use crate::base::{Diagnostic, Id as _, Span};
 use crate::hir::Ty;
 use crate::syntax::ast::{self, ItemKind};
@@ -299,53 +300,4 @@ const MOST_SUGGESTIONS: usize = 100;
 /// Whether the item has the attribute.
 pub(super) fn has_attribute(item: &ast::Item, name: &str) -> bool {
     item.attributes.iter().any(|a| &*a.name.text == name)
-}
-
-/// The candidate nearest to `name`, when it is near enough to be a slip.
-pub(super) fn closest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    const LONGEST: usize = 40;
-    if name.len() > LONGEST {
-        return None;
-    }
-    let limit = (name.chars().count() / 3).max(1);
-    // Bytes may be more than characters, never fewer.
-    let near = |c: &&str| c.len() <= LONGEST && c.len() + 4 * limit >= name.len() && name.len() + 4 * limit >= c.len();
-    candidates
-        .filter(|c| near(c) && *c != name)
-        .map(|c| (edit_distance(name, c), c))
-        .filter(|(distance, c)| *distance <= limit && *distance < c.len())
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, c)| c)
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slips_are_near_and_strangers_are_far() {
-        assert_eq!(edit_distance("sigma", "sgima"), 1);
-        assert_eq!(closest("lenght", ["length", "left"].into_iter()), Some("length"));
-        assert_eq!(closest("x", ["alpha"].into_iter()), None);
-    }
 }

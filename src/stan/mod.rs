@@ -9,4 +9,6 @@
 //! What depends on data alone is computed while the program is translated; what is left is straight code, comprehensions
 //! and loops over numbers that are known. So everything below the syntax is shared with the language.
 
+pub mod check;
+pub mod place;
 pub mod syntax;
