@@ -8,6 +8,7 @@ use super::Loader;
 /// The modules of the library: path and text.
 const MODULES: &[(&str, &str)] = &[
     ("prelude.ab", include_str!("../std/prelude.ab")),
+    ("algebra.ab", include_str!("../std/algebra.ab")),
     ("bessel.ab", include_str!("../std/bessel.ab")),
     ("constraints.ab", include_str!("../std/constraints.ab")),
     ("continuous.ab", include_str!("../std/continuous.ab")),
@@ -24,8 +25,13 @@ const MODULES: &[(&str, &str)] = &[
     ("matrices.ab", include_str!("../std/matrices.ab")),
     ("matrix_functions.ab", include_str!("../std/matrix_functions.ab")),
     ("multivariate.ab", include_str!("../std/multivariate.ab")),
+    ("ode.ab", include_str!("../std/ode.ab")),
+    ("quadrature.ab", include_str!("../std/quadrature.ab")),
     ("random.ab", include_str!("../std/random.ab")),
     ("regressions.ab", include_str!("../std/regressions.ab")),
+    ("rosenbrock.ab", include_str!("../std/rosenbrock.ab")),
+    ("runge_kutta.ab", include_str!("../std/runge_kutta.ab")),
+    ("sensitivities.ab", include_str!("../std/sensitivities.ab")),
     ("series.ab", include_str!("../std/series.ab")),
     ("special.ab", include_str!("../std/special.ab")),
     ("supports.ab", include_str!("../std/supports.ab")),
