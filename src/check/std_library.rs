@@ -21,6 +21,9 @@ const MODULES: &[(&str, &str)] = &[
     ("decompositions.ab", include_str!("../std/decompositions.ab")),
     ("derivatives.ab", include_str!("../std/derivatives.ab")),
     ("distributions.ab", include_str!("../std/distributions.ab")),
+    ("draws.ab", include_str!("../std/draws.ab")),
+    ("draws_of_counts.ab", include_str!("../std/draws_of_counts.ab")),
+    ("draws_of_vectors.ab", include_str!("../std/draws_of_vectors.ab")),
     ("elementary.ab", include_str!("../std/elementary.ab")),
     ("gaussian_processes.ab", include_str!("../std/gaussian_processes.ab")),
     ("hidden_markov.ab", include_str!("../std/hidden_markov.ab")),
@@ -39,6 +42,7 @@ const MODULES: &[(&str, &str)] = &[
     ("series.ab", include_str!("../std/series.ab")),
     ("special.ab", include_str!("../std/special.ab")),
     ("supports.ab", include_str!("../std/supports.ab")),
+    ("valid.ab", include_str!("../std/valid.ab")),
     ("vectors.ab", include_str!("../std/vectors.ab")),
     // The samplers, which stand in `nuts/` so that they can be read beside their algorithms.
     ("adapt.ab", include_str!("../../nuts/adapt.ab")),
