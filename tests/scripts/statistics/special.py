@@ -168,6 +168,7 @@ suite.runs += [
     "// expect: result.4 = [[5.0, 2.0, 2.0, 1.0, 3.0]]",
     "// expect: result.5 = [[1, 3]]",
     "// expect: result.6 = [[true, true]]",
+    "// expect: result.7 = [true]",
     "// run: --entry of_ints --lanes 1",
     "// expect: result.0 = [[0, 1, 10, 1, 0]]",
     "// expect: result.1 = [[0, 0, 1]]",
@@ -176,7 +177,7 @@ suite.runs += [
     "// expect: result.4 = [[true, false]]",
 ]
 suite.code.append(
-    """pub fn of_vectors() -> (real[5], real[5], int[5], int[5], real[5], int[2], bool[2]) {
+    """pub fn of_vectors() -> (real[5], real[5], int[5], int[5], real[5], int[2], bool[2], bool) {
     let x = [3.0, 1.0, 2.0, 2.0, 5.0];
     let l = log_softmax([0.0, log(3.0)]);
     (
@@ -187,6 +188,7 @@ suite.code.append(
         reverse(x),
         [rank(x, 2), rank(x, 0)],
         [close(l[0], log(0.25), 1e-15), close(l[1], log(0.75), 1e-15)],
+        close(log_mix([0.25, 0.75], [1.0, 2.0]), log_mix(0.25, 1.0, 2.0), 1e-15),
     )
 }
 
