@@ -4,7 +4,7 @@ from functools import wraps
 
 from harness import INF, NAN, Suite
 from mpmath import (
-    atan, beta, betainc, binomial, erfc, exp, fac, gamma, gammainc, log, mp, mpf, pi, quad, rf, sqrt, workdps,
+    atan, besseli, beta, betainc, binomial, cos, erfc, exp, fac, gamma, gammainc, log, mp, mpf, pi, quad, rf, sqrt, workdps,
 )
 
 
@@ -141,6 +141,18 @@ add(
 T_POINTS = [(0.7, 3.0, -0.3, 1.9), (-12.0, 1.5, 2.0, 0.75), (90.0, 6.0, -0.5, 1.25), (2.0, 300.0, 0.0, 1.0), (1e-5, 2.0, 0.0, 1.0)]
 T_BORDERS = [((INF, 3.0, 0.0, 1.0), 1.0), ((-INF, 3.0, 0.0, 1.0), 0.0), ((0.0, 3.0, 0.0, -1.0), NAN), ((1.0, -3.0, 0.0, 1.0), NAN), ((NAN, 3.0, 0.0, 1.0), NAN)]
 add("student_t", ("y", "nu", "mu", "sigma"), student_t, T_POINTS, T_BORDERS, arrays=False)
+
+
+def von_mises(y, m, k):
+    ends = [-pi + (y + pi) * i / 8 for i in range(9)]
+    return quad(lambda x: exp(k * cos(x - m)), ends) / (2 * pi * besseli(0, k))
+
+
+add(
+    "von_mises", ("y", "mu", "kappa"), von_mises, [(0.7, 0.3, 1.9), (-2.0, 0.5, 0.1), (1.0, 0.75, 30.0), (2.5, 3.0, 4.0)],
+    [((-4.0, 0.0, 1.0), 0.0), ((4.0, 0.0, 1.0), 1.0), ((1.0, 0.0, -1.0), NAN), ((1.0, NAN, 1.0), NAN), ((NAN, 0.0, 1.0), NAN)],
+    arrays=False,
+)
 smooth.write()
 
 counts = Suite("cumulative_counts", "Distribution functions of counts and their gradients.")

@@ -1,7 +1,7 @@
 """tests/filetests/run/multivariate.ab"""
 
 from harness import INF, NAN, Suite
-from mpmath import beta, cholesky, det, diag, exp, gamma, inverse, log, matrix, mpf, pi
+from mpmath import beta, det, exp, eye, gamma, inverse, log, matrix, mpf, pi, zeros
 
 suite = Suite("multivariate", "Densities of vectors and matrices, of regressions, and their gradients.")
 MU, Y = [0.5, -0.25, 1.0], [0.7, 0.1, -2.0]
@@ -187,6 +187,38 @@ for name, density in (("wishart", wishart), ("inv_wishart", inv_wishart)):
         [(OTHER_FACTOR, 3.5, FACTOR), (FACTOR, 20.0, OTHER_FACTOR)],
         [((FACTOR, 1.5, OTHER_FACTOR), NAN), ((FACTOR, NAN, OTHER_FACTOR), NAN)], arrays=None,
     )
+
+
+def dlm(y, design, transition, noise, drift, m0, c0):
+    """The joint normal distribution of all observations."""
+    f, g, w, c = matrix(design), matrix(transition), matrix(drift), matrix(c0)
+    r, times, mean, covariance = len(y), len(y[0]), [], []
+    m = matrix(m0)
+    for _ in range(times):
+        m, c = g * m, g * c * g.T + w
+        mean.append(f.T * m)
+        covariance.append(c)
+    joint = matrix(r * times, r * times)
+    for s in range(times):
+        for t in range(times):
+            power = g ** abs(s - t) if s != t else eye(len(m0))
+            of_states = power * covariance[t] if s >= t else covariance[s] * power.T
+            block = f.T * of_states * f + (matrix(noise) if s == t else zeros(r, r))
+            for i in range(r):
+                for j in range(r):
+                    joint[s * r + i, t * r + j] = block[i, j]
+    values = [y[i][t] for t in range(times) for i in range(r)]
+    return normal_with(values, [mean[t][i] for t in range(times) for i in range(r)], joint)
+
+
+suite.add(
+    "gaussian_dlm_obs_lpdf",
+    ["y: real[2, 3]", "design: real[2, 2]", "transition: real[2, 2]", "noise: sym[2]", "drift: sym[2]", "m0: real[2]", "c0: sym[2]"],
+    dlm,
+    [([[0.7, 0.1, -2.0], [0.25, -1.5, 0.5]], [[1.0, 0.5], [0.25, -0.5]], [[0.75, 0.25], [-0.5, 1.0]], [[1.5, 0.5], [0.5, 2.0]],
+      [[0.5, 0.125], [0.125, 0.25]], [0.5, -1.0], [[2.0, -0.5], [-0.5, 1.0]])],
+    arrays=None,
+)
 
 # Regressions, of three observations and two predictors.
 X, ALPHAS, BETA = [[0.5, -1.0], [2.0, 0.25], [-0.75, 1.5]], [0.25, -0.5, 0.75], [0.5, -0.25]
