@@ -27,6 +27,7 @@ const MODULES: &[(&str, &str)] = &[
     ("elementary.ab", include_str!("../std/elementary.ab")),
     ("gaussian_processes.ab", include_str!("../std/gaussian_processes.ab")),
     ("hidden_markov.ab", include_str!("../std/hidden_markov.ab")),
+    ("hypergeometric.ab", include_str!("../std/hypergeometric.ab")),
     ("incomplete.ab", include_str!("../std/incomplete.ab")),
     ("linear.ab", include_str!("../std/linear.ab")),
     ("matrices.ab", include_str!("../std/matrices.ab")),

@@ -1,7 +1,7 @@
 """tests/filetests/run/multivariate.ab"""
 
 from harness import INF, NAN, Suite
-from mpmath import beta, det, exp, eye, gamma, inverse, log, matrix, mpf, pi, zeros
+from mpmath import beta, det, diag, exp, eye, gamma, inverse, log, matrix, mpf, pi, sqrt, zeros
 
 suite = Suite("multivariate", "Densities of vectors and matrices, of regressions, and their gradients.")
 MU, Y = [0.5, -0.25, 1.0], [0.7, 0.1, -2.0]
@@ -143,6 +143,19 @@ suite.add(
     "lkj_corr_cholesky_lpdf", ["factor: tril[3]", "eta: real"], lkj_cholesky,
     [(CORRELATION_FACTOR, 2.5), (CORRELATION_FACTOR, 1.0), (CORRELATION_FACTOR, 0.25)],
     [((CORRELATION_FACTOR, -1.0), NAN), ((CORRELATION_FACTOR, NAN), NAN)], arrays=None,
+)
+
+
+def lkj_cov(y, mu, sigma, eta):
+    deviations = [sqrt(y[i][i]) for i in range(3)]
+    scales = diag([1 / d for d in deviations])
+    logs = sum(-(((log(d) - m) / s) ** 2) / 2 - log(d * s) - log(2 * pi) / 2 for d, m, s in zip(deviations, mu, sigma))
+    return logs + lkj(log(det(scales * matrix(y) * scales)), 3, eta)
+
+
+suite.add(
+    "lkj_cov_lpdf", ["y: sym[3]", "mu: real[3]", "sigma: real[3]", "eta: real"], lkj_cov, [(SPD, MU, [0.5, 1.0, 2.0], 2.5)],
+    [((INDEFINITE, MU, [0.5, 1.0, 2.0], 2.5), -INF), ((SPD, MU, [0.5, 1.0, 2.0], -2.5), NAN)], arrays=None,
 )
 
 

@@ -2,8 +2,8 @@
 
 from harness import INF, NAN, Suite
 from mpmath import (
-    asinh, acosh, atanh, besseli, besselj, besselk, bessely, beta, betainc, cosh, digamma, e, erf, erfc, exp, fabs, findroot,
-    ff, gamma, gammainc, hyp1f1, hyp2f1, lambertw, log, loggamma, mp, mpf, ncdf, pi, quad, rf, sqrt,
+    acosh, asinh, atanh, besseli, besselj, besselk, bessely, beta, betainc, cosh, digamma, e, erf, erfc, exp, fabs, findroot,
+    ff, gamma, gammainc, hyp1f1, hyp2f1, hyp3f2, hyper, lambertw, log, loggamma, mp, mpf, ncdf, pi, quad, rf, sqrt,
 )
 
 suite = Suite("special", "Elementary and special functions, and their gradients.")
@@ -46,6 +46,7 @@ suite.add(
 )
 one("Phi_approx", lambda x: 1 / (1 + exp(-(mpf(0.07056) * x**3 + mpf(1.5976) * x))), [0.3, -3.0, 5.0])
 one("inv_erfc", lambda x: findroot(lambda y: erfc(y) - x, 0.7 if x < 1 else -0.3), [0.3, 1.5])
+one("std_normal_qf", lambda x: findroot(lambda z: erfc(-z / sqrt(2)) / 2 - x, -0.5 if x < 0.5 else 1.3), [0.3, 0.9], [(0.0, -INF), (1.5, NAN)])
 suite.add(
     "binary_log_loss", ["y: int", "p: real"], lambda y, p: -log(p if y else 1 - p), [(1, 0.3), (0, 0.3)],
     [((1, 0.0), INF), ((0, 0.0), 0.0)], arrays="each",
@@ -132,6 +133,19 @@ suite.add(
     "log_modified_bessel_first_kind", ["v: real", "x: real"], lambda v, x: log(besseli(v, x)),
     [(0.5, 0.3), (3.25, 40.0), (0.125, 1500.0), (200.0, 3.0), (300.0, 400.0)],
     [((0.0, 0.0), 0.0), ((1.0, 0.0), -INF), ((-1.0, 1.0), NAN), ((1.0, NAN), NAN)], arrays=None,
+)
+two("hypergeometric_1F0", lambda a, z: (1 - z) ** -a, [(2.5, 0.5), (-1.5, -3.0)])
+suite.add(
+    "hypergeometric_2F1", ["a: real", "b: real", "c: real", "z: real"], hyp2f1,
+    [(0.5, 1.5, 2.25, 0.5), (0.5, 1.5, 2.25, -0.25), (1.5, 0.75, 3.5, -4.0), (1.5, 0.75, 3.5, 0.95)],
+    [((1.0, 1.0, 2.0, 1.5), NAN), ((1.0, 1.0, 1.5, 1.0), NAN), ((0.5, 0.5, 2.0, 1.0), 1.2732395447351628)], arrays=None,
+)
+suite.add(
+    "hypergeometric_3F2", ["a: real[3]", "b: real[2]", "z: real"], lambda a, b, z: hyp3f2(*a, *b, z),
+    [([0.5, 1.5, 2.0], [2.25, 0.75], 0.5), ([0.5, 1.5, 2.0], [2.25, 0.75], -0.75)], arrays=None,
+)
+suite.add(
+    "hypergeometric_pFq", ["a: real[1]", "b: real[2]", "z: real"], lambda a, b, z: hyper(a, b, z), [([0.5], [2.25, 0.75], 3.0)], arrays=None,
 )
 suite.add("norm2", ["x: real[3]"], lambda x: sqrt(sum(v * v for v in x)), [([0.5, -2.0, 1.0],)], arrays=None)
 suite.add("norm1", ["x: real[3]"], lambda x: sum(fabs(v) for v in x), [([0.5, -2.0, 1.0],)], arrays=None)
