@@ -26,8 +26,8 @@ def triple(suite, name, parameters, below, points, borders, arrays, logs_only=Fa
         suite.add(f"{name}_cdf", parameters, precise(lambda p: p), points, borders, arrays and "each", gradients=False)
     lower = [(p, of_log.get(v, v)) for p, v in borders]
     upper = [(p, of_complement.get(v, v)) for p, v in borders]
-    suite.add(f"{name}_lcdf", parameters, precise(log), points, lower, arrays and "sum")
-    suite.add(f"{name}_lccdf", parameters, precise(lambda p: log(1 - p)), points, upper, arrays and "sum")
+    suite.add(f"{name}_lcdf", parameters, precise(log), points, lower, arrays and "sum", slopes_of_arrays=False)
+    suite.add(f"{name}_lccdf", parameters, precise(lambda p: log(1 - p)), points, upper, arrays and "sum", slopes_of_arrays=False)
 
 
 def reals(*names):

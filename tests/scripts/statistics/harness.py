@@ -107,9 +107,8 @@ class Suite:
         self.tolerances = (value_tolerance, gradient_tolerance)
         self.runs, self.code = [], []
 
-    def add(self, function, parameters, reference, points, borders=(), arrays="sum", gradients=True, scale=1):
-        """`arrays`: "sum" for an elementwise function whose values are summed, "each", or None for one of no arrays.
-        `scale` widens the tolerances of what is conditioned worse."""
+    def add(self, function, parameters, reference, points, borders=(), arrays="sum", gradients=True, slopes_of_arrays=True):
+        """`arrays`: "sum" for an elementwise function whose values are summed, "each", or None for one of no arrays."""
         names = [p.split(": ")[0] for p in parameters]
         kinds = [Kind(p.split(": ")[1]) for p in parameters]
         moving = [n for n, k in zip(names, kinds) if k.differentiable] if gradients else []
@@ -123,7 +122,7 @@ class Suite:
         for point, value in borders:
             rows.append((point, value, [[NAN] * n for n in sizes] if gradients else []))
         self._run(function, names, moving, rows, 3 if arrays else 2)
-        self._entry(function, names, kinds, moving, arrays, rows[0], scale)
+        self._entry(function, names, kinds, moving, arrays, rows[0], slopes_of_arrays)
 
     def _run(self, function, names, moving, rows, outputs):
         inputs = [f"--input {n}=[{','.join(text(r[0][i]) for r in rows)}]" for i, n in enumerate(names)]
@@ -135,7 +134,7 @@ class Suite:
         trues = ", ".join(["true"] * len(rows))
         self.runs += [f"// expect: result.{i} = [{trues}]" for i in range(outputs if moving or outputs == 3 else outputs)]
 
-    def _entry(self, function, names, kinds, moving, arrays, first, scale):
+    def _entry(self, function, names, kinds, moving, arrays, first, slopes_of_arrays):
         parameters = [f"{n}: {k.type()}" for n, k in zip(names, kinds)]
         wanted = []
         for n, k in zip(names, kinds):
@@ -144,7 +143,7 @@ class Suite:
                 wanted.append(f"by_{n}: real" + ("" if count == 1 and k.scalar or count == 1 else f"[{count}]"))
         lines = [f"pub fn {function}_holds({', '.join([*parameters, 'is: real', *wanted])}) -> ({', '.join(['bool'] * (3 if arrays else 2))}) {{"]
         call = f"{function}({', '.join(names)})"
-        value_tolerance, slope_tolerance = (t * scale for t in self.tolerances)
+        value_tolerance, slope_tolerance = self.tolerances
         results = [f"close({call}, is, {value_tolerance!r})"]
         if moving:
             lines += self._gradient("g", function, names, kinds, moving, names, names)
@@ -168,7 +167,7 @@ class Suite:
                     f"close({function}({', '.join(both)}), {literal(value)} + is, {2 * value_tolerance!r})",
                     f"close({function}({', '.join(same)}), is + is, {2 * value_tolerance!r})",
                 ]
-                if moving:
+                if moving and slopes_of_arrays:
                     lines += self._gradient("h", function, names, kinds, moving, names, both, 2)
                     wants = iter(slopes)
                     for n, k in zip(names, kinds):
