@@ -202,9 +202,8 @@ impl Checker<'_> {
         }
         for (i, param) in signature.params.iter().enumerate() {
             let name = &param.name.text;
-            if matches!(param.ty, Ty::Fn(..)) {
-                why = Some(format!("`{name}` is a function"));
-            } else if param.shared || !self.has_real(&param.ty) {
+            // A function is passed to the rule as it is; what it captured is a constant.
+            if matches!(param.ty, Ty::Fn(..)) || param.shared || !self.has_real(&param.ty) {
                 continue;
             } else if let Some((path, dtype)) = self.non_real(&param.ty, name) {
                 why = Some(format!("`{name}` mixes reals with others: `{path}` is {dtype}"));

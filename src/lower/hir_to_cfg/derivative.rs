@@ -265,13 +265,29 @@ fn rules_of(spec: &mut Specialiser<'_>, func: FuncId) -> Lowered<Option<CustomRu
         return Ok(None);
     };
     let dims = closure.dims.clone();
-    let mut rule = CustomRule::default();
+    let mut captured = vec![false; dims.bounded.len()];
+    instance.params.iter().for_each(|form| captures(spec, form, false, &mut captured));
+    let mut rule = CustomRule { captured, ..CustomRule::default() };
     for (wanted, made) in [(rules.forward, &mut rule.forward), (rules.reverse, &mut rule.reverse)] {
         if let Some(wanted) = wanted {
             *made = Some(request_rule(spec, wanted, &dims, &instance, span)?);
         }
     }
     Ok(Some(rule))
+}
+
+/// Of each parameter that a form stands for, whether a function captured it.
+fn captures(spec: &Specialiser<'_>, form: &Form, captured: bool, into: &mut Vec<bool>) {
+    match form {
+        Form::Static(_) => {}
+        Form::Varying(_) => into.push(captured),
+        Form::Fields(fields) => fields.iter().for_each(|form| captures(spec, form, captured, into)),
+        Form::Function(id) => {
+            let closure = spec.closure_of(*id);
+            into.extend(closure.dims.bounded.iter().map(|_| true));
+            closure.captures.iter().for_each(|(_, form)| captures(spec, form, true, into));
+        }
+    }
 }
 
 fn request_rule(

@@ -11,7 +11,7 @@ use super::forward::Tangents;
 use super::given::{Given, Lasting};
 use super::prepare::normalise;
 use super::sweeps::Outline;
-use super::{DerivativeError, DerivativeRequests};
+use super::{CustomRule, DerivativeError, DerivativeRequests};
 use crate::base::{Id, IdSet, IdVec, Loc, Names};
 use crate::cfg::{Func, FuncId, InstKind, Program, Tape, TapeId, VarId};
 use crate::prim::{BatchRule, DerivativeRule};
@@ -46,8 +46,8 @@ pub(super) enum ForwardCall {
     Inactive,
     /// A function that gives them with the results.
     With { func: FuncId, mask: Vec<bool>, results: Vec<bool> },
-    /// The user's rule, after the call: arguments and the tangents of all real ones to the tangents of all real results.
-    Rule { func: FuncId },
+    /// The user's rule, after the call: arguments and the tangents of those in `mask` to the tangents of all real results.
+    Rule { func: FuncId, mask: Vec<bool> },
 }
 
 enum Task {
@@ -214,8 +214,8 @@ impl<'a> Differentiation<'a> {
         }
         if let Some(rule) = self.requests.rules.get(&callee) {
             let func = rule.reverse.ok_or_else(|| self.missing(callee, loc, "reverse", "forward"))?;
-            let types = self.param_types(callee);
-            return Ok(CallRule::Again { func, skip: 0, mask: types.iter().map(|t| *t == DType::Real).collect() });
+            let mask = self.ruled_params(rule, &key, loc)?;
+            return Ok(CallRule::Again { func, skip: 0, mask });
         }
         if attempt || self.requests.recompute.contains(&callee) {
             let mask = mask.clone();
@@ -252,7 +252,8 @@ impl<'a> Differentiation<'a> {
                 return Ok(ForwardCall::Inactive);
             }
             let func = rule.forward.ok_or_else(|| self.missing(callee, loc, "forward", "reverse"))?;
-            return Ok(ForwardCall::Rule { func });
+            let mask = self.ruled_params(rule, &key, loc)?;
+            return Ok(ForwardCall::Rule { func, mask });
         }
         if !mask.contains(&true) && !self.activity.uses_varied_tapes(callee) {
             return Ok(ForwardCall::Inactive);
@@ -273,9 +274,19 @@ impl<'a> Differentiation<'a> {
         Ok(ForwardCall::With { func, mask, results })
     }
 
-    fn param_types(&self, func: FuncId) -> Vec<DType> {
-        let func = &self.program.funcs[func];
-        func.params.iter().map(|p| func.vars[*p].ty.dtype).collect()
+    /// The parameters of a function that its rule knows tangents or cotangents of, which others must not need.
+    fn ruled_params(&self, rule: &CustomRule, key: &Key, loc: &Loc) -> Result<Vec<bool>, DerivativeError> {
+        let func = &self.program.funcs[key.0];
+        let captured = |k: usize| rule.captured.get(k).is_some_and(|captured| *captured);
+        if (0..key.1.len()).any(|k| key.1[k] && captured(k)) {
+            return Err(DerivativeError {
+                loc: loc.clone(),
+                message: format!("a function that is passed to `{}` captures what a derivative is taken by", func.name),
+                help: Some("pass that as an argument".to_owned()),
+            });
+        }
+        let real = func.params.iter().map(|p| func.vars[*p].ty.dtype == DType::Real);
+        Ok(real.enumerate().map(|(k, real)| real && !captured(k)).collect())
     }
 
     fn missing(&self, func: FuncId, loc: &Loc, wanted: &str, found: &str) -> DerivativeError {

@@ -233,18 +233,16 @@ impl Forward<'_, '_> {
                 }
                 Terminator::Call { func: *func, args: passed, dsts: all, next: to, loc: loc.clone(), attempt: *attempt }
             }
-            ForwardCall::Rule { func: rule } => {
+            ForwardCall::Rule { func: rule, mask } => {
                 // the rule gets the arguments as they are before the call
                 let mut passed: Vec<Operand> = Vec::new();
                 for arg in args {
                     let is_set = arg.var().is_some_and(|v| dsts.contains(&v));
                     passed.push(if is_set { self.code.prim(Prim::Copy, &[*arg]) } else { *arg });
                 }
-                for arg in args {
-                    if self.code.ty(*arg).dtype == DType::Real {
-                        let dot = self.dot_or_zero(*arg);
-                        passed.push(dot);
-                    }
+                for (arg, _) in args.iter().zip(mask).filter(|(_, ruled)| **ruled) {
+                    let dot = self.dot_or_zero(*arg);
+                    passed.push(dot);
                 }
                 let mut set = Vec::new();
                 for dst in dsts.iter().filter(|d| self.func.vars[**d].ty.dtype == DType::Real) {

@@ -90,13 +90,15 @@ pub struct DerivativeRequest {
 }
 
 /// The derivative that the user wrote for a function: at least one of the two.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CustomRule {
     /// Parameters: those of the function, then the tangent of each real one. Results: the tangent of each real result.
     pub forward: Option<FuncId>,
     /// Parameters: those of the function, then the cotangent of each real result. Results: the cotangent of each real
     /// parameter.
     pub reverse: Option<FuncId>,
+    /// Which parameters are what a function captured that is an argument: they have neither tangents nor cotangents.
+    pub captured: Vec<bool>,
 }
 
 /// Everything about derivatives that a CFG program does not say itself.
