@@ -5,4 +5,5 @@ mod engines;
 mod language;
 mod project;
 mod samplers;
+mod stan;
 mod tools;

@@ -33,7 +33,7 @@ impl Checker {
         if super::laplace::is_laplace(&normalized(&name.text)) {
             return self.laplace(name, args, &values, span);
         }
-        let candidate = self.resolved(name, args, &values)?;
+        let candidate = self.resolved(name, args, &values, span)?;
         match &candidate.function.result {
             Some(ty) => Some(Value::new(ty.clone(), call_level(ty, &values))),
             None => {
@@ -46,13 +46,13 @@ impl Checker {
     }
 
     /// `f(x);`
-    pub(super) fn call_stmt(&mut self, name: &Name, args: &[Expr]) {
+    pub(super) fn call_stmt(&mut self, name: &Name, args: &[Expr], span: Span) {
         self.check_name(name);
         let values = self.exprs(args);
         self.check_place(name, values.as_deref());
         let Some(values) = values else { return };
         let special = super::variadic::is_special(&normalized(&name.text));
-        let result = if special { None } else { self.resolved(name, args, &values) };
+        let result = if special { None } else { self.resolved(name, args, &values, span) };
         if special || result.is_some_and(|candidate| candidate.function.result.is_some()) {
             let message = format!("what `{}` gives is not used", name.text);
             let error =
@@ -62,7 +62,8 @@ impl Checker {
     }
 
     /// The function that a name means with these arguments. It is recorded.
-    pub(super) fn resolved(&mut self, name: &Name, args: &[Expr], values: &[Value]) -> Option<Candidate> {
+    pub(super) fn resolved(&mut self, name: &Name, args: &[Expr], values: &[Value], span: Span) -> Option<Candidate> {
+        self.warn_deprecated(name);
         self.check_name(name);
         let stem = normalized(&name.text);
         if let Some(local) = self.scope.variable(&stem)
@@ -84,7 +85,7 @@ impl Checker {
                 Some(candidate)
             }
             resolution => {
-                self.unresolved(name, args, values, &resolution);
+                self.unresolved((name, span), args, values, &resolution);
                 None
             }
         }
@@ -102,7 +103,13 @@ impl Checker {
     }
 
     /// Says that no function, or more than one, takes the arguments.
-    pub(super) fn unresolved(&mut self, name: &Name, args: &[Expr], values: &[Value], resolution: &Resolution) {
+    pub(super) fn unresolved(
+        &mut self,
+        (name, whole): (&Name, Span),
+        args: &[Expr],
+        values: &[Value],
+        resolution: &Resolution,
+    ) {
         let given: Vec<String> = values.iter().map(|value| value.ty.to_string()).collect();
         let given = given.join(", ");
         let error = match resolution {
@@ -131,14 +138,14 @@ impl Checker {
                 }
             }
         };
-        self.report(error);
+        self.report_in(error, whole);
     }
 
     fn unknown_function(&mut self, name: &Name) {
         let message = format!("unknown function `{}`", name.text);
         let error = Diagnostic::error("E2102", message, name.span, "neither the program nor Stan's library has it");
-        let help = self.other_suffix(&name.text).or_else(|| self.did_you_mean(&name.text, true));
-        let help = help.or_else(|| self.with_suffix(&name.text));
+        let help = self.other_suffix(&name.text).or_else(|| self.with_suffix(&name.text));
+        let help = help.or_else(|| self.did_you_mean(&name.text, true));
         self.report(match help {
             Some(help) => error.with_help(help),
             None => error,

@@ -14,7 +14,8 @@ use super::{Checked, Declared, Typed};
 
 /// The checker of a program.
 pub(super) struct Checker {
-    diagnostics: Vec<Diagnostic>,
+    /// What was found, with the place that stanc gives for it.
+    diagnostics: Vec<(Diagnostic, Span)>,
     pub(super) checked: Checked,
     pub(super) scope: Scope,
     pub(super) at: Position,
@@ -112,19 +113,20 @@ impl Checker {
 
     /// What was found, with the places as stanc gives them.
     pub(super) fn finish(mut self, sources: &SourceMap) -> (Checked, Vec<Diagnostic>) {
-        self.diagnostics.sort_by_key(|d| d.labels.first().map(|l| (l.span.file.index(), l.span.start)));
+        self.diagnostics.sort_by_key(|(_, at)| (at.file.index(), at.start));
         self.diagnostics.dedup();
-        let with_place = |mut d: Diagnostic| {
-            if let Some(label) = d.labels.first() {
-                d.notes.push(place(sources, label.span));
-            }
-            d
-        };
+        let with_place = |(diagnostic, at): (Diagnostic, Span)| diagnostic.with_note(place(sources, at));
         (self.checked, self.diagnostics.into_iter().map(with_place).collect())
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        let at = diagnostic.labels[0].span;
+        self.report_in(diagnostic, at);
+    }
+
+    /// Reports a diagnostic whose first label is part of what stanc names as the place.
+    pub(super) fn report_in(&mut self, diagnostic: Diagnostic, whole: Span) {
+        self.diagnostics.push((diagnostic, whole));
     }
 
     /// Reports an error with a label and no more. Gives `None`, for what has no type then.

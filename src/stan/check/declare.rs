@@ -23,7 +23,7 @@ impl Checker {
         for variable in variables {
             self.variable(&declared, variable, span, global);
         }
-        self.no_int_parameters(&declared, ty.span, global);
+        self.no_int_parameters(&declared, ty.span, span, global);
     }
 
     fn variable(&mut self, declared: &UnsizedType, variable: &Variable, span: Span, global: bool) {
@@ -40,7 +40,7 @@ impl Checker {
         let Some(value) = &variable.value else { return };
         self.warn_own_value(variable, value, span);
         if let Some((found, _)) = self.value(value) {
-            self.stores(&ty, (&found, value.span), name.span);
+            self.stores(&ty, (&found, value.span), name.span, span);
         }
     }
 
@@ -119,12 +119,13 @@ impl Checker {
         self.error("E2215", message, bound.span, format!("{} here", spelled(&ty)))
     }
 
-    fn no_int_parameters(&mut self, ty: &UnsizedType, span: Span, global: bool) {
+    fn no_int_parameters(&mut self, ty: &UnsizedType, span: Span, whole: Span, global: bool) {
         let parameters = matches!(self.at.block, BlockName::Parameters | BlockName::TransformedParameters);
         if global && parameters && has_int(ty) {
             let message = format!("{} in `{}`", spelled(ty), self.at.block.text());
             let error = Diagnostic::error("E2216", message, span, "parameters are continuous");
-            self.report(error.with_help("sum an int out of the density, or compute it in `generated quantities`"));
+            let help = "sum an int out of the density, or compute it in `generated quantities`";
+            self.report_in(error.with_help(help), whole);
         }
     }
 }

@@ -170,15 +170,14 @@ impl Checker {
     fn conditional(&mut self, condition: &Expr, then: &Expr, otherwise: &Expr, span: Span) -> Option<Value> {
         let condition = self.int(condition, "the condition of `? :`");
         let (then_value, otherwise_value) = (self.value(then), self.value(otherwise));
-        let ((a, a_level), (b, b_level)) = (then_value?, otherwise_value?);
-        let level = a_level.join(&b_level).and_then(|level| level.join(&condition?));
+        let (condition, (a, a_level), (b, b_level)) = (condition?, then_value?, otherwise_value?);
+        let level = a_level.join(&b_level).and_then(|level| level.join(&condition));
         match (common(&a, &b), level) {
             (Some(ty), Some(level)) => Some(Value::new(ty, level)),
             _ => {
                 let message = format!("the two sides of `:` are {} and {}", spelled(&a), spelled(&b));
-                let error = Diagnostic::error("E2206", message, span, "no type is both");
-                let error = error.with_label(then.span, spelled(&a)).with_label(otherwise.span, spelled(&b));
-                self.report(error);
+                let error = Diagnostic::error("E2206", message, then.span, spelled(&a));
+                self.report_in(error.with_label(otherwise.span, spelled(&b)), span);
                 None
             }
         }

@@ -57,7 +57,7 @@ impl Checker {
             }
             Some(_) => {
                 let message = format!("`{}` is declared twice", name.text);
-                self.error::<()>("E2302", message, name.span, "its definition is wanted");
+                self.report_in(Diagnostic::error("E2302", message, name.span, "its definition is wanted"), item.span);
                 known = false;
             }
             None => known = self.is_new_signature(item, function),
@@ -102,7 +102,7 @@ impl Checker {
             Some((_, at)) => error.with_label(at, "the other one"),
             None => error,
         };
-        self.report(error.with_help("give it another name, or other parameters"));
+        self.report_in(error.with_help("give it another name, or other parameters"), item.span);
         false
     }
 
@@ -126,7 +126,7 @@ impl Checker {
                 let first = first.at;
                 let message = format!("two parameters are named `{}`", param.name.text);
                 let error = Diagnostic::error("E2304", message, param.name.span, "the name is taken");
-                self.report(error.with_label(first, "here first"));
+                self.report_in(error.with_label(first, "here first"), item.span);
             } else if self.is_fresh(&param.name) {
                 let block = if param.data_only { BlockName::Data } else { BlockName::Parameters };
                 let fixed = Some("a parameter of a function");
@@ -139,7 +139,8 @@ impl Checker {
             if item.result.is_some() && !returns(body) {
                 let message = format!("`{}` does not return on every way", item.name.text);
                 let error = Diagnostic::error("E2301", message, item.name.span, "some way leads to its end");
-                self.report(error.with_help("end every arm of `if` by `return …;` or `reject(…);`"));
+                let help = "end every arm of `if` by `return …;` or `reject(…);`";
+                self.report_in(error.with_help(help), item.span);
             }
         }
         self.scope.leave(mark);
@@ -152,7 +153,8 @@ impl Checker {
         if is_conditioning(&name.text) && item.result != Some(UnsizedType::Real) {
             let found = item.result.as_ref().map_or("void".to_owned(), spelled);
             let message = format!("`{}` must give real, but gives {found}", name.text);
-            self.error::<()>("E2305", message, name.span, "its name says that it is a log probability");
+            let label = "its name says that it is a log probability";
+            self.report_in(Diagnostic::error("E2305", message, name.span, label), item.span);
         }
         let first = item.params.first().map(|p| &p.ty);
         let (wanted, discrete) = match Suffix::of(&name.text) {
@@ -168,6 +170,6 @@ impl Checker {
         let span = item.params.first().map_or(name.span, |p| p.span);
         let error = Diagnostic::error("E2305", message, span, "this is what is distributed");
         let other = if discrete { "_lpdf" } else { "_lpmf" };
-        self.report(error.with_help(format!("functions of other values end in `{other}`")));
+        self.report_in(error.with_help(format!("functions of other values end in `{other}`")), item.span);
     }
 }

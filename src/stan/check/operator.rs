@@ -46,9 +46,8 @@ impl Checker {
             None => {
                 let symbol = op.symbol();
                 let message = format!("`{symbol}` does not take {} and {}", spelled(&a), spelled(&b));
-                let error = Diagnostic::error("E2201", message, span, "no such operation");
-                let error = error.with_label(left.span, spelled(&a)).with_label(right.span, spelled(&b));
-                self.report(error.with_help(help(op, &a, &b)));
+                let error = Diagnostic::error("E2201", message, left.span, spelled(&a));
+                self.report_in(error.with_label(right.span, spelled(&b)).with_help(help(op, &a, &b)), span);
                 None
             }
         }

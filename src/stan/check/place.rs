@@ -27,7 +27,7 @@ impl Checker {
         let value_of = self.value(value);
         let (Some(target), Some((ty, level))) = (target, value_of) else { return };
         match op {
-            None => self.stores(&target, (&ty, value.span), place.span),
+            None => self.stores(&target, (&ty, value.span), place.span, value.span),
             Some(op) if assigns(op, &target, (&ty, &level)) => {}
             Some(op) => {
                 let symbol = op.symbol();
@@ -46,7 +46,7 @@ impl Checker {
     }
 
     /// Whether a value of type `ty` can be stored.
-    pub(super) fn stores(&mut self, target: &UnsizedType, value: (&UnsizedType, Span), place: Span) {
+    pub(super) fn stores(&mut self, target: &UnsizedType, value: (&UnsizedType, Span), place: Span, whole: Span) {
         let (ty, span) = value;
         if promotion(target, ty).is_some() {
             return;
@@ -54,10 +54,11 @@ impl Checker {
         let message = format!("{} cannot be assigned to {}", spelled(ty), spelled(target));
         let error = Diagnostic::error("E2204", message, span, format!("this is {}", spelled(ty)));
         let error = error.with_label(place, spelled(target));
-        self.report(match assigned(target, ty) {
+        let error = match assigned(target, ty) {
             Some(help) => error.with_help(help),
             None => error,
-        });
+        };
+        self.report_in(error, whole);
     }
 
     /// The type of a place; `None` when an error was reported.
@@ -85,7 +86,8 @@ impl Checker {
                 let taken = self.indices(indices);
                 let ((inner, several), taken) = (inner?, taken?);
                 if several {
-                    let error = Diagnostic::error("E2411", "indices of a slice are assigned", place.span, "");
+                    let label = "these brackets follow those of a slice";
+                    let error = Diagnostic::error("E2411", "indices of a slice are assigned", place.span, label);
                     self.report(error.with_help("put all indices into one pair of brackets: `x[a:b, i]`"));
                 }
                 let value = self.indexed(&inner, &taken, place.span)?;
@@ -141,7 +143,7 @@ impl Checker {
         if let Some(name) = read.into_iter().find(|name| names.contains(&*name.text)) {
             let message = format!("`{}` is read on the left of an assignment to it", name.text);
             let error = Diagnostic::error("E2410", message, name.span, "the index is part of what is assigned");
-            self.report(error.with_help("assign the index to a variable first"));
+            self.report_in(error.with_help("assign the index to a variable first"), place.span);
         }
     }
 

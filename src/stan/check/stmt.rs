@@ -41,7 +41,7 @@ impl Checker {
         match &stmt.kind {
             StmtKind::Declare { ty, variables } => self.declare(ty, variables, span, false),
             StmtKind::Assign { place, op, value } => self.assign(place, *op, value, span),
-            StmtKind::Call { name, args } => self.call_stmt(name, args),
+            StmtKind::Call { name, args } => self.call_stmt(name, args, span),
             StmtKind::Target(value) => self.add_target(value, span),
             StmtKind::Jacobian(value) => self.add_jacobian(value, span),
             StmtKind::Tilde { value, distribution, args, truncation } => {
@@ -158,7 +158,7 @@ impl Checker {
                 Diagnostic::error("E2212", message, at, format!("{} here", spelled(&ty)))
             }
         };
-        self.report(error);
+        self.report_in(error, span);
     }
 
     /// Whether a variable may be declared with this name. Functions may have it.

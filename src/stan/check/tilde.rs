@@ -24,7 +24,7 @@ impl Checker {
             self.error::<()>("E2401", message, span, "here is no log density to add to");
         }
         self.check_name(distribution);
-        if !self.is_distribution(distribution) {
+        if !self.is_distribution(distribution, span) {
             return;
         }
         let (Some(first), Some(rest)) = (first, rest) else { return };
@@ -32,16 +32,17 @@ impl Checker {
         values.extend(rest);
         self.distribution(value, distribution, args, &values, span);
         if let Some((Some(bounds), truncation)) = bounds.zip(truncation) {
-            self.truncated(distribution, &bounds, &values[1..], truncation);
+            self.truncated(distribution, &bounds, &values[1..], (truncation.span, span));
         }
     }
 
     /// Names with a suffix are no distributions.
-    fn is_distribution(&mut self, name: &Name) -> bool {
+    fn is_distribution(&mut self, name: &Name, whole: Span) -> bool {
         let suffix = ["_lpdf", "_lpmf", "_lupdf", "_lupmf"].into_iter().find(|suffix| name.text.ends_with(suffix));
         let error = if let Some(stem) = suffix.and_then(|suffix| name.text.strip_suffix(suffix)) {
             let error = Diagnostic::error("E2409", format!("`{}` after `~`", name.text), name.span, "it has a suffix");
-            error.with_help(format!("write `y ~ {stem}(…)`"))
+            self.report(error.with_help(format!("write `y ~ {stem}(…)`")));
+            return false;
         } else if name.text.ends_with("_cdf") || name.text.ends_with("_ccdf") {
             let log = name.text.replace("_ccdf", "_lccdf").replace("_cdf", "_lcdf");
             let message = format!("`{}` is no distribution for `~`", name.text);
@@ -50,7 +51,7 @@ impl Checker {
         } else {
             return true;
         };
-        self.report(error);
+        self.report_in(error, whole);
         false
     }
 
@@ -74,7 +75,7 @@ impl Checker {
             Some((Resolution::Unique(candidate), stem, _)) => self.record_density(name, &stem, &candidate),
             Some((resolution, stem, _)) => {
                 let named = Name { text: stem.into(), span: name.span };
-                self.unresolved(&named, &all, values, &resolution);
+                self.unresolved((&named, span), &all, values, &resolution);
             }
             None if laplace::is_laplace(&format!("{}_lpmf", name.text)) => {
                 let named = Name { text: format!("{}_lupmf", name.text).into(), span: name.span };
@@ -116,7 +117,7 @@ impl Checker {
     }
 
     /// Truncation divides by a probability: the distribution has to have it.
-    fn truncated(&mut self, name: &Name, bounds: &[Value], args: &[Value], truncation: &Truncation) {
+    fn truncated(&mut self, name: &Name, bounds: &[Value], args: &[Value], (at, whole): (Span, Span)) {
         for bound in bounds {
             let values: Vec<Value> = std::iter::once(bound).chain(args).cloned().collect();
             for suffix in ["_lcdf", "_lccdf"] {
@@ -130,8 +131,9 @@ impl Checker {
                     let given: Vec<String> = values.iter().map(|value| value.ty.to_string()).collect();
                     let message = format!("`{}` cannot be truncated here", name.text);
                     let label = format!("there is no `{stem}({})`", given.join(", "));
-                    let error = Diagnostic::error("E2408", message, truncation.span, label);
-                    self.report(error.with_help("`_lcdf` and `_lccdf` are needed, of the bound and the arguments"));
+                    let error = Diagnostic::error("E2408", message, at, label);
+                    let help = "`_lcdf` and `_lccdf` are needed, of the bound and the arguments";
+                    self.report_in(error.with_help(help), whole);
                     return;
                 }
             }

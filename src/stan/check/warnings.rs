@@ -5,26 +5,13 @@ use crate::stan::syntax::ast::{Expr, ExprKind, Function, Index, Name, Stmt, Stmt
 
 use super::context::Checker;
 
-/// Functions that a later Stan will not have, and what to use.
-const DEPRECATED: [(&str, &str); 4] = [
-    ("integrate_ode", "ode_rk45"),
-    ("integrate_ode_rk45", "ode_rk45"),
-    ("integrate_ode_bdf", "ode_bdf"),
-    ("integrate_ode_adams", "ode_adams"),
-];
-
 impl Checker {
-    /// Warns of a name of the library that a later Stan will not have.
+    /// Warns of a distribution that a later Stan will not have. `syntax` warns of the old functions.
     pub(super) fn warn_deprecated(&mut self, name: &Name) {
-        let warn = |message: String, help: String| {
-            Diagnostic::warning("W2108", message, name.span, "Stan 3.0 will not have it").with_help(help)
-        };
-        if let Some((old, new)) = DEPRECATED.iter().find(|(old, _)| *old == &*name.text) {
-            let help = format!("use `{new}`: its function takes a vector as the state, and any further arguments");
-            self.report(warn(format!("`{old}` is deprecated"), help));
-        } else if matches!(&*name.text, "lkj_cov" | "lkj_cov_lpdf" | "lkj_cov_lupdf") {
-            let help = "use `lkj_corr`, with a prior of their own for the scales".to_owned();
-            self.report(warn(format!("`{}` is deprecated", name.text), help));
+        if matches!(&*name.text, "lkj_cov" | "lkj_cov_lpdf" | "lkj_cov_lupdf") {
+            let message = format!("`{}` is deprecated", name.text);
+            let warning = Diagnostic::warning("W2108", message, name.span, "Stan 3.0 will not have it");
+            self.report(warning.with_help("use `lkj_corr`, with a prior of their own for the scales"));
         }
     }
 
