@@ -181,7 +181,10 @@ pub fn main[d](mut p: P[d], shared s: real) -> real {
     f(sum(p.q[i] for i in 0..d)) + normal_lpdf(p.q, 0, 1)
 }",
     );
-    insta::assert_snapshot!(hir::dump::dump(&program.expect("a correct program")));
+    let shown = hir::dump::dump(&program.expect("a correct program"));
+    // How many functions the library has is no matter of this.
+    let number = shown.rsplit_once("// fn").expect("the instance").1.lines().next().expect("its number").to_owned();
+    insta::assert_snapshot!(shown.replace(&format!("fn{number}"), "fnN"));
 }
 
 /// The usual slips of who comes from Stan.
@@ -193,7 +196,7 @@ fn what_is_written_as_in_stan_is_said_in_words_of_this_language() {
     };
     let cases = [
         ("fmod(y, m)", "`x % y`"),
-        ("inv(y)", "`1.0 / x`"),
+        ("fabs(y)", "`abs(x)`"),
         ("normal(y, m, 1.0)", "the log density is `normal_lpdf`, a draw `normal_rng`"),
         ("target + y", "add up the log density in a variable"),
         ("normal_lpdf(y | m, 1.0)", "arguments are separated by commas: `normal_lpdf(y, mu, sigma)`"),
