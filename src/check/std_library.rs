@@ -48,11 +48,13 @@ const MODULES: &[(&str, &str)] = &[
     // The samplers, which stand in `nuts/` so that they can be read beside their algorithms.
     ("adapt.ab", include_str!("../../nuts/adapt.ab")),
     ("chain.ab", include_str!("../../nuts/chain.ab")),
+    ("fixed_param.ab", include_str!("../../nuts/fixed_param.ab")),
     ("hamiltonian.ab", include_str!("../../nuts/hamiltonian.ab")),
     ("hmc.ab", include_str!("../../nuts/hmc.ab")),
     ("nuts.ab", include_str!("../../nuts/nuts.ab")),
     ("protocol.ab", include_str!("../../nuts/protocol.ab")),
     ("slice_nuts.ab", include_str!("../../nuts/slice_nuts.ab")),
+    ("static_hmc.ab", include_str!("../../nuts/static_hmc.ab")),
 ];
 
 /// The modules that ship in the binary, written in the language itself. Their names start with `std/`.

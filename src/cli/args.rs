@@ -11,6 +11,7 @@ use crate::run::{Costs, Execution, MemoryBudget, Schedule, Settings};
 use crate::types::Precision;
 
 use super::note;
+use super::sample_args::{ChainArgs, DrawsFileArgs};
 
 /// Program-counter autobatching: single-example programs with loops, branches and recursion, run for many lanes at once.
 #[derive(Debug, Parser)]
@@ -206,13 +207,13 @@ pub(super) struct SampleArgs {
     #[arg(long, value_name = "FILE.ab")]
     pub(super) sampler: Option<PathBuf>,
     /// Number of chains
-    #[arg(long, default_value_t = 4, allow_negative_numbers = true, value_parser = count)]
+    #[arg(long, visible_alias = "num-chains", default_value_t = 4, allow_negative_numbers = true, value_parser = count)]
     pub(super) chains: usize,
     /// Warmup iterations of each chain
-    #[arg(long, default_value_t = 1000, allow_negative_numbers = true, value_parser = count)]
+    #[arg(long, visible_alias = "num-warmup", default_value_t = 1000, allow_negative_numbers = true, value_parser = count)]
     pub(super) warmup: usize,
-    /// Draws of each chain after warmup
-    #[arg(long, default_value_t = 1000, allow_negative_numbers = true, value_parser = count)]
+    /// Iterations of each chain after warmup
+    #[arg(long, visible_alias = "num-samples", default_value_t = 1000, allow_negative_numbers = true, value_parser = count)]
     pub(super) draws: usize,
     /// Sets something of the sampler, such as target_accept=0.95 or max_treedepth=12; may be given several times
     #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true)]
@@ -220,21 +221,8 @@ pub(super) struct SampleArgs {
     /// List what --set can set of the sampler, with the values it has otherwise, and stop
     #[arg(long)]
     pub(super) list_settings: bool,
-    /// Short for --set target_accept=RATE: the mean acceptance rate that the step size is adapted to
-    #[arg(long, visible_alias = "delta", value_name = "RATE", allow_hyphen_values = true)]
-    pub(super) target_accept: Option<String>,
-    /// Short for --set max_treedepth=N: doublings after which a trajectory of NUTS is long enough
-    #[arg(long, visible_alias = "max-depth", value_name = "N", allow_hyphen_values = true)]
-    pub(super) max_treedepth: Option<String>,
-    /// Short for --set init_radius=RADIUS: chains start within this distance of 0, or of their --starts
-    #[arg(long, visible_alias = "init", value_name = "RADIUS", allow_hyphen_values = true)]
-    pub(super) init_radius: Option<String>,
-    /// A step size that stays, with the unit metric: warmup adapts nothing
-    #[arg(long, allow_negative_numbers = true)]
-    pub(super) stepsize: Option<f64>,
-    /// Where the chains start, unconstrained: a row for each, or fewer, each for as many chains one after the other
-    #[arg(long, value_name = "FILE.npy|.json")]
-    pub(super) starts: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) chain: ChainArgs,
     /// Parameters that the summary shows, such as mu,theta[3]; all by default
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(super) summary: Vec<String>,
@@ -244,9 +232,8 @@ pub(super) struct SampleArgs {
     pub(super) diagnose: bool,
     #[command(flatten)]
     pub(super) engine: EngineArgs,
-    /// Write the draws to this file
-    #[arg(long, value_name = "FILE.npz|.json")]
-    pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) draws_file: DrawsFileArgs,
     /// Count supersteps, lanes, primitives and pushes, and print them
     #[arg(long)]
     pub(super) stats: bool,
@@ -501,7 +488,7 @@ pub(super) enum Stage {
 }
 
 /// A number of things.
-fn count(text: &str) -> Result<usize, String> {
+pub(super) fn count(text: &str) -> Result<usize, String> {
     let n = text.trim().parse::<usize>();
     n.map_err(|_| "expected a whole number from 0 on".to_owned())
 }

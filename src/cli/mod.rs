@@ -3,6 +3,7 @@
 mod advice;
 mod args;
 mod bench;
+mod cmdstan;
 mod differences;
 mod dump;
 mod grad;
@@ -13,6 +14,9 @@ mod map;
 mod profile;
 mod run;
 mod sample;
+mod sample_args;
+mod sample_files;
+mod sample_job;
 mod show;
 mod signals;
 mod sinks;
@@ -33,7 +37,14 @@ use args::{Cli, Command};
 /// Runs the command that the process was started with. Exit codes: 0 done, 1 an error or a trapped lane, 2 wrong usage,
 /// 128 and the number of the signal interrupted: 130 by Ctrl-C.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let command = match cmdstan::translated(std::env::args_os()) {
+        Ok(command) => command,
+        Err(why) => {
+            note(&format!("error: {why}"));
+            return ExitCode::from(2);
+        }
+    };
+    let cli = Cli::parse_from(command);
     if cli.time_passes {
         work::note_stages();
     }

@@ -1,76 +1,55 @@
 //! `autobatch sample`: draws from a posterior, with progress, a summary and a file of draws.
 
-use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use indexmap::IndexMap;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::mcmc::sampling::{
-    DEFAULT_SAMPLER, Draws, INIT_RADIUS, Job, MAX_TREEDEPTH, Observer, Reached, SamplerSettings, Sampling, Setting,
-    SlowChain, TARGET_ACCEPT, settings_of,
-};
-use crate::program::io::{ArrayType, read_argument, write_arrays};
+use super::args::{InputArgs, SampleArgs};
+use super::sample_files::DrawsFile;
+use super::sample_job::job;
+use super::show::show_stats;
+use super::signals::{interrupted, stop_on_interrupt};
+use super::{advice, inputs, note, print, profile, warn_of_own};
+use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer, Reached, Sampling, Setting, SlowChain, settings_of};
 use crate::program::{Error, ErrorKind};
 use crate::report::{Diagnosis, Summary};
 use crate::run::{Trap, TrapKind};
-use crate::types::{Array, DType};
-
-use super::args::{InputArgs, SampleArgs};
-use super::show::show_stats;
-use super::signals::{interrupted, stop_on_interrupt};
-use super::{ARRAY_FILES, advice, check_output, inputs, note, print, profile, warn_of_own};
 
 pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let Some(model) = args.model.as_deref().filter(|_| !args.list_settings) else {
-        return list_settings(args.sampler.as_deref());
+        let sampler = args.chain.algorithm.map(|algorithm| Path::new(algorithm.sampler()));
+        return list_settings(sampler.or(args.sampler.as_deref()));
     };
     let mut options = args.engine.options(args.stats)?;
-    profile::ask(&mut options, args.profile.as_deref(), args.output.as_deref())?;
-    if args.chains == 0 {
-        return Err(Error::new(ErrorKind::Option, "--chains 0: there is nothing to sample"));
-    }
-    check_output(args.output.as_deref(), ARRAY_FILES)?;
-    let starts = args.starts.as_ref().map(|path| read_starts(path)).transpose()?;
-    let job = Job {
-        model: model.into(),
-        sampler: args.sampler.as_deref(),
-        chains: args.chains,
-        warmup: args.warmup,
-        draws: args.draws,
-        stepsize: args.stepsize,
-        starts,
-        settings: settings(args)?,
-    };
+    options.first_lane = args.chain.id - 1;
+    let file = DrawsFile::new(args)?;
+    profile::ask(&mut options, args.profile.as_deref(), file.path())?;
+    let job = job(args, model)?;
     let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
     let sampling = Sampling::new(&job, |density| inputs::read(&given, density.signature()))?;
     warn_of_own(&sampling.bound(&options)?);
     note(&format!("memory: {}", sampling.memory(&options)?));
     let stop = stop_on_interrupt();
     options.settings.stop = Some(Arc::clone(&stop));
-    let progress = Progress::new(args.chains, args.warmup, args.draws);
+    let progress = Progress::new(args, &sampling);
     let draws = sampling.run(&options, &progress)?;
     progress.finish();
-    report_traps(&draws, args, &sampling.not_numbers());
+    report_traps(&draws, args.chains, &sampling.not_numbers());
     let stopped = stop.load(Ordering::Relaxed);
     if draws.chains.is_empty() {
         profile::write(args.profile.as_deref(), &draws.stats)?;
         return Err(Error::new(ErrorKind::Input, "no chain is left: there are no draws"));
     }
     if stopped && draws.draws == 0 {
-        report_nothing(&draws, args);
+        report_nothing(&draws, args.chains, file.path());
         profile::write(args.profile.as_deref(), &draws.stats)?;
         return Ok(interrupted());
     }
-    let written = args.output.as_ref().map_or(Ok(()), |path| {
-        write_arrays(path, &arrays(&draws), &IndexMap::new(), options.settings.precision)?;
-        note(&format!("draws written to {}", path.display()));
-        Ok::<(), Error>(())
-    });
+    let written = file.write(args, &draws, &options);
     let mut summary = Summary::of_draws(&draws);
     for name in summary.keep(&args.summary) {
         note(&format!("warning: --summary: there is no parameter `{name}`"));
@@ -92,18 +71,6 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })
 }
 
-/// All that is asked for of the sampler.
-fn settings(args: &SampleArgs) -> Result<SamplerSettings, Error> {
-    let short = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
-    let shorts = [
-        short(TARGET_ACCEPT, &args.target_accept),
-        short(MAX_TREEDEPTH, &args.max_treedepth),
-        short(INIT_RADIUS, &args.init_radius),
-    ];
-    let all = args.set.iter().cloned().chain(shorts.into_iter().flatten());
-    all.into_iter().try_fold(SamplerSettings::new(), |settings, text| settings.with_text(&text))
-}
-
 /// What `--set` can set.
 fn list_settings(sampler: Option<&Path>) -> Result<ExitCode, Error> {
     let settings = settings_of(sampler)?;
@@ -120,29 +87,7 @@ fn list_settings(sampler: Option<&Path>) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The starting points: chain × dimension.
-fn read_starts(path: &Path) -> Result<Array, Error> {
-    let (_, data) = read_argument(&format!("starts=@{}", path.display()))?;
-    Ok(data.to_array("--starts", ArrayType { dtype: DType::Real, rank: 2 })?)
-}
-
-/// All arrays of the output file.
-fn arrays(draws: &Draws) -> IndexMap<String, Cow<'_, Array>> {
-    let mut all: IndexMap<String, Cow<'_, Array>> =
-        draws.parameters.iter().map(|(name, array)| (name.clone(), Cow::Borrowed(array))).collect();
-    for (name, array) in &draws.statistics {
-        // A parameter of the model keeps its name, should it be that of a statistic.
-        let name = if all.contains_key(name) { format!("{name}__") } else { name.clone() };
-        all.insert(name, Cow::Borrowed(array));
-    }
-    if !draws.traps.is_empty() {
-        let numbers = draws.chains.iter().map(|c| *c as i64).collect();
-        all.insert("chain".to_owned(), Cow::Owned(Array::int([draws.chains.len()], numbers)));
-    }
-    all
-}
-
-fn report_traps(draws: &Draws, args: &SampleArgs, not_numbers: &[&str]) {
+fn report_traps(draws: &Draws, asked: usize, not_numbers: &[&str]) {
     let traps: Vec<&Trap> = draws.traps.iter().filter(|t| t.kind != TrapKind::Interrupted).collect();
     for trap in traps.iter().take(5) {
         let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
@@ -160,26 +105,26 @@ fn report_traps(draws: &Draws, args: &SampleArgs, not_numbers: &[&str]) {
     if draws.chains.is_empty() || draws.draws == 0 {
         return;
     }
-    let left_out = args.chains - draws.chains.len() - traps.len();
+    let left_out = asked - draws.chains.len() - traps.len();
     if left_out > 0 {
         let s = if left_out == 1 { "" } else { "s" };
         let least = draws.reached.draws.0;
         note(&format!("{left_out} chain{s} had made fewer draws when the run was stopped, {least} or more: left out"));
     }
     match draws.chains.len() {
-        1 if args.chains > 1 => note("the summary and the draws are of the other chain"),
-        n if n < args.chains => note(&format!("the summary and the draws are of the other {n} chains")),
+        1 if asked > 1 => note("the summary and the draws are of the other chain"),
+        n if n < asked => note(&format!("the summary and the draws are of the other {n} chains")),
         _ => {}
     }
-    if draws.draws < args.draws {
+    if draws.draws < draws.asked {
         note(&format!("stopped: {} draws of each chain are kept", draws.draws));
     }
 }
 
 /// What a run that was stopped before the first draw had come to.
-fn report_nothing(draws: &Draws, args: &SampleArgs) {
+fn report_nothing(draws: &Draws, chains: usize, file: Option<&Path>) {
     let Reached { started, warm, warmup: (least, most), .. } = draws.reached;
-    let (chains, all) = (args.chains, args.warmup);
+    let all = draws.warmup;
     let far = if started < chains {
         format!("{started} of {chains} chains had started, the farthest at iteration {most} of {all} of its warmup")
     } else if warm > 0 {
@@ -191,7 +136,7 @@ fn report_nothing(draws: &Draws, args: &SampleArgs) {
     note(&format!(
         "stopped in warmup, nothing was drawn: {far}, after {gradients} gradients or more in {seconds:.2} s"
     ));
-    if let Some(path) = &args.output {
+    if let Some(path) = file {
         note(&format!("{} is not written", path.display()));
     }
 }
@@ -205,12 +150,20 @@ struct Progress {
     fifths: AtomicUsize,
     chains: usize,
     warmup: usize,
+    /// Draws of each chain that are kept.
+    kept: usize,
     total: usize,
+    /// Iterations of the slowest chain after which a line is told, where they are asked for; 0 is never.
+    refresh: Option<usize>,
+    /// Lines that were told so.
+    refreshed: AtomicUsize,
 }
 
 impl Progress {
-    fn new(chains: usize, warmup: usize, draws: usize) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
+    fn new(args: &SampleArgs, sampling: &Sampling) -> Self {
+        let (chains, warmup, draws) = (args.chains, sampling.warmup(), sampling.kept());
+        let refresh = args.chain.refresh;
+        let bar = (std::io::stderr().is_terminal() && refresh.is_none()).then(|| {
             let bar = ProgressBar::new(chains.saturating_mul(warmup.saturating_add(draws)) as u64);
             let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %, {eta} left");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -219,7 +172,30 @@ impl Progress {
             bar
         });
         let total = chains.saturating_mul(draws);
-        Self { bar, draws: AtomicUsize::new(0), fifths: AtomicUsize::new(0), chains, warmup, total }
+        Self {
+            bar,
+            draws: AtomicUsize::new(0),
+            fifths: AtomicUsize::new(0),
+            chains,
+            warmup,
+            kept: draws,
+            total,
+            refresh,
+            refreshed: AtomicUsize::new(0),
+        }
+    }
+
+    /// A line for every so many iterations that all chains have made.
+    fn refresh(&self, every: usize, reached: &Reached) {
+        let Reached { warm, warmup: (least, _), draws: (fewest, _), .. } = *reached;
+        let (all, done) = (self.warmup + self.kept, if warm < self.chains { least } else { self.warmup + fewest });
+        let lines = done.checked_div(every).unwrap_or(0);
+        if self.refreshed.fetch_max(lines, Ordering::Relaxed) < lines {
+            let phase = if warm < self.chains { "Warmup" } else { "Sampling" };
+            let percent = done * 100 / all.max(1);
+            let width = all.to_string().len();
+            note(&format!("Iteration: {done:>width$} / {all} [{percent:>3}%]  ({phase}), {} chains", self.chains));
+        }
     }
 
     /// A line that stays, above the bar where there is one.
@@ -240,7 +216,10 @@ impl Progress {
 impl Observer for Progress {
     fn draw(&self) {
         let done = self.draws.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.bar.is_none() && done * 10 / self.total.max(1) > (done - 1) * 10 / self.total.max(1) {
+        if self.bar.is_none()
+            && self.refresh.is_none()
+            && done * 10 / self.total.max(1) > (done - 1) * 10 / self.total.max(1)
+        {
             note(&format!("{done} of {} draws", self.total));
         }
     }
@@ -250,6 +229,9 @@ impl Observer for Progress {
     }
 
     fn moved(&self, reached: &Reached) {
+        if let Some(every) = self.refresh {
+            return self.refresh(every, reached);
+        }
         let Reached { warm, warmup: (least, most), draws, iterations, .. } = *reached;
         if let Some(bar) = &self.bar {
             bar.set_position(iterations as u64);

@@ -19,7 +19,7 @@ pub const N_LEAPFROG: &str = "n_leapfrog";
 pub const DIVERGENT: &str = "divergent";
 /// The Hamiltonian at the new point.
 pub const ENERGY: &str = "energy";
-/// The diagonal of the inverse metric.
+/// The inverse metric: a row of variances, or all covariances.
 pub const INV_METRIC: &str = "inv_metric";
 /// Gradients evaluated so far.
 pub const GRADIENTS: &str = "gradients";
@@ -52,10 +52,12 @@ pub const DRAW: Records = Records {
         (ENERGY, DType::Real, 0),
     ],
 };
+/// One record for each state of warmup that is kept, where these are asked for.
+pub const WARMUP: Records = Records { name: "warmup", fields: DRAW.fields };
 /// One record at the end of warmup.
 pub const ADAPTED: Records = Records {
     name: "adapted",
-    fields: &[(STEPSIZE, DType::Real, 0), (INV_METRIC, DType::Real, 1), (GRADIENTS, DType::Int, 0)],
+    fields: &[(STEPSIZE, DType::Real, 0), (INV_METRIC, DType::Real, 2), (GRADIENTS, DType::Int, 0)],
 };
 /// One record at the start of warmup, and some twenty in it.
 pub const PROGRESS: Records = Records {
@@ -69,4 +71,4 @@ pub const PROGRESS: Records = Records {
     ],
 };
 /// All streams.
-pub const STREAMS: [Records; 3] = [DRAW, ADAPTED, PROGRESS];
+pub const STREAMS: [Records; 4] = [DRAW, WARMUP, ADAPTED, PROGRESS];

@@ -40,16 +40,17 @@ use crate::program::{budget, refuse};
 use crate::run::TrapKind;
 use crate::types::{Array, Type};
 
-pub use draws::Draws;
+pub use draws::{Draws, WarmupStates};
 use driver::Driver;
-pub use job::{Job, ModelSource};
+pub use job::{Job, Metric, ModelSource};
 use method::Method;
 pub use method::{DEFAULT_SAMPLER, TRANSITION, settings_of};
 pub use model::{DENSITY, DENSITY_AND_GRADIENT, PARAMETERS, dimension};
 pub(in crate::mcmc) use model::{density, refuse_missing};
 pub use parameters::FailedDraws;
+use parameters::Phase;
 use records::{Recorder, number};
-pub use settings::{INIT_RADIUS, MAX_TREEDEPTH, Number, SamplerSettings, Setting, TARGET_ACCEPT};
+pub use settings::{INIT_RADIUS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN};
 pub use watch::{COLLAPSED, Observer, Reached, SlowChain};
 
 /// A model with its data and a sampler, compiled and ready to run.
@@ -62,6 +63,8 @@ pub struct Sampling {
     draws: usize,
     chains: usize,
     stepsize: Option<f64>,
+    metric: Metric,
+    inv_metric: Option<Array>,
     starts: Option<Array>,
     method: Method,
     superchains: Option<usize>,
@@ -83,11 +86,25 @@ impl Sampling {
         let data = read_data(&density)?;
         let method = Method::new(job.sampler, &job.settings, job.starts.is_some())?;
         let driver = Driver::new(job, &method, &density, &data)?;
-        let &Job { warmup, draws, chains, stepsize, .. } = job;
+        let &Job { warmup, draws, chains, stepsize, metric, .. } = job;
+        let inv_metric = job.inv_metric.clone();
         let points = job.starts.as_ref().map(|starts| starts.shape[0]);
         let superchains = points.filter(|n| (2..chains).contains(n) && method.init_radius() == 0.0);
         let starts = job.starts.as_ref().map(|starts| repeated(starts, chains / starts.shape[0].max(1)));
-        Ok(Sampling { driver, model, data, warmup, draws, chains, stepsize, starts, method, superchains })
+        Ok(Sampling {
+            driver,
+            model,
+            data,
+            warmup,
+            draws,
+            chains,
+            stepsize,
+            metric,
+            inv_metric,
+            starts,
+            method,
+            superchains,
+        })
     }
 
     /// What holds values that are no numbers, of which no density is finite: the names of such data, and `starts`.
@@ -103,6 +120,16 @@ impl Sampling {
         (self.warmup, self.draws) = (warmup, draws);
     }
 
+    /// Warmup iterations of each chain.
+    pub fn warmup(&self) -> usize {
+        self.warmup
+    }
+
+    /// Draws of each chain that are kept.
+    pub fn kept(&self) -> usize {
+        self.draws.div_ceil(self.method.thin())
+    }
+
     fn inputs(&self) -> Inputs {
         let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let names = &self.driver.names;
@@ -113,6 +140,9 @@ impl Sampling {
         }
         if let Some(stepsize) = self.stepsize {
             inputs = inputs.shared(&names.stepsize, stepsize);
+        }
+        if let Some(inv_metric) = &self.inv_metric {
+            inputs = inputs.shared(&names.inv_metric, inv_metric.clone());
         }
         match &self.starts {
             Some(starts) => inputs.lane(&names.start, starts.clone()),
@@ -147,7 +177,9 @@ impl Sampling {
         let draw = streams.filter(|s| s.name == DRAW.name).flat_map(|s| &s.fields);
         let field = |ty: &Type| ty.elements().saturating_mul(size_of::<f64>());
         let record = draw.fold(0, |sum: usize, (_, ty)| sum.saturating_add(field(ty)));
-        let records = self.draws.saturating_mul(record.saturating_add(record.max(parameters)));
+        let states = if self.method.saves_warmup() { self.warmup.div_ceil(self.method.thin()) } else { 0 };
+        let rows = self.kept().saturating_add(states);
+        let records = rows.saturating_mul(record.saturating_add(record.max(parameters)));
         estimate.host_bytes_per_lane = estimate.host_bytes_per_lane.saturating_add(records);
         estimate
     }
@@ -164,7 +196,11 @@ impl Sampling {
         let mut draws = self.run_bound(&bound, parameters, options, observer)?;
         if self.model.functions().any(|name| name == PARAMETERS) {
             let q = draws.parameters.shift_remove(Q).expect("the state is there");
-            (draws.parameters, draws.failed) = self.parameters(&q, &draws, options)?;
+            (draws.parameters, draws.failed) = self.parameters(&q, &draws.chains, Phase::Sampling, options)?;
+            if let Some(warmup) = &mut draws.warmup_states {
+                let q = warmup.parameters.shift_remove(Q).expect("the state is there");
+                (warmup.parameters, _) = self.parameters(&q, &draws.chains, Phase::Warmup, options)?;
+            }
         }
         Ok(draws)
     }
@@ -185,7 +221,7 @@ impl Sampling {
         observer: &dyn Observer,
     ) -> Result<Draws, Error> {
         let budget = budget(&self.estimate(bound, parameters, options), options)?;
-        let counts = (self.chains, self.warmup, self.draws);
+        let counts = (self.chains, self.warmup, self.kept());
         let recorder = Recorder::new(&bound.compiled().units.globals.streams, counts, observer)?;
         bound.prepare(options)?;
         let start = Instant::now();
@@ -210,8 +246,8 @@ impl Sampling {
         let failed = |c: &usize| results.traps().iter().any(|t| t.position == *c && t.kind != TrapKind::Interrupted);
         let chains: Vec<usize> = (0..self.chains).filter(|c| !failed(c)).collect();
         let (chains, draws) = if stopped { recorded.most_draws(chains) } else { recorded.all_draws(chains) };
-        if let Some(chain) = chains.iter().find(|c| !stopped && recorded.chains[**c].draws != self.draws) {
-            let (found, wanted) = (recorded.chains[*chain].draws, self.draws);
+        if let Some(chain) = chains.iter().find(|c| !stopped && recorded.chains[**c].draws != self.kept()) {
+            let (found, wanted) = (recorded.chains[*chain].draws, self.kept());
             let message = format!("the sampler emitted {found} draws in chain {chain}, where {wanted} were asked for");
             return Err(Error::new(ErrorKind::Program, message));
         }
@@ -222,12 +258,23 @@ impl Sampling {
         let adapted = adapted.collect();
         let mut statistics = recorded.fields(&chains, draws);
         let q = statistics.shift_remove(Q).expect("the recorder checked it");
+        let warmup_states = self.method.saves_warmup().then(|| {
+            let states = recorded.warmup_states(&chains);
+            let mut statistics = recorded.fields_of_warmup(&chains, states);
+            let q = statistics.shift_remove(Q).expect("it has the fields of a draw");
+            WarmupStates { parameters: IndexMap::from([(Q.to_owned(), q)]), statistics, states }
+        });
         Ok(Draws {
             parameters: IndexMap::from([(Q.to_owned(), q)]),
+            warmup_states,
+            metric: self.metric,
+            inv_metrics: chains.iter().filter_map(|c| recorded.inv_metric(*c)).collect(),
+            chain_seconds: chains.iter().map(|c| recorded.chains[*c].seconds()).collect(),
+            thin: self.method.thin(),
             statistics,
             chains,
             draws,
-            asked: self.draws,
+            asked: self.kept(),
             reached,
             failed: None,
             traps: draws::with_failures(results),

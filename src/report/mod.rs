@@ -3,6 +3,7 @@
 pub mod advice;
 pub mod diagnosis;
 pub mod render;
+pub mod stan_csv;
 pub mod statistics;
 pub mod summary;
 

@@ -47,6 +47,8 @@ pub struct SamplerStatistics {
     pub target_accept: Option<f64>,
     /// Warmup iterations of each chain.
     pub warmup: usize,
+    /// Of so many iterations one is kept; 0 counts as 1.
+    pub thin: usize,
     /// Whether the run was stopped before all its draws were made.
     pub stopped: bool,
     /// E-BFMI of each chain, or of all together where they are short; empty where the sampler reports no energy, and
@@ -146,6 +148,7 @@ impl SamplerStatistics {
         Self {
             target_accept: draws.target_accept,
             warmup: draws.warmup,
+            thin: draws.thin,
             stopped: draws.draws < draws.asked,
             stepsize: draws.stepsize,
             adapted: draws.adapted.clone(),

@@ -244,7 +244,7 @@ fn convergence(rows: &[SummaryRow], sampler: &SamplerStatistics, warnings: &mut 
     let large = |row: &SummaryRow| row.rhat >= RHAT_LIMIT && row.rhat_nested.is_none();
     // Short chains have a large R-hat though they agree; only many of them make up for it.
     let disagree = |row: &SummaryRow| large(row) && (!row.chains_agree || few(row));
-    let draws = sampler.draws / sampler.chains.max(1);
+    let draws = (sampler.draws / sampler.chains.max(1)).saturating_mul(sampler.thin.max(1));
     // Of a run that was stopped it is known already that it was to be longer.
     let advised = |advice: Advice| Some(advice).filter(|_| !sampler.stopped);
     let longer = Advice::Longer { warmup: sampler.warmup.saturating_mul(2), draws: draws.saturating_mul(2) };

@@ -3,8 +3,8 @@
 use indexmap::IndexMap;
 
 use super::records::{Chain, number};
-use super::{FailedDraws, Reached, Setting};
-use crate::mcmc::protocol::{GRADIENTS, N_LEAPFROG};
+use super::{FailedDraws, Metric, Reached, Setting};
+use crate::mcmc::protocol::{GRADIENTS, INV_METRIC, N_LEAPFROG};
 use crate::parts::Stream;
 use crate::program::Results;
 use crate::run::{Caught, Stats, Trap, TrapKind};
@@ -31,6 +31,17 @@ pub struct Draws {
     pub asked: usize,
     /// How far the chains came: less than all the way when the run was stopped.
     pub reached: Reached,
+    /// The states of warmup, where `save_warmup` asks for them.
+    pub warmup_states: Option<WarmupStates>,
+    /// What was learnt of the metric.
+    pub metric: Metric,
+    /// The inverse metric of each chain of the arrays at the end of warmup: 1 × dimension, the variances, or dimension ×
+    /// dimension of a dense metric.
+    pub inv_metrics: Vec<Array>,
+    /// Seconds of warmup and of sampling of each chain of the arrays. They run side by side.
+    pub chain_seconds: Vec<(f64, f64)>,
+    /// Of so many iterations one is kept.
+    pub thin: usize,
     /// Draws for which the model's `parameters` trapped.
     pub failed: Option<FailedDraws>,
     /// Chains that trapped.
@@ -60,6 +71,17 @@ pub struct Draws {
     pub seconds: f64,
     /// Statistics of the machine.
     pub stats: Stats,
+}
+
+/// What chains went through in warmup, as [`Draws`] have it.
+#[derive(Clone, Debug)]
+pub struct WarmupStates {
+    /// Constrained parameters, chain × state × event shape.
+    pub parameters: IndexMap<String, Array>,
+    /// The other fields of the records, chain × state.
+    pub statistics: IndexMap<String, Array>,
+    /// States of each chain.
+    pub states: usize,
 }
 
 /// The traps of a run. A sampler that gave up tells that no point would do; why the density failed is added.
@@ -113,13 +135,28 @@ impl Recorded {
         self.draw.fields.iter().map(|(_, ty)| ty.elements()).sum()
     }
 
+    /// States of warmup that all of these chains have.
+    pub(super) fn warmup_states(&self, chains: &[usize]) -> usize {
+        let words = self.words().max(1);
+        chains.iter().map(|c| self.chains[*c].of_warmup.len() / words).min().unwrap_or(0)
+    }
+
     /// Each field of the draws as an array chain × draw × event shape.
     pub(super) fn fields(&self, chains: &[usize], draws: usize) -> IndexMap<String, Array> {
+        self.fields_of(chains, draws, |chain| &chain.words)
+    }
+
+    /// The same of the states of warmup.
+    pub(super) fn fields_of_warmup(&self, chains: &[usize], states: usize) -> IndexMap<String, Array> {
+        self.fields_of(chains, states, |chain| &chain.of_warmup)
+    }
+
+    fn fields_of(&self, chains: &[usize], draws: usize, of: fn(&Chain) -> &Vec<u64>) -> IndexMap<String, Array> {
         let (words, mut first) = (self.words(), 0);
         let mut fields = IndexMap::new();
         for (name, ty) in &self.draw.fields {
             let place = first..first + ty.elements();
-            let records = chains.iter().flat_map(|c| self.chains[*c].words.chunks_exact(words.max(1)).take(draws));
+            let records = chains.iter().flat_map(|c| of(&self.chains[*c]).chunks_exact(words.max(1)).take(draws));
             let elements = records.flat_map(|record| &record[place.clone()]);
             // As large as it will be: the estimate of memory has room for one copy.
             let most = chains.len() * draws * ty.elements();
@@ -133,6 +170,12 @@ impl Recorded {
             first = place.end;
         }
         fields
+    }
+
+    /// The inverse metric of a chain at the end of its warmup.
+    pub(super) fn inv_metric(&self, chain: usize) -> Option<Array> {
+        let field = self.adapted.fields.iter().position(|(name, _)| name == INV_METRIC)?;
+        Some(self.chains[chain].adapted.as_ref()?[field].clone())
     }
 
     /// The place of a field of ints in a stream.

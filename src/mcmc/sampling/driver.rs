@@ -5,7 +5,7 @@ use crate::program::{Error, ErrorKind, Function, Inputs, Program};
 
 use super::method::{FORM, Method, TRANSITION};
 use super::model::DENSITY;
-use super::{Job, model};
+use super::{Job, Metric, model};
 
 /// What the driver program is called.
 const DRIVER: &str = "<driver>";
@@ -27,8 +27,13 @@ pub(super) struct Names {
     pub(super) num_draws: String,
     pub(super) stepsize: String,
     pub(super) start: String,
+    pub(super) inv_metric: String,
     position: String,
+    origin: String,
+    factor: String,
+    coordinates: String,
     index: String,
+    other_index: String,
 }
 
 impl Names {
@@ -45,8 +50,13 @@ impl Names {
             num_draws: free("num_draws"),
             stepsize: free("stepsize"),
             start: free("start"),
+            inv_metric: free("inv_metric"),
             position: free("position"),
+            origin: free("q0"),
+            factor: free("factor"),
+            coordinates: free("z"),
             index: free("i"),
+            other_index: free("j"),
         }
     }
 }
@@ -87,46 +97,92 @@ fn text(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs, 
         (signature.dims.iter()).filter(|(id, _)| number(id).is_none()).map(|(_, name)| name.as_str()).collect();
     let dims = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
     let state_type = state.describe(&dim_names);
-    let Names { num_warmup, num_draws, stepsize, start, position, index } = names;
+    let dimension = state.extents[0].display(&dim_names).to_string();
+    let Names { num_warmup, num_draws, stepsize, start, position, index, .. } = names;
 
     let mut params: Vec<String> = Vec::new();
     let origin = if job.starts.is_some() {
         params.push(format!("{start}: {state_type}"));
         start.clone()
     } else {
-        format!("[0.0 for {index} in 0..{}]", state.extents[0].display(&dim_names))
+        format!("[0.0 for {index} in 0..{dimension}]")
     };
     params.extend(data.iter().map(|p| format!("shared {}: {}", p.name, p.describe(&dim_names))));
-    let (run, fixed) = match job.stepsize {
+    // What warmup learns.
+    let (learns, metric, fixed) = match job.stepsize {
         Some(_) => {
             params.push(format!("shared {stepsize}: real"));
-            ("run_fixed_chain", format!("{stepsize}, "))
+            (false, false, stepsize.as_str())
         }
-        None => ("run_chain", String::new()),
+        None => (true, job.metric != Metric::Unit, "1.0"),
     };
+    let adapts = format!("chain::Adapts {{ stepsize: {learns}, metric: {metric}, fixed: {fixed} }}");
+    if job.inv_metric.is_some() {
+        let rank = if job.metric == Metric::Dense { format!("{dimension}, {dimension}") } else { dimension.clone() };
+        params.push(format!("shared {}: real[{rank}]", names.inv_metric));
+    }
     params.extend([num_warmup, num_draws].map(|count| format!("shared {count}: int")));
     let density = match density.name() {
         DENSITY => format!("attempt(value_and_grad(model::{DENSITY}))"),
         name => format!("attempt(model::{name})"),
     };
     let args: Vec<String> = data.iter().map(|p| format!(", {}", p.name)).collect();
-    // A tuning stands where it is used: were it bound before, its name would hide data of that name.
-    let tuning = method.of_sampler.as_ref().map(|tuning| tuning.literal("sampler") + ", ").unwrap_or_default();
+    let moves = Moves::new(job, method, names, (&state_type, &dimension));
+    let run = if job.metric == Metric::Dense { "run_dense_chain" } else { "run_diagonal_chain" };
     format!(
         "use \"{model}\" as model;\nuse \"{sampler}\" as sampler;\nuse \"{chain}\" as chain;\n\n\
          pub fn main{dims}({params}) {{\n    \
          let density = |{position}: {state_type}| {density}({position}{args});\n    \
          chain::{run}(\n        \
          density,\n        \
-         |point, inv_metric, eps| sampler::{TRANSITION}(density, {tuning}inv_metric, eps, point),\n        \
-         {of_chain},\n        {origin},\n        {fixed}{num_warmup}, {num_draws},\n    );\n}}\n",
+         {transition},\n        \
+         {of_chain},\n        {adapts},\n        {origin},\n        {inv_metric},\n        \
+         {num_warmup}, {num_draws},\n    );\n}}\n",
         model = job.model.module().0,
         sampler = method.sampler,
         chain = method.chain,
         params = params.join(", "),
         args = args.concat(),
+        transition = moves.transition,
         of_chain = method.of_chain.literal("chain"),
+        inv_metric = moves.inv_metric,
     )
+}
+
+/// How a chain moves, by the metric that it has.
+struct Moves {
+    /// The closure that makes a transition.
+    transition: String,
+    /// The inverse metric to start with.
+    inv_metric: String,
+}
+
+impl Moves {
+    fn new(job: &Job<'_>, method: &Method, names: &Names, (state, dimension): (&str, &str)) -> Self {
+        // A tuning stands where it is used: were it bound before, its name would hide data of that name.
+        let tuning = method.of_sampler.as_ref().map(|tuning| tuning.literal("sampler") + ", ").unwrap_or_default();
+        let Names { origin, factor, coordinates: z, index: i, other_index: j, .. } = names;
+        let given = job.inv_metric.as_ref().map(|_| names.inv_metric.clone());
+        let ones = format!("[1.0 for {i} in 0..{dimension}]");
+        match job.metric {
+            Metric::Unit | Metric::Diagonal => Self {
+                transition: format!(
+                    "|point, inv_metric, eps| sampler::{TRANSITION}(density, {tuning}inv_metric, eps, point)"
+                ),
+                inv_metric: given.unwrap_or(ones),
+            },
+            Metric::Dense => Self {
+                transition: format!(
+                    "|{origin}, {factor}, point, eps| sampler::{TRANSITION}(\n            \
+                     |{z}: {state}| chain::whitened_density(density, {origin}, {factor}, {z}), \
+                     {tuning}{ones}, eps, point)"
+                ),
+                inv_metric: given.unwrap_or_else(|| {
+                    format!("[if {i} == {j} {{ 1.0 }} else {{ 0.0 }} for {i} in 0..{dimension}, {j} in 0..{dimension}]")
+                }),
+            },
+        }
+    }
 }
 
 /// Whether an error is of the driver program, and not of the user's.

@@ -67,6 +67,29 @@ impl ModelSource<'_> {
     }
 }
 
+/// What is learnt of the covariance of the posterior: the inverse metric of the momenta is the estimate of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Metric {
+    /// Nothing: it is the unit matrix. Stan's `unit_e`.
+    Unit,
+    /// The variances. Stan's `diag_e`.
+    #[default]
+    Diagonal,
+    /// The whole covariance. Stan's `dense_e`.
+    Dense,
+}
+
+impl Metric {
+    /// Stan's name of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Unit => "unit_e",
+            Metric::Diagonal => "diag_e",
+            Metric::Dense => "dense_e",
+        }
+    }
+}
+
 /// What to sample.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
@@ -80,8 +103,14 @@ pub struct Job<'a> {
     pub warmup: usize,
     /// Draws of each chain after warmup.
     pub draws: usize,
-    /// A step size that stays, with the unit metric: warmup then adapts nothing. Without it both are learnt.
+    /// A step size that stays: warmup then adapts nothing, and the metric is `inv_metric`, or the unit metric. Without
+    /// it both are learnt.
     pub stepsize: Option<f64>,
+    /// What is learnt of the metric.
+    pub metric: Metric,
+    /// The inverse metric to start with, dimension, or dimension × dimension of a dense one. Without it ones on the
+    /// diagonal.
+    pub inv_metric: Option<Array>,
     /// Where the chains start, chain × dimension, unconstrained; with fewer rows, a number that divides that of the
     /// chains, as many chains one after the other start at each. Without it every coordinate is uniform in (-2, 2).
     pub starts: Option<Array>,
@@ -101,6 +130,8 @@ impl<'a> Job<'a> {
             warmup,
             draws,
             stepsize: None,
+            metric: Metric::default(),
+            inv_metric: None,
             starts: None,
             settings: SamplerSettings::new(),
         }
@@ -122,6 +153,7 @@ impl<'a> Job<'a> {
             }
             _ => {}
         }
+        self.check_metric()?;
         match &self.starts {
             Some(starts)
                 if starts.shape.len() != 2
@@ -140,4 +172,49 @@ impl<'a> Job<'a> {
             _ => Ok(()),
         }
     }
+
+    /// Refuses an inverse metric that is none.
+    fn check_metric(&self) -> Result<(), Error> {
+        let Some(given) = &self.inv_metric else { return Ok(()) };
+        let name = self.metric.name();
+        let refused = |why: String| Err(Error::new(ErrorKind::Option, format!("the inverse metric {why}")));
+        let Some(values) = given.as_real() else { return refused(format!("holds no reals, but {}", given.ty())) };
+        match (self.metric, &given.shape[..]) {
+            (Metric::Unit, _) => refused(format!("of {name} is known: none can be given")),
+            (Metric::Diagonal, [_]) => match values.iter().find(|v| !(**v > 0.0 && v.is_finite())) {
+                Some(value) => refused(format!("must hold positive numbers, not {value}")),
+                None => Ok(()),
+            },
+            (Metric::Dense, [d, columns]) if d == columns => {
+                let differ = (0..*d).flat_map(|i| (0..i).map(move |j| (i, j))).find(|(i, j)| {
+                    let (a, b) = (values[i * d + j], values[j * d + i]);
+                    // NaN, too.
+                    !((a - b).abs() <= 1e-8 * a.abs().max(b.abs()).max(1.0))
+                });
+                match differ {
+                    Some((i, j)) => refused(format!("is not symmetric: look at row {} and column {}", i + 1, j + 1)),
+                    None if !is_positive_definite(values, *d) => refused("is not positive definite".to_owned()),
+                    None => Ok(()),
+                }
+            }
+            (Metric::Diagonal, _) => refused(format!("of {name} is a list of numbers, not {}", given.ty())),
+            (Metric::Dense, _) => refused(format!("of {name} is a square matrix, not {}", given.ty())),
+        }
+    }
+}
+
+/// Whether a symmetric matrix has a Cholesky factor.
+fn is_positive_definite(matrix: &[f64], d: usize) -> bool {
+    let mut factor = vec![0.0; d * d];
+    for i in 0..d {
+        for j in 0..=i {
+            let known: f64 = (0..j).map(|k| factor[i * d + k] * factor[j * d + k]).sum();
+            let rest = matrix[i * d + j] - known;
+            if i == j && !(rest > 0.0 && rest.is_finite()) {
+                return false;
+            }
+            factor[i * d + j] = if i == j { rest.sqrt() } else { rest / factor[j * d + j] };
+        }
+    }
+    true
 }

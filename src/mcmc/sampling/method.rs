@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::settings::{self, INIT_RADIUS, MAX_TREEDEPTH, SamplerSettings, Setting, TARGET_ACCEPT, Tuning};
+use super::settings::{
+    self, INIT_RADIUS, MAX_TREEDEPTH, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN, Tuning,
+};
 use crate::program::{Error, ErrorKind, Program};
 use crate::types::Scalar;
 
@@ -91,6 +93,16 @@ impl Method {
     /// How far from their origin chains start.
     pub(super) fn init_radius(&self) -> f64 {
         self.number(INIT_RADIUS).unwrap_or(0.0)
+    }
+
+    /// Of so many iterations one is kept.
+    pub(super) fn thin(&self) -> usize {
+        self.number(THIN).map_or(1, |thin| (thin as usize).max(1))
+    }
+
+    /// Whether the states of warmup are kept.
+    pub(super) fn saves_warmup(&self) -> bool {
+        self.settings().iter().any(|s| s.name == SAVE_WARMUP && s.value == Scalar::Bool(true))
     }
 
     /// The acceptance statistic that warmup aims at.

@@ -65,6 +65,12 @@ pub(super) fn check_inputs(job: &Job<'_>, density: &Function<'_>, data: &Inputs)
     refuse_missing(density, data)?;
     let signature = density.signature();
     let refused = |message: String| Err(Error::new(ErrorKind::Input, message));
+    let told = dimension(density, data).or(job.starts.as_ref().map(|starts| starts.shape[1]));
+    if let (Some(d), Some(given)) = (told, job.inv_metric.as_ref().map(|metric| metric.shape[0]))
+        && d != given
+    {
+        return refused(format!("the inverse metric has {given} rows, but the state of the model has {d} coordinates"));
+    }
     match (dimension(density, data), &job.starts) {
         (Some(d), Some(starts)) if starts.shape[1] != d => {
             refused(format!("--starts: rows of {}, but the state of the model has {d} coordinates", starts.shape[1]))

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::{Draws, PARAMETERS, Sampling};
+use super::{PARAMETERS, Sampling};
 use crate::mcmc::protocol::{DRAW, Q};
 use crate::program::{Bound, Error, Function, Inputs, Options};
 use crate::run::{NoSink, Trap};
@@ -20,6 +20,13 @@ pub struct FailedDraws {
     pub positions: Vec<usize>,
     /// Why the first of them did.
     pub first: Trap,
+}
+
+/// What iterations are made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    Warmup,
+    Sampling,
 }
 
 /// The random stream of `parameters` in a draw of a chain: none that a chain has, nor another draw, whatever the number of
@@ -58,17 +65,20 @@ impl Sampling {
     pub(super) fn parameters(
         &self,
         q: &Array,
-        made: &Draws,
+        numbers: &[usize],
+        phase: Phase,
         options: &Options,
     ) -> Result<(IndexMap<String, Array>, Option<FailedDraws>), Error> {
         let function = self.model.function(PARAMETERS)?;
-        let (chains, draws) = (made.chains.len(), made.draws);
+        let (chains, draws) = (numbers.len(), q.shape[1]);
         let lanes = chains * draws;
         let dimension = q.shape[2];
         let values = q.as_real().expect("a state is real");
         let number = |lane: usize| {
-            let chain = options.first_lane.wrapping_add(made.chains[lane / draws] as u64);
-            stream(chain, (lane % draws) as u64)
+            let chain = options.first_lane.wrapping_add(numbers[lane / draws] as u64);
+            let draw = (lane % draws) as u64;
+            // From the other end, so that draws have theirs whether states of warmup are kept or not.
+            stream(chain, if phase == Phase::Warmup { u64::MAX - draw } else { draw })
         };
         let mut options = options.clone();
         options.settings.stop = None;

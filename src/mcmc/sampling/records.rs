@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::watch::State;
 use super::{Observer, draws::Recorded};
 use crate::base::IdVec;
-use crate::mcmc::protocol::{self, ADAPTED, DRAW, ITERATION, LP, PROGRESS, Records, STEPSIZE, TREEDEPTH};
+use crate::mcmc::protocol::{self, ADAPTED, DRAW, ITERATION, LP, PROGRESS, Records, STEPSIZE, TREEDEPTH, WARMUP};
 use crate::parts::{Stream, StreamId};
 use crate::program::{Error, ErrorKind};
 use crate::run::{AllCaught, Caught, NoMemory, NoSink, Record, Sink, Trap};
@@ -16,6 +16,8 @@ use crate::types::{Array, DType, Scalar};
 pub(super) struct Recorder<'a> {
     streams: IdVec<StreamId, Stream>,
     draw: StreamId,
+    /// Where the chain has one: a chain of the user's own may tell no states of warmup.
+    warmup_draw: Option<StreamId>,
     adapted: StreamId,
     progress: StreamId,
     chains: Vec<Mutex<Chain>>,
@@ -34,7 +36,11 @@ pub(super) struct Recorder<'a> {
 pub(super) struct Chain {
     pub(super) draws: usize,
     pub(super) words: Vec<u64>,
+    /// States of warmup, as words, too.
+    pub(super) of_warmup: Vec<u64>,
     pub(super) adapted: Option<Vec<Array>>,
+    /// When warmup was over.
+    warm: Option<Instant>,
     /// The last report from warmup.
     pub(super) progress: Option<Vec<Array>>,
     started: Option<Instant>,
@@ -42,6 +48,15 @@ pub(super) struct Chain {
 }
 
 impl Chain {
+    /// Seconds of warmup and of sampling, as far as they are over.
+    pub(super) fn seconds(&self) -> (f64, f64) {
+        let between = |from: Option<Instant>, to: Option<Instant>| match (from, to) {
+            (Some(from), Some(to)) => to.saturating_duration_since(from).as_secs_f64(),
+            _ => 0.0,
+        };
+        (between(self.started, self.warm), between(self.warm, self.finished))
+    }
+
     /// Adds a draw, one of at most so many.
     fn add(&mut self, record: &dyn Record, most: usize) {
         record.append_words(&mut self.words);
@@ -81,9 +96,13 @@ impl<'a> Recorder<'a> {
         observer: &'a dyn Observer,
     ) -> Result<Self, Error> {
         let (draw, adapted, progress) = (find(streams, DRAW)?, find(streams, ADAPTED)?, find(streams, PROGRESS)?);
+        // Its records are read by the fields of a draw.
+        let same = |id: &StreamId| streams[*id].fields == streams[draw].fields;
+        let warmup_draw = find(streams, WARMUP).ok().filter(same);
         let chains = (0..chains).map(|_| Mutex::default()).collect();
         let rejected = Mutex::default();
-        Ok(Self { streams: streams.clone(), draw, adapted, progress, chains, rejected, warmup, draws, observer })
+        let streams = streams.clone();
+        Ok(Self { streams, draw, warmup_draw, adapted, progress, chains, rejected, warmup, draws, observer })
     }
 
     /// What is known of every chain now.
@@ -149,8 +168,11 @@ impl Sink for Recorder<'_> {
             chain.add(record, self.draws);
             drop(chain);
             self.observer.draw();
+        } else if Some(stream) == self.warmup_draw {
+            record.append_words(&mut chain.of_warmup);
         } else if stream == self.adapted {
             chain.adapted = Some(record.arrays());
+            chain.warm = Some(Instant::now());
         } else if stream == self.progress {
             chain.started.get_or_insert_with(Instant::now);
             chain.progress = Some(record.arrays());

@@ -24,6 +24,10 @@ pub const TARGET_ACCEPT: &str = "target_accept";
 pub const MAX_TREEDEPTH: &str = "max_treedepth";
 /// The setting of a chain that says how far from their origin chains start.
 pub const INIT_RADIUS: &str = "init_radius";
+/// The setting of a chain: of so many iterations one is kept.
+pub const THIN: &str = "thin";
+/// The setting of a chain that asks for the states of warmup.
+pub const SAVE_WARMUP: &str = "save_warmup";
 
 /// What is asked for, by name: `target_accept`, `max_treedepth`, … Each sampler has its own settings, and
 /// [`Sampling::new`](super::Sampling::new) refuses what it has not.

@@ -1,0 +1,168 @@
+//! CmdStan's spellings of arguments: `sample num_samples=500 adapt delta=0.9 data file=d.json output file=o.csv`. They are
+//! the flags with the same names; what autobatch has not is an error that says so.
+
+use std::ffi::OsString;
+
+/// The commands that take them.
+const METHODS: [&str; 1] = ["sample"];
+/// Flags of these commands that take no value, so that what follows is looked at.
+const ALONE: [&str; 5] = ["--list-settings", "--diagnose", "--stats", "--time-passes", "--help"];
+
+/// Words that only group what follows them.
+const GROUPS: [&str; 9] = ["sample", "adapt", "data", "random", "output", "hmc", "nuts", "static", "fixed_param"];
+/// CmdStan's name, ours.
+const FLAGS: [(&str, &str); 25] = [
+    ("num_samples", "--num-samples"),
+    ("num_warmup", "--num-warmup"),
+    ("num_chains", "--num-chains"),
+    ("save_warmup", "--save-warmup"),
+    ("thin", "--thin"),
+    ("engaged", "--adapt-engaged"),
+    ("gamma", "--gamma"),
+    ("delta", "--delta"),
+    ("kappa", "--kappa"),
+    ("t0", "--t0"),
+    ("init_buffer", "--init-buffer"),
+    ("term_buffer", "--term-buffer"),
+    ("window", "--window"),
+    ("max_depth", "--max-depth"),
+    ("int_time", "--int-time"),
+    ("metric", "--metric"),
+    ("metric_file", "--metric-file"),
+    ("stepsize", "--initial-stepsize"),
+    ("stepsize_jitter", "--stepsize-jitter"),
+    ("id", "--id"),
+    ("init", "--init"),
+    ("seed", "--seed"),
+    ("refresh", "--refresh"),
+    ("sig_figs", "--sig-figs"),
+    ("num_threads", "--threads"),
+];
+/// What CmdStan has and autobatch has not, with what to do.
+const LACKING: [(&str, &str); 6] = [
+    ("save_metric", "the inverse metric of each chain is in the comments of its CSV file"),
+    ("save_cmdstan_config", "the configuration is in the comments of the CSV files"),
+    ("diagnostic_file", "`autobatch log-prob` gives gradients at points"),
+    ("profile_file", "--profile FILE.json says where the time went"),
+    ("show_messages", "what is rejected is in the summary"),
+    ("opencl", "there is no OpenCL here"),
+];
+
+/// The command line with our flags in the place of CmdStan's arguments; or what is wrong with them.
+///
+/// # Errors
+/// For arguments of CmdStan's that mean nothing here.
+pub(super) fn translated(command: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, String> {
+    let all: Vec<OsString> = command.collect();
+    let is_method = all.get(1).and_then(|arg| arg.to_str()).is_some_and(|arg| METHODS.contains(&arg));
+    if !is_method {
+        return Ok(all);
+    }
+    let mut made: Vec<OsString> = all[..2].to_vec();
+    // The group of `file`: `data` or `output`.
+    let mut group = String::new();
+    let mut is_value = false;
+    for (i, arg) in all[2..].iter().enumerate() {
+        let Some(text) = arg.to_str().filter(|_| !is_value) else {
+            made.push(arg.clone());
+            is_value = false;
+            continue;
+        };
+        if text == "--" {
+            made.extend(all[2 + i..].iter().cloned());
+            break;
+        }
+        if text.starts_with('-') {
+            is_value = text.starts_with("--") && !text.contains('=') && !ALONE.contains(&text);
+            made.push(arg.clone());
+        } else if let Some((key, value)) = text.split_once('=') {
+            match (key, value) {
+                ("engine", "static") | ("algorithm", "fixed_param") => made.push(format!("--algorithm={value}").into()),
+                _ => match flag(key, value, &group)? {
+                    Some(flag) => made.push(format!("{flag}={value}").into()),
+                    None => value.clone_into(&mut group),
+                },
+            }
+        } else if GROUPS.contains(&text) && made.len() > 2 {
+            text.clone_into(&mut group);
+        } else {
+            made.push(arg.clone());
+        }
+    }
+    Ok(made)
+}
+
+/// Our flag for `key=value`; none for one that only groups what follows it.
+fn flag(key: &str, value: &str, group: &str) -> Result<Option<String>, String> {
+    if let Some((_, ours)) = FLAGS.iter().find(|(name, _)| *name == key) {
+        return Ok(Some((*ours).to_owned()));
+    }
+    match (key, value) {
+        ("method", "sample") | ("algorithm", "hmc") | ("engine", "nuts") => return Ok(None),
+        ("method", other) => return Err(format!("method={other}: this is the command for `sample`")),
+        ("file", _) if group == "data" => return Ok(Some("--data".to_owned())),
+        ("file", _) if group == "output" => return Ok(Some("--output".to_owned())),
+        ("file", _) => return Err(format!("file={value}: of what? Write `data file=…` or `output file=…`")),
+        _ => {}
+    }
+    if let Some((_, instead)) = LACKING.iter().find(|(name, _)| *name == key) {
+        return Err(format!("{key}: autobatch has no such argument; {instead}"));
+    }
+    match (key, value) {
+        ("algorithm" | "engine", _) => Err(format!("{key}={value}: there is nuts, static and fixed_param")),
+        _ => Err(format!("`{key}={value}`: CmdStan's `sample` has no argument `{key}`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(command: &str) -> Result<String, String> {
+        let made = translated(command.split(' ').map(OsString::from))?;
+        Ok(made.iter().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn cmdstans_arguments_are_our_flags() {
+        let command = "autobatch sample m.ab sample num_samples=500 num_warmup=200 adapt delta=0.9 algorithm=hmc engine=nuts \
+                       max_depth=12 metric=dense_e data file=d.json random seed=3 id=2 output file=o.csv sig_figs=17";
+        let wanted = "autobatch sample m.ab --num-samples=500 --num-warmup=200 --delta=0.9 --max-depth=12 --metric=dense_e \
+                      --data=d.json --seed=3 --id=2 --output=o.csv --sig-figs=17";
+        assert_eq!(told(command).unwrap(), wanted);
+        let fixed = "autobatch sample m.ab method=sample algorithm=fixed_param stepsize=0.5";
+        assert_eq!(told(fixed).unwrap(), "autobatch sample m.ab --algorithm=fixed_param --initial-stepsize=0.5");
+        assert_eq!(
+            told("autobatch sample m.ab engine=static int_time=2").unwrap(),
+            "autobatch sample m.ab --algorithm=static --int-time=2"
+        );
+    }
+
+    #[test]
+    fn what_is_ours_stays() {
+        for command in [
+            "autobatch sample m.ab --set target_accept=0.9 --shared x=3 --stats --data d.json",
+            "autobatch run p.ab --input n=5 x=3",
+            "autobatch sample sample",
+            "autobatch sample --draws=5 -- a=b.ab",
+        ] {
+            assert_eq!(told(command).unwrap(), command);
+        }
+        let mixed = "autobatch sample m.ab --stats num_samples=5 --set thin=2 delta=0.9";
+        assert_eq!(told(mixed).unwrap(), "autobatch sample m.ab --stats --num-samples=5 --set thin=2 --delta=0.9");
+    }
+
+    #[test]
+    fn what_there_is_not_is_told() {
+        for (command, why) in [
+            ("autobatch sample m.ab file=x.json", "of what?"),
+            ("autobatch sample m.ab output save_metric=1", "has no such argument; the inverse metric"),
+            ("autobatch sample m.ab num_sample=1", "has no argument `num_sample`"),
+            ("autobatch sample m.ab method=variational", "this is the command for `sample`"),
+            ("autobatch sample m.ab algorithm=nuts", "there is nuts, static and fixed_param"),
+        ] {
+            let said = told(command).unwrap_err();
+            assert!(said.contains(why), "{command}: {said}");
+        }
+    }
+}

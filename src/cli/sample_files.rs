@@ -1,0 +1,163 @@
+//! The files that `sample` writes: arrays of all chains, or Stan CSV.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+
+use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws};
+use crate::program::io::{write_arrays, write_atomically};
+use crate::program::{Error, ErrorKind, Options};
+use crate::report::stan_csv::{CsvChain, CsvRun, DEFAULT_DIGITS};
+use crate::types::Array;
+
+use super::args::SampleArgs;
+use super::sample_args::DrawsFormat;
+use super::{ARRAY_FILES, check_output, note};
+
+/// The file of Stan CSV where nobody says otherwise.
+const CSV: &str = "output.csv";
+/// Files of chains that are made at most.
+const MOST_FILES: usize = 10_000;
+
+/// Where draws go.
+pub(super) enum DrawsFile {
+    Nowhere,
+    Arrays(PathBuf),
+    StanCsv(PathBuf),
+}
+
+impl DrawsFile {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// For a file that cannot be written, and for what does not go together.
+    pub(super) fn new(args: &SampleArgs) -> Result<Self, Error> {
+        let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
+        let (path, format) = (args.draws_file.output.clone(), args.draws_file.format);
+        let is_csv = path.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == "csv"));
+        if format == Some(DrawsFormat::StanCsv) || is_csv && format.is_none() {
+            let path = path.unwrap_or_else(|| PathBuf::from(CSV));
+            if args.chains > MOST_FILES {
+                return refused(format!(
+                    "{} chains would be as many files of Stan CSV: --output FILE.npz has all of them",
+                    args.chains
+                ));
+            }
+            let file = Self::StanCsv(path);
+            file.names(args).iter().try_for_each(|name| check_output(Some(name), &["csv"]))?;
+            return Ok(file);
+        }
+        if args.draws_file.sig_figs.is_some() {
+            return refused("--sig-figs is for Stan CSV: --format stan-csv".to_owned());
+        }
+        let endings: &[&str] = if format.is_some() { ARRAY_FILES } else { &["npz", "json", "csv"] };
+        check_output(path.as_deref(), endings)?;
+        match (path, format) {
+            (None, Some(_)) => refused("--format arrays: say where, by --output FILE.npz".to_owned()),
+            (path, _) => Ok(path.map_or(Self::Nowhere, Self::Arrays)),
+        }
+    }
+
+    /// The file of each chain that was asked for; one alone keeps the name.
+    fn names(&self, args: &SampleArgs) -> Vec<PathBuf> {
+        let Self::StanCsv(path) = self else { return vec![] };
+        if args.chains == 1 {
+            return vec![path.clone()];
+        }
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let first = args.chain.id;
+        (0..args.chains as u64).map(|chain| path.with_file_name(format!("{stem}_{}.csv", first + chain))).collect()
+    }
+
+    /// The path that a message names.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Nowhere => None,
+            Self::Arrays(path) | Self::StanCsv(path) => Some(path),
+        }
+    }
+
+    /// Writes the draws.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    pub(super) fn write(&self, args: &SampleArgs, draws: &Draws, options: &Options) -> Result<(), Error> {
+        match self {
+            Self::Nowhere => Ok(()),
+            Self::Arrays(path) => {
+                write_arrays(path, &arrays(draws), &IndexMap::new(), options.settings.precision)?;
+                note(&format!("draws written to {}", path.display()));
+                Ok(())
+            }
+            Self::StanCsv(path) => {
+                let (run, names) = (csv_run(args, options), self.names(args));
+                let mut written = Vec::with_capacity(draws.chains.len());
+                for (chain, number) in draws.chains.iter().enumerate() {
+                    let name = &names[*number];
+                    let file = CsvChain { run: &run, draws, chain, id: args.chain.id + *number as u64 };
+                    write_atomically(name, |out| {
+                        let out: &mut dyn Write = out;
+                        file.write(out, &name.display().to_string())
+                    })?;
+                    written.push(name.display().to_string());
+                }
+                note(&match &written[..] {
+                    [one] => format!("draws written to {one}"),
+                    all => format!("draws written to {} … {}", all[0], all[all.len() - 1]),
+                });
+                debug_assert!(path.extension().is_some());
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What the header of Stan CSV tells of the run.
+fn csv_run(args: &SampleArgs, options: &Options) -> CsvRun {
+    let model = args.model.as_deref().and_then(Path::file_stem).unwrap_or_default();
+    let sampler = args.chain.algorithm.map(|a| a.sampler().to_owned());
+    let sampler = sampler.or(args.sampler.as_ref().map(|path| path.display().to_string()));
+    let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    CsvRun {
+        model: format!("{}_model", model.to_string_lossy()),
+        sampler: sampler.unwrap_or_else(|| DEFAULT_SAMPLER.to_owned()),
+        data: shown(&args.data),
+        init: shown(&args.chain.starts).or(args.chain.init_radius.clone()).unwrap_or_else(|| "2 (Default)".to_owned()),
+        metric_file: shown(&args.chain.metric_file),
+        seed: options.settings.seed,
+        num_samples: args.draws,
+        num_chains: args.chains,
+        digits: args.draws_file.sig_figs.map_or(DEFAULT_DIGITS, |n| n as usize),
+    }
+}
+
+/// All arrays of the output file.
+fn arrays(draws: &Draws) -> IndexMap<String, Cow<'_, Array>> {
+    let mut all = named(&draws.parameters, &draws.statistics);
+    if let Some(warmup) = &draws.warmup_states {
+        for (name, array) in named(&warmup.parameters, &warmup.statistics) {
+            all.insert(format!("warmup.{name}"), array);
+        }
+    }
+    if !draws.traps.is_empty() {
+        let numbers = draws.chains.iter().map(|c| *c as i64).collect();
+        all.insert("chain".to_owned(), Cow::Owned(Array::int([draws.chains.len()], numbers)));
+    }
+    all
+}
+
+fn named<'a>(
+    parameters: &'a IndexMap<String, Array>,
+    statistics: &'a IndexMap<String, Array>,
+) -> IndexMap<String, Cow<'a, Array>> {
+    let mut all: IndexMap<String, Cow<'_, Array>> =
+        parameters.iter().map(|(name, array)| (name.clone(), Cow::Borrowed(array))).collect();
+    for (name, array) in statistics {
+        // A parameter of the model keeps its name, should it be that of a statistic.
+        let name = if all.contains_key(name) { format!("{name}__") } else { name.clone() };
+        all.insert(name, Cow::Borrowed(array));
+    }
+    all
+}

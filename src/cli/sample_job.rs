@@ -1,0 +1,100 @@
+//! What `sample` is asked for: the arguments as a job.
+
+use std::path::Path;
+
+use crate::mcmc::sampling::{Job, Metric};
+use crate::program::io::{ArrayType, Data, NamedValues, read_argument};
+use crate::program::{Error, ErrorKind};
+use crate::types::{Array, DType};
+
+use super::args::SampleArgs;
+use super::sample_args::AlgorithmName;
+
+/// The key of the metric in its file.
+const INV_METRIC: &str = "inv_metric";
+
+/// The job.
+///
+/// # Errors
+/// For what makes no sense together, and files that cannot be read.
+pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Path) -> Result<Job<'a>, Error> {
+    let chain = &args.chain;
+    let refused = |message: &str| Err(Error::new(ErrorKind::Option, message));
+    if args.chains == 0 {
+        return refused("--chains 0: there is nothing to sample");
+    }
+    let stays = chain.algorithm == Some(AlgorithmName::FixedParam);
+    let init_file = chain.init_file();
+    let starts = match (&chain.starts, &init_file) {
+        (Some(_), Some(_)) => return refused("--init and --starts both name a file of starting points"),
+        (Some(path), None) | (None, Some(path)) => Some(read_starts(path)?),
+        (None, None) => None,
+    };
+    let stepsize = match (chain.stepsize, chain.adapt_engaged) {
+        (Some(_), Some(true)) => {
+            return refused("--stepsize is a step size that stays: with --adapt-engaged 1 give --initial-stepsize");
+        }
+        (None, Some(false)) => Some(initial_stepsize(chain.initial_stepsize.as_deref())?),
+        (None, _) if stays => Some(1.0),
+        (given, _) => given,
+    };
+    let metric = chain.metric.map_or_else(Metric::default, Metric::from);
+    let inv_metric = chain.metric_file.as_deref().map(|path| read_metric(path, metric)).transpose()?;
+    Ok(Job {
+        sampler: chain.algorithm.map(|a| Path::new(a.sampler())).or(args.sampler.as_deref()),
+        chains: args.chains,
+        // Nothing would be learnt.
+        warmup: if stays { 0 } else { args.warmup },
+        draws: args.draws,
+        stepsize,
+        metric,
+        inv_metric,
+        starts,
+        settings: chain.settings(&args.set)?,
+        ..Job::new(model)
+    })
+}
+
+/// The step size of chains that do not adapt: Stan's is 1.
+fn initial_stepsize(given: Option<&str>) -> Result<f64, Error> {
+    let Some(text) = given else { return Ok(1.0) };
+    let message = || Error::new(ErrorKind::Option, format!("initial_stepsize must be a number, not `{text}`"));
+    text.trim().parse().map_err(|_| message())
+}
+
+/// The starting points: chain × dimension, or one for all chains. An object has them under its only key.
+fn read_starts(path: &Path) -> Result<Array, Error> {
+    let reals = |rank| ArrayType { dtype: DType::Real, rank };
+    let named = NamedValues::read(path).ok().filter(|values| values.names().len() != 1);
+    if let Some(values) = named {
+        let names: Vec<&str> = values.names().collect();
+        let message = format!(
+            "{} has {}: starting points are unconstrained, one row for each chain, under a single name",
+            values.origin(),
+            names.join(", ")
+        );
+        return Err(Error::new(ErrorKind::Input, message));
+    }
+    let (_, data) = read_argument(&format!("starts=@{}", path.display()))?;
+    let is_row =
+        matches!(&data, Data::Json(value) if value.as_array().is_some_and(|all| all.iter().any(|x| x.is_number())));
+    if is_row {
+        let row = data.to_array("--starts", reals(1))?;
+        let values = row.as_real().expect("it was read as reals").to_vec();
+        return Ok(Array::real([1, values.len()], values));
+    }
+    Ok(data.to_array("--starts", reals(2))?)
+}
+
+/// The inverse metric of a file: that of CmdStan's, or an array.
+fn read_metric(path: &Path, metric: Metric) -> Result<Array, Error> {
+    let rank = if metric == Metric::Dense { 2 } else { 1 };
+    let expected = ArrayType { dtype: DType::Real, rank };
+    if path.extension().is_some_and(|e| e == "json")
+        && let Ok(values) = NamedValues::read(path)
+    {
+        return Ok(values.array(INV_METRIC, expected)?);
+    }
+    let (_, data) = read_argument(&format!("{INV_METRIC}=@{}", path.display()))?;
+    Ok(data.to_array("--metric-file", expected)?)
+}

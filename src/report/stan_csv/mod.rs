@@ -1,0 +1,9 @@
+//! Draws as CmdStan writes them: one CSV file a chain, whose comments tell the configuration, what warmup learnt, and the
+//! time that it took. cmdstanpy, ArviZ, posterior and Stan's own `stansummary` read them.
+
+mod header;
+mod number;
+mod write;
+
+pub use header::CsvRun;
+pub use write::{CsvChain, DEFAULT_DIGITS, MOST_DIGITS};
