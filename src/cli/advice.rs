@@ -10,6 +10,9 @@ const SHORT: [(&str, &[&str]); 3] = [
     (INIT_RADIUS, &["--init-radius", "--init"]),
 ];
 
+/// Other names of flags.
+const ALIASES: [(&str, &str); 2] = [("--draws", "--num-samples"), ("--warmup", "--num-warmup")];
+
 /// The command line with the flags of the advice in the place of those that say otherwise, ready for a shell.
 pub(super) fn changed(command: &[String], advice: &Advice) -> String {
     let mut command = command.to_vec();
@@ -22,7 +25,12 @@ pub(super) fn changed(command: &[String], advice: &Advice) -> String {
                 remove(&mut command, flag, |old| old.split('=').next().map(str::trim) == Some(name));
             }
             _ if value.is_empty() => command.retain(|arg| arg != flag),
-            _ => remove(&mut command, flag, |_| true),
+            _ => {
+                let aliases = ALIASES.iter().filter(|(name, _)| *name == flag).map(|(_, alias)| *alias);
+                for flag in aliases.chain([flag]) {
+                    remove(&mut command, flag, |_| true);
+                }
+            }
         }
         // Behind `--` there are no flags.
         let end = command.iter().position(|arg| arg == "--").unwrap_or(command.len());
@@ -71,6 +79,7 @@ mod tests {
         let shown = "autobatch sample --draws=5 --diagnose -- m.ab";
         assert_eq!(told("autobatch sample --draws=5 -- m.ab", &Advice::Diagnose), shown);
         assert_eq!(told(shown, &Advice::Diagnose), shown);
+        assert_eq!(told("autobatch sample m.ab --num-samples=5", &Advice::Draws(9)), "autobatch sample m.ab --draws 9");
         let longer = Advice::Longer { warmup: 10, draws: 20 };
         let wanted = "autobatch sample --warmup 10 --draws 20 -- m.ab";
         assert_eq!(told("autobatch sample --draws=5 --warmup 5 -- m.ab", &longer), wanted);

@@ -34,6 +34,10 @@ pub(super) enum Command {
     Grad(GradArgs),
     /// Draw from a posterior with NUTS, or with another sampler written in the language
     Sample(SampleArgs),
+    /// Print the table of CmdStan's stansummary, of files of Stan CSV, one a chain
+    Summary(SummaryArgs),
+    /// Say what to worry about: of files of Stan CSV, as CmdStan's diagnose
+    Diagnose(DiagnoseArgs),
     /// Print the log density of a model and its gradient at unconstrained points
     LogProb(LogProbArgs),
     /// Measure the engines against one another and against other systems
@@ -240,6 +244,23 @@ pub(super) struct SampleArgs {
     /// Write to this file where the time went: by activity, block and line
     #[arg(long, value_name = "FILE.json")]
     pub(super) profile: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SummaryArgs {
+    /// The files of the chains of a run
+    #[arg(required = true, value_name = "FILE.csv")]
+    pub(super) files: Vec<PathBuf>,
+    /// Significant digits
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=18))]
+    pub(super) sig_figs: u64,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DiagnoseArgs {
+    /// The files of the chains of a run
+    #[arg(required = true, value_name = "FILE.csv")]
+    pub(super) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -21,6 +21,7 @@ mod show;
 mod signals;
 mod sinks;
 mod stages;
+mod stan_files;
 mod texts;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -53,6 +54,8 @@ pub fn main() -> ExitCode {
         Command::Map(args) => map::map(&args),
         Command::Grad(args) => grad::grad(&args),
         Command::Sample(args) => sample::sample(&args),
+        Command::Summary(args) => stan_files::summary(&args),
+        Command::Diagnose(args) => stan_files::diagnose(&args),
         Command::LogProb(args) => log_prob::log_prob(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Dump(args) => dump::dump(&args),

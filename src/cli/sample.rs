@@ -13,7 +13,7 @@ use super::sample_files::DrawsFile;
 use super::sample_job::job;
 use super::show::show_stats;
 use super::signals::{interrupted, stop_on_interrupt};
-use super::{advice, inputs, note, print, profile, warn_of_own};
+use super::{advice, cmdstan, inputs, note, print, profile, warn_of_own};
 use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer, Reached, Sampling, Setting, SlowChain, settings_of};
 use crate::program::{Error, ErrorKind};
 use crate::report::{Diagnosis, Summary};
@@ -54,7 +54,9 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     for name in summary.keep(&args.summary) {
         note(&format!("warning: --summary: there is no parameter `{name}`"));
     }
-    let command: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    // With flags in the place of CmdStan's arguments: what is advised is a flag.
+    let command = cmdstan::translated(std::env::args_os()).unwrap_or_default();
+    let command: Vec<String> = command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
     summary.advise(|advice| advice::changed(&command, advice));
     print(&format!("{summary}\n"));
     if args.diagnose {

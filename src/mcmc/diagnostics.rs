@@ -97,6 +97,14 @@ pub fn sd<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
     variance(&pooled(chains)).sqrt()
 }
 
+/// The median absolute deviation from the median of all draws together, times 1.4826, which makes it the standard
+/// deviation of a normal distribution. NaN as [`quantiles`].
+pub fn mad<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
+    let median = quantiles(chains, &[0.5])[0];
+    let deviations: Vec<f64> = pooled(chains).iter().map(|x| (x - median).abs()).collect();
+    1.4826 * quantiles(&[deviations], &[0.5])[0]
+}
+
 /// The quantiles at `probabilities` of all draws together, by linear interpolation between order statistics (type 7
 /// of Hyndman and Fan, the default of R and NumPy). NaN when there are no draws or one of them is NaN.
 pub fn quantiles<C: AsRef<[f64]>>(chains: &[C], probabilities: &[f64]) -> Vec<f64> {

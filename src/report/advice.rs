@@ -8,6 +8,8 @@ use serde::Serialize;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Warning {
+    /// What it is about.
+    pub concern: Concern,
     /// What it is, in words.
     pub message: String,
     /// The change of the run that may help, where there is one.
@@ -17,10 +19,33 @@ pub struct Warning {
     pub command: Option<String>,
 }
 
+/// What a warning is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub enum Concern {
+    /// Trees that were ended by their depth.
+    TreeDepth,
+    /// Divergent transitions.
+    Divergences,
+    /// E-BFMI.
+    Energy,
+    /// Effective sample sizes.
+    SampleSize,
+    /// R-hat.
+    Agreement,
+    /// Anything else.
+    Other,
+}
+
 impl Warning {
-    /// A warning without advice.
+    /// A warning of no special concern without advice.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), advice: None, command: None }
+        Self::of(Concern::Other, message, None)
+    }
+
+    /// A warning with the change of the run that may help.
+    pub(super) fn of(concern: Concern, message: impl Into<String>, advice: Option<Advice>) -> Self {
+        Self { concern, message: message.into(), advice, command: None }
     }
 }
 

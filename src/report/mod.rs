@@ -1,14 +1,18 @@
 //! Layer 8: pictures and tables of what programs and chains did.
 
 pub mod advice;
+pub mod checks;
 pub mod diagnosis;
 pub mod render;
 pub mod stan_csv;
+pub mod stan_summary;
 pub mod statistics;
 pub mod summary;
 
-pub use advice::{Advice, Warning};
+pub use advice::{Advice, Concern, Warning};
+pub use checks::Checks;
 pub use diagnosis::{Diagnosis, Suspect};
 pub use render::render;
+pub use stan_summary::StanSummary;
 pub use statistics::{SamplerStatistics, StuckChain};
 pub use summary::{Summary, SummaryRow};

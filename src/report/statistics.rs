@@ -5,7 +5,8 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::advice::{Advice, Warning};
+use super::advice::{Advice, Concern, Warning};
+use super::stan_csv::CsvChains;
 use super::summary::{abridged, grouped, scalar_chains, significant};
 use crate::mcmc::diagnostics;
 use crate::mcmc::protocol::{DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
@@ -163,6 +164,26 @@ impl SamplerStatistics {
         .with_rejected(&draws.rejected, &draws.rejected_after_warmup)
     }
 
+    /// What the sampler did in the chains of Stan CSV files.
+    pub fn of_csv(chains: &CsvChains) -> Self {
+        let config = |key: &str| chains.number(key);
+        let depth = config("max_depth").map(|depth| depth as i64);
+        let leapfrogs = chains.statistics.get(N_LEAPFROG).and_then(Array::as_real).unwrap_or_default();
+        let seconds = chains.run_seconds();
+        let gradients = leapfrogs.iter().sum::<f64>() as u64;
+        let engaged = chains.config.get("engaged").is_none_or(|engaged| engaged == "1" || engaged == "true");
+        let numbers: Vec<usize> = (1..=chains.seconds.len()).collect();
+        Self {
+            target_accept: config("delta").filter(|_| engaged),
+            warmup: config("num_warmup").map_or(0, |n| n as usize),
+            thin: config("thin").map_or(1, |n| n as usize),
+            stepsize: config("stepsize").filter(|_| !engaged),
+            adapted: chains.stepsizes.clone(),
+            stuck: stuck(&chains.statistics, &numbers),
+            ..Self::of(&chains.statistics, depth, gradients, seconds.0 + seconds.1)
+        }
+    }
+
     /// Reads the streams `divergent`, `treedepth` and `energy`, each chain × draw, as far as the sampler has them.
     pub fn of(streams: &IndexMap<String, Array>, max_treedepth: Option<i64>, gradients: u64, seconds: f64) -> Self {
         let stream = |name: &str| streams.get(name).map_or_else(Vec::new, |array| scalar_chains(array, 0));
@@ -219,7 +240,7 @@ impl SamplerStatistics {
             "{} of {} transitions were divergent: the draws may miss part of the posterior; {remedy}",
             self.divergent, self.draws
         );
-        (self.divergent > 0).then_some(Warning { message, advice: Some(advice), command: None })
+        (self.divergent > 0).then(|| Warning::of(Concern::Divergences, message, Some(advice)))
     }
 
     /// Trees that were ended by their depth.
@@ -237,7 +258,7 @@ impl SamplerStatistics {
             "{} of {} transitions reached the largest tree depth, {depth}: the sampler is slow here, not wrong; {remedy}",
             self.treedepth_saturated, self.draws
         );
-        Some(Warning { message, advice: Some(advice), command: None })
+        Some(Warning::of(Concern::TreeDepth, message, Some(advice)))
     }
 
     pub(super) fn warnings(&self) -> Vec<Warning> {
@@ -255,7 +276,7 @@ impl SamplerStatistics {
                 abridged(&names)
             );
             let advice = nearer.map(|radius| Advice::Set { name: INIT_RADIUS, value: radius.to_string() });
-            warnings.push(Warning { message, advice, command: None });
+            warnings.push(Warning::of(Concern::Other, message, advice));
         }
         if let Some(first) = &self.first_failure {
             let points = if self.rejected == 1 { "1 point was" } else { &format!("{} points were", self.rejected) };
@@ -280,7 +301,7 @@ impl SamplerStatistics {
                 "E-BFMI is below {E_BFMI_LIMIT} {of}: the momentum explores the energies slowly; reparameterise what goes \
                  with the energy, as this shows"
             );
-            warnings.push(Warning { message, advice: Some(Advice::Diagnose), command: None });
+            warnings.push(Warning::of(Concern::Energy, message, Some(Advice::Diagnose)));
         }
         warnings
     }

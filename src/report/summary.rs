@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::advice::{Advice, Warning};
+use super::advice::{Advice, Concern, Warning};
 use super::statistics::SamplerStatistics;
 use crate::mcmc::diagnostics::{self, RHAT_LIMIT};
 use crate::mcmc::sampling::Draws;
@@ -28,6 +28,8 @@ pub struct SummaryRow {
     pub sd: f64,
     /// Monte Carlo standard error of the mean.
     pub mcse: f64,
+    /// Median absolute deviation from the median, times 1.4826: the standard deviation of a normal with this one.
+    pub mad: f64,
     /// 5 % quantile.
     pub q05: f64,
     /// Median.
@@ -73,6 +75,7 @@ impl SummaryRow {
             mean: diagnostics::mean(chains),
             sd: diagnostics::sd(chains),
             mcse: diagnostics::mcse_mean(chains),
+            mad: diagnostics::mad(chains),
             q05: quantiles[0],
             q50: quantiles[1],
             q95: quantiles[2],
@@ -252,18 +255,17 @@ fn convergence(rows: &[SummaryRow], sampler: &SamplerStatistics, warnings: &mut 
         let text = format!(
             "nested R-hat is {RHAT_LIMIT} or more for {names}: the chains have not forgotten where they started"
         );
-        Warning { message: text + "; run longer", advice: advised(longer.clone()), command: None }
+        Warning::of(Concern::Agreement, text + "; run longer", advised(longer.clone()))
     });
     let rhat = named(&disagree).map(|names| {
         let text = format!("R-hat is {RHAT_LIMIT} or more for {names}: the chains do not agree yet");
-        Warning { message: text + "; run longer", advice: advised(longer.clone()), command: None }
+        Warning::of(Concern::Agreement, text + "; run longer", advised(longer.clone()))
     });
     let least = rows.iter().map(|row| row.ess_bulk.min(row.ess_tail)).fold(f64::INFINITY, f64::min);
     let times = (enough / least.max(1.0)).ceil().clamp(2.0, MOST_TIMES) as usize;
-    let ess = named(&few).map(|names| Warning {
-        message: format!("the effective sample size is below {enough} for {names}: run longer"),
-        advice: advised(Advice::Draws(draws.saturating_mul(times))),
-        command: None,
+    let ess = named(&few).map(|names| {
+        let message = format!("the effective sample size is below {enough} for {names}: run longer");
+        Warning::of(Concern::SampleSize, message, advised(Advice::Draws(draws.saturating_mul(times))))
     });
     let undefined = named(&|row| row.not_numbers > 0 || row.mean.is_nan() && row.infinite == 0)
         .map(|names| Warning::new(format!("draws that are not numbers: {names}")));

@@ -3,7 +3,10 @@
 
 mod header;
 mod number;
+mod read;
 mod write;
 
 pub use header::CsvRun;
+pub(super) use number::general;
+pub use read::{CsvChains, CsvError};
 pub use write::{CsvChain, DEFAULT_DIGITS, MOST_DIGITS};

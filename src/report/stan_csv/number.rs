@@ -1,7 +1,7 @@
 //! Numbers with so many significant digits, as C's `%g` writes them.
 
 /// `digits` is at least 1.
-pub(super) fn general(x: f64, digits: usize) -> String {
+pub(in crate::report) fn general(x: f64, digits: usize) -> String {
     if x.is_nan() {
         return "nan".to_owned();
     }

@@ -1,0 +1,177 @@
+//! The files of Stan CSV that `sample` writes.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::project::cli::{Folder, error, output};
+
+/// Parameters of every kind: a matrix, whose columns come first, an int and a bool.
+const MODEL: &str = "
+pub struct P { mu: real, m: real[2, 3], n: int, big: bool }
+pub fn log_density(q: real[2]) -> real { -0.5 * dot(q, q) }
+pub fn parameters(q: real[2]) -> P {
+    P { mu: q[0], m: [10.0 * (i + 1) + (j + 1) + 0.0 * q[0] for i in 0..2, j in 0..3], n: 7, big: q[0] > 0.0 }
+}
+";
+
+struct File {
+    comments: Vec<String>,
+    header: String,
+    /// Rows before the comments on adaptation, and after them.
+    warmup: Vec<Vec<f64>>,
+    draws: Vec<Vec<f64>>,
+}
+
+fn read(path: &Path) -> File {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let comments = text.lines().filter(|line| line.starts_with('#')).map(str::to_owned).collect();
+    let (before, after) = text.split_once("# Adaptation terminated").expect("adaptation is told");
+    let rows = |text: &str| -> Vec<Vec<f64>> {
+        let lines = text.lines().filter(|l| l.starts_with(|c: char| c == '-' || c.is_ascii_digit()));
+        lines.map(|line| line.split(',').map(|x| x.parse().expect("a number")).collect()).collect()
+    };
+    let header = before.lines().find(|line| line.starts_with("lp__")).expect("names of columns").to_owned();
+    File { comments, header, warmup: rows(before), draws: rows(after) }
+}
+
+fn sampled(folder: &Folder, flags: &[&str]) {
+    let model = folder.file("model.ab", MODEL);
+    let output = output(&[&["sample", &model, "--warmup", "150", "--draws", "20", "--seed", "5"][..], flags].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+const NAMES: &str = "lp__,accept_stat__,stepsize__,treedepth__,n_leapfrog__,divergent__,energy__,\
+                     mu,m.1.1,m.2.1,m.1.2,m.2.2,m.1.3,m.2.3,n,big";
+
+#[test]
+fn a_file_for_each_chain_has_cmdstans_structure() {
+    let folder = Folder::new("stan-csv");
+    let base = folder.0.join("draws.csv").display().to_string();
+    let arrays = folder.0.join("draws.json").display().to_string();
+    sampled(
+        &folder,
+        &["--chains", "2", "--id", "3", "--output", &base, "--sig-figs", "17", "--save-warmup", "--thin", "2"],
+    );
+    sampled(&folder, &["--chains", "4", "--output", &arrays, "--set", "save_warmup=true", "--thin", "2"]);
+    let arrays: Value = serde_json::from_str(&std::fs::read_to_string(&arrays).unwrap()).unwrap();
+    for chain in [3, 4] {
+        let file = read(&folder.0.join(format!("draws_{chain}.csv")));
+        assert_eq!(file.header, NAMES);
+        assert_eq!((file.warmup.len(), file.draws.len()), (75, 10));
+        for row in &file.draws {
+            assert_eq!(row.len(), 16);
+            assert_eq!(row[8..15], [11.0, 21.0, 12.0, 22.0, 13.0, 23.0, 7.0]);
+            assert_eq!(row[15], f64::from(u8::from(row[7] > 0.0)));
+        }
+        // The chain with this number, to the last bit.
+        for (rows, key) in [(&file.draws, "mu"), (&file.warmup, "warmup.mu")] {
+            let wanted = arrays[key][chain - 1].as_array().unwrap();
+            assert!(rows.iter().zip(wanted).all(|(row, x)| row[7] == x.as_f64().unwrap()), "{key} of chain {chain}");
+        }
+        let has = |line: &str| assert!(file.comments.iter().any(|c| c == line), "{line}: {:#?}", file.comments);
+        for line in [
+            "# model = model_model",
+            "# method = sample (Default)",
+            "#     num_samples = 20",
+            "#     num_warmup = 150",
+            "#     save_warmup = true",
+            "#     thin = 2",
+            "#       engaged = true (Default)",
+            "#       delta = 0.8 (Default)",
+            "#     algorithm = hmc (Default)",
+            "#         engine = nuts (Default)",
+            "#             max_depth = 10 (Default)",
+            "#         metric = diag_e (Default)",
+            "#   seed = 5",
+            "# Diagonal elements of inverse mass matrix:",
+        ] {
+            has(line);
+        }
+        has(&format!("# id = {chain}"));
+        let at = file.comments.iter().position(|c| c.starts_with("# Step size = ")).expect("the step size");
+        let metric: Vec<f64> = file.comments[at + 2][2..].split(", ").map(|x| x.parse().unwrap()).collect();
+        assert!(metric.len() == 2 && metric.iter().all(|v| *v > 0.0));
+        assert!(file.comments.iter().any(|c| c.starts_with("#  Elapsed Time: ") && c.ends_with(" seconds (Warm-up)")));
+    }
+}
+
+#[test]
+fn one_chain_keeps_the_name_and_metrics_have_their_lines() {
+    let folder = Folder::new("stan-csv-one");
+    let path = folder.0.join("one.csv");
+    let name = path.display().to_string();
+    for (metric, line, rows) in [
+        ("unit_e", "# No free parameters for unit metric", 0),
+        ("diag_e", "# Diagonal elements of inverse mass matrix:", 1),
+        ("dense_e", "# Elements of inverse mass matrix:", 2),
+    ] {
+        sampled(&folder, &["--chains", "1", "--output", &name, "--metric", metric]);
+        let file = read(&path);
+        let at = file.comments.iter().position(|c| c == line).expect(line);
+        let end = file.comments.iter().position(|c| c == "# ").expect("the end of the draws");
+        assert_eq!(end - at - 1, rows, "{metric}: {:#?}", file.comments);
+        assert_eq!((file.warmup.len(), file.draws.len()), (0, 20));
+    }
+    // Nothing was adapted, and so nothing is told of it.
+    sampled(&folder, &["--chains", "1", "--output", &name, "--algorithm", "fixed_param"]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("algorithm = fixed_param") && !text.contains("Adaptation"), "{text}");
+    assert!(
+        error(&["sample", "nuts/models/standard_normal.ab", "--chains", "20000", "--output", &name])
+            .contains("20000 chains")
+    );
+}
+
+/// CmdStan's own spelling of the same run gives the same file but for its name.
+#[test]
+fn cmdstans_spelling_is_the_same_run() {
+    let folder = Folder::new("cmdstan");
+    let model = folder.file("model.ab", MODEL);
+    let (ours, theirs) = (folder.0.join("ours.csv"), folder.0.join("theirs.csv"));
+    let of_ours = format!("--output={}", ours.display());
+    let of_theirs = format!("file={}", theirs.display());
+    let ran = |arguments: &[&str]| {
+        let output = output(&[&["sample", &model][..], arguments].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    ran(&["--chains=1", "--warmup=30", "--draws=10", "--delta=0.9", "--seed=3", "--initial-stepsize=0.5", &of_ours]);
+    let spelled = "sample num_chains=1 num_warmup=30 num_samples=10 adapt delta=0.9 algorithm=hmc stepsize=0.5 random seed=3 output";
+    ran(&[&spelled.split(' ').collect::<Vec<_>>()[..], &[&of_theirs]].concat());
+    let (ours, theirs) = (read(&ours), read(&theirs));
+    assert_eq!(ours.draws, theirs.draws);
+    let said = String::from_utf8(output(&["sample", &model, "num_sample=10"]).stderr).unwrap();
+    assert!(said.contains("CmdStan's `sample` has no argument `num_sample`"), "{said}");
+}
+
+/// What other programs make of the files; CONTRIBUTING.md says how to install them.
+#[test]
+fn other_readers_find_what_is_in_the_files() {
+    let Ok(python) = std::env::var("AUTOBATCH_PYTHON") else {
+        eprintln!("skipped: AUTOBATCH_PYTHON names no Python with cmdstanpy and arviz");
+        return;
+    };
+    let folder = Folder::new("readers");
+    let base = folder.0.join("draws.csv").display().to_string();
+    for metric in ["unit_e", "diag_e", "dense_e"] {
+        sampled(&folder, &["--chains", "2", "--output", &base, "--metric", metric, "--save-warmup"]);
+        let script = "
+import sys, cmdstanpy, arviz, numpy
+files, metric = sys.argv[1:3], sys.argv[3]
+fit = cmdstanpy.from_csv(files)
+assert (fit.chains, fit.num_draws_warmup, fit.num_draws_sampling) == (2, 150, 20)
+m = fit.stan_variable('m')
+assert m.shape == (40, 2, 3) and (m == [[11, 12, 13], [21, 22, 23]]).all()
+assert fit.metric_type == metric and fit.step_size.shape == (2,)
+assert fit.inv_metric is None if metric == 'unit_e' else fit.inv_metric.shape == ((2, 2) if metric == 'diag_e' else (2, 2, 2))
+data = arviz.from_cmdstan(files, save_warmup=True)
+assert (data.posterior['m'].values == [[11, 12, 13], [21, 22, 23]]).all()
+assert numpy.array_equal(data.posterior['mu'].values.ravel(), fit.stan_variable('mu'))
+assert data.warmup_posterior['mu'].shape == (2, 150) and data.sample_stats['diverging'].shape == (2, 20)
+";
+        let files = [1, 2].map(|chain| folder.0.join(format!("draws_{chain}.csv")));
+        let output = Command::new(&python).arg("-c").arg(script).args(&files).arg(metric).output().expect("it starts");
+        assert!(output.status.success(), "{metric}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
