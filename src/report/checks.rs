@@ -21,13 +21,16 @@ pub struct Checks {
     warnings: Vec<Warning>,
     notes: Vec<String>,
     draws: usize,
+    /// Whether there are energies, and enough draws, for E-BFMI.
+    knows_energy: bool,
 }
 
 impl Checks {
     /// Of a summary.
     pub fn of(summary: &Summary) -> Self {
         let (warnings, notes) = (summary.warnings.clone(), summary.notes.clone());
-        Self { warnings, notes, draws: summary.sampler.draws }
+        let (draws, knows_energy) = (summary.sampler.draws, !summary.sampler.e_bfmi.is_empty());
+        Self { warnings, notes, draws, knows_energy }
     }
 
     /// Whether there is nothing to worry about.
@@ -43,7 +46,9 @@ impl fmt::Display for Checks {
         }
         for (concern, what, fine) in CHECKS {
             let mut of = self.warnings.iter().filter(|warning| warning.concern == concern).peekable();
-            if of.peek().is_none() {
+            if concern == Concern::Energy && !self.knows_energy {
+                writeln!(f, "-     {what}: too few draws to tell; run longer")?;
+            } else if of.peek().is_none() {
                 writeln!(f, "ok    {what}: {fine}")?;
             }
             for warning in of {

@@ -87,7 +87,7 @@ fn a_metric_is_what_it_is_called() {
         assert!((found / wanted - 1.0).abs() < 0.3, "{found}, not {wanted}");
     }
     // With the right metric both directions are alike, and trajectories are short.
-    assert!(size(&dense) < 0.6 * size(&diagonal), "{} {}", size(&dense), size(&diagonal));
+    assert!(size(&dense) < 0.75 * size(&diagonal), "{} {}", size(&dense), size(&diagonal));
 }
 
 #[test]
@@ -165,14 +165,15 @@ fn a_metric_that_is_none_is_refused() {
     assert!(refused(Metric::Dense, &[2, 2], &[f64::NAN, 0.0, 0.0, 1.0]).contains("is not positive definite"));
 }
 
-/// A trajectory of half a period turns every coordinate of a standard normal around, one of a quarter forgets it.
+/// Of a length of 1, steps of 0.3 have room three times.
 #[test]
 fn static_trajectories_have_the_length_that_they_are_given() {
     let sampler = Some(Path::new("std/static_hmc.ab"));
     let model = Path::new("nuts/models/standard_normal.ab");
     let settings = SamplerSettings::new().with("int_time", 1.0);
     let starts = Some(Array::real([1, 3], vec![0.0; 3]));
-    let job = Job { sampler, settings, starts, stepsize: Some(0.3), draws: 200, ..Job::new(model) };
+    let (chains, warmup) = (32, 20);
+    let job = Job { sampler, settings, starts, stepsize: Some(0.3), chains, warmup, draws: 200, ..Job::new(model) };
     let draws = Sampling::new(&job, |_| Ok(Inputs::new())).unwrap().run(&Options::default(), &|| ()).unwrap();
     assert!(draws.statistics["n_leapfrog"].as_int().unwrap().iter().all(|n| *n == 3));
     let x = draws.parameters["x"].as_real().expect("reals");

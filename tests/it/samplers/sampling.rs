@@ -324,9 +324,9 @@ fn a_sampler_of_ones_own_says_what_can_be_set() {
     let listed = output(&["sample", "--list-settings", "--sampler", &walk]);
     let listed = String::from_utf8(listed.stdout).unwrap();
     for line in [
-        "  target_accept    0.44  The mean acceptance statistic that warmup tunes the step size to.\n",
-        "  stride           1.5   How far a step goes, in units of the step size.\n",
-        "  moving           true  Whether steps are made at all.\n",
+        "  target_accept     0.44   The mean acceptance statistic that warmup tunes the step size to.\n",
+        "  stride            1.5    How far a step goes, in units of the step size.\n",
+        "  moving            true   Whether steps are made at all.\n",
     ] {
         assert!(listed.contains(line), "{listed}");
     }

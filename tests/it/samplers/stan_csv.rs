@@ -145,6 +145,86 @@ fn cmdstans_spelling_is_the_same_run() {
     assert!(said.contains("CmdStan's `sample` has no argument `num_sample`"), "{said}");
 }
 
+/// What `summary` and `diagnose` print of the files.
+fn reported(command: &str, folder: &Folder, names: &[&str]) -> String {
+    let files: Vec<String> = names.iter().map(|name| folder.0.join(name).display().to_string()).collect();
+    let arguments: Vec<&str> = std::iter::once(command).chain(files.iter().map(String::as_str)).collect();
+    let output = output(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Two chains of eight draws whose figures are known by hand: 1 to 16, two divergent transitions, one tree of full depth.
+#[test]
+fn files_of_cmdstans_are_summarised_and_diagnosed() {
+    let folder = Folder::new("stan-files");
+    let text = |chain: usize| {
+        let rows: Vec<String> = (0..8)
+            .map(|draw| {
+                let x = chain * 8 + draw + 1;
+                let (depth, divergent) = (if x == 3 { 5 } else { 2 }, u8::from(x == 7 || x == 12));
+                format!("-{x},0.9,0.5,{depth},7,{divergent},{x}.5,{x},{},{}\n", 10 * x, 2 * x)
+            })
+            .collect();
+        format!(
+            "# model = m_model\n# method = sample (Default)\n#     num_warmup = 100\n#     thin = 1 (Default)\n\
+             #       delta = 0.8 (Default)\n#     algorithm = hmc (Default)\n#         engine = nuts (Default)\n\
+             #             max_depth = 5\n\
+             lp__,accept_stat__,stepsize__,treedepth__,n_leapfrog__,divergent__,energy__,mu,m.1.2,m.1.1\n\
+             # Adaptation terminated\n# Step size = 0.5\n# Diagonal elements of inverse mass matrix:\n# 1, 1, 1\n{}\
+             # \n#  Elapsed Time: 0.5 seconds (Warm-up)\n#                2 seconds (Sampling)\n# \n",
+            rows.concat()
+        )
+    };
+    folder.file("a_1.csv", text(0));
+    folder.file("a_2.csv", text(1));
+    let table = reported("summary", &folder, &["a_1.csv", "a_2.csv"]);
+    let row = |name: &str| -> Vec<String> {
+        let line = table.lines().find(|line| line.split_whitespace().next() == Some(name));
+        line.unwrap_or_else(|| panic!("{name}: {table}")).split_whitespace().map(str::to_owned).collect()
+    };
+    let headings = "Mean MCSE StdDev MAD 5% 50% 95% ESS_bulk ESS_tail ESS_bulk/s R_hat";
+    let found = table.lines().find(|line| line.contains("StdDev")).expect("headings");
+    assert_eq!(found.split_whitespace().collect::<Vec<_>>().join(" "), headings);
+    // The mean of 1 to 16 is 8.5, the standard deviation √(68/3), the median distance from 8.5 is 4.
+    let mu = row("mu");
+    assert_eq!((&mu[1], &mu[3], &mu[4], &mu[6]), (&"8.5".into(), &"4.761".into(), &"5.93".into(), &"8.5".into()));
+    assert_eq!((&row("m[1,1]")[1], &row("m[1,2]")[1]), (&"17".to_owned(), &"85".to_owned()));
+    assert!(table.find("m[1,1]") < table.find("m[1,2]"), "{table}");
+    assert!(table.contains("Sampling took (2, 2) seconds, 4 seconds total"), "{table}");
+    let checks = reported("diagnose", &folder, &["a_1.csv", "a_2.csv"]);
+    for line in [
+        "LOOK  tree depth: 1 of 16 transitions reached the largest tree depth, 5",
+        "--set max_treedepth=7",
+        "LOOK  divergent transitions: 2 of 16 transitions were divergent",
+        "--set target_accept=0.9",
+        "-     E-BFMI: too few draws",
+        "LOOK  effective sample sizes",
+        "LOOK  R-hat",
+    ] {
+        assert!(checks.contains(line), "{line}: {checks}");
+    }
+    let alone = folder.file("b.csv", text(0).replace("mu,", "nu,"));
+    let a = folder.0.join("a_1.csv").display().to_string();
+    assert!(
+        error(&["summary", &a, &alone]).contains("not a chain of the same run: `nu` where the first file has `mu`")
+    );
+    assert!(error(&["diagnose", "no.csv"]).contains("cannot read no.csv"));
+}
+
+/// Our own files say the same as the run itself.
+#[test]
+fn our_files_are_summarised_as_the_run_was() {
+    let folder = Folder::new("own-files");
+    let base = folder.0.join("o.csv").display().to_string();
+    sampled(&folder, &["--chains", "2", "--output", &base, "--save-warmup"]);
+    let table = reported("summary", &folder, &["o_1.csv", "o_2.csv"]);
+    assert!(table.contains("2 chains: each with 20 draws; warmup=150; thin=1; 40 draws saved."), "{table}");
+    assert!(["m[1,1]", "m[2,3]", "big", "energy__"].iter().all(|name| table.contains(name)), "{table}");
+    let checks = reported("diagnose", &folder, &["o_1.csv", "o_2.csv"]);
+    assert!(checks.contains("ok    tree depth") && checks.contains("LOOK  effective sample sizes"), "{checks}");
+}
+
 /// What other programs make of the files; CONTRIBUTING.md says how to install them.
 #[test]
 fn other_readers_find_what_is_in_the_files() {
