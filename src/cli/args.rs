@@ -33,7 +33,7 @@ pub(super) enum Command {
     /// Print the value and the gradient of a function, and check them against differences
     Grad(GradArgs),
     /// Draw from a posterior with NUTS, or with another sampler written in the language
-    Sample(SampleArgs),
+    Sample(Box<SampleArgs>),
     /// Print the table of CmdStan's stansummary, of files of Stan CSV, one a chain
     Summary(SummaryArgs),
     /// Say what to worry about: of files of Stan CSV, as CmdStan's diagnose

@@ -188,8 +188,9 @@ impl<'a> Job<'a> {
             (Metric::Dense, [d, columns]) if d == columns => {
                 let differ = (0..*d).flat_map(|i| (0..i).map(move |j| (i, j))).find(|(i, j)| {
                     let (a, b) = (values[i * d + j], values[j * d + i]);
-                    // NaN, too.
-                    !((a - b).abs() <= 1e-8 * a.abs().max(b.abs()).max(1.0))
+                    // A NaN is equal to nothing.
+                    let equal = (a - b).abs() <= 1e-8 * a.abs().max(b.abs()).max(1.0);
+                    !equal
                 });
                 match differ {
                     Some((i, j)) => refused(format!("is not symmetric: look at row {} and column {}", i + 1, j + 1)),

@@ -66,10 +66,10 @@ impl File {
                     adapted = Some(file.values.len());
                 }
                 file.comment(comment);
-            } else if line.is_empty() {
             } else if file.columns.is_empty() {
-                file.columns = line.split(',').map(str::to_owned).collect();
-            } else {
+                // An empty line makes no columns.
+                file.columns = line.split(',').filter(|_| !line.is_empty()).map(str::to_owned).collect();
+            } else if !line.is_empty() {
                 let before = file.values.len();
                 for cell in line.split(',') {
                     match cell.trim().parse() {
@@ -83,7 +83,7 @@ impl File {
                 }
             }
         }
-        if !file.columns.first().is_some_and(|column| column == "lp__") {
+        if file.columns.first().is_none_or(|column| column != "lp__") {
             return wrong("this is no Stan CSV of draws: there is no line of names that starts with lp__".to_owned());
         }
         let saved = matches!(file.config.get("save_warmup").map(String::as_str), Some("1" | "true"));
