@@ -3,12 +3,22 @@
 //! ```text
 //! model.stan --syntax--> tree --check--> the same tree, known to be a Stan program      once a model, without data
 //! data.json  --data----> values of the host
-//! both       --translate--> a module of our syntax tree + shared tables --> check, lower, … as for any program
+//! both       --trace---> a graph of what lanes compute --emit--> text of our language + tables that all lanes share
 //! ```
 //!
 //! What depends on data alone is computed while the program is translated; what is left is straight code, comprehensions
 //! and loops over numbers that are known. So everything below the syntax is shared with the language.
 
 pub mod check;
+mod data;
+mod emit;
+mod graph;
 pub mod place;
 pub mod syntax;
+mod trace;
+mod translate;
+mod value;
+
+pub use data::Given;
+pub use trace::HostFunctions;
+pub use translate::{Output, Translation, translate};

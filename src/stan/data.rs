@@ -1,0 +1,111 @@
+//! The data of a Stan program: a JSON object, its values by the names and types that the program declares (CmdStan's
+//! guide, "JSON format for CmdStan").
+
+use serde_json::{Map, Value};
+
+use super::value::{Base, Kind};
+use crate::types::Array;
+
+/// The data as they were read: one object.
+pub type Given = Map<String, Value>;
+
+/// The value of a variable, in row-major order.
+///
+/// # Errors
+/// Where it is missing, or has another type or size than the program declares: in the words of both.
+pub(super) fn read(given: &Given, name: &str, kind: Kind, shape: &[usize]) -> Result<Array, String> {
+    let size = |shape: &[usize]| shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let ty = if shape.is_empty() { kind.shown() } else { format!("{} of size {}", kind.shown(), size(shape)) };
+    let elements = shape.iter().product::<usize>();
+    let Some(value) = given.get(name) else {
+        if elements == 0 {
+            return Ok(empty(kind, shape));
+        }
+        return Err(format!("the data lack `{name}`, {ty}"));
+    };
+    // An empty list stands for any shape without elements.
+    if elements == 0 && value.as_array().is_some_and(Vec::is_empty) {
+        return Ok(empty(kind, shape));
+    }
+    let mut reader = Reader { name, ty: &ty, kind, ints: Vec::new(), reals: Vec::new(), place: Vec::new() };
+    reader.walk(value, shape)?;
+    Ok(match kind.base {
+        Base::Int => Array::int(shape.iter().copied(), reader.ints),
+        _ => Array::real(shape.iter().copied(), reader.reals),
+    })
+}
+
+fn empty(kind: Kind, shape: &[usize]) -> Array {
+    if kind.is_int() { Array::int(shape.iter().copied(), vec![]) } else { Array::real(shape.iter().copied(), vec![]) }
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    ty: &'a str,
+    kind: Kind,
+    ints: Vec<i64>,
+    reals: Vec<f64>,
+    place: Vec<usize>,
+}
+
+impl Reader<'_> {
+    fn here(&self) -> String {
+        let place: Vec<String> = self.place.iter().map(|i| format!("[{}]", i + 1)).collect();
+        format!("`{}{}`", self.name, place.concat())
+    }
+
+    fn walk(&mut self, value: &Value, shape: &[usize]) -> Result<(), String> {
+        let Some((extent, rest)) = shape.split_first() else { return self.number(value) };
+        let Some(items) = value.as_array() else {
+            let found = short(value);
+            return Err(format!("{} is {found}, but the program declares {}", self.here(), self.ty));
+        };
+        if items.len() != *extent {
+            let n = items.len();
+            return Err(format!("{} has {n} entries, but the program declares {}", self.here(), self.ty));
+        }
+        for (i, item) in items.iter().enumerate() {
+            self.place.push(i);
+            self.walk(item, rest)?;
+            self.place.pop();
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, value: &Value) -> Result<(), String> {
+        if self.kind.is_int() {
+            let Some(i) = value.as_i64() else {
+                return Err(format!("{} is {}, which is no int, as {} wants", self.here(), short(value), self.ty));
+            };
+            if i32::try_from(i).is_err() {
+                return Err(format!("{} is {i}, which is no int of Stan: they have 32 bits", self.here()));
+            }
+            self.ints.push(i);
+            return Ok(());
+        }
+        let x = match value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => match text.as_str() {
+                "NaN" => Some(f64::NAN),
+                "Inf" | "+Inf" | "Infinity" | "+Infinity" => Some(f64::INFINITY),
+                "-Inf" | "-Infinity" => Some(f64::NEG_INFINITY),
+                _ => None,
+            },
+            _ => None,
+        };
+        match x {
+            Some(x) => self.reals.push(x),
+            None => return Err(format!("{} is {}, which is no number", self.here(), short(value))),
+        }
+        Ok(())
+    }
+}
+
+/// A value in a message.
+fn short(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("a list of {}", items.len()),
+        Value::Object(_) => "an object".to_owned(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,222 @@
+//! Nodes of one place of the program: a comprehension, an expression, or a check.
+
+use std::collections::HashMap;
+
+use super::pattern::Axes;
+use super::{Code, Container, Emitter, Irregular, Local, Written, holds, written};
+use crate::base::Id as _;
+use crate::stan::graph::{Arg, Op};
+use crate::stan::value::{Elem, NodeId};
+
+/// Where a value is found: what must be the same for all nodes that one expression stands for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Found {
+    Known,
+    /// In an array of the current turn of a loop.
+    Local(usize),
+    Stored(usize),
+    /// Written where it is read: what its operands are.
+    Here(Vec<Found>),
+    /// One after the other, with how many there are of each.
+    Many(Vec<(Found, usize)>),
+}
+
+impl Emitter<'_> {
+    /// Writes nodes that do the same, and do not depend on one another.
+    pub(super) fn group(&mut self, nodes: &[NodeId]) -> Written<()> {
+        let mut parts: Vec<Vec<NodeId>> = Vec::new();
+        let mut which: HashMap<Vec<Found>, usize> = HashMap::new();
+        for id in nodes {
+            let mut all: Option<Vec<Found>> = None;
+            for (point, member) in self.family(*id).iter().enumerate() {
+                let found = self.node(*member).args.iter().map(|arg| self.found(arg, point)).collect();
+                match &all {
+                    None => all = Some(found),
+                    Some(first) if *first == found => {}
+                    Some(_) => return Err(Irregular),
+                }
+            }
+            let part = *which.entry(all.unwrap_or_default()).or_insert_with(|| {
+                parts.push(Vec::new());
+                parts.len() - 1
+            });
+            parts[part].push(*id);
+        }
+        parts.iter().try_for_each(|part| self.part(part))
+    }
+
+    /// Where an operand is found at a point of the loops around.
+    pub(super) fn found(&self, arg: &Arg, point: usize) -> Found {
+        match arg {
+            Arg::Scalar(elem) => self.found_elem(*elem, point),
+            Arg::Known(_) => Found::Known,
+            Arg::Whole(node) => self.found_elem(Elem::Of(*node, 0), point),
+            Arg::Elements(elems, _) => {
+                let mut runs: Vec<(Found, usize)> = Vec::new();
+                for elem in elems.iter() {
+                    let found = self.found_elem(*elem, point);
+                    match runs.last_mut() {
+                        Some((last, n)) if *last == found => *n += 1,
+                        _ => runs.push((found, 1)),
+                    }
+                }
+                Found::Many(runs)
+            }
+        }
+    }
+
+    fn found_elem(&self, elem: Elem, point: usize) -> Found {
+        let Elem::Of(node, _) = elem else { return Found::Known };
+        if self.deferred[node.index()] {
+            return Found::Here(self.node(node).args.iter().map(|arg| self.found(arg, point)).collect());
+        }
+        match self.local(node, point) {
+            Some((container, _)) => Found::Local(container),
+            None => match self.places.get(&node) {
+                Some((container, _)) => Found::Stored(*container),
+                None => unreachable!("{node} is written before it is read"),
+            },
+        }
+    }
+
+    /// Where the value of a node is, if it was made in the turn of a loop that a point is in.
+    pub(super) fn local(&self, node: NodeId, point: usize) -> Option<(usize, usize)> {
+        let local = self.locals.get(&node)?;
+        let inner: usize = self.loops[local.level + 1..].iter().map(|l| l.extent).product();
+        (point / inner == local.point).then_some((local.container, local.at))
+    }
+
+    /// Writes nodes that one expression stands for.
+    fn part(&mut self, nodes: &[NodeId]) -> Written<()> {
+        let outer = self.axes();
+        let m = nodes.len();
+        let var = format!("{}i", self.prefix);
+        let axes = if m == 1 { outer.clone() } else { outer.with(&var, m) };
+        let members = self.over_points(nodes);
+        let first = self.node(nodes[0]);
+        let span = Some(self.graph.sites[first.site]);
+        if let Op::Assert(message) = &first.op {
+            let condition = self.arg_code(&members, 0, &axes)?;
+            let mut text = holds(&condition);
+            if m > 1 {
+                text = format!("all({text} for {var} in 0..{m})");
+            }
+            self.line(format!("assert({text}, {});", quoted(message)), span);
+            return Ok(());
+        }
+        if let Op::Print(texts) = &first.op {
+            let mut message = String::new();
+            for (i, text) in texts.iter().enumerate() {
+                message.push_str(&escaped(text));
+                if i < first.args.len() {
+                    let code = self.arg_code(&members, i, &axes)?;
+                    message.push_str(&format!("{{{}}}", code.text));
+                }
+            }
+            let print = format!("print(\"{message}\");");
+            let text = if m > 1 { format!("for {var} in 0..{m} {{ {print} }}") } else { print };
+            self.line(text, span);
+            return Ok(());
+        }
+        let code = self.code(&members, &axes)?;
+        let mut text = code.text;
+        let mut lead = Vec::new();
+        if m > 1 {
+            text = format!("[{text} for {var} in 0..{m}]");
+            lead.push(m);
+        }
+        let name = self.fresh("x");
+        self.line(format!("let {name} = {text};"), span);
+        self.containers.push(Container { name: name.clone(), lead, shape: first.shape.clone() });
+        let container = self.containers.len() - 1;
+        if self.loops.is_empty() {
+            for (at, id) in nodes.iter().enumerate() {
+                self.place(*id, container, at);
+            }
+            return Ok(());
+        }
+        self.keep_values(nodes, &name);
+        let level = self.loops.len() - 1;
+        for (at, id) in nodes.iter().enumerate() {
+            for (point, member) in self.family(*id).iter().enumerate() {
+                self.locals.insert(*member, Local { container, at, level, point });
+                self.loops[level].locals.push(*member);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps values of this turn that are read outside of it.
+    fn keep_values(&mut self, nodes: &[NodeId], name: &str) {
+        let counters = self.axes().vars.join(", ");
+        let Some(places) = nodes.iter().map(|id| self.places.get(id).copied()).collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        let container = places[0].0;
+        let c = &self.containers[container];
+        let (kept, depth) = (c.name.clone(), self.loops.len());
+        let together = c.lead.get(depth).copied().unwrap_or(1);
+        let in_order = places.iter().enumerate().all(|(i, place)| *place == (container, i));
+        if in_order && together == nodes.len() {
+            self.line(format!("{kept}[{counters}] = {name};"), None);
+            return;
+        }
+        for (at, (container, place)) in places.iter().enumerate() {
+            let kept = self.containers[*container].name.clone();
+            let value = if nodes.len() == 1 { name.to_owned() } else { format!("{name}[{at}]") };
+            self.line(format!("{kept}[{counters}, {place}] = {value};"), None);
+        }
+    }
+
+    /// The nodes over all points of the loops around, then one after the other.
+    fn over_points(&self, nodes: &[NodeId]) -> Vec<NodeId> {
+        let families: Vec<_> = nodes.iter().map(|id| self.family(*id)).collect();
+        (0..self.points()).flat_map(|p| families.iter().map(move |f| f[p])).collect()
+    }
+
+    /// The expression that nodes over some counters are.
+    pub(super) fn code(&mut self, nodes: &[NodeId], axes: &Axes) -> Written<Code> {
+        let first = self.node(nodes[0]);
+        if nodes.iter().any(|id| self.node(*id).op != first.op || self.node(*id).args.len() != first.args.len()) {
+            return Err(Irregular);
+        }
+        if let Op::Parameters { first: at } = first.op {
+            return Ok(match first.shape.first() {
+                Some(n) => Code::atom(format!("q[{at}..{}]", at + n)),
+                None => Code::atom(format!("q[{at}]")),
+            });
+        }
+        let mut args = Vec::with_capacity(first.args.len());
+        for at in 0..first.args.len() {
+            args.push(self.arg_code(nodes, at, axes)?);
+        }
+        Ok(written(&first.op, &args))
+    }
+
+    fn arg_code(&mut self, nodes: &[NodeId], at: usize, axes: &Axes) -> Written<Code> {
+        let graph = self.graph;
+        let args: Vec<&Arg> = nodes.iter().map(|id| &graph.nodes[*id].args[at]).collect();
+        self.read(&args, axes)
+    }
+}
+
+/// A text between quotes, without holes.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", escaped(text))
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '{' => out.push_str("{{"),
+            '}' => out.push_str("}}"),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,362 @@
+//! The order in which nodes are written: groups of one place each, and where groups depend on one another in a circle, the
+//! loop that turns them (Allen and Kennedy 1987, with the dependences of the data instead of a test).
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::pattern::Axes;
+use super::{Container, Emitter, Irregular, Line, Loop, Written};
+use crate::base::Id as _;
+use crate::stan::graph::{Arg, Op, SiteId, TurnId};
+use crate::stan::value::{Elem, NodeId};
+
+/// What nodes of one group have in common.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    site: SiteId,
+    op: Op,
+    shape: Vec<usize>,
+    int: bool,
+    args: Vec<ArgKind>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) enum ArgKind {
+    Known(bool),
+    Scalar,
+    Table(Vec<usize>),
+    Whole,
+    Elements(Vec<usize>),
+}
+
+pub(super) fn kind(arg: &Arg) -> ArgKind {
+    match arg {
+        Arg::Scalar(Elem::Of(..)) => ArgKind::Scalar,
+        Arg::Scalar(elem) => ArgKind::Known(matches!(elem, Elem::Int(_))),
+        Arg::Known(array) => ArgKind::Table(array.shape.to_vec()),
+        Arg::Whole(_) => ArgKind::Whole,
+        Arg::Elements(_, shape) => ArgKind::Elements(shape.clone()),
+    }
+}
+
+/// Where a source stands, seen from a turn: what must be the same in all turns of a loop.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Source {
+    /// In the same turn: its position there, and the element.
+    Here(usize, u32),
+    /// In another turn of this loop: its group.
+    Other(usize),
+    /// Written before: its container.
+    Before(usize),
+    /// Written where it is read.
+    Deferred(Vec<Source>),
+    Known,
+}
+
+impl Emitter<'_> {
+    fn key(&self, id: NodeId) -> Key {
+        let node = self.node(id);
+        let args = node.args.iter().map(kind).collect();
+        Key { site: node.site, op: node.op.clone(), shape: node.shape.clone(), int: node.int, args }
+    }
+
+    /// The nodes that are written separately and that this one reads, through those that are written where they are read.
+    fn sources(&self, id: NodeId, found: &mut Vec<NodeId>) {
+        for source in self.node(id).args.iter().flat_map(Arg::sources) {
+            if self.deferred[source.index()] { self.sources(source, found) } else { found.push(source) }
+        }
+    }
+
+    /// Writes nodes, which come in the order in which they were made.
+    pub(super) fn region(&mut self, nodes: &[NodeId]) -> Written<()> {
+        let mut group_of: HashMap<NodeId, usize> = HashMap::new();
+        let mut groups: Vec<Vec<NodeId>> = Vec::new();
+        let mut keys: HashMap<Key, usize> = HashMap::new();
+        for id in nodes {
+            let group = *keys.entry(self.key(*id)).or_insert_with(|| {
+                groups.push(Vec::new());
+                groups.len() - 1
+            });
+            groups[group].push(*id);
+            group_of.insert(*id, group);
+        }
+        let mut edges: Vec<Vec<usize>> = vec![Vec::new(); groups.len()];
+        let mut found = Vec::new();
+        for (group, members) in groups.iter().enumerate() {
+            for id in members {
+                found.clear();
+                self.sources(*id, &mut found);
+                edges[group].extend(found.iter().filter_map(|s| group_of.get(s)));
+            }
+            edges[group].sort_unstable();
+            edges[group].dedup();
+        }
+        for circle in in_order(&edges) {
+            if let [group] = circle[..]
+                && !edges[group].contains(&group)
+            {
+                self.group(&groups[group])?;
+                continue;
+            }
+            let mut members: Vec<NodeId> = circle.iter().flat_map(|g| groups[*g].iter().copied()).collect();
+            members.sort_unstable();
+            self.circle(&members)?;
+        }
+        Ok(())
+    }
+
+    /// The turn of a node at a depth of loops; its own where it is not so deep.
+    fn turn_at(&self, id: NodeId, depth: u32) -> TurnId {
+        let mut turn = self.node(id).turn;
+        while self.graph.turns[turn].depth > depth {
+            turn = self.graph.turns[turn].outer;
+        }
+        turn
+    }
+
+    /// Nodes that depend on one another in a circle of groups: turn after turn of the outermost loop that tells them apart.
+    fn circle(&mut self, nodes: &[NodeId]) -> Written<()> {
+        let deepest = nodes.iter().map(|id| self.graph.turns[self.node(*id).turn].depth).max().unwrap_or(0);
+        let apart = (0..=deepest).find(|depth| {
+            let first = self.turn_at(nodes[0], *depth);
+            nodes.iter().any(|id| self.turn_at(*id, *depth) != first)
+        });
+        let Some(depth) = apart else {
+            return nodes.iter().try_for_each(|id| self.group(&[*id]));
+        };
+        let mut turns: Vec<Vec<NodeId>> = Vec::new();
+        let mut at: HashMap<TurnId, usize> = HashMap::new();
+        for id in nodes {
+            let turn = self.turn_at(*id, depth);
+            let index = *at.entry(turn).or_insert_with(|| {
+                turns.push(Vec::new());
+                turns.len() - 1
+            });
+            turns[index].push(*id);
+        }
+        let mut from = 0;
+        while from < turns.len() {
+            // What is written before counts as such: so each stretch is looked at when those before it are written.
+            let all = &turns[from..];
+            let first = self.signature(all, 0);
+            let to = from + (0..all.len()).take_while(|t| *t == 0 || self.signature(all, *t) == first).count();
+            if to - from < 2 || self.turned(&turns[from..to], depth).is_err() {
+                for turn in &turns[from..to] {
+                    self.region(turn)?;
+                }
+            }
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// What the nodes of a turn do, and where their operands come from.
+    fn signature(&self, turns: &[Vec<NodeId>], turn: usize) -> Vec<(Key, Vec<Source>)> {
+        let here: HashMap<NodeId, usize> = turns[turn].iter().enumerate().map(|(i, id)| (*id, i)).collect();
+        let mut sites: HashMap<NodeId, usize> = HashMap::new();
+        for other in turns {
+            for id in other {
+                sites.insert(*id, self.node(*id).site.index());
+            }
+        }
+        turns[turn]
+            .iter()
+            .map(|id| {
+                let args = &self.node(*id).args;
+                (self.key(*id), args.iter().flat_map(|arg| self.seen(arg, &here, &sites)).collect())
+            })
+            .collect()
+    }
+
+    fn seen(&self, arg: &Arg, here: &HashMap<NodeId, usize>, sites: &HashMap<NodeId, usize>) -> Vec<Source> {
+        let of = |elem: &Elem| match elem {
+            Elem::Of(node, at) => {
+                if self.deferred[node.index()] {
+                    let args = &self.node(*node).args;
+                    return Source::Deferred(args.iter().flat_map(|a| self.seen(a, here, sites)).collect());
+                }
+                match (here.get(node), sites.get(node), self.places.get(node)) {
+                    (Some(position), ..) => Source::Here(*position, *at),
+                    (_, Some(site), None) => Source::Other(*site),
+                    (.., Some((container, _))) => Source::Before(*container),
+                    _ => Source::Other(usize::MAX),
+                }
+            }
+            _ => Source::Known,
+        };
+        match arg {
+            Arg::Scalar(elem) => vec![of(elem)],
+            Arg::Known(_) => vec![Source::Known],
+            Arg::Whole(node) => vec![of(&Elem::Of(*node, 0))],
+            Arg::Elements(elems, _) => elems.iter().map(of).collect(),
+        }
+    }
+
+    /// Writes a loop over turns that do the same, at a depth of the loops of the program.
+    fn turned(&mut self, turns: &[Vec<NodeId>], depth: u32) -> Written<()> {
+        let saved = (self.lines.len(), self.containers.len(), self.written.len(), self.kept.len());
+        let align = self.aligned(turns);
+        let members: HashSet<NodeId> = align.values().flat_map(|family| family.iter().copied()).collect();
+        let var = format!("{}t{}", self.prefix, self.loops.len());
+        let extents: Vec<usize> = self.loops.iter().map(|l| l.extent).chain([turns.len()]).collect();
+        // What is read outside of its turn is kept for all turns.
+        let outside = |first: &&NodeId| align[*first].iter().any(|id| self.read_outside(*id, depth, &members));
+        let kept: Vec<NodeId> = turns[0].iter().filter(outside).copied().collect();
+        self.keep(&kept, &align, &extents);
+        self.line(format!("for {var} in 0..{} {{", turns.len()), None);
+        self.loops.push(Loop { var, extent: turns.len(), align, locals: Vec::new() });
+        let done = self.region(&turns[0]);
+        for id in self.loops.pop().expect("pushed above").locals {
+            self.locals.remove(&id);
+        }
+        if done.is_err() {
+            self.lines.truncate(saved.0);
+            self.containers.truncate(saved.1);
+            for id in self.written.drain(saved.2..) {
+                self.places.remove(&id);
+            }
+            self.kept.truncate(saved.3);
+            return Err(Irregular);
+        }
+        self.line("}", None);
+        if self.loops.is_empty() {
+            self.declare_kept(saved.0);
+        }
+        Ok(())
+    }
+
+    /// For each node of the first turn those of all turns, of this loop and of the ones around.
+    fn aligned(&self, turns: &[Vec<NodeId>]) -> HashMap<NodeId, Arc<Vec<NodeId>>> {
+        let outer = self.loops.last().map(|l| &l.align);
+        let points = self.points();
+        let family = |position: usize| {
+            let mut family = Vec::with_capacity(points * turns.len());
+            for p in 0..points {
+                family.extend(turns.iter().map(|turn| {
+                    let id = turn[position];
+                    outer.map_or(id, |map| map.get(&id).map_or(id, |f| f[p]))
+                }));
+            }
+            Arc::new(family)
+        };
+        turns[0].iter().enumerate().map(|(position, first)| (*first, family(position))).collect()
+    }
+
+    /// Whether somebody reads a node who is not in its turn of a loop with these members.
+    fn read_outside(&self, id: NodeId, depth: u32, members: &HashSet<NodeId>) -> bool {
+        let turn = self.turn_at(id, depth);
+        self.is_result[id.index()]
+            || self.readers[id.index()].iter().any(|r| !members.contains(r) || self.turn_at(*r, depth) != turn)
+    }
+
+    /// Arrays for what is read outside of its turn: one for the nodes of one place.
+    fn keep(&mut self, nodes: &[NodeId], align: &HashMap<NodeId, Arc<Vec<NodeId>>>, extents: &[usize]) {
+        let mut groups: IndexMap<Key, Vec<NodeId>> = IndexMap::new();
+        for id in nodes.iter().filter(|id| !self.places.contains_key(*id)) {
+            groups.entry(self.key(*id)).or_default().push(*id);
+        }
+        for (key, members) in groups {
+            let name = self.fresh("v");
+            let m = members.len();
+            let lead = extents.iter().copied().chain((m > 1).then_some(m)).collect();
+            self.containers.push(Container { name, lead, shape: key.shape });
+            let container = self.containers.len() - 1;
+            for (j, first) in members.iter().enumerate() {
+                for (point, id) in align[first].iter().enumerate() {
+                    self.place(*id, container, point * m + j);
+                }
+            }
+            self.kept.push((container, key.int));
+        }
+    }
+
+    pub(super) fn place(&mut self, id: NodeId, container: usize, at: usize) {
+        self.places.insert(id, (container, at));
+        self.written.push(id);
+    }
+
+    /// Declares, before the outermost loop, the arrays that it fills.
+    fn declare_kept(&mut self, line: usize) {
+        let declared: Vec<Line> = std::mem::take(&mut self.kept)
+            .into_iter()
+            .map(|(container, int)| {
+                let Container { name, lead, shape } = &self.containers[container];
+                let extents: Vec<String> = lead.iter().chain(shape).map(usize::to_string).collect();
+                let zero = if int { "0" } else { "0.0" };
+                let text = format!("let mut {name} = fill({zero}, {});", extents.join(", "));
+                Line { text, indent: 1, span: None }
+            })
+            .collect();
+        self.lines.splice(line..line, declared);
+    }
+
+    /// The nodes of all turns around that do what a node of the first turns does.
+    pub(super) fn family(&self, id: NodeId) -> Arc<Vec<NodeId>> {
+        match self.loops.last() {
+            None => Arc::new(vec![id]),
+            Some(innermost) => innermost.align.get(&id).cloned().expect("what is written in a loop is of its turns"),
+        }
+    }
+
+    /// The counters of the loops around.
+    pub(super) fn axes(&self) -> Axes {
+        Axes {
+            vars: self.loops.iter().map(|l| l.var.clone()).collect(),
+            extents: self.loops.iter().map(|l| l.extent).collect(),
+        }
+    }
+
+    pub(super) fn points(&self) -> usize {
+        self.loops.iter().map(|l| l.extent).product()
+    }
+}
+
+/// The strongly connected parts of a graph (Tarjan 1972), each after those that it has edges to; parts that do not depend on
+/// one another in the order of their first group.
+fn in_order(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let n = edges.len();
+    let (mut index, mut low) = (vec![usize::MAX; n], vec![0; n]);
+    let (mut on_stack, mut stack, mut parts, mut next) = (vec![false; n], Vec::new(), Vec::new(), 0);
+    for root in 0..n {
+        if index[root] != usize::MAX {
+            continue;
+        }
+        let mut work = vec![(root, 0)];
+        while let Some((v, edge)) = work.pop() {
+            if edge == 0 {
+                index[v] = next;
+                low[v] = next;
+                next += 1;
+                stack.push(v);
+                on_stack[v] = true;
+            }
+            if let Some(&w) = edges[v].get(edge) {
+                work.push((v, edge + 1));
+                if index[w] == usize::MAX {
+                    work.push((w, 0));
+                } else if on_stack[w] {
+                    low[v] = low[v].min(index[w]);
+                }
+                continue;
+            }
+            if low[v] == index[v] {
+                let mut part = Vec::new();
+                while let Some(w) = stack.pop() {
+                    on_stack[w] = false;
+                    part.push(w);
+                    if w == v {
+                        break;
+                    }
+                }
+                part.sort_unstable();
+                parts.push(part);
+            }
+            if let Some((parent, _)) = work.last() {
+                low[*parent] = low[*parent].min(low[v]);
+            }
+        }
+    }
+    parts
+}

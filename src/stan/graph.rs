@@ -1,0 +1,185 @@
+//! What lanes compute, as a graph: every value is made once by a node, of known values and elements of other nodes.
+//! Assignments, indices, loops and calls are gone: the host has run them.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::value::{Elem, NodeId, Val, What};
+use crate::base::{IdVec, Span};
+use crate::types::Array;
+
+/// What a node does with its operands.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Op {
+    /// `q[first..first + n]` of the unconstrained parameters, or `q[first]`.
+    Parameters { first: usize },
+    /// `a + b` and its kin.
+    Infix(&'static str),
+    /// `int(a < b)` and its kin.
+    Compare(&'static str),
+    /// `-a`
+    Negate,
+    /// `f(a, b, 3, 4)`: a function of the language or its library, then extents.
+    Call(Arc<str>, Vec<usize>),
+    /// `int(f(a, b))`: of a function that gives bools.
+    CallBool(Arc<str>),
+    /// `a[i, j]`, counted from 0; the operands after the first are the indices.
+    At,
+    /// `select(c != 0, a, b)`.
+    Select,
+    /// `assert(c != 0, "message")`.
+    Assert(Arc<str>),
+    /// `print("…")`, with holes for the operands.
+    Print(Arc<[Arc<str>]>),
+    /// The field of a tuple that a call gives.
+    Field(usize),
+}
+
+/// An operand.
+#[derive(Clone, Debug)]
+pub(super) enum Arg {
+    Scalar(Elem),
+    Known(Arc<Array>),
+    Whole(NodeId),
+    Elements(Arc<Vec<Elem>>, Vec<usize>),
+}
+
+impl Arg {
+    pub(super) fn of(value: &Val) -> Arg {
+        match &value.what {
+            What::Known(array) if value.is_scalar() => Arg::Scalar(match array.get(0) {
+                crate::types::Scalar::Int(i) => Elem::Int(i),
+                crate::types::Scalar::Real(x) => Elem::Real(x),
+                crate::types::Scalar::Bool(b) => Elem::Int(i64::from(b)),
+            }),
+            What::Known(array) => Arg::Known(array.clone()),
+            What::Scalar(elem) => Arg::Scalar(*elem),
+            What::Whole(node) if value.is_scalar() => Arg::Scalar(Elem::Of(*node, 0)),
+            What::Whole(node) => Arg::Whole(*node),
+            What::Elements(elems) => Arg::Elements(elems.clone(), value.shape.clone()),
+        }
+    }
+    /// The nodes that it reads.
+    pub(super) fn sources(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let of = |elem: &Elem| if let Elem::Of(node, _) = elem { Some(*node) } else { None };
+        let (one, many): (Option<NodeId>, &[Elem]) = match self {
+            Arg::Scalar(elem) => (of(elem), &[]),
+            Arg::Known(_) => (None, &[]),
+            Arg::Whole(node) => (Some(*node), &[]),
+            Arg::Elements(elems, _) => (None, elems),
+        };
+        one.into_iter().chain(many.iter().filter_map(of))
+    }
+}
+
+impl PartialEq for Arg {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Arg::Scalar(a), Arg::Scalar(b)) => a == b,
+            (Arg::Known(a), Arg::Known(b)) => Arc::ptr_eq(a, b),
+            (Arg::Whole(a), Arg::Whole(b)) => a == b,
+            (Arg::Elements(a, s), Arg::Elements(b, t)) => s == t && (Arc::ptr_eq(a, b) || a == b),
+            _ => false,
+        }
+    }
+}
+impl Eq for Arg {}
+impl Hash for Arg {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Arg::Scalar(elem) => elem.hash(state),
+            Arg::Known(array) => Arc::as_ptr(array).hash(state),
+            Arg::Whole(node) => node.hash(state),
+            Arg::Elements(elems, shape) => (elems, shape).hash(state),
+        }
+    }
+}
+
+crate::define_id!(
+    /// Where in a program a node was made: a place and the calls around it.
+    #[allow(unreachable_pub, reason = "the macro makes public ids")]
+    SiteId, "site"
+);
+
+crate::define_id!(
+    /// A turn of a loop, in the turns of the loops around it. 0 is outside of all loops.
+    #[allow(unreachable_pub, reason = "the macro makes public ids")]
+    TurnId, "turn"
+);
+
+/// A turn of a loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// The turn around it; its own id outside of all loops.
+    pub(super) outer: TurnId,
+    /// How many loops are around.
+    pub(super) depth: u32,
+    /// Which loop: each time that a loop statement runs is another one.
+    pub(super) run: u32,
+}
+
+/// A node.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) op: Op,
+    pub(super) args: Vec<Arg>,
+    pub(super) shape: Vec<usize>,
+    pub(super) int: bool,
+    pub(super) site: SiteId,
+    pub(super) turn: TurnId,
+}
+
+/// The nodes, each after those that it reads.
+#[derive(Debug)]
+pub(super) struct Graph {
+    pub(super) nodes: IdVec<NodeId, Node>,
+    pub(super) sites: IdVec<SiteId, Span>,
+    pub(super) turns: IdVec<TurnId, Turn>,
+    /// `assert` and `print`, in their order.
+    pub(super) effects: Vec<NodeId>,
+    made: HashMap<(Op, Vec<Arg>), NodeId>,
+    site_ids: HashMap<(Span, u32), SiteId>,
+}
+
+impl Graph {
+    pub(super) fn new() -> Graph {
+        let mut turns = IdVec::new();
+        turns.push(Turn { outer: TurnId(0), depth: 0, run: 0 });
+        Graph {
+            nodes: IdVec::new(),
+            sites: IdVec::new(),
+            turns,
+            effects: Vec::new(),
+            made: HashMap::new(),
+            site_ids: HashMap::new(),
+        }
+    }
+
+    /// The site of a place, in these calls.
+    pub(super) fn site(&mut self, span: Span, calls: u32) -> SiteId {
+        let sites = &mut self.sites;
+        *self.site_ids.entry((span, calls)).or_insert_with(|| sites.push(span))
+    }
+
+    /// Adds a node, unless there is one that does the same; draws and effects are made anew each time.
+    pub(super) fn add(&mut self, node: Node) -> NodeId {
+        let effect = matches!(node.op, Op::Assert(_) | Op::Print(_));
+        let again = effect || matches!(&node.op, Op::Call(name, _) if name.ends_with("_rng"));
+        if again {
+            let id = self.nodes.push(node);
+            self.effects.extend(effect.then_some(id));
+            return id;
+        }
+        let key = (node.op.clone(), node.args.clone());
+        if let Some(id) = self.made.get(&key) {
+            if self.nodes[*id].shape == node.shape && self.nodes[*id].int == node.int {
+                return *id;
+            }
+        }
+        let id = self.nodes.push(node);
+        self.made.insert(key, id);
+        id
+    }
+}

@@ -1,0 +1,216 @@
+//! Calls: of the program's own functions, which are run in their place, and of the library's.
+
+use std::collections::HashMap;
+
+use super::stmt::Flow;
+use super::{MAX_CALLS, Result, Tracer, unsupported, wrong};
+use crate::base::Span;
+use crate::stan::syntax::ast::{Expr, Function, Name, Truncation};
+use crate::stan::value::{Base, Kind, Val};
+
+/// Whether a value may be given for a parameter of a kind, and how many promotions that takes.
+fn promotions(value: Kind, wanted: Kind) -> Option<usize> {
+    if value == wanted {
+        return Some(0);
+    }
+    (value.arrays == wanted.arrays && value.base == Base::Int && wanted.base == Base::Real).then_some(1)
+}
+
+impl<'a> Tracer<'a> {
+    /// The function of the program that a call means.
+    fn user_function(&self, name: &Name, args: &[Val]) -> Option<&'a Function> {
+        if let Some(found) = self.overloads.get(&name.span) {
+            return self.functions.get(*found).copied();
+        }
+        self.fitting(&name.text, args)
+    }
+
+    /// The function of this name that takes arguments of these kinds with the fewest promotions.
+    fn fitting(&self, name: &str, args: &[Val]) -> Option<&'a Function> {
+        let cost = |f: &Function| {
+            if *f.name.text != *name || f.params.len() != args.len() || f.body.is_none() {
+                return None;
+            }
+            let each = f.params.iter().zip(args).map(|(p, a)| promotions(a.kind, Kind::of_type(&p.ty)?));
+            each.sum::<Option<usize>>()
+        };
+        let found = self.functions.iter().filter_map(|f| Some((cost(f)?, *f)));
+        found.min_by_key(|(cost, _)| *cost).map(|(_, f)| f)
+    }
+
+    /// Whether the program has a function of this name.
+    pub(super) fn has_function(&self, name: &str) -> bool {
+        self.functions.iter().any(|f| *f.name.text == *name)
+    }
+
+    /// A call in an expression.
+    pub(super) fn call(&mut self, span: Span, name: &Name, args: &[Expr]) -> Result<Val> {
+        if self.takes_functions(&name.text) {
+            return unsupported(span, format!("`{}`", name.text));
+        }
+        let values = args.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>>>()?;
+        self.call_with(span, name, &values)
+    }
+
+    fn takes_functions(&self, name: &str) -> bool {
+        const HIGHER: &[&str] = &["integrate_1d", "reduce_sum", "reduce_sum_static", "map_rect", "algebra_solver"];
+        !self.has_function(name)
+            && (HIGHER.contains(&name)
+                || ["ode_", "integrate_ode", "solve_", "dae", "algebra_solver", "laplace_"]
+                    .iter()
+                    .any(|start| name.starts_with(start)))
+    }
+
+    /// A call with values.
+    pub(super) fn call_with(&mut self, span: Span, name: &Name, values: &[Val]) -> Result<Val> {
+        let plain = without_u(&name.text);
+        let own = Name { text: plain.as_str().into(), span: name.span };
+        if self.has_function(&own.text) {
+            let Some(function) = self.user_function(&own, values) else {
+                return wrong(span, format!("no function `{}` takes these arguments", own.text));
+            };
+            return match self.inline(span, function, values)? {
+                Some(value) => Ok(value),
+                None => wrong(span, format!("`{}` gives no value", own.text)),
+            };
+        }
+        self.library(span, &plain, values)
+    }
+
+    /// A call for its effect.
+    pub(super) fn call_void(&mut self, span: Span, name: &Name, args: &[Expr]) -> Result<()> {
+        let values = args.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>>>()?;
+        match self.user_function(name, &values) {
+            Some(function) => self.inline(span, function, &values).map(|_| ()),
+            None => unsupported(span, format!("`{}`", name.text)),
+        }
+    }
+
+    /// Runs a function of the program.
+    fn inline(&mut self, span: Span, function: &'a Function, args: &[Val]) -> Result<Option<Val>> {
+        let Some(body) = &function.body else {
+            return wrong(span, format!("`{}` has no body", function.name.text));
+        };
+        if self.depth >= MAX_CALLS {
+            return unsupported(
+                span,
+                format!("more than {MAX_CALLS} calls inside one another, of `{}`", function.name.text),
+            );
+        }
+        let next = self.call_ids.len() as u32 + 1;
+        let calls = *self.call_ids.entry((self.calls, span)).or_insert(next);
+        let outer = std::mem::replace(&mut self.calls, calls);
+        self.frames.push(vec![HashMap::new()]);
+        self.depth += 1;
+        for (param, arg) in function.params.iter().zip(args) {
+            let arg = match Kind::of_type(&param.ty) {
+                Some(kind) if kind.is_int() => arg.clone(),
+                Some(kind) => Val { kind, ..arg.promoted() },
+                None => return unsupported(param.span, "tuples and complex numbers as arguments"),
+            };
+            self.bind(&param.name.text, arg);
+        }
+        let flow = self.run(body);
+        self.depth -= 1;
+        self.frames.pop();
+        self.calls = outer;
+        match flow? {
+            Flow::Return(Some(value)) => {
+                let kind = function.result.as_ref().and_then(Kind::of_type);
+                let value = if kind.is_some_and(|k| !k.is_int()) { value.promoted() } else { value };
+                Ok(Some(Val { kind: kind.unwrap_or(value.kind), ..value }))
+            }
+            Flow::Return(None) => Ok(None),
+            _ if function.result.is_none() => Ok(None),
+            _ => wrong(span, format!("`{}` ends without `return`", function.name.text)),
+        }
+    }
+
+    /// `value ~ distribution(args) T[a, b];`
+    pub(super) fn tilde(
+        &mut self,
+        span: Span,
+        value: &Expr,
+        distribution: &Name,
+        args: &[Expr],
+        truncation: Option<&Truncation>,
+    ) -> Result<()> {
+        let mut values = vec![self.eval(value)?];
+        for arg in args {
+            values.push(self.eval(arg)?);
+        }
+        let name =
+            |suffix: &str| Name { text: format!("{}{suffix}", distribution.text).into(), span: distribution.span };
+        let suffixes = ["_lpdf", "_lpmf"];
+        let user = suffixes.iter().find(|s| self.has_function(&name(s).text));
+        let suffix = match user {
+            Some(suffix) => suffix,
+            None if self.library_has(&name("_lpmf").text) => "_lpmf",
+            None => "_lpdf",
+        };
+        let density = self.call_with(span, &name(suffix), &values)?;
+        self.add_terms(span, &density)?;
+        match truncation {
+            Some(truncation) => self.truncate(span, distribution, &values, truncation, suffix == "_lpmf"),
+            None => Ok(()),
+        }
+    }
+
+    /// `T[a, b]`: less the logarithm of the mass between, and nothing outside.
+    fn truncate(
+        &mut self,
+        span: Span,
+        distribution: &Name,
+        values: &[Val],
+        truncation: &Truncation,
+        discrete: bool,
+    ) -> Result<()> {
+        let lower = truncation.lower.as_ref().map(|e| self.eval(e)).transpose()?;
+        let upper = truncation.upper.as_ref().map(|e| self.eval(e)).transpose()?;
+        let (y, params) = values.split_first().expect("there is what is distributed");
+        if !y.is_scalar() {
+            return unsupported(span, "truncation of a vector");
+        }
+        for (bound, sign) in [(&lower, ">="), (&upper, "<=")] {
+            if let Some(bound) = bound {
+                let inside = self.compare(span, sign, y, bound)?;
+                let term = self.select(span, &inside, &Val::real(0.0), &Val::real(f64::NEG_INFINITY))?;
+                self.add_terms(span, &term)?;
+            }
+        }
+        let mut mass = |t: &mut Self, suffix: &str, at: &Val| {
+            let name = Name { text: format!("{}{suffix}", distribution.text).into(), span: distribution.span };
+            let args: Vec<Val> = std::iter::once(at.clone()).chain(params.iter().cloned()).collect();
+            t.call_with(span, &name, &args)
+        };
+        // The mass of a discrete distribution from a on leaves out what is below it.
+        let below = |t: &mut Self, a: &Val| {
+            if discrete { t.infix(span, "-", a, &Val::int(1)) } else { Ok(a.clone()) }
+        };
+        let log_mass = match (&lower, &upper) {
+            (None, None) => return Ok(()),
+            (Some(a), None) => {
+                let a = below(self, a)?;
+                mass(self, "_lccdf", &a)?
+            }
+            (None, Some(b)) => mass(self, "_lcdf", b)?,
+            (Some(a), Some(b)) => {
+                let a = below(self, a)?;
+                let (above, under) = (mass(self, "_lcdf", b)?, mass(self, "_lcdf", &a)?);
+                self.library(span, "log_diff_exp", &[above, under])?
+            }
+        };
+        let term = self.apply(span, crate::stan::graph::Op::Negate, &[log_mass], Kind::REAL, vec![])?;
+        self.add_terms(span, &term)
+    }
+}
+
+/// The name of the density that keeps all constants: constants are no matter of what lanes compute.
+fn without_u(name: &str) -> String {
+    for (with, without) in [("_lupdf", "_lpdf"), ("_lupmf", "_lpmf")] {
+        if let Some(stem) = name.strip_suffix(with) {
+            return format!("{stem}{without}");
+        }
+    }
+    name.to_owned()
+}

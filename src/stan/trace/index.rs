@@ -1,0 +1,204 @@
+//! Indices: of known ints they only choose elements; an int that lanes compute is looked up by the lanes.
+
+use super::{Result, Tracer, unsupported, wrong};
+use crate::base::Span;
+use crate::stan::graph::Op;
+use crate::stan::syntax::ast::{Expr, ExprKind, Index};
+use crate::stan::value::{Base, Kind, Val};
+
+/// An index, evaluated; counted from 1 as in Stan.
+pub(super) enum At {
+    All,
+    /// One element, known.
+    One(i64, Span),
+    /// One element that lanes choose.
+    Lane(Val, Span),
+    /// Several elements.
+    Many(Vec<i64>, Span),
+    /// From a to b or to the end.
+    Range(Option<i64>, Option<i64>, Span),
+}
+
+/// What indices choose along the axes of a value.
+pub(super) struct Chosen {
+    /// Places along each axis, from 0; those of axes that are not indexed, too.
+    pub(super) axes: Vec<Vec<usize>>,
+    /// Whether the axis stays.
+    pub(super) kept: Vec<bool>,
+    pub(super) kind: Kind,
+}
+
+impl Chosen {
+    pub(super) fn shape(&self) -> Vec<usize> {
+        self.axes.iter().zip(&self.kept).filter(|(_, kept)| **kept).map(|(axis, _)| axis.len()).collect()
+    }
+
+    /// The places of the elements in the whole value, row-major.
+    pub(super) fn places(&self, shape: &[usize]) -> Vec<usize> {
+        let mut places = vec![0];
+        for (axis, extent) in self.axes.iter().zip(shape) {
+            places = places.iter().flat_map(|p| axis.iter().map(move |i| p * extent + i)).collect();
+        }
+        places
+    }
+}
+
+/// The kind of what indices leave of a value: which axes stay.
+fn kind_of(kind: Kind, kept: &[bool]) -> Kind {
+    let arrays = kept[..kind.arrays].iter().filter(|k| **k).count();
+    let own: Vec<bool> = kept[kind.arrays..].to_vec();
+    let base = match (kind.base, &own[..]) {
+        (Base::Vector | Base::RowVector, [false]) | (Base::Matrix, [false, false]) => Base::Real,
+        (Base::Matrix, [false, true]) => Base::RowVector,
+        (Base::Matrix, [true, false]) => Base::Vector,
+        (base, _) => base,
+    };
+    Kind { base, arrays }
+}
+
+impl Tracer<'_> {
+    /// Evaluates an index.
+    pub(super) fn index(&mut self, index: &Index) -> Result<At> {
+        let mut bound = |tracer: &mut Self, e: &Expr| match tracer.eval(e)?.as_int() {
+            Some(i) => Ok(i),
+            None => unsupported(e.span, "a range whose ends depend on parameters"),
+        };
+        Ok(match index {
+            Index::All(_) => At::All,
+            Index::From(a) => At::Range(Some(bound(self, a)?), None, a.span),
+            Index::To(b) => At::Range(None, Some(bound(self, b)?), b.span),
+            Index::Between(a, b) => At::Range(Some(bound(self, a)?), Some(bound(self, b)?), a.span.to(b.span)),
+            Index::Single(e) => {
+                let value = self.eval(e)?;
+                match (value.is_scalar(), value.ints()) {
+                    (true, Some(ints)) => At::One(ints[0], e.span),
+                    (false, Some(ints)) => At::Many(ints, e.span),
+                    (true, None) => At::Lane(value, e.span),
+                    (false, None) => return unsupported(e.span, "several indices that depend on parameters"),
+                }
+            }
+        })
+    }
+
+    /// What known indices choose of a value of this kind and shape.
+    pub(super) fn choose(&self, kind: Kind, shape: &[usize], indices: &[At], span: Span) -> Result<Chosen> {
+        if indices.len() > shape.len() {
+            return wrong(
+                span,
+                format!("{} indices of {}, which has {} axes", indices.len(), kind.shown(), shape.len()),
+            );
+        }
+        let (mut axes, mut kept) = (Vec::new(), Vec::new());
+        for (axis, extent) in shape.iter().copied().enumerate() {
+            let inside = |i: i64, at: Span| match usize::try_from(i) {
+                Ok(i @ 1..) if i <= extent => Ok(i - 1),
+                _ => wrong(at, format!("index {i} is out of range: there are {extent}")),
+            };
+            let (places, stays) = match indices.get(axis) {
+                None | Some(At::All) => ((0..extent).collect(), true),
+                Some(At::One(i, at)) => (vec![inside(*i, *at)?], false),
+                Some(At::Many(many, at)) => (many.iter().map(|i| inside(*i, *at)).collect::<Result<_>>()?, true),
+                Some(At::Range(from, to, at)) => {
+                    let (from, to) = (from.unwrap_or(1), to.unwrap_or(extent as i64));
+                    let places = (from..=to).map(|i| inside(i, *at)).collect::<Result<Vec<_>>>()?;
+                    (places, true)
+                }
+                Some(At::Lane(_, at)) => return unsupported(*at, "an index that depends on parameters, here"),
+            };
+            axes.push(places);
+            kept.push(stays);
+        }
+        let kind = kind_of(kind, &kept);
+        Ok(Chosen { axes, kept, kind })
+    }
+
+    /// `base[indices]`
+    pub(super) fn indexed(&mut self, span: Span, base: &Val, indices: &[At]) -> Result<Val> {
+        if indices.iter().any(|at| matches!(at, At::Lane(..))) {
+            return self.looked_up(span, base, indices);
+        }
+        let chosen = self.choose(base.kind, &base.shape, indices, span)?;
+        Ok(base.pick(chosen.kind, chosen.shape(), chosen.places(&base.shape).into_iter()))
+    }
+
+    /// `base[i]` where lanes choose: leading indices that are single numbers or ints of lanes.
+    fn looked_up(&mut self, span: Span, base: &Val, indices: &[At]) -> Result<Val> {
+        let mut args = vec![base.clone()];
+        for (axis, at) in indices.iter().enumerate() {
+            let index = match at {
+                At::One(i, at) => {
+                    if *i < 1 || *i > base.shape[axis] as i64 {
+                        return wrong(*at, format!("index {i} is out of range: there are {}", base.shape[axis]));
+                    }
+                    Val::int(i - 1)
+                }
+                At::Lane(i, at) => self.infix(*at, "-", i, &Val::int(1))?,
+                _ => return unsupported(span, "a range beside an index that depends on parameters"),
+            };
+            args.push(index);
+        }
+        let n = indices.len();
+        let kept: Vec<bool> = (0..base.shape.len()).map(|axis| axis >= n).collect();
+        let shape = base.shape[n..].to_vec();
+        self.node(span, Op::At, &args, kind_of(base.kind, &kept), shape)
+    }
+
+    /// `base[indices] = value`, of a value or, where lanes choose the place, of one number at a time.
+    pub(super) fn with_element(&mut self, span: Span, base: &Val, indices: &[At], value: &Val) -> Result<Val> {
+        if let Some(lane) = indices.iter().position(|at| matches!(at, At::Lane(..))) {
+            return self.with_lane_element(span, base, indices, lane, value);
+        }
+        let chosen = self.choose(base.kind, &base.shape, indices, span)?;
+        let shape = chosen.shape();
+        if shape != value.shape {
+            return wrong(span, format!("the place has the size {shape:?}, the value {:?}", value.shape));
+        }
+        let value = if base.kind.is_int() { value.clone() } else { value.promoted() };
+        let places = chosen.places(&base.shape);
+        let mut made = base.clone();
+        made.set(&places, &value);
+        Ok(made)
+    }
+
+    /// The same where one index is an int of lanes: every element that may be meant chooses.
+    fn with_lane_element(&mut self, span: Span, base: &Val, indices: &[At], lane: usize, value: &Val) -> Result<Val> {
+        let At::Lane(index, at) = &indices[lane] else { unreachable!("it is one of lanes") };
+        let mut made = base.clone();
+        for i in 1..=base.shape[lane] as i64 {
+            let here: Vec<At> = (indices.iter().enumerate())
+                .map(|(axis, other)| match other {
+                    _ if axis == lane => At::One(i, *at),
+                    At::All => At::All,
+                    At::One(i, at) => At::One(*i, *at),
+                    At::Lane(v, at) => At::Lane(v.clone(), *at),
+                    At::Many(v, at) => At::Many(v.clone(), *at),
+                    At::Range(a, b, at) => At::Range(*a, *b, *at),
+                })
+                .collect();
+            let hit = self.compare(span, "==", index, &Val::int(i))?;
+            let with = self.with_element(span, &made, &here, value)?;
+            made = self.select(span, &hit, &with, &made)?;
+        }
+        Ok(made)
+    }
+
+    /// The parts of a place: its variable and its indices, in order.
+    pub(super) fn place<'e>(&mut self, place: &'e Expr) -> Result<(&'e crate::stan::syntax::ast::Name, Vec<At>)> {
+        match &place.kind {
+            ExprKind::Variable(name) => Ok((name, Vec::new())),
+            ExprKind::Paren(inner) => self.place(inner),
+            ExprKind::Index { base, indices } => {
+                let (name, mut all) = self.place(base)?;
+                // `x[2:3][1]` counts in what is chosen; only single indices go on with the next axis.
+                if all.iter().any(|at| !matches!(at, At::One(..) | At::Lane(..))) {
+                    return unsupported(place.span, "an index of a range on the left of an assignment");
+                }
+                for index in indices {
+                    all.push(self.index(index)?);
+                }
+                Ok((name, all))
+            }
+            _ => unsupported(place.span, "an assignment to this"),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Running a Stan program on the host, with its data: what depends on data alone is computed, and what is left is a
+//! [graph](super::graph) of what lanes compute. Loops turn here, calls are made here, arrays are filled here; so indices
+//! and sizes are numbers wherever lanes have no part in them.
+
+mod call;
+mod declare;
+mod expr;
+mod index;
+mod library;
+mod ops;
+mod shapes;
+mod stmt;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::graph::{Graph, Turn};
+use super::syntax::ast;
+use super::value::{Elem, Kind, Val};
+use crate::base::Span;
+use crate::types::Array;
+
+/// Computes functions of the language's library on the host.
+pub trait HostFunctions {
+    /// The value of an expression of the language, in which the arguments are `a0`, `a1`, …; `int` says whether it is one.
+    ///
+    /// # Errors
+    /// Where it traps: why.
+    fn evaluate(
+        &mut self,
+        expression: &str,
+        args: &[Array],
+        shape: &[usize],
+        int: bool,
+    ) -> std::result::Result<Array, String>;
+}
+
+/// Why a program cannot be run on the host.
+#[derive(Clone, Debug)]
+pub(super) struct Problem {
+    pub(super) span: Span,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+    /// Whether the program is right, but asks for what is not there yet.
+    pub(super) unsupported: bool,
+}
+
+pub(super) type Result<T> = std::result::Result<T, Box<Problem>>;
+
+/// A mistake in the program or the data.
+pub(super) fn wrong<T>(span: Span, message: impl Into<String>) -> Result<T> {
+    Err(Box::new(Problem { span, message: message.into(), help: None, unsupported: false }))
+}
+
+/// What is right, but not there yet.
+pub(super) fn unsupported<T>(span: Span, what: impl std::fmt::Display) -> Result<T> {
+    let message = format!("{what}: known, not supported yet");
+    Err(Box::new(Problem { span, message, help: None, unsupported: true }))
+}
+
+/// A variable.
+#[derive(Clone, Debug)]
+struct Variable {
+    value: Val,
+}
+
+/// Names of a function or of the blocks, the innermost scope last.
+type Frame = Vec<HashMap<Arc<str>, Variable>>;
+
+/// How many nodes a program may make: more is no program to compile.
+const MAX_NODES: usize = 20_000_000;
+/// How deep calls of functions go.
+const MAX_CALLS: usize = 500;
+
+/// A term of the log density.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Term {
+    pub(super) value: Elem,
+}
+
+/// A run of a program.
+pub(super) struct Tracer<'a> {
+    functions: Vec<&'a ast::Function>,
+    overloads: &'a HashMap<Span, usize>,
+    host: &'a mut (dyn HostFunctions + Send),
+    pub(super) graph: Graph,
+    frames: Vec<Frame>,
+    turn: super::graph::TurnId,
+    /// The calls around, as a number, and the numbers that there are.
+    calls: u32,
+    call_ids: HashMap<(u32, Span), u32>,
+    depth: usize,
+    runs: u32,
+    /// Conditions of lanes under which the current statement runs.
+    guards: Vec<Val>,
+    pub(super) target: Vec<Term>,
+    /// Whether what is run is part of the log density.
+    pub(super) in_density: bool,
+}
+
+impl<'a> Tracer<'a> {
+    pub(super) fn new(
+        program: &'a ast::Program,
+        overloads: &'a HashMap<Span, usize>,
+        host: &'a mut (dyn HostFunctions + Send),
+    ) -> Tracer<'a> {
+        Tracer {
+            functions: program.functions.iter().flat_map(|f| &f.items).collect(),
+            overloads,
+            host,
+            graph: Graph::new(),
+            frames: vec![vec![HashMap::new()]],
+            turn: crate::stan::graph::TurnId(0),
+            calls: 0,
+            call_ids: HashMap::new(),
+            depth: 0,
+            runs: 0,
+            guards: Vec::new(),
+            target: Vec::new(),
+            in_density: true,
+        }
+    }
+
+    fn frame(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("there is always a frame")
+    }
+
+    fn lookup(&self, name: &str) -> Option<&Variable> {
+        self.frames.last().expect("there is always a frame").iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    fn lookup_mut(&mut self, name: &str) -> Option<&mut Variable> {
+        self.frame().iter_mut().rev().find_map(|scope| scope.get_mut(name))
+    }
+
+    /// The value of a variable.
+    pub(super) fn value(&self, name: &str) -> Option<&Val> {
+        self.lookup(name).map(|v| &v.value)
+    }
+
+    /// Declares a variable in the innermost scope.
+    pub(super) fn bind(&mut self, name: &Arc<str>, value: Val) {
+        let scope = self.frame().last_mut().expect("a frame has a scope");
+        scope.insert(name.clone(), Variable { value });
+    }
+
+    /// Runs something in a scope of its own.
+    fn scoped<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.frame().push(HashMap::new());
+        let done = run(self);
+        self.frame().pop();
+        done
+    }
+
+    /// Begins a loop, or goes to its next turn.
+    fn turned<T>(&mut self, of: u32, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let outer = self.turn;
+        let depth = self.graph.turns[outer].depth + 1;
+        self.turn = self.graph.turns.push(Turn { outer, depth, run: of });
+        let done = self.scoped(run);
+        self.turn = outer;
+        done
+    }
+
+    fn next_run(&mut self) -> u32 {
+        self.runs += 1;
+        self.runs
+    }
+
+    /// What a variable of this kind and shape holds before it is assigned: NaN, or the least int of 32 bits.
+    pub(super) fn unset(kind: Kind, shape: Vec<usize>) -> Val {
+        let n: usize = shape.iter().product();
+        let array = if kind.is_int() {
+            Array::int(shape.iter().copied(), vec![i64::from(i32::MIN); n])
+        } else {
+            Array::real(shape.iter().copied(), vec![f64::NAN; n])
+        };
+        Val { kind, shape, what: super::value::What::Known(Arc::new(array)) }
+    }
+}

@@ -1,0 +1,292 @@
+//! Operations: computed where all operands are known, else a node.
+
+use std::sync::Arc;
+
+use super::{MAX_NODES, Result, Tracer, unsupported, wrong};
+use crate::base::Span;
+use crate::prim::eval::{int_div, int_rem};
+use crate::stan::emit::expression;
+use crate::stan::graph::{Arg, Node, Op};
+use crate::stan::value::{Elem, Kind, Val, What};
+use crate::types::{Array, ArrayData};
+use crate::vmath::{BinaryFn, UnaryFn};
+
+/// The elementwise functions of one real that the language computes.
+fn unary(name: &str) -> Option<UnaryFn> {
+    let name = match name {
+        "Phi" => "phi",
+        "inv_Phi" => "inv_phi",
+        "trigamma" => return UnaryFn::ALL.iter().copied().find(|f| f.name() == "trigamma"),
+        name => name,
+    };
+    UnaryFn::ALL.iter().copied().find(|f| f.name() == name)
+}
+
+fn binary(name: &str) -> Option<BinaryFn> {
+    let name = match name {
+        "min" => "min2",
+        "max" => "max2",
+        name => name,
+    };
+    BinaryFn::ALL.iter().copied().find(|f| f.name() == name)
+}
+
+/// An operation of two reals by its sign.
+fn real_infix(sign: &str, a: f64, b: f64) -> Option<f64> {
+    Some(match sign {
+        "+" => a + b,
+        "-" => a - b,
+        "*" => a * b,
+        "/" => a / b,
+        "^" => BinaryFn::ALL.iter().find(|f| f.name() == "pow")?.apply(a, b),
+        _ => return None,
+    })
+}
+
+fn int_infix(sign: &str, a: i64, b: i64) -> Option<i64> {
+    match sign {
+        "+" => a.checked_add(b),
+        "-" => a.checked_sub(b),
+        "*" => a.checked_mul(b),
+        "/" => int_div(a, b).ok(),
+        "%" => int_rem(a, b).ok(),
+        _ => None,
+    }
+}
+
+fn compare<T: PartialOrd>(sign: &str, a: T, b: T) -> bool {
+    match sign {
+        "==" => a == b,
+        "!=" => a != b,
+        "<" => a < b,
+        "<=" => a <= b,
+        ">" => a > b,
+        _ => a >= b,
+    }
+}
+
+/// A value of two operands, element by element; a scalar goes with every element.
+fn zip<T: Copy, U>(a: &[T], b: &[T], n: usize, f: impl Fn(T, T) -> U) -> Vec<U> {
+    let at = |v: &[T], i: usize| if v.len() == 1 { v[0] } else { v[i] };
+    (0..n).map(|i| f(at(a, i), at(b, i))).collect()
+}
+
+/// What the host computes by itself.
+fn native(op: &Op, args: &[Val], kind: Kind, shape: &[usize]) -> Option<Val> {
+    let n: usize = shape.iter().product();
+    let made = |array: Array| Some(Val { kind, shape: shape.to_vec(), what: What::Known(Arc::new(array)) });
+    let real = |data: Vec<f64>| made(Array::real(shape.iter().copied(), data));
+    match (op, args) {
+        (Op::Infix(sign), [a, b]) if *sign != "@" => {
+            if kind.is_int() {
+                let (a, b) = (a.ints()?, b.ints()?);
+                let found = zip(&a, &b, n, |a, b| int_infix(sign, a, b)).into_iter().collect::<Option<Vec<_>>>()?;
+                return made(Array::int(shape.iter().copied(), found));
+            }
+            let (a, b) = (a.reals()?, b.reals()?);
+            real(zip(&a, &b, n, |a, b| real_infix(sign, a, b)).into_iter().collect::<Option<Vec<_>>>()?)
+        }
+        (Op::Infix(_), [a, b]) => real(product(a, b)?),
+        (Op::Compare(sign), [a, b]) => {
+            let holds = match (a.as_int(), b.as_int()) {
+                (Some(a), Some(b)) => compare(sign, a, b),
+                _ => compare(sign, a.as_real()?, b.as_real()?),
+            };
+            made(Array::int([], vec![i64::from(holds)]))
+        }
+        (Op::Negate, [a]) => match &a.array()?.data {
+            ArrayData::Int(v) => made(Array::int(shape.iter().copied(), v.iter().map(|i| -i).collect())),
+            ArrayData::Real(v) => real(v.iter().map(|x| -x).collect()),
+            ArrayData::Bool(_) => None,
+        },
+        (Op::Select, [c, a, b]) => Some(if c.as_int()? != 0 { a.clone() } else { b.clone() }),
+        (Op::Call(name, _), [a]) if &**name == "abs" => match &a.array()?.data {
+            ArrayData::Int(v) if kind.is_int() => {
+                made(Array::int(shape.iter().copied(), v.iter().map(|i| i.abs()).collect()))
+            }
+            _ => real(a.reals()?.iter().map(|x| x.abs()).collect()),
+        },
+        (Op::Call(name, _), [a]) if &**name == "square" => real(a.reals()?.iter().map(|x| x * x).collect()),
+        (Op::Call(name, extents), [a]) if extents.is_empty() => {
+            let f = unary(name)?;
+            real(a.reals()?.iter().map(|x| f.apply(*x)).collect())
+        }
+        (Op::Call(name, extents), [a, b]) if extents.is_empty() => {
+            let (f, a, b) = (binary(name)?, a.reals()?, b.reals()?);
+            real(zip(&a, &b, n, |a, b| f.apply(a, b)))
+        }
+        _ => None,
+    }
+}
+
+/// The product of matrices and vectors.
+fn product(a: &Val, b: &Val) -> Option<Vec<f64>> {
+    let (x, y) = (a.reals()?, b.reals()?);
+    let (rows, inner) = if a.shape.len() == 2 { (a.shape[0], a.shape[1]) } else { (1, a.shape[0]) };
+    let cols = if b.shape.len() == 2 { b.shape[1] } else { 1 };
+    let mut out = Vec::with_capacity(rows * cols);
+    for i in 0..rows {
+        for j in 0..cols {
+            out.push(crate::vmath::dot_iter((0..inner).map(|k| (x[i * inner + k], y[k * cols + j]))));
+        }
+    }
+    Some(out)
+}
+
+impl Tracer<'_> {
+    /// Does an operation.
+    pub(super) fn apply(&mut self, span: Span, op: Op, args: &[Val], kind: Kind, shape: Vec<usize>) -> Result<Val> {
+        if args.iter().all(Val::is_known) && !self.draws(&op) {
+            if let Some(value) = native(&op, args, kind, &shape) {
+                return Ok(value);
+            }
+            return self.on_host(span, &op, args, kind, shape);
+        }
+        self.node(span, op, args, kind, shape)
+    }
+
+    fn draws(&self, op: &Op) -> bool {
+        matches!(op, Op::Call(name, _) if name.ends_with("_rng"))
+    }
+
+    /// Adds a node.
+    pub(super) fn node(&mut self, span: Span, op: Op, args: &[Val], kind: Kind, shape: Vec<usize>) -> Result<Val> {
+        if self.graph.nodes.len() >= MAX_NODES {
+            return unsupported(span, format!("more than {MAX_NODES} operations of lanes in one evaluation"));
+        }
+        // Ints that are known are reals where the result is one: `2 * x` of an int 2 is written `2.0 * x`.
+        let arithmetic = matches!(op, Op::Infix(_) | Op::Negate | Op::Select) && !kind.is_int();
+        let args = args.iter().map(|arg| if arithmetic { Arg::of(&arg.promoted()) } else { Arg::of(arg) });
+        let args = args.map(|arg| match arg {
+            Arg::Scalar(elem) if arithmetic => Arg::Scalar(elem.as_real()),
+            arg => arg,
+        });
+        let args = args.collect();
+        let site = self.graph.site(span, self.calls);
+        let node = Node { op, args, shape: shape.clone(), int: kind.is_int(), site, turn: self.turn };
+        let id = self.graph.add(node);
+        let what = if shape.is_empty() { What::Scalar(Elem::Of(id, 0)) } else { What::Whole(id) };
+        Ok(Val { kind, shape, what })
+    }
+
+    /// Computes by the library of the language what is known.
+    fn on_host(&mut self, span: Span, op: &Op, args: &[Val], kind: Kind, shape: Vec<usize>) -> Result<Val> {
+        if args.iter().any(|arg| !arg.is_scalar() && arg.len() == 0) && !shape.is_empty() && shape.contains(&0) {
+            return Ok(Tracer::unset(kind, shape));
+        }
+        let text = expression(op, args.len());
+        let arrays: Vec<Array> = args.iter().filter_map(|arg| arg.array().cloned()).collect();
+        match self.host.evaluate(&text, &arrays, &shape, kind.is_int()) {
+            Ok(array) => Ok(Val::known(kind, array)),
+            Err(why) => wrong(span, why),
+        }
+    }
+
+    /// A function of the language of the same name and operands.
+    pub(super) fn call_ab(
+        &mut self,
+        span: Span,
+        name: &str,
+        args: &[Val],
+        kind: Kind,
+        shape: Vec<usize>,
+    ) -> Result<Val> {
+        self.apply(span, Op::Call(Arc::from(name), vec![]), args, kind, shape)
+    }
+
+    /// A function of reals, element by element; scalars go with every element.
+    pub(super) fn elementwise(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Val> {
+        let Some(largest) = args.iter().max_by_key(|arg| (arg.shape.len(), arg.kind.rank())) else {
+            return wrong(span, format!("{name} wants an argument"));
+        };
+        let shape = largest.shape.clone();
+        if let Some(other) = args.iter().find(|arg| !arg.is_scalar() && arg.shape != shape) {
+            let shown = |v: &Val| format!("{:?}", v.shape);
+            return wrong(span, format!("{name}: sizes differ: {} and {}", shown(largest), shown(other)));
+        }
+        let base = if largest.kind.is_int() { super::super::value::Base::Real } else { largest.kind.base };
+        let kind = Kind { base, arrays: largest.kind.arrays };
+        let args: Vec<Val> = args.iter().map(Val::promoted).collect();
+        self.call_ab(span, name, &args, kind, shape)
+    }
+
+    /// `a + b` and its kin, element by element.
+    pub(super) fn infix(&mut self, span: Span, sign: &'static str, a: &Val, b: &Val) -> Result<Val> {
+        if !a.is_scalar() && !b.is_scalar() && a.shape != b.shape {
+            return wrong(span, format!("`{sign}` of sizes {:?} and {:?}", a.shape, b.shape));
+        }
+        let (big, other) = if a.shape.len() >= b.shape.len() { (a, b) } else { (b, a) };
+        let base = match (big.kind.base, other.kind.is_int()) {
+            (super::super::value::Base::Int, false) => super::super::value::Base::Real,
+            (base, _) => base,
+        };
+        let kind = Kind { base, arrays: big.kind.arrays };
+        if kind.is_int() && matches!(sign, "/" | "%") && b.as_int() == Some(0) {
+            return wrong(span, "division of an int by zero");
+        }
+        self.apply(span, Op::Infix(sign), &[a.clone(), b.clone()], kind, big.shape.clone())
+    }
+
+    /// The sum of values of one shape.
+    pub(super) fn add(&mut self, span: Span, a: &Val, b: &Val) -> Result<Val> {
+        self.infix(span, "+", a, b)
+    }
+
+    /// Whether a number is not 0.
+    pub(super) fn truth(&mut self, span: Span, value: &Val) -> Result<Val> {
+        if let Some(x) = value.as_real() {
+            return Ok(Val::bool(x != 0.0));
+        }
+        if let What::Scalar(Elem::Of(node, _)) = value.what
+            && matches!(self.graph.nodes[node].op, Op::Compare(_) | Op::CallBool(_))
+        {
+            return Ok(value.clone());
+        }
+        self.apply(span, Op::Compare("!="), &[value.clone(), Val::int(0)], Kind::INT, vec![])
+    }
+
+    /// `a` where a condition holds, else `b`, element by element.
+    pub(super) fn select(&mut self, span: Span, condition: &Val, a: &Val, b: &Val) -> Result<Val> {
+        if let Some(c) = condition.as_int() {
+            return Ok(if c != 0 { a.clone() } else { b.clone() });
+        }
+        let kind = if a.kind.is_int() { b.kind } else { a.kind };
+        if a.shape != b.shape {
+            return wrong(span, format!("the arms have sizes {:?} and {:?}", a.shape, b.shape));
+        }
+        if a.is_scalar() || matches!((&a.what, &b.what), (What::Whole(_), What::Whole(_))) {
+            let args = [condition.clone(), a.clone(), b.clone()];
+            return self.node(span, Op::Select, &args, kind, a.shape.clone());
+        }
+        // Where few elements differ, few are chosen.
+        let scalar = if kind.is_int() { Kind::INT } else { Kind::REAL };
+        let mut elems = Vec::with_capacity(a.len());
+        for i in 0..a.len() {
+            let (x, y) = (a.elem(i), b.elem(i));
+            if x == y {
+                elems.push(x);
+                continue;
+            }
+            let of = |e: Elem| Val::from_elems(scalar, vec![], vec![e]);
+            let chosen = self.node(span, Op::Select, &[condition.clone(), of(x), of(y)], scalar, vec![])?;
+            elems.push(chosen.elem(0));
+        }
+        Ok(Val::from_elems(kind, a.shape.clone(), elems))
+    }
+
+    /// Rejects where a condition does not hold.
+    pub(super) fn check(&mut self, span: Span, condition: &Val, message: &str) -> Result<()> {
+        if self.guards.is_empty()
+            && let Some(holds) = condition.as_int()
+        {
+            return if holds != 0 { Ok(()) } else { wrong(span, message) };
+        }
+        let mut holds = condition.clone();
+        for guard in self.guards.clone() {
+            let off = self.apply(span, Op::Compare("=="), &[guard, Val::int(0)], Kind::INT, vec![])?;
+            holds = self.call_ab(span, "max", &[off, holds], Kind::INT, vec![])?;
+        }
+        self.node(span, Op::Assert(Arc::from(message)), &[holds], Kind::INT, vec![])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,337 @@
+//! Statements.
+
+use std::sync::Arc;
+
+use super::{Frame, Result, Term, Tracer, unsupported, wrong};
+use crate::base::Span;
+use crate::stan::graph::Op;
+use crate::stan::syntax::ast::{Expr, Name, Printable, Stmt, StmtKind};
+use crate::stan::value::{Kind, Val};
+
+/// Where a statement leaves.
+pub(in crate::stan) enum Flow {
+    Next,
+    Break,
+    Continue,
+    Return(Option<Val>),
+}
+
+impl Tracer<'_> {
+    /// Runs statements one after the other.
+    pub(in crate::stan) fn run(&mut self, stmts: &[Stmt]) -> Result<Flow> {
+        for (at, stmt) in stmts.iter().enumerate() {
+            if let StmtKind::If { condition, then, otherwise } = &stmt.kind {
+                let c = self.eval(condition)?;
+                let c = self.truth(condition.span, &c)?;
+                if !c.is_known() {
+                    let rest = &stmts[at + 1..];
+                    match self.branch(stmt.span, &c, then, otherwise.as_deref(), rest)? {
+                        Flow::Next => continue,
+                        flow => return Ok(flow),
+                    }
+                }
+            }
+            match self.stmt(stmt)? {
+                Flow::Next => {}
+                flow => return Ok(flow),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    pub(in crate::stan) fn stmt(&mut self, stmt: &Stmt) -> Result<Flow> {
+        let span = stmt.span;
+        match &stmt.kind {
+            StmtKind::Declare { ty, variables } => self.declare(ty, variables)?,
+            StmtKind::Assign { place, op, value } => {
+                let new = self.eval(value)?;
+                self.assign(span, place, *op, new)?;
+            }
+            StmtKind::Call { name, args } => {
+                self.call_void(span, name, args)?;
+            }
+            StmtKind::Target(e) | StmtKind::Jacobian(e) => {
+                let value = self.eval(e)?;
+                self.add_terms(e.span, &value)?;
+            }
+            StmtKind::Tilde { value, distribution, args, truncation } => {
+                self.tilde(span, value, distribution, args, truncation.as_ref())?;
+            }
+            StmtKind::Break => return Ok(Flow::Break),
+            StmtKind::Continue => return Ok(Flow::Continue),
+            StmtKind::Return(None) => return Ok(Flow::Return(None)),
+            StmtKind::Return(Some(e)) => return Ok(Flow::Return(Some(self.eval(e)?))),
+            StmtKind::Print(parts) => self.print(span, parts)?,
+            StmtKind::Reject(parts) | StmtKind::FatalError(parts) => self.reject(span, parts)?,
+            StmtKind::Skip => {}
+            StmtKind::If { .. } => {
+                // In a list, `run` knows what comes after.
+                let StmtKind::If { condition, then, otherwise } = &stmt.kind else { unreachable!() };
+                let c = self.eval(condition)?;
+                let c = self.truth(condition.span, &c)?;
+                return match c.as_int() {
+                    Some(0) => match otherwise {
+                        Some(arm) => self.scoped(|t| t.stmt(arm)),
+                        None => Ok(Flow::Next),
+                    },
+                    Some(_) => self.scoped(|t| t.stmt(then)),
+                    None => self.branch(span, &c, then, otherwise.as_deref(), &[]),
+                };
+            }
+            StmtKind::While { condition, body } => return self.while_loop(condition, body),
+            StmtKind::For { var, from, to, body } => {
+                let (from, to) = (self.eval(from)?, self.eval(to)?);
+                let (Some(from), Some(to)) = (from.as_int(), to.as_int()) else {
+                    return unsupported(span, "a loop whose bounds depend on parameters");
+                };
+                return self.turns(var, (from..=to).map(Val::int), body);
+            }
+            StmtKind::ForEach { var, over, body } => {
+                let over = self.eval(over)?;
+                let kind = over.kind.element();
+                // A matrix is walked element by element, in column-major order.
+                let items: Vec<Val> = if over.kind == Kind::MATRIX {
+                    let (rows, cols) = (over.shape[0], over.shape[1]);
+                    let places = (0..cols).flat_map(|j| (0..rows).map(move |i| i * cols + j));
+                    places.map(|at| over.pick(Kind::REAL, vec![], std::iter::once(at))).collect()
+                } else {
+                    let shape = over.shape[1..].to_vec();
+                    let size: usize = shape.iter().product();
+                    (0..over.shape[0]).map(|i| over.pick(kind, shape.clone(), i * size..(i + 1) * size)).collect()
+                };
+                return self.turns(var, items.into_iter(), body);
+            }
+            StmtKind::Profile { body, .. } | StmtKind::Block(body) => return self.scoped(|t| t.run(body)),
+            StmtKind::Error => return wrong(span, "this does not parse"),
+        }
+        Ok(Flow::Next)
+    }
+
+    fn turns(&mut self, var: &Name, items: impl Iterator<Item = Val>, body: &Stmt) -> Result<Flow> {
+        let run = self.next_run();
+        for item in items {
+            let flow = self.turned(run, |t| {
+                t.bind(&var.text, item);
+                t.stmt(body)
+            })?;
+            match flow {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => break,
+                flow @ Flow::Return(_) => return Ok(flow),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn while_loop(&mut self, condition: &Expr, body: &Stmt) -> Result<Flow> {
+        let run = self.next_run();
+        loop {
+            let c = self.eval(condition)?;
+            let c = self.truth(condition.span, &c)?;
+            match c.as_int() {
+                Some(0) => return Ok(Flow::Next),
+                Some(_) => {}
+                None => return unsupported(condition.span, "a `while` whose condition depends on parameters"),
+            }
+            match self.turned(run, |t| t.stmt(body))? {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => return Ok(Flow::Next),
+                flow @ Flow::Return(_) => return Ok(flow),
+            }
+        }
+    }
+
+    /// An `if` whose condition lanes compute: both arms run, and what they leave is chosen. Where one of them returns, the
+    /// other goes on with `rest`.
+    fn branch(&mut self, span: Span, c: &Val, then: &Stmt, otherwise: Option<&Stmt>, rest: &[Stmt]) -> Result<Flow> {
+        let off = self.apply(span, Op::Compare("=="), &[c.clone(), Val::int(0)], Kind::INT, vec![])?;
+        let before = self.frames.last().cloned().expect("there is always a frame");
+        self.guards.push(c.clone());
+        let first = self.scoped(|t| t.stmt(then));
+        self.guards.pop();
+        let first = first?;
+        let after_first = std::mem::replace(self.frame(), before.clone());
+        self.guards.push(off.clone());
+        let second = match otherwise {
+            Some(arm) => self.scoped(|t| t.stmt(arm)),
+            None => Ok(Flow::Next),
+        };
+        self.guards.pop();
+        let second = second?;
+        match (first, second) {
+            (Flow::Next, Flow::Next) => {
+                self.merge(span, c, &after_first)?;
+                Ok(Flow::Next)
+            }
+            (Flow::Return(Some(a)), Flow::Return(Some(b))) => {
+                Ok(Flow::Return(Some(self.choose_result(span, c, a, b)?)))
+            }
+            (Flow::Return(None), Flow::Return(None)) => Ok(Flow::Return(None)),
+            (Flow::Return(Some(a)), Flow::Next) => {
+                self.guards.push(off);
+                let flow = self.run(rest);
+                self.guards.pop();
+                match flow? {
+                    Flow::Return(Some(b)) => Ok(Flow::Return(Some(self.choose_result(span, c, a, b)?))),
+                    _ => unsupported(span, "a `return` in a loop or block that only some values of parameters take"),
+                }
+            }
+            (Flow::Next, Flow::Return(Some(b))) => {
+                *self.frame() = after_first;
+                self.guards.push(c.clone());
+                let flow = self.run(rest);
+                self.guards.pop();
+                match flow? {
+                    Flow::Return(Some(a)) => Ok(Flow::Return(Some(self.choose_result(span, c, a, b)?))),
+                    _ => unsupported(span, "a `return` in a loop or block that only some values of parameters take"),
+                }
+            }
+            _ => unsupported(span, "`break`, `continue` or `return` that only some values of parameters take"),
+        }
+    }
+
+    fn choose_result(&mut self, span: Span, c: &Val, a: Val, b: Val) -> Result<Val> {
+        let (a, b) = if a.kind.is_int() == b.kind.is_int() { (a, b) } else { (a.promoted(), b.promoted()) };
+        self.select(span, c, &a, &b)
+    }
+
+    /// What variables hold after an `if`: what they hold now where the condition fails, and what they held then where it holds.
+    fn merge(&mut self, span: Span, c: &Val, then: &Frame) -> Result<()> {
+        let depth = self.frame().len();
+        for level in 0..depth {
+            let mut names: Vec<_> = self.frame()[level].keys().cloned().collect();
+            names.sort();
+            for name in names {
+                let now = self.frame()[level][&name].value.clone();
+                let then = then[level][&name].value.clone();
+                if same(&now, &then) {
+                    continue;
+                }
+                let value = self.select(span, c, &then, &now)?;
+                self.frame()[level].get_mut(&name).expect("it is there").value = value;
+            }
+        }
+        Ok(())
+    }
+
+    /// `place = value` and its kin.
+    fn assign(
+        &mut self,
+        span: Span,
+        place: &Expr,
+        op: Option<crate::stan::syntax::ast::BinaryOp>,
+        value: Val,
+    ) -> Result<()> {
+        let (name, indices) = self.place(place)?;
+        let Some(old) = self.value(&name.text).cloned() else {
+            return wrong(name.span, format!("there is no variable `{}` here", name.text));
+        };
+        let value = match op {
+            None => value,
+            Some(op) => {
+                let now = if indices.is_empty() { old.clone() } else { self.indexed(place.span, &old, &indices)? };
+                self.binary(span, op, &now, &value)?
+            }
+        };
+        if indices.is_empty() {
+            let value = self.fitted(span, &old, value)?;
+            self.lookup_mut(&name.text).expect("found above").value = value;
+            return Ok(());
+        }
+        // The variable gives its elements up while they change, so that they are not copied.
+        let hold = self.lookup_mut(&name.text).expect("found above");
+        hold.value = Val::int(0);
+        let made = match indices.iter().any(|at| matches!(at, super::index::At::Lane(..))) {
+            true => self.with_element(span, &old, &indices, &value),
+            false => self.with_places(span, old, &indices, &value),
+        }?;
+        self.lookup_mut(&name.text).expect("found above").value = made;
+        Ok(())
+    }
+
+    fn with_places(&mut self, span: Span, mut old: Val, indices: &[super::index::At], value: &Val) -> Result<Val> {
+        let chosen = self.choose(old.kind, &old.shape, indices, span)?;
+        let shape = chosen.shape();
+        if shape != value.shape {
+            return wrong(span, format!("the place has the size {shape:?}, the value {:?}", value.shape));
+        }
+        let value = if old.kind.is_int() { value.clone() } else { value.promoted() };
+        let places = chosen.places(&old.shape);
+        old.set(&places, &value);
+        Ok(old)
+    }
+
+    /// A value for a variable that holds another one now.
+    fn fitted(&self, span: Span, old: &Val, value: Val) -> Result<Val> {
+        let value = if old.kind.is_int() { value } else { value.promoted() };
+        // A variable of size 0 may be declared before its size is known in old programs.
+        if value.shape != old.shape {
+            return wrong(span, format!("the variable has the size {:?}, the value {:?}", old.shape, value.shape));
+        }
+        Ok(Val { kind: old.kind, ..value })
+    }
+
+    /// Adds all elements of a value to the log density.
+    pub(in crate::stan) fn add_terms(&mut self, span: Span, value: &Val) -> Result<()> {
+        if !self.in_density {
+            return Ok(());
+        }
+        let mut value = if value.is_scalar() {
+            value.promoted()
+        } else {
+            self.call_ab(span, "sum", &[value.promoted()], Kind::REAL, vec![])?
+        };
+        for guard in self.guards.clone() {
+            value = self.select(span, &guard, &value, &Val::real(0.0))?;
+        }
+        self.target.push(Term { value: value.elem(0) });
+        Ok(())
+    }
+
+    fn texts(&mut self, parts: &[Printable]) -> Result<(Vec<Arc<str>>, Vec<Val>)> {
+        let (mut texts, mut values) = (vec![String::new()], Vec::new());
+        for part in parts {
+            match part {
+                Printable::Text(text, _) => texts.last_mut().expect("there is one").push_str(text),
+                Printable::Value(e) => {
+                    values.push(self.eval(e)?);
+                    texts.push(String::new());
+                }
+            }
+        }
+        Ok((texts.into_iter().map(Arc::from).collect(), values))
+    }
+
+    fn print(&mut self, span: Span, parts: &[Printable]) -> Result<()> {
+        let (texts, values) = self.texts(parts)?;
+        self.node(span, Op::Print(texts.into()), &values, Kind::INT, vec![])?;
+        Ok(())
+    }
+
+    fn reject(&mut self, span: Span, parts: &[Printable]) -> Result<()> {
+        let (texts, values) = self.texts(parts)?;
+        let mut message = String::new();
+        for (i, text) in texts.iter().enumerate() {
+            message.push_str(text);
+            if let Some(value) = values.get(i) {
+                match value.as_real() {
+                    Some(x) => message.push_str(&x.to_string()),
+                    None => message.push('…'),
+                }
+            }
+        }
+        self.check(span, &Val::int(0), &message)
+    }
+}
+
+/// Whether two values are the same without a look at many elements.
+fn same(a: &Val, b: &Val) -> bool {
+    use crate::stan::value::What;
+    match (&a.what, &b.what) {
+        (What::Known(a), What::Known(b)) => Arc::ptr_eq(a, b) || a == b,
+        (What::Elements(a), What::Elements(b)) => Arc::ptr_eq(a, b) || a == b,
+        (What::Scalar(a), What::Scalar(b)) => a == b,
+        (What::Whole(a), What::Whole(b)) => a == b,
+        _ => false,
+    }
+}

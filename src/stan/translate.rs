@@ -1,0 +1,248 @@
+//! A program with its data becomes a module of our language.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+
+use super::data::Given;
+use super::emit::{Emitter, Line, with_sums};
+use super::syntax::ast::{Block, Program, Stmt};
+use super::trace::{HostFunctions, Problem, Tracer};
+use super::value::{Elem, Val};
+use crate::base::{Diagnostic, Span, stack};
+use crate::types::Array;
+
+/// A variable that a draw has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Output {
+    /// As the program names it.
+    pub name: String,
+    /// The field of the struct that `parameters` gives.
+    pub field: String,
+    /// Extents of all axes, those of arrays first.
+    pub shape: Vec<usize>,
+    /// How many of them are those of `array[…]`.
+    pub arrays: usize,
+    /// Whether it is an int.
+    pub int: bool,
+    /// Of which block: 0 parameters, 1 transformed parameters, 2 generated quantities.
+    pub block: u8,
+}
+
+/// A program of our language that does what a Stan program does with its data.
+#[derive(Clone, Debug)]
+pub struct Translation {
+    /// `pub fn log_density(q: real[d], shared …) -> real` with all constants and the log Jacobian, and
+    /// `pub fn parameters(q: real[d], shared …)`, a struct.
+    pub text: String,
+    /// For each line of the text the place of the Stan program that it comes from.
+    pub lines: Vec<Option<Span>>,
+    /// The values of the shared parameters of both functions.
+    pub tables: IndexMap<String, Array>,
+    /// Unconstrained coordinates.
+    pub dimension: usize,
+    /// What `parameters` gives, in Stan's order.
+    pub outputs: Vec<Output>,
+}
+
+/// Translates a program that was checked. `overloads` says which function of the program a call means, by the place of its
+/// name; a call that is not there is that of the only function that fits.
+///
+/// # Errors
+/// Data that are missing or not what the program declares, what the program rejects before it has parameters, and what is
+/// not supported yet.
+pub fn translate(
+    program: &Program,
+    overloads: &HashMap<Span, usize>,
+    data: &Given,
+    host: &mut (dyn HostFunctions + Send),
+) -> Result<Translation, Box<Diagnostic>> {
+    stack::on_large_stack(4 * program.depth + 20_000, || run(program, overloads, data, host))
+        .map_err(|problem| Box::new(told(&problem)))
+}
+
+fn told(problem: &Problem) -> Diagnostic {
+    let code = if problem.unsupported { "E2501" } else { "E2502" };
+    let diagnostic = Diagnostic::error(code, problem.message.clone(), problem.span, "");
+    match &problem.help {
+        Some(help) => diagnostic.with_help(help.clone()),
+        None => diagnostic,
+    }
+}
+
+fn stmts(block: &Option<Block>) -> &[Stmt] {
+    block.as_ref().map_or(&[], |b| &b.stmts)
+}
+
+type Traced<T> = Result<T, Box<Problem>>;
+
+/// Runs what comes before the parameters.
+fn prepare(tracer: &mut Tracer<'_>, program: &Program, data: &Given) -> Traced<(usize, Vec<Val>)> {
+    tracer.read_data(stmts(&program.data), data)?;
+    tracer.in_density = false;
+    tracer.run(stmts(&program.transformed_data))?;
+    tracer.check_block(stmts(&program.transformed_data))?;
+    tracer.read_parameters(stmts(&program.parameters))
+}
+
+fn run(
+    program: &Program,
+    overloads: &HashMap<Span, usize>,
+    data: &Given,
+    host: &mut (dyn HostFunctions + Send),
+) -> Traced<Translation> {
+    let (mut lines, mut tables, dimension) = density(program, overloads, data, host)?;
+    let (more, more_tables, outputs) = parameters(program, overloads, data, host, dimension)?;
+    lines.extend(more);
+    tables.extend(more_tables);
+    let text = lines.iter().map(|line| format!("{}{}\n", "    ".repeat(line.indent), line.text)).collect();
+    let lines = lines.iter().map(|line| line.span).collect();
+    Ok(Translation { text, lines, tables, dimension, outputs })
+}
+
+fn plain(text: impl Into<String>, indent: usize) -> Line {
+    Line { text: text.into(), indent, span: None }
+}
+
+/// The shared parameters of a function.
+fn ports(tables: &IndexMap<String, Array>) -> String {
+    tables.iter().map(|(name, array)| format!(", shared {name}: {}", array.ty())).collect()
+}
+
+type Written = (Vec<Line>, IndexMap<String, Array>);
+
+fn density(
+    program: &Program,
+    overloads: &HashMap<Span, usize>,
+    data: &Given,
+    host: &mut (dyn HostFunctions + Send),
+) -> Traced<(Vec<Line>, IndexMap<String, Array>, usize)> {
+    let mut tracer = Tracer::new(program, overloads, host);
+    let (dimension, jacobian) = prepare(&mut tracer, program, data)?;
+    tracer.in_density = true;
+    for term in jacobian {
+        let span = program.parameters.as_ref().map_or_else(no_place, |b| b.span);
+        tracer.add_terms(span, &term)?;
+    }
+    tracer.run(stmts(&program.transformed_parameters))?;
+    tracer.check_block(stmts(&program.transformed_parameters))?;
+    tracer.run(stmts(&program.model))?;
+    let terms: Vec<Elem> = tracer.target.iter().map(|t| t.value).collect();
+    let mut graph = tracer.graph;
+    with_sums(&mut graph, &[], &terms);
+    let mut emitter = Emitter::new(&graph, &[], &terms, "");
+    emitter.write();
+    let total = emitter.total(&terms);
+    let (body, tables): Written = emitter.into_parts();
+    let tables = used(tables, &body, &total);
+    let mut lines = vec![plain(format!("pub fn log_density(q: real[{dimension}]{}) -> real {{", ports(&tables)), 0)];
+    lines.extend(body);
+    lines.push(plain(total, 1));
+    lines.push(plain("}", 0));
+    lines.push(plain("", 0));
+    Ok((lines, tables, dimension))
+}
+
+fn no_place() -> Span {
+    Span::new(crate::base::FileId(0), 0, 0)
+}
+
+/// The tables that the text reads.
+fn used(tables: IndexMap<String, Array>, body: &[Line], last: &str) -> IndexMap<String, Array> {
+    let mut words = std::collections::HashSet::new();
+    for text in body.iter().map(|line| line.text.as_str()).chain([last]) {
+        words.extend(text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    }
+    tables.iter().filter(|(name, _)| words.contains(name.as_str())).map(|(n, a)| (n.clone(), a.clone())).collect()
+}
+
+fn parameters(
+    program: &Program,
+    overloads: &HashMap<Span, usize>,
+    data: &Given,
+    host: &mut (dyn HostFunctions + Send),
+    dimension: usize,
+) -> Traced<(Vec<Line>, IndexMap<String, Array>, Vec<Output>)> {
+    let mut tracer = Tracer::new(program, overloads, host);
+    prepare(&mut tracer, program, data)?;
+    tracer.run(stmts(&program.transformed_parameters))?;
+    tracer.run(stmts(&program.generated_quantities))?;
+    tracer.check_block(stmts(&program.generated_quantities))?;
+    let blocks = [&program.parameters, &program.transformed_parameters, &program.generated_quantities];
+    let (mut outputs, mut values): (Vec<Output>, Vec<Val>) = (Vec::new(), Vec::new());
+    for (number, block) in blocks.into_iter().enumerate() {
+        for declared in tracer.declared(stmts(block)) {
+            let value = tracer.value(&declared.name).expect("it was declared").clone();
+            outputs.push(Output {
+                name: declared.name.to_string(),
+                field: field(&declared.name),
+                shape: declared.shape,
+                arrays: declared.kind.arrays,
+                int: declared.kind.is_int(),
+                block: number as u8,
+            });
+            values.push(value);
+        }
+    }
+    let mut graph = tracer.graph;
+    with_sums(&mut graph, &values, &[]);
+    let mut emitter = Emitter::new(&graph, &values, &[], "g_");
+    emitter.write();
+    let results: Vec<String> = values.iter().map(|v| emitter.result(v)).collect();
+    let (body, tables): Written = emitter.into_parts();
+    let tables = used(tables, &body, &results.join(" "));
+    let mut lines = vec![plain("struct Parameters {", 0)];
+    for output in &outputs {
+        let base = if output.int { "int" } else { "real" };
+        let extents: Vec<String> = output.shape.iter().map(usize::to_string).collect();
+        let extents = if extents.is_empty() { String::new() } else { format!("[{}]", extents.join(", ")) };
+        lines.push(plain(format!("{}: {base}{extents},", output.field), 1));
+    }
+    lines.push(plain("}", 0));
+    lines.push(plain("", 0));
+    if outputs.is_empty() {
+        return Ok((Vec::new(), IndexMap::new(), outputs));
+    }
+    lines.push(plain(format!("pub fn parameters(q: real[{dimension}]{}) -> Parameters {{", ports(&tables)), 0));
+    lines.extend(body);
+    lines.push(plain("Parameters {", 1));
+    for (output, result) in outputs.iter().zip(results) {
+        lines.push(plain(format!("{}: {result},", output.field), 2));
+    }
+    lines.push(plain("}", 1));
+    lines.push(plain("}", 0));
+    Ok((lines, tables, outputs))
+}
+
+/// A name of Stan as the field of a struct: words of our language get an underscore.
+fn field(name: &str) -> String {
+    const WORDS: &[&str] = &[
+        "as",
+        "assert",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "emit",
+        "false",
+        "fn",
+        "for",
+        "if",
+        "in",
+        "let",
+        "mut",
+        "print",
+        "pub",
+        "return",
+        "shared",
+        "struct",
+        "true",
+        "use",
+        "while",
+        "derivative",
+        "bool",
+        "int",
+        "real",
+    ];
+    if WORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
+}

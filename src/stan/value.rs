@@ -1,0 +1,328 @@
+//! Values while a Stan program is run on the host: what is known, and what only lanes know.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::syntax::ast::UnsizedType;
+use crate::types::{Array, ArrayData};
+
+/// A type without its arrays.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) enum Base {
+    Int,
+    Real,
+    Vector,
+    RowVector,
+    Matrix,
+}
+
+impl Base {
+    /// Its own axes.
+    pub(super) fn rank(self) -> usize {
+        match self {
+            Base::Int | Base::Real => 0,
+            Base::Vector | Base::RowVector => 1,
+            Base::Matrix => 2,
+        }
+    }
+}
+
+/// A type without extents: so many arrays of a base.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Kind {
+    pub(super) base: Base,
+    /// Axes of `array[…]`.
+    pub(super) arrays: usize,
+}
+
+impl Kind {
+    pub(super) const INT: Kind = Kind::of(Base::Int);
+    pub(super) const REAL: Kind = Kind::of(Base::Real);
+    pub(super) const VECTOR: Kind = Kind::of(Base::Vector);
+    pub(super) const ROW_VECTOR: Kind = Kind::of(Base::RowVector);
+    pub(super) const MATRIX: Kind = Kind::of(Base::Matrix);
+
+    /// No array.
+    pub(super) const fn of(base: Base) -> Kind {
+        Kind { base, arrays: 0 }
+    }
+    /// All axes.
+    pub(super) fn rank(self) -> usize {
+        self.arrays + self.base.rank()
+    }
+    pub(super) fn is_int(self) -> bool {
+        self.base == Base::Int
+    }
+    /// Of what an element of the outermost axis is.
+    pub(super) fn element(self) -> Kind {
+        match self {
+            Kind { arrays: 1.., base } => Kind { base, arrays: self.arrays - 1 },
+            Kind { base: Base::Matrix, .. } => Kind::ROW_VECTOR,
+            _ => Kind::REAL,
+        }
+    }
+    /// The kind of a type that has neither tuples nor complex numbers.
+    pub(super) fn of_type(ty: &UnsizedType) -> Option<Kind> {
+        let base = match ty {
+            UnsizedType::Int => Base::Int,
+            UnsizedType::Real => Base::Real,
+            UnsizedType::Vector => Base::Vector,
+            UnsizedType::RowVector => Base::RowVector,
+            UnsizedType::Matrix => Base::Matrix,
+            UnsizedType::Array(element) => {
+                let Kind { base, arrays } = Kind::of_type(element)?;
+                return Some(Kind { base, arrays: arrays + 1 });
+            }
+            _ => return None,
+        };
+        Some(Kind::of(base))
+    }
+    /// As Stan writes it.
+    pub(super) fn shown(self) -> String {
+        let base = match self.base {
+            Base::Int => "int",
+            Base::Real => "real",
+            Base::Vector => "vector",
+            Base::RowVector => "row_vector",
+            Base::Matrix => "matrix",
+        };
+        match self.arrays {
+            0 => base.to_owned(),
+            n => format!("array[{}] {base}", ",".repeat(n - 1)),
+        }
+    }
+}
+
+crate::define_id!(
+    /// A node of a [`Graph`](super::graph::Graph).
+    #[allow(unreachable_pub, reason = "the macro makes public ids")]
+    NodeId, "node"
+);
+
+/// A scalar.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Elem {
+    Int(i64),
+    Real(f64),
+    /// An element of the value of a node, in row-major order.
+    Of(NodeId, u32),
+}
+
+impl Elem {
+    fn bits(self) -> (u8, u64) {
+        match self {
+            Elem::Int(i) => (0, i as u64),
+            Elem::Real(x) => (1, x.to_bits()),
+            Elem::Of(node, at) => (2, u64::from(node.0) << 32 | u64::from(at)),
+        }
+    }
+    pub(super) fn is_known(self) -> bool {
+        !matches!(self, Elem::Of(..))
+    }
+    /// An int that is known as the real that it is.
+    pub(super) fn as_real(self) -> Elem {
+        if let Elem::Int(i) = self { Elem::Real(i as f64) } else { self }
+    }
+}
+impl PartialEq for Elem {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits() == other.bits()
+    }
+}
+impl Eq for Elem {}
+impl Hash for Elem {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.bits().hash(state);
+    }
+}
+
+/// What a value is, row-major.
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// Known on the host: a real array for reals, an int array for ints.
+    Known(Arc<Array>),
+    /// A scalar that lanes compute.
+    Scalar(Elem),
+    /// All of the value of a node.
+    Whole(NodeId),
+    /// Elements of several nodes, and known ones.
+    Elements(Arc<Vec<Elem>>),
+}
+
+/// An array or a scalar.
+#[derive(Clone, Debug)]
+pub(super) struct Val {
+    pub(super) kind: Kind,
+    /// Extents of all axes, those of arrays first.
+    pub(super) shape: Vec<usize>,
+    pub(super) what: What,
+}
+
+impl Val {
+    pub(super) fn int(i: i64) -> Val {
+        Val::known(Kind::INT, Array::int([], vec![i]))
+    }
+    pub(super) fn real(x: f64) -> Val {
+        Val::known(Kind::REAL, Array::real([], vec![x]))
+    }
+    pub(super) fn bool(b: bool) -> Val {
+        Val::int(i64::from(b))
+    }
+    /// A known value; ints among reals are promoted.
+    pub(super) fn known(kind: Kind, array: Array) -> Val {
+        let array = if kind.is_int() { array } else { to_real(array) };
+        Val { kind, shape: array.shape.to_vec(), what: What::Known(Arc::new(array)) }
+    }
+    /// From its elements: known where all are.
+    pub(super) fn from_elems(kind: Kind, shape: Vec<usize>, elems: Vec<Elem>) -> Val {
+        debug_assert_eq!(shape.iter().product::<usize>(), elems.len());
+        if elems.iter().all(|e| e.is_known()) {
+            let array = if kind.is_int() {
+                let ints = elems.iter().map(|e| if let Elem::Int(i) = e { *i } else { 0 });
+                Array::int(shape.iter().copied(), ints.collect())
+            } else {
+                let reals = elems.iter().map(|e| if let Elem::Real(x) = e.as_real() { x } else { f64::NAN });
+                Array::real(shape.iter().copied(), reals.collect())
+            };
+            return Val { kind, shape, what: What::Known(Arc::new(array)) };
+        }
+        let what = match &elems[..] {
+            [one] if shape.is_empty() => What::Scalar(*one),
+            _ => What::Elements(Arc::new(elems)),
+        };
+        Val { kind, shape, what }
+    }
+    pub(super) fn is_known(&self) -> bool {
+        matches!(self.what, What::Known(_))
+    }
+    pub(super) fn is_scalar(&self) -> bool {
+        self.shape.is_empty()
+    }
+    pub(super) fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+    /// The array, where it is known.
+    pub(super) fn array(&self) -> Option<&Array> {
+        if let What::Known(array) = &self.what { Some(array) } else { None }
+    }
+    /// The int, where it is one and known.
+    pub(super) fn as_int(&self) -> Option<i64> {
+        match self.array()? {
+            Array { data: ArrayData::Int(v), .. } if self.is_scalar() => Some(v[0]),
+            _ => None,
+        }
+    }
+    /// The number, where it is one and known.
+    pub(super) fn as_real(&self) -> Option<f64> {
+        match &self.array()?.data {
+            ArrayData::Int(v) if self.is_scalar() => Some(v[0] as f64),
+            ArrayData::Real(v) if self.is_scalar() => Some(v[0]),
+            _ => None,
+        }
+    }
+    /// The elements as reals, where they are known.
+    pub(super) fn reals(&self) -> Option<Vec<f64>> {
+        match &self.array()?.data {
+            ArrayData::Int(v) => Some(v.iter().map(|i| *i as f64).collect()),
+            ArrayData::Real(v) => Some(v.clone()),
+            ArrayData::Bool(_) => None,
+        }
+    }
+    /// The elements as ints, where they are and are known.
+    pub(super) fn ints(&self) -> Option<Vec<i64>> {
+        if let ArrayData::Int(v) = &self.array()?.data { Some(v.clone()) } else { None }
+    }
+    /// One element.
+    pub(super) fn elem(&self, at: usize) -> Elem {
+        match &self.what {
+            What::Known(array) => match &array.data {
+                ArrayData::Int(v) => Elem::Int(v[at]),
+                ArrayData::Real(v) => Elem::Real(v[at]),
+                ArrayData::Bool(v) => Elem::Int(i64::from(v[at])),
+            },
+            What::Scalar(elem) => *elem,
+            What::Whole(node) => Elem::Of(*node, at as u32),
+            What::Elements(elems) => elems[at],
+        }
+    }
+    /// All elements.
+    pub(super) fn elems(&self) -> Vec<Elem> {
+        match &self.what {
+            What::Elements(elems) => elems.to_vec(),
+            _ => (0..self.len()).map(|at| self.elem(at)).collect(),
+        }
+    }
+    /// The elements at these places, as a value of this kind and shape.
+    pub(super) fn pick(&self, kind: Kind, shape: Vec<usize>, at: impl Iterator<Item = usize>) -> Val {
+        if let What::Known(array) = &self.what {
+            let array = match &array.data {
+                ArrayData::Int(v) => Array::int(shape.iter().copied(), at.map(|i| v[i]).collect()),
+                ArrayData::Real(v) => Array::real(shape.iter().copied(), at.map(|i| v[i]).collect()),
+                ArrayData::Bool(v) => Array::bool(shape.iter().copied(), at.map(|i| v[i]).collect()),
+            };
+            return Val { kind, shape, what: What::Known(Arc::new(array)) };
+        }
+        Val::from_elems(kind, shape, at.map(|i| self.elem(i)).collect())
+    }
+    /// The same elements under another kind and shape.
+    pub(super) fn reshaped(&self, kind: Kind, shape: Vec<usize>) -> Val {
+        debug_assert_eq!(shape.iter().product::<usize>(), self.len());
+        let what = match &self.what {
+            What::Known(array) => {
+                let mut array = (**array).clone();
+                array.shape = shape.iter().copied().collect();
+                What::Known(Arc::new(if kind.is_int() { array } else { to_real(array) }))
+            }
+            What::Whole(_) if shape == self.shape => self.what.clone(),
+            _ => return Val::from_elems(kind, shape, self.elems()),
+        };
+        Val { kind, shape, what }
+    }
+    /// Sets the elements at these places to those of a value.
+    pub(super) fn set(&mut self, places: &[usize], value: &Val) {
+        if let (What::Known(array), Some(new)) = (&mut self.what, value.array()) {
+            let array = Arc::make_mut(array);
+            match (&mut array.data, &new.data) {
+                (ArrayData::Int(old), ArrayData::Int(new)) => places.iter().zip(new).for_each(|(i, x)| old[*i] = *x),
+                (ArrayData::Real(old), ArrayData::Real(new)) => places.iter().zip(new).for_each(|(i, x)| old[*i] = *x),
+                _ => unreachable!("values are promoted before they are set"),
+            }
+            return;
+        }
+        if places.len() == self.len() && places.iter().enumerate().all(|(i, place)| i == *place) {
+            self.what = value.what.clone();
+            return;
+        }
+        if !matches!(self.what, What::Elements(_)) {
+            self.what = What::Elements(Arc::new(self.elems()));
+        }
+        let What::Elements(elems) = &mut self.what else { unreachable!("made above") };
+        let elems = Arc::make_mut(elems);
+        for (i, place) in places.iter().enumerate() {
+            elems[*place] = value.elem(i);
+        }
+    }
+    /// With ints as reals.
+    pub(super) fn promoted(&self) -> Val {
+        if !self.kind.is_int() {
+            return self.clone();
+        }
+        let kind = Kind { base: Base::Real, ..self.kind };
+        match &self.what {
+            What::Known(array) => Val::known(kind, (**array).clone()),
+            what => Val { kind, shape: self.shape.clone(), what: what.clone() },
+        }
+    }
+}
+
+fn to_real(array: Array) -> Array {
+    match array.data {
+        ArrayData::Int(v) => Array { shape: array.shape, data: ArrayData::Real(v.iter().map(|i| *i as f64).collect()) },
+        _ => array,
+    }
+}
+
+/// The elements `elems[perm]` of a matrix that is transposed: places of its elements in the original.
+pub(super) fn transposed(rows: usize, cols: usize) -> impl Iterator<Item = usize> {
+    (0..cols).flat_map(move |j| (0..rows).map(move |i| i * cols + j))
+}
