@@ -40,6 +40,8 @@ pub(super) enum Command {
     Diagnose(DiagnoseArgs),
     /// Print the log density of a model and its gradient at unconstrained points
     LogProb(LogProbArgs),
+    /// Print the program of the language that a Stan program with its data becomes
+    Translate(TranslateArgs),
     /// Measure the engines against one another and against other systems
     Bench(BenchArgs),
     /// Print a program at a stage of the compiler
@@ -287,6 +289,15 @@ pub(super) struct LogProbArgs {
     /// How to print the results
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(super) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TranslateArgs {
+    /// The Stan program
+    pub(super) model: PathBuf,
+    /// Data in Stan's JSON data format
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) data: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use crate::program::{Error, ErrorKind};
 use crate::types::{Array, DType, Precision};
 
 use super::args::{Format, InputArgs, LogProbArgs};
-use super::{inputs, print};
+use super::{inputs, print, stan};
 
 /// The key of the points in a file of CmdStan's.
 const POINTS: &str = "params_r";
@@ -21,8 +21,13 @@ pub(super) fn log_prob(args: &LogProbArgs) -> Result<ExitCode, Error> {
     let points = read_points(&args.points)?;
     let terms = Terms { constants: args.full, jacobian: !args.no_jacobian };
     let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
-    let read_data = |density: &crate::program::Function<'_>| inputs::read(&given, density.signature());
-    let model = LogProb::new(&ModelSource::from(&args.model), terms, read_data)?;
+    let translated = stan::load(&args.model, args.data.as_deref())?;
+    let source = translated.as_ref().map_or(ModelSource::from(&args.model), ModelSource::Stan);
+    let read_data = |density: &crate::program::Function<'_>| match &translated {
+        Some(model) => Ok(model.inputs().restricted_to(density.signature())),
+        None => inputs::read(&given, density.signature()),
+    };
+    let model = LogProb::new(&source, terms, read_data)?;
     let values = model.at(points, &options)?;
     let precision = options.settings.precision;
     match args.format {

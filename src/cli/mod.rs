@@ -21,6 +21,7 @@ mod show;
 mod signals;
 mod sinks;
 mod stages;
+mod stan;
 mod stan_files;
 mod texts;
 
@@ -57,6 +58,7 @@ pub fn main() -> ExitCode {
         Command::Summary(args) => stan_files::summary(&args),
         Command::Diagnose(args) => stan_files::diagnose(&args),
         Command::LogProb(args) => log_prob::log_prob(&args),
+        Command::Translate(args) => stan::translate(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Dump(args) => dump::dump(&args),
         Command::Check(args) => texts::check(&args),

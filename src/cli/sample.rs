@@ -13,8 +13,8 @@ use super::sample_files::DrawsFile;
 use super::sample_job::job;
 use super::show::show_stats;
 use super::signals::{interrupted, stop_on_interrupt};
-use super::{advice, cmdstan, inputs, note, print, profile, warn_of_own};
-use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer, Reached, Sampling, Setting, SlowChain, settings_of};
+use super::{advice, cmdstan, inputs, note, print, profile, stan, warn_of_own};
+use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, ModelSource, Observer, Reached, Sampling, Setting, SlowChain, settings_of};
 use crate::program::{Error, ErrorKind};
 use crate::report::{Diagnosis, Summary};
 use crate::run::{Trap, TrapKind};
@@ -28,9 +28,16 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     options.first_lane = args.chain.id - 1;
     let file = DrawsFile::new(args)?;
     profile::ask(&mut options, args.profile.as_deref(), file.path())?;
-    let job = job(args, model)?;
+    let translated = stan::load(model, args.data.as_deref())?;
+    let mut job = job(args, model)?;
+    if let Some(translated) = &translated {
+        job.model = ModelSource::Stan(translated);
+    }
     let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
-    let sampling = Sampling::new(&job, |density| inputs::read(&given, density.signature()))?;
+    let sampling = Sampling::new(&job, |density| match &translated {
+        Some(model) => Ok(model.inputs()),
+        None => inputs::read(&given, density.signature()),
+    })?;
     warn_of_own(&sampling.bound(&options)?);
     note(&format!("memory: {}", sampling.memory(&options)?));
     let stop = stop_on_interrupt();

@@ -19,6 +19,7 @@ pub mod io;
 mod options;
 mod ragged;
 mod results;
+mod stan;
 mod views;
 
 use std::collections::BTreeMap;
@@ -58,6 +59,7 @@ use ragged::BoundedAxes;
 pub use results::{Engine, Results};
 #[doc(hidden)]
 pub use results::{budget, memory_limit, refuse, refuse_kept};
+pub use stan::StanModel;
 pub use views::Arrays;
 
 /// A checked program.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::method::quoted;
 use super::settings::{SamplerSettings, TARGET_ACCEPT};
 use crate::mcmc::log_prob::Terms;
-use crate::program::{Error, ErrorKind, Program};
+use crate::program::{Error, ErrorKind, Program, StanModel};
 use crate::types::Array;
 
 /// Where a model is.
@@ -15,6 +15,8 @@ pub enum ModelSource<'a> {
     File(&'a Path),
     /// This is its text; what it uses is relative to the current folder.
     Text(&'a str),
+    /// A Stan program with its data.
+    Stan(&'a StanModel),
 }
 
 impl<'a> From<&'a Path> for ModelSource<'a> {
@@ -38,6 +40,7 @@ impl ModelSource<'_> {
         match self {
             ModelSource::File(path) => Program::load(path),
             ModelSource::Text(text) => Program::compile_named(TEXT, text),
+            ModelSource::Stan(model) => Program::compile_named(TEXT, model.text()),
         }
     }
 
@@ -46,6 +49,7 @@ impl ModelSource<'_> {
         match self {
             ModelSource::File(path) => path.display().to_string(),
             ModelSource::Text(_) => "the model".to_owned(),
+            ModelSource::Stan(model) => model.name().to_owned(),
         }
     }
 
@@ -55,6 +59,7 @@ impl ModelSource<'_> {
             ModelSource::File(_) | ModelSource::Text(_) if terms.constants => Some("--full"),
             ModelSource::File(_) | ModelSource::Text(_) if !terms.jacobian => Some("--no-jacobian"),
             ModelSource::File(_) | ModelSource::Text(_) => None,
+            ModelSource::Stan(_) => None,
         }
     }
 
@@ -63,6 +68,7 @@ impl ModelSource<'_> {
         match self {
             ModelSource::File(path) => (quoted(path), None),
             ModelSource::Text(text) => (TEXT.to_owned(), Some((TEXT, text))),
+            ModelSource::Stan(model) => (TEXT.to_owned(), Some((TEXT, model.text()))),
         }
     }
 }
