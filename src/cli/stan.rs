@@ -30,7 +30,8 @@ pub(super) fn load(path: &Path, data: Option<&Path>) -> Result<Option<StanModel>
 fn read_data(path: Option<&Path>) -> Result<Map<String, Value>, Error> {
     let Some(path) = path else { return Ok(Map::new()) };
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
     match parse_json(&text, &name)? {
         Value::Object(map) => Ok(map),
         _ => Err(Error::new(ErrorKind::Input, format!("{name}: data of a Stan program are one object of JSON"))),

@@ -96,9 +96,10 @@ impl HostFunctions for Host {
             self.programs.insert(text.clone(), program);
         }
         let function = self.programs[&text].function("main").map_err(failed)?;
-        let inputs = args.iter().enumerate().fold(Inputs::new().lanes(1), |inputs, (i, array)| {
-            inputs.shared(format!("a{i}"), array.clone())
-        });
+        let inputs = args
+            .iter()
+            .enumerate()
+            .fold(Inputs::new().lanes(1), |inputs, (i, array)| inputs.shared(format!("a{i}"), array.clone()));
         let results = function.run(&inputs, &Options::default().engine(Engine::Scalar)).map_err(failed)?;
         if let Some(trap) = results.traps().first() {
             return Err(if trap.message.is_empty() { trap.kind.to_string() } else { trap.message.clone() });

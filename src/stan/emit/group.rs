@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::pattern::Axes;
+use super::region::shifted;
 use super::{Code, Container, Emitter, Irregular, Local, Written, holds, written};
 use crate::base::Id as _;
 use crate::stan::graph::{Arg, Op};
@@ -148,7 +149,8 @@ impl Emitter<'_> {
 
     /// Keeps values of this turn that are read outside of it.
     fn keep_values(&mut self, nodes: &[NodeId], name: &str) {
-        let counters = self.axes().vars.join(", ");
+        let counters: Vec<String> = self.loops.iter().map(|l| shifted(&l.var, l.lag)).collect();
+        let counters = counters.join(", ");
         let Some(places) = nodes.iter().map(|id| self.places.get(id).copied()).collect::<Option<Vec<_>>>() else {
             return;
         };
@@ -156,15 +158,18 @@ impl Emitter<'_> {
         let c = &self.containers[container];
         let (kept, depth) = (c.name.clone(), self.loops.len());
         let together = c.lead.get(depth).copied().unwrap_or(1);
-        let in_order = places.iter().enumerate().all(|(i, place)| *place == (container, i));
+        let first = places[0].1 - places[0].1 % together;
+        let in_order = places.iter().enumerate().all(|(i, place)| *place == (container, first + i));
         if in_order && together == nodes.len() {
             self.line(format!("{kept}[{counters}] = {name};"), None);
             return;
         }
         for (at, (container, place)) in places.iter().enumerate() {
-            let kept = self.containers[*container].name.clone();
+            let c = &self.containers[*container];
+            let (kept, many) = (c.name.clone(), c.lead.get(depth).copied());
             let value = if nodes.len() == 1 { name.to_owned() } else { format!("{name}[{at}]") };
-            self.line(format!("{kept}[{counters}, {place}] = {value};"), None);
+            let at = many.map_or(String::new(), |m| format!(", {}", place % m));
+            self.line(format!("{kept}[{counters}{at}] = {value};"), None);
         }
     }
 
@@ -181,10 +186,13 @@ impl Emitter<'_> {
             return Err(Irregular);
         }
         if let Op::Parameters { first: at } = first.op {
-            return Ok(match first.shape.first() {
-                Some(n) => Code::atom(format!("q[{at}..{}]", at + n)),
-                None => Code::atom(format!("q[{at}]")),
-            });
+            let n: usize = first.shape.iter().product();
+            let extents: Vec<String> = first.shape.iter().map(usize::to_string).collect();
+            return Ok(Code::atom(match extents.len() {
+                0 => format!("q[{at}]"),
+                1 => format!("q[{at}..{}]", at + n),
+                _ => format!("reshape(q[{at}..{}], {})", at + n, extents.join(", ")),
+            }));
         }
         let mut args = Vec::with_capacity(first.args.len());
         for at in 0..first.args.len() {

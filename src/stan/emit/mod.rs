@@ -143,6 +143,8 @@ struct Container {
 struct Loop {
     var: String,
     extent: usize,
+    /// How many rows arrays that are kept have before its first turn.
+    lag: usize,
     /// For a node of the first turn those of all turns of this loop and the ones around it.
     align: HashMap<NodeId, Arc<Vec<NodeId>>>,
     /// Nodes whose values are there in the current turn only.

@@ -262,10 +262,14 @@ impl Emitter<'_> {
                     at % inner == 0 && (at / inner) % extents[axis] + len / inner <= extents[axis]
                 };
                 if inner > 0 && len % inner == 0 && firsts.iter().all(within) {
-                    let name = self.containers[container].name.clone();
-                    let mut coordinates = self.coordinates(container, &firsts, axis, axes);
                     let start: Vec<i64> = firsts.iter().map(|f| f / inner as i64 % extents[axis] as i64).collect();
                     let start = self.ints(&start, axes);
+                    // The language wants to see how long a slice is.
+                    if start.text.contains('[') {
+                        break;
+                    }
+                    let name = self.containers[container].name.clone();
+                    let mut coordinates = self.coordinates(container, &firsts, axis, axes);
                     let rows = len / inner;
                     coordinates.push(match start.text.parse::<usize>() {
                         Ok(a) => format!("{a}..{}", a + rows),
@@ -312,6 +316,14 @@ impl Emitter<'_> {
 fn reshaped(code: &Code, from: &[usize], to: &[usize]) -> Code {
     if from == to {
         return code.clone();
+    }
+    if from.is_empty() {
+        let one = Code::atom(format!("[{}]", code.text));
+        return if to == [1] { one } else { reshaped(&one, &[1], to) };
+    }
+    if to.is_empty() && from == [1] && code.text.starts_with("fill(") {
+        let value = code.text.trim_start_matches("fill(").trim_end_matches(", 1)");
+        return Code::atom(value);
     }
     if to.is_empty() {
         return Code::atom(format!("{}[{}]", code.at(Level::Atom), vec!["0"; from.len()].join(", ")));

@@ -1,13 +1,14 @@
 //! The order in which nodes are written: groups of one place each, and where groups depend on one another in a circle, the
 //! loop that turns them (Allen and Kennedy 1987, with the dependences of the data instead of a test).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::pattern::Axes;
-use super::{Container, Emitter, Irregular, Line, Loop, Written};
+use super::{Container, Emitter, Irregular, Line, Local, Loop, Written};
 use crate::base::Id as _;
 use crate::stan::graph::{Arg, Op, SiteId, TurnId};
 use crate::stan::value::{Elem, NodeId};
@@ -39,6 +40,23 @@ pub(super) fn kind(arg: &Arg) -> ArgKind {
         Arg::Whole(_) => ArgKind::Whole,
         Arg::Elements(_, shape) => ArgKind::Elements(shape.clone()),
     }
+}
+
+/// A node whose place changed for a loop: where it was.
+type Moved = (NodeId, Option<(usize, usize)>, Option<Local>);
+
+/// What the first turns of a loop read that was written before it: for a node of the first turn what stands for it so many
+/// turns before.
+#[derive(Default)]
+struct Earlier {
+    /// The most turns.
+    lag: usize,
+    nodes: IndexMap<NodeId, BTreeMap<usize, NodeId>>,
+}
+
+/// `t + 1`
+pub(super) fn shifted(var: &str, by: usize) -> String {
+    if by == 0 { var.to_owned() } else { format!("{var} + {by}") }
 }
 
 /// Where a source stands, seen from a turn: what must be the same in all turns of a loop.
@@ -136,13 +154,11 @@ impl Emitter<'_> {
             });
             turns[index].push(*id);
         }
+        let signatures = self.signatures(&turns);
         let mut from = 0;
         while from < turns.len() {
-            // What is written before counts as such: so each stretch is looked at when those before it are written.
-            let all = &turns[from..];
-            let first = self.signature(all, 0);
-            let to = from + (0..all.len()).take_while(|t| *t == 0 || self.signature(all, *t) == first).count();
-            if to - from < 2 || self.turned(&turns[from..to], depth).is_err() {
+            let to = from + signatures[from..].iter().take_while(|s| **s == signatures[from]).count();
+            if to - from < 2 || self.turned(&turns, from..to, depth).is_err() {
                 for turn in &turns[from..to] {
                     self.region(turn)?;
                 }
@@ -152,36 +168,31 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What the nodes of a turn do, and where their operands come from.
-    fn signature(&self, turns: &[Vec<NodeId>], turn: usize) -> Vec<(Key, Vec<Source>)> {
-        let here: HashMap<NodeId, usize> = turns[turn].iter().enumerate().map(|(i, id)| (*id, i)).collect();
-        let mut sites: HashMap<NodeId, usize> = HashMap::new();
-        for other in turns {
-            for id in other {
-                sites.insert(*id, self.node(*id).site.index());
-            }
+    /// For each turn what its nodes do, and where their operands come from.
+    fn signatures(&self, turns: &[Vec<NodeId>]) -> Vec<Vec<(Key, Vec<Source>)>> {
+        let mut at: HashMap<NodeId, (usize, usize)> = HashMap::new();
+        for (t, turn) in turns.iter().enumerate() {
+            at.extend(turn.iter().enumerate().map(|(position, id)| (*id, (t, position))));
         }
-        turns[turn]
-            .iter()
-            .map(|id| {
-                let args = &self.node(*id).args;
-                (self.key(*id), args.iter().flat_map(|arg| self.seen(arg, &here, &sites)).collect())
-            })
-            .collect()
+        let of = |t: usize, id: &NodeId| {
+            let args = &self.node(*id).args;
+            (self.key(*id), args.iter().flat_map(|arg| self.seen(arg, t, &at)).collect())
+        };
+        turns.iter().enumerate().map(|(t, turn)| turn.iter().map(|id| of(t, id)).collect()).collect()
     }
 
-    fn seen(&self, arg: &Arg, here: &HashMap<NodeId, usize>, sites: &HashMap<NodeId, usize>) -> Vec<Source> {
+    fn seen(&self, arg: &Arg, t: usize, at: &HashMap<NodeId, (usize, usize)>) -> Vec<Source> {
         let of = |elem: &Elem| match elem {
-            Elem::Of(node, at) => {
+            Elem::Of(node, offset) => {
                 if self.deferred[node.index()] {
                     let args = &self.node(*node).args;
-                    return Source::Deferred(args.iter().flat_map(|a| self.seen(a, here, sites)).collect());
+                    return Source::Deferred(args.iter().flat_map(|a| self.seen(a, t, at)).collect());
                 }
-                match (here.get(node), sites.get(node), self.places.get(node)) {
-                    (Some(position), ..) => Source::Here(*position, *at),
-                    (_, Some(site), None) => Source::Other(*site),
-                    (.., Some((container, _))) => Source::Before(*container),
-                    _ => Source::Other(usize::MAX),
+                match (at.get(node), self.places.get(node)) {
+                    (Some((turn, position)), _) if *turn == t => Source::Here(*position, *offset),
+                    (Some(_), _) => Source::Other(self.node(*node).site.index()),
+                    (None, Some((container, _))) => Source::Before(*container),
+                    (None, None) => Source::Other(usize::MAX),
                 }
             }
             _ => Source::Known,
@@ -194,22 +205,27 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes a loop over turns that do the same, at a depth of the loops of the program.
-    fn turned(&mut self, turns: &[Vec<NodeId>], depth: u32) -> Written<()> {
+    /// Writes a loop over turns that do the same, at a depth of the loops of the program. Those before them are written.
+    fn turned(&mut self, all: &[Vec<NodeId>], range: Range<usize>, depth: u32) -> Written<()> {
+        let turns = &all[range.clone()];
         let saved = (self.lines.len(), self.containers.len(), self.written.len(), self.kept.len());
+        let mut moved = Vec::new();
         let align = self.aligned(turns);
         let members: HashSet<NodeId> = align.values().flat_map(|family| family.iter().copied()).collect();
         let var = format!("{}t{}", self.prefix, self.loops.len());
-        let extents: Vec<usize> = self.loops.iter().map(|l| l.extent).chain([turns.len()]).collect();
-        // What is read outside of its turn is kept for all turns.
+        // What is read outside of its turn is kept for all turns, with what the first turns read of those before.
         let outside = |first: &&NodeId| align[*first].iter().any(|id| self.read_outside(*id, depth, &members));
         let kept: Vec<NodeId> = turns[0].iter().filter(outside).copied().collect();
-        self.keep(&kept, &align, &extents);
-        self.line(format!("for {var} in 0..{} {{", turns.len()), None);
-        self.loops.push(Loop { var, extent: turns.len(), align, locals: Vec::new() });
-        let done = self.region(&turns[0]);
-        for id in self.loops.pop().expect("pushed above").locals {
-            self.locals.remove(&id);
+        let earlier = self.earlier(all, &range);
+        let mut done = self.keep(&kept, &align, turns.len(), &earlier, &mut moved);
+        if done.is_ok() {
+            self.line(format!("for {var} in 0..{} {{", turns.len()), None);
+            let lag = earlier.lag;
+            self.loops.push(Loop { var, extent: turns.len(), lag, align, locals: Vec::new() });
+            done = self.region(&turns[0]);
+            for id in self.loops.pop().expect("pushed above").locals {
+                self.locals.remove(&id);
+            }
         }
         if done.is_err() {
             self.lines.truncate(saved.0);
@@ -218,6 +234,10 @@ impl Emitter<'_> {
                 self.places.remove(&id);
             }
             self.kept.truncate(saved.3);
+            for (id, place, local) in moved.into_iter().rev() {
+                place.map(|place| self.places.insert(id, place));
+                local.map(|local| self.locals.insert(id, local));
+            }
             return Err(Irregular);
         }
         self.line("}", None);
@@ -225,6 +245,41 @@ impl Emitter<'_> {
             self.declare_kept(saved.0);
         }
         Ok(())
+    }
+
+    /// What the first turns of a loop read of the turns before it, in the place of what later turns read of this loop.
+    fn earlier(&self, all: &[Vec<NodeId>], range: &Range<usize>) -> Earlier {
+        let mut at: HashMap<NodeId, (usize, usize)> = HashMap::new();
+        for (t, turn) in all.iter().enumerate() {
+            at.extend(turn.iter().enumerate().map(|(position, id)| (*id, (t, position))));
+        }
+        let mut earlier = Earlier::default();
+        for position in 0..all[range.start].len() {
+            let mut read: Vec<Vec<NodeId>> = Vec::new();
+            for turn in &all[range.clone()] {
+                let mut sources = Vec::new();
+                self.sources(turn[position], &mut sources);
+                read.push(sources);
+            }
+            for operand in 0..read[0].len() {
+                // A later turn tells which node of a turn is meant, and how many turns before.
+                let known = read.iter().enumerate().find_map(|(i, sources)| {
+                    let t = range.start + i;
+                    let (turn, place) = at.get(sources.get(operand)?)?;
+                    (*turn >= range.start && *turn < t).then_some((t - turn, *place))
+                });
+                let Some((lag, place)) = known else { continue };
+                for (i, sources) in read.iter().enumerate().take(lag) {
+                    let Some(source) = sources.get(operand) else { continue };
+                    let from_start = at.get(source).map(|(turn, _)| *turn);
+                    if from_start.is_some_and(|turn| turn < range.start && turn + lag == range.start + i) {
+                        earlier.lag = earlier.lag.max(lag);
+                        earlier.nodes.entry(all[range.start][place]).or_default().insert(lag - i, *source);
+                    }
+                }
+            }
+        }
+        earlier
     }
 
     /// For each node of the first turn those of all turns, of this loop and of the ones around.
@@ -251,24 +306,77 @@ impl Emitter<'_> {
             || self.readers[id.index()].iter().any(|r| !members.contains(r) || self.turn_at(*r, depth) != turn)
     }
 
-    /// Arrays for what is read outside of its turn: one for the nodes of one place.
-    fn keep(&mut self, nodes: &[NodeId], align: &HashMap<NodeId, Arc<Vec<NodeId>>>, extents: &[usize]) {
+    /// Arrays for what is read outside of its turn: one for the nodes of one place. They begin with what was written before
+    /// the loop and is read as if it were of an earlier turn.
+    fn keep(
+        &mut self,
+        nodes: &[NodeId],
+        align: &HashMap<NodeId, Arc<Vec<NodeId>>>,
+        turns: usize,
+        earlier: &Earlier,
+        moved: &mut Vec<Moved>,
+    ) -> Written<()> {
         let mut groups: IndexMap<Key, Vec<NodeId>> = IndexMap::new();
         for id in nodes.iter().filter(|id| !self.places.contains_key(*id)) {
             groups.entry(self.key(*id)).or_default().push(*id);
         }
+        let lag = earlier.lag;
+        let rows = turns + lag;
+        let outer = self.axes();
         for (key, members) in groups {
             let name = self.fresh("v");
             let m = members.len();
-            let lead = extents.iter().copied().chain((m > 1).then_some(m)).collect();
-            self.containers.push(Container { name, lead, shape: key.shape });
+            let many = (m > 1).then_some(m);
+            let around = self.loops.iter().map(|l| l.extent + l.lag);
+            let lead: Vec<usize> = around.chain([rows]).chain(many).collect();
+            self.containers.push(Container { name: name.clone(), lead, shape: key.shape });
             let container = self.containers.len() - 1;
+            self.kept.push((container, key.int));
             for (j, first) in members.iter().enumerate() {
                 for (point, id) in align[first].iter().enumerate() {
-                    self.place(*id, container, point * m + j);
+                    let row = self.row(point / turns) * rows + lag + point % turns;
+                    self.place(*id, container, row * m + j);
+                }
+                for (back, source) in earlier.nodes.get(first).into_iter().flatten() {
+                    let counters: Vec<String> =
+                        outer.vars.iter().zip(&self.loops).map(|(v, l)| shifted(v, l.lag)).collect();
+                    let slot = (lag - back).to_string();
+                    let at: Vec<String> =
+                        counters.into_iter().chain([slot]).chain(many.map(|_| j.to_string())).collect();
+                    let family = self.family_or_same(*source);
+                    let node = self.node(*source);
+                    let args: Vec<Arg> = family
+                        .iter()
+                        .map(|id| if node.shape.is_empty() { Arg::Scalar(Elem::Of(*id, 0)) } else { Arg::Whole(*id) })
+                        .collect();
+                    let code = self.read(&args.iter().collect::<Vec<_>>(), &outer)?;
+                    self.line(format!("{name}[{}] = {};", at.join(", "), code.text), None);
+                    for (point, id) in family.iter().enumerate() {
+                        moved.push((*id, self.places.remove(id), self.locals.remove(id)));
+                        let row = self.row(point) * rows + lag - back;
+                        self.place(*id, container, row * m + j);
+                    }
                 }
             }
-            self.kept.push((container, key.int));
+        }
+        Ok(())
+    }
+
+    /// The row of a point of the loops around in arrays that are kept: each loop has rows for what was before it.
+    fn row(&self, point: usize) -> usize {
+        let (mut rest, mut row, mut stride) = (point, 0, 1);
+        for l in self.loops.iter().rev() {
+            row += (rest % l.extent + l.lag) * stride;
+            rest /= l.extent;
+            stride *= l.extent + l.lag;
+        }
+        row
+    }
+
+    fn family_or_same(&self, id: NodeId) -> Arc<Vec<NodeId>> {
+        match self.loops.last() {
+            Some(l) => l.align.get(&id).cloned().unwrap_or_else(|| Arc::new(vec![id; self.points()])),
+            None => Arc::new(vec![id]),
         }
     }
 

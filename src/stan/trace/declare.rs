@@ -5,7 +5,7 @@ use crate::base::Span;
 use crate::stan::data;
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{Constraint, Expr, SizedKind, SizedType, Stmt, StmtKind, Variable};
-use crate::stan::value::{Base, Elem, Kind, NodeId, Val, What};
+use crate::stan::value::{Base, Elem, Kind, Val};
 use crate::types::Array;
 
 /// A variable of a block that is an output.
@@ -157,25 +157,24 @@ impl Tracer<'_> {
         if n == 0 {
             return Ok(Val::from_elems(kind, shape, vec![]));
         }
-        let flat = if shape.is_empty() { vec![] } else { vec![n] };
-        let made = self.node(span, Op::Parameters { first: at }, &[], Kind::VECTOR, flat)?;
-        let of = |node: NodeId| (0..n as u32).map(|i| Elem::Of(node, i)).collect::<Vec<_>>();
-        let node = match made.what {
-            What::Whole(node) | What::Scalar(Elem::Of(node, _)) => node,
-            _ => unreachable!("a node was made"),
-        };
-        if shape.len() == 1 {
-            return Ok(Val { kind, shape, what: What::Whole(node) });
-        }
-        // Stan's order is column-major inside a matrix.
-        let elems = of(node);
+        // As they lie in memory: inside a matrix Stan's order is column-major.
+        let mut lies = shape.clone();
         if kind.base == Base::Matrix {
-            let (rows, cols) = (shape[shape.len() - 2], shape[shape.len() - 1]);
-            let places = (0..n / (rows * cols))
-                .flat_map(|m| (0..rows).flat_map(move |i| (0..cols).map(move |j| m * rows * cols + j * rows + i)));
-            return Ok(Val::from_elems(kind, shape, places.map(|i| elems[i]).collect()));
+            let rank = lies.len();
+            lies.swap(rank - 2, rank - 1);
         }
-        Ok(Val::from_elems(kind, shape, elems))
+        let made =
+            self.node(span, Op::Parameters { first: at }, &[], Kind { base: Base::Real, arrays: lies.len() }, lies)?;
+        if kind == Kind::MATRIX {
+            return self.call_ab(span, "transpose", &[made], kind, shape);
+        }
+        if kind.base != Base::Matrix {
+            return Ok(Val { kind, ..made });
+        }
+        let (rows, cols) = (shape[shape.len() - 2], shape[shape.len() - 1]);
+        let places = (0..n / (rows * cols))
+            .flat_map(|m| (0..rows).flat_map(move |i| (0..cols).map(move |j| m * rows * cols + j * rows + i)));
+        Ok(made.pick(kind, shape, places))
     }
 
     fn parameter(
@@ -238,14 +237,18 @@ impl Tracer<'_> {
                 // One value after the other of an array of them.
                 let own = shape[kind.arrays..].to_vec();
                 let n: usize = shape[..kind.arrays].iter().product();
+                let Some(width) = width(constraint, &own) else {
+                    return unsupported(span, "this constraint of a parameter");
+                };
+                if kind.arrays == 0 {
+                    let u = self.unconstrained(span, first, Kind::VECTOR, vec![width])?;
+                    return self.transformed(span, constraint, kind, &own, &u, terms);
+                }
+                let all = self.unconstrained(span, first, Kind { base: Base::Vector, arrays: 1 }, vec![n, width])?;
                 let mut elems = Vec::new();
-                for _ in 0..n {
-                    let run = Kind::of(kind.base);
-                    let one = self.transformed(span, constraint, run, &own, first, terms)?;
-                    if kind.arrays == 0 {
-                        return Ok(one);
-                    }
-                    elems.extend(one.elems());
+                for i in 0..n {
+                    let u = all.pick(Kind::VECTOR, vec![width], i * width..(i + 1) * width);
+                    elems.extend(self.transformed(span, constraint, Kind::of(kind.base), &own, &u, terms)?.elems());
                 }
                 Ok(Val::from_elems(kind, shape.to_vec(), elems))
             }
@@ -263,7 +266,7 @@ impl Tracer<'_> {
             self.elementwise(span, "log_inv_logit", &[minus])?,
         );
         let logs = self.add(span, &p, &q)?;
-        terms.push(self.add(span, &logs, &log_width)?);
+        terms.push(if log_width.as_real() == Some(0.0) { logs } else { self.add(span, &logs, &log_width)? });
         let scaled = if width.as_real() == Some(1.0) { s } else { self.infix(span, "*", &width, &s)? };
         if a.as_real() == Some(0.0) { Ok(scaled) } else { self.add(span, a, &scaled) }
     }
@@ -287,15 +290,14 @@ impl Tracer<'_> {
         constraint: &Constraint,
         kind: Kind,
         shape: &[usize],
-        first: &mut usize,
+        u: &Val,
         terms: &mut Vec<Val>,
     ) -> Result<Val> {
         let k = shape[0];
         match constraint {
             Constraint::Ordered | Constraint::PositiveOrdered => {
-                let u = self.unconstrained(span, first, Kind::VECTOR, vec![k])?;
                 if k == 0 {
-                    return Ok(u);
+                    return Ok(u.clone());
                 }
                 let positive = matches!(constraint, Constraint::PositiveOrdered);
                 let from = usize::from(!positive);
@@ -308,11 +310,10 @@ impl Tracer<'_> {
                 self.call_ab(span, "cumulative_sum", &[steps], Kind::VECTOR, vec![k])
             }
             Constraint::Simplex => {
-                let u = self.unconstrained(span, first, Kind::VECTOR, vec![k.saturating_sub(1)])?;
                 if k == 1 {
                     return Ok(Val::known(Kind::VECTOR, Array::real([1], vec![1.0])));
                 }
-                let z = self.apply(span, Op::Infix("@"), &[helmert(k), u], Kind::VECTOR, vec![k])?;
+                let z = self.apply(span, Op::Infix("@"), &[helmert(k), u.clone()], Kind::VECTOR, vec![k])?;
                 let x = self.call_ab(span, "softmax", std::slice::from_ref(&z), Kind::VECTOR, vec![k])?;
                 // log x without the rounding of exp and log.
                 let total = self.call_ab(span, "log_sum_exp", std::slice::from_ref(&z), Kind::REAL, vec![])?;
@@ -322,19 +323,16 @@ impl Tracer<'_> {
                 Ok(x)
             }
             Constraint::SumToZero if kind == Kind::VECTOR => {
-                let u = self.unconstrained(span, first, Kind::VECTOR, vec![k.saturating_sub(1)])?;
-                self.apply(span, Op::Infix("@"), &[helmert(k), u], Kind::VECTOR, vec![k])
+                self.apply(span, Op::Infix("@"), &[helmert(k), u.clone()], Kind::VECTOR, vec![k])
             }
             Constraint::UnitVector => {
-                let u = self.unconstrained(span, first, Kind::VECTOR, vec![k])?;
                 let square = self.call_ab(span, "dot", &[u.clone(), u.clone()], Kind::REAL, vec![])?;
                 terms.push(self.infix(span, "*", &Val::real(-0.5), &square)?);
                 let norm = self.elementwise(span, "sqrt", &[square])?;
-                self.infix(span, "/", &u, &norm)
+                self.infix(span, "/", u, &norm)
             }
             Constraint::CholeskyFactorCorr | Constraint::CorrMatrix => {
-                let u = self.unconstrained(span, first, Kind::VECTOR, vec![k * k.saturating_sub(1) / 2])?;
-                let l = self.correlation_factor(span, k, &u, terms, matches!(constraint, Constraint::CorrMatrix))?;
+                let l = self.correlation_factor(span, k, u, terms, matches!(constraint, Constraint::CorrMatrix))?;
                 if matches!(constraint, Constraint::CholeskyFactorCorr) {
                     return Ok(l);
                 }
@@ -342,8 +340,7 @@ impl Tracer<'_> {
                 self.apply(span, Op::Infix("@"), &[l, t], Kind::MATRIX, vec![k, k])
             }
             Constraint::CovMatrix => {
-                let u = self.unconstrained(span, first, Kind::VECTOR, vec![k * (k + 1) / 2])?;
-                let l = self.covariance_factor(span, k, k, &u, terms)?;
+                let l = self.covariance_factor(span, k, k, u, terms)?;
                 // K log 2 + Σ (K − k + 1) log L[k, k], beside what the factor's exponentials give.
                 terms.push(Val::real(k as f64 * std::f64::consts::LN_2));
                 for i in 0..k {
@@ -355,8 +352,7 @@ impl Tracer<'_> {
             }
             Constraint::CholeskyFactorCov => {
                 let (m, n) = (shape[0], shape[1]);
-                let u = self.unconstrained(span, first, Kind::VECTOR, vec![n * (n + 1) / 2 + (m - n) * n])?;
-                self.covariance_factor(span, m, n, &u, terms)
+                self.covariance_factor(span, m, n, u, terms)
             }
             _ => unsupported(span, "this constraint of a parameter"),
         }
@@ -499,6 +495,23 @@ impl Tracer<'_> {
         let limit = bound.as_real().map_or(String::new(), |b| format!(" {b}"));
         self.check(span, &holds, &format!("{name} must be {words}{limit}"))
     }
+}
+
+/// How many unconstrained numbers a constrained vector or matrix has.
+fn width(constraint: &Constraint, shape: &[usize]) -> Option<usize> {
+    let k = shape[0];
+    Some(match constraint {
+        Constraint::Ordered | Constraint::PositiveOrdered | Constraint::UnitVector => k,
+        Constraint::Simplex => k.saturating_sub(1),
+        Constraint::SumToZero if shape.len() == 1 => k.saturating_sub(1),
+        Constraint::CholeskyFactorCorr | Constraint::CorrMatrix => k * k.saturating_sub(1) / 2,
+        Constraint::CovMatrix => k * (k + 1) / 2,
+        Constraint::CholeskyFactorCov => {
+            let n = shape[1];
+            n * (n + 1) / 2 + k.checked_sub(n)? * n
+        }
+        _ => return None,
+    })
 }
 
 /// Where the logarithm of the i-th diagonal entry stands among the entries of a triangle, row after row.
