@@ -68,6 +68,7 @@ pub struct Sampling {
     starts: Option<Array>,
     method: Method,
     superchains: Option<usize>,
+    of_stan: bool,
 }
 
 impl Sampling {
@@ -104,6 +105,7 @@ impl Sampling {
             starts,
             method,
             superchains,
+            of_stan: matches!(job.model, ModelSource::Stan(_)),
         })
     }
 
@@ -134,7 +136,12 @@ impl Sampling {
         let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let names = &self.driver.names;
         let counts = [(&names.num_warmup, self.warmup), (&names.num_draws, self.draws)];
-        let mut inputs = self.data.clone().lanes(self.chains);
+        let mut data = self.data.clone();
+        if let (true, Ok(main)) = (self.of_stan, self.driver.program.function("main")) {
+            // What only the parameters of draws are made of is none of the chains' business.
+            data.values.retain(|name, _| main.signature().ports.iter().any(|port| port.name == *name));
+        }
+        let mut inputs = data.lanes(self.chains);
         for (name, n) in counts {
             inputs = inputs.shared(name, count(n));
         }

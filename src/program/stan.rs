@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::{Error, ErrorKind, Inputs, Options, Program};
 use crate::base::{Diagnostic, SourceMap};
 use crate::program::Engine;
+use crate::stan::check::{Called, CalledFunction, check};
 use crate::stan::syntax::{IncludeFolders, parse};
 use crate::stan::{self, HostFunctions, Translation};
 use crate::types::{Array, DType, Type};
@@ -38,8 +39,15 @@ impl StanModel {
         if diagnostics.iter().any(Diagnostic::is_error) {
             return Err(Error::from_diagnostics(diagnostics, sources));
         }
+        let (checked, found) = check(&program, &sources);
+        diagnostics.extend(found);
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(Error::from_diagnostics(diagnostics, sources));
+        }
+        let own = |called: &Called| if let CalledFunction::User(at) = called.function { Some(at) } else { None };
+        let overloads = checked.calls.iter().filter_map(|(span, called)| Some((*span, own(called)?))).collect();
         let mut host = Host::default();
-        match stan::translate(&program, &HashMap::new(), data, &mut host) {
+        match stan::translate(&program, &overloads, data, &mut host) {
             Ok(translation) => Ok(StanModel { name, translation, sources, warnings: diagnostics }),
             Err(problem) => {
                 diagnostics.push(*problem);

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::value::{Elem, NodeId, Val, What};
 use crate::base::{IdVec, Span};
 use crate::types::Array;
@@ -22,6 +24,10 @@ pub(super) enum Op {
     Negate,
     /// `f(a, b, 3, 4)`: a function of the language or its library, then extents.
     Call(Arc<str>, Vec<usize>),
+    /// `f(|x| …, a, b)`: a function of the language that takes a function, and the closure that it gets.
+    CallWith(Arc<str>, Arc<str>),
+    /// What a closure is given.
+    Input(Arc<str>),
     /// `int(f(a, b))`: of a function that gives bools.
     CallBool(Arc<str>),
     /// `a[i, j]`, counted from 0; the operands after the first are the indices.
@@ -32,8 +38,6 @@ pub(super) enum Op {
     Assert(Arc<str>),
     /// `print("…")`, with holes for the operands.
     Print(Arc<[Arc<str>]>),
-    /// The field of a tuple that a call gives.
-    Field(usize),
 }
 
 /// An operand.
@@ -116,8 +120,6 @@ pub(super) struct Turn {
     pub(super) outer: TurnId,
     /// How many loops are around.
     pub(super) depth: u32,
-    /// Which loop: each time that a loop statement runs is another one.
-    pub(super) run: u32,
 }
 
 /// A node.
@@ -139,6 +141,8 @@ pub(super) struct Graph {
     pub(super) turns: IdVec<TurnId, Turn>,
     /// `assert` and `print`, in their order.
     pub(super) effects: Vec<NodeId>,
+    /// Values that closures read.
+    pub(super) tables: IndexMap<String, Array>,
     made: HashMap<(Op, Vec<Arg>), NodeId>,
     site_ids: HashMap<(Span, u32), SiteId>,
 }
@@ -146,12 +150,13 @@ pub(super) struct Graph {
 impl Graph {
     pub(super) fn new() -> Graph {
         let mut turns = IdVec::new();
-        turns.push(Turn { outer: TurnId(0), depth: 0, run: 0 });
+        turns.push(Turn { outer: TurnId(0), depth: 0 });
         Graph {
             nodes: IdVec::new(),
             sites: IdVec::new(),
             turns,
             effects: Vec::new(),
+            tables: IndexMap::new(),
             made: HashMap::new(),
             site_ids: HashMap::new(),
         }
@@ -173,10 +178,11 @@ impl Graph {
             return id;
         }
         let key = (node.op.clone(), node.args.clone());
-        if let Some(id) = self.made.get(&key) {
-            if self.nodes[*id].shape == node.shape && self.nodes[*id].int == node.int {
-                return *id;
-            }
+        if let Some(id) = self.made.get(&key)
+            && self.nodes[*id].shape == node.shape
+            && self.nodes[*id].int == node.int
+        {
+            return *id;
         }
         let id = self.nodes.push(node);
         self.made.insert(key, id);

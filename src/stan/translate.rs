@@ -91,8 +91,8 @@ fn run(
     data: &Given,
     host: &mut (dyn HostFunctions + Send),
 ) -> Traced<Translation> {
-    let (mut lines, mut tables, dimension) = density(program, overloads, data, host)?;
-    let (more, more_tables, outputs) = parameters(program, overloads, data, host, dimension)?;
+    let ((mut lines, mut tables), dimension) = density(program, overloads, data, host)?;
+    let ((more, more_tables), outputs) = parameters(program, overloads, data, host, dimension)?;
     lines.extend(more);
     tables.extend(more_tables);
     let text = lines.iter().map(|line| format!("{}{}\n", "    ".repeat(line.indent), line.text)).collect();
@@ -109,6 +109,7 @@ fn ports(tables: &IndexMap<String, Array>) -> String {
     tables.iter().map(|(name, array)| format!(", shared {name}: {}", array.ty())).collect()
 }
 
+/// A function's text and the tables that it reads.
 type Written = (Vec<Line>, IndexMap<String, Array>);
 
 fn density(
@@ -116,7 +117,7 @@ fn density(
     overloads: &HashMap<Span, usize>,
     data: &Given,
     host: &mut (dyn HostFunctions + Send),
-) -> Traced<(Vec<Line>, IndexMap<String, Array>, usize)> {
+) -> Traced<(Written, usize)> {
     let mut tracer = Tracer::new(program, overloads, host);
     let (dimension, jacobian) = prepare(&mut tracer, program, data)?;
     tracer.in_density = true;
@@ -140,7 +141,7 @@ fn density(
     lines.push(plain(total, 1));
     lines.push(plain("}", 0));
     lines.push(plain("", 0));
-    Ok((lines, tables, dimension))
+    Ok(((lines, tables), dimension))
 }
 
 fn no_place() -> Span {
@@ -162,7 +163,7 @@ fn parameters(
     data: &Given,
     host: &mut (dyn HostFunctions + Send),
     dimension: usize,
-) -> Traced<(Vec<Line>, IndexMap<String, Array>, Vec<Output>)> {
+) -> Traced<(Written, Vec<Output>)> {
     let mut tracer = Tracer::new(program, overloads, host);
     prepare(&mut tracer, program, data)?;
     tracer.run(stmts(&program.transformed_parameters))?;
@@ -201,7 +202,7 @@ fn parameters(
     lines.push(plain("}", 0));
     lines.push(plain("", 0));
     if outputs.is_empty() {
-        return Ok((Vec::new(), IndexMap::new(), outputs));
+        return Ok(((Vec::new(), IndexMap::new()), outputs));
     }
     lines.push(plain(format!("pub fn parameters(q: real[{dimension}]{}) -> Parameters {{", ports(&tables)), 0));
     lines.extend(body);
@@ -211,7 +212,7 @@ fn parameters(
     }
     lines.push(plain("}", 1));
     lines.push(plain("}", 0));
-    Ok((lines, tables, outputs))
+    Ok(((lines, tables), outputs))
 }
 
 /// A name of Stan as the field of a struct: words of our language get an underscore.

@@ -119,6 +119,11 @@ impl Emitter<'_> {
             self.line(text, span);
             return Ok(());
         }
+        if let Op::Input(name) = &first.op {
+            self.containers.push(Container { name: name.to_string(), lead: Vec::new(), shape: first.shape.clone() });
+            nodes.iter().for_each(|id| self.place(*id, self.containers.len() - 1, 0));
+            return Ok(());
+        }
         let code = self.code(&members, &axes)?;
         let mut text = code.text;
         let mut lead = Vec::new();

@@ -23,7 +23,6 @@ pub(super) use sums::with_sums;
 /// How tightly an expression binds: parentheses stand where an operand binds less.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Level {
-    Compare,
     Add,
     Multiply,
     Negate,
@@ -71,7 +70,8 @@ fn written(op: &Op, args: &[Code]) -> Code {
         Op::CallBool(name) => Code::atom(format!("int({name}({}))", list(args))),
         Op::At => Code::atom(format!("{}[{}]", args[0].at(Level::Atom), list(&args[1..]))),
         Op::Select => Code::atom(format!("select({}, {}, {})", holds(&args[0]), args[1].text, args[2].text)),
-        Op::Field(at) => Code::atom(format!("{}.{at}", args[0].at(Level::Atom))),
+        Op::CallWith(name, closure) => Code::atom(format!("{name}({closure}, {})", list(args))),
+        Op::Input(name) => Code::atom(&**name),
         Op::Parameters { .. } | Op::Assert(_) | Op::Print(_) => unreachable!("written where it stands"),
     }
 }
@@ -198,7 +198,7 @@ pub(super) struct Emitter<'g> {
     locals: HashMap<NodeId, Local>,
     tables: IndexMap<String, Array>,
     table_names: HashMap<Vec<u64>, String>,
-    prefix: &'static str,
+    prefix: String,
     next_name: usize,
     pub(super) lines: Vec<Line>,
 }
@@ -208,7 +208,7 @@ const MAX_DEPTH: u32 = 24;
 
 impl<'g> Emitter<'g> {
     /// An emitter for what these results need, and all effects. `summed` are results that only a sum reads.
-    pub(super) fn new(graph: &'g Graph, results: &[Val], summed: &[Elem], prefix: &'static str) -> Emitter<'g> {
+    pub(super) fn new(graph: &'g Graph, results: &[Val], summed: &[Elem], prefix: &str) -> Emitter<'g> {
         let n = graph.nodes.len();
         let mut emitter = Emitter {
             graph,
@@ -223,9 +223,9 @@ impl<'g> Emitter<'g> {
             kept: Vec::new(),
             loops: Vec::new(),
             locals: HashMap::new(),
-            tables: IndexMap::new(),
+            tables: graph.tables.clone(),
             table_names: HashMap::new(),
-            prefix,
+            prefix: prefix.to_owned(),
             next_name: 0,
             lines: Vec::new(),
         };
@@ -280,7 +280,7 @@ impl<'g> Emitter<'g> {
         for index in 0..self.graph.nodes.len() {
             let id = NodeId::new(index);
             let node = self.node(id);
-            let written = matches!(node.op, Op::Parameters { .. } | Op::Assert(_) | Op::Print(_));
+            let written = matches!(node.op, Op::Parameters { .. } | Op::Input(_) | Op::Assert(_) | Op::Print(_));
             if !self.live[index] || self.uses[index] != 1 || written || self.draws(id) {
                 continue;
             }
@@ -351,7 +351,7 @@ impl<'g> Emitter<'g> {
         if let Some(name) = self.table_names.get(&key) {
             return name.clone();
         }
-        let name = format!("{}data{}", self.prefix, self.tables.len());
+        let name = format!("{}data{}", self.prefix, self.table_names.len());
         self.tables.insert(name.clone(), array);
         self.table_names.insert(key, name.clone());
         name
@@ -375,11 +375,12 @@ impl Emitter<'_> {
     pub(super) fn result(&mut self, value: &Val) -> String {
         let arg = Arg::of(value);
         let axes = pattern::Axes::default();
-        if let (Arg::Scalar(elem), false) = (&arg, matches!(value.kind.base, super::value::Base::Int)) {
-            if elem.is_known() {
-                let arg = Arg::Scalar(elem.as_real());
-                return self.read(&[&arg], &axes).expect("one value is regular").text;
-            }
+        if let Arg::Scalar(elem) = &arg
+            && !value.kind.is_int()
+            && elem.is_known()
+        {
+            let arg = Arg::Scalar(elem.as_real());
+            return self.read(&[&arg], &axes).expect("one value is regular").text;
         }
         self.read(&[&arg], &axes).expect("one value is regular").text
     }

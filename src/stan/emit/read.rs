@@ -259,9 +259,9 @@ impl Emitter<'_> {
                 let inner: usize = extents[axis + 1..].iter().product();
                 let within = |f: &i64| {
                     let at = *f as usize;
-                    at % inner == 0 && (at / inner) % extents[axis] + len / inner <= extents[axis]
+                    at.is_multiple_of(inner) && (at / inner) % extents[axis] + len / inner <= extents[axis]
                 };
-                if inner > 0 && len % inner == 0 && firsts.iter().all(within) {
+                if inner > 0 && len.is_multiple_of(inner) && firsts.iter().all(within) {
                     let start: Vec<i64> = firsts.iter().map(|f| f / inner as i64 % extents[axis] as i64).collect();
                     let start = self.ints(&start, axes);
                     // The language wants to see how long a slice is.

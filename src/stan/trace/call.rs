@@ -45,20 +45,11 @@ impl<'a> Tracer<'a> {
 
     /// A call in an expression.
     pub(super) fn call(&mut self, span: Span, name: &Name, args: &[Expr]) -> Result<Val> {
-        if self.takes_functions(&name.text) {
-            return unsupported(span, format!("`{}`", name.text));
+        if let Some(value) = self.higher(span, &name.text, args)? {
+            return Ok(value);
         }
         let values = args.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>>>()?;
         self.call_with(span, name, &values)
-    }
-
-    fn takes_functions(&self, name: &str) -> bool {
-        const HIGHER: &[&str] = &["integrate_1d", "reduce_sum", "reduce_sum_static", "map_rect", "algebra_solver"];
-        !self.has_function(name)
-            && (HIGHER.contains(&name)
-                || ["ode_", "integrate_ode", "solve_", "dae", "algebra_solver", "laplace_"]
-                    .iter()
-                    .any(|start| name.starts_with(start)))
     }
 
     /// A call with values.
@@ -178,7 +169,7 @@ impl<'a> Tracer<'a> {
                 self.add_terms(span, &term)?;
             }
         }
-        let mut mass = |t: &mut Self, suffix: &str, at: &Val| {
+        let mass = |t: &mut Self, suffix: &str, at: &Val| {
             let name = Name { text: format!("{}{suffix}", distribution.text).into(), span: distribution.span };
             let args: Vec<Val> = std::iter::once(at.clone()).chain(params.iter().cloned()).collect();
             t.call_with(span, &name, &args)

@@ -59,7 +59,7 @@ fn kind_of(kind: Kind, kept: &[bool]) -> Kind {
 impl Tracer<'_> {
     /// Evaluates an index.
     pub(super) fn index(&mut self, index: &Index) -> Result<At> {
-        let mut bound = |tracer: &mut Self, e: &Expr| match tracer.eval(e)?.as_int() {
+        let bound = |tracer: &mut Self, e: &Expr| match tracer.eval(e)?.as_int() {
             Some(i) => Ok(i),
             None => unsupported(e.span, "a range whose ends depend on parameters"),
         };

@@ -5,6 +5,7 @@
 mod call;
 mod declare;
 mod expr;
+mod higher;
 mod index;
 mod library;
 mod ops;
@@ -90,7 +91,7 @@ pub(super) struct Tracer<'a> {
     calls: u32,
     call_ids: HashMap<(u32, Span), u32>,
     depth: usize,
-    runs: u32,
+    closures: usize,
     /// Conditions of lanes under which the current statement runs.
     guards: Vec<Val>,
     pub(super) target: Vec<Term>,
@@ -114,7 +115,7 @@ impl<'a> Tracer<'a> {
             calls: 0,
             call_ids: HashMap::new(),
             depth: 0,
-            runs: 0,
+            closures: 0,
             guards: Vec::new(),
             target: Vec::new(),
             in_density: true,
@@ -153,18 +154,13 @@ impl<'a> Tracer<'a> {
     }
 
     /// Begins a loop, or goes to its next turn.
-    fn turned<T>(&mut self, of: u32, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    fn turned<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let outer = self.turn;
         let depth = self.graph.turns[outer].depth + 1;
-        self.turn = self.graph.turns.push(Turn { outer, depth, run: of });
+        self.turn = self.graph.turns.push(Turn { outer, depth });
         let done = self.scoped(run);
         self.turn = outer;
         done
-    }
-
-    fn next_run(&mut self) -> u32 {
-        self.runs += 1;
-        self.runs
     }
 
     /// What a variable of this kind and shape holds before it is assigned: NaN, or the least int of 32 bits.

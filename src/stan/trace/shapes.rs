@@ -120,14 +120,14 @@ impl Tracer<'_> {
                 vals(Kind { base, arrays: 1 }, vec![a.len()], column_major(a))
             }
             ("to_array_2d", [a]) => vals(Kind { base: Base::Real, arrays: 2 }, a.shape.clone(), a.elems()),
-            ("to_matrix", [a]) => self.to_matrix(a),
+            ("to_matrix", [a]) => self.matrix(a),
             ("to_matrix", [a, m, n]) => {
                 let (m, n) = (extent(span, m)?, extent(span, n)?);
-                self.to_matrix_of(span, a, m, n, true)
+                self.matrix_of(span, a, m, n, true)
             }
             ("to_matrix", [a, m, n, by_column]) => {
                 let (m, n) = (extent(span, m)?, extent(span, n)?);
-                self.to_matrix_of(span, a, m, n, by_column.as_int() != Some(0))
+                self.matrix_of(span, a, m, n, by_column.as_int() != Some(0))
             }
             ("append_row", [a, b]) => self.append_row(span, a, b),
             ("append_col", [a, b]) => self.append_col(span, a, b),
@@ -175,7 +175,8 @@ impl Tracer<'_> {
             }
             ("diag_matrix", [a]) => {
                 let n = a.len();
-                let elem = |i: usize| if i % (n + 1) == 0 { a.elem(i / (n + 1)).as_real() } else { Elem::Real(0.0) };
+                let elem =
+                    |i: usize| if i.is_multiple_of(n + 1) { a.elem(i / (n + 1)).as_real() } else { Elem::Real(0.0) };
                 vals(Kind::MATRIX, vec![n, n], (0..n * n).map(elem).collect())
             }
             ("reverse", [a]) => {
@@ -189,7 +190,7 @@ impl Tracer<'_> {
         }
     }
 
-    fn to_matrix(&mut self, a: &Val) -> Result<Option<Val>> {
+    fn matrix(&mut self, a: &Val) -> Result<Option<Val>> {
         let shape = match a.kind.base {
             Base::Vector if a.kind.arrays == 0 => vec![a.len(), 1],
             Base::RowVector if a.kind.arrays == 0 => vec![1, a.len()],
@@ -198,7 +199,7 @@ impl Tracer<'_> {
         Ok(Some(a.promoted().reshaped(Kind::MATRIX, shape)))
     }
 
-    fn to_matrix_of(&mut self, span: Span, a: &Val, m: usize, n: usize, by_column: bool) -> Result<Option<Val>> {
+    fn matrix_of(&mut self, span: Span, a: &Val, m: usize, n: usize, by_column: bool) -> Result<Option<Val>> {
         if a.len() != m * n {
             return wrong(span, format!("to_matrix: {} elements are no matrix of {m} × {n}", a.len()));
         }

@@ -108,9 +108,8 @@ impl Tracer<'_> {
     }
 
     fn turns(&mut self, var: &Name, items: impl Iterator<Item = Val>, body: &Stmt) -> Result<Flow> {
-        let run = self.next_run();
         for item in items {
-            let flow = self.turned(run, |t| {
+            let flow = self.turned(|t| {
                 t.bind(&var.text, item);
                 t.stmt(body)
             })?;
@@ -124,7 +123,6 @@ impl Tracer<'_> {
     }
 
     fn while_loop(&mut self, condition: &Expr, body: &Stmt) -> Result<Flow> {
-        let run = self.next_run();
         loop {
             let c = self.eval(condition)?;
             let c = self.truth(condition.span, &c)?;
@@ -133,7 +131,7 @@ impl Tracer<'_> {
                 Some(_) => {}
                 None => return unsupported(condition.span, "a `while` whose condition depends on parameters"),
             }
-            match self.turned(run, |t| t.stmt(body))? {
+            match self.turned(|t| t.stmt(body))? {
                 Flow::Next | Flow::Continue => {}
                 Flow::Break => return Ok(Flow::Next),
                 flow @ Flow::Return(_) => return Ok(flow),

@@ -1,0 +1,289 @@
+//! Functions of Stan's library that take functions of the program: solvers, whose functions become closures, and sums in
+//! parts, which are calls.
+
+use std::sync::Arc;
+
+use super::{Result, Tracer, unsupported, wrong};
+use crate::base::Span;
+use crate::stan::emit::{Emitter, with_sums};
+use crate::stan::graph::{Graph, Op};
+use crate::stan::syntax::ast::{Expr, ExprKind, Name};
+use crate::stan::value::{Base, Kind, Val};
+
+/// Values for a function that a solver calls: what lanes compute of them is packed into one vector.
+struct Packed {
+    args: Vec<Val>,
+    /// The vector.
+    theta: Val,
+}
+
+impl Packed {
+    fn new(args: Vec<Val>) -> Packed {
+        let mut elems = Vec::new();
+        for arg in args.iter().filter(|arg| !arg.is_known()) {
+            elems.extend(arg.elems().into_iter().map(|e| e.as_real()));
+        }
+        let theta = Val::from_elems(Kind::VECTOR, vec![elems.len()], elems);
+        Packed { args, theta }
+    }
+
+    /// The values, with those of lanes taken from this vector.
+    fn unpacked(&self, theta: &Val) -> Vec<Val> {
+        let mut at = 0;
+        let take = |arg: &Val| {
+            if arg.is_known() {
+                return arg.clone();
+            }
+            let n = arg.len();
+            at += n;
+            let base = if arg.kind.is_int() { Base::Real } else { arg.kind.base };
+            theta.pick(Kind { base, ..arg.kind }, arg.shape.clone(), at - n..at)
+        };
+        self.args.iter().map(take).collect()
+    }
+}
+
+/// The tolerances and the number of steps of a solver.
+struct Control {
+    relative: Val,
+    absolute: Val,
+    steps: Val,
+}
+
+impl<'a> Tracer<'a> {
+    /// A call of a function that takes functions; `None` for any other.
+    pub(super) fn higher(&mut self, span: Span, name: &str, args: &[Expr]) -> Result<Option<Val>> {
+        if self.has_function(name) {
+            return Ok(None);
+        }
+        if let Some(method) = name.strip_prefix("integrate_ode") {
+            return self.old_ode(span, method.trim_start_matches('_'), args).map(Some);
+        }
+        if let Some(method) = name.strip_prefix("ode_") {
+            return self.ode(span, method, args).map(Some);
+        }
+        match name {
+            "reduce_sum" | "reduce_sum_static" => {
+                let (function, values) = self.function_and_values(span, args)?;
+                let (all, rest) = values.split_first().ok_or_else(|| missing(span))?;
+                if all.len() == 0 {
+                    return Ok(Some(Val::real(0.0)));
+                }
+                let n = Val::int(all.shape[0] as i64);
+                let given: Vec<Val> =
+                    [all.clone(), Val::int(1), n].into_iter().chain(rest[1..].iter().cloned()).collect();
+                self.call_with(span, &function, &given).map(Some)
+            }
+            "map_rect" => self.map_rect(span, args).map(Some),
+            "integrate_1d" => self.integral(span, args).map(Some),
+            "algebra_solver"
+            | "algebra_solver_newton"
+            | "solve_newton"
+            | "solve_powell"
+            | "solve_newton_tol"
+            | "solve_powell_tol" => self.root(span, name, args).map(Some),
+            _ if ["dae", "laplace_"].iter().any(|start| name.starts_with(start)) => {
+                unsupported(span, format!("`{name}`"))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn function_and_values(&mut self, span: Span, args: &[Expr]) -> Result<(Name, Vec<Val>)> {
+        let Some((Expr { kind: ExprKind::Variable(function), .. }, rest)) = args.split_first() else {
+            return wrong(span, "the first argument is the name of a function");
+        };
+        let values = rest.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>>>()?;
+        Ok((function.clone(), values))
+    }
+
+    fn map_rect(&mut self, span: Span, args: &[Expr]) -> Result<Val> {
+        let (function, values) = self.function_and_values(span, args)?;
+        let [shared, each, reals, ints] = &values[..] else { return wrong(span, "map_rect wants four values") };
+        let mut elems = Vec::new();
+        for i in 0..each.shape[0] {
+            let row = |v: &Val| {
+                let size = v.len() / v.shape[0].max(1);
+                v.pick(v.kind.element(), v.shape[1..].to_vec(), i * size..(i + 1) * size)
+            };
+            let given = [shared.clone(), row(each), row(reals), row(ints)];
+            elems.extend(self.call_with(span, &function, &given)?.elems());
+        }
+        Ok(Val::from_elems(Kind::VECTOR, vec![elems.len()], elems))
+    }
+
+    /// `integrate_ode_rk45(f, y0, t0, ts, theta, x_r, x_i[, rtol, atol, steps])`
+    fn old_ode(&mut self, span: Span, method: &str, args: &[Expr]) -> Result<Val> {
+        let method = if method.is_empty() { "rk45" } else { method };
+        let (function, mut values) = self.function_and_values(span, args)?;
+        let control = if values.len() > 6 {
+            let mut rest = values.split_off(6).into_iter();
+            let mut next = || rest.next().ok_or_else(|| missing(span));
+            Control { relative: next()?, absolute: next()?, steps: next()? }
+        } else {
+            control(method)
+        };
+        let rest = values.split_off(3);
+        let solved = self.solved(span, method, &function, &values, control, rest)?;
+        Ok(Val { kind: Kind { base: Base::Real, arrays: 2 }, ..solved })
+    }
+
+    /// `ode_rk45(f, y0, t0, ts, …)`, `ode_rk45_tol(f, y0, t0, ts, rtol, atol, steps, …)`
+    fn ode(&mut self, span: Span, method: &str, args: &[Expr]) -> Result<Val> {
+        let (function, mut values) = self.function_and_values(span, args)?;
+        let mut rest = values.split_off(3.min(values.len()));
+        let (method, control) = match method.strip_suffix("_tol") {
+            Some(method) if rest.len() >= 3 => {
+                let args = rest.split_off(3);
+                let mut given = std::mem::replace(&mut rest, args).into_iter();
+                let mut next = || given.next().ok_or_else(|| missing(span));
+                (method, Control { relative: next()?, absolute: next()?, steps: next()? })
+            }
+            _ => (method, control(method)),
+        };
+        if !["rk45", "ckrk", "bdf", "adams"].contains(&method) {
+            return unsupported(span, format!("`ode_{method}`"));
+        }
+        self.solved(span, method, &function, &values, control, rest)
+    }
+
+    fn solved(
+        &mut self,
+        span: Span,
+        method: &str,
+        function: &Name,
+        problem: &[Val],
+        control: Control,
+        rest: Vec<Val>,
+    ) -> Result<Val> {
+        let [y0, t0, ts] = problem else { return wrong(span, "a solver wants a state, a time, and times") };
+        // The stiff method serves for both of CVODES.
+        let method = if method == "adams" { "bdf" } else { method };
+        let state = if y0.kind.base == Base::Vector { Kind::VECTOR } else { Kind { base: Base::Real, arrays: 1 } };
+        let (n, m) = (y0.len(), ts.len());
+        let packed = Packed::new(rest);
+        let k = packed.theta.len();
+        let inputs = [("t", Kind::REAL, vec![]), ("y", state, vec![n]), ("p", Kind::VECTOR, vec![k])];
+        let closure = self.closure(span, &inputs, |tracer, inputs| {
+            let [t, y, p] = inputs else { unreachable!("three inputs were asked for") };
+            let mut given = vec![t.clone(), y.clone()];
+            given.extend(packed.unpacked(p));
+            tracer.call_with(span, function, &given)
+        })?;
+        let y0 = Val { kind: Kind::VECTOR, ..y0.promoted() };
+        let ts = Val { kind: Kind::VECTOR, ..ts.promoted() };
+        let known = y0.is_known() && t0.is_known() && ts.is_known();
+        let variant = match (known, k) {
+            (true, 0) => "_values",
+            (true, _) => "_of_data",
+            _ => "",
+        };
+        let name: Arc<str> = format!("ode_{method}{variant}_tol").into();
+        let Control { relative, absolute, steps } = control;
+        let args = [y0, t0.promoted(), ts, relative.promoted(), absolute.promoted(), steps, packed.theta.promoted()];
+        let kind = Kind { base: Base::Vector, arrays: 1 };
+        self.node(span, Op::CallWith(name, closure), &args, kind, vec![m, n])
+    }
+
+    fn integral(&mut self, span: Span, args: &[Expr]) -> Result<Val> {
+        let (function, mut values) = self.function_and_values(span, args)?;
+        let tolerance = if values.len() > 5 { values.pop() } else { None };
+        let rest = values.split_off(2.min(values.len()));
+        let packed = Packed::new(rest);
+        let inputs =
+            [("x", Kind::REAL, vec![]), ("xc", Kind::REAL, vec![]), ("p", Kind::VECTOR, vec![packed.theta.len()])];
+        let closure = self.closure(span, &inputs, |tracer, inputs| {
+            let [x, xc, p] = inputs else { unreachable!("three inputs were asked for") };
+            let mut given = vec![x.clone(), xc.clone()];
+            given.extend(packed.unpacked(p));
+            tracer.call_with(span, &function, &given)
+        })?;
+        let tolerance = tolerance.unwrap_or_else(|| Val::real(f64::EPSILON.sqrt()));
+        let ends = values.iter().map(Val::promoted);
+        let args: Vec<Val> = ends.chain([packed.theta, tolerance]).collect();
+        self.node(span, Op::CallWith("integrate_1d_tol".into(), closure), &args, Kind::REAL, vec![])
+    }
+
+    /// `algebra_solver(f, guess, theta, x_r, x_i[, …])`, `solve_newton(f, guess, …)` and its kin.
+    fn root(&mut self, span: Span, name: &str, args: &[Expr]) -> Result<Val> {
+        let (function, mut values) = self.function_and_values(span, args)?;
+        let old = name.starts_with("algebra_solver");
+        let newton = name.contains("newton");
+        let mut rest = values.split_off(1.min(values.len()));
+        let guess = values.pop().ok_or_else(|| missing(span))?;
+        let mut control = if newton {
+            vec![Val::real(1e-3), Val::real(1e-6), Val::int(200)]
+        } else {
+            vec![Val::real(1e-10), Val::real(1e-6), Val::int(200)]
+        };
+        if old && rest.len() > 3 {
+            control = rest.split_off(3);
+        } else if name.ends_with("_tol") && rest.len() >= 3 {
+            let args = rest.split_off(3);
+            control = std::mem::replace(&mut rest, args);
+        }
+        let packed = Packed::new(rest);
+        let n = guess.len();
+        let inputs = [("y", Kind::VECTOR, vec![n]), ("p", Kind::VECTOR, vec![packed.theta.len()])];
+        let closure = self.closure(span, &inputs, |tracer, inputs| {
+            let [y, p] = inputs else { unreachable!("two inputs were asked for") };
+            let mut given = vec![y.clone()];
+            given.extend(packed.unpacked(p));
+            tracer.call_with(span, &function, &given)
+        })?;
+        let called = if newton { "solve_newton_tol" } else { "solve_powell_tol" };
+        let mut args = vec![guess.promoted()];
+        args.extend(control);
+        args.push(packed.theta);
+        self.node(span, Op::CallWith(called.into(), closure), &args, Kind::VECTOR, vec![n])
+    }
+
+    /// A closure of these inputs, as text: what it computes is a graph of its own.
+    fn closure(
+        &mut self,
+        span: Span,
+        inputs: &[(&str, Kind, Vec<usize>)],
+        body: impl FnOnce(&mut Self, &[Val]) -> Result<Val>,
+    ) -> Result<Arc<str>> {
+        let number = self.closures;
+        self.closures += 1;
+        let prefix: Arc<str> = format!("f{number}_").into();
+        let outer = std::mem::replace(&mut self.graph, Graph::new());
+        let (turn, guards) =
+            (std::mem::replace(&mut self.turn, crate::stan::graph::TurnId(0)), std::mem::take(&mut self.guards));
+        let mut values = Vec::new();
+        let mut params = Vec::new();
+        for (name, kind, shape) in inputs {
+            let name = format!("{prefix}{name}");
+            let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
+            params.push(if shape.is_empty() {
+                format!("{name}: real")
+            } else {
+                format!("{name}: real[{}]", extents.join(", "))
+            });
+            values.push(self.node(span, Op::Input(name.as_str().into()), &[], *kind, shape.clone())?);
+        }
+        let result = body(self, &values);
+        let mut graph = std::mem::replace(&mut self.graph, outer);
+        (self.turn, self.guards) = (turn, guards);
+        let result = [result?.promoted()];
+        with_sums(&mut graph, &result, &[]);
+        let mut emitter = Emitter::new(&graph, &result, &[], &prefix);
+        emitter.write();
+        let last = emitter.result(&result[0]);
+        let (lines, tables) = emitter.into_parts();
+        self.graph.tables.extend(tables);
+        let body: Vec<String> = lines.into_iter().map(|line| line.text).chain([last]).collect();
+        Ok(format!("|{}| {{ {} }}", params.join(", "), body.join(" ")).into())
+    }
+}
+
+fn missing(span: Span) -> Box<super::Problem> {
+    wrong::<()>(span, "an argument is missing").expect_err("it is one")
+}
+
+/// What Stan takes where a program says nothing.
+fn control(method: &str) -> Control {
+    let (tolerance, steps) = if matches!(method, "rk45" | "ckrk") { (1e-6, 1_000_000) } else { (1e-10, 100_000_000) };
+    Control { relative: Val::real(tolerance), absolute: Val::real(tolerance), steps: Val::int(steps) }
+}
