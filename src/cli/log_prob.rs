@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::mcmc::log_prob::{Evaluated, LogProb, Terms};
+use crate::mcmc::log_prob::{Evaluated, LogProb};
 use crate::mcmc::sampling::ModelSource;
 use crate::program::io::{ArrayType, JsonArray, read_argument};
-use crate::program::{Error, ErrorKind};
+use crate::program::{Error, ErrorKind, Terms};
 use crate::types::{Array, DType, Precision};
 
 use super::args::{Format, InputArgs, LogProbArgs};
@@ -21,7 +21,7 @@ pub(super) fn log_prob(args: &LogProbArgs) -> Result<ExitCode, Error> {
     let points = read_points(&args.points)?;
     let terms = Terms { constants: args.full, jacobian: !args.no_jacobian };
     let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
-    let translated = stan::load(&args.model, args.data.as_deref())?;
+    let translated = stan::load(&args.model, args.data.as_deref(), terms)?;
     let source = translated.as_ref().map_or(ModelSource::from(&args.model), ModelSource::Stan);
     let read_data = |density: &crate::program::Function<'_>| match &translated {
         Some(model) => Ok(model.inputs().restricted_to(density.signature())),

@@ -28,7 +28,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     options.first_lane = args.chain.id - 1;
     let file = DrawsFile::new(args)?;
     profile::ask(&mut options, args.profile.as_deref(), file.path())?;
-    let translated = stan::load(model, args.data.as_deref())?;
+    let translated = stan::load(model, args.data.as_deref(), stan::SAMPLED)?;
     let mut job = job(args, model)?;
     if let Some(translated) = &translated {
         job.model = ModelSource::Stan(translated);

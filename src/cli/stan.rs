@@ -6,10 +6,13 @@ use std::process::ExitCode;
 use serde_json::{Map, Value};
 
 use crate::program::io::parse_json;
-use crate::program::{Error, ErrorKind, StanModel};
+use crate::program::{Error, ErrorKind, StanModel, Terms};
 
 use super::args::TranslateArgs;
 use super::print;
+
+/// What a sampler takes of a log density: `lp__` of Stan's files.
+pub(super) const SAMPLED: Terms = Terms { constants: false, jacobian: true };
 
 /// Whether a path is that of a Stan program.
 pub(super) fn is_stan(path: &Path) -> bool {
@@ -17,11 +20,11 @@ pub(super) fn is_stan(path: &Path) -> bool {
 }
 
 /// A Stan program with its data, translated; `None` for the path of any other program.
-pub(super) fn load(path: &Path, data: Option<&Path>) -> Result<Option<StanModel>, Error> {
+pub(super) fn load(path: &Path, data: Option<&Path>, terms: Terms) -> Result<Option<StanModel>, Error> {
     if !is_stan(path) {
         return Ok(None);
     }
-    let model = StanModel::load(path, &read_data(data)?)?;
+    let model = StanModel::load(path, &read_data(data)?, terms)?;
     let (warnings, sources) = model.warnings();
     super::show_warnings(warnings, sources);
     Ok(Some(model))
@@ -40,7 +43,7 @@ fn read_data(path: Option<&Path>) -> Result<Map<String, Value>, Error> {
 
 /// `autobatch translate`
 pub(super) fn translate(args: &TranslateArgs) -> Result<ExitCode, Error> {
-    match load(&args.model, args.data.as_deref())? {
+    match load(&args.model, args.data.as_deref(), SAMPLED)? {
         Some(model) => {
             print(model.text());
             Ok(ExitCode::SUCCESS)

@@ -2,7 +2,7 @@
 //!
 //! All points are lanes of one run. The density is not attempted: where it traps, the trap says why.
 
-use crate::program::{Error, ErrorKind, Function, Gradient, Inputs, Options, Program};
+use crate::program::{Error, ErrorKind, Function, Gradient, Inputs, Options, Program, Terms};
 use crate::run::{NoSink, Trap};
 use crate::types::Array;
 
@@ -20,22 +20,6 @@ pub enum Evaluated {
     },
     /// A sampler would reject the point, and why.
     Rejected(String),
-}
-
-/// Which of the parts that a sampler has no need of, or that the posterior itself has not, are in a log density.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Terms {
-    /// Addends that do not depend on the parameters. A statement `~` of Stan leaves them out where a sampler asks.
-    pub constants: bool,
-    /// The logarithm of the Jacobian determinant of the transforms from the unconstrained space.
-    pub jacobian: bool,
-}
-
-impl Default for Terms {
-    /// What a sampler takes.
-    fn default() -> Self {
-        Self { constants: false, jacobian: true }
-    }
 }
 
 /// A model with its data, ready to be evaluated.

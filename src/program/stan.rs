@@ -8,9 +8,11 @@ use serde_json::{Map, Value};
 use super::{Error, ErrorKind, Inputs, Options, Program};
 use crate::base::{Diagnostic, SourceMap};
 use crate::program::Engine;
-use crate::stan::check::{Called, CalledFunction, check};
+use crate::stan::check::check;
 use crate::stan::syntax::{IncludeFolders, parse};
 use crate::stan::{self, HostFunctions, Translation};
+
+pub use crate::stan::Terms;
 use crate::types::{Array, DType, Type};
 
 /// A Stan program with its data: a program of the language that computes the same, and the shared inputs of that.
@@ -23,12 +25,13 @@ pub struct StanModel {
 }
 
 impl StanModel {
-    /// Reads a Stan program and translates it with its data, an object of JSON.
+    /// Reads a Stan program and translates it with its data, an object of JSON. A sampler's density, `lp__` in Stan's files, is
+    /// that with the Jacobian and without constants.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] when it cannot be read, [`ErrorKind::Program`] with all diagnostics for a program that is none,
     /// for data that it does not accept, and for what is not supported yet.
-    pub fn load(path: &Path, data: &Map<String, Value>) -> Result<StanModel, Error> {
+    pub fn load(path: &Path, data: &Map<String, Value>, terms: Terms) -> Result<StanModel, Error> {
         let name = path.display().to_string();
         let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
         let text = String::from_utf8_lossy(&text).into_owned();
@@ -44,10 +47,8 @@ impl StanModel {
         if diagnostics.iter().any(Diagnostic::is_error) {
             return Err(Error::from_diagnostics(diagnostics, sources));
         }
-        let own = |called: &Called| if let CalledFunction::User(at) = called.function { Some(at) } else { None };
-        let overloads = checked.calls.iter().filter_map(|(span, called)| Some((*span, own(called)?))).collect();
         let mut host = Host::default();
-        match stan::translate(&program, &overloads, data, &mut host) {
+        match stan::translate(&program, &checked, data, terms, &mut host) {
             Ok(translation) => Ok(StanModel { name, translation, sources, warnings: diagnostics }),
             Err(problem) => {
                 diagnostics.push(*problem);

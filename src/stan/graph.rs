@@ -141,6 +141,10 @@ pub(super) struct Graph {
     pub(super) turns: IdVec<TurnId, Turn>,
     /// `assert` and `print`, in their order.
     pub(super) effects: Vec<NodeId>,
+    /// What the program calls the values of nodes.
+    pub(super) names: HashMap<NodeId, Arc<str>>,
+    /// What the program calls known arrays, by where they are; each is kept, lest another come to be there.
+    pub(super) known: HashMap<*const Array, (Arc<Array>, Arc<str>)>,
     /// Values that closures read.
     pub(super) tables: IndexMap<String, Array>,
     made: HashMap<(Op, Vec<Arg>), NodeId>,
@@ -156,6 +160,8 @@ impl Graph {
             sites: IdVec::new(),
             turns,
             effects: Vec::new(),
+            names: HashMap::new(),
+            known: HashMap::new(),
             tables: IndexMap::new(),
             made: HashMap::new(),
             site_ids: HashMap::new(),
@@ -166,6 +172,22 @@ impl Graph {
     pub(super) fn site(&mut self, span: Span, calls: u32) -> SiteId {
         let sites = &mut self.sites;
         *self.site_ids.entry((span, calls)).or_insert_with(|| sites.push(span))
+    }
+
+    /// Notes what the program calls a value; of a node the first name stays.
+    pub(super) fn call(&mut self, name: &Arc<str>, value: &Val) {
+        match &value.what {
+            What::Whole(node) => {
+                self.names.entry(*node).or_insert_with(|| name.clone());
+            }
+            What::Scalar(Elem::Of(node, 0)) if self.nodes[*node].shape.is_empty() => {
+                self.names.entry(*node).or_insert_with(|| name.clone());
+            }
+            What::Known(array) if !value.is_scalar() => {
+                self.known.insert(Arc::as_ptr(array), (array.clone(), name.clone()));
+            }
+            _ => {}
+        }
     }
 
     /// Adds a node, unless there is one that does the same; draws and effects are made anew each time.

@@ -21,4 +21,4 @@ mod value;
 
 pub use data::Given;
 pub use trace::HostFunctions;
-pub use translate::{Output, Translation, translate};
+pub use translate::{Output, Terms, Translation, translate};

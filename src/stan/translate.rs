@@ -1,9 +1,8 @@
 //! A program with its data becomes a module of our language.
 
-use std::collections::HashMap;
-
 use indexmap::IndexMap;
 
+use super::check::Checked;
 use super::data::Given;
 use super::emit::{Emitter, Line, with_sums};
 use super::syntax::ast::{Block, Program, Stmt};
@@ -29,10 +28,26 @@ pub struct Output {
     pub block: u8,
 }
 
+/// Which of the parts that a sampler has no need of, or that the posterior itself has not, are in a log density.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// Addends that do not depend on the parameters. A statement `~` of Stan leaves them out where a sampler asks.
+    pub constants: bool,
+    /// The logarithm of the Jacobian determinant of the transforms from the unconstrained space.
+    pub jacobian: bool,
+}
+
+impl Default for Terms {
+    /// What a sampler takes.
+    fn default() -> Self {
+        Self { constants: false, jacobian: true }
+    }
+}
+
 /// A program of our language that does what a Stan program does with its data.
 #[derive(Clone, Debug)]
 pub struct Translation {
-    /// `pub fn log_density(q: real[d], shared …) -> real` with all constants and the log Jacobian, and
+    /// `pub fn log_density(q: real[d], shared …) -> real`, and
     /// `pub fn parameters(q: real[d], shared …)`, a struct.
     pub text: String,
     /// For each line of the text the place of the Stan program that it comes from.
@@ -45,19 +60,19 @@ pub struct Translation {
     pub outputs: Vec<Output>,
 }
 
-/// Translates a program that was checked. `overloads` says which function of the program a call means, by the place of its
-/// name; a call that is not there is that of the only function that fits.
+/// Translates a program that was checked.
 ///
 /// # Errors
 /// Data that are missing or not what the program declares, what the program rejects before it has parameters, and what is
 /// not supported yet.
 pub fn translate(
     program: &Program,
-    overloads: &HashMap<Span, usize>,
+    checked: &Checked,
     data: &Given,
+    terms: Terms,
     host: &mut (dyn HostFunctions + Send),
 ) -> Result<Translation, Box<Diagnostic>> {
-    stack::on_large_stack(4 * program.depth + 20_000, || run(program, overloads, data, host))
+    stack::on_large_stack(4 * program.depth + 20_000, || run(program, checked, data, terms, host))
         .map_err(|problem| Box::new(told(&problem)))
 }
 
@@ -82,17 +97,19 @@ fn prepare(tracer: &mut Tracer<'_>, program: &Program, data: &Given) -> Traced<(
     tracer.in_density = false;
     tracer.run(stmts(&program.transformed_data))?;
     tracer.check_block(stmts(&program.transformed_data))?;
+    tracer.name_known();
     tracer.read_parameters(stmts(&program.parameters))
 }
 
 fn run(
     program: &Program,
-    overloads: &HashMap<Span, usize>,
+    checked: &Checked,
     data: &Given,
+    terms: Terms,
     host: &mut (dyn HostFunctions + Send),
 ) -> Traced<Translation> {
-    let ((mut lines, mut tables), dimension) = density(program, overloads, data, host)?;
-    let ((more, more_tables), outputs) = parameters(program, overloads, data, host, dimension)?;
+    let ((mut lines, mut tables), dimension) = density(program, checked, data, terms, host)?;
+    let ((more, more_tables), outputs) = parameters(program, checked, data, host, dimension)?;
     lines.extend(more);
     tables.extend(more_tables);
     let text = lines.iter().map(|line| format!("{}{}\n", "    ".repeat(line.indent), line.text)).collect();
@@ -114,21 +131,26 @@ type Written = (Vec<Line>, IndexMap<String, Array>);
 
 fn density(
     program: &Program,
-    overloads: &HashMap<Span, usize>,
+    checked: &Checked,
     data: &Given,
+    terms: Terms,
     host: &mut (dyn HostFunctions + Send),
 ) -> Traced<(Written, usize)> {
-    let mut tracer = Tracer::new(program, overloads, host);
+    let mut tracer = Tracer::new(program, checked, host);
     let (dimension, jacobian) = prepare(&mut tracer, program, data)?;
     tracer.in_density = true;
-    for term in jacobian {
+    for term in jacobian.into_iter().filter(|_| terms.jacobian) {
         let span = program.parameters.as_ref().map_or_else(no_place, |b| b.span);
         tracer.add_terms(span, &term)?;
     }
     tracer.run(stmts(&program.transformed_parameters))?;
     tracer.check_block(stmts(&program.transformed_parameters))?;
     tracer.run(stmts(&program.model))?;
-    let terms: Vec<Elem> = tracer.target.iter().map(|t| t.value).collect();
+    let left_out = if terms.constants { 0.0 } else { tracer.left_out };
+    let mut terms: Vec<Elem> = tracer.target.iter().map(|t| t.value).collect();
+    if left_out != 0.0 {
+        terms.push(Elem::Real(-left_out));
+    }
     let mut graph = tracer.graph;
     with_sums(&mut graph, &[], &terms);
     let mut emitter = Emitter::new(&graph, &[], &terms, "");
@@ -159,12 +181,12 @@ fn used(tables: IndexMap<String, Array>, body: &[Line], last: &str) -> IndexMap<
 
 fn parameters(
     program: &Program,
-    overloads: &HashMap<Span, usize>,
+    checked: &Checked,
     data: &Given,
     host: &mut (dyn HostFunctions + Send),
     dimension: usize,
 ) -> Traced<(Written, Vec<Output>)> {
-    let mut tracer = Tracer::new(program, overloads, host);
+    let mut tracer = Tracer::new(program, checked, host);
     prepare(&mut tracer, program, data)?;
     tracer.run(stmts(&program.transformed_parameters))?;
     tracer.run(stmts(&program.generated_quantities))?;

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::method::quoted;
 use super::settings::{SamplerSettings, TARGET_ACCEPT};
-use crate::mcmc::log_prob::Terms;
-use crate::program::{Error, ErrorKind, Program, StanModel};
+use crate::program::{Error, ErrorKind, Program, StanModel, Terms};
 use crate::types::Array;
 
 /// Where a model is.

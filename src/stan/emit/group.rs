@@ -131,7 +131,7 @@ impl Emitter<'_> {
             text = format!("[{text} for {var} in 0..{m}]");
             lead.push(m);
         }
-        let name = self.fresh("x");
+        let name = self.name_of(nodes[0]);
         self.line(format!("let {name} = {text};"), span);
         self.containers.push(Container { name: name.clone(), lead, shape: first.shape.clone() });
         let container = self.containers.len() - 1;

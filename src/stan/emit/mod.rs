@@ -8,7 +8,7 @@ mod read;
 mod region;
 mod sums;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -200,7 +200,66 @@ pub(super) struct Emitter<'g> {
     table_names: HashMap<Vec<u64>, String>,
     prefix: String,
     next_name: usize,
+    /// Names that are taken: those of functions that are called, too.
+    taken: HashSet<String>,
     pub(super) lines: Vec<Line>,
+}
+
+/// Words of the language, and what the text calls by these names.
+fn taken(graph: &Graph) -> HashSet<String> {
+    const WORDS: &[&str] = &[
+        "as",
+        "assert",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "emit",
+        "false",
+        "fn",
+        "for",
+        "if",
+        "in",
+        "let",
+        "mut",
+        "print",
+        "pub",
+        "return",
+        "shared",
+        "struct",
+        "true",
+        "use",
+        "while",
+        "derivative",
+        "q",
+        "i",
+        "t0",
+        "t1",
+        "t2",
+        "fill",
+        "concat",
+        "reshape",
+        "sum",
+        "select",
+        "int",
+        "real",
+        "bool",
+        "all",
+        "min",
+        "max",
+        "attempt",
+        "value_and_grad",
+        "positive_infinity",
+        "negative_infinity",
+        "not_a_number",
+        "log_density",
+        "parameters",
+    ];
+    let called = graph.nodes.values().filter_map(|node| match &node.op {
+        Op::Call(name, _) | Op::CallBool(name) | Op::CallWith(name, _) => Some(name.to_string()),
+        _ => None,
+    });
+    WORDS.iter().map(|word| (*word).to_owned()).chain(called).collect()
 }
 
 /// The deepest expression that is written in one piece.
@@ -227,6 +286,7 @@ impl<'g> Emitter<'g> {
             table_names: HashMap::new(),
             prefix: prefix.to_owned(),
             next_name: 0,
+            taken: taken(graph),
             lines: Vec::new(),
         };
         emitter.count_uses(results, summed);
@@ -329,6 +389,26 @@ impl<'g> Emitter<'g> {
         name
     }
 
+    /// A name for the values of a node: the program's own, where it has one.
+    fn name_of(&mut self, id: NodeId) -> String {
+        match self.graph.names.get(&id).cloned() {
+            Some(name) => self.free(&name),
+            None => self.fresh("x"),
+        }
+    }
+
+    /// A name like this one that nothing has.
+    fn free(&mut self, name: &str) -> String {
+        let mut free = format!("{}{name}", self.prefix);
+        let mut next = 2;
+        while self.taken.contains(&free) {
+            free = format!("{}{name}_{next}", self.prefix);
+            next += 1;
+        }
+        self.taken.insert(free.clone());
+        free
+    }
+
     fn line(&mut self, text: impl Into<String>, span: Option<Span>) {
         let indent = 1 + self.loops.len();
         self.lines.push(Line { text: text.into(), indent, span });
@@ -336,6 +416,11 @@ impl<'g> Emitter<'g> {
 
     /// A table of these values, as an input that all lanes share.
     fn table(&mut self, array: Array) -> String {
+        self.named_table(array, "data")
+    }
+
+    /// The same by a name that the program has for them.
+    fn named_table(&mut self, array: Array, stem: &str) -> String {
         let mut key: Vec<u64> = array.shape.iter().map(|n| *n as u64).collect();
         match &array.data {
             ArrayData::Int(v) => {
@@ -351,7 +436,8 @@ impl<'g> Emitter<'g> {
         if let Some(name) = self.table_names.get(&key) {
             return name.clone();
         }
-        let name = format!("{}data{}", self.prefix, self.table_names.len());
+        let stem = if stem == "data" { format!("data{}", self.table_names.len()) } else { stem.to_owned() };
+        let name = self.free(&stem);
         self.tables.insert(name.clone(), array);
         self.table_names.insert(key, name.clone());
         name

@@ -324,7 +324,10 @@ impl Emitter<'_> {
         let rows = turns + lag;
         let outer = self.axes();
         for (key, members) in groups {
-            let name = self.fresh("v");
+            let name = match self.graph.names.get(&members[0]).cloned() {
+                Some(name) => self.free(&name),
+                None => self.fresh("v"),
+            };
             let m = members.len();
             let many = (m > 1).then_some(m);
             let around = self.loops.iter().map(|l| l.extent + l.lag);

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::stmt::Flow;
-use super::{MAX_CALLS, Result, Tracer, unsupported, wrong};
+use super::{MAX_CALLS, Result, Tracer, constants, unsupported, wrong};
 use crate::base::Span;
+use crate::stan::check::CalledFunction;
 use crate::stan::syntax::ast::{Expr, Function, Name, Truncation};
 use crate::stan::value::{Base, Kind, Val};
 
@@ -19,10 +20,10 @@ fn promotions(value: Kind, wanted: Kind) -> Option<usize> {
 impl<'a> Tracer<'a> {
     /// The function of the program that a call means.
     fn user_function(&self, name: &Name, args: &[Val]) -> Option<&'a Function> {
-        if let Some(found) = self.overloads.get(&name.span) {
-            return self.functions.get(*found).copied();
+        match self.checked.calls.get(&name.span).map(|called| &called.function) {
+            Some(CalledFunction::User(found)) => self.functions.get(*found).copied(),
+            _ => self.fitting(&name.text, args),
         }
-        self.fitting(&name.text, args)
     }
 
     /// The function of this name that takes arguments of these kinds with the fewest promotions.
@@ -140,10 +141,28 @@ impl<'a> Tracer<'a> {
             None => "_lpdf",
         };
         let density = self.call_with(span, &name(suffix), &values)?;
+        if self.in_density && user.is_none() {
+            let data: Vec<bool> = std::iter::once(value).chain(args).map(|e| self.is_data(e)).collect();
+            self.leave_out(&distribution.text, &values, &data, &density);
+        }
         self.add_terms(span, &density)?;
         match truncation {
             Some(truncation) => self.truncate(span, distribution, &values, truncation, suffix == "_lpmf"),
             None => Ok(()),
+        }
+    }
+
+    /// Whether an expression is data by its type.
+    fn is_data(&self, expr: &Expr) -> bool {
+        self.checked.types.get(&expr.span).is_some_and(|typed| typed.level.is_data())
+    }
+
+    /// Notes what a density without constants lacks.
+    fn leave_out(&mut self, name: &str, args: &[Val], data: &[bool], density: &Val) {
+        if data.iter().all(|d| *d) {
+            self.left_out += density.as_real().unwrap_or(0.0);
+        } else {
+            self.left_out += constants::left_out(name, args, data).unwrap_or(0.0);
         }
     }
 

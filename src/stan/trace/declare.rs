@@ -81,6 +81,9 @@ impl Tracer<'_> {
                     Val { kind, ..value }
                 }
             };
+            if !value.is_known() {
+                self.graph.call(&variable.name.text, &value);
+            }
             self.bind(&variable.name.text, value);
         }
         Ok(())
@@ -143,6 +146,7 @@ impl Tracer<'_> {
                     return wrong(variable.name.span, "a parameter is no int");
                 }
                 let value = self.parameter(variable.name.span, ty, kind, &shape, &mut first, &mut terms)?;
+                self.graph.call(&variable.name.text, &value);
                 self.bind(&variable.name.text, value);
             }
         }

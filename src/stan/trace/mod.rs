@@ -3,6 +3,7 @@
 //! and sizes are numbers wherever lanes have no part in them.
 
 mod call;
+mod constants;
 mod declare;
 mod expr;
 mod higher;
@@ -15,6 +16,7 @@ mod stmt;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::check::Checked;
 use super::graph::{Graph, Turn};
 use super::syntax::ast;
 use super::value::{Elem, Kind, Val};
@@ -82,7 +84,7 @@ pub(super) struct Term {
 /// A run of a program.
 pub(super) struct Tracer<'a> {
     functions: Vec<&'a ast::Function>,
-    overloads: &'a HashMap<Span, usize>,
+    checked: &'a Checked,
     host: &'a mut (dyn HostFunctions + Send),
     pub(super) graph: Graph,
     frames: Vec<Frame>,
@@ -95,6 +97,8 @@ pub(super) struct Tracer<'a> {
     /// Conditions of lanes under which the current statement runs.
     guards: Vec<Val>,
     pub(super) target: Vec<Term>,
+    /// The sum of what statements `~` leave out.
+    pub(super) left_out: f64,
     /// Whether what is run is part of the log density.
     pub(super) in_density: bool,
 }
@@ -102,12 +106,12 @@ pub(super) struct Tracer<'a> {
 impl<'a> Tracer<'a> {
     pub(super) fn new(
         program: &'a ast::Program,
-        overloads: &'a HashMap<Span, usize>,
+        checked: &'a Checked,
         host: &'a mut (dyn HostFunctions + Send),
     ) -> Tracer<'a> {
         Tracer {
             functions: program.functions.iter().flat_map(|f| &f.items).collect(),
-            overloads,
+            checked,
             host,
             graph: Graph::new(),
             frames: vec![vec![HashMap::new()]],
@@ -118,6 +122,7 @@ impl<'a> Tracer<'a> {
             closures: 0,
             guards: Vec::new(),
             target: Vec::new(),
+            left_out: 0.0,
             in_density: true,
         }
     }
@@ -143,6 +148,17 @@ impl<'a> Tracer<'a> {
     pub(super) fn bind(&mut self, name: &Arc<str>, value: Val) {
         let scope = self.frame().last_mut().expect("a frame has a scope");
         scope.insert(name.clone(), Variable { value });
+    }
+
+    /// Notes the names of the known arrays that there are now.
+    pub(super) fn name_known(&mut self) {
+        let scopes = self.frames.last().expect("there is always a frame");
+        let mut all: Vec<(Arc<str>, Val)> =
+            scopes.iter().flat_map(|s| s.iter().map(|(name, v)| (name.clone(), v.value.clone()))).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, value) in all.iter().filter(|(_, value)| value.is_known()) {
+            self.graph.call(name, value);
+        }
     }
 
     /// Runs something in a scope of its own.

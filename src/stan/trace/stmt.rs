@@ -224,6 +224,9 @@ impl Tracer<'_> {
         let Some(old) = self.value(&name.text).cloned() else {
             return wrong(name.span, format!("there is no variable `{}` here", name.text));
         };
+        if !value.is_known() {
+            self.graph.call(&name.text, &value);
+        }
         let value = match op {
             None => value,
             Some(op) => {

@@ -1,0 +1,178 @@
+//! What a statement `~` leaves out: the addends of a density that none of its parameters reaches (Stan's reference manual,
+//! "Log probability and gradient calculation"; the addends are those of Stan's `include_summand`). Whether an argument is a
+//! parameter is a matter of its type, not of whether its value is known.
+
+use crate::stan::value::Val;
+use crate::vmath::{BinaryFn, UnaryFn};
+
+/// ½ ln 2π
+const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
+/// ½ ln π
+const HALF_LOG_PI: f64 = 0.572_364_942_924_700_1;
+/// ln π
+const LOG_PI: f64 = 1.144_729_885_849_400_2;
+
+fn lgamma(x: f64) -> f64 {
+    let f = UnaryFn::ALL.iter().find(|f| f.name() == "lgamma").expect("there is such a function");
+    f.apply(x)
+}
+
+fn log(x: f64) -> f64 {
+    UnaryFn::Log.apply(x)
+}
+
+/// x ln y, and 0 where both are 0.
+fn lmultiply(x: f64, y: f64) -> f64 {
+    BinaryFn::Lmultiply.apply(x, y)
+}
+
+fn log_choose(n: f64, k: f64) -> f64 {
+    lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
+}
+
+/// An addend: the arguments that it is made of, and its value for an element of each of these.
+type Addend = (&'static [usize], fn(&[f64]) -> f64);
+
+/// The addends of densities whose arguments are numbers and arrays, but for the one that all arguments reach.
+fn addends(name: &str) -> Option<&'static [Addend]> {
+    Some(match name {
+        "normal" | "normal_id_glm" => &[(&[], |_| -HALF_LOG_TWO_PI), (&[2], |x| -log(x[0]))],
+        "std_normal" => &[(&[], |_| -HALF_LOG_TWO_PI)],
+        "lognormal" => &[(&[], |_| -HALF_LOG_TWO_PI), (&[0], |x| -log(x[0])), (&[2], |x| -log(x[0]))],
+        "student_t" => &[
+            (&[], |_| -HALF_LOG_PI),
+            (&[1], |x| lgamma(0.5 * (x[0] + 1.0)) - lgamma(0.5 * x[0]) - 0.5 * log(x[0])),
+            (&[3], |x| -log(x[0])),
+        ],
+        "cauchy" => &[(&[], |_| -LOG_PI), (&[2], |x| -log(x[0]))],
+        "double_exponential" => &[(&[], |_| -std::f64::consts::LN_2), (&[2], |x| -log(x[0]))],
+        "logistic" | "gumbel" => &[(&[2], |x| -log(x[0]))],
+        "exponential" => &[(&[1], |x| log(x[0]))],
+        "gamma" => &[
+            (&[1], |x| -lgamma(x[0])),
+            (&[1, 2], |x| x[0] * log(x[1])),
+            (&[0, 1], |x| lmultiply(x[1] - 1.0, x[0])),
+            (&[0, 2], |x| -x[1] * x[0]),
+        ],
+        "inv_gamma" => &[
+            (&[1], |x| -lgamma(x[0])),
+            (&[1, 2], |x| x[0] * log(x[1])),
+            (&[0, 1], |x| -(x[1] + 1.0) * log(x[0])),
+            (&[0, 2], |x| -x[1] / x[0]),
+        ],
+        "beta" => &[
+            (&[1], |x| -lgamma(x[0])),
+            (&[2], |x| -lgamma(x[0])),
+            (&[1, 2], |x| lgamma(x[0] + x[1])),
+            (&[0, 1], |x| lmultiply(x[1] - 1.0, x[0])),
+            (&[0, 2], |x| lmultiply(x[1] - 1.0, 1.0 - x[0])),
+        ],
+        "uniform" => &[(&[1, 2], |x| -log(x[1] - x[0]))],
+        "binomial" | "binomial_logit" => &[(&[0, 1], |x| log_choose(x[1], x[0]))],
+        "poisson" | "poisson_log" | "poisson_log_glm" => &[(&[0], |x| -lgamma(x[0] + 1.0))],
+        "neg_binomial_2" | "neg_binomial_2_log" => &[(&[0, 2], |x| log_choose(x[0] + x[1] - 1.0, x[0]))],
+        "weibull" => {
+            &[(&[1], |x| log(x[0])), (&[0, 1], |x| lmultiply(x[1] - 1.0, x[0])), (&[1, 2], |x| -lmultiply(x[0], x[1]))]
+        }
+        "pareto" => {
+            &[(&[2], |x| log(x[0])), (&[1, 2], |x| lmultiply(x[1], x[0])), (&[0, 2], |x| -lmultiply(x[1] + 1.0, x[0]))]
+        }
+        "chi_square" => &[
+            (&[1], |x| -0.5 * x[0] * std::f64::consts::LN_2 - lgamma(0.5 * x[0])),
+            (&[0, 1], |x| lmultiply(0.5 * x[1] - 1.0, x[0])),
+            (&[0], |x| -0.5 * x[0]),
+        ],
+        "inv_chi_square" => &[
+            (&[1], |x| -0.5 * x[0] * std::f64::consts::LN_2 - lgamma(0.5 * x[0])),
+            (&[0, 1], |x| -(0.5 * x[1] + 1.0) * log(x[0])),
+            (&[0], |x| -0.5 / x[0]),
+        ],
+        _ => return None,
+    })
+}
+
+/// The sum of what `y ~ name(…)` leaves out; `data` says which arguments, y first, are data. `None` where nothing is.
+pub(super) fn left_out(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
+    if let Some(sum) = of_vectors(name, args, data) {
+        return Some(sum);
+    }
+    let glm = name.ends_with("_glm");
+    let n = args.iter().filter(|arg| !arg.is_scalar()).map(Val::len).max().unwrap_or(1);
+    // A regression's arguments are y, x, alpha, beta and the scale.
+    let n = if glm { args[0].len() } else { n };
+    let of = |i: usize| if glm && i == 2 { 4 } else { i };
+    let mut sum = 0.0;
+    for (reads, value) in addends(name)? {
+        if !reads.iter().all(|i| data.get(of(*i)).copied().unwrap_or(false)) {
+            continue;
+        }
+        let values: Option<Vec<Vec<f64>>> = reads.iter().map(|i| args[of(*i)].reals()).collect();
+        let values = values?;
+        let element = |v: &Vec<f64>, i: usize| if v.len() == 1 { v[0] } else { v[i] };
+        sum += (0..n).map(|i| value(&values.iter().map(|v| element(v, i)).collect::<Vec<_>>())).sum::<f64>();
+    }
+    Some(sum)
+}
+
+/// The same of distributions of vectors.
+fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
+    let y = args.first()?;
+    match name {
+        "dirichlet" if data[1] => {
+            let alpha = args[1].reals()?;
+            let k = *args[1].shape.last()?;
+            let one = |a: &[f64]| lgamma(a.iter().sum()) - a.iter().map(|a| lgamma(*a)).sum::<f64>();
+            let each: f64 = alpha.chunks(k.max(1)).map(one).sum();
+            let times = if args[1].kind.arrays == 0 { y.len() / k.max(1) } else { 1 };
+            Some(each * times as f64)
+        }
+        "multi_normal" | "multi_normal_cholesky" | "multi_normal_prec" => {
+            let mut sum = -HALF_LOG_TWO_PI * y.len() as f64;
+            if data[2] {
+                let k = *args[2].shape.last()?;
+                let factor = args[2].reals()?;
+                let log_det = match name {
+                    "multi_normal_cholesky" => -(0..k).map(|i| log(factor[i * k + i])).sum::<f64>(),
+                    "multi_normal" => -0.5 * log_determinant(&factor, k)?,
+                    _ => 0.5 * log_determinant(&factor, k)?,
+                };
+                sum += log_det * (y.len() / k.max(1)) as f64;
+            }
+            Some(sum)
+        }
+        "lkj_corr_cholesky" if data[1] => {
+            let eta = args[1].as_real()?;
+            Some(lkj_constant(eta, *y.shape.last()?))
+        }
+        _ => None,
+    }
+}
+
+/// Of a symmetric positive definite matrix.
+fn log_determinant(a: &[f64], k: usize) -> Option<f64> {
+    let mut l = a.to_vec();
+    let mut sum = 0.0;
+    for j in 0..k {
+        for i in j..k {
+            let dot: f64 = (0..j).map(|p| l[i * k + p] * l[j * k + p]).sum();
+            let rest = l[i * k + j] - dot;
+            if i == j && rest <= 0.0 {
+                return None;
+            }
+            l[i * k + j] = if i == j { rest.sqrt() } else { rest / l[j * k + j] };
+        }
+        sum += 2.0 * log(l[j * k + j]);
+    }
+    Some(sum)
+}
+
+/// The normalising constant of the LKJ distribution (Lewandowski, Kurowicka and Joe 2009), as Stan computes it.
+fn lkj_constant(eta: f64, k: usize) -> f64 {
+    let m = k as f64 - 1.0;
+    let mut constant = m * lgamma(eta + 0.5 * m);
+    for i in 1..k {
+        let i = i as f64;
+        constant -= 0.5 * i * LOG_PI + lgamma(eta + 0.5 * (m - i));
+    }
+    constant
+}
