@@ -5,10 +5,13 @@
 mod call;
 mod constants;
 mod declare;
+mod densities;
+mod draws;
 mod expr;
 mod higher;
 mod index;
 mod library;
+mod matrices;
 mod ops;
 mod shapes;
 mod stmt;

@@ -1,0 +1,239 @@
+//! Densities of Stan's library, by those of ours.
+
+use super::{Result, Tracer, unsupported, wrong};
+use crate::base::Span;
+use crate::stan::graph::Op;
+use crate::stan::value::{Base, Kind, Val};
+
+/// Densities whose arguments are numbers and arrays of one length, as in the language.
+const VECTORISED: &[&str] = &[
+    "normal_lpdf",
+    "std_normal_lpdf",
+    "lognormal_lpdf",
+    "student_t_lpdf",
+    "cauchy_lpdf",
+    "double_exponential_lpdf",
+    "logistic_lpdf",
+    "exponential_lpdf",
+    "gamma_lpdf",
+    "inv_gamma_lpdf",
+    "beta_lpdf",
+    "uniform_lpdf",
+    "bernoulli_lpmf",
+    "bernoulli_logit_lpmf",
+    "binomial_lpmf",
+    "binomial_logit_lpmf",
+    "poisson_lpmf",
+    "poisson_log_lpmf",
+    "neg_binomial_2_lpmf",
+    "neg_binomial_2_log_lpmf",
+    "neg_binomial_lpmf",
+    "weibull_lpdf",
+    "chi_square_lpdf",
+    "inv_chi_square_lpdf",
+    "scaled_inv_chi_square_lpdf",
+    "gumbel_lpdf",
+    "frechet_lpdf",
+    "pareto_lpdf",
+    "pareto_type_2_lpdf",
+    "rayleigh_lpdf",
+    "loglogistic_lpdf",
+    "exp_mod_normal_lpdf",
+    "skew_normal_lpdf",
+    "skew_double_exponential_lpdf",
+    "von_mises_lpdf",
+    "beta_binomial_lpmf",
+    "beta_proportion_lpdf",
+    "beta_neg_binomial_lpmf",
+    "hypergeometric_lpmf",
+    "discrete_range_lpmf",
+    "wiener_lpdf",
+];
+
+/// Distributions of vectors and matrices: of arrays of them one after the other.
+const OF_VECTORS: &[&str] = &[
+    "dirichlet_lpdf",
+    "multi_normal_lpdf",
+    "multi_normal_cholesky_lpdf",
+    "multi_normal_prec_lpdf",
+    "multi_student_t_lpdf",
+    "multi_student_t_cholesky_lpdf",
+    "multi_gp_lpdf",
+    "multi_gp_cholesky_lpdf",
+    "matrix_normal_prec_lpdf",
+    "lkj_corr_cholesky_lpdf",
+    "lkj_corr_lpdf",
+    "lkj_cov_lpdf",
+    "wishart_lpdf",
+    "inv_wishart_lpdf",
+    "wishart_cholesky_lpdf",
+    "inv_wishart_cholesky_lpdf",
+    "gaussian_dlm_obs_lpdf",
+    "multinomial_lpmf",
+    "multinomial_logit_lpmf",
+    "dirichlet_multinomial_lpmf",
+];
+
+/// Distributions of categories and of regressions.
+const OTHER: &[&str] = &[
+    "categorical_lpmf",
+    "categorical_logit_lpmf",
+    "ordered_logistic_lpmf",
+    "ordered_probit_lpmf",
+    "bernoulli_logit_glm_lpmf",
+    "normal_id_glm_lpdf",
+    "poisson_log_glm_lpmf",
+    "neg_binomial_2_log_glm_lpmf",
+    "binomial_logit_glm_lpmf",
+    "categorical_logit_glm_lpmf",
+    "ordered_logistic_glm_lpmf",
+    "poisson_binomial_lpmf",
+];
+
+impl Tracer<'_> {
+    /// Whether the library has a density of this name.
+    pub(super) fn library_has(&self, name: &str) -> bool {
+        VECTORISED.contains(&name) || OF_VECTORS.contains(&name) || OTHER.contains(&name)
+    }
+
+    /// Whether arguments of a density are numbers and arrays of one length.
+    pub(super) fn is_vectorised(&self, name: &str) -> bool {
+        VECTORISED.contains(&name) || ["_lcdf", "_lccdf", "_cdf"].iter().any(|s| name.ends_with(s))
+    }
+
+    /// A density whose arguments are numbers and arrays of one length.
+    pub(super) fn vectorised_density(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Val> {
+        let long = args.iter().find(|arg| !arg.is_scalar());
+        if let Some(long) = long {
+            let n = long.len();
+            if n == 0 {
+                return Ok(Val::real(0.0));
+            }
+            if let Some(other) = args.iter().find(|arg| !arg.is_scalar() && arg.len() != n) {
+                return wrong(span, format!("{name}: arguments of {n} and {} elements", other.len()));
+            }
+            let flat = |v: &Val| {
+                let kind = if v.kind.is_int() { Kind { base: Base::Int, arrays: 1 } } else { Kind::VECTOR };
+                if v.is_scalar() { v.clone() } else { v.reshaped(kind, vec![n]) }
+            };
+            let args: Vec<Val> = args.iter().map(flat).collect();
+            return self.call_ab(span, name, &args, Kind::REAL, vec![]);
+        }
+        self.call_ab(span, name, args, Kind::REAL, vec![])
+    }
+
+    /// The rows of an argument that may be one vector or several.
+    fn rows_of(v: &Val) -> Vec<Val> {
+        if v.kind.arrays == 0 {
+            return vec![v.clone()];
+        }
+        let n = v.shape[0];
+        let size = v.len() / n.max(1);
+        (0..n).map(|i| v.pick(v.kind.element(), v.shape[1..].to_vec(), i * size..(i + 1) * size)).collect()
+    }
+
+    /// Densities of several numbers, and those of regressions.
+    pub(super) fn density(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
+        if OF_VECTORS.contains(&name) {
+            // One vector at a time; of several arguments that are arrays the rows go together.
+            let rows = |v: &Val| if v.kind.is_int() && v.kind.arrays < 2 { vec![v.clone()] } else { Self::rows_of(v) };
+            return self.by_rows(span, name, &args.iter().map(rows).collect::<Vec<_>>()).map(Some);
+        }
+        match (name, args) {
+            ("categorical_lpmf" | "categorical_logit_lpmf", [y, p]) => {
+                let logs = if name == "categorical_lpmf" {
+                    self.elementwise(span, "log", std::slice::from_ref(p))?
+                } else {
+                    let total = self.call_ab(span, "log_sum_exp", std::slice::from_ref(p), Kind::REAL, vec![])?;
+                    self.infix(span, "-", p, &total)?
+                };
+                let chosen = self.categories(span, &logs, y)?;
+                self.library(span, "sum", &[chosen]).map(Some)
+            }
+            ("ordered_logistic_lpmf" | "ordered_probit_lpmf", [y, eta, c]) => {
+                let y = self.infix(span, "-", y, &Val::int(1))?;
+                let c = Self::rows_of(c);
+                self.by_rows(span, name, &[self.numbers_of(&y), self.numbers_of(eta), c]).map(Some)
+            }
+            ("poisson_binomial_lpmf", [y, theta]) => {
+                let theta = Self::rows_of(theta);
+                self.by_rows(span, name, &[self.numbers_of(y), theta]).map(Some)
+            }
+            ("bernoulli_logit_glm_lpmf" | "poisson_log_glm_lpmf", [y, x, alpha, beta]) => {
+                let location = self.regression(span, x, alpha, beta)?;
+                let density = if name.starts_with("bern") { "bernoulli_logit_lpmf" } else { "poisson_log_lpmf" };
+                self.vectorised_density(span, density, &[y.clone(), location]).map(Some)
+            }
+            ("binomial_logit_glm_lpmf", [y, n, x, alpha, beta]) => {
+                let location = self.regression(span, x, alpha, beta)?;
+                self.vectorised_density(span, "binomial_logit_lpmf", &[y.clone(), n.clone(), location]).map(Some)
+            }
+            ("normal_id_glm_lpdf" | "neg_binomial_2_log_glm_lpmf", [y, x, alpha, beta, scale]) => {
+                let location = self.regression(span, x, alpha, beta)?;
+                let density = if name.starts_with("normal") { "normal_lpdf" } else { "neg_binomial_2_log_lpmf" };
+                self.vectorised_density(span, density, &[y.clone(), location, scale.clone()]).map(Some)
+            }
+            ("categorical_logit_glm_lpmf", [y, x, alpha, beta]) if !y.is_scalar() && x.kind == Kind::MATRIX => {
+                let y = self.infix(span, "-", y, &Val::int(1))?;
+                let args = [y, x.clone(), alpha.clone(), beta.clone()];
+                self.call_ab(span, name, &args, Kind::REAL, vec![]).map(Some)
+            }
+            ("ordered_logistic_glm_lpmf", [y, x, beta, c]) if !y.is_scalar() && x.kind == Kind::MATRIX => {
+                let y = self.infix(span, "-", y, &Val::int(1))?;
+                let args = [y, x.clone(), beta.clone(), c.clone()];
+                self.call_ab(span, name, &args, Kind::REAL, vec![]).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The sum of a density of arguments that go row by row; one row serves for all.
+    fn by_rows(&mut self, span: Span, name: &str, parts: &[Vec<Val>]) -> Result<Val> {
+        let n = parts.iter().map(Vec::len).max().unwrap_or(1);
+        if let Some(other) = parts.iter().find(|p| p.len() != 1 && p.len() != n) {
+            return wrong(span, format!("{name}: arguments of {n} and {} elements", other.len()));
+        }
+        let mut terms = Vec::with_capacity(n);
+        for i in 0..n {
+            let row: Vec<Val> = parts.iter().map(|p| p[if p.len() == 1 { 0 } else { i }].clone()).collect();
+            terms.push(self.call_ab(span, name, &row, Kind::REAL, vec![])?.elem(0));
+        }
+        let all = Val::from_elems(
+            if n == 1 { Kind::REAL } else { Kind::VECTOR },
+            if n == 1 { vec![] } else { vec![n] },
+            terms,
+        );
+        if n == 1 { Ok(all) } else { self.library(span, "sum", &[all]) }
+    }
+
+    /// The numbers of an argument that may be one or several.
+    fn numbers_of(&self, v: &Val) -> Vec<Val> {
+        let kind = if v.kind.is_int() { Kind::INT } else { Kind::REAL };
+        (0..v.len()).map(|i| v.pick(kind, vec![], std::iter::once(i))).collect()
+    }
+
+    fn regression(&mut self, span: Span, x: &Val, alpha: &Val, beta: &Val) -> Result<Val> {
+        let product = self.matrix_vector(span, x, beta)?;
+        let alpha = if alpha.is_scalar() { alpha.clone() } else { Val { kind: product.kind, ..alpha.clone() } };
+        self.add(span, &alpha, &product)
+    }
+
+    /// The elements of a vector that categories choose, counted from 1.
+    fn categories(&mut self, span: Span, logs: &Val, y: &Val) -> Result<Val> {
+        let n = logs.len();
+        match y.ints() {
+            Some(ints) => {
+                if let Some(bad) = ints.iter().find(|i| **i < 1 || **i > n as i64) {
+                    return wrong(span, format!("category {bad} of {n}"));
+                }
+                let kind = if y.is_scalar() { Kind::REAL } else { Kind::VECTOR };
+                Ok(logs.pick(kind, y.shape.clone(), ints.iter().map(|i| *i as usize - 1)))
+            }
+            None if y.is_scalar() => {
+                let index = self.infix(span, "-", y, &Val::int(1))?;
+                self.node(span, Op::At, &[logs.clone(), index], Kind::REAL, vec![])
+            }
+            None => unsupported(span, "categories that depend on parameters"),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Draws of Stan's library, by those of ours, whose categories are counted from 0.
+
+use super::{Result, Tracer, unsupported, wrong};
+use crate::base::Span;
+use crate::stan::graph::Op;
+use crate::stan::value::{Base, Kind, Val};
+
+/// Distributions of ints.
+const INTS: &[&str] = &[
+    "bernoulli",
+    "bernoulli_logit",
+    "binomial",
+    "poisson",
+    "poisson_log",
+    "neg_binomial",
+    "neg_binomial_2",
+    "neg_binomial_2_log",
+    "beta_binomial",
+    "beta_neg_binomial",
+    "hypergeometric",
+    "discrete_range",
+    "yule_simon",
+    "poisson_binomial",
+];
+
+/// Distributions of reals.
+const REALS: &[&str] = &[
+    "beta",
+    "beta_proportion",
+    "cauchy",
+    "chi_square",
+    "double_exponential",
+    "exp_mod_normal",
+    "exponential",
+    "frechet",
+    "gamma",
+    "gumbel",
+    "inv_chi_square",
+    "inv_gamma",
+    "logistic",
+    "loglogistic",
+    "lognormal",
+    "normal",
+    "pareto",
+    "pareto_type_2",
+    "rayleigh",
+    "scaled_inv_chi_square",
+    "skew_double_exponential",
+    "skew_normal",
+    "std_normal",
+    "student_t",
+    "uniform",
+    "von_mises",
+    "weibull",
+];
+
+impl Tracer<'_> {
+    /// A draw; of arrays one for each element.
+    pub(super) fn draw(&mut self, span: Span, base: &str, args: &[Val]) -> Result<Val> {
+        let name = format!("{base}_rng");
+        match (base, args) {
+            ("categorical" | "categorical_logit" | "ordered_logistic" | "ordered_probit", _) => {
+                let drawn = self.one(span, &name, args, Kind::INT, vec![])?;
+                self.add(span, &drawn, &Val::int(1))
+            }
+            ("multinomial" | "multinomial_logit" | "dirichlet_multinomial", [theta, _]) => {
+                self.one(span, &name, args, Kind { base: Base::Int, arrays: 1 }, theta.shape.clone())
+            }
+            ("dirichlet", [a]) => self.one(span, &name, args, a.kind, a.shape.clone()),
+            ("multi_normal" | "multi_normal_cholesky" | "multi_normal_prec", [mu, _])
+            | ("multi_student_t" | "multi_student_t_cholesky", [_, mu, _])
+                if mu.kind.arrays == 0 =>
+            {
+                self.one(span, &name, args, Kind::VECTOR, mu.shape.clone())
+            }
+            ("wishart" | "inv_wishart" | "wishart_cholesky" | "inv_wishart_cholesky", [_, scale]) => {
+                self.one(span, &name, args, Kind::MATRIX, scale.shape.clone())
+            }
+            ("lkj_corr" | "lkj_corr_cholesky", [k, eta]) => {
+                let Some(k) = k.as_int().and_then(|k| usize::try_from(k).ok()) else {
+                    return unsupported(span, "a size that depends on parameters");
+                };
+                let like = Val::from_elems(Kind::VECTOR, vec![k], vec![crate::stan::value::Elem::Real(0.0); k]);
+                self.one(span, &name, &[like, eta.clone()], Kind::MATRIX, vec![k, k])
+            }
+            ("hmm_latent", [omegas, _, _]) => {
+                let kind = Kind { base: Base::Int, arrays: 1 };
+                let states = self.one(span, &name, args, kind, vec![omegas.shape[1]])?;
+                self.infix(span, "+", &states, &Val::int(1))
+            }
+            _ if INTS.contains(&base) => self.each(span, &name, args, Kind::INT),
+            _ if REALS.contains(&base) => self.each(span, &name, args, Kind::REAL),
+            _ => unsupported(span, format!("`{name}`")),
+        }
+    }
+
+    fn one(&mut self, span: Span, name: &str, args: &[Val], kind: Kind, shape: Vec<usize>) -> Result<Val> {
+        self.node(span, Op::Call(name.into(), vec![]), args, kind, shape)
+    }
+
+    fn each(&mut self, span: Span, name: &str, args: &[Val], kind: Kind) -> Result<Val> {
+        let Some(long) = args.iter().find(|a| !a.is_scalar()) else { return self.one(span, name, args, kind, vec![]) };
+        let n = long.len();
+        if let Some(other) = args.iter().find(|a| !a.is_scalar() && a.len() != n) {
+            return wrong(span, format!("{name}: arguments of {n} and {} elements", other.len()));
+        }
+        let mut drawn = Vec::with_capacity(n);
+        for i in 0..n {
+            let element = |v: &Val| {
+                let kind = if v.kind.is_int() { Kind::INT } else { Kind::REAL };
+                if v.is_scalar() { v.clone() } else { v.pick(kind, vec![], std::iter::once(i)) }
+            };
+            let args: Vec<Val> = args.iter().map(element).collect();
+            drawn.push(self.one(span, name, &args, kind, vec![])?.elem(0));
+        }
+        Ok(Val::from_elems(Kind { base: kind.base, arrays: 1 }, vec![n], drawn))
+    }
+}

@@ -1,0 +1,189 @@
+//! Functions of matrices of Stan's library, by those of ours.
+
+use super::{Result, Tracer, unsupported, wrong};
+use crate::base::Span;
+use crate::stan::syntax::ast::BinaryOp;
+use crate::stan::value::{Base, Elem, Kind, Val};
+
+impl Tracer<'_> {
+    /// A function of matrices; `None` for any other.
+    pub(super) fn of_matrices(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
+        let matrix = |t: &mut Self, shape: Vec<usize>| t.call_ab(span, name, args, Kind::MATRIX, shape).map(Some);
+        let square = |v: &Val| v.shape.clone();
+        match (name, args) {
+            (
+                "cholesky_decompose"
+                | "inverse"
+                | "inverse_spd"
+                | "chol2inv"
+                | "matrix_exp"
+                | "eigenvectors_sym"
+                | "multiply_lower_tri_self_transpose",
+                [a],
+            ) => matrix(self, square(a)),
+            ("tcrossprod", [a]) => matrix(self, vec![a.shape[0], a.shape[0]]),
+            ("crossprod", [a]) => matrix(self, vec![a.shape[1], a.shape[1]]),
+            ("generalized_inverse", [a]) => matrix(self, vec![a.shape[1], a.shape[0]]),
+            ("matrix_power", [a, _]) => matrix(self, square(a)),
+            ("matrix_exp_multiply", [_, b]) => matrix(self, square(b)),
+            ("scale_matrix_exp_multiply", [_, _, b]) => matrix(self, square(b)),
+            ("qr_Q", [a]) => matrix(self, vec![a.shape[0], a.shape[0]]),
+            ("qr_R", [a]) => matrix(self, square(a)),
+            ("qr_thin_Q" | "qr_thin_R", [a]) if a.shape[0] >= a.shape[1] => {
+                matrix(self, if name == "qr_thin_Q" { square(a) } else { vec![a.shape[1], a.shape[1]] })
+            }
+            ("svd_U" | "svd_V" | "singular_values", [a]) => self.singular(span, name, a).map(Some),
+            ("eigenvalues_sym", [a]) => self.call_ab(span, name, args, Kind::VECTOR, vec![a.shape[0]]).map(Some),
+            ("determinant" | "log_determinant" | "log_determinant_spd" | "trace", [_])
+            | ("trace_quad_form", [_, _])
+            | ("trace_gen_quad_form", [_, _, _]) => self.call_ab(span, name, args, Kind::REAL, vec![]).map(Some),
+            ("mdivide_left" | "mdivide_left_spd" | "mdivide_left_tri_low", [_, b])
+            | ("mdivide_right" | "mdivide_right_spd" | "mdivide_right_tri_low", [b, _]) => {
+                let name = if b.kind == Kind::MATRIX { format!("{name}_matrix") } else { name.to_owned() };
+                self.call_ab(span, &name, args, b.kind, b.shape.clone()).map(Some)
+            }
+            ("quad_form" | "quad_form_sym", [_, b]) => {
+                if b.kind == Kind::VECTOR {
+                    return self.call_ab(span, name, args, Kind::REAL, vec![]).map(Some);
+                }
+                let shape = vec![b.shape[1], b.shape[1]];
+                self.call_ab(span, &format!("{name}_matrix"), args, Kind::MATRIX, shape).map(Some)
+            }
+            ("quad_form_diag", [m, v]) => {
+                let left = self.scaled_rows(span, m, v)?;
+                self.scaled_columns(span, &left, v).map(Some)
+            }
+            ("diag_pre_multiply", [v, m]) => self.scaled_rows(span, m, v).map(Some),
+            ("diag_post_multiply", [m, v]) => self.scaled_columns(span, m, v).map(Some),
+            ("columns_dot_self" | "columns_dot_product", [a, ..]) => {
+                let shape = vec![a.shape[1]];
+                self.call_ab(span, name, args, Kind::ROW_VECTOR, shape).map(Some)
+            }
+            ("rows_dot_self" | "rows_dot_product", [a, ..]) => {
+                let shape = vec![a.shape[0]];
+                self.call_ab(span, name, args, Kind::VECTOR, shape).map(Some)
+            }
+            ("add_diag", [m, v]) => self.with_diagonal(span, m, v).map(Some),
+            ("hmm_marginal", [_, _, _]) => self.call_ab(span, name, args, Kind::REAL, vec![]).map(Some),
+            ("hmm_hidden_state_prob", [omegas, _, _]) => matrix(self, square(omegas)),
+            _ => self.covariance(span, name, args),
+        }
+    }
+
+    /// Of a matrix with more columns than rows those of its transpose.
+    fn singular(&mut self, span: Span, name: &str, a: &Val) -> Result<Val> {
+        let (rows, cols) = (a.shape[0], a.shape[1]);
+        let least = rows.min(cols);
+        let (name, a) = match (name, rows >= cols) {
+            (name, true) => (name, a.clone()),
+            ("svd_U", false) => ("svd_V", self.transpose(span, a)?),
+            ("svd_V", false) => ("svd_U", self.transpose(span, a)?),
+            (name, false) => (name, self.transpose(span, a)?),
+        };
+        let (kind, shape) = match name {
+            "singular_values" => (Kind::VECTOR, vec![least]),
+            "svd_U" => (Kind::MATRIX, vec![a.shape[0], least]),
+            _ => (Kind::MATRIX, vec![a.shape[1], least]),
+        };
+        self.call_ab(span, name, &[a], kind, shape)
+    }
+
+    fn with_diagonal(&mut self, span: Span, m: &Val, v: &Val) -> Result<Val> {
+        let n = m.shape[0].min(m.shape[1]);
+        let cols = m.shape[1];
+        if !v.is_scalar() && v.len() != n {
+            return wrong(span, format!("add_diag: {} numbers for a diagonal of {n}", v.len()));
+        }
+        let mut elems = m.elems();
+        for i in 0..n {
+            let at = Val::from_elems(Kind::REAL, vec![], vec![elems[i * (cols + 1)]]);
+            let more = if v.is_scalar() { v.clone() } else { v.pick(Kind::REAL, vec![], std::iter::once(i)) };
+            elems[i * (cols + 1)] = self.add(span, &at, &more)?.elem(0);
+        }
+        Ok(Val::from_elems(Kind::MATRIX, m.shape.clone(), elems))
+    }
+
+    fn scaled_rows(&mut self, span: Span, m: &Val, v: &Val) -> Result<Val> {
+        let (rows, cols) = (m.shape[0], m.shape[1]);
+        if v.len() != rows {
+            return wrong(span, format!("{} factors for {rows} rows", v.len()));
+        }
+        let places = (0..rows).flat_map(|i| std::iter::repeat_n(i, cols));
+        let factors = v.promoted().pick(Kind::MATRIX, vec![rows, cols], places);
+        self.infix(span, "*", &factors, m)
+    }
+
+    fn scaled_columns(&mut self, span: Span, m: &Val, v: &Val) -> Result<Val> {
+        let (rows, cols) = (m.shape[0], m.shape[1]);
+        if v.len() != cols {
+            return wrong(span, format!("{} factors for {cols} columns", v.len()));
+        }
+        let factors = v.promoted().pick(Kind::MATRIX, vec![rows, cols], (0..rows).flat_map(|_| 0..cols));
+        self.infix(span, "*", m, &factors)
+    }
+
+    /// Covariances of Gaussian processes, of one set of points or two.
+    fn covariance(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
+        let name = if name == "cov_exp_quad" { "gp_exp_quad_cov" } else { name };
+        let (Some(stem), true) = (name.strip_suffix("_cov"), name.starts_with("gp_")) else { return Ok(None) };
+        // Points, then as many numbers as the kernel has.
+        let numbers = match stem {
+            "gp_dot_prod" => 1,
+            "gp_periodic" => 3,
+            _ => 2,
+        };
+        let sets = args.len().saturating_sub(numbers);
+        if !(1..=2).contains(&sets) {
+            return Ok(None);
+        }
+        let (points, numbers) = args.split_at(sets);
+        if stem == "gp_exp_quad" && points.iter().all(Val::is_known) && numbers[1].is_scalar() {
+            let (x, y) = (&points[0], points.last().expect("there is one"));
+            return self.exp_quad(span, x, y, &numbers[0], &numbers[1]).map(Some);
+        }
+        let mut numbers = numbers.to_vec();
+        let mut rows = Vec::with_capacity(sets);
+        for set in points {
+            let n = set.shape[0];
+            let d = if set.shape.len() > 1 { set.shape[1] } else { 1 };
+            let mut set = set.promoted().reshaped(Kind::MATRIX, vec![n, d]);
+            if let Some(scales) = numbers.get(1).filter(|s| !s.is_scalar()).cloned() {
+                // A scale for each coordinate: the points are divided by them.
+                let inverse = self.infix(span, "/", &Val::real(1.0), &Val { kind: Kind::VECTOR, ..scales })?;
+                set = self.scaled_columns(span, &set, &inverse)?;
+            }
+            rows.push(set);
+        }
+        if numbers.get(1).is_some_and(|s| !s.is_scalar()) {
+            numbers[1] = Val::real(1.0);
+        }
+        let shape = vec![rows[0].shape[0], rows[sets - 1].shape[0]];
+        let name = if sets == 2 { format!("{stem}_cross_cov") } else { name.to_owned() };
+        let all: Vec<Val> = rows.into_iter().chain(numbers.iter().map(Val::promoted)).collect();
+        self.call_ab(span, &name, &all, Kind::MATRIX, shape).map(Some)
+    }
+
+    /// sigma² exp(−|x − y|² / (2 length²)) of known points: they have known distances.
+    fn exp_quad(&mut self, span: Span, x: &Val, y: &Val, sigma: &Val, length: &Val) -> Result<Val> {
+        let (n, m) = (x.shape[0], y.shape[0]);
+        let (Some(p), Some(q)) = (x.reals(), y.reals()) else { return unsupported(span, "these points") };
+        let d = p.len() / n.max(1);
+        let square = |i: usize, j: usize| (0..d).map(|k| (p[i * d + k] - q[j * d + k]).powi(2)).sum::<f64>();
+        let half: Vec<Elem> = (0..n * m).map(|k| Elem::Real(-0.5 * square(k / m, k % m))).collect();
+        let half = Val::from_elems(Kind::MATRIX, vec![n, m], half);
+        let length = self.elementwise(span, "square", std::slice::from_ref(length))?;
+        let scaled = self.infix(span, "/", &half, &length)?;
+        let decay = self.elementwise(span, "exp", &[scaled])?;
+        let variance = self.elementwise(span, "square", std::slice::from_ref(sigma))?;
+        self.infix(span, "*", &variance, &decay)
+    }
+
+    /// A product of a matrix, or a row as one, with a vector.
+    pub(super) fn matrix_vector(&mut self, span: Span, x: &Val, beta: &Val) -> Result<Val> {
+        let row = x.kind == Kind::ROW_VECTOR;
+        let x = if row { x.reshaped(Kind::MATRIX, vec![1, x.len()]) } else { x.clone() };
+        let beta =
+            Val { kind: Kind::of(if beta.kind == Kind::MATRIX { Base::Matrix } else { Base::Vector }), ..beta.clone() };
+        self.binary(span, BinaryOp::Multiply, &x, &beta)
+    }
+}
