@@ -14,7 +14,9 @@ use super::sample_job::job;
 use super::show::show_stats;
 use super::signals::{interrupted, stop_on_interrupt};
 use super::{advice, cmdstan, inputs, note, print, profile, stan, warn_of_own};
-use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, ModelSource, Observer, Reached, Sampling, Setting, SlowChain, settings_of};
+use crate::mcmc::sampling::{
+    DEFAULT_SAMPLER, Draws, ModelSource, Observer, Reached, Sampling, Setting, SlowChain, settings_of,
+};
 use crate::program::{Error, ErrorKind};
 use crate::report::{Diagnosis, Summary};
 use crate::run::{Trap, TrapKind};
