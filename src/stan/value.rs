@@ -289,7 +289,10 @@ impl Val {
             }
             return;
         }
-        if places.len() == self.len() && places.iter().enumerate().all(|(i, place)| i == *place) {
+        if value.shape == self.shape
+            && places.len() == self.len()
+            && places.iter().enumerate().all(|(i, place)| i == *place)
+        {
             self.what = value.what.clone();
             return;
         }

@@ -384,9 +384,13 @@ impl<'g> Emitter<'g> {
     }
 
     fn fresh(&mut self, stem: &str) -> String {
-        let name = format!("{}{stem}{}", self.prefix, self.next_name);
-        self.next_name += 1;
-        name
+        loop {
+            let name = format!("{}{stem}{}", self.prefix, self.next_name);
+            self.next_name += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 
     /// A name for the values of a node: the program's own, where it has one.
