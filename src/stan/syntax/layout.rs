@@ -78,6 +78,8 @@ pub(crate) fn starts_block(lexemes: &[Lexeme], i: usize) -> bool {
 /// Tells the `T` of a truncation and `<-` apart from what looks the same.
 fn mark(sources: &SourceMap, lexemes: &mut Vec<Lexeme>) {
     let mut after_tilde = false;
+    // Parentheses that are open: braces in them are those of arrays.
+    let mut parentheses = 0usize;
     // Whether all tokens of the statement so far are those of a place: `x[i, j].1`, with the brackets that are open.
     let (mut place, mut brackets) = (false, 0usize);
     let mut out: Vec<Lexeme> = Vec::with_capacity(lexemes.len());
@@ -87,6 +89,13 @@ fn mark(sources: &SourceMap, lexemes: &mut Vec<Lexeme>) {
         let previous = out.last().map(|l| l.token);
         let next = lexemes.get(at + 1).copied();
         match lexeme.token {
+            Token::LParen => parentheses += 1,
+            Token::RParen => parentheses = parentheses.saturating_sub(1),
+            Token::Semi => parentheses = 0,
+            _ => {}
+        }
+        match lexeme.token {
+            Token::LBrace | Token::RBrace if after_tilde && parentheses > 0 => {}
             Token::Semi | Token::LBrace | Token::RBrace | Token::Else => {
                 (after_tilde, place, brackets) = (false, true, 0);
             }

@@ -82,6 +82,7 @@ model {
   target += coin_lupmf(y | p);
   z ~ halfway(scale) T[-1, ];
   z ~ halfway(scale) T[-1, 2];
+  z ~ normal({0.5, 1}[1], sum({1, 2})) T[-1, ];
   centre_lp(beta);
 }
 generated quantities {
