@@ -429,6 +429,9 @@ pub(super) struct CheckArgs {
     /// Take warnings as errors
     #[arg(long)]
     pub(super) deny_warnings: bool,
+    /// Look for the files that a Stan program includes in this folder, too
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) include_path: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -439,6 +442,34 @@ pub(super) struct FmtArgs {
     /// Change nothing; fail when a file is not formatted
     #[arg(long)]
     pub(super) check: bool,
+    /// Rewrite Stan programs as they are written today, too: all of `deprecations`, `parentheses`, `braces` and
+    /// `includes`, or those that are named
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        value_delimiter = ',',
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "deprecations,parentheses,braces,includes"
+    )]
+    pub(super) canonicalize: Vec<Canonicalization>,
+    /// Look for the files that a Stan program includes in this folder, too
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) include_path: Vec<PathBuf>,
+}
+
+/// What `fmt --canonicalize` rewrites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Canonicalization {
+    /// Old syntax and old names of functions
+    Deprecations,
+    /// Parentheses that change nothing
+    Parentheses,
+    /// Bodies without braces
+    Braces,
+    /// Included files
+    Includes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

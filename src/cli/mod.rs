@@ -23,6 +23,7 @@ mod sinks;
 mod stages;
 mod stan;
 mod stan_files;
+mod stan_texts;
 mod texts;
 
 use std::io::{IsTerminal as _, Write as _};

@@ -4,17 +4,23 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::base::{Diagnostic, SourceMap};
 use crate::program::io::write_atomically;
 use crate::program::{Error, ErrorKind, Program};
 use crate::syntax;
 
 use super::args::{CheckArgs, FmtArgs};
+use super::stan_texts::{findings, formatted, is_stan_text};
 use super::{print, report, show_warnings};
 
 /// Checks programs: prints every finding, fails when one is an error.
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Error> {
     let mut failed = false;
     for file in &args.files {
+        if is_stan_text(file) {
+            failed |= !check_stan(file, args)?;
+            continue;
+        }
         match Program::load(file) {
             Ok(program) => {
                 show_warnings(program.warnings(), program.sources());
@@ -30,17 +36,30 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Error> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// Checks a program of Stan. Says whether it has no errors, and no warnings where they count as such.
+fn check_stan(file: &Path, args: &CheckArgs) -> Result<bool, Error> {
+    let (sources, diagnostics) = findings(file, &args.include_path)?;
+    let failed = diagnostics.iter().any(|d| d.is_error() || args.deny_warnings);
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        report(&Error::from_diagnostics(diagnostics, sources));
+    } else {
+        show_warnings(&diagnostics, &sources);
+        print(&format!("{}: ok\n", file.display()));
+    }
+    Ok(!failed)
+}
+
 /// Formats programs in place.
 pub(super) fn fmt(args: &FmtArgs) -> Result<ExitCode, Error> {
     let mut failed = false;
     for file in &args.files {
         let text = read(file)?;
-        let formatted = match syntax::format(&text) {
+        let formatted =
+            if is_stan_text(file) { formatted(file, &text, args) } else { formatted_ab(file, &text, args)? };
+        let formatted = match formatted {
             Ok(formatted) => formatted,
-            Err(diagnostics) => {
-                let mut sources = crate::base::SourceMap::default();
-                sources.add(file.display().to_string(), text);
-                report(&Error::from_diagnostics(diagnostics, sources));
+            Err(error) => {
+                report(&error);
                 failed = true;
                 continue;
             }
@@ -58,7 +77,21 @@ pub(super) fn fmt(args: &FmtArgs) -> Result<ExitCode, Error> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn read(file: &Path) -> Result<String, Error> {
+/// A program of our own language in canonical form, or why not.
+fn formatted_ab(file: &Path, text: &str, args: &FmtArgs) -> Result<Result<String, Error>, Error> {
+    if !args.canonicalize.is_empty() {
+        let message = format!("--canonicalize rewrites programs of Stan, and {} is none", file.display());
+        return Err(Error::new(ErrorKind::Option, message));
+    }
+    Ok(syntax::format(text).map_err(|diagnostics| {
+        let mut sources = SourceMap::default();
+        sources.add(file.display().to_string(), text);
+        Error::from_diagnostics(diagnostics, sources)
+    }))
+}
+
+/// The text of a file, or of standard input.
+pub(super) fn read(file: &Path) -> Result<String, Error> {
     let name = file.display();
     let bytes = if file == Path::new("-") {
         let mut bytes = Vec::new();
@@ -77,6 +110,10 @@ pub(super) const ERRORS: &str = concat!(
     include_str!("../../grammar/errors.d/check.md"),
     "\n",
     include_str!("../../grammar/errors.d/lower.md"),
+    "\n",
+    include_str!("../../grammar/errors.d/stan_syntax.md"),
+    "\n",
+    include_str!("../../grammar/errors.d/stan_check.md"),
 );
 
 /// Prints the section of a code.

@@ -11,7 +11,7 @@ pub mod ast;
 mod build;
 mod decode;
 mod dump;
-mod format;
+pub(crate) mod format;
 mod layout;
 mod lexer;
 mod parser;

@@ -4,22 +4,31 @@
 //! `layout` matches brackets and marks what one token of lookahead could not tell, and the grammar in
 //! `grammar/stan.lalrpop` makes the [`ast`]. Each block is parsed by itself; in a block, a statement that does not
 //! parse is replaced by an error node and the block is parsed again, so that one run reports several slips. Old syntax
-//! makes the tree of what replaced it, with a warning. `rules` has what stanc's grammar says and ours does not: where
-//! values and constraints may stand. Nothing here resolves a name or knows a type.
+//! makes the tree of what replaced it, with a warning. `old` does the same for functions of old programs. `rules` has
+//! what stanc's grammar says and ours does not: where values and constraints may stand. Nothing here resolves a name or
+//! knows a type.
 
 use crate::base::{Diagnostic, SourceMap, Span};
 
 pub mod ast;
 mod build;
+mod canonical;
+mod dump;
+mod format;
 mod include;
 mod layout;
 mod lexer;
+mod old;
 mod parser;
 mod rules;
 #[path = "../../../grammar/stan_tokens.rs"]
 pub mod token;
 mod unexpected;
+mod walk;
 
+pub use canonical::{Canonical, canonicalize};
+pub use dump::dump;
+pub use format::{MAX_WIDTH, format};
 pub use include::{IncludeFolders, Includes, NoIncludes};
 pub use parser::parse;
 

@@ -15,7 +15,7 @@ use crate::stan::syntax::layout::{is_closer, is_opener, lay_out, opens_block, st
 use crate::stan::syntax::lexer::Lexeme;
 use crate::stan::syntax::token::Token;
 use crate::stan::syntax::unexpected::{Site, missing_semicolon, unexpected};
-use crate::stan::syntax::{report_once, rules};
+use crate::stan::syntax::{old, report_once, rules, source};
 
 /// How many slips are reported in one block before the rest of it is given up.
 const MAX_SLIPS: usize = 30;
@@ -52,6 +52,7 @@ pub fn parse(main: FileId, sources: &mut SourceMap, includes: &mut dyn Includes)
             }
             let mut diagnostics = parser.diagnostics.into_inner();
             rules::check(&parser.program, &mut diagnostics);
+            old::rewrite(&mut parser.program, &mut diagnostics);
             (parser.program, diagnostics)
         });
     }
@@ -204,6 +205,9 @@ impl ProgramParser<'_> {
                 token if token.is_type() || token == Token::Void => {
                     "declarations stand in a block, such as `data { … }`, and functions in `functions { … }`"
                 }
+                Token::Ident if ["transformed", "generated"].contains(&source(self.sources, first.span)) => {
+                    "the two words of a block's name stand in one line: `transformed data`, `generated quantities`"
+                }
                 _ => "statements stand in a block, such as `model { … }`",
             })
         };
@@ -212,9 +216,12 @@ impl ProgramParser<'_> {
 
     /// Whether something among these tokens was reported by the lexer or by layout.
     fn is_faulty(&self, lexemes: &[Lexeme]) -> bool {
-        self.faults
-            .iter()
-            .any(|f| lexemes.iter().any(|l| l.span.file == f.file && l.span.start <= f.end && f.start <= l.span.end))
+        let (Some(first), Some(last)) = (lexemes.first(), lexemes.last()) else { return false };
+        let within = |f: &Span, from: Span, to: Span| f.file == from.file && from.start <= f.end && f.start <= to.end;
+        let one_file = first.span.file == last.span.file;
+        self.faults.iter().any(|f| {
+            (one_file && within(f, first.span, last.span)) || lexemes.iter().any(|l| within(f, l.span, l.span))
+        })
     }
 
     /// Parses what stands in the braces, replacing what does not parse and trying again.

@@ -86,6 +86,15 @@ impl Site<'_> {
         self.expects("^") || self.expects("*")
     }
 
+    /// Whether what stands before this may be the end of an expression. The grammar may have gone on to where it expects
+    /// less than what could have followed.
+    fn after_value(&self) -> bool {
+        let ends = |l: Lexeme| {
+            matches!(l.token, Token::Ident | Token::Int | Token::Real | Token::Dot | Token::RParen | Token::RBracket)
+        };
+        self.after_expression() || (!self.expects_expression() && !self.expects("(") && self.before().is_some_and(ends))
+    }
+
     /// Whether a statement could start here.
     fn expects_statement(&self) -> bool {
         self.expects("while") && self.expects("break")
@@ -168,7 +177,7 @@ impl Site<'_> {
         };
         match found.token {
             Token::Ampersand => other(found, "and is `&&`"),
-            Token::Bar if self.after_expression() => other(found, "or is `||`"),
+            Token::Bar if self.after_value() => other(found, "or is `||`"),
             Token::StarStar => other(found, "a power is `x ^ 2`"),
             Token::PlusPlus => other(found, "write `x += 1`"),
             Token::CaretAssign | Token::PercentAssign => other(found, "write `x = x ^ e` or `x = x % e`"),
@@ -196,6 +205,7 @@ impl Site<'_> {
             "let" | "var" | "val" | "auto" | "const" => "a variable is declared by its type: `real x = 1;`",
             "double" | "float" | "number" => "the type of real numbers is `real`",
             "bool" | "boolean" | "integer" | "long" => "the type of whole numbers, and of what is true, is `int`",
+            "then" => "`if (c)` is followed by a statement, without `then`",
             "def" | "function" | "func" | "fn" => "a function is `real f(real x) { … }` in the block `functions`",
             "do" | "until" | "repeat" => "loops are `while (c) { … }` and `for (i in 1:n) { … }`",
             "transformed" => "the name of the block is `transformed data` or `transformed parameters`, in one line",
@@ -229,6 +239,7 @@ impl Site<'_> {
             && (!self.expects_statement() || matches!(found.token, Token::In | Token::Lower | Token::Upper))
             && !(found.token.is_type() && self.expects_expression())
             && !(self.expects("int") && found.token.is_constrained_type())
+            && !(self.expects_expression() && is_control(found.token))
         {
             if found.token.is_type() && self.head().is_some_and(|h| h.token == Token::For) {
                 let diagnostic = Diagnostic::error("E2021", "the variable of a loop has no type", at, "leave it out");
@@ -323,7 +334,7 @@ impl Site<'_> {
                     Diagnostic::error("E2014", "an assignment is no value", at, "nothing is assigned here");
                 Some(diagnostic.with_help("assign in a statement of its own; to compare, write `==`"))
             }
-            Token::Tilde if self.after_expression() => {
+            Token::Tilde if self.after_value() => {
                 let diagnostic = Diagnostic::error("E2005", "`~` stands in an expression", at, "not expected here");
                 Some(diagnostic.with_help("write `y ~ normal(0, 1);` as a statement of its own"))
             }
@@ -372,6 +383,11 @@ impl Site<'_> {
         if self.expects("in") && self.head().is_some_and(|h| h.token == Token::For) {
             let diagnostic = Diagnostic::error("E2005", "`for` needs a range", at, "expected `in`");
             return Some(diagnostic.with_help("write `for (i in 1:n)` or `for (x in xs)`"));
+        }
+        if found.token == Token::Ident && self.expects("void") {
+            let message = format!("`{}` has no type", self.source(found));
+            let diagnostic = Diagnostic::error("E2005", message, at, "expected a type");
+            return Some(diagnostic.with_help("a function is `real f(real x) { … }`, or `void f(real x) { … }`"));
         }
         if self.expects_expression() && !self.expects_statement() {
             let closes = is_closer(found.token) || found.token == Token::Semi;
@@ -430,6 +446,11 @@ impl Site<'_> {
             return std::iter::once("a statement").chain(closes.then_some("`}`")).map(str::to_owned).collect();
         }
         let mut words = Vec::new();
+        // The end of a constraint, not a comparison.
+        if rest.contains(&">") && !rest.contains(&"<=") {
+            rest.retain(|e| *e != ">");
+            words.push("`>`".to_owned());
+        }
         for (signs, group, word) in GROUPS {
             if signs.iter().all(|s| rest.contains(s)) {
                 rest.retain(|e| !group.contains(e));
@@ -441,6 +462,22 @@ impl Site<'_> {
         singles.extend(words);
         singles
     }
+}
+
+/// Words that start or shape a statement: nobody means them as names.
+fn is_control(token: Token) -> bool {
+    matches!(
+        token,
+        Token::If
+            | Token::Else
+            | Token::While
+            | Token::For
+            | Token::In
+            | Token::Return
+            | Token::Break
+            | Token::Continue
+            | Token::Void
+    )
 }
 
 /// Sets of tokens with a common name: the signs that tell the set, all its tokens, the name.
@@ -491,7 +528,7 @@ const GROUPS: &[(&[&str], &[&str], &str)] = &[
             "/",
             "%",
             "%/%",
-            "\\",
+            "\\\\",
             ".*",
             "./",
             "^",

@@ -57,8 +57,8 @@ impl Doc {
 /// What is still to be printed: indentation, whether the group around it is broken, and the document.
 type Pending<'a> = (usize, bool, &'a Doc);
 
-/// Prints `doc` in lines of at most `width` characters where its groups allow it.
-pub(crate) fn print(doc: &Doc, width: usize) -> String {
+/// Prints `doc` in lines of at most `width` characters where its groups allow it, with `step` spaces a level.
+pub(crate) fn print(doc: &Doc, width: usize, step: usize) -> String {
     let mut out = String::new();
     let mut column = 0;
     let mut pending: Vec<Pending<'_>> = vec![(0, true, doc)];
@@ -84,7 +84,7 @@ pub(crate) fn print(doc: &Doc, width: usize) -> String {
                 column += text.len();
             }
             Doc::SoftLine | Doc::Blank | Doc::IfBroken(_) => {}
-            Doc::Indent(doc) => pending.push((indent + 4, broken, doc)),
+            Doc::Indent(doc) => pending.push((indent + step, broken, doc)),
             Doc::Last(doc) => pending.push((indent, broken, doc)),
             Doc::Concat(docs) => pending.extend(docs.iter().rev().map(|d| (indent, broken, d))),
             Doc::Group { broken: forced, doc } => {

@@ -1,7 +1,7 @@
 //! The formatter. It prints the tokens of the text again, in their order, and chooses the spaces and line breaks between them; so no comment is
 //! lost and the tree stays what it was. Only the comma before a closing bracket comes and goes.
 
-mod doc;
+pub(crate) mod doc;
 mod printer;
 mod spacing;
 mod trivia;
@@ -14,6 +14,8 @@ use crate::syntax::parse;
 
 /// The widest line that the formatter makes where it can choose.
 pub const MAX_WIDTH: usize = 100;
+/// Spaces for each level.
+const INDENT: usize = 4;
 
 /// The text in canonical form: four spaces for each level, lines of at most [`MAX_WIDTH`] characters where they can be broken, at most one empty
 /// line in a row. All comments are kept. Formatting the result again changes nothing.
@@ -32,7 +34,7 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let trivia = trivia::trivia(text, &tokens, &comments);
     let printed = with_room(module.depth, || {
         let document = printer::Printer::new(text, tokens, trivia).file();
-        doc::print(&document, MAX_WIDTH)
+        doc::print(&document, MAX_WIDTH, INDENT)
     });
     let mut out = printed.trim_matches(['\n', ' ']).to_owned();
     if !out.is_empty() {

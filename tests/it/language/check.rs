@@ -67,7 +67,7 @@ fn samplers_and_models_have_no_findings() {
 }
 
 /// A section of the index of codes: the code, whether its program must be run, and the program. Those of Stan's programs
-/// are left out: `stan_syntax.rs` tries them.
+/// are left out: `tests/it/stan` tries them.
 fn sections(text: &str) -> Vec<(String, bool, String)> {
     text.split("\n## ")
         .map(|section| section.strip_prefix("## ").unwrap_or(section))

@@ -749,3 +749,42 @@ fn ctrl_c_ends_a_compiler_that_hangs() {
     let left = std::fs::read_dir(folder.0.join("cache")).unwrap().count();
     assert_eq!(left, 0, "nothing is left behind");
 }
+
+#[test]
+fn programs_of_stan_are_checked_and_formatted() {
+    let folder = Folder::new("stan");
+    let bad = folder.file("bad.stan", "data {\n  int N\n  vector[N] y;\n}\nmodel {\n  y ~ normal(0, ;\n}\n");
+    let said = error(&["check", &bad]);
+    assert!(said.contains("E2006") && said.contains("bad.stan', line 2, column 6 to column 7)"), "{said}");
+    assert!(said.contains("E2007") && said.contains("line 6,"), "{said}");
+    let old =
+        "data {\n  int N;\n  real y[N]; # measured\n}\nparameters { real mu; }\nmodel {\n  y ~ normal(mu, 1);\n}\n";
+    let model = folder.file("old.stan", old);
+    let checked = output(&["check", &model]);
+    let warned = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert!(checked.status.success() && warned.contains("W2001") && warned.contains("W2003"), "{warned}");
+    assert!(error(&["check", "--deny-warnings", &model]).contains("W2001"));
+    assert!(!output(&["fmt", "--check", &model]).status.success());
+    assert!(output(&["fmt", "--canonicalize=deprecations", &model]).status.success());
+    let wanted = "data {\n  int N;\n  array[N] real y; // measured\n}\nparameters {\n  real mu;\n}\nmodel {\n  \
+                  y ~ normal(mu, 1);\n}\n";
+    assert_eq!(std::fs::read_to_string(&model).expect("it is there"), wanted);
+    assert!(output(&["fmt", "--check", &model]).status.success());
+    assert!(output(&["check", "--deny-warnings", &model]).status.success());
+    // included files are beside the program, or where the option says
+    let main = folder.file("main.stan", "data {\n  #include sizes.stan\n}\n");
+    assert!(error(&["check", &main]).contains("E2019"));
+    std::fs::create_dir_all(folder.0.join("parts")).expect("a folder for the test");
+    folder.file("parts/sizes.stan", "int N;\n");
+    let parts = folder.0.join("parts").display().to_string();
+    assert!(output(&["check", "--include-path", &parts, &main]).status.success());
+    let ours = folder.file("own.ab", "pub fn f() -> int { 1 }\n");
+    assert!(error_of_option(&["fmt", "--canonicalize", &ours]).contains("--canonicalize"));
+}
+
+/// What it says when it refuses its options.
+fn error_of_option(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    assert!(!output.status.success(), "{arguments:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

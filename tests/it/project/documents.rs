@@ -15,6 +15,7 @@ const WRAPPED: &[&str] = &[
     "benches/compare/README.md",
     "grammar/OUTPUT.md",
     "grammar/REFERENCE.md",
+    "grammar/STAN.md",
     "nuts/README.md",
     "nuts/data/README.md",
     "tests/filetests/conformance/README.md",

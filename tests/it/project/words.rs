@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The representations, whose types are written with the module: a name may stand in several of them.
-const REPRESENTATIONS: &[&str] = &["syntax/ast.rs", "hir/", "cfg/", "stack/", "parts/", "unit/", "plan/"];
+const REPRESENTATIONS: &[&str] = &["syntax/ast.rs", "hir/", "cfg/", "stack/", "parts/", "unit/", "plan/", "stan/"];
 
 /// A name that may stand elsewhere, too, and where.
 const EXCEPTIONS: &[(&str, &str)] = &[("Program", "program/mod.rs")];

@@ -1,3 +1,4 @@
-//! Programs of Stan: what the checker says about them.
+//! Programs of Stan: their syntax, and what the checker says about them.
 
 pub(crate) mod check;
+pub(crate) mod syntax;
