@@ -200,27 +200,17 @@ impl Tracer<'_> {
             Constraint::Lower(a) => {
                 let a = bound(self, a)?;
                 let u = self.unconstrained(span, first, kind, shape.to_vec())?;
-                if a.as_real() == Some(f64::NEG_INFINITY) {
-                    return Ok(u);
-                }
-                terms.push(u.clone());
-                let e = self.elementwise(span, "exp", &[u])?;
-                if a.as_real() == Some(0.0) { Ok(e) } else { self.add(span, &e, &a) }
+                self.bounded(span, &u, Some(a), None, terms)
             }
             Constraint::Upper(b) => {
                 let b = bound(self, b)?;
                 let u = self.unconstrained(span, first, kind, shape.to_vec())?;
-                if b.as_real() == Some(f64::INFINITY) {
-                    return Ok(u);
-                }
-                terms.push(u.clone());
-                let e = self.elementwise(span, "exp", &[u])?;
-                self.infix(span, "-", &b, &e)
+                self.bounded(span, &u, None, Some(b), terms)
             }
             Constraint::LowerUpper(a, b) => {
                 let (a, b) = (bound(self, a)?, bound(self, b)?);
                 let u = self.unconstrained(span, first, kind, shape.to_vec())?;
-                self.between(span, &u, &a, &b, terms)
+                self.bounded(span, &u, Some(a), Some(b), terms)
             }
             Constraint::Offset(m) => {
                 let m = bound(self, m)?;
@@ -256,6 +246,45 @@ impl Tracer<'_> {
                 }
                 Ok(Val::from_elems(kind, shape.to_vec(), elems))
             }
+        }
+    }
+
+    /// What lies between bounds, and its log Jacobian. A bound that is infinite is none, of each element.
+    fn bounded(
+        &mut self,
+        span: Span,
+        u: &Val,
+        a: Option<Val>,
+        b: Option<Val>,
+        terms: &mut Vec<Val>,
+    ) -> Result<Val> {
+        let has = |bound: &Option<Val>, x: f64| bound.as_ref().and_then(Val::reals).is_some_and(|v| v.contains(&x));
+        let (open_below, open_above) = (has(&a, f64::NEG_INFINITY), has(&b, f64::INFINITY));
+        let several = |bound: &Option<Val>| bound.as_ref().is_some_and(|v| !v.is_scalar());
+        if (open_below && several(&a)) || (open_above && several(&b)) {
+            let one = |v: &Val, i: usize| {
+                if v.is_scalar() { v.clone() } else { v.pick(Kind::REAL, vec![], std::iter::once(i)) }
+            };
+            let mut elems = Vec::with_capacity(u.len());
+            for i in 0..u.len() {
+                let (a, b) = (a.as_ref().map(|a| one(a, i)), b.as_ref().map(|b| one(b, i)));
+                elems.extend(self.bounded(span, &one(u, i), a, b, terms)?.elems());
+            }
+            return Ok(Val::from_elems(u.kind, u.shape.clone(), elems));
+        }
+        match (a.filter(|_| !open_below), b.filter(|_| !open_above)) {
+            (None, None) => Ok(u.clone()),
+            (Some(a), None) => {
+                terms.push(u.clone());
+                let e = self.elementwise(span, "exp", std::slice::from_ref(u))?;
+                if a.as_real() == Some(0.0) { Ok(e) } else { self.add(span, &e, &a) }
+            }
+            (None, Some(b)) => {
+                terms.push(u.clone());
+                let e = self.elementwise(span, "exp", std::slice::from_ref(u))?;
+                self.infix(span, "-", &b, &e)
+            }
+            (Some(a), Some(b)) => self.between(span, u, &a, &b, terms),
         }
     }
 

@@ -111,6 +111,14 @@ fn native(op: &Op, args: &[Val], kind: Kind, shape: &[usize]) -> Option<Val> {
             let f = unary(name)?;
             real(a.reals()?.iter().map(|x| f.apply(*x)).collect())
         }
+        (Op::Call(name, extents), [a, b]) if extents.is_empty() && kind.is_int() => {
+            let f: fn(i64, i64) -> i64 = match &**name {
+                "min" => i64::min,
+                "max" => i64::max,
+                _ => return None,
+            };
+            made(Array::int(shape.iter().copied(), zip(&a.ints()?, &b.ints()?, n, f)))
+        }
         (Op::Call(name, extents), [a, b]) if extents.is_empty() => {
             let (f, a, b) = (binary(name)?, a.reals()?, b.reals()?);
             real(zip(&a, &b, n, |a, b| f.apply(a, b)))

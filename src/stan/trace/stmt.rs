@@ -16,27 +16,66 @@ pub(in crate::stan) enum Flow {
     Return(Option<Val>),
 }
 
+/// What a program does after a list of statements.
+#[derive(Clone, Copy)]
+enum After<'s> {
+    /// The function or the block ends.
+    End,
+    /// A loop goes on.
+    Loop,
+    /// More statements, of the list around.
+    List(&'s Rest<'s>),
+}
+
+/// The statements after one, up to the end of its list, and what comes after that.
+struct Rest<'s> {
+    stmts: &'s [Stmt],
+    after: After<'s>,
+}
+
 impl Tracer<'_> {
     /// Runs statements one after the other.
     pub(in crate::stan) fn run(&mut self, stmts: &[Stmt]) -> Result<Flow> {
+        self.run_list(stmts, After::End)
+    }
+
+    fn run_list(&mut self, stmts: &[Stmt], after: After<'_>) -> Result<Flow> {
         for (at, stmt) in stmts.iter().enumerate() {
-            if let StmtKind::If { condition, then, otherwise } = &stmt.kind {
-                let c = self.eval(condition)?;
-                let c = self.truth(condition.span, &c)?;
-                if !c.is_known() {
-                    let rest = &stmts[at + 1..];
-                    match self.branch(stmt.span, &c, then, otherwise.as_deref(), rest)? {
-                        Flow::Next => continue,
-                        flow => return Ok(flow),
-                    }
-                }
-            }
-            match self.stmt(stmt)? {
+            match self.arm(stmt, &Rest { stmts: &stmts[at + 1..], after })? {
                 Flow::Next => {}
                 flow => return Ok(flow),
             }
         }
         Ok(Flow::Next)
+    }
+
+    /// What comes after a statement, up to the end of the function.
+    fn run_rest(&mut self, rest: &Rest<'_>) -> Result<Flow> {
+        match (self.run_list(rest.stmts, rest.after)?, rest.after) {
+            (Flow::Next, After::List(more)) => self.run_rest(more),
+            (Flow::Next, After::End) => Ok(Flow::Return(None)),
+            (flow, _) => Ok(flow),
+        }
+    }
+
+    /// A statement that may have others within, of which one may return where others go on with the rest.
+    fn arm(&mut self, stmt: &Stmt, rest: &Rest<'_>) -> Result<Flow> {
+        match &stmt.kind {
+            StmtKind::If { condition, then, otherwise } => {
+                let c = self.eval(condition)?;
+                let c = self.truth(condition.span, &c)?;
+                match (c.as_int(), otherwise) {
+                    (None, _) => self.branch(stmt.span, &c, then, otherwise.as_deref(), rest),
+                    (Some(0), None) => Ok(Flow::Next),
+                    (Some(0), Some(otherwise)) => self.scoped(|t| t.arm(otherwise, rest)),
+                    (Some(_), _) => self.scoped(|t| t.arm(then, rest)),
+                }
+            }
+            StmtKind::Profile { body, .. } | StmtKind::Block(body) => {
+                self.scoped(|t| t.run_list(body, After::List(rest)))
+            }
+            _ => self.stmt(stmt),
+        }
     }
 
     pub(in crate::stan) fn stmt(&mut self, stmt: &Stmt) -> Result<Flow> {
@@ -64,19 +103,8 @@ impl Tracer<'_> {
             StmtKind::Print(parts) => self.print(span, parts)?,
             StmtKind::Reject(parts) | StmtKind::FatalError(parts) => self.reject(span, parts)?,
             StmtKind::Skip => {}
-            StmtKind::If { .. } => {
-                // In a list, `run` knows what comes after.
-                let StmtKind::If { condition, then, otherwise } = &stmt.kind else { unreachable!() };
-                let c = self.eval(condition)?;
-                let c = self.truth(condition.span, &c)?;
-                return match c.as_int() {
-                    Some(0) => match otherwise {
-                        Some(arm) => self.scoped(|t| t.stmt(arm)),
-                        None => Ok(Flow::Next),
-                    },
-                    Some(_) => self.scoped(|t| t.stmt(then)),
-                    None => self.branch(span, &c, then, otherwise.as_deref(), &[]),
-                };
+            StmtKind::If { .. } | StmtKind::Profile { .. } | StmtKind::Block(_) => {
+                return self.arm(stmt, &Rest { stmts: &[], after: After::Loop });
             }
             StmtKind::While { condition, body } => return self.while_loop(condition, body),
             StmtKind::For { var, from, to, body } => {
@@ -101,7 +129,6 @@ impl Tracer<'_> {
                 };
                 return self.turns(var, items.into_iter(), body);
             }
-            StmtKind::Profile { body, .. } | StmtKind::Block(body) => return self.scoped(|t| t.run(body)),
             StmtKind::Error => return wrong(span, "this does not parse"),
         }
         Ok(Flow::Next)
@@ -141,51 +168,49 @@ impl Tracer<'_> {
 
     /// An `if` whose condition lanes compute: both arms run, and what they leave is chosen. Where one of them returns, the
     /// other goes on with `rest`.
-    fn branch(&mut self, span: Span, c: &Val, then: &Stmt, otherwise: Option<&Stmt>, rest: &[Stmt]) -> Result<Flow> {
+    fn branch(
+        &mut self,
+        span: Span,
+        c: &Val,
+        then: &Stmt,
+        otherwise: Option<&Stmt>,
+        rest: &Rest<'_>,
+    ) -> Result<Flow> {
         let off = self.apply(span, Op::Compare("=="), &[c.clone(), Val::int(0)], Kind::INT, vec![])?;
         let before = self.frames.last().cloned().expect("there is always a frame");
-        self.guards.push(c.clone());
-        let first = self.scoped(|t| t.stmt(then));
-        self.guards.pop();
-        let first = first?;
-        let after_first = std::mem::replace(self.frame(), before.clone());
-        self.guards.push(off.clone());
+        let first = self.guarded(c, |t| t.scoped(|t| t.arm(then, rest)))?;
+        let after_first = std::mem::replace(self.frame(), before);
         let second = match otherwise {
-            Some(arm) => self.scoped(|t| t.stmt(arm)),
-            None => Ok(Flow::Next),
+            Some(arm) => self.guarded(&off, |t| t.scoped(|t| t.arm(arm, rest)))?,
+            None => Flow::Next,
         };
-        self.guards.pop();
-        let second = second?;
-        match (first, second) {
+        let (first, second) = match (first, second) {
             (Flow::Next, Flow::Next) => {
                 self.merge(span, c, &after_first)?;
-                Ok(Flow::Next)
+                return Ok(Flow::Next);
             }
+            (first @ Flow::Return(_), Flow::Next) => (first, self.guarded(&off, |t| t.run_rest(rest))?),
+            (Flow::Next, second @ Flow::Return(_)) => {
+                *self.frame() = after_first;
+                (self.guarded(c, |t| t.run_rest(rest))?, second)
+            }
+            arms => arms,
+        };
+        match (first, second) {
             (Flow::Return(Some(a)), Flow::Return(Some(b))) => {
                 Ok(Flow::Return(Some(self.choose_result(span, c, a, b)?)))
             }
             (Flow::Return(None), Flow::Return(None)) => Ok(Flow::Return(None)),
-            (Flow::Return(Some(a)), Flow::Next) => {
-                self.guards.push(off);
-                let flow = self.run(rest);
-                self.guards.pop();
-                match flow? {
-                    Flow::Return(Some(b)) => Ok(Flow::Return(Some(self.choose_result(span, c, a, b)?))),
-                    _ => unsupported(span, "a `return` in a loop or block that only some values of parameters take"),
-                }
-            }
-            (Flow::Next, Flow::Return(Some(b))) => {
-                *self.frame() = after_first;
-                self.guards.push(c.clone());
-                let flow = self.run(rest);
-                self.guards.pop();
-                match flow? {
-                    Flow::Return(Some(a)) => Ok(Flow::Return(Some(self.choose_result(span, c, a, b)?))),
-                    _ => unsupported(span, "a `return` in a loop or block that only some values of parameters take"),
-                }
-            }
-            _ => unsupported(span, "`break`, `continue` or `return` that only some values of parameters take"),
+            _ => unsupported(span, "`break`, `continue` or `return` in a loop that only some values of parameters take"),
         }
+    }
+
+    /// Runs something of which only those lanes know where a condition holds.
+    fn guarded<T>(&mut self, condition: &Val, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.guards.push(condition.clone());
+        let done = run(self);
+        self.guards.pop();
+        done
     }
 
     fn choose_result(&mut self, span: Span, c: &Val, a: Val, b: Val) -> Result<Val> {

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Values of Stan programs from Stan itself: writes NAME.expected.json beside each NAME.stan (data: NAME.json, if there is one).
+
+    pip download --no-deps --python-version 3.12 --only-binary :all: httpstan==4.17.0     # Stan 2.39; or any Python's wheel of it
+    unzip httpstan-4.17.0-*.whl -d V
+    stan_values.py V/httpstan tests/filetests/stan/run/*.stan                              # or those that are new
+
+The wheel has stanc, the C++ headers and the libraries; g++ is needed. Programs are built several a translation unit (`--group`), so that
+the headers are read once. The points are unconstrained: zero, and two from Python's generator, uniform in (-2, 2), with four decimals.
+At each there are `lp` (with Jacobian and all constants), `lp__` (`~` drops constants), `gradient` (of either) and `values`
+(parameters, transformed parameters and generated quantities by their names in Stan's files), or `error`: what Stan threw.
+`stan` says which Stan it was: the transforms of simplexes and of vectors that sum to zero changed in 2.37.
+"""
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+DRIVER = r"""
+#include <stan/io/json/json_data.hpp>
+#include <stan/services/util/create_rng.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+static std::string number(double x) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", x);
+  return std::isnan(x) ? "\"NaN\"" : std::isinf(x) ? (x > 0 ? "\"Inf\"" : "\"-Inf\"") : text;
+}
+static std::string in_quotes(const std::string& text) {
+  std::string out = "\"";
+  for (char c : text) out += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c < 32 ? ' ' : c);
+  return out + "\"";
+}
+template <class V> static std::string list(const V& values) {
+  std::string out;
+  for (Eigen::Index i = 0; i < values.size(); ++i) out += (i ? ", " : "") + number(values[i]);
+  return "[" + out + "]";
+}
+
+// The points are lines of standard input; without any, only the count of coordinates is told.
+static void run(stan::model::model_base& model) {
+  using Vars = Eigen::Matrix<stan::math::var, -1, 1>;
+  std::vector<std::string> coordinates, names;
+  model.unconstrained_param_names(coordinates, false, false);
+  model.constrained_param_names(names, true, true);
+  std::printf("{\"dimension\": %zu, \"points\": [", coordinates.size());
+  std::string line, between;
+  for (; std::getline(std::cin, line); between = ",") {
+    Eigen::VectorXd q(coordinates.size()), values;
+    std::istringstream in(line);
+    for (auto& x : q) in >> x;
+    std::ostringstream messages;
+    std::printf("%s{\"q\": %s", between.c_str(), list(q).c_str());
+    try {
+      stan::math::nested_rev_autodiff nested;
+      Vars v = q.cast<stan::math::var>();
+      stan::math::var full = model.log_prob_jacobian(v, &messages);
+      double lp = full.val();
+      stan::math::grad(full.vi_);
+      Eigen::VectorXd gradient = v.adj();
+      Vars w = q.cast<stan::math::var>();
+      double dropped = model.log_prob_propto_jacobian(w, &messages).val();
+      auto rng = stan::services::util::create_rng(1, 1);
+      model.write_array(rng, q, values, true, true, &messages);
+      std::printf(", \"lp\": %s, \"lp__\": %s, \"gradient\": %s, \"values\": {", number(lp).c_str(),
+                  number(dropped).c_str(), list(gradient).c_str());
+      for (size_t i = 0; i < names.size(); ++i)
+        std::printf("%s%s: %s", i ? ", " : "", in_quotes(names[i]).c_str(), number(values[i]).c_str());
+      std::printf("}");
+    } catch (const std::exception& e) {
+      std::printf(", \"error\": %s", in_quotes(e.what()).c_str());
+    }
+    std::printf("}");
+  }
+  std::printf("]}\n");
+}
+
+int main(int, char** argv) {
+  std::ifstream file(argv[2]);
+  stan::json::json_data data(file);
+  std::string name = argv[1];
+  MODELS
+}
+"""
+# The macro stands for "no entry points of a whole program": several programs fit into one translation unit.
+FLAGS = ["-std=c++17", "-O0", "-w", "-pipe", "-D_REENTRANT", "-DBOOST_DISABLE_ASSERTS", "-DBOOST_PHOENIX_NO_VARIADIC_EXPRESSION",
+         "-ffp-contract=off", "-D_GLIBCXX_USE_CXX11_ABI=0", "-DUSING_R"]
+
+
+def name_of(path):
+    return re.sub(r"\W", "_", os.path.basename(path)[: -len(".stan")]) + "_model"
+
+
+def build(folder, paths, work, cxx):
+    """One executable for these programs."""
+    source, runs = "#include <stan/model/model_header.hpp>\n", ""
+    for path in paths:
+        name = name_of(path)
+        cpp = os.path.join(work, name + ".cpp")
+        subprocess.run([os.path.join(folder, "stanc"), f"--o={cpp}", f"--name={name}", path], check=True)
+        source += f'#define stan_model {name}_of_file\n#include "{cpp}"\n#undef stan_model\n'
+        runs += f'if (name == "{name}") {{ static {name}_namespace::{name} model(data, 1, &std::cerr); run(model); }}\n  '
+    main = os.path.join(work, "main.cpp")
+    with open(main, "w") as f:
+        f.write(source + DRIVER.replace("MODELS", runs))
+    lib, exe = os.path.join(folder, "lib"), os.path.join(work, "main")
+    libraries = sorted({found[1] for n in os.listdir(lib) if (found := re.match(r"lib(.+?)\.(?:so|a)$", n))})
+    subprocess.run([cxx, *FLAGS, "-I", os.path.join(folder, "include"), main, "-L", lib, *[f"-l{n}" for n in libraries],
+                    f"-Wl,-rpath,{lib}", "-o", exe], check=True)
+    return exe
+
+
+def record(exe, path, version):
+    data = path[: -len(".stan")] + ".json"
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as empty:
+        empty.write("{}")
+        empty.flush()
+
+        def run(points):
+            lines = "".join(" ".join(map(repr, p)) + "\n" for p in points)
+            given = data if os.path.exists(data) else empty.name
+            done = subprocess.run([exe, name_of(path), given], input=lines, capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(f"{path}: {done.stderr}")
+            return json.loads(done.stdout)
+
+        dimension = run([])["dimension"]
+        generator = random.Random(1)
+        points = [[0.0] * dimension] + [[round(generator.uniform(-2, 2), 4) for _ in range(dimension)] for _ in range(2)]
+        found = run(points)["points"]
+    with open(path[: -len(".stan")] + ".expected.json", "w") as f:
+        f.write(f'{{"stan": {json.dumps(version)}, "points": [\n' + ",\n".join(json.dumps(p) for p in found) + "\n]}\n")
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("folder", help="of the unpacked wheel: has stanc, include and lib")
+    ap.add_argument("programs", nargs="+")
+    ap.add_argument("--group", type=int, default=6, help="programs in one translation unit")
+    ap.add_argument("--cxx", default="g++")
+    a = ap.parse_args()
+    with open(os.path.join(a.folder, "include", "stan", "version.hpp")) as f:
+        version = ".".join(re.findall(r"#define STAN_(?:MAJOR|MINOR|PATCH) (\d+)", f.read()))
+    for at in range(0, len(a.programs), a.group):
+        group = a.programs[at : at + a.group]
+        with tempfile.TemporaryDirectory() as work:
+            exe = build(a.folder, group, work, a.cxx)
+            for path in group:
+                record(exe, path, version)
+                print(path, flush=True)
+
+
+if __name__ == "__main__":
+    main()
