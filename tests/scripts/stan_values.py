@@ -12,6 +12,7 @@ At each there are `lp` (with Jacobian and all constants), `lp__` (`~` drops cons
 `stan` says which Stan it was: the transforms of simplexes and of vectors that sum to zero changed in 2.37.
 """
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -101,7 +102,15 @@ def name_of(path):
 
 
 def build(folder, paths, work, cxx):
-    """One executable for these programs."""
+    """One executable for these programs; the one in the folder `work` if nothing has changed since."""
+    texts = []
+    for path in paths:
+        with open(path) as f:
+            texts.append(f.read())
+    key = hashlib.sha256("\0".join([DRIVER, *FLAGS, *map(name_of, paths), *texts]).encode()).hexdigest()[:16]
+    exe = os.path.join(work, f"values-{key}")
+    if os.path.exists(exe):
+        return exe
     source, runs = "#include <stan/model/model_header.hpp>\n", ""
     for path in paths:
         name = name_of(path)
@@ -109,13 +118,14 @@ def build(folder, paths, work, cxx):
         subprocess.run([os.path.join(folder, "stanc"), f"--o={cpp}", f"--name={name}", path], check=True)
         source += f'#define stan_model {name}_of_file\n#include "{cpp}"\n#undef stan_model\n'
         runs += f'if (name == "{name}") {{ static {name}_namespace::{name} model(data, 1, &std::cerr); run(model); }}\n  '
-    main = os.path.join(work, "main.cpp")
+    main = exe + ".cpp"
     with open(main, "w") as f:
         f.write(source + DRIVER.replace("MODELS", runs))
-    lib, exe = os.path.join(folder, "lib"), os.path.join(work, "main")
+    lib = os.path.join(folder, "lib")
     libraries = sorted({found[1] for n in os.listdir(lib) if (found := re.match(r"lib(.+?)\.(?:so|a)$", n))})
     subprocess.run([cxx, *FLAGS, "-I", os.path.join(folder, "include"), main, "-L", lib, *[f"-l{n}" for n in libraries],
-                    f"-Wl,-rpath,{lib}", "-o", exe], check=True)
+                    f"-Wl,-rpath,{lib}", "-o", exe + ".part"], check=True)
+    os.replace(exe + ".part", exe)
     return exe
 
 
@@ -146,13 +156,16 @@ def main():
     ap.add_argument("folder", help="of the unpacked wheel: has stanc, include and lib")
     ap.add_argument("programs", nargs="+")
     ap.add_argument("--group", type=int, default=6, help="programs in one translation unit")
+    ap.add_argument("--work", help="a folder that keeps what was built: new data need no new build")
     ap.add_argument("--cxx", default="g++")
     a = ap.parse_args()
     with open(os.path.join(a.folder, "include", "stan", "version.hpp")) as f:
         version = ".".join(re.findall(r"#define STAN_(?:MAJOR|MINOR|PATCH) (\d+)", f.read()))
     for at in range(0, len(a.programs), a.group):
         group = a.programs[at : at + a.group]
-        with tempfile.TemporaryDirectory() as work:
+        with tempfile.TemporaryDirectory() as temporary:
+            work = a.work or temporary
+            os.makedirs(work, exist_ok=True)
             exe = build(a.folder, group, work, a.cxx)
             for path in group:
                 record(exe, path, version)

@@ -7,7 +7,7 @@ data {
 }
 transformed data {
   real<lower=top> twice = 2 * top;
-  vector<lower=floors>[N] above = floors + 1;
+  vector<lower=floors>[N] above = floors + 2;
 }
 parameters {
   real free;

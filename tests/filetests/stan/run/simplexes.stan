@@ -10,7 +10,6 @@ parameters {
   unit_vector[3] direction;
   sum_to_zero_vector[K] effects;
   array[2] sum_to_zero_vector[2] pairs;
-  sum_to_zero_matrix[2, 3] table;
 }
 model {
   theta ~ dirichlet(alpha);
@@ -21,7 +20,6 @@ model {
   effects ~ normal(0, 1.5);
   for (pair in pairs)
     pair ~ normal(0, 0.5);
-  to_vector(table) ~ normal(0, 2);
 }
 generated quantities {
   real entropy = -dot_product(theta, log(theta));

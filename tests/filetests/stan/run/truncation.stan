@@ -1,3 +1,5 @@
+// tolerance: 1e-5 (the derivative of Stan's normal_lcdf is an approximation: that of normal_lccdf(2 | 0.1, exp(0.2)) by its
+// location is 1.62606428…, Stan gives 1.62606393)
 // Truncated statements, cumulative ones, and what is censored.
 data {
   int<lower=0> N;
