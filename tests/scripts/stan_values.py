@@ -4,6 +4,7 @@
     pip download --no-deps --python-version 3.12 --only-binary :all: httpstan==4.17.0     # Stan 2.39; or any Python's wheel of it
     unzip httpstan-4.17.0-*.whl -d V
     stan_values.py V/httpstan tests/filetests/stan/run/*.stan                              # or those that are new
+    stan_values.py V/httpstan --posteriordb CHECKOUT --out values.json [NAME…]             # for the named check `posteriordb`
 
 The wheel has stanc, the C++ headers and the libraries; g++ is needed. Programs are built several a translation unit (`--group`), so that
 the headers are read once. The points are unconstrained: zero, and two from Python's generator, uniform in (-2, 2), with four decimals.
@@ -20,6 +21,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 DRIVER = r"""
 #include <stan/io/json/json_data.hpp>
@@ -98,7 +100,8 @@ FLAGS = ["-std=c++17", "-O0", "-w", "-pipe", "-D_REENTRANT", "-DBOOST_DISABLE_AS
 
 
 def name_of(path):
-    return re.sub(r"\W", "_", os.path.basename(path)[: -len(".stan")]) + "_model"
+    name = re.sub(r"\W", "_", os.path.basename(path)[: -len(".stan")]) + "_model"
+    return "_" + name if name[0].isdigit() else name
 
 
 def build(folder, paths, work, cxx):
@@ -129,46 +132,77 @@ def build(folder, paths, work, cxx):
     return exe
 
 
-def record(exe, path, version):
+def points_of(dimension):
+    generator = random.Random(1)
+    return [[0.0] * dimension] + [[round(generator.uniform(-2, 2), 4) for _ in range(dimension)] for _ in range(2)]
+
+
+def values(exe, path, data):
+    """What Stan computes at the points."""
+
+    def run(points):
+        lines = "".join(" ".join(map(repr, p)) + "\n" for p in points)
+        done = subprocess.run([exe, name_of(path), data], input=lines, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{path}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    return run(points_of(run([])["dimension"]))["points"]
+
+
+def record(exe, path, version, work):
     data = path[: -len(".stan")] + ".json"
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as empty:
-        empty.write("{}")
-        empty.flush()
-
-        def run(points):
-            lines = "".join(" ".join(map(repr, p)) + "\n" for p in points)
-            given = data if os.path.exists(data) else empty.name
-            done = subprocess.run([exe, name_of(path), given], input=lines, capture_output=True, text=True)
-            if done.returncode:
-                sys.exit(f"{path}: {done.stderr}")
-            return json.loads(done.stdout)
-
-        dimension = run([])["dimension"]
-        generator = random.Random(1)
-        points = [[0.0] * dimension] + [[round(generator.uniform(-2, 2), 4) for _ in range(dimension)] for _ in range(2)]
-        found = run(points)["points"]
+    if not os.path.exists(data):
+        data = os.path.join(work, "empty.json")
+        with open(data, "w") as f:
+            f.write("{}")
+    found = values(exe, path, data)
     with open(path[: -len(".stan")] + ".expected.json", "w") as f:
         f.write(f'{{"stan": {json.dumps(version)}, "points": [\n' + ",\n".join(json.dumps(p) for p in found) + "\n]}\n")
+
+
+def record_posteriors(a, version, work):
+    """By the name of a posterior what `record` writes for a program."""
+    root = os.path.join(a.posteriordb, "posterior_database")
+    root = root if os.path.exists(root) else a.posteriordb
+    names = a.programs or sorted(n[: -len(".json")] for n in os.listdir(os.path.join(root, "posteriors")))
+    recorded = {}
+    for name in names:
+        with open(os.path.join(root, "posteriors", name + ".json")) as f:
+            posterior = json.load(f)
+        path = os.path.join(root, "models", "stan", posterior["model_name"] + ".stan")
+        data = os.path.join(work, "data.json")
+        with zipfile.ZipFile(os.path.join(root, "data", "data", posterior["data_name"] + ".json.zip")) as z:
+            with open(data, "wb") as f:
+                f.write(z.read(z.namelist()[0]))
+        recorded[name] = {"stan": version, "points": values(build(a.folder, [path], work, a.cxx), path, data)}
+        print(name, flush=True)
+        with open(a.out, "w") as f:
+            json.dump(recorded, f)
 
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("folder", help="of the unpacked wheel: has stanc, include and lib")
-    ap.add_argument("programs", nargs="+")
+    ap.add_argument("programs", nargs="*")
+    ap.add_argument("--posteriordb", help="a checkout; the programs are names of posteriors then, by default all")
+    ap.add_argument("--out", default="values.json")
     ap.add_argument("--group", type=int, default=6, help="programs in one translation unit")
     ap.add_argument("--work", help="a folder that keeps what was built: new data need no new build")
     ap.add_argument("--cxx", default="g++")
     a = ap.parse_args()
     with open(os.path.join(a.folder, "include", "stan", "version.hpp")) as f:
         version = ".".join(re.findall(r"#define STAN_(?:MAJOR|MINOR|PATCH) (\d+)", f.read()))
-    for at in range(0, len(a.programs), a.group):
-        group = a.programs[at : at + a.group]
-        with tempfile.TemporaryDirectory() as temporary:
-            work = a.work or temporary
-            os.makedirs(work, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        work = a.work or temporary
+        os.makedirs(work, exist_ok=True)
+        if a.posteriordb:
+            return record_posteriors(a, version, work)
+        for at in range(0, len(a.programs), a.group):
+            group = a.programs[at : at + a.group]
             exe = build(a.folder, group, work, a.cxx)
             for path in group:
-                record(exe, path, version)
+                record(exe, path, version, work)
                 print(path, flush=True)
 
 

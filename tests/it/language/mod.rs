@@ -1,8 +1,10 @@
-//! The language: its checker, its syntax, its reference, what broken texts give.
+//! The language: its checker, its syntax, its reference, what broken texts give; Stan programs against Stan.
 
 pub(crate) mod check;
 pub(crate) mod inputs;
 pub(crate) mod mutations;
+pub(crate) mod posteriordb;
 pub(crate) mod ragged;
 pub(crate) mod reference;
+pub(crate) mod stan_values;
 pub(crate) mod syntax;
