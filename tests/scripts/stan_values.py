@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Values of Stan programs from Stan itself: writes NAME.expected.json beside each NAME.stan (data: NAME.json, if there is one).
+"""Values of Stan programs from Stan itself: writes NAME.expected.json beside each NAME.stan (data: NAME.json, if any).
 
-    pip download --no-deps --python-version 3.12 --only-binary :all: httpstan==4.17.0     # Stan 2.39; or any Python's wheel of it
+    pip download --no-deps --python-version 3.12 --only-binary :all: httpstan==4.17.0           # has Stan 2.39
     unzip httpstan-4.17.0-*.whl -d V
-    stan_values.py V/httpstan tests/filetests/stan/run/*.stan                              # or those that are new
-    stan_values.py V/httpstan --posteriordb CHECKOUT --out values.json [NAME…]             # for the named check `posteriordb`
+    stan_values.py V/httpstan tests/filetests/stan/run/*.stan                        # or those that are new
+    stan_values.py V/httpstan --posteriordb CHECKOUT --out values.json [NAME…]       # for the named check `posteriordb`
 
-The wheel has stanc, the C++ headers and the libraries; g++ is needed. Programs are built several a translation unit (`--group`), so that
-the headers are read once. The points are unconstrained: zero, and two from Python's generator, uniform in (-2, 2), with four decimals.
-At each there are `lp` (with Jacobian and all constants), `lp__` (`~` drops constants), `gradient` (of either) and `values`
-(parameters, transformed parameters and generated quantities by their names in Stan's files), or `error`: what Stan threw.
-`stan` says which Stan it was: the transforms of simplexes and of vectors that sum to zero changed in 2.37.
+The wheel has stanc, the C++ headers and the libraries; g++ is needed. Several programs are one translation unit (`--group`),
+so that the headers are read once. The points are unconstrained: zero, and two from Python's generator, uniform in (-2, 2),
+with four decimals. At each there are `lp` (with Jacobian and all constants), `lp__` (`~` drops constants), `gradient` (of
+either) and `values` (parameters, transformed parameters and generated quantities by their names in Stan's files), or
+`error`: what Stan threw. `stan` says which Stan it was: the transforms of simplexes and of vectors that sum to zero changed
+in 2.37.
 """
 import argparse
 import hashlib
@@ -95,8 +96,8 @@ int main(int, char** argv) {
 }
 """
 # The macro stands for "no entry points of a whole program": several programs fit into one translation unit.
-FLAGS = ["-std=c++17", "-O0", "-w", "-pipe", "-D_REENTRANT", "-DBOOST_DISABLE_ASSERTS", "-DBOOST_PHOENIX_NO_VARIADIC_EXPRESSION",
-         "-ffp-contract=off", "-D_GLIBCXX_USE_CXX11_ABI=0", "-DUSING_R"]
+FLAGS = ["-std=c++17", "-O0", "-w", "-pipe", "-ffp-contract=off", "-D_REENTRANT", "-D_GLIBCXX_USE_CXX11_ABI=0",
+         "-DBOOST_DISABLE_ASSERTS", "-DBOOST_PHOENIX_NO_VARIADIC_EXPRESSION", "-DUSING_R"]
 
 
 def name_of(path):
@@ -120,7 +121,8 @@ def build(folder, paths, work, cxx):
         cpp = os.path.join(work, name + ".cpp")
         subprocess.run([os.path.join(folder, "stanc"), f"--o={cpp}", f"--name={name}", path], check=True)
         source += f'#define stan_model {name}_of_file\n#include "{cpp}"\n#undef stan_model\n'
-        runs += f'if (name == "{name}") {{ static {name}_namespace::{name} model(data, 1, &std::cerr); run(model); }}\n  '
+        model = f"static {name}_namespace::{name} model(data, 1, &std::cerr);"
+        runs += f'if (name == "{name}") {{ {model} run(model); }}\n  '
     main = exe + ".cpp"
     with open(main, "w") as f:
         f.write(source + DRIVER.replace("MODELS", runs))
