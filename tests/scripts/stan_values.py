@@ -6,12 +6,12 @@
     stan_values.py V/httpstan tests/filetests/stan/run/*.stan                        # or those that are new
     stan_values.py V/httpstan --posteriordb CHECKOUT --out values.json [NAME…]       # for the named check `posteriordb`
 
-The wheel has stanc, the C++ headers and the libraries; g++ is needed. Several programs are one translation unit (`--group`),
-so that the headers are read once. The points are unconstrained: zero, and two from Python's generator, uniform in (-2, 2),
-with four decimals. At each there are `lp` (with Jacobian and all constants), `lp__` (`~` drops constants), `gradient` (of
-either) and `values` (parameters, transformed parameters and generated quantities by their names in Stan's files), or
-`error`: what Stan threw. `stan` says which Stan it was: the transforms of simplexes and of vectors that sum to zero changed
-in 2.37.
+The wheel has stanc, the C++ headers and the libraries; g++ is needed. Several programs are one translation unit
+(`--group`), so that the headers are read once. The points are unconstrained: zero, and two from Python's generator, uniform
+in (-2, 2), with four decimals. At each there are `lp` (with Jacobian and all constants), `lp__` (`~` drops constants),
+`gradient` (of either) and `values` (parameters, transformed parameters and generated quantities by their names in Stan's
+files), or `error` and `values_error`: what Stan threw. `stan` says which Stan it was: the transforms of simplexes and of vectors that sum to
+zero changed in 2.37.
 """
 import argparse
 import hashlib
@@ -73,15 +73,20 @@ static void run(stan::model::model_base& model) {
       Eigen::VectorXd gradient = v.adj();
       Vars w = q.cast<stan::math::var>();
       double dropped = model.log_prob_propto_jacobian(w, &messages).val();
+      std::printf(", \"lp\": %s, \"lp__\": %s, \"gradient\": %s", number(lp).c_str(), number(dropped).c_str(),
+                  list(gradient).c_str());
+    } catch (const std::exception& e) {
+      std::printf(", \"error\": %s", in_quotes(e.what()).c_str());
+    }
+    try {
       auto rng = stan::services::util::create_rng(1, 1);
       model.write_array(rng, q, values, true, true, &messages);
-      std::printf(", \"lp\": %s, \"lp__\": %s, \"gradient\": %s, \"values\": {", number(lp).c_str(),
-                  number(dropped).c_str(), list(gradient).c_str());
+      std::printf(", \"values\": {");
       for (size_t i = 0; i < names.size(); ++i)
         std::printf("%s%s: %s", i ? ", " : "", in_quotes(names[i]).c_str(), number(values[i]).c_str());
       std::printf("}");
     } catch (const std::exception& e) {
-      std::printf(", \"error\": %s", in_quotes(e.what()).c_str());
+      std::printf(", \"values_error\": %s", in_quotes(e.what()).c_str());
     }
     std::printf("}");
   }

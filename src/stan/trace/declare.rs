@@ -489,13 +489,18 @@ impl Tracer<'_> {
                 Ok(())
             }
             constraint => {
-                let Some(values) = value.reals() else { return Ok(()) };
-                let own = &value.shape[value.kind.arrays..];
-                let each: usize = own.iter().product();
-                for part in values.chunks(each.max(1)) {
-                    if let Some(why) = violated(constraint, part, own) {
-                        return wrong(span, format!("`{name}` {why}"));
+                let own = value.shape[value.kind.arrays..].to_vec();
+                let each = own.iter().product::<usize>().max(1);
+                let known = value.reals();
+                for i in 0..value.len() / each {
+                    if let Some(x) = &known {
+                        match violated(constraint, &x[i * each..][..each], &own) {
+                            Some(why) => return wrong(span, format!("`{name}` {why}")),
+                            None => continue,
+                        }
                     }
+                    let part = value.pick(Kind::of(value.kind.base), own.clone(), i * each..(i + 1) * each);
+                    self.check_lanes(span, name, constraint, &part)?;
                 }
                 Ok(())
             }

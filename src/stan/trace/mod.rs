@@ -4,6 +4,7 @@
 
 mod call;
 mod constants;
+mod constrained;
 mod declare;
 mod densities;
 mod draws;

@@ -1,0 +1,99 @@
+//! What constraints of vectors and matrices demand of values that lanes compute: a point that breaks one is rejected.
+
+use super::{Result, Tracer};
+use crate::base::Span;
+use crate::stan::graph::Op;
+use crate::stan::syntax::ast::Constraint;
+use crate::stan::value::{Kind, Val};
+
+/// How far a sum or an entry may be from what it must be.
+const TOLERANCE: f64 = 1e-8;
+
+/// Elements of a value, as a vector.
+fn elements(value: &Val, places: Vec<usize>) -> Val {
+    value.pick(Kind::VECTOR, vec![places.len()], places.into_iter())
+}
+
+impl Tracer<'_> {
+    /// Demands of one vector or matrix what its constraint says.
+    pub(super) fn check_lanes(&mut self, span: Span, name: &str, constraint: &Constraint, x: &Val) -> Result<()> {
+        let n = x.shape[0];
+        match constraint {
+            _ if x.len() == 0 => Ok(()),
+            Constraint::Ordered | Constraint::PositiveOrdered => {
+                if matches!(constraint, Constraint::PositiveOrdered) {
+                    self.demand_least(span, &elements(x, vec![0]), ">=", &format!("{name} must be positive"))?;
+                }
+                let (after, before) = (elements(x, (1..n).collect()), elements(x, (0..n - 1).collect()));
+                let steps = self.infix(span, "-", &after, &before)?;
+                self.demand_least(span, &steps, ">", &format!("{name} must be in increasing order"))
+            }
+            Constraint::Simplex => {
+                self.demand_least(span, x, ">=", &format!("{name} must be a simplex: nothing negative"))?;
+                let sum = self.library(span, "sum", std::slice::from_ref(x))?;
+                self.demand_near(span, &sum, 1.0, &format!("{name} must be a simplex: sum to 1"))
+            }
+            Constraint::SumToZero if x.kind.element() == Kind::VECTOR || x.shape.len() == 1 => {
+                let sum = self.library(span, "sum", std::slice::from_ref(x))?;
+                self.demand_near(span, &sum, 0.0, &format!("{name} must sum to 0"))
+            }
+            Constraint::UnitVector => {
+                let square = self.call_ab(span, "dot", &[x.clone(), x.clone()], Kind::REAL, vec![])?;
+                self.demand_near(span, &square, 1.0, &format!("{name} must be a unit vector"))
+            }
+            Constraint::CorrMatrix | Constraint::CovMatrix => {
+                let pairs = || (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
+                let below = elements(x, pairs().map(|(i, j)| i * n + j).collect());
+                let above = elements(x, pairs().map(|(i, j)| j * n + i).collect());
+                let difference = self.infix(span, "-", &below, &above)?;
+                self.demand_near(span, &difference, 0.0, &format!("{name} must be symmetric"))?;
+                if matches!(constraint, Constraint::CorrMatrix) {
+                    let diagonal = elements(x, (0..n).map(|i| i * (n + 1)).collect());
+                    self.demand_near(span, &diagonal, 1.0, &format!("{name} must have a unit diagonal"))?;
+                }
+                let factor = self.call_ab(span, "cholesky_decompose", std::slice::from_ref(x), x.kind, vec![n, n])?;
+                let diagonal = elements(&factor, (0..n).map(|i| i * (n + 1)).collect());
+                self.demand_least(span, &diagonal, ">", &format!("{name} must be positive definite"))
+            }
+            Constraint::CholeskyFactorCorr | Constraint::CholeskyFactorCov => {
+                let cols = x.shape[1];
+                let above = (0..n).flat_map(|i| (i + 1..cols).map(move |j| i * cols + j)).collect();
+                self.demand_near(span, &elements(x, above), 0.0, &format!("{name} must be lower triangular"))?;
+                let diagonal = (0..n.min(cols)).map(|i| i * (cols + 1)).collect();
+                self.demand_least(span, &elements(x, diagonal), ">", &format!("{name} must have a positive diagonal"))?;
+                if matches!(constraint, Constraint::CholeskyFactorCov) {
+                    return Ok(());
+                }
+                for i in 0..n {
+                    let row = elements(x, (i * cols..(i + 1) * cols).collect());
+                    let square = self.call_ab(span, "dot", &[row.clone(), row], Kind::REAL, vec![])?;
+                    self.demand_near(span, &square, 1.0, &format!("{name} must have rows of length 1"))?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Demands that the least of some numbers is above 0, or at least 0.
+    fn demand_least(&mut self, span: Span, x: &Val, sign: &'static str, message: &str) -> Result<()> {
+        if x.len() == 0 {
+            return Ok(());
+        }
+        let least = self.library(span, "min", std::slice::from_ref(x))?;
+        let holds = self.compare(span, sign, &least, &Val::real(0.0))?;
+        self.check(span, &holds, message)
+    }
+
+    /// Demands that some numbers are a number but for rounding.
+    fn demand_near(&mut self, span: Span, x: &Val, wanted: f64, message: &str) -> Result<()> {
+        if x.len() == 0 {
+            return Ok(());
+        }
+        let off = self.infix(span, "-", x, &Val::real(wanted))?;
+        let off = self.elementwise(span, "abs", &[off])?;
+        let most = if off.is_scalar() { off } else { self.library(span, "max", &[off])? };
+        let near = self.apply(span, Op::Compare("<="), &[most, Val::real(TOLERANCE)], Kind::INT, vec![])?;
+        self.check(span, &near, message)
+    }
+}
