@@ -1,13 +1,11 @@
 //! What constraints of vectors and matrices demand of values that lanes compute: a point that breaks one is rejected.
 
+use super::declare::TOLERANCE;
 use super::{Result, Tracer};
 use crate::base::Span;
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::Constraint;
 use crate::stan::value::{Kind, Val};
-
-/// How far a sum or an entry may be from what it must be.
-const TOLERANCE: f64 = 1e-8;
 
 /// Elements of a value, as a vector.
 fn elements(value: &Val, places: Vec<usize>) -> Val {
@@ -33,7 +31,7 @@ impl Tracer<'_> {
                 let sum = self.library(span, "sum", std::slice::from_ref(x))?;
                 self.demand_near(span, &sum, 1.0, &format!("{name} must be a simplex: sum to 1"))
             }
-            Constraint::SumToZero if x.kind.element() == Kind::VECTOR || x.shape.len() == 1 => {
+            Constraint::SumToZero if x.shape.len() == 1 => {
                 let sum = self.library(span, "sum", std::slice::from_ref(x))?;
                 self.demand_near(span, &sum, 0.0, &format!("{name} must sum to 0"))
             }

@@ -17,7 +17,7 @@ pub(in crate::stan) struct Declared {
 }
 
 /// How far a constraint of known values may be off, as Stan has it.
-const TOLERANCE: f64 = 1e-8;
+pub(super) const TOLERANCE: f64 = 1e-8;
 
 impl Tracer<'_> {
     fn size(&mut self, expr: &Expr) -> Result<usize> {
@@ -250,14 +250,7 @@ impl Tracer<'_> {
     }
 
     /// What lies between bounds, and its log Jacobian. A bound that is infinite is none, of each element.
-    fn bounded(
-        &mut self,
-        span: Span,
-        u: &Val,
-        a: Option<Val>,
-        b: Option<Val>,
-        terms: &mut Vec<Val>,
-    ) -> Result<Val> {
+    fn bounded(&mut self, span: Span, u: &Val, a: Option<Val>, b: Option<Val>, terms: &mut Vec<Val>) -> Result<Val> {
         let has = |bound: &Option<Val>, x: f64| bound.as_ref().and_then(Val::reals).is_some_and(|v| v.contains(&x));
         let (open_below, open_above) = (has(&a, f64::NEG_INFINITY), has(&b, f64::INFINITY));
         let several = |bound: &Option<Val>| bound.as_ref().is_some_and(|v| !v.is_scalar());

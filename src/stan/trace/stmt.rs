@@ -168,14 +168,7 @@ impl Tracer<'_> {
 
     /// An `if` whose condition lanes compute: both arms run, and what they leave is chosen. Where one of them returns, the
     /// other goes on with `rest`.
-    fn branch(
-        &mut self,
-        span: Span,
-        c: &Val,
-        then: &Stmt,
-        otherwise: Option<&Stmt>,
-        rest: &Rest<'_>,
-    ) -> Result<Flow> {
+    fn branch(&mut self, span: Span, c: &Val, then: &Stmt, otherwise: Option<&Stmt>, rest: &Rest<'_>) -> Result<Flow> {
         let off = self.apply(span, Op::Compare("=="), &[c.clone(), Val::int(0)], Kind::INT, vec![])?;
         let before = self.frames.last().cloned().expect("there is always a frame");
         let first = self.guarded(c, |t| t.scoped(|t| t.arm(then, rest)))?;
@@ -201,7 +194,9 @@ impl Tracer<'_> {
                 Ok(Flow::Return(Some(self.choose_result(span, c, a, b)?)))
             }
             (Flow::Return(None), Flow::Return(None)) => Ok(Flow::Return(None)),
-            _ => unsupported(span, "`break`, `continue` or `return` in a loop that only some values of parameters take"),
+            _ => {
+                unsupported(span, "`break`, `continue` or `return` in a loop that only some values of parameters take")
+            }
         }
     }
 
