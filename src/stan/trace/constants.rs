@@ -38,7 +38,11 @@ fn addends(name: &str) -> Option<&'static [Addend]> {
     Some(match name {
         "normal" | "normal_id_glm" => &[(&[], |_| -HALF_LOG_TWO_PI), (&[2], |x| -log(x[0]))],
         "std_normal" => &[(&[], |_| -HALF_LOG_TWO_PI)],
-        "lognormal" => &[(&[], |_| -HALF_LOG_TWO_PI), (&[0], |x| -log(x[0])), (&[2], |x| -log(x[0]))],
+        // Stan keeps the ½ ln 2π of this one.
+        "lognormal" => &[(&[0], |x| -log(x[0])), (&[2], |x| -log(x[0]))],
+        "skew_normal" => &[(&[], |_| -HALF_LOG_TWO_PI), (&[2], |x| -log(x[0]))],
+        "exp_mod_normal" => &[(&[], |_| -std::f64::consts::LN_2), (&[3], |x| log(x[0]))],
+        "von_mises" => &[(&[], |_| -2.0 * HALF_LOG_TWO_PI)],
         "student_t" => &[
             (&[], |_| -HALF_LOG_PI),
             (&[1], |x| lgamma(0.5 * (x[0] + 1.0)) - lgamma(0.5 * x[0]) - 0.5 * log(x[0])),
@@ -68,7 +72,7 @@ fn addends(name: &str) -> Option<&'static [Addend]> {
             (&[0, 2], |x| lmultiply(x[1] - 1.0, 1.0 - x[0])),
         ],
         "uniform" => &[(&[1, 2], |x| -log(x[1] - x[0]))],
-        "binomial" | "binomial_logit" => &[(&[0, 1], |x| log_choose(x[1], x[0]))],
+        "binomial" | "binomial_logit" | "beta_binomial" => &[(&[0, 1], |x| log_choose(x[1], x[0]))],
         "poisson" | "poisson_log" | "poisson_log_glm" => &[(&[0], |x| -lgamma(x[0] + 1.0))],
         "neg_binomial_2" | "neg_binomial_2_log" => &[(&[0, 2], |x| log_choose(x[0] + x[1] - 1.0, x[0]))],
         "weibull" => {
@@ -77,6 +81,15 @@ fn addends(name: &str) -> Option<&'static [Addend]> {
         "pareto" => {
             &[(&[2], |x| log(x[0])), (&[1, 2], |x| lmultiply(x[1], x[0])), (&[0, 2], |x| -lmultiply(x[1] + 1.0, x[0]))]
         }
+        "pareto_type_2" => &[(&[3], |x| log(x[0])), (&[2], |x| -log(x[0]))],
+        "frechet" => {
+            &[(&[1], |x| log(x[0])), (&[0, 1], |x| -(x[1] + 1.0) * log(x[0])), (&[1, 2], |x| x[0] * log(x[1]))]
+        }
+        "scaled_inv_chi_square" => &[
+            (&[1], |x| 0.5 * x[0] * log(0.5 * x[0]) - lgamma(0.5 * x[0])),
+            (&[1, 2], |x| x[0] * log(x[1])),
+            (&[0, 1], |x| -(0.5 * x[1] + 1.0) * log(x[0])),
+        ],
         "chi_square" => &[
             (&[1], |x| -0.5 * x[0] * std::f64::consts::LN_2 - lgamma(0.5 * x[0])),
             (&[0, 1], |x| lmultiply(0.5 * x[1] - 1.0, x[0])),
@@ -140,7 +153,7 @@ fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
             }
             Some(sum)
         }
-        "lkj_corr_cholesky" if data[1] => {
+        "lkj_corr" | "lkj_corr_cholesky" if data[1] => {
             let eta = args[1].as_real()?;
             Some(lkj_constant(eta, *y.shape.last()?))
         }
