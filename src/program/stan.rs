@@ -9,6 +9,7 @@ use super::{Error, ErrorKind, Inputs, Options, Program};
 use crate::base::{Diagnostic, SourceMap};
 use crate::program::Engine;
 use crate::stan::check::check;
+use crate::stan::place::place;
 use crate::stan::syntax::{IncludeFolders, parse};
 use crate::stan::{self, HostFunctions, Translation};
 
@@ -49,7 +50,10 @@ impl StanModel {
         }
         let mut host = Host::default();
         match stan::translate(&program, &checked, data, terms, &mut host) {
-            Ok(translation) => Ok(StanModel { name, translation, sources, warnings: diagnostics }),
+            Ok(mut translation) => {
+                translation.text = with_places(&translation, &sources);
+                Ok(StanModel { name, translation, sources, warnings: diagnostics })
+            }
             Err(problem) => {
                 diagnostics.push(*problem);
                 Err(Error::from_diagnostics(diagnostics, sources))
@@ -82,6 +86,22 @@ impl StanModel {
         let tables = self.translation.tables.iter();
         tables.fold(Inputs::new(), |inputs, (name, table)| inputs.shared(name, table.clone()))
     }
+}
+
+/// The text, whose assertions say where they stand in the Stan program.
+fn with_places(translation: &Translation, sources: &SourceMap) -> String {
+    let mut text = String::with_capacity(translation.text.len());
+    for (line, span) in translation.text.lines().zip(&translation.lines) {
+        match (span, line.strip_suffix("\");")) {
+            (Some(span), Some(start)) if line.trim_start().starts_with("assert(") => {
+                let place =
+                    place(sources, *span).replace('\\', "/").replace('"', "'").replace('{', "{{").replace('}', "}}");
+                text.push_str(&format!("{start} {place}\");\n"));
+            }
+            _ => text.push_str(&format!("{line}\n")),
+        }
+    }
+    text
 }
 
 /// Functions of the library on the host: programs of one expression, run by the reference interpreter.

@@ -180,6 +180,8 @@ impl<'a> Tracer<'a> {
         };
         let name: Arc<str> = format!("ode_{method}{variant}_tol").into();
         let Control { relative, absolute, steps } = control;
+        // Old programs give the number of steps as a real.
+        let steps = steps.as_real().map_or(steps.clone(), |n| Val::int(n as i64));
         let args = [y0, t0.promoted(), ts, relative.promoted(), absolute.promoted(), steps, packed.theta.promoted()];
         let kind = Kind { base: Base::Vector, arrays: 1 };
         self.node(span, Op::CallWith(name, closure), &args, kind, vec![m, n])

@@ -108,7 +108,7 @@ fn outputs_that_cannot_be_written_are_refused_before_the_run() {
     std::fs::create_dir(&directory).unwrap();
     let directory = directory.display().to_string();
     for (path, why) in
-        [(&inside[..], "there is no folder"), (&directory, "this is a folder"), ("x.csv", ".npz or .json")]
+        [(&inside[..], "there is no folder"), (&directory, "this is a folder"), ("x.txt", ".npz or .json")]
     {
         assert!(error(&fib(&["--input", "n=[5]", "--output", path])).contains(why));
         assert!(error(&[&MODEL[..], &["--output", path]].concat()).contains(why));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const REPRESENTATIONS: &[&str] = &["syntax/ast.rs", "hir/", "cfg/", "stack/", "parts/", "unit/", "plan/", "stan/"];
 
 /// A name that may stand elsewhere, too, and where.
-const EXCEPTIONS: &[(&str, &str)] = &[("Program", "program/mod.rs")];
+const EXCEPTIONS: &[(&str, &str)] = &[("Program", "program/mod.rs"), ("Function", "program/mod.rs")];
 
 /// So many rooms that take a type of one word from another one make it a word of the glossary.
 const ROOMS: usize = 3;
