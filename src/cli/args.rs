@@ -36,7 +36,7 @@ pub(super) enum Command {
     Sample(Box<SampleArgs>),
     /// Print the table of CmdStan's stansummary, of files of Stan CSV, one a chain
     Summary(SummaryArgs),
-    /// Say what to worry about: of files of Stan CSV, as CmdStan's diagnose
+    /// Say what to worry about in files of Stan CSV, as CmdStan's diagnose; or test the gradient of a model
     Diagnose(DiagnoseArgs),
     /// Print the log density of a model and its gradient at unconstrained points
     LogProb(LogProbArgs),
@@ -260,9 +260,26 @@ pub(super) struct SummaryArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct DiagnoseArgs {
-    /// The files of the chains of a run
-    #[arg(required = true, value_name = "FILE.csv")]
+    /// The files of the chains of a run; or a model, whose gradient is compared with differences at a random point
+    #[arg(required = true, value_name = "FILE.csv|MODEL")]
     pub(super) files: Vec<PathBuf>,
+    /// Of a model: data in Stan's JSON data format
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) data: Option<PathBuf>,
+    /// Of a model: a shared input, JSON or @file
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) shared: Vec<String>,
+    /// Of a model: the point is uniform within this distance of 0 in every unconstrained coordinate
+    #[arg(long, value_name = "RADIUS", default_value_t = 2.0)]
+    pub(super) init: f64,
+    /// Of a model: the step of the differences
+    #[arg(long, value_name = "STEP", default_value_t = 1e-6)]
+    pub(super) epsilon: f64,
+    /// Of a model: the largest error that is none
+    #[arg(long, value_name = "ERROR", default_value_t = 1e-6)]
+    pub(super) error: f64,
+    #[command(flatten)]
+    pub(super) engine: EngineArgs,
 }
 
 #[derive(Debug, Args)]

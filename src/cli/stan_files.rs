@@ -1,14 +1,16 @@
-//! `autobatch summary` and `autobatch diagnose`, of files of Stan CSV.
+//! `autobatch summary` and `autobatch diagnose`: of files of Stan CSV, and the test of a gradient.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::program::{Error, ErrorKind};
+use crate::mcmc::gradient_test::GradientTest;
+use crate::mcmc::log_prob::{LogProb, Terms};
+use crate::program::{Error, ErrorKind, Function};
 use crate::report::stan_csv::CsvChains;
 use crate::report::{Checks, SamplerStatistics, StanSummary, Summary};
 
-use super::args::{DiagnoseArgs, SummaryArgs};
-use super::print;
+use super::args::{DiagnoseArgs, InputArgs, SummaryArgs};
+use super::{inputs, print};
 
 /// The table.
 pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
@@ -17,12 +19,36 @@ pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The checks.
+/// The checks of files, or the test of a model's gradient.
 pub(super) fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, Error> {
+    let is_csv = |path: &PathBuf| path.extension().is_some_and(|e| e == "csv");
+    if let [model] = &args.files[..]
+        && !is_csv(model)
+    {
+        return test_gradient(model, args);
+    }
     let chains = read(&args.files)?;
     let summary = Summary::of(&chains.parameters, SamplerStatistics::of_csv(&chains));
     print(&Checks::of(&summary).to_string());
     Ok(ExitCode::SUCCESS)
+}
+
+fn test_gradient(model: &Path, args: &DiagnoseArgs) -> Result<ExitCode, Error> {
+    let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
+    if !(args.init >= 0.0 && args.init.is_finite()) {
+        return refused(format!("--init must be a number from 0 on, not {}", args.init));
+    }
+    if let Some(wrong) = [args.epsilon, args.error].into_iter().find(|x| !(*x > 0.0 && x.is_finite())) {
+        return refused(format!("--epsilon and --error must be greater than 0, not {wrong}"));
+    }
+    let options = args.engine.options(false)?;
+    let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
+    let read_data = |density: &Function<'_>| inputs::read(&given, density.signature());
+    let model = LogProb::new(&model.into(), Terms::default(), read_data)?;
+    let test = GradientTest { radius: args.init, epsilon: args.epsilon, error: args.error };
+    let tested = model.test_gradient(test, &options)?;
+    print(&tested.to_string());
+    Ok(ExitCode::from(u8::from(tested.failures() > 0)))
 }
 
 fn read(files: &[PathBuf]) -> Result<CsvChains, Error> {

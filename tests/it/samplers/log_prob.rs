@@ -72,6 +72,29 @@ fn a_point_is_rejected_without_harm_to_the_others() {
 }
 
 #[test]
+fn a_gradient_is_tested_against_differences() {
+    let folder = Folder::new("gradient-test");
+    let eight = ["diagnose", "nuts/models/eight_schools.ab", "--data", "nuts/data/eight_schools.json", "--seed", "2"];
+    let told = String::from_utf8(output(&eight).stdout).unwrap();
+    assert!(told.starts_with("TEST GRADIENT MODE\n\n Log probability=-"), "{told}");
+    assert!(told.contains("all 10 derivatives agree with differences within 1e-6"), "{told}");
+    // By hand and wrong in the second coordinate.
+    let wrong =
+        "pub fn log_density_and_gradient(q: real[2]) -> (real, real[2]) { (-0.5 * dot(q, q), [-q[0], -2.0 * q[1]]) }";
+    let wrong = folder.file("wrong.ab", wrong);
+    let output = output(&["diagnose", &wrong]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(1) && told.contains("1 of 2 derivatives differ"), "{told}");
+    assert!(error(&["diagnose", &wrong, "--epsilon", "0"]).contains("must be greater than 0"));
+    let nowhere =
+        folder.file("nowhere.ab", "pub fn log_density(q: real[2]) -> real { assert(false, \"never\"); q[0] }");
+    assert!(
+        error(&["diagnose", &nowhere]).contains("no point with a finite log density and gradient in 100 tries: never")
+    );
+    assert!(error(&["diagnose", "nuts/models/standard_normal.ab"]).contains("no data tell the number"));
+}
+
+#[test]
 fn what_cannot_be_evaluated_is_told() {
     let refused = |more: &[&str]| error(&[&EIGHT_SCHOOLS[..], more].concat());
     let points = ["--points", "[[0,0,0,0,0,0,0,0,0,0]]"];
