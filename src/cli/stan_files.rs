@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::mcmc::gradient_test::GradientTest;
-use crate::mcmc::log_prob::{LogProb, Terms};
+use crate::mcmc::log_prob::LogProb;
+use crate::mcmc::sampling::ModelSource;
 use crate::program::{Error, ErrorKind, Function};
 use crate::report::stan_csv::CsvChains;
 use crate::report::{Checks, SamplerStatistics, StanSummary, Summary};
 
 use super::args::{DiagnoseArgs, InputArgs, SummaryArgs};
-use super::{inputs, print};
+use super::{inputs, print, stan};
 
 /// The table.
 pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
@@ -43,8 +44,13 @@ fn test_gradient(model: &Path, args: &DiagnoseArgs) -> Result<ExitCode, Error> {
     }
     let options = args.engine.options(false)?;
     let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
-    let read_data = |density: &Function<'_>| inputs::read(&given, density.signature());
-    let model = LogProb::new(&model.into(), Terms::default(), read_data)?;
+    let translated = stan::load(model, args.data.as_deref(), stan::SAMPLED)?;
+    let source = translated.as_ref().map_or(ModelSource::from(model), ModelSource::Stan);
+    let read_data = |density: &Function<'_>| match &translated {
+        Some(model) => Ok(model.inputs().restricted_to(density.signature())),
+        None => inputs::read(&given, density.signature()),
+    };
+    let model = LogProb::new(&source, stan::SAMPLED, read_data)?;
     let test = GradientTest { radius: args.init, epsilon: args.epsilon, error: args.error };
     let tested = model.test_gradient(test, &options)?;
     print(&tested.to_string());
