@@ -153,6 +153,25 @@ fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
             }
             Some(sum)
         }
+        "wishart" | "inv_wishart" if data[1] => {
+            let (nu, k) = (args[1].as_real()?, *y.shape.last()?);
+            let half = 0.5 * nu;
+            let gammas: f64 = (0..k).map(|i| lgamma(half - 0.5 * i as f64)).sum();
+            let powers = -half * k as f64 * std::f64::consts::LN_2;
+            let mut sum = -0.25 * (k * k.saturating_sub(1)) as f64 * LOG_PI - gammas;
+            if name == "wishart" || data[2] {
+                sum += powers;
+            }
+            if data[2] {
+                let log_det = log_determinant(&args[2].reals()?, k)?;
+                sum += if name == "wishart" { -half * log_det } else { half * log_det };
+            }
+            Some(sum)
+        }
+        "multinomial" => {
+            let counts = y.reals()?;
+            Some(lgamma(counts.iter().sum::<f64>() + 1.0) - counts.iter().map(|n| lgamma(n + 1.0)).sum::<f64>())
+        }
         "lkj_corr" | "lkj_corr_cholesky" if data[1] => {
             let eta = args[1].as_real()?;
             Some(lkj_constant(eta, *y.shape.last()?))
