@@ -33,7 +33,7 @@ model {
   target += sum(solved) - sum(r / P) + sum(inverse(P)) + sum(inverse_spd(P)) + sum(A \ v) + sum(M / S);
   target += - sum(quad_form_sym(S, M)) * 0.01 + sum(quad_form_diag(A, d));
   target += sum(diag_pre_multiply(d, A)) + sum(diag_post_multiply(A, d)) + sum(diagonal(M) ./ (d + 1)) + ld;
-  target += mean(v) + variance(v) + sd(r) + min(v) + max(r) + prod(1 + d) + norm2(v) + norm1(r) + distance(v, b);
+  target += mean(v) + variance(v) + sd(b' + r) + min(b + v) + max(b' + r) + prod(1 + d) + norm2(b + v) + norm1(b' + r) + distance(v, b);
   target += squared_distance(v, r) + log_sum_exp(v) + sum(softmax(v) .* b) + sum(log_softmax(v)) * 0.1;
   target += sum(cumulative_sum(v)) + sum(reverse(v) .* b) + sum(append_row(v, d));
   target += sum(append_col(M, A) * rep_vector(0.1, 2 * K)) + sum(block(M, 1, 2, 2, 2)) + sum(head(v, 2)) + sum(tail(r, 1));
