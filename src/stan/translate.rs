@@ -139,6 +139,7 @@ fn density(
     let mut tracer = Tracer::new(program, checked, host);
     let (dimension, jacobian) = prepare(&mut tracer, program, data)?;
     tracer.in_density = true;
+    tracer.leaves_out = !terms.constants;
     for term in jacobian.into_iter().filter(|_| terms.jacobian) {
         let span = program.parameters.as_ref().map_or_else(no_place, |b| b.span);
         tracer.add_terms(span, &term)?;

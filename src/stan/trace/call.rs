@@ -50,7 +50,18 @@ impl<'a> Tracer<'a> {
             return Ok(value);
         }
         let values = args.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>>>()?;
-        self.call_with(span, name, &values)
+        let value = self.call_with(span, name, &values)?;
+        let Some(base) = name.text.strip_suffix("_lupdf").or_else(|| name.text.strip_suffix("_lupmf")) else {
+            return Ok(value);
+        };
+        if !self.leaves_out || !self.unnormalized || self.has_function(&without_u(&name.text)) {
+            return Ok(value);
+        }
+        let data: Vec<bool> = args.iter().zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
+        match self.constant_of(base, &values, &data, &value) {
+            0.0 => Ok(value),
+            constant => self.infix(span, "-", &value, &Val::real(constant)),
+        }
     }
 
     /// A call with values.
@@ -61,7 +72,13 @@ impl<'a> Tracer<'a> {
             let Some(function) = self.user_function(&own, values) else {
                 return wrong(span, format!("no function `{}` takes these arguments", own.text));
             };
-            return match self.inline(span, function, values)? {
+            let unnormalized = self.unnormalized;
+            if own.text.ends_with("_lpdf") || own.text.ends_with("_lpmf") {
+                self.unnormalized = own.text != name.text;
+            }
+            let value = self.inline(span, function, values);
+            self.unnormalized = unnormalized;
+            return match value? {
                 Some(value) => Ok(value),
                 None => wrong(span, format!("`{}` gives no value", own.text)),
             };
@@ -140,10 +157,16 @@ impl<'a> Tracer<'a> {
             None if self.library_has(&name("_lpmf").text) => "_lpmf",
             None => "_lpdf",
         };
-        let density = self.call_with(span, &name(suffix), &values)?;
-        if self.in_density && user.is_none() {
-            let data: Vec<bool> = std::iter::once(value).chain(args).map(|e| self.is_data(e)).collect();
-            self.leave_out(&distribution.text, &values, &data, &density);
+        let called = match (user, suffix) {
+            (Some(_), "_lpdf") => name("_lupdf"),
+            (Some(_), _) => name("_lupmf"),
+            (None, suffix) => name(suffix),
+        };
+        let density = self.call_with(span, &called, &values)?;
+        if self.in_density && user.is_none() && self.unnormalized {
+            let exprs = std::iter::once(value).chain(args);
+            let data: Vec<bool> = exprs.zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
+            self.left_out += self.constant_of(&distribution.text, &values, &data, &density);
         }
         self.add_terms(span, &density)?;
         match truncation {
@@ -152,18 +175,18 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Whether an expression is data by its type.
-    fn is_data(&self, expr: &Expr) -> bool {
-        self.checked.types.get(&expr.span).is_some_and(|typed| typed.level.is_data())
+    /// Whether an expression is data: by its type, or in a function by what it was given.
+    fn is_data(&self, expr: &Expr, value: &Val) -> bool {
+        let typed = self.checked.types.get(&expr.span).is_some_and(|typed| typed.level.is_data());
+        typed || self.depth > 0 && value.is_known()
     }
 
-    /// Notes what a density without constants lacks.
-    fn leave_out(&mut self, name: &str, args: &[Val], data: &[bool], density: &Val) {
+    /// What a density without constants lacks.
+    fn constant_of(&self, name: &str, args: &[Val], data: &[bool], density: &Val) -> f64 {
         if data.iter().all(|d| *d) {
-            self.left_out += density.as_real().unwrap_or(0.0);
-        } else {
-            self.left_out += constants::left_out(name, args, data).unwrap_or(0.0);
+            return density.as_real().unwrap_or(0.0);
         }
+        constants::left_out(name, args, data).unwrap_or(0.0)
     }
 
     /// `T[a, b]`: less the logarithm of the mass between, and nothing outside.

@@ -101,6 +101,10 @@ pub(super) struct Tracer<'a> {
     /// Conditions of lanes under which the current statement runs.
     guards: Vec<Val>,
     pub(super) target: Vec<Term>,
+    /// Whether densities leave out what is constant, where the program says so.
+    pub(super) leaves_out: bool,
+    /// Whether the density that is being computed may: in a function of the program, if it was called so.
+    unnormalized: bool,
     /// The sum of what statements `~` leave out.
     pub(super) left_out: f64,
     /// Whether what is run is part of the log density.
@@ -126,6 +130,8 @@ impl<'a> Tracer<'a> {
             closures: 0,
             guards: Vec::new(),
             target: Vec::new(),
+            leaves_out: false,
+            unnormalized: true,
             left_out: 0.0,
             in_density: true,
         }
