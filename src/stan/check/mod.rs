@@ -11,7 +11,7 @@
 //!
 //! A file that is included twice has its spans twice: what was found last is there.
 //!
-//! Inside, [`resolve`](self::resolve) chooses among overloads, `signatures` is Stan's library, `scope` what names stand for;
+//! Inside, `resolve` chooses among overloads, `signatures` is Stan's library, `scope` what names stand for;
 //! `expr`, `call`, `variadic`, `laplace` and `place` check expressions, `stmt`, `tilde` and `declare` statements, `function`
 //! the functions of a program.
 
