@@ -16,6 +16,8 @@ pub(in crate::stan) struct Declared {
     pub(in crate::stan) shape: Vec<usize>,
 }
 
+/// The most elements of a variable: four GiB of reals.
+const MAX_ELEMENTS: usize = 1 << 29;
 /// How far a constraint of known values may be off, as Stan has it.
 pub(super) const TOLERANCE: f64 = 1e-8;
 
@@ -62,6 +64,11 @@ impl Tracer<'_> {
             SizedKind::Tuple(_) => return unsupported(ty.span, "tuples"),
             _ => return unsupported(ty.span, "complex numbers"),
         };
+        let elements = shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent));
+        if elements.is_none_or(|n| n > MAX_ELEMENTS) {
+            let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
+            return wrong(ty.span, format!("a variable of {} elements has no room", sizes.join(" × ")));
+        }
         Ok((Kind { base, arrays }, shape))
     }
 
