@@ -10,7 +10,12 @@ use crate::program::{Codegen, Engine, Error, ErrorKind, Options, device};
 use crate::run::{Costs, Execution, MemoryBudget, Schedule, Settings};
 use crate::types::Precision;
 
+use super::laplace::LaplaceArgs;
+use super::model::{DataArgs, IncludeArgs};
 use super::note;
+use super::optimize::OptimizeArgs;
+use super::pathfinder::PathfinderArgs;
+use super::quantities::QuantitiesArgs;
 use super::sample_args::{ChainArgs, DrawsFileArgs};
 
 /// Program-counter autobatching: single-example programs with loops, branches and recursion, run for many lanes at once.
@@ -40,6 +45,15 @@ pub(super) enum Command {
     Diagnose(DiagnoseArgs),
     /// Print the log density of a model and its gradient at unconstrained points
     LogProb(LogProbArgs),
+    /// Find the maximum of a log density, by L-BFGS, BFGS or Newton's method, from many starts at once
+    Optimize(Box<OptimizeArgs>),
+    /// Draw from the normal approximation at a mode
+    Laplace(Box<LaplaceArgs>),
+    /// Draw from the best normal approximations along paths to modes
+    Pathfinder(Box<PathfinderArgs>),
+    /// Compute the generated quantities of draws that are there
+    #[command(name = "generate-quantities", visible_alias = "generate_quantities")]
+    GenerateQuantities(QuantitiesArgs),
     /// Print the program of the language that a Stan program with its data becomes
     Translate(TranslateArgs),
     /// Measure the engines against one another and against other systems
@@ -203,12 +217,8 @@ pub(super) struct SampleArgs {
     /// The model: exports `log_density`, and `parameters` for its constrained parameters
     #[arg(required_unless_present = "list_settings")]
     pub(super) model: Option<PathBuf>,
-    /// Data in Stan's JSON data format
-    #[arg(long, value_name = "FILE.json")]
-    pub(super) data: Option<PathBuf>,
-    /// A shared input of the model: JSON or @file
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(super) shared: Vec<String>,
+    #[command(flatten)]
+    pub(super) data: DataArgs,
     /// The sampler: a program that exports `transition`, or std/hmc.ab, std/slice_nuts.ab; std/nuts.ab by default
     #[arg(long, value_name = "FILE.ab")]
     pub(super) sampler: Option<PathBuf>,
@@ -263,12 +273,8 @@ pub(super) struct DiagnoseArgs {
     /// The files of the chains of a run; or a model, whose gradient is compared with differences at a random point
     #[arg(required = true, value_name = "FILE.csv|MODEL")]
     pub(super) files: Vec<PathBuf>,
-    /// Of a model: data in Stan's JSON data format
-    #[arg(long, value_name = "FILE.json")]
-    pub(super) data: Option<PathBuf>,
-    /// Of a model: a shared input, JSON or @file
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(super) shared: Vec<String>,
+    #[command(flatten)]
+    pub(super) data: DataArgs,
     /// Of a model: the point is uniform within this distance of 0 in every unconstrained coordinate
     #[arg(long, value_name = "RADIUS", default_value_t = 2.0)]
     pub(super) init: f64,
@@ -286,12 +292,8 @@ pub(super) struct DiagnoseArgs {
 pub(super) struct LogProbArgs {
     /// The model: exports `log_density`
     pub(super) model: PathBuf,
-    /// Data in Stan's JSON data format
-    #[arg(long, value_name = "FILE.json")]
-    pub(super) data: Option<PathBuf>,
-    /// A shared input of the model: JSON or @file
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(super) shared: Vec<String>,
+    #[command(flatten)]
+    pub(super) data: DataArgs,
     /// The points, unconstrained: a list of lists as JSON, or a file of one, a row for each
     #[arg(long, value_name = "FILE.json|.npy|JSON")]
     pub(super) points: String,
@@ -312,9 +314,8 @@ pub(super) struct LogProbArgs {
 pub(super) struct TranslateArgs {
     /// The Stan program
     pub(super) model: PathBuf,
-    /// Data in Stan's JSON data format
-    #[arg(long, value_name = "FILE.json")]
-    pub(super) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) data: DataArgs,
 }
 
 #[derive(Debug, Args)]
@@ -446,9 +447,8 @@ pub(super) struct CheckArgs {
     /// Take warnings as errors
     #[arg(long)]
     pub(super) deny_warnings: bool,
-    /// Look for the files that a Stan program includes in this folder, too
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) include_path: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) includes: IncludeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -471,9 +471,8 @@ pub(super) struct FmtArgs {
         default_missing_value = "deprecations,parentheses,braces,includes"
     )]
     pub(super) canonicalize: Vec<Canonicalization>,
-    /// Look for the files that a Stan program includes in this folder, too
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) include_path: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) includes: IncludeArgs,
 }
 
 /// What `fmt --canonicalize` rewrites.

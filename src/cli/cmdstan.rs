@@ -3,49 +3,120 @@
 
 use std::ffi::OsString;
 
-/// The commands that take them.
-const METHODS: [&str; 1] = ["sample"];
+/// What CmdStan calls a method whose arguments a command takes.
+struct Method {
+    /// The command, as it may be spelt.
+    commands: &'static [&'static str],
+    /// CmdStan's word for it.
+    name: &'static str,
+    /// Words that only group what follows them.
+    groups: &'static [&'static str],
+    /// CmdStan's name, ours: beside those that all have.
+    flags: &'static [(&'static str, &'static str)],
+}
+
+/// The methods.
+const METHODS: [Method; 5] = [
+    Method {
+        commands: &["sample"],
+        name: "sample",
+        groups: &["adapt", "hmc", "nuts", "static", "fixed_param"],
+        flags: &[
+            ("num_samples", "--num-samples"),
+            ("num_warmup", "--num-warmup"),
+            ("num_chains", "--num-chains"),
+            ("save_warmup", "--save-warmup"),
+            ("thin", "--thin"),
+            ("engaged", "--adapt-engaged"),
+            ("gamma", "--gamma"),
+            ("delta", "--delta"),
+            ("kappa", "--kappa"),
+            ("t0", "--t0"),
+            ("init_buffer", "--init-buffer"),
+            ("term_buffer", "--term-buffer"),
+            ("window", "--window"),
+            ("max_depth", "--max-depth"),
+            ("int_time", "--int-time"),
+            ("metric", "--metric"),
+            ("metric_file", "--metric-file"),
+            ("stepsize", "--initial-stepsize"),
+            ("stepsize_jitter", "--stepsize-jitter"),
+            ("init", "--init"),
+            ("refresh", "--refresh"),
+        ],
+    },
+    Method {
+        commands: &["optimize"],
+        name: "optimize",
+        groups: &["lbfgs", "bfgs", "newton"],
+        flags: &[
+            ("algorithm", "--algorithm"),
+            ("jacobian", "--jacobian"),
+            ("iter", "--iter"),
+            ("init", "--init"),
+            ("init_alpha", "--init-alpha"),
+            ("tol_obj", "--tol-obj"),
+            ("tol_rel_obj", "--tol-rel-obj"),
+            ("tol_grad", "--tol-grad"),
+            ("tol_rel_grad", "--tol-rel-grad"),
+            ("tol_param", "--tol-param"),
+            ("history_size", "--history-size"),
+        ],
+    },
+    Method {
+        commands: &["laplace"],
+        name: "laplace",
+        groups: &[],
+        flags: &[("mode", "--mode"), ("jacobian", "--jacobian"), ("draws", "--draws"), ("init", "--init")],
+    },
+    Method {
+        commands: &["pathfinder"],
+        name: "pathfinder",
+        groups: &[],
+        flags: &[
+            ("init", "--init"),
+            ("init_alpha", "--init-alpha"),
+            ("tol_obj", "--tol-obj"),
+            ("tol_rel_obj", "--tol-rel-obj"),
+            ("tol_grad", "--tol-grad"),
+            ("tol_rel_grad", "--tol-rel-grad"),
+            ("tol_param", "--tol-param"),
+            ("history_size", "--history-size"),
+            ("num_psis_draws", "--num-psis-draws"),
+            ("num_paths", "--num-paths"),
+            ("psis_resample", "--psis-resample"),
+            ("max_lbfgs_iters", "--max-lbfgs-iters"),
+            ("num_draws", "--num-draws"),
+            ("num_elbo_draws", "--num-elbo-draws"),
+        ],
+    },
+    Method {
+        commands: &["generate-quantities", "generate_quantities"],
+        name: "generate_quantities",
+        groups: &[],
+        flags: &[("fitted_params", "--draws")],
+    },
+];
 /// Flags of these commands that take no value, so that what follows is looked at.
 const ALONE: [&str; 5] = ["--list-settings", "--diagnose", "--stats", "--time-passes", "--help"];
 
-/// Words that only group what follows them.
-const GROUPS: [&str; 9] = ["sample", "adapt", "data", "random", "output", "hmc", "nuts", "static", "fixed_param"];
-/// CmdStan's name, ours.
-const FLAGS: [(&str, &str); 25] = [
-    ("num_samples", "--num-samples"),
-    ("num_warmup", "--num-warmup"),
-    ("num_chains", "--num-chains"),
-    ("save_warmup", "--save-warmup"),
-    ("thin", "--thin"),
-    ("engaged", "--adapt-engaged"),
-    ("gamma", "--gamma"),
-    ("delta", "--delta"),
-    ("kappa", "--kappa"),
-    ("t0", "--t0"),
-    ("init_buffer", "--init-buffer"),
-    ("term_buffer", "--term-buffer"),
-    ("window", "--window"),
-    ("max_depth", "--max-depth"),
-    ("int_time", "--int-time"),
-    ("metric", "--metric"),
-    ("metric_file", "--metric-file"),
-    ("stepsize", "--initial-stepsize"),
-    ("stepsize_jitter", "--stepsize-jitter"),
-    ("id", "--id"),
-    ("init", "--init"),
-    ("seed", "--seed"),
-    ("refresh", "--refresh"),
-    ("sig_figs", "--sig-figs"),
-    ("num_threads", "--threads"),
-];
+/// Words that group in every method.
+const GROUPS: [&str; 3] = ["data", "random", "output"];
+/// CmdStan's name, ours, in every method.
+const FLAGS: [(&str, &str); 4] =
+    [("id", "--id"), ("seed", "--seed"), ("sig_figs", "--sig-figs"), ("num_threads", "--threads")];
 /// What CmdStan has and autobatch has not, with what to do.
-const LACKING: [(&str, &str); 6] = [
+const LACKING: [(&str, &str); 10] = [
     ("save_metric", "the inverse metric of each chain is in the comments of its CSV file"),
     ("save_cmdstan_config", "the configuration is in the comments of the CSV files"),
     ("diagnostic_file", "`autobatch log-prob` gives gradients at points"),
     ("profile_file", "--profile FILE.json says where the time went"),
     ("show_messages", "what is rejected is in the summary"),
     ("opencl", "there is no OpenCL here"),
+    ("refresh", "this is over too soon to be watched"),
+    ("save_iterations", "the report says how many iterations each start took"),
+    ("save_single_paths", "psis_resample=0 gives the draws of all paths, with the path of each"),
+    ("calculate_lp", "the log density of each draw is always there"),
 ];
 
 /// The command line with our flags in the place of CmdStan's arguments; or what is wrong with them.
@@ -54,10 +125,10 @@ const LACKING: [(&str, &str); 6] = [
 /// For arguments of CmdStan's that mean nothing here.
 pub(super) fn translated(command: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, String> {
     let all: Vec<OsString> = command.collect();
-    let is_method = all.get(1).and_then(|arg| arg.to_str()).is_some_and(|arg| METHODS.contains(&arg));
-    if !is_method {
+    let command = all.get(1).and_then(|arg| arg.to_str());
+    let Some(method) = METHODS.iter().find(|m| command.is_some_and(|command| m.commands.contains(&command))) else {
         return Ok(all);
-    }
+    };
     let mut made: Vec<OsString> = all[..2].to_vec();
     // The group of `file`: `data` or `output`.
     let mut group = String::new();
@@ -77,13 +148,15 @@ pub(super) fn translated(command: impl Iterator<Item = OsString>) -> Result<Vec<
             made.push(arg.clone());
         } else if let Some((key, value)) = text.split_once('=') {
             match (key, value) {
-                ("engine", "static") | ("algorithm", "fixed_param") => made.push(format!("--algorithm={value}").into()),
-                _ => match flag(key, value, &group)? {
+                ("engine", "static") | ("algorithm", "fixed_param") if method.name == "sample" => {
+                    made.push(format!("--algorithm={value}").into());
+                }
+                _ => match flag(method, key, value, &group)? {
                     Some(flag) => made.push(format!("{flag}={value}").into()),
                     None => value.clone_into(&mut group),
                 },
             }
-        } else if GROUPS.contains(&text) && made.len() > 2 {
+        } else if made.len() > 2 && (text == method.name || GROUPS.contains(&text) || method.groups.contains(&text)) {
             text.clone_into(&mut group);
         } else {
             made.push(arg.clone());
@@ -93,13 +166,14 @@ pub(super) fn translated(command: impl Iterator<Item = OsString>) -> Result<Vec<
 }
 
 /// Our flag for `key=value`; none for one that only groups what follows it.
-fn flag(key: &str, value: &str, group: &str) -> Result<Option<String>, String> {
-    if let Some((_, ours)) = FLAGS.iter().find(|(name, _)| *name == key) {
+fn flag(method: &Method, key: &str, value: &str, group: &str) -> Result<Option<String>, String> {
+    if let Some((_, ours)) = method.flags.iter().chain(&FLAGS).find(|(name, _)| *name == key) {
         return Ok(Some((*ours).to_owned()));
     }
     match (key, value) {
-        ("method", "sample") | ("algorithm", "hmc") | ("engine", "nuts") => return Ok(None),
-        ("method", other) => return Err(format!("method={other}: this is the command for `sample`")),
+        ("method", name) if name == method.name => return Ok(None),
+        ("algorithm", "hmc") | ("engine", "nuts") if method.name == "sample" => return Ok(None),
+        ("method", other) => return Err(format!("method={other}: this is the command for `{}`", method.name)),
         ("file", _) if group == "data" => return Ok(Some("--data".to_owned())),
         ("file", _) if group == "output" => return Ok(Some("--output".to_owned())),
         ("file", _) => return Err(format!("file={value}: of what? Write `data file=…` or `output file=…`")),
@@ -109,8 +183,10 @@ fn flag(key: &str, value: &str, group: &str) -> Result<Option<String>, String> {
         return Err(format!("{key}: autobatch has no such argument; {instead}"));
     }
     match (key, value) {
-        ("algorithm" | "engine", _) => Err(format!("{key}={value}: there is nuts, static and fixed_param")),
-        _ => Err(format!("`{key}={value}`: CmdStan's `sample` has no argument `{key}`")),
+        ("algorithm" | "engine", _) if method.name == "sample" => {
+            Err(format!("{key}={value}: there is nuts, static and fixed_param"))
+        }
+        _ => Err(format!("`{key}={value}`: CmdStan's `{}` has no argument `{key}`", method.name)),
     }
 }
 
@@ -135,6 +211,16 @@ mod tests {
         assert_eq!(
             told("autobatch sample m.ab engine=static int_time=2").unwrap(),
             "autobatch sample m.ab --algorithm=static --int-time=2"
+        );
+        assert_eq!(
+            told("autobatch optimize m.stan optimize algorithm=lbfgs tol_obj=1e-9 jacobian=1 data file=d.json")
+                .unwrap(),
+            "autobatch optimize m.stan --algorithm=lbfgs --tol-obj=1e-9 --jacobian=1 --data=d.json"
+        );
+        assert_eq!(
+            told("autobatch generate-quantities m.stan generate_quantities fitted_params=a.csv data file=d.json")
+                .unwrap(),
+            "autobatch generate-quantities m.stan --draws=a.csv --data=d.json"
         );
     }
 

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::mcmc::log_prob::{Evaluated, LogProb};
-use crate::mcmc::sampling::ModelSource;
 use crate::program::io::{ArrayType, JsonArray, read_argument};
 use crate::program::{Error, ErrorKind, Terms};
 use crate::types::{Array, DType, Precision};
 
-use super::args::{Format, InputArgs, LogProbArgs};
-use super::{inputs, print, stan};
+use super::args::{Format, LogProbArgs};
+use super::model::Model;
+use super::print;
 
 /// The key of the points in a file of CmdStan's.
 const POINTS: &str = "params_r";
@@ -20,14 +20,8 @@ pub(super) fn log_prob(args: &LogProbArgs) -> Result<ExitCode, Error> {
     let options = args.engine.options(false)?;
     let points = read_points(&args.points)?;
     let terms = Terms { constants: args.full, jacobian: !args.no_jacobian };
-    let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
-    let translated = stan::load(&args.model, args.data.as_deref(), terms)?;
-    let source = translated.as_ref().map_or(ModelSource::from(&args.model), ModelSource::Stan);
-    let read_data = |density: &crate::program::Function<'_>| match &translated {
-        Some(model) => Ok(model.inputs().restricted_to(density.signature())),
-        None => inputs::read(&given, density.signature()),
-    };
-    let model = LogProb::new(&source, terms, read_data)?;
+    let loaded = Model::load(&args.model, &args.data, terms)?;
+    let model = LogProb::new(&loaded.source(), terms, |density| loaded.inputs(density))?;
     let values = model.at(points, &options)?;
     let precision = options.settings.precision;
     match args.format {

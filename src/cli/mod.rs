@@ -7,16 +7,23 @@ mod cmdstan;
 mod differences;
 mod dump;
 mod grad;
+mod inits;
 mod inputs;
 mod ir_file;
+mod laplace;
 mod log_prob;
 mod map;
+mod model;
+mod optimize;
+mod pathfinder;
 mod profile;
+mod quantities;
 mod run;
 mod sample;
 mod sample_args;
 mod sample_files;
 mod sample_job;
+mod search_args;
 mod show;
 mod signals;
 mod sinks;
@@ -59,6 +66,10 @@ pub fn main() -> ExitCode {
         Command::Summary(args) => stan_files::summary(&args),
         Command::Diagnose(args) => stan_files::diagnose(&args),
         Command::LogProb(args) => log_prob::log_prob(&args),
+        Command::Optimize(args) => optimize::optimize(&args),
+        Command::Laplace(args) => laplace::laplace(&args),
+        Command::Pathfinder(args) => pathfinder::pathfinder(&args),
+        Command::GenerateQuantities(args) => quantities::generate(&args),
         Command::Translate(args) => stan::translate(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Dump(args) => dump::dump(&args),

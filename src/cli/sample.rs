@@ -8,15 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::args::{InputArgs, SampleArgs};
+use super::args::SampleArgs;
+use super::model::{Model, SAMPLED};
 use super::sample_files::DrawsFile;
 use super::sample_job::job;
 use super::show::show_stats;
 use super::signals::{interrupted, stop_on_interrupt};
-use super::{advice, cmdstan, inputs, note, print, profile, stan, warn_of_own};
-use crate::mcmc::sampling::{
-    DEFAULT_SAMPLER, Draws, ModelSource, Observer, Reached, Sampling, Setting, SlowChain, settings_of,
-};
+use super::{advice, cmdstan, note, print, profile, warn_of_own};
+use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer, Reached, Sampling, Setting, SlowChain, settings_of};
 use crate::program::{Error, ErrorKind};
 use crate::report::{Diagnosis, Summary};
 use crate::run::{Trap, TrapKind};
@@ -28,18 +27,11 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     };
     let mut options = args.engine.options(args.stats)?;
     options.first_lane = args.chain.id - 1;
-    let file = DrawsFile::new(args)?;
+    let file = DrawsFile::new(&args.draws_file, args.chains, args.chain.id)?;
     profile::ask(&mut options, args.profile.as_deref(), file.path())?;
-    let translated = stan::load(model, args.data.as_deref(), stan::SAMPLED)?;
-    let mut job = job(args, model)?;
-    if let Some(translated) = &translated {
-        job.model = ModelSource::Stan(translated);
-    }
-    let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
-    let sampling = Sampling::new(&job, |density| match &translated {
-        Some(model) => Ok(model.inputs()),
-        None => inputs::read(&given, density.signature()),
-    })?;
+    let loaded = Model::load(model, &args.data, SAMPLED)?;
+    let job = job(args, &loaded, &options)?;
+    let sampling = Sampling::new(&job, |density| loaded.all_inputs(density))?;
     warn_of_own(&sampling.bound(&options)?);
     note(&format!("memory: {}", sampling.memory(&options)?));
     let stop = stop_on_interrupt();

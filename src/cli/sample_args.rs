@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::mcmc::sampling::{INIT_RADIUS, MAX_TREEDEPTH, Metric, SAVE_WARMUP, SamplerSettings, TARGET_ACCEPT, THIN};
 use crate::program::Error;
+use crate::report::stan_csv::DEFAULT_DIGITS;
 
 use super::args::count;
 
@@ -17,8 +18,10 @@ pub(super) struct ChainArgs {
     /// Short for --set max_treedepth=N: doublings after which a trajectory of NUTS is long enough
     #[arg(long, visible_alias = "max-depth", value_name = "N", allow_hyphen_values = true)]
     pub(super) max_treedepth: Option<String>,
-    /// Chains start within this distance of 0, or of their --starts (--set init_radius=RADIUS); or a file, as --starts
-    #[arg(long, visible_alias = "init", value_name = "RADIUS|FILE", allow_hyphen_values = true)]
+    /// Chains start within this distance of 0, or of their --starts (--set init_radius=RADIUS); or a file with the values
+    /// of parameters by their names, as CmdStan has it: those that it does not name are drawn. With FILE_1.json, FILE_2.json,
+    /// … in the place of FILE.json, or FILE.json,FILE.json,…, each chain has its own
+    #[arg(long, visible_alias = "init", value_name = "RADIUS|FILE,…", allow_hyphen_values = true)]
     pub(super) init_radius: Option<String>,
     /// Where the chains start, unconstrained: a row for each, or fewer, each for as many chains one after the other
     #[arg(long, value_name = "FILE.npy|.json")]
@@ -150,6 +153,13 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
     }
 }
 
+impl DrawsFileArgs {
+    /// Significant digits of Stan CSV.
+    pub(super) fn digits(&self) -> usize {
+        self.sig_figs.map_or(DEFAULT_DIGITS, |n| n as usize)
+    }
+}
+
 impl ChainArgs {
     /// All that is asked for of the sampler, with what `--set` says.
     ///
@@ -179,12 +189,11 @@ impl ChainArgs {
 
     /// The radius that `--init` tells.
     fn radius(&self) -> Option<&str> {
-        self.init_radius.as_deref().filter(|_| self.init_file().is_none())
+        self.init_radius.as_deref().filter(|_| self.init_files().is_none())
     }
 
-    /// The file that `--init` names.
-    pub(super) fn init_file(&self) -> Option<PathBuf> {
-        let is_file = |text: &&str| text.ends_with(".json") || text.ends_with(".npy") || text.ends_with(".npz");
-        self.init_radius.as_deref().filter(is_file).map(PathBuf::from)
+    /// The files that `--init` names.
+    pub(super) fn init_files(&self) -> Option<Vec<PathBuf>> {
+        super::inits::files(self.init_radius.as_deref()?)
     }
 }

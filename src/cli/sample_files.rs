@@ -9,11 +9,11 @@ use indexmap::IndexMap;
 use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws};
 use crate::program::io::{write_arrays, write_atomically};
 use crate::program::{Error, ErrorKind, Options};
-use crate::report::stan_csv::{CsvChain, CsvRun, DEFAULT_DIGITS};
+use crate::report::stan_csv::{CsvChain, CsvRun, CsvTables};
 use crate::types::Array;
 
 use super::args::SampleArgs;
-use super::sample_args::DrawsFormat;
+use super::sample_args::{DrawsFileArgs, DrawsFormat};
 use super::{ARRAY_FILES, check_output, note};
 
 /// The file of Stan CSV where nobody says otherwise.
@@ -33,23 +33,22 @@ impl DrawsFile {
     ///
     /// # Errors
     /// For a file that cannot be written, and for what does not go together.
-    pub(super) fn new(args: &SampleArgs) -> Result<Self, Error> {
+    pub(super) fn new(args: &DrawsFileArgs, chains: usize, id: u64) -> Result<Self, Error> {
         let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
-        let (path, format) = (args.draws_file.output.clone(), args.draws_file.format);
+        let (path, format) = (args.output.clone(), args.format);
         let is_csv = path.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == "csv"));
         if format == Some(DrawsFormat::StanCsv) || is_csv && format.is_none() {
             let path = path.unwrap_or_else(|| PathBuf::from(CSV));
-            if args.chains > MOST_FILES {
+            if chains > MOST_FILES {
                 return refused(format!(
-                    "{} chains would be as many files of Stan CSV: --output FILE.npz has all of them",
-                    args.chains
+                    "{chains} chains would be as many files of Stan CSV: --output FILE.npz has all of them"
                 ));
             }
             let file = Self::StanCsv(path);
-            file.names(args).iter().try_for_each(|name| check_output(Some(name), &["csv"]))?;
+            file.names(chains, id).iter().try_for_each(|name| check_output(Some(name), &["csv"]))?;
             return Ok(file);
         }
-        if args.draws_file.sig_figs.is_some() {
+        if args.sig_figs.is_some() {
             return refused("--sig-figs is for Stan CSV: --format stan-csv".to_owned());
         }
         let endings: &[&str] = if format.is_some() { ARRAY_FILES } else { &["npz", "json", "csv"] };
@@ -61,14 +60,13 @@ impl DrawsFile {
     }
 
     /// The file of each chain that was asked for; one alone keeps the name.
-    fn names(&self, args: &SampleArgs) -> Vec<PathBuf> {
+    fn names(&self, chains: usize, first: u64) -> Vec<PathBuf> {
         let Self::StanCsv(path) = self else { return vec![] };
-        if args.chains == 1 {
+        if chains == 1 {
             return vec![path.clone()];
         }
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let first = args.chain.id;
-        (0..args.chains as u64).map(|chain| path.with_file_name(format!("{stem}_{}.csv", first + chain))).collect()
+        (0..chains as u64).map(|chain| path.with_file_name(format!("{stem}_{}.csv", first + chain))).collect()
     }
 
     /// The path that a message names.
@@ -76,6 +74,33 @@ impl DrawsFile {
         match self {
             Self::Nowhere => None,
             Self::Arrays(path) | Self::StanCsv(path) => Some(path),
+        }
+    }
+
+    /// Writes tables: of each chain one, in the files of Stan CSV with what the header tells of the method.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    pub(super) fn write_tables(&self, tables: &CsvTables<'_>, id: u64, options: &Options) -> Result<(), Error> {
+        match self {
+            Self::Nowhere => Ok(()),
+            Self::Arrays(path) => {
+                let all = named(tables.parameters, tables.statistics);
+                write_arrays(path, &all, &IndexMap::new(), options.settings.precision)?;
+                note(&format!("written to {}", path.display()));
+                Ok(())
+            }
+            Self::StanCsv(_) => {
+                let names = self.names(tables.chains, id);
+                for (chain, name) in names.iter().enumerate() {
+                    write_atomically(name, |out| {
+                        let out: &mut dyn Write = out;
+                        tables.write(out, chain, id + chain as u64, &name.display().to_string())
+                    })?;
+                }
+                told(&names);
+                Ok(())
+            }
         }
     }
 
@@ -92,7 +117,7 @@ impl DrawsFile {
                 Ok(())
             }
             Self::StanCsv(path) => {
-                let (run, names) = (csv_run(args, options), self.names(args));
+                let (run, names) = (csv_run(args, options), self.names(args.chains, args.chain.id));
                 let mut written = Vec::with_capacity(draws.chains.len());
                 for (chain, number) in draws.chains.iter().enumerate() {
                     let name = &names[*number];
@@ -101,16 +126,22 @@ impl DrawsFile {
                         let out: &mut dyn Write = out;
                         file.write(out, &name.display().to_string())
                     })?;
-                    written.push(name.display().to_string());
+                    written.push(name.clone());
                 }
-                note(&match &written[..] {
-                    [one] => format!("draws written to {one}"),
-                    all => format!("draws written to {} … {}", all[0], all[all.len() - 1]),
-                });
+                told(&written);
                 debug_assert!(path.extension().is_some());
                 Ok(())
             }
         }
+    }
+}
+
+/// Tells of the files of chains.
+fn told(names: &[PathBuf]) {
+    match names {
+        [] => {}
+        [one] => note(&format!("draws written to {}", one.display())),
+        [first, .., last] => note(&format!("draws written to {} … {}", first.display(), last.display())),
     }
 }
 
@@ -123,13 +154,13 @@ fn csv_run(args: &SampleArgs, options: &Options) -> CsvRun {
     CsvRun {
         model: format!("{}_model", model.to_string_lossy()),
         sampler: sampler.unwrap_or_else(|| DEFAULT_SAMPLER.to_owned()),
-        data: shown(&args.data),
+        data: shown(&args.data.data),
         init: shown(&args.chain.starts).or(args.chain.init_radius.clone()).unwrap_or_else(|| "2 (Default)".to_owned()),
         metric_file: shown(&args.chain.metric_file),
         seed: options.settings.seed,
         num_samples: args.draws,
         num_chains: args.chains,
-        digits: args.draws_file.sig_figs.map_or(DEFAULT_DIGITS, |n| n as usize),
+        digits: args.draws_file.digits(),
     }
 }
 

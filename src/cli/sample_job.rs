@@ -4,10 +4,12 @@ use std::path::Path;
 
 use crate::mcmc::sampling::{Job, Metric};
 use crate::program::io::{ArrayType, Data, NamedValues, read_argument};
-use crate::program::{Error, ErrorKind};
+use crate::program::{Error, ErrorKind, Options};
 use crate::types::{Array, DType};
 
 use super::args::SampleArgs;
+use super::inits::inits;
+use super::model::Model;
 use super::sample_args::AlgorithmName;
 
 /// The key of the metric in its file.
@@ -17,17 +19,17 @@ const INV_METRIC: &str = "inv_metric";
 ///
 /// # Errors
 /// For what makes no sense together, and files that cannot be read.
-pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Path) -> Result<Job<'a>, Error> {
+pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Model<'a>, options: &Options) -> Result<Job<'a>, Error> {
     let chain = &args.chain;
     let refused = |message: &str| Err(Error::new(ErrorKind::Option, message));
     if args.chains == 0 {
         return refused("--chains 0: there is nothing to sample");
     }
     let stays = chain.algorithm == Some(AlgorithmName::FixedParam);
-    let init_file = chain.init_file();
-    let starts = match (&chain.starts, &init_file) {
+    let starts = match (&chain.starts, chain.init_files()) {
         (Some(_), Some(_)) => return refused("--init and --starts both name a file of starting points"),
-        (Some(path), None) | (None, Some(path)) => Some(read_starts(path)?),
+        (Some(path), None) => Some(read_starts(path)?),
+        (None, Some(files)) => Some(inits(&files, model, (args.chains, chain.id), options)?),
         (None, None) => None,
     };
     let stepsize = match (chain.stepsize, chain.adapt_engaged) {
@@ -51,7 +53,7 @@ pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Path) -> Result<Job<'a>, 
         inv_metric,
         starts,
         settings: chain.settings(&args.set)?,
-        ..Job::new(model)
+        ..Job::new(model.source())
     })
 }
 
@@ -63,7 +65,7 @@ fn initial_stepsize(given: Option<&str>) -> Result<f64, Error> {
 }
 
 /// The starting points: chain × dimension, or one for all chains. An object has them under its only key.
-fn read_starts(path: &Path) -> Result<Array, Error> {
+pub(super) fn read_starts(path: &Path) -> Result<Array, Error> {
     let reals = |rank| ArrayType { dtype: DType::Real, rank };
     let named = NamedValues::read(path).ok().filter(|values| values.names().len() != 1);
     if let Some(values) = named {

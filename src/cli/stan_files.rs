@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use crate::mcmc::gradient_test::GradientTest;
 use crate::mcmc::log_prob::LogProb;
-use crate::mcmc::sampling::ModelSource;
-use crate::program::{Error, ErrorKind, Function};
+use crate::program::{Error, ErrorKind};
 use crate::report::stan_csv::CsvChains;
 use crate::report::{Checks, SamplerStatistics, StanSummary, Summary};
 
-use super::args::{DiagnoseArgs, InputArgs, SummaryArgs};
-use super::{inputs, print, stan};
+use super::args::{DiagnoseArgs, SummaryArgs};
+use super::model::{Model, SAMPLED};
+use super::print;
 
 /// The table.
 pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
@@ -43,21 +43,16 @@ fn test_gradient(model: &Path, args: &DiagnoseArgs) -> Result<ExitCode, Error> {
         return refused(format!("--epsilon and --error must be greater than 0, not {wrong}"));
     }
     let options = args.engine.options(false)?;
-    let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
-    let translated = stan::load(model, args.data.as_deref(), stan::SAMPLED)?;
-    let source = translated.as_ref().map_or(ModelSource::from(model), ModelSource::Stan);
-    let read_data = |density: &Function<'_>| match &translated {
-        Some(model) => Ok(model.inputs().restricted_to(density.signature())),
-        None => inputs::read(&given, density.signature()),
-    };
-    let model = LogProb::new(&source, stan::SAMPLED, read_data)?;
+    let loaded = Model::load(model, &args.data, SAMPLED)?;
+    let model = LogProb::new(&loaded.source(), SAMPLED, |density| loaded.inputs(density))?;
     let test = GradientTest { radius: args.init, epsilon: args.epsilon, error: args.error };
     let tested = model.test_gradient(test, &options)?;
     print(&tested.to_string());
     Ok(ExitCode::from(u8::from(tested.failures() > 0)))
 }
 
-fn read(files: &[PathBuf]) -> Result<CsvChains, Error> {
+/// The chains of files of Stan CSV.
+pub(super) fn read(files: &[PathBuf]) -> Result<CsvChains, Error> {
     let read = |path: &Path| {
         let name = path.display().to_string();
         let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;

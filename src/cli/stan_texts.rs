@@ -45,7 +45,7 @@ fn add_places(diagnostics: &mut [Diagnostic], sources: &SourceMap) {
 pub(super) fn formatted(file: &Path, text: &str, args: &FmtArgs) -> Result<String, Error> {
     let mut sources = SourceMap::default();
     let main = sources.add(file.display().to_string(), text);
-    let mut includes = IncludeFolders { folders: args.include_path.clone() };
+    let mut includes = IncludeFolders { folders: args.includes.include_path.clone() };
     let has = |what| args.canonicalize.contains(&what);
     let what = Canonical {
         deprecations: has(Canonicalization::Deprecations),

@@ -38,7 +38,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Error> {
 
 /// Checks a program of Stan. Says whether it has no errors, and no warnings where they count as such.
 fn check_stan(file: &Path, args: &CheckArgs) -> Result<bool, Error> {
-    let (sources, diagnostics) = findings(file, &args.include_path)?;
+    let (sources, diagnostics) = findings(file, &args.includes.include_path)?;
     let failed = diagnostics.iter().any(|d| d.is_error() || args.deny_warnings);
     if diagnostics.iter().any(Diagnostic::is_error) {
         report(&Error::from_diagnostics(diagnostics, sources));
@@ -114,6 +114,8 @@ pub(super) const ERRORS: &str = concat!(
     include_str!("../../grammar/errors.d/stan_syntax.md"),
     "\n",
     include_str!("../../grammar/errors.d/stan_check.md"),
+    "\n",
+    include_str!("../../grammar/errors.d/stan_translate.md"),
 );
 
 /// Prints the section of a code.

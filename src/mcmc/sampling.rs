@@ -34,6 +34,7 @@ use std::time::Instant;
 
 use indexmap::IndexMap;
 
+use crate::mcmc::by_value;
 use crate::mcmc::protocol::{DRAW, Q, STEPSIZE};
 use crate::program::{Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results};
 use crate::program::{budget, refuse};
@@ -49,7 +50,9 @@ pub use model::{DENSITY, DENSITY_AND_GRADIENT, PARAMETERS, dimension};
 pub(in crate::mcmc) use model::{density, refuse_missing};
 pub use parameters::FailedDraws;
 use parameters::Phase;
+pub(in crate::mcmc) use parameters::each_draw;
 use records::{Recorder, number};
+pub(in crate::mcmc) use settings::Tuning;
 pub use settings::{INIT_RADIUS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN};
 pub use watch::{COLLAPSED, Observer, Reached, SlowChain};
 
@@ -68,7 +71,8 @@ pub struct Sampling {
     starts: Option<Array>,
     method: Method,
     superchains: Option<usize>,
-    of_stan: bool,
+    /// Of a Stan program: fields of its parameters, and what the program calls them where that is another word.
+    renamed: Option<Vec<(String, String)>>,
 }
 
 impl Sampling {
@@ -92,6 +96,11 @@ impl Sampling {
         let points = job.starts.as_ref().map(|starts| starts.shape[0]);
         let superchains = points.filter(|n| (2..chains).contains(n) && method.init_radius() == 0.0);
         let starts = job.starts.as_ref().map(|starts| repeated(starts, chains / starts.shape[0].max(1)));
+        let owned = |(field, name): (&str, &str)| (field.to_owned(), name.to_owned());
+        let renamed = match job.model {
+            ModelSource::Stan(model) => Some(model.renamed().map(owned).collect()),
+            _ => None,
+        };
         Ok(Sampling {
             driver,
             model,
@@ -105,7 +114,7 @@ impl Sampling {
             starts,
             method,
             superchains,
-            of_stan: matches!(job.model, ModelSource::Stan(_)),
+            renamed,
         })
     }
 
@@ -137,7 +146,7 @@ impl Sampling {
         let names = &self.driver.names;
         let counts = [(&names.num_warmup, self.warmup), (&names.num_draws, self.draws)];
         let mut data = self.data.clone();
-        if let (true, Ok(main)) = (self.of_stan, self.driver.program.function("main")) {
+        if let (Some(_), Ok(main)) = (&self.renamed, self.driver.program.function("main")) {
             // What only the parameters of draws are made of is none of the chains' business.
             data.values.retain(|name, _| main.signature().ports.iter().any(|port| port.name == *name));
         }
@@ -207,6 +216,13 @@ impl Sampling {
             if let Some(warmup) = &mut draws.warmup_states {
                 let q = warmup.parameters.shift_remove(Q).expect("the state is there");
                 (warmup.parameters, _) = self.parameters(&q, &draws.chains, Phase::Warmup, options)?;
+            }
+            if let Some(names) = &self.renamed {
+                let parameters = std::mem::take(&mut draws.parameters);
+                draws.parameters = by_value::renamed(parameters, names);
+                if let Some(warmup) = &mut draws.warmup_states {
+                    warmup.parameters = by_value::renamed(std::mem::take(&mut warmup.parameters), names);
+                }
             }
         }
         Ok(draws)

@@ -59,7 +59,7 @@ use ragged::BoundedAxes;
 pub use results::{Engine, Results};
 #[doc(hidden)]
 pub use results::{budget, memory_limit, refuse, refuse_kept};
-pub use stan::{StanModel, Terms};
+pub use stan::{StanFunction, StanModel, Taken, Terms};
 pub use views::Arrays;
 
 /// A checked program.

@@ -1,20 +1,23 @@
 //! Stan programs: a program and its data, translated to a program of the language.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use super::{Error, ErrorKind, Inputs, Options, Program};
-use crate::base::{Diagnostic, SourceMap};
+use crate::base::{Diagnostic, FileId, SourceMap, Span};
 use crate::program::Engine;
-use crate::stan::check::check;
+use crate::stan::check::{Checked, check};
 use crate::stan::place::place;
-use crate::stan::syntax::{IncludeFolders, parse};
+use crate::stan::syntax::{IncludeFolders, ast, parse};
 use crate::stan::{self, HostFunctions, Translation};
 
-pub use crate::stan::Terms;
+pub use crate::stan::{Taken, Terms};
 use crate::types::{Array, DType, Type};
+
+/// What the translated text is called.
+pub(crate) const TRANSLATED: &str = "<model>";
 
 /// A Stan program with its data: a program of the language that computes the same, and the shared inputs of that.
 #[derive(Debug)]
@@ -23,22 +26,41 @@ pub struct StanModel {
     translation: Translation,
     sources: SourceMap,
     warnings: Vec<Diagnostic>,
+    program: ast::Program,
+    checked: Checked,
+    data: Map<String, Value>,
 }
 
 impl StanModel {
-    /// Reads a Stan program and translates it with its data, an object of JSON. A sampler's density, `lp__` in Stan's files, is
-    /// that with the Jacobian and without constants.
+    /// Reads a Stan program and translates it with its data, an object of JSON. A sampler's density, `lp__` in Stan's
+    /// files, is that with the Jacobian and without constants.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] when it cannot be read, [`ErrorKind::Program`] with all diagnostics for a program that is none,
     /// for data that it does not accept, and for what is not supported yet.
     pub fn load(path: &Path, data: &Map<String, Value>, terms: Terms) -> Result<StanModel, Error> {
+        Self::load_with(path, data, terms, &[])
+    }
+
+    /// The same; what it includes is looked for in these folders, too.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_with(
+        path: &Path,
+        data: &Map<String, Value>,
+        terms: Terms,
+        include: &[PathBuf],
+    ) -> Result<StanModel, Error> {
         let name = path.display().to_string();
         let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = String::from_utf8(text).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            Error::new(ErrorKind::Io, format!("{name} is not UTF-8: byte {at} does not belong to a character"))
+        })?;
         let mut sources = SourceMap::default();
         let main = sources.add(name.clone(), text);
-        let mut includes = IncludeFolders::default();
+        let mut includes = IncludeFolders { folders: include.to_vec() };
         let (program, mut diagnostics) = parse(main, &mut sources, &mut includes);
         if diagnostics.iter().any(Diagnostic::is_error) {
             return Err(Error::from_diagnostics(diagnostics, sources));
@@ -51,8 +73,9 @@ impl StanModel {
         let mut host = Host::default();
         match stan::translate(&program, &checked, data, terms, &mut host) {
             Ok(mut translation) => {
-                translation.text = with_places(&translation, &sources);
-                Ok(StanModel { name, translation, sources, warnings: diagnostics })
+                translation.text = with_places(&translation.text, &translation.lines, &sources);
+                let data = data.clone();
+                Ok(StanModel { name, translation, sources, warnings: diagnostics, program, checked, data })
             }
             Err(problem) => {
                 diagnostics.push(*problem);
@@ -69,6 +92,83 @@ impl StanModel {
     /// The program of the language: it exports `log_density` and `parameters`.
     pub fn text(&self) -> &str {
         &self.translation.text
+    }
+
+    /// That program, compiled.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Program`] where the library lacks a function that the Stan program calls, at the place of the call.
+    pub fn program(&self) -> Result<Program, Error> {
+        self.compiled(self.text(), &self.translation.lines)
+    }
+
+    fn compiled(&self, text: &str, lines: &[Option<Span>]) -> Result<Program, Error> {
+        Program::compile_named(TRANSLATED, text).map_err(|error| self.told_of_stan(&error, lines))
+    }
+
+    /// The function `unconstrain` of parameters by their values: those that are `named`; of the others it takes
+    /// unconstrained numbers. A value that is not what its constraint says is a trap.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load) and [`program`](Self::program).
+    pub fn unconstrain(&self, named: &(dyn Fn(&str) -> bool + Sync)) -> Result<StanFunction, Error> {
+        let made = stan::unconstrain(&self.program, &self.checked, &self.data, named, &mut Host::default());
+        self.function(made)
+    }
+
+    /// The function `generated_quantities` of all parameters by their values: the transformed parameters and the
+    /// generated quantities.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load) and [`program`](Self::program).
+    pub fn quantities(&self) -> Result<StanFunction, Error> {
+        self.function(stan::quantities(&self.program, &self.checked, &self.data, &mut Host::default()))
+    }
+
+    fn function(&self, made: Result<stan::OfValues, Box<Diagnostic>>) -> Result<StanFunction, Error> {
+        let made = made.map_err(|problem| Error::from_diagnostics(vec![*problem], self.sources.clone()))?;
+        let text = with_places(&made.text, &made.lines, &self.sources);
+        let program = if text.is_empty() { None } else { Some(self.compiled(&text, &made.lines)?) };
+        let inputs = made.tables.iter().fold(Inputs::new(), |all, (name, table)| all.shared(name, table.clone()));
+        let renamed = made.outputs.iter().filter(|o| o.field != o.name);
+        let renamed = renamed.map(|o| (o.field.clone(), o.name.clone())).collect();
+        Ok(StanFunction { program, inputs, taken: made.taken, renamed })
+    }
+
+    /// Whether the program computes a variable of this name of its parameters.
+    pub fn computes(&self, name: &str) -> bool {
+        self.translation.outputs.iter().any(|o| o.block > 0 && o.name == name)
+    }
+
+    /// What is found in the translated text, at the places of the Stan program that it comes from.
+    fn told_of_stan(&self, error: &Error, lines: &[Option<Span>]) -> Error {
+        let told = |found: &Diagnostic| {
+            let span = found.labels.first().map(|label| label.span);
+            let line = span.filter(|s| error.sources().file(s.file).name == TRANSLATED);
+            let line = line.map(|s| error.sources().line_column(s).0 as usize);
+            let place = line.and_then(|n| *lines.get(n - 1)?).unwrap_or(self.start());
+            let lacking = found.message.strip_prefix("there is no function ").and_then(|m| m.strip_suffix(" here"));
+            match lacking {
+                Some(name) => {
+                    Diagnostic::error("E2501", format!("{name}: known, not supported yet"), place, "what needs it")
+                }
+                None => Diagnostic::error("E2501", found.message.clone(), place, "the translation of this is refused"),
+            }
+        };
+        let mut all: Vec<Diagnostic> = error.diagnostics().iter().filter(|d| d.is_error()).map(told).collect();
+        all.dedup();
+        if all.is_empty() { error.clone() } else { Error::from_diagnostics(all, self.sources.clone()) }
+    }
+
+    /// The beginning of the Stan program.
+    fn start(&self) -> Span {
+        Span::new(FileId(0), 0, 0)
+    }
+
+    /// The names of variables that have another name as fields of what `parameters` gives.
+    pub fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
+        let outputs = self.translation.outputs.iter().map(|o| (o.field.as_str(), o.name.as_str()));
+        outputs.filter(|(field, name)| field != name)
     }
 
     /// What was found that is probably not meant, and the texts that it is about.
@@ -88,10 +188,41 @@ impl StanModel {
     }
 }
 
+/// A function of a Stan program's parameters by their values, compiled; its state is one flat array of their numbers.
+#[derive(Debug)]
+pub struct StanFunction {
+    program: Option<Program>,
+    inputs: Inputs,
+    taken: Vec<Taken>,
+    renamed: Vec<(String, String)>,
+}
+
+impl StanFunction {
+    /// The program that exports it; none where it would give nothing.
+    pub fn program(&self) -> Option<&Program> {
+        self.program.as_ref()
+    }
+
+    /// Its shared inputs.
+    pub fn inputs(&self) -> &Inputs {
+        &self.inputs
+    }
+
+    /// What it takes, in the order of the numbers.
+    pub fn taken(&self) -> &[Taken] {
+        &self.taken
+    }
+
+    /// Fields of what it gives, and what the program calls them where that is another word.
+    pub fn renamed(&self) -> &[(String, String)] {
+        &self.renamed
+    }
+}
+
 /// The text, whose assertions say where they stand in the Stan program.
-fn with_places(translation: &Translation, sources: &SourceMap) -> String {
-    let mut text = String::with_capacity(translation.text.len());
-    for (line, span) in translation.text.lines().zip(&translation.lines) {
+fn with_places(translated: &str, lines: &[Option<Span>], sources: &SourceMap) -> String {
+    let mut text = String::with_capacity(translated.len());
+    for (line, span) in translated.lines().zip(lines) {
         match (span, line.strip_suffix("\");")) {
             (Some(span), Some(start)) if line.trim_start().starts_with("assert(") => {
                 let place =

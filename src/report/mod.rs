@@ -3,6 +3,7 @@
 pub mod advice;
 pub mod checks;
 pub mod diagnosis;
+pub mod quantities;
 pub mod render;
 pub mod stan_csv;
 pub mod stan_summary;
@@ -12,7 +13,8 @@ pub mod summary;
 pub use advice::{Advice, Concern, Warning};
 pub use checks::Checks;
 pub use diagnosis::{Diagnosis, Suspect};
+pub use quantities::{aligned, quantity_table};
 pub use render::render;
 pub use stan_summary::StanSummary;
 pub use statistics::{SamplerStatistics, StuckChain};
-pub use summary::{Summary, SummaryRow};
+pub use summary::{Summary, SummaryRow, element_name};

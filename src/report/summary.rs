@@ -90,7 +90,7 @@ impl SummaryRow {
         }
     }
 
-    fn cells(&self) -> [String; 10] {
+    pub(super) fn cells(&self) -> [String; 10] {
         [
             self.name.clone(),
             significant(self.mean, 4),
@@ -183,7 +183,7 @@ impl Summary {
 }
 
 /// `failed` are the draws to leave out, chain · draws + draw, ascending.
-fn rows_of(name: &str, array: &Array, failed: &[usize], superchains: Option<usize>) -> Vec<SummaryRow> {
+pub(super) fn rows_of(name: &str, array: &Array, failed: &[usize], superchains: Option<usize>) -> Vec<SummaryRow> {
     let event = array.shape.get(2..).unwrap_or_default();
     let draws = array.shape.get(1).copied().unwrap_or(0);
     let row = |element: usize| {

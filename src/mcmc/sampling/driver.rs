@@ -1,10 +1,10 @@
 //! The program that joins a model, a sampler and a chain: nobody has written it, and its errors are told without it.
 
-use crate::base::{Diagnostic, IdVec};
+use crate::base::Diagnostic;
+use crate::mcmc::density_text::DensityText;
 use crate::program::{Error, ErrorKind, Function, Inputs, Program};
 
 use super::method::{FORM, Method, TRANSITION};
-use super::model::DENSITY;
 use super::{Job, Metric, model};
 
 /// What the driver program is called.
@@ -85,19 +85,8 @@ impl Driver {
 
 /// The text of the driver.
 fn text(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs, names: &Names) -> String {
-    let signature = density.signature();
-    let (state, data) = signature.ports.split_first().expect("a density has a state");
-    // Dimensions that no array has alone are numbers in the driver.
-    let (by_arrays, told) = (given.told_by_arrays(signature), given.told(signature));
-    let number = |id: &_| told.get(id).filter(|_| !by_arrays.contains_key(id));
-    let dim_names: IdVec<_, String> = (signature.dims.iter())
-        .map(|(id, name)| number(&id).map_or_else(|| name.clone(), |number| number.to_string()))
-        .collect();
-    let dims: Vec<&str> =
-        (signature.dims.iter()).filter(|(id, _)| number(id).is_none()).map(|(_, name)| name.as_str()).collect();
-    let dims = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
-    let state_type = state.describe(&dim_names);
-    let dimension = state.extents[0].display(&dim_names).to_string();
+    let written = DensityText::new(density, given);
+    let (state_type, dimension) = (&written.state, &written.dimension);
     let Names { num_warmup, num_draws, stepsize, start, position, index, .. } = names;
 
     let mut params: Vec<String> = Vec::new();
@@ -107,7 +96,7 @@ fn text(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs, 
     } else {
         format!("[0.0 for {index} in 0..{dimension}]")
     };
-    params.extend(data.iter().map(|p| format!("shared {}: {}", p.name, p.describe(&dim_names))));
+    params.extend(written.params);
     // What warmup learns.
     let (learns, metric, fixed) = match job.stepsize {
         Some(_) => {
@@ -122,12 +111,7 @@ fn text(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs, 
         params.push(format!("shared {}: real[{rank}]", names.inv_metric));
     }
     params.extend([num_warmup, num_draws].map(|count| format!("shared {count}: int")));
-    let density = match density.name() {
-        DENSITY => format!("attempt(value_and_grad(model::{DENSITY}))"),
-        name => format!("attempt(model::{name})"),
-    };
-    let args: Vec<String> = data.iter().map(|p| format!(", {}", p.name)).collect();
-    let moves = Moves::new(job, method, names, (&state_type, &dimension));
+    let moves = Moves::new(job, method, names, (state_type.as_str(), dimension.as_str()));
     let run = if job.metric == Metric::Dense { "run_dense_chain" } else { "run_diagonal_chain" };
     format!(
         "use \"{model}\" as model;\nuse \"{sampler}\" as sampler;\nuse \"{chain}\" as chain;\n\n\
@@ -141,8 +125,10 @@ fn text(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs, 
         model = job.model.module().0,
         sampler = method.sampler,
         chain = method.chain,
+        dims = written.dims,
+        density = written.call,
         params = params.join(", "),
-        args = args.concat(),
+        args = written.args,
         transition = moves.transition,
         of_chain = method.of_chain.literal("chain"),
         inv_metric = moves.inv_metric,

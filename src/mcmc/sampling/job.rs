@@ -39,7 +39,7 @@ impl ModelSource<'_> {
         match self {
             ModelSource::File(path) => Program::load(path),
             ModelSource::Text(text) => Program::compile_named(TEXT, text),
-            ModelSource::Stan(model) => Program::compile_named(TEXT, model.text()),
+            ModelSource::Stan(model) => model.program(),
         }
     }
 
@@ -63,7 +63,7 @@ impl ModelSource<'_> {
     }
 
     /// What stands in a `use` of it, and its text where that is no file.
-    pub(super) fn module(&self) -> (String, Option<(&str, &str)>) {
+    pub(in crate::mcmc) fn module(&self) -> (String, Option<(&str, &str)>) {
         match self {
             ModelSource::File(path) => (quoted(path), None),
             ModelSource::Text(text) => (TEXT.to_owned(), Some((TEXT, text))),

@@ -71,7 +71,6 @@ impl Sampling {
     ) -> Result<(IndexMap<String, Array>, Option<FailedDraws>), Error> {
         let function = self.model.function(PARAMETERS)?;
         let (chains, draws) = (numbers.len(), q.shape[1]);
-        let lanes = chains * draws;
         let dimension = q.shape[2];
         let values = q.as_real().expect("a state is real");
         let number = |lane: usize| {
@@ -80,33 +79,49 @@ impl Sampling {
             // From the other end, so that draws have theirs whether states of warmup are kept or not.
             stream(chain, if phase == Phase::Warmup { u64::MAX - draw } else { draw })
         };
-        let mut options = options.clone();
-        options.settings.stop = None;
-        (options.settings.stats, options.settings.profile) = (false, false);
-        let mut parameters: IndexMap<String, Array> = IndexMap::new();
-        let mut failed: Option<FailedDraws> = None;
-        for first in (0..lanes.max(1)).step_by(AT_ONCE) {
-            let n = AT_ONCE.min(lanes - first);
-            let part = Array::real([n, dimension], values[first * dimension..(first + n) * dimension].to_vec());
-            let mut bound = function.bind(&self.parameter_inputs(&function, part), &options)?;
-            bound.inputs_mut().lanes = (first..first + n).map(number).collect();
-            let results = bound.run(&options, &NoSink)?;
-            for (name, array) in results.outputs() {
-                append(&mut parameters, name, array, lanes);
-            }
-            for trap in results.traps() {
-                let position = first + trap.position;
-                let all = failed.get_or_insert_with(|| FailedDraws { positions: vec![], first: trap.clone() });
-                all.positions.push(position);
-                parameters.values_mut().for_each(|array| forget(array, position));
-            }
-        }
-        for array in parameters.values_mut() {
-            array.shape.remove(0);
-            array.shape.insert_from_slice(0, &[chains, draws]);
-        }
-        Ok((parameters, failed))
+        let inputs = |rows: std::ops::Range<usize>| {
+            let part = values[rows.start * dimension..rows.end * dimension].to_vec();
+            self.parameter_inputs(&function, Array::real([rows.len(), dimension], part))
+        };
+        each_draw(&function, &inputs, (chains, draws), &number, options)
     }
+}
+
+/// What a function gives for every draw, chain × draw × event shape, and the draws for which it traps. `inputs` are those
+/// of some draws, chain · draws + draw, and `number` is the random stream of one.
+pub(in crate::mcmc) fn each_draw(
+    function: &Function<'_>,
+    inputs: &dyn Fn(std::ops::Range<usize>) -> Inputs,
+    (chains, draws): (usize, usize),
+    number: &dyn Fn(usize) -> u64,
+    options: &Options,
+) -> Result<(IndexMap<String, Array>, Option<FailedDraws>), Error> {
+    let lanes = chains * draws;
+    let mut options = options.clone();
+    options.settings.stop = None;
+    (options.settings.stats, options.settings.profile) = (false, false);
+    let mut parameters: IndexMap<String, Array> = IndexMap::new();
+    let mut failed: Option<FailedDraws> = None;
+    for first in (0..lanes.max(1)).step_by(AT_ONCE) {
+        let n = AT_ONCE.min(lanes - first);
+        let mut bound = function.bind(&inputs(first..first + n), &options)?;
+        bound.inputs_mut().lanes = (first..first + n).map(number).collect();
+        let results = bound.run(&options, &NoSink)?;
+        for (name, array) in results.outputs() {
+            append(&mut parameters, name, array, lanes);
+        }
+        for trap in results.traps() {
+            let position = first + trap.position;
+            let all = failed.get_or_insert_with(|| FailedDraws { positions: vec![], first: trap.clone() });
+            all.positions.push(position);
+            parameters.values_mut().for_each(|array| forget(array, position));
+        }
+    }
+    for array in parameters.values_mut() {
+        array.shape.remove(0);
+        array.shape.insert_from_slice(0, &[chains, draws]);
+    }
+    Ok((parameters, failed))
 }
 
 /// Appends rows along the leading axis, which has so many in the end.

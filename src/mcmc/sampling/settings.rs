@@ -109,7 +109,7 @@ impl SamplerSettings {
         self.0.get(name).copied()
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::mcmc) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 }
@@ -153,13 +153,13 @@ fn of_type(name: &str, value: Scalar, wanted: DType) -> Result<Scalar, Error> {
 
 /// The settings of one program: of the chain, or of a sampler.
 #[derive(Clone, Debug)]
-pub(super) struct Tuning {
-    pub(super) settings: Vec<Setting>,
+pub(in crate::mcmc) struct Tuning {
+    pub(in crate::mcmc) settings: Vec<Setting>,
 }
 
 impl Tuning {
     /// Reads what a program says; nothing where it says nothing.
-    pub(super) fn read(program: &Program, path: &str) -> Result<Option<Self>, Error> {
+    pub(in crate::mcmc) fn read(program: &Program, path: &str) -> Result<Option<Self>, Error> {
         if !program.functions().any(|function| function == DEFAULTS) {
             return Ok(None);
         }
@@ -188,12 +188,12 @@ impl Tuning {
         Ok(Some(Self { settings: results.outputs().iter().map(setting).collect::<Result<_, Error>>()? }))
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Setting> {
+    pub(in crate::mcmc) fn get(&self, name: &str) -> Option<&Setting> {
         self.settings.iter().find(|s| s.name == name)
     }
 
     /// Takes the defaults of another program for the settings of the same names.
-    pub(super) fn take_defaults(&mut self, of: &Tuning) -> Result<(), Error> {
+    pub(in crate::mcmc) fn take_defaults(&mut self, of: &Tuning) -> Result<(), Error> {
         for setting in &mut self.settings {
             if let Some(theirs) = of.get(&setting.name) {
                 setting.default = of_type(&setting.name, theirs.default, setting.default.dtype())?;
@@ -204,7 +204,7 @@ impl Tuning {
     }
 
     /// Sets what is asked for and is here.
-    pub(super) fn set(&mut self, asked: &SamplerSettings) -> Result<(), Error> {
+    pub(in crate::mcmc) fn set(&mut self, asked: &SamplerSettings) -> Result<(), Error> {
         for setting in &mut self.settings {
             if let Some(value) = asked.get(&setting.name) {
                 setting.value = of_type(&setting.name, value, setting.default.dtype())?;
@@ -214,7 +214,7 @@ impl Tuning {
     }
 
     /// Asks the program whether the values make sense.
-    pub(super) fn check(&self, program: &Program) -> Result<(), Error> {
+    pub(in crate::mcmc) fn check(&self, program: &Program) -> Result<(), Error> {
         if !program.functions().any(|function| function == CHECK) {
             return Ok(());
         }
@@ -234,7 +234,7 @@ impl Tuning {
     }
 
     /// The struct, as a value of the module of this name.
-    pub(super) fn literal(&self, module: &str) -> String {
+    pub(in crate::mcmc) fn literal(&self, module: &str) -> String {
         let value = |value: Scalar| match value {
             // The language has no literal of it.
             Scalar::Int(i64::MIN) => format!("{} - 1", i64::MIN + 1),

@@ -129,6 +129,11 @@ impl NamedValues {
         }
     }
 
+    /// Values that are there, and where they come from, for messages.
+    pub fn of(origin: String, arrays: IndexMap<String, Array>) -> Self {
+        Self { origin, values: arrays.into_iter().map(|(name, array)| (name, Data::Array(array))).collect() }
+    }
+
     /// Where the values come from, for messages: a file name in backquotes.
     pub fn origin(&self) -> &str {
         &self.origin

@@ -34,16 +34,8 @@ impl CsvRun {
     /// The lines, without `# ` before them. `file` is the one that they are written to, `id` the number of its chain
     /// from 1.
     pub(super) fn lines(&self, draws: &Draws, id: u64, file: &str) -> Vec<String> {
-        let [major, minor, patch] = STAN_VERSION;
-        let mut lines = vec![
-            format!("stan_version_major = {major}"),
-            format!("stan_version_minor = {minor}"),
-            format!("stan_version_patch = {patch}"),
-            format!("model = {}", self.model),
-            format!("written_by = autobatch {}", env!("CARGO_PKG_VERSION")),
-            "method = sample (Default)".to_owned(),
-            "  sample".to_owned(),
-        ];
+        let mut lines = version_lines(&self.model);
+        lines.extend(["method = sample (Default)".to_owned(), "  sample".to_owned()]);
         lines.extend(self.of_method(draws).into_iter().map(|line| format!("    {line}")));
         let or_none = |file: &Option<String>| file.clone().unwrap_or_default();
         lines.extend([
@@ -124,6 +116,18 @@ impl CsvRun {
         lines.extend(of("stepsize_jitter").map(|jitter| told("    stepsize_jitter", jitter)));
         lines
     }
+}
+
+/// What every file begins with.
+pub(super) fn version_lines(model: &str) -> Vec<String> {
+    let [major, minor, patch] = STAN_VERSION;
+    vec![
+        format!("stan_version_major = {major}"),
+        format!("stan_version_minor = {minor}"),
+        format!("stan_version_patch = {patch}"),
+        format!("model = {model}"),
+        format!("written_by = autobatch {}", env!("CARGO_PKG_VERSION")),
+    ]
 }
 
 /// A line of a setting.

@@ -4,9 +4,11 @@
 mod header;
 mod number;
 mod read;
+mod tables;
 mod write;
 
 pub use header::CsvRun;
-pub(super) use number::general;
+pub use number::general;
 pub use read::{CsvChains, CsvError};
+pub use tables::{CsvHeader, CsvTables};
 pub use write::{CsvChain, DEFAULT_DIGITS, MOST_DIGITS};

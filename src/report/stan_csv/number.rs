@@ -1,7 +1,7 @@
 //! Numbers with so many significant digits, as C's `%g` writes them.
 
-/// `digits` is at least 1.
-pub(in crate::report) fn general(x: f64, digits: usize) -> String {
+/// The text of a number; `digits` is at least 1.
+pub fn general(x: f64, digits: usize) -> String {
     if x.is_nan() {
         return "nan".to_owned();
     }

@@ -6,6 +6,9 @@ use indexmap::IndexMap;
 
 use crate::types::Array;
 
+/// Columns of which files of draws have one: the log density, as sampling and optimizing, or laplace, call it.
+const OF_DENSITY: [&str; 2] = ["lp__", "log_p__"];
+
 /// Why files are no chains of one run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CsvError(String);
@@ -83,8 +86,12 @@ impl File {
                 }
             }
         }
-        if file.columns.first().is_none_or(|column| column != "lp__") {
-            return wrong("this is no Stan CSV of draws: there is no line of names that starts with lp__".to_owned());
+        // Files of quantities have the model's columns alone.
+        let of_quantities = file.config.get("method").is_some_and(|method| method == "generate_quantities");
+        if file.columns.is_empty()
+            || !of_quantities && !file.columns.iter().any(|column| OF_DENSITY.contains(&&**column))
+        {
+            return wrong("this is no Stan CSV of draws: there is no line of names with lp__".to_owned());
         }
         let saved = matches!(file.config.get("save_warmup").map(String::as_str), Some("1" | "true"));
         let of_warmup = adapted.unwrap_or_else(|| if saved { file.states_of_warmup() } else { 0 });

@@ -86,15 +86,23 @@ impl CsvChain<'_> {
 }
 
 /// The columns of a file: arrays chain × draw × event shape, each with its name and its elements in the order of columns.
-struct Columns<'a>(Vec<(String, &'a Array, Vec<usize>)>);
+pub(super) struct Columns<'a>(Vec<(String, &'a Array, Vec<usize>)>);
 
 impl<'a> Columns<'a> {
-    fn new(statistics: &'a IndexMap<String, Array>, parameters: &'a IndexMap<String, Array>) -> Self {
+    pub(super) fn new(statistics: &'a IndexMap<String, Array>, parameters: &'a IndexMap<String, Array>) -> Self {
         let known = STATISTICS.iter().filter_map(|name| Some((*name, statistics.get(*name)?)));
         // Of a sampler of the user's own.
         let others = statistics.iter().map(|(name, array)| (name.as_str(), array));
         let others = others.filter(|(name, array)| array.shape.len() == 2 && !STATISTICS.contains(name));
-        let statistics = known.chain(others).map(|(name, array)| (format!("{name}__"), array));
+        Self::in_order(known.chain(others), parameters)
+    }
+
+    /// Those of statistics in the order in which they are given, then the parameters.
+    pub(super) fn in_order<'n>(
+        statistics: impl Iterator<Item = (&'n str, &'a Array)>,
+        parameters: &'a IndexMap<String, Array>,
+    ) -> Self {
+        let statistics = statistics.map(|(name, array)| (format!("{name}__"), array));
         // Parts of structs and tuples are called as Stan calls those of tuples.
         let parameters = parameters.iter().map(|(name, array)| (name.replace('.', ":"), array));
         let all = statistics.chain(parameters);
@@ -102,7 +110,7 @@ impl<'a> Columns<'a> {
     }
 
     /// `theta.1.2`: indices from 1.
-    fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         let named = |(name, array, elements): &(String, &Array, Vec<usize>)| -> Vec<String> {
             let event = &array.shape[2..];
             let index = |element: usize| -> String {
@@ -123,7 +131,7 @@ impl<'a> Columns<'a> {
         self.0.iter().flat_map(named).collect()
     }
 
-    fn rows(&self, out: &mut dyn Write, (chain, draws): (usize, usize), digits: usize) -> io::Result<()> {
+    pub(super) fn rows(&self, out: &mut dyn Write, (chain, draws): (usize, usize), digits: usize) -> io::Result<()> {
         let mut line = String::new();
         for draw in 0..draws {
             line.clear();

@@ -1,10 +1,12 @@
 //! The samplers, their draws and their diagnostics.
 
+pub(crate) mod by_value;
 pub(crate) mod diagnostics;
 pub(crate) mod fixed_stepsize;
 pub(crate) mod from_rust;
 pub(crate) mod log_prob;
 pub(crate) mod metrics;
+pub(crate) mod modes;
 pub(crate) mod posteriors;
 pub(crate) mod rejections;
 pub(crate) mod sampling;

@@ -1,0 +1,131 @@
+//! `autobatch laplace`: draws from the normal approximation at a mode.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{ArgAction, Args};
+
+use crate::mcmc::laplace::laplace as approximate;
+use crate::mcmc::optimize::Optimization;
+use crate::program::{Error, ErrorKind, Options, Terms};
+use crate::report::quantity_table;
+use crate::report::stan_csv::{CsvHeader, CsvTables};
+
+use super::args::EngineArgs;
+use super::inits;
+use super::model::{DataArgs, Model};
+use super::sample_args::DrawsFileArgs;
+use super::sample_files::DrawsFile;
+use super::search_args::{StartArgs, ToleranceArgs, report_traps, yes_or_no};
+use super::{note, print};
+
+#[derive(Debug, Args)]
+pub(super) struct LaplaceArgs {
+    /// The model: exports `log_density`, and `parameters` for its constrained parameters
+    pub(super) model: PathBuf,
+    #[command(flatten)]
+    pub(super) data: DataArgs,
+    /// The mode, as `optimize` writes it, or in another form that `--init` has; without it, it is looked for by L-BFGS
+    #[arg(long, value_name = "FILE.csv|.json")]
+    pub(super) mode: Option<PathBuf>,
+    /// Of a Stan program: whether the density is that of the unconstrained space; as it was when the mode was found
+    #[arg(long, value_name = "0|1", num_args = 0..=1, default_value = "1", default_missing_value = "1")]
+    #[arg(value_parser = yes_or_no, action = ArgAction::Set)]
+    pub(super) jacobian: bool,
+    /// Draws
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(super) draws: usize,
+    /// Without --mode: starts, which run side by side; the best is the mode
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(super) starts: usize,
+    /// Without --mode: iterations of each start at most [default: 2000]
+    #[arg(long, value_name = "N")]
+    pub(super) iter: Option<usize>,
+    #[command(flatten)]
+    pub(super) start: StartArgs,
+    #[command(flatten)]
+    pub(super) tolerances: ToleranceArgs,
+    #[command(flatten)]
+    pub(super) engine: EngineArgs,
+    #[command(flatten)]
+    pub(super) file: DrawsFileArgs,
+}
+
+pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
+    let mut options = args.engine.options(false)?;
+    options.first_lane = args.start.id - 1;
+    let file = DrawsFile::new(&args.file, 1, args.start.id)?;
+    if args.draws == 0 {
+        return Err(Error::new(ErrorKind::Option, "--draws 0: there is nothing to draw"));
+    }
+    // The density of a model of the language is what it computes.
+    let terms = Terms { constants: false, jacobian: args.jacobian || !super::model::is_stan(&args.model) };
+    let loaded = Model::load(&args.model, &args.data, terms)?;
+    let mode = mode(args, &loaded, &options)?;
+    let draws = approximate(&loaded.source(), terms, &mode, args.draws, &|function| loaded.inputs(function), &options)?;
+    let header = CsvHeader {
+        model: CsvHeader::model_of(&args.model),
+        method: "laplace",
+        lines: vec![
+            format!("mode = {}", args.mode.as_ref().map_or(String::new(), |path| path.display().to_string())),
+            format!("jacobian = {}", u8::from(args.jacobian)),
+            format!("draws = {}", args.draws),
+        ],
+        data: args.data.data.as_ref().map(|path| path.display().to_string()),
+        init: args.start.told(),
+        seed: options.settings.seed,
+        digits: args.file.digits(),
+    };
+    let tables = CsvTables {
+        header: &header,
+        statistics: &draws.statistics,
+        parameters: &draws.parameters,
+        chains: 1,
+        rows: args.draws,
+        notes: &[],
+    };
+    let written = file.write_tables(&tables, args.start.id, &options);
+    let failed = draws.failed.as_ref().map_or(&[][..], |failed| &failed.positions);
+    print(&quantity_table(&draws.parameters, failed));
+    print(&format!(
+        "\n{} draws from the normal approximation at the mode, where the log density is {}\n",
+        args.draws, draws.lp_mode
+    ));
+    if draws.gradient_norm > 1e-2 {
+        note(&format!(
+            "warning: the gradient at the mode has the norm {:.2e}: write the mode with --sig-figs 17, and \
+             with the same --jacobian",
+            draws.gradient_norm
+        ));
+    }
+    if let Some(failed) = &draws.failed {
+        let (n, said) = (failed.positions.len(), &failed.first.message);
+        note(&format!("warning: `parameters` failed for {n} draws, which are NaN and left out of the table: {said}"));
+    }
+    written?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The mode that is given, or found.
+fn mode(args: &LaplaceArgs, loaded: &Model<'_>, options: &Options) -> Result<Vec<f64>, Error> {
+    if let Some(path) = &args.mode {
+        let point = inits::last(path, loaded, options)?;
+        return Ok(point.as_real().expect("starting points are reals").to_vec());
+    }
+    let job = Optimization {
+        history_size: args.tolerances.history_size,
+        starts: args.starts,
+        points: args.start.points(loaded, args.starts, options)?,
+        settings: args.tolerances.settings(&args.start, args.iter)?,
+        ..Optimization::default()
+    };
+    let optima = job.run(&loaded.source(), &|function| loaded.inputs(function), options)?;
+    report_traps("start", &optima.traps);
+    let Some(best) = optima.best() else {
+        return Err(Error::new(ErrorKind::Input, "no start found a point with a finite log density and gradient"));
+    };
+    if !best.stopped.converged() {
+        note(&format!("warning: the mode may be none: {}", best.stopped));
+    }
+    Ok(best.q.clone())
+}

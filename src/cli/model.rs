@@ -1,0 +1,104 @@
+//! The model of a command: its program, of Stan or of the language, and its data.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use crate::mcmc::sampling::ModelSource;
+use crate::program::io::parse_json;
+use crate::program::{Error, ErrorKind, Function, Inputs, StanModel, Terms};
+
+use super::args::InputArgs;
+use super::inputs;
+
+/// What a sampler takes of a log density: `lp__` of Stan's files.
+pub(super) const SAMPLED: Terms = Terms { constants: false, jacobian: true };
+
+/// What goes into a model besides its parameters.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct DataArgs {
+    /// Data in Stan's JSON data format
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) data: Option<PathBuf>,
+    /// A shared input of the model: JSON or @file
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) shared: Vec<String>,
+    #[command(flatten)]
+    pub(super) includes: IncludeArgs,
+}
+
+/// Where the files are that Stan programs include.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct IncludeArgs {
+    /// Look for the files that a Stan program includes in this folder, too; may be given several times
+    #[arg(long, visible_alias = "include-paths", value_name = "FOLDER", value_delimiter = ',')]
+    pub(super) include_path: Vec<PathBuf>,
+}
+
+/// Whether a path is that of a Stan program.
+pub(super) fn is_stan(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "stan")
+}
+
+/// A model with its data, read.
+pub(super) struct Model<'a> {
+    path: &'a Path,
+    given: InputArgs,
+    pub(super) stan: Option<StanModel>,
+}
+
+impl<'a> Model<'a> {
+    /// Reads a model; a Stan program is translated with its data, and its density has these terms.
+    ///
+    /// # Errors
+    /// For a Stan program that cannot be read or has errors, and data that it does not accept. Others are read later.
+    pub(super) fn load(path: &'a Path, args: &DataArgs, terms: Terms) -> Result<Self, Error> {
+        let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
+        let stan = if is_stan(path) {
+            let data = read_data(args.data.as_deref())?;
+            let model = StanModel::load_with(path, &data, terms, &args.includes.include_path)?;
+            let (warnings, sources) = model.warnings();
+            super::show_warnings(warnings, sources);
+            Some(model)
+        } else {
+            None
+        };
+        Ok(Self { path, given, stan })
+    }
+
+    /// The model.
+    pub(super) fn source(&self) -> ModelSource<'_> {
+        self.stan.as_ref().map_or(ModelSource::from(self.path), ModelSource::Stan)
+    }
+
+    /// The shared inputs of one of its functions.
+    ///
+    /// # Errors
+    /// For data that cannot be read or do not fit.
+    pub(super) fn inputs(&self, function: &Function<'_>) -> Result<Inputs, Error> {
+        Ok(match &self.stan {
+            Some(model) => model.inputs().restricted_to(function.signature()),
+            None => inputs::read(&self.given, function.signature())?,
+        })
+    }
+
+    /// The same, with those of all functions of a Stan program.
+    ///
+    /// # Errors
+    /// As [`inputs`](Self::inputs).
+    pub(super) fn all_inputs(&self, function: &Function<'_>) -> Result<Inputs, Error> {
+        self.stan.as_ref().map_or_else(|| inputs::read(&self.given, function.signature()), |model| Ok(model.inputs()))
+    }
+}
+
+fn read_data(path: Option<&Path>) -> Result<Map<String, Value>, Error> {
+    let Some(path) = path else { return Ok(Map::new()) };
+    let name = path.display().to_string();
+    let text =
+        std::fs::read_to_string(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
+    match parse_json(&text, &name)? {
+        Value::Object(map) => Ok(map),
+        _ => Err(Error::new(ErrorKind::Input, format!("{name}: data of a Stan program are one object of JSON"))),
+    }
+}

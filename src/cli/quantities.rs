@@ -1,0 +1,124 @@
+//! `autobatch generate-quantities`: what a model computes of draws that are there.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use indexmap::IndexMap;
+
+use crate::mcmc::quantities::Quantities;
+use crate::program::io::{ArrayType, Data, NamedValues};
+use crate::program::{Error, ErrorKind};
+use crate::report::quantity_table;
+use crate::report::stan_csv::{CsvHeader, CsvTables};
+use crate::types::DType;
+
+use super::args::EngineArgs;
+use super::model::{DataArgs, Model, SAMPLED};
+use super::sample_args::DrawsFileArgs;
+use super::sample_files::DrawsFile;
+use super::{note, print, stan_files};
+
+#[derive(Debug, Args)]
+pub(super) struct QuantitiesArgs {
+    /// The model: a Stan program; or one that exports `generated_quantities` of its parameters by their names, or
+    /// `parameters` of the unconstrained `q`
+    pub(super) model: PathBuf,
+    #[command(flatten)]
+    pub(super) data: DataArgs,
+    /// The draws: files of Stan CSV, one a chain, or a file of arrays as `sample` writes it. CmdStan's `fitted_params`
+    #[arg(long, visible_alias = "fitted-params", required = true, num_args = 1.., value_name = "FILE.csv|.npz|.json")]
+    pub(super) draws: Vec<PathBuf>,
+    /// The number of the first chain, from 1: it has the random stream of this number
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub(super) id: u64,
+    #[command(flatten)]
+    pub(super) engine: EngineArgs,
+    #[command(flatten)]
+    pub(super) draws_file: DrawsFileArgs,
+}
+
+pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
+    let mut options = args.engine.options(false)?;
+    options.first_lane = args.id - 1;
+    let origin = args.draws.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+    let draws = read_draws(&args.draws)?;
+    let shape = draws.values().find_map(|data| match data {
+        Data::Array(array) => Some((array.shape[0], array.shape[1])),
+        Data::Json(_) => None,
+    });
+    let Some((chains, count)) = shape.filter(|(chains, count)| chains * count > 0) else {
+        return Err(Error::new(ErrorKind::Input, format!("{origin}: there are no draws")));
+    };
+    let file = DrawsFile::new(&args.draws_file, chains, args.id)?;
+    let loaded = Model::load(&args.model, &args.data, SAMPLED)?;
+    let model = Quantities::new(&loaded.source(), &|function| loaded.inputs(function))?;
+    let (quantities, failed) = model.of(&draws, &origin, &options)?;
+    if quantities.is_empty() {
+        let message = format!("{} computes nothing of its parameters", args.model.display());
+        return Err(Error::new(ErrorKind::Input, message));
+    }
+    let header = CsvHeader {
+        model: CsvHeader::model_of(&args.model),
+        method: "generate_quantities",
+        lines: vec![format!("fitted_params = {origin}"), format!("num_chains = {chains}")],
+        data: args.data.data.as_ref().map(|path| path.display().to_string()),
+        init: None,
+        seed: options.settings.seed,
+        digits: args.draws_file.digits(),
+    };
+    let none = IndexMap::new();
+    let tables =
+        CsvTables { header: &header, statistics: &none, parameters: &quantities, chains, rows: count, notes: &[] };
+    let written = file.write_tables(&tables, args.id, &options);
+    let positions = failed.as_ref().map_or(&[][..], |failed| &failed.positions);
+    print(&quantity_table(&quantities, positions));
+    print(&format!("\n{chains} chains, {} draws of {origin}\n", chains * count));
+    if let Some(failed) = &failed {
+        let (n, trap) = (failed.positions.len(), &failed.first);
+        let (chain, draw) = (failed.positions[0] / count, failed.positions[0] % count);
+        let said = if trap.message.is_empty() { trap.kind.to_string() } else { trap.message.clone() };
+        note(&format!(
+            "warning: the quantities of {n} of {} draws failed: they are NaN (ints 0) and left out of the table; the first \
+             is draw {draw} of chain {chain}: {said}",
+            chains * count
+        ));
+    }
+    written?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Draws as arrays chain × draw × event shape, by the names of variables.
+fn read_draws(files: &[PathBuf]) -> Result<IndexMap<String, Data>, Error> {
+    let arrays = |path: &PathBuf| path.extension().is_some_and(|e| e == "npz" || e == "json");
+    let [file] = files else {
+        if let Some(path) = files.iter().find(|path| arrays(path)) {
+            let message = format!("{}: of files of arrays one has all chains", path.display());
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        return of_csv(files);
+    };
+    if !arrays(file) {
+        return of_csv(files);
+    }
+    let values = NamedValues::read(file)?;
+    let mut all = IndexMap::new();
+    for (name, data) in values.iter() {
+        let rank = data.guess_type().rank;
+        // What has no chains and draws is no draw.
+        if rank >= 2 {
+            let dtype = data.guess_type().dtype;
+            let dtype = if matches!(data, Data::Json(_)) && dtype == DType::Int { DType::Real } else { dtype };
+            all.insert(name.to_owned(), Data::Array(data.to_array(name, ArrayType { dtype, rank })?));
+        }
+    }
+    Ok(all)
+}
+
+fn of_csv(files: &[PathBuf]) -> Result<IndexMap<String, Data>, Error> {
+    let chains = stan_files::read(files)?;
+    if chains.uneven {
+        note(&format!("note: the files have different numbers of draws; {} of each are taken", chains.draws));
+    }
+    Ok(chains.parameters.into_iter().map(|(name, array)| (name, Data::Array(array))).collect())
+}

@@ -1,0 +1,142 @@
+//! A model with its data for algorithms that start at points and end with points: what of it all of them need.
+
+use indexmap::IndexMap;
+
+use super::by_value::renamed;
+use super::density_text::{DensityText, free_name, uses};
+use super::protocol::Q;
+use super::sampling::{FailedDraws, ModelSource, PARAMETERS, density, dimension, each_draw, refuse_missing};
+use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
+use crate::types::Array;
+
+/// The bit of the random streams of parameters of points: none that a chain or a draw of one has.
+const OF_POINTS: u64 = 3 << 61;
+
+/// A model that is read, with the data of its functions.
+#[derive(Debug)]
+pub(super) struct Posterior<'a> {
+    pub(super) source: ModelSource<'a>,
+    model: Program,
+    data: Inputs,
+    of_parameters: Option<Inputs>,
+    dimension: usize,
+}
+
+impl<'a> Posterior<'a> {
+    /// Reads a model. `read_data` gives the shared inputs of one of its functions.
+    pub(super) fn new(
+        source: &ModelSource<'a>,
+        read_data: &dyn Fn(&Function<'_>) -> Result<Inputs, Error>,
+    ) -> Result<Self, Error> {
+        let model = source.program()?;
+        let function = density(&model, &source.name())?;
+        let data = read_data(&function)?;
+        refuse_missing(&function, &data)?;
+        let Some(dimension) = dimension(&function, &data) else {
+            let message = "no data tell the number of unconstrained coordinates: say what its dimensions are in the data \
+                           or by --shared";
+            return Err(Error::new(ErrorKind::Input, message));
+        };
+        let of_parameters = if model.functions().any(|name| name == PARAMETERS) {
+            let function = model.function(PARAMETERS)?;
+            Some(read_data(&function)?.restricted_to(function.signature()))
+        } else {
+            None
+        };
+        Ok(Self { source: *source, model, data, of_parameters, dimension })
+    }
+
+    /// Unconstrained coordinates.
+    pub(super) fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// A program whose `main` gives what an algorithm makes of the density: `result` is the type of it, and `body` what
+    /// is computed, of the closure `density`, the lane input `start` and other shared parameters.
+    pub(super) fn join(&self, modules: &[(&str, &str)], made: &Joined<'_>) -> Result<Algorithm, Error> {
+        let function = density(&self.model, &self.source.name())?;
+        let text = DensityText::new(&function, &self.data);
+        let free = |name: &str| free_name(&function, name);
+        let (start, position) = (free("start"), free("position"));
+        let counts: Vec<String> = made.counts.iter().map(|(name, _)| free(name)).collect();
+        let mut params = vec![format!("{start}: {}", text.state)];
+        params.extend(text.params);
+        params.extend(counts.iter().map(|name| format!("shared {name}: int")));
+        let arguments: String = counts.iter().map(|name| format!(", {name}")).collect();
+        let source = format!(
+            "{}pub fn main{}({}) -> {} {{\n    let density = |{position}: {}| {}({position}{});\n    {}\n}}\n",
+            uses(&self.source, modules),
+            text.dims,
+            params.join(", "),
+            made.result.replace("{d}", &text.dimension),
+            text.state,
+            text.call,
+            text.args,
+            made.body.replace("{start}", &start).replace("{counts}", &arguments).replace("{d}", &text.dimension),
+        );
+        let program = Program::compile_with("<driver>", &source, self.source.module().1)?;
+        let values = counts.into_iter().zip(made.counts.iter().map(|(_, n)| *n)).collect();
+        Ok(Algorithm { program, start, counts: values, data: self.data.clone() })
+    }
+
+    /// The constrained parameters of points, chain × draw × coordinate, or `q` of a model that exports none; and those
+    /// that have none.
+    pub(super) fn parameters(
+        &self,
+        q: &Array,
+        options: &Options,
+    ) -> Result<(IndexMap<String, Array>, Option<FailedDraws>), Error> {
+        let (chains, draws, d) = (q.shape[0], q.shape[1], q.shape[2]);
+        let Some(data) = &self.of_parameters else {
+            return Ok((IndexMap::from([(Q.to_owned(), q.clone())]), None));
+        };
+        let function = self.model.function(PARAMETERS)?;
+        let name = function.signature().ports[0].name.clone();
+        let values = q.as_real().expect("points are reals");
+        let inputs = |rows: std::ops::Range<usize>| {
+            let part = Array::real([rows.len(), d], values[rows.start * d..rows.end * d].to_vec());
+            data.clone().lane(name.clone(), part).lanes(rows.len())
+        };
+        let first = options.first_lane;
+        let number = |lane: usize| {
+            let (chain, draw) = (first.wrapping_add((lane / draws.max(1)) as u64), (lane % draws.max(1)) as u64);
+            OF_POINTS | ((chain & 0x1fff_ffff) << 32) | (draw & 0xffff_ffff)
+        };
+        let (arrays, failed) = each_draw(&function, &inputs, (chains, draws), &number, options)?;
+        let names: Vec<(String, String)> = match &self.source {
+            ModelSource::Stan(model) => model.renamed().map(|(f, n)| (f.to_owned(), n.to_owned())).collect(),
+            _ => vec![],
+        };
+        Ok((renamed(arrays, &names), failed))
+    }
+}
+
+/// What joins an algorithm to a density.
+pub(super) struct Joined<'a> {
+    /// The type of what it gives; `{d}` stands for the extent of the state, which data may tell.
+    pub(super) result: &'a str,
+    /// What is computed; `{start}` and `{counts}` stand for the starting point and the arguments of `counts`, `{d}` as before.
+    pub(super) body: &'a str,
+    /// Shared ints, with their values.
+    pub(super) counts: &'a [(&'a str, i64)],
+}
+
+/// An algorithm that is joined to a density.
+pub(super) struct Algorithm {
+    program: Program,
+    start: String,
+    counts: Vec<(String, i64)>,
+    data: Inputs,
+}
+
+impl Algorithm {
+    /// What it takes for these starts, a row each.
+    pub(super) fn bind(&self, starts: Array, options: &Options) -> Result<crate::program::Bound, Error> {
+        let function = self.program.function("main")?;
+        let mut inputs = self.data.clone().restricted_to(function.signature()).lanes(starts.shape[0]);
+        for (name, value) in &self.counts {
+            inputs = inputs.shared(name, *value);
+        }
+        function.bind(&inputs.lane(&self.start, starts), options)
+    }
+}

@@ -1,0 +1,140 @@
+//! What a model computes of draws that are there: transformed parameters and generated quantities of a Stan program,
+//! `generated_quantities` of a model of the language, or its `parameters` of unconstrained draws.
+
+use indexmap::IndexMap;
+
+use super::by_value::{ByValue, QUANTITIES, renamed};
+use super::protocol::Q;
+use super::sampling::{FailedDraws, ModelSource, PARAMETERS, each_draw};
+use crate::program::io::Data;
+use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
+use crate::types::Array;
+
+/// The bit of the random streams of quantities: no chain and no draw of a sampling run has one of these.
+const OF_QUANTITIES: u64 = 1 << 62;
+
+/// The quantities, chain × draw × event shape, and the draws that have none.
+pub type QuantitiesOfDraws = (IndexMap<String, Array>, Option<FailedDraws>);
+
+/// A model with its data, ready for draws.
+#[derive(Debug)]
+pub struct Quantities {
+    how: How,
+    model: String,
+}
+
+#[derive(Debug)]
+enum How {
+    ByValue(Box<ByValue>),
+    /// `parameters` of the unconstrained state.
+    OfState(Box<Program>, Inputs),
+}
+
+impl Quantities {
+    /// Compiles a model for its data.
+    ///
+    /// # Errors
+    /// For a model that cannot be read or has errors, and one of the language that exports nothing that gives quantities.
+    pub fn new(
+        model: &ModelSource<'_>,
+        read_data: &dyn Fn(&Function<'_>) -> Result<Inputs, Error>,
+    ) -> Result<Self, Error> {
+        let name = model.name();
+        let how = match model {
+            ModelSource::Stan(stan) => How::ByValue(Box::new(ByValue::of_stan(QUANTITIES, stan.quantities()?))),
+            _ => match ByValue::of_model(QUANTITIES, model, read_data)? {
+                Some(by_value) => How::ByValue(Box::new(by_value)),
+                None => {
+                    let program = model.program()?;
+                    if !program.functions().any(|f| f == PARAMETERS) {
+                        let message = format!(
+                            "{name} exports neither `{QUANTITIES}`, a function of its parameters by their names, nor \
+                             `{PARAMETERS}` of the unconstrained state"
+                        );
+                        return Err(Error::new(ErrorKind::Entry, message));
+                    }
+                    let function = program.function(PARAMETERS)?;
+                    let data = read_data(&function)?.restricted_to(function.signature());
+                    How::OfState(Box::new(program), data)
+                }
+            },
+        };
+        Ok(Self { how, model: name })
+    }
+
+    /// The quantities of draws: `draws` gives the variable of a name, chain × draw × event shape.
+    ///
+    /// # Errors
+    /// For draws that lack a parameter, or have it in another shape.
+    pub fn of(
+        &self,
+        draws: &IndexMap<String, Data>,
+        origin: &str,
+        options: &Options,
+    ) -> Result<QuantitiesOfDraws, Error> {
+        let lacks = |name: &str| {
+            let there: Vec<&str> = draws.keys().map(String::as_str).collect();
+            let message = format!(
+                "{origin} has no `{name}`, a parameter of {}: it has {}",
+                self.model,
+                if there.is_empty() { "nothing".to_owned() } else { there.join(", ") }
+            );
+            Error::new(ErrorKind::Input, message)
+        };
+        let size = draws.values().find_map(|data| match data {
+            Data::Array(array) if array.shape.len() >= 2 => Some((array.shape[0], array.shape[1])),
+            _ => None,
+        });
+        let (chains, count) = size.unwrap_or((0, 0));
+        let (function, names, values, by_value) = match &self.how {
+            How::ByValue(by_value) => {
+                let Some(function) = by_value.function()? else { return Ok((IndexMap::new(), None)) };
+                let mut values = Vec::new();
+                for taken in by_value.takes() {
+                    let value = match draws.get(&taken.name) {
+                        Some(data) => by_value
+                            .read(taken, data, 2)
+                            .map_err(|e| Error::new(ErrorKind::Input, format!("{origin}: {e}")))?,
+                        None if taken.numbers == 0 => {
+                            Array::real([chains, count].into_iter().chain(taken.shape.iter().copied()), vec![])
+                        }
+                        None => return Err(lacks(&taken.name)),
+                    };
+                    values.push(by_lane(value, (chains, count), &taken.name, origin)?);
+                }
+                (function, by_value.renamed(), values, Ok(by_value))
+            }
+            How::OfState(program, data) => {
+                let function = program.function(PARAMETERS)?;
+                let Some(Data::Array(q)) = draws.get(Q) else { return Err(lacks(Q)) };
+                (function, &[][..], vec![by_lane(q.clone(), (chains, count), Q, origin)?], Err(data))
+            }
+        };
+        let name = function.signature().ports[0].name.clone();
+        let inputs = |rows: std::ops::Range<usize>| {
+            let (n, part) = (rows.len(), ByValue::rows(&values, rows));
+            match by_value {
+                Ok(by_value) => by_value.inputs(&part, n),
+                Err(data) => data.clone().lane(&name, part[0].clone()).lanes(n),
+            }
+        };
+        let first = options.first_lane;
+        let number = |lane: usize| {
+            let (chain, draw) = (first.wrapping_add((lane / count.max(1)) as u64), (lane % count.max(1)) as u64);
+            OF_QUANTITIES | (chain & 0x3fff_ffff) << 32 | (draw & 0xffff_ffff)
+        };
+        let (arrays, failed) = each_draw(&function, &inputs, (chains, count), &number, options)?;
+        Ok((renamed(arrays, names), failed))
+    }
+}
+
+/// With one leading axis in the place of chains and draws.
+fn by_lane(mut array: Array, (chains, draws): (usize, usize), name: &str, origin: &str) -> Result<Array, Error> {
+    if array.shape.len() < 2 || array.shape[..2] != [chains, draws] {
+        let message = format!("{origin}: `{name}` is {}, where there are {chains} chains of {draws} draws", array.ty());
+        return Err(Error::new(ErrorKind::Input, message));
+    }
+    array.shape.remove(0);
+    array.shape[0] = chains * draws;
+    Ok(array)
+}

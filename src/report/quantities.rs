@@ -1,0 +1,37 @@
+//! A table of draws that are no chains: quantities that are computed of draws, or draws of an approximation.
+
+use indexmap::IndexMap;
+
+use super::summary::rows_of;
+use crate::types::Array;
+
+/// The columns of a summary that mean something without chains: name, mean, sd, quantiles.
+const COLUMNS: [usize; 6] = [0, 1, 2, 4, 5, 6];
+const HEADINGS: [&str; 6] = ["", "mean", "sd", "5%", "50%", "95%"];
+
+/// A row for each scalar of arrays chain × draw × event shape, without the draws that `failed`, chain · draws + draw,
+/// ascending.
+pub fn quantity_table(arrays: &IndexMap<String, Array>, failed: &[usize]) -> String {
+    let rows = arrays.iter().flat_map(|(name, array)| rows_of(name, array, failed, None));
+    let rows = rows.map(|row| {
+        let cells = row.cells();
+        COLUMNS.map(|column| cells[column].clone())
+    });
+    aligned(std::iter::once(HEADINGS.map(str::to_owned)).chain(rows).collect::<Vec<_>>().as_slice())
+}
+
+/// Lines of cells, the first column to the left, the others to the right.
+pub fn aligned<const N: usize>(table: &[[String; N]]) -> String {
+    let width = |column: usize| table.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut text = String::new();
+    for cells in table {
+        let mut line = format!("{:<1$}", cells[0], widths[0]);
+        for (cell, width) in cells.iter().zip(widths).skip(1) {
+            line += &format!("  {cell:>width$}");
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,229 @@
+//! Parameters by their constrained values: where chains start, and the quantities of draws that are there.
+
+use autobatch::mcmc::inits::starts;
+use autobatch::mcmc::sampling::ModelSource;
+use autobatch::program::io::{NamedValues, read_npz};
+use autobatch::program::{StanModel, Terms};
+use autobatch::{Options, types::Array};
+use indexmap::IndexMap;
+use serde_json::Map;
+
+use crate::project::cli::{Folder, error, output};
+
+/// Every kind of constraint, bounds that depend on parameters, and matrices in arrays.
+const ALL_KINDS: &str = "parameters {
+  real mu;
+  real<lower=0> sigma;
+  real<upper=3> top;
+  real<lower=mu> above;
+  vector<lower=-1, upper=2>[3] inside;
+  real<offset=mu, multiplier=4> om;
+  matrix[2, 3] m;
+  array[2] matrix<lower=0>[2, 2] am;
+  simplex[4] s;
+  array[2] simplex[3] as;
+  ordered[3] o;
+  positive_ordered[3] po;
+  unit_vector[3] uv;
+  sum_to_zero_vector[4] sz;
+  sum_to_zero_matrix[3, 4] szm;
+  corr_matrix[3] C;
+  cov_matrix[3] S;
+  cholesky_factor_corr[3] L;
+  cholesky_factor_cov[4, 2] LR;
+  row_stochastic_matrix[2, 3] rs;
+  column_stochastic_matrix[3, 2] cs;
+}
+transformed parameters {
+  vector[3] scaled = inside * sigma;
+  matrix[3, 3] LL = S * L;
+}
+generated quantities {
+  real y = normal_rng(mu, sigma);
+}
+";
+
+fn draw(folder: &Folder, model: &str, chains: &str) -> (String, IndexMap<String, Array>) {
+    let file = folder.0.join("draws.npz").display().to_string();
+    let made = output(&[
+        "sample",
+        model,
+        "--algorithm",
+        "fixed_param",
+        "--draws",
+        "3",
+        "--chains",
+        chains,
+        "--output",
+        &file,
+        "--seed",
+        "5",
+    ]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let arrays = read_npz(std::path::Path::new(&file)).expect("draws were written");
+    (file, arrays)
+}
+
+#[test]
+fn constrained_starts_are_where_chains_start_and_quantities_are_those_of_the_draws() {
+    let folder = Folder::new("by-value");
+    let model = folder.file("kinds.stan", ALL_KINDS);
+    let (file, draws) = draw(&folder, &model, "2");
+    let quantities = folder.0.join("q.npz").display().to_string();
+    let made = output(&["generate-quantities", &model, "--draws", &file, "--output", &quantities]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let made = read_npz(std::path::Path::new(&quantities)).expect("quantities were written");
+    assert_eq!(made.keys().collect::<Vec<_>>(), ["scaled", "LL", "y"]);
+    for name in ["scaled", "LL"] {
+        assert_eq!(made[name], draws[name], "{name}: the same bits");
+    }
+    // With a stream of their own.
+    assert_ne!(made["y"], draws["y"]);
+    // The values of a draw as the start of a chain that does not move.
+    let row = |chain: usize| {
+        let of = |(name, array): (&String, &Array)| {
+            let event = array.shape[2..].to_vec();
+            let n: usize = event.iter().product();
+            let values = array.as_real()?[chain * 3 * n..][..n].to_vec();
+            Some((name.clone(), Array::real(event, values)))
+        };
+        draws.iter().filter(|(name, _)| !made.contains_key(*name)).take(21).filter_map(of).collect::<IndexMap<_, _>>()
+    };
+    for chain in 0..2 {
+        let values = row(chain);
+        let text = values.iter().map(|(name, array)| {
+            let list = autobatch::program::io::JsonArray(array);
+            format!("\"{name}\": {}", serde_json::to_string(&list).unwrap())
+        });
+        folder.file(&format!("start_{}.json", chain + 1), format!("{{{}}}", text.collect::<Vec<_>>().join(", ")));
+    }
+    let again = folder.0.join("again.npz").display().to_string();
+    let start = folder.0.join("start.json").display().to_string();
+    let made = output(&[
+        "sample",
+        &model,
+        "--algorithm",
+        "fixed_param",
+        "--draws",
+        "1",
+        "--chains",
+        "2",
+        "--init",
+        &start,
+        "--output",
+        &again,
+    ]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let started = read_npz(std::path::Path::new(&again)).unwrap();
+    for chain in 0..2 {
+        for (name, value) in row(chain) {
+            let n = value.len();
+            let found = &started[&name].as_real().unwrap()[chain * n..][..n];
+            let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 4e-15 * (1.0 + b.abs());
+            assert!(found.iter().zip(value.as_real().unwrap()).all(close), "{name}: {found:?} {value:?}");
+        }
+    }
+}
+
+#[test]
+fn what_an_init_leaves_out_is_drawn_and_what_it_may_not_say_is_told() {
+    let folder = Folder::new("inits");
+    let model = folder.file("kinds.stan", ALL_KINDS);
+    let (file, started) = (folder.0.join("s.npz").display().to_string(), "{\"mu\": 7, \"sigma\": 0.5, \"y\": 1}");
+    let init = folder.file("init.json", started);
+    let arguments = ["sample", &model, "--algorithm", "fixed_param", "--draws", "1", "--chains", "3", "--init", &init];
+    assert!(output(&[&arguments[..], &["--output", &file]].concat()).status.success());
+    let draws = read_npz(std::path::Path::new(&file)).unwrap();
+    assert_eq!(draws["mu"].as_real().unwrap(), [7.0; 3]);
+    assert!(draws["sigma"].as_real().unwrap().iter().all(|x| (x - 0.5).abs() < 1e-15));
+    let above = draws["above"].as_real().unwrap();
+    assert!(above.iter().all(|x| *x > 7.0) && above[0] != above[1], "{above:?}");
+    for (text, words) in [
+        ("{\"sigma\": -1}", "sigma must be at least 0"),
+        ("{\"mu\": 1, \"above\": 0.5}", "above must be at least its bound"),
+        ("{\"nope\": 1}", "has `nope`, which is no parameter of"),
+        ("{\"m\": [[1, 2], [3, 4]]}", "`m` is of size 2 × 2, but the program declares 2 × 3"),
+        ("{\"s\": [0.5, 0.5, 0.1, 0]}", "s must be a simplex: sum to 1"),
+        ("{\"s\": [0.5, 0.5, 0, 0]}", "a value lies on the border of its constraint"),
+        ("{\"o\": [3, 2, 1]}", "o must be in increasing order"),
+    ] {
+        let init = folder.file("wrong.json", text);
+        let said = error(&["sample", &model, "--chains", "2", "--init", &init]);
+        assert!(said.contains(words) && said.contains("wrong.json"), "{text}: {said}");
+    }
+    let other = folder.file("other.json", "{\"sigma\": 1}");
+    let said = error(&["sample", &model, "--chains", "2", "--init", &format!("{init},{other}")]);
+    assert!(said.contains("must name the same parameters"), "{said}");
+}
+
+#[test]
+fn starts_can_be_made_in_the_library() {
+    let folder = Folder::new("starts");
+    let model = folder.file("m.stan", "parameters { real<lower=1> a; real b; } model { a ~ normal(b, 1); }");
+    let model = StanModel::load(std::path::Path::new(&model), &Map::new(), Terms::default()).unwrap();
+    let values = |a: f64, b: f64| {
+        let scalar = |x: f64| Array::real([], vec![x]);
+        NamedValues::of("here".to_owned(), IndexMap::from([("a".to_owned(), scalar(a)), ("b".to_owned(), scalar(b))]))
+    };
+    let files = [values(2.0, 0.25), values(1.0 + 1.0_f64.exp(), -3.0)];
+    let source = ModelSource::Stan(&model);
+    let points = starts(&source, &files, 2, 2.0, &|_| Ok(model.inputs()), &Options::default()).unwrap();
+    assert_eq!(points, Array::real([2, 2], vec![0.0, 0.25, 1.0, -3.0]));
+}
+
+#[test]
+fn models_of_the_language_say_how_by_functions_of_their_parameters() {
+    let folder = Folder::new("by-value-ab");
+    let text = "struct P { mu: real, tau: real }\n\
+        pub fn log_density(q: real[2], shared y: real) -> real { normal_lpdf(y, q[0], exp(q[1])) - dot(q, q) }\n\
+        pub fn parameters(q: real[2]) -> P { P { mu: q[0], tau: exp(q[1]) } }\n\
+        pub fn unconstrain(mu: real, tau: real) -> real[2] {\n    \
+        assert(tau > 0.0, \"tau is {tau}\");\n    [mu, log(tau)]\n}\n\
+        struct G { z: real }\n\
+        pub fn generated_quantities(mu: real, tau: real, shared y: real) -> G { G { z: (y - mu) / tau } }\n";
+    let model = folder.file("m.ab", text);
+    let data = ["--shared", "y=2"];
+    let init = folder.file("init.json", "{\"mu\": 1, \"tau\": 2}");
+    let file = folder.0.join("d_1.csv").display().to_string();
+    let made = output(
+        &[
+            &["sample", &model, "--chains", "1", "--draws", "2", "--algorithm", "fixed_param", "--init", &init][..],
+            &data,
+            &["--output", &file],
+        ]
+        .concat(),
+    );
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let made = output(&[&["generate_quantities", &model, "--draws", &file, "--output", "-"][..], &data].concat());
+    assert!(!made.status.success());
+    let out = folder.0.join("z.csv").display().to_string();
+    let made = output(
+        &[&["generate_quantities", &model, &format!("fitted_params={file}"), "--output", &out][..], &data].concat(),
+    );
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let csv = std::fs::read_to_string(&out).unwrap();
+    assert!(csv.contains("# method = generate_quantities") && csv.ends_with("\nz\n0.5\n0.5\n"), "{csv}");
+    assert!(String::from_utf8_lossy(&output(&["summary", &out]).stdout).contains("z "));
+    let wrong = folder.file("wrong.json", "{\"mu\": 1, \"tau\": -2}");
+    let said = error(&[&["sample", &model, "--init", &wrong][..], &data].concat());
+    assert!(said.contains("wrong.json`: tau is -2"), "{said}");
+    let none = folder.file("none.csv", "lp__,mu\n-1,2\n");
+    let said = error(&[&["generate-quantities", &model, "--draws", &none][..], &data].concat());
+    assert!(said.contains("has no `tau`, a parameter of") && said.contains("it has mu"), "{said}");
+}
+
+#[test]
+fn included_files_are_found_in_folders_that_are_named() {
+    let folder = Folder::new("include-path");
+    std::fs::create_dir_all(folder.0.join("parts")).unwrap();
+    folder.file("parts/prior.stan", "a ~ normal(0, 1);");
+    let model = folder.file("m.stan", "parameters { real a; }\nmodel {\n  #include prior.stan\n}\n");
+    let parts = folder.0.join("parts").display().to_string();
+    for command in [&["sample"][..], &["log-prob", "--points", "[[1]]"], &["translate"], &["diagnose"], &["check"]] {
+        let arguments = [&command[..1], &[&model], &command[1..]].concat();
+        assert!(error(&arguments).contains("prior.stan"), "{command:?}");
+        for flag in ["--include-path", "--include-paths"] {
+            assert!(output(&[&arguments[..], &[flag, &parts]].concat()).status.success(), "{command:?} {flag}");
+        }
+    }
+}
