@@ -51,8 +51,12 @@ const MODULES: &[(&str, &str)] = &[
     ("fixed_param.ab", include_str!("../../nuts/fixed_param.ab")),
     ("hamiltonian.ab", include_str!("../../nuts/hamiltonian.ab")),
     ("hmc.ab", include_str!("../../nuts/hmc.ab")),
+    ("line_search.ab", include_str!("../../nuts/line_search.ab")),
+    ("newton.ab", include_str!("../../nuts/newton.ab")),
     ("nuts.ab", include_str!("../../nuts/nuts.ab")),
+    ("pathfinder.ab", include_str!("../../nuts/pathfinder.ab")),
     ("protocol.ab", include_str!("../../nuts/protocol.ab")),
+    ("quasi_newton.ab", include_str!("../../nuts/quasi_newton.ab")),
     ("slice_nuts.ab", include_str!("../../nuts/slice_nuts.ab")),
     ("static_hmc.ab", include_str!("../../nuts/static_hmc.ab")),
 ];

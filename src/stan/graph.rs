@@ -47,6 +47,8 @@ pub(super) enum Arg {
     Known(Arc<Array>),
     Whole(NodeId),
     Elements(Arc<Vec<Elem>>, Vec<usize>),
+    /// The first so many of these elements, and zeros in the places of the others: a row of what grows from turn to turn.
+    Prefix(Arc<Vec<Elem>>, usize),
 }
 
 impl Arg {
@@ -72,6 +74,7 @@ impl Arg {
             Arg::Known(_) => (None, &[]),
             Arg::Whole(node) => (Some(*node), &[]),
             Arg::Elements(elems, _) => (None, elems),
+            Arg::Prefix(elems, n) => (None, &elems[..*n]),
         };
         one.into_iter().chain(many.iter().filter_map(of))
     }
@@ -84,6 +87,7 @@ impl PartialEq for Arg {
             (Arg::Known(a), Arg::Known(b)) => Arc::ptr_eq(a, b),
             (Arg::Whole(a), Arg::Whole(b)) => a == b,
             (Arg::Elements(a, s), Arg::Elements(b, t)) => s == t && (Arc::ptr_eq(a, b) || a == b),
+            (Arg::Prefix(a, n), Arg::Prefix(b, m)) => n == m && (Arc::ptr_eq(a, b) || a == b),
             _ => false,
         }
     }
@@ -97,6 +101,7 @@ impl Hash for Arg {
             Arg::Known(array) => Arc::as_ptr(array).hash(state),
             Arg::Whole(node) => node.hash(state),
             Arg::Elements(elems, shape) => (elems, shape).hash(state),
+            Arg::Prefix(elems, n) => (elems, n).hash(state),
         }
     }
 }

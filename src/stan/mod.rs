@@ -20,5 +20,5 @@ mod translate;
 mod value;
 
 pub use data::Given;
-pub use trace::HostFunctions;
-pub use translate::{Output, Terms, Translation, translate};
+pub use trace::{HostFunctions, Taken};
+pub use translate::{OfValues, Output, Terms, Translation, quantities, translate, unconstrain};

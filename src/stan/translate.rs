@@ -1,15 +1,19 @@
 //! A program with its data becomes a module of our language.
 
+mod of_values;
+
 use indexmap::IndexMap;
 
 use super::check::Checked;
 use super::data::Given;
-use super::emit::{Emitter, Line, with_sums};
+use super::emit::{Emitter, Line, WORDS, simplified};
 use super::syntax::ast::{Block, Program, Stmt};
 use super::trace::{HostFunctions, Problem, Tracer};
 use super::value::{Elem, Val};
 use crate::base::{Diagnostic, Span, stack};
 use crate::types::Array;
+
+pub use of_values::{OfValues, quantities, unconstrain};
 
 /// A variable that a draw has.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -91,14 +95,20 @@ fn stmts(block: &Option<Block>) -> &[Stmt] {
 
 type Traced<T> = Result<T, Box<Problem>>;
 
-/// Runs what comes before the parameters.
+/// Runs what comes before the parameters, and reads them.
 fn prepare(tracer: &mut Tracer<'_>, program: &Program, data: &Given) -> Traced<(usize, Vec<Val>)> {
+    known(tracer, program, data)?;
+    tracer.read_parameters(stmts(&program.parameters))
+}
+
+/// Runs what comes before the parameters.
+fn known(tracer: &mut Tracer<'_>, program: &Program, data: &Given) -> Traced<()> {
     tracer.read_data(stmts(&program.data), data)?;
     tracer.in_density = false;
     tracer.run(stmts(&program.transformed_data))?;
     tracer.check_block(stmts(&program.transformed_data))?;
     tracer.name_known();
-    tracer.read_parameters(stmts(&program.parameters))
+    Ok(())
 }
 
 fn run(
@@ -112,9 +122,14 @@ fn run(
     let ((more, more_tables), outputs) = parameters(program, checked, data, host, dimension)?;
     lines.extend(more);
     tables.extend(more_tables);
-    let text = lines.iter().map(|line| format!("{}{}\n", "    ".repeat(line.indent), line.text)).collect();
-    let lines = lines.iter().map(|line| line.span).collect();
+    let (text, lines) = joined(&lines);
     Ok(Translation { text, lines, tables, dimension, outputs })
+}
+
+/// The text of lines, and the places that they come from.
+fn joined(lines: &[Line]) -> (String, Vec<Option<Span>>) {
+    let text = lines.iter().map(|line| format!("{}{}\n", "    ".repeat(line.indent), line.text)).collect();
+    (text, lines.iter().map(|line| line.span).collect())
 }
 
 fn plain(text: impl Into<String>, indent: usize) -> Line {
@@ -153,7 +168,7 @@ fn density(
         terms.push(Elem::Real(-left_out));
     }
     let mut graph = tracer.graph;
-    with_sums(&mut graph, &[], &terms);
+    simplified(&mut graph, &[], &terms);
     let mut emitter = Emitter::new(&graph, &[], &terms, "");
     emitter.write();
     let total = emitter.total(&terms);
@@ -189,12 +204,23 @@ fn parameters(
 ) -> Traced<(Written, Vec<Output>)> {
     let mut tracer = Tracer::new(program, checked, host);
     prepare(&mut tracer, program, data)?;
+    outputs(tracer, program, "parameters", dimension, 0)
+}
+
+/// Runs what comes after the parameters, and writes the function that gives the variables from a block on.
+fn outputs(
+    mut tracer: Tracer<'_>,
+    program: &Program,
+    function: &str,
+    dimension: usize,
+    from: usize,
+) -> Traced<(Written, Vec<Output>)> {
     tracer.run(stmts(&program.transformed_parameters))?;
     tracer.run(stmts(&program.generated_quantities))?;
     tracer.check_block(stmts(&program.generated_quantities))?;
     let blocks = [&program.parameters, &program.transformed_parameters, &program.generated_quantities];
     let (mut outputs, mut values): (Vec<Output>, Vec<Val>) = (Vec::new(), Vec::new());
-    for (number, block) in blocks.into_iter().enumerate() {
+    for (number, block) in blocks.into_iter().enumerate().skip(from) {
         for declared in tracer.declared(stmts(block)) {
             let value = tracer.value(&declared.name).expect("it was declared").clone();
             outputs.push(Output {
@@ -209,7 +235,7 @@ fn parameters(
         }
     }
     let mut graph = tracer.graph;
-    with_sums(&mut graph, &values, &[]);
+    simplified(&mut graph, &values, &[]);
     let mut emitter = Emitter::new(&graph, &values, &[], "g_");
     emitter.write();
     let results: Vec<String> = values.iter().map(|v| emitter.result(v)).collect();
@@ -227,7 +253,7 @@ fn parameters(
     if outputs.is_empty() {
         return Ok(((Vec::new(), IndexMap::new()), outputs));
     }
-    lines.push(plain(format!("pub fn parameters(q: real[{dimension}]{}) -> Parameters {{", ports(&tables)), 0));
+    lines.push(plain(format!("pub fn {function}(q: real[{dimension}]{}) -> Parameters {{", ports(&tables)), 0));
     lines.extend(body);
     lines.push(plain("Parameters {", 1));
     for (output, result) in outputs.iter().zip(results) {
@@ -240,33 +266,5 @@ fn parameters(
 
 /// A name of Stan as the field of a struct: words of our language get an underscore.
 fn field(name: &str) -> String {
-    const WORDS: &[&str] = &[
-        "as",
-        "assert",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "emit",
-        "false",
-        "fn",
-        "for",
-        "if",
-        "in",
-        "let",
-        "mut",
-        "print",
-        "pub",
-        "return",
-        "shared",
-        "struct",
-        "true",
-        "use",
-        "while",
-        "derivative",
-        "bool",
-        "int",
-        "real",
-    ];
     if WORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }

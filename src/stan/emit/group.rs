@@ -52,18 +52,17 @@ impl Emitter<'_> {
             Arg::Scalar(elem) => self.found_elem(*elem, point),
             Arg::Known(_) => Found::Known,
             Arg::Whole(node) => self.found_elem(Elem::Of(*node, 0), point),
-            Arg::Elements(elems, _) => {
-                let mut runs: Vec<(Found, usize)> = Vec::new();
-                for elem in elems.iter() {
-                    let found = self.found_elem(*elem, point);
-                    match runs.last_mut() {
-                        Some((last, n)) if *last == found => *n += 1,
-                        _ => runs.push((found, 1)),
-                    }
-                }
-                Found::Many(runs)
-            }
+            Arg::Elements(elems, _) => Found::Many(runs(elems.iter().map(|elem| self.found_elem(*elem, point)))),
+            Arg::Prefix(elems, _) => Found::Many(self.stored_runs(elems)),
         }
+    }
+
+    /// Where the elements of a row are that grows; what has no place yet is still 0.
+    pub(super) fn stored_runs(&self, elems: &[Elem]) -> Vec<(Found, usize)> {
+        runs(elems.iter().map(|elem| match elem {
+            Elem::Of(node, _) => self.places.get(node).map_or(Found::Known, |(container, _)| Found::Stored(*container)),
+            _ => Found::Known,
+        }))
     }
 
     fn found_elem(&self, elem: Elem, point: usize) -> Found {
@@ -141,7 +140,8 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
-        self.keep_values(nodes, &name);
+        self.keep_values(nodes, &name)?;
+        self.keep_outside(nodes, &name)?;
         let level = self.loops.len() - 1;
         for (at, id) in nodes.iter().enumerate() {
             for (point, member) in self.family(*id).iter().enumerate() {
@@ -153,29 +153,57 @@ impl Emitter<'_> {
     }
 
     /// Keeps values of this turn that are read outside of it.
-    fn keep_values(&mut self, nodes: &[NodeId], name: &str) {
-        let counters: Vec<String> = self.loops.iter().map(|l| shifted(&l.var, l.lag)).collect();
-        let counters = counters.join(", ");
+    fn keep_values(&mut self, nodes: &[NodeId], name: &str) -> Written<()> {
         let Some(places) = nodes.iter().map(|id| self.places.get(id).copied()).collect::<Option<Vec<_>>>() else {
-            return;
+            return Ok(());
         };
         let container = places[0].0;
-        let c = &self.containers[container];
-        let (kept, depth) = (c.name.clone(), self.loops.len());
-        let together = c.lead.get(depth).copied().unwrap_or(1);
+        let lead = self.containers[container].lead.len();
+        let (depth, together) = (self.loops.len(), nodes.len());
         let first = places[0].1 - places[0].1 % together;
-        let in_order = places.iter().enumerate().all(|(i, place)| *place == (container, first + i));
-        if in_order && together == nodes.len() {
-            self.line(format!("{kept}[{counters}] = {name};"), None);
-            return;
+        let is_row = lead == depth + 1 && self.containers[container].lead[depth] == together;
+        if is_row && places.iter().enumerate().all(|(i, place)| *place == (container, first + i)) {
+            let counters: Vec<String> = self.loops.iter().map(|l| shifted(&l.var, l.lag)).collect();
+            let kept = self.containers[container].name.clone();
+            self.line(format!("{kept}[{}] = {name};", counters.join(", ")), None);
+            return Ok(());
         }
-        for (at, (container, place)) in places.iter().enumerate() {
-            let c = &self.containers[*container];
-            let (kept, many) = (c.name.clone(), c.lead.get(depth).copied());
+        for (at, id) in nodes.iter().enumerate() {
             let value = if nodes.len() == 1 { name.to_owned() } else { format!("{name}[{at}]") };
-            let at = many.map_or(String::new(), |m| format!(", {}", place % m));
-            self.line(format!("{kept}[{counters}{at}] = {value};"), None);
+            let places: Option<Vec<_>> = self.family(*id).iter().map(|id| self.places.get(id).copied()).collect();
+            self.keep_at(&places.ok_or(Irregular)?, &value)?;
         }
+        Ok(())
+    }
+
+    /// The same in arrays of the loops around the innermost one, which keeps them for itself, too.
+    fn keep_outside(&mut self, nodes: &[NodeId], name: &str) -> Written<()> {
+        for (at, id) in nodes.iter().enumerate() {
+            let Some(innermost) = self.loops.last() else { continue };
+            if !innermost.outer.contains_key(id) {
+                continue;
+            }
+            let places: Option<Vec<_>> = self.family(*id).iter().map(|id| innermost.outer.get(id).copied()).collect();
+            let value = if nodes.len() == 1 { name.to_owned() } else { format!("{name}[{at}]") };
+            self.keep_at(&places.ok_or(Irregular)?, &value)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a value at these places of an array, one for each point of the loops around.
+    fn keep_at(&mut self, places: &[(usize, usize)], value: &str) -> Written<()> {
+        let container = places[0].0;
+        if places.iter().any(|(other, _)| *other != container) {
+            return Err(Irregular);
+        }
+        let c = &self.containers[container];
+        let (kept, lead) = (c.name.clone(), c.lead.len());
+        let size: usize = c.shape.iter().product();
+        let flat: Vec<i64> = places.iter().map(|(_, at)| (at * size) as i64).collect();
+        let axes = self.axes();
+        let coordinates = self.coordinates(container, &flat, lead, &axes);
+        self.line(format!("{kept}[{}] = {value};", coordinates.join(", ")), None);
+        Ok(())
     }
 
     /// The nodes over all points of the loops around, then one after the other.
@@ -211,6 +239,18 @@ impl Emitter<'_> {
         let args: Vec<&Arg> = nodes.iter().map(|id| &graph.nodes[*id].args[at]).collect();
         self.read(&args, axes)
     }
+}
+
+/// Stretches of what is found in one place.
+fn runs(found: impl Iterator<Item = Found>) -> Vec<(Found, usize)> {
+    let mut runs: Vec<(Found, usize)> = Vec::new();
+    for found in found {
+        match runs.last_mut() {
+            Some((last, n)) if *last == found => *n += 1,
+            _ => runs.push((found, 1)),
+        }
+    }
+    runs
 }
 
 /// A text between quotes, without holes.

@@ -3,6 +3,7 @@
 //! all lanes share.
 
 mod group;
+mod growing;
 mod pattern;
 mod read;
 mod region;
@@ -13,12 +14,16 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::graph::{Arg, Graph, Node, Op};
+use super::graph::{Arg, Graph, Node, Op, SiteId, TurnId};
 use super::value::{Elem, NodeId, Val};
 use crate::base::{Id as _, Span};
 use crate::types::{Array, ArrayData};
 
-pub(super) use sums::with_sums;
+/// The graph with its running sums as sums, and what grows from turn to turn as rows of one length.
+pub(super) fn simplified(graph: &mut Graph, results: &[Val], summed: &[Elem]) {
+    sums::with_sums(graph, results, summed);
+    growing::with_prefixes(graph);
+}
 
 /// How tightly an expression binds: parentheses stand where an operand binds less.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -149,6 +154,8 @@ struct Loop {
     align: HashMap<NodeId, Arc<Vec<NodeId>>>,
     /// Nodes whose values are there in the current turn only.
     locals: Vec<NodeId>,
+    /// Where loops around keep what this one keeps for itself.
+    outer: HashMap<NodeId, (usize, usize)>,
 }
 
 /// Where a value of the current turn of a loop is.
@@ -205,62 +212,71 @@ pub(super) struct Emitter<'g> {
     pub(super) lines: Vec<Line>,
 }
 
-/// Words of the language, and what the text calls by these names.
+/// Words of the language: no name is one.
+pub(super) const WORDS: &[&str] = &[
+    "as",
+    "assert",
+    "bool",
+    "break",
+    "const",
+    "continue",
+    "derivative",
+    "else",
+    "emit",
+    "false",
+    "fn",
+    "for",
+    "if",
+    "in",
+    "int",
+    "let",
+    "mut",
+    "print",
+    "pub",
+    "real",
+    "return",
+    "shared",
+    "struct",
+    "true",
+    "use",
+    "while",
+];
+
+/// What the text calls by these names, wherever it is.
+const OWN: &[&str] = &[
+    "q",
+    "i",
+    "t0",
+    "t1",
+    "t2",
+    "fill",
+    "concat",
+    "reshape",
+    "sum",
+    "select",
+    "all",
+    "min",
+    "max",
+    "attempt",
+    "value_and_grad",
+    "positive_infinity",
+    "negative_infinity",
+    "not_a_number",
+    "log_density",
+    "parameters",
+];
+
+/// Names that no value may have: words of the language, and functions that are called.
 fn taken(graph: &Graph) -> HashSet<String> {
-    const WORDS: &[&str] = &[
-        "as",
-        "assert",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "emit",
-        "false",
-        "fn",
-        "for",
-        "if",
-        "in",
-        "let",
-        "mut",
-        "print",
-        "pub",
-        "return",
-        "shared",
-        "struct",
-        "true",
-        "use",
-        "while",
-        "derivative",
-        "q",
-        "i",
-        "t0",
-        "t1",
-        "t2",
-        "fill",
-        "concat",
-        "reshape",
-        "sum",
-        "select",
-        "int",
-        "real",
-        "bool",
-        "all",
-        "min",
-        "max",
-        "attempt",
-        "value_and_grad",
-        "positive_infinity",
-        "negative_infinity",
-        "not_a_number",
-        "log_density",
-        "parameters",
-    ];
     let called = graph.nodes.values().filter_map(|node| match &node.op {
         Op::Call(name, _) | Op::CallBool(name) | Op::CallWith(name, _) => Some(name.to_string()),
         _ => None,
     });
-    WORDS.iter().map(|word| (*word).to_owned()).chain(called).collect()
+    WORDS.iter().chain(OWN).map(|word| (*word).to_owned()).chain(called).collect()
 }
+
+/// Of the nodes of a place one in so many is needed, or all others stay out.
+const MOST_DEAD: usize = 4;
 
 /// The deepest expression that is written in one piece.
 const MAX_DEPTH: u32 = 24;
@@ -315,6 +331,7 @@ impl<'g> Emitter<'g> {
                 self.is_result[node.index()] = true;
             }
         }
+        self.live_rows();
         for index in (0..graph.nodes.len()).rev() {
             if !self.live[index] {
                 continue;
@@ -322,7 +339,7 @@ impl<'g> Emitter<'g> {
             let id = NodeId::new(index);
             for arg in &self.node(id).args {
                 // What an array is put together of is written before.
-                let uses = if matches!(arg, Arg::Elements(..)) { 2 } else { 1 };
+                let uses = if matches!(arg, Arg::Elements(..) | Arg::Prefix(..)) { 2 } else { 1 };
                 for source in arg.sources() {
                     self.live[source.index()] = true;
                     self.uses[source.index()] += uses;
@@ -332,6 +349,36 @@ impl<'g> Emitter<'g> {
         }
         self.defer();
         self.resolve_readers();
+    }
+
+    /// Marks what lives, and where turns of an outer loop need differently many of the nodes of one place, all of these:
+    /// turns that do the same are one loop. Where most nodes of a place are not needed, they stay out.
+    fn live_rows(&mut self) {
+        for index in (0..self.graph.nodes.len()).rev() {
+            if self.live[index] {
+                let sources = self.graph.nodes[NodeId::new(index)].args.iter().flat_map(Arg::sources);
+                sources.for_each(|source| self.live[source.index()] = true);
+            }
+        }
+        let mut rows: HashMap<SiteId, HashMap<TurnId, (usize, usize)>> = HashMap::new();
+        for (id, node) in self.graph.nodes.iter() {
+            if self.graph.turns[node.turn].depth >= 2 {
+                let (live, all) = rows.entry(node.site).or_default().entry(self.turn_at(id, 1)).or_default();
+                *live += usize::from(self.live[id.index()]);
+                *all += 1;
+            }
+        }
+        let uneven = |row: &HashMap<TurnId, (usize, usize)>| {
+            let (live, all) = row.values().fold((0, 0), |(live, all), (l, a)| (live + l, all + a));
+            let same = row.values().all(|(l, _)| row.values().all(|(other, _)| l == other));
+            !same && live * MOST_DEAD >= all
+        };
+        let uneven: HashSet<SiteId> = rows.iter().filter(|(_, row)| uneven(row)).map(|(site, _)| *site).collect();
+        for (id, node) in self.graph.nodes.iter() {
+            if self.graph.turns[node.turn].depth >= 2 && uneven.contains(&node.site) {
+                self.live[id.index()] = true;
+            }
+        }
     }
 
     /// What is read once, in the same turn, is written where it is read.
@@ -480,7 +527,7 @@ impl Emitter<'_> {
         let mut known = 0.0;
         let mut parts: Vec<String> = Vec::new();
         // Terms of one place of the program are one sum.
-        let mut groups: IndexMap<(super::graph::SiteId, Op, bool), Vec<Elem>> = IndexMap::new();
+        let mut groups: IndexMap<(SiteId, Op, bool), Vec<Elem>> = IndexMap::new();
         for term in terms {
             match term {
                 Elem::Of(id, _) => {

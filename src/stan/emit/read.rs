@@ -35,9 +35,28 @@ impl Emitter<'_> {
                     _ => Err(Irregular),
                 });
                 let lists = lists.collect::<Written<Vec<_>>>()?;
-                self.read_elements(&lists, shape, axes)
+                let runs = self.runs(&lists[0]);
+                self.read_elements(&lists, &runs, shape, axes)
+            }
+            Arg::Prefix(elems, _) => {
+                let lists = args.iter().map(|arg| match arg {
+                    Arg::Prefix(elems, _) => Ok(Arc::new(self.stored(elems))),
+                    _ => Err(Irregular),
+                });
+                let lists = lists.collect::<Written<Vec<_>>>()?;
+                let runs = self.stored_runs(elems);
+                self.read_elements(&lists, &runs, &[elems.len()], axes)
             }
         }
+    }
+
+    /// A row that grows: zeros stand for what has no place yet.
+    fn stored(&self, elems: &[Elem]) -> Vec<Elem> {
+        let placed = |elem: &Elem| match elem {
+            Elem::Of(node, _) if !self.places.contains_key(node) => Elem::Real(0.0),
+            elem => elem.as_real(),
+        };
+        elems.iter().map(placed).collect()
     }
 
     /// Numbers over some counters.
@@ -65,7 +84,7 @@ impl Emitter<'_> {
             }
             return self.code(&nodes, axes);
         }
-        let (container, flat) = self.places_of(&of, axes.len())?;
+        let (container, flat) = self.places_of(&of, axes.len(), true)?;
         let rank = self.rank(container);
         self.element(container, &flat, rank, axes)
     }
@@ -75,14 +94,16 @@ impl Emitter<'_> {
         self.deferred[node.index()]
     }
 
-    /// The one array in which elements are, and where; so many of them go with all counters.
-    fn places_of(&self, of: &[(NodeId, u32)], all: usize) -> Written<(usize, Vec<i64>)> {
+    /// The one array in which elements are, and where; so many of them go with all counters. `turn`: what the current turn
+    /// made is read from there.
+    fn places_of(&self, of: &[(NodeId, u32)], all: usize, turn: bool) -> Written<(usize, Vec<i64>)> {
         let each = all / self.points().max(1);
         let mut container = None;
         let mut flat = Vec::with_capacity(of.len());
         for (i, (node, at)) in of.iter().enumerate() {
             let point = i / each.max(1);
-            let found = self.local(*node, point).or_else(|| self.places.get(node).copied());
+            let local = if turn { self.local(*node, point) } else { None };
+            let found = local.or_else(|| self.places.get(node).copied());
             let (here, index) = found.ok_or(Irregular)?;
             if *container.get_or_insert(here) != here {
                 return Err(Irregular);
@@ -113,7 +134,7 @@ impl Emitter<'_> {
         Ok(Code::atom(format!("{name}[{}]", coordinates.join(", "))))
     }
 
-    fn coordinates(&mut self, container: usize, flat: &[i64], indices: usize, axes: &Axes) -> Vec<String> {
+    pub(super) fn coordinates(&mut self, container: usize, flat: &[i64], indices: usize, axes: &Axes) -> Vec<String> {
         let extents = self.extents(container);
         let mut texts = Vec::with_capacity(indices);
         for axis in 0..indices {
@@ -133,7 +154,7 @@ impl Emitter<'_> {
             return self.code(nodes, axes);
         }
         let of: Vec<(NodeId, u32)> = nodes.iter().map(|n| (*n, 0)).collect();
-        let (container, flat) = self.places_of(&of, axes.len())?;
+        let (container, flat) = self.places_of(&of, axes.len(), true)?;
         let lead = self.containers[container].lead.len();
         self.element(container, &flat, lead, axes)
     }
@@ -195,17 +216,21 @@ impl Emitter<'_> {
     }
 
     /// Arrays that are put together of elements, over some counters.
-    fn read_elements(&mut self, lists: &[Arc<Vec<Elem>>], shape: &[usize], axes: &Axes) -> Written<Code> {
+    fn read_elements(
+        &mut self,
+        lists: &[Arc<Vec<Elem>>],
+        runs: &[(Found, usize)],
+        shape: &[usize],
+        axes: &Axes,
+    ) -> Written<Code> {
         let n = lists[0].len();
         if n == 0 {
             let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
             return Ok(Code::atom(format!("fill(0.0, {})", extents.join(", "))));
         }
-        // Stretches of elements that are in one array.
-        let runs = self.runs(&lists[0]);
         let mut parts = Vec::with_capacity(runs.len());
         let mut from = 0;
-        for (found, len) in &runs {
+        for (found, len) in runs {
             parts.push(self.stretch(lists, from, *len, found, axes)?);
             from += len;
         }
@@ -218,6 +243,7 @@ impl Emitter<'_> {
         Ok(reshaped(&joined, &[n], shape))
     }
 
+    /// Stretches of elements that are in one array.
     fn runs(&self, elems: &[Elem]) -> Vec<(Found, usize)> {
         match self.found(&Arg::Elements(Arc::new(elems.to_vec()), vec![elems.len()]), 0) {
             Found::Many(runs) => runs,
@@ -246,7 +272,7 @@ impl Emitter<'_> {
                 }
             }
         }
-        let (container, flat) = self.places_of(&of, axes.len() * len)?;
+        let (container, flat) = self.places_of(&of, axes.len() * len, !matches!(found, Found::Stored(_)))?;
         let extents = self.extents(container);
         let firsts: Vec<i64> = flat.iter().step_by(len).copied().collect();
         let contiguous = flat.chunks(len).all(|c| c.windows(2).all(|w| w[1] == w[0] + 1));

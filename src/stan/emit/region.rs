@@ -30,6 +30,7 @@ pub(super) enum ArgKind {
     Table(Vec<usize>),
     Whole,
     Elements(Vec<usize>),
+    Prefix(usize),
 }
 
 pub(super) fn kind(arg: &Arg) -> ArgKind {
@@ -39,6 +40,7 @@ pub(super) fn kind(arg: &Arg) -> ArgKind {
         Arg::Known(array) => ArgKind::Table(array.shape.to_vec()),
         Arg::Whole(_) => ArgKind::Whole,
         Arg::Elements(_, shape) => ArgKind::Elements(shape.clone()),
+        Arg::Prefix(elems, _) => ArgKind::Prefix(elems.len()),
     }
 }
 
@@ -87,6 +89,14 @@ impl Emitter<'_> {
         }
     }
 
+    /// The same, but for rows that grow: those that are one and the same operand in every turn.
+    fn aligned_sources(&self, id: NodeId, found: &mut Vec<NodeId>) {
+        let args = self.node(id).args.iter().filter(|arg| !matches!(arg, Arg::Prefix(..)));
+        for source in args.flat_map(Arg::sources) {
+            if self.deferred[source.index()] { self.aligned_sources(source, found) } else { found.push(source) }
+        }
+    }
+
     /// Writes nodes, which come in the order in which they were made.
     pub(super) fn region(&mut self, nodes: &[NodeId]) -> Written<()> {
         let mut group_of: HashMap<NodeId, usize> = HashMap::new();
@@ -126,7 +136,7 @@ impl Emitter<'_> {
     }
 
     /// The turn of a node at a depth of loops; its own where it is not so deep.
-    fn turn_at(&self, id: NodeId, depth: u32) -> TurnId {
+    pub(super) fn turn_at(&self, id: NodeId, depth: u32) -> TurnId {
         let mut turn = self.node(id).turn;
         while self.graph.turns[turn].depth > depth {
             turn = self.graph.turns[turn].outer;
@@ -202,6 +212,21 @@ impl Emitter<'_> {
             Arg::Known(_) => vec![Source::Known],
             Arg::Whole(node) => vec![of(&Elem::Of(*node, 0))],
             Arg::Elements(elems, _) => elems.iter().map(of).collect(),
+            // Of all elements, whatever their turns: how many of them are read goes with the turn.
+            Arg::Prefix(elems, _) => {
+                let mut seen: Vec<Source> = elems.iter().map(|elem| self.seen_in_row(*elem, at)).collect();
+                seen.dedup();
+                seen
+            }
+        }
+    }
+
+    fn seen_in_row(&self, elem: Elem, at: &HashMap<NodeId, (usize, usize)>) -> Source {
+        let Elem::Of(node, _) = elem else { return Source::Known };
+        match (at.contains_key(&node), self.places.get(&node)) {
+            (true, _) => Source::Other(self.node(node).site.index()),
+            (false, Some((container, _))) => Source::Before(*container),
+            (false, None) => Source::Known,
         }
     }
 
@@ -217,15 +242,18 @@ impl Emitter<'_> {
         let outside = |first: &&NodeId| align[*first].iter().any(|id| self.read_outside(*id, depth, &members));
         let kept: Vec<NodeId> = turns[0].iter().filter(outside).copied().collect();
         let earlier = self.earlier(all, &range);
-        let mut done = self.keep(&kept, &align, turns.len(), &earlier, &mut moved);
+        let mut outer = HashMap::new();
+        let mut done = self.keep(&kept, &align, turns.len(), &earlier, &mut moved, &mut outer);
         if done.is_ok() {
             self.line(format!("for {var} in 0..{} {{", turns.len()), None);
             let lag = earlier.lag;
-            self.loops.push(Loop { var, extent: turns.len(), lag, align, locals: Vec::new() });
+            self.loops.push(Loop { var, extent: turns.len(), lag, align, locals: Vec::new(), outer });
             done = self.region(&turns[0]);
-            for id in self.loops.pop().expect("pushed above").locals {
+            let ended = self.loops.pop().expect("pushed above");
+            for id in ended.locals {
                 self.locals.remove(&id);
             }
+            outer = ended.outer;
         }
         if done.is_err() {
             self.lines.truncate(saved.0);
@@ -243,6 +271,13 @@ impl Emitter<'_> {
         self.line("}", None);
         if self.loops.is_empty() {
             self.declare_kept(saved.0);
+            return Ok(());
+        }
+        // From here on values are where the loops around keep them.
+        self.places.extend(outer);
+        for (id, place, local) in moved {
+            place.map(|place| self.places.insert(id, place));
+            local.map(|local| self.locals.insert(id, local));
         }
         Ok(())
     }
@@ -258,7 +293,7 @@ impl Emitter<'_> {
             let mut read: Vec<Vec<NodeId>> = Vec::new();
             for turn in &all[range.clone()] {
                 let mut sources = Vec::new();
-                self.sources(turn[position], &mut sources);
+                self.aligned_sources(turn[position], &mut sources);
                 read.push(sources);
             }
             for operand in 0..read[0].len() {
@@ -307,7 +342,8 @@ impl Emitter<'_> {
     }
 
     /// Arrays for what is read outside of its turn: one for the nodes of one place. They begin with what was written before
-    /// the loop and is read as if it were of an earlier turn.
+    /// the loop and is read as if it were of an earlier turn. What loops around keep already is kept a second time only
+    /// for the sake of that beginning: `outer` tells where they keep it.
     fn keep(
         &mut self,
         nodes: &[NodeId],
@@ -315,14 +351,18 @@ impl Emitter<'_> {
         turns: usize,
         earlier: &Earlier,
         moved: &mut Vec<Moved>,
+        outer: &mut HashMap<NodeId, (usize, usize)>,
     ) -> Written<()> {
         let mut groups: IndexMap<Key, Vec<NodeId>> = IndexMap::new();
-        for id in nodes.iter().filter(|id| !self.places.contains_key(*id)) {
+        for id in nodes {
             groups.entry(self.key(*id)).or_default().push(*id);
         }
+        groups.retain(|_, members| {
+            members.iter().any(|id| !self.places.contains_key(id) || earlier.nodes.contains_key(id))
+        });
         let lag = earlier.lag;
         let rows = turns + lag;
-        let outer = self.axes();
+        let around = self.axes();
         for (key, members) in groups {
             let name = match self.graph.names.get(&members[0]).cloned() {
                 Some(name) => self.free(&name),
@@ -330,19 +370,25 @@ impl Emitter<'_> {
             };
             let m = members.len();
             let many = (m > 1).then_some(m);
-            let around = self.loops.iter().map(|l| l.extent + l.lag);
-            let lead: Vec<usize> = around.chain([rows]).chain(many).collect();
+            let extents = self.loops.iter().map(|l| l.extent + l.lag);
+            let lead: Vec<usize> = extents.chain([rows]).chain(many).collect();
             self.containers.push(Container { name: name.clone(), lead, shape: key.shape });
             let container = self.containers.len() - 1;
             self.kept.push((container, key.int));
             for (j, first) in members.iter().enumerate() {
+                // Where a loop around keeps some turns only, this array is where all are from here on.
+                let all_outside = align[first].iter().all(|id| self.places.contains_key(id));
                 for (point, id) in align[first].iter().enumerate() {
                     let row = self.row(point / turns) * rows + lag + point % turns;
+                    if all_outside && let Some(place) = self.places.remove(id) {
+                        moved.push((*id, Some(place), None));
+                        outer.insert(*id, place);
+                    }
                     self.place(*id, container, row * m + j);
                 }
                 for (back, source) in earlier.nodes.get(first).into_iter().flatten() {
                     let counters: Vec<String> =
-                        outer.vars.iter().zip(&self.loops).map(|(v, l)| shifted(v, l.lag)).collect();
+                        around.vars.iter().zip(&self.loops).map(|(v, l)| shifted(v, l.lag)).collect();
                     let slot = (lag - back).to_string();
                     let at: Vec<String> =
                         counters.into_iter().chain([slot]).chain(many.map(|_| j.to_string())).collect();
@@ -352,7 +398,7 @@ impl Emitter<'_> {
                         .iter()
                         .map(|id| if node.shape.is_empty() { Arg::Scalar(Elem::Of(*id, 0)) } else { Arg::Whole(*id) })
                         .collect();
-                    let code = self.read(&args.iter().collect::<Vec<_>>(), &outer)?;
+                    let code = self.read(&args.iter().collect::<Vec<_>>(), &around)?;
                     self.line(format!("{name}[{}] = {};", at.join(", "), code.text), None);
                     for (point, id) in family.iter().enumerate() {
                         moved.push((*id, self.places.remove(id), self.locals.remove(id)));

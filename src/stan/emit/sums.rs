@@ -1,13 +1,15 @@
-//! Sums that a loop adds up, term by term, become sums: `s = s + x[i]` of every turn.
+//! Sums that a loop adds up, term by term, become sums: `s = s + x[i]` of every turn; of products with what is known, such
+//! as `s = s + beta[k] * x[i, k]`, dot products.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::base::Id as _;
-use crate::stan::graph::{Arg, Graph, Node, Op};
+use crate::stan::graph::{Arg, Graph, Node, Op, SiteId};
 use crate::stan::value::{Elem, NodeId, Val};
+use crate::types::Array;
 
-/// The fewest terms that are worth it.
+/// So many terms one of the sums of a place must have.
 const MIN_TERMS: usize = 4;
 
 /// A running sum: the terms so far, from the first one on.
@@ -17,7 +19,7 @@ struct Chain {
 }
 
 /// The graph with its running sums as sums; the nodes keep their numbers.
-pub(in crate::stan) fn with_sums(graph: &mut Graph, results: &[Val], summed: &[Elem]) {
+pub(super) fn with_sums(graph: &mut Graph, results: &[Val], summed: &[Elem]) {
     let n = graph.nodes.len();
     let mut uses = vec![0_u32; n];
     for node in graph.nodes.values() {
@@ -52,9 +54,20 @@ pub(in crate::stan) fn with_sums(graph: &mut Graph, results: &[Val], summed: &[E
         };
         chains.insert(id, chain);
     }
-    let mut ends: Vec<(NodeId, Chain)> = chains.into_iter().filter(|(_, c)| c.terms.len() >= MIN_TERMS).collect();
+    // The sums of one place are written alike, the short ones too.
+    let mut longest: HashMap<SiteId, usize> = HashMap::new();
+    for (id, chain) in &chains {
+        let most = longest.entry(graph.nodes[*id].site).or_default();
+        *most = chain.terms.len().max(*most);
+    }
+    let is_sum = |id: &NodeId| longest[&graph.nodes[*id].site] >= MIN_TERMS;
+    let mut ends: Vec<(NodeId, Chain)> = chains.into_iter().filter(|(id, _)| is_sum(id)).collect();
     ends.sort_by_key(|(id, _)| *id);
     for (id, chain) in ends {
+        if let Some(dot) = products(graph, &uses, &chain.terms) {
+            dot.write(graph, id, chain.init);
+            continue;
+        }
         // All of it is one node: the sum of the first value and the terms.
         let mut elems = Vec::with_capacity(chain.terms.len() + 1);
         if !matches!(chain.init, Elem::Real(x) if x == 0.0) {
@@ -66,6 +79,91 @@ pub(in crate::stan) fn with_sums(graph: &mut Graph, results: &[Val], summed: &[E
         node.op = Op::Call(Arc::from("sum"), vec![]);
         node.args = vec![Arg::Elements(Arc::new(elems), shape)];
     }
+}
+
+/// A sum of products of what lanes know with what is known, in which a factor may be common to all.
+struct Dot {
+    lanes: Vec<Elem>,
+    weights: Vec<f64>,
+    common: Option<Elem>,
+    /// The nodes of the last product: its inner one, where it has two, and all of it.
+    inner: NodeId,
+    last: NodeId,
+}
+
+impl Dot {
+    /// Writes the sum of a first value and the products in the place of nodes that nothing else reads.
+    fn write(self, graph: &mut Graph, sum: NodeId, init: Elem) {
+        let n = self.lanes.len();
+        let known = Arg::Known(Arc::new(Array::real([n], self.weights)));
+        let args = vec![Arg::Elements(Arc::new(self.lanes), vec![n]), known];
+        let is_zero = matches!(init, Elem::Real(x) if x == 0.0);
+        let (dot, product) = match self.common {
+            Some(_) => (self.inner, if is_zero { sum } else { self.last }),
+            None if is_zero => (sum, sum),
+            None => (self.last, self.last),
+        };
+        (graph.nodes[dot].op, graph.nodes[dot].args) = (Op::Call(Arc::from("dot"), vec![]), args);
+        if let Some(common) = self.common {
+            let args = vec![Arg::Scalar(Elem::Of(dot, 0)), Arg::Scalar(common)];
+            (graph.nodes[product].op, graph.nodes[product].args) = (Op::Infix("*"), args);
+        }
+        if !is_zero {
+            graph.nodes[sum].args = vec![Arg::Scalar(init), Arg::Scalar(Elem::Of(product, 0))];
+        }
+    }
+}
+
+/// The factors of a product that nothing but its sum reads: of lanes, of what is known, and the innermost node.
+fn factors(graph: &Graph, uses: &[u32], id: NodeId) -> Option<(Vec<Elem>, f64, NodeId)> {
+    let node = &graph.nodes[id];
+    let (Op::Infix("*"), [Arg::Scalar(a), Arg::Scalar(b)]) = (&node.op, &node.args[..]) else { return None };
+    if node.int || !node.shape.is_empty() || uses[id.index()] != 1 {
+        return None;
+    }
+    let (mut lanes, mut known, mut innermost) = (Vec::new(), 1.0, id);
+    for factor in [*a, *b] {
+        match factor.as_real() {
+            Elem::Real(x) => known *= x,
+            Elem::Of(inner, 0) if innermost == id && factors(graph, uses, inner).is_some() => {
+                let (more, weight, node) = factors(graph, uses, inner)?;
+                lanes.extend(more);
+                known *= weight;
+                innermost = node;
+            }
+            lane => lanes.push(lane),
+        }
+    }
+    Some((lanes, known, innermost))
+}
+
+/// Terms as a dot product.
+fn products(graph: &Graph, uses: &[u32], terms: &[Elem]) -> Option<Dot> {
+    let node = |term: &Elem| if let Elem::Of(id, 0) = term { Some(*id) } else { None };
+    let all: Vec<_> = terms.iter().map(|term| factors(graph, uses, node(term)?)).collect::<Option<_>>()?;
+    let last = node(terms.last()?)?;
+    let inner = all.last()?.2;
+    let mut weights = Vec::with_capacity(all.len());
+    let mut lanes = Vec::with_capacity(all.len());
+    // Of two factors that lanes know one must be common.
+    let common = match &all[0].0[..] {
+        [_] => None,
+        [a, b] => Some(*[a, b].into_iter().find(|c| all.iter().all(|(lanes, ..)| lanes.contains(c)))?),
+        _ => return None,
+    };
+    for (factors, weight, _) in &all {
+        weights.push(*weight);
+        match (&factors[..], common) {
+            ([lane], None) => lanes.push(*lane),
+            ([a, b], Some(common)) => lanes.push(if *a == common { *b } else { *a }),
+            _ => return None,
+        }
+    }
+    // What it reads must be there before it; and a product of lanes alone is none with what is known.
+    let first = if common.is_some() { inner } else { last };
+    let before = |elem: &Elem| matches!(elem, Elem::Of(id, _) if *id < first);
+    let is_new = common.is_none() || inner != last;
+    (is_new && lanes.iter().chain(&common).all(before)).then_some(Dot { lanes, weights, common, inner, last })
 }
 
 /// What a node adds to what: `before + term`, of reals.

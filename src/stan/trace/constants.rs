@@ -2,7 +2,7 @@
 //! "Log probability and gradient calculation"; the addends are those of Stan's `include_summand`). Whether an argument is a
 //! parameter is a matter of its type, not of whether its value is known.
 
-use crate::stan::value::Val;
+use crate::stan::value::{Kind, Val};
 use crate::vmath::{BinaryFn, UnaryFn};
 
 /// ½ ln 2π
@@ -74,6 +74,24 @@ fn addends(name: &str) -> Option<&'static [Addend]> {
         "uniform" => &[(&[1, 2], |x| -log(x[1] - x[0]))],
         "binomial" | "binomial_logit" | "beta_binomial" => &[(&[0, 1], |x| log_choose(x[1], x[0]))],
         "poisson" | "poisson_log" | "poisson_log_glm" => &[(&[0], |x| -lgamma(x[0] + 1.0))],
+        "neg_binomial_2_log_glm" => &[
+            (&[0], |x| -lgamma(x[0] + 1.0)),
+            (&[2], |x| lmultiply(x[0], x[0]) - lgamma(x[0])),
+            (&[0, 2], |x| lgamma(x[0] + x[1])),
+        ],
+        "binomial_logit_glm" => &[(&[0, 1], |x| log_choose(x[1], x[0]))],
+        "neg_binomial" => &[(&[0, 1], |x| if x[0] == 0.0 { 0.0 } else { log_choose(x[0] + x[1] - 1.0, x[1] - 1.0) })],
+        "beta_neg_binomial" => &[(&[0], |x| -lgamma(x[0] + 1.0))],
+        "yule_simon" => &[(&[0], |x| lgamma(x[0]))],
+        "beta_proportion" => {
+            &[(&[2], |x| lgamma(x[0])), (&[1, 2], |x| -lgamma(x[0] * x[1]) - lgamma(x[1] - x[0] * x[1]))]
+        }
+        "loglogistic" => &[(&[1, 2], |x| log(x[1]) - x[1] * log(x[0]))],
+        "rayleigh" => &[(&[0], |x| log(x[0])), (&[1], |x| -2.0 * log(x[0]))],
+        "skew_double_exponential" => {
+            &[(&[], |_| std::f64::consts::LN_2), (&[2], |x| -log(x[0])), (&[3], |x| log(x[0]) + log(1.0 - x[0]))]
+        }
+        "normal_sufficient" => &[(&[2], |x| -HALF_LOG_TWO_PI * x[0]), (&[2, 4], |x| -x[0] * log(x[1]))],
         "neg_binomial_2" | "neg_binomial_2_log" => &[(&[0, 2], |x| log_choose(x[0] + x[1] - 1.0, x[0]))],
         "weibull" => {
             &[(&[1], |x| log(x[0])), (&[0, 1], |x| lmultiply(x[1] - 1.0, x[0])), (&[1, 2], |x| -lmultiply(x[0], x[1]))]
@@ -111,8 +129,9 @@ pub(super) fn left_out(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
     }
     let glm = name.ends_with("_glm");
     let n = args.iter().filter(|arg| !arg.is_scalar()).map(Val::len).max().unwrap_or(1);
-    // A regression's arguments are y, x, alpha, beta and the scale.
-    let n = if glm { args[0].len() } else { n };
+    // A regression's arguments are y, x, alpha, beta and the scale; those of a binomial one y, trials and the others.
+    let rows = |x: &Val| if x.kind == Kind::MATRIX { x.shape[0] } else { 1 };
+    let n = if glm { args[0].len().max(rows(&args[1])).max(rows(&args[2])) } else { n };
     let of = |i: usize| if glm && i == 2 { 4 } else { i };
     let mut sum = 0.0;
     for (reads, value) in addends(name)? {
@@ -143,22 +162,63 @@ fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
             let mut sum = -HALF_LOG_TWO_PI * y.len() as f64;
             if data[2] {
                 let k = *args[2].shape.last()?;
-                let factor = args[2].reals()?;
-                let log_det = match name {
-                    "multi_normal_cholesky" => -(0..k).map(|i| log(factor[i * k + i])).sum::<f64>(),
-                    "multi_normal" => -0.5 * log_determinant(&factor, k)?,
-                    _ => 0.5 * log_determinant(&factor, k)?,
-                };
-                sum += log_det * (y.len() / k.max(1)) as f64;
+                let scale = log_scale(&args[2], name == "multi_normal_cholesky")?;
+                let scale = if name == "multi_normal_prec" { -scale } else { scale };
+                sum += scale * (y.len() / k.max(1)) as f64;
             }
             Some(sum)
+        }
+        "multi_student_t" | "multi_student_t_cholesky" => {
+            let k = *y.shape.last()? as f64;
+            let of_all = |v: &Val| if v.kind.arrays == 0 { 1 } else { v.shape[0] };
+            let times = of_all(y).max(of_all(&args[2])) as f64;
+            let mut each = -0.5 * k * LOG_PI;
+            if data[1] {
+                let nu = args[1].as_real()?;
+                each += lgamma(0.5 * (nu + k)) - lgamma(0.5 * nu) - 0.5 * k * log(nu);
+            }
+            if data[3] {
+                each += log_scale(&args[3], name.ends_with("_cholesky"))?;
+            }
+            Some(each * times)
+        }
+        // Of a matrix whose rows are processes: y, the covariance or its factor, and the weights of the rows.
+        "multi_gp" | "multi_gp_cholesky" => {
+            let (rows, cols) = (y.shape[0] as f64, y.shape[1] as f64);
+            let mut sum = -HALF_LOG_TWO_PI * rows * cols;
+            if data[1] {
+                sum += log_scale(&args[1], name.ends_with("_cholesky"))? * rows;
+            }
+            if data[2] {
+                sum += 0.5 * cols * args[2].reals()?.into_iter().map(log).sum::<f64>();
+            }
+            Some(sum)
+        }
+        "wishart_cholesky" | "inv_wishart_cholesky" if data[1] => {
+            let (nu, k) = (args[1].as_real()?, *y.shape.last()?);
+            Some(k as f64 * std::f64::consts::LN_2 * (1.0 - 0.5 * nu) - lmgamma(k, 0.5 * nu))
+        }
+        "lkj_cov" => {
+            let mut sum = 0.0;
+            if data[2] {
+                sum -= args[2].reals()?.into_iter().map(log).sum::<f64>();
+            }
+            if data[3] {
+                sum += lkj_constant(args[3].as_real()?, *y.shape.last()?);
+            }
+            Some(sum)
+        }
+        "dirichlet_multinomial" => {
+            let counts = y.reals()?;
+            let some = counts.iter().filter(|n| **n > 0.0);
+            let total: f64 = counts.iter().sum();
+            Some(if total > 0.0 { log(total) - some.map(|n| log(*n)).sum::<f64>() } else { 0.0 })
         }
         "wishart" | "inv_wishart" if data[1] => {
             let (nu, k) = (args[1].as_real()?, *y.shape.last()?);
             let half = 0.5 * nu;
-            let gammas: f64 = (0..k).map(|i| lgamma(half - 0.5 * i as f64)).sum();
             let powers = -half * k as f64 * std::f64::consts::LN_2;
-            let mut sum = -0.25 * (k * k.saturating_sub(1)) as f64 * LOG_PI - gammas;
+            let mut sum = -lmgamma(k, half);
             if name == "wishart" || data[2] {
                 sum += powers;
             }
@@ -168,7 +228,7 @@ fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
             }
             Some(sum)
         }
-        "multinomial" => {
+        "multinomial" | "multinomial_logit" => {
             let counts = y.reals()?;
             Some(lgamma(counts.iter().sum::<f64>() + 1.0) - counts.iter().map(|n| lgamma(n + 1.0)).sum::<f64>())
         }
@@ -178,6 +238,21 @@ fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
         }
         _ => None,
     }
+}
+
+/// The logarithm of the multivariate gamma function.
+fn lmgamma(k: usize, x: f64) -> f64 {
+    let gammas: f64 = (0..k).map(|i| lgamma(x - 0.5 * i as f64)).sum();
+    0.25 * (k * k.saturating_sub(1)) as f64 * LOG_PI + gammas
+}
+
+/// -½ ln |Σ|, of a covariance or its Cholesky factor.
+fn log_scale(matrix: &Val, is_factor: bool) -> Option<f64> {
+    let (k, elements) = (*matrix.shape.last()?, matrix.reals()?);
+    if is_factor {
+        return Some(-(0..k).map(|i| log(elements[i * k + i])).sum::<f64>());
+    }
+    Some(-0.5 * log_determinant(&elements, k)?)
 }
 
 /// Of a symmetric positive definite matrix.

@@ -46,6 +46,7 @@ const VECTORISED: &[&str] = &[
     "beta_proportion_lpdf",
     "beta_neg_binomial_lpmf",
     "hypergeometric_lpmf",
+    "yule_simon_lpmf",
     "discrete_range_lpmf",
     "wiener_lpdf",
 ];
@@ -60,7 +61,6 @@ const OF_VECTORS: &[&str] = &[
     "multi_student_t_cholesky_lpdf",
     "multi_gp_lpdf",
     "multi_gp_cholesky_lpdf",
-    "matrix_normal_prec_lpdf",
     "lkj_corr_cholesky_lpdf",
     "lkj_corr_lpdf",
     "lkj_cov_lpdf",

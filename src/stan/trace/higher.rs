@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
-use crate::stan::emit::{Emitter, with_sums};
+use crate::stan::emit::{Emitter, simplified};
 use crate::stan::graph::{Graph, Op};
 use crate::stan::syntax::ast::{Expr, ExprKind, Name};
 use crate::stan::value::{Base, Kind, Val};
@@ -269,7 +269,7 @@ impl<'a> Tracer<'a> {
         let mut graph = std::mem::replace(&mut self.graph, outer);
         (self.turn, self.guards) = (turn, guards);
         let result = [result?.promoted()];
-        with_sums(&mut graph, &result, &[]);
+        simplified(&mut graph, &result, &[]);
         let mut emitter = Emitter::new(&graph, &result, &[], &prefix);
         emitter.write();
         let last = emitter.result(&result[0]);

@@ -96,6 +96,8 @@ impl Tracer<'_> {
         if let [_] = args
             && UNARY.contains(&name)
         {
+            // The primitive has no derivative.
+            let name = if name == "trigamma" && !args[0].is_known() { "smooth_trigamma" } else { name };
             return self.elementwise(span, name, args);
         }
         if let [_, _] = args
@@ -280,24 +282,42 @@ impl Tracer<'_> {
         }))
     }
 
-    /// Sorting of what is known.
+    /// Sorting: of what is known here, of what lanes compute by the library, whose places count from 0.
     fn sorted(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Val> {
-        let ([x] | [x, _]) = args else { return wrong(span, format!("{name} wants an array")) };
-        let Some(values) = x.reals() else { return unsupported(span, format!("`{name}` of parameters")) };
-        if let [_, at] = args {
-            let Some(at) = at.as_int() else { return unsupported(span, "`rank` of parameters") };
-            let here = values.get(at as usize - 1).copied().unwrap_or(f64::NAN);
-            return Ok(Val::int(values.iter().filter(|v| **v < here).count() as i64));
+        if let ("rank", [x, at]) = (name, args) {
+            return self.rank(span, x, at);
         }
+        let [x] = args else { return wrong(span, format!("{name} wants an array")) };
+        let places = Kind { base: Base::Int, arrays: 1 };
+        let indices = name.starts_with("sort_indices");
+        let Some(values) = x.reals() else {
+            if indices {
+                let sorted = self.call_ab(span, name, args, places, x.shape.clone())?;
+                return self.infix(span, "+", &sorted, &Val::int(1));
+            }
+            return self.call_ab(span, name, args, x.kind, x.shape.clone());
+        };
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
         if name.ends_with("_desc") {
             order.reverse();
         }
-        if name.starts_with("sort_indices") {
-            let places = order.iter().map(|i| Elem::Int(*i as i64 + 1)).collect();
-            return Ok(Val::from_elems(Kind { base: Base::Int, arrays: 1 }, vec![order.len()], places));
+        if indices {
+            let elems = order.iter().map(|i| Elem::Int(*i as i64 + 1)).collect();
+            return Ok(Val::from_elems(places, vec![order.len()], elems));
         }
         Ok(x.pick(x.kind, x.shape.clone(), order.into_iter()))
+    }
+
+    /// How many elements are below the one at a place.
+    fn rank(&mut self, span: Span, x: &Val, at: &Val) -> Result<Val> {
+        let Some(place) = at.as_int() else { return unsupported(span, "`rank` at a place that depends on parameters") };
+        let Some(index) = usize::try_from(place - 1).ok().filter(|i| *i < x.len()) else {
+            return wrong(span, format!("rank: index {place} is out of range: there are {}", x.len()));
+        };
+        match x.reals() {
+            Some(values) => Ok(Val::int(values.iter().filter(|v| **v < values[index]).count() as i64)),
+            None => self.call_ab(span, "rank", &[x.clone(), Val::int(index as i64)], Kind::INT, vec![]),
+        }
     }
 }

@@ -11,9 +11,11 @@ mod draws;
 mod expr;
 mod higher;
 mod index;
+mod inverse;
 mod library;
 mod matrices;
 mod ops;
+mod parameters;
 mod shapes;
 mod stmt;
 
@@ -26,6 +28,8 @@ use super::syntax::ast;
 use super::value::{Elem, Kind, Val};
 use crate::base::Span;
 use crate::types::Array;
+
+pub use inverse::Taken;
 
 /// Computes functions of the language's library on the host.
 pub trait HostFunctions {

@@ -16,7 +16,6 @@ fn unary(name: &str) -> Option<UnaryFn> {
     let name = match name {
         "Phi" => "phi",
         "inv_Phi" => "inv_phi",
-        "trigamma" => return UnaryFn::ALL.iter().copied().find(|f| f.name() == "trigamma"),
         name => name,
     };
     UnaryFn::ALL.iter().copied().find(|f| f.name() == name)
@@ -186,7 +185,10 @@ impl Tracer<'_> {
         let arrays: Vec<Array> = args.iter().filter_map(|arg| arg.array().cloned()).collect();
         match self.host.evaluate(&text, &arrays, &shape, kind.is_int()) {
             Ok(array) => Ok(Val::known(kind, array)),
-            Err(why) => wrong(span, why),
+            Err(why) => match why.strip_prefix("there is no function ").and_then(|w| w.strip_suffix(" here")) {
+                Some(name) => unsupported(span, name),
+                None => wrong(span, why),
+            },
         }
     }
 
@@ -202,7 +204,7 @@ impl Tracer<'_> {
         self.apply(span, Op::Call(Arc::from(name), vec![]), args, kind, shape)
     }
 
-    /// A function of reals, element by element; scalars go with every element.
+    /// A function of reals, element by element; scalars go with every element. Of a few functions one argument is an int.
     pub(super) fn elementwise(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Val> {
         let Some(largest) = args.iter().max_by_key(|arg| (arg.shape.len(), arg.kind.rank())) else {
             return wrong(span, format!("{name} wants an argument"));
@@ -214,7 +216,14 @@ impl Tracer<'_> {
         }
         let base = if largest.kind.is_int() { super::super::value::Base::Real } else { largest.kind.base };
         let kind = Kind { base, arrays: largest.kind.arrays };
-        let args: Vec<Val> = args.iter().map(Val::promoted).collect();
+        let int = match name {
+            "lmgamma" | "bessel_first_kind" | "bessel_second_kind" => Some(0),
+            "modified_bessel_first_kind" | "modified_bessel_second_kind" => Some(0),
+            "falling_factorial" | "rising_factorial" => Some(1),
+            _ => None,
+        };
+        let numbers = args.iter().enumerate();
+        let args: Vec<Val> = numbers.map(|(i, v)| if int == Some(i) { v.clone() } else { v.promoted() }).collect();
         self.call_ab(span, name, &args, kind, shape)
     }
 

@@ -1,0 +1,100 @@
+//! Dot products whose vectors grow from turn to turn, such as convolutions with all that came before, become rows of one
+//! length: known factors are followed by zeros. Turns that differ in a length would be written one by one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::stan::graph::{Arg, Graph, Op, SiteId};
+use crate::stan::value::{Elem, NodeId};
+use crate::types::Array;
+
+/// The fewest turns that are worth it.
+const MIN_TURNS: usize = 4;
+
+/// Where a vector grows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Front,
+    Back,
+}
+
+/// Dot products, each of which has the elements of the one before and more.
+struct Chain {
+    end: Option<End>,
+    members: Vec<Dot>,
+}
+
+struct Dot {
+    id: NodeId,
+    lanes: Vec<Elem>,
+    weights: Vec<f64>,
+}
+
+/// The graph with rows of one length in the place of what grows; the nodes keep their numbers.
+pub(super) fn with_prefixes(graph: &mut Graph) {
+    let mut chains: HashMap<SiteId, Vec<Chain>> = HashMap::new();
+    for (id, node) in graph.nodes.iter() {
+        let Op::Call(name, _) = &node.op else { continue };
+        if &**name != "dot" {
+            continue;
+        }
+        let Some(dot) = dot(id, &node.args) else { continue };
+        let chains = chains.entry(node.site).or_default();
+        let goes_on = chains.iter_mut().rev().find_map(|chain| {
+            let last = chain.members.last().expect("a chain has members");
+            let end = grown(&last.lanes, &dot.lanes).filter(|end| chain.end.is_none_or(|e| e == *end))?;
+            Some((chain, end))
+        });
+        match goes_on {
+            Some((chain, end)) => {
+                chain.end = Some(end);
+                chain.members.push(dot);
+            }
+            None => chains.push(Chain { end: None, members: vec![dot] }),
+        }
+    }
+    for mut chains in chains.into_values() {
+        chains.retain(|chain| chain.members.len() >= MIN_TURNS);
+        let longest = |chain: &Chain| chain.members.last().map_or(0, |dot| dot.lanes.len());
+        let length = chains.iter().map(longest).max().unwrap_or(0);
+        for chain in chains {
+            write(graph, chain, length);
+        }
+    }
+}
+
+/// A dot product of what lanes know with what is known.
+fn dot(id: NodeId, args: &[Arg]) -> Option<Dot> {
+    let (lanes, known) = match args {
+        [Arg::Elements(lanes, _), Arg::Known(known)] | [Arg::Known(known), Arg::Elements(lanes, _)] => (lanes, known),
+        _ => return None,
+    };
+    Some(Dot { id, lanes: lanes.to_vec(), weights: known.as_real()?.to_vec() })
+}
+
+/// At which end a list has more elements than another one, if all others are the same.
+fn grown(short: &[Elem], long: &[Elem]) -> Option<End> {
+    let more = long.len().checked_sub(short.len()).filter(|n| *n > 0)?;
+    if long[..short.len()] == *short {
+        return Some(End::Back);
+    }
+    (long[more..] == *short).then_some(End::Front)
+}
+
+fn write(graph: &mut Graph, chain: Chain, length: usize) {
+    let is_front = chain.end == Some(End::Front);
+    let mut row = chain.members.last().map_or(Vec::new(), |dot| dot.lanes.clone());
+    if is_front {
+        row.reverse();
+    }
+    row.resize(length, Elem::Real(0.0));
+    let row = Arc::new(row);
+    for Dot { id, lanes, mut weights } in chain.members {
+        if is_front {
+            weights.reverse();
+        }
+        weights.resize(length, 0.0);
+        let known = Arg::Known(Arc::new(Array::real([length], weights)));
+        graph.nodes[id].args = vec![Arg::Prefix(row.clone(), lanes.len()), known];
+    }
+}

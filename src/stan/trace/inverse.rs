@@ -1,0 +1,159 @@
+//! Parameters by their constrained values, as users and files of draws have them: read as they are, and turned into the
+//! unconstrained numbers that they come from.
+
+use super::parameters::transform;
+use super::{Result, Tracer, wrong};
+use crate::base::Span;
+use crate::stan::syntax::ast::{Constraint, Expr, SizedKind, SizedType, Stmt, StmtKind};
+use crate::stan::value::{Base, Elem, Kind, Val};
+
+/// What a function takes of one parameter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// As the program names it.
+    pub name: String,
+    /// Extents of all axes of its value, those of arrays first.
+    pub shape: Vec<usize>,
+    /// How many of them are those of `array[…]`.
+    pub arrays: usize,
+    /// Whether it is taken by its value; else by its unconstrained numbers.
+    pub by_value: bool,
+    /// How many numbers are taken.
+    pub numbers: usize,
+}
+
+/// The elements in the order of unconstrained numbers: inside a matrix column by column.
+fn in_stans_order(value: &Val) -> Vec<Elem> {
+    if value.kind.base != Base::Matrix || value.len() == 0 {
+        return value.elems();
+    }
+    let (rows, cols) = (value.shape[value.shape.len() - 2], value.shape[value.shape.len() - 1]);
+    let places = (0..value.len() / (rows * cols))
+        .flat_map(|m| (0..cols).flat_map(move |j| (0..rows).map(move |i| (m * rows + i) * cols + j)));
+    places.map(|at| value.elem(at)).collect()
+}
+
+impl Tracer<'_> {
+    /// `parameters { … }`, each variable by its value: one after the other, inside of matrices column by column.
+    pub(in crate::stan) fn take_parameters(&mut self, stmts: &[Stmt]) -> Result<Vec<Taken>> {
+        self.take(stmts, &|_| true, |_, _, _, _, _| Ok(()))
+    }
+
+    /// `parameters { … }`, those that are named by their values, which must be what their constraints say, the others by
+    /// unconstrained numbers. Gives the unconstrained numbers of all.
+    pub(in crate::stan) fn free_parameters(
+        &mut self,
+        stmts: &[Stmt],
+        named: &dyn Fn(&str) -> bool,
+    ) -> Result<(Vec<Taken>, Vec<Elem>)> {
+        let mut free = Vec::new();
+        let taken = self.take(stmts, named, |tracer, span, ty, taken, first| {
+            if taken.by_value {
+                tracer.check_constraint(span, &taken.name, ty)?;
+                let value = tracer.value(&taken.name).expect("it was bound").clone();
+                free.extend(tracer.inverse(span, ty, &value)?);
+            } else {
+                let mut first = first;
+                free.extend(tracer.unconstrained(span, &mut first, Kind::VECTOR, vec![taken.numbers])?.elems());
+            }
+            Ok(())
+        })?;
+        Ok((taken, free))
+    }
+
+    /// Binds every parameter, and does something with each, at its first number.
+    fn take<F>(&mut self, stmts: &[Stmt], named: &dyn Fn(&str) -> bool, mut then: F) -> Result<Vec<Taken>>
+    where
+        F: FnMut(&mut Self, Span, &SizedType, &Taken, usize) -> Result<()>,
+    {
+        let (mut first, mut all) = (0, Vec::new());
+        for stmt in stmts {
+            let StmtKind::Declare { ty, variables } = &stmt.kind else { continue };
+            for variable in variables {
+                let (kind, shape) = self.sized(ty, &variable.old_dims)?;
+                let (name, span, at) = (&variable.name.text, variable.name.span, first);
+                let by_value = named(name);
+                let value = if by_value {
+                    self.unconstrained(span, &mut first, kind, shape.clone())?
+                } else {
+                    self.parameter(span, ty, kind, &shape, &mut first, &mut Vec::new())?
+                };
+                self.graph.call(name, &value);
+                self.bind(name, value);
+                let numbers = first - at;
+                let taken = Taken { name: name.to_string(), shape, arrays: kind.arrays, by_value, numbers };
+                then(self, span, ty, &taken, at)?;
+                all.push(taken);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The unconstrained numbers of a value.
+    fn inverse(&mut self, span: Span, ty: &SizedType, x: &Val) -> Result<Vec<Elem>> {
+        let mut leaf = ty;
+        while let SizedKind::Array { element, .. } = &leaf.kind {
+            leaf = element;
+        }
+        if x.len() == 0 {
+            return Ok(Vec::new());
+        }
+        let known = |t: &mut Self, e: &Expr| t.eval(e).map(|v| v.promoted());
+        let (zero, one) = (Val::real(0.0), Val::real(1.0));
+        let free = match &leaf.constraint {
+            Constraint::None => x.clone(),
+            Constraint::Lower(a) => {
+                let a = known(self, a)?;
+                self.elementwise(span, "lower_bound_unconstrain", &[x.clone(), a])?
+            }
+            Constraint::Upper(b) => {
+                let b = known(self, b)?;
+                self.elementwise(span, "upper_bound_unconstrain", &[x.clone(), b])?
+            }
+            Constraint::LowerUpper(a, b) => {
+                let (a, b) = (known(self, a)?, known(self, b)?);
+                self.elementwise(span, "lower_upper_bound_unconstrain", &[x.clone(), a, b])?
+            }
+            Constraint::Offset(m) => {
+                let m = known(self, m)?;
+                self.elementwise(span, "offset_multiplier_unconstrain", &[x.clone(), m, one])?
+            }
+            Constraint::Multiplier(s) => {
+                let s = known(self, s)?;
+                self.elementwise(span, "offset_multiplier_unconstrain", &[x.clone(), zero, s])?
+            }
+            Constraint::OffsetMultiplier(m, s) => {
+                let (m, s) = (known(self, m)?, known(self, s)?);
+                self.elementwise(span, "offset_multiplier_unconstrain", &[x.clone(), m, s])?
+            }
+            constraint => return self.free_of_transform(span, constraint, x),
+        };
+        // The kind of a bound may be another; that of the value tells the order.
+        Ok(in_stans_order(&Val { kind: x.kind, ..free }))
+    }
+
+    /// Those of vectors or matrices with a transform of the library, one after the other of an array of them.
+    fn free_of_transform(&mut self, span: Span, constraint: &Constraint, x: &Val) -> Result<Vec<Elem>> {
+        let own = x.shape[x.kind.arrays..].to_vec();
+        let Some(transform) = transform(constraint, &own) else {
+            return wrong(span, format!("there is no such matrix of {} × {}", own[0], own[own.len() - 1]));
+        };
+        let width: usize = own.iter().product();
+        let mut free = Vec::new();
+        if transform.free.contains(&0) {
+            return Ok(free);
+        }
+        let each = Kind::of(if transform.free.len() == 2 { Base::Matrix } else { Base::Vector });
+        for i in 0..x.len() / width.max(1) {
+            let one = if x.kind.arrays == 0 {
+                x.clone()
+            } else {
+                x.pick(Kind::of(x.kind.base), own.clone(), i * width..(i + 1) * width)
+            };
+            let name = format!("{}_unconstrain", transform.stem);
+            let value = self.call_ab(span, &name, &[one], each, transform.free.clone())?;
+            free.extend(in_stans_order(&value));
+        }
+        Ok(free)
+    }
+}
