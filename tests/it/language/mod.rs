@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod inputs;
 pub(crate) mod mutations;
 pub(crate) mod posteriordb;
+pub(crate) mod posteriordb_draws;
 pub(crate) mod ragged;
 pub(crate) mod reference;
 pub(crate) mod stan_values;

@@ -24,21 +24,25 @@ const TOLERANCE: f64 = 1e-9;
 const APPROXIMATE: f64 = 1e-7;
 const FULL: Terms = Terms { constants: true, jacobian: true };
 
-fn json(path: &Path) -> Value {
+pub(super) fn json(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The data of a posterior, from the archive that posteriordb has.
-fn data(folder: &Path, posterior: &Value) -> Map<String, Value> {
-    let name = posterior["data_name"].as_str().expect("a name");
-    let path = folder.join(format!("data/data/{name}.json.zip"));
-    let file = std::fs::File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+/// The one file of an archive, as JSON.
+pub(super) fn unpacked(path: &Path) -> Value {
+    let file = std::fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let mut archive = zip::ZipArchive::new(file).expect("an archive");
     let mut text = String::new();
     archive.by_index(0).expect("a file").read_to_string(&mut text).expect("a text");
-    let value: Value = serde_json::from_str(&text).expect("JSON");
-    value.as_object().expect("an object").clone()
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// The data of a posterior, from the archive that posteriordb has, if it has one.
+pub(super) fn data(folder: &Path, posterior: &Value) -> Option<Map<String, Value>> {
+    let name = posterior["data_name"].as_str().expect("a name");
+    let path = folder.join(format!("data/data/{name}.json.zip"));
+    path.exists().then(|| unpacked(&path).as_object().expect("an object").clone())
 }
 
 /// How far the gradients of a posterior are from Stan's, or why there are none.
@@ -87,7 +91,10 @@ fn posteriordb() {
         let posterior = json(&folder.join(format!("posteriors/{name}.json")));
         let program = folder.join(format!("models/stan/{}.stan", posterior["model_name"].as_str().expect("a name")));
         let begin = Instant::now();
-        let found = compare(&program, &data(&folder, &posterior), stan);
+        let found = match data(&folder, &posterior) {
+            Some(data) => compare(&program, &data, stan),
+            None => Err("there are no data".to_owned()),
+        };
         let seconds = begin.elapsed().as_secs_f64();
         all += 1;
         let (state, off) = match found {

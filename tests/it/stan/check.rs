@@ -8,11 +8,8 @@ use autobatch::report::render;
 use autobatch::stan::check::{BlockName, Called, CalledFunction, Checked, Level, check, spelled};
 use autobatch::stan::syntax::{IncludeFolders, Includes, NoIncludes, parse};
 
+use super::{read, root};
 use crate::tools::effort;
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 /// Parses, and checks where the syntax has no errors.
 fn checked(name: &str, text: &str, includes: &mut dyn Includes) -> (Checked, Vec<Diagnostic>, SourceMap) {
@@ -25,10 +22,6 @@ fn checked(name: &str, text: &str, includes: &mut dyn Includes) -> (Checked, Vec
     let (checked, found) = check(&program, &sources);
     diagnostics.extend(found);
     (checked, diagnostics, sources)
-}
-
-fn read(path: &Path) -> String {
-    String::from_utf8_lossy(&std::fs::read(path).expect("the file can be read")).into_owned()
 }
 
 /// The Stan programs below a folder, in the order of their paths.

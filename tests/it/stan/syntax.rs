@@ -10,11 +10,8 @@ use autobatch::stan::syntax::{
     Canonical, IncludeFolders, Includes, MAX_WIDTH, NoIncludes, canonicalize, dump, format, parse,
 };
 
+use super::root;
 use crate::tools::effort;
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 fn parse_named(name: &str, text: &str, includes: &mut dyn Includes) -> (Program, Vec<Diagnostic>, SourceMap) {
     let mut sources = SourceMap::default();

@@ -1,4 +1,3 @@
-// unsupported: `sort_asc` of parameters
 // The order of elements that depend on parameters.
 parameters {
   vector[4] v;

@@ -1,4 +1,3 @@
-// unsupported: this constraint of a parameter
 // A matrix whose rows and columns sum to zero.
 parameters {
   sum_to_zero_matrix[2, 3] table;

@@ -29,7 +29,7 @@ model {
   y[1] ~ multi_normal_prec(mu, Sigma);
   y[2] ~ multi_student_t(nu + 2, mu, Sigma);
   Sigma ~ inv_wishart(K + 3.0, S);
-  S ~ wishart(nu + K, Sigma);
+  S ~ wishart(nu + K + 1, Sigma);
   Omega ~ lkj_corr(2);
   LO ~ lkj_corr_cholesky(1.5);
   theta ~ dirichlet(w);

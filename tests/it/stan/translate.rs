@@ -1,0 +1,117 @@
+//! Stan programs with their data as programs of the language: what is refused, and what the translation looks like.
+
+use autobatch::program::{Error, StanModel, Terms};
+use serde_json::{Map, Value, json};
+
+use super::{read, root};
+
+/// The program and the data, translated.
+fn translated(name: &str, program: &str, data: Value) -> Result<StanModel, Error> {
+    let folder = std::env::temp_dir().join(format!("autobatch-translate-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let path = folder.join("model.stan");
+    std::fs::write(&path, program).expect("a file can be written");
+    let data = if let Value::Object(map) = data { map } else { Map::new() };
+    let made = StanModel::load(&path, &data, Terms::default());
+    std::fs::remove_dir_all(&folder).expect("the folder can be removed");
+    made
+}
+
+/// Code and message of the only error.
+fn refused(name: &str, program: &str, data: Value) -> (String, String) {
+    let error = translated(name, program, data).expect_err("it is refused");
+    let [found] = error.diagnostics() else { panic!("{:?}", error.diagnostics()) };
+    (found.code.0.to_owned(), found.message.clone())
+}
+
+#[test]
+fn every_code_of_the_translator_has_a_program_that_gives_it() {
+    let text = read(&root().join("grammar/errors.d/stan_translate.md"));
+    for section in text.split("\n## ").map(|section| section.trim_start_matches("## ")) {
+        let (code, rest) = section.split_once(':').expect("a heading is `CODE: title`");
+        let (_, rest) = rest.split_once("```stan\n").expect("it has a program");
+        let (program, _) = rest.split_once("```").expect("the program ends");
+        assert_eq!(refused(code, program, json!({})).0, code);
+    }
+}
+
+#[test]
+fn data_that_do_not_fit_are_told_in_the_words_of_both() {
+    let program = "data { int<lower=1> N; array[N] real y; } parameters { real mu; } model { y ~ normal(mu, 1); }";
+    let cases = [
+        (json!({"y": [1]}), "the data lack `N`, int"),
+        (json!({"N": 0, "y": []}), "`N` is 0, but must be at least 1"),
+        (json!({"N": 1.5, "y": [1]}), "`N` is 1.5, which is no int, as int wants"),
+        (json!({"N": 3, "y": [1, 2]}), "`y` has 2 entries, but the program declares array[] real of size 3"),
+        (json!({"N": 2, "y": [1, "x"]}), "`y[2]` is \"x\", which is no number"),
+        (json!({"N": 2_000_000_000, "y": []}), "a variable of 2000000000 elements has no room"),
+    ];
+    for (i, (data, words)) in cases.into_iter().enumerate() {
+        let (code, message) = refused(&format!("data{i}"), program, data);
+        assert_eq!((code.as_str(), message.as_str()), ("E2502", words));
+    }
+}
+
+#[test]
+fn indices_that_are_known_are_looked_at_before_the_run() {
+    let program = "data { array[2] int k; } parameters { vector[3] x; } model { target += x[k[2]]; }";
+    let (code, message) = refused("index", program, json!({"k": [1, 4]}));
+    assert_eq!((code.as_str(), message.as_str()), ("E2502", "index 4 is out of range: there are 3"));
+}
+
+/// The lines of the log density, without its head.
+fn density(model: &StanModel) -> Vec<&str> {
+    let body = model.text().lines().skip(1).take_while(|line| *line != "}");
+    body.map(str::trim).collect()
+}
+
+#[test]
+fn turns_that_depend_on_nothing_are_a_sum() {
+    let program = "data { array[3] real y; array[3] int k; } parameters { vector[2] a; }
+        model { for (i in 1:3) y[i] ~ normal(a[k[i]], 1); }";
+    let model = translated("sum", program, json!({"y": [1, 2, 3], "k": [1, 2, 1]})).expect("it translates");
+    assert_eq!(
+        density(&model),
+        ["let a = q[0..2];", "sum(normal_lpdf(data0[i], a[data1[i]], 1) for i in 0..3) + 2.7568155996140185"]
+    );
+}
+
+#[test]
+fn turns_that_depend_on_the_one_before_are_a_loop() {
+    let program = "parameters { real a; real x; }
+        model { vector[6] z; z[1] = x; for (t in 2:6) z[t] = a * z[t - 1] + t; target += z[6]; }";
+    let model = translated("loop", program, json!({})).expect("it translates");
+    let text = density(&model).join("\n");
+    assert!(text.contains("for t0 in 0..") && text.lines().count() <= 12, "{text}");
+}
+
+#[test]
+fn a_running_sum_is_a_sum() {
+    let program = "data { vector[5] w; } parameters { vector[5] x; }
+        model { real s = 0; for (i in 1:5) s = s + w[i] / exp(x[i]); target += -s; }";
+    let model = translated("running", program, json!({"w": [1, 2, 3, 4, 5]})).expect("it translates");
+    let text = density(&model).join("\n");
+    assert!(text.contains("sum(") && !text.contains("for t0"), "{text}");
+}
+
+#[test]
+fn a_running_sum_of_known_weights_is_a_dot_product() {
+    let program = "data { vector[5] w; } parameters { vector[5] x; real a; }
+        model { real s = 0; for (i in 1:5) s += w[i] * x[i]; target += s;
+          real r = a; for (i in 1:5) r += x[i] * w[i] * a; target += r; }";
+    let model = translated("weights", program, json!({"w": [1, 2, 3, 4, 5]})).expect("it translates");
+    let text = density(&model).join("\n");
+    assert!(text.contains("dot(x, data0)") && !text.contains("sum("), "{text}");
+}
+
+#[test]
+fn convolutions_that_grow_are_loops() {
+    let program = "data { vector[20] w; } parameters { vector[3] a; }
+        model { matrix[3, 20] x; for (m in 1:3) { x[m, 1] = a[m];
+          for (t in 2:20) { real c = 0; for (s in 1:(t - 1)) c += x[m, s] * w[t - s]; x[m, t] = 0.5 * c + x[m, t - 1]; } }
+          target += sum(x); }";
+    let weights: Vec<f64> = (1..=20).map(|i| 1.0 / f64::from(i)).collect();
+    let model = translated("convolution", program, json!({"w": weights})).expect("it translates");
+    let text = density(&model).join("\n");
+    assert!(text.contains("for t1 in 0..") && text.lines().count() <= 20, "{text}");
+}
