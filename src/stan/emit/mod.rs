@@ -136,6 +136,35 @@ fn int_literal(i: i64) -> Code {
     Code { text: i.to_string(), level: if i < 0 { Level::Negate } else { Level::Atom } }
 }
 
+/// What tells arrays apart: extents, the type of elements, and their bits.
+fn bits(array: &Array) -> Vec<u64> {
+    let mut key: Vec<u64> = array.shape.iter().map(|n| *n as u64).collect();
+    match &array.data {
+        ArrayData::Int(v) => {
+            key.push(u64::MAX);
+            key.extend(v.iter().map(|i| *i as u64));
+        }
+        ArrayData::Real(v) => {
+            key.push(u64::MAX - 1);
+            key.extend(v.iter().map(|x| x.to_bits()));
+        }
+        ArrayData::Bool(_) => unreachable!("there are no bools in Stan"),
+    }
+    key
+}
+
+/// The names of known arrays; of those that are alike the first in the alphabet.
+fn program_names(graph: &Graph) -> HashMap<Vec<u64>, Arc<str>> {
+    let mut names: HashMap<Vec<u64>, Arc<str>> = HashMap::new();
+    for (array, name) in graph.known.values() {
+        let of_array = names.entry(bits(array)).or_insert_with(|| name.clone());
+        if *name < *of_array {
+            *of_array = name.clone();
+        }
+    }
+    names
+}
+
 /// Where the values of some nodes are: an array whose leading axes count the nodes.
 #[derive(Clone, Debug)]
 struct Container {
@@ -205,6 +234,8 @@ pub(super) struct Emitter<'g> {
     locals: HashMap<NodeId, Local>,
     tables: IndexMap<String, Array>,
     table_names: HashMap<Vec<u64>, String>,
+    /// What the program calls known arrays.
+    program_names: HashMap<Vec<u64>, Arc<str>>,
     prefix: String,
     next_name: usize,
     /// Names that are taken: those of functions that are called, too.
@@ -300,6 +331,7 @@ impl<'g> Emitter<'g> {
             locals: HashMap::new(),
             tables: graph.tables.clone(),
             table_names: HashMap::new(),
+            program_names: program_names(graph),
             prefix: prefix.to_owned(),
             next_name: 0,
             taken: taken(graph),
@@ -465,30 +497,17 @@ impl<'g> Emitter<'g> {
         self.lines.push(Line { text: text.into(), indent, span });
     }
 
-    /// A table of these values, as an input that all lanes share.
+    /// A table of these values, as an input that all lanes share. What the program has a name for is called that in every
+    /// function, so that all of them read one table.
     fn table(&mut self, array: Array) -> String {
-        self.named_table(array, "data")
-    }
-
-    /// The same by a name that the program has for them.
-    fn named_table(&mut self, array: Array, stem: &str) -> String {
-        let mut key: Vec<u64> = array.shape.iter().map(|n| *n as u64).collect();
-        match &array.data {
-            ArrayData::Int(v) => {
-                key.push(u64::MAX);
-                key.extend(v.iter().map(|i| *i as u64));
-            }
-            ArrayData::Real(v) => {
-                key.push(u64::MAX - 1);
-                key.extend(v.iter().map(|x| x.to_bits()));
-            }
-            ArrayData::Bool(_) => unreachable!("there are no bools in Stan"),
-        }
+        let key = bits(&array);
         if let Some(name) = self.table_names.get(&key) {
             return name.clone();
         }
-        let stem = if stem == "data" { format!("data{}", self.table_names.len()) } else { stem.to_owned() };
-        let name = self.free(&stem);
+        let name = match self.program_names.get(&key) {
+            Some(name) if self.taken.insert(name.to_string()) => name.to_string(),
+            _ => self.free(&format!("data{}", self.table_names.len())),
+        };
         self.tables.insert(name.clone(), array);
         self.table_names.insert(key, name.clone());
         name

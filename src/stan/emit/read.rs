@@ -207,11 +207,7 @@ impl Emitter<'_> {
             ArrayData::Int(v) if v.first().is_none_or(|x| v.iter().all(|y| x == y)) => {
                 Code::atom(format!("fill({}, {})", v.first().copied().unwrap_or(0), extents()))
             }
-            _ => {
-                let stem =
-                    self.graph.known.get(&Arc::as_ptr(array)).map_or_else(|| "data".into(), |known| known.1.clone());
-                Code::atom(self.named_table((**array).clone(), &stem))
-            }
+            _ => Code::atom(self.table((**array).clone())),
         }
     }
 

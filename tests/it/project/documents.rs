@@ -17,6 +17,7 @@ const WRAPPED: &[&str] = &[
     "grammar/REFERENCE.md",
     "grammar/STAN.md",
     "nuts/README.md",
+    "nuts/TUTORIAL.md",
     "nuts/data/README.md",
     "tests/filetests/conformance/README.md",
 ];

@@ -1,7 +1,8 @@
-//! The project: the command line, benchmarks, layers, words, documents.
+//! The project: the command line, benchmarks, layers, words, documents, the tutorial.
 
 pub(crate) mod bench;
 pub(crate) mod cli;
 pub(crate) mod documents;
 pub(crate) mod layers;
+mod tutorial;
 pub(crate) mod words;

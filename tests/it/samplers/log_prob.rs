@@ -51,6 +51,48 @@ fn values_and_gradients_are_those_by_hand() {
     }
 }
 
+/// The models in nuts/models are there as programs of Stan, too: the same gradients, and log densities that differ by a
+/// constant, since each leaves out what it may.
+#[test]
+fn models_that_ship_in_both_languages_are_the_same() {
+    let folder = Folder::new("log-prob-both");
+    let wave = |i: usize| f64::sin(1.0 + 1.7 * i as f64);
+    let x: Vec<Vec<f64>> = (0..12).map(|i| (0..4).map(|j| wave(4 * i + j)).collect()).collect();
+    let y: Vec<u8> = (0..12).map(|i| u8::from(i % 3 == 0)).collect();
+    let synthetic = folder.file("synthetic.json", serde_json::json!({"n": 12, "d": 4, "x": x, "y": y}).to_string());
+    let normal = folder.file("normal.json", "{\"d\": 5}");
+    let shipped = |name: &str| format!("nuts/data/{name}.json");
+    let models = [
+        ("eight_schools", shipped("eight_schools"), 10),
+        ("kidscore_momiq", shipped("kidiq"), 3),
+        ("logistic_wells", shipped("wells_data"), 2),
+        ("logistic_synthetic", synthetic, 4),
+        ("correlated_gaussian", shipped("correlated_gaussian"), 10),
+        ("standard_normal", normal, 5),
+    ];
+    for (model, data, dimension) in models {
+        let points: Vec<Vec<f64>> =
+            (0..3).map(|p| (0..dimension).map(|i| 0.1 * wave(p * dimension + i)).collect()).collect();
+        let points = serde_json::to_string(&points).unwrap();
+        let of = |language: &str| {
+            let program = format!("nuts/models/{model}.{language}");
+            printed(&["log-prob", &program, "--data", &data, "--points", &points])
+        };
+        let (ours, stans) = (of("ab"), of("stan"));
+        let apart = |i: usize| ours[i]["lp"].as_f64().unwrap() - stans[i]["lp"].as_f64().unwrap();
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-10 * (1.0 + a.abs().max(b.abs()));
+        for i in 0..3 {
+            let lp = ours[i]["lp"].as_f64().unwrap();
+            assert!((apart(i) - apart(0)).abs() <= 1e-10 * (1.0 + lp.abs()), "{model}: {} {}", apart(0), apart(i));
+            let gradients = [&ours[i], &stans[i]].map(|value| value["gradient"].as_array().unwrap());
+            assert_eq!(gradients[0].len(), dimension);
+            for (a, b) in gradients[0].iter().zip(gradients[1]) {
+                assert!(close(a.as_f64().unwrap(), b.as_f64().unwrap()), "{model}: {a} {b}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_point_is_rejected_without_harm_to_the_others() {
     let folder = Folder::new("log-prob-rejected");

@@ -72,7 +72,7 @@ fn turns_that_depend_on_nothing_are_a_sum() {
     let model = translated("sum", program, json!({"y": [1, 2, 3], "k": [1, 2, 1]})).expect("it translates");
     assert_eq!(
         density(&model),
-        ["let a = q[0..2];", "sum(normal_lpdf(data0[i], a[data1[i]], 1) for i in 0..3) + 2.7568155996140185"]
+        ["let a = q[0..2];", "sum(normal_lpdf(y[i], a[data1[i]], 1) for i in 0..3) + 2.7568155996140185"]
     );
 }
 
@@ -101,7 +101,7 @@ fn a_running_sum_of_known_weights_is_a_dot_product() {
           real r = a; for (i in 1:5) r += x[i] * w[i] * a; target += r; }";
     let model = translated("weights", program, json!({"w": [1, 2, 3, 4, 5]})).expect("it translates");
     let text = density(&model).join("\n");
-    assert!(text.contains("dot(x, data0)") && !text.contains("sum("), "{text}");
+    assert!(text.contains("dot(x, w)") && !text.contains("sum("), "{text}");
 }
 
 #[test]
