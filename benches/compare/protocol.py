@@ -22,7 +22,7 @@ class Job:
     """What is to be computed; the fields are those of `protocol::Job`."""
 
     def __init__(self, fields):
-        self.__dict__.update(fields)
+        self.__dict__.update({"program": None, **fields})
 
 
 job = Job(_read())

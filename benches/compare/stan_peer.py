@@ -1,9 +1,8 @@
 """Stan's NUTS: one chain a thread, each a process, compiled by the Stan of the wheel httpstan, or by a CmdStan that the environment
-variable CMDSTAN names. `native` models are compiled with -O3 -march=native, the others with Stan's own -O3.
+variable CMDSTAN names. It runs the models of the folder stan, and any Stan program that a job brings, with a diagonal metric then. `native` models are compiled with -O3 -march=native, the others with Stan's own -O3.
 """
 
 import hashlib
-import importlib.metadata
 import json
 import os
 import pathlib
@@ -16,9 +15,12 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).parent / "stan"
 BUILT = pathlib.Path(sys.prefix) / "models"
+WHEEL = pathlib.Path(sys.prefix) / "wheel"
 
 
 def stan_file():
+    if job.program:
+        return pathlib.Path(job.program["file"])
     form = job.engine.split()[0]
     name = {"normal10": "normal", "normal100": "normal", "correlated10": "correlated", "correlated100": "correlated"}.get(job.model, job.model)
     return HERE / (f"{name}_{form}.stan" if name == "logistic" else f"{name}.stan")
@@ -36,9 +38,7 @@ def toolchain():
         libraries = math / "lib/tbb"
         stanc = root / "bin/stanc"
     else:
-        import httpstan
-
-        root = pathlib.Path(httpstan.__file__).parent
+        root = WHEEL / "httpstan"
         includes, libraries, stanc = [root / "include"], root / "lib", root / "stanc"
         flags.append("-D_GLIBCXX_USE_CXX11_ABI=0")
     flags += [f"-I{path}" for path in includes]
@@ -52,7 +52,7 @@ def version():
     header = subprocess.run(["g++", *toolchain()[1], "-E", "-dM", "-include", "stan/version.hpp", "-x", "c++", os.devnull], capture_output=True, text=True).stdout
     numbers = dict(line.split()[1:3] for line in header.splitlines() if line.startswith("#define STAN_M") or line.startswith("#define STAN_PATCH"))
     compiler = subprocess.run(["g++", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
-    source = "CmdStan" if os.environ.get("CMDSTAN") else f"httpstan {importlib.metadata.version('httpstan')}"
+    source = "CmdStan" if os.environ.get("CMDSTAN") else next(WHEEL.glob("httpstan-*.dist-info")).stem.replace("-", " ")
     return f"Stan {numbers.get('STAN_MAJOR')}.{numbers.get('STAN_MINOR')}.{numbers.get('STAN_PATCH')} ({source}), {compiler}, -O3 and, where native, -march=native"
 
 
@@ -60,13 +60,14 @@ def build():
     """The program of a model; built once."""
     stanc, flags, link = toolchain()
     source = stan_file()
-    text = source.read_text() + (HERE / "chain.hpp").read_text() + " ".join([str(stanc), *flags, *link])
+    include = [f"--include-paths={','.join(job.program['include'])}"] if job.program and job.program["include"] else []
+    text = source.read_text() + (HERE / "chain.hpp").read_text() + " ".join([str(stanc), *flags, *link, *include])
     program = BUILT / f"{source.stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if program.exists():
         return program
     BUILT.mkdir(exist_ok=True)
     made = program.with_suffix(".cpp")
-    done = subprocess.run([stanc, "--name", "model_peer", f"--o={made}", source], capture_output=True, text=True)
+    done = subprocess.run([stanc, *include, "--name", "model_peer", f"--o={made}", source], capture_output=True, text=True)
     if done.returncode != 0:
         fail(f"stanc: {done.stderr}")
     with made.open("a") as file:
@@ -79,24 +80,31 @@ def build():
     return program
 
 
-given = {name: value for name, value in data().items()}
-starts = np.asarray(given.pop("starts"), dtype=float)
-if "x" in given:
-    given["N"], given["D"] = len(given["x"]), len(given["x"][0])
-    given["y"] = [int(y) for y in given["y"]]
-else:
-    given["D"] = job.dimension
-if job.model == "eight_schools":
-    given["J"] = len(given["y"])
 folder = pathlib.Path(job.folder)
-data_file = folder / f"stan-{os.getpid()}.json"
-data_file.write_text(json.dumps(given))
+given = data()
+starts = np.asarray(given.pop("starts"), dtype=float)
+if job.program:
+    data_file = job.program["data"]
+    metric_file = folder / f"stan-{os.getpid()}.metric"
+    metric_file.write_text(" ".join(repr(x) for x in job.program["inv_metric"]))
+    metric = [metric_file]
+else:
+    if "x" in given:
+        given["N"], given["D"] = len(given["x"]), len(given["x"][0])
+        given["y"] = [int(y) for y in given["y"]]
+    else:
+        given["D"] = job.dimension
+    if job.model == "eight_schools":
+        given["J"] = len(given["y"])
+    data_file = folder / f"stan-{os.getpid()}.json"
+    data_file.write_text(json.dumps(given))
+    metric = []
 program = build()
 chains = []
 for chain in range(job.chains):
     start_file = folder / f"stan-{os.getpid()}-{chain}.start"
     start_file.write_text(" ".join(repr(float(x)) for x in starts[chain]))
-    arguments = [data_file, start_file, repr(job.stepsize), str(job.max_treedepth), str(chain + 1)]
+    arguments = [data_file, start_file, repr(job.stepsize), str(job.max_treedepth), str(chain + 1), *metric]
     chains.append(subprocess.Popen([program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
 
 

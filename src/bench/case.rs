@@ -11,9 +11,11 @@ use indexmap::IndexMap;
 use super::Comparison;
 use super::model::{DataSource, Kind, Model, correlated_precision};
 use super::peer::Places;
+use super::protocol::StanFiles;
 use super::report::ModelSetup;
+use super::stan::Adapted;
 use crate::mcmc::protocol::Q;
-use crate::mcmc::sampling::{DENSITY, Job, Sampling, dimension};
+use crate::mcmc::sampling::{DENSITY, Job, ModelSource, Sampling, dimension};
 use crate::program::io::{ArrayType, Data, NamedValues, write_arrays};
 use crate::program::{Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, refuse};
 use crate::types::{Array, Precision};
@@ -62,6 +64,8 @@ pub(super) struct Case<'a> {
     /// lane.
     pub(super) starts: Array,
     pub(super) folder: &'a Path,
+    /// Of a Stan program: what its warmup learnt.
+    stan: Option<Adapted>,
 }
 
 impl<'a> Case<'a> {
@@ -72,23 +76,26 @@ impl<'a> Case<'a> {
         folder: &'a WorkFolder,
     ) -> Result<Self, Error> {
         let most = comparison.chains.iter().copied().max().unwrap_or(1);
-        let program = places.checkout()?.join(model.file);
+        let checkout = places.checkout()?;
         let folder = folder.path();
-        match model.kind {
-            Kind::Control { input, .. } => {
+        let stan = None;
+        match &model.kind {
+            &Kind::Control { file, input, .. } => {
+                let program = checkout.join(file);
                 // As they are made, as a run takes them, and what it gives.
                 check_memory(most, 3 * size_of::<i64>())?;
                 let starts = Array::int([most], (0..most).map(input).collect());
-                Ok(Self { model, program, stepsize: 0.0, dimension: 0, data: IndexMap::new(), starts, folder })
+                Ok(Self { model, program, stepsize: 0.0, dimension: 0, data: IndexMap::new(), starts, folder, stan })
             }
-            Kind::Posterior { stepsize, dimension, data, burn_in } => {
+            &Kind::Posterior { file, stepsize, dimension, data, burn_in } => {
+                let program = checkout.join(file);
                 let data = match &comparison.data {
                     Some(file) => arrays(&NamedValues::read(file)?)?,
-                    None => data.arrays(dimension, places.checkout()?)?,
+                    None => data.arrays(dimension, checkout)?,
                 };
                 let stepsize = comparison.stepsize.unwrap_or(stepsize);
                 let starts = Array::real([0, dimension], Vec::new());
-                let mut case = Self { model, program, stepsize, dimension, data, starts, folder };
+                let mut case = Self { model, program, stepsize, dimension, data, starts, folder, stan };
                 if comparison.data.is_some() {
                     case.dimension = case.told_dimension()?;
                 }
@@ -96,6 +103,25 @@ impl<'a> Case<'a> {
                 check_memory(most, 2 * case.dimension * size_of::<f64>())?;
                 case.starts = case.starting_points(most, burn_in, comparison.stop.clone())?;
                 Ok(case)
+            }
+            Kind::Stan { program, include } => {
+                let data = comparison.data.as_deref();
+                let adapted = Adapted::new(program, include, data, folder, most, comparison.stop.clone())?;
+                let (starts, dimension) = (adapted.starts.clone(), adapted.starts.shape[1]);
+                if dimension == 0 {
+                    let message = format!("{} has no parameters: there is nothing to measure", model.name);
+                    return Err(Error::new(ErrorKind::Input, message));
+                }
+                Ok(Self {
+                    model,
+                    program: program.clone(),
+                    stepsize: comparison.stepsize.unwrap_or(adapted.stepsize),
+                    dimension,
+                    data: IndexMap::new(),
+                    starts,
+                    folder,
+                    stan: Some(adapted),
+                })
             }
         }
     }
@@ -129,30 +155,39 @@ impl<'a> Case<'a> {
 
     /// What the report says of it.
     pub(super) fn setup(&self, comparison: &Comparison) -> ModelSetup {
-        let Kind::Posterior { data, .. } = self.model.kind else { return ModelSetup::default() };
+        let source = match self.model.kind {
+            Kind::Control { .. } => return ModelSetup::default(),
+            Kind::Posterior { data, .. } => data,
+            Kind::Stan { .. } => DataSource::Nothing,
+        };
         let given = comparison.data.as_ref().map(|file| file.display().to_string());
         ModelSetup {
             stepsize: Some(self.stepsize),
             dimension: Some(self.dimension),
-            data: Some(given.unwrap_or_else(|| data.describe())),
+            data: Some(given.unwrap_or_else(|| source.describe())),
         }
     }
 
     /// The chains of a number of starting points.
     pub(super) fn sampling(&self, chains: usize, starts: Array) -> Result<Sampling, Error> {
+        let model = self.stan.as_ref().map_or(ModelSource::from(&self.program), |stan| (&stan.model).into());
         let job = Job {
             chains,
             warmup: 0,
             draws: 1,
             stepsize: Some(self.stepsize),
+            inv_metric: self.stan.as_ref().map(Adapted::inv_metric),
             starts: Some(starts),
-            ..Job::new(&self.program)
+            ..Job::new(model)
         };
         Sampling::new(&job, |density| self.inputs(density))
     }
 
     /// The shared inputs that a density takes.
     fn inputs(&self, density: &Function<'_>) -> Result<Inputs, Error> {
+        if let Some(stan) = &self.stan {
+            return Ok(stan.model.inputs().restricted_to(density.signature()));
+        }
         let mut inputs = Inputs::new();
         for port in density.signature().ports.iter().filter(|p| p.shared) {
             let Some(array) = self.data.get(&port.name) else {
@@ -179,6 +214,11 @@ impl<'a> Case<'a> {
     /// The starting points of these chains.
     pub(super) fn starts_of(&self, chains: Range<usize>) -> Array {
         self.starts.rows(chains)
+    }
+
+    /// What peers are told of a Stan program.
+    pub(super) fn stan_files(&self) -> Option<StanFiles> {
+        self.stan.as_ref().map(Adapted::files)
     }
 
     /// The file that peers read: the data and the starting points of so many chains.

@@ -181,7 +181,7 @@ fn peer_entrants(
         if comparison.stopped() || entrants.iter().any(|e| e.name == name) {
             continue;
         }
-        if let Some(skipped) = engine.cannot_run(cell.case.model.name, cell.precision) {
+        if let Some(skipped) = engine.cannot_run(cell.case.model, cell.precision) {
             report.skip(skipped.of_system(peer.name), note);
             continue;
         }
@@ -203,7 +203,7 @@ fn add_rows(cell: &Cell<'_>, entrants: Vec<Entrant>, load: Option<ForeignLoad>, 
     let &Cell { case, precision, threads, chains } = cell;
     let bound = entrants.iter().find(|e| e.name.system == BOUND).map(|e| Rate::of(&rates(&e.runs)));
     let whole = entrants.iter().find(|e| ablate && e.name.without.is_empty()).map(|e| e.runs.clone());
-    let (model, precision) = (case.model.name.to_owned(), precision_name(precision).to_owned());
+    let (model, precision) = (case.model.name.to_string(), precision_name(precision).to_owned());
     for Entrant { name, series, runs, detail, .. } in entrants {
         let rate = Rate::of(&rates(&runs));
         if name.system == BOUND {
@@ -254,7 +254,7 @@ impl Cell<'_> {
 
     /// Why a series is not measured here.
     fn skipped(&self, system: &str, engine: &str, error: &Error) -> Skipped {
-        let skipped = Skipped::new(system, engine, error).of_model(self.case.model.name);
+        let skipped = Skipped::new(system, engine, error).of_model(&self.case.model.name);
         skipped.in_precision(precision_name(self.precision)).with(self.chains, self.threads)
     }
 }

@@ -20,6 +20,7 @@ mod own;
 pub mod peer;
 pub mod protocol;
 pub mod report;
+mod stan;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ use report::{Setup, Skipped};
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The models, one after the other.
-    pub models: Vec<&'static Model>,
+    pub models: Vec<Model>,
     /// Our engines, and how each runs.
     pub engines: Vec<Way>,
     /// Whether the first of them is what the others are compared with: all make as many draws as that one.
@@ -123,11 +124,11 @@ pub fn run(comparison: &Comparison, note: &dyn Fn(&str), measured: &dyn Fn(&Repo
             Ok(case) => case,
             Err(_) if comparison.stopped() => break,
             Err(error) => {
-                report.skip(Skipped::new("all systems", "", &error).of_model(model.name), note);
+                report.skip(Skipped::new("all systems", "", &error).of_model(&model.name), note);
                 continue;
             }
         };
-        report.comparison.models.insert(model.name.to_owned(), case.setup(comparison));
+        report.comparison.models.insert(model.name.to_string(), case.setup(comparison));
         for (precision, threads, chains) in cells(comparison) {
             if comparison.stopped() {
                 break;

@@ -1,14 +1,15 @@
-//! What is computed: posteriors with fixed step sizes, and programs of control flow.
+//! What is computed: posteriors with fixed step sizes, programs of control flow, and a user's own Stan programs.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 use crate::program::{Error, ErrorKind};
 
 /// A model of the comparison.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Model {
     /// Its name on the command line and in reports.
-    pub name: &'static str,
-    /// The program in a checkout.
-    pub file: &'static str,
+    pub name: Cow<'static, str>,
     /// What is done with it.
     pub kind: Kind,
     /// One line about it.
@@ -16,10 +17,12 @@ pub struct Model {
 }
 
 /// What is done with a model.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Kind {
     /// NUTS with a step size that stays and the unit metric; gradients are counted.
     Posterior {
+        /// The program in a checkout.
+        file: &'static str,
         /// The step size.
         stepsize: f64,
         /// Dimensions of the state.
@@ -31,6 +34,8 @@ pub enum Kind {
     },
     /// A function of an int of each lane; what is counted is a function of the input.
     Control {
+        /// The program in a checkout.
+        file: &'static str,
         /// The function.
         entry: &'static str,
         /// The input of a lane, by its position.
@@ -39,6 +44,14 @@ pub enum Kind {
         work: fn(i64) -> u64,
         /// What is counted.
         unit: WorkUnit,
+    },
+    /// NUTS on a Stan program, with a step size and a diagonal metric that a warmup here learnt and all systems take;
+    /// gradients are counted.
+    Stan {
+        /// The program.
+        program: PathBuf,
+        /// Where the files are that it includes.
+        include: Vec<PathBuf>,
     },
 }
 
@@ -80,15 +93,20 @@ impl WorkUnit {
 /// All models.
 pub const MODELS: &[Model] = &[
     Model {
-        name: "logistic",
-        file: "nuts/models/logistic_synthetic.ab",
-        kind: Kind::Posterior { stepsize: 0.0265, dimension: 100, data: DataSource::Logistic(10_000), burn_in: 20 },
+        name: Cow::Borrowed("logistic"),
+        kind: Kind::Posterior {
+            file: "nuts/models/logistic_synthetic.ab",
+            stepsize: 0.0265,
+            dimension: 100,
+            data: DataSource::Logistic(10_000),
+            burn_in: 20,
+        },
         about: "Bayesian logistic regression, 10,000 observations of 100 covariates",
     },
     Model {
-        name: "eight_schools",
-        file: "nuts/models/eight_schools.ab",
+        name: Cow::Borrowed("eight_schools"),
         kind: Kind::Posterior {
+            file: "nuts/models/eight_schools.ab",
             stepsize: 0.55,
             dimension: 10,
             data: DataSource::File("nuts/data/eight_schools.json"),
@@ -97,39 +115,69 @@ pub const MODELS: &[Model] = &[
         about: "eight schools, non-centered, 10 dimensions",
     },
     Model {
-        name: "normal10",
-        file: "nuts/models/standard_normal.ab",
-        kind: Kind::Posterior { stepsize: 0.87, dimension: 10, data: DataSource::Nothing, burn_in: 200 },
+        name: Cow::Borrowed("normal10"),
+        kind: Kind::Posterior {
+            file: "nuts/models/standard_normal.ab",
+            stepsize: 0.87,
+            dimension: 10,
+            data: DataSource::Nothing,
+            burn_in: 200,
+        },
         about: "standard normal, 10 dimensions",
     },
     Model {
-        name: "normal100",
-        file: "nuts/models/standard_normal.ab",
-        kind: Kind::Posterior { stepsize: 0.5, dimension: 100, data: DataSource::Nothing, burn_in: 200 },
+        name: Cow::Borrowed("normal100"),
+        kind: Kind::Posterior {
+            file: "nuts/models/standard_normal.ab",
+            stepsize: 0.5,
+            dimension: 100,
+            data: DataSource::Nothing,
+            burn_in: 200,
+        },
         about: "standard normal, 100 dimensions",
     },
     Model {
-        name: "correlated10",
-        file: "nuts/models/correlated_gaussian.ab",
-        kind: Kind::Posterior { stepsize: 0.3, dimension: 10, data: DataSource::Correlated, burn_in: 200 },
+        name: Cow::Borrowed("correlated10"),
+        kind: Kind::Posterior {
+            file: "nuts/models/correlated_gaussian.ab",
+            stepsize: 0.3,
+            dimension: 10,
+            data: DataSource::Correlated,
+            burn_in: 200,
+        },
         about: "normal with correlation 0.9^|i - j|, 10 dimensions",
     },
     Model {
-        name: "correlated100",
-        file: "nuts/models/correlated_gaussian.ab",
-        kind: Kind::Posterior { stepsize: 0.2, dimension: 100, data: DataSource::Correlated, burn_in: 200 },
+        name: Cow::Borrowed("correlated100"),
+        kind: Kind::Posterior {
+            file: "nuts/models/correlated_gaussian.ab",
+            stepsize: 0.2,
+            dimension: 100,
+            data: DataSource::Correlated,
+            burn_in: 200,
+        },
         about: "normal with correlation 0.9^|i - j|, 100 dimensions",
     },
     Model {
-        name: "collatz",
-        file: "examples/collatz.ab",
-        kind: Kind::Control { entry: "collatz", input: collatz_input, work: collatz_steps, unit: WorkUnit::Iterations },
+        name: Cow::Borrowed("collatz"),
+        kind: Kind::Control {
+            file: "examples/collatz.ab",
+            entry: "collatz",
+            input: collatz_input,
+            work: collatz_steps,
+            unit: WorkUnit::Iterations,
+        },
         about: "steps of the Collatz iteration from starts up to 1,000,000",
     },
     Model {
-        name: "fib",
-        file: "examples/fib.ab",
-        kind: Kind::Control { entry: "fib", input: fib_input, work: fib_calls, unit: WorkUnit::Calls },
+        name: Cow::Borrowed("fib"),
+        kind: Kind::Control {
+            file: "examples/fib.ab",
+            entry: "fib",
+            input: fib_input,
+            work: fib_calls,
+            unit: WorkUnit::Calls,
+        },
         about: "recursive Fibonacci numbers of 5 to 15",
     },
 ];
@@ -140,7 +188,7 @@ pub const MODELS: &[Model] = &[
 /// [`ErrorKind::Option`] when there is none.
 pub fn by_name(name: &str) -> Result<&'static Model, Error> {
     MODELS.iter().find(|m| m.name == name).ok_or_else(|| {
-        let names: Vec<&str> = MODELS.iter().map(|m| m.name).collect();
+        let names: Vec<&str> = MODELS.iter().map(|m| &*m.name).collect();
         Error::new(ErrorKind::Option, format!("no model `{name}`: there is {}", names.join(", ")))
     })
 }
@@ -153,18 +201,28 @@ impl PartialEq for Model {
 }
 
 impl Model {
+    /// A Stan program, named as its file.
+    pub fn of_stan(program: &Path, include: &[PathBuf]) -> Model {
+        let name = program.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let kind = Kind::Stan { program: program.to_owned(), include: include.to_vec() };
+        Model { name: Cow::Owned(name), kind, about: "a Stan program" }
+    }
     /// Whether NUTS runs on it.
     pub fn is_posterior(&self) -> bool {
-        matches!(self.kind, Kind::Posterior { .. })
+        matches!(self.kind, Kind::Posterior { .. } | Kind::Stan { .. })
     }
     /// Whether it has data.
     pub fn takes_data(&self) -> bool {
-        matches!(self.kind, Kind::Posterior { data, .. } if data != DataSource::Nothing)
+        match self.kind {
+            Kind::Posterior { data, .. } => data != DataSource::Nothing,
+            Kind::Control { .. } => false,
+            Kind::Stan { .. } => true,
+        }
     }
     /// What its useful work is counted in.
     pub fn unit(&self) -> WorkUnit {
         match self.kind {
-            Kind::Posterior { .. } => WorkUnit::Gradients,
+            Kind::Posterior { .. } | Kind::Stan { .. } => WorkUnit::Gradients,
             Kind::Control { unit, .. } => unit,
         }
     }

@@ -104,8 +104,8 @@ impl Own {
             (case.starts_of(range.clone()), Options { first_lane: range.start as u64, ..options.clone() })
         };
         let shares = bound::shares(lanes, threads).into_iter();
-        match case.model.kind {
-            Kind::Posterior { .. } => {
+        match &case.model.kind {
+            Kind::Posterior { .. } | Kind::Stan { .. } => {
                 let part = |lanes: usize| {
                     let (starts, options) = next(lanes);
                     let what = Box::new(case.sampling(lanes, starts)?);

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use super::cell::{Cell, Detail, Measured, Series};
+use super::model::{Kind, Model};
 use super::own::ess;
 use super::precision_name;
 use super::protocol::{Answer, Done, PeerJob, PeerRequest};
@@ -41,6 +42,8 @@ pub struct PeerEngine {
     pub name: &'static str,
     /// Models that it runs.
     pub models: &'static [&'static str],
+    /// Whether it runs Stan programs.
+    pub stan: bool,
     /// Precisions that it runs in.
     pub precisions: &'static [Precision],
 }
@@ -62,7 +65,7 @@ const BOTH: &[Precision] = &[Precision::F64, Precision::F32];
 const F64: &[Precision] = &[Precision::F64];
 
 const fn posteriors(name: &'static str, precisions: &'static [Precision]) -> PeerEngine {
-    PeerEngine { name, models: POSTERIORS, precisions }
+    PeerEngine { name, models: POSTERIORS, stan: false, precisions }
 }
 
 /// All peers.
@@ -70,14 +73,21 @@ pub const PEERS: &[Peer] = &[
     Peer {
         name: "stan",
         engines: &[
-            posteriors("plain", F64),
-            posteriors("plain native", F64),
-            PeerEngine { name: "glm", models: &["logistic"], precisions: F64 },
-            PeerEngine { name: "glm native", models: &["logistic"], precisions: F64 },
+            PeerEngine { stan: true, ..posteriors("plain", F64) },
+            PeerEngine { stan: true, ..posteriors("plain native", F64) },
+            PeerEngine { name: "glm", models: &["logistic"], stan: false, precisions: F64 },
+            PeerEngine { name: "glm native", models: &["logistic"], stan: false, precisions: F64 },
         ],
         program: PeerProgram::Script("stan_peer.py"),
         batches: false,
         installed_as: "stan",
+    },
+    Peer {
+        name: "stanli",
+        engines: &[PeerEngine { name: "interpreter", models: &[], stan: true, precisions: F64 }],
+        program: PeerProgram::Script("stanli_peer.py"),
+        batches: false,
+        installed_as: "stanli",
     },
     Peer {
         name: "numpyro",
@@ -103,8 +113,13 @@ pub const PEERS: &[Peer] = &[
     Peer {
         name: "tfp",
         engines: &[
-            PeerEngine { name: "auto_batching", models: ALL, precisions: BOTH },
-            PeerEngine { name: "auto_batching graph", models: &["logistic", "collatz", "fib"], precisions: BOTH },
+            PeerEngine { name: "auto_batching", models: ALL, stan: false, precisions: BOTH },
+            PeerEngine {
+                name: "auto_batching graph",
+                models: &["logistic", "collatz", "fib"],
+                stan: false,
+                precisions: BOTH,
+            },
             posteriors("iterative", BOTH),
         ],
         program: PeerProgram::Script("tfp_peer.py"),
@@ -113,7 +128,7 @@ pub const PEERS: &[Peer] = &[
     },
     Peer {
         name: "jax",
-        engines: &[PeerEngine { name: "vmap", models: CONTROL, precisions: BOTH }],
+        engines: &[PeerEngine { name: "vmap", models: CONTROL, stan: false, precisions: BOTH }],
         program: PeerProgram::Script("jax_control_peer.py"),
         batches: true,
         installed_as: "jax",
@@ -121,8 +136,8 @@ pub const PEERS: &[Peer] = &[
     Peer {
         name: "native",
         engines: &[
-            PeerEngine { name: "rust", models: CONTROL, precisions: BOTH },
-            PeerEngine { name: "c", models: CONTROL, precisions: BOTH },
+            PeerEngine { name: "rust", models: CONTROL, stan: false, precisions: BOTH },
+            PeerEngine { name: "c", models: CONTROL, stan: false, precisions: BOTH },
         ],
         program: PeerProgram::Binary("native-peer"),
         batches: true,
@@ -174,10 +189,17 @@ impl PeerEngine {
     }
 
     /// Why it does not run a model in a precision, of a system that is not named yet; none where it does.
-    pub(super) fn cannot_run(&self, model: &str, precision: Precision) -> Option<Skipped> {
+    pub(super) fn cannot_run(&self, model: &Model, precision: Precision) -> Option<Skipped> {
         let refused = |why: &str| Skipped::new("", self.name, &Error::new(ErrorKind::Option, why));
-        if !self.models.contains(&model) {
-            return Some(refused("this model is not written for it").of_model(model));
+        let why = match model.kind {
+            Kind::Stan { .. } if self.stan => None,
+            Kind::Stan { .. } => Some("it runs no Stan programs"),
+            _ if self.models.contains(&&*model.name) => None,
+            _ => Some("this model is not written for it"),
+        };
+        let model = &*model.name;
+        if let Some(why) = why {
+            return Some(refused(why).of_model(model));
         }
         let name = precision_name(precision);
         let why = format!("it does not run in {name}");
@@ -312,7 +334,7 @@ impl Process {
         let mut command = places.command(peer)?;
         let chains = if peer.batches { cell.chains } else { cell.chains.min(cell.threads) };
         let job = PeerJob {
-            model: case.model.name.to_owned(),
+            model: case.model.name.to_string(),
             engine: engine.to_owned(),
             data: case.file(chains)?,
             chains,
@@ -322,6 +344,7 @@ impl Process {
             stepsize: case.stepsize,
             max_treedepth: MAX_TREEDEPTH,
             folder: case.folder.to_owned(),
+            program: case.stan_files(),
         };
         let log = case.folder.join(format!("{}-{}.log", peer.name, hyphenated(engine)));
         let file = File::create(&log).map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?;

@@ -29,12 +29,28 @@ pub struct PeerJob {
     pub precision: String,
     /// Threads it may use.
     pub threads: usize,
-    /// The step size, which stays; the metric is the unit metric.
+    /// The step size, which stays; the metric is the unit metric, but for a Stan program.
     pub stepsize: f64,
     /// Largest tree depth.
     pub max_treedepth: usize,
     /// A folder of its own for what it writes.
     pub folder: PathBuf,
+    /// Of a Stan program: its files. `data` then holds `starts` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<StanFiles>,
+}
+
+/// A Stan program that a peer is to run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StanFiles {
+    /// The program.
+    pub file: PathBuf,
+    /// Where the files are that it includes.
+    pub include: Vec<PathBuf>,
+    /// Its data, in Stan's JSON data format.
+    pub data: PathBuf,
+    /// The diagonal of the inverse metric, which stays as the step size does.
+    pub inv_metric: Vec<f64>,
 }
 
 /// One repetition.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::pipeline::{Deny, Passes};
@@ -320,7 +321,7 @@ pub(super) struct TranslateArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct BenchArgs {
-    /// Other systems: stan, numpyro, blackjax, nuts-rs, tfp, jax, native; one of their ways of running as stan:glm-native
+    /// Other systems: stan, stanli, numpyro, blackjax, nuts-rs, tfp, jax, native; one of their ways of running as stan:glm-native
     #[arg(long, value_name = "SYSTEM", value_delimiter = ',')]
     pub(super) against: Vec<String>,
     /// Our engine `pc` alone, by kernels: with everything on, with each of the paper's five optimisations of the stack
@@ -336,13 +337,19 @@ pub(super) struct BenchArgs {
         default_value_if("ablate", "true", "eight_schools,correlated100")
     )]
     pub(super) model: Vec<String>,
+    /// A Stan program, with its --data, in the place of a model: all systems take the step size and the diagonal metric
+    /// that a warmup here learns. By default our engine `pc`, with 4 and 64 chains
+    #[arg(long, value_name = "FILE.stan", conflicts_with_all = ["model", "ablate"])]
+    pub(super) stan: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) includes: IncludeArgs,
     /// Numbers of chains, or of lanes of a program that is no posterior
     #[arg(
         long,
         value_name = "N",
         value_delimiter = ',',
         default_value = "1,10,100,1000",
-        default_value_if("ablate", "true", "100")
+        default_value_ifs([("ablate", ArgPredicate::from("true"), "100"), ("stan", ArgPredicate::IsPresent, "4,64")])
     )]
     pub(super) chains: Vec<usize>,
     /// Widths of `real`
@@ -352,13 +359,25 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1")]
     pub(super) threads: Vec<usize>,
     /// Our engines
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "pc,local,scalar")]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "pc,local,scalar",
+        default_value_if("stan", ArgPredicate::IsPresent, "pc")
+    )]
     pub(super) engine: Vec<EngineName>,
     /// What our engines `pc` and `local` run on
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "cpu")]
     pub(super) device: Vec<String>,
     /// Whether our batching engines fuse steps
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "on,off")]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "on,off",
+        default_value_if("stan", ArgPredicate::IsPresent, "on")
+    )]
     pub(super) fusion: Vec<Switch>,
     /// Whether blocks run as generated code (with fusion; of `local` only where it is the one engine)
     #[arg(long, value_enum, value_delimiter = ',', default_value = "off,cc")]
@@ -379,7 +398,7 @@ pub(super) struct BenchArgs {
     /// Data of the model in the place of its own
     #[arg(long, value_name = "FILE.json|.npz")]
     pub(super) data: Option<PathBuf>,
-    /// Step size in the place of the model's; it stays, and the metric is the unit metric
+    /// Step size in the place of the model's; it stays, and the metric is the unit metric, or that learnt of --stan
     #[arg(long, allow_negative_numbers = true)]
     pub(super) stepsize: Option<f64>,
     /// Seed of the first repetition

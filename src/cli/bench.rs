@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::bench::model::{self, MODELS};
+use crate::bench::model::{self, MODELS, Model};
 use crate::bench::peer::{Against, PEERS, PeerEngine, Places};
 use crate::bench::{Comparison, Report, Way, figure, html, run};
 use crate::pipeline::PAPER;
@@ -101,12 +101,14 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
     if !(args.patience > 0.0 && args.patience <= MOST_SECONDS) {
         return refused(format!("--patience {}: a peer must have some time, and a day at most", args.patience));
     }
-    let models: Vec<_> = args.model.iter().map(|name| model::by_name(name)).collect::<Result<_, _>>()?;
-    let models = distinct(models);
+    let models = match &args.stan {
+        Some(program) => vec![Model::of_stan(program, &args.includes.include_path)],
+        None => distinct(args.model.iter().map(|name| model::by_name(name).cloned()).collect::<Result<Vec<_>, _>>()?),
+    };
     if (args.data.is_some() || args.stepsize.is_some()) && models.len() > 1 {
         return refused("--data and --stepsize are for one model".to_owned());
     }
-    match models[..] {
+    match &models[..] {
         [one] if args.data.is_some() && !one.takes_data() => {
             return refused(format!("--data: `{}` takes no data", one.name));
         }

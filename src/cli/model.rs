@@ -3,11 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Map, Value};
 
 use crate::mcmc::sampling::ModelSource;
-use crate::program::io::parse_json;
-use crate::program::{Error, ErrorKind, Function, Inputs, StanModel, Terms};
+use crate::program::{Error, Function, Inputs, StanModel, Terms};
 
 use super::args::InputArgs;
 use super::inputs;
@@ -56,7 +54,7 @@ impl<'a> Model<'a> {
     pub(super) fn load(path: &'a Path, args: &DataArgs, terms: Terms) -> Result<Self, Error> {
         let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
         let stan = if is_stan(path) {
-            let data = read_data(args.data.as_deref())?;
+            let data = StanModel::read_data(args.data.as_deref())?;
             let model = StanModel::load_with(path, &data, terms, &args.includes.include_path)?;
             let (warnings, sources) = model.warnings();
             super::show_warnings(warnings, sources);
@@ -89,16 +87,5 @@ impl<'a> Model<'a> {
     /// As [`inputs`](Self::inputs).
     pub(super) fn all_inputs(&self, function: &Function<'_>) -> Result<Inputs, Error> {
         self.stan.as_ref().map_or_else(|| inputs::read(&self.given, function.signature()), |model| Ok(model.inputs()))
-    }
-}
-
-fn read_data(path: Option<&Path>) -> Result<Map<String, Value>, Error> {
-    let Some(path) = path else { return Ok(Map::new()) };
-    let name = path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
-    match parse_json(&text, &name)? {
-        Value::Object(map) => Ok(map),
-        _ => Err(Error::new(ErrorKind::Input, format!("{name}: data of a Stan program are one object of JSON"))),
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::io::parse_json;
 use super::{Error, ErrorKind, Inputs, Options, Program};
 use crate::base::{Diagnostic, FileId, SourceMap, Span};
 use crate::program::Engine;
@@ -32,6 +33,21 @@ pub struct StanModel {
 }
 
 impl StanModel {
+    /// Data of a file in Stan's JSON data format; without a file there are none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] when it cannot be read, [`ErrorKind::Input`] when it is no object of JSON.
+    pub fn read_data(path: Option<&Path>) -> Result<Map<String, Value>, Error> {
+        let Some(path) = path else { return Ok(Map::new()) };
+        let name = path.display().to_string();
+        let text =
+            std::fs::read_to_string(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
+        match parse_json(&text, &name)? {
+            Value::Object(map) => Ok(map),
+            _ => Err(Error::new(ErrorKind::Input, format!("{name}: data of a Stan program are one object of JSON"))),
+        }
+    }
+
     /// Reads a Stan program and translates it with its data, an object of JSON. A sampler's density, `lp__` in Stan's
     /// files, is that with the Jacobian and without constants.
     ///

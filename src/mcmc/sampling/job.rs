@@ -30,6 +30,12 @@ impl<'a> From<&'a PathBuf> for ModelSource<'a> {
     }
 }
 
+impl<'a> From<&'a StanModel> for ModelSource<'a> {
+    fn from(model: &'a StanModel) -> Self {
+        ModelSource::Stan(model)
+    }
+}
+
 /// What a model is called that is a text.
 const TEXT: &str = "<model>";
 

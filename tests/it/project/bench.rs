@@ -25,6 +25,15 @@ impl Folder {
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
+    /// Installs a shell script as the Python of a peer that is a script.
+    #[cfg(unix)]
+    fn install_python(&self, peer: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = self.0.join(peer).join("bin");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("python"), format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(folder.join("python"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
     fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.0.join(name)).unwrap()
     }
@@ -108,6 +117,55 @@ fn the_json_has_a_row_for_each_series() {
     assert_eq!(fake["gradients_per_second"]["median"], 200.0);
     assert_eq!(fake["useful"], 200);
     assert_eq!(fake["utilization"], 0.8);
+}
+
+/// A program of the user: its warmup is made here, and peers are told the program, the data, and what was learnt.
+#[cfg(unix)]
+#[test]
+fn a_stan_program_is_compared_with_what_its_warmup_learnt() {
+    let folder = Folder::new("stan");
+    let program = folder.0.join("two.stan");
+    let text = "data { int n; vector[n] y; } parameters { real mu; real<lower=0> sigma; }
+        model { mu ~ normal(0, 1); sigma ~ lognormal(0, 0.1); y ~ normal(mu, sigma); }";
+    std::fs::write(&program, text).unwrap();
+    std::fs::write(folder.0.join("two.json"), r#"{"n": 3, "y": [0.5, -1, 2]}"#).unwrap();
+    let job = folder.0.join("job");
+    folder.install_python(
+        "stanli",
+        &format!(
+            r#"read -r job; echo "$job" > {}
+echo '{{"ready":{{"version":"fake 2.0"}}}}'
+while read -r request; do echo '{{"done":{{"useful":100,"seconds":0.5,"draws":4}}}}'; done"#,
+            job.display()
+        ),
+    );
+    let [program, data] = [program, folder.0.join("two.json")].map(|path| path.display().to_string());
+    let small = ["--chains", "2", "--draws", "4", "--repetitions", "2", "--codegen", "off"];
+    let asked = ["--stan", &program, "--data", &data, "--against", "stanli,numpyro", "--peers", folder.path()];
+    let report = report(&[&small[..], &asked].concat());
+    let rows = report["results"].as_array().unwrap();
+    let series: Vec<&str> = rows.iter().map(|r| r["engine"].as_str().unwrap()).collect();
+    assert_eq!(series, ["pc", "interpreter"]);
+    assert!(rows.iter().all(|row| row["model"] == "two"));
+    assert!(rows[0]["effective_samples_per_second"]["median"].as_f64().unwrap() > 0.0);
+    let why = report["skipped"].as_array().unwrap().iter().find(|s| s["system"] == "numpyro").unwrap();
+    assert!(why["reason"].as_str().unwrap().contains("runs no Stan programs"), "{why}");
+    let job: Value = serde_json::from_str(&std::fs::read_to_string(job).unwrap()).unwrap();
+    assert_eq!(job["program"]["file"], program.as_str());
+    assert_eq!(job["program"]["data"], data.as_str());
+    assert_eq!((job["chains"].as_u64(), job["dimension"].as_u64()), (Some(1), Some(2)));
+    // The posterior is not far from normal, with deviations of 0.5 and 0.1 or so.
+    let metric: Vec<f64> =
+        job["program"]["inv_metric"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+    assert!(metric.len() == 2 && (0.05..0.6).contains(&metric[0]) && (0.003..0.03).contains(&metric[1]), "{metric:?}");
+    assert!((0.3..2.0).contains(&job["stepsize"].as_f64().unwrap()), "{job}");
+}
+
+#[test]
+fn a_stan_program_that_cannot_be_measured_is_told() {
+    let said = refusal(&["--stan", "no/such.stan"]);
+    assert!(said.contains("cannot read no/such.stan"), "{said}");
+    assert!(refusal(&["--stan", "a.stan", "--model", "logistic"]).contains("cannot be used with"));
 }
 
 #[test]
