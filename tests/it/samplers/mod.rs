@@ -1,6 +1,7 @@
 //! The samplers, their draws and their diagnostics.
 
 pub(crate) mod by_value;
+mod calibration;
 pub(crate) mod diagnostics;
 pub(crate) mod fixed_stepsize;
 pub(crate) mod from_rust;
