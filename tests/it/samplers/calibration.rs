@@ -2,8 +2,8 @@
 //!
 //!     cargo test --release --test it calibration -- --ignored --nocapture
 //!
-//! A lane of a program of `tests/filetests/calibration` draws parameters from the prior and data by them, and runs its own
-//! chain on these. The rank of a parameter among thinned draws of its chain is then uniform.
+//! A lane of a program of `tests/filetests/calibration` draws parameters from the prior and data by them, and runs its
+//! own chain on these. The rank of a parameter among thinned draws of its chain is then uniform.
 
 use autobatch::program::io::{ArrayType, NamedValues};
 use autobatch::types::DType;
