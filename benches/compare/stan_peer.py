@@ -61,17 +61,18 @@ def build():
     stanc, flags, link = toolchain()
     source = stan_file()
     include = [f"--include-paths={','.join(job.program['include'])}"] if job.program and job.program["include"] else []
-    text = source.read_text() + (HERE / "chain.hpp").read_text() + " ".join([str(stanc), *flags, *link, *include])
+    BUILT.mkdir(exist_ok=True)
+    translated = folder / f"stan-{os.getpid()}.cpp"
+    done = subprocess.run([stanc, *include, "--name", "model_peer", f"--o={translated}", source], capture_output=True, text=True)
+    if done.returncode != 0:
+        fail(f"stanc: {done.stderr}")
+    # What stanc makes has the text of included files in it.
+    text = translated.read_text() + (HERE / "chain.hpp").read_text() + " ".join([str(stanc), *flags, *link])
     program = BUILT / f"{source.stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if program.exists():
         return program
-    BUILT.mkdir(exist_ok=True)
     made = program.with_suffix(".cpp")
-    done = subprocess.run([stanc, *include, "--name", "model_peer", f"--o={made}", source], capture_output=True, text=True)
-    if done.returncode != 0:
-        fail(f"stanc: {done.stderr}")
-    with made.open("a") as file:
-        file.write(f'\n#include "{HERE / "chain.hpp"}"\n')
+    made.write_text(translated.read_text() + f'\n#include "{HERE / "chain.hpp"}"\n')
     partial = program.with_suffix(f".{os.getpid()}")
     done = subprocess.run(["g++", *flags, made, "-o", partial, *link], capture_output=True, text=True)
     if done.returncode != 0:

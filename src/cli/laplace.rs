@@ -51,10 +51,14 @@ pub(super) struct LaplaceArgs {
     pub(super) file: DrawsFileArgs,
 }
 
+/// How far from its maximum a mode may be, in standard deviations of the approximation.
+const MOST_OFF: f64 = 1e-2;
+
 pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(false)?;
     options.first_lane = args.start.id - 1;
     let file = DrawsFile::new(&args.file, 1, args.start.id)?;
+    file.spares(args.data.data.iter().chain(&args.mode).chain([&args.model]), 1, args.start.id)?;
     if args.draws == 0 {
         return Err(Error::new(ErrorKind::Option, "--draws 0: there is nothing to draw"));
     }
@@ -82,7 +86,6 @@ pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
         parameters: &draws.parameters,
         chains: 1,
         rows: args.draws,
-        notes: &[],
     };
     let written = file.write_tables(&tables, args.start.id, &options);
     let failed = draws.failed.as_ref().map_or(&[][..], |failed| &failed.positions);
@@ -91,11 +94,14 @@ pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
         "\n{} draws from the normal approximation at the mode, where the log density is {}\n",
         args.draws, draws.lp_mode
     ));
-    if draws.gradient_norm > 1e-2 {
+    if draws.mode_off > MOST_OFF {
+        let remedy = match args.mode {
+            Some(_) => "write it with --sig-figs 17, and with the same --jacobian",
+            None => "give a better one by --mode, or start the search elsewhere by --init",
+        };
         note(&format!(
-            "warning: the gradient at the mode has the norm {:.2e}: write the mode with --sig-figs 17, and \
-             with the same --jacobian",
-            draws.gradient_norm
+            "warning: the mode is {:.2e} standard deviations of the approximation from where its gradient points: {remedy}",
+            draws.mode_off
         ));
     }
     if let Some(failed) = &draws.failed {

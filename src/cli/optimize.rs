@@ -76,6 +76,7 @@ pub(super) fn optimize(args: &OptimizeArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(false)?;
     options.first_lane = args.start.id - 1;
     let file = DrawsFile::new(&args.file, 1, args.start.id)?;
+    file.spares(args.data.data.iter().chain([&args.model]), 1, args.start.id)?;
     let loaded = Model::load(&args.model, &args.data, Terms { constants: false, jacobian: args.jacobian })?;
     let job = Optimization {
         algorithm: args.algorithm.into(),
@@ -103,14 +104,8 @@ pub(super) fn optimize(args: &OptimizeArgs) -> Result<ExitCode, Error> {
         ("lp".to_owned(), Array::real([1, n], optima.all.iter().map(|o| o.lp).collect())),
         ("converged".to_owned(), Array::int([1, n], optima.all.iter().map(|o| o.stopped.0).collect())),
     ]);
-    let tables = CsvTables {
-        header: &header,
-        statistics: &statistics,
-        parameters: &optima.parameters,
-        chains: 1,
-        rows: n,
-        notes: &[],
-    };
+    let tables =
+        CsvTables { header: &header, statistics: &statistics, parameters: &optima.parameters, chains: 1, rows: n };
     let written = file.write_tables(&tables, args.start.id, &options);
     print(&report(&optima));
     if let Some(failed) = &optima.failed {

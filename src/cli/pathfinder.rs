@@ -61,6 +61,7 @@ pub(super) fn pathfinder(args: &PathfinderArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(false)?;
     options.first_lane = args.start.id - 1;
     let file = DrawsFile::new(&args.file, 1, args.start.id)?;
+    file.spares(args.data.data.iter().chain([&args.model]), 1, args.start.id)?;
     let loaded = Model::load(&args.model, &args.data, Terms { constants: true, jacobian: true })?;
     let job = Pathfinder {
         num_paths: args.num_paths,
@@ -92,14 +93,8 @@ pub(super) fn pathfinder(args: &PathfinderArgs) -> Result<ExitCode, Error> {
         seed: options.settings.seed,
         digits: args.file.digits(),
     };
-    let tables = CsvTables {
-        header: &header,
-        statistics: &draws.statistics,
-        parameters: &draws.parameters,
-        chains: 1,
-        rows,
-        notes: &[],
-    };
+    let tables =
+        CsvTables { header: &header, statistics: &draws.statistics, parameters: &draws.parameters, chains: 1, rows };
     let written = file.write_tables(&tables, args.start.id, &options);
     let failed = draws.failed.as_ref().map_or(&[][..], |failed| &failed.positions);
     print(&quantity_table(&draws.parameters, failed));

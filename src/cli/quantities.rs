@@ -51,6 +51,7 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
         return Err(Error::new(ErrorKind::Input, format!("{origin}: there are no draws")));
     };
     let file = DrawsFile::new(&args.draws_file, chains, args.id)?;
+    file.spares(args.draws.iter().chain(&args.data.data).chain([&args.model]), chains, args.id)?;
     let loaded = Model::load(&args.model, &args.data, SAMPLED)?;
     let model = Quantities::new(&loaded.source(), &|function| loaded.inputs(function))?;
     let (quantities, failed) = model.of(&draws, &origin, &options)?;
@@ -68,8 +69,7 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
         digits: args.draws_file.digits(),
     };
     let none = IndexMap::new();
-    let tables =
-        CsvTables { header: &header, statistics: &none, parameters: &quantities, chains, rows: count, notes: &[] };
+    let tables = CsvTables { header: &header, statistics: &none, parameters: &quantities, chains, rows: count };
     let written = file.write_tables(&tables, args.id, &options);
     let positions = failed.as_ref().map_or(&[][..], |failed| &failed.positions);
     print(&quantity_table(&quantities, positions));

@@ -9,6 +9,7 @@ use crate::program::Error;
 use crate::report::stan_csv::DEFAULT_DIGITS;
 
 use super::args::count;
+use super::search_args::yes_or_no;
 
 #[derive(Debug, Args)]
 pub(super) struct ChainArgs {
@@ -142,14 +143,6 @@ impl AlgorithmName {
             AlgorithmName::Static => "std/static_hmc.ab",
             AlgorithmName::FixedParam => "std/fixed_param.ab",
         }
-    }
-}
-
-fn yes_or_no(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "true" => Ok(true),
-        "0" | "false" => Ok(false),
-        _ => Err("expected 0 or 1".to_owned()),
     }
 }
 

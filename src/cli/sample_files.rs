@@ -69,6 +69,28 @@ impl DrawsFile {
         (0..chains as u64).map(|chain| path.with_file_name(format!("{stem}_{}.csv", first + chain))).collect()
     }
 
+    /// Refuses to write over a file that is read.
+    ///
+    /// # Errors
+    /// With its name.
+    pub(super) fn spares<'p>(
+        &self,
+        read: impl IntoIterator<Item = &'p PathBuf>,
+        chains: usize,
+        id: u64,
+    ) -> Result<(), Error> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let mut written: Vec<PathBuf> = self.names(chains, id).iter().map(|path| real(path)).collect();
+        written.extend(self.path().map(real));
+        match read.into_iter().find(|path| written.contains(&real(path))) {
+            None => Ok(()),
+            Some(path) => {
+                let message = format!("{} is read, and would be written over: say another --output", path.display());
+                Err(Error::new(ErrorKind::Option, message))
+            }
+        }
+    }
+
     /// The path that a message names.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {

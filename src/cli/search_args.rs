@@ -99,7 +99,7 @@ pub(super) fn report_traps(what: &str, traps: &[Trap]) {
     }
 }
 
-/// Of `--jacobian`.
+/// A switch as CmdStan has it.
 pub(super) fn yes_or_no(text: &str) -> Result<bool, String> {
     match text {
         "1" | "true" => Ok(true),

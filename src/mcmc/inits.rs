@@ -6,6 +6,7 @@
 use super::by_value::{ByValue, UNCONSTRAIN};
 use super::log_prob::{Evaluated, LogProb};
 use super::sampling::{ModelSource, PARAMETERS};
+use crate::mcmc::streams::OF_STARTS;
 use crate::program::io::NamedValues;
 use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, Taken, Terms};
 use crate::run::NoSink;
@@ -13,8 +14,6 @@ use crate::types::Array;
 
 /// Random values that are tried of what a file leaves out.
 const MOST_TRIES: usize = 100;
-/// The bit of streams of random starts: below those of draws, above those of chains.
-const OF_STARTS: u64 = 1 << 62;
 
 /// Starting points, unconstrained, a row for each chain; one for all where one file names all parameters.
 ///

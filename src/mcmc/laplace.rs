@@ -6,12 +6,11 @@ use indexmap::IndexMap;
 use super::log_prob::{Evaluated, LogProb};
 use super::posterior::Posterior;
 use super::sampling::{FailedDraws, ModelSource};
+use crate::mcmc::streams::OF_NORMALS;
 use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, Terms};
 use crate::run::NoSink;
 use crate::types::Array;
 
-/// The random streams of draws: none of the points' own.
-const OF_NORMALS: u64 = 5 << 60;
 /// Points at which gradients are taken in one run.
 const AT_ONCE: usize = 1 << 14;
 
@@ -23,8 +22,8 @@ const STENCIL: [(f64, f64); 4] = [(-2.0, 1.0), (-1.0, -8.0), (1.0, 8.0), (2.0, -
 pub struct LaplaceDraws {
     /// The log density at the mode.
     pub lp_mode: f64,
-    /// The norm of the gradient there: 0 of a mode.
-    pub gradient_norm: f64,
+    /// How far it is from where its gradient points, in standard deviations of the approximation: 0 of a mode.
+    pub mode_off: f64,
     /// The covariance of the approximation, d × d.
     pub covariance: Vec<f64>,
     /// The unconstrained draws, 1 × draw × coordinate.
@@ -98,15 +97,11 @@ pub fn laplace(
     let (parameters, failed) = posterior.parameters(&q, options)?;
     let statistics = [("log_p", log_p), ("log_q", log_q)];
     let statistics = statistics.into_iter().map(|(name, values)| (name.to_owned(), Array::real([1, draws], values)));
-    Ok(LaplaceDraws {
-        lp_mode,
-        gradient_norm: gradient.iter().map(|g| g * g).sum::<f64>().sqrt(),
-        covariance: inverse(&factor, d),
-        q,
-        statistics: statistics.collect(),
-        parameters,
-        failed,
-    })
+    let covariance = inverse(&factor, d);
+    // g' C g: Newton's step is C g, and its length is measured by the inverse of C.
+    let squared: f64 = (0..d * d).map(|at| gradient[at / d] * covariance[at] * gradient[at % d]).sum();
+    let mode_off = squared.max(0.0).sqrt();
+    Ok(LaplaceDraws { lp_mode, mode_off, covariance, q, statistics: statistics.collect(), parameters, failed })
 }
 
 /// The Hessian by central differences of the fourth order, as `nuts/newton.ab` has it.

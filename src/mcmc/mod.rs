@@ -15,3 +15,4 @@ mod psis;
 pub mod quantities;
 pub mod sampling;
 mod special;
+mod streams;

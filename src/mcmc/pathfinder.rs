@@ -9,6 +9,7 @@ use super::optimize::{StopReason, points, tuning};
 use super::posterior::{Joined, Posterior};
 use super::psis;
 use super::sampling::{FailedDraws, ModelSource, SamplerSettings};
+use crate::mcmc::streams::OF_RESAMPLING;
 use crate::parts::StreamId;
 use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program};
 use crate::run::{NoMemory, NoSink, Record, Sink, Trap};
@@ -16,8 +17,6 @@ use crate::types::Array;
 
 /// The module of the paths, with their defaults.
 const MODULE: &str = "std/pathfinder.ab";
-/// The random stream of the resampling.
-const OF_RESAMPLING: u64 = 7 << 60;
 
 /// What is asked for; by default CmdStan's numbers.
 #[derive(Clone, Debug)]
@@ -129,6 +128,7 @@ impl Pathfinder {
             ("num_draws", self.num_draws),
             ("num_elbo_draws", self.num_elbo_draws),
             ("history_size", self.history_size),
+            ("num_psis_draws", if self.resamples() { self.num_psis_draws } else { 1 }),
         ];
         if let Some((name, _)) = counts.iter().find(|(_, n)| *n == 0) {
             return Err(Error::new(ErrorKind::Option, format!("{name} must be a number from 1 on, not 0")));
@@ -180,7 +180,8 @@ impl Pathfinder {
             return Err(Error::new(ErrorKind::Input, message));
         }
         let (mut pareto_k, mut chosen) = (None, (0..draws.len()).collect::<Vec<_>>());
-        if self.psis_resample {
+        // One path alone is given as it is, as in Stan.
+        if self.resamples() {
             let ratios: Vec<f64> = draws.iter().map(|draw| draw.lp - draw.log_q).collect();
             let (weights, k) = psis::weights(&ratios);
             pareto_k = k;
@@ -199,6 +200,11 @@ impl Pathfinder {
         let traps = results.traps().to_vec();
         Ok(PathfinderDraws { paths, q, statistics, parameters, failed, pareto_k, traps })
     }
+
+    /// Whether draws are chosen anew, by importance.
+    fn resamples(&self) -> bool {
+        self.psis_resample && self.num_paths > 1
+    }
 }
 
 /// So many draws, with replacement, by their weights.
@@ -207,7 +213,7 @@ fn resampled(weights: &[f64], n: usize, options: &Options) -> Result<Vec<usize>,
     let mut host = Options::default().engine(Engine::Scalar);
     host.settings.seed = options.settings.seed;
     let mut bound = program.function("u")?.bind(&Inputs::new().lanes(n), &host)?;
-    bound.inputs_mut().lanes = (0..n as u64).map(|draw| OF_RESAMPLING | draw).collect();
+    bound.inputs_mut().lanes = (0..n as u64).map(|draw| OF_RESAMPLING | (options.first_lane << 32) | draw).collect();
     let results = bound.run(&host, &NoSink)?;
     let uniform = results.outputs().values().next().and_then(Array::as_real).expect("the function gives a real");
     let mut sums = Vec::with_capacity(weights.len());
@@ -215,6 +221,10 @@ fn resampled(weights: &[f64], n: usize, options: &Options) -> Result<Vec<usize>,
     for weight in weights {
         total += weight;
         sums.push(total);
+    }
+    if !(total > 0.0) {
+        let message = "no draw of any path has a weight: the log density is finite at none of them";
+        return Err(Error::new(ErrorKind::Input, message));
     }
     let at = |u: &f64| sums.partition_point(|sum| *sum <= u * total).min(weights.len() - 1);
     Ok(uniform.iter().map(at).collect())

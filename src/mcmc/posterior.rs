@@ -6,11 +6,9 @@ use super::by_value::renamed;
 use super::density_text::{DensityText, free_name, uses};
 use super::protocol::Q;
 use super::sampling::{FailedDraws, ModelSource, PARAMETERS, density, dimension, each_draw, refuse_missing};
+use crate::mcmc::streams::OF_POINTS;
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
 use crate::types::Array;
-
-/// The bit of the random streams of parameters of points: none that a chain or a draw of one has.
-const OF_POINTS: u64 = 3 << 61;
 
 /// A model that is read, with the data of its functions.
 #[derive(Debug)]
@@ -100,7 +98,7 @@ impl<'a> Posterior<'a> {
         let first = options.first_lane;
         let number = |lane: usize| {
             let (chain, draw) = (first.wrapping_add((lane / draws.max(1)) as u64), (lane % draws.max(1)) as u64);
-            OF_POINTS | ((chain & 0x1fff_ffff) << 32) | (draw & 0xffff_ffff)
+            OF_POINTS | ((chain & 0x0fff_ffff) << 32) | (draw & 0xffff_ffff)
         };
         let (arrays, failed) = each_draw(&function, &inputs, (chains, draws), &number, options)?;
         let names: Vec<(String, String)> = match &self.source {

@@ -6,12 +6,10 @@ use indexmap::IndexMap;
 use super::by_value::{ByValue, QUANTITIES, renamed};
 use super::protocol::Q;
 use super::sampling::{FailedDraws, ModelSource, PARAMETERS, each_draw};
+use crate::mcmc::streams::OF_QUANTITIES;
 use crate::program::io::Data;
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
 use crate::types::Array;
-
-/// The bit of the random streams of quantities: no chain and no draw of a sampling run has one of these.
-const OF_QUANTITIES: u64 = 1 << 62;
 
 /// The quantities, chain × draw × event shape, and the draws that have none.
 pub type QuantitiesOfDraws = (IndexMap<String, Array>, Option<FailedDraws>);

@@ -64,6 +64,7 @@ impl Arg {
             What::Whole(node) if value.is_scalar() => Arg::Scalar(Elem::Of(*node, 0)),
             What::Whole(node) => Arg::Whole(*node),
             What::Elements(elems) => Arg::Elements(elems.clone(), value.shape.clone()),
+            What::Parts(_) => unreachable!("no operation takes a tuple"),
         }
     }
     /// The nodes that it reads.

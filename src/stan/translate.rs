@@ -8,7 +8,7 @@ use super::check::Checked;
 use super::data::Given;
 use super::emit::{Emitter, Line, WORDS, simplified};
 use super::syntax::ast::{Block, Program, Stmt};
-use super::trace::{HostFunctions, Problem, Tracer};
+use super::trace::{Declared, HostFunctions, Problem, Tracer};
 use super::value::{Elem, Val};
 use crate::base::{Diagnostic, Span, stack};
 use crate::types::Array;
@@ -221,14 +221,17 @@ fn outputs(
     let blocks = [&program.parameters, &program.transformed_parameters, &program.generated_quantities];
     let (mut outputs, mut values): (Vec<Output>, Vec<Val>) = (Vec::new(), Vec::new());
     for (number, block) in blocks.into_iter().enumerate().skip(from) {
-        for declared in tracer.declared(stmts(block)) {
-            let value = tracer.value(&declared.name).expect("it was declared").clone();
+        for Declared { name, value } in tracer.declared(stmts(block))? {
+            let mut field = field(&name);
+            while outputs.iter().any(|other| other.field == field) {
+                field.push('_');
+            }
             outputs.push(Output {
-                name: declared.name.to_string(),
-                field: field(&declared.name),
-                shape: declared.shape,
-                arrays: declared.kind.arrays,
-                int: declared.kind.is_int(),
+                name: name.to_string(),
+                field,
+                shape: value.shape.clone(),
+                arrays: value.kind.arrays,
+                int: value.kind.is_int(),
                 block: number as u8,
             });
             values.push(value);
@@ -264,7 +267,7 @@ fn outputs(
     Ok(((lines, tables), outputs))
 }
 
-/// A name of Stan as the field of a struct: words of our language get an underscore.
+/// A name of Stan as the field of a struct: words of our language get an underscore, and so do the places of tuples.
 fn field(name: &str) -> String {
-    if WORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
+    if WORDS.contains(&name) { format!("{name}_") } else { name.replace([':', '.'], "_") }
 }

@@ -14,13 +14,15 @@ pub(super) enum Base {
     Vector,
     RowVector,
     Matrix,
+    /// Its own types are those of its parts.
+    Tuple,
 }
 
 impl Base {
     /// Its own axes.
     pub(super) fn rank(self) -> usize {
         match self {
-            Base::Int | Base::Real => 0,
+            Base::Int | Base::Real | Base::Tuple => 0,
             Base::Vector | Base::RowVector => 1,
             Base::Matrix => 2,
         }
@@ -85,6 +87,7 @@ impl Kind {
             Base::Vector => "vector",
             Base::RowVector => "row_vector",
             Base::Matrix => "matrix",
+            Base::Tuple => "tuple(…)",
         };
         match self.arrays {
             0 => base.to_owned(),
@@ -147,6 +150,8 @@ pub(super) enum What {
     Whole(NodeId),
     /// Elements of several nodes, and known ones.
     Elements(Arc<Vec<Elem>>),
+    /// Of a tuple, or an array of tuples: its parts, each with the axes of the array before its own.
+    Parts(Arc<Vec<Val>>),
 }
 
 /// An array or a scalar.
@@ -193,7 +198,11 @@ impl Val {
         Val { kind, shape, what }
     }
     pub(super) fn is_known(&self) -> bool {
-        matches!(self.what, What::Known(_))
+        match &self.what {
+            What::Known(_) => true,
+            What::Parts(parts) => parts.iter().all(Val::is_known),
+            _ => false,
+        }
     }
     pub(super) fn is_scalar(&self) -> bool {
         self.shape.is_empty()
@@ -243,6 +252,7 @@ impl Val {
             What::Scalar(elem) => *elem,
             What::Whole(node) => Elem::Of(*node, at as u32),
             What::Elements(elems) => elems[at],
+            What::Parts(_) => unreachable!("a tuple has parts, not elements"),
         }
     }
     /// All elements.

@@ -4,14 +4,13 @@ use indexmap::IndexMap;
 
 use super::{PARAMETERS, Sampling};
 use crate::mcmc::protocol::{DRAW, Q};
+use crate::mcmc::streams::OF_DRAWS;
 use crate::program::{Bound, Error, Function, Inputs, Options};
 use crate::run::{NoSink, Trap};
 use crate::types::{Array, ArrayData, DType, Type};
 
 /// Draws whose constrained parameters are computed in one run.
 const AT_ONCE: usize = 1 << 16;
-/// The bit that no chain's stream has.
-const OF_DRAWS: u64 = 1 << 63;
 
 /// Draws for which `parameters` trapped. Reals of them are NaN, ints 0, and bools `false`.
 #[derive(Clone, PartialEq, Debug)]

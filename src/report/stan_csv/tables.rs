@@ -66,8 +66,6 @@ pub struct CsvTables<'a> {
     pub chains: usize,
     /// Rows of each.
     pub rows: usize,
-    /// Comments after the names, of each table.
-    pub notes: &'a [String],
 }
 
 impl CsvTables<'_> {
@@ -82,9 +80,6 @@ impl CsvTables<'_> {
         let columns =
             Columns::in_order(self.statistics.iter().map(|(name, array)| (name.as_str(), array)), self.parameters);
         writeln!(out, "{}", columns.names().join(","))?;
-        if let Some(note) = self.notes.get(chain) {
-            writeln!(out, "# {note}")?;
-        }
         columns.rows(out, (chain, self.rows), self.header.digits)
     }
 }

@@ -20,6 +20,8 @@ pub(super) enum Found {
     Here(Vec<Found>),
     /// One after the other, with how many there are of each.
     Many(Vec<(Found, usize)>),
+    /// The same of a row that grows.
+    Grown(Vec<(Found, usize)>),
 }
 
 impl Emitter<'_> {
@@ -53,7 +55,7 @@ impl Emitter<'_> {
             Arg::Known(_) => Found::Known,
             Arg::Whole(node) => self.found_elem(Elem::Of(*node, 0), point),
             Arg::Elements(elems, _) => Found::Many(runs(elems.iter().map(|elem| self.found_elem(*elem, point)))),
-            Arg::Prefix(elems, _) => Found::Many(self.stored_runs(elems)),
+            Arg::Prefix(elems, _) => Found::Grown(self.stored_runs(elems)),
         }
     }
 
@@ -191,7 +193,7 @@ impl Emitter<'_> {
     }
 
     /// Keeps a value at these places of an array, one for each point of the loops around.
-    fn keep_at(&mut self, places: &[(usize, usize)], value: &str) -> Written<()> {
+    pub(super) fn keep_at(&mut self, places: &[(usize, usize)], value: &str) -> Written<()> {
         let container = places[0].0;
         if places.iter().any(|(other, _)| *other != container) {
             return Err(Irregular);

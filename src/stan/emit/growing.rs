@@ -1,7 +1,7 @@
 //! Dot products whose vectors grow from turn to turn, such as convolutions with all that came before, become rows of one
 //! length: known factors are followed by zeros. Turns that differ in a length would be written one by one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::stan::graph::{Arg, Graph, Op, SiteId};
@@ -54,7 +54,7 @@ pub(super) fn with_prefixes(graph: &mut Graph) {
         }
     }
     for mut chains in chains.into_values() {
-        chains.retain(|chain| chain.members.len() >= MIN_TURNS);
+        chains.retain(|chain| chain.members.len() >= MIN_TURNS && meets_zeros(graph, chain));
         let longest = |chain: &Chain| chain.members.last().map_or(0, |dot| dot.lanes.len());
         let length = chains.iter().map(longest).max().unwrap_or(0);
         for chain in chains {
@@ -70,6 +70,39 @@ fn dot(id: NodeId, args: &[Arg]) -> Option<Dot> {
         _ => return None,
     };
     Some(Dot { id, lanes: lanes.to_vec(), weights: known.as_real()?.to_vec() })
+}
+
+/// Whether the zeros that follow the known factors of a dot product meet no infinity: what a longer one adds is not there yet,
+/// since it depends on the shorter one, and until then is 0; or it is a number, or an unconstrained parameter.
+fn meets_zeros(graph: &Graph, chain: &Chain) -> bool {
+    chain.members.windows(2).all(|pair| {
+        let (short, long) = (&pair[0], &pair[1]);
+        let more = long.lanes.len() - short.lanes.len();
+        let added = match chain.end {
+            Some(End::Front) => &long.lanes[..more],
+            _ => &long.lanes[short.lanes.len()..],
+        };
+        added.iter().all(|elem| match elem {
+            Elem::Of(node, _) => {
+                matches!(graph.nodes[*node].op, Op::Parameters { .. }) || depends(graph, *node, short.id)
+            }
+            known => matches!(known.as_real(), Elem::Real(x) if x.is_finite()),
+        })
+    })
+}
+
+/// Whether a node reads another one, or what reads it.
+fn depends(graph: &Graph, node: NodeId, on: NodeId) -> bool {
+    let mut seen = HashSet::from([node]);
+    let mut open = vec![node];
+    while let Some(id) = open.pop() {
+        if id == on {
+            return true;
+        }
+        let sources = graph.nodes[id].args.iter().flat_map(Arg::sources);
+        open.extend(sources.filter(|source| *source >= on && seen.insert(*source)));
+    }
+    false
 }
 
 /// At which end a list has more elements than another one, if all others are the same.

@@ -75,6 +75,44 @@ enum Source {
     Known,
 }
 
+/// What loops around keep of what a loop keeps.
+#[derive(Default)]
+struct Around {
+    /// Where they keep what they keep of all turns: it is kept there and here.
+    all: HashMap<NodeId, (usize, usize)>,
+    /// What they keep of some turns only, such as the last one, is copied there after the loop: the element of the loop's
+    /// array, and the places, one for each point of the loops around.
+    copied: Vec<(String, Vec<(usize, usize)>)>,
+    /// From then on it is read where all turns are; should the loop not be written, it stays where it was.
+    overwritten: Vec<(NodeId, (usize, usize))>,
+}
+
+impl Around {
+    /// Notes of which turns loops around keep a node; `at` is the element of a turn.
+    fn note_some(
+        &mut self,
+        family: &[NodeId],
+        turns: usize,
+        places: &HashMap<NodeId, (usize, usize)>,
+        at: impl Fn(usize) -> String,
+    ) -> Written<()> {
+        for turn in 0..turns {
+            let of_turn: Vec<NodeId> = family.iter().skip(turn).step_by(turns).copied().collect();
+            let kept: Vec<_> = of_turn.iter().filter_map(|id| Some((*id, *places.get(id)?))).collect();
+            if kept.is_empty() {
+                continue;
+            }
+            let same = kept.iter().all(|(_, place)| place.0 == kept[0].1.0);
+            if kept.len() < of_turn.len() || !same {
+                return Err(Irregular);
+            }
+            self.copied.push((at(turn), kept.iter().map(|(_, place)| *place).collect()));
+            self.overwritten.extend(kept);
+        }
+        Ok(())
+    }
+}
+
 impl Emitter<'_> {
     fn key(&self, id: NodeId) -> Key {
         let node = self.node(id);
@@ -242,8 +280,9 @@ impl Emitter<'_> {
         let outside = |first: &&NodeId| align[*first].iter().any(|id| self.read_outside(*id, depth, &members));
         let kept: Vec<NodeId> = turns[0].iter().filter(outside).copied().collect();
         let earlier = self.earlier(all, &range);
-        let mut outer = HashMap::new();
-        let mut done = self.keep(&kept, &align, turns.len(), &earlier, &mut moved, &mut outer);
+        let mut around = Around::default();
+        let mut done = self.keep(&kept, &align, turns.len(), &earlier, &mut moved, &mut around);
+        let mut outer = std::mem::take(&mut around.all);
         if done.is_ok() {
             self.line(format!("for {var} in 0..{} {{", turns.len()), None);
             let lag = earlier.lag;
@@ -262,6 +301,9 @@ impl Emitter<'_> {
                 self.places.remove(&id);
             }
             self.kept.truncate(saved.3);
+            for (id, place) in around.overwritten {
+                self.places.insert(id, place);
+            }
             for (id, place, local) in moved.into_iter().rev() {
                 place.map(|place| self.places.insert(id, place));
                 local.map(|local| self.locals.insert(id, local));
@@ -269,6 +311,9 @@ impl Emitter<'_> {
             return Err(Irregular);
         }
         self.line("}", None);
+        for (value, places) in around.copied {
+            self.keep_at(&places, &value).expect("its places were looked at before");
+        }
         if self.loops.is_empty() {
             self.declare_kept(saved.0);
             return Ok(());
@@ -342,8 +387,7 @@ impl Emitter<'_> {
     }
 
     /// Arrays for what is read outside of its turn: one for the nodes of one place. They begin with what was written before
-    /// the loop and is read as if it were of an earlier turn. What loops around keep already is kept a second time only
-    /// for the sake of that beginning: `outer` tells where they keep it.
+    /// the loop and is read as if it were of an earlier turn. `around` tells what loops around keep of it, too.
     fn keep(
         &mut self,
         nodes: &[NodeId],
@@ -351,7 +395,7 @@ impl Emitter<'_> {
         turns: usize,
         earlier: &Earlier,
         moved: &mut Vec<Moved>,
-        outer: &mut HashMap<NodeId, (usize, usize)>,
+        around: &mut Around,
     ) -> Written<()> {
         let mut groups: IndexMap<Key, Vec<NodeId>> = IndexMap::new();
         for id in nodes {
@@ -362,7 +406,7 @@ impl Emitter<'_> {
         });
         let lag = earlier.lag;
         let rows = turns + lag;
-        let around = self.axes();
+        let axes = self.axes();
         for (key, members) in groups {
             let name = match self.graph.names.get(&members[0]).cloned() {
                 Some(name) => self.free(&name),
@@ -376,19 +420,26 @@ impl Emitter<'_> {
             let container = self.containers.len() - 1;
             self.kept.push((container, key.int));
             for (j, first) in members.iter().enumerate() {
-                // Where a loop around keeps some turns only, this array is where all are from here on.
                 let all_outside = align[first].iter().all(|id| self.places.contains_key(id));
+                if !all_outside {
+                    let at = |turn: usize| {
+                        let counters = self.loops.iter().map(|l| shifted(&l.var, l.lag));
+                        let at = counters.chain([(turn + lag).to_string()]).chain(many.map(|_| j.to_string()));
+                        format!("{name}[{}]", at.collect::<Vec<_>>().join(", "))
+                    };
+                    around.note_some(&align[first], turns, &self.places, at)?;
+                }
                 for (point, id) in align[first].iter().enumerate() {
                     let row = self.row(point / turns) * rows + lag + point % turns;
                     if all_outside && let Some(place) = self.places.remove(id) {
                         moved.push((*id, Some(place), None));
-                        outer.insert(*id, place);
+                        around.all.insert(*id, place);
                     }
                     self.place(*id, container, row * m + j);
                 }
                 for (back, source) in earlier.nodes.get(first).into_iter().flatten() {
                     let counters: Vec<String> =
-                        around.vars.iter().zip(&self.loops).map(|(v, l)| shifted(v, l.lag)).collect();
+                        axes.vars.iter().zip(&self.loops).map(|(v, l)| shifted(v, l.lag)).collect();
                     let slot = (lag - back).to_string();
                     let at: Vec<String> =
                         counters.into_iter().chain([slot]).chain(many.map(|_| j.to_string())).collect();
@@ -398,7 +449,7 @@ impl Emitter<'_> {
                         .iter()
                         .map(|id| if node.shape.is_empty() { Arg::Scalar(Elem::Of(*id, 0)) } else { Arg::Whole(*id) })
                         .collect();
-                    let code = self.read(&args.iter().collect::<Vec<_>>(), &around)?;
+                    let code = self.read(&args.iter().collect::<Vec<_>>(), &axes)?;
                     self.line(format!("{name}[{}] = {};", at.join(", "), code.text), None);
                     for (point, id) in family.iter().enumerate() {
                         moved.push((*id, self.places.remove(id), self.locals.remove(id)));

@@ -114,8 +114,14 @@ impl Dot {
     }
 }
 
+/// Products within products that are looked at: no dot product comes of more factors.
+const MOST_FACTORS: u32 = 3;
+
 /// The factors of a product that nothing but its sum reads: of lanes, of what is known, and the innermost node.
-fn factors(graph: &Graph, uses: &[u32], id: NodeId) -> Option<(Vec<Elem>, f64, NodeId)> {
+fn factors(graph: &Graph, uses: &[u32], id: NodeId, depth: u32) -> Option<(Vec<Elem>, f64, NodeId)> {
+    if depth > MOST_FACTORS {
+        return None;
+    }
     let node = &graph.nodes[id];
     let (Op::Infix("*"), [Arg::Scalar(a), Arg::Scalar(b)]) = (&node.op, &node.args[..]) else { return None };
     if node.int || !node.shape.is_empty() || uses[id.index()] != 1 {
@@ -125,12 +131,14 @@ fn factors(graph: &Graph, uses: &[u32], id: NodeId) -> Option<(Vec<Elem>, f64, N
     for factor in [*a, *b] {
         match factor.as_real() {
             Elem::Real(x) => known *= x,
-            Elem::Of(inner, 0) if innermost == id && factors(graph, uses, inner).is_some() => {
-                let (more, weight, node) = factors(graph, uses, inner)?;
-                lanes.extend(more);
-                known *= weight;
-                innermost = node;
-            }
+            Elem::Of(inner, 0) if innermost == id => match factors(graph, uses, inner, depth + 1) {
+                Some((more, weight, node)) => {
+                    lanes.extend(more);
+                    known *= weight;
+                    innermost = node;
+                }
+                None => lanes.push(factor),
+            },
             lane => lanes.push(lane),
         }
     }
@@ -140,7 +148,7 @@ fn factors(graph: &Graph, uses: &[u32], id: NodeId) -> Option<(Vec<Elem>, f64, N
 /// Terms as a dot product.
 fn products(graph: &Graph, uses: &[u32], terms: &[Elem]) -> Option<Dot> {
     let node = |term: &Elem| if let Elem::Of(id, 0) = term { Some(*id) } else { None };
-    let all: Vec<_> = terms.iter().map(|term| factors(graph, uses, node(term)?)).collect::<Option<_>>()?;
+    let all: Vec<_> = terms.iter().map(|term| factors(graph, uses, node(term)?, 0)).collect::<Option<_>>()?;
     let last = node(terms.last()?)?;
     let inner = all.last()?.2;
     let mut weights = Vec::with_capacity(all.len());

@@ -32,7 +32,10 @@ impl<'a> Tracer<'a> {
             if *f.name.text != *name || f.params.len() != args.len() || f.body.is_none() {
                 return None;
             }
-            let each = f.params.iter().zip(args).map(|(p, a)| promotions(a.kind, Kind::of_type(&p.ty)?));
+            let each = f.params.iter().zip(args).map(|(p, a)| match Kind::of_type(&p.ty) {
+                Some(kind) => promotions(a.kind, kind),
+                None => a.parts().map(|_| 0),
+            });
             each.sum::<Option<usize>>()
         };
         let found = self.functions.iter().filter_map(|f| Some((cost(f)?, *f)));
@@ -112,11 +115,7 @@ impl<'a> Tracer<'a> {
         self.frames.push(vec![HashMap::new()]);
         self.depth += 1;
         for (param, arg) in function.params.iter().zip(args) {
-            let arg = match Kind::of_type(&param.ty) {
-                Some(kind) if kind.is_int() => arg.clone(),
-                Some(kind) => Val { kind, ..arg.promoted() },
-                None => return unsupported(param.span, "tuples and complex numbers as arguments"),
-            };
+            let arg = self.as_type(param.span, arg.clone(), &param.ty)?;
             self.bind(&param.name.text, arg);
         }
         let flow = self.run(body);
@@ -125,9 +124,11 @@ impl<'a> Tracer<'a> {
         self.calls = outer;
         match flow? {
             Flow::Return(Some(value)) => {
-                let kind = function.result.as_ref().and_then(Kind::of_type);
-                let value = if kind.is_some_and(|k| !k.is_int()) { value.promoted() } else { value };
-                Ok(Some(Val { kind: kind.unwrap_or(value.kind), ..value }))
+                let value = match &function.result {
+                    Some(ty) => self.as_type(span, value, ty)?,
+                    None => value,
+                };
+                Ok(Some(value))
             }
             Flow::Return(None) => Ok(None),
             _ if function.result.is_none() => Ok(None),

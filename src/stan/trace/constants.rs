@@ -131,7 +131,12 @@ pub(super) fn left_out(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
     let n = args.iter().filter(|arg| !arg.is_scalar()).map(Val::len).max().unwrap_or(1);
     // A regression's arguments are y, x, alpha, beta and the scale; those of a binomial one y, trials and the others.
     let rows = |x: &Val| if x.kind == Kind::MATRIX { x.shape[0] } else { 1 };
-    let n = if glm { args[0].len().max(rows(&args[1])).max(rows(&args[2])) } else { n };
+    let is_empty = |x: &Val| x.shape.first() == Some(&0);
+    let n = match glm {
+        true if args.iter().take(3).any(is_empty) => 0,
+        true => args[0].len().max(rows(&args[1])).max(rows(&args[2])),
+        false => n,
+    };
     let of = |i: usize| if glm && i == 2 { 4 } else { i };
     let mut sum = 0.0;
     for (reads, value) in addends(name)? {

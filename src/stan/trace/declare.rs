@@ -1,17 +1,17 @@
 //! Declarations: sizes, data, parameters from unconstrained numbers, and what constraints demand of known values.
 
+use super::tuple::has_tuples;
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::data;
 use crate::stan::syntax::ast::{Constraint, Expr, SizedKind, SizedType, Stmt, StmtKind, Variable};
 use crate::stan::value::{Base, Kind, Val};
 
-/// A variable of a block that is an output.
+/// A variable of a block that is an output, or a leaf of one with tuples.
 #[derive(Clone, Debug)]
 pub(in crate::stan) struct Declared {
     pub(in crate::stan) name: std::sync::Arc<str>,
-    pub(in crate::stan) kind: Kind,
-    pub(in crate::stan) shape: Vec<usize>,
+    pub(in crate::stan) value: Val,
 }
 
 /// The most elements of a variable: four GiB of reals.
@@ -20,7 +20,7 @@ const MAX_ELEMENTS: usize = 1 << 29;
 pub(super) const TOLERANCE: f64 = 1e-8;
 
 impl Tracer<'_> {
-    fn size(&mut self, expr: &Expr) -> Result<usize> {
+    pub(super) fn size(&mut self, expr: &Expr) -> Result<usize> {
         let value = self.eval(expr)?;
         match value.as_int() {
             Some(n) => match usize::try_from(n) {
@@ -59,7 +59,7 @@ impl Tracer<'_> {
                 shape.push(self.size(n)?);
                 Base::Matrix
             }
-            SizedKind::Tuple(_) => return unsupported(ty.span, "tuples"),
+            SizedKind::Tuple(_) => unreachable!("a tuple has a layout"),
             _ => return unsupported(ty.span, "complex numbers"),
         };
         let elements = shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent));
@@ -73,6 +73,19 @@ impl Tracer<'_> {
     /// Declares variables of a type, with their values.
     pub(super) fn declare(&mut self, ty: &SizedType, variables: &[Variable]) -> Result<()> {
         for variable in variables {
+            if has_tuples(ty) {
+                let layout = self.layout(ty, &variable.old_dims)?;
+                let unset = self.unset_layout(&layout);
+                let value = match &variable.value {
+                    None => unset,
+                    Some(e) => {
+                        let value = self.eval(e)?;
+                        self.fitted(e.span, &unset, value)?
+                    }
+                };
+                self.bind(&variable.name.text, value);
+                continue;
+            }
             let (kind, shape) = self.sized(ty, &variable.old_dims)?;
             let value = match &variable.value {
                 None => Tracer::unset(kind, shape),
@@ -95,18 +108,22 @@ impl Tracer<'_> {
     }
 
     /// The variables that a block declares for all to see.
-    pub(in crate::stan) fn declared(&self, stmts: &[Stmt]) -> Vec<Declared> {
+    pub(in crate::stan) fn declared(&mut self, stmts: &[Stmt]) -> Result<Vec<Declared>> {
         let mut all = Vec::new();
         for stmt in stmts {
-            let StmtKind::Declare { variables, .. } = &stmt.kind else { continue };
+            let StmtKind::Declare { ty, variables } = &stmt.kind else { continue };
             for variable in variables {
-                if let Some(value) = self.value(&variable.name.text) {
-                    let (kind, shape) = (value.kind, value.shape.clone());
-                    all.push(Declared { name: variable.name.text.clone(), kind, shape });
+                let Some(value) = self.value(&variable.name.text).cloned() else { continue };
+                if value.parts().is_none() {
+                    all.push(Declared { name: variable.name.text.clone(), value });
+                    continue;
+                }
+                for leaf in self.leaves_of_files(variable, ty)? {
+                    all.push(Declared { value: leaf.of(&value), name: leaf.name });
                 }
             }
         }
-        all
+        Ok(all)
     }
 
     /// `data { … }`: every variable gets its value of the data.
@@ -114,14 +131,20 @@ impl Tracer<'_> {
         for stmt in stmts {
             let StmtKind::Declare { ty, variables } = &stmt.kind else { continue };
             for variable in variables {
-                let (kind, shape) = self.sized(ty, &variable.old_dims)?;
                 let name = &variable.name;
+                if has_tuples(ty) {
+                    let value = self.tuple_of_data(variable, ty, given)?;
+                    self.bind(&name.text, value);
+                    self.check_variable(variable, ty)?;
+                    continue;
+                }
+                let (kind, shape) = self.sized(ty, &variable.old_dims)?;
                 let array = match data::read(given, &name.text, kind, &shape) {
                     Ok(array) => array,
                     Err(why) => return wrong(name.span, why),
                 };
                 self.bind(&name.text, Val::known(kind, array));
-                self.check_constraint(name.span, &name.text, ty)?;
+                self.check_variable(variable, ty)?;
             }
         }
         Ok(())
@@ -132,32 +155,41 @@ impl Tracer<'_> {
         for stmt in stmts {
             let StmtKind::Declare { ty, variables } = &stmt.kind else { continue };
             for variable in variables {
-                self.check_constraint(variable.name.span, &variable.name.text, ty)?;
+                self.check_variable(variable, ty)?;
             }
         }
         Ok(())
     }
 
-    /// Demands of a variable what its constraint says: of known values now, of others while lanes run.
-    pub(super) fn check_constraint(&mut self, span: Span, name: &str, ty: &SizedType) -> Result<()> {
+    /// Demands of a variable, or of each of its leaves, what the constraint says.
+    fn check_variable(&mut self, variable: &Variable, ty: &SizedType) -> Result<()> {
+        let Some(value) = self.value(&variable.name.text).cloned() else { return Ok(()) };
+        for leaf in self.leaves(variable, ty)? {
+            let of_leaf = leaf.of(&value);
+            self.check_constraint(variable.name.span, &leaf.name, leaf.ty, &of_leaf)?;
+        }
+        Ok(())
+    }
+
+    /// Demands of a value what the constraint says: of known values now, of others while lanes run.
+    pub(super) fn check_constraint(&mut self, span: Span, name: &str, ty: &SizedType, value: &Val) -> Result<()> {
         let mut leaf = ty;
         while let SizedKind::Array { element, .. } = &leaf.kind {
             leaf = element;
         }
-        let Some(value) = self.value(name).cloned() else { return Ok(()) };
         match &leaf.constraint {
             Constraint::Lower(a) => {
                 let a = self.eval(a)?;
-                self.check_bound(span, name, &value, &a, ">=")
+                self.check_bound(span, name, value, &a, ">=")
             }
             Constraint::Upper(b) => {
                 let b = self.eval(b)?;
-                self.check_bound(span, name, &value, &b, "<=")
+                self.check_bound(span, name, value, &b, "<=")
             }
             Constraint::LowerUpper(a, b) => {
                 let (a, b) = (self.eval(a)?, self.eval(b)?);
-                self.check_bound(span, name, &value, &a, ">=")?;
-                self.check_bound(span, name, &value, &b, "<=")
+                self.check_bound(span, name, value, &a, ">=")?;
+                self.check_bound(span, name, value, &b, "<=")
             }
             Constraint::None | Constraint::Offset(_) | Constraint::Multiplier(_) | Constraint::OffsetMultiplier(..) => {
                 Ok(())

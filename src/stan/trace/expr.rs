@@ -82,7 +82,11 @@ impl Tracer<'_> {
                 self.indexed(span, &base, &indices)
             }
             ExprKind::Imaginary(_) => unsupported(span, "complex numbers"),
-            ExprKind::Tuple(_) | ExprKind::TupleField { .. } => unsupported(span, "tuples"),
+            ExprKind::Tuple(items) => {
+                let items = items.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>>>()?;
+                Ok(Val::tuple(vec![], items))
+            }
+            ExprKind::TupleField { base, index, .. } => self.tuple_field(span, base, *index),
             ExprKind::Error => wrong(span, "this does not parse"),
         }
     }
@@ -119,6 +123,9 @@ impl Tracer<'_> {
         };
         if let Some(other) = items.iter().find(|v| v.shape != first.shape) {
             return wrong(span, format!("parts of sizes {:?} and {:?}", first.shape, other.shape));
+        }
+        if first.parts().is_some() {
+            return Ok(self.stacked_tuples(items));
         }
         let widest = items.iter().find(|v| !v.kind.is_int()).unwrap_or(first).kind;
         let kind = match (row, widest.base) {

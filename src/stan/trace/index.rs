@@ -114,6 +114,9 @@ impl Tracer<'_> {
 
     /// `base[indices]`
     pub(super) fn indexed(&mut self, span: Span, base: &Val, indices: &[At]) -> Result<Val> {
+        if base.parts().is_some() {
+            return self.indexed_tuples(span, base, indices);
+        }
         if indices.iter().any(|at| matches!(at, At::Lane(..))) {
             return self.looked_up(span, base, indices);
         }

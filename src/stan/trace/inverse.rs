@@ -2,6 +2,7 @@
 //! unconstrained numbers that they come from.
 
 use super::parameters::transform;
+use super::tuple::has_tuples;
 use super::{Result, Tracer, wrong};
 use crate::base::Span;
 use crate::stan::syntax::ast::{Constraint, Expr, SizedKind, SizedType, Stmt, StmtKind};
@@ -36,7 +37,7 @@ fn in_stans_order(value: &Val) -> Vec<Elem> {
 impl Tracer<'_> {
     /// `parameters { … }`, each variable by its value: one after the other, inside of matrices column by column.
     pub(in crate::stan) fn take_parameters(&mut self, stmts: &[Stmt]) -> Result<Vec<Taken>> {
-        self.take(stmts, &|_| true, |_, _, _, _, _| Ok(()))
+        self.take(stmts, &|_| true, |_, _, _, _, _, _| Ok(()))
     }
 
     /// `parameters { … }`, those that are named by their values, which must be what their constraints say, the others by
@@ -47,11 +48,10 @@ impl Tracer<'_> {
         named: &dyn Fn(&str) -> bool,
     ) -> Result<(Vec<Taken>, Vec<Elem>)> {
         let mut free = Vec::new();
-        let taken = self.take(stmts, named, |tracer, span, ty, taken, first| {
+        let taken = self.take(stmts, named, |tracer, span, ty, taken, first, value| {
             if taken.by_value {
-                tracer.check_constraint(span, &taken.name, ty)?;
-                let value = tracer.value(&taken.name).expect("it was bound").clone();
-                free.extend(tracer.inverse(span, ty, &value)?);
+                tracer.check_constraint(span, &taken.name, ty, value)?;
+                free.extend(tracer.inverse(span, ty, value)?);
             } else {
                 let mut first = first;
                 free.extend(tracer.unconstrained(span, &mut first, Kind::VECTOR, vec![taken.numbers])?.elems());
@@ -61,29 +61,35 @@ impl Tracer<'_> {
         Ok((taken, free))
     }
 
-    /// Binds every parameter, and does something with each, at its first number.
+    /// Binds every parameter, and does something with each, or with each of its leaves, at its first number.
     fn take<F>(&mut self, stmts: &[Stmt], named: &dyn Fn(&str) -> bool, mut then: F) -> Result<Vec<Taken>>
     where
-        F: FnMut(&mut Self, Span, &SizedType, &Taken, usize) -> Result<()>,
+        F: FnMut(&mut Self, Span, &SizedType, &Taken, usize, &Val) -> Result<()>,
     {
         let (mut first, mut all) = (0, Vec::new());
         for stmt in stmts {
             let StmtKind::Declare { ty, variables } = &stmt.kind else { continue };
             for variable in variables {
-                let (kind, shape) = self.sized(ty, &variable.old_dims)?;
-                let (name, span, at) = (&variable.name.text, variable.name.span, first);
-                let by_value = named(name);
-                let value = if by_value {
-                    self.unconstrained(span, &mut first, kind, shape.clone())?
-                } else {
-                    self.parameter(span, ty, kind, &shape, &mut first, &mut Vec::new())?
-                };
-                self.graph.call(name, &value);
-                self.bind(name, value);
-                let numbers = first - at;
-                let taken = Taken { name: name.to_string(), shape, arrays: kind.arrays, by_value, numbers };
-                then(self, span, ty, &taken, at)?;
-                all.push(taken);
+                let (mut leaves, span) = (Vec::new(), variable.name.span);
+                for leaf in self.leaves(variable, ty)? {
+                    let old_dims: &[Expr] = if has_tuples(ty) { &[] } else { &variable.old_dims };
+                    let (kind, shape) = self.sized(leaf.ty, old_dims)?;
+                    let (name, at) = (&leaf.name, first);
+                    let by_value = named(name);
+                    let value = if by_value {
+                        self.unconstrained(span, &mut first, kind, shape.clone())?
+                    } else {
+                        self.parameter(span, leaf.ty, kind, &shape, &mut first, &mut Vec::new())?
+                    };
+                    let numbers = first - at;
+                    let taken = Taken { name: name.to_string(), shape, arrays: kind.arrays, by_value, numbers };
+                    then(self, span, leaf.ty, &taken, at, &value)?;
+                    leaves.push(value);
+                    all.push(taken);
+                }
+                let value = self.assembled(variable, ty, leaves)?;
+                self.graph.call(&variable.name.text, &value);
+                self.bind(&variable.name.text, value);
             }
         }
         Ok(all)

@@ -84,9 +84,25 @@ const BINARY: &[&str] = &[
     "log_modified_bessel_first_kind",
 ];
 
+/// Functions that give tuples, and those that give the parts.
+const OF_PARTS: &[(&str, &[&str])] = &[
+    ("eigendecompose_sym", &["eigenvectors_sym", "eigenvalues_sym"]),
+    ("qr", &["qr_Q", "qr_R"]),
+    ("qr_thin", &["qr_thin_Q", "qr_thin_R"]),
+    ("svd", &["svd_U", "singular_values", "svd_V"]),
+    ("csr_extract", &["csr_extract_w", "csr_extract_v", "csr_extract_u"]),
+];
+
 impl Tracer<'_> {
     /// A function of Stan's library.
     pub(super) fn library(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Val> {
+        if args.iter().any(|arg| arg.parts().is_some()) {
+            return unsupported(span, format!("`{name}` of tuples"));
+        }
+        if let Some((_, parts)) = OF_PARTS.iter().find(|(whole, _)| *whole == name) {
+            let parts = parts.iter().map(|part| self.library(span, part, args)).collect::<Result<_>>()?;
+            return Ok(Val::tuple(vec![], parts));
+        }
         if let Some(value) = self.moved(span, name, args)? {
             return Ok(value);
         }

@@ -18,6 +18,7 @@ mod ops;
 mod parameters;
 mod shapes;
 mod stmt;
+mod tuple;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use super::value::{Elem, Kind, Val};
 use crate::base::Span;
 use crate::types::Array;
 
+pub(in crate::stan) use declare::Declared;
 pub use inverse::Taken;
 
 /// Computes functions of the language's library on the host.

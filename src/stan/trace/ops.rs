@@ -267,6 +267,10 @@ impl Tracer<'_> {
         if let Some(c) = condition.as_int() {
             return Ok(if c != 0 { a.clone() } else { b.clone() });
         }
+        if let (Some(of_a), Some(of_b)) = (a.parts(), b.parts()) {
+            let parts = of_a.iter().zip(of_b).map(|(a, b)| self.select(span, condition, a, b));
+            return Ok(Val::tuple(a.shape.clone(), parts.collect::<Result<_>>()?));
+        }
         let kind = if a.kind.is_int() { b.kind } else { a.kind };
         if a.shape != b.shape {
             return wrong(span, format!("the arms have sizes {:?} and {:?}", a.shape, b.shape));

@@ -1,5 +1,6 @@
 //! Parameters from unconstrained numbers, and the log Jacobians of that (Stan's reference manual, "Constraint transforms").
 
+use super::tuple::has_tuples;
 use super::{Result, Tracer, wrong};
 use crate::base::Span;
 use crate::stan::graph::Op;
@@ -16,11 +17,16 @@ impl Tracer<'_> {
         for stmt in stmts {
             let StmtKind::Declare { ty, variables } = &stmt.kind else { continue };
             for variable in variables {
-                let (kind, shape) = self.sized(ty, &variable.old_dims)?;
-                if kind.is_int() {
-                    return wrong(variable.name.span, "a parameter is no int");
+                let mut leaves = Vec::new();
+                for leaf in self.leaves(variable, ty)? {
+                    let old_dims: &[Expr] = if has_tuples(ty) { &[] } else { &variable.old_dims };
+                    let (kind, shape) = self.sized(leaf.ty, old_dims)?;
+                    if kind.is_int() {
+                        return wrong(variable.name.span, "a parameter is no int");
+                    }
+                    leaves.push(self.parameter(variable.name.span, leaf.ty, kind, &shape, &mut first, &mut terms)?);
                 }
-                let value = self.parameter(variable.name.span, ty, kind, &shape, &mut first, &mut terms)?;
+                let value = self.assembled(variable, ty, leaves)?;
                 self.graph.call(&variable.name.text, &value);
                 self.bind(&variable.name.text, value);
             }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::tuple::has_field;
 use super::{Frame, Result, Term, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::graph::Op;
-use crate::stan::syntax::ast::{Expr, Name, Printable, Stmt, StmtKind};
+use crate::stan::syntax::ast::{Expr, ExprKind, Name, Printable, Stmt, StmtKind};
 use crate::stan::value::{Kind, Val};
 
 /// Where a statement leaves.
@@ -118,7 +119,10 @@ impl Tracer<'_> {
                 let over = self.eval(over)?;
                 let kind = over.kind.element();
                 // A matrix is walked element by element, in column-major order.
-                let items: Vec<Val> = if over.kind == Kind::MATRIX {
+                let items: Vec<Val> = if over.parts().is_some() {
+                    let one = |i: usize| [super::index::At::One(i as i64 + 1, span)];
+                    (0..over.shape[0]).map(|i| self.indexed(span, &over, &one(i))).collect::<Result<_>>()?
+                } else if over.kind == Kind::MATRIX {
                     let (rows, cols) = (over.shape[0], over.shape[1]);
                     let places = (0..cols).flat_map(|j| (0..rows).map(move |i| i * cols + j));
                     places.map(|at| over.pick(Kind::REAL, vec![], std::iter::once(at))).collect()
@@ -240,6 +244,15 @@ impl Tracer<'_> {
         op: Option<crate::stan::syntax::ast::BinaryOp>,
         value: Val,
     ) -> Result<()> {
+        if let ExprKind::Tuple(places) = &place.kind {
+            for (place, part) in places.iter().zip(value.parts().unwrap_or_default()) {
+                self.assign(span, place, op, part.clone())?;
+            }
+            return Ok(());
+        }
+        if value.parts().is_some() || has_field(place) {
+            return self.assign_in_tuple(span, place, op, value);
+        }
         let (name, indices) = self.place(place)?;
         let Some(old) = self.value(&name.text).cloned() else {
             return wrong(name.span, format!("there is no variable `{}` here", name.text));
@@ -282,16 +295,6 @@ impl Tracer<'_> {
         Ok(old)
     }
 
-    /// A value for a variable that holds another one now.
-    fn fitted(&self, span: Span, old: &Val, value: Val) -> Result<Val> {
-        let value = if old.kind.is_int() { value } else { value.promoted() };
-        // A variable of size 0 may be declared before its size is known in old programs.
-        if value.shape != old.shape {
-            return wrong(span, format!("the variable has the size {:?}, the value {:?}", old.shape, value.shape));
-        }
-        Ok(Val { kind: old.kind, ..value })
-    }
-
     /// Adds all elements of a value to the log density.
     pub(in crate::stan) fn add_terms(&mut self, span: Span, value: &Val) -> Result<()> {
         if !self.in_density {
@@ -315,8 +318,8 @@ impl Tracer<'_> {
             match part {
                 Printable::Text(text, _) => texts.last_mut().expect("there is one").push_str(text),
                 Printable::Value(e) => {
-                    values.push(self.eval(e)?);
-                    texts.push(String::new());
+                    let value = self.eval(e)?;
+                    shown(value, &mut texts, &mut values);
                 }
             }
         }
@@ -345,6 +348,20 @@ impl Tracer<'_> {
     }
 }
 
+/// Adds a value to what is printed: the parts of a tuple in brackets.
+fn shown(value: Val, texts: &mut Vec<String>, values: &mut Vec<Val>) {
+    let Some(parts) = value.parts() else {
+        values.push(value);
+        texts.push(String::new());
+        return;
+    };
+    for (i, part) in parts.iter().enumerate() {
+        texts.last_mut().expect("there is one").push_str(if i == 0 { "(" } else { ", " });
+        shown(part.clone(), texts, values);
+    }
+    texts.last_mut().expect("there is one").push(')');
+}
+
 /// Whether two values are the same without a look at many elements.
 fn same(a: &Val, b: &Val) -> bool {
     use crate::stan::value::What;
@@ -353,6 +370,7 @@ fn same(a: &Val, b: &Val) -> bool {
         (What::Elements(a), What::Elements(b)) => Arc::ptr_eq(a, b) || a == b,
         (What::Scalar(a), What::Scalar(b)) => a == b,
         (What::Whole(a), What::Whole(b)) => a == b,
+        (What::Parts(a), What::Parts(b)) => Arc::ptr_eq(a, b) || a.iter().zip(b.iter()).all(|(a, b)| same(a, b)),
         _ => false,
     }
 }

@@ -354,7 +354,7 @@ fn well_formed(text: &str) {
 #[test]
 fn wrong_requests_are_refused() {
     let cases: [(&[&str], &str); 22] = [
-        (&["--against", "pymc"], "no system `pymc`: there is stan, numpyro"),
+        (&["--against", "pymc"], "no system `pymc`: there is stan, stanli, numpyro"),
         (&["--against", "stan:fast"], "`stan` has no `fast`: there is plain, plain-native, glm, glm-native"),
         (&["--model", "nine_schools"], "no model `nine_schools`: there is logistic, eight_schools"),
         (&["--chains", "10,0"], "--chains 0"),

@@ -157,7 +157,7 @@ fn the_laplace_approximation_of_a_normal_distribution_is_that_distribution() {
             assert!((product - f64::from(u8::from(i == j))).abs() < 1e-9, "{product}");
         }
     }
-    assert!(draws.lp_mode == 0.0 && draws.gradient_norm < 1e-12);
+    assert!(draws.lp_mode == 0.0 && draws.mode_off < 1e-12);
     let (log_p, log_q) = (draws.statistics["log_p"].as_real().unwrap(), draws.statistics["log_q"].as_real().unwrap());
     assert!(log_p.iter().zip(log_q).all(|(p, q)| (p - q).abs() < 1e-8 * (1.0 + p.abs())));
     let (mean, covariance) = moments(&draws.q, 3);
@@ -247,4 +247,73 @@ fn one_commands_file_is_the_next_ones_start() {
     assert!(said.contains("not concave at this point"), "{said}");
     let said = error(&["optimize", &model, "--data", &data, "tol_obj=-1"]);
     assert!(said.contains("tol_obj must be a number from 0 on, not -1"), "{said}");
+}
+
+/// Where the gradient jumps there is no step that is good enough: the search ends all the same, for every start.
+#[test]
+fn a_search_ends_where_the_gradient_jumps() {
+    let text = "data { real c; } parameters { real x; } model { x ~ double_exponential(c, 1); }";
+    for c in [0.877, 0.61] {
+        let model = stan("mode-kink", text, json!({"c": c}), Terms::default());
+        for algorithm in [Algorithm::Lbfgs, Algorithm::Bfgs] {
+            let job = Optimization { algorithm, starts: 100, ..Optimization::default() };
+            let optima = job.run(&ModelSource::Stan(&model), &inputs(&model), &Options::default()).unwrap();
+            assert_eq!(optima.all.len(), 100);
+            let x = optima.parameters["x"].as_real().unwrap();
+            assert!(x.iter().all(|x| x.is_finite()), "{x:?}");
+        }
+    }
+}
+
+/// At a border of the density no part of Newton's step rises, which is no convergence.
+#[test]
+fn newtons_method_tells_where_no_step_rises() {
+    let folder = Folder::new("mode-border");
+    let text = "parameters { real x; real y; } model { x ~ uniform(0, 1); target += 5*x - y^2; }";
+    let (model, init) = (folder.file("m.stan", text), folder.file("i.json", r#"{"x": 0.9995, "y": 1}"#));
+    let said = error(&["optimize", &model, "--init", &init, "--algorithm", "newton"]);
+    let run = output(&["optimize", &model, "--init", &init, "--algorithm", "newton"]);
+    let table = String::from_utf8_lossy(&run.stdout).into_owned() + &said;
+    assert!(table.contains("0 converged") && table.contains("no more progress"), "{table}");
+}
+
+#[test]
+fn one_path_is_given_as_it_is_and_several_by_their_own_draws() {
+    let model = stan("path-one", NORMAL, json!({"n": 5, "y": Y}), Terms { constants: true, jacobian: true });
+    let run = |job: &Pathfinder| job.run(&ModelSource::Stan(&model), &inputs(&model), &Options::default());
+    let one = run(&Pathfinder { num_paths: 1, num_draws: 30, ..Pathfinder::default() }).unwrap();
+    assert_eq!(one.q.shape[1], 30);
+    let none = run(&Pathfinder { num_psis_draws: 0, ..Pathfinder::default() }).unwrap_err();
+    assert!(none.to_string().contains("num_psis_draws must be a number from 1 on"), "{none}");
+    let folder = Folder::new("path-ids");
+    let (model, data) = (folder.file("m.stan", NORMAL), folder.file("d.json", json!({"n": 5, "y": Y}).to_string()));
+    let paths = |id: &str| {
+        let file = folder.0.join(format!("{id}.csv")).display().to_string();
+        assert!(output(&["pathfinder", &model, "--data", &data, "--id", id, "--output", &file]).status.success());
+        let text = std::fs::read_to_string(&file).unwrap();
+        let rows = text.lines().filter(|line| !line.starts_with('#')).skip(1);
+        rows.map(|row| row.split(',').nth(2).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(paths("1").len() == 1000 && paths("1") != paths("2") && paths("1") == paths("1"));
+}
+
+#[test]
+fn nothing_that_is_read_is_written_over() {
+    let folder = Folder::new("mode-spares");
+    let (model, data) = (folder.file("m.stan", NORMAL), folder.file("y.csv", "no data"));
+    let draws = folder.0.join("s.csv").display().to_string();
+    let text = json!({"n": 5, "y": Y}).to_string();
+    let json = folder.file("y.json", &text);
+    let drawn =
+        ["sample", &model, "--data", &json, "--draws", "4", "--warmup", "10", "--chains", "2", "--output", &draws];
+    assert!(output(&[&drawn[..], &["--format", "stan-csv"]].concat()).status.success());
+    let [one, two] = ["s_1.csv", "s_2.csv"].map(|name| folder.0.join(name).display().to_string());
+    let before = std::fs::read_to_string(&one).unwrap();
+    let quantities = ["generate-quantities", &model, "--data", &json, "--draws", &one, &two, "--output", &draws];
+    assert!(error(&quantities).contains("s_1.csv is read, and would be written over: say another --output"));
+    assert_eq!(std::fs::read_to_string(&one).unwrap(), before);
+    assert!(error(&["optimize", &model, "--data", &data, "--output", &data]).contains("y.csv is read"));
+    let quantities = ["optimize", &model, "--data", &json, "--output", &json];
+    assert!(error(&quantities).contains("y.json is read"));
+    assert_eq!(std::fs::read_to_string(&json).unwrap(), text);
 }

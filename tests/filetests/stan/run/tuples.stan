@@ -1,4 +1,3 @@
-// unsupported: tuples
 // Tuples: made, taken apart, as arguments and results.
 functions {
   tuple(real, vector) split(vector x) {
