@@ -100,8 +100,8 @@ fn refused<T>(message: String) -> Result<T, Error> {
 
 fn lacks(model: &ModelSource<'_>) -> Error {
     let message = format!(
-        "{} exports no `{UNCONSTRAIN}`, which makes unconstrained starts of the values of its `{PARAMETERS}`: write one, or \
-         give unconstrained points by --starts",
+        "{} exports no `{UNCONSTRAIN}`, which makes unconstrained starts of the values of its `{PARAMETERS}`: write one, \
+         make it a `model` with its constraints in the signature, or give unconstrained points by --starts",
         model.name()
     );
     Error::new(ErrorKind::Input, message)

@@ -174,7 +174,7 @@ impl Case {
 }
 
 /// The element with a name of Stan's, `x.2.1`, in a lane.
-fn element(results: &autobatch::Results, lane: usize, name: &str) -> Option<f64> {
+pub(crate) fn element(results: &autobatch::Results, lane: usize, name: &str) -> Option<f64> {
     let mut parts = name.split('.');
     let field = parts.next()?;
     let array = results.output(field).or_else(|| results.output(&format!("{field}_")))?;
