@@ -175,6 +175,14 @@ tokens! {
 
     /// The word `derivative` where it starts an item: layout tells it from a name.
     Derivative "`derivative`",
+    /// The word `model` where it starts an item: layout tells it from a name.
+    Model "`model`",
+    /// The word `generated` behind the body of a model: layout tells it from a name.
+    Generated "`generated`",
+    /// The `<` that opens constraints: layout tells it from a comparison.
+    LAngle "`<`",
+    /// The `>` that closes constraints.
+    RAngle "`>`",
     /// The brace of a struct literal or pattern: layout tells it from that of a block.
     FieldsBrace "`{`",
     /// The end of a statement that needs no semicolon: layout puts it there.

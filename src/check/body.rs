@@ -10,6 +10,7 @@ use crate::types::{DType, Scalar};
 
 use super::context::Checker;
 use super::dims::{Linear, power};
+use super::models::Role;
 use super::modules::ModuleId;
 use super::types::elements;
 
@@ -96,6 +97,7 @@ impl Checker<'_> {
             _ => unreachable!("the declaration put a function here"),
         };
         let recompute = def.recompute;
+        let role = self.role(id);
         // The body of an instance that sums gives the array.
         let shape = (signature.params.iter()).find(|p| matches!(p.ty, Ty::Array(..)));
         let ret = match (&signature.ret, shape.map(|p| &p.ty)) {
@@ -119,9 +121,9 @@ impl Checker<'_> {
             let local = body.declare(&param.name, param.ty.clone(), Origin::Param, param.mutable);
             params.push(hir::Param { local, shared: param.shared });
         }
-        let checked = body.fn_block(block, &ret);
-        if !instance {
-            body.warn_locals();
+        let checked = body.fn_block(block, &ret, role);
+        if !instance && role != Some(Role::Made) {
+            body.warn_locals(block.span);
         }
         let locals = body.locals;
         let Some(mut checked) = checked else {
@@ -148,8 +150,11 @@ impl Checker<'_> {
 
 impl Body<'_, '_> {
     /// Checks the body of the function against its result.
-    fn fn_block(&mut self, block: &ast::Block, ret: &Ty) -> Option<Expr> {
+    fn fn_block(&mut self, block: &ast::Block, ret: &Ty, role: Option<Role>) -> Option<Expr> {
         let body = self.block(block)?;
+        if role == Some(Role::Body) && !self.is_log_density(&body, block.span) {
+            return None;
+        }
         let span = block.tail.as_ref().map_or(block.span, |t| t.span);
         self.result(body, ret, block.tail.is_some(), span)
     }
@@ -247,11 +252,12 @@ impl Body<'_, '_> {
         locals.chain(dims).collect()
     }
 
-    fn warn_locals(&mut self) {
+    /// Warns of what a body binds in vain; what a model computes is an output, read or not.
+    fn warn_locals(&mut self, body: Span) {
         let mut warnings = Vec::new();
         for (id, info) in self.info.iter() {
             let local = &self.locals[id];
-            if local.name.starts_with('_') {
+            if local.name.starts_with('_') || (info.origin == Origin::Let && local.span.start < body.start) {
                 continue;
             }
             let name = &local.name;
@@ -413,7 +419,7 @@ impl Body<'_, '_> {
 }
 
 /// Where the value of an expression stands: the tail of a block.
-fn value_span(expr: &Expr) -> Span {
+pub(super) fn value_span(expr: &Expr) -> Span {
     match &expr.kind {
         ExprKind::Block(_, Some(tail)) => value_span(tail),
         _ => expr.span,

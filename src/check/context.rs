@@ -81,6 +81,8 @@ pub(super) struct StructDef {
     pub(super) dims: IdVec<DimId, String>,
     /// `None` for a field whose type has an error.
     pub(super) fields: Vec<(ast::Name, Option<Ty>)>,
+    /// Whether the first value that is made says which types the fields have: a model's.
+    pub(super) inferred: bool,
     /// How many scalars and arrays it holds in the end, and tuples and structs around them.
     pub(super) leaves: usize,
     pub(super) span: Span,
@@ -165,6 +167,7 @@ impl<'a> Checker<'a> {
         self.evaluate_consts();
         self.resolve_signatures();
         self.resolve_rules();
+        self.check_models();
         self.check_fns();
         self.warn_unused_fns();
         self.check_bounded();
@@ -185,7 +188,7 @@ impl<'a> Checker<'a> {
     /// Checks the bodies of all functions but those that ship and that nothing uses, so that a program does not pay for
     /// the whole library. A test checks each module that ships as a main one.
     fn check_fns(&mut self) {
-        let mut left: Vec<FnId> = self.fns.ids().collect();
+        let mut left: Vec<FnId> = self.fns.ids().filter(|id| self.is_unchecked(*id)).collect();
         loop {
             for (target, rules) in &self.rules {
                 if is_wanted(&self.modules, &self.fns[*target]) {
@@ -204,6 +207,11 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Whether a function is neither of a model nor an instance that was made for one: these are checked before.
+    fn is_unchecked(&self, id: FnId) -> bool {
+        self.role(id).is_none() && !self.fns[id].instance
+    }
+
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }
@@ -218,6 +226,7 @@ impl<'a> Checker<'a> {
     fn warn_unused_fns(&mut self) {
         let unused: Vec<_> = (self.fns.values())
             .filter(|f| !f.used && !f.public && !f.instance && !f.name.starts_with('_'))
+            .filter(|f| f.rule.is_some() || !self.modules[f.module].made.contains_key(&f.item))
             .map(|f| (f.module, f.name.clone(), f.span))
             .collect();
         for (module, name, span) in unused {

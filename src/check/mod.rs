@@ -1,8 +1,9 @@
 //! Layer 3: from syntax trees to typed HIR. All errors of meaning that a user can see are found here.
 //!
-//! The order of work: load the modules that the main one uses, declare their names, resolve structs, consts and
-//! signatures, check the bodies one after the other (instances of elementwise functions are made when a call asks for
-//! them), then look at whole bodies: what is shared, and what comprehensions may call. A part with an error gives nothing
+//! The order of work: load the modules that the main one uses, put functions in the place of models, declare their names,
+//! resolve structs, consts and signatures, check the bodies one after the other (those of models first; instances of
+//! elementwise functions are made when a call asks for them), then look at whole bodies: what is shared, and what
+//! comprehensions may call. A part with an error gives nothing
 //! (`None`) and what depends on it stays silent, so that one mistake is one message.
 
 mod body;
@@ -19,6 +20,7 @@ mod expr;
 mod fn_values;
 mod index;
 mod messages;
+mod models;
 mod modules;
 mod names;
 mod operators;
@@ -57,8 +59,9 @@ pub fn check_program(
     sources: &mut SourceMap,
     loader: &mut dyn Loader,
 ) -> (Option<hir::Program>, Vec<Diagnostic>) {
-    let (modules, diagnostics) = modules::load(main, sources, loader);
+    let (mut modules, mut diagnostics) = modules::load(main, sources, loader);
     let sources = &*sources;
+    stack::with_room(modules.depth(), || models::expand(&mut modules.modules, sources, &mut diagnostics));
     let (program, mut diagnostics) =
         stack::on_large_stack(modules.depth(), move || Checker::new(sources, modules, diagnostics).run());
     diagnostics.sort_by_key(|d| {

@@ -1,6 +1,6 @@
 //! Loading: the main module, everything that it uses, and the prelude.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use indexmap::IndexMap;
@@ -9,6 +9,7 @@ use crate::base::{Diagnostic, FileId, IdVec, SourceMap, Span};
 use crate::syntax::ast::{self, ItemKind};
 
 use super::context::Def;
+use super::models::Role;
 use super::{Loader, StdLibrary};
 
 crate::define_id!(
@@ -22,6 +23,8 @@ pub(super) struct Module {
     /// Its resolved name.
     pub(super) name: String,
     pub(super) ast: Arc<ast::Module>,
+    /// The items that a model has become, by their positions.
+    pub(super) made: BTreeMap<usize, Role>,
     /// Whether it ships in the binary.
     pub(super) std: bool,
     /// What it uses: the module, the alias, and where.
@@ -87,6 +90,7 @@ impl Loading<'_> {
             std: name.starts_with("std/") && StdLibrary::text(&name).is_some(),
             name: name.clone(),
             ast,
+            made: BTreeMap::new(),
             uses: Vec::new(),
             followed: false,
             incomplete,

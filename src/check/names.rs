@@ -12,6 +12,7 @@ use crate::syntax::ast::{self, ItemKind};
 use super::builtins::{self, Builtin};
 use super::context::{Checker, ConstDef, ConstState, Def, FnDef, StructDef};
 use super::derivative::{self, Operator};
+use super::models::{self, Role};
 use super::modules::{ModuleId, NamedItem};
 use super::stan;
 
@@ -61,6 +62,7 @@ impl Checker<'_> {
                     item: index,
                     dims: dims.iter().map(|d| d.text.to_string()).collect(),
                     fields: fields.iter().map(|f| (f.name.clone(), None)).collect(),
+                    inferred: self.modules[module].made.get(&index) == Some(&Role::Inferred),
                     leaves: 0,
                     span: name.span,
                 };
@@ -70,6 +72,7 @@ impl Checker<'_> {
                 self.declare_no_attributes(item);
                 return self.declare_rules(module, index, item);
             }
+            ItemKind::Model(_) => unreachable!("models became functions"),
             ItemKind::Fn(decl) => {
                 let def = FnDef {
                     name: decl.name.text.to_string(),
@@ -160,9 +163,24 @@ impl Checker<'_> {
     /// What `path` means in `module`. Errors about the module before the name are reported.
     pub(super) fn lookup(&mut self, module: ModuleId, path: &ast::Path) -> Lookup {
         match &path.module {
+            Some(alias) if &*alias.text == models::HERE => self.lookup_here(module, &path.name.text),
+            Some(alias) if &*alias.text == models::LIBRARY => self.lookup_in_library(&path.name.text),
             Some(alias) => self.lookup_in(module, alias, &path.name),
             None => self.lookup_plain(module, &path.name.text),
         }
+    }
+
+    /// A name of the module itself, for text that is made.
+    fn lookup_here(&self, module: ModuleId, name: &str) -> Lookup {
+        let item = self.modules[module].names.get(name);
+        item.map_or(Lookup::Silent, |item| Lookup::Found(Found::Def(item.def)))
+    }
+
+    /// A name of the library, for text that is made.
+    fn lookup_in_library(&self, name: &str) -> Lookup {
+        let def = self.prelude_names.get(name).map(|def| Found::Def(*def));
+        let found = def.or_else(|| builtins::builtin(name).map(Found::Builtin));
+        found.map_or(Lookup::Unknown, Lookup::Found)
     }
 
     fn lookup_plain(&self, module: ModuleId, name: &str) -> Lookup {

@@ -28,6 +28,9 @@ impl Checker<'_> {
 
     fn resolve_fields(&mut self, id: StructId) {
         let (module, item) = (self.structs[id].module, self.structs[id].item);
+        if self.structs[id].inferred {
+            return;
+        }
         let ast = self.modules[module].ast.clone();
         let ItemKind::Struct { dims, fields, .. } = &ast.items[item].kind else {
             unreachable!("the declaration put a struct here");
@@ -166,7 +169,10 @@ impl Checker<'_> {
             let ItemKind::Fn(decl) = &item.kind else {
                 unreachable!("the declaration put a function here");
             };
-            let signature = self.signature(module, decl);
+            let signature = match self.role(id) {
+                Some(_) => self.told_of_model(|checker| checker.signature(module, decl)),
+                None => self.signature(module, decl),
+            };
             self.check_attributes(id, item, signature.as_ref());
             self.fns[id].signature = signature.map(Arc::new);
         }

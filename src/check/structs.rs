@@ -222,6 +222,10 @@ impl Body<'_, '_> {
     /// A struct value whose dimensions follow from its fields.
     fn make_struct(&mut self, id: StructId, values: Vec<Expr>, span: Span) -> Option<Expr> {
         let fields = self.cx.structs[id].fields.clone();
+        if self.cx.structs[id].inferred && fields.iter().all(|(_, ty)| ty.is_none()) {
+            let args = self.infer_struct(id, &values);
+            return Some(Expr { kind: ExprKind::Struct(id, values), ty: Ty::Struct(id, args), span });
+        }
         let mut solver = Solver::new(self.cx.structs[id].dims.len());
         let mut ok = true;
         for (i, ((name, ty), value)) in fields.iter().zip(&values).enumerate() {

@@ -301,7 +301,7 @@ pub(super) struct LogProbArgs {
     /// Of a Stan program: with the addends that do not depend on the parameters, which `~` leaves out
     #[arg(long)]
     pub(super) full: bool,
-    /// Of a Stan program: without the Jacobian of the transforms of constrained parameters
+    /// Of a Stan program or a `model`: without the Jacobian of the transforms of constrained parameters
     #[arg(long)]
     pub(super) no_jacobian: bool,
     #[command(flatten)]

@@ -7,6 +7,7 @@ use clap::{ArgAction, Args};
 
 use crate::mcmc::laplace::laplace as approximate;
 use crate::mcmc::optimize::Optimization;
+use crate::mcmc::sampling::ModelSource;
 use crate::program::{Error, ErrorKind, Options, Terms};
 use crate::report::quantity_table;
 use crate::report::stan_csv::{CsvHeader, CsvTables};
@@ -28,7 +29,7 @@ pub(super) struct LaplaceArgs {
     /// The mode, as `optimize` writes it, or in another form that `--init` has; without it, it is looked for by L-BFGS
     #[arg(long, value_name = "FILE.csv|.json")]
     pub(super) mode: Option<PathBuf>,
-    /// Of a Stan program: whether the density is that of the unconstrained space; as it was when the mode was found
+    /// Of a Stan program or a `model`: whether the density is that of the unconstrained space; as it was when the mode was found
     #[arg(long, value_name = "0|1", num_args = 0..=1, default_value = "1", default_missing_value = "1")]
     #[arg(value_parser = yes_or_no, action = ArgAction::Set)]
     pub(super) jacobian: bool,
@@ -62,10 +63,11 @@ pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
     if args.draws == 0 {
         return Err(Error::new(ErrorKind::Option, "--draws 0: there is nothing to draw"));
     }
-    // The density of a model of the language is what it computes.
-    let terms = Terms { constants: false, jacobian: args.jacobian || !super::model::is_stan(&args.model) };
+    // A density that is written by hand is what it computes.
+    let known = super::model::is_stan(&args.model) || ModelSource::from(&args.model).knows_jacobian()?;
+    let terms = Terms { constants: false, jacobian: args.jacobian || !known };
     let loaded = Model::load(&args.model, &args.data, terms)?;
-    let mode = mode(args, &loaded, &options)?;
+    let mode = mode(args, &loaded, terms, &options)?;
     let draws = approximate(&loaded.source(), terms, &mode, args.draws, &|function| loaded.inputs(function), &options)?;
     let header = CsvHeader {
         model: CsvHeader::model_of(&args.model),
@@ -113,7 +115,7 @@ pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
 }
 
 /// The mode that is given, or found.
-fn mode(args: &LaplaceArgs, loaded: &Model<'_>, options: &Options) -> Result<Vec<f64>, Error> {
+fn mode(args: &LaplaceArgs, loaded: &Model<'_>, terms: Terms, options: &Options) -> Result<Vec<f64>, Error> {
     if let Some(path) = &args.mode {
         let point = inits::last(path, loaded, options)?;
         return Ok(point.as_real().expect("starting points are reals").to_vec());
@@ -123,6 +125,7 @@ fn mode(args: &LaplaceArgs, loaded: &Model<'_>, options: &Options) -> Result<Vec
         starts: args.starts,
         points: args.start.points(loaded, args.starts, options)?,
         settings: args.tolerances.settings(&args.start, args.iter)?,
+        terms,
         ..Optimization::default()
     };
     let optima = job.run(&loaded.source(), &|function| loaded.inputs(function), options)?;

@@ -31,7 +31,7 @@ pub(super) struct OptimizeArgs {
     /// How the maximum is looked for
     #[arg(long, value_enum, default_value_t = AlgorithmName::Lbfgs)]
     pub(super) algorithm: AlgorithmName,
-    /// Of a Stan program: whether the density is that of the unconstrained space, with the Jacobian of the transforms
+    /// Of a Stan program or a `model`: whether the density is that of the unconstrained space, with the Jacobian of the transforms
     /// (a maximum a posteriori there); else it is that of the parameters (the penalised maximum likelihood)
     #[arg(long, value_name = "0|1", num_args = 0..=1, default_value = "0", default_missing_value = "1")]
     #[arg(value_parser = yes_or_no, action = ArgAction::Set)]
@@ -77,13 +77,15 @@ pub(super) fn optimize(args: &OptimizeArgs) -> Result<ExitCode, Error> {
     options.first_lane = args.start.id - 1;
     let file = DrawsFile::new(&args.file, 1, args.start.id)?;
     file.spares(args.data.data.iter().chain([&args.model]), 1, args.start.id)?;
-    let loaded = Model::load(&args.model, &args.data, Terms { constants: false, jacobian: args.jacobian })?;
+    let terms = Terms { constants: false, jacobian: args.jacobian };
+    let loaded = Model::load(&args.model, &args.data, terms)?;
     let job = Optimization {
         algorithm: args.algorithm.into(),
         history_size: args.tolerances.history_size,
         starts: args.starts,
         points: args.start.points(&loaded, args.starts, &options)?,
         settings: args.tolerances.settings(&args.start, args.iter)?,
+        terms,
     };
     let optima = job.run(&loaded.source(), &|function| loaded.inputs(function), &options)?;
     report_traps("start", &optima.traps);

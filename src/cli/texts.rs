@@ -109,6 +109,8 @@ pub(super) const ERRORS: &str = concat!(
     "\n",
     include_str!("../../grammar/errors.d/check.md"),
     "\n",
+    include_str!("../../grammar/errors.d/models.md"),
+    "\n",
     include_str!("../../grammar/errors.d/lower.md"),
     "\n",
     include_str!("../../grammar/errors.d/stan_syntax.md"),

@@ -3,7 +3,7 @@
 use crate::base::IdVec;
 use crate::program::{Function, Inputs};
 
-use super::sampling::{DENSITY, ModelSource};
+use super::sampling::{DENSITY_AND_GRADIENT, ModelSource};
 
 /// What such a program says of a density.
 #[derive(Clone, Debug)]
@@ -42,8 +42,8 @@ impl DensityText {
             state: state.describe(&names),
             dimension: state.extents[0].display(&names).to_string(),
             call: match density.name() {
-                DENSITY => format!("attempt(value_and_grad(model::{DENSITY}))"),
-                name => format!("attempt(model::{name})"),
+                DENSITY_AND_GRADIENT => format!("attempt(model::{DENSITY_AND_GRADIENT})"),
+                name => format!("attempt(value_and_grad(model::{name}))"),
             },
         }
     }

@@ -3,7 +3,7 @@
 //! What a file names is taken through the inverse of its transform; parameters that it leaves out are drawn uniformly in
 //! the unconstrained space, again until density and gradient are finite, as for chains that nobody gives a start.
 
-use super::by_value::{ByValue, UNCONSTRAIN};
+use super::by_value::{ByValue, QUANTITIES, UNCONSTRAIN};
 use super::log_prob::{Evaluated, LogProb};
 use super::sampling::{ModelSource, PARAMETERS};
 use crate::mcmc::streams::OF_STARTS;
@@ -99,8 +99,8 @@ fn refused<T>(message: String) -> Result<T, Error> {
 
 fn lacks(model: &ModelSource<'_>) -> Error {
     let message = format!(
-        "{} exports no `{UNCONSTRAIN}`, which makes unconstrained starts of the values of its `{PARAMETERS}`: write one, or \
-         give unconstrained points by --starts",
+        "{} exports no `{UNCONSTRAIN}`, which makes unconstrained starts of the values of its `{PARAMETERS}`: write one, \
+         make it a `model` with its constraints in the signature, or give unconstrained points by --starts",
         model.name()
     );
     Error::new(ErrorKind::Input, message)
@@ -109,9 +109,13 @@ fn lacks(model: &ModelSource<'_>) -> Error {
 /// Refuses names of no parameter, files that differ, and, of a model of the language, what is not there.
 fn check_names(model: &ModelSource<'_>, by_value: &ByValue, files: &[NamedValues]) -> Result<(), Error> {
     let all: Vec<&str> = by_value.takes().iter().map(|taken| taken.name.as_str()).collect();
+    let computed_here = match model {
+        ModelSource::Stan(_) => vec![],
+        _ => computed_by(&model.program()?)?,
+    };
     let computed = |name: &str| match model {
         ModelSource::Stan(model) => model.computes(name),
-        _ => false,
+        _ => computed_here.iter().any(|computed| computed == name),
     };
     for file in files {
         let unknown = file.names().find(|name| !all.contains(name) && !computed(name));
@@ -146,6 +150,14 @@ fn check_names(model: &ModelSource<'_>, by_value: &ByValue, files: &[NamedValues
         }
     }
     Ok(())
+}
+
+/// What a model of the language computes of its parameters, and files of draws have, too.
+fn computed_by(program: &Program) -> Result<Vec<String>, Error> {
+    if !program.functions().any(|name| name == QUANTITIES) {
+        return Ok(vec![]);
+    }
+    Ok(program.function(QUANTITIES)?.fields().map(str::to_owned).collect())
 }
 
 struct Inits<'a> {

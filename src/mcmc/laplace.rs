@@ -53,7 +53,7 @@ pub fn laplace(
     read_data: &dyn Fn(&Function<'_>) -> Result<Inputs, Error>,
     options: &Options,
 ) -> Result<LaplaceDraws, Error> {
-    let posterior = Posterior::new(model, read_data)?;
+    let posterior = Posterior::new(model, terms, read_data)?;
     let density = LogProb::new(model, terms, read_data)?;
     let d = posterior.dimension();
     if d == 0 {

@@ -6,7 +6,9 @@ use crate::program::{Error, ErrorKind, Function, Gradient, Inputs, Options, Prog
 use crate::run::{NoSink, Trap};
 use crate::types::Array;
 
-use super::sampling::{DENSITY, ModelSource, density, dimension, refuse_missing};
+use super::sampling::{
+    DENSITY, DENSITY_AND_GRADIENT, ModelSource, density, density_of_terms, dimension, refuse_missing,
+};
 
 /// The value at a point.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,19 +46,24 @@ impl LogProb {
         read_data: impl FnOnce(&Function<'_>) -> Result<Inputs, Error>,
     ) -> Result<Self, Error> {
         let name = model.name();
-        if let Some(option) = model.lacks_terms(terms) {
-            let message = format!(
-                "{option}: {name} is no Stan program: its density is what `{DENSITY}` computes, constants and Jacobian as \
-                 they stand there"
-            );
+        let compiled = model.program()?;
+        if let Some(option) = model.lacks_terms(&compiled, terms) {
+            let message = match terms.constants {
+                true => format!("{option}: {name} is no Stan program: its constants are as they stand there"),
+                false => format!(
+                    "{option}: {name} is no Stan program and has no `model`: its density is what `{DENSITY}` computes, the \
+                     Jacobian as it stands there"
+                ),
+            };
             return Err(Error::new(ErrorKind::Option, message));
         }
-        let model = model.program()?;
-        let function = density(&model, &name)?;
+        let model = compiled;
+        let function = density_of_terms(&model, &name, terms)?;
         let data = read_data(&function)?;
         refuse_missing(&function, &data)?;
         let state = function.signature().ports[0].name.clone();
-        let derived = (function.name() == DENSITY).then(|| model.gradient(DENSITY, &[state])).transpose()?;
+        let by_hand = function.name() == DENSITY_AND_GRADIENT;
+        let derived = (!by_hand).then(|| model.gradient(function.name(), &[state])).transpose()?;
         Ok(Self { model, data, derived, name })
     }
 

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use super::posterior::{Joined, Posterior};
 use super::sampling::{FailedDraws, ModelSource, SamplerSettings, Tuning};
-use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
+use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, Terms};
 use crate::run::{NoSink, Trap};
 use crate::types::Array;
 
@@ -50,12 +50,16 @@ pub struct Optimization {
     pub points: Option<Array>,
     /// What is set: `tol_obj`, `iter`, ….
     pub settings: SamplerSettings,
+    /// Which terms the density has, of a model with its constraints in the signature; a Stan program has those that it was
+    /// loaded with.
+    pub terms: Terms,
 }
 
 impl Default for Optimization {
     fn default() -> Self {
         let settings = SamplerSettings::new();
-        Self { algorithm: Algorithm::default(), history_size: 5, starts: 1, points: None, settings }
+        let terms = Terms::default();
+        Self { algorithm: Algorithm::default(), history_size: 5, starts: 1, points: None, settings, terms }
     }
 }
 
@@ -178,7 +182,7 @@ impl Optimization {
         if self.history_size == 0 {
             return refused("history_size must be a number from 1 on, not 0");
         }
-        let posterior = Posterior::new(model, read_data)?;
+        let posterior = Posterior::new(model, self.terms, read_data)?;
         let tuning = tuning(&self.settings, SETTINGS, self.points.is_some())?;
         let d = posterior.dimension();
         let literal = tuning.literal("settings");

@@ -11,7 +11,7 @@ use super::psis;
 use super::sampling::{FailedDraws, ModelSource, SamplerSettings};
 use crate::mcmc::streams::OF_RESAMPLING;
 use crate::parts::StreamId;
-use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program};
+use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, Terms};
 use crate::run::{NoMemory, NoSink, Record, Sink, Trap};
 use crate::types::Array;
 
@@ -133,7 +133,7 @@ impl Pathfinder {
         if let Some((name, _)) = counts.iter().find(|(_, n)| *n == 0) {
             return Err(Error::new(ErrorKind::Option, format!("{name} must be a number from 1 on, not 0")));
         }
-        let posterior = Posterior::new(model, read_data)?;
+        let posterior = Posterior::new(model, Terms::default(), read_data)?;
         let tuning = tuning(&self.settings, MODULE, self.points.is_some())?;
         let d = posterior.dimension();
         let literal = tuning.literal("settings");

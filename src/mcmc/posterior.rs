@@ -5,15 +5,16 @@ use indexmap::IndexMap;
 use super::by_value::renamed;
 use super::density_text::{DensityText, free_name, uses};
 use super::protocol::Q;
-use super::sampling::{FailedDraws, ModelSource, PARAMETERS, density, dimension, each_draw, refuse_missing};
+use super::sampling::{FailedDraws, ModelSource, PARAMETERS, density_of_terms, dimension, each_draw, refuse_missing};
 use crate::mcmc::streams::OF_POINTS;
-use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
+use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, Terms};
 use crate::types::Array;
 
 /// A model that is read, with the data of its functions.
 #[derive(Debug)]
 pub(super) struct Posterior<'a> {
     pub(super) source: ModelSource<'a>,
+    terms: Terms,
     model: Program,
     data: Inputs,
     of_parameters: Option<Inputs>,
@@ -21,13 +22,15 @@ pub(super) struct Posterior<'a> {
 }
 
 impl<'a> Posterior<'a> {
-    /// Reads a model. `read_data` gives the shared inputs of one of its functions.
+    /// Reads a model, whose density has these terms where it knows them. `read_data` gives the shared inputs of one of its
+    /// functions.
     pub(super) fn new(
         source: &ModelSource<'a>,
+        terms: Terms,
         read_data: &dyn Fn(&Function<'_>) -> Result<Inputs, Error>,
     ) -> Result<Self, Error> {
         let model = source.program()?;
-        let function = density(&model, &source.name())?;
+        let function = density_of_terms(&model, &source.name(), terms)?;
         let data = read_data(&function)?;
         refuse_missing(&function, &data)?;
         let Some(dimension) = dimension(&function, &data) else {
@@ -41,7 +44,7 @@ impl<'a> Posterior<'a> {
         } else {
             None
         };
-        Ok(Self { source: *source, model, data, of_parameters, dimension })
+        Ok(Self { source: *source, terms, model, data, of_parameters, dimension })
     }
 
     /// Unconstrained coordinates.
@@ -52,7 +55,7 @@ impl<'a> Posterior<'a> {
     /// A program whose `main` gives what an algorithm makes of the density: `result` is the type of it, and `body` what
     /// is computed, of the closure `density`, the lane input `start` and other shared parameters.
     pub(super) fn join(&self, modules: &[(&str, &str)], made: &Joined<'_>) -> Result<Algorithm, Error> {
-        let function = density(&self.model, &self.source.name())?;
+        let function = density_of_terms(&self.model, &self.source.name(), self.terms)?;
         let text = DensityText::new(&function, &self.data);
         let free = |name: &str| free_name(&function, name);
         let (start, position) = (free("start"), free("position"));

@@ -26,6 +26,8 @@ enum How {
     ByValue(Box<ByValue>),
     /// `parameters` of the unconstrained state.
     OfState(Box<Program>, Inputs),
+    /// Of a model with its parameters in the signature, from which nothing is computed.
+    Nothing,
 }
 
 impl Quantities {
@@ -44,6 +46,9 @@ impl Quantities {
                 Some(by_value) => How::ByValue(Box::new(by_value)),
                 None => {
                     let program = model.program()?;
+                    if model.knows_jacobian()? {
+                        return Ok(Self { how: How::Nothing, model: name });
+                    }
                     if !program.functions().any(|f| f == PARAMETERS) {
                         let message = format!(
                             "{name} exports neither `{QUANTITIES}`, a function of its parameters by their names, nor \
@@ -85,6 +90,7 @@ impl Quantities {
         });
         let (chains, count) = size.unwrap_or((0, 0));
         let (function, names, values, by_value) = match &self.how {
+            How::Nothing => return Ok((IndexMap::new(), None)),
             How::ByValue(by_value) => {
                 let Some(function) = by_value.function()? else { return Ok((IndexMap::new(), None)) };
                 let mut values = Vec::new();

@@ -253,6 +253,16 @@ impl Function<'_> {
         &self.signature
     }
 
+    /// The names of the fields of the struct that it gives; none where it gives something else.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        let ret = self.program.hir.fns[self.entry].as_ref().map(|function| &function.ret);
+        let fields = match ret {
+            Some(hir::Ty::Struct(id, _)) => &self.program.hir.structs[*id].fields[..],
+            _ => &[],
+        };
+        fields.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Compiles it for these values, if it has not been compiled for their types before, and runs it.
     ///
     /// # Errors

@@ -92,6 +92,76 @@ pub enum ItemKind {
     Fn(FnDecl),
     /// `derivative of name { forward(x, dx) { … } reverse(x, dy) { … } }`
     Derivative(DerivativeDecl),
+    /// `model name[d](param: type<constraints>, …) { … } generated { … }`
+    Model(ModelDecl),
+}
+
+/// A statistical model: its parameters, what is computed of them, its data and its log density.
+#[derive(Clone, Debug)]
+pub struct ModelDecl {
+    /// Its name.
+    pub name: Name,
+    /// Dimension parameters.
+    pub dims: Vec<Name>,
+    /// What stands between its parentheses, in order.
+    pub entries: Vec<ModelEntry>,
+    /// The log density over the constrained values.
+    pub body: Block,
+    /// What is computed of a draw.
+    pub generated: Option<Block>,
+}
+
+/// A parameter of a model, what it computes of them, or its data.
+#[derive(Clone, Debug)]
+pub struct ModelEntry {
+    /// Its name.
+    pub name: Name,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// The kinds of entries of a model.
+#[derive(Clone, Debug)]
+pub enum EntryKind {
+    /// `shared y: real[n]`
+    Data {
+        /// Its type.
+        ty: TypeExpr,
+        /// Constraints behind the type, which data have not: the checker's error.
+        constraints: Option<Constraints>,
+    },
+    /// `tau: real<lower = 0>`
+    Parameter {
+        /// Its type.
+        ty: TypeExpr,
+        /// Its constraints.
+        constraints: Option<Constraints>,
+    },
+    /// `theta = mu + tau * z` or `theta: real[n] = mu + tau * z`
+    Computed {
+        /// Its type, when written.
+        ty: Option<TypeExpr>,
+        /// Its value.
+        value: Expr,
+    },
+}
+
+/// `<lower = 0, upper = 1>`
+#[derive(Clone, Debug)]
+pub struct Constraints {
+    /// Those between the brackets, in order.
+    pub list: Vec<Constraint>,
+    /// With the brackets.
+    pub span: Span,
+}
+
+/// `lower = 0` or `simplex`
+#[derive(Clone, Debug)]
+pub struct Constraint {
+    /// Its name; one that there is not is the checker's error.
+    pub name: Name,
+    /// What stands behind `=`.
+    pub value: Option<Expr>,
 }
 
 /// The derivative of a function, written by hand.

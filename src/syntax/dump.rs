@@ -111,6 +111,37 @@ impl Dumper {
                     d.push(")");
                 });
             }
+            ItemKind::Model(decl) => self.model(decl),
+        }
+    }
+
+    fn model(&mut self, decl: &ModelDecl) {
+        self.push(&format!("model {}", decl.name.text));
+        self.dim_params(&decl.dims);
+        self.each(&decl.entries, |d, entry| {
+            let (ty, constraints, value) = match &entry.kind {
+                EntryKind::Data { ty, constraints } => {
+                    d.push("shared ");
+                    (Some(ty), constraints.as_ref(), None)
+                }
+                EntryKind::Parameter { ty, constraints } => (Some(ty), constraints.as_ref(), None),
+                EntryKind::Computed { ty, value } => (ty.as_ref(), None, Some(value)),
+            };
+            d.push(&format!("({} ", entry.name.text));
+            d.optional_type(ty);
+            d.each(constraints.map_or(&[][..], |c| &c.list), |d, constraint| {
+                d.push(&format!("<{}", constraint.name.text));
+                d.each(constraint.value.as_slice(), Self::expr);
+                d.push(">");
+            });
+            d.each(value.map_or(&[][..], std::slice::from_ref), Self::expr);
+            d.push(")");
+        });
+        self.push(" ");
+        self.block(&decl.body);
+        if let Some(generated) = &decl.generated {
+            self.push(" generated ");
+            self.block(generated);
         }
     }
 

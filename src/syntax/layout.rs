@@ -1,13 +1,16 @@
 //! Between the lexer and the grammar: brackets are matched, and what one token of lookahead cannot tell is marked.
 //!
 //! - Every bracket gets its partner. What is missing is reported and put in, so that recovery and the grammar can rely on nesting.
-//! - The word `derivative` before `of f` becomes [`Token::Derivative`]; elsewhere it is a name.
+//! - The word `derivative` before `of f` becomes [`Token::Derivative`]; elsewhere it is a name. So do `model` before a name, and
+//!   `generated` behind the body of a model.
+//! - The brackets of constraints, `tau: real<lower = 0>` of a model, become [`Token::LAngle`] and [`Token::RAngle`].
 //! - The brace of a struct literal or pattern becomes [`Token::FieldsBrace`]: it follows a name and is not the body of an `if`, `while`,
-//!   `for`, `fn`, `struct` or `derivative`, whose head ends at the first brace of its own level. (So `if x == T { … }` has the body `{ … }`, as in Rust.)
+//!   `for`, `fn`, `struct`, `derivative` or `model`, whose head ends at the first brace of its own level. (So `if x == T { … }` has the body `{ … }`, as in Rust.)
 //! - A statement that ends with a block and has no semicolon gets a [`Token::StmtEnd`].
 //! - Nesting is limited, so that no recursive walk over the tree can exhaust the stack.
 
 use crate::base::{Diagnostic, FileId};
+use crate::syntax::contextual::{mark_constraints, mark_derivatives, mark_models};
 use crate::syntax::lexer::{Lexed, Lexeme};
 use crate::syntax::span;
 use crate::syntax::token::Token;
@@ -46,9 +49,11 @@ pub(crate) fn lay_out_hole(file: FileId, text: &str, lexed: &Lexed) -> Layout {
 fn lay_out_within(most: usize, file: FileId, text: &str, lexed: &Lexed) -> Layout {
     let mut lexemes: Vec<Lexeme> = lexed.lexemes.iter().copied().filter(|l| !l.is_comment()).collect();
     mark_derivatives(text, &mut lexemes);
+    mark_models(text, &mut lexemes);
     let mut matcher = Matcher { file, swallowing: &lexed.swallowing, out: Layout::default(), open: Vec::new() };
     matcher.run(text, &lexemes);
     let mut layout = matcher.out;
+    mark_constraints(&mut layout.lexemes);
     match tree_depth(most, file, &layout.lexemes) {
         Ok(depth) => layout.depth = depth,
         Err(diagnostic) => {
@@ -60,29 +65,19 @@ fn lay_out_within(most: usize, file: FileId, text: &str, lexed: &Lexed) -> Layou
     layout
 }
 
-/// Tells the word `derivative` that starts an item from a name: `derivative of f`, three words in a row, is nothing else.
-fn mark_derivatives(text: &str, lexemes: &mut [Lexeme]) {
-    let word = |l: &Lexeme, source: &str| l.token == Token::Ident && &text[l.start..l.end] == source;
-    for i in 0..lexemes.len().saturating_sub(2) {
-        let [first, second, third] = &mut lexemes[i..i + 3] else { continue };
-        if word(first, "derivative") && word(second, "of") && third.token == Token::Ident {
-            first.token = Token::Derivative;
-        }
-    }
-}
-
 pub(crate) fn is_opener(token: Token) -> bool {
-    matches!(token, Token::LParen | Token::LBracket | Token::LBrace | Token::FieldsBrace)
+    matches!(token, Token::LParen | Token::LBracket | Token::LBrace | Token::FieldsBrace | Token::LAngle)
 }
 
 pub(crate) fn is_closer(token: Token) -> bool {
-    matches!(token, Token::RParen | Token::RBracket | Token::RBrace)
+    matches!(token, Token::RParen | Token::RBracket | Token::RBrace | Token::RAngle)
 }
 
 fn closer_of(open: Token) -> Token {
     match open {
         Token::LParen => Token::RParen,
         Token::LBracket => Token::RBracket,
+        Token::LAngle => Token::RAngle,
         _ => Token::RBrace,
     }
 }
@@ -93,7 +88,7 @@ pub(crate) fn starts_item(lexemes: &[Lexeme], i: usize) -> bool {
     match lexemes[i].token {
         Token::Fn | Token::Struct | Token::Const => next == Some(Token::Ident),
         Token::Use => next == Some(Token::Text),
-        Token::Pub | Token::Derivative => true,
+        Token::Pub | Token::Derivative | Token::Model => true,
         _ => false,
     }
 }
@@ -357,7 +352,7 @@ fn mark(lexemes: &[Lexeme]) -> Vec<Lexeme> {
                 }
             }
             Token::Fn if next == Some(Token::Ident) => level.head = true,
-            Token::Struct | Token::Derivative => level.head = true,
+            Token::Struct | Token::Derivative | Token::Model | Token::Generated => level.head = true,
             _ => {}
         }
         out.push(lexeme);

@@ -9,6 +9,7 @@ use crate::base::{Diagnostic, FileId, Span};
 
 pub mod ast;
 mod build;
+mod contextual;
 mod decode;
 mod dump;
 pub(crate) mod format;

@@ -174,7 +174,7 @@ impl ItemParser<'_> {
             i += 1;
         }
         match token(i)? {
-            Token::Fn | Token::Struct | Token::Const | Token::Use | Token::Derivative => Some(i),
+            Token::Fn | Token::Struct | Token::Const | Token::Use | Token::Derivative | Token::Model => Some(i),
             Token::Ident if token(i + 1) == Some(Token::Fn) && self.source(lexemes[i]) == "host" => Some(i),
             _ => None,
         }
@@ -216,13 +216,18 @@ impl ItemParser<'_> {
             "E0025",
             format!("{} starts no item", crate::syntax::unexpected::described(self.builder.text, first)),
             span(self.builder.file, first.start, end),
-            "expected `fn`, `struct`, `const` or `use`",
+            "expected `fn`, `struct`, `model`, `const` or `use`",
         );
         self.builder.report(match first.token {
             Token::Semi => diagnostic.with_help("remove it: no semicolon follows the brace of an item"),
             Token::Let => diagnostic.with_help("a value for the whole file is a `const`"),
             Token::Ident if self.source(first) == "derivative" => {
                 diagnostic.with_help("a custom derivative is `derivative of f { forward(x, dx) { … } }`")
+            }
+            Token::Ident if self.source(first) == "generated" => diagnostic
+                .with_help("the quantities of a draw follow the body of a model: `} generated { let x = …; }`"),
+            Token::Ident if self.source(first) == "model" => {
+                diagnostic.with_help("a model has a name: `model name(mu: real, shared y: real) { … }`")
             }
             _ => diagnostic.with_help("statements stand in the body of a function"),
         });
@@ -333,7 +338,8 @@ fn item_end(lexemes: &[Lexeme], keyword: usize) -> usize {
             return i;
         }
         depth = depth_after(token, depth);
-        if depth == 0 && (token == Token::Semi || (has_body && token == Token::RBrace)) {
+        let goes_on = lexemes.get(i + 1).is_some_and(|l| l.token == Token::Generated);
+        if depth == 0 && (token == Token::Semi || (has_body && token == Token::RBrace && !goes_on)) {
             return i + 1;
         }
     }

@@ -117,7 +117,15 @@ impl Site<'_> {
         self.back().find(|t| {
             matches!(
                 t,
-                Token::If | Token::Else | Token::While | Token::For | Token::Fn | Token::Struct | Token::Derivative
+                Token::If
+                    | Token::Else
+                    | Token::While
+                    | Token::For
+                    | Token::Fn
+                    | Token::Struct
+                    | Token::Derivative
+                    | Token::Model
+                    | Token::Generated
             )
         })
     }
@@ -208,7 +216,7 @@ impl Site<'_> {
         let found = self.found()?;
         let at = self.span(found);
         match found.token {
-            Token::Fn | Token::Struct | Token::Use | Token::Pub | Token::Const | Token::Derivative
+            Token::Fn | Token::Struct | Token::Use | Token::Pub | Token::Const | Token::Derivative | Token::Model
                 if self.in_body() =>
             {
                 let message = format!("{} cannot stand in a function", found.token);
@@ -273,6 +281,11 @@ impl Site<'_> {
                 "a rule of a derivative needs a body in braces",
                 "write `forward(x, dx) { … }` or `reverse(x, dy) { … }`",
             ),
+            Token::Model => (
+                "a model needs its log density in braces",
+                "write `model name(mu: real, shared y: real) { normal_lpdf(y, mu, 1.0) }`",
+            ),
+            Token::Generated => ("the quantities of a draw stand in braces", "write `generated { let x = …; }`"),
             Token::Struct => ("a struct needs its fields in braces", "write `struct Name { field: real }`"),
             Token::Else => ("the body of `else` stands in braces", "write `else { … }`"),
             Token::If => ("the body of `if` stands in braces", "write `if c { a } else { b }`"),
@@ -300,6 +313,9 @@ impl Site<'_> {
         let after_end = self.before().is_some_and(|l| l.token == Token::StmtEnd);
         Some(match self.token()? {
             Token::Else => "`else` follows the closing brace of its `if`",
+            Token::LBracket if self.before().is_some_and(|l| l.token == Token::RAngle) => {
+                "the extents stand before the constraints: `real[n]<lower = 0>`"
+            }
             Token::Semi if after_end => "remove it",
             Token::Semi if self.expects_expression() => "something is missing before it",
             Token::Assign if self.after_expression() => {
@@ -361,7 +377,7 @@ const GROUPS: &[(&[&str], &[&str], &str)] = &[
         &["integer", "real", "true", "false", "name", "(", "[", "{", "if", "-", "!", "|", "||", "print", "assert"],
         "an expression",
     ),
-    (&["fn", "struct", "const"], &["fn", "struct", "const", "use", "pub", "derivative", "@"], "an item"),
+    (&["fn", "struct", "const"], &["fn", "struct", "const", "use", "pub", "derivative", "model", "@"], "an item"),
     (&["name", "fn", "("], &["name", "fn", "("], "a type"),
     (&["name", "_", "("], &["name", "_", "(", "mut"], "a pattern"),
     (&["=", "+=", "*="], &["=", "+=", "-=", "*=", "/=", "%=", "^="], "an assignment"),
@@ -380,6 +396,8 @@ fn in_words(name: &str) -> String {
         "real" => "a real number".to_owned(),
         "text" => "a text".to_owned(),
         "T{" => "`{`".to_owned(),
+        "<constraint" => "`<`".to_owned(),
+        "constraint>" => "`>`".to_owned(),
         other => format!("`{other}`"),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::method::quoted;
+use super::model::DENSITY_WITHOUT_JACOBIAN;
 use super::settings::{SamplerSettings, TARGET_ACCEPT};
 use crate::program::{Error, ErrorKind, Program, StanModel, Terms};
 use crate::types::Array;
@@ -58,14 +59,25 @@ impl ModelSource<'_> {
         }
     }
 
-    /// The first of the terms that it cannot leave out or add: the option that asks for it.
-    pub(in crate::mcmc) fn lacks_terms(&self, terms: Terms) -> Option<&'static str> {
+    /// The first of the terms that it cannot leave out or add, compiled: the option that asks for it.
+    pub(in crate::mcmc) fn lacks_terms(&self, compiled: &Program, terms: Terms) -> Option<&'static str> {
+        let declared = || compiled.functions().any(|name| name == DENSITY_WITHOUT_JACOBIAN);
         match self {
             ModelSource::File(_) | ModelSource::Text(_) if terms.constants => Some("--full"),
-            ModelSource::File(_) | ModelSource::Text(_) if !terms.jacobian => Some("--no-jacobian"),
+            ModelSource::File(_) | ModelSource::Text(_) if !terms.jacobian && !declared() => Some("--no-jacobian"),
             ModelSource::File(_) | ModelSource::Text(_) => None,
             ModelSource::Stan(_) => None,
         }
+    }
+
+    /// Whether its density can be had without the Jacobian of its transforms: that of a Stan program, or of a model with
+    /// its constraints in the signature.
+    ///
+    /// # Errors
+    /// For a model that cannot be read or has errors.
+    pub fn knows_jacobian(&self) -> Result<bool, Error> {
+        let terms = Terms { constants: false, jacobian: false };
+        Ok(self.lacks_terms(&self.program()?, terms).is_none())
     }
 
     /// What stands in a `use` of it, and its text where that is no file.

@@ -1,11 +1,13 @@
 //! A model: the density that it exports, and what its data must tell.
 
 use super::Job;
-use crate::program::{Error, ErrorKind, Function, Inputs, Program};
+use crate::program::{Error, ErrorKind, Function, Inputs, Program, Terms};
 use crate::types::DType;
 
 /// The function that a model must export, unless it exports [`DENSITY_AND_GRADIENT`].
 pub const DENSITY: &str = "log_density";
+/// The log density without the log Jacobian, which a model exports whose parameters have constraints in its signature.
+pub const DENSITY_WITHOUT_JACOBIAN: &str = "log_density_without_jacobian";
 /// The function that a model exports in the place of [`DENSITY`] when its gradient is written by hand.
 pub const DENSITY_AND_GRADIENT: &str = "log_density_and_gradient";
 /// The function that a model may export to name its constrained parameters.
@@ -18,6 +20,18 @@ pub(in crate::mcmc) fn density<'a>(model: &'a Program, path: &str) -> Result<Fun
     let density = model.function(name).map_err(|error| wrong(path, &error.to_string()))?;
     check_form(&density, path)?;
     Ok(density)
+}
+
+/// The density with these terms: without the Jacobian where the model has such a one.
+pub(in crate::mcmc) fn density_of_terms<'a>(
+    model: &'a Program,
+    path: &str,
+    terms: Terms,
+) -> Result<Function<'a>, Error> {
+    match !terms.jacobian && model.functions().any(|name| name == DENSITY_WITHOUT_JACOBIAN) {
+        true => model.function(DENSITY_WITHOUT_JACOBIAN),
+        false => density(model, path),
+    }
 }
 
 /// Refuses a density of another form than chains can call.

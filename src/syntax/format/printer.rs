@@ -92,12 +92,16 @@ impl<'a> Printer<'a> {
     /// One past the item that starts at `at`.
     fn item_end(&self, at: usize) -> usize {
         let keyword = self.item_keyword(at);
-        let has_body = matches!(self.token(keyword), Some(Token::Fn | Token::Struct | Token::Derivative));
+        let has_body =
+            matches!(self.token(keyword), Some(Token::Fn | Token::Struct | Token::Derivative | Token::Model));
         let mut i = keyword;
         while i < self.tokens.len() {
             match self.tokens[i].token {
                 Token::Semi => return i + 1,
-                Token::LBrace if has_body => return self.partner[i] + 1,
+                Token::LBrace if has_body => {
+                    let end = self.partner[i] + 1;
+                    return if self.token(end) == Some(Token::Generated) { self.partner[end + 1] + 1 } else { end };
+                }
                 _ => i = self.skip(i),
             }
         }
@@ -150,9 +154,26 @@ impl<'a> Printer<'a> {
                     _ => self.list(open),
                 });
             }
+            Some(Token::Model) => self.model(at, &mut out),
             _ => out.push(self.ended(at..last)),
         }
         Doc::Concat(out)
+    }
+
+    /// `model name(…) { … } generated { … }`
+    fn model(&mut self, at: usize, out: &mut Vec<Doc>) {
+        let line = || Doc::indent(vec![Doc::Hard]);
+        let open = self.body_after(at);
+        out.push(self.pieces(at..open));
+        out.push(self.gap(open, Doc::space(), line()));
+        out.push(self.block(open, BlockStyle::Tall));
+        let word = self.partner[open] + 1;
+        if self.token(word) == Some(Token::Generated) {
+            out.push(self.gap(word, Doc::space(), Doc::Hard));
+            out.push(self.source(word));
+            out.push(self.gap(word + 1, Doc::space(), line()));
+            out.push(self.block(word + 1, BlockStyle::Tall));
+        }
     }
 
     /// `{ forward(x, dx) { … } … }`

@@ -51,7 +51,8 @@ pub(crate) fn space_between(
         return false;
     }
     match (a, b) {
-        (Token::LParen | Token::LBracket | Token::Dot | Token::PathSep | Token::DotDot, _) => false,
+        (Token::LParen | Token::LBracket | Token::LAngle | Token::Dot | Token::PathSep | Token::DotDot, _) => false,
+        (_, Token::LAngle | Token::RAngle) => false,
         (_, Token::RParen | Token::RBracket | Token::Comma | Token::Semi | Token::Colon) => false,
         (_, Token::Dot | Token::PathSep | Token::DotDot) => false,
         (Token::Fn | Token::Print | Token::Assert, Token::LParen) => false,

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod inputs;
+pub(crate) mod models;
 pub(crate) mod mutations;
 pub(crate) mod posteriordb;
 pub(crate) mod posteriordb_draws;

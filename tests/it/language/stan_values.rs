@@ -174,7 +174,7 @@ impl Case {
 }
 
 /// The element with a name of Stan's, `x.2.1`, or `t.2:1.3` of a tuple, in a lane.
-fn element(results: &autobatch::Results, lane: usize, name: &str) -> Option<f64> {
+pub(crate) fn element(results: &autobatch::Results, lane: usize, name: &str) -> Option<f64> {
     let of_tuple = name.rfind(':').unwrap_or(0);
     let end = name[of_tuple..].find('.').map_or(name.len(), |dot| of_tuple + dot);
     let field = name[..end].replace([':', '.'], "_");

@@ -50,7 +50,7 @@ fn draws_are_those_of_the_command() {
         "divergent",
         "energy"
     ]));
-    assert!(samples.parameters().names().eq(["theta", "mu", "tau"]) && samples.is_complete());
+    assert!(samples.parameters().names().eq(["theta_trans", "mu", "tau", "theta"]) && samples.is_complete());
     let tau = samples.row("tau").expect("a row");
     assert!(tau.mean > 0.0 && tau.rhat > 0.9 && samples.row("theta[8]").is_some() && samples.row("theta[9]").is_none());
 }
@@ -120,7 +120,7 @@ fn what_is_wrong_is_an_error_of_its_kind() {
     }
     let samples = small().run().expect("it runs");
     let error = samples.real("eta").expect_err("there is none");
-    assert_eq!(error.to_string(), "there is no parameter `eta`: there is `theta`, `mu`, `tau`");
+    assert_eq!(error.to_string(), "there is no parameter `eta`: there is `theta_trans`, `mu`, `tau`, `theta`");
     assert!(samples.statistics().real("treedepth").expect_err("ints").to_string().contains("type int, not real"));
 }
 

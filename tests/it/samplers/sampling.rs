@@ -640,7 +640,7 @@ fn the_summary_shows_what_is_asked_for() {
     let found = output(&run);
     let text = String::from_utf8_lossy(&found.stdout).into_owned();
     let rows: Vec<&str> = text.lines().skip(1).take(3).map(|l| l.split(' ').next().unwrap_or_default()).collect();
-    assert_eq!(rows, ["theta[3]", "mu", ""], "{text}");
+    assert_eq!(rows, ["mu", "theta[3]", ""], "{text}");
     assert!(String::from_utf8_lossy(&found.stderr).contains("there is no parameter `nope`"));
 }
 
