@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::stmt::Flow;
+use super::flow::Flow;
 use super::{MAX_CALLS, Result, Tracer, constants, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::check::CalledFunction;
-use crate::stan::syntax::ast::{Expr, Function, Name, Truncation};
+use crate::stan::syntax::ast::{Expr, Function, Name, Stmt, Truncation};
 use crate::stan::value::{Base, Kind, Val};
 
 /// Whether a value may be given for a parameter of a kind, and how many promotions that takes.
@@ -106,30 +106,45 @@ impl<'a> Tracer<'a> {
                 format!("more than {MAX_CALLS} calls inside one another, of `{}`", function.name.text),
             );
         }
+        let mut given = Vec::with_capacity(args.len());
+        for (param, arg) in function.params.iter().zip(args) {
+            given.push(match Kind::of_type(&param.ty) {
+                Some(kind) if kind.is_int() => arg.clone(),
+                Some(kind) => Val { kind, ..arg.promoted() },
+                None => return unsupported(param.span, "tuples and complex numbers as arguments"),
+            });
+        }
+        let value = self.enter(span, function, given, |t, given| t.run_in_place(span, function, body, given))?;
+        let kind = function.result.as_ref().and_then(Kind::of_type);
+        Ok(value.map(|value| {
+            let value = if kind.is_some_and(|k| !k.is_int()) { value.promoted() } else { value };
+            Val { kind: kind.unwrap_or(value.kind), ..value }
+        }))
+    }
+
+    fn run_in_place(
+        &mut self,
+        span: Span,
+        function: &'a Function,
+        body: &'a [Stmt],
+        args: &[Val],
+    ) -> Result<Option<Val>> {
         let next = self.call_ids.len() as u32 + 1;
         let calls = *self.call_ids.entry((self.calls, span)).or_insert(next);
         let outer = std::mem::replace(&mut self.calls, calls);
         self.frames.push(vec![HashMap::new()]);
         self.depth += 1;
         for (param, arg) in function.params.iter().zip(args) {
-            let arg = match Kind::of_type(&param.ty) {
-                Some(kind) if kind.is_int() => arg.clone(),
-                Some(kind) => Val { kind, ..arg.promoted() },
-                None => return unsupported(param.span, "tuples and complex numbers as arguments"),
-            };
-            self.bind(&param.name.text, arg);
+            self.bind(&param.name.text, arg.clone());
         }
         let flow = self.run(body);
         self.depth -= 1;
         self.frames.pop();
         self.calls = outer;
         match flow? {
-            Flow::Return(Some(value)) => {
-                let kind = function.result.as_ref().and_then(Kind::of_type);
-                let value = if kind.is_some_and(|k| !k.is_int()) { value.promoted() } else { value };
-                Ok(Some(Val { kind: kind.unwrap_or(value.kind), ..value }))
-            }
-            Flow::Return(None) => Ok(None),
+            Flow::Return(value) => Ok(value),
+            // Whoever comes to the end has not come there: a function that gives a value returns.
+            Flow::Mixed(mixed) => Ok(mixed.result),
             _ if function.result.is_none() => Ok(None),
             _ => wrong(span, format!("`{}` ends without `return`", function.name.text)),
         }
@@ -162,11 +177,20 @@ impl<'a> Tracer<'a> {
             (Some(_), _) => name("_lupmf"),
             (None, suffix) => name(suffix),
         };
-        let density = self.call_with(span, &called, &values)?;
+        let mut density = self.call_with(span, &called, &values)?;
         if self.in_density && user.is_none() && self.unnormalized {
             let exprs = std::iter::once(value).chain(args);
             let data: Vec<bool> = exprs.zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
-            self.left_out += self.constant_of(&distribution.text, &values, &data, &density);
+            let constant = self.constant_of(&distribution.text, &values, &data, &density);
+            // Where lanes decide how often the statement runs, each run leaves it out.
+            if self.guards.is_empty() && self.routines.depth == 0 {
+                self.left_out += constant;
+            } else if self.leaves_out && constant != 0.0 {
+                density = match constant < 0.0 {
+                    true => self.infix(span, "+", &density, &Val::real(-constant))?,
+                    false => self.infix(span, "-", &density, &Val::real(constant))?,
+                };
+            }
         }
         self.add_terms(span, &density)?;
         match truncation {
@@ -239,7 +263,7 @@ impl<'a> Tracer<'a> {
 }
 
 /// The name of the density that keeps all constants: constants are no matter of what lanes compute.
-fn without_u(name: &str) -> String {
+pub(super) fn without_u(name: &str) -> String {
     for (with, without) in [("_lupdf", "_lpdf"), ("_lupmf", "_lpmf")] {
         if let Some(stem) = name.strip_suffix(with) {
             return format!("{stem}{without}");

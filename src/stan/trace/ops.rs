@@ -241,7 +241,17 @@ impl Tracer<'_> {
         if kind.is_int() && matches!(sign, "/" | "%") && b.as_int() == Some(0) {
             return wrong(span, "division of an int by zero");
         }
-        self.apply(span, Op::Infix(sign), &[a.clone(), b.clone()], kind, big.shape.clone())
+        let mut b = b.clone();
+        if kind.is_int()
+            && matches!(sign, "/" | "%")
+            && !b.is_known()
+            && b.is_scalar()
+            && let Some(on) = self.on(span)?
+        {
+            // Who does not come here divides by one.
+            b = self.select(span, &on, &b, &Val::int(1))?;
+        }
+        self.apply(span, Op::Infix(sign), &[a.clone(), b], kind, big.shape.clone())
     }
 
     /// The sum of values of one shape.
@@ -297,6 +307,9 @@ impl Tracer<'_> {
             && let Some(holds) = condition.as_int()
         {
             return if holds != 0 { Ok(()) } else { wrong(span, message) };
+        }
+        if condition.as_int().is_some_and(|holds| holds != 0) {
+            return Ok(());
         }
         let mut holds = condition.clone();
         for guard in self.guards.clone() {
