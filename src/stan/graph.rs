@@ -30,14 +30,28 @@ pub(super) enum Op {
     Input(Arc<str>),
     /// `int(f(a, b))`: of a function that gives bools.
     CallBool(Arc<str>),
+    /// `loop_1(a, b)`: a function that the text has for what lanes decide.
+    Routine(Arc<Routine>),
     /// `a[i, j]`, counted from 0; the operands after the first are the indices.
     At,
     /// `select(c != 0, a, b)`.
     Select,
     /// `assert(c != 0, "message")`.
     Assert(Arc<str>),
-    /// `print("…")`, with holes for the operands.
-    Print(Arc<[Arc<str>]>),
+    /// `print("…")`, with holes for the operands; if so said, after a condition, which is the first of them.
+    Print(Arc<[Arc<str>]>, bool),
+}
+
+/// A function of the text whose turns or calls lanes decide, as it is called.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Routine {
+    pub(super) name: Arc<str>,
+    /// What it is given after the operands: names of tables, with commas before them.
+    pub(super) tables: Arc<str>,
+    /// What stands for its value where the first operand, a condition, does not hold; without it there is no such operand.
+    pub(super) otherwise: Option<Arc<str>>,
+    /// Whether it does more than to give a value.
+    pub(super) acts: bool,
 }
 
 /// An operand.
@@ -198,7 +212,11 @@ impl Graph {
 
     /// Adds a node, unless there is one that does the same; draws and effects are made anew each time.
     pub(super) fn add(&mut self, node: Node) -> NodeId {
-        let effect = matches!(node.op, Op::Assert(_) | Op::Print(_));
+        let effect = match &node.op {
+            Op::Assert(_) | Op::Print(..) => true,
+            Op::Routine(routine) => routine.acts,
+            _ => false,
+        };
         let again = effect || matches!(&node.op, Op::Call(name, _) if name.ends_with("_rng"));
         if again {
             let id = self.nodes.push(node);
@@ -215,5 +233,21 @@ impl Graph {
         let id = self.nodes.push(node);
         self.made.insert(key, id);
         id
+    }
+
+    /// Forgets the nodes from here on, and their effects.
+    pub(super) fn forget(&mut self, nodes: usize, effects: usize) {
+        use crate::base::Id as _;
+        let kept: Vec<Node> = self.nodes.as_slice()[..nodes].to_vec();
+        self.nodes = kept.into();
+        self.effects.truncate(effects);
+        self.names.retain(|id, _| id.index() < nodes);
+        self.made.retain(|_, id| id.index() < nodes);
+    }
+
+    /// Whether lanes do more here than to compute values.
+    pub(super) fn acts(&self) -> bool {
+        let draws = |node: &Node| matches!(&node.op, Op::Call(name, _) if name.ends_with("_rng"));
+        !self.effects.is_empty() || self.nodes.values().any(draws)
     }
 }

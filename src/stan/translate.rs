@@ -137,7 +137,7 @@ fn plain(text: impl Into<String>, indent: usize) -> Line {
 }
 
 /// The shared parameters of a function.
-fn ports(tables: &IndexMap<String, Array>) -> String {
+pub(super) fn ports(tables: &IndexMap<String, Array>) -> String {
     tables.iter().map(|(name, array)| format!(", shared {name}: {}", array.ty())).collect()
 }
 
@@ -167,14 +167,14 @@ fn density(
     if left_out != 0.0 {
         terms.push(Elem::Real(-left_out));
     }
-    let mut graph = tracer.graph;
+    let (mut graph, mut lines) = (tracer.graph, tracer.routines.lines);
     simplified(&mut graph, &[], &terms);
     let mut emitter = Emitter::new(&graph, &[], &terms, "");
     emitter.write();
     let total = emitter.total(&terms);
     let (body, tables): Written = emitter.into_parts();
     let tables = used(tables, &body, &total);
-    let mut lines = vec![plain(format!("pub fn log_density(q: real[{dimension}]{}) -> real {{", ports(&tables)), 0)];
+    lines.push(plain(format!("pub fn log_density(q: real[{dimension}]{}) -> real {{", ports(&tables)), 0));
     lines.extend(body);
     lines.push(plain(total, 1));
     lines.push(plain("}", 0));
@@ -188,8 +188,17 @@ fn no_place() -> Span {
 
 /// The tables that the text reads.
 fn used(tables: IndexMap<String, Array>, body: &[Line], last: &str) -> IndexMap<String, Array> {
+    let last = plain(last, 0);
+    used_by(&tables, body.iter().chain([&last]))
+}
+
+/// The tables that lines of a text read.
+pub(super) fn used_by<'l>(
+    tables: &IndexMap<String, Array>,
+    lines: impl Iterator<Item = &'l Line>,
+) -> IndexMap<String, Array> {
     let mut words = std::collections::HashSet::new();
-    for text in body.iter().map(|line| line.text.as_str()).chain([last]) {
+    for text in lines.map(|line| line.text.as_str()) {
         words.extend(text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
     }
     tables.iter().filter(|(name, _)| words.contains(name.as_str())).map(|(n, a)| (n.clone(), a.clone())).collect()
@@ -203,6 +212,7 @@ fn parameters(
     dimension: usize,
 ) -> Traced<(Written, Vec<Output>)> {
     let mut tracer = Tracer::new(program, checked, host);
+    tracer.routines.prefix = "g_";
     prepare(&mut tracer, program, data)?;
     outputs(tracer, program, "parameters", dimension, 0)
 }
@@ -237,7 +247,7 @@ fn outputs(
             values.push(value);
         }
     }
-    let mut graph = tracer.graph;
+    let (mut graph, routines) = (tracer.graph, tracer.routines.lines);
     simplified(&mut graph, &values, &[]);
     let mut emitter = Emitter::new(&graph, &values, &[], "g_");
     emitter.write();
@@ -256,6 +266,7 @@ fn outputs(
     if outputs.is_empty() {
         return Ok(((Vec::new(), IndexMap::new()), outputs));
     }
+    lines.extend(routines);
     lines.push(plain(format!("pub fn {function}(q: real[{dimension}]{}) -> Parameters {{", ports(&tables)), 0));
     lines.extend(body);
     lines.push(plain("Parameters {", 1));

@@ -106,22 +106,28 @@ impl Emitter<'_> {
             self.line(format!("assert({text}, {});", quoted(message)), span);
             return Ok(());
         }
-        if let Op::Print(texts) = &first.op {
+        if let Op::Print(texts, guarded) = &first.op {
+            let condition = if *guarded { Some(self.arg_code(&members, 0, &axes)?) } else { None };
             let mut message = String::new();
             for (i, text) in texts.iter().enumerate() {
                 message.push_str(&escaped(text));
-                if i < first.args.len() {
-                    let code = self.arg_code(&members, i, &axes)?;
+                let at = i + usize::from(*guarded);
+                if at < first.args.len() {
+                    let code = self.arg_code(&members, at, &axes)?;
                     message.push_str(&format!("{{{}}}", code.text));
                 }
             }
-            let print = format!("print(\"{message}\");");
+            let mut print = format!("print(\"{message}\");");
+            if let Some(condition) = condition {
+                print = format!("if {} {{ {print} }}", holds(&condition));
+            }
             let text = if m > 1 { format!("for {var} in 0..{m} {{ {print} }}") } else { print };
             self.line(text, span);
             return Ok(());
         }
         if let Op::Input(name) = &first.op {
-            self.containers.push(Container { name: name.to_string(), lead: Vec::new(), shape: first.shape.clone() });
+            let name = self.inputs.get(name).cloned().unwrap_or_else(|| name.to_string());
+            self.containers.push(Container { name, lead: Vec::new(), shape: first.shape.clone() });
             nodes.iter().for_each(|id| self.place(*id, self.containers.len() - 1, 0));
             return Ok(());
         }

@@ -4,9 +4,11 @@
 
 mod group;
 mod growing;
+mod packing;
 mod pattern;
 mod read;
 mod region;
+mod routine;
 mod sums;
 
 use std::collections::{HashMap, HashSet};
@@ -18,6 +20,9 @@ use super::graph::{Arg, Graph, Node, Op, SiteId, TurnId};
 use super::value::{Elem, NodeId, Val};
 use crate::base::{Id as _, Span};
 use crate::types::{Array, ArrayData};
+
+pub(super) use packing::{Packing, Part};
+pub(super) use routine::{Body, LoopBody, LoopHead, Slot, Text, marker, shared_marker};
 
 /// The graph with its running sums as sums, and what grows from turn to turn as rows of one length.
 pub(super) fn simplified(graph: &mut Graph, results: &[Val], summed: &[Elem]) {
@@ -75,9 +80,20 @@ fn written(op: &Op, args: &[Code]) -> Code {
         Op::CallBool(name) => Code::atom(format!("int({name}({}))", list(args))),
         Op::At => Code::atom(format!("{}[{}]", args[0].at(Level::Atom), list(&args[1..]))),
         Op::Select => Code::atom(format!("select({}, {}, {})", holds(&args[0]), args[1].text, args[2].text)),
+        Op::Routine(routine) => {
+            let operands = &args[usize::from(routine.otherwise.is_some())..];
+            let call = format!("{}({}{})", routine.name, list(operands), routine.tables).replace("(, ", "(");
+            match &routine.otherwise {
+                Some(otherwise) => {
+                    let text = format!("if {} {{ {call} }} else {{ {otherwise} }}", holds(&args[0]));
+                    Code { text, level: Level::Add }
+                }
+                None => Code::atom(call),
+            }
+        }
         Op::CallWith(name, closure) => Code::atom(format!("{name}({closure}, {})", list(args))),
         Op::Input(name) => Code::atom(&**name),
-        Op::Parameters { .. } | Op::Assert(_) | Op::Print(_) => unreachable!("written where it stands"),
+        Op::Parameters { .. } | Op::Assert(_) | Op::Print(..) => unreachable!("written where it stands"),
     }
 }
 
@@ -237,6 +253,10 @@ pub(super) struct Emitter<'g> {
     /// What the program calls known arrays.
     program_names: HashMap<Vec<u64>, Arc<str>>,
     prefix: String,
+    /// What names of tables begin with.
+    table_prefix: String,
+    /// What the values that a routine is given are called.
+    inputs: HashMap<Arc<str>, String>,
     next_name: usize,
     /// Names that are taken: those of functions that are called, too.
     taken: HashSet<String>,
@@ -301,9 +321,11 @@ const OWN: &[&str] = &[
 fn taken(graph: &Graph) -> HashSet<String> {
     let called = graph.nodes.values().filter_map(|node| match &node.op {
         Op::Call(name, _) | Op::CallBool(name) | Op::CallWith(name, _) => Some(name.to_string()),
+        Op::Routine(routine) => Some(routine.name.to_string()),
         _ => None,
     });
-    WORDS.iter().chain(OWN).map(|word| (*word).to_owned()).chain(called).collect()
+    let tables = graph.tables.keys().cloned();
+    WORDS.iter().chain(OWN).map(|word| (*word).to_owned()).chain(called).chain(tables).collect()
 }
 
 /// Of the nodes of a place one in so many is needed, or all others stay out.
@@ -333,10 +355,19 @@ impl<'g> Emitter<'g> {
             table_names: HashMap::new(),
             program_names: program_names(graph),
             prefix: prefix.to_owned(),
+            table_prefix: String::new(),
+            inputs: HashMap::new(),
             next_name: 0,
             taken: taken(graph),
             lines: Vec::new(),
         };
+        // What routines read by the program's names is read by these here, too.
+        for (name, array) in &graph.tables {
+            let key = bits(array);
+            if emitter.program_names.get(&key).is_some_and(|own| **own == **name) {
+                emitter.table_names.insert(key, name.clone());
+            }
+        }
         emitter.count_uses(results, summed);
         emitter
     }
@@ -419,8 +450,13 @@ impl<'g> Emitter<'g> {
         for index in 0..self.graph.nodes.len() {
             let id = NodeId::new(index);
             let node = self.node(id);
-            let written = matches!(node.op, Op::Parameters { .. } | Op::Input(_) | Op::Assert(_) | Op::Print(_));
-            if !self.live[index] || self.uses[index] != 1 || written || self.draws(id) {
+            let written = match &node.op {
+                Op::Parameters { .. } | Op::Input(_) | Op::Assert(_) | Op::Print(..) => true,
+                Op::Routine(routine) => routine.acts || routine.otherwise.is_some(),
+                _ => false,
+            };
+            let element = self.is_result[index] && !node.shape.is_empty();
+            if !self.live[index] || self.uses[index] != 1 || written || element || self.draws(id) {
                 continue;
             }
             let near = self.readers[index].iter().all(|reader| {
@@ -506,7 +542,7 @@ impl<'g> Emitter<'g> {
         }
         let name = match self.program_names.get(&key) {
             Some(name) if self.taken.insert(name.to_string()) => name.to_string(),
-            _ => self.free(&format!("data{}", self.table_names.len())),
+            _ => self.free(&format!("{}data{}", self.table_prefix, self.table_names.len())),
         };
         self.tables.insert(name.clone(), array);
         self.table_names.insert(key, name.clone());

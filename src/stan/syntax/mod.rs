@@ -24,7 +24,7 @@ mod rules;
 #[path = "../../../grammar/stan_tokens.rs"]
 pub mod token;
 mod unexpected;
-mod walk;
+pub(in crate::stan) mod walk;
 
 pub use canonical::{Canonical, canonicalize};
 pub use dump::dump;

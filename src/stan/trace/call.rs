@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::stmt::Flow;
+use super::flow::Flow;
 use super::{MAX_CALLS, Result, Tracer, constants, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::check::CalledFunction;
-use crate::stan::syntax::ast::{Expr, Function, Name, Truncation};
+use crate::stan::syntax::ast::{Expr, Function, Name, Stmt, Truncation};
 use crate::stan::value::{Base, Kind, Val};
 
 /// Whether a value may be given for a parameter of a kind, and how many promotions that takes.
@@ -109,28 +109,40 @@ impl<'a> Tracer<'a> {
                 format!("more than {MAX_CALLS} calls inside one another, of `{}`", function.name.text),
             );
         }
+        let mut given = Vec::with_capacity(args.len());
+        for (param, arg) in function.params.iter().zip(args) {
+            given.push(self.as_type(param.span, arg.clone(), &param.ty)?);
+        }
+        let value = self.enter(span, function, given, |t, given| t.run_in_place(span, function, body, given))?;
+        match (value, &function.result) {
+            (Some(value), Some(ty)) => self.as_type(span, value, ty).map(Some),
+            (value, _) => Ok(value),
+        }
+    }
+
+    fn run_in_place(
+        &mut self,
+        span: Span,
+        function: &'a Function,
+        body: &'a [Stmt],
+        args: &[Val],
+    ) -> Result<Option<Val>> {
         let next = self.call_ids.len() as u32 + 1;
         let calls = *self.call_ids.entry((self.calls, span)).or_insert(next);
         let outer = std::mem::replace(&mut self.calls, calls);
         self.frames.push(vec![HashMap::new()]);
         self.depth += 1;
         for (param, arg) in function.params.iter().zip(args) {
-            let arg = self.as_type(param.span, arg.clone(), &param.ty)?;
-            self.bind(&param.name.text, arg);
+            self.bind(&param.name.text, arg.clone());
         }
         let flow = self.run(body);
         self.depth -= 1;
         self.frames.pop();
         self.calls = outer;
         match flow? {
-            Flow::Return(Some(value)) => {
-                let value = match &function.result {
-                    Some(ty) => self.as_type(span, value, ty)?,
-                    None => value,
-                };
-                Ok(Some(value))
-            }
-            Flow::Return(None) => Ok(None),
+            Flow::Return(value) => Ok(value),
+            // Whoever comes to the end has not come there: a function that gives a value returns.
+            Flow::Mixed(mixed) => Ok(mixed.result),
             _ if function.result.is_none() => Ok(None),
             _ => wrong(span, format!("`{}` ends without `return`", function.name.text)),
         }
@@ -163,11 +175,20 @@ impl<'a> Tracer<'a> {
             (Some(_), _) => name("_lupmf"),
             (None, suffix) => name(suffix),
         };
-        let density = self.call_with(span, &called, &values)?;
+        let mut density = self.call_with(span, &called, &values)?;
         if self.in_density && user.is_none() && self.unnormalized {
             let exprs = std::iter::once(value).chain(args);
             let data: Vec<bool> = exprs.zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
-            self.left_out += self.constant_of(&distribution.text, &values, &data, &density);
+            let constant = self.constant_of(&distribution.text, &values, &data, &density);
+            // Where lanes decide how often the statement runs, each run leaves it out.
+            if self.guards.is_empty() && self.routines.depth == 0 {
+                self.left_out += constant;
+            } else if self.leaves_out && constant != 0.0 {
+                density = match constant < 0.0 {
+                    true => self.infix(span, "+", &density, &Val::real(-constant))?,
+                    false => self.infix(span, "-", &density, &Val::real(constant))?,
+                };
+            }
         }
         self.add_terms(span, &density)?;
         match truncation {
@@ -240,7 +261,7 @@ impl<'a> Tracer<'a> {
 }
 
 /// The name of the density that keeps all constants: constants are no matter of what lanes compute.
-fn without_u(name: &str) -> String {
+pub(super) fn without_u(name: &str) -> String {
     for (with, without) in [("_lupdf", "_lpdf"), ("_lupmf", "_lpmf")] {
         if let Some(stem) = name.strip_suffix(with) {
             return format!("{stem}{without}");

@@ -43,8 +43,12 @@ impl Tracer<'_> {
                         self.truth(span, &b)
                     }
                     None => {
-                        let b = self.eval(b)?;
-                        let b = self.truth(span, &b)?;
+                        // The right side is computed where the left one does not decide.
+                        let open = if *op == BinaryOp::Or { self.negated(span, &a)? } else { a.clone() };
+                        let b = self.guarded(&open, |t| {
+                            let b = t.eval(b)?;
+                            t.truth(span, &b)
+                        })?;
                         let name = if *op == BinaryOp::Or { "max" } else { "min" };
                         self.call_ab(span, name, &[a, b], Kind::INT, vec![])
                     }
@@ -61,13 +65,17 @@ impl Tracer<'_> {
                     Some(0) => self.eval(b),
                     Some(_) => self.eval(a),
                     None => {
-                        let (a, b) = (self.eval(a)?, self.eval(b)?);
-                        self.select(span, &c, &a, &b)
+                        let off = self.negated(span, &c)?;
+                        let a = self.guarded(&c, |t| t.eval(a));
+                        match (a, self.guarded(&off, |t| t.eval(b))) {
+                            (Err(why), Ok(only)) | (Ok(only), Err(why)) if why.wants_shape() => Ok(only),
+                            (a, b) => self.select(span, &c, &a?, &b?),
+                        }
                     }
                 }
             }
             ExprKind::Call { name, args, .. } => self.call(span, name, args),
-            ExprKind::Target => self.target_so_far(span),
+            ExprKind::Target => self.so_far(span),
             ExprKind::Array(items) => {
                 let items = items.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>>>()?;
                 self.stacked(span, &items, false)
@@ -206,15 +214,5 @@ impl Tracer<'_> {
             return self.call_ab(span, "dot", &[a.clone(), b.clone()], kind, shape);
         }
         self.apply(span, Op::Infix("@"), &[a.clone(), b.clone()], kind, shape)
-    }
-
-    /// `target()`
-    fn target_so_far(&mut self, span: Span) -> Result<Val> {
-        let mut sum = Val::real(0.0);
-        for term in self.target.clone() {
-            let value = Val::from_elems(Kind::REAL, vec![], vec![term.value]);
-            sum = self.add(span, &sum, &value)?;
-        }
-        Ok(sum)
     }
 }

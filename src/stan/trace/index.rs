@@ -135,7 +135,14 @@ impl Tracer<'_> {
                     }
                     Val::int(i - 1)
                 }
-                At::Lane(i, at) => self.infix(*at, "-", i, &Val::int(1))?,
+                At::Lane(i, at) => {
+                    let i = self.infix(*at, "-", i, &Val::int(1))?;
+                    // Who does not come here reads the first element.
+                    match self.on(*at)? {
+                        Some(on) => self.select(*at, &on, &i, &Val::int(0))?,
+                        None => i,
+                    }
+                }
                 _ => return unsupported(span, "a range beside an index that depends on parameters"),
             };
             args.push(index);
@@ -161,6 +168,18 @@ impl Tracer<'_> {
         let mut made = base.clone();
         made.set(&places, &value);
         Ok(made)
+    }
+
+    /// Demands that indices that lanes choose are inside.
+    pub(super) fn check_indices(&mut self, shape: &[usize], indices: &[At]) -> Result<()> {
+        for (at, extent) in indices.iter().zip(shape) {
+            let At::Lane(index, at) = at else { continue };
+            let low = self.compare(*at, ">=", index, &Val::int(1))?;
+            let high = self.compare(*at, "<=", index, &Val::int(*extent as i64))?;
+            let inside = self.both(*at, &low, &high)?;
+            self.check(*at, &inside, &format!("an index is out of range: there are {extent}"))?;
+        }
+        Ok(())
     }
 
     /// The same where one index is an int of lanes: every element that may be meant chooses.

@@ -3,19 +3,25 @@
 //! and sizes are numbers wherever lanes have no part in them.
 
 mod call;
+mod called;
 mod constants;
 mod constrained;
 mod declare;
 mod densities;
 mod draws;
 mod expr;
+mod flow;
 mod higher;
 mod index;
 mod inverse;
 mod library;
+mod loop_routine;
+mod loops;
 mod matrices;
 mod ops;
 mod parameters;
+mod recursion;
+mod routine;
 mod shapes;
 mod stmt;
 mod tuple;
@@ -56,19 +62,21 @@ pub(super) struct Problem {
     pub(super) help: Option<String>,
     /// Whether the program is right, but asks for what is not there yet.
     pub(super) unsupported: bool,
+    /// What somebody around is to do instead of telling it.
+    again: Option<recursion::Again>,
 }
 
 pub(super) type Result<T> = std::result::Result<T, Box<Problem>>;
 
 /// A mistake in the program or the data.
 pub(super) fn wrong<T>(span: Span, message: impl Into<String>) -> Result<T> {
-    Err(Box::new(Problem { span, message: message.into(), help: None, unsupported: false }))
+    Err(Box::new(Problem { span, message: message.into(), help: None, unsupported: false, again: None }))
 }
 
 /// What is right, but not there yet.
 pub(super) fn unsupported<T>(span: Span, what: impl std::fmt::Display) -> Result<T> {
     let message = format!("{what}: known, not supported yet");
-    Err(Box::new(Problem { span, message, help: None, unsupported: true }))
+    Err(Box::new(Problem { span, message, help: None, unsupported: true, again: None }))
 }
 
 /// A variable.
@@ -104,6 +112,10 @@ pub(super) struct Tracer<'a> {
     call_ids: HashMap<(u32, Span), u32>,
     depth: usize,
     closures: usize,
+    /// Functions of the text that were written, and what tells their names from those of another function's.
+    pub(super) routines: routine::Routines,
+    /// Calls of functions of the program that decide by themselves how deep they go.
+    recursion: recursion::Recursion,
     /// Conditions of lanes under which the current statement runs.
     guards: Vec<Val>,
     pub(super) target: Vec<Term>,
@@ -134,6 +146,8 @@ impl<'a> Tracer<'a> {
             call_ids: HashMap::new(),
             depth: 0,
             closures: 0,
+            routines: routine::Routines::default(),
+            recursion: recursion::Recursion::default(),
             guards: Vec::new(),
             target: Vec::new(),
             leaves_out: false,

@@ -7,7 +7,7 @@ use crate::base::Span;
 use crate::prim::eval::{int_div, int_rem};
 use crate::stan::emit::expression;
 use crate::stan::graph::{Arg, Node, Op};
-use crate::stan::value::{Elem, Kind, Val, What};
+use crate::stan::value::{Base, Elem, Kind, Val, What};
 use crate::types::{Array, ArrayData};
 use crate::vmath::{BinaryFn, UnaryFn};
 
@@ -161,6 +161,9 @@ impl Tracer<'_> {
         if self.graph.nodes.len() >= MAX_NODES {
             return unsupported(span, format!("more than {MAX_NODES} operations of lanes in one evaluation"));
         }
+        if kind.base == Base::Tuple || args.iter().any(|arg| arg.parts().is_some()) {
+            return unsupported(span, "a tuple in what only lanes decide about");
+        }
         // Ints that are known are reals where the result is one: `2 * x` of an int 2 is written `2.0 * x`.
         let arithmetic = matches!(op, Op::Infix(_) | Op::Negate | Op::Select) && !kind.is_int();
         let args = args.iter().map(|arg| if arithmetic { Arg::of(&arg.promoted()) } else { Arg::of(arg) });
@@ -241,7 +244,17 @@ impl Tracer<'_> {
         if kind.is_int() && matches!(sign, "/" | "%") && b.as_int() == Some(0) {
             return wrong(span, "division of an int by zero");
         }
-        self.apply(span, Op::Infix(sign), &[a.clone(), b.clone()], kind, big.shape.clone())
+        let mut b = b.clone();
+        if kind.is_int()
+            && matches!(sign, "/" | "%")
+            && !b.is_known()
+            && b.is_scalar()
+            && let Some(on) = self.on(span)?
+        {
+            // Who does not come here divides by one.
+            b = self.select(span, &on, &b, &Val::int(1))?;
+        }
+        self.apply(span, Op::Infix(sign), &[a.clone(), b], kind, big.shape.clone())
     }
 
     /// The sum of values of one shape.
@@ -301,6 +314,9 @@ impl Tracer<'_> {
             && let Some(holds) = condition.as_int()
         {
             return if holds != 0 { Ok(()) } else { wrong(span, message) };
+        }
+        if condition.as_int().is_some_and(|holds| holds != 0) {
+            return Ok(());
         }
         let mut holds = condition.clone();
         for guard in self.guards.clone() {

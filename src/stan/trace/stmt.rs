@@ -2,20 +2,13 @@
 
 use std::sync::Arc;
 
+use super::flow::Flow;
 use super::tuple::has_field;
-use super::{Frame, Result, Term, Tracer, unsupported, wrong};
+use super::{Frame, Result, Term, Tracer, wrong};
 use crate::base::Span;
 use crate::stan::graph::Op;
-use crate::stan::syntax::ast::{Expr, ExprKind, Name, Printable, Stmt, StmtKind};
+use crate::stan::syntax::ast::{Expr, ExprKind, Printable, Stmt, StmtKind};
 use crate::stan::value::{Kind, Val};
-
-/// Where a statement leaves.
-pub(in crate::stan) enum Flow {
-    Next,
-    Break,
-    Continue,
-    Return(Option<Val>),
-}
 
 /// What a program does after a list of statements.
 #[derive(Clone, Copy)]
@@ -34,6 +27,17 @@ struct Rest<'s> {
     after: After<'s>,
 }
 
+impl Rest<'_> {
+    /// Whether a loop goes on after all of them, in place of a function's end.
+    fn in_loop(&self) -> bool {
+        match self.after {
+            After::End => false,
+            After::Loop => true,
+            After::List(more) => more.in_loop(),
+        }
+    }
+}
+
 impl Tracer<'_> {
     /// Runs statements one after the other.
     pub(in crate::stan) fn run(&mut self, stmts: &[Stmt]) -> Result<Flow> {
@@ -42,8 +46,13 @@ impl Tracer<'_> {
 
     fn run_list(&mut self, stmts: &[Stmt], after: After<'_>) -> Result<Flow> {
         for (at, stmt) in stmts.iter().enumerate() {
-            match self.arm(stmt, &Rest { stmts: &stmts[at + 1..], after })? {
+            let rest = &stmts[at + 1..];
+            match self.arm(stmt, &Rest { stmts: rest, after })? {
                 Flow::Next => {}
+                Flow::Mixed(left) if !rest.is_empty() && !left.is_over() => {
+                    let flow = self.masked(stmt.span, &left, |t| t.run_list(rest, after))?;
+                    return Ok(self.then(stmt.span, *left, flow)?.into_flow());
+                }
                 flow => return Ok(flow),
             }
         }
@@ -54,7 +63,14 @@ impl Tracer<'_> {
     fn run_rest(&mut self, rest: &Rest<'_>) -> Result<Flow> {
         match (self.run_list(rest.stmts, rest.after)?, rest.after) {
             (Flow::Next, After::List(more)) => self.run_rest(more),
+            (Flow::Mixed(left), After::List(more)) if !left.is_over() => {
+                let span = rest.stmts.last().map_or_else(|| Span::new(crate::base::FileId(0), 0, 0), |s| s.span);
+                let flow = self.masked(span, &left, |t| t.run_rest(more))?;
+                Ok(self.then(span, *left, flow)?.into_flow())
+            }
+            // Whoever comes to the end of a function returns.
             (Flow::Next, After::End) => Ok(Flow::Return(None)),
+            (Flow::Mixed(left), After::End | After::List(_)) => Ok(Flow::Return(left.result)),
             (flow, _) => Ok(flow),
         }
     }
@@ -107,118 +123,88 @@ impl Tracer<'_> {
             StmtKind::If { .. } | StmtKind::Profile { .. } | StmtKind::Block(_) => {
                 return self.arm(stmt, &Rest { stmts: &[], after: After::Loop });
             }
-            StmtKind::While { condition, body } => return self.while_loop(condition, body),
+            StmtKind::While { condition, body } => return self.while_loop(span, condition, body),
             StmtKind::For { var, from, to, body } => {
                 let (from, to) = (self.eval(from)?, self.eval(to)?);
-                let (Some(from), Some(to)) = (from.as_int(), to.as_int()) else {
-                    return unsupported(span, "a loop whose bounds depend on parameters");
-                };
-                return self.turns(var, (from..=to).map(Val::int), body);
+                return self.for_loop(span, var, from, to, body);
             }
             StmtKind::ForEach { var, over, body } => {
                 let over = self.eval(over)?;
-                let kind = over.kind.element();
-                // A matrix is walked element by element, in column-major order.
-                let items: Vec<Val> = if over.parts().is_some() {
-                    let one = |i: usize| [super::index::At::One(i as i64 + 1, span)];
-                    (0..over.shape[0]).map(|i| self.indexed(span, &over, &one(i))).collect::<Result<_>>()?
-                } else if over.kind == Kind::MATRIX {
-                    let (rows, cols) = (over.shape[0], over.shape[1]);
-                    let places = (0..cols).flat_map(|j| (0..rows).map(move |i| i * cols + j));
-                    places.map(|at| over.pick(Kind::REAL, vec![], std::iter::once(at))).collect()
-                } else {
-                    let shape = over.shape[1..].to_vec();
-                    let size: usize = shape.iter().product();
-                    (0..over.shape[0]).map(|i| over.pick(kind, shape.clone(), i * size..(i + 1) * size)).collect()
-                };
-                return self.turns(var, items.into_iter(), body);
+                return self.for_each(span, var, &over, body);
             }
             StmtKind::Error => return wrong(span, "this does not parse"),
         }
         Ok(Flow::Next)
     }
 
-    fn turns(&mut self, var: &Name, items: impl Iterator<Item = Val>, body: &Stmt) -> Result<Flow> {
-        for item in items {
-            let flow = self.turned(|t| {
-                t.bind(&var.text, item);
-                t.stmt(body)
-            })?;
-            match flow {
-                Flow::Next | Flow::Continue => {}
-                Flow::Break => break,
-                flow @ Flow::Return(_) => return Ok(flow),
-            }
-        }
-        Ok(Flow::Next)
-    }
-
-    fn while_loop(&mut self, condition: &Expr, body: &Stmt) -> Result<Flow> {
-        loop {
-            let c = self.eval(condition)?;
-            let c = self.truth(condition.span, &c)?;
-            match c.as_int() {
-                Some(0) => return Ok(Flow::Next),
-                Some(_) => {}
-                None => return unsupported(condition.span, "a `while` whose condition depends on parameters"),
-            }
-            match self.turned(|t| t.stmt(body))? {
-                Flow::Next | Flow::Continue => {}
-                Flow::Break => return Ok(Flow::Next),
-                flow @ Flow::Return(_) => return Ok(flow),
-            }
-        }
-    }
-
-    /// An `if` whose condition lanes compute: both arms run, and what they leave is chosen. Where one of them returns, the
-    /// other goes on with `rest`.
+    /// An `if` whose condition lanes compute: both arms run, and what they leave is chosen. Where one of them returns from
+    /// a function, and no loop is around, the other goes on with `rest`.
     fn branch(&mut self, span: Span, c: &Val, then: &Stmt, otherwise: Option<&Stmt>, rest: &Rest<'_>) -> Result<Flow> {
-        let off = self.apply(span, Op::Compare("=="), &[c.clone(), Val::int(0)], Kind::INT, vec![])?;
-        let before = self.frames.last().cloned().expect("there is always a frame");
-        let first = self.guarded(c, |t| t.scoped(|t| t.arm(then, rest)))?;
-        let after_first = std::mem::replace(self.frame(), before);
+        let off = self.negated(span, c)?;
+        let before = self.frame().clone();
+        let first = self.guarded(c, |t| t.scoped(|t| t.arm(then, rest)));
+        let after_first = std::mem::replace(self.frame(), before.clone());
         let second = match otherwise {
-            Some(arm) => self.guarded(&off, |t| t.scoped(|t| t.arm(arm, rest)))?,
-            None => Flow::Next,
+            Some(arm) => self.guarded(&off, |t| t.scoped(|t| t.arm(arm, rest))),
+            None => Ok(Flow::Next),
         };
+        let to_end = !rest.in_loop();
         let (first, second) = match (first, second) {
-            (Flow::Next, Flow::Next) => {
-                self.merge(span, c, &after_first)?;
-                return Ok(Flow::Next);
+            // What a function gives that calls itself is told by the arm that does not call it.
+            (Err(why), Ok(second)) if why.wants_shape() => {
+                return if to_end && matches!(second, Flow::Next) { self.run_rest(rest) } else { Ok(second) };
             }
-            (first @ Flow::Return(_), Flow::Next) => (first, self.guarded(&off, |t| t.run_rest(rest))?),
-            (Flow::Next, second @ Flow::Return(_)) => {
+            (Ok(first), Err(why)) if why.wants_shape() => {
                 *self.frame() = after_first;
-                (self.guarded(c, |t| t.run_rest(rest))?, second)
+                return if to_end && matches!(first, Flow::Next) { self.run_rest(rest) } else { Ok(first) };
             }
-            arms => arms,
+            (first, second) => (first?, second?),
         };
         match (first, second) {
-            (Flow::Return(Some(a)), Flow::Return(Some(b))) => {
-                Ok(Flow::Return(Some(self.choose_result(span, c, a, b)?)))
+            (first @ Flow::Return(_), Flow::Next) if to_end => match self.guarded(&off, |t| t.run_rest(rest)) {
+                Err(why) if why.wants_shape() => Ok(first),
+                second => {
+                    let second = second?;
+                    self.joined(span, (c, &off), first, second)
+                }
+            },
+            (Flow::Next, second @ Flow::Return(_)) if to_end => {
+                *self.frame() = after_first;
+                match self.guarded(c, |t| t.run_rest(rest)) {
+                    Err(why) if why.wants_shape() => Ok(second),
+                    first => {
+                        let first = first?;
+                        self.joined(span, (c, &off), first, second)
+                    }
+                }
             }
-            (Flow::Return(None), Flow::Return(None)) => Ok(Flow::Return(None)),
-            _ => {
-                unsupported(span, "`break`, `continue` or `return` in a loop that only some values of parameters take")
+            (first, second) => {
+                // Who has returned reads no variables any more.
+                match (&first, &second) {
+                    (Flow::Return(_), _) => {}
+                    (_, Flow::Return(_)) => *self.frame() = after_first,
+                    _ => self.merge(span, c, &after_first)?,
+                }
+                self.joined(span, (c, &off), first, second)
             }
         }
     }
 
     /// Runs something of which only those lanes know where a condition holds.
-    fn guarded<T>(&mut self, condition: &Val, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(super) fn guarded<T>(&mut self, condition: &Val, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.guards.push(condition.clone());
         let done = run(self);
         self.guards.pop();
         done
     }
 
-    fn choose_result(&mut self, span: Span, c: &Val, a: Val, b: Val) -> Result<Val> {
+    pub(super) fn choose_result(&mut self, span: Span, c: &Val, a: Val, b: Val) -> Result<Val> {
         let (a, b) = if a.kind.is_int() == b.kind.is_int() { (a, b) } else { (a.promoted(), b.promoted()) };
         self.select(span, c, &a, &b)
     }
 
     /// What variables hold after an `if`: what they hold now where the condition fails, and what they held then where it holds.
-    fn merge(&mut self, span: Span, c: &Val, then: &Frame) -> Result<()> {
+    pub(super) fn merge(&mut self, span: Span, c: &Val, then: &Frame) -> Result<()> {
         let depth = self.frame().len();
         for level in 0..depth {
             let mut names: Vec<_> = self.frame()[level].keys().cloned().collect();
@@ -272,6 +258,7 @@ impl Tracer<'_> {
             self.lookup_mut(&name.text).expect("found above").value = value;
             return Ok(());
         }
+        self.check_indices(&old.shape, &indices)?;
         // The variable gives its elements up while they change, so that they are not copied.
         let hold = self.lookup_mut(&name.text).expect("found above");
         hold.value = Val::int(0);
@@ -328,7 +315,10 @@ impl Tracer<'_> {
 
     fn print(&mut self, span: Span, parts: &[Printable]) -> Result<()> {
         let (texts, values) = self.texts(parts)?;
-        self.node(span, Op::Print(texts.into()), &values, Kind::INT, vec![])?;
+        let on = self.on(span)?;
+        let guarded = on.is_some();
+        let values: Vec<Val> = on.into_iter().chain(values).collect();
+        self.node(span, Op::Print(texts.into(), guarded), &values, Kind::INT, vec![])?;
         Ok(())
     }
 
@@ -363,7 +353,7 @@ fn shown(value: Val, texts: &mut Vec<String>, values: &mut Vec<Val>) {
 }
 
 /// Whether two values are the same without a look at many elements.
-fn same(a: &Val, b: &Val) -> bool {
+pub(super) fn same(a: &Val, b: &Val) -> bool {
     use crate::stan::value::What;
     match (&a.what, &b.what) {
         (What::Known(a), What::Known(b)) => Arc::ptr_eq(a, b) || a == b,

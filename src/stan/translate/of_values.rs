@@ -77,14 +77,14 @@ fn inverse(
     let (taken, free) = tracer.free_parameters(stmts(&program.parameters), named)?;
     let (numbers, d) = (taken.iter().map(|t| t.numbers).sum::<usize>(), free.len());
     let free = [Val::from_elems(Kind::VECTOR, vec![d], free)];
-    let mut graph = tracer.graph;
+    let (mut graph, mut lines) = (tracer.graph, tracer.routines.lines);
     simplified(&mut graph, &free, &[]);
     let mut emitter = Emitter::new(&graph, &free, &[], "");
     emitter.write();
     let result = emitter.result(&free[0]);
     let (body, tables) = emitter.into_parts();
     let tables = used(tables, &body, &result);
-    let mut lines = vec![plain(format!("pub fn unconstrain(q: real[{numbers}]{}) -> real[{d}] {{", ports(&tables)), 0)];
+    lines.push(plain(format!("pub fn unconstrain(q: real[{numbers}]{}) -> real[{d}] {{", ports(&tables)), 0));
     lines.extend(body);
     lines.push(plain(result, 1));
     lines.push(plain("}", 0));

@@ -61,7 +61,8 @@ fn indices_that_are_known_are_looked_at_before_the_run() {
 
 /// The lines of the log density, without its head.
 fn density(model: &StanModel) -> Vec<&str> {
-    let body = model.text().lines().skip(1).take_while(|line| *line != "}");
+    let text = model.text().lines().skip_while(|line| !line.starts_with("pub fn log_density"));
+    let body = text.skip(1).take_while(|line| *line != "}");
     body.map(str::trim).collect()
 }
 
@@ -74,6 +75,88 @@ fn turns_that_depend_on_nothing_are_a_sum() {
         density(&model),
         ["let a = q[0..2];", "sum(normal_lpdf(y[i], a[data1[i]], 1) for i in 0..3) + 2.7568155996140185"]
     );
+}
+
+/// The lines of the functions before the log density.
+fn routines(model: &StanModel) -> Vec<&str> {
+    let text = model.text().lines().take_while(|line| !line.starts_with("pub fn log_density"));
+    text.map(str::trim).filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn a_loop_whose_turns_parameters_decide_is_a_function() {
+    let program = "data { vector[3] y; } parameters { real a; }
+        model { real x = a; int k = 0;
+            while (x < 1) { k = 1 + k % 3; x += exp(y[k]); target += -x; }
+            target += k; }";
+    let model = translated("while", program, json!({"y": [1, 2, 3]})).expect("it translates");
+    assert_eq!(
+        routines(&model),
+        [
+            "fn loop_1(mut k: int, mut x: real, shared y: real[3]) -> real[3] {",
+            "let mut target = 0.0;",
+            "while x < 1 {",
+            "let k_2 = 1 + k % 3;",
+            "let x0 = x + exp(y[k_2 - 1]);",
+            "target += -x0;",
+            "k = k_2;",
+            "x = x0;",
+            "}",
+            "[real(k), x, target]",
+            "}",
+        ]
+    );
+    assert_eq!(density(&model), ["let a = q[0];", "let x0 = loop_1(0, a, y);", "x0[2] + int(x0[0])"]);
+}
+
+#[test]
+fn a_function_that_calls_itself_where_parameters_say_so_is_a_function() {
+    let program = "functions { real f(real x, int depth, real c) {
+            if (x < c) return depth * x;
+            return f(0.5 * x, depth + 1, c); } }
+        parameters { real a; }
+        model { target += f(a, 0, 1.5); }";
+    let model = translated("recursion", program, json!({})).expect("it translates");
+    assert_eq!(
+        routines(&model),
+        [
+            "fn f_1(x: real, depth: int) -> real {",
+            "let x0 = int(x < 1.5);",
+            "let x1 = if x0 == 0 { f_1(0.5 * x, depth + 1) } else { 0.0 };",
+            "select(x0 != 0, depth * x, x1)",
+            "}",
+        ]
+    );
+    assert_eq!(density(&model), ["let a = q[0];", "f_1(a, 0)"]);
+}
+
+#[test]
+fn sizes_do_not_change_where_parameters_decide() {
+    let program = |body: &str| {
+        format!("functions {{ {body} }} parameters {{ real<lower=0> a; }} model {{ f(a) ~ normal(0, 1); }}")
+    };
+    let cases = [
+        (
+            "vector f(real a) { real x = a; vector[2] v = [1, 2]'; while (x < 1) { x += 1; v = append_row(v, x); } return v; }",
+            ("E2502", "the variable has the size [2], the value [3]"),
+        ),
+        (
+            "vector f(real a) { int n = 1; while (n < a) n += 1; return rep_vector(1, n); }",
+            ("E2501", "a size that depends on parameters: known, not supported yet"),
+        ),
+        (
+            "vector f(real a) { if (a < 1) return [1, a]'; return append_row(f(a - 1), 1); }",
+            ("E2502", "the arms have sizes [2] and [3]"),
+        ),
+        (
+            "vector f(real a) { if (a < 1) return f(a + 1); return f(a - 1); }",
+            ("E2501", "the size of what `f` gives: every way through it calls it again"),
+        ),
+    ];
+    for (i, (body, words)) in cases.into_iter().enumerate() {
+        let (code, message) = refused(&format!("sizes{i}"), &program(body), json!({}));
+        assert_eq!((code.as_str(), message.as_str()), words);
+    }
 }
 
 #[test]

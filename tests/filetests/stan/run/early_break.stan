@@ -1,4 +1,3 @@
-// unsupported: `break`, `continue` or `return` in a loop that only some values of parameters take
 // A loop that ends where parameters say so.
 data {
   int<lower=0> N;

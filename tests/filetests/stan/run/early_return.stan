@@ -1,4 +1,3 @@
-// unsupported: `break`, `continue` or `return` in a loop that only some values of parameters take
 // A function that returns from a loop where parameters say so.
 functions {
   real first_above(vector x, real t) {
