@@ -14,6 +14,8 @@ use crate::stan::graph::{Graph, Op, Routine, TurnId};
 use crate::stan::value::{Base, Kind, Val};
 use crate::types::Array;
 
+type Names = BTreeSet<Arc<str>>;
+
 /// The functions of the text that were written.
 #[derive(Default)]
 pub(in crate::stan) struct Routines {
@@ -23,7 +25,7 @@ pub(in crate::stan) struct Routines {
     number: usize,
     pub(super) loops: Vec<Loop>,
     /// For each loop the names that it mentions, and those that it assigns.
-    pub(super) names: HashMap<Span, Arc<(BTreeSet<Arc<str>>, BTreeSet<Arc<str>>)>>,
+    pub(super) names: HashMap<Span, Arc<(Names, Names)>>,
     /// What differs between the times that a loop comes, although it is known.
     pub(super) varying: HashMap<Span, BTreeSet<Arc<str>>>,
     /// Loops for which that must stay known.
