@@ -114,9 +114,9 @@ impl<'a> Tracer<'a> {
             given.push(self.as_type(param.span, arg.clone(), &param.ty)?);
         }
         let value = self.enter(span, function, given, |t, given| t.run_in_place(span, function, body, given))?;
-        match (value, &function.result) {
-            (Some(value), Some(ty)) => self.as_type(span, value, ty).map(Some),
-            (value, _) => Ok(value),
+        match (&function.result, value) {
+            (Some(ty), Some(value)) => self.as_type(span, value, ty).map(Some),
+            (_, value) => Ok(value),
         }
     }
 

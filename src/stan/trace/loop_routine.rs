@@ -7,12 +7,12 @@ use super::flow::{Flow, Mixed};
 use super::loops::{assigned, mentioned, mentioned_in};
 use super::routine::{ADDED, BEFORE, Called};
 use super::stmt::same;
-use super::{Result, Term, Tracer, Variable};
+use super::{Result, Term, Tracer, Variable, unsupported};
 use crate::base::Span;
 use crate::stan::emit::{LoopBody, LoopHead, Packing, Slot, Text};
 use crate::stan::graph::{Graph, Op};
 use crate::stan::syntax::ast::{Expr, Name, Stmt};
-use crate::stan::value::{Elem, Kind, Val};
+use crate::stan::value::{Base, Elem, Kind, Val};
 
 /// What says how often a loop turns.
 pub(super) enum Head<'e> {
@@ -109,6 +109,9 @@ impl Tracer<'_> {
 
     fn take_inputs(&mut self, span: Span, given: &Given) -> Result<()> {
         for g in &given.inputs {
+            if g.kind.base == Base::Tuple {
+                return unsupported(span, format!("the tuple `{}` in a loop that parameters decide about", g.name));
+            }
             let input = self.input(span, &g.name, g.kind, g.shape.clone())?;
             self.frame()[g.level].get_mut(&g.name).expect("it was found there").value = input;
         }

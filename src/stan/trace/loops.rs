@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::flow::{Flow, Mixed};
+use super::index::At;
 use super::loop_routine::Head;
 use super::{Result, Tracer};
 use crate::base::Span;
@@ -118,7 +119,7 @@ impl Tracer<'_> {
         let kind = over.kind.element();
         // A matrix is walked element by element, in column-major order.
         let items: Vec<Val> = if over.parts().is_some() {
-            let one = |i: usize| [super::index::At::One(i as i64 + 1, span)];
+            let one = |i: usize| [At::One(i as i64 + 1, span)];
             (0..over.shape[0]).map(|i| self.indexed(span, over, &one(i))).collect::<Result<_>>()?
         } else if over.kind == Kind::MATRIX {
             let (rows, cols) = (over.shape[0], over.shape[1]);

@@ -13,7 +13,7 @@ use crate::base::Span;
 use crate::stan::emit::{Body, Packing, Part, Slot, Text, marker};
 use crate::stan::graph::Graph;
 use crate::stan::syntax::ast::Function;
-use crate::stan::value::{Elem, Kind, Val};
+use crate::stan::value::{Base, Elem, Kind, Val};
 
 /// So often a function is inside itself whose calls differ in what is known: the data may well end it.
 const MAX_UNROLLED: usize = 8;
@@ -225,6 +225,12 @@ impl<'a> Tracer<'a> {
         if self.recursion.instances.iter().filter(|i| i.function == key).count() >= MAX_INSTANCES {
             let text = &function.name.text;
             return unsupported(span, format!("`{text}`, which calls itself with arguments of ever other sizes"));
+        }
+        let tuple = |kind: Option<Kind>| kind.is_none_or(|kind| kind.base == Base::Tuple);
+        let gives_tuple = function.result.as_ref().is_some_and(|ty| tuple(Kind::of_type(ty)));
+        if gives_tuple || args.iter().any(|arg| !arg.is_known() && tuple(Some(arg.kind))) {
+            let text = &function.name.text;
+            return unsupported(span, format!("tuples of `{text}`, which calls itself where parameters decide"));
         }
         let at = self.recursion.instances.len();
         let name = self.routines.name(&function.name.text);
