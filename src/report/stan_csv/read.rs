@@ -199,9 +199,13 @@ fn of_columns(chains: &[File], draws: usize, columns: &[usize], shape: &[usize])
 /// Variables with their shapes, and the column of each element in row-major order.
 fn variables(columns: &[String], of_model: &[usize]) -> Vec<(String, Vec<usize>, Vec<usize>)> {
     let indexed = |column: &usize| -> (String, Vec<usize>) {
-        let mut parts = columns[*column].split('.');
-        let name = parts.next().unwrap_or_default().to_owned();
-        let indices: Option<Vec<usize>> = parts.map(|part| part.parse().ok().filter(|i| *i > 0)).collect();
+        // `a.2:1.3` is an element of the part `a.2:1` of an array of tuples.
+        let column_name = &columns[*column];
+        let part = column_name.rfind(':').unwrap_or(0);
+        let end = column_name[part..].find('.').map_or(column_name.len(), |dot| part + dot);
+        let name = column_name[..end].to_owned();
+        let indices: Option<Vec<usize>> =
+            column_name[end..].split('.').skip(1).map(|part| part.parse().ok().filter(|i| *i > 0)).collect();
         indices.map_or_else(|| (columns[*column].clone(), vec![]), |indices| (name, indices))
     };
     let mut all: IndexMap<String, Vec<(Vec<usize>, usize)>> = IndexMap::new();
@@ -237,6 +241,14 @@ mod tests {
         # Adaptation terminated\n# Step size = 0.5\n# Diagonal elements of inverse mass matrix:\n# 1, 2\n\
         -1,0.5,11,21,12,22,5\n-inf,0.5,11,21,12,nan,5\n# \n#  Elapsed Time: 0.25 seconds (Warm-up)\n\
         #                1.5 seconds (Sampling)\n#                1.75 seconds (Total)\n# \n";
+
+    #[test]
+    fn parts_of_arrays_of_tuples_are_variables() {
+        let text = "lp__,a.1:1,a.1:2.1,a.1:2.2,a.2:1\n0,1,2,3,4\n";
+        let chains = CsvChains::read([("a.csv", text)].into_iter()).expect("it is right");
+        assert_eq!(chains.parameters.keys().collect::<Vec<_>>(), ["a.1:1", "a.1:2", "a.2:1"]);
+        assert_eq!(chains.parameters["a.1:2"].as_real().unwrap(), [2.0, 3.0]);
+    }
 
     #[test]
     fn a_file_is_read_as_it_was_written() {

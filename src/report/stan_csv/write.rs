@@ -103,8 +103,9 @@ impl<'a> Columns<'a> {
         parameters: &'a IndexMap<String, Array>,
     ) -> Self {
         let statistics = statistics.map(|(name, array)| (format!("{name}__"), array));
-        // Parts of structs and tuples are called as Stan calls those of tuples.
-        let parameters = parameters.iter().map(|(name, array)| (name.replace('.', ":"), array));
+        // Parts of structs and tuples are called as Stan calls those of tuples; in names of Stan's they are already.
+        let called = |name: &String| if name.contains(':') { name.clone() } else { name.replace('.', ":") };
+        let parameters = parameters.iter().map(|(name, array)| (called(name), array));
         let all = statistics.chain(parameters);
         Self(all.map(|(name, array)| (name, array, column_major(&array.shape[2..]))).collect())
     }
