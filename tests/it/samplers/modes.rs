@@ -271,10 +271,9 @@ fn newtons_method_tells_where_no_step_rises() {
     let folder = Folder::new("mode-border");
     let text = "parameters { real x; real y; } model { x ~ uniform(0, 1); target += 5*x - y^2; }";
     let (model, init) = (folder.file("m.stan", text), folder.file("i.json", r#"{"x": 0.9995, "y": 1}"#));
-    let said = error(&["optimize", &model, "--init", &init, "--algorithm", "newton"]);
     let run = output(&["optimize", &model, "--init", &init, "--algorithm", "newton"]);
-    let table = String::from_utf8_lossy(&run.stdout).into_owned() + &said;
-    assert!(table.contains("0 converged") && table.contains("no more progress"), "{table}");
+    let table = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.code() == Some(1) && table.contains("no more progress can be made"), "{table}");
 }
 
 #[test]
