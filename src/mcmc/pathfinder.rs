@@ -222,7 +222,7 @@ fn resampled(weights: &[f64], n: usize, options: &Options) -> Result<Vec<usize>,
         total += weight;
         sums.push(total);
     }
-    if !(total > 0.0) {
+    if total.is_nan() || total <= 0.0 {
         let message = "no draw of any path has a weight: the log density is finite at none of them";
         return Err(Error::new(ErrorKind::Input, message));
     }
