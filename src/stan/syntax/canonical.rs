@@ -192,8 +192,11 @@ impl<'a> Rewriter<'a> {
             let (ty, brackets) = (self.tokens[i].span, i + 1..close + 1);
             let commas = ",".repeat(close - i - 2);
             self.insert(ty.file, ty.start, format!("array[{commas}] "));
+            let touches = self.tokens.get(close + 1).is_some_and(|next| next.span.start == self.tokens[close].span.end);
             for at in brackets {
-                self.replace(self.tokens[at].span, "");
+                // A name that stands at the last bracket must not become a part of the type.
+                let instead = if at == close && touches { " " } else { "" };
+                self.replace(self.tokens[at].span, instead);
             }
         }
     }

@@ -621,6 +621,13 @@ fn old_programs_are_rewritten() {
     insta::assert_snapshot!(shown);
 }
 
+#[test]
+fn names_that_stand_at_brackets_stay_names() {
+    let text = "functions { real[,]f(real[]x, int[]k) { return x; } }";
+    let expected = "functions {\n  array[,] real f(array[] real x, array[] int k) {\n    return x;\n  }\n}\n";
+    assert_eq!(rewritten("brackets.stan", text, &mut NoIncludes, ALL), expected);
+}
+
 /// Expressions, and what is left of their parentheses. As `stanc --print-canonical` of Stan 2.39 has them.
 #[test]
 fn parentheses_that_change_nothing_go() {
