@@ -101,7 +101,8 @@ fn applied(text: &str, mut edits: Vec<Edit>) -> Option<String> {
     if edits.is_empty() {
         return None;
     }
-    edits.sort_by_key(|e| e.start);
+    // What is put in before something comes before what stands in its place.
+    edits.sort_by_key(|e| (e.start, e.end));
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     for edit in edits.iter().filter(|e| e.start <= e.end) {

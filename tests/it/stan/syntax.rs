@@ -622,6 +622,14 @@ fn old_programs_are_rewritten() {
 }
 
 #[test]
+fn braces_close_before_an_old_comment() {
+    let text = "model { if (1 > 0) target += 1;# one\n else target += 2; }";
+    let made = rewritten("comment.stan", text, &mut NoIncludes, ALL);
+    assert!(made.contains("target += 1;") && made.contains("} // one") || made.contains("// one\n"), "{made}");
+    assert_eq!((made.matches('{').count(), made.matches('}').count()), (3, 3), "{made}");
+}
+
+#[test]
 fn names_that_stand_at_brackets_stay_names() {
     let text = "functions { real[,]f(real[]x, int[]k) { return x; } }";
     let expected = "functions {\n  array[,] real f(array[] real x, array[] int k) {\n    return x;\n  }\n}\n";
