@@ -131,6 +131,14 @@ fn edits(file: FileId, sources: &SourceMap, program: &mut Program, what: Canonic
     rewriter.edits
 }
 
+/// Whether an expression is a number, in parentheses or not.
+fn is_number(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Paren(inner) => is_number(inner),
+        kind => matches!(kind, ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Imaginary(_)),
+    }
+}
+
 struct Rewriter<'a> {
     file: FileId,
     text: &'a str,
@@ -335,6 +343,8 @@ impl<'a> Rewriter<'a> {
             }
             ExprKind::Conditional(c, a, b) => [c, a, b].into_iter().for_each(|e| self.kept(e)),
             ExprKind::Unary(_, e) | ExprKind::Transpose(e) => self.kept(e),
+            // `(2).1` without its parentheses would be a number.
+            ExprKind::TupleField { base, .. } if is_number(base) => {}
             ExprKind::TupleField { base, .. } => self.kept(base),
             ExprKind::Index { base, indices } => {
                 self.kept(base);

@@ -630,6 +630,12 @@ fn braces_close_before_an_old_comment() {
 }
 
 #[test]
+fn parts_of_numbers_keep_their_parentheses() {
+    let text = "model { print((12).2, ((3)).1, (x).1); }";
+    assert_eq!(rewritten("parts.stan", text, &mut NoIncludes, ALL), "model {\n  print((12).2, ((3)).1, x.1);\n}\n");
+}
+
+#[test]
 fn names_that_stand_at_brackets_stay_names() {
     let text = "functions { real[,]f(real[]x, int[]k) { return x; } }";
     let expected = "functions {\n  array[,] real f(array[] real x, array[] int k) {\n    return x;\n  }\n}\n";
