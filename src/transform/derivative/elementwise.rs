@@ -236,6 +236,14 @@ fn binary(code: &mut Code<'_>, site: Site<'_>, f: BinaryFn, i: usize, t: Operand
             let d = code.prim(Sub, &[own, both]);
             code.times(t, d, singular)
         }
+        (BinaryFn::LogAddExp, i) => {
+            // Equal infinities have no difference; each has half of the derivative.
+            let difference = code.prim(Sub, &[args[i], args[1 - i]]);
+            let equal = code.prim(IsNan, &[difference]);
+            let share = code.prim(InvLogit, &[difference]);
+            let share = code.prim(Select, &[equal, real(0.5), share]);
+            code.times(t, share, site.care)
+        }
         (BinaryFn::Lmultiply, 0) => {
             let log = code.prim(Log, &[y]);
             code.times(t, log, singular)

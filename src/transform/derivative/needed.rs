@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::origins::{Origin, asked, definitions};
+use super::origins::{Origin, asked, counted, definitions};
 use super::record::{Needs, Subject, Way, way_back};
 use crate::base::{IdSet, IdVec, work};
 use crate::cfg::{BlockId, InstKind, Operand, Terminator, VarId};
@@ -16,7 +16,11 @@ const CHEAP_AGAIN: u64 = 60;
 
 /// The variables that may be computed again: set once, by a cheap primitive without effect besides, and read only in
 /// the same block after that. In code that runs once they are simply still there.
-pub(super) fn candidates(subject: &Subject<'_>, origins: &IdVec<BlockId, Origin>) -> BTreeMap<VarId, usize> {
+fn candidates(
+    subject: &Subject<'_>,
+    origins: &IdVec<BlockId, Origin>,
+    counted: &BTreeMap<BlockId, (VarId, Operand)>,
+) -> BTreeMap<VarId, usize> {
     let func = subject.func;
     let definitions = definitions(func);
     let params: HashSet<VarId> = func.params.iter().copied().collect();
@@ -41,11 +45,8 @@ pub(super) fn candidates(subject: &Subject<'_>, origins: &IdVec<BlockId, Origin>
         block.insts.iter().for_each(|i| i.kind.for_each_operand(&mut read));
         block.term.for_each_operand(&mut read);
     }
-    for origin in origins.values() {
-        asked(origin).for_each(|v| {
-            found.remove(&v);
-        });
-    }
+    let bounds = counted.values().filter_map(|(_, bound)| bound.var());
+    origins.values().flat_map(asked).chain(bounds).for_each(|v| _ = found.remove(&v));
     found
 }
 
@@ -70,6 +71,8 @@ pub(super) struct Analysis<'a> {
     needs: &'a IdVec<BlockId, Vec<Needs>>,
     origins: &'a IdVec<BlockId, Origin>,
     definitions: IdVec<VarId, Vec<(BlockId, usize)>>,
+    /// What counters of loops are when these are over, by the block that follows.
+    counted: BTreeMap<BlockId, (VarId, Operand)>,
     /// The variables that are computed again, with the instruction that does.
     pub(super) again: BTreeMap<VarId, usize>,
     /// For each variable that is computed again: the first instruction that sets what it is computed from. Beyond that
@@ -87,12 +90,13 @@ impl<'a> Analysis<'a> {
         subject: &'a Subject<'a>,
         needs: &'a IdVec<BlockId, Vec<Needs>>,
         origins: &'a IdVec<BlockId, Origin>,
-        again: BTreeMap<VarId, usize>,
     ) -> Self {
         let definitions = definitions(subject.func);
+        let counted = counted(subject, origins);
+        let again = candidates(subject, origins, &counted);
         let (until, at_entry) = (BTreeMap::new(), IdVec::new());
         let early = BTreeMap::new();
-        let mut analysis = Self { subject, needs, origins, definitions, again, until, at_entry, early };
+        let mut analysis = Self { subject, needs, origins, definitions, counted, again, until, at_entry, early };
         analysis.settle();
         if subject.split {
             analysis.save_elements();
@@ -121,6 +125,12 @@ impl<'a> Analysis<'a> {
             let end = self.block(id, self.at_entry[id].clone(), &mut |_, _| {});
             end.expect("what is computed again was settled")
         })
+    }
+
+    /// The counters that the reverse sweep sets to their bounds, by the block at the end of whose reverse it does.
+    pub(super) fn counters_to_set(&self) -> BTreeMap<BlockId, (VarId, Operand)> {
+        let needed = |(id, (counter, _)): &(&BlockId, &(VarId, Operand))| self.at_entry[**id].contains(*counter);
+        self.counted.iter().filter(needed).map(|(id, end)| (*id, *end)).collect()
     }
 
     /// An array that would be left on a tape only so that a smaller part of it can be read again is not: the part is.
@@ -220,6 +230,12 @@ impl<'a> Analysis<'a> {
         let block = &self.subject.func.blocks[id];
         work::add(block.insts.len() + 1);
         let mut walked = IdSet::new(self.subject.func.vars.len());
+        if let Some((counter, bound)) = self.counted.get(&id)
+            && needed.contains(*counter)
+        {
+            needed.remove(*counter);
+            bound.var().into_iter().for_each(|v| _ = needed.insert(v));
+        }
         asked(&self.origins[id]).for_each(|v| {
             needed.insert(v);
         });

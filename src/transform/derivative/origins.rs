@@ -1,11 +1,11 @@
 //! Which predecessor the reverse sweep goes back to: asked of the condition that decided it, or of the counter of a
-//! loop; only where neither can be had is the edge put on a tape.
+//! loop; only where neither can be had is the edge put on a tape. And what such a counter is when its loop is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::record::{Subject, Tapes};
 use crate::base::{Id, IdSet, IdVec, work};
-use crate::cfg::{BlockId, Func, InstKind, Operand, TapeId, Terminator, VarId};
+use crate::cfg::{BlockId, Func, InstKind, Operand, SharedId, SharedSource, TapeId, Terminator, VarId};
 use crate::prim::Prim;
 use crate::types::{Scalar, Type};
 
@@ -168,6 +168,88 @@ fn condition(
         (true, _) => Some(Origin::Condition(cond, a, b)),
         (_, true) => Some(Origin::Condition(cond, b, a)),
         _ => None,
+    }
+}
+
+/// For each block that a loop leads to when its counter has come to its bound: the counter, and the bound. So the
+/// reverse sweep sets the counter where it enters the loop, and need not find what it was. What it is set to is the same
+/// for all lanes where the bound is: the reverse of a loop of so many turns is one, too.
+pub(super) fn counted(subject: &Subject<'_>, origins: &IdVec<BlockId, Origin>) -> BTreeMap<BlockId, (VarId, Operand)> {
+    let definitions = definitions(subject.func);
+    let end = |(head, origin): (BlockId, &Origin)| match origin {
+        Origin::Counter { counter, start, entry, turn } => {
+            let (next, bound) = last_turn(subject, *counter, *turn)?;
+            let below = steady(bound, &definitions) && starts_below(subject, &definitions, (*start, bound), *entry);
+            (below && subject.graph.preds[head].len() == 2).then_some((next, (*counter, bound)))
+        }
+        _ => None,
+    };
+    origins.iter().filter_map(end).collect()
+}
+
+/// Where a loop goes on to whose turns end with `counter = counter + 1; if counter < bound`, and the bound.
+fn last_turn(subject: &Subject<'_>, counter: VarId, turn: BlockId) -> Option<(BlockId, Operand)> {
+    let (func, graph) = (subject.func, subject.graph);
+    let [last] = graph.preds[turn][..] else { return None };
+    let Terminator::Branch(Operand::Var(cond), yes, no) = func.blocks[last].term else { return None };
+    let sets = |v: VarId| func.blocks[last].insts.iter().rposition(|i| i.kind.dst() == Some(v));
+    let (step, test) = (sets(counter)?, sets(cond)?);
+    let insts = &func.blocks[last].insts;
+    let one = Operand::Const(Scalar::Int(1));
+    let steps = matches!(&insts[step].kind, InstKind::Prim { prim: Prim::Add, args, .. } if args[1] == one);
+    match &insts[test].kind {
+        InstKind::Prim { prim: Prim::Lt, args, .. }
+            if steps && step < test && yes == turn && no != turn && args[0] == Operand::Var(counter) =>
+        {
+            Some((no, args[1]))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a loop is entered only where its counter starts below its bound.
+fn starts_below(
+    subject: &Subject<'_>,
+    definitions: &IdVec<VarId, Vec<(BlockId, usize)>>,
+    (start, bound): (Operand, Operand),
+    entry: BlockId,
+) -> bool {
+    if let (Operand::Const(Scalar::Int(start)), Operand::Const(Scalar::Int(bound))) = (start, bound) {
+        return start < bound;
+    }
+    let (func, graph) = (subject.func, subject.graph);
+    let shared = |operand: Operand| operand.var().is_none().then(|| operand.map(|_| SharedId::new(0)));
+    let compares = |cond: Operand| match cond {
+        Operand::Var(cond) => {
+            let [(block, at)] = definitions[cond][..] else { return false };
+            matches!(func.blocks[block].insts.get(at).map(|i| &i.kind),
+                Some(InstKind::Prim { prim: Prim::Lt, args, .. }) if args[..] == [start, bound])
+        }
+        // It stands before the program where neither of them is a variable.
+        Operand::Shared(cond) => match &subject.program.shared[cond].source {
+            SharedSource::Prim(Prim::Lt, args) => {
+                args.iter().map(|a| Some(*a)).eq([start, bound].into_iter().map(shared))
+            }
+            _ => false,
+        },
+        Operand::Const(_) => false,
+    };
+    // Each of these is set once, and one after the other, so the last comparison before the loop is of what it counts by.
+    let mut at = entry;
+    loop {
+        work::add(1);
+        if let Terminator::Branch(cond, yes, _) = func.blocks[at].term
+            && compares(cond)
+            && graph.preds[yes].len() == 1
+            && graph.dominates(yes, entry)
+        {
+            return true;
+        }
+        let above = graph.idom(at);
+        if above == at {
+            return false;
+        }
+        at = above;
     }
 }
 

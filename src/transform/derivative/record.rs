@@ -5,12 +5,13 @@
 //! has the value that it had when the forward sweep was there last. A variable is needed from where the derivative of
 //! an instruction reads it on, until it is set again; there its old value is saved. So straight-line code saves
 //! nothing, a loop saves what is carried from turn to turn, and a recursive function what its frame holds at its end
-//! ("to be recorded" analysis: Hascoët, Naumann and Pascual 2005). Before a value is put on a tape, three cheaper ways
+//! ("to be recorded" analysis: Hascoët, Naumann and Pascual 2005). Before a value is put on a tape, four cheaper ways
 //! are tried:
 //!
 //! * *recompute*: a variable that lives in one block only, from operands that are found again themselves;
 //! * *invert*: a counter goes back by the step that it went on by;
-//! * *element*: an array that is set in one place saves the element.
+//! * *element*: an array that is set in one place saves the element;
+//! * *bound*: a counter is at its bound when its loop is over.
 //!
 //! Which predecessor a block was entered from is told by [`origins`](super::origins).
 
@@ -20,7 +21,7 @@ use super::care::Care;
 use super::code::Code;
 use super::cotangent::{Cotangents, Known};
 use super::graph::Graph;
-use super::needed::{Analysis, candidates};
+use super::needed::Analysis;
 use super::origins::{Origin, origins, origins_with_tapes};
 use super::tangent::Site;
 use crate::base::{Id, IdSet, IdVec, Names};
@@ -50,6 +51,8 @@ pub(super) struct Record {
     pub(super) at_end: BTreeMap<BlockId, Vec<(VarId, TapeId)>>,
     /// Where each block was entered from.
     pub(super) origins: IdVec<BlockId, Origin>,
+    /// The counters of loops that the reverse sweep sets to their bounds, at the end of the reverse of a block.
+    pub(super) counters: BTreeMap<BlockId, (VarId, Operand)>,
     /// The variables that are computed again, with the instruction that does.
     pub(super) again: BTreeMap<VarId, usize>,
     /// By block, for each instruction and the terminator, what its reverse reads.
@@ -103,16 +106,14 @@ pub(super) struct Needs {
 pub(super) fn needed_at_end(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>) -> IdSet<VarId> {
     let needs = needs(subject, vars);
     let origins = origins(subject);
-    let again = candidates(subject, &origins);
-    Analysis::solved(subject, &needs, &origins, again).at_end()
+    Analysis::solved(subject, &needs, &origins).at_end()
 }
 
 /// Decides what is saved, and makes the tapes.
 pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>, tapes: &mut Tapes<'_>) -> Record {
     let needs = needs(subject, vars);
     let origins = origins(subject);
-    let again = candidates(subject, &origins);
-    let analysis = Analysis::solved(subject, &needs, &origins, again);
+    let analysis = Analysis::solved(subject, &needs, &origins);
     let mut by_var: BTreeMap<VarId, TapeId> = BTreeMap::new();
     let mut saves = BTreeMap::new();
     let mut at_exit = Vec::new();
@@ -144,9 +145,10 @@ pub(super) fn record(subject: &Subject<'_>, vars: &IdVec<VarId, crate::cfg::Var>
             }
         }
     }
+    let counters = analysis.counters_to_set();
     let again = analysis.again;
     let origins = origins_with_tapes(subject, origins, tapes);
-    Record { saves, at_exit, at_end, origins, again, needs }
+    Record { saves, at_exit, at_end, origins, counters, again, needs }
 }
 
 fn tape_of(subject: &Subject<'_>, v: VarId, by_var: &mut BTreeMap<VarId, TapeId>, tapes: &mut Tapes<'_>) -> TapeId {

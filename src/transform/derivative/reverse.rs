@@ -216,6 +216,9 @@ impl Sweeps<'_> {
             code.loc = inst.loc.clone();
             self.reverse_inst(code, (id, at), inst, &mut done, (&mut reversed.known, cares));
         }
+        if let Some((counter, bound)) = self.record.counters.get(&id) {
+            code.assign(*counter, *bound);
+        }
         Cotangents { code, of: &self.of, known: &mut reversed.known }.flush();
         reversed.insts = std::mem::take(&mut code.insts);
         reversed
