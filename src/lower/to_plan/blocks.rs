@@ -39,6 +39,7 @@ pub(super) fn raw_block<T: BlockEnd + Clone>(block: &Block<T>, vars: &mut IdVec<
         vars,
         places: IdVec::filled(None, block.values.len()),
         last: last_uses(block),
+        stores: stores(block),
         holds: HashMap::new(),
         insts: Vec::with_capacity(block.ops.len()),
         origins: Vec::with_capacity(block.ops.len()),
@@ -68,12 +69,22 @@ fn last_uses<T: BlockEnd>(block: &Block<T>) -> IdVec<ValueId, usize> {
     last
 }
 
+/// By variable: the operation that stores it.
+fn stores<T>(block: &Block<T>) -> HashMap<VarId, usize> {
+    let stored = block.ops.iter().enumerate().filter_map(|(at, op)| match &op.kind {
+        OpKind::Store { var, .. } => Some((self::var(*var), at)),
+        _ => None,
+    });
+    stored.collect()
+}
+
 struct Lowering<'a, T> {
     block: &'a Block<T>,
     vars: &'a mut IdVec<VarId, Var>,
     /// Where each value is.
     places: IdVec<ValueId, Option<VarId>>,
     last: IdVec<ValueId, usize>,
+    stores: HashMap<VarId, usize>,
     /// The values that are where a variable is.
     holds: HashMap<VarId, Vec<ValueId>>,
     insts: Vec<(Inst, Loc)>,
@@ -216,7 +227,15 @@ impl<T> Lowering<'_, T> {
                 self.overwrite(var, Some(dst), at + taken - 1);
                 var
             }
-            None => self.replaced(at, dst, prim, args).unwrap_or_else(|| self.temporary(dst)),
+            None => match self.replaced(at, dst, prim, args) {
+                Some(var) => {
+                    if self.holds.contains_key(&var) {
+                        self.overwrite(var, Some(dst), at);
+                    }
+                    var
+                }
+                None => self.temporary(dst),
+            },
         };
         self.places[dst] = Some(var);
         self.inst(Inst::Compute { how, dst: var, prim, args: reads }, at..at + taken, Some(dst));
@@ -230,11 +249,20 @@ impl<T> Lowering<'_, T> {
         (self.places[old] == Some(var) && self.stored(value, at + 2) == Some(var)).then_some(var)
     }
 
-    /// The place of an array of which a part is replaced and which nobody reads any more: the result takes it over.
+    /// The place of an array of which a part is replaced and which nobody reads any more: the result takes it over. So it
+    /// does that of a variable which is stored later in the block, since nobody reads what it held.
     fn replaced(&self, at: usize, dst: ValueId, prim: Prim, args: &[unit::Operand]) -> Option<VarId> {
         let (Operand::Var(array), rest) = (*args.first()?, &args[1..]) else { return None };
         let place = self.places[array]?;
-        let own = self.vars[place].class == StorageClass::Temporary && !self.holds.contains_key(&place);
+        let class = self.vars[place].class;
+        let own = match self.holds.get(&place) {
+            None => class == StorageClass::Temporary,
+            Some(held) => {
+                let stored = self.stores.get(&place).is_some_and(|store| *store > at);
+                let alone = held.iter().all(|held| self.last[*held] <= at);
+                stored && alone && class != StorageClass::Stack
+            }
+        };
         let last = self.last[array] == at && !rest.contains(&args[0]);
         let same = self.block.values[array].uniform == self.block.values[dst].uniform;
         (prim.changes_part() && own && last && same).then_some(place)
