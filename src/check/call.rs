@@ -12,7 +12,7 @@ use super::dims::Solver;
 use super::names::{Found, Lookup};
 
 /// Functions of the library that Stan overloads by the number of arguments: name, number, and the name in the library.
-const OVERLOADS: &[(&str, usize, &str)] = &[("log_mix", 2, "log_mix_of"), ("log_sum_exp", 2, "log_add_exp")];
+const OVERLOADS: &[(&str, usize, &str)] = &[("log_mix", 2, "log_mix_of"), ("log_sum_exp", 2, "log_sum_exp_of_two")];
 
 impl Body<'_, '_> {
     /// `callee(args, name = value)`

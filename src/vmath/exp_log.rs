@@ -267,6 +267,15 @@ pub(super) fn log1p_exp(x: f64) -> f64 {
     positive + log1p_of_fraction(exp_nonpositive(-x.abs()))
 }
 
+/// ln(e^x + e^y): the larger one + log1p(exp(−|x − y|)).
+#[inline(always)]
+pub(super) fn log_add_exp(x: f64, y: f64) -> f64 {
+    let (larger, smaller) = if x >= y { (x, y) } else { (y, x) };
+    // Equal infinities have no difference.
+    let distance = if x == y { 0.0 } else { larger - smaller };
+    larger + log1p_of_fraction(exp_nonpositive(-distance))
+}
+
 /// [`log1p_exp`] and [`inv_logit`], which have an exponential in common.
 #[inline(always)]
 pub(super) fn log1p_exp_and_inv_logit(x: f64) -> (f64, f64) {

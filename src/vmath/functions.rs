@@ -60,6 +60,7 @@ macro_rules! real_functions {
                 Pow pow [f64 power] "pow" Smooth 30 "x^y with C's special cases: x^0 = 1^y = 1 even for NaN; NaN for a negative x and a non-integer y"
                 Atan2 atan2 [f64 inverse_trig] "atan2" Smooth 20 "angle of the point (y, x), in [−π, π], with C's special cases: atan2(y, x)"
                 Lbeta lbeta [f64 gamma] "lbeta" Smooth 100 "log of the beta function, lgamma(x) + lgamma(y) - lgamma(x + y) without cancellation; NaN unless x, y >= 0"
+                LogAddExp log_add_exp [f64 exp_log] "log_add_exp" Smooth 24 "log(e^x + e^y) without overflow; of two equal infinities the same one"
                 Lmultiply lmultiply [f64 exp_log] "lmultiply" Smooth 12 "x * log(y), and 0 where both are 0"
             }
             other_binary {

@@ -305,7 +305,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
         self.set(result, of, &[Operand::Var(nothing)]);
     }
 
-    /// `max + log(sum(exp(x - max)))` of the array of the elements; the largest itself where it is infinite.
+    /// Of the array of the elements, by the same operations as `vectorize::reduce` has.
     fn log_sum_exp_of_array(&mut self, clauses: &'a [Clause], body: &'a Expr, count: i64) -> Lowered<VarId> {
         let result = self.accumulator(real(f64::NEG_INFINITY));
         let Ok(length @ 1..) = usize::try_from(count) else {
@@ -324,21 +324,16 @@ impl<'s, 'a> Lowering<'s, 'a> {
             }
             Ok(())
         })?;
-        self.set(result, Prim::MaxOf, &[Operand::Var(array)]);
-        let largest = Operand::Var(result);
-        let size = self.prim(Prim::Abs, &[largest], &Type::real());
-        let infinite = [size, real(f64::INFINITY)];
-        let infinite = self.prim(Prim::Eq, &infinite, &Type::bool());
-        let (finite, join) = (self.new_block(), self.new_block());
-        self.terminate(Terminator::Branch(infinite, join, finite));
-        self.start(finite);
+        let extreme = self.prim(Prim::MaxOf, &[Operand::Var(array)], &Type::real());
+        let size = self.prim(Prim::Abs, &[extreme], &Type::real());
+        let infinite = self.prim(Prim::Eq, &[size, real(f64::INFINITY)], &Type::bool());
+        let finite = self.prim(Prim::Select, &[infinite, real(0.0), extreme], &Type::real());
+        let largest = self.prim(Prim::StopGradient, &[finite], &Type::real());
         let below = self.prim(Prim::Sub, &[Operand::Var(array), largest], &ty);
         let scaled = self.prim(Prim::Exp, &[below], &ty);
         let total = self.prim(Prim::Sum, &[scaled], &Type::real());
         let log = self.prim(Prim::Log, &[total], &Type::real());
-        self.accumulate(Prim::Add, result, log);
-        self.terminate(Terminator::Jump(join));
-        self.start(join);
+        self.set(result, Prim::Add, &[largest, log]);
         Ok(result)
     }
 

@@ -57,18 +57,17 @@ fn reduced(code: &mut Builder<&Program>, op: Reduce, x: Operand) -> Operand {
     }
 }
 
-/// `largest + log(sum(exp(x - largest)))`; the largest itself where it is infinite. There everything else is computed
-/// of zeros, so that no derivative comes through it.
+/// `largest + log(sum(exp(x - largest)))`, with 0 in the place of a largest element that is infinite: then a sum of 0 or
+/// infinity gives it back. What is taken off and added again has no part in derivatives, which so are `softmax(x)`.
 fn log_sum_exp(code: &mut Builder<&Program>, x: Operand, ty: &Type) -> Operand {
     let extreme = code.prim_as(Prim::MaxOf, &[x], Type::real());
     let size = code.prim_as(Prim::Abs, &[extreme], Type::real());
     let infinite = code.prim_as(Prim::Eq, &[size, real(f64::INFINITY)], Type::bool());
-    let finite = code.prim_as(Prim::Select, &[infinite, real(0.0), x], ty.clone());
-    let largest = code.prim_as(Prim::MaxOf, &[finite], Type::real());
-    let below = code.prim_as(Prim::Sub, &[finite, largest], ty.clone());
+    let finite = code.prim_as(Prim::Select, &[infinite, real(0.0), extreme], Type::real());
+    let largest = code.prim_as(Prim::StopGradient, &[finite], Type::real());
+    let below = code.prim_as(Prim::Sub, &[x, largest], ty.clone());
     let scaled = code.prim_as(Prim::Exp, &[below], ty.clone());
     let total = code.prim_as(Prim::Sum, &[scaled], Type::real());
     let log = code.prim_as(Prim::Log, &[total], Type::real());
-    let sum = code.prim_as(Prim::Add, &[largest, log], Type::real());
-    code.prim_as(Prim::Select, &[infinite, extreme, sum], Type::real())
+    code.prim_as(Prim::Add, &[largest, log], Type::real())
 }

@@ -219,6 +219,33 @@ fn functions_of_exponentials_agree_with_mpmath() {
     check_table(UnaryFn::InvCloglog, INV_CLOGLOG, 7e-16, 0.0);
 }
 
+/// Arguments and value by mpmath with 50 digits: `log(exp(x) + exp(y))`.
+const LOG_ADD_EXP: [(f64, f64, f64); 14] = [
+    (0.0, 0.0, 0.6931471805599453),
+    (1.0, 1.0, 1.6931471805599454),
+    (0.0, -40.0, 4.248354255291589e-18),
+    (-40.0, 0.0, 4.248354255291589e-18),
+    (-0.001, -0.001, 0.6921471805599453),
+    (700.0, 699.5, 700.4740769841801),
+    (-745.0, -744.0, -743.6867383124818),
+    (100000.0, 99999.0, 100000.31326168752),
+    (-0.6931471805599453, -0.6931471805599453, 2.3190468138462996e-17),
+    (-0.1, -2.3521684610440907, 3.5084531757496425e-18),
+    (2.5, -1.25, 2.523245464372425),
+    (1e-300, -36.7, 1.1518409493076095e-16),
+    (3.0, 3.0000001, 3.6931472305599464),
+    (-12.0, -3.0, -2.999876597810277),
+];
+
+#[test]
+fn log_add_exp_agrees_with_mpmath() {
+    for (x, y, expected) in LOG_ADD_EXP {
+        let found: f64 = BinaryFn::LogAddExp.apply(x, y);
+        let scale = x.max(y).abs().max(expected.abs());
+        assert!((found - expected).abs() <= 2.3e-16 * scale, "log_add_exp({x:e}, {y:e}) = {found:e}, not {expected:e}");
+    }
+}
+
 #[test]
 fn lbeta_agrees_with_mpmath() {
     for &(x, y, expected) in LBETA {

@@ -119,7 +119,7 @@ fn special_values_of_two_arguments_are_right() {
     for (f, x, y, expected) in zeros {
         assert_eq!(f.apply(x, y).to_bits64(), expected.to_bits64());
     }
-    let logarithms: [(BinaryFn, f64, f64, f64); 16] = [
+    let logarithms: [(BinaryFn, f64, f64, f64); 24] = [
         (Lmultiply, 0.0, 0.0, 0.0),
         (Lmultiply, -0.0, 0.0, 0.0),
         (Lmultiply, 2.0, 1.0, 0.0),
@@ -128,6 +128,14 @@ fn special_values_of_two_arguments_are_right() {
         (Lmultiply, 1.0, -1.0, NAN),
         (Lmultiply, NAN, 0.0, NAN),
         (Lmultiply, -2.0, INF, -INF),
+        (LogAddExp, INF, INF, INF),
+        (LogAddExp, -INF, -INF, -INF),
+        (LogAddExp, -INF, INF, INF),
+        (LogAddExp, INF, 3.0, INF),
+        (LogAddExp, -2.5, -INF, -2.5),
+        (LogAddExp, NAN, 1.0, NAN),
+        (LogAddExp, -INF, NAN, NAN),
+        (LogAddExp, NAN, NAN, NAN),
         (Lbeta, 1.0, 1.0, 0.0),
         (Lbeta, 0.0, 3.0, INF),
         (Lbeta, INF, 0.0, INF),

@@ -259,7 +259,7 @@ const SINGULAR_UNARY: [(Prim, f64, f64); 37] = [
 
 /// The same for functions of two numbers, with the derivatives by both. A power of 0 is constant in its exponent where
 /// that is above 0, and taken to be where it is not.
-const SINGULAR_BINARY: [(Prim, [f64; 2], [f64; 2]); 24] = [
+const SINGULAR_BINARY: [(Prim, [f64; 2], [f64; 2]); 28] = [
     (Prim::Mul, [INF, 0.0], [0.0, INF]),
     (Prim::Mul, [NAN, 2.0], [2.0, NAN]),
     (Prim::ChainMul, [INF, 0.0], [0.0, INF]),
@@ -276,6 +276,10 @@ const SINGULAR_BINARY: [(Prim, [f64; 2], [f64; 2]); 24] = [
     (Prim::Pow, [-1.0, 0.5], [NAN, NAN]),
     (Prim::Atan2, [0.0, 0.0], [NAN, NAN]),
     (Prim::Atan2, [INF, 1.0], [NAN, NAN]),
+    (Prim::LogAddExp, [INF, 1.0], [1.0, 0.0]),
+    (Prim::LogAddExp, [1.0, -INF], [1.0, 0.0]),
+    (Prim::LogAddExp, [-INF, -INF], [0.5, 0.5]),
+    (Prim::LogAddExp, [INF, INF], [0.5, 0.5]),
     (Prim::Min, [1.0, 1.0], [1.0, 0.0]),
     (Prim::Max, [1.0, 1.0], [1.0, 0.0]),
     (Prim::Min, [INF, 1.0], [0.0, 1.0]),

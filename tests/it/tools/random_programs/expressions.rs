@@ -231,7 +231,10 @@ impl Generator {
             0..4 => ("($ + $)", vec![&real, &real]),
             4..7 => ("($ - $)", vec![&real, &real]),
             7..10 => ("($ * $)", vec![&real, &real]),
-            10 => (*self.rng.choose(&["($ / $)", "($ % $)", "($ ^ $)", "atan2($, $)"]), vec![&real, &real]),
+            10 => (
+                *self.rng.choose(&["($ / $)", "($ % $)", "($ ^ $)", "atan2($, $)", "log_add_exp($, $)"]),
+                vec![&real, &real],
+            ),
             11 => ("($ ^ 2)", vec![&real]),
             12..14 => {
                 self.note("int meets real");

@@ -306,6 +306,14 @@ VMATH_FN D d_log1p_exp(D x) {
     return d_at_least(x, 0.0) + vmath_log1p_small(e);
 }
 
+VMATH_FN D d_log_add_exp(D x, D y) {
+    B first = d_ge(x, y);
+    D larger = d_select(first, x, y), smaller = d_select(first, y, x);
+    D distance = d_select(d_eq(x, y), d_splat(0.0), larger - smaller);
+    D e = vmath_exp_inside(d_at_least(-distance, -746.0));
+    return larger + vmath_log1p_small(e);
+}
+
 VMATH_FN D d_log_inv_logit(D x) { return -d_log1p_exp(-x); }
 
 // ------------------------------------------------------------------------------------------------------------ power
