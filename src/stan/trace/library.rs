@@ -245,6 +245,11 @@ impl Tracer<'_> {
                 }
                 self.call_ab(span, name, &[flat(x)], Kind::REAL, vec![])?
             }
+            // In a loop over states, as of hidden Markov models, two numbers need no array.
+            ("log_sum_exp", [x]) if x.len() == 2 => {
+                let part = |i: usize| x.promoted().pick(Kind::REAL, vec![], std::iter::once(i));
+                self.elementwise(span, "log_add_exp", &[part(0), part(1)])?
+            }
             ("mean" | "variance" | "log_sum_exp", [x]) if !x.is_scalar() => {
                 self.call_ab(span, name, &[flat(&x.promoted())], Kind::REAL, vec![])?
             }
