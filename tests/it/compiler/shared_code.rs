@@ -105,3 +105,43 @@ pub fn main(x: real, shared m: int) -> real {
     assert_eq!(supersteps(1), supersteps(3), "the turns of a region are one superstep");
     assert!(supersteps(3) <= 4 && supersteps(9) <= 4, "no arm is run for a part of the lanes");
 }
+
+/// The counters of the way back start at their bounds, which are the same for all lanes.
+#[test]
+fn the_gradient_of_loops_of_known_turns_is_one_superstep() {
+    let source = "
+pub fn f(x: real, shared m: int) -> real {
+    let mut s = x;
+    for i in 0..m { for j in 0..3 { s = sin(s) * x + real(i + j); } }
+    s
+}
+pub fn main(x: real, shared m: int) -> real { grad(f)(x, m) }";
+    let program = Program::compile(source).unwrap();
+    let function = program.function("main").unwrap();
+    let inputs = |m: i64| Inputs::new().lane("x", Array1::from_elem(200, 0.5)).shared("m", m);
+    let options = options(Engine::Pc, true).shard_lanes(256);
+    let results = |m| function.run(&inputs(m), &options).unwrap();
+    assert_eq!(results(5).stats().supersteps, results(2).stats().supersteps, "the turns of a region are one superstep");
+    // A turn needs what `s` was; no counter is on a tape.
+    assert_eq!(results(5).stats().bytes_pushed(), 200 * 5 * 3 * 8);
+}
+
+/// An element that is read and set again costs one element, also of an array that is wanted after the loop.
+#[test]
+fn the_gradient_of_a_recurrence_copies_no_array() {
+    let source = "
+pub fn f(x: real, shared y: real[50]) -> real {
+    let mut e = fill(0.0, 51);
+    e[0] = x;
+    for t in 0..50 { e[t + 1] = y[t] - x * e[t]; }
+    dot(e, e)
+}
+pub fn main(x: real, shared y: real[50]) -> real { grad(f)(x, y) }";
+    let program = Program::compile(source).unwrap();
+    let inputs = Inputs::new().lane("x", Array1::from_elem(4, 0.5)).shared("y", Array1::from_elem(50, 1.0));
+    let bound = program.function("main").unwrap().bind(&inputs, &options(Engine::Pc, true)).unwrap();
+    let plan = bound.compiled().plan.to_string();
+    let copies = |line: &&str| line.contains("set_index %") && !line.contains("in place");
+    assert_eq!(plan.lines().find(copies), None, "{plan}");
+    assert!(plan.contains("set_index %") && plan.contains(": region "), "{plan}");
+}
