@@ -28,6 +28,9 @@ pub fn starts(
     read_data: &dyn Fn(&Function<'_>) -> Result<Inputs, Error>,
     options: &Options,
 ) -> Result<Array, Error> {
+    let complex = if let ModelSource::Stan(model) = model { model.complex_parameters() } else { vec![] };
+    let files = files.iter().map(|file| file.with_complex_parts(&complex)).collect::<Result<Vec<_>, _>>()?;
+    let files = &files[..];
     let named = |name: &str| files.first().is_some_and(|file| file.get(name).is_some());
     let by_value = match model {
         ModelSource::Stan(model) => ByValue::of_stan(UNCONSTRAIN, model.unconstrain(&named)?),

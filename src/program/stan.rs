@@ -156,6 +156,12 @@ impl StanModel {
         self.translation.outputs.iter().any(|o| o.block > 0 && o.name == name)
     }
 
+    /// The parameters that are complex, whose parts are outputs of their own.
+    pub fn complex_parameters(&self) -> Vec<String> {
+        let parameters = self.translation.outputs.iter().filter(|o| o.block == 0);
+        parameters.filter_map(|o| o.name.strip_suffix(".real")).map(str::to_owned).collect()
+    }
+
     /// What is found in the translated text, at the places of the Stan program that it comes from.
     fn told_of_stan(&self, error: &Error, lines: &[Option<Span>]) -> Error {
         let told = |found: &Diagnostic| {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::advice::{Advice, Concern, Warning};
 use super::statistics::SamplerStatistics;
 use crate::mcmc::diagnostics::{self, RHAT_LIMIT};
+use crate::mcmc::protocol::complex_part;
 use crate::mcmc::sampling::Draws;
 use crate::types::{Array, Scalar};
 
@@ -217,9 +218,11 @@ fn as_real(scalar: Scalar) -> f64 {
     }
 }
 
-/// `theta[1]`, `m[2,3]`: the `element`-th in row-major order, counted from 1 along every axis.
+/// `theta[1]`, `m[2,3]`: the `element`-th in row-major order, counted from 1 along every axis; of the parts `z.real` and
+/// `z.imag` of a complex variable `z[1,real]` and `z[1,imag]`.
 pub fn element_name(name: &str, event_shape: &[usize], element: usize) -> String {
-    if event_shape.is_empty() {
+    let (name, part) = complex_part(name).map_or((name, None), |(name, part)| (name, Some(part)));
+    if event_shape.is_empty() && part.is_none() {
         return name.to_owned();
     }
     let mut rest = element;
@@ -233,6 +236,7 @@ pub fn element_name(name: &str, event_shape: &[usize], element: usize) -> String
         })
         .collect();
     indices.reverse();
+    indices.extend(part.map(str::to_owned));
     format!("{name}[{}]", indices.join(","))
 }
 

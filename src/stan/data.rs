@@ -9,7 +9,7 @@ use crate::types::Array;
 /// The data as they were read: one object.
 pub type Given = Map<String, Value>;
 
-/// The value of a variable, in row-major order.
+/// The value of a variable, in row-major order; of complex numbers, which are pairs, with an axis of two behind its own.
 ///
 /// # Errors
 /// Where it is missing, or has another type or size than the program declares: in the words of both.
@@ -29,14 +29,20 @@ pub(super) fn read(given: &Given, name: &str, kind: Kind, shape: &[usize]) -> Re
     }
     let mut reader = Reader { name, ty: &ty, kind, ints: Vec::new(), reals: Vec::new(), place: Vec::new() };
     reader.walk(value, shape)?;
+    let shape = extents(kind, shape);
     Ok(match kind.base {
-        Base::Int => Array::int(shape.iter().copied(), reader.ints),
-        _ => Array::real(shape.iter().copied(), reader.reals),
+        Base::Int => Array::int(shape, reader.ints),
+        _ => Array::real(shape, reader.reals),
     })
 }
 
+fn extents(kind: Kind, shape: &[usize]) -> impl Iterator<Item = usize> {
+    shape.iter().copied().chain(kind.is_complex().then_some(2))
+}
+
 fn empty(kind: Kind, shape: &[usize]) -> Array {
-    if kind.is_int() { Array::int(shape.iter().copied(), vec![]) } else { Array::real(shape.iter().copied(), vec![]) }
+    let shape = extents(kind, shape);
+    if kind.is_int() { Array::int(shape, vec![]) } else { Array::real(shape, vec![]) }
 }
 
 struct Reader<'a> {
@@ -55,7 +61,9 @@ impl Reader<'_> {
     }
 
     fn walk(&mut self, value: &Value, shape: &[usize]) -> Result<(), String> {
-        let Some((extent, rest)) = shape.split_first() else { return self.number(value) };
+        let Some((extent, rest)) = shape.split_first() else {
+            return if self.kind.is_complex() { self.pair(value) } else { self.number(value) };
+        };
         let Some(items) = value.as_array() else {
             let found = short(value);
             return Err(format!("{} is {found}, but the program declares {}", self.here(), self.ty));
@@ -70,6 +78,19 @@ impl Reader<'_> {
             self.place.pop();
         }
         Ok(())
+    }
+
+    /// A complex number.
+    fn pair(&mut self, value: &Value) -> Result<(), String> {
+        let Some([re, im]) = value.as_array().map(Vec::as_slice) else {
+            let found = short(value);
+            return Err(format!(
+                "{} is {found}, but a complex number is a list of two: [real, imaginary]",
+                self.here()
+            ));
+        };
+        self.number(re)?;
+        self.number(im)
     }
 
     fn number(&mut self, value: &Value) -> Result<(), String> {

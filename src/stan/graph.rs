@@ -78,7 +78,7 @@ impl Arg {
             What::Whole(node) if value.is_scalar() => Arg::Scalar(Elem::Of(*node, 0)),
             What::Whole(node) => Arg::Whole(*node),
             What::Elements(elems) => Arg::Elements(elems.clone(), value.shape.clone()),
-            What::Parts(_) => unreachable!("no operation takes a tuple"),
+            What::Parts(_) => unreachable!("no operation takes a tuple or a complex number"),
         }
     }
     /// The nodes that it reads.
@@ -205,6 +205,11 @@ impl Graph {
             }
             What::Known(array) if !value.is_scalar() => {
                 self.known.insert(Arc::as_ptr(array), (array.clone(), name.clone()));
+            }
+            What::Parts(parts) if value.is_complex() => {
+                for (part, end) in parts.iter().zip(["re", "im"]) {
+                    self.call(&format!("{name}_{end}").into(), part);
+                }
             }
             _ => {}
         }

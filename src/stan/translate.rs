@@ -18,7 +18,7 @@ pub use of_values::{OfValues, quantities, unconstrain};
 /// A variable that a draw has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Output {
-    /// As the program names it.
+    /// As the program names it; the parts of a complex `z` are `z.real` and `z.imag`.
     pub name: String,
     /// The field of the struct that `parameters` gives.
     pub field: String,

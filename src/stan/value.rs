@@ -14,6 +14,10 @@ pub(super) enum Base {
     Vector,
     RowVector,
     Matrix,
+    Complex,
+    ComplexVector,
+    ComplexRowVector,
+    ComplexMatrix,
     /// Its own types are those of its parts.
     Tuple,
 }
@@ -22,9 +26,29 @@ impl Base {
     /// Its own axes.
     pub(super) fn rank(self) -> usize {
         match self {
-            Base::Int | Base::Real | Base::Tuple => 0,
-            Base::Vector | Base::RowVector => 1,
-            Base::Matrix => 2,
+            Base::Int | Base::Real | Base::Complex | Base::Tuple => 0,
+            Base::Vector | Base::RowVector | Base::ComplexVector | Base::ComplexRowVector => 1,
+            Base::Matrix | Base::ComplexMatrix => 2,
+        }
+    }
+    /// The same with complex numbers in the place of numbers.
+    fn complex(self) -> Base {
+        match self {
+            Base::Int | Base::Real => Base::Complex,
+            Base::Vector => Base::ComplexVector,
+            Base::RowVector => Base::ComplexRowVector,
+            Base::Matrix => Base::ComplexMatrix,
+            base => base,
+        }
+    }
+    /// The same with reals in the place of complex numbers.
+    fn real(self) -> Base {
+        match self {
+            Base::Complex => Base::Real,
+            Base::ComplexVector => Base::Vector,
+            Base::ComplexRowVector => Base::RowVector,
+            Base::ComplexMatrix => Base::Matrix,
+            base => base,
         }
     }
 }
@@ -55,15 +79,27 @@ impl Kind {
     pub(super) fn is_int(self) -> bool {
         self.base == Base::Int
     }
+    pub(super) fn is_complex(self) -> bool {
+        self.base.real() != self.base
+    }
+    /// The same with complex numbers in the place of numbers.
+    pub(super) fn complex(self) -> Kind {
+        Kind { base: self.base.complex(), ..self }
+    }
+    /// The same with reals in the place of complex numbers: what both parts are.
+    pub(super) fn real(self) -> Kind {
+        Kind { base: self.base.real(), ..self }
+    }
     /// Of what an element of the outermost axis is.
     pub(super) fn element(self) -> Kind {
         match self {
             Kind { arrays: 1.., base } => Kind { base, arrays: self.arrays - 1 },
             Kind { base: Base::Matrix, .. } => Kind::ROW_VECTOR,
+            _ if self.is_complex() => self.real().element().complex(),
             _ => Kind::REAL,
         }
     }
-    /// The kind of a type that has neither tuples nor complex numbers.
+    /// The kind of a type that has no tuples.
     pub(super) fn of_type(ty: &UnsizedType) -> Option<Kind> {
         let base = match ty {
             UnsizedType::Int => Base::Int,
@@ -71,11 +107,15 @@ impl Kind {
             UnsizedType::Vector => Base::Vector,
             UnsizedType::RowVector => Base::RowVector,
             UnsizedType::Matrix => Base::Matrix,
+            UnsizedType::Complex => Base::Complex,
+            UnsizedType::ComplexVector => Base::ComplexVector,
+            UnsizedType::ComplexRowVector => Base::ComplexRowVector,
+            UnsizedType::ComplexMatrix => Base::ComplexMatrix,
             UnsizedType::Array(element) => {
                 let Kind { base, arrays } = Kind::of_type(element)?;
                 return Some(Kind { base, arrays: arrays + 1 });
             }
-            _ => return None,
+            UnsizedType::Tuple(_) => return None,
         };
         Some(Kind::of(base))
     }
@@ -87,6 +127,10 @@ impl Kind {
             Base::Vector => "vector",
             Base::RowVector => "row_vector",
             Base::Matrix => "matrix",
+            Base::Complex => "complex",
+            Base::ComplexVector => "complex_vector",
+            Base::ComplexRowVector => "complex_row_vector",
+            Base::ComplexMatrix => "complex_matrix",
             Base::Tuple => "tuple(…)",
         };
         match self.arrays {
@@ -150,7 +194,8 @@ pub(super) enum What {
     Whole(NodeId),
     /// Elements of several nodes, and known ones.
     Elements(Arc<Vec<Elem>>),
-    /// Of a tuple, or an array of tuples: its parts, each with the axes of the array before its own.
+    /// Of a tuple, or an array of tuples: its parts, each with the axes of the array before its own. Of complex numbers the
+    /// real and the imaginary parts, both of the shape of the value.
     Parts(Arc<Vec<Val>>),
 }
 
@@ -252,7 +297,7 @@ impl Val {
             What::Scalar(elem) => *elem,
             What::Whole(node) => Elem::Of(*node, at as u32),
             What::Elements(elems) => elems[at],
-            What::Parts(_) => unreachable!("a tuple has parts, not elements"),
+            What::Parts(_) => unreachable!("a tuple or a complex value has parts, not elements"),
         }
     }
     /// All elements.
@@ -264,6 +309,11 @@ impl Val {
     }
     /// The elements at these places, as a value of this kind and shape.
     pub(super) fn pick(&self, kind: Kind, shape: Vec<usize>, at: impl Iterator<Item = usize>) -> Val {
+        if let What::Parts(parts) = &self.what {
+            let at: Vec<usize> = at.collect();
+            let of = |part: &Val| part.pick(kind.real(), shape.clone(), at.iter().copied());
+            return Val { kind, what: What::Parts(Arc::new(parts.iter().map(of).collect())), shape };
+        }
         if let What::Known(array) = &self.what {
             let array = match &array.data {
                 ArrayData::Int(v) => Array::int(shape.iter().copied(), at.map(|i| v[i]).collect()),

@@ -52,6 +52,20 @@ impl Data {
         }
     }
 
+    /// Of pairs, which stand on the last axis, those at this place.
+    fn of_pairs(&self, at: usize) -> Option<Data> {
+        match self {
+            Data::Json(value) => of_json_pairs(value, at).map(Data::Json),
+            Data::Array(array) => match (array.shape.split_last(), array.as_real()) {
+                (Some((2, shape)), Some(values)) => {
+                    let part = values.iter().skip(at).step_by(2).copied().collect();
+                    Some(Data::Array(Array::real(shape.iter().copied(), part)))
+                }
+                _ => None,
+            },
+        }
+    }
+
     /// How many leading axes of `array`, which was made of it, have an extent that the value tells: of `[]` as a matrix only
     /// the first, since nothing stands in the list. Arrays tell all of theirs.
     pub fn known_axes(&self, array: &Array) -> usize {
@@ -69,6 +83,14 @@ impl Data {
             Data::Array(array) => ArrayType { dtype: array.dtype(), rank: array.shape.len() },
             Data::Json(value) => guess_json_type(value),
         }
+    }
+}
+
+/// Of each pair, a list of two that are no lists, the one at this place; `None` where something is no pair.
+fn of_json_pairs(value: &Value, at: usize) -> Option<Value> {
+    match value.as_array()?.as_slice() {
+        pair @ [re, im] if !re.is_array() && !im.is_array() => Some(pair[at].clone()),
+        items => items.iter().map(|item| of_json_pairs(item, at)).collect::<Option<_>>().map(Value::Array),
     }
 }
 
@@ -132,6 +154,27 @@ impl NamedValues {
     /// Values that are there, and where they come from, for messages.
     pub fn of(origin: String, arrays: IndexMap<String, Array>) -> Self {
         Self { origin, values: arrays.into_iter().map(|(name, array)| (name, Data::Array(array))).collect() }
+    }
+
+    /// The same with the parts `z.real` and `z.imag` in the place of each `z` of these names: complex numbers are pairs.
+    ///
+    /// # Errors
+    /// For a `z` that has no pairs.
+    pub fn with_complex_parts(&self, names: &[String]) -> Result<Self, IoError> {
+        let mut values = IndexMap::new();
+        for (name, data) in &self.values {
+            if !names.contains(name) {
+                values.insert(name.clone(), data.clone());
+                continue;
+            }
+            let (Some(re), Some(im)) = (data.of_pairs(0), data.of_pairs(1)) else {
+                let message = format!("`{name}` is complex: each of its numbers is a list of two, [real, imaginary]");
+                return Err(IoError::Malformed { origin: self.origin.clone(), message });
+            };
+            values.insert(format!("{name}.real"), re);
+            values.insert(format!("{name}.imag"), im);
+        }
+        Ok(Self { origin: self.origin.clone(), values })
     }
 
     /// Where the values come from, for messages: a file name in backquotes.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
+use crate::mcmc::protocol::complex_part;
 use crate::types::Array;
 
 /// Columns of which files of draws have one: the log density, as sampling and optimizing, or laplace, call it.
@@ -200,10 +201,12 @@ fn of_columns(chains: &[File], draws: usize, columns: &[usize], shape: &[usize])
 fn variables(columns: &[String], of_model: &[usize]) -> Vec<(String, Vec<usize>, Vec<usize>)> {
     let indexed = |column: &usize| -> (String, Vec<usize>) {
         // `a.2:1.3` is an element of the part `a.2:1` of an array of tuples.
-        let column_name = &columns[*column];
+        // `z.1.real` is one of the part `z.real` of a complex variable.
+        let (column_name, end_of_name) =
+            complex_part(&columns[*column]).map_or((&*columns[*column], None), |(name, part)| (name, Some(part)));
         let part = column_name.rfind(':').unwrap_or(0);
         let end = column_name[part..].find('.').map_or(column_name.len(), |dot| part + dot);
-        let name = column_name[..end].to_owned();
+        let name = column_name[..end].to_owned() + &end_of_name.map(|part| format!(".{part}")).unwrap_or_default();
         let indices: Option<Vec<usize>> =
             column_name[end..].split('.').skip(1).map(|part| part.parse().ok().filter(|i| *i > 0)).collect();
         indices.map_or_else(|| (columns[*column].clone(), vec![]), |indices| (name, indices))
@@ -234,6 +237,7 @@ fn variables(columns: &[String], of_model: &[usize]) -> Vec<(String, Vec<usize>,
 
 #[cfg(test)]
 mod tests {
+    use super::super::write::Columns;
     use super::*;
 
     const TEXT: &str = "# stan_version_major = 2\n# method = sample (Default)\n#     save_warmup = true\n#     thin = 2\n\
@@ -248,6 +252,17 @@ mod tests {
         let chains = CsvChains::read([("a.csv", text)].into_iter()).expect("it is right");
         assert_eq!(chains.parameters.keys().collect::<Vec<_>>(), ["a.1:1", "a.1:2", "a.2:1"]);
         assert_eq!(chains.parameters["a.1:2"].as_real().unwrap(), [2.0, 3.0]);
+    }
+
+    #[test]
+    fn the_parts_of_complex_numbers_are_variables() {
+        let text = "lp__,z.real,z.imag,v.1.real,v.1.imag,v.2.real,v.2.imag,t:1.1.real,t:1.1.imag\n0,1,2,3,4,5,6,7,8\n";
+        let chains = CsvChains::read([("a.csv", text)].into_iter()).expect("it is right");
+        let names: Vec<&str> = chains.parameters.keys().map(String::as_str).collect();
+        assert_eq!(names, ["z.real", "z.imag", "v.real", "v.imag", "t:1.real", "t:1.imag"]);
+        assert_eq!(chains.parameters["v.imag"].as_real().unwrap(), [4.0, 6.0]);
+        let columns = Columns::in_order(std::iter::empty(), &chains.parameters);
+        assert_eq!(format!("lp__,{}", columns.names().join(",")), text.lines().next().unwrap());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::header::CsvRun;
 use super::number::general;
-use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
+use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH, complex_part};
 use crate::mcmc::sampling::{Draws, Metric};
 use crate::types::{Array, Scalar};
 
@@ -85,8 +85,18 @@ impl CsvChain<'_> {
     }
 }
 
-/// The columns of a file: arrays chain × draw × event shape, each with its name and its elements in the order of columns.
-pub(super) struct Columns<'a>(Vec<(String, &'a Array, Vec<usize>)>);
+/// The columns of a file.
+pub(super) struct Columns<'a>(Vec<Column<'a>>);
+
+/// An element of an array chain × draw × event shape.
+struct Column<'a> {
+    name: String,
+    array: &'a Array,
+    /// How many elements a draw has.
+    width: usize,
+    /// Its place among them.
+    element: usize,
+}
 
 impl<'a> Columns<'a> {
     pub(super) fn new(statistics: &'a IndexMap<String, Array>, parameters: &'a IndexMap<String, Array>) -> Self {
@@ -102,52 +112,69 @@ impl<'a> Columns<'a> {
         statistics: impl Iterator<Item = (&'n str, &'a Array)>,
         parameters: &'a IndexMap<String, Array>,
     ) -> Self {
-        let statistics = statistics.map(|(name, array)| (format!("{name}__"), array));
-        // Parts of structs and tuples are called as Stan calls those of tuples; in names of Stan's they are already.
-        let called = |name: &String| if name.contains(':') { name.clone() } else { name.replace('.', ":") };
-        let parameters = parameters.iter().map(|(name, array)| (called(name), array));
-        let all = statistics.chain(parameters);
-        Self(all.map(|(name, array)| (name, array, column_major(&array.shape[2..]))).collect())
+        let mut all: Vec<Column<'a>> =
+            statistics.flat_map(|(name, array)| elements(&format!("{name}__"), "", array)).collect();
+        let mut parameters = parameters.iter().peekable();
+        while let Some((name, array)) = parameters.next() {
+            // The parts of complex numbers stand side by side.
+            if let Some((of, "real")) = complex_part(name)
+                && let Some((_, imag)) = parameters
+                    .next_if(|(next, imag)| complex_part(next) == Some((of, "imag")) && imag.shape == array.shape)
+            {
+                let (re, im) = (elements(&called(of), ".real", array), elements(&called(of), ".imag", imag));
+                all.extend(re.into_iter().zip(im).flat_map(|(re, im)| [re, im]));
+            } else {
+                all.extend(elements(&called(name), "", array));
+            }
+        }
+        Self(all)
     }
 
     /// `theta.1.2`: indices from 1.
     pub(super) fn names(&self) -> Vec<String> {
-        let named = |(name, array, elements): &(String, &Array, Vec<usize>)| -> Vec<String> {
-            let event = &array.shape[2..];
-            let index = |element: usize| -> String {
-                let mut rest = element;
-                let indices: Vec<usize> = event
-                    .iter()
-                    .rev()
-                    .map(|extent| {
-                        let index = rest % extent + 1;
-                        rest /= extent;
-                        index
-                    })
-                    .collect();
-                indices.iter().rev().map(|i| format!(".{i}")).collect()
-            };
-            elements.iter().map(|element| format!("{name}{}", index(*element))).collect()
-        };
-        self.0.iter().flat_map(named).collect()
+        self.0.iter().map(|column| column.name.clone()).collect()
     }
 
     pub(super) fn rows(&self, out: &mut dyn Write, (chain, draws): (usize, usize), digits: usize) -> io::Result<()> {
         let mut line = String::new();
         for draw in 0..draws {
             line.clear();
-            for (_, array, elements) in &self.0 {
-                let first = (chain * draws + draw) * elements.len();
-                for element in elements {
-                    line += &shown(array.get(first + element), digits);
-                    line.push(',');
-                }
+            for Column { array, width, element, .. } in &self.0 {
+                line += &shown(array.get((chain * draws + draw) * width + element), digits);
+                line.push(',');
             }
             line.pop();
             writeln!(out, "{line}")?;
         }
         Ok(())
     }
+}
+
+/// Parts of structs and tuples are called as Stan calls those of tuples; in names of Stan's they are already.
+fn called(name: &str) -> String {
+    if name.contains(':') { name.to_owned() } else { name.replace('.', ":") }
+}
+
+/// The columns of an array, whose names end so.
+fn elements<'a>(name: &str, end: &str, array: &'a Array) -> Vec<Column<'a>> {
+    let event = &array.shape[2..];
+    let index = |element: usize| -> String {
+        let mut rest = element;
+        let indices: Vec<usize> = event
+            .iter()
+            .rev()
+            .map(|extent| {
+                let index = rest % extent + 1;
+                rest /= extent;
+                index
+            })
+            .collect();
+        indices.iter().rev().map(|i| format!(".{i}")).collect()
+    };
+    let places = column_major(event);
+    let width = places.len();
+    let column = |element: usize| Column { name: format!("{name}{}{end}", index(element)), array, width, element };
+    places.into_iter().map(column).collect()
 }
 
 fn shown(value: Scalar, digits: usize) -> String {

@@ -16,8 +16,8 @@ pub(super) enum Found {
     /// In an array of the current turn of a loop.
     Local(usize),
     Stored(usize),
-    /// Written where it is read: what its operands are.
-    Here(Vec<Found>),
+    /// Written where it is read: what it does, and what its operands are.
+    Here(Op, Vec<(std::mem::Discriminant<Arg>, Found)>),
     /// One after the other, with how many there are of each.
     Many(Vec<(Found, usize)>),
     /// The same of a row that grows.
@@ -70,7 +70,9 @@ impl Emitter<'_> {
     fn found_elem(&self, elem: Elem, point: usize) -> Found {
         let Elem::Of(node, _) = elem else { return Found::Known };
         if self.deferred[node.index()] {
-            return Found::Here(self.node(node).args.iter().map(|arg| self.found(arg, point)).collect());
+            let node = self.node(node);
+            let operand = |arg: &Arg| (std::mem::discriminant(arg), self.found(arg, point));
+            return Found::Here(node.op.clone(), node.args.iter().map(operand).collect());
         }
         match self.local(node, point) {
             Some((container, _)) => Found::Local(container),

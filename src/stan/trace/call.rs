@@ -14,7 +14,10 @@ fn promotions(value: Kind, wanted: Kind) -> Option<usize> {
     if value == wanted {
         return Some(0);
     }
-    (value.arrays == wanted.arrays && value.base == Base::Int && wanted.base == Base::Real).then_some(1)
+    if value.arrays == wanted.arrays && value.base == Base::Int && matches!(wanted.base, Base::Real | Base::Complex) {
+        return Some(if wanted.is_complex() { 2 } else { 1 });
+    }
+    (value.complex() == wanted).then_some(1)
 }
 
 impl<'a> Tracer<'a> {
@@ -34,7 +37,7 @@ impl<'a> Tracer<'a> {
             }
             let each = f.params.iter().zip(args).map(|(p, a)| match Kind::of_type(&p.ty) {
                 Some(kind) => promotions(a.kind, kind),
-                None => a.parts().map(|_| 0),
+                None => a.is_tuple().then_some(0),
             });
             each.sum::<Option<usize>>()
         };
@@ -53,6 +56,7 @@ impl<'a> Tracer<'a> {
             return Ok(value);
         }
         let values = args.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>>>()?;
+        let values = self.with_complex(name, values);
         let value = self.call_with(span, name, &values)?;
         let Some(base) = name.text.strip_suffix("_lupdf").or_else(|| name.text.strip_suffix("_lupmf")) else {
             return Ok(value);
@@ -65,6 +69,18 @@ impl<'a> Tracer<'a> {
             0.0 => Ok(value),
             constant => self.infix(span, "-", &value, &Val::real(constant)),
         }
+    }
+
+    /// Arguments of a call, promoted where the function of the library that is meant takes complex numbers.
+    fn with_complex(&self, name: &Name, values: Vec<Val>) -> Vec<Val> {
+        let called = self.checked.calls.get(&name.span).map(|called| &called.function);
+        let Some(CalledFunction::Library { params, .. }) = called else { return values };
+        let kinds = params.iter().map(Kind::of_type).chain(std::iter::repeat(None));
+        let promoted = values.into_iter().zip(kinds).map(|(value, kind)| match kind {
+            Some(kind) if kind.is_complex() => value.of_kind(kind),
+            _ => value,
+        });
+        promoted.collect()
     }
 
     /// A call with values.

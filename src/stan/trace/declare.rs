@@ -1,5 +1,6 @@
 //! Declarations: sizes, data, parameters from unconstrained numbers, and what constraints demand of known values.
 
+use super::complex::{imaginary_name, real_name};
 use super::tuple::has_tuples;
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
@@ -7,7 +8,7 @@ use crate::stan::data;
 use crate::stan::syntax::ast::{Constraint, Expr, SizedKind, SizedType, Stmt, StmtKind, Variable};
 use crate::stan::value::{Base, Kind, Val};
 
-/// A variable of a block that is an output, or a leaf of one with tuples.
+/// A variable of a block that is an output, or a leaf of one with tuples, or a part of one of complex numbers.
 #[derive(Clone, Debug)]
 pub(in crate::stan) struct Declared {
     pub(in crate::stan) name: std::sync::Arc<str>,
@@ -46,22 +47,28 @@ impl Tracer<'_> {
         let base = match &ty.kind {
             SizedKind::Int => Base::Int,
             SizedKind::Real => Base::Real,
-            SizedKind::Vector(n) => {
-                shape.push(self.size(n)?);
-                Base::Vector
+            SizedKind::Complex => Base::Complex,
+            SizedKind::Vector(_) => Base::Vector,
+            SizedKind::ComplexVector(_) => Base::ComplexVector,
+            SizedKind::RowVector(_) => Base::RowVector,
+            SizedKind::ComplexRowVector(_) => Base::ComplexRowVector,
+            SizedKind::Matrix(..) => Base::Matrix,
+            SizedKind::ComplexMatrix(..) => Base::ComplexMatrix,
+            SizedKind::Array { .. } | SizedKind::Tuple(_) => {
+                unreachable!("arrays are unwound, and a tuple has a layout")
             }
-            SizedKind::RowVector(n) => {
-                shape.push(self.size(n)?);
-                Base::RowVector
-            }
-            SizedKind::Matrix(m, n) => {
+        };
+        match &ty.kind {
+            SizedKind::Vector(n)
+            | SizedKind::RowVector(n)
+            | SizedKind::ComplexVector(n)
+            | SizedKind::ComplexRowVector(n) => shape.push(self.size(n)?),
+            SizedKind::Matrix(m, n) | SizedKind::ComplexMatrix(m, n) => {
                 shape.push(self.size(m)?);
                 shape.push(self.size(n)?);
-                Base::Matrix
             }
-            SizedKind::Tuple(_) => unreachable!("a tuple has a layout"),
-            _ => return unsupported(ty.span, "complex numbers"),
-        };
+            _ => {}
+        }
         let elements = shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent));
         if elements.is_none_or(|n| n > MAX_ELEMENTS) {
             let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
@@ -91,12 +98,11 @@ impl Tracer<'_> {
                 None => Tracer::unset(kind, shape),
                 Some(e) => {
                     let value = self.eval(e)?;
-                    let value = if kind.is_int() { value } else { value.promoted() };
                     if value.shape != shape {
                         let name = &variable.name.text;
                         return wrong(e.span, format!("`{name}` has the size {shape:?}, the value {:?}", value.shape));
                     }
-                    Val { kind, ..value }
+                    value.of_kind(kind)
                 }
             };
             if !value.is_known() {
@@ -114,12 +120,12 @@ impl Tracer<'_> {
             let StmtKind::Declare { ty, variables } = &stmt.kind else { continue };
             for variable in variables {
                 let Some(value) = self.value(&variable.name.text).cloned() else { continue };
-                if value.parts().is_none() {
-                    all.push(Declared { name: variable.name.text.clone(), value });
+                if !value.is_tuple() {
+                    declare_parts(&variable.name.text, value, &mut all);
                     continue;
                 }
                 for leaf in self.leaves_of_files(variable, ty)? {
-                    all.push(Declared { value: leaf.of(&value), name: leaf.name });
+                    declare_parts(&leaf.name, leaf.of(&value), &mut all);
                 }
             }
         }
@@ -143,7 +149,7 @@ impl Tracer<'_> {
                     Ok(array) => array,
                     Err(why) => return wrong(name.span, why),
                 };
-                self.bind(&name.text, Val::known(kind, array));
+                self.bind(&name.text, Val::of_data(kind, array));
                 self.check_variable(variable, ty)?;
             }
         }
@@ -239,6 +245,17 @@ impl Tracer<'_> {
         let limit = bound.as_real().map_or(" its bound".to_owned(), |b| format!(" {b}"));
         self.check(span, &holds, &format!("{name} must be {words}{limit}"))
     }
+}
+
+/// A variable as files have it: of complex numbers the real and the imaginary parts, `z.real` and `z.imag`.
+fn declare_parts(name: &std::sync::Arc<str>, value: Val, all: &mut Vec<Declared>) {
+    if !value.is_complex() {
+        all.push(Declared { name: name.clone(), value });
+        return;
+    }
+    let (re, im) = value.re_im();
+    all.push(Declared { name: real_name(name).into(), value: re });
+    all.push(Declared { name: imaginary_name(name).into(), value: im });
 }
 
 /// Why known values are not what a constraint says.

@@ -62,8 +62,13 @@ impl Tracer<'_> {
                 let c = self.eval(c)?;
                 let c = self.truth(span, &c)?;
                 match c.as_int() {
-                    Some(0) => self.eval(b),
-                    Some(_) => self.eval(a),
+                    Some(c) => {
+                        let value = self.eval(if c == 0 { b } else { a })?;
+                        match self.checked.types.get(&span) {
+                            Some(typed) => self.as_type(span, value, &typed.ty),
+                            None => Ok(value),
+                        }
+                    }
                     None => {
                         let off = self.negated(span, &c)?;
                         let a = self.guarded(&c, |t| t.eval(a));
@@ -89,7 +94,10 @@ impl Tracer<'_> {
                 let indices = indices.iter().map(|i| self.index(i)).collect::<Result<Vec<_>>>()?;
                 self.indexed(span, &base, &indices)
             }
-            ExprKind::Imaginary(_) => unsupported(span, "complex numbers"),
+            ExprKind::Imaginary(text) => match text.replace('_', "").parse::<f64>() {
+                Ok(x) => Ok(Val::complex(Val::real(0.0), Val::real(x))),
+                Err(_) => wrong(span, format!("{text} is no number")),
+            },
             ExprKind::Tuple(items) => {
                 let items = items.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>>>()?;
                 Ok(Val::tuple(vec![], items))
@@ -102,6 +110,7 @@ impl Tracer<'_> {
     fn unary(&mut self, span: Span, op: UnaryOp, a: &Val) -> Result<Val> {
         match op {
             UnaryOp::Plus => Ok(a.clone()),
+            UnaryOp::Minus if a.is_complex() => self.each_part(a, |t, part| t.unary(span, op, part)),
             UnaryOp::Minus => self.apply(span, Op::Negate, std::slice::from_ref(a), a.kind, a.shape.clone()),
             UnaryOp::Not => self.apply(span, Op::Compare("=="), &[a.clone(), Val::int(0)], Kind::INT, vec![]),
         }
@@ -109,6 +118,9 @@ impl Tracer<'_> {
 
     /// `a'`
     pub(super) fn transpose(&mut self, span: Span, a: &Val) -> Result<Val> {
+        if a.is_complex() {
+            return self.each_part(a, |t, part| t.transpose(span, part));
+        }
         let kind = |base| Kind { base, ..a.kind };
         match a.kind.base {
             Base::Vector => Ok(Val { kind: kind(Base::RowVector), ..a.clone() }),
@@ -132,8 +144,12 @@ impl Tracer<'_> {
         if let Some(other) = items.iter().find(|v| v.shape != first.shape) {
             return wrong(span, format!("parts of sizes {:?} and {:?}", first.shape, other.shape));
         }
-        if first.parts().is_some() {
+        if first.is_tuple() {
             return Ok(self.stacked_tuples(items));
+        }
+        if items.iter().any(Val::is_complex) {
+            let (re, im): (Vec<Val>, Vec<Val>) = items.iter().map(Val::re_im).unzip();
+            return Ok(Val::complex(self.stacked(span, &re, row)?, self.stacked(span, &im, row)?));
         }
         let widest = items.iter().find(|v| !v.kind.is_int()).unwrap_or(first).kind;
         let kind = match (row, widest.base) {
@@ -154,6 +170,9 @@ impl Tracer<'_> {
 
     /// An infix operator but `&&` and `||`.
     pub(super) fn binary(&mut self, span: Span, op: BinaryOp, a: &Val, b: &Val) -> Result<Val> {
+        if a.is_complex() || b.is_complex() {
+            return self.complex_binary(span, op, a, b);
+        }
         let scalars = a.is_scalar() && b.is_scalar();
         match op {
             BinaryOp::Add => self.infix(span, "+", a, b),

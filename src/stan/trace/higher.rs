@@ -8,7 +8,7 @@ use crate::base::Span;
 use crate::stan::emit::{Emitter, simplified};
 use crate::stan::graph::{Graph, Op};
 use crate::stan::syntax::ast::{Expr, ExprKind, Name};
-use crate::stan::value::{Base, Kind, Val};
+use crate::stan::value::{Base, Elem, Kind, Val, What};
 
 /// Values for a function that a solver calls: what lanes compute of them is packed into one vector.
 struct Packed {
@@ -20,9 +20,7 @@ struct Packed {
 impl Packed {
     fn new(args: Vec<Val>) -> Packed {
         let mut elems = Vec::new();
-        for arg in args.iter().filter(|arg| !arg.is_known()) {
-            elems.extend(arg.elems().into_iter().map(|e| e.as_real()));
-        }
+        args.iter().for_each(|arg| pack(arg, &mut elems));
         let theta = Val::from_elems(Kind::VECTOR, vec![elems.len()], elems);
         Packed { args, theta }
     }
@@ -30,17 +28,34 @@ impl Packed {
     /// The values, with those of lanes taken from this vector.
     fn unpacked(&self, theta: &Val) -> Vec<Val> {
         let mut at = 0;
-        let take = |arg: &Val| {
-            if arg.is_known() {
-                return arg.clone();
-            }
-            let n = arg.len();
-            at += n;
-            let base = if arg.kind.is_int() { Base::Real } else { arg.kind.base };
-            theta.pick(Kind { base, ..arg.kind }, arg.shape.clone(), at - n..at)
-        };
-        self.args.iter().map(take).collect()
+        self.args.iter().map(|arg| unpack(arg, theta, &mut at)).collect()
     }
+}
+
+/// The elements of what lanes know of a value.
+fn pack(arg: &Val, elems: &mut Vec<Elem>) {
+    if arg.is_known() {
+        return;
+    }
+    match arg.parts() {
+        Some(parts) => parts.iter().for_each(|part| pack(part, elems)),
+        None => elems.extend(arg.elems().into_iter().map(Elem::as_real)),
+    }
+}
+
+/// The same value, with those elements taken from a vector.
+fn unpack(arg: &Val, theta: &Val, at: &mut usize) -> Val {
+    if arg.is_known() {
+        return arg.clone();
+    }
+    if let Some(parts) = arg.parts() {
+        let parts = parts.iter().map(|part| unpack(part, theta, at)).collect();
+        return Val { what: What::Parts(Arc::new(parts)), ..arg.clone() };
+    }
+    let first = *at;
+    *at += arg.len();
+    let base = if arg.kind.is_int() { Base::Real } else { arg.kind.base };
+    theta.pick(Kind { base, ..arg.kind }, arg.shape.clone(), first..*at)
 }
 
 /// The tolerances and the number of steps of a solver.

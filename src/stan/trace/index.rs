@@ -114,8 +114,11 @@ impl Tracer<'_> {
 
     /// `base[indices]`
     pub(super) fn indexed(&mut self, span: Span, base: &Val, indices: &[At]) -> Result<Val> {
-        if base.parts().is_some() {
+        if base.is_tuple() {
             return self.indexed_tuples(span, base, indices);
+        }
+        if base.is_complex() {
+            return self.each_part(base, |t, part| t.indexed(span, part, indices));
         }
         if indices.iter().any(|at| matches!(at, At::Lane(..))) {
             return self.looked_up(span, base, indices);
@@ -155,6 +158,11 @@ impl Tracer<'_> {
 
     /// `base[indices] = value`, of a value or, where lanes choose the place, of one number at a time.
     pub(super) fn with_element(&mut self, span: Span, base: &Val, indices: &[At], value: &Val) -> Result<Val> {
+        if base.is_complex() {
+            let ((re, im), (new_re, new_im)) = (base.re_im(), value.re_im());
+            let re = self.with_element(span, &re, indices, &new_re)?;
+            return Ok(Val::complex(re, self.with_element(span, &im, indices, &new_im)?));
+        }
         if let Some(lane) = indices.iter().position(|at| matches!(at, At::Lane(..))) {
             return self.with_lane_element(span, base, indices, lane, value);
         }

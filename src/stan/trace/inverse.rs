@@ -1,6 +1,7 @@
 //! Parameters by their constrained values, as users and files of draws have them: read as they are, and turned into the
 //! unconstrained numbers that they come from.
 
+use super::complex::{imaginary_name, real_name};
 use super::parameters::transform;
 use super::tuple::has_tuples;
 use super::{Result, Tracer, wrong};
@@ -11,7 +12,7 @@ use crate::stan::value::{Base, Elem, Kind, Val};
 /// What a function takes of one parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Taken {
-    /// As the program names it.
+    /// As the program names it; the parts of a complex `z` are `z.real` and `z.imag`.
     pub name: String,
     /// Extents of all axes of its value, those of arrays first.
     pub shape: Vec<usize>,
@@ -23,8 +24,13 @@ pub struct Taken {
     pub numbers: usize,
 }
 
-/// The elements in the order of unconstrained numbers: inside a matrix column by column.
+/// The elements in the order of unconstrained numbers: inside a matrix column by column, of complex numbers the two parts
+/// of each.
 fn in_stans_order(value: &Val) -> Vec<Elem> {
+    if value.is_complex() {
+        let (re, im) = value.re_im();
+        return in_stans_order(&re).into_iter().zip(in_stans_order(&im)).flat_map(|(re, im)| [re, im]).collect();
+    }
     if value.kind.base != Base::Matrix || value.len() == 0 {
         return value.elems();
     }
@@ -74,18 +80,26 @@ impl Tracer<'_> {
                 for leaf in self.leaves(variable, ty)? {
                     let old_dims: &[Expr] = if has_tuples(ty) { &[] } else { &variable.old_dims };
                     let (kind, shape) = self.sized(leaf.ty, old_dims)?;
-                    let (name, at) = (&leaf.name, first);
-                    let by_value = named(name);
-                    let value = if by_value {
-                        self.unconstrained(span, &mut first, kind, shape.clone())?
+                    let at = first;
+                    let name = if kind.is_complex() { real_name(&leaf.name) } else { leaf.name.to_string() };
+                    let by_value = named(&name);
+                    let (value, imaginary) = if !by_value {
+                        (self.parameter(span, leaf.ty, kind, &shape, &mut first, &mut Vec::new())?, None)
+                    } else if kind.is_complex() {
+                        // Both parts by their own values, one after the other.
+                        let re = self.unconstrained(span, &mut first, kind.real(), shape.clone())?;
+                        let im = self.unconstrained(span, &mut first, kind.real(), shape.clone())?;
+                        (Val::complex(re, im), Some(imaginary_name(&leaf.name)))
                     } else {
-                        self.parameter(span, leaf.ty, kind, &shape, &mut first, &mut Vec::new())?
+                        (self.unconstrained(span, &mut first, kind, shape.clone())?, None)
                     };
-                    let numbers = first - at;
-                    let taken = Taken { name: name.to_string(), shape, arrays: kind.arrays, by_value, numbers };
+                    let numbers = if imaginary.is_some() { value.len() } else { first - at };
+                    let taken = Taken { name, shape, arrays: kind.arrays, by_value, numbers };
                     then(self, span, leaf.ty, &taken, at, &value)?;
                     leaves.push(value);
+                    let imaginary = imaginary.map(|name| Taken { name, ..taken.clone() });
                     all.push(taken);
+                    all.extend(imaginary);
                 }
                 let value = self.assembled(variable, ty, leaves)?;
                 self.graph.call(&variable.name.text, &value);

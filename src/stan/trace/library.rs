@@ -96,8 +96,11 @@ const OF_PARTS: &[(&str, &[&str])] = &[
 impl Tracer<'_> {
     /// A function of Stan's library.
     pub(super) fn library(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Val> {
-        if args.iter().any(|arg| arg.parts().is_some()) {
+        if args.iter().any(Val::is_tuple) {
             return unsupported(span, format!("`{name}` of tuples"));
+        }
+        if let Some(value) = self.of_complex(span, name, args)? {
+            return Ok(value);
         }
         if let Some((_, parts)) = OF_PARTS.iter().find(|(whole, _)| *whole == name) {
             let parts = parts.iter().map(|part| self.library(span, part, args)).collect::<Result<_>>()?;

@@ -221,14 +221,15 @@ impl Tracer<'_> {
         let terms: Vec<Elem> = terms[2..].iter().map(|t| t.value).collect();
         let mut slots: Vec<Slot> = Vec::new();
         for (g, state) in given.inputs.iter().zip(states) {
-            let (int, shape) = (g.kind.is_int(), g.shape.clone());
-            let state = state_of(&graph, &g.name, state);
+            let (int, shape) = (g.kind.is_int(), g.kind.packed(g.shape.clone()).1);
+            let state = state_of(&graph, &g.name, state.packed());
             let state = if g.state { state.map(|v| if int { v } else { v.promoted() }) } else { None };
             slots.push(Slot { name: g.name.clone(), int, shape, state });
         }
         let returned = (left.returned.as_int() != Some(0)).then_some(left.returned);
         let result = left.result.as_ref().map(|value| value.kind);
-        let body = LoopBody { name: &name, span, going, returned, result: left.result, terms };
+        let given_back = left.result.map(|value| value.packed());
+        let body = LoopBody { name: &name, span, going, returned, result: given_back, terms };
         let Text { mut lines, tables, used, packing, acts } = body.written(&mut head_made, &mut graph, &slots);
         let tables = self.finished(&name, &mut lines, tables, None);
         self.routines.lines.extend(lines);
@@ -245,10 +246,10 @@ impl Tracer<'_> {
             match &*part.name {
                 ADDED => self.target.push(Term { value: output.elem(0) }),
                 "return" => returned = Some(output),
-                _ if part.is_result => result = written.result.map(|kind| Val { kind, ..output }),
+                _ if part.is_result => result = written.result.map(|kind| output.unpacked(kind)),
                 name => {
                     let hold = self.lookup(name).expect("a loop gives back what it was given");
-                    let value = Val { kind: hold.value.kind, ..output };
+                    let value = output.unpacked(hold.value.kind);
                     self.graph.call(&part.name, &value);
                     self.lookup_mut(name).expect("found above").value = value;
                 }
@@ -267,6 +268,14 @@ fn state_of(graph: &Graph, name: &str, value: Val) -> Option<Val> {
     let input = match &value.what {
         crate::stan::value::What::Whole(id) => Some(*id),
         crate::stan::value::What::Scalar(Elem::Of(id, 0)) => Some(*id),
+        // Parts of complex numbers that were put together again.
+        crate::stan::value::What::Elements(elems) => match elems.first() {
+            Some(Elem::Of(id, 0)) if graph.nodes[*id].shape == value.shape => {
+                let whole = elems.iter().enumerate().all(|(i, elem)| *elem == Elem::Of(*id, i as u32));
+                whole.then_some(*id)
+            }
+            _ => None,
+        },
         _ => None,
     };
     let same = input.is_some_and(|id| matches!(&graph.nodes[id].op, Op::Input(of) if **of == *name));

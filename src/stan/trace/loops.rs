@@ -118,13 +118,14 @@ impl Tracer<'_> {
     pub(super) fn for_each(&mut self, span: Span, var: &Name, over: &Val, body: &Stmt) -> Result<Flow> {
         let kind = over.kind.element();
         // A matrix is walked element by element, in column-major order.
-        let items: Vec<Val> = if over.parts().is_some() {
+        let items: Vec<Val> = if over.is_tuple() {
             let one = |i: usize| [At::One(i as i64 + 1, span)];
             (0..over.shape[0]).map(|i| self.indexed(span, over, &one(i))).collect::<Result<_>>()?
-        } else if over.kind == Kind::MATRIX {
+        } else if over.kind.real() == Kind::MATRIX {
             let (rows, cols) = (over.shape[0], over.shape[1]);
             let places = (0..cols).flat_map(|j| (0..rows).map(move |i| i * cols + j));
-            places.map(|at| over.pick(Kind::REAL, vec![], std::iter::once(at))).collect()
+            let scalar = kind.element();
+            places.map(|at| over.pick(scalar, vec![], std::iter::once(at))).collect()
         } else {
             let shape = over.shape[1..].to_vec();
             let size: usize = shape.iter().product();

@@ -4,6 +4,7 @@
 
 mod call;
 mod called;
+mod complex;
 mod constants;
 mod constrained;
 mod declare;
@@ -211,6 +212,10 @@ impl<'a> Tracer<'a> {
 
     /// What a variable of this kind and shape holds before it is assigned: NaN, or the least int of 32 bits.
     pub(super) fn unset(kind: Kind, shape: Vec<usize>) -> Val {
+        if kind.is_complex() {
+            let part = Tracer::unset(kind.real(), shape);
+            return Val::complex(part.clone(), part);
+        }
         let n: usize = shape.iter().product();
         let array = if kind.is_int() {
             Array::int(shape.iter().copied(), vec![i64::from(i32::MIN); n])

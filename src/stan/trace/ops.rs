@@ -161,8 +161,11 @@ impl Tracer<'_> {
         if self.graph.nodes.len() >= MAX_NODES {
             return unsupported(span, format!("more than {MAX_NODES} operations of lanes in one evaluation"));
         }
-        if kind.base == Base::Tuple || args.iter().any(|arg| arg.parts().is_some()) {
+        if kind.base == Base::Tuple || args.iter().any(Val::is_tuple) {
             return unsupported(span, "a tuple in what only lanes decide about");
+        }
+        if kind.is_complex() || args.iter().any(Val::is_complex) {
+            return unsupported(span, "complex numbers here");
         }
         // Ints that are known are reals where the result is one: `2 * x` of an int 2 is written `2.0 * x`.
         let arithmetic = matches!(op, Op::Infix(_) | Op::Negate | Op::Select) && !kind.is_int();
@@ -279,6 +282,11 @@ impl Tracer<'_> {
     pub(super) fn select(&mut self, span: Span, condition: &Val, a: &Val, b: &Val) -> Result<Val> {
         if let Some(c) = condition.as_int() {
             return Ok(if c != 0 { a.clone() } else { b.clone() });
+        }
+        if a.is_complex() || b.is_complex() {
+            let kind = a.kind.complex();
+            let arms = [a.of_kind(kind), b.of_kind(kind)];
+            return self.both_parts(&arms, |t, arms| t.select(span, condition, &arms[0], &arms[1]));
         }
         if let (Some(of_a), Some(of_b)) = (a.parts(), b.parts()) {
             let parts = of_a.iter().zip(of_b).map(|(a, b)| self.select(span, condition, a, b));

@@ -42,6 +42,9 @@ impl Tracer<'_> {
         kind: Kind,
         shape: Vec<usize>,
     ) -> Result<Val> {
+        if kind.is_complex() {
+            return self.unconstrained_complex(span, first, kind, shape);
+        }
         let n: usize = shape.iter().product();
         let at = *first;
         *first += n;

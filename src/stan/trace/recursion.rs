@@ -183,7 +183,8 @@ impl<'a> Tracer<'a> {
         let instance = &self.recursion.instances[at];
         let mut parts = Vec::new();
         if let (Some(kind), Some(shape)) = (function.result.as_ref().and_then(Kind::of_type), &instance.shape) {
-            parts.push(Part { name: "result".into(), int: kind.is_int(), shape: shape.clone(), is_result: true });
+            let (_, shape) = kind.packed(shape.clone());
+            parts.push(Part { name: "result".into(), int: kind.is_int(), shape, is_result: true });
         }
         if instance.target {
             parts.push(Part { name: ADDED.into(), int: false, shape: vec![], is_result: false });
@@ -212,7 +213,7 @@ impl<'a> Tracer<'a> {
         }
         let called = Called { name, tables, guarded, acts };
         let mut outputs = self.call_routine(span, called, &given, &packing)?.into_iter();
-        let result = kind.and_then(|kind| Some(Val { kind, ..outputs.next()? }));
+        let result = kind.and_then(|kind| Some(outputs.next()?.unpacked(kind)));
         if let (true, Some(added)) = (target, outputs.next()) {
             self.target.push(Term { value: added.elem(0) });
         }
@@ -294,7 +295,7 @@ impl<'a> Tracer<'a> {
             let mut slots: Vec<Slot> = Vec::new();
             for ((param, arg), known) in function.params.iter().zip(args).zip(&known) {
                 if known.is_none() {
-                    let (int, shape) = (arg.kind.is_int(), arg.shape.clone());
+                    let (int, shape) = (arg.kind.is_int(), arg.kind.packed(arg.shape.clone()).1);
                     slots.push(Slot { name: param.name.text.clone(), int, shape, state: None });
                 }
             }
@@ -302,6 +303,7 @@ impl<'a> Tracer<'a> {
                 slots.push(Slot { name: BEFORE.into(), int: false, shape: vec![], state: None });
             }
             let packing = self.packing(function, at);
+            let value = value.map(|value| value.packed());
             let body = Body { name: &name, span: function.span, result: value, terms, packing };
             let Text { lines: mut own, tables, .. } = body.written(&mut graph, &slots);
             self.recursion.instances[at].open = false;
@@ -348,7 +350,7 @@ impl<'a> Tracer<'a> {
         self.recursion.active = active;
         let (value, graph, terms) = made?;
         let kind = function.result.as_ref().and_then(Kind::of_type);
-        let value = value.map(|v| if kind.is_some_and(|k| !k.is_int()) { v.promoted() } else { v });
+        let value = value.map(|v| kind.map_or(v.clone(), |kind| v.of_kind(kind)));
         Ok(((value, terms[1..].iter().map(|t| t.value).collect()), graph))
     }
 }

@@ -114,7 +114,9 @@ impl Tracer<'_> {
 
     /// What a routine is given by this name.
     pub(super) fn input(&mut self, span: Span, name: &str, kind: Kind, shape: Vec<usize>) -> Result<Val> {
-        self.node(span, Op::Input(name.into()), &[], kind, shape)
+        let (own, shape) = kind.packed(shape);
+        let given = self.node(span, Op::Input(name.into()), &[], own, shape)?;
+        Ok(given.unpacked(kind))
     }
 
     /// The log density so far.
@@ -190,7 +192,7 @@ impl Tracer<'_> {
             Kind { base, arrays: rank }
         };
         let kind_of_all = kind(shape.len(), int);
-        let args: Vec<Val> = args.to_vec();
+        let args: Vec<Val> = args.iter().map(Val::packed).collect();
         let all = self.node(span, Op::Routine(Arc::new(routine)), &args, kind_of_all, shape)?;
         if let [part] = &packing.parts[..] {
             return Ok(vec![Val { kind: kind(part.shape.len(), part.int), ..all }]);

@@ -185,6 +185,14 @@ impl Tracer<'_> {
                 let at = (0..n).rev().flat_map(|i| i * size..(i + 1) * size);
                 Ok(Some(a.pick(a.kind, a.shape.clone(), at)))
             }
+            ("symmetrize_from_lower_tri", [a]) => {
+                let [n, cols] = a.shape[..] else { return Ok(None) };
+                if n != cols {
+                    return wrong(span, format!("symmetrize_from_lower_tri: a matrix of {n} × {cols} is not square"));
+                }
+                let places = (0..n).flat_map(|i| (0..n).map(move |j| i.max(j) * n + i.min(j)));
+                Ok(Some(a.pick(Kind::MATRIX, vec![n, n], places)))
+            }
             ("transpose", [a]) => self.transpose(span, a).map(Some),
             _ => Ok(None),
         }

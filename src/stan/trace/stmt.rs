@@ -236,7 +236,7 @@ impl Tracer<'_> {
             }
             return Ok(());
         }
-        if value.parts().is_some() || has_field(place) {
+        if value.is_tuple() || has_field(place) {
             return self.assign_in_tuple(span, place, op, value);
         }
         let (name, indices) = self.place(place)?;
@@ -271,6 +271,11 @@ impl Tracer<'_> {
     }
 
     fn with_places(&mut self, span: Span, mut old: Val, indices: &[super::index::At], value: &Val) -> Result<Val> {
+        if old.is_complex() {
+            let ((re, im), (new_re, new_im)) = (old.into_re_im(), value.re_im());
+            let re = self.with_places(span, re, indices, &new_re)?;
+            return Ok(Val::complex(re, self.with_places(span, im, indices, &new_im)?));
+        }
         let chosen = self.choose(old.kind, &old.shape, indices, span)?;
         let shape = chosen.shape();
         if shape != value.shape {
@@ -338,8 +343,18 @@ impl Tracer<'_> {
     }
 }
 
-/// Adds a value to what is printed: the parts of a tuple in brackets.
+/// Adds a value to what is printed: the parts of a tuple or of a complex number in brackets.
 fn shown(value: Val, texts: &mut Vec<String>, values: &mut Vec<Val>) {
+    if value.is_complex() && !value.is_scalar() {
+        let size = value.len() / value.shape[0].max(1);
+        for i in 0..value.shape[0] {
+            texts.last_mut().expect("there is one").push_str(if i == 0 { "[" } else { ", " });
+            let places = i * size..(i + 1) * size;
+            shown(value.pick(value.kind.element(), value.shape[1..].to_vec(), places), texts, values);
+        }
+        texts.last_mut().expect("there is one").push_str(if value.shape[0] == 0 { "[]" } else { "]" });
+        return;
+    }
     let Some(parts) = value.parts() else {
         values.push(value);
         texts.push(String::new());

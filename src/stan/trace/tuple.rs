@@ -56,6 +56,11 @@ impl Layout {
 fn wound(items: &[Val], dims: &[usize]) -> Val {
     let first = &items[0];
     let shape = [dims, &first.shape[..]].concat();
+    if let Some(complex) = items.iter().find(|item| item.is_complex()) {
+        let items: Vec<Val> = items.iter().map(|item| item.of_kind(complex.kind)).collect();
+        let part = |k: usize| -> Vec<Val> { items.iter().map(|item| item.part(k).clone()).collect() };
+        return Val::complex(wound(&part(0), dims), wound(&part(1), dims));
+    }
     if let Some(parts) = first.parts() {
         let part = |k: usize| -> Vec<Val> { items.iter().map(|item| item.part(k).clone()).collect() };
         return Val::tuple(shape, (0..parts.len()).map(|k| wound(&part(k), dims)).collect());
@@ -108,7 +113,10 @@ impl Val {
     pub(super) fn tuple(shape: Vec<usize>, parts: Vec<Val>) -> Val {
         Val { kind: Kind { base: Base::Tuple, arrays: shape.len() }, shape, what: What::Parts(Arc::new(parts)) }
     }
-    /// The parts of a tuple.
+    pub(super) fn is_tuple(&self) -> bool {
+        self.kind.base == Base::Tuple
+    }
+    /// The parts of a tuple, or of a complex value.
     pub(super) fn parts(&self) -> Option<&[Val]> {
         if let What::Parts(parts) = &self.what { Some(parts) } else { None }
     }
@@ -122,7 +130,7 @@ impl Val {
     /// What is at a place of the first so many axes.
     fn sliced(&self, axes: usize, at: usize) -> Val {
         let shape = self.shape[axes..].to_vec();
-        if let Some(parts) = self.parts() {
+        if let (Some(parts), true) = (self.parts(), self.is_tuple()) {
             return Val::tuple(shape, parts.iter().map(|part| part.sliced(axes, at)).collect());
         }
         let width: usize = shape.iter().product();
@@ -174,7 +182,7 @@ impl Tracer<'_> {
             let found = given.get(&*name.text).and_then(|value| leaf.of_json(value));
             let one = Given::from_iter(found.map(|found| (leaf.name.to_string(), found.clone())));
             match data::read(&one, &leaf.name, kind, &shape) {
-                Ok(array) => values.push(Val::known(kind, array)),
+                Ok(array) => values.push(Val::of_data(kind, array)),
                 Err(why) => return wrong(name.span, why),
             }
         }
@@ -209,27 +217,26 @@ impl Tracer<'_> {
         Ok(layout.assembled(&mut leaves.into_iter()))
     }
 
-    /// A value for a variable that holds another one now: ints are promoted where it holds reals.
+    /// A value for a variable that holds another one now: ints are promoted where it holds reals, and so on.
     pub(super) fn fitted(&self, span: Span, old: &Val, value: Val) -> Result<Val> {
-        if let (Some(olds), Some(news)) = (old.parts(), value.parts()) {
+        if let (Some(olds), Some(news), true) = (old.parts(), value.parts(), old.is_tuple()) {
             if old.shape != value.shape {
                 return wrong(span, format!("the variable has the size {:?}, the value {:?}", old.shape, value.shape));
             }
             let parts = olds.iter().zip(news).map(|(old, new)| self.fitted(span, old, new.clone()));
             return Ok(Val::tuple(value.shape.clone(), parts.collect::<Result<_>>()?));
         }
-        let value = if old.kind.is_int() { value } else { value.promoted() };
         // A variable of size 0 may be declared before its size is known in old programs.
         if value.shape != old.shape {
             return wrong(span, format!("the variable has the size {:?}, the value {:?}", old.shape, value.shape));
         }
-        Ok(Val { kind: old.kind, ..value })
+        Ok(value.of_kind(old.kind))
     }
 
-    /// A value as one of a type: ints are promoted where the type has reals.
+    /// A value as one of a type: ints are promoted where the type has reals, both where it has complex numbers.
     pub(super) fn as_type(&self, span: Span, value: Val, ty: &UnsizedType) -> Result<Val> {
         if let Some(kind) = Kind::of_type(ty) {
-            return Ok(if kind.is_int() { value } else { Val { kind, ..value.promoted() } });
+            return Ok(value.of_kind(kind));
         }
         let mut ty = ty;
         let mut arrays = 0;
@@ -237,7 +244,7 @@ impl Tracer<'_> {
             (ty, arrays) = (element, arrays + 1);
         }
         let (UnsizedType::Tuple(types), Some(parts)) = (ty, value.parts()) else {
-            return unsupported(span, "complex numbers");
+            return wrong(span, format!("{} where a tuple is wanted", value.kind.shown()));
         };
         let wound = |ty: &UnsizedType| (0..arrays).fold(ty.clone(), |ty, _| UnsizedType::Array(Box::new(ty)));
         let parts = types.iter().zip(parts).map(|(ty, part)| self.as_type(span, part.clone(), &wound(ty)));
@@ -345,7 +352,7 @@ impl Tracer<'_> {
         if indices.is_empty() {
             return self.fitted(span, old, value);
         }
-        let (Some(olds), Some(news)) = (old.parts(), value.parts()) else {
+        let (Some(olds), Some(news), true) = (old.parts(), value.parts(), old.is_tuple()) else {
             return self.with_element(span, old, indices, &value);
         };
         let parts = olds.iter().zip(news);

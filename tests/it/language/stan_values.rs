@@ -173,11 +173,13 @@ impl Case {
     }
 }
 
-/// The element with a name of Stan's, `x.2.1`, or `t.2:1.3` of a tuple, in a lane.
+/// The element with a name of Stan's, `x.2.1`, `t.2:1.3` of a tuple, or `z.1.real` of complex numbers, in a lane.
 pub(crate) fn element(results: &autobatch::Results, lane: usize, name: &str) -> Option<f64> {
+    let part = [".real", ".imag"].into_iter().find(|part| name.ends_with(part)).unwrap_or_default();
+    let name = &name[..name.len() - part.len()];
     let of_tuple = name.rfind(':').unwrap_or(0);
     let end = name[of_tuple..].find('.').map_or(name.len(), |dot| of_tuple + dot);
-    let field = name[..end].replace([':', '.'], "_");
+    let field = format!("{}{part}", &name[..end]).replace([':', '.'], "_");
     let mut parts = name[end..].split('.').skip(1);
     let array = results.output(&field).or_else(|| results.output(&format!("{field}_")))?;
     let mut at = lane;

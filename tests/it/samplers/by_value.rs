@@ -157,6 +157,52 @@ fn what_an_init_leaves_out_is_drawn_and_what_it_may_not_say_is_told() {
 }
 
 #[test]
+fn complex_numbers_are_pairs_in_json_and_two_columns_in_csv() {
+    let folder = Folder::new("complex");
+    let model = folder.file(
+        "m.stan",
+        "parameters { complex z; complex_matrix[2, 2] m; array[2] complex_vector[1] v; }
+        model { target += -norm(z) - dot_self(get_real(to_vector(m))); }
+        generated quantities { complex square = z * z; complex_row_vector[2] first = m[1]; }",
+    );
+    let init = folder.file(
+        "init.json",
+        r#"{"z": [1, -2], "m": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], "v": [[[0.5, 0.25]], [[1.5, 2.5]]]}"#,
+    );
+    let file = folder.0.join("d.csv").display().to_string();
+    let fixed = ["--algorithm", "fixed_param", "--draws", "1", "--chains", "1", "--output", &file];
+    let made = output(&[&["sample", &model, "--init", &init][..], &fixed].concat());
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let csv = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = csv.lines().filter(|line| !line.starts_with('#')).collect();
+    let columns = "z.real,z.imag,m.1.1.real,m.1.1.imag,m.2.1.real,m.2.1.imag,m.1.2.real,m.1.2.imag,m.2.2.real,\
+        m.2.2.imag,v.1.1.real,v.1.1.imag,v.2.1.real,v.2.1.imag";
+    let quantities = "square.real,square.imag,first.1.real,first.1.imag,first.2.real,first.2.imag";
+    assert!(lines[0].ends_with(&format!("{columns},{quantities}")), "{}", lines[0]);
+    assert!(lines[1].ends_with("1,-2,1,2,5,6,3,4,7,8,0.5,0.25,1.5,2.5,-3,-4,1,2,3,4"), "{}", lines[1]);
+    let said = String::from_utf8_lossy(&output(&["summary", &file]).stdout).into_owned();
+    assert!(said.contains("z[real]") && said.contains("m[2,1,imag]"), "{said}");
+    let out = folder.0.join("q.csv").display().to_string();
+    let made = output(&["generate-quantities", &model, "--draws", &file, "--output", &out]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let made = std::fs::read_to_string(&out).unwrap();
+    assert!(made.ends_with(&format!("\n{quantities}\n-3,-4,1,2,3,4\n")), "{made}");
+    // Of those that are not named the others are drawn.
+    let part = folder.file("part.json", r#"{"v": [[[0.5, 0.25]], [[1.5, 2.5]]]}"#);
+    let made = output(&[&["sample", &model, "--init", &part][..], &fixed].concat());
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let csv = std::fs::read_to_string(&file).unwrap();
+    assert!(csv.contains(",0.5,0.25,1.5,2.5,"), "{csv}");
+    for text in [r#"{"z": 1}"#, r#"{"z": [1, 2, 3]}"#, r#"{"v": [[1, 2]]}"#] {
+        let wrong = folder.file("wrong.json", text);
+        let said = error(&["sample", &model, "--init", &wrong]);
+        assert!(said.contains("wrong.json"), "{said}");
+    }
+    let said = error(&["sample", &model, "--init", &folder.file("wrong.json", r#"{"z": 1}"#)]);
+    assert!(said.contains("`z` is complex: each of its numbers is a list of two, [real, imaginary]"), "{said}");
+}
+
+#[test]
 fn starts_can_be_made_in_the_library() {
     let folder = Folder::new("starts");
     let model = folder.file("m.stan", "parameters { real<lower=1> a; real b; } model { a ~ normal(b, 1); }");

@@ -53,6 +53,47 @@ fn data_that_do_not_fit_are_told_in_the_words_of_both() {
 }
 
 #[test]
+fn complex_numbers_of_the_data_are_pairs() {
+    let program =
+        "data { array[2] complex_vector[1] v; } parameters { complex z; } model { target += -norm(z * v[1, 1]); }";
+    let lists = "a complex number is a list of two: [real, imaginary]";
+    let cases = [
+        (json!({}), "the data lack `v`, array[] complex_vector of size 2, 1".to_owned()),
+        (json!({"v": [[1], [[1, 2]]]}), format!("`v[1][1]` is 1, but {lists}")),
+        (json!({"v": [[[1, 2]], [[1, 2, 3]]]}), format!("`v[2][1]` is a list of 3, but {lists}")),
+        (json!({"v": [[[1, 2]], [[1, "x"]]]}), "`v[2][1]` is \"x\", which is no number".to_owned()),
+    ];
+    for (i, (data, words)) in cases.into_iter().enumerate() {
+        let (code, message) = refused(&format!("complex{i}"), program, data);
+        assert_eq!((code.as_str(), message), ("E2502", words));
+    }
+}
+
+#[test]
+fn operators_of_complex_numbers_are_those_of_their_parts() {
+    let program = "parameters { complex_vector[3] v; } model { target += sum(get_imag(v * 2i .* v)); }";
+    let model = translated("complex", program, json!({})).expect("it translates");
+    let text = density(&model).join("\n");
+    assert!(text.contains("q[0..6]") && !text.contains("0.0 *"), "{text}");
+}
+
+#[test]
+fn functions_of_complex_matrices_that_are_not_there_are_named() {
+    for (i, (call, name)) in [
+        ("eigenvalues(m)", "`eigenvalues`"),
+        ("svd_U(m)", "`svd_U`"),
+        ("to_vector(complex_schur_decompose_t(m))", "`complex_schur_decompose_t`"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let program = format!("parameters {{ complex_matrix[2, 2] m; }} model {{ target += get_real(sum({call})); }}");
+        let (code, message) = refused(&format!("decomposition{i}"), &program, json!({}));
+        assert!(code == "E2501" && message.starts_with(name), "{message}");
+    }
+}
+
+#[test]
 fn indices_that_are_known_are_looked_at_before_the_run() {
     let program = "data { array[2] int k; } parameters { vector[3] x; } model { target += x[k[2]]; }";
     let (code, message) = refused("index", program, json!({"k": [1, 4]}));
