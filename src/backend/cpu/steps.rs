@@ -352,34 +352,51 @@ impl<'a, R: Real> Stepper<'a, R> {
 
     /// Computes a variable that is equal in all active lanes. An operand that is stored per lane is taken from the first.
     fn compute_uniform(&mut self, frame: &mut Frame<R>, c: &Compute, loc: &Loc) {
-        let first = self.active.first().unwrap_or(0);
-        let columns = self.active.columns();
-        let target = c.scratch.filter(|_| c.reads_slot).unwrap_or(c.slot);
         if c.prim == Prim::Copy && c.reads_slot {
             return;
         }
+        let target = c.scratch.filter(|_| c.reads_slot).unwrap_or(c.slot);
         let mut out = frame.take(target.0 as usize);
         let args = if c.in_place { &c.args[1..] } else { &c.args[..] };
-        let owned: SmallVec<[Option<Buffer<R>>; 6]> = args
-            .iter()
-            .map(|a| {
-                let per_lane = || self.env.buffer(frame, a).extract(a.ty.elements(), columns, first);
-                (!a.broadcast).then(per_lane)
-            })
-            .collect();
-        let operands: SmallVec<[kernels::KernelArg<'_, R>; 6]> = args
-            .iter()
-            .zip(&owned)
-            .map(|(a, owned)| {
-                let buffer = owned.as_ref().unwrap_or_else(|| self.env.buffer(frame, a));
-                kernels::KernelArg::new(buffer, &a.ty, true)
-            })
-            .collect();
+        let env = self.env;
+        let operand = |a| kernels::KernelArg::new(env.buffer(frame, a), &a.ty, true);
+        let trap = match args {
+            // as in `invoke`
+            [a] if a.broadcast => self.uniform_on(&[operand(a)], c, &mut out, loc),
+            [a, b] if a.broadcast && b.broadcast => self.uniform_on(&[operand(a), operand(b)], c, &mut out, loc),
+            _ => {
+                let (first, columns) = (self.active.first().unwrap_or(0), self.active.columns());
+                let per_lane = |a: &Arg| env.buffer(frame, a).extract(a.ty.elements(), columns, first);
+                let owned: Vec<Option<Buffer<R>>> = args.iter().map(|a| (!a.broadcast).then(|| per_lane(a))).collect();
+                let operands = args.iter().zip(&owned).map(|(a, owned)| match owned {
+                    Some(buffer) => kernels::KernelArg::new(buffer, &a.ty, true),
+                    None => operand(a),
+                });
+                self.uniform_on(&operands.collect::<Vec<_>>(), c, &mut out, loc)
+            }
+        };
+        frame.slots[target.0 as usize] = out;
+        if target != c.slot {
+            frame.slots.swap(target.0 as usize, c.slot.0 as usize);
+        }
+        if let Some((kind, message)) = trap {
+            self.trap_all_with(kind, loc, &message);
+        }
+    }
+
+    /// Runs a kernel for one value; gives the trap of all lanes, and what is told of it.
+    fn uniform_on(
+        &mut self,
+        operands: &[kernels::KernelArg<'_, R>],
+        c: &Compute,
+        out: &mut Buffer<R>,
+        loc: &Loc,
+    ) -> Option<(TrapKind, String)> {
         let check = self.env.settings.check_nan && bears_nans(c);
         let had_nan = check && c.in_place && has_nan(out.values(0), c.ty.elements(), 1, 0);
         let call = KernelCall {
             prim: c.prim,
-            args: &operands,
+            args: operands,
             ty: &c.ty,
             width: 1,
             active: Active::All,
@@ -388,26 +405,19 @@ impl<'a, R: Real> Stepper<'a, R> {
             traps: &mut self.kernel_traps,
         };
         if c.in_place {
-            kernels::run_in_place(call, &mut out);
+            kernels::run_in_place(call, out);
         } else {
             let streams = Streams { seed: self.env.settings.seed, lanes: &[0], draws: &mut [0] };
-            kernels::run(call, streams, &mut out);
+            kernels::run(call, streams, out);
         }
-        self.tell((c.prim, c.in_place, &c.ty), &operands, 1, loc);
-        let mut trap = self.kernel_traps.pop().map(|(_, kind)| kind);
+        if self.kernel_traps.is_empty() {
+            let bears = check && !had_nan && bears_nan(operands, out, &c.ty, 1, 0);
+            return bears.then(|| (TrapKind::Nan, String::new()));
+        }
+        self.tell((c.prim, c.in_place, &c.ty), operands, 1, loc);
+        let trap = self.kernel_traps.pop().map(|(_, kind)| (kind, self.told.pop().unwrap_or_default()));
         self.kernel_traps.clear();
-        let message = self.told.pop().unwrap_or_default();
-        if trap.is_none() && check && !had_nan && bears_nan(&operands, &out, &c.ty, 1, 0) {
-            trap = Some(TrapKind::Nan);
-        }
-        drop(operands);
-        frame.slots[target.0 as usize] = out;
-        if target != c.slot {
-            frame.slots.swap(target.0 as usize, c.slot.0 as usize);
-        }
-        if let Some(kind) = trap {
-            self.trap_all_with(kind, loc, &message);
-        }
+        trap
     }
 
     /// Where a condition holds: into `self.active.taken`, among the active columns.
