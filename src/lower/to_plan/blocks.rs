@@ -69,10 +69,10 @@ fn last_uses<T: BlockEnd>(block: &Block<T>) -> IdVec<ValueId, usize> {
     last
 }
 
-/// By variable: the operation that stores it.
-fn stores<T>(block: &Block<T>) -> HashMap<VarId, usize> {
+/// By variable: the operation that stores it, and what.
+fn stores<T>(block: &Block<T>) -> HashMap<VarId, (usize, unit::Operand)> {
     let stored = block.ops.iter().enumerate().filter_map(|(at, op)| match &op.kind {
-        OpKind::Store { var, .. } => Some((self::var(*var), at)),
+        OpKind::Store { var, value } => Some((self::var(*var), (at, *value))),
         _ => None,
     });
     stored.collect()
@@ -84,7 +84,7 @@ struct Lowering<'a, T> {
     /// Where each value is.
     places: IdVec<ValueId, Option<VarId>>,
     last: IdVec<ValueId, usize>,
-    stores: HashMap<VarId, usize>,
+    stores: HashMap<VarId, (usize, unit::Operand)>,
     /// The values that are where a variable is.
     holds: HashMap<VarId, Vec<ValueId>>,
     insts: Vec<(Inst, Loc)>,
@@ -250,7 +250,8 @@ impl<T> Lowering<'_, T> {
     }
 
     /// The place of an array of which a part is replaced and which nobody reads any more: the result takes it over. So it
-    /// does that of a variable which is stored later in the block, since nobody reads what it held.
+    /// does that of a variable which is stored later in the block, since nobody reads what it held; not where the result
+    /// would have to make room for what is stored.
     fn replaced(&self, at: usize, dst: ValueId, prim: Prim, args: &[unit::Operand]) -> Option<VarId> {
         let (Operand::Var(array), rest) = (*args.first()?, &args[1..]) else { return None };
         let place = self.places[array]?;
@@ -258,7 +259,9 @@ impl<T> Lowering<'_, T> {
         let own = match self.holds.get(&place) {
             None => class == StorageClass::Temporary,
             Some(held) => {
-                let stored = self.stores.get(&place).is_some_and(|store| *store > at);
+                let stored = self.stores.get(&place).is_some_and(|(store, value)| {
+                    *store > at && (*value == Operand::Var(dst) || self.last[dst] <= *store)
+                });
                 let alone = held.iter().all(|held| self.last[*held] <= at);
                 stored && alone && class != StorageClass::Stack
             }

@@ -251,7 +251,7 @@ impl Tracer<'_> {
     /// A quotient element by element: a times the conjugate of b / |b|, over |b|, which neither overflows nor vanishes
     /// where the quotient does not.
     fn over(&mut self, span: Span, a: &Val, b: &Val) -> Result<Val> {
-        let (b, bi) = b.re_im();
+        let (a, (b, bi)) = (&a.of_kind(a.kind.complex()), b.re_im());
         if bi.is_zero() {
             return self.each_part(a, |t, part| t.infix(span, "/", part, &b));
         }
@@ -270,8 +270,10 @@ impl Tracer<'_> {
         if let (Some(n), true) = (whole, imaginary.is_zero()) {
             return self.whole_power(span, a, n as i64);
         }
-        let log = self.complex_log(span, a)?;
-        let product = self.times(span, b, &log)?;
+        // The logarithm of 0 is a number here, so that 0 to a power is 0, and not an infinity's cosine.
+        let (log, angle) = self.complex_log(span, a)?.re_im();
+        let log = self.elementwise(span, "max", &[log, Val::real(-1e200)])?;
+        let product = self.times(span, b, &Val::complex(log, angle))?;
         self.complex_exp(span, &product)
     }
 

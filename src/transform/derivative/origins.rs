@@ -178,17 +178,20 @@ pub(super) fn counted(subject: &Subject<'_>, origins: &IdVec<BlockId, Origin>) -
     let definitions = definitions(subject.func);
     let end = |(head, origin): (BlockId, &Origin)| match origin {
         Origin::Counter { counter, start, entry, turn } => {
-            let (next, bound) = last_turn(subject, *counter, *turn)?;
+            let (last, next, bound) = last_turn(subject, *counter, *turn)?;
             let below = steady(bound, &definitions) && starts_below(subject, &definitions, (*start, bound), *entry);
-            (below && subject.graph.preds[head].len() == 2).then_some((next, (*counter, bound)))
+            // Were there a way back to the test, it would count on beyond the bound.
+            let over = !returns_past(subject, (next, last), head);
+            (below && over).then_some((next, (*counter, bound)))
         }
         _ => None,
     };
     origins.iter().filter_map(end).collect()
 }
 
-/// Where a loop goes on to whose turns end with `counter = counter + 1; if counter < bound`, and the bound.
-fn last_turn(subject: &Subject<'_>, counter: VarId, turn: BlockId) -> Option<(BlockId, Operand)> {
+/// The last block of a loop whose turns end with `counter = counter + 1; if counter < bound`, where that goes on to, and
+/// the bound.
+fn last_turn(subject: &Subject<'_>, counter: VarId, turn: BlockId) -> Option<(BlockId, BlockId, Operand)> {
     let (func, graph) = (subject.func, subject.graph);
     let [last] = graph.preds[turn][..] else { return None };
     let Terminator::Branch(Operand::Var(cond), yes, no) = func.blocks[last].term else { return None };
@@ -201,7 +204,7 @@ fn last_turn(subject: &Subject<'_>, counter: VarId, turn: BlockId) -> Option<(Bl
         InstKind::Prim { prim: Prim::Lt, args, .. }
             if steps && step < test && yes == turn && no != turn && args[0] == Operand::Var(counter) =>
         {
-            Some((no, args[1]))
+            Some((last, no, args[1]))
         }
         _ => None,
     }
@@ -223,7 +226,7 @@ fn starts_below(
         Operand::Var(cond) => {
             let [(block, at)] = definitions[cond][..] else { return false };
             matches!(func.blocks[block].insts.get(at).map(|i| &i.kind),
-                Some(InstKind::Prim { prim: Prim::Lt, args, .. }) if args[..] == [start, bound])
+                Some(InstKind::Prim { dst, prim: Prim::Lt, args }) if *dst == cond && args[..] == [start, bound])
         }
         // It stands before the program where neither of them is a variable.
         Operand::Shared(cond) => match &subject.program.shared[cond].source {
@@ -234,7 +237,8 @@ fn starts_below(
         },
         Operand::Const(_) => false,
     };
-    // Each of these is set once, and one after the other, so the last comparison before the loop is of what it counts by.
+    // Start, bound, comparison and branch are each in one place, and each dominates the next: no way to the loop comes
+    // from a new bound and leaves the comparison out.
     let mut at = entry;
     loop {
         work::add(1);

@@ -58,7 +58,8 @@ fn reduced(code: &mut Builder<&Program>, op: Reduce, x: Operand) -> Operand {
 }
 
 /// `largest + log(sum(exp(x - largest)))`, with 0 in the place of a largest element that is infinite: then a sum of 0 or
-/// infinity gives it back. What is taken off and added again has no part in derivatives, which so are `softmax(x)`.
+/// infinity gives it back. What is taken off and added again has no part in derivatives, which so are `softmax(x)`, and 0
+/// where the largest element is infinite.
 fn log_sum_exp(code: &mut Builder<&Program>, x: Operand, ty: &Type) -> Operand {
     let extreme = code.prim_as(Prim::MaxOf, &[x], Type::real());
     let size = code.prim_as(Prim::Abs, &[extreme], Type::real());

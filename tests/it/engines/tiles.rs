@@ -295,6 +295,28 @@ fn allocated(plan: &Plan, width: usize) -> usize {
     slots.sum()
 }
 
+/// The changed copy could stand where `a` is stored, but would have to make room for that.
+#[test]
+fn a_changed_copy_leaves_tiles_alone() {
+    let source = "
+pub fn main(x: real[2000], n: int) -> real {
+    let mut a = x;
+    let mut b = x * 0.5;
+    for i in 0..n {
+        let mut c = a;
+        c[i % 6] = x[0] + real(i);
+        a = sin(b * 2.0 - c) * exp(b) + cos(b);
+        b = c;
+    }
+    sum(a) + 3.0 * sum(b)
+}";
+    let program = Program::compile(source).expect("the program is right");
+    let function = program.function("main").expect("it is there");
+    let inputs = Inputs::new().lane("x", reals([2, 2000], 1)).lane("n", Array::int([2], vec![2, 3]));
+    let plan = plan(&function, &inputs);
+    assert!(groups(&plan).iter().any(|group| group.steps.len() >= 7), "{plan}");
+}
+
 #[test]
 fn memory_for_tiles_only() {
     let program = Program::compile(LOGISTIC).expect("the program is right");

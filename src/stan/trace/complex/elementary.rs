@@ -167,17 +167,18 @@ impl Tracer<'_> {
         Ok(Val::complex(self.of_one(span, "asinh", &sum)?, im))
     }
 
-    /// ¼ log1p(4 x / ((1 − x)² + y²)) + ½ atan2(2 y, (1 − x)(1 + x) − y²) i
+    /// ½ asinh(2 x / (|1 − z| |1 + z|)) + ½ atan2(2 y, (1 − x)(1 + x) − y²) i
     fn complex_atanh(&mut self, span: Span, z: &Val) -> Result<Val> {
         let (x, y) = z.re_im();
         let number = Val::real;
         let (less, more) = (self.infix(span, "-", &number(1.0), &x)?, self.infix(span, "+", &number(1.0), &x)?);
-        let (less2, y2) = (self.of_one(span, "square", &less)?, self.of_one(span, "square", &y)?);
-        let below = self.add(span, &less2, &y2)?;
-        let above = self.infix(span, "*", &number(4.0), &x)?;
-        let ratio = self.infix(span, "/", &above, &below)?;
-        let log = self.of_one(span, "log1p", &ratio)?;
-        let re = self.infix(span, "*", &number(0.25), &log)?;
+        let (below, above) = (self.of_two(span, "hypot", &less, &y)?, self.of_two(span, "hypot", &more, &y)?);
+        let twice = self.infix(span, "*", &number(2.0), &x)?;
+        let part = self.infix(span, "/", &twice, &below)?;
+        let sinh = self.infix(span, "/", &part, &above)?;
+        let double = self.of_one(span, "asinh", &sinh)?;
+        let re = self.infix(span, "*", &number(0.5), &double)?;
+        let y2 = self.of_one(span, "square", &y)?;
         let product = self.infix(span, "*", &less, &more)?;
         let (double, rest) = (self.infix(span, "*", &number(2.0), &y)?, self.infix(span, "-", &product, &y2)?);
         let angle = self.of_two(span, "atan2", &double, &rest)?;
