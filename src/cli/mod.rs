@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod cmdstan;
 mod differences;
+mod draws;
 mod dump;
 mod grad;
 mod inits;
