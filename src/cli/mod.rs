@@ -24,6 +24,7 @@ mod sample;
 mod sample_args;
 mod sample_files;
 mod sample_job;
+mod search;
 mod search_args;
 mod show;
 mod signals;
