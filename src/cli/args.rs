@@ -585,6 +585,15 @@ pub(super) enum Stage {
     C,
 }
 
+/// A switch as CmdStan has it.
+pub(super) fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err("expected 0 or 1".to_owned()),
+    }
+}
+
 /// A number of things.
 pub(super) fn count(text: &str) -> Result<usize, String> {
     let n = text.trim().parse::<usize>();

@@ -13,8 +13,21 @@ struct Method {
     groups: &'static [&'static str],
     /// CmdStan's name, ours: beside those that all have.
     flags: &'static [(&'static str, &'static str)],
+    /// Whether it looks for modes.
+    searches: bool,
 }
 
+/// Those of methods that look for modes.
+const SEARCH: &[(&str, &str)] = &[
+    ("init", "--init"),
+    ("init_alpha", "--init-alpha"),
+    ("tol_obj", "--tol-obj"),
+    ("tol_rel_obj", "--tol-rel-obj"),
+    ("tol_grad", "--tol-grad"),
+    ("tol_rel_grad", "--tol-rel-grad"),
+    ("tol_param", "--tol-param"),
+    ("history_size", "--history-size"),
+];
 /// The methods.
 const METHODS: [Method; 5] = [
     Method {
@@ -44,44 +57,27 @@ const METHODS: [Method; 5] = [
             ("init", "--init"),
             ("refresh", "--refresh"),
         ],
+        searches: false,
     },
     Method {
         commands: &["optimize"],
         name: "optimize",
         groups: &["lbfgs", "bfgs", "newton"],
-        flags: &[
-            ("algorithm", "--algorithm"),
-            ("jacobian", "--jacobian"),
-            ("iter", "--iter"),
-            ("init", "--init"),
-            ("init_alpha", "--init-alpha"),
-            ("tol_obj", "--tol-obj"),
-            ("tol_rel_obj", "--tol-rel-obj"),
-            ("tol_grad", "--tol-grad"),
-            ("tol_rel_grad", "--tol-rel-grad"),
-            ("tol_param", "--tol-param"),
-            ("history_size", "--history-size"),
-        ],
+        flags: &[("algorithm", "--algorithm"), ("jacobian", "--jacobian"), ("iter", "--iter")],
+        searches: true,
     },
     Method {
         commands: &["laplace"],
         name: "laplace",
         groups: &[],
         flags: &[("mode", "--mode"), ("jacobian", "--jacobian"), ("draws", "--draws"), ("init", "--init")],
+        searches: false,
     },
     Method {
         commands: &["pathfinder"],
         name: "pathfinder",
         groups: &[],
         flags: &[
-            ("init", "--init"),
-            ("init_alpha", "--init-alpha"),
-            ("tol_obj", "--tol-obj"),
-            ("tol_rel_obj", "--tol-rel-obj"),
-            ("tol_grad", "--tol-grad"),
-            ("tol_rel_grad", "--tol-rel-grad"),
-            ("tol_param", "--tol-param"),
-            ("history_size", "--history-size"),
             ("num_psis_draws", "--num-psis-draws"),
             ("num_paths", "--num-paths"),
             ("psis_resample", "--psis-resample"),
@@ -89,12 +85,14 @@ const METHODS: [Method; 5] = [
             ("num_draws", "--num-draws"),
             ("num_elbo_draws", "--num-elbo-draws"),
         ],
+        searches: true,
     },
     Method {
         commands: &["generate-quantities", "generate_quantities"],
         name: "generate_quantities",
         groups: &[],
         flags: &[("fitted_params", "--draws")],
+        searches: false,
     },
 ];
 /// Flags of these commands that take no value, so that what follows is looked at.
@@ -167,7 +165,8 @@ pub(super) fn translated(command: impl Iterator<Item = OsString>) -> Result<Vec<
 
 /// Our flag for `key=value`; none for one that only groups what follows it.
 fn flag(method: &Method, key: &str, value: &str, group: &str) -> Result<Option<String>, String> {
-    if let Some((_, ours)) = method.flags.iter().chain(&FLAGS).find(|(name, _)| *name == key) {
+    let of_search = if method.searches { SEARCH } else { &[] };
+    if let Some((_, ours)) = method.flags.iter().chain(of_search).chain(&FLAGS).find(|(name, _)| *name == key) {
         return Ok(Some((*ours).to_owned()));
     }
     match (key, value) {

@@ -2,18 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use indexmap::IndexMap;
-
-use crate::mcmc::inits::{starts, takes_values};
+use crate::mcmc::inits::{parameters, starts, takes_values};
 use crate::mcmc::protocol::Q;
 use crate::program::io::NamedValues;
 use crate::program::{Error, ErrorKind, Options};
-use crate::report::stan_csv::CsvChains;
 use crate::types::Array;
 
+use super::draws::Drawn;
 use super::model::Model;
 use super::sample_job::read_starts;
-use super::stan_files;
 
 /// The radius of what files leave out, as Stan has it.
 const RADIUS: f64 = 2.0;
@@ -41,53 +38,122 @@ pub(super) fn inits(
         let message = format!("--init names {} files for {chains} chains: one for all, or one for each", files.len());
         return Err(Error::new(ErrorKind::Option, message));
     }
-    let first = &files[0];
-    let ends = |ending: &str| first.extension().is_some_and(|e| e == ending);
-    let values: Vec<NamedValues> = if ends("csv") {
-        let read = stan_files::read(&files)?;
-        if let Some(q) = read.parameters.get(Q).filter(|q| q.shape.len() == 3)
-            && !takes_values(&model.source())?
-        {
-            return Ok(spaced(q, chains));
+    match Given::read(&files, model)? {
+        Given::Points(points) => Ok(points),
+        Given::Values(values) => of_values(&values, model, (chains, RADIUS), options),
+        Given::Draws(draws) => {
+            // One for each chain, evenly spaced.
+            let all = draws.chains * draws.count;
+            let places: Vec<usize> = (0..chains).map(|chain| chain * all / chains.max(1)).collect();
+            of_draws(&draws, &files, &places, (model, RADIUS), options)
         }
-        rows(&read, &files, chains)
-    } else {
-        // A list is one of unconstrained points, and so is what stands alone in an object, of a model that takes no
-        // values.
-        let named =
-            ends("json").then(|| files.iter().map(|path| NamedValues::read(path)).collect::<Result<Vec<_>, _>>());
-        match named {
-            Some(Ok(named)) if named[0].names().len() != 1 || takes_values(&model.source())? => named,
-            Some(Err(error)) if files.len() > 1 => return Err(error.into()),
-            _ => return read_starts(first),
-        }
-    };
-    starts(&model.source(), &values, chains, RADIUS, &|function| model.inputs(function), options)
+    }
 }
 
-/// The point of a file: its only one, or the last row of Stan CSV, which is the best one of `optimize`.
+/// The point of a file: its only one, or its last draw, which is the best one of `optimize`.
 ///
 /// # Errors
 /// For a file that cannot be read, and what the model does not take.
 pub(super) fn last(file: &Path, model: &Model<'_>, options: &Options) -> Result<Array, Error> {
     let files = [file.to_owned()];
-    if file.extension().is_none_or(|e| e != "csv") {
-        let points = inits(&files, model, (1, 1), options)?;
-        if points.shape[0] != 1 {
-            let message = format!("{}: {} points, where one mode is wanted", file.display(), points.shape[0]);
-            return Err(Error::new(ErrorKind::Input, message));
+    let points = match Given::read(&files, model)? {
+        Given::Points(points) => points,
+        Given::Values(values) => of_values(&values, model, (1, RADIUS), options)?,
+        Given::Draws(draws) => {
+            let place = draws.chains * draws.count - 1;
+            of_draws(&draws, &files, &[place], (model, 0.0), options)?
         }
-        return Ok(points);
+    };
+    if points.shape[0] != 1 {
+        let message = format!("{}: {} points, where one mode is wanted", file.display(), points.shape[0]);
+        return Err(Error::new(ErrorKind::Input, message));
     }
-    let read = stan_files::read(&files)?;
-    if let Some(q) = read.parameters.get(Q).filter(|q| q.shape.len() == 3)
+    Ok(points)
+}
+
+/// What files of starts hold.
+enum Given {
+    Draws(Drawn),
+    /// Values of parameters by their names, those of each file.
+    Values(Vec<NamedValues>),
+    /// Unconstrained points.
+    Points(Array),
+}
+
+impl Given {
+    fn read(files: &[PathBuf], model: &Model<'_>) -> Result<Self, Error> {
+        let first = &files[0];
+        let ends = |ending: &str| first.extension().is_some_and(|e| e == ending);
+        if ends("csv") {
+            return Drawn::of_csv(files).map(Self::Draws);
+        }
+        // A list has no names, nor has `.npy`.
+        match files.iter().map(|path| NamedValues::read(path)).collect::<Result<Vec<_>, _>>() {
+            Ok(named) => {
+                let parameters = parameters(&model.source(), &|function| model.inputs(function))?;
+                if parameters.iter().any(|parameter| is_drawn(&named[0], parameter)) {
+                    return drawn(&named, &parameters).map(Self::Draws);
+                }
+                // What stands alone in an object is unconstrained, of a model that takes no values.
+                if ends("json") && (named[0].names().len() != 1 || takes_values(&model.source())?) {
+                    return Ok(Self::Values(named));
+                }
+            }
+            Err(error) if ends("json") && files.len() > 1 => return Err(error.into()),
+            Err(_) => {}
+        }
+        if files.len() > 1 {
+            let message = format!("{}: of files of unconstrained points one has all", first.display());
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        read_starts(first).map(Self::Points)
+    }
+}
+
+/// Whether a parameter with so many axes has two more in a file, over chains and draws.
+fn is_drawn(file: &NamedValues, (name, rank): &(String, usize)) -> bool {
+    file.get(name).is_some_and(|data| data.guess_type().rank == rank + 2)
+}
+
+/// The draws of a file of arrays: those of parameters, since such a file does not say what else it has.
+fn drawn(files: &[NamedValues], parameters: &[(String, usize)]) -> Result<Drawn, Error> {
+    let mut draws = Drawn::of_arrays(files)?;
+    draws.arrays.retain(|name, _| parameters.iter().any(|(parameter, _)| parameter == name));
+    draws.check(files[0].origin())?;
+    Ok(draws)
+}
+
+fn of_values(
+    values: &[NamedValues],
+    model: &Model<'_>,
+    (chains, radius): (usize, f64),
+    options: &Options,
+) -> Result<Array, Error> {
+    starts(&model.source(), values, chains, radius, &|function| model.inputs(function), options)
+}
+
+/// A start for each of these draws.
+fn of_draws(
+    draws: &Drawn,
+    files: &[PathBuf],
+    places: &[usize],
+    (model, radius): (&Model<'_>, f64),
+    options: &Options,
+) -> Result<Array, Error> {
+    if let Some(q) = draws.arrays.get(Q).filter(|q| q.shape.len() == 3)
         && !takes_values(&model.source())?
     {
-        let values = q.as_real().expect("columns are reals");
-        return Ok(Array::real([1, q.shape[2]], values[(read.draws - 1) * q.shape[2]..][..q.shape[2]].to_vec()));
+        let points: Vec<Array> = places.iter().map(|place| Drawn::value(q, *place)).collect();
+        let numbers = points.iter().flat_map(|point| point.as_real().expect("draws are reals")).copied();
+        return Ok(Array::real([places.len(), q.shape[2]], numbers.collect()));
     }
-    let values = [row(&read, &files, read.draws - 1)];
-    starts(&model.source(), &values, 1, 0.0, &|function| model.inputs(function), options)
+    let origin = files.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
+    let row = |place: &usize| {
+        let values = draws.arrays.iter().map(|(name, array)| (name.clone(), Drawn::value(array, *place)));
+        NamedValues::of(origin.clone(), values.collect())
+    };
+    let rows: Vec<NamedValues> = places.iter().map(row).collect();
+    of_values(&rows, model, (places.len(), radius), options)
 }
 
 /// Of one file that is not there, those with the numbers of the chains behind its name, if they are.
@@ -99,34 +165,4 @@ fn of_chains(files: &[PathBuf], chains: usize, id: u64) -> Vec<PathBuf> {
     };
     let all: Vec<PathBuf> = (id..id + chains as u64).map(numbered).collect();
     if !file.is_file() && all.iter().all(|path| path.is_file()) { all } else { vec![file.clone()] }
-}
-
-/// Of the draws of files of Stan CSV one for each chain, evenly spaced.
-fn rows(read: &CsvChains, files: &[PathBuf], chains: usize) -> Vec<NamedValues> {
-    let all = read.draws * read.parameters.values().next().map_or(0, |array| array.shape[0]);
-    (0..chains).map(|chain| row(read, files, chain * all / chains.max(1))).collect()
-}
-
-/// The same of unconstrained draws.
-fn spaced(q: &Array, chains: usize) -> Array {
-    let (all, d) = (q.shape[0] * q.shape[1], q.shape[2]);
-    let values = q.as_real().expect("columns are reals");
-    let picked = (0..chains).flat_map(|chain| values[chain * all / chains.max(1) * d..][..d].iter().copied());
-    Array::real([chains, d], picked.collect())
-}
-
-/// A row of files of Stan CSV, by its place among those of all.
-fn row(read: &CsvChains, files: &[PathBuf], at: usize) -> NamedValues {
-    let origin = files.iter().map(|path: &PathBuf| shown(path)).collect::<Vec<_>>().join(", ");
-    let values = read.parameters.iter().map(|(name, array)| {
-        let event: Vec<usize> = array.shape[2..].to_vec();
-        let size: usize = event.iter().product();
-        let numbers = array.as_real().expect("columns are reals")[at * size..][..size].to_vec();
-        (name.clone(), Array::real(event, numbers))
-    });
-    NamedValues::of(origin, values.collect::<IndexMap<_, _>>())
-}
-
-fn shown(path: &Path) -> String {
-    format!("`{}`", path.display())
 }

@@ -10,24 +10,21 @@ use crate::mcmc::optimize::Optimization;
 use crate::mcmc::sampling::ModelSource;
 use crate::program::{Error, ErrorKind, Options, Terms};
 use crate::report::quantity_table;
-use crate::report::stan_csv::{CsvHeader, CsvTables};
+use crate::report::stan_csv::CsvTables;
 
-use super::args::EngineArgs;
+use super::args::yes_or_no;
 use super::inits;
-use super::model::{DataArgs, Model};
-use super::sample_args::DrawsFileArgs;
-use super::sample_files::DrawsFile;
-use super::search_args::{StartArgs, ToleranceArgs, report_traps, yes_or_no};
+use super::model::{Model, ModelArgs};
+use super::search::{optima, report_failed};
+use super::search_args::SearchArgs;
 use super::{note, print};
 
 #[derive(Debug, Args)]
 pub(super) struct LaplaceArgs {
-    /// The model: exports `log_density`, and `parameters` for its constrained parameters
-    pub(super) model: PathBuf,
     #[command(flatten)]
-    pub(super) data: DataArgs,
+    pub(super) model: ModelArgs,
     /// The mode, as `optimize` writes it, or in another form that `--init` has; without it, it is looked for by L-BFGS
-    #[arg(long, value_name = "FILE.csv|.json")]
+    #[arg(long, value_name = "FILE.csv|.json|.npz")]
     pub(super) mode: Option<PathBuf>,
     /// Of a Stan program or a `model`: whether the density is that of the unconstrained space; as it was when the mode was found
     #[arg(long, value_name = "0|1", num_args = 0..=1, default_value = "1", default_missing_value = "1")]
@@ -43,45 +40,30 @@ pub(super) struct LaplaceArgs {
     #[arg(long, value_name = "N")]
     pub(super) iter: Option<usize>,
     #[command(flatten)]
-    pub(super) start: StartArgs,
-    #[command(flatten)]
-    pub(super) tolerances: ToleranceArgs,
-    #[command(flatten)]
-    pub(super) engine: EngineArgs,
-    #[command(flatten)]
-    pub(super) file: DrawsFileArgs,
+    pub(super) search: SearchArgs,
 }
 
 /// How far from its maximum a mode may be, in standard deviations of the approximation.
 const MOST_OFF: f64 = 1e-2;
 
 pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
-    let mut options = args.engine.options(false)?;
-    options.first_lane = args.start.id - 1;
-    let file = DrawsFile::new(&args.file, 1, args.start.id)?;
-    file.spares(args.data.data.iter().chain(&args.mode).chain([&args.model]), 1, args.start.id)?;
+    let options = args.search.options()?;
+    let file = args.search.file(args.model.files().chain(&args.mode))?;
     if args.draws == 0 {
         return Err(Error::new(ErrorKind::Option, "--draws 0: there is nothing to draw"));
     }
     // A density that is written by hand is what it computes.
-    let known = super::model::is_stan(&args.model) || ModelSource::from(&args.model).knows_jacobian()?;
+    let known = super::model::is_stan(&args.model.model) || ModelSource::from(&args.model.model).knows_jacobian()?;
     let terms = Terms { constants: false, jacobian: args.jacobian || !known };
-    let loaded = Model::load(&args.model, &args.data, terms)?;
+    let loaded = args.model.load(terms)?;
     let mode = mode(args, &loaded, terms, &options)?;
     let draws = approximate(&loaded.source(), terms, &mode, args.draws, &|function| loaded.inputs(function), &options)?;
-    let header = CsvHeader {
-        model: CsvHeader::model_of(&args.model),
-        method: "laplace",
-        lines: vec![
-            format!("mode = {}", args.mode.as_ref().map_or(String::new(), |path| path.display().to_string())),
-            format!("jacobian = {}", u8::from(args.jacobian)),
-            format!("draws = {}", args.draws),
-        ],
-        data: args.data.data.as_ref().map(|path| path.display().to_string()),
-        init: args.start.told(),
-        seed: options.settings.seed,
-        digits: args.file.digits(),
-    };
+    let lines = vec![
+        format!("mode = {}", args.mode.as_ref().map_or(String::new(), |path| path.display().to_string())),
+        format!("jacobian = {}", u8::from(args.jacobian)),
+        format!("draws = {}", args.draws),
+    ];
+    let header = args.search.header(&args.model, "laplace", lines, &options);
     let tables = CsvTables {
         header: &header,
         statistics: &draws.statistics,
@@ -89,7 +71,7 @@ pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
         chains: 1,
         rows: args.draws,
     };
-    let written = file.write_tables(&tables, args.start.id, &options);
+    let written = file.write_tables(&tables, args.search.start.id, &options);
     let failed = draws.failed.as_ref().map_or(&[][..], |failed| &failed.positions);
     print(&quantity_table(&draws.parameters, failed));
     print(&format!(
@@ -106,10 +88,7 @@ pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
             draws.mode_off
         ));
     }
-    if let Some(failed) = &draws.failed {
-        let (n, said) = (failed.positions.len(), &failed.first.message);
-        note(&format!("warning: `parameters` failed for {n} draws, which are NaN and left out of the table: {said}"));
-    }
+    report_failed(draws.failed.as_ref());
     written?;
     Ok(ExitCode::SUCCESS)
 }
@@ -120,19 +99,9 @@ fn mode(args: &LaplaceArgs, loaded: &Model<'_>, terms: Terms, options: &Options)
         let point = inits::last(path, loaded, options)?;
         return Ok(point.as_real().expect("starting points are reals").to_vec());
     }
-    let job = Optimization {
-        history_size: args.tolerances.history_size,
-        starts: args.starts,
-        points: args.start.points(loaded, args.starts, options)?,
-        settings: args.tolerances.settings(&args.start, args.iter)?,
-        terms,
-        ..Optimization::default()
-    };
-    let optima = job.run(&loaded.source(), &|function| loaded.inputs(function), options)?;
-    report_traps("start", &optima.traps);
-    let Some(best) = optima.best() else {
-        return Err(Error::new(ErrorKind::Input, "no start found a point with a finite log density and gradient"));
-    };
+    let job = args.search.optimization(loaded, (args.starts, args.iter), options)?;
+    let optima = optima(&Optimization { terms, ..job }, loaded, options)?;
+    let best = optima.best().expect("a search that finds no point is an error");
     if !best.stopped.converged() {
         note(&format!("warning: the mode may be none: {}", best.stopped));
     }

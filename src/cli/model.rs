@@ -26,6 +26,30 @@ pub(super) struct DataArgs {
     pub(super) includes: IncludeArgs,
 }
 
+/// The model of a command, and what goes into it besides its parameters.
+#[derive(Debug, Args)]
+pub(super) struct ModelArgs {
+    /// The model: exports `log_density`, and `parameters` for its constrained parameters
+    pub(super) model: PathBuf,
+    #[command(flatten)]
+    pub(super) data: DataArgs,
+}
+
+impl ModelArgs {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub(super) fn load(&self, terms: Terms) -> Result<Model<'_>, Error> {
+        Model::load(&self.model, &self.data, terms)
+    }
+
+    /// The files that are read.
+    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.data.data.iter().chain([&self.model])
+    }
+}
+
 /// Where the files are that Stan programs include.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct IncludeArgs {

@@ -1,22 +1,20 @@
 //! `autobatch optimize`: the maximum of a log density, from one start or from many at once.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgAction, Args, ValueEnum};
 use indexmap::IndexMap;
 
 use crate::mcmc::optimize::{Algorithm, Optima, Optimization};
-use crate::program::{Error, ErrorKind, Terms};
-use crate::report::stan_csv::{CsvHeader, CsvTables};
+use crate::program::{Error, Terms};
+use crate::report::stan_csv::CsvTables;
 use crate::report::{aligned, element_name};
 use crate::types::{Array, Scalar};
 
-use super::args::EngineArgs;
-use super::model::{DataArgs, Model};
-use super::sample_args::DrawsFileArgs;
-use super::sample_files::DrawsFile;
-use super::search_args::{StartArgs, ToleranceArgs, report_traps, yes_or_no};
+use super::args::yes_or_no;
+use super::model::ModelArgs;
+use super::search::optima as search;
+use super::search_args::SearchArgs;
 use super::{note, print};
 
 /// Starts that the report has a line for.
@@ -24,10 +22,8 @@ const SHOWN: usize = 10;
 
 #[derive(Debug, Args)]
 pub(super) struct OptimizeArgs {
-    /// The model: exports `log_density`, and `parameters` for its constrained parameters
-    pub(super) model: PathBuf,
     #[command(flatten)]
-    pub(super) data: DataArgs,
+    pub(super) model: ModelArgs,
     /// How the maximum is looked for
     #[arg(long, value_enum, default_value_t = AlgorithmName::Lbfgs)]
     pub(super) algorithm: AlgorithmName,
@@ -43,13 +39,7 @@ pub(super) struct OptimizeArgs {
     #[arg(long, value_name = "N")]
     pub(super) iter: Option<usize>,
     #[command(flatten)]
-    pub(super) start: StartArgs,
-    #[command(flatten)]
-    pub(super) tolerances: ToleranceArgs,
-    #[command(flatten)]
-    pub(super) engine: EngineArgs,
-    #[command(flatten)]
-    pub(super) file: DrawsFileArgs,
+    pub(super) search: SearchArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -73,34 +63,13 @@ impl From<AlgorithmName> for Algorithm {
 }
 
 pub(super) fn optimize(args: &OptimizeArgs) -> Result<ExitCode, Error> {
-    let mut options = args.engine.options(false)?;
-    options.first_lane = args.start.id - 1;
-    let file = DrawsFile::new(&args.file, 1, args.start.id)?;
-    file.spares(args.data.data.iter().chain([&args.model]), 1, args.start.id)?;
+    let options = args.search.options()?;
+    let file = args.search.file(args.model.files())?;
     let terms = Terms { constants: false, jacobian: args.jacobian };
-    let loaded = Model::load(&args.model, &args.data, terms)?;
-    let job = Optimization {
-        algorithm: args.algorithm.into(),
-        history_size: args.tolerances.history_size,
-        starts: args.starts,
-        points: args.start.points(&loaded, args.starts, &options)?,
-        settings: args.tolerances.settings(&args.start, args.iter)?,
-        terms,
-    };
-    let optima = job.run(&loaded.source(), &|function| loaded.inputs(function), &options)?;
-    report_traps("start", &optima.traps);
-    if optima.all.is_empty() {
-        return Err(Error::new(ErrorKind::Input, "no start found a point with a finite log density and gradient"));
-    }
-    let header = CsvHeader {
-        model: CsvHeader::model_of(&args.model),
-        method: "optimize",
-        lines: lines(args, &optima),
-        data: args.data.data.as_ref().map(|path| path.display().to_string()),
-        init: args.start.told(),
-        seed: options.settings.seed,
-        digits: args.file.digits(),
-    };
+    let loaded = args.model.load(terms)?;
+    let job = args.search.optimization(&loaded, (args.starts, args.iter), &options)?;
+    let optima = search(&Optimization { algorithm: args.algorithm.into(), terms, ..job }, &loaded, &options)?;
+    let header = args.search.header(&args.model, "optimize", lines(args, &optima), &options);
     let n = optima.all.len();
     let statistics = IndexMap::from([
         ("lp".to_owned(), Array::real([1, n], optima.all.iter().map(|o| o.lp).collect())),
@@ -108,7 +77,7 @@ pub(super) fn optimize(args: &OptimizeArgs) -> Result<ExitCode, Error> {
     ]);
     let tables =
         CsvTables { header: &header, statistics: &statistics, parameters: &optima.parameters, chains: 1, rows: n };
-    let written = file.write_tables(&tables, args.start.id, &options);
+    let written = file.write_tables(&tables, args.search.start.id, &options);
     print(&report(&optima));
     if let Some(failed) = &optima.failed {
         let said = &failed.first.message;
@@ -129,7 +98,7 @@ fn lines(args: &OptimizeArgs, optima: &Optima) -> Vec<String> {
         lines.extend(told.map(|s| format!("    {} = {}", s.name, s.value)));
     }
     if algorithm == Algorithm::Lbfgs {
-        lines.push(format!("    history_size = {}", args.tolerances.history_size));
+        lines.push(format!("    history_size = {}", args.search.tolerances.history_size));
     }
     lines.push(format!("jacobian = {}", u8::from(args.jacobian)));
     lines.extend(optima.settings.iter().filter(|s| s.name == "iter").map(|s| format!("iter = {}", s.value)));

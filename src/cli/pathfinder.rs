@@ -1,20 +1,18 @@
 //! `autobatch pathfinder`: draws from the best normal approximations along paths to modes.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgAction, Args};
 
 use crate::mcmc::pathfinder::{Pathfinder, PathfinderDraws};
 use crate::program::{Error, Terms};
-use crate::report::stan_csv::{CsvHeader, CsvTables};
+use crate::report::stan_csv::CsvTables;
 use crate::report::{aligned, quantity_table};
 
-use super::args::EngineArgs;
-use super::model::{DataArgs, Model};
-use super::sample_args::DrawsFileArgs;
-use super::sample_files::DrawsFile;
-use super::search_args::{StartArgs, ToleranceArgs, report_traps, yes_or_no};
+use super::args::yes_or_no;
+use super::model::ModelArgs;
+use super::search::{report_failed, report_traps};
+use super::search_args::SearchArgs;
 use super::{note, print};
 
 /// Beyond this shape of the tail importance weights cannot mend the approximation.
@@ -24,10 +22,8 @@ const SHOWN: usize = 10;
 
 #[derive(Debug, Args)]
 pub(super) struct PathfinderArgs {
-    /// The model: exports `log_density`, and `parameters` for its constrained parameters
-    pub(super) model: PathBuf,
     #[command(flatten)]
-    pub(super) data: DataArgs,
+    pub(super) model: ModelArgs,
     /// Paths, which run side by side
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(super) num_paths: usize,
@@ -48,54 +44,39 @@ pub(super) struct PathfinderArgs {
     #[arg(value_parser = yes_or_no, action = ArgAction::Set)]
     pub(super) psis_resample: bool,
     #[command(flatten)]
-    pub(super) start: StartArgs,
-    #[command(flatten)]
-    pub(super) tolerances: ToleranceArgs,
-    #[command(flatten)]
-    pub(super) engine: EngineArgs,
-    #[command(flatten)]
-    pub(super) file: DrawsFileArgs,
+    pub(super) search: SearchArgs,
 }
 
 pub(super) fn pathfinder(args: &PathfinderArgs) -> Result<ExitCode, Error> {
-    let mut options = args.engine.options(false)?;
-    options.first_lane = args.start.id - 1;
-    let file = DrawsFile::new(&args.file, 1, args.start.id)?;
-    file.spares(args.data.data.iter().chain([&args.model]), 1, args.start.id)?;
-    let loaded = Model::load(&args.model, &args.data, Terms { constants: true, jacobian: true })?;
+    let options = args.search.options()?;
+    let file = args.search.file(args.model.files())?;
+    let loaded = args.model.load(Terms { constants: true, jacobian: true })?;
     let job = Pathfinder {
         num_paths: args.num_paths,
         num_draws: args.num_draws,
         num_psis_draws: args.num_psis_draws,
         num_elbo_draws: args.num_elbo_draws,
-        history_size: args.tolerances.history_size,
+        history_size: args.search.tolerances.history_size,
         psis_resample: args.psis_resample,
-        points: args.start.points(&loaded, args.num_paths, &options)?,
-        settings: args.tolerances.settings(&args.start, args.max_lbfgs_iters)?,
+        points: args.search.start.points(&loaded, args.num_paths, &options)?,
+        settings: args.search.settings(args.max_lbfgs_iters)?,
     };
     let draws = job.run(&loaded.source(), &|function| loaded.inputs(function), &options)?;
     report_traps("path", &draws.traps);
     let rows = draws.q.shape[1];
-    let header = CsvHeader {
-        model: CsvHeader::model_of(&args.model),
-        method: "pathfinder",
-        lines: vec![
-            format!("num_psis_draws = {}", args.num_psis_draws),
-            format!("num_paths = {}", args.num_paths),
-            format!("psis_resample = {}", u8::from(args.psis_resample)),
-            format!("max_lbfgs_iters = {}", args.max_lbfgs_iters.unwrap_or(1000)),
-            format!("num_draws = {}", args.num_draws),
-            format!("num_elbo_draws = {}", args.num_elbo_draws),
-            format!("history_size = {}", args.tolerances.history_size),
-        ],
-        data: args.data.data.as_ref().map(|path| path.display().to_string()),
-        init: args.start.told(),
-        seed: options.settings.seed,
-        digits: args.file.digits(),
-    };
+    let lines = vec![
+        format!("num_psis_draws = {}", args.num_psis_draws),
+        format!("num_paths = {}", args.num_paths),
+        format!("psis_resample = {}", u8::from(args.psis_resample)),
+        format!("max_lbfgs_iters = {}", args.max_lbfgs_iters.unwrap_or(1000)),
+        format!("num_draws = {}", args.num_draws),
+        format!("num_elbo_draws = {}", args.num_elbo_draws),
+        format!("history_size = {}", args.search.tolerances.history_size),
+    ];
+    let header = args.search.header(&args.model, "pathfinder", lines, &options);
     let tables =
         CsvTables { header: &header, statistics: &draws.statistics, parameters: &draws.parameters, chains: 1, rows };
-    let written = file.write_tables(&tables, args.start.id, &options);
+    let written = file.write_tables(&tables, args.search.start.id, &options);
     let failed = draws.failed.as_ref().map_or(&[][..], |failed| &failed.positions);
     print(&quantity_table(&draws.parameters, failed));
     print(&format!("\n{}\n{rows} draws\n", paths(&draws)));
@@ -115,10 +96,7 @@ fn warn(args: &PathfinderArgs, draws: &PathfinderDraws) {
              be poor; as starts of `sample --init` the draws may serve"
         ));
     }
-    if let Some(failed) = &draws.failed {
-        let (n, said) = (failed.positions.len(), &failed.first.message);
-        note(&format!("warning: `parameters` failed for {n} draws, which are NaN and left out of the table: {said}"));
-    }
+    report_failed(draws.failed.as_ref());
 }
 
 /// A line for each path, those with the largest evidence lower bounds first.

@@ -7,17 +7,17 @@ use clap::Args;
 use indexmap::IndexMap;
 
 use crate::mcmc::quantities::Quantities;
-use crate::program::io::{ArrayType, Data, NamedValues};
+use crate::program::io::Data;
 use crate::program::{Error, ErrorKind};
 use crate::report::quantity_table;
 use crate::report::stan_csv::{CsvHeader, CsvTables};
-use crate::types::DType;
 
 use super::args::EngineArgs;
+use super::draws::Drawn;
 use super::model::{DataArgs, Model, SAMPLED};
 use super::sample_args::DrawsFileArgs;
 use super::sample_files::DrawsFile;
-use super::{note, print, stan_files};
+use super::{note, print};
 
 #[derive(Debug, Args)]
 pub(super) struct QuantitiesArgs {
@@ -42,14 +42,11 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(false)?;
     options.first_lane = args.id - 1;
     let origin = args.draws.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-    let draws = read_draws(&args.draws)?;
-    let shape = draws.values().find_map(|data| match data {
-        Data::Array(array) => Some((array.shape[0], array.shape[1])),
-        Data::Json(_) => None,
-    });
-    let Some((chains, count)) = shape.filter(|(chains, count)| chains * count > 0) else {
+    let Drawn { chains, count, arrays: draws } = Drawn::read(&args.draws)?;
+    if draws.is_empty() {
         return Err(Error::new(ErrorKind::Input, format!("{origin}: there are no draws")));
-    };
+    }
+    let draws: IndexMap<String, Data> = draws.into_iter().map(|(name, array)| (name, Data::Array(array))).collect();
     let file = DrawsFile::new(&args.draws_file, chains, args.id)?;
     file.spares(args.draws.iter().chain(&args.data.data).chain([&args.model]), chains, args.id)?;
     let loaded = Model::load(&args.model, &args.data, SAMPLED)?;
@@ -86,39 +83,4 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
     }
     written?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Draws as arrays chain × draw × event shape, by the names of variables.
-fn read_draws(files: &[PathBuf]) -> Result<IndexMap<String, Data>, Error> {
-    let arrays = |path: &PathBuf| path.extension().is_some_and(|e| e == "npz" || e == "json");
-    let [file] = files else {
-        if let Some(path) = files.iter().find(|path| arrays(path)) {
-            let message = format!("{}: of files of arrays one has all chains", path.display());
-            return Err(Error::new(ErrorKind::Option, message));
-        }
-        return of_csv(files);
-    };
-    if !arrays(file) {
-        return of_csv(files);
-    }
-    let values = NamedValues::read(file)?;
-    let mut all = IndexMap::new();
-    for (name, data) in values.iter() {
-        let rank = data.guess_type().rank;
-        // What has no chains and draws is no draw.
-        if rank >= 2 {
-            let dtype = data.guess_type().dtype;
-            let dtype = if matches!(data, Data::Json(_)) && dtype == DType::Int { DType::Real } else { dtype };
-            all.insert(name.to_owned(), Data::Array(data.to_array(name, ArrayType { dtype, rank })?));
-        }
-    }
-    Ok(all)
-}
-
-fn of_csv(files: &[PathBuf]) -> Result<IndexMap<String, Data>, Error> {
-    let chains = stan_files::read(files)?;
-    if chains.uneven {
-        note(&format!("note: the files have different numbers of draws; {} of each are taken", chains.draws));
-    }
-    Ok(chains.parameters.into_iter().map(|(name, array)| (name, Data::Array(array))).collect())
 }

@@ -8,8 +8,7 @@ use crate::mcmc::sampling::{INIT_RADIUS, MAX_TREEDEPTH, Metric, SAVE_WARMUP, Sam
 use crate::program::Error;
 use crate::report::stan_csv::DEFAULT_DIGITS;
 
-use super::args::count;
-use super::search_args::yes_or_no;
+use super::args::{count, yes_or_no};
 
 #[derive(Debug, Args)]
 pub(super) struct ChainArgs {

@@ -1,15 +1,105 @@
-//! What the commands that look for modes have in common: where they start, and L-BFGS.
+//! The arguments that the commands have in common that look for modes: where they start, L-BFGS, where results go.
+
+use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::mcmc::optimize::Optimization;
 use crate::mcmc::sampling::{INIT_RADIUS, SamplerSettings};
 use crate::program::{Error, Options};
-use crate::run::Trap;
+use crate::report::stan_csv::CsvHeader;
 use crate::types::Array;
 
+use super::args::EngineArgs;
 use super::inits;
-use super::model::Model;
-use super::note;
+use super::model::{Model, ModelArgs};
+use super::sample_args::DrawsFileArgs;
+use super::sample_files::DrawsFile;
+
+/// What stands behind the arguments of a command's own.
+#[derive(Debug, Args)]
+pub(super) struct SearchArgs {
+    #[command(flatten)]
+    pub(super) start: StartArgs,
+    #[command(flatten)]
+    pub(super) tolerances: ToleranceArgs,
+    #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
+    file: DrawsFileArgs,
+}
+
+impl SearchArgs {
+    /// What a run takes.
+    ///
+    /// # Errors
+    /// For options that make no sense.
+    pub(super) fn options(&self) -> Result<Options, Error> {
+        let mut options = self.engine.options(false)?;
+        options.first_lane = self.start.id - 1;
+        Ok(options)
+    }
+
+    /// Where the results go, which is none of the files that are read.
+    ///
+    /// # Errors
+    /// As [`DrawsFile::new`] and [`DrawsFile::spares`].
+    pub(super) fn file<'p>(&self, read: impl Iterator<Item = &'p PathBuf>) -> Result<DrawsFile, Error> {
+        let file = DrawsFile::new(&self.file, 1, self.start.id)?;
+        file.spares(read, 1, self.start.id)?;
+        Ok(file)
+    }
+
+    /// What Stan CSV tells of a method with these lines.
+    pub(super) fn header(
+        &self,
+        model: &ModelArgs,
+        method: &'static str,
+        lines: Vec<String>,
+        options: &Options,
+    ) -> CsvHeader {
+        CsvHeader {
+            model: CsvHeader::model_of(&model.model),
+            method,
+            lines,
+            data: model.data.data.as_ref().map(|path| path.display().to_string()),
+            init: self.start.init.clone(),
+            seed: options.settings.seed,
+            digits: self.file.digits(),
+        }
+    }
+
+    /// The search for a mode from so many starts, each of which has so many iterations at most.
+    ///
+    /// # Errors
+    /// For starts that cannot be read, and settings that are no numbers.
+    pub(super) fn optimization(
+        &self,
+        model: &Model<'_>,
+        (starts, iter): (usize, Option<usize>),
+        options: &Options,
+    ) -> Result<Optimization, Error> {
+        Ok(Optimization {
+            history_size: self.tolerances.history_size,
+            starts,
+            points: self.start.points(model, starts, options)?,
+            settings: self.settings(iter)?,
+            ..Optimization::default()
+        })
+    }
+
+    /// What is set, with the radius of starts and the number of iterations.
+    ///
+    /// # Errors
+    /// For what is no number.
+    pub(super) fn settings(&self, iter: Option<usize>) -> Result<SamplerSettings, Error> {
+        let radius = self.start.init.clone().filter(|text| inits::files(text).is_none());
+        let iter = iter.map(|n| n.to_string());
+        let all = [(INIT_RADIUS, &radius)].into_iter().chain(self.tolerances.all()).chain([("iter", &iter)]);
+        let mut given = all.filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+        given.try_fold(SamplerSettings::new(), |settings, text| settings.with_text(&text))
+    }
+}
 
 #[derive(Debug, Args)]
 pub(super) struct StartArgs {
@@ -30,11 +120,6 @@ impl StartArgs {
     pub(super) fn points(&self, model: &Model<'_>, starts: usize, options: &Options) -> Result<Option<Array>, Error> {
         let Some(files) = self.init.as_deref().and_then(inits::files) else { return Ok(None) };
         inits::inits(&files, model, (starts, self.id), options).map(Some)
-    }
-
-    /// What the header of Stan CSV tells.
-    pub(super) fn told(&self) -> Option<String> {
-        self.init.clone()
     }
 }
 
@@ -66,44 +151,15 @@ pub(super) struct ToleranceArgs {
 }
 
 impl ToleranceArgs {
-    /// What is asked for, with the radius of starts and the number of iterations.
-    ///
-    /// # Errors
-    /// For what is no number.
-    pub(super) fn settings(&self, starts: &StartArgs, iter: Option<usize>) -> Result<SamplerSettings, Error> {
-        let radius = starts.init.clone().filter(|text| inits::files(text).is_none());
-        let iter = iter.map(|n| n.to_string());
-        let all = [
-            (INIT_RADIUS, &radius),
+    /// Those that are given have texts.
+    fn all(&self) -> [(&'static str, &Option<String>); 6] {
+        [
             ("init_alpha", &self.init_alpha),
             ("tol_obj", &self.tol_obj),
             ("tol_rel_obj", &self.tol_rel_obj),
             ("tol_grad", &self.tol_grad),
             ("tol_rel_grad", &self.tol_rel_grad),
             ("tol_param", &self.tol_param),
-            ("iter", &iter),
-        ];
-        let given = all.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
-        given.into_iter().try_fold(SamplerSettings::new(), |settings, text| settings.with_text(&text))
-    }
-}
-
-/// Tells of starts that found no point to begin.
-pub(super) fn report_traps(what: &str, traps: &[Trap]) {
-    for trap in traps.iter().take(5) {
-        let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
-        note(&format!("{what} {}: {}{message}", trap.position, trap.kind));
-    }
-    if traps.len() > 5 {
-        note(&format!("… and {} more", traps.len() - 5));
-    }
-}
-
-/// A switch as CmdStan has it.
-pub(super) fn yes_or_no(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "true" => Ok(true),
-        "0" | "false" => Ok(false),
-        _ => Err("expected 0 or 1".to_owned()),
+        ]
     }
 }

@@ -11,7 +11,7 @@ use crate::mcmc::sampling::ModelSource;
 use crate::program::io::{ArrayType, Data};
 use crate::program::{Error, ErrorKind, Function, Inputs, Program, StanFunction, Taken};
 
-use crate::types::{Array, DType};
+use crate::types::{Array, DType, column_major};
 
 /// Makes the starting point of parameters by their values.
 pub(super) const UNCONSTRAIN: &str = "unconstrain";
@@ -134,13 +134,7 @@ impl ByValue {
 
 /// Where the numbers of a parameter stand in row-major order, one after the other as a Stan program's function takes them.
 fn order(taken: &Taken) -> Vec<usize> {
-    if !taken.by_value || taken.shape.len() < taken.arrays + 2 || taken.numbers == 0 {
-        return (0..taken.numbers).collect();
-    }
-    let (rows, cols) = (taken.shape[taken.arrays], taken.shape[taken.arrays + 1]);
-    let matrices = taken.numbers / (rows * cols);
-    let of = move |m: usize| (0..cols).flat_map(move |j| (0..rows).map(move |i| (m * rows + i) * cols + j));
-    (0..matrices).flat_map(of).collect()
+    if taken.by_value { column_major(&taken.shape, taken.arrays).collect() } else { (0..taken.numbers).collect() }
 }
 
 /// Arrays under the names of the program.

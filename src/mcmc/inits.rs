@@ -5,6 +5,7 @@
 
 use super::by_value::{ByValue, QUANTITIES, UNCONSTRAIN};
 use super::log_prob::{Evaluated, LogProb};
+use super::protocol::Q;
 use super::sampling::{ModelSource, PARAMETERS};
 use crate::mcmc::streams::OF_STARTS;
 use crate::program::io::NamedValues;
@@ -28,9 +29,7 @@ pub fn starts(
     read_data: &dyn Fn(&Function<'_>) -> Result<Inputs, Error>,
     options: &Options,
 ) -> Result<Array, Error> {
-    let complex = if let ModelSource::Stan(model) = model { model.complex_parameters() } else { vec![] };
-    let files = files.iter().map(|file| file.with_complex_parts(&complex)).collect::<Result<Vec<_>, _>>()?;
-    let files = &files[..];
+    let files = &in_parts(model, files)?[..];
     let named = |name: &str| files.first().is_some_and(|file| file.get(name).is_some());
     let by_value = match model {
         ModelSource::Stan(model) => ByValue::of_stan(UNCONSTRAIN, model.unconstrain(&named)?),
@@ -83,6 +82,31 @@ pub fn starts(
          tries){why}",
         files[chain % files.len()].origin()
     ))
+}
+
+/// The same values of parameters that are no tuples and not complex.
+fn in_parts(model: &ModelSource<'_>, files: &[NamedValues]) -> Result<Vec<NamedValues>, Error> {
+    let ModelSource::Stan(model) = model else { return Ok(files.to_vec()) };
+    let (variables, complex) = (model.variables(), model.complex_parameters());
+    let parts = |file: &NamedValues| Ok(file.with_tuple_parts(&variables).with_complex_parts(&complex)?);
+    files.iter().map(parts).collect()
+}
+
+/// The parameters by which draws are starts, each with its number of axes: those that are taken by their values, or the
+/// unconstrained state of a model that takes none.
+///
+/// # Errors
+/// For a model that cannot be read or has errors.
+pub fn parameters(
+    model: &ModelSource<'_>,
+    read_data: &dyn Fn(&Function<'_>) -> Result<Inputs, Error>,
+) -> Result<Vec<(String, usize)>, Error> {
+    if let ModelSource::Stan(model) = model {
+        return Ok(model.parameters().map(|(name, rank)| (name.to_owned(), rank)).collect());
+    }
+    let by_value = ByValue::of_model(UNCONSTRAIN, model, read_data)?;
+    let taken = |of: ByValue| of.takes().iter().map(|taken| (taken.name.clone(), taken.shape.len())).collect();
+    Ok(by_value.map_or_else(|| vec![(Q.to_owned(), 1)], taken))
 }
 
 /// Whether starts can be given by the values of parameters.

@@ -12,7 +12,7 @@ use crate::program::Engine;
 use crate::stan::check::{Checked, check};
 use crate::stan::place::place;
 use crate::stan::syntax::{IncludeFolders, ast, parse};
-use crate::stan::{self, HostFunctions, Translation};
+use crate::stan::{self, HostFunctions, Output, Translation};
 
 pub use crate::stan::{Taken, Terms};
 use crate::types::{Array, DType, Type};
@@ -153,7 +153,18 @@ impl StanModel {
 
     /// Whether the program computes a variable of this name of its parameters.
     pub fn computes(&self, name: &str) -> bool {
-        self.translation.outputs.iter().any(|o| o.block > 0 && o.name == name)
+        self.translation.outputs.iter().any(|o| o.block > 0 && (o.name == name || whole(o) == name))
+    }
+
+    /// What draws have of the program: complex variables are whole, tuples are parts: `t:1`, `a.2:1`.
+    pub fn variables(&self) -> Vec<String> {
+        self.translation.outputs.iter().map(|o| whole(o).to_owned()).collect()
+    }
+
+    /// The parameters as files of arrays have them, parts by their own names (`t:1`, `z.real`), each with its number of
+    /// axes.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.translation.outputs.iter().filter(|o| o.block == 0).map(|o| (o.name.as_str(), o.shape.len()))
     }
 
     /// The parameters that are complex, whose parts are outputs of their own.
@@ -239,6 +250,12 @@ impl StanFunction {
     pub fn renamed(&self) -> &[(String, String)] {
         &self.renamed
     }
+}
+
+/// The variable of an output, which may be a part of a complex one.
+fn whole(output: &Output) -> &str {
+    let name = output.name.as_str();
+    [".real", ".imag"].iter().find_map(|part| name.strip_suffix(part)).unwrap_or(name)
 }
 
 /// The text, whose assertions say where they stand in the Stan program.

@@ -384,8 +384,3 @@ fn to_real(array: Array) -> Array {
         _ => array,
     }
 }
-
-/// The elements `elems[perm]` of a matrix that is transposed: places of its elements in the original.
-pub(super) fn transposed(rows: usize, cols: usize) -> impl Iterator<Item = usize> {
-    (0..cols).flat_map(move |j| (0..rows).map(move |i| i * cols + j))
-}

@@ -32,6 +32,19 @@ impl fmt::Display for DType {
 /// The extents of an array, outermost first; empty for a scalar.
 pub type Shape = SmallVec<[usize; 4]>;
 
+/// The places in row-major order of the elements of an array, one after the other with the first index fastest. The first
+/// `outer` axes stay in their order, as those of an array of matrices do.
+pub fn column_major(shape: &[usize], outer: usize) -> impl Iterator<Item = usize> + use<> {
+    let (outer, own) = shape.split_at(outer);
+    let (count, each) = (outer.iter().product::<usize>(), own.iter().product::<usize>());
+    let own = Shape::from(own);
+    let place = move |number: usize| {
+        let step = |(rest, place), extent: &usize| (rest / extent, place * extent + rest % extent);
+        own.iter().fold((number, 0), step).1
+    };
+    (0..count * each).map(move |at| at / each * each + place(at % each))
+}
+
 /// The concrete type of a variable of a CFG or stack program: an element type and an event shape.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Type {
@@ -86,5 +99,22 @@ impl fmt::Display for Type {
 impl fmt::Debug for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::column_major;
+
+    #[test]
+    fn the_first_index_is_the_fastest() {
+        let places = |shape: &[usize], outer| column_major(shape, outer).collect::<Vec<_>>();
+        assert_eq!(places(&[2, 3], 0), [0, 3, 1, 4, 2, 5]);
+        assert_eq!(places(&[2, 2, 2], 0), [0, 4, 2, 6, 1, 5, 3, 7]);
+        assert_eq!(places(&[2, 2, 2], 1), [0, 2, 1, 3, 4, 6, 5, 7]);
+        assert_eq!(places(&[2, 2], 2), [0, 1, 2, 3]);
+        assert_eq!(places(&[], 0), [0]);
+        assert_eq!(places(&[0, 3], 0), [0usize; 0]);
+        assert_eq!(places(&[2, 0], 1), [0usize; 0]);
     }
 }

@@ -1,6 +1,7 @@
 //! Named values for a program's parameters, from files and from the command line, before their types are known.
 
 use std::borrow::Borrow;
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 
@@ -94,6 +95,23 @@ fn of_json_pairs(value: &Value, at: usize) -> Option<Value> {
     }
 }
 
+/// Adds a value, or the parts of tuples in it.
+fn add_parts(name: String, value: &Value, whole: &HashSet<&str>, values: &mut IndexMap<String, Data>) {
+    let has_elements =
+        || whole.iter().any(|other| other.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.')));
+    match value {
+        Value::Object(parts) => {
+            parts.iter().for_each(|(key, part)| add_parts(format!("{name}:{key}"), part, whole, values));
+        }
+        // A list without elements may be one of tuples, which have no names then.
+        Value::Array(items) if !whole.contains(&*name) && (items.is_empty() || has_elements()) => {
+            let numbered = items.iter().enumerate();
+            numbered.for_each(|(i, item)| add_parts(format!("{name}.{}", i + 1), item, whole, values));
+        }
+        _ => drop(values.insert(name, Data::Json(value.clone()))),
+    }
+}
+
 fn converted(name: &str, array: &Array, expected: ArrayType) -> Result<Array, IoError> {
     let same_rank = array.shape.len() == expected.rank;
     match &array.data {
@@ -154,6 +172,20 @@ impl NamedValues {
     /// Values that are there, and where they come from, for messages.
     pub fn of(origin: String, arrays: IndexMap<String, Array>) -> Self {
         Self { origin, values: arrays.into_iter().map(|(name, array)| (name, Data::Array(array))).collect() }
+    }
+
+    /// The same with the parts `t:1`, `t:2`, … in the place of each tuple `t`, which is an object with the keys "1", "2", …,
+    /// and `a.1:1`, … in that of a list of tuples. What is among `names` stays whole.
+    pub fn with_tuple_parts(&self, names: &[String]) -> Self {
+        let whole: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let mut values = IndexMap::new();
+        for (name, data) in &self.values {
+            match data {
+                Data::Json(value) => add_parts(name.clone(), value, &whole, &mut values),
+                Data::Array(_) => drop(values.insert(name.clone(), data.clone())),
+            }
+        }
+        Self { origin: self.origin.clone(), values }
     }
 
     /// The same with the parts `z.real` and `z.imag` in the place of each `z` of these names: complex numbers are pairs.
@@ -349,6 +381,19 @@ mod tests {
             assert!(NamedValues::read(&path).unwrap_err().to_string().contains("data.json"), "{text}");
         }
         assert!(matches!(NamedValues::read(Path::new("data.csv")), Err(IoError::UnknownFormat { .. })));
+    }
+
+    #[test]
+    fn tuples_are_objects_and_their_parts_have_names() {
+        let text = r#"{"x": [1], "t": {"1": 1, "2": {"1": [2, 3], "9": 4}}, "a": [{"1": 5}, {"1": 6}], "none": []}"#;
+        let Ok(Value::Object(object)) = parse_json(text, "x") else { panic!("an object") };
+        let values = object.into_iter().map(|(name, value)| (name, Data::Json(value))).collect();
+        let names = ["x", "t:1", "t:2:1", "a.1:1", "a.2:1"].map(str::to_owned);
+        let parts = NamedValues { origin: "x".to_owned(), values }.with_tuple_parts(&names);
+        let mut found: Vec<&str> = parts.names().collect();
+        found.sort_unstable();
+        assert_eq!(found, ["a.1:1", "a.2:1", "t:1", "t:2:1", "t:2:9", "x"]);
+        assert_eq!(parts.array("t:2:1", REALS).unwrap(), Array::real([2], vec![2.0, 3.0]));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::header::CsvRun;
 use super::number::general;
 use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH, complex_part};
 use crate::mcmc::sampling::{Draws, Metric};
-use crate::types::{Array, Scalar};
+use crate::types::{Array, Scalar, column_major};
 
 /// Significant digits, as CmdStan has them where nobody says otherwise.
 pub const DEFAULT_DIGITS: usize = 8;
@@ -171,7 +171,7 @@ fn elements<'a>(name: &str, end: &str, array: &'a Array) -> Vec<Column<'a>> {
             .collect();
         indices.iter().rev().map(|i| format!(".{i}")).collect()
     };
-    let places = column_major(event);
+    let places: Vec<usize> = column_major(event, 0).collect();
     let width = places.len();
     let column = |element: usize| Column { name: format!("{name}{}{end}", index(element)), array, width, element };
     places.into_iter().map(column).collect()
@@ -182,34 +182,5 @@ fn shown(value: Scalar, digits: usize) -> String {
         Scalar::Bool(b) => u8::from(b).to_string(),
         Scalar::Int(i) => i.to_string(),
         Scalar::Real(r) => general(r, digits),
-    }
-}
-
-/// The elements of an array, by their place in row-major order, with the first index fastest.
-fn column_major(shape: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1; shape.len()];
-    for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis] * shape[axis];
-    }
-    let place = |mut at: usize| {
-        shape.iter().zip(&strides).fold(0, |place, (extent, stride)| {
-            let index = at % extent;
-            at /= extent;
-            place + index * stride
-        })
-    };
-    (0..shape.iter().product()).map(place).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::column_major;
-
-    #[test]
-    fn the_first_index_is_the_fastest() {
-        assert_eq!(column_major(&[2, 3]), [0, 3, 1, 4, 2, 5]);
-        assert_eq!(column_major(&[2, 2, 2]), [0, 4, 2, 6, 1, 5, 3, 7]);
-        assert_eq!(column_major(&[]), [0]);
-        assert_eq!(column_major(&[0, 3]), [0usize; 0]);
     }
 }

@@ -16,7 +16,7 @@ use crate::base::Span;
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::BinaryOp;
 use crate::stan::value::{Base, Elem, Kind, Val, What};
-use crate::types::{Array, ArrayData};
+use crate::types::{Array, ArrayData, column_major};
 
 /// What files call the real part of a variable.
 pub(super) fn real_name(name: &str) -> String {
@@ -157,18 +157,16 @@ impl Tracer<'_> {
         }
         // As they lie in memory: inside a matrix Stan's order is column-major.
         let mut lies = shape.clone();
-        let (mut rows, mut cols) = (1, 1);
         if kind.real().base == Base::Matrix {
             let rank = lies.len();
-            (rows, cols) = (shape[rank - 2], shape[rank - 1]);
             lies.swap(rank - 2, rank - 1);
         }
+        let places: Vec<usize> = column_major(&lies, kind.arrays).collect();
         lies.push(2);
         let own = Kind { base: Base::Real, arrays: lies.len() };
         let all = self.node(span, Op::Parameters { first: *first }, &[], own, lies)?;
         *first += 2 * n;
-        let stands = |at: usize| (at / (rows * cols) * cols + at % cols) * rows + at / cols % rows;
-        let part = |of: usize| all.pick(kind.real(), shape.clone(), (0..n).map(|at| 2 * stands(at) + of));
+        let part = |of: usize| all.pick(kind.real(), shape.clone(), places.iter().map(|at| 2 * at + of));
         Ok(Val::complex(part(0), part(1)))
     }
 

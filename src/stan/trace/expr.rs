@@ -4,7 +4,8 @@ use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
-use crate::stan::value::{Base, Elem, Kind, Val, transposed};
+use crate::stan::value::{Base, Elem, Kind, Val};
+use crate::types::column_major;
 
 impl Tracer<'_> {
     /// The value of an expression.
@@ -130,7 +131,7 @@ impl Tracer<'_> {
                 if !a.is_known() && matches!(a.what, crate::stan::value::What::Whole(_)) {
                     return self.call_ab(span, "transpose", std::slice::from_ref(a), Kind::MATRIX, vec![cols, rows]);
                 }
-                Ok(a.pick(Kind::MATRIX, vec![cols, rows], transposed(rows, cols)))
+                Ok(a.pick(Kind::MATRIX, vec![cols, rows], column_major(&a.shape, 0)))
             }
             _ => wrong(span, format!("{} has no transpose", a.kind.shown())),
         }

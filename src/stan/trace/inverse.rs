@@ -3,6 +3,7 @@
 
 use super::complex::{imaginary_name, real_name};
 use super::parameters::transform;
+use super::shapes::by_columns;
 use super::tuple::has_tuples;
 use super::{Result, Tracer, wrong};
 use crate::base::Span;
@@ -31,13 +32,7 @@ fn in_stans_order(value: &Val) -> Vec<Elem> {
         let (re, im) = value.re_im();
         return in_stans_order(&re).into_iter().zip(in_stans_order(&im)).flat_map(|(re, im)| [re, im]).collect();
     }
-    if value.kind.base != Base::Matrix || value.len() == 0 {
-        return value.elems();
-    }
-    let (rows, cols) = (value.shape[value.shape.len() - 2], value.shape[value.shape.len() - 1]);
-    let places = (0..value.len() / (rows * cols))
-        .flat_map(|m| (0..cols).flat_map(move |j| (0..rows).map(move |i| (m * rows + i) * cols + j)));
-    places.map(|at| value.elem(at)).collect()
+    by_columns(value)
 }
 
 impl Tracer<'_> {

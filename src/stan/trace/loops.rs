@@ -12,6 +12,7 @@ use crate::base::Span;
 use crate::stan::syntax::ast::{Expr, ExprKind, Name, Stmt, StmtKind};
 use crate::stan::syntax::walk::{self, Walk};
 use crate::stan::value::{Kind, Val};
+use crate::types::column_major;
 
 /// So many turns that lanes may leave early are run one by one; of more the text gets a loop.
 const MAX_MASKED: i64 = 100;
@@ -122,10 +123,8 @@ impl Tracer<'_> {
             let one = |i: usize| [At::One(i as i64 + 1, span)];
             (0..over.shape[0]).map(|i| self.indexed(span, over, &one(i))).collect::<Result<_>>()?
         } else if over.kind.real() == Kind::MATRIX {
-            let (rows, cols) = (over.shape[0], over.shape[1]);
-            let places = (0..cols).flat_map(|j| (0..rows).map(move |i| i * cols + j));
             let scalar = kind.element();
-            places.map(|at| over.pick(scalar, vec![], std::iter::once(at))).collect()
+            column_major(&over.shape, 0).map(|at| over.pick(scalar, vec![], std::iter::once(at))).collect()
         } else {
             let shape = over.shape[1..].to_vec();
             let size: usize = shape.iter().product();

@@ -6,7 +6,7 @@ use crate::base::Span;
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{Constraint, Expr, SizedKind, SizedType, Stmt, StmtKind};
 use crate::stan::value::{Base, Kind, Val};
-use crate::types::Array;
+use crate::types::{Array, column_major};
 
 impl Tracer<'_> {
     /// `parameters { … }`: every variable is made of the next unconstrained numbers, from `first` on; gives how many there
@@ -57,6 +57,7 @@ impl Tracer<'_> {
             let rank = lies.len();
             lies.swap(rank - 2, rank - 1);
         }
+        let places = column_major(&lies, kind.arrays);
         let made =
             self.node(span, Op::Parameters { first: at }, &[], Kind { base: Base::Real, arrays: lies.len() }, lies)?;
         if kind == Kind::MATRIX {
@@ -65,9 +66,6 @@ impl Tracer<'_> {
         if kind.base != Base::Matrix {
             return Ok(Val { kind, ..made });
         }
-        let (rows, cols) = (shape[shape.len() - 2], shape[shape.len() - 1]);
-        let places = (0..n / (rows * cols))
-            .flat_map(|m| (0..rows).flat_map(move |i| (0..cols).map(move |j| m * rows * cols + j * rows + i)));
         Ok(made.pick(kind, shape, places))
     }
 

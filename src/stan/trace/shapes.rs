@@ -2,8 +2,8 @@
 
 use super::{Result, Tracer, wrong};
 use crate::base::Span;
-use crate::stan::value::{Base, Elem, Kind, Val, transposed};
-use crate::types::Array;
+use crate::stan::value::{Base, Elem, Kind, Val};
+use crate::types::{Array, column_major};
 
 /// A known extent.
 fn extent(span: Span, value: &Val) -> Result<usize> {
@@ -17,17 +17,12 @@ fn extent(span: Span, value: &Val) -> Result<usize> {
 }
 
 /// The elements in Stan's order: those of a matrix column after column.
-fn column_major(value: &Val) -> Vec<Elem> {
+pub(super) fn by_columns(value: &Val) -> Vec<Elem> {
     let elems = value.elems();
     if value.kind.base != Base::Matrix {
         return elems;
     }
-    let (rows, cols) = (value.shape[value.shape.len() - 2], value.shape[value.shape.len() - 1]);
-    let each = rows * cols;
-    if each == 0 {
-        return elems;
-    }
-    elems.chunks(each).flat_map(|m| transposed(rows, cols).map(|i| m[i])).collect()
+    column_major(&value.shape, value.kind.arrays).map(|at| elems[at]).collect()
 }
 
 impl Tracer<'_> {
@@ -113,11 +108,11 @@ impl Tracer<'_> {
                 };
                 vals(kind, vec![n], elems)
             }
-            ("to_vector", [a]) => vals(Kind::VECTOR, vec![a.len()], reals(column_major(a))),
-            ("to_row_vector", [a]) => vals(Kind::ROW_VECTOR, vec![a.len()], reals(column_major(a))),
+            ("to_vector", [a]) => vals(Kind::VECTOR, vec![a.len()], reals(by_columns(a))),
+            ("to_row_vector", [a]) => vals(Kind::ROW_VECTOR, vec![a.len()], reals(by_columns(a))),
             ("to_array_1d", [a]) => {
                 let base = if a.kind.is_int() { Base::Int } else { Base::Real };
-                vals(Kind { base, arrays: 1 }, vec![a.len()], column_major(a))
+                vals(Kind { base, arrays: 1 }, vec![a.len()], by_columns(a))
             }
             ("to_array_2d", [a]) => vals(Kind { base: Base::Real, arrays: 2 }, a.shape.clone(), a.elems()),
             ("to_matrix", [a]) => self.matrix(a),
@@ -211,8 +206,8 @@ impl Tracer<'_> {
         if a.len() != m * n {
             return wrong(span, format!("to_matrix: {} elements are no matrix of {m} × {n}", a.len()));
         }
-        let elems = reals(column_major(a));
-        let elems = if by_column { transposed(n, m).map(|i| elems[i]).collect() } else { elems };
+        let elems = reals(by_columns(a));
+        let elems = if by_column { column_major(&[n, m], 0).map(|i| elems[i]).collect() } else { elems };
         Ok(Some(Val::from_elems(Kind::MATRIX, vec![m, n], elems)))
     }
 

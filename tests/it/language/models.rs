@@ -309,15 +309,17 @@ fn a_model_does_all_that_a_program_of_stan_does() {
 }
 
 #[test]
-fn draws_in_files_of_stan_csv_are_starts_and_what_is_computed_may_be_nothing() {
+fn draws_in_files_are_starts_and_what_is_computed_may_be_nothing() {
     let folder = Folder::new("declared-draws");
-    let file = folder.0.join("draws.csv").display().to_string();
     let base = ["nuts/models/eight_schools.ab", "--data", "nuts/data/eight_schools.json", "--chains", "1"];
     let short = ["--warmup", "20", "--draws", "3"];
-    let made = output(&[&["sample", "--format", "stan-csv", "--output", &file][..], &base, &short].concat());
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let again = output(&[&["sample", "--init", &file][..], &base, &short].concat());
-    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    for name in ["draws.csv", "draws.npz", "draws.json"] {
+        let file = folder.0.join(name).display().to_string();
+        let made = output(&[&["sample", "--output", &file][..], &base, &short].concat());
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let again = output(&[&["sample", "--init", &file][..], &base, &short].concat());
+        assert!(again.status.success(), "{name}: {}", String::from_utf8_lossy(&again.stderr));
+    }
     let model = folder.file("alone.ab", "model alone(mu: real) { normal_lpdf(mu, 0, 1) }\n");
     let draws = folder.0.join("draws.npz").display().to_string();
     let chains = ["--chains", "2", "--warmup", "20", "--draws", "3"];

@@ -203,6 +203,64 @@ fn complex_numbers_are_pairs_in_json_and_two_columns_in_csv() {
 }
 
 #[test]
+fn tuples_are_objects_in_json_and_parts_in_other_files() {
+    let folder = Folder::new("tuples");
+    let model = folder.file(
+        "m.stan",
+        "parameters {
+          tuple(real<lower=0>, vector[2]) t; array[2] tuple(real, tuple(matrix[2, 2], complex)) a;
+          array[0] tuple(real, real) none; real x;
+        }
+        transformed parameters { tuple(real, complex) twice = (2 * t.1, 2 * a[1].2.2); complex z = a[2].2.2; }
+        model { target += -square(t.1) - dot_self(t.2) - square(x); }",
+    );
+    let values = r#"{"t": {"1": 2, "2": [3, -1]}, "a": [{"1": 4, "2": {"1": [[1, 2], [3, 4]], "2": [5, 6]}},
+        {"1": 7, "2": {"1": [[8, 9], [10, 11]], "2": [12, 13]}}], "none": [], "x": 0.5,
+        "twice": {"1": 0, "2": [0, 0]}, "z": [0, 0]}"#;
+    let init = folder.file("init.json", values);
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let draw = |init: &str, file: &str| {
+        let fixed = ["--algorithm", "fixed_param", "--draws", "1", "--chains", "1"];
+        let made = output(&[&["sample", &model, "--init", init, "--output", file][..], &fixed].concat());
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    };
+    let (csv, flat) = (
+        path("d.csv"),
+        r#"{"t:1": 2, "t:2": [3, -1], "a.1:1": 4, "a.1:2:1": [[1, 2], [3, 4]],
+        "a.1:2:2": [5, 6], "a.2:1": 7, "a.2:2:1": [[8, 9], [10, 11]], "a.2:2:2": [12, 13], "x": 0.5}"#,
+    );
+    let drawn = || {
+        let text = std::fs::read_to_string(&csv).unwrap();
+        text.lines().rfind(|line| !line.starts_with('#')).unwrap().to_owned()
+    };
+    for init in [init, folder.file("flat.json", flat)] {
+        draw(&init, &csv);
+        let made = drawn();
+        assert!(made.ends_with(",2,3,-1,4,1,3,2,4,5,6,7,8,10,9,11,12,13,0.5,4,10,12,12,13"), "{made}");
+        // What is written in another form is a start again.
+        for name in ["d.npz", "d.json"] {
+            draw(&init, &path(name));
+            draw(&path(name), &csv);
+            assert_eq!(drawn(), made, "{name}");
+        }
+    }
+    draw(&folder.file("part.json", r#"{"t": {"2": [3, -1]}}"#), &csv);
+    assert!(drawn().contains(",3,-1,"), "{}", drawn());
+    for (text, words) in [
+        (r#"{"t": {"1": 1, "3": 2}}"#, "has `t:3`, which is no parameter of"),
+        (r#"{"t": 3}"#, "has `t`, which is no parameter of"),
+        (r#"{"a": [{"1": 1}, {"1": 1}, {"1": 1}]}"#, "has `a.3:1`, which is no parameter of"),
+        (r#"{"t": {"1": -1}}"#, "t:1 must be at least 0"),
+    ] {
+        let said = error(&["sample", &model, "--init", &folder.file("wrong.json", text)]);
+        assert!(said.contains(words), "{text}: {said}");
+    }
+    let (first, second) = (path("d.npz"), path("d.json"));
+    let said = error(&["sample", &model, "--chains", "2", "--init", &format!("{first},{second}")]);
+    assert!(said.contains("of files of arrays one has all chains"), "{said}");
+}
+
+#[test]
 fn starts_can_be_made_in_the_library() {
     let folder = Folder::new("starts");
     let model = folder.file("m.stan", "parameters { real<lower=1> a; real b; } model { a ~ normal(b, 1); }");

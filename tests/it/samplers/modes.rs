@@ -249,6 +249,37 @@ fn one_commands_file_is_the_next_ones_start() {
     assert!(said.contains("tol_obj must be a number from 0 on, not -1"), "{said}");
 }
 
+#[test]
+fn files_of_arrays_are_modes_and_starts_as_those_of_stan_csv_are() {
+    let folder = Folder::new("modes-arrays");
+    let (normal, gaussian) = (folder.file("normal.stan", NORMAL), folder.file("gaussian.ab", GAUSSIAN));
+    let data = folder.file("data.json", json!({"n": 5, "y": Y}).to_string());
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let run = |arguments: &[&str]| {
+        let output = output(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let told = ["csv", "npz", "json"].map(|ending| {
+        let (mode, paths, draws) = (path(&format!("mode.{ending}")), path(&format!("paths.{ending}")), path("d.json"));
+        let digits: &[&str] = if ending == "csv" { &["--sig-figs", "17"] } else { &[] };
+        let sampled = ["--chains", "3", "--warmup", "20", "--draws", "5", "--output", &draws];
+        let mut told = vec![];
+        for model in [&[&*normal, "--data", &data][..], &[&*gaussian]] {
+            let with = |command, arguments: &[&str]| run(&[&[command], model, arguments].concat());
+            with("optimize", &[&["--starts", "3", "--jacobian", "--output", &mode][..], digits].concat());
+            told.push(with("laplace", &["--mode", &mode, "--draws", "20"]));
+            told.push(with("optimize", &["--init", &mode]));
+            with("pathfinder", &[&["--num-draws", "50", "--output", &paths][..], digits].concat());
+            with("sample", &[&["--init", &paths][..], &sampled].concat());
+            told.push(std::fs::read_to_string(&draws).unwrap());
+        }
+        told
+    });
+    assert_eq!(told[0], told[1]);
+    assert_eq!(told[1], told[2]);
+}
+
 /// Where the gradient jumps there is no step that is good enough: the search ends all the same, for every start.
 #[test]
 fn a_search_ends_where_the_gradient_jumps() {

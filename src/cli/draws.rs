@@ -1,0 +1,90 @@
+//! Draws that are there: files of Stan CSV, one a chain, or a file of arrays, as our commands write them.
+
+use std::path::PathBuf;
+
+use indexmap::IndexMap;
+
+use crate::program::io::{ArrayType, NamedValues};
+use crate::program::{Error, ErrorKind};
+use crate::types::{Array, DType};
+
+use super::{note, stan_files};
+
+/// Draws of all chains.
+pub(super) struct Drawn {
+    pub(super) chains: usize,
+    /// Draws of each chain.
+    pub(super) count: usize,
+    /// Reals, chain × draw × event shape, by the names of variables; of a file of arrays also what a sampler tells.
+    pub(super) arrays: IndexMap<String, Array>,
+}
+
+impl Drawn {
+    /// Reads files by what their names end in.
+    ///
+    /// # Errors
+    /// For files that cannot be read, have no draws, or are not those of one run.
+    pub(super) fn read(files: &[PathBuf]) -> Result<Self, Error> {
+        if !files.iter().any(|path| path.extension().is_some_and(|e| e == "npz" || e == "json")) {
+            return Self::of_csv(files);
+        }
+        Self::of_arrays(&files.iter().map(|path| NamedValues::read(path)).collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// Those of files of Stan CSV.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(super) fn of_csv(files: &[PathBuf]) -> Result<Self, Error> {
+        let read = stan_files::read(files)?;
+        if read.uneven {
+            note(&format!("note: the files have different numbers of draws; {} of each are taken", read.draws));
+        }
+        Ok(Self { chains: files.len(), count: read.draws, arrays: read.parameters })
+    }
+
+    /// Those of a file of arrays, which was read.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(super) fn of_arrays(files: &[NamedValues]) -> Result<Self, Error> {
+        let [file] = files else {
+            let message = format!("{}: of files of arrays one has all chains", files[0].origin());
+            return Err(Error::new(ErrorKind::Option, message));
+        };
+        let mut arrays = IndexMap::new();
+        for (name, data) in file.iter() {
+            let ArrayType { dtype, rank } = data.guess_type();
+            // What has no chains and draws is no draw, and reals that are whole look like ints.
+            if rank >= 2 && dtype != DType::Bool {
+                let reals = ArrayType { dtype: DType::Real, rank };
+                arrays.insert(name.to_owned(), data.to_array(name, reals)?);
+            }
+        }
+        let (chains, count) = arrays.values().next().map_or((0, 0), |array| (array.shape[0], array.shape[1]));
+        if chains * count == 0 {
+            return Err(Error::new(ErrorKind::Input, format!("{}: there are no draws", file.origin())));
+        }
+        Ok(Self { chains, count, arrays })
+    }
+
+    /// Refuses variables with other numbers of chains and draws than the first.
+    ///
+    /// # Errors
+    /// In the name of `origin`.
+    pub(super) fn check(&self, origin: &str) -> Result<(), Error> {
+        let size = [self.chains, self.count];
+        let Some((name, other)) = self.arrays.iter().find(|(_, array)| array.shape[..2] != size) else { return Ok(()) };
+        let [chains, count] = size;
+        let message = format!("{origin}: `{name}` is {}, where there are {chains} chains of {count} draws", other.ty());
+        Err(Error::new(ErrorKind::Input, message))
+    }
+
+    /// The values of a variable in one draw, by its place among those of all chains.
+    pub(super) fn value(array: &Array, place: usize) -> Array {
+        let event = &array.shape[2..];
+        let size: usize = event.iter().product();
+        let values = &array.as_real().expect("draws are reals")[place * size..][..size];
+        Array::real(event.iter().copied(), values.to_vec())
+    }
+}

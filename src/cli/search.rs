@@ -1,0 +1,41 @@
+//! What the commands that look for modes do alike: the search, and what they tell of what failed.
+
+use crate::mcmc::optimize::{Optima, Optimization};
+use crate::mcmc::sampling::FailedDraws;
+use crate::program::{Error, ErrorKind, Options};
+use crate::run::Trap;
+
+use super::model::Model;
+use super::note;
+
+/// What is found from all starts; those that found no point to begin are told.
+///
+/// # Errors
+/// Where none found one, and those of the run.
+pub(super) fn optima(job: &Optimization, model: &Model<'_>, options: &Options) -> Result<Optima, Error> {
+    let optima = job.run(&model.source(), &|function| model.inputs(function), options)?;
+    report_traps("start", &optima.traps);
+    if optima.all.is_empty() {
+        return Err(Error::new(ErrorKind::Input, "no start found a point with a finite log density and gradient"));
+    }
+    Ok(optima)
+}
+
+/// Tells of starts that found no point to begin.
+pub(super) fn report_traps(what: &str, traps: &[Trap]) {
+    for trap in traps.iter().take(5) {
+        let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
+        note(&format!("{what} {}: {}{message}", trap.position, trap.kind));
+    }
+    if traps.len() > 5 {
+        note(&format!("… and {} more", traps.len() - 5));
+    }
+}
+
+/// Tells of draws whose parameters failed.
+pub(super) fn report_failed(failed: Option<&FailedDraws>) {
+    if let Some(failed) = failed {
+        let (n, said) = (failed.positions.len(), &failed.first.message);
+        note(&format!("warning: `parameters` failed for {n} draws, which are NaN and left out of the table: {said}"));
+    }
+}
