@@ -18,7 +18,7 @@ impl Tracer<'_> {
     /// A function that takes or gives complex numbers; `None` for any other.
     pub(in super::super) fn of_complex(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
         match (name, args) {
-            ("to_complex", _) => return self.to_complex(args).map(Some),
+            ("to_complex", _) => return self.made_of_parts(args).map(Some),
             ("polar", [r, theta]) => {
                 // Stan has no number of a negative modulus.
                 let there = self.compare(span, ">=", r, &Val::real(0.0))?;
@@ -56,7 +56,7 @@ impl Tracer<'_> {
     }
 
     /// `to_complex()`, `to_complex(re)`, `to_complex(re, im)`, element by element.
-    fn to_complex(&mut self, args: &[Val]) -> Result<Val> {
+    fn made_of_parts(&mut self, args: &[Val]) -> Result<Val> {
         let zero = Val::real(0.0);
         let (re, im) = match args {
             [] => (zero.clone(), zero),
