@@ -28,7 +28,15 @@ impl Drawn {
         if !files.iter().any(|path| path.extension().is_some_and(|e| e == "npz" || e == "json")) {
             return Self::of_csv(files);
         }
-        Self::of_arrays(&files.iter().map(|path| NamedValues::read(path)).collect::<Result<Vec<_>, _>>()?)
+        match files {
+            [file] => Self::of_arrays(&NamedValues::read(file)?),
+            _ => Err(Self::one_file(&format!("`{}`", files[0].display()))),
+        }
+    }
+
+    /// Told of several files of arrays, the first of which this is.
+    pub(super) fn one_file(origin: &str) -> Error {
+        Error::new(ErrorKind::Option, format!("{origin}: of files of arrays one has all chains"))
     }
 
     /// Those of files of Stan CSV.
@@ -43,15 +51,7 @@ impl Drawn {
         Ok(Self { chains: files.len(), count: read.draws, arrays: read.parameters })
     }
 
-    /// Those of a file of arrays, which was read.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub(super) fn of_arrays(files: &[NamedValues]) -> Result<Self, Error> {
-        let [file] = files else {
-            let message = format!("{}: of files of arrays one has all chains", files[0].origin());
-            return Err(Error::new(ErrorKind::Option, message));
-        };
+    fn of_arrays(file: &NamedValues) -> Result<Self, Error> {
         let mut arrays = IndexMap::new();
         for (name, data) in file.iter() {
             let ArrayType { dtype, rank } = data.guess_type();
@@ -66,18 +66,6 @@ impl Drawn {
             return Err(Error::new(ErrorKind::Input, format!("{}: there are no draws", file.origin())));
         }
         Ok(Self { chains, count, arrays })
-    }
-
-    /// Refuses variables with other numbers of chains and draws than the first.
-    ///
-    /// # Errors
-    /// In the name of `origin`.
-    pub(super) fn check(&self, origin: &str) -> Result<(), Error> {
-        let size = [self.chains, self.count];
-        let Some((name, other)) = self.arrays.iter().find(|(_, array)| array.shape[..2] != size) else { return Ok(()) };
-        let [chains, count] = size;
-        let message = format!("{origin}: `{name}` is {}, where there are {chains} chains of {count} draws", other.ty());
-        Err(Error::new(ErrorKind::Input, message))
     }
 
     /// The values of a variable in one draw, by its place among those of all chains.

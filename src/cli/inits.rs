@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
+
 use crate::mcmc::inits::{parameters, starts, takes_values};
 use crate::mcmc::protocol::Q;
-use crate::program::io::NamedValues;
+use crate::program::io::{ArrayType, NamedValues};
 use crate::program::{Error, ErrorKind, Options};
-use crate::types::Array;
+use crate::types::{Array, DType};
 
 use super::draws::Drawn;
 use super::model::Model;
@@ -115,12 +117,32 @@ fn is_drawn(file: &NamedValues, (name, rank): &(String, usize)) -> bool {
     file.get(name).is_some_and(|data| data.guess_type().rank == rank + 2)
 }
 
-/// The draws of a file of arrays: those of parameters, since such a file does not say what else it has.
+/// The draws of parameters in a file of arrays, which may have other arrays.
 fn drawn(files: &[NamedValues], parameters: &[(String, usize)]) -> Result<Drawn, Error> {
-    let mut draws = Drawn::of_arrays(files)?;
-    draws.arrays.retain(|name, _| parameters.iter().any(|(parameter, _)| parameter == name));
-    draws.check(files[0].origin())?;
-    Ok(draws)
+    let [file] = files else { return Err(Drawn::one_file(files[0].origin())) };
+    let refused = |message: String| Error::new(ErrorKind::Input, format!("{}: {message}", file.origin()));
+    let mut arrays: IndexMap<String, Array> = IndexMap::new();
+    for name in file.names() {
+        // What is given by value would else be left out in silence: of another shape, or a tuple or a complex number whole.
+        let is_whole = |other: &str| other.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', '.']));
+        let by_value = || refused(format!("`{name}` is no array over chains and draws, as others are"));
+        match parameters.iter().find(|(parameter, _)| parameter == name) {
+            Some((_, rank)) => {
+                let ty = ArrayType { dtype: DType::Real, rank: rank + 2 };
+                arrays.insert(name.to_owned(), file.array(name, ty).map_err(|_| by_value())?);
+            }
+            None if parameters.iter().any(|(parameter, _)| is_whole(parameter)) => return Err(by_value()),
+            None => {}
+        }
+    }
+    let (chains, count) = arrays.values().next().map_or((0, 0), |array| (array.shape[0], array.shape[1]));
+    if let Some((name, other)) = arrays.iter().find(|(_, array)| array.shape[..2] != [chains, count]) {
+        return Err(refused(format!("`{name}` is {}, where there are {chains} chains of {count} draws", other.ty())));
+    }
+    if chains * count == 0 {
+        return Err(refused("there are no draws".to_owned()));
+    }
+    Ok(Drawn { chains, count, arrays })
 }
 
 fn of_values(

@@ -88,7 +88,7 @@ pub fn starts(
 fn in_parts(model: &ModelSource<'_>, files: &[NamedValues]) -> Result<Vec<NamedValues>, Error> {
     let ModelSource::Stan(model) = model else { return Ok(files.to_vec()) };
     let (variables, complex) = (model.variables(), model.complex_parameters());
-    let parts = |file: &NamedValues| Ok(file.with_tuple_parts(&variables).with_complex_parts(&complex)?);
+    let parts = |file: &NamedValues| Ok(file.with_tuple_parts(&variables)?.with_complex_parts(&complex)?);
     files.iter().map(parts).collect()
 }
 

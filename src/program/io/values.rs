@@ -96,20 +96,39 @@ fn of_json_pairs(value: &Value, at: usize) -> Option<Value> {
 }
 
 /// Adds a value, or the parts of tuples in it.
-fn add_parts(name: String, value: &Value, whole: &HashSet<&str>, values: &mut IndexMap<String, Data>) {
-    let has_elements =
-        || whole.iter().any(|other| other.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.')));
+fn add_parts(
+    name: String,
+    value: &Value,
+    whole: &HashSet<&str>,
+    values: &mut IndexMap<String, Data>,
+) -> Result<(), String> {
+    // The names `name.1:1`, `name.2:1`, … of the elements of an array of tuples, up to the largest number.
+    let number = |other: &&str| {
+        let rest = other.strip_prefix(&*name)?.strip_prefix('.')?;
+        rest.split(['.', ':']).next()?.parse::<usize>().ok()
+    };
+    let elements = || whole.iter().filter_map(number).max();
+    let has_parts = || whole.iter().any(|other| other.strip_prefix(&*name).is_some_and(|rest| rest.starts_with(':')));
     match value {
-        Value::Object(parts) => {
-            parts.iter().for_each(|(key, part)| add_parts(format!("{name}:{key}"), part, whole, values));
+        Value::Object(parts) if !parts.is_empty() || has_parts() => {
+            parts.iter().try_for_each(|(key, part)| add_parts(format!("{name}:{key}"), part, whole, values))
         }
-        // A list without elements may be one of tuples, which have no names then.
-        Value::Array(items) if !whole.contains(&*name) && (items.is_empty() || has_elements()) => {
-            let numbered = items.iter().enumerate();
-            numbered.for_each(|(i, item)| add_parts(format!("{name}.{}", i + 1), item, whole, values));
-        }
-        _ => drop(values.insert(name, Data::Json(value.clone()))),
+        Value::Array(items) if !whole.contains(&*name) && !has_parts() => match (elements(), items.len()) {
+            (Some(wanted), found) if wanted != found => {
+                Err(format!("`{name}` has {found} tuples, where the program has {wanted}"))
+            }
+            // An array of tuples without elements has no names.
+            (None, 1..) => insert_once(name, value, values),
+            _ => (items.iter().enumerate())
+                .try_for_each(|(i, item)| add_parts(format!("{name}.{}", i + 1), item, whole, values)),
+        },
+        _ => insert_once(name, value, values),
     }
+}
+
+fn insert_once(name: String, value: &Value, values: &mut IndexMap<String, Data>) -> Result<(), String> {
+    let twice = format!("`{name}` is there twice");
+    values.insert(name, Data::Json(value.clone())).map_or(Ok(()), |_| Err(twice))
 }
 
 fn converted(name: &str, array: &Array, expected: ArrayType) -> Result<Array, IoError> {
@@ -176,16 +195,20 @@ impl NamedValues {
 
     /// The same with the parts `t:1`, `t:2`, … in the place of each tuple `t`, which is an object with the keys "1", "2", …,
     /// and `a.1:1`, … in that of a list of tuples. What is among `names` stays whole.
-    pub fn with_tuple_parts(&self, names: &[String]) -> Self {
+    ///
+    /// # Errors
+    /// For a list of as many tuples as `names` do not have, and for a part that is there twice.
+    pub fn with_tuple_parts(&self, names: &[String]) -> Result<Self, IoError> {
         let whole: HashSet<&str> = names.iter().map(String::as_str).collect();
         let mut values = IndexMap::new();
         for (name, data) in &self.values {
             match data {
-                Data::Json(value) => add_parts(name.clone(), value, &whole, &mut values),
+                Data::Json(value) => add_parts(name.clone(), value, &whole, &mut values)
+                    .map_err(|message| IoError::Malformed { origin: self.origin.clone(), message })?,
                 Data::Array(_) => drop(values.insert(name.clone(), data.clone())),
             }
         }
-        Self { origin: self.origin.clone(), values }
+        Ok(Self { origin: self.origin.clone(), values })
     }
 
     /// The same with the parts `z.real` and `z.imag` in the place of each `z` of these names: complex numbers are pairs.
@@ -389,7 +412,7 @@ mod tests {
         let Ok(Value::Object(object)) = parse_json(text, "x") else { panic!("an object") };
         let values = object.into_iter().map(|(name, value)| (name, Data::Json(value))).collect();
         let names = ["x", "t:1", "t:2:1", "a.1:1", "a.2:1"].map(str::to_owned);
-        let parts = NamedValues { origin: "x".to_owned(), values }.with_tuple_parts(&names);
+        let parts = NamedValues { origin: "x".to_owned(), values }.with_tuple_parts(&names).unwrap();
         let mut found: Vec<&str> = parts.names().collect();
         found.sort_unstable();
         assert_eq!(found, ["a.1:1", "a.2:1", "t:1", "t:2:1", "t:2:9", "x"]);

@@ -249,7 +249,13 @@ fn tuples_are_objects_in_json_and_parts_in_other_files() {
     for (text, words) in [
         (r#"{"t": {"1": 1, "3": 2}}"#, "has `t:3`, which is no parameter of"),
         (r#"{"t": 3}"#, "has `t`, which is no parameter of"),
-        (r#"{"a": [{"1": 1}, {"1": 1}, {"1": 1}]}"#, "has `a.3:1`, which is no parameter of"),
+        (r#"{"t": []}"#, "has `t`, which is no parameter of"),
+        (r#"{"a": [{"1": 1}, {"1": 1}, {"1": 1}]}"#, "`a` has 3 tuples, where the program has 2"),
+        (r#"{"a": []}"#, "`a` has 0 tuples, where the program has 2"),
+        (r#"{"t": {"1": 1}, "t:1": 2}"#, "`t:1` is there twice"),
+        (r#"{"x": [[7]], "t": {"1": 1}}"#, "`t` is no array over chains and draws, as others are"),
+        (r#"{"x": [[7]], "t:1": 1}"#, "`t:1` is no array over chains and draws, as others are"),
+        (r#"{"x": [[7]], "t:1": [[1, 2]]}"#, "`t:1` is real[1, 2], where there are 1 chains of 1 draws"),
         (r#"{"t": {"1": -1}}"#, "t:1 must be at least 0"),
     ] {
         let said = error(&["sample", &model, "--init", &folder.file("wrong.json", text)]);
