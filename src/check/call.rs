@@ -7,12 +7,13 @@ use crate::hir::{Callee, Dim, Expr, ExprKind, FnId, LocalId, Ty};
 use crate::syntax::ast;
 
 use super::body::{Body, Inner};
+use super::builtins::builtin;
 use super::context::{Def, Signature};
 use super::dims::Solver;
 use super::names::{Found, Lookup};
 
-/// Functions of the library that Stan overloads by the number of arguments: name, number, and the name in the library.
-const OVERLOADS: &[(&str, usize, &str)] = &[("log_mix", 2, "log_mix_of"), ("log_sum_exp", 2, "log_sum_exp_of_two")];
+/// Functions of the library that Stan overloads by the number of arguments: name, number, and the name here.
+const OVERLOADS: &[(&str, usize, &str)] = &[("log_mix", 2, "log_mix_of"), ("log_sum_exp", 2, "log_add_exp")];
 
 impl Body<'_, '_> {
     /// `callee(args, name = value)`
@@ -53,11 +54,9 @@ impl Body<'_, '_> {
             Some(Inner::Local(local)) => return self.call_local(local, &path.name, args, span),
             None => {}
         }
-        match self.cx.lookup(self.module, path) {
-            Lookup::Found(Found::Def(Def::Fn(id))) => {
-                let id = self.overload(id, args.len());
-                self.call_fn(id, &path.name, args, span)
-            }
+        let found = self.cx.lookup(self.module, path);
+        match self.overloaded(found, args.len()) {
+            Lookup::Found(Found::Def(Def::Fn(id))) => self.call_fn(id, &path.name, args, span),
             Lookup::Found(Found::Builtin(builtin)) => {
                 let values: Vec<_> = args.iter().map(|a| self.operand(a)).collect();
                 let values: Vec<Expr> = values.into_iter().collect::<Option<_>>()?;
@@ -95,19 +94,16 @@ impl Body<'_, '_> {
         }
     }
 
-    /// The function of the library that is meant with this number of arguments.
-    fn overload(&self, id: FnId, count: usize) -> FnId {
+    /// What is meant by a function of the library with this number of arguments.
+    fn overloaded(&self, found: Lookup, count: usize) -> Lookup {
+        let Lookup::Found(Found::Def(Def::Fn(id))) = found else { return found };
         let def = &self.cx.fns[id];
-        if !self.cx.modules[def.module].std {
-            return id;
-        }
-        let other = (OVERLOADS.iter())
-            .find(|(name, n, _)| *name == def.name && *n == count)
-            .and_then(|(.., other)| self.cx.prelude_names.get(*other));
-        match other {
-            Some(Def::Fn(other)) => *other,
-            _ => id,
-        }
+        let is_meant = |(name, n, _): &&(&str, usize, &str)| *name == def.name && *n == count;
+        let Some((.., other)) = OVERLOADS.iter().find(is_meant).filter(|_| self.cx.modules[def.module].std) else {
+            return found;
+        };
+        let of_prelude = self.cx.prelude_names.get(*other).map(|def| Found::Def(*def));
+        of_prelude.or_else(|| builtin(other).map(Found::Builtin)).map_or(found, Lookup::Found)
     }
 
     /// Reports arguments with a name.

@@ -179,7 +179,7 @@ fn of_draws(
 }
 
 /// Of one file that is not there, those with the numbers of the chains behind its name, if they are.
-fn of_chains(files: &[PathBuf], chains: usize, id: u64) -> Vec<PathBuf> {
+pub(super) fn of_chains(files: &[PathBuf], chains: usize, id: u64) -> Vec<PathBuf> {
     let [file] = files else { return files.to_vec() };
     let numbered = |chain: u64| {
         let (stem, ending) = (file.file_stem().unwrap_or_default(), file.extension().unwrap_or_default());

@@ -48,7 +48,7 @@ const MOST_OFF: f64 = 1e-2;
 
 pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
     let options = args.search.options()?;
-    let file = args.search.file(args.model.files().chain(&args.mode))?;
+    let file = args.search.file(args.model.files().chain(args.mode.clone()), args.starts)?;
     if args.draws == 0 {
         return Err(Error::new(ErrorKind::Option, "--draws 0: there is nothing to draw"));
     }

@@ -26,6 +26,15 @@ pub(super) struct DataArgs {
     pub(super) includes: IncludeArgs,
 }
 
+impl DataArgs {
+    /// The files that are read: `--data`, and those that `--shared NAME=@FILE` names.
+    pub(super) fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let shared =
+            self.shared.iter().filter_map(|text| Some(PathBuf::from(text.split_once('=')?.1.strip_prefix('@')?)));
+        self.data.iter().cloned().chain(shared)
+    }
+}
+
 /// The model of a command, and what goes into it besides its parameters.
 #[derive(Debug, Args)]
 pub(super) struct ModelArgs {
@@ -45,8 +54,8 @@ impl ModelArgs {
     }
 
     /// The files that are read.
-    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        self.data.data.iter().chain([&self.model])
+    pub(super) fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.data.files().chain([self.model.clone()])
     }
 }
 

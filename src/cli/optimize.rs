@@ -64,7 +64,7 @@ impl From<AlgorithmName> for Algorithm {
 
 pub(super) fn optimize(args: &OptimizeArgs) -> Result<ExitCode, Error> {
     let options = args.search.options()?;
-    let file = args.search.file(args.model.files())?;
+    let file = args.search.file(args.model.files(), args.starts)?;
     let terms = Terms { constants: false, jacobian: args.jacobian };
     let loaded = args.model.load(terms)?;
     let job = args.search.optimization(&loaded, (args.starts, args.iter), &options)?;

@@ -49,7 +49,7 @@ pub(super) struct PathfinderArgs {
 
 pub(super) fn pathfinder(args: &PathfinderArgs) -> Result<ExitCode, Error> {
     let options = args.search.options()?;
-    let file = args.search.file(args.model.files())?;
+    let file = args.search.file(args.model.files(), args.num_paths)?;
     let loaded = args.model.load(Terms { constants: true, jacobian: true })?;
     let job = Pathfinder {
         num_paths: args.num_paths,

@@ -48,7 +48,7 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
     }
     let draws: IndexMap<String, Data> = draws.into_iter().map(|(name, array)| (name, Data::Array(array))).collect();
     let file = DrawsFile::new(&args.draws_file, chains, args.id)?;
-    file.spares(args.draws.iter().chain(&args.data.data).chain([&args.model]), chains, args.id)?;
+    file.spares(args.draws.iter().cloned().chain(args.data.files()).chain([args.model.clone()]), chains, args.id)?;
     let loaded = Model::load(&args.model, &args.data, SAMPLED)?;
     let model = Quantities::new(&loaded.source(), &|function| loaded.inputs(function))?;
     let (quantities, failed) = model.of(&draws, &origin, &options)?;

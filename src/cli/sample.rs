@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::SampleArgs;
 use super::model::{Model, SAMPLED};
 use super::sample_files::DrawsFile;
-use super::sample_job::job;
+use super::sample_job::{files_read, job};
 use super::show::show_stats;
 use super::signals::{interrupted, stop_on_interrupt};
 use super::{advice, cmdstan, note, print, profile, warn_of_own};
@@ -28,6 +28,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(args.stats)?;
     options.first_lane = args.chain.id - 1;
     let file = DrawsFile::new(&args.draws_file, args.chains, args.chain.id)?;
+    file.spares(files_read(args, model), args.chains, args.chain.id)?;
     profile::ask(&mut options, args.profile.as_deref(), file.path())?;
     let loaded = Model::load(model, &args.data, SAMPLED)?;
     let job = job(args, &loaded, &options)?;

@@ -73,12 +73,7 @@ impl DrawsFile {
     ///
     /// # Errors
     /// With its name.
-    pub(super) fn spares<'p>(
-        &self,
-        read: impl IntoIterator<Item = &'p PathBuf>,
-        chains: usize,
-        id: u64,
-    ) -> Result<(), Error> {
+    pub(super) fn spares(&self, read: impl IntoIterator<Item = PathBuf>, chains: usize, id: u64) -> Result<(), Error> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let mut written: Vec<PathBuf> = self.names(chains, id).iter().map(|path| real(path)).collect();
         written.extend(self.path().map(real));

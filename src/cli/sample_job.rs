@@ -1,6 +1,6 @@
 //! What `sample` is asked for: the arguments as a job.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::mcmc::sampling::{Job, Metric};
 use crate::program::io::{ArrayType, Data, NamedValues, read_argument};
@@ -8,7 +8,7 @@ use crate::program::{Error, ErrorKind, Options};
 use crate::types::{Array, DType};
 
 use super::args::SampleArgs;
-use super::inits::inits;
+use super::inits::{inits, of_chains};
 use super::model::Model;
 use super::sample_args::AlgorithmName;
 
@@ -55,6 +55,14 @@ pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Model<'a>, options: &Opti
         settings: chain.settings(&args.set)?,
         ..Job::new(model.source())
     })
+}
+
+/// The files that a run reads.
+pub(super) fn files_read(args: &SampleArgs, model: &Path) -> Vec<PathBuf> {
+    let chain = &args.chain;
+    let given = of_chains(&chain.init_files().unwrap_or_default(), args.chains, chain.id);
+    let others = [&chain.starts, &chain.metric_file, &args.sampler].into_iter().flatten().cloned();
+    args.data.files().chain([model.to_owned()]).chain(given).chain(others).collect()
 }
 
 /// The step size of chains that do not adapt: Stan's is 1.

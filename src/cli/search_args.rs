@@ -40,13 +40,15 @@ impl SearchArgs {
         Ok(options)
     }
 
-    /// Where the results go, which is none of the files that are read.
+    /// Where the results go, which is none of the files that are read: these, and those that so many starts
+    /// are in.
     ///
     /// # Errors
     /// As [`DrawsFile::new`] and [`DrawsFile::spares`].
-    pub(super) fn file<'p>(&self, read: impl Iterator<Item = &'p PathBuf>) -> Result<DrawsFile, Error> {
+    pub(super) fn file(&self, read: impl Iterator<Item = PathBuf>, starts: usize) -> Result<DrawsFile, Error> {
         let file = DrawsFile::new(&self.file, 1, self.start.id)?;
-        file.spares(read, 1, self.start.id)?;
+        let given = self.start.init.as_deref().and_then(inits::files).unwrap_or_default();
+        file.spares(read.chain(inits::of_chains(&given, starts, self.start.id)), 1, self.start.id)?;
         Ok(file)
     }
 

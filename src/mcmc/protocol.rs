@@ -72,8 +72,3 @@ pub const PROGRESS: Records = Records {
 };
 /// All streams.
 pub const STREAMS: [Records; 4] = [DRAW, WARMUP, ADAPTED, PROGRESS];
-
-/// The name of a complex variable and which part of it this is, where `z.real` or `z.imag` is the name of one.
-pub fn complex_part(name: &str) -> Option<(&str, &'static str)> {
-    ["real", "imag"].into_iter().find_map(|part| Some((name.strip_suffix(part)?.strip_suffix('.')?, part)))
-}

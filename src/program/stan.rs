@@ -15,7 +15,7 @@ use crate::stan::syntax::{IncludeFolders, ast, parse};
 use crate::stan::{self, HostFunctions, Output, Translation};
 
 pub use crate::stan::{Taken, Terms};
-use crate::types::{Array, DType, Type};
+use crate::types::{Array, ComplexPart, DType, Type};
 
 /// What the translated text is called.
 pub(crate) const TRANSLATED: &str = "<model>";
@@ -170,7 +170,11 @@ impl StanModel {
     /// The parameters that are complex, whose parts are outputs of their own.
     pub fn complex_parameters(&self) -> Vec<String> {
         let parameters = self.translation.outputs.iter().filter(|o| o.block == 0);
-        parameters.filter_map(|o| o.name.strip_suffix(".real")).map(str::to_owned).collect()
+        let real = |o: &Output| match ComplexPart::named(&o.name)? {
+            (variable, ComplexPart::Real) => Some(variable.to_owned()),
+            (_, ComplexPart::Imaginary) => None,
+        };
+        parameters.filter_map(real).collect()
     }
 
     /// What is found in the translated text, at the places of the Stan program that it comes from.
@@ -254,8 +258,7 @@ impl StanFunction {
 
 /// The variable of an output, which may be a part of a complex one.
 fn whole(output: &Output) -> &str {
-    let name = output.name.as_str();
-    [".real", ".imag"].iter().find_map(|part| name.strip_suffix(part)).unwrap_or(name)
+    ComplexPart::named(&output.name).map_or(&output.name, |(variable, _)| variable)
 }
 
 /// The text, whose assertions say where they stand in the Stan program.

@@ -9,9 +9,8 @@ use serde::Serialize;
 use super::advice::{Advice, Concern, Warning};
 use super::statistics::SamplerStatistics;
 use crate::mcmc::diagnostics::{self, RHAT_LIMIT};
-use crate::mcmc::protocol::complex_part;
 use crate::mcmc::sampling::Draws;
-use crate::types::{Array, Scalar};
+use crate::types::{Array, ComplexPart, Scalar};
 
 /// Bulk or tail effective sample size below this for each of up to four chains is a warning.
 const ESS_PER_CHAIN: f64 = 100.0;
@@ -221,7 +220,7 @@ fn as_real(scalar: Scalar) -> f64 {
 /// `theta[1]`, `m[2,3]`: the `element`-th in row-major order, counted from 1 along every axis; of the parts `z.real` and
 /// `z.imag` of a complex variable `z[1,real]` and `z[1,imag]`.
 pub fn element_name(name: &str, event_shape: &[usize], element: usize) -> String {
-    let (name, part) = complex_part(name).map_or((name, None), |(name, part)| (name, Some(part)));
+    let (name, part) = ComplexPart::named(name).map_or((name, None), |(name, part)| (name, Some(part)));
     if event_shape.is_empty() && part.is_none() {
         return name.to_owned();
     }
@@ -236,7 +235,7 @@ pub fn element_name(name: &str, event_shape: &[usize], element: usize) -> String
         })
         .collect();
     indices.reverse();
-    indices.extend(part.map(str::to_owned));
+    indices.extend(part.map(|part| part.suffix()[1..].to_owned()));
     format!("{name}[{}]", indices.join(","))
 }
 

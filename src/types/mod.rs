@@ -1,8 +1,10 @@
 //! Layer 1: element types, shapes, and arrays of the host.
 
 mod array;
+mod complex;
 
 pub use array::{Array, ArrayData, Precision, Scalar};
+pub use complex::ComplexPart;
 
 use std::fmt;
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::json::array_from_json;
 use super::{IoError, JsonArray, file, parse_json, read_npy, read_npz, write_atomically, write_npz};
-use crate::types::{Array, ArrayData, DType, Precision};
+use crate::types::{Array, ArrayData, ComplexPart, DType, Precision};
 
 /// What a parameter wants of its value before dimensions are bound: `real[_, _]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -226,8 +226,8 @@ impl NamedValues {
                 let message = format!("`{name}` is complex: each of its numbers is a list of two, [real, imaginary]");
                 return Err(IoError::Malformed { origin: self.origin.clone(), message });
             };
-            values.insert(format!("{name}.real"), re);
-            values.insert(format!("{name}.imag"), im);
+            values.insert(ComplexPart::Real.of(name), re);
+            values.insert(ComplexPart::Imaginary.of(name), im);
         }
         Ok(Self { origin: self.origin.clone(), values })
     }

@@ -4,8 +4,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use crate::mcmc::protocol::complex_part;
-use crate::types::Array;
+use crate::types::{Array, ComplexPart};
 
 /// Columns of which files of draws have one: the log density, as sampling and optimizing, or laplace, call it.
 const OF_DENSITY: [&str; 2] = ["lp__", "log_p__"];
@@ -202,11 +201,11 @@ fn variables(columns: &[String], of_model: &[usize]) -> Vec<(String, Vec<usize>,
     let indexed = |column: &usize| -> (String, Vec<usize>) {
         // `a.2:1.3` is an element of the part `a.2:1` of an array of tuples.
         // `z.1.real` is one of the part `z.real` of a complex variable.
-        let (column_name, end_of_name) =
-            complex_part(&columns[*column]).map_or((&*columns[*column], None), |(name, part)| (name, Some(part)));
+        let complex = ComplexPart::named(&columns[*column]);
+        let (column_name, end_of_name) = complex.map_or((&*columns[*column], ""), |(name, part)| (name, part.suffix()));
         let part = column_name.rfind(':').unwrap_or(0);
         let end = column_name[part..].find('.').map_or(column_name.len(), |dot| part + dot);
-        let name = column_name[..end].to_owned() + &end_of_name.map(|part| format!(".{part}")).unwrap_or_default();
+        let name = column_name[..end].to_owned() + end_of_name;
         let indices: Option<Vec<usize>> =
             column_name[end..].split('.').skip(1).map(|part| part.parse().ok().filter(|i| *i > 0)).collect();
         indices.map_or_else(|| (columns[*column].clone(), vec![]), |indices| (name, indices))

@@ -6,9 +6,9 @@ use indexmap::IndexMap;
 
 use super::header::CsvRun;
 use super::number::general;
-use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH, complex_part};
+use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
 use crate::mcmc::sampling::{Draws, Metric};
-use crate::types::{Array, Scalar, column_major};
+use crate::types::{Array, ComplexPart, Scalar, column_major};
 
 /// Significant digits, as CmdStan has them where nobody says otherwise.
 pub const DEFAULT_DIGITS: usize = 8;
@@ -117,11 +117,13 @@ impl<'a> Columns<'a> {
         let mut parameters = parameters.iter().peekable();
         while let Some((name, array)) = parameters.next() {
             // The parts of complex numbers stand side by side.
-            if let Some((of, "real")) = complex_part(name)
+            if let Some((of, re @ ComplexPart::Real)) = ComplexPart::named(name)
+                && let im = ComplexPart::Imaginary
                 && let Some((_, imag)) = parameters
-                    .next_if(|(next, imag)| complex_part(next) == Some((of, "imag")) && imag.shape == array.shape)
+                    .next_if(|(next, imag)| ComplexPart::named(next) == Some((of, im)) && imag.shape == array.shape)
             {
-                let (re, im) = (elements(&called(of), ".real", array), elements(&called(of), ".imag", imag));
+                let re = elements(&called(of), re.suffix(), array);
+                let im = elements(&called(of), im.suffix(), imag);
                 all.extend(re.into_iter().zip(im).flat_map(|(re, im)| [re, im]));
             } else {
                 all.extend(elements(&called(name), "", array));

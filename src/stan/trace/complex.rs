@@ -18,16 +18,6 @@ use crate::stan::syntax::ast::BinaryOp;
 use crate::stan::value::{Base, Elem, Kind, Val, What};
 use crate::types::{Array, ArrayData, column_major};
 
-/// What files call the real part of a variable.
-pub(super) fn real_name(name: &str) -> String {
-    format!("{name}.real")
-}
-
-/// What files call the imaginary part of a variable.
-pub(super) fn imaginary_name(name: &str) -> String {
-    format!("{name}.imag")
-}
-
 /// The largest power that is made by products.
 const MOST_PRODUCTS: i64 = 64;
 

@@ -1,12 +1,12 @@
 //! Declarations: sizes, data, parameters from unconstrained numbers, and what constraints demand of known values.
 
-use super::complex::{imaginary_name, real_name};
 use super::tuple::has_tuples;
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::data;
 use crate::stan::syntax::ast::{Constraint, Expr, SizedKind, SizedType, Stmt, StmtKind, Variable};
 use crate::stan::value::{Base, Kind, Val};
+use crate::types::ComplexPart;
 
 /// A variable of a block that is an output, or a leaf of one with tuples, or a part of one of complex numbers.
 #[derive(Clone, Debug)]
@@ -254,8 +254,8 @@ fn declare_parts(name: &std::sync::Arc<str>, value: Val, all: &mut Vec<Declared>
         return;
     }
     let (re, im) = value.re_im();
-    all.push(Declared { name: real_name(name).into(), value: re });
-    all.push(Declared { name: imaginary_name(name).into(), value: im });
+    all.push(Declared { name: ComplexPart::Real.of(name).into(), value: re });
+    all.push(Declared { name: ComplexPart::Imaginary.of(name).into(), value: im });
 }
 
 /// Why known values are not what a constraint says.

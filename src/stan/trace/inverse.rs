@@ -1,7 +1,6 @@
 //! Parameters by their constrained values, as users and files of draws have them: read as they are, and turned into the
 //! unconstrained numbers that they come from.
 
-use super::complex::{imaginary_name, real_name};
 use super::parameters::transform;
 use super::shapes::by_columns;
 use super::tuple::has_tuples;
@@ -9,6 +8,7 @@ use super::{Result, Tracer, wrong};
 use crate::base::Span;
 use crate::stan::syntax::ast::{Constraint, Expr, SizedKind, SizedType, Stmt, StmtKind};
 use crate::stan::value::{Base, Elem, Kind, Val};
+use crate::types::ComplexPart;
 
 /// What a function takes of one parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,7 +76,7 @@ impl Tracer<'_> {
                     let old_dims: &[Expr] = if has_tuples(ty) { &[] } else { &variable.old_dims };
                     let (kind, shape) = self.sized(leaf.ty, old_dims)?;
                     let at = first;
-                    let name = if kind.is_complex() { real_name(&leaf.name) } else { leaf.name.to_string() };
+                    let name = if kind.is_complex() { ComplexPart::Real.of(&leaf.name) } else { leaf.name.to_string() };
                     let by_value = named(&name);
                     let (value, imaginary) = if !by_value {
                         (self.parameter(span, leaf.ty, kind, &shape, &mut first, &mut Vec::new())?, None)
@@ -84,7 +84,7 @@ impl Tracer<'_> {
                         // Both parts by their own values, one after the other.
                         let re = self.unconstrained(span, &mut first, kind.real(), shape.clone())?;
                         let im = self.unconstrained(span, &mut first, kind.real(), shape.clone())?;
-                        (Val::complex(re, im), Some(imaginary_name(&leaf.name)))
+                        (Val::complex(re, im), Some(ComplexPart::Imaginary.of(&leaf.name)))
                     } else {
                         (self.unconstrained(span, &mut first, kind, shape.clone())?, None)
                     };

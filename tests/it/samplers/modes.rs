@@ -346,4 +346,22 @@ fn nothing_that_is_read_is_written_over() {
     let quantities = ["optimize", &model, "--data", &json, "--output", &json];
     assert!(error(&quantities).contains("y.json is read"));
     assert_eq!(std::fs::read_to_string(&json).unwrap(), text);
+    // Starts, of one file or of each chain its own, are read, too, and so is what --shared names.
+    let search = ["--data", &json, "--output", &draws];
+    let init = folder.0.join("s.csv").display().to_string();
+    std::fs::copy(&one, &init).unwrap();
+    for command in ["optimize", "pathfinder", "laplace", "sample"] {
+        let all = [&[command, &model][..], &search, &["--init", &init]].concat();
+        assert!(error(&all).contains("s.csv is read, and would be written over"), "{command}");
+    }
+    let shared = format!("y=@{one}");
+    let all = ["optimize", &model, "--data", &json, "--shared", &shared, "--output", &one];
+    assert!(error(&all).contains("s_1.csv is read"));
+    std::fs::remove_file(&init).unwrap();
+    let sample = ["sample", &model, "--data", &json, "--chains", "2", "--format", "stan-csv", "--output", &draws];
+    assert!(error(&[&sample[..], &["--init", &init]].concat()).contains("s_1.csv is read"));
+    assert!(error(&[&sample[..], &["--metric-file", &two]].concat()).contains("s_2.csv is read"));
+    assert!(error(&["sample", &model, "--data", &json, "--output", &json]).contains("y.json"));
+    assert_eq!(std::fs::read_to_string(&one).unwrap(), before);
+    assert_eq!(std::fs::read_to_string(&json).unwrap(), text);
 }
