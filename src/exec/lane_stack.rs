@@ -123,6 +123,8 @@ pub struct Opened<'a, T> {
     pub pushes: u64,
     /// Largest height that any lane had.
     pub highest: u32,
+    /// For which there is memory.
+    pub levels: u32,
 }
 
 /// One stack for each lane.
@@ -344,8 +346,23 @@ impl<T: Copy> LaneStack<T> {
         }
         self.highest = highest;
         self.level = None;
-        self.grow_to(levels * self.elements * self.width + self.padding)?;
-        Ok(Opened { memory: &mut self.memory, heights: &mut self.heights, pushes: self.pushes, highest })
+        self.open_levels(levels)
+    }
+    /// Hands it over again, with room for one more level than when it was handed over last, when there was room for so many.
+    ///
+    /// # Errors
+    /// Where there is no memory: nothing has changed.
+    pub fn open_more(&mut self, levels: u32) -> Result<Opened<'_, T>, StackError> {
+        self.open_levels(levels.checked_add(1).ok_or(StackError::NoMemory)? as usize)
+    }
+    /// Hands the memory over, with room for at least so many levels.
+    fn open_levels(&mut self, levels: usize) -> Result<Opened<'_, T>, StackError> {
+        let level = self.elements * self.width;
+        let needed = levels.checked_mul(level).and_then(|all| all.checked_add(self.padding));
+        self.grow_to(needed.ok_or(StackError::NoMemory)?)?;
+        let levels = ((self.memory.len() - self.padding) / level.max(1)).min(u32::MAX as usize - 1) as u32;
+        let (pushes, highest) = (self.pushes, self.highest);
+        Ok(Opened { memory: &mut self.memory, heights: &mut self.heights, pushes, highest, levels })
     }
     /// What was handed over is as it was left: values pushed, and the largest height.
     pub fn close(&mut self, pushes: u64, highest: u32) {

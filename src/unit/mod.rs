@@ -335,6 +335,8 @@ pub enum CallTerminator {
 pub trait BlockEnd {
     /// The condition of a branch.
     fn condition(&self) -> Option<Operand>;
+    /// The block that all lanes go to, with nothing else done.
+    fn onward(&self) -> Option<BlockId>;
     /// The blocks of the same body that may come next, of a call the one that it returns to.
     fn successors(&self) -> SmallVec<[BlockId; 2]>;
 }
@@ -343,6 +345,12 @@ impl BlockEnd for Terminator {
     fn condition(&self) -> Option<Operand> {
         match self {
             Terminator::Branch(cond, ..) => Some(*cond),
+            _ => None,
+        }
+    }
+    fn onward(&self) -> Option<BlockId> {
+        match self {
+            Terminator::Jump(to) => Some(*to),
             _ => None,
         }
     }
@@ -360,6 +368,12 @@ impl BlockEnd for CallTerminator {
     fn condition(&self) -> Option<Operand> {
         match self {
             CallTerminator::Branch(cond, ..) => Some(*cond),
+            _ => None,
+        }
+    }
+    fn onward(&self) -> Option<BlockId> {
+        match self {
+            CallTerminator::Jump(to) => Some(*to),
             _ => None,
         }
     }

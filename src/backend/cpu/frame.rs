@@ -119,6 +119,10 @@ impl<R: Real> StackMemory<R> {
     pub(super) fn open(&mut self, pushes: usize) -> Result<Stack, StackError> {
         each!(self, s => opened(s, pushes))
     }
+    /// Makes room for one more level of what was handed over.
+    pub(super) fn open_more(&mut self, levels: u32) -> Result<Stack, StackError> {
+        each!(self, s => Ok(raw(s.open_more(levels)?)))
+    }
     pub(super) fn close(&mut self, stack: &Stack) {
         each!(self, s => s.close(stack.pushes, stack.highest));
     }
@@ -177,6 +181,10 @@ impl<R: Real> StackMemory<R> {
 
 /// The memory of a stack for generated code.
 pub(super) fn opened<T: Copy>(stack: &mut LaneStack<T>, pushes: usize) -> Result<Stack, StackError> {
-    let Opened { memory, heights, pushes, highest } = stack.open(pushes)?;
-    Ok(Stack { memory: memory.as_mut_ptr().cast(), heights: heights.as_mut_ptr(), pushes, highest })
+    Ok(raw(stack.open(pushes)?))
+}
+
+fn raw<T>(opened: Opened<'_, T>) -> Stack {
+    let Opened { memory, heights, pushes, highest, levels } = opened;
+    Stack { memory: memory.as_mut_ptr().cast(), heights: heights.as_mut_ptr(), pushes, highest, levels }
 }

@@ -4,12 +4,12 @@
 //! that implements [`RunUnit`] runs it. [`Steps`] serves both engines: kernels step by step, and generated functions in
 //! the place of some. What sends its lanes on by itself is in `pc/routed.rs`. [`superstep`] stands around all of them.
 
-use crate::backend::cpu::codegen::NativeBody;
+use crate::backend::cpu::codegen::{NativeBody, RegionExit};
 use crate::backend::cpu::crew::Counts;
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::segments::serve;
 use crate::backend::cpu::steps::Stepper;
-use crate::base::Loc;
+use crate::base::{Id as _, Loc};
 use crate::exec::Waiting;
 use crate::plan::{Arg, BlockId, Body, CallTerminator, Terminator, UnitId};
 use crate::run::{Activity, Settings, TrapKind};
@@ -234,14 +234,27 @@ impl<R: Real, T: Ending> Lent<'_, '_, R, T> {
         let body = self.body;
         let unit = &body.units[self.unit];
         let mut at = unit.blocks[0];
+        let inside = |b: BlockId| unit.region && body.contains(self.unit, b);
         loop {
             let block = &body.blocks[at];
+            if let Some(region) = native.and_then(|n| n.region(at))
+                && let Ok(left) = self.stepper.call_region(self.frame, region, &block.loc)
+            {
+                self.stepper.mark(Activity::Native, &block.loc);
+                let Some(RegionExit { from, to }) = left else { return (Exit::Nobody, at) };
+                let from = BlockId::new(from.index());
+                let Some(to) = to.map(|to| BlockId::new(to.index())) else { return (Exit::Terminator, from) };
+                if !inside(to) {
+                    return (Exit::To(to), from);
+                }
+                at = to;
+                continue;
+            }
             self.stepper.count_block(&block.loc);
             self.stepper.run_parts(self.frame, native.map(|n| n.parts(at)), &block.steps);
             if self.stepper.active.count == 0 {
                 return (Exit::Nobody, at);
             }
-            let inside = |b: BlockId| unit.region && body.contains(self.unit, b);
             let target = match block.term.onward() {
                 Onward::Jump(to) => to,
                 Onward::Branch(cond, a, b) => {

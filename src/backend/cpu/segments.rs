@@ -4,13 +4,16 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::backend::cpu::codegen::abi::{CodeCall, CodeTrap, Stack};
-use crate::backend::cpu::codegen::{NativeBody, NativePart, NativeSegment, Segment};
+use crate::backend::cpu::codegen::{NativeBody, NativePart, NativeRegion, NativeSegment, RegionExit, Segment, Site};
 use crate::backend::cpu::frame::{Frame, opened};
 use crate::backend::cpu::steps::Stepper;
+use crate::backend::cpu::tapes::Tapes;
+use crate::base::Loc;
 use crate::exec::mask::lanes_in_groups;
 use crate::exec::{LaneMask, LaneStack, Waiting};
-use crate::plan::{Step, UnitId};
-use crate::run::{Activity, Settings};
+use crate::parts::TapeId;
+use crate::plan::{ConstantId, SlotId, Step, UnitId};
+use crate::run::{Access, Activity, Settings, TrapKind};
 use crate::vmath::Real;
 
 /// Most lanes of a shard that generated functions take: places in stacks are computed of 32-bit factors.
@@ -28,8 +31,17 @@ pub(super) struct Calls {
     operands: Vec<Operands>,
     stacks: Vec<Stack>,
     traps: Vec<CodeTrap>,
+    /// Room for arrays of the functions of regions.
+    scratch: Vec<Line>,
     /// Changes whenever lane buffers may have changed places.
     age: u64,
+}
+
+/// A line of the cache, which has room for eight values, and is aligned as the widest group of lanes.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Line {
+    _values: [u64; 8],
 }
 
 /// Where the operands of a function are.
@@ -96,6 +108,13 @@ impl<R: Real> Stepper<'_, R> {
             let Ok(raw) = memory.open(*pushes) else { return false };
             calls.stacks.push(raw);
         }
+        self.find(frame, (&segment.slots, &segment.constants), width, at);
+        true
+    }
+
+    /// Looks up where operands are, and makes room for traps.
+    fn find(&mut self, frame: &mut Frame<R>, (slots, constants): (&[SlotId], &[ConstantId]), width: usize, at: usize) {
+        let calls = &mut self.calls;
         if calls.operands.len() <= at {
             calls.operands.resize(at + 1, Operands::default());
         }
@@ -103,14 +122,13 @@ impl<R: Real> Stepper<'_, R> {
         if operands.age != calls.age + 1 {
             operands.age = calls.age + 1;
             operands.slots.clear();
-            operands.slots.extend(segment.slots.iter().map(|s| frame.slots[s.0 as usize].as_mut_ptr()));
+            operands.slots.extend(slots.iter().map(|s| frame.slots[s.0 as usize].as_mut_ptr()));
             operands.constants.clear();
-            operands.constants.extend(segment.constants.iter().map(|c| self.env.constant(*c).as_ptr()));
+            operands.constants.extend(constants.iter().map(|c| self.env.constant(*c).as_ptr()));
         }
         if calls.traps.len() < width {
             calls.traps.resize(width, CodeTrap::default());
         }
-        true
     }
 
     /// What a function is called with.
@@ -128,6 +146,14 @@ impl<R: Real> Stepper<'_, R> {
             draws: self.lanes.draws.as_mut_ptr(),
             traps: self.calls.traps.as_mut_ptr(),
             trapped: 0,
+            tape_limit: u32::MAX,
+            grow: None,
+            tapes: ptr::null_mut(),
+            ran: ptr::null_mut(),
+            left: 0,
+            stop: ptr::null(),
+            stopped: 0,
+            scratch: ptr::null_mut(),
             waiting: ptr::null_mut(),
             counts: ptr::null_mut(),
             occupied: ptr::null_mut(),
@@ -162,12 +188,79 @@ impl<R: Real> Stepper<'_, R> {
         self.decided = segment.decides;
         self.close(frame, segment);
         for i in 0..call.trapped as usize {
-            let CodeTrap { lane, site } = self.calls.traps[i];
+            let CodeTrap { lane, site, .. } = self.calls.traps[i];
             let site = &segment.sites[site as usize];
             self.lanes.draws[lane as usize] += site.draws;
             self.trap(lane as usize, site.kind, &site.loc, site.text.clone());
         }
         true
+    }
+
+    /// Calls the function of a region for the active lanes, until they leave it. Returns the exit, or none where no lane is left;
+    /// `Err` where the function does not serve them, and nothing was done: its tapes must be equally high in the lanes of a
+    /// group. `loc`: where the region stands.
+    pub(super) fn call_region(
+        &mut self,
+        frame: &mut Frame<R>,
+        native: &NativeRegion,
+        loc: &Loc,
+    ) -> Result<Option<RegionExit>, NotServed> {
+        let (region, settings) = (&native.region, self.env.settings);
+        let mask = self.active.mask.words();
+        let serves = self.runs_native()
+            && settings.max_supersteps == 0
+            && region.tapes.iter().all(|tape| self.tapes.are_alike(*tape, mask, native.group));
+        if !serves {
+            return Err(NotServed);
+        }
+        let width = self.active.columns();
+        self.calls.forget();
+        self.calls.stacks.clear();
+        for tape in &region.tapes {
+            self.calls.stacks.push(self.tapes.open(*tape).map_err(|_| NotServed)?);
+        }
+        self.find(frame, (&region.slots, &region.constants), width, 0);
+        let mut ran = vec![0; if settings.stats { region.prims.len() } else { 0 }];
+        let never = 0;
+        let stop = settings.stop.as_ref().map_or(&raw const never, |stop| stop.as_ptr().cast_const().cast());
+        let lines = (region.scratch * native.group).div_ceil(8);
+        if self.calls.scratch.len() < lines {
+            self.calls.scratch.resize(lines, Line::default());
+        }
+        self.active.taken.reset(width);
+        let common = self.arguments(width, 0);
+        let mut opened = OpenedTapes { tapes: ptr::from_mut(&mut self.tapes), ids: &region.tapes };
+        let mut call = CodeCall {
+            mask: self.active.mask.words().as_ptr().cast(),
+            taken: self.active.taken.words_mut().as_mut_ptr().cast(),
+            tape_limit: u32::try_from(settings.max_tape_depth).unwrap_or(u32::MAX),
+            grow: Some(grow::<R>),
+            tapes: ptr::from_mut(&mut opened).cast(),
+            ran: if settings.stats { ran.as_mut_ptr() } else { ptr::null_mut() },
+            stop,
+            scratch: self.calls.scratch.as_mut_ptr().cast(),
+            ..common
+        };
+        // SAFETY: as in `Stepper::call`. Besides, the function reads and writes the tapes that it names, at levels for which
+        // `grow` has made room, the counts of the blocks of the region, and reads `stop`, a byte that others may set at any
+        // time, atomically.
+        unsafe { (native.function)(&raw mut call) };
+        for (tape, raw) in region.tapes.iter().zip(&self.calls.stacks) {
+            self.tapes.close(*tape, raw);
+        }
+        for (prims, times) in region.prims.iter().zip(&ran) {
+            prims.iter().for_each(|p| self.prims[*p as usize] += times);
+        }
+        for i in 0..call.trapped as usize {
+            let CodeTrap { lane, site, index } = self.calls.traps[i];
+            let site = &region.sites[site as usize];
+            let text = site.extent.map_or_else(|| site.text.clone(), |extent| told(site, extent, index));
+            self.trap(lane as usize, site.kind, &site.loc, text);
+        }
+        if call.stopped != 0 {
+            self.trap_all(TrapKind::Interrupted, loc);
+        }
+        Ok((self.active.count > 0).then(|| region.exits[call.left as usize]))
     }
 
     /// What was opened is as the function left it.
@@ -227,12 +320,46 @@ impl<R: Real> Stepper<'_, R> {
         }
         self.close(frame, segment);
         for i in 0..trapped {
-            let CodeTrap { lane, site } = self.calls.traps[i];
+            let CodeTrap { lane, site, .. } = self.calls.traps[i];
             let site = &segment.sites[site as usize];
             self.lanes.draws[lane as usize] += site.draws;
             self.bury(lane as usize, site.kind, &site.loc, site.text.clone());
         }
         Some(finished)
+    }
+}
+
+/// A function does not serve the active lanes.
+pub(super) struct NotServed;
+
+/// What a lane is told whose index is out of range.
+fn told(site: &Site, (extent, entries): (usize, usize), index: i64) -> String {
+    let entries = (entries > 1).then_some(entries);
+    Access { shape: &[extent], axes: 1, places: 1, entries, index: &|_, _| index }.message(&site.loc)
+}
+
+/// The tapes that the function of a region has.
+struct OpenedTapes<'t, 'a, R> {
+    tapes: *mut Tapes<'a, R>,
+    ids: &'t [TapeId],
+}
+
+/// Makes room for one more level of a tape.
+unsafe extern "C" fn grow<R: Real>(call: *mut CodeCall, tape: i64) -> i32 {
+    // SAFETY: the function hands on what it was called with: `call_region` keeps the call, the tapes and the list of what was
+    // opened alive, and nobody else uses them meanwhile. The number is one of those tapes.
+    let (opened, stack) = unsafe {
+        let opened = &*(*call).tapes.cast::<OpenedTapes<'_, '_, R>>();
+        (opened, &mut *(*call).stacks.add(tape as usize))
+    };
+    // SAFETY: as above.
+    let tapes = unsafe { &mut *opened.tapes };
+    match tapes.open_more(opened.ids[tape as usize], stack.levels) {
+        Ok(more) => {
+            (stack.memory, stack.heights, stack.levels) = (more.memory, more.heights, more.levels);
+            1
+        }
+        Err(_) => 0,
     }
 }
 

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use crate::backend::cpu::buffer::Buffer;
+use crate::backend::cpu::codegen::abi::Stack;
 use crate::backend::cpu::frame::{Frame, StackMemory};
 use crate::backend::cpu::steps::Stepper;
 use crate::base::{IdVec, Loc};
+use crate::exec::mask::lanes_of;
 use crate::exec::{Columns, StackError};
 use crate::parts::{Tape, TapeId};
 use crate::plan::{Arg, SlotId};
@@ -32,6 +34,29 @@ impl<'a, R: Real> Tapes<'a, R> {
     /// Gives back the memory above the highest lane.
     pub(super) fn trim(&mut self) {
         self.memory.values_mut().for_each(StackMemory::trim);
+    }
+    /// Whether a tape is equally high in the active lanes of each group of lanes.
+    pub(super) fn are_alike(&self, tape: TapeId, mask: &[u64], group: usize) -> bool {
+        let memory = &self.memory[tape];
+        let mut lanes = lanes_of(mask).map(|lane| (lane / group, memory.height(lane)));
+        let Some(mut last) = lanes.next() else { return true };
+        lanes.all(|lane| {
+            let alike = lane.0 != last.0 || lane.1 == last.1;
+            last = lane;
+            alike
+        })
+    }
+    /// Hands the memory of a tape over to a generated function. [`close`](Self::close) takes it back.
+    pub(super) fn open(&mut self, tape: TapeId) -> Result<Stack, StackError> {
+        self.memory[tape].open(0)
+    }
+    /// Makes room for one more level of a tape that was handed over when there was room for so many.
+    pub(super) fn open_more(&mut self, tape: TapeId, levels: u32) -> Result<Stack, StackError> {
+        self.memory[tape].open_more(levels)
+    }
+    /// A tape is as the function left it.
+    pub(super) fn close(&mut self, tape: TapeId, stack: &Stack) {
+        self.memory[tape].close(stack);
     }
     /// How many tapes there are.
     pub(super) fn count(&self) -> usize {

@@ -107,9 +107,7 @@ impl Function<'_> {
     }
     /// The element type of a shared value.
     pub(in crate::backend) fn constant_type(&self, constant: ConstantId) -> DType {
-        let storage = self.ssa.scope.storage;
-        let of = storage.constants.iter().find(|(_, c)| **c == Some(constant));
-        of.map_or(DType::Real, |(id, _)| storage.globals.shared[id].ty.dtype)
+        self.ssa.scope.storage.constant_type(constant)
     }
     /// Numbers that each lane draws.
     pub(in crate::backend) fn draws(&self) -> usize {

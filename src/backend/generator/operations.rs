@@ -22,18 +22,10 @@ impl Writer<'_> {
     /// What a reduction begins with.
     pub(super) fn start_of(&mut self, fold: Fold, local: LocalId, op: &Op) {
         let dtype = op.args[0].dtype;
-        let start = match fold {
-            Fold::All(Reduction::Any) => "b_splat(0)".to_owned(),
-            Fold::All(Reduction::All) => "b_splat(1)".to_owned(),
-            Fold::All(Reduction::Prod) if dtype == DType::Int => literal(Scalar::Int(1)),
-            Fold::All(Reduction::Prod) => literal(Scalar::Real(1.0)),
-            Fold::All(Reduction::MinOf | Reduction::MaxOf) => {
-                self.turns = 1;
-                self.element(&op.args[0])
-            }
-            Fold::All(Reduction::Sum) if dtype == DType::Int => literal(Scalar::Int(0)),
-            Fold::All(Reduction::Sum) | Fold::Products(_) => literal(Scalar::Real(0.0)),
-        };
+        let start = start(fold, dtype).unwrap_or_else(|| {
+            self.turns = 1;
+            self.element(&op.args[0])
+        });
         let declared = if self.schedule.kept[local] { String::new() } else { format!("{} ", group_type(dtype)) };
         self.line(format!("{declared}v{} = {start};", local.index()));
         self.loaded.clear();
@@ -78,44 +70,17 @@ impl Writer<'_> {
             return self.set(out, &args[0]);
         }
         let dtypes: Vec<DType> = op.args.iter().map(|a| a.dtype).collect();
-        let list = args.join(", ");
-        let function = functions::of(prim, &dtypes);
-        match &function {
-            Call::Total(name) => self.set(out, &format!("{name}({list})")),
-            Call::Fails(name, kind) => {
-                let bad = self.bad();
-                self.set(out, &format!("{name}({list}, &{bad})"));
-                self.check(&bad, op.origin, *kind);
-            }
-            Call::Quotient(name) | Call::Remainder(name) => {
-                let remainder = matches!(function, Call::Remainder(_));
-                let divisor = match op.args[1].base {
-                    Base::Literal(Scalar::Int(d)) => d,
-                    _ => 0,
-                };
-                if divisor > 0 && divisor & (divisor - 1) == 0 && divisor < 1 << 62 {
-                    let text = format!("{name}_pow2({}, {})", args[0], divisor.trailing_zeros());
-                    return self.set(out, &text);
-                }
-                let bad = self.bad();
-                self.set(out, &format!("{name}({list}, &{bad})"));
-                if divisor != 0 && (divisor != -1 || remainder) {
-                    return self.line(format!("(void){bad};"));
-                }
-                if remainder {
-                    return self.check(&bad, op.origin, TrapKind::DivisionByZero);
-                }
-                let zero = format!("b_and({bad}, i_eq({}, i_splat(0)))", args[1]);
-                self.check(&zero, op.origin, TrapKind::DivisionByZero);
-                self.check(&bad, op.origin, TrapKind::IntegerOverflow);
-            }
+        let divisor = match op.args.get(1).map(|divisor| divisor.base) {
+            Some(Base::Literal(Scalar::Int(d))) => d,
+            _ => 0,
+        };
+        let called = called(prim, &dtypes, &args, divisor, || self.fresh());
+        called.declared().into_iter().for_each(|line| self.line(line));
+        self.set(out, &called.text);
+        called.unused().into_iter().for_each(|line| self.line(line));
+        for (bad, kind) in &called.checks {
+            self.check(bad, op.origin, *kind);
         }
-    }
-
-    fn bad(&mut self) -> String {
-        let name = self.fresh();
-        self.line(format!("B {name};"));
-        name
     }
 
     /// Takes the lanes out where something failed.
@@ -130,23 +95,12 @@ impl Writer<'_> {
         let name = format!("v{}", local.index());
         let dtype = op.args[0].dtype;
         let args: Vec<String> = op.args.iter().map(|a| self.element(a)).collect();
-        let p = prefix(dtype);
-        let text = match fold {
-            Fold::Products(products) => format!("{}({}, {}, {name})", products.step(), args[0], args[1]),
-            Fold::All(Reduction::Sum | Reduction::Prod) if dtype == DType::Int => {
-                let function = if fold == Fold::All(Reduction::Sum) { "i_add_over" } else { "i_mul_over" };
-                let bad = self.bad();
-                self.line(format!("{name} = {function}({name}, {}, &{bad});", args[0]));
-                return self.check(&bad, op.origin, TrapKind::IntegerOverflow);
-            }
-            Fold::All(Reduction::Sum) => format!("r_add({name}, {})", args[0]),
-            Fold::All(Reduction::Prod) => format!("r_mul({name}, {})", args[0]),
-            Fold::All(Reduction::MinOf) => format!("{p}_min({name}, {})", args[0]),
-            Fold::All(Reduction::MaxOf) => format!("{p}_max({name}, {})", args[0]),
-            Fold::All(Reduction::Any) => format!("b_or({name}, {})", args[0]),
-            Fold::All(Reduction::All) => format!("b_and({name}, {})", args[0]),
-        };
-        self.line(format!("{name} = {text};"));
+        let called = step(fold, dtype, &name, &args, || self.fresh());
+        called.declared().into_iter().for_each(|line| self.line(line));
+        self.line(format!("{name} = {};", called.text));
+        for (bad, kind) in &called.checks {
+            self.check(bad, op.origin, *kind);
+        }
     }
 
     /// Operations that are loops of their own; more than one only of stacks that go in lockstep.
@@ -214,6 +168,98 @@ impl Writer<'_> {
             self.close();
         }
     }
+}
+
+/// How the element of an elementwise primitive is computed.
+pub(super) struct Called {
+    /// Gets the lanes in which it fails.
+    bad: Option<String>,
+    /// The element, as an expression.
+    pub(super) text: String,
+    /// The lanes that trap, each time as an expression.
+    pub(super) checks: Vec<(String, TrapKind)>,
+}
+
+impl Called {
+    /// What stands before the expression.
+    pub(super) fn declared(&self) -> Option<String> {
+        self.bad.as_ref().map(|bad| format!("B {bad};"))
+    }
+    /// What stands behind it, where it cannot fail.
+    pub(super) fn unused(&self) -> Option<String> {
+        self.bad.as_ref().filter(|_| self.checks.is_empty()).map(|bad| format!("(void){bad};"))
+    }
+}
+
+/// An elementwise primitive of these operands. `divisor`: the second one, where it is in the program text; else 0.
+pub(super) fn called(
+    prim: Prim,
+    dtypes: &[DType],
+    args: &[String],
+    divisor: i64,
+    fresh: impl FnOnce() -> String,
+) -> Called {
+    let list = args.join(", ");
+    let function = functions::of(prim, dtypes);
+    let remainder = matches!(function, Call::Remainder(_));
+    match function {
+        Call::Total(name) => Called { bad: None, text: format!("{name}({list})"), checks: vec![] },
+        Call::Fails(name, kind) => {
+            let bad = fresh();
+            Called { text: format!("{name}({list}, &{bad})"), checks: vec![(bad.clone(), kind)], bad: Some(bad) }
+        }
+        Call::Quotient(name) | Call::Remainder(name) => {
+            if divisor > 0 && divisor & (divisor - 1) == 0 && divisor < 1 << 62 {
+                let text = format!("{name}_pow2({}, {})", args[0], divisor.trailing_zeros());
+                return Called { bad: None, text, checks: vec![] };
+            }
+            let bad = fresh();
+            let text = format!("{name}({list}, &{bad})");
+            let zero = format!("b_and({bad}, i_eq({}, i_splat(0)))", args[1]);
+            let checks = match (divisor, remainder) {
+                (0, true) => vec![(bad.clone(), TrapKind::DivisionByZero)],
+                (0 | -1, false) => {
+                    vec![(zero, TrapKind::DivisionByZero), (bad.clone(), TrapKind::IntegerOverflow)]
+                }
+                _ => vec![],
+            };
+            Called { bad: Some(bad), text, checks }
+        }
+    }
+}
+
+/// What a reduction of such elements begins with; none where that is the first of them.
+pub(super) fn start(fold: Fold, dtype: DType) -> Option<String> {
+    Some(match fold {
+        Fold::All(Reduction::Any) => "b_splat(0)".to_owned(),
+        Fold::All(Reduction::All) => "b_splat(1)".to_owned(),
+        Fold::All(Reduction::Prod) if dtype == DType::Int => literal(Scalar::Int(1)),
+        Fold::All(Reduction::Prod) => literal(Scalar::Real(1.0)),
+        Fold::All(Reduction::MinOf | Reduction::MaxOf) => return None,
+        Fold::All(Reduction::Sum) if dtype == DType::Int => literal(Scalar::Int(0)),
+        Fold::All(Reduction::Sum) | Fold::Products(_) => literal(Scalar::Real(0.0)),
+    })
+}
+
+/// What it is after one more element; of products, an element of each array.
+pub(super) fn step(fold: Fold, dtype: DType, sum: &str, args: &[String], fresh: impl FnOnce() -> String) -> Called {
+    let p = prefix(dtype);
+    let text = match fold {
+        Fold::Products(products) => format!("{}({}, {}, {sum})", products.step(), args[0], args[1]),
+        Fold::All(Reduction::Sum | Reduction::Prod) if dtype == DType::Int => {
+            let function = if fold == Fold::All(Reduction::Sum) { "i_add_over" } else { "i_mul_over" };
+            let bad = fresh();
+            let text = format!("{function}({sum}, {}, &{bad})", args[0]);
+            return Called { text, checks: vec![(bad.clone(), TrapKind::IntegerOverflow)], bad: Some(bad) };
+        }
+        Fold::All(Reduction::Sum) => format!("r_add({sum}, {})", args[0]),
+        Fold::All(Reduction::Prod) => format!("r_mul({sum}, {})", args[0]),
+        Fold::All(Reduction::MinOf) => format!("{p}_min({sum}, {})", args[0]),
+        Fold::All(Reduction::MaxOf) => format!("{p}_max({sum}, {})", args[0]),
+        Fold::All(Reduction::Any) => format!("b_or({sum}, {})", args[0]),
+        Fold::All(Reduction::All) => format!("b_and({sum}, {})", args[0]),
+    };
+    Called { bad: None, text, checks: vec![] }
 }
 
 /// A constant of the program text in all lanes.

@@ -64,12 +64,15 @@ pub struct Site {
     pub text: String,
     /// Numbers that a lane has drawn before it in the function: the lane may go on.
     pub draws: u64,
+    /// Of an index that may be out of range, the extent of its axis and the entries that are taken from there on.
+    pub extent: Option<(usize, usize)>,
 }
 
-/// The parts of all blocks; the functions are appended to `out`, their names begin with `prefix`.
+/// The parts of all blocks, of those that are left out the steps; the functions are appended to `out`, their names begin with `prefix`.
 pub(in crate::backend) fn parts<'a, T: Ending>(
     frame: &dyn Frame,
     (body, storage): (&'a Body<T>, &'a Storage<'a>),
+    is_left_out: impl Fn(BlockId) -> bool,
     prefix: &str,
     out: &mut String,
 ) -> IdVec<BlockId, Vec<BlockPart>> {
@@ -81,7 +84,11 @@ pub(in crate::backend) fn parts<'a, T: Ending>(
         Scope::of(block, (storage.blocks[id.index()], storage), outlives)
     };
     let scopes: IdVec<BlockId, Scope<'_>> = body.blocks.iter().map(scope).collect();
-    let ranges: Vec<Vec<(Range<usize>, bool)>> = scopes.values().map(|scope| ranges(scope, &limits)).collect();
+    let ranges = scopes.iter().map(|(id, scope)| match is_left_out(id) {
+        true => vec![(0..scope.homes.steps.len(), false)],
+        false => ranges(scope, &limits),
+    });
+    let ranges: Vec<Vec<(Range<usize>, bool)>> = ranges.collect();
     let runs = scopes.values().zip(&ranges).map(|(scope, ranges)| {
         (scope, ranges.iter().map(|(range, _)| &scope.homes.steps[range.clone()]).collect::<Vec<_>>())
     });
@@ -229,12 +236,12 @@ fn sites(scope: &Scope<'_>, steps: &[Origin], signature: &Signature, exit: Optio
             _ => String::new(),
         };
         let draws = ops(steps).take_while(|op| *op != at).map(|op| drawn(scope, op)).sum();
-        Site { loc: scope.ops[at].loc.clone(), kind, text, draws }
+        Site { loc: scope.ops[at].loc.clone(), kind, text, draws, extent: None }
     };
     let mut sites: Vec<_> = signature.sites.iter().map(site).collect();
     // The last site is that of a call.
     if let Some(Exit::Call(_, _, loc)) = exit {
-        sites.push(Site { loc: loc.clone(), kind: TrapKind::StackLimit, text: String::new(), draws: 0 });
+        sites.push(Site { loc: loc.clone(), kind: TrapKind::StackLimit, text: String::new(), draws: 0, extent: None });
     }
     sites
 }
@@ -248,7 +255,7 @@ fn drawn(scope: &Scope<'_>, op: usize) -> u64 {
 }
 
 /// The primitive that a step runs: what is only stored, pushed or moved is a copy.
-fn prim(scope: &Scope<'_>, origin: &Origin) -> Option<Prim> {
+pub(super) fn prim(scope: &Scope<'_>, origin: &Origin) -> Option<Prim> {
     let Origin::Ops(ops) = origin else { return Some(Prim::Copy) };
     match &scope.ops[*ops.first()?].kind {
         OpKind::Compute { prim, .. } => Some(*prim),

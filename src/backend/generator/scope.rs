@@ -7,7 +7,7 @@ use crate::base::{Id as _, IdVec};
 use crate::parts::SharedId;
 use crate::plan::{self, Constant, ConstantId, Homes, Origin, Slot, SlotId, StackId};
 use crate::prim::Prim;
-use crate::types::{Scalar, Type};
+use crate::types::{DType, Scalar, Type};
 use crate::unit::{Block, Globals, Op, OpKind, Operand, Value, ValueId, VarId};
 
 /// Where a plan stores what the units of a body name.
@@ -47,9 +47,22 @@ impl<'a> Storage<'a> {
             blocks: body.blocks.values().map(|b| &b.homes).collect(),
         }
     }
-    /// Where a variable is.
+    /// The lane buffers.
+    pub(in crate::backend) fn slots(&self) -> &'a IdVec<SlotId, Slot> {
+        self.slots
+    }
+    /// The element type of a constant.
+    pub(in crate::backend) fn constant_type(&self, constant: ConstantId) -> DType {
+        let of = self.constants.iter().find(|(_, c)| **c == Some(constant));
+        of.map_or(DType::Real, |(id, _)| self.globals.shared[id].ty.dtype)
+    }
+    /// Where a variable is that a step meets.
     pub(super) fn home(&self, var: VarId) -> SlotId {
-        self.homes[var].expect("what a step meets has a slot")
+        self.home_if_any(var).expect("what a step meets has a slot")
+    }
+    /// Where a variable is; none for one that no step meets.
+    pub(super) fn home_if_any(&self, var: VarId) -> Option<SlotId> {
+        self.homes[var]
     }
     /// The memory of a stack.
     pub(super) fn stack(&self, var: VarId) -> StackId {

@@ -17,6 +17,8 @@ pub struct Stack {
     pub pushes: u64,
     /// Largest height that any lane had.
     pub highest: u32,
+    /// For which there is memory.
+    pub levels: u32,
 }
 
 /// A lane that trapped, and where.
@@ -27,6 +29,8 @@ pub struct CodeTrap {
     pub lane: u32,
     /// The number of the place.
     pub site: u32,
+    /// Of a place with an index, the one that is out of range.
+    pub index: i64,
 }
 
 /// What a function works on.
@@ -69,4 +73,20 @@ pub struct CodeCall {
     pub returns: *mut Stack,
     /// How high they may be.
     pub deepest: u32,
+    /// For regions: how high tapes may be.
+    pub tape_limit: u32,
+    /// Makes room for one more level of a tape, by its number among `stacks`; 0 where there is no memory.
+    pub grow: Option<unsafe extern "C" fn(*mut CodeCall, i64) -> i32>,
+    /// What `grow` works on.
+    pub tapes: *mut c_void,
+    /// How often the blocks run, if that is counted.
+    pub ran: *mut u64,
+    /// The exit by which the lanes left; what it was, where all have trapped.
+    pub left: i64,
+    /// Whether the run is to stop.
+    pub stop: *const u8,
+    /// Whether the function stopped for it.
+    pub stopped: i64,
+    /// For arrays that are too large for the stack, aligned as groups of lanes are.
+    pub scratch: *mut c_void,
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use crate::backend::cpu::codegen::abi::CodeFunction;
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library, Target};
-use crate::backend::cpu::codegen::{BlockPart, Code, Segment};
+use crate::backend::cpu::codegen::{BlockPart, Code, RegionSegment, Segment};
 use crate::base::IdVec;
-use crate::plan::{BlockId, Body, Step, StepKind, Unit};
+use crate::plan::{self, BlockId, Body, Step, StepKind, Unit};
 use crate::types::Precision;
 
 /// The generated functions of a plan.
@@ -26,6 +26,8 @@ pub struct NativeBody {
     group: usize,
     /// Of each block that is one function, its end included, that function.
     routed: IdVec<BlockId, Option<NativeSegment>>,
+    /// Of each region, and each loop in one, that is one function that function, by its first block.
+    regions: IdVec<BlockId, Option<NativeRegion>>,
 }
 
 /// What a block runs, in its order.
@@ -44,6 +46,17 @@ pub struct NativeSegment {
     pub segment: Segment,
     /// Its function, which lives as long as the [`Native`].
     pub function: CodeFunction,
+}
+
+/// A region and its function.
+#[derive(Debug)]
+pub struct NativeRegion {
+    /// The region.
+    pub region: RegionSegment,
+    /// Its function, which lives as long as the [`Native`].
+    pub function: CodeFunction,
+    /// Lanes that it computes at once.
+    pub group: usize,
 }
 
 impl Native {
@@ -67,13 +80,20 @@ impl Native {
                 }
             })
         };
-        let body = |blocks: IdVec<BlockId, Vec<BlockPart>>| {
+        let region = |region: Option<RegionSegment>| {
+            let Some(region) = region else { return Ok(None) };
+            // SAFETY: the text defines a function of this name and type.
+            let function = unsafe { library.symbol::<CodeFunction>(&region.name)? };
+            Ok(Some(NativeRegion { region, function, group }))
+        };
+        let body = |(blocks, regions): (IdVec<BlockId, Vec<BlockPart>>, IdVec<BlockId, Option<RegionSegment>>)| {
             let parts = blocks.into_values().map(|parts| parts.into_iter().map(part).collect());
             let mut blocks: IdVec<BlockId, Vec<NativePart>> = parts.collect::<Result<_, CodegenError>>()?;
             let routed = blocks.values_mut().map(take_routed).collect();
-            Ok(NativeBody { blocks, routed, group })
+            let regions = regions.into_values().map(region).collect::<Result<_, CodegenError>>()?;
+            Ok(NativeBody { blocks, routed, regions, group })
         };
-        let bodies = code.bodies.into_iter().map(body).collect::<Result<_, CodegenError>>()?;
+        let bodies = code.bodies.into_iter().zip(code.regions).map(body).collect::<Result<_, CodegenError>>()?;
         Ok(Self { bodies, _library: library })
     }
 
@@ -90,7 +110,8 @@ fn has_all(library: &Library, code: &Code) -> Result<(), CodegenError> {
         BlockPart::Steps(_) => None,
         BlockPart::Native(segment) => Some(segment.name.as_str()),
     });
-    for name in names.chain(["autobatch_group"]) {
+    let regions = code.regions.iter().flat_map(IdVec::values).flatten().map(|region| region.name.as_str());
+    for name in names.chain(regions).chain(["autobatch_group"]) {
         // SAFETY: the pointer is not used.
         unsafe { library.symbol::<*const u8>(name)? };
     }
@@ -114,6 +135,14 @@ impl NativeBody {
     pub fn routed(&self, unit: &Unit) -> Option<&NativeSegment> {
         self.routed[unit.blocks[0]].as_ref()
     }
+    /// The function of several blocks of a region that begins with this one.
+    pub fn region(&self, first: BlockId) -> Option<&NativeRegion> {
+        self.regions[first].as_ref()
+    }
+    /// Whether a unit is a region that is one function.
+    fn is_one_region(&self, unit: &Unit) -> bool {
+        self.region(unit.blocks[0]).is_some_and(|native| native.region.blocks.len() == unit.blocks.len())
+    }
     /// What a block runs.
     pub fn parts(&self, block: BlockId) -> &[NativePart] {
         &self.blocks[block]
@@ -126,7 +155,10 @@ impl NativeBody {
 
     /// Whether all that the blocks of a body compute is in functions.
     pub fn computes_all<T>(&self, body: &Body<T>) -> bool {
-        let blocks = body.blocks.iter().filter(|(id, _)| self.routed[*id].is_none());
+        let is_function = |id: BlockId, block: &plan::Block<T>| {
+            self.routed[id].is_some() || self.is_one_region(&body.units[block.unit])
+        };
+        let blocks = body.blocks.iter().filter(|(id, block)| !is_function(*id, block));
         let mut parts = blocks.flat_map(|(id, block)| self.blocks[id].iter().map(move |part| (block, part)));
         let computes = |step: &Step| match &step.kind {
             StepKind::Compute(c) => !c.uniform,
@@ -142,6 +174,6 @@ impl NativeBody {
     /// Whether the blocks of a unit, which is not routed, are all functions.
     pub fn is_whole(&self, unit: &Unit) -> bool {
         let parts = unit.blocks.iter().flat_map(|b| &self.blocks[*b]);
-        parts.into_iter().all(|p| matches!(p, NativePart::Segment(_)))
+        self.is_one_region(unit) || parts.into_iter().all(|p| matches!(p, NativePart::Segment(_)))
     }
 }

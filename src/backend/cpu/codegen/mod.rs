@@ -14,15 +14,17 @@ mod loaded;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use crate::backend::cpu::PADDING;
-use crate::backend::generator::{Ending, Storage, parts};
+use crate::backend::generator::{Ending, Storage, parts, regions};
 use crate::base::IdVec;
 use crate::plan::{self, BlockId, CallPlan, Plan};
 use crate::unit;
 use groups::Groups;
 
-pub use crate::backend::generator::{BlockPart, Segment, Site};
-pub use loaded::{Native, NativeBody, NativePart, NativeSegment};
+pub use crate::backend::generator::{BlockPart, RegionExit, RegionSegment, Segment, Site};
+pub use loaded::{Native, NativeBody, NativePart, NativeRegion, NativeSegment};
 
 /// What every text begins with.
 const PRELUDE: &str = include_str!("include/prelude.h");
@@ -34,6 +36,8 @@ pub struct Code {
     pub text: String,
     /// For each body, and each of its blocks, what the block runs.
     pub bodies: Vec<IdVec<BlockId, Vec<BlockPart>>>,
+    /// For each body, by their first blocks, the regions, and the loops in regions, that are one function.
+    pub regions: Vec<IdVec<BlockId, Option<RegionSegment>>>,
 }
 
 impl Code {
@@ -54,13 +58,19 @@ impl Code {
     }
 
     fn new() -> Self {
-        Self { text: format!("#define AB_PADDING {PADDING}\n{PRELUDE}"), bodies: Vec::new() }
+        let text = format!("#define AB_PADDING {PADDING}\n{PRELUDE}");
+        Self { text, bodies: Vec::new(), regions: Vec::new() }
     }
 
     fn body<T: Ending, P>(&mut self, units: &unit::Body<T>, (planned, globals): (&plan::Body<P>, &plan::Globals)) {
         let storage = Storage::of(planned, globals);
         let prefix = format!("ab_{}_", self.bodies.len());
-        let made = parts(&Groups, (units, &storage), &prefix, &mut self.text);
+        let regions = regions(&Groups, (units, &storage), &prefix, &mut self.text);
+        let left_out: HashSet<unit::BlockId> =
+            regions.values().flatten().flat_map(|region| &region.blocks).copied().collect();
+        let is_left_out = |block| left_out.contains(&block);
+        let made = parts(&Groups, (units, &storage), is_left_out, &prefix, &mut self.text);
         self.bodies.push(made.into_values().collect());
+        self.regions.push(regions.into_values().collect());
     }
 }

@@ -46,7 +46,7 @@ impl<'a> Machine<'a> {
     pub(super) fn new(units: &unit::Program, plan: &'a Plan) -> Self {
         let mut text = PRELUDE.to_owned();
         let storage = Storage::of(&plan.body, &plan.globals);
-        let parts = parts(&OneLane, (&units.body, &storage), "unit_", &mut text);
+        let parts = parts(&OneLane, (&units.body, &storage), |_| false, "unit_", &mut text);
         let whole = |unit: &unit::Unit| match &parts[unit.blocks[0]][..] {
             [BlockPart::Native(segment)] if segment.routes => segment.clone(),
             other => panic!("{} is not one function: {other:?}\n{units}", unit.blocks[0]),

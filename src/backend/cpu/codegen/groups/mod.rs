@@ -2,6 +2,7 @@
 //! skips the groups in which no lane is active. It is called with the structs of [`abi`](super::abi).
 
 mod exits;
+mod regions;
 mod stacks;
 
 use crate::backend::generator::{Frame, Function, Limits, LocalId, Op, Route, Stored, Writer, memory_type, prefix};

@@ -13,9 +13,13 @@ struct ab_stack {
     uint32_t *heights;
     uint64_t pushes;
     uint32_t highest;
+    // For which there is memory.
+    uint32_t levels;
 };
 struct ab_trap {
     uint32_t lane, site;
+    // The index that is out of range.
+    int64_t index;
 };
 struct ab_call {
     void *const *slots;
@@ -40,6 +44,17 @@ struct ab_call {
     // The stacks of return addresses, and how high they may be.
     struct ab_stack *returns;
     uint32_t deepest;
+    // For regions: how high tapes may be; makes room for one more level of a tape, or returns 0; how often the blocks run, if
+    // that is counted; by which exit the lanes left; whether they are to stop, and whether they did.
+    uint32_t tape_limit;
+    int (*grow)(struct ab_call *, int64_t);
+    void *tapes;
+    uint64_t *ran;
+    int64_t left;
+    const uint8_t *stop;
+    int64_t stopped;
+    // For arrays that are too large for the stack.
+    void *scratch;
 };
 
 #define AB_RARE(x) __builtin_expect(!!(x), 0)
@@ -48,11 +63,18 @@ struct ab_call {
 LANES_FN unsigned ab_bits(const uint8_t *mask, int64_t at) { return (mask[at / 8] >> (at & 7)) & ((1u << LANES) - 1); }
 
 // Takes the lanes of `bad` out of `m`.
-static __attribute__((noinline, cold, unused)) B ab_trap(struct ab_call *c, int64_t at, B m, B bad, uint32_t site) {
+static __attribute__((noinline, cold, unused)) B ab_trap_at(struct ab_call *c, int64_t at, B m, B bad, uint32_t site, int64_t index) {
     unsigned bits = b_bits(b_and(bad, m));
     for (unsigned l = 0; l < LANES; l++)
-        if ((bits >> l) & 1) c->traps[c->trapped++] = (struct ab_trap){(uint32_t)at + l, site};
+        if ((bits >> l) & 1) c->traps[c->trapped++] = (struct ab_trap){(uint32_t)at + l, site, index};
     return b_andnot(m, bad);
+}
+LANES_FN B ab_trap(struct ab_call *c, int64_t at, B m, B bad, uint32_t site) { return ab_trap_at(c, at, m, bad, site, 0); }
+// The value of the first active lane.
+LANES_FN int64_t ab_first(I x, B m) {
+    int64_t of[LANES];
+    i_store(of, x);
+    return of[lanes_lowest(b_bits(m))];
 }
 
 // A group of heights of a stack. They are loaded once, changed in a register and stored whole: a processor hands what was

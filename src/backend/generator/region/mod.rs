@@ -1,0 +1,214 @@
+//! Regions as one function: the loops of a region become loops of the text, with what is equal in all lanes in plain
+//! variables, what its blocks hand on to each other in local ones, and tapes at their heights.
+//!
+//! The text follows the operations of the units one by one: their order is their meaning, and the compiler of the text
+//! finds what stays in registers. An array that a block changes is changed where it is, if nothing reads what it was
+//! before.
+
+mod fusion;
+mod operations;
+mod place;
+mod shapes;
+mod text;
+mod updates;
+
+use indexmap::IndexSet;
+
+use crate::backend::generator::frame::Frame;
+use crate::backend::generator::parts::{Site, prim};
+use crate::backend::generator::scope::{Scope, Storage};
+use crate::base::{Id as _, IdVec};
+use crate::parts::TapeId;
+use crate::plan::{ConstantId, SlotId};
+use crate::prim::Prim;
+use crate::types::DType;
+use crate::unit::{BlockEnd, BlockId, Body, UnitId};
+
+use text::Writer;
+
+/// What a target that runs regions has besides.
+///
+/// A function has the label `next`, where a group goes whose lanes have all trapped or left. Each group of lanes goes
+/// through the region by itself: its tapes are equally high in all of its active lanes.
+pub(in crate::backend) trait RegionFrame: Frame {
+    /// All that stands before the declarations of a group of lanes.
+    fn begin_region(&self, function: &RegionFunction<'_>, out: &mut String);
+    /// All that stands behind its statements, the label `next` included.
+    fn end_region(&self, function: &RegionFunction<'_>, out: &mut String);
+    /// The statement at the start of a block, which counts how often it runs.
+    fn count(&self, block: usize) -> String;
+    /// The statement that takes the lanes of `bad` out, with the number of the place.
+    fn trap_some(&self, bad: &str, site: usize) -> String;
+    /// The statement that takes all lanes out where a plain condition holds; of an index, which it was.
+    fn trap_all(&self, condition: &str, site: usize, index: Option<&str>) -> String;
+    /// Whether a bool holds that is the same in all active lanes.
+    fn holds(&self, condition: &str) -> String;
+    /// The value of an int that is the same in all active lanes.
+    fn first(&self, value: &str) -> String;
+    /// The value of a buffer of one value for all lanes, an int or bool, as it was when the function was called.
+    fn load_plain(&self, slot: SlotId) -> String;
+    /// The statement that sets it.
+    fn store_plain(&self, slot: SlotId, value: &str) -> String;
+    /// The statement that stores a group at an element of a lane buffer, in the active lanes.
+    fn store_at(&self, slot: SlotId, at: &str, dtype: DType, value: &str) -> String;
+    /// The declaration of an array that does not stand on the stack, so many values of a group of lanes from its beginning.
+    fn scratch(&self, name: &str, ty: &str, first: usize) -> String;
+    /// The statement before a jump back, which looks whether the run was stopped.
+    fn stop(&self) -> String;
+    /// The statements that make room for one more value on a tape; the numbers of the places say where it is too high, and
+    /// where there is no memory.
+    fn raise(&self, tape: usize, sites: [usize; 2]) -> Vec<String>;
+    /// The statement that puts an element of a value, which has so many, on a tape.
+    fn put(&self, tape: usize, elements: usize, dtype: DType, at: &str, value: &str) -> String;
+    /// The statement behind a push.
+    fn pushed(&self, tape: usize) -> String;
+    /// The statements that lower a tape by one value; the number of the place says where it is empty.
+    fn lower(&self, tape: usize, site: usize) -> Vec<String>;
+    /// An element of the value that was taken off, which has so many, as an expression.
+    fn take(&self, tape: usize, elements: usize, dtype: DType, at: &str) -> String;
+    /// The statements that leave the region by an exit, with the condition that the machine asks for, if it does.
+    fn leave(&self, exit: usize, condition: Option<&str>) -> Vec<String>;
+}
+
+/// A function of a region, when its statements are written.
+pub(in crate::backend) struct RegionFunction<'a> {
+    pub(in crate::backend) name: &'a str,
+    pub(in crate::backend) signature: &'a RegionSignature,
+    pub(in crate::backend) storage: &'a Storage<'a>,
+}
+
+/// What a function is called with.
+#[derive(Clone, Debug, Default)]
+pub(in crate::backend) struct RegionSignature {
+    pub(in crate::backend) slots: IndexSet<SlotId>,
+    pub(in crate::backend) constants: IndexSet<ConstantId>,
+    pub(in crate::backend) tapes: IndexSet<TapeId>,
+}
+
+/// A region, or a loop in one, that is one generated function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RegionSegment {
+    /// Name of the function.
+    pub name: String,
+    /// The lane buffers that it is called with, in this order.
+    pub slots: Vec<SlotId>,
+    /// The shared values.
+    pub constants: Vec<ConstantId>,
+    /// The tapes.
+    pub tapes: Vec<TapeId>,
+    /// The traps that it reports, by their numbers.
+    pub sites: Vec<Site>,
+    /// Its blocks, the one first where it is entered: those of a region, or of a loop in one.
+    pub blocks: Vec<BlockId>,
+    /// The primitives that the steps of its blocks run, in the order in which it counts them.
+    pub prims: Vec<Vec<Prim>>,
+    /// Values of a group of lanes that it wants room for.
+    pub scratch: usize,
+    /// How its lanes leave it, by number.
+    pub exits: Vec<RegionExit>,
+}
+
+/// How lanes leave a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegionExit {
+    /// The block that they leave from.
+    pub from: BlockId,
+    /// The block that they go to; none where its end says that, for which the function tells where a condition holds.
+    pub to: Option<BlockId>,
+}
+
+/// The functions of the regions of a body, by their first blocks; where a region does what no function can, those of the
+/// loops in it that do not. They are appended to `out`, and their names begin with `prefix`.
+pub(in crate::backend) fn regions<'a, T: BlockEnd>(
+    frame: &'a dyn RegionFrame,
+    (body, storage): (&'a Body<T>, &'a Storage<'a>),
+    prefix: &str,
+    out: &mut String,
+) -> IdVec<BlockId, Option<RegionSegment>> {
+    let mut made: IdVec<BlockId, Option<RegionSegment>> = IdVec::filled(None, body.blocks.len());
+    for (id, unit) in body.units.iter().filter(|(_, unit)| unit.region) {
+        let mut taken: Vec<BlockId> = Vec::new();
+        for blocks in std::iter::once(unit.blocks.clone()).chain(loops(body, &unit.blocks)) {
+            if blocks.iter().any(|block| taken.contains(block)) {
+                continue;
+            }
+            let first = blocks[0];
+            let name = format!("{prefix}{first}_region");
+            made[first] = region(frame, (body, storage), (id, &blocks), &name, out);
+            if made[first].is_some() {
+                taken.extend(blocks);
+            }
+        }
+    }
+    made
+}
+
+/// The loops in a region, large ones first, each with the block first where it is entered.
+fn loops<T: BlockEnd>(body: &Body<T>, region: &[BlockId]) -> Vec<Vec<BlockId>> {
+    let position = |block: BlockId| region.iter().position(|b| *b == block);
+    let successors = |at: usize| body.blocks[region[at]].term.successors().into_iter().filter_map(position);
+    let mut loops: Vec<Vec<BlockId>> = Vec::new();
+    for head in 0..region.len() {
+        let mut inside = vec![false; region.len()];
+        inside[head] = true;
+        let mut left: Vec<usize> = (head..region.len()).filter(|at| successors(*at).any(|to| to == head)).collect();
+        if left.is_empty() {
+            continue;
+        }
+        while let Some(at) = left.pop() {
+            if !std::mem::replace(&mut inside[at], true) {
+                left.extend((0..region.len()).filter(|from| successors(*from).any(|to| to == at)));
+            }
+        }
+        // Else it is entered elsewhere, too.
+        if !inside[0] || head == 0 {
+            let others = (0..region.len()).filter(|at| inside[*at] && *at != head);
+            loops.push(std::iter::once(head).chain(others).map(|at| region[at]).collect());
+        }
+    }
+    loops.sort_by_key(|blocks| std::cmp::Reverse(blocks.len()));
+    loops
+}
+
+/// The function of some blocks of a region, appended to `out`; none for what no function can.
+fn region<'a, T: BlockEnd>(
+    frame: &'a dyn RegionFrame,
+    (body, storage): (&'a Body<T>, &'a Storage<'a>),
+    (unit, blocks): (UnitId, &'a [BlockId]),
+    name: &str,
+    out: &mut String,
+) -> Option<RegionSegment> {
+    let mut writer = match Writer::new(frame, (body, storage), (unit, blocks)) {
+        Ok(writer) => writer,
+        Err(refused) => {
+            out.push_str(&format!("// {name}: {refused}\n"));
+            return None;
+        }
+    };
+    if let Err(refused) = writer.blocks() {
+        out.push_str(&format!("// {name}: {refused}\n"));
+        return None;
+    }
+    let declared = writer.declarations();
+    let Writer { signature, sites, exits, scratch, body: text, .. } = writer;
+    let function = RegionFunction { name, signature: &signature, storage };
+    frame.begin_region(&function, out);
+    out.push_str(&declared);
+    out.push_str(&text);
+    frame.end_region(&function, out);
+    let prims = |id: &BlockId| {
+        let scope = Scope::of(&body.blocks[*id], (storage.blocks[id.index()], storage), |_| true);
+        scope.homes.steps.iter().filter_map(|origin| prim(&scope, origin)).collect()
+    };
+    Some(RegionSegment {
+        name: name.to_owned(),
+        slots: signature.slots.into_iter().collect(),
+        constants: signature.constants.into_iter().collect(),
+        tapes: signature.tapes.into_iter().collect(),
+        sites,
+        prims: blocks.iter().map(prims).collect(),
+        blocks: blocks.to_vec(),
+        scratch,
+        exits,
+    })
+}

@@ -1,0 +1,572 @@
+//! The text of each kind of operation of a region.
+
+use super::place::{Known, Number, Place, View};
+use super::shapes;
+use super::text::Writer;
+use crate::backend::generator::functions::group_type;
+use crate::backend::generator::operations::{called, start, step};
+use crate::backend::generator::ssa::{Fold, Products};
+use crate::parts::TapeId;
+use crate::prim::{
+    Arithmetic, BLOCK, Class, Comparison, Contraction, Conversion, Logic, Movement, Prim, Reduction,
+    computed_elementwise,
+};
+use crate::run::TrapKind;
+use crate::types::{DType, Scalar, Type};
+use crate::unit::{Block, BlockEnd, OpKind, Operand, SideEffect, ValueId};
+
+/// Multiply-adds of a matrix product.
+const MOST_PRODUCTS: usize = 1 << 12;
+
+/// Places of an array.
+struct Places {
+    /// Of each axis the indices, its extent, and the elements between one and the next.
+    axes: Vec<(View, usize, usize)>,
+    count: usize,
+}
+
+impl<T: BlockEnd> Writer<'_, T> {
+    /// The statements of an operation; none for what no function of a region does.
+    pub(super) fn operation(&mut self, block: &Block<T>, kind: &OpKind) -> Option<()> {
+        match kind {
+            OpKind::Load { dst, var } => {
+                self.load(*dst, *var);
+                Some(())
+            }
+            OpKind::Compute { dst, prim, args } => {
+                let known = self.computed(block, *dst, *prim, args)?;
+                self.know(*dst, known);
+                Some(())
+            }
+            OpKind::Store { var, value } => self.store(*var, *value),
+            OpKind::Effect(effect) => self.effect(block, effect),
+            OpKind::Push { .. } | OpKind::Pop { .. } => None,
+        }
+    }
+
+    fn effect(&mut self, block: &Block<T>, effect: &SideEffect) -> Option<()> {
+        match effect {
+            SideEffect::Assert { cond, message } if message.args.is_empty() => {
+                let (cond, text) = (self.number(*cond), message.texts.concat());
+                if cond.plain {
+                    self.check_plain(&format!("!{}", cond.text), TrapKind::AssertFailed, text);
+                } else {
+                    let site = self.site(TrapKind::AssertFailed, text, None);
+                    self.line(self.frame.trap_some(&format!("b_not({})", cond.text), site));
+                }
+                Some(())
+            }
+            SideEffect::TapePush { tape, value } => self.tape_push(*tape, *value),
+            SideEffect::TapePop { dst, tape } => self.tape_pop(*dst, *tape, &block.values[*dst].ty),
+            SideEffect::Assert { .. } | SideEffect::Print(_) | SideEffect::Emit { .. } => None,
+        }
+    }
+
+    fn tape_push(&mut self, tape: TapeId, value: Operand) -> Option<()> {
+        let view = self.view(value)?;
+        let at = self.tape(tape);
+        let sites = [TrapKind::TapeLimit, TrapKind::MemoryLimit].map(|kind| self.site(kind, String::new(), None));
+        self.lines(self.frame.raise(at, sites));
+        self.each(view.elements, |w, e| {
+            let element = w.element(&view, e).in_lanes();
+            w.line(w.frame.put(at, view.elements, view.dtype, e.unwrap_or("0"), &element));
+        });
+        self.line(self.frame.pushed(at));
+        Some(())
+    }
+
+    fn tape_pop(&mut self, dst: ValueId, tape: TapeId, ty: &Type) -> Option<()> {
+        let (dtype, elements) = (ty.dtype, ty.elements());
+        let at = self.tape(tape);
+        let site = self.site(TrapKind::EmptyTape, String::new(), None);
+        self.lines(self.frame.lower(at, site));
+        let load =
+            |w: &Self, e: Option<&str>| Number::group(w.frame.take(at, elements, dtype, e.unwrap_or("0")), dtype);
+        let known = if elements == 1 {
+            let number = load(self, None);
+            Known::Number(self.named(number))
+        } else {
+            let to = self.array(elements, dtype, false)?;
+            self.each(elements, |w, e| {
+                let element = load(w, e);
+                w.set(&to, e, &element);
+            });
+            Known::Array(to)
+        };
+        self.know(dst, known);
+        Some(())
+    }
+
+    /// The number of a tape among those of the function.
+    fn tape(&mut self, tape: TapeId) -> usize {
+        self.signature.tapes.insert_full(tape).0
+    }
+
+    /// What a primitive gives.
+    fn computed(&mut self, block: &Block<T>, dst: ValueId, prim: Prim, args: &[Operand]) -> Option<Known> {
+        let value = &block.values[dst];
+        let (ty, plain) = (&value.ty, value.uniform && value.ty.dtype != DType::Real);
+        let n = ty.elements();
+        match prim.class() {
+            _ if n == 0 => None,
+            Class::Identity(_) => Some(self.known(args[0])),
+            Class::IntArithmetic(_) if prim == Prim::IntPow => None,
+            computed_elementwise!() => self.elementwise(block, dst, prim, args),
+            Class::Movement(movement) => self.moved(movement, block, dst, prim, args),
+            Class::Contraction(contraction) => self.contracted(contraction, block, ty, args),
+            Class::Reduction(reduction) if n == 1 => {
+                let view = self.view(args[0])?;
+                if let Some(n) = self.shares(block, dst, prim, args) {
+                    let fold = Fold::All(reduction);
+                    let sum = Number::group(self.fresh("s"), ty.dtype);
+                    self.line(format!("R {} = {};", sum.text, start(fold, ty.dtype)?));
+                    let made = Known::Number(sum.clone());
+                    let read = [view];
+                    self.in_loop(n, &made, &read, |w| w.fold(fold, ty.dtype, &sum.text, (&read, Some("e"))));
+                    return Some(made);
+                }
+                let sum = self.folded(Fold::All(reduction), ty.dtype, &[&view]);
+                Some(Known::Number(if plain { self.plain_of(sum) } else { sum }))
+            }
+            Class::Reduction(reduction) if !plain => self.folded_axes(Fold::All(reduction), block, ty, args[0]),
+            Class::Reduction(_) | Class::Triangular(_) | Class::Draw(_) => None,
+        }
+    }
+
+    /// An int or bool that is the same in all active lanes.
+    fn plain_of(&mut self, number: Number) -> Number {
+        let text = self.made_plain(&number);
+        self.named(Number::plain(text, number.dtype))
+    }
+
+    fn elementwise(&mut self, block: &Block<T>, dst: ValueId, prim: Prim, args: &[Operand]) -> Option<Known> {
+        let value = &block.values[dst];
+        let (dtype, n, plain) = (value.ty.dtype, value.ty.elements(), value.uniform && value.ty.dtype != DType::Real);
+        let views: Vec<View> = args.iter().map(|a| self.view(*a)).collect::<Option<_>>()?;
+        if n == 1 {
+            let numbers: Vec<Number> = views.iter().map(|view| self.element(view, None)).collect();
+            if plain
+                && numbers.iter().all(|number| number.plain)
+                && let Some(number) = self.plainly(prim, dtype, &numbers)
+            {
+                return Some(Known::Number(number));
+            }
+            let number = self.in_lanes(prim, dtype, args, &numbers);
+            return Some(Known::Number(if plain { self.plain_of(number) } else { number }));
+        }
+        if plain {
+            return None;
+        }
+        let to = self.array_of(dst, (n, dtype, false), &views)?;
+        let made = Known::Array(to.clone());
+        // Of an operand that has 1 where the result has more, the same elements serve again.
+        let place = |(view, arg): (&View, &Operand)| match view.elements {
+            1 => None,
+            elements if elements == n => Some("e".to_owned()),
+            _ => {
+                let shape = block.operand_type(*arg, self.storage.globals).shape;
+                Some(shapes::element(&shapes::indices("e", &value.ty.shape), &shape))
+            }
+        };
+        let places: Vec<Option<String>> = views.iter().zip(args).map(place).collect();
+        let body = |w: &mut Self, e: Option<&str>| {
+            let elements = views.iter().zip(&places).map(|(view, place)| w.element(view, place.as_deref()));
+            let numbers: Vec<Number> = elements.collect();
+            let number = w.in_lanes(prim, dtype, args, &numbers);
+            w.set(&to, e, &number);
+        };
+        match self.shares(block, dst, prim, args) {
+            Some(n) => self.in_loop(n, &made, &views, |w| body(w, Some("e"))),
+            None => self.each(n, body),
+        }
+        Some(made)
+    }
+
+    /// A group of lanes by a function of groups.
+    fn in_lanes(&mut self, prim: Prim, dtype: DType, args: &[Operand], numbers: &[Number]) -> Number {
+        let dtypes: Vec<DType> = numbers.iter().map(|number| number.dtype).collect();
+        let texts: Vec<String> = numbers.iter().map(Number::in_lanes).collect();
+        let divisor = match args.get(1) {
+            Some(Operand::Const(Scalar::Int(d))) => *d,
+            _ => 0,
+        };
+        let fresh = self.fresh("x");
+        let called = called(prim, &dtypes, &texts, divisor, || fresh);
+        called.declared().into_iter().for_each(|line| self.line(line));
+        let number = self.named(Number::group(called.text.clone(), dtype));
+        called.unused().into_iter().for_each(|line| self.line(line));
+        for (bad, kind) in &called.checks {
+            self.check(bad, *kind);
+        }
+        number
+    }
+
+    /// The same of plain ints and bools; none for what is rare.
+    fn plainly(&mut self, prim: Prim, dtype: DType, numbers: &[Number]) -> Option<Number> {
+        let texts: Vec<&str> = numbers.iter().map(|number| number.text.as_str()).collect();
+        let of_reals = numbers.iter().any(|number| number.dtype == DType::Real);
+        let [a, b, c] = [0, 1, 2].map(|at| texts.get(at).copied().unwrap_or_default());
+        let overflows = |w: &mut Self, function: &str, a: &str, b: &str| {
+            let name = w.fresh("t");
+            w.line(format!("int64_t {name};"));
+            w.check_plain(
+                &format!("__builtin_{function}_overflow({a}, {b}, &{name})"),
+                TrapKind::IntegerOverflow,
+                String::new(),
+            );
+            Number::plain(name, DType::Int)
+        };
+        let text = match prim.class() {
+            _ if of_reals => return None,
+            Class::Arithmetic(Arithmetic::Add) => return Some(overflows(self, "add", a, b)),
+            Class::Arithmetic(Arithmetic::Sub) => return Some(overflows(self, "sub", a, b)),
+            Class::Arithmetic(Arithmetic::Mul) => return Some(overflows(self, "mul", a, b)),
+            Class::Arithmetic(Arithmetic::Neg) => return Some(overflows(self, "sub", "0LL", a)),
+            Class::Arithmetic(Arithmetic::Min) => format!("{a} < {b} ? {a} : {b}"),
+            Class::Arithmetic(Arithmetic::Max) => format!("{a} > {b} ? {a} : {b}"),
+            Class::Comparison(comparison) => {
+                let sign = match comparison {
+                    Comparison::Eq => "==",
+                    Comparison::Ne => "!=",
+                    Comparison::Lt => "<",
+                    Comparison::Le => "<=",
+                    Comparison::Gt => ">",
+                    Comparison::Ge => ">=",
+                };
+                format!("{a} {sign} {b}")
+            }
+            Class::Logic(Logic::And) => format!("{a} & {b}"),
+            Class::Logic(Logic::Or) => format!("{a} | {b}"),
+            Class::Logic(Logic::Not) => format!("!{a}"),
+            Class::Selection(_) => format!("{a} ? {b} : {c}"),
+            Class::Conversion(Conversion::BoolToInt) => a.to_owned(),
+            _ => return None,
+        };
+        Some(self.named(Number::plain(text, dtype)))
+    }
+
+    /// All elements of a view, or the products of those of two, as one number: sums of reals by blocks, as `vmath::sum`
+    /// has them.
+    fn folded(&mut self, fold: Fold, dtype: DType, views: &[&View]) -> Number {
+        let (n, of) = (views[0].elements, views[0].dtype);
+        let views: Vec<View> = views.iter().map(|view| (*view).clone()).collect();
+        let by_blocks =
+            n > BLOCK && (matches!(fold, Fold::Products(_)) || fold == Fold::All(Reduction::Sum) && of == DType::Real);
+        let (name, ty) = (self.fresh("s"), group_type(of));
+        let start = start(fold, of).unwrap_or_else(|| self.element(&views[0], Some("0")).in_lanes());
+        if !by_blocks {
+            self.line(format!("{ty} {name} = {start};"));
+            self.each(n, |w, e| w.fold(fold, of, &name, (&views, e)));
+            return Number::group(name, dtype);
+        }
+        let total = self.fresh("s");
+        self.line(format!("{ty} {total} = {start};"));
+        self.open(&format!("for (int first = 0; first < {n}; first += {BLOCK}) {{"));
+        self.line(format!("{ty} {name} = {start};"));
+        self.line(format!("const int end = first + {BLOCK} < {n} ? first + {BLOCK} : {n};"));
+        self.open("for (int e = first; e < end; e++) {");
+        self.fold(fold, of, &name, (&views, Some("e")));
+        self.close();
+        self.line(format!("{total} = first ? r_add({total}, {name}) : {name};"));
+        self.close();
+        Number::group(total, dtype)
+    }
+
+    /// Over the axes where the result has 1.
+    fn folded_axes(&mut self, fold: Fold, block: &Block<T>, ty: &Type, of: Operand) -> Option<Known> {
+        let shape = block.operand_type(of, self.storage.globals).shape;
+        let (view, n) = (self.view(of)?, ty.elements());
+        let terms = view.elements / n;
+        if terms > BLOCK || shape.len() != ty.shape.len() {
+            return None;
+        }
+        let over: Vec<usize> =
+            shape.iter().zip(&ty.shape).map(|(from, to)| if from == to { 1 } else { *from }).collect();
+        let indices = shapes::indices("i", &ty.shape).into_iter().zip(shapes::indices("k", &over));
+        let indices: Vec<String> = indices.map(|(kept, over)| if over == "0" { kept } else { over }).collect();
+        let at = shapes::element(&indices, &shape);
+        let to = self.array(n.max(2), ty.dtype, false)?;
+        let (name, dtype) = (self.fresh("s"), view.dtype);
+        self.open(&format!("for (int i = 0; i < {n}; i++) {{"));
+        let start = start(fold, dtype).unwrap_or_else(|| {
+            let first = at.replace("(k)", "(0)");
+            self.element(&view, Some(&first)).in_lanes()
+        });
+        self.line(format!("{} {name} = {start};", group_type(dtype)));
+        self.open(&format!("for (int k = 0; k < {terms}; k++) {{"));
+        self.fold(fold, dtype, &name, (&[view], Some(&at)));
+        self.close();
+        self.set(&to, Some("i"), &Number::group(name, ty.dtype));
+        self.close();
+        Some(Known::Array(View { elements: n, ..to }))
+    }
+
+    /// One more element of each view.
+    fn fold(&mut self, fold: Fold, of: DType, name: &str, (views, e): (&[View], Option<&str>)) {
+        let elements: Vec<String> = views.iter().map(|view| self.element(view, e).in_lanes()).collect();
+        let fresh = self.fresh("x");
+        let called = step(fold, of, name, &elements, || fresh);
+        called.declared().into_iter().for_each(|line| self.line(line));
+        self.line(format!("{name} = {};", called.text));
+        for (bad, kind) in &called.checks {
+            self.check(bad, *kind);
+        }
+    }
+
+    fn contracted(&mut self, contraction: Contraction, block: &Block<T>, ty: &Type, args: &[Operand]) -> Option<Known> {
+        let products = match contraction {
+            Contraction::Dot | Contraction::MatMul | Contraction::BatchMatMul => Products::Ordinary,
+            Contraction::ChainDot | Contraction::ChainMatMul | Contraction::ChainBatchMatMul => Products::ChainRule,
+        };
+        let fold = Fold::Products(products);
+        let (a, b) = (self.view(args[0])?, self.view(args[1])?);
+        let shapes = [args[0], args[1]].map(|arg| block.operand_type(arg, self.storage.globals).shape);
+        let batch = match contraction {
+            Contraction::Dot | Contraction::ChainDot => {
+                return Some(Known::Number(self.folded(fold, ty.dtype, &[&a, &b])));
+            }
+            Contraction::MatMul | Contraction::ChainMatMul => 1,
+            Contraction::BatchMatMul | Contraction::ChainBatchMatMul => *shapes[0].first()?,
+        };
+        let inner = *shapes[0].last()?;
+        // Larger products are better off as one product over the lanes.
+        if inner == 0 || batch == 0 || inner > BLOCK || ty.elements() * inner > MOST_PRODUCTS {
+            return None;
+        }
+        let (rows, columns) = (a.elements / inner / batch, b.elements / inner / batch);
+        let (n, name) = (ty.elements(), self.fresh("s"));
+        let to = self.array(n.max(2), ty.dtype, false)?;
+        let of_batch = |stride: usize| if batch == 1 { String::new() } else { format!("n * {stride} + ") };
+        if batch > 1 {
+            self.line(format!("for (int n = 0; n < {batch}; n++)"));
+        }
+        self.open(&format!("for (int i = 0; i < {rows}; i++) for (int j = 0; j < {columns}; j++) {{"));
+        self.line(format!("R {name} = r_splat(0.0);"));
+        self.open(&format!("for (int k = 0; k < {inner}; k++) {{"));
+        let left = format!("{}i * {inner} + k", of_batch(rows * inner));
+        let right = format!("{}k * {columns} + j", of_batch(inner * columns));
+        let factors = [self.element(&a, Some(&left)).in_lanes(), self.element(&b, Some(&right)).in_lanes()];
+        let called = step(fold, DType::Real, &name, &factors, String::new);
+        self.line(format!("{name} = {};", called.text));
+        self.close();
+        let at = format!("{}i * {columns} + j", of_batch(rows * columns));
+        self.set(&to, Some(&at), &Number::group(name, DType::Real));
+        self.close();
+        let to = View { elements: n, ..to };
+        if n > 1 {
+            return Some(Known::Array(to));
+        }
+        let number = self.element(&to, None);
+        Some(Known::Number(self.named(number)))
+    }
+
+    fn moved(
+        &mut self,
+        movement: Movement,
+        block: &Block<T>,
+        dst: ValueId,
+        prim: Prim,
+        args: &[Operand],
+    ) -> Option<Known> {
+        let value = &block.values[dst];
+        let (ty, n) = (&value.ty, value.ty.elements());
+        let plain = value.uniform && ty.dtype != DType::Real;
+        let seen = |w: &mut Self, view: View| {
+            if n > 1 {
+                return Known::Array(view);
+            }
+            let number = w.element(&view, None);
+            Known::Number(w.named(number))
+        };
+        match movement {
+            Movement::Reshape => Some(self.known(args[0])),
+            Movement::Fill => {
+                let number = self.number(args[0]);
+                let view = View::whole(Place::One(number.clone()), n, ty.dtype);
+                Some(if n == 1 { Known::Number(number) } else { Known::Array(view) })
+            }
+            Movement::Index | Movement::Slice => {
+                let first = self.place(block, prim, args[0], ty, &args[1..])?;
+                let part = self.view(args[0])?.part(&first, n);
+                Some(seen(self, part))
+            }
+            Movement::SetIndex | Movement::SetSlice => {
+                let part = block.operand_type(args[1], self.storage.globals);
+                let first = self.place(block, prim, args[0], &part, &args[2..])?;
+                let new = self.view(args[1])?;
+                if n == 1 {
+                    return Some(seen(self, new));
+                }
+                let to = self.replaced(dst, args[0], &new, plain)?;
+                let place = to.part(&first, new.elements);
+                // What is read of the array that changes is read before.
+                let new = if new.elements > 1 && new.place == to.place { self.copied(&new)? } else { new };
+                self.copy(&place, &new);
+                Some(Known::Array(to))
+            }
+            Movement::MakeArray | Movement::Concat => {
+                let parts: Vec<View> = args.iter().map(|a| self.view(*a)).collect::<Option<_>>()?;
+                if n == 1 {
+                    return Some(seen(self, parts[0].clone()));
+                }
+                let own = plain && parts.iter().all(|part| self.is_plain(part));
+                let to = self.array_of(dst, (n, ty.dtype, own), &parts)?;
+                let mut at = 0;
+                for part in parts {
+                    self.copy(&to.part(&(None, at), part.elements), &part);
+                    at += part.elements;
+                }
+                Some(Known::Array(to))
+            }
+            Movement::Transpose | Movement::TransposeEach => {
+                let from = self.view(args[0])?;
+                let axis = usize::from(movement == Movement::TransposeEach);
+                if n == 1 {
+                    return Some(seen(self, from));
+                }
+                let (mut indices, mut shape) = (shapes::indices("e", &ty.shape), ty.shape.clone());
+                indices.swap(axis, axis + 1);
+                shape.swap(axis, axis + 1);
+                let at = shapes::element(&indices, &shape);
+                let to = self.array(n, ty.dtype, self.is_plain(&from))?;
+                self.each(n, |w, e| {
+                    let element = w.element(&from, Some(&at));
+                    w.set(&to, e, &element);
+                });
+                Some(Known::Array(to))
+            }
+            Movement::Gather => {
+                let (from, places) = (self.view(args[0])?, self.places(block, args[0], &args[1..])?);
+                let rest = n / places.count;
+                let own = plain && self.is_plain(&from);
+                // Any element may be read.
+                let read = [View { elements: 0, ..from.clone() }];
+                let to = self.array_of(dst, (n.max(2), ty.dtype, own), &read)?;
+                let at = self.open_places(&places);
+                self.copy(&to.part(&(Some(format!("r * {rest}")), 0), rest), &from.part(&(Some(at), 0), rest));
+                self.close();
+                Some(seen(self, View { elements: n, ..to }))
+            }
+            Movement::Scatter | Movement::ScatterAdd => {
+                let adds = movement == Movement::ScatterAdd;
+                if n == 1 || adds && ty.dtype != DType::Real {
+                    return None;
+                }
+                let (new, places) = (self.view(args[1])?, self.places(block, args[0], &args[2..])?);
+                let rest = new.elements / places.count;
+                let to = self.replaced(dst, args[0], &new, plain)?;
+                // What is read of the array that changes is read before.
+                let new = if new.place == to.place { self.copied(&new)? } else { new };
+                let at = self.open_places(&places);
+                let (to_part, from) =
+                    (to.part(&(Some(at), 0), rest), new.part(&(Some(format!("r * {rest}")), 0), rest));
+                self.each(rest, |w, e| {
+                    let element = w.element(&from, e);
+                    if !adds {
+                        return w.set(&to_part, e, &element);
+                    }
+                    let sum = format!("r_add({}, {})", w.element(&to_part, e).text, element.in_lanes());
+                    w.set(&to_part, e, &Number::group(sum, DType::Real));
+                });
+                self.close();
+                Some(Known::Array(to))
+            }
+            Movement::Iota if plain && n > 1 => {
+                let to = self.array(n, ty.dtype, true)?;
+                self.each(n, |w, e| w.set(&to, e, &Number::plain(e.unwrap_or("0"), DType::Int)));
+                Some(Known::Array(to))
+            }
+            Movement::Iota => None,
+        }
+    }
+
+    /// The places that indices name, some of which are arrays; none for indices that differ between lanes, and of nothing.
+    fn places(&mut self, block: &Block<T>, array: Operand, indices: &[Operand]) -> Option<Places> {
+        let shape = block.operand_type(array, self.storage.globals).shape;
+        let axes = indices.iter().enumerate().map(|(axis, index)| {
+            let view = self.view(*index).filter(|view| self.is_plain(view))?;
+            Some((view, shape[axis], shape[axis + 1..].iter().product()))
+        });
+        let axes: Vec<(View, usize, usize)> = axes.collect::<Option<_>>()?;
+        let count = axes.iter().map(|(view, ..)| view.elements).max().filter(|count| *count > 0)?;
+        Some(Places { axes, count })
+    }
+
+    /// Opens a loop over places, with the place `r` at hand. Returns where its elements begin.
+    fn open_places(&mut self, places: &Places) -> String {
+        self.open(&format!("for (int r = 0; r < {}; r++) {{", places.count));
+        let mut terms = Vec::new();
+        for (view, extent, stride) in &places.axes {
+            let index = self.element(view, (view.elements > 1).then_some("r"));
+            let index = self.named(index);
+            let site = self.site(TrapKind::IndexOutOfRange, String::new(), Some((*extent, 1)));
+            let outside = format!("(uint64_t){} >= {extent}", index.text);
+            self.line(self.frame.trap_all(&outside, site, Some(&index.text)));
+            terms.push(if *stride == 1 { index.text } else { format!("{} * {stride}", index.text) });
+        }
+        terms.join(" + ")
+    }
+
+    /// The array that gets a new part: where the old one is, if nobody reads that any more.
+    fn replaced(&mut self, dst: ValueId, old: Operand, new: &View, plain: bool) -> Option<View> {
+        let from = self.view(old)?;
+        let old = old.var();
+        if self.updates.of_variable[dst].is_some() {
+            self.spare(&from, None)?;
+            return Some(from);
+        }
+        let own = matches!(&from.place, Place::Local { name, .. } if name.starts_with('a'));
+        let whole = from.first == (None, 0);
+        if own && whole && old.is_some_and(|old| self.updates.last_read[old] == self.at()) {
+            self.spare(&from, old)?;
+            return Some(from);
+        }
+        let to = (from.elements, from.dtype, plain && self.is_plain(&from));
+        // The new part is read when the old array is there already.
+        let to = self.array_of(dst, to, &[from.clone(), View { elements: 0, ..new.clone() }])?;
+        if from != to {
+            self.copy(&to, &from);
+        }
+        Some(to)
+    }
+
+    /// Where the part begins that indices name, which trap the lanes where they are out of range; none for indices that differ
+    /// between lanes.
+    fn place(
+        &mut self,
+        block: &Block<T>,
+        prim: Prim,
+        array: Operand,
+        part: &Type,
+        indices: &[Operand],
+    ) -> Option<(Option<String>, usize)> {
+        let shape = block.operand_type(array, self.storage.globals).shape;
+        let entries = match prim {
+            Prim::Slice | Prim::SetSlice => Some(*part.shape.first()?),
+            _ => None,
+        };
+        let (mut text, mut known): (Option<String>, usize) = (None, 0);
+        for (axis, index) in indices.iter().enumerate() {
+            let stride: usize = shape[axis + 1..].iter().product();
+            // Indices that are in range are fewer than these.
+            let ways = (shape[axis] + 1).checked_sub(entries.unwrap_or(1))?;
+            if let Operand::Const(Scalar::Int(i)) = index {
+                let i = usize::try_from(*i).ok().filter(|i| *i < ways)?;
+                known += i * stride;
+                continue;
+            }
+            let index = self.number(*index);
+            if !index.plain {
+                return None;
+            }
+            let index =
+                if index.text.contains(|c: char| !c.is_ascii_alphanumeric()) { self.named(index) } else { index };
+            let site = self.site(TrapKind::IndexOutOfRange, String::new(), Some((shape[axis], entries.unwrap_or(1))));
+            let outside = format!("(uint64_t){} >= {ways}", index.text);
+            self.line(self.frame.trap_all(&outside, site, Some(&index.text)));
+            let term = if stride == 1 { index.text } else { format!("{} * {stride}", index.text) };
+            text = Some(text.map_or_else(|| term.clone(), |text| format!("{text} + {term}")));
+        }
+        Some((text, known))
+    }
+}
