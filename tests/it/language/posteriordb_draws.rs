@@ -6,8 +6,8 @@
 //! Posteriors with reference draws are sampled as a user would, 64 chains with an adaptation each; of the others a few
 //! draws are made. One agrees in part where it does without chains that stay far from the others; they are counted.
 //! `POSTERIORDB_ONLY=words` takes the posteriors whose names have one of these words,
-//! `POSTERIORDB_SECONDS=900` is how long one may take, and `POSTERIORDB_TABLE=benches/posteriordb.md` is the file whose
-//! table is replaced.
+//! `POSTERIORDB_SECONDS=900` is how long one may take, `POSTERIORDB_CODEGEN=cc` is the `--codegen` of the command, and
+//! `POSTERIORDB_TABLE=benches/posteriordb.md` is the file whose table is replaced.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -167,6 +167,9 @@ fn run(folder: &Path, name: &str, most: Duration) -> Row {
     command.arg("sample").arg(folder.join(format!("models/stan/{program}.stan"))).arg("--data").arg(&file);
     command.args(["--chains", &CHAINS.to_string(), "--warmup", warmup, "--draws", draws, "--seed", "1"]);
     command.args(["--summary", "lp__", "--output"]).arg(&output);
+    if let Ok(codegen) = std::env::var("POSTERIORDB_CODEGEN") {
+        command.args(["--codegen", &codegen]);
+    }
     let begin = Instant::now();
     let finished = finished(command, most);
     row.seconds = begin.elapsed().as_secs_f64();

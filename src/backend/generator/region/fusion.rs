@@ -83,6 +83,11 @@ impl<T: BlockEnd> Writer<'_, T> {
         (!traps && (!value.uniform || value.ty.dtype == DType::Real)).then_some(elements)
     }
 
+    /// Elements of an operand.
+    fn elements(&self, block: &Block<T>, operand: Operand) -> usize {
+        block.operand_type(operand, self.storage.globals).elements()
+    }
+
     /// Whether the loop that is open must stand before an operation.
     pub(super) fn must_close(&self, block: &Block<T>, kind: &OpKind) -> bool {
         let Some(open) = &self.open_loop else { return false };
@@ -105,14 +110,12 @@ impl<T: BlockEnd> Writer<'_, T> {
                 OpKind::Compute { dst, prim, args } => match (self.shares(block, *dst, *prim, args), prim.class()) {
                     (Some(elements), _) => elements != open.elements || of_parts,
                     // Nothing is written for views.
-                    (None, Class::Identity(_) | Class::Movement(Movement::Reshape | Movement::Fill)) => false,
+                    (None, Class::Identity(_) | Class::Movement(Movement::Reshape)) => false,
+                    (None, Class::Movement(Movement::Fill)) if self.elements(block, args[0]) == 1 => false,
                     (None, Class::Movement(Movement::Index | Movement::Slice)) if !is_number(*dst) => false,
                     (None, _) => of_arrays || !is_number(*dst),
                 },
-                OpKind::Store { value, .. } => match value.var().and_then(|value| self.known[value].as_ref()) {
-                    Some(Known::Array(_)) => true,
-                    Some(Known::Number(_)) | None => false,
-                },
+                OpKind::Store { value, .. } => self.elements(block, *value) > 1,
                 OpKind::Effect(SideEffect::TapePush { .. }) => of_arrays,
                 OpKind::Effect(_) => false,
                 OpKind::Push { .. } | OpKind::Pop { .. } => true,

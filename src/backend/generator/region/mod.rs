@@ -24,7 +24,7 @@ use crate::prim::Prim;
 use crate::types::DType;
 use crate::unit::{BlockEnd, BlockId, Body, UnitId};
 
-use text::Writer;
+use text::{CalledOften, Writer};
 
 /// What a target that runs regions has besides.
 ///
@@ -75,6 +75,8 @@ pub(in crate::backend) struct RegionFunction<'a> {
     pub(in crate::backend) name: &'a str,
     pub(in crate::backend) signature: &'a RegionSignature,
     pub(in crate::backend) storage: &'a Storage<'a>,
+    /// How many blocks it has.
+    pub(in crate::backend) blocks: usize,
 }
 
 /// What a function is called with.
@@ -128,15 +130,18 @@ pub(in crate::backend) fn regions<'a, T: BlockEnd>(
     let mut made: IdVec<BlockId, Option<RegionSegment>> = IdVec::filled(None, body.blocks.len());
     for (id, unit) in body.units.iter().filter(|(_, unit)| unit.region) {
         let mut taken: Vec<BlockId> = Vec::new();
-        for blocks in std::iter::once(unit.blocks.clone()).chain(loops(body, &unit.blocks)) {
+        let loops = loops(body, &unit.blocks);
+        for blocks in std::iter::once(&unit.blocks).chain(&loops) {
             if blocks.iter().any(|block| taken.contains(block)) {
                 continue;
             }
             let first = blocks[0];
             let name = format!("{prefix}{first}_region");
-            made[first] = region(frame, (body, storage), (id, &blocks), &name, out);
+            let outer = |other: &Vec<BlockId>| other.len() > blocks.len() && other.contains(&first);
+            let often = if loops.iter().any(outer) { CalledOften::Yes } else { CalledOften::No };
+            made[first] = region(frame, (body, storage), (id, blocks, often), &name, out);
             if made[first].is_some() {
-                taken.extend(blocks);
+                taken.extend(blocks.iter().copied());
             }
         }
     }
@@ -174,11 +179,11 @@ fn loops<T: BlockEnd>(body: &Body<T>, region: &[BlockId]) -> Vec<Vec<BlockId>> {
 fn region<'a, T: BlockEnd>(
     frame: &'a dyn RegionFrame,
     (body, storage): (&'a Body<T>, &'a Storage<'a>),
-    (unit, blocks): (UnitId, &'a [BlockId]),
+    (unit, blocks, often): (UnitId, &'a [BlockId], CalledOften),
     name: &str,
     out: &mut String,
 ) -> Option<RegionSegment> {
-    let mut writer = match Writer::new(frame, (body, storage), (unit, blocks)) {
+    let mut writer = match Writer::new(frame, (body, storage), (unit, blocks), often) {
         Ok(writer) => writer,
         Err(refused) => {
             out.push_str(&format!("// {name}: {refused}\n"));
@@ -191,7 +196,7 @@ fn region<'a, T: BlockEnd>(
     }
     let declared = writer.declarations();
     let Writer { signature, sites, exits, scratch, body: text, .. } = writer;
-    let function = RegionFunction { name, signature: &signature, storage };
+    let function = RegionFunction { name, signature: &signature, storage, blocks: blocks.len() };
     frame.begin_region(&function, out);
     out.push_str(&declared);
     out.push_str(&text);

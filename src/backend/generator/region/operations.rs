@@ -25,6 +25,13 @@ struct Places {
     count: usize,
 }
 
+impl Places {
+    /// The indices.
+    fn views(&self) -> impl Iterator<Item = &View> {
+        self.axes.iter().map(|(view, ..)| view)
+    }
+}
+
 impl<T: BlockEnd> Writer<'_, T> {
     /// The statements of an operation; none for what no function of a region does.
     pub(super) fn operation(&mut self, block: &Block<T>, kind: &OpKind) -> Option<()> {
@@ -381,9 +388,20 @@ impl<T: BlockEnd> Writer<'_, T> {
         match movement {
             Movement::Reshape => Some(self.known(args[0])),
             Movement::Fill => {
-                let number = self.number(args[0]);
-                let view = View::whole(Place::One(number.clone()), n, ty.dtype);
-                Some(if n == 1 { Known::Number(number) } else { Known::Array(view) })
+                let from = self.view(args[0])?;
+                if from.elements == 1 {
+                    let number = self.element(&from, None);
+                    let view = View::whole(Place::One(number.clone()), n, ty.dtype);
+                    return Some(if n == 1 { Known::Number(number) } else { Known::Array(view) });
+                }
+                let shape = block.operand_type(args[0], self.storage.globals).shape;
+                let at = shapes::element(&shapes::indices("e", &ty.shape), &shape);
+                let to = self.array(n, ty.dtype, plain && self.is_plain(&from))?;
+                self.each(n, |w, e| {
+                    let element = w.element(&from, Some(&at));
+                    w.set(&to, e, &element);
+                });
+                Some(Known::Array(to))
             }
             Movement::Index | Movement::Slice => {
                 let first = self.place(block, prim, args[0], ty, &args[1..])?;
@@ -397,10 +415,11 @@ impl<T: BlockEnd> Writer<'_, T> {
                 if n == 1 {
                     return Some(seen(self, new));
                 }
-                let to = self.replaced(dst, args[0], &new, plain)?;
-                let place = to.part(&first, new.elements);
                 // What is read of the array that changes is read before.
-                let new = if new.elements > 1 && new.place == to.place { self.copied(&new)? } else { new };
+                let is_there = new.elements > 1 && new.place == self.view(args[0])?.place;
+                let new = if is_there { self.copied(&new)? } else { new };
+                let to = self.replaced(dst, args[0], std::slice::from_ref(&new), plain)?;
+                let place = to.part(&first, new.elements);
                 self.copy(&place, &new);
                 Some(Known::Array(to))
             }
@@ -428,7 +447,7 @@ impl<T: BlockEnd> Writer<'_, T> {
                 indices.swap(axis, axis + 1);
                 shape.swap(axis, axis + 1);
                 let at = shapes::element(&indices, &shape);
-                let to = self.array(n, ty.dtype, self.is_plain(&from))?;
+                let to = self.array(n, ty.dtype, plain && self.is_plain(&from))?;
                 self.each(n, |w, e| {
                     let element = w.element(&from, Some(&at));
                     w.set(&to, e, &element);
@@ -439,8 +458,8 @@ impl<T: BlockEnd> Writer<'_, T> {
                 let (from, places) = (self.view(args[0])?, self.places(block, args[0], &args[1..])?);
                 let rest = n / places.count;
                 let own = plain && self.is_plain(&from);
-                // Any element may be read.
-                let read = [View { elements: 0, ..from.clone() }];
+                // Any element may be read, and so may indices, after others are written.
+                let read: Vec<View> = places.views().chain([&from]).map(View::nowhere_else).collect();
                 let to = self.array_of(dst, (n.max(2), ty.dtype, own), &read)?;
                 let at = self.open_places(&places);
                 self.copy(&to.part(&(Some(format!("r * {rest}")), 0), rest), &from.part(&(Some(at), 0), rest));
@@ -452,11 +471,18 @@ impl<T: BlockEnd> Writer<'_, T> {
                 if n == 1 || adds && ty.dtype != DType::Real {
                     return None;
                 }
-                let (new, places) = (self.view(args[1])?, self.places(block, args[0], &args[2..])?);
+                let (new, mut places) = (self.view(args[1])?, self.places(block, args[0], &args[2..])?);
                 let rest = new.elements / places.count;
-                let to = self.replaced(dst, args[0], &new, plain)?;
+                let old = self.view(args[0])?;
                 // What is read of the array that changes is read before.
-                let new = if new.place == to.place { self.copied(&new)? } else { new };
+                let new = if new.place == old.place { self.copied(&new)? } else { new };
+                for (view, ..) in &mut places.axes {
+                    if view.place == old.place {
+                        *view = self.copied(view)?;
+                    }
+                }
+                let read: Vec<View> = places.views().chain([&new]).cloned().collect();
+                let to = self.replaced(dst, args[0], &read, plain)?;
                 let at = self.open_places(&places);
                 let (to_part, from) =
                     (to.part(&(Some(at), 0), rest), new.part(&(Some(format!("r * {rest}")), 0), rest));
@@ -507,23 +533,26 @@ impl<T: BlockEnd> Writer<'_, T> {
         terms.join(" + ")
     }
 
-    /// The array that gets a new part: where the old one is, if nobody reads that any more.
-    fn replaced(&mut self, dst: ValueId, old: Operand, new: &View, plain: bool) -> Option<View> {
+    /// The array that gets new parts: where the old one is, if nobody reads that any more. These are read when it is there
+    /// already, and stand elsewhere than the old one.
+    fn replaced(&mut self, dst: ValueId, old: Operand, read: &[View], plain: bool) -> Option<View> {
         let from = self.view(old)?;
         let old = old.var();
-        if self.updates.of_variable[dst].is_some() {
+        // What differs between lanes does not fit into plain ints and bools.
+        let fits = plain || !self.is_plain(&from);
+        if fits && self.updates.of_variable[dst].is_some() {
             self.spare(&from, None)?;
             return Some(from);
         }
         let own = matches!(&from.place, Place::Local { name, .. } if name.starts_with('a'));
         let whole = from.first == (None, 0);
-        if own && whole && old.is_some_and(|old| self.updates.last_read[old] == self.at()) {
+        if fits && own && whole && old.is_some_and(|old| self.updates.last_read[old] == self.at()) {
             self.spare(&from, old)?;
             return Some(from);
         }
         let to = (from.elements, from.dtype, plain && self.is_plain(&from));
-        // The new part is read when the old array is there already.
-        let to = self.array_of(dst, to, &[from.clone(), View { elements: 0, ..new.clone() }])?;
+        let read: Vec<View> = read.iter().map(View::nowhere_else).chain([from.clone()]).collect();
+        let to = self.array_of(dst, to, &read)?;
         if from != to {
             self.copy(&to, &from);
         }

@@ -70,6 +70,10 @@ impl View {
         };
         Self { first: (text, self.first.1 + first.1), elements, ..self.clone() }
     }
+    /// The same, as something that no array which is set element by element may share its place with.
+    pub(super) fn nowhere_else(&self) -> Self {
+        Self { elements: 0, ..self.clone() }
+    }
     /// The place of an element, which is named by an expression, if by any.
     pub(super) fn at(&self, element: Option<&str>) -> String {
         let texts = [self.first.0.as_deref(), element];

@@ -26,6 +26,9 @@ use crate::unit::{Block, BlockEnd, BlockId, Body, OpKind, Operand, UnitId, Value
 /// function.
 const MOST_MOVED: usize = 1 << 12;
 
+/// The same of a loop in another one, which moves such arrays in each turn of that one.
+const MOST_MOVED_OFTEN: usize = 1 << 6;
+
 /// Elements of the arrays of a function that do not stand on the stack: they stay in the second cache.
 const MOST_SCRATCH: usize = 1 << 15;
 
@@ -38,6 +41,8 @@ pub(super) struct Writer<'a, T> {
     blocks: &'a [BlockId],
     /// Those of the region.
     region: &'a [BlockId],
+    /// Elements of arrays that come from lane buffers and go there, and are in an array of the function meanwhile.
+    most_moved: usize,
     /// Where each of its variables is.
     variables: IndexMap<VarId, Variable>,
     pub(super) signature: RegionSignature,
@@ -79,6 +84,13 @@ enum Variable {
     Array(View, Option<SlotId>),
 }
 
+/// Whether the function of a loop stands in another loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CalledOften {
+    Yes,
+    No,
+}
+
 /// What blocks do with a variable.
 struct Usage {
     /// Whether it is read after the function, or comes from before it.
@@ -98,6 +110,7 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
         frame: &'a dyn RegionFrame,
         (units, storage): (&'a Body<T>, &'a Storage<'a>),
         (unit, blocks): (UnitId, &'a [BlockId]),
+        often: CalledOften,
     ) -> Result<Self, String> {
         let region = &units.units[unit].blocks;
         let mut writer = Self {
@@ -106,6 +119,7 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
             storage,
             blocks,
             region,
+            most_moved: if often == CalledOften::Yes { MOST_MOVED_OFTEN } else { MOST_MOVED },
             variables: IndexMap::new(),
             signature: RegionSignature::default(),
             sites: Vec::new(),
@@ -169,7 +183,8 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
         if elements == 1 {
             return Some(Variable::Number { name, plain, dtype, home: home.map(|home| (home, usage.stored)) });
         }
-        if of.uniform || elements <= MOST_MOVED && (home.is_none() || usage.updated) {
+        let moves = usage.updated && elements <= self.most_moved;
+        if of.uniform || home.is_none() && elements <= MOST_MOVED || moves {
             let declared = self.declared(&name, (elements, dtype, plain))?;
             self.locals += std::mem::take(&mut self.locals_of_block);
             self.scratch_of_variables += std::mem::take(&mut self.scratch_of_block);
@@ -458,7 +473,7 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
                 self.signature.slots.insert(*slot);
                 self.frame.store_at(*slot, &at, view.dtype, &element.in_lanes())
             }
-            Place::Local { name, plain: true } => format!("{name}[{at}] = {};", element.text),
+            Place::Local { name, plain: true } => format!("{name}[{at}] = {};", self.made_plain(element)),
             Place::Local { name, plain: false } => format!("{name}[{at}] = {};", element.in_lanes()),
             Place::Constant(_) | Place::One(_) => unreachable!("nobody writes there"),
         };
@@ -547,7 +562,7 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
     }
 
     /// An int or bool that is the same in all active lanes, as a plain one.
-    pub(super) fn made_plain(&mut self, number: &Number) -> String {
+    pub(super) fn made_plain(&self, number: &Number) -> String {
         match number.dtype {
             _ if number.plain => number.text.clone(),
             DType::Bool => self.frame.holds(&number.text),

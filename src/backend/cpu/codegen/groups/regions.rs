@@ -33,6 +33,8 @@ impl RegionFrame for Groups {
         w("        const unsigned bits = ab_bits(c->mask, at);".to_owned());
         w("        if (!bits) continue;".to_owned());
         w("        B m = b_from_bits(bits);".to_owned());
+        let blocks = function.blocks;
+        w(format!("        if (AB_RARE(ran != 0)) for (int b = 0; b < {blocks}; b++) ran[b] = 0;"));
         for (i, slot, Slot { dtype, .. }) in others {
             let ty = memory_type(dtype);
             w(format!("        {ty} *restrict p{} = ({ty} *)c->slots[{i}] + at;", slot.index()));
@@ -45,13 +47,14 @@ impl RegionFrame for Groups {
 
     fn end_region(&self, function: &RegionFunction<'_>, out: &mut String) {
         let mut w = |text: String| lines(out, [text]);
+        // The first group that does not trap has been everywhere: its counts are those of the region.
+        w("        ran = 0;".to_owned());
         w("    next:;".to_owned());
         for tape in 0..function.signature.tapes.len() {
             w(format!("        h_store_masked(k{tape}->heights + at, b_from_bits(bits), h_splat(h{tape}));"));
             w(format!("        if (top{tape} > k{tape}->highest) k{tape}->highest = top{tape};"));
             w(format!("        k{tape}->pushes += put{tape};"));
         }
-        w("        ran = 0;".to_owned());
         w("        if (AB_RARE(c->stopped)) return;".to_owned());
         w("    }".to_owned());
         w("}\n".to_owned());
