@@ -110,13 +110,13 @@ def name_of(path):
     return "_" + name if name[0].isdigit() else name
 
 
-def build(folder, paths, work, cxx):
+def build(folder, paths, work, cxx, driver=DRIVER, flags=FLAGS):
     """One executable for these programs; the one in the folder `work` if nothing has changed since."""
     texts = []
     for path in paths:
         with open(path) as f:
             texts.append(f.read())
-    key = hashlib.sha256("\0".join([DRIVER, *FLAGS, *map(name_of, paths), *texts]).encode()).hexdigest()[:16]
+    key = hashlib.sha256("\0".join([driver, *flags, *map(name_of, paths), *texts]).encode()).hexdigest()[:16]
     exe = os.path.join(work, f"values-{key}")
     if os.path.exists(exe):
         return exe
@@ -130,10 +130,10 @@ def build(folder, paths, work, cxx):
         runs += f'if (name == "{name}") {{ {model} run(model); }}\n  '
     main = exe + ".cpp"
     with open(main, "w") as f:
-        f.write(source + DRIVER.replace("MODELS", runs))
+        f.write(source + driver.replace("MODELS", runs))
     lib = os.path.join(folder, "lib")
     libraries = sorted({found[1] for n in os.listdir(lib) if (found := re.match(r"lib(.+?)\.(?:so|a)$", n))})
-    subprocess.run([cxx, *FLAGS, "-I", os.path.join(folder, "include"), main, "-L", lib, *[f"-l{n}" for n in libraries],
+    subprocess.run([cxx, *flags, "-I", os.path.join(folder, "include"), main, "-L", lib, *[f"-l{n}" for n in libraries],
                     f"-Wl,-rpath,{lib}", "-o", exe + ".part"], check=True)
     os.replace(exe + ".part", exe)
     return exe
