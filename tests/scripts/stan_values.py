@@ -197,11 +197,12 @@ def main():
     ap.add_argument("--group", type=int, default=6, help="programs in one translation unit")
     ap.add_argument("--work", help="a folder that keeps what was built: new data need no new build")
     ap.add_argument("--cxx", default="g++")
-    a = ap.parse_args()
+    a = ap.parse_intermixed_args()
+    a.folder = os.path.abspath(a.folder)
     with open(os.path.join(a.folder, "include", "stan", "version.hpp")) as f:
         version = ".".join(re.findall(r"#define STAN_(?:MAJOR|MINOR|PATCH) (\d+)", f.read()))
     with tempfile.TemporaryDirectory() as temporary:
-        work = a.work or temporary
+        work = os.path.abspath(a.work or temporary)
         os.makedirs(work, exist_ok=True)
         if a.posteriordb:
             return record_posteriors(a, version, work)
