@@ -13,7 +13,7 @@ mod shared;
 mod triangular;
 mod value;
 
-pub use shared::{SharedError, shared_values};
+pub use shared::{SharedError, fold_known, shared_values};
 
 use crate::cfg::Program;
 use crate::prim::Prim;

@@ -84,6 +84,65 @@ fn compute<R: Real>(
     Ok(values.iter().map(Value::to_array).collect())
 }
 
+/// Elements of a value that is worth keeping in the text of a program.
+const MOST_KNOWN: usize = 256;
+
+/// Makes constants of the small shared values that depend on no input, where they are the same in both precisions: unit
+/// vectors, tables of indices. Code that is generated has them as numbers of its text.
+pub fn fold_known(shared: &mut IdVec<SharedId, Shared>) {
+    let same =
+        |(double, single): (Option<Array>, Option<Array>)| double.filter(|double| single.as_ref() == Some(double));
+    let mut known: Vec<Option<Array>> = known::<f64>(shared).into_iter().zip(known::<f32>(shared)).map(same).collect();
+    // The results of a routine stay together.
+    let mut at = 0;
+    while at < known.len() {
+        let results =
+            1 + shared.values().skip(at + 1).take_while(|s| matches!(s.source, SharedSource::Routine(_, 1..))).count();
+        if known[at..at + results].iter().any(Option::is_none) {
+            known[at..at + results].fill(None);
+        }
+        at += results;
+    }
+    for (value, known) in shared.values_mut().zip(known) {
+        if let Some(array) = known {
+            value.source = SharedSource::Constant(array);
+        }
+    }
+}
+
+/// The values that depend on no input.
+fn known<R: Real>(shared: &IdVec<SharedId, Shared>) -> Vec<Option<Array>> {
+    let mut values: Vec<Option<Value<R>>> = Vec::new();
+    for (id, value) in shared.iter() {
+        let is_known = |s: SharedId| values[s.index()].is_some();
+        let small = value.ty.elements() <= MOST_KNOWN;
+        let found = match &value.source {
+            SharedSource::Constant(array) if small => Some(Value::from_array(array, 0, &value.ty)),
+            SharedSource::Prim(prim, args) if small => {
+                let arg = |arg: &Operand<SharedId>| match arg {
+                    Operand::Var(s) | Operand::Shared(s) => values[s.index()].clone(),
+                    Operand::Const(c) => Some(Value::Scalar(Elem::new(*c))),
+                };
+                let args: Option<Vec<Value<R>>> = args.iter().map(arg).collect();
+                args.and_then(|args| arrays::apply(*prim, &args.iter().collect::<Vec<_>>(), &value.ty).ok())
+            }
+            SharedSource::Routine(routine, 0) if small && routine.reads_shared().all(is_known) => {
+                let before: Vec<Value<R>> = values.iter().map(|value| value.clone().unwrap_or_default()).collect();
+                if let Ok(results) = run(routine, shared, &before) {
+                    values.extend(results.into_iter().map(Some));
+                    continue;
+                }
+                None
+            }
+            // Computed with the first result.
+            SharedSource::Routine(..) if values.len() > id.index() => continue,
+            _ => None,
+        };
+        values.push(found);
+    }
+    values.iter().map(|value| value.as_ref().map(Value::to_array)).collect()
+}
+
 enum Failure {
     Trap(TrapKind),
     Work,

@@ -78,6 +78,18 @@ impl Term {
 }
 
 impl Routine {
+    /// The shared values that it reads.
+    pub fn reads_shared(&self) -> impl Iterator<Item = SharedId> {
+        let reads = |block: &Block| -> Vec<Operand<RoutineVar>> {
+            block.steps.iter().flat_map(|step| &step.args).chain(block.term.reads()).copied().collect()
+        };
+        let shared = |operand: Operand<RoutineVar>| match operand {
+            Operand::Shared(s) => Some(s),
+            Operand::Var(_) | Operand::Const(_) => None,
+        };
+        self.blocks.values().flat_map(reads).filter_map(shared)
+    }
+
     /// Whether it makes sense as the source of the value `id` and the others that it gives, which have these types. What it
     /// reads must come before `first`.
     ///

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::base::{Diagnostic, Finding, SourceMap, work};
 use crate::hir::{self, FnId};
+use crate::interp;
 use crate::lower::cfg_to_stack::Saves;
 use crate::lower::hir_to_cfg::{Padding, Shapes};
 use crate::lower::to_plan::Making;
@@ -268,7 +269,8 @@ fn build(
     let cfg = run_cfg_passes(common, LANE_PASSES, passes);
     let stack = to_stack(&batched, passes);
     let findings = findings.into_iter().chain(to_plan::fallbacks(&stack)).collect();
-    let call_units = work::stage("units of `local`", |_| None, || to_unit::cfg_to_units(&batched));
+    let mut call_units = work::stage("units of `local`", |_| None, || to_unit::cfg_to_units(&batched));
+    interp::fold_known(&mut call_units.globals.shared);
     verify_units(&call_units, unit::verify_calls);
     let making = Making { machine, tile_rows: passes.is_on(TILE_ROWS.0) };
     let calls = work::stage("plan of `local`", |_| None, || to_plan::calls_to_plan(&call_units, making));
@@ -288,7 +290,8 @@ pub fn from_stack(stack: stack::Program, passes: &Passes, machine: TargetMachine
         true => Stores::Live,
         false => Stores::All,
     };
-    let units = work::stage("units of `pc`", |_| None, || to_unit::stack_to_units(&stack, stores));
+    let mut units = work::stage("units of `pc`", |_| None, || to_unit::stack_to_units(&stack, stores));
+    interp::fold_known(&mut units.globals.shared);
     verify_units(&units, unit::verify);
     Compiled { stack: Some(stack), ..from_units(units, passes, machine) }
 }

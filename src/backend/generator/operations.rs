@@ -265,14 +265,21 @@ pub(super) fn step(fold: Fold, dtype: DType, sum: &str, args: &[String], fresh: 
 /// A constant of the program text in all lanes.
 pub(super) fn literal(scalar: Scalar) -> String {
     match scalar {
-        Scalar::Bool(b) => format!("b_splat({})", u8::from(b)),
-        Scalar::Int(i64::MIN) => "i_splat(INT64_MIN)".to_owned(),
-        Scalar::Int(i) => format!("i_splat({i}LL)"),
-        Scalar::Real(x) if x.is_nan() => "r_splat((real)__builtin_nan(\"\"))".to_owned(),
-        Scalar::Real(x) if x.is_infinite() => {
-            format!("r_splat((real){}__builtin_inf())", if x < 0.0 { "-" } else { "" })
-        }
+        Scalar::Bool(_) => format!("b_splat({})", plain_literal(scalar)),
+        Scalar::Int(_) => format!("i_splat({})", plain_literal(scalar)),
+        Scalar::Real(_) => format!("r_splat({})", plain_literal(scalar)),
+    }
+}
+
+/// A constant as one number.
+pub(super) fn plain_literal(scalar: Scalar) -> String {
+    match scalar {
+        Scalar::Bool(b) => u8::from(b).to_string(),
+        Scalar::Int(i64::MIN) => "INT64_MIN".to_owned(),
+        Scalar::Int(i) => format!("{i}LL"),
+        Scalar::Real(x) if x.is_nan() => "(real)__builtin_nan(\"\")".to_owned(),
+        Scalar::Real(x) if x.is_infinite() => format!("(real){}__builtin_inf()", if x < 0.0 { "-" } else { "" }),
         // As many digits as name one number only.
-        Scalar::Real(x) => format!("r_splat((real){x:e})"),
+        Scalar::Real(x) => format!("(real){x:e}"),
     }
 }

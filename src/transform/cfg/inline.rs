@@ -1,7 +1,9 @@
 //! Inlining: the blocks of a callee in the place of a call. Locations stay those of the callee. An inlined call is no active
 //! call any more: it does not count for the stack limit, nor in the call depth of a trap.
 
-use super::blocks::{FreshNames, cost, drop_uncalled_functions};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::blocks::{FreshNames, cost, drop_uncalled_functions, edges_to};
 use crate::analysis::callgraph::CallGraph;
 use crate::analysis::components::components;
 use crate::base::{Id, IdVec, Loc, work};
@@ -25,6 +27,9 @@ const MOST_COST: u64 = 1 << 14;
 const MOST_COPIED: u64 = 2;
 /// What a function may cost that is inlined wherever it is called.
 const CHEAP: u64 = 64;
+/// Instructions of all copies together of a function that is called again and again on one way. They become one block, in
+/// which lanes stay together; between calls they part, and meet only where the machine waits for them.
+const MOST_ON_ONE_WAY: usize = 2000;
 /// Names of inlined variables that tell all calls on the way are no longer than this.
 const LONGEST_NAME: usize = 160;
 /// A function that has grown to so many instructions takes in no more.
@@ -40,6 +45,7 @@ pub(super) fn run(mut program: Program) -> Program {
             sites[callee] += 1;
         }
     }
+    let ways = ways(&program);
     let mut taken = Taken::new(program.funcs.len());
     // What is asked of callees, which are what they will be when their callers ask.
     let mut shapes: IdVec<FuncId, Option<Shape>> = IdVec::filled(None, program.funcs.len());
@@ -53,7 +59,7 @@ pub(super) fn run(mut program: Program) -> Program {
             let wanted = !attempt && !graph.is_recursive(callee) && callee != program.entry && {
                 let mut small = || {
                     let shape = shapes[callee].get_or_insert_with(|| Shape::of(&program, &program.funcs[callee]));
-                    shape.small(sites[callee])
+                    shape.small(sites[callee]) || ways[callee] == 1 && shape.is_one_way(sites[callee])
                 };
                 size.insts + taken.sizes[callee].insts <= MOST_GROWTH && (sites[callee] == 1 || small())
             };
@@ -77,6 +83,43 @@ pub(super) fn run(mut program: Program) -> Program {
     }
     drop_uncalled_functions(&mut program);
     program
+}
+
+/// By function: on how many ways without branches it is called. What is called in a loop is called more often than what
+/// stands before it: of a caller that calls in loops only these calls count.
+fn ways(program: &Program) -> IdVec<FuncId, usize> {
+    let mut ways = IdVec::<FuncId, usize>::filled(0, program.funcs.len());
+    for func in program.funcs.values() {
+        let callee = |id: BlockId| match &func.blocks[id].term {
+            Terminator::Call { func, .. } => Some(*func),
+            _ => None,
+        };
+        let edges = edges_to(func);
+        // The call of the same function that comes next whatever happens, if there is one.
+        let goes_on = |(_, block): (BlockId, &Block)| {
+            let Terminator::Call { func: called, next, .. } = &block.term else { return None };
+            let mut at = *next;
+            while let Terminator::Jump(to) = func.blocks[at].term
+                && edges[at] == 1
+            {
+                at = to;
+            }
+            (edges[at] == 1 && callee(at) == Some(*called)).then_some(at)
+        };
+        let behind: BTreeSet<BlockId> = func.blocks.iter().filter_map(goes_on).collect();
+        let successors = |b: usize| func.blocks[BlockId::new(b)].term.successors().iter().map(|n| n.index()).collect();
+        let loops: BTreeSet<usize> =
+            components(func.blocks.len(), successors).into_iter().filter(|c| c.len() > 1).flatten().collect();
+        let mut here: BTreeMap<FuncId, [usize; 2]> = BTreeMap::new();
+        for id in func.blocks.ids().filter(|id| !behind.contains(id)) {
+            if let Some(called) = func.blocks[id].term.callee() {
+                here.entry(called).or_default()[usize::from(loops.contains(&id.index()))] += 1;
+            }
+        }
+        here.into_iter()
+            .for_each(|(called, [outside, inside])| ways[called] += if inside > 0 { inside } else { outside });
+    }
+    ways
 }
 
 /// The calls that functions take in. They are put together at once, so that every block is copied to where it ends up,
@@ -165,6 +208,7 @@ fn insts(func: &Func) -> usize {
 struct Shape {
     /// Its instructions and terminators, without copies.
     computing: usize,
+    branches: bool,
     loops: bool,
     calls: bool,
     /// What it costs in one lane, in additions, and what a call of it does.
@@ -184,11 +228,17 @@ impl Shape {
         work::add(insts(func));
         Self {
             computing: all().count() + func.blocks.len(),
+            branches: func.blocks.values().any(|b| matches!(b.term, Terminator::Branch(..))),
             loops: components(func.blocks.len(), successors).iter().any(looped),
             calls: func.blocks.values().any(|b| b.term.callee().is_some()),
             cost: all().map(|i| cost(program, func, &i.kind)).sum(),
             call: cost_of_call(func),
         }
+    }
+
+    /// Whether copies of a function that is called on one way only are one block.
+    fn is_one_way(&self, sites: usize) -> bool {
+        !self.branches && !self.calls && !self.loops && self.computing.saturating_mul(sites) <= MOST_ON_ONE_WAY
     }
 
     /// Whether copies of a function do no harm: few and cheap instructions, no draws of many numbers, no loop.

@@ -160,6 +160,12 @@ impl<'a> Activity<'a> {
         self.results[at].clone()
     }
 
+    /// The functions in which something varies, of those that were met so far.
+    pub(super) fn varying(&self) -> BTreeSet<FuncId> {
+        let varies = |(func, params): &&Key| params.contains(&true) || self.uses_varied_tapes(*func);
+        self.results.keys().filter(varies).map(|key| key.0).collect()
+    }
+
     /// The variables of a function that vary when these parameters do. `func` may be a changed copy of the one that is
     /// known.
     pub(super) fn varied(&mut self, func: &Func, params: &[bool]) -> IdSet<VarId> {

@@ -150,7 +150,8 @@ pub(super) fn fill(
     request: &DerivativeRequest,
 ) -> Result<(), DerivativeError> {
     let (base, root) = with_root(program, request.of);
-    let mut prepared = prepare::prepare(&base, root, requests, prepare::Inlining::of_derivatives());
+    let mut prepared =
+        prepare::prepare(&base, root, requests, (prepare::Inlining::of_derivatives(), Some(&request.wrt)));
     given::change_in_place(&base, &mut prepared);
     let mut differentiation = Differentiation::new(&base, requests, &prepared, root.0 as usize);
     let key = (root, request.wrt.clone());

@@ -1,8 +1,11 @@
 //! What is differentiated: copies of the functions in a form that the sweeps can be made from.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 
 use super::DerivativeRequests;
+use super::activity::{Activity, Key};
 use super::code::Code;
 use crate::analysis::callgraph::CallGraph;
 use crate::analysis::components::components;
@@ -44,11 +47,14 @@ const SMALL: usize = 80;
 /// Copies of the functions that a root may run: tail calls are calls; functions that are not recursive, and not kept
 /// apart by a rule or `@recompute`, stand in the place of their calls, so that one frame holds what the reverse sweep reads:
 /// those that are called at one place, small ones, and others while there is room, callees first.
+///
+/// `wrt` says which parameters of the root vary, if a derivative is to be made. What then depends on none of them and has
+/// control flow of its own stays a call: it runs as it is, and of the way that it went nothing is recorded.
 pub(in crate::transform) fn prepare(
     program: &Program,
     root: FuncId,
     requests: &DerivativeRequests,
-    inlining: Inlining,
+    (inlining, wrt): (Inlining, Option<&[bool]>),
 ) -> IndexMap<FuncId, Func> {
     let graph = CallGraph::new(program);
     let mut reached = IdSet::new(program.funcs.len());
@@ -60,6 +66,9 @@ pub(in crate::transform) fn prepare(
             work.extend(&graph.callees[func]);
         }
     }
+    let mut funcs: IndexMap<FuncId, Func> = reached.iter().map(|id| (id, program.funcs[id].clone())).collect();
+    funcs.values_mut().for_each(|func| without_tail_calls(program, func));
+    let varying = wrt.map(|wrt| varying(&funcs, requests, &(root, wrt.to_vec()), program.tapes.len()));
     let mut making = Making {
         program,
         ready: IndexMap::new(),
@@ -70,9 +79,9 @@ pub(in crate::transform) fn prepare(
     let mut room = inlining.room;
     let mut copied = IdSet::new(program.funcs.len());
     for id in graph.sccs.iter().flatten().copied().filter(|id| reached.contains(*id)) {
-        let mut func = program.funcs[id].clone();
-        without_tail_calls(program, &mut func);
+        let mut func = funcs.swap_remove(&id).expect("it was reached");
         simplify(program, &mut func);
+        let constant = varying.as_ref().is_some_and(|varying| !varying.contains(&id)) && func.blocks.len() > 1;
         let mut size = insts(&func);
         let calls: Vec<(BlockId, FuncId, bool)> = func.blocks.iter().filter_map(|(at, b)| call(at, &b.term)).collect();
         making.ready.insert(id, func);
@@ -86,7 +95,7 @@ pub(in crate::transform) fn prepare(
         }
         making.sizes[id] = size;
         making.waiting.insert(id);
-        let apart = graph.is_recursive(id) || requests.is_apart(id);
+        let apart = constant || graph.is_recursive(id) || requests.is_apart(id);
         if apart || id == root || sites[id] > 1 {
             making.finish(id);
         }
@@ -98,6 +107,18 @@ pub(in crate::transform) fn prepare(
     let Making { mut ready, waiting, .. } = making;
     ready.retain(|id, _| !waiting.contains(*id));
     ready
+}
+
+/// The functions of which something varies in a derivative, or may, since they use tapes.
+fn varying(
+    funcs: &IndexMap<FuncId, Func>,
+    requests: &DerivativeRequests,
+    root: &Key,
+    tapes: usize,
+) -> BTreeSet<FuncId> {
+    let mut activity = Activity::new(funcs, requests, tapes);
+    activity.results(root);
+    activity.varying()
 }
 
 fn simplify(program: &Program, func: &mut Func) {

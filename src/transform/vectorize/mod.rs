@@ -173,8 +173,12 @@ fn whole_array(program: &mut Program, request: &ComprehensionRequest, way: Way) 
     {
         return Err(too_many(most.min(MOST_INDICES as usize), &request.loc));
     }
-    let mut ready =
-        prepare(program, request.element, &derivative::DerivativeRequests::default(), Inlining::all(MOST_INSTS));
+    let mut ready = prepare(
+        program,
+        request.element,
+        &derivative::DerivativeRequests::default(),
+        (Inlining::all(MOST_INSTS), None),
+    );
     let mut func = ready.swap_remove(&request.element).expect("the element is what is prepared");
     one_exit(program, &mut func);
     for (at, (start, end)) in request.bounds.iter().enumerate().rev() {

@@ -38,7 +38,7 @@ impl<T: BlockEnd> Writer<'_, T> {
     /// Writes the loop that is open.
     pub(super) fn close_loop(&mut self) {
         if let Some(open) = self.open_loop.take() {
-            self.open(&format!("for (int e = 0; e < {}; e++) {{", open.elements));
+            self.open_loop_over("e", open.elements);
             self.body.push_str(&open.text);
             self.close();
         }
@@ -112,7 +112,11 @@ impl<T: BlockEnd> Writer<'_, T> {
                     // Nothing is written for views.
                     (None, Class::Identity(_) | Class::Movement(Movement::Reshape)) => false,
                     (None, Class::Movement(Movement::Fill)) if self.elements(block, args[0]) == 1 => false,
-                    (None, Class::Movement(Movement::Index | Movement::Slice)) if !is_number(*dst) => false,
+                    (None, Class::Movement(Movement::Index | Movement::Slice))
+                        if !is_number(*dst) && self.are_plain(&args[1..]) =>
+                    {
+                        false
+                    }
                     (None, _) => of_arrays || !is_number(*dst),
                 },
                 OpKind::Store { value, .. } => self.elements(block, *value) > 1,

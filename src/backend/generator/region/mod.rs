@@ -11,18 +11,20 @@ mod place;
 mod shapes;
 mod text;
 mod updates;
+mod varying;
 
 use indexmap::IndexSet;
 
 use crate::backend::generator::frame::Frame;
 use crate::backend::generator::parts::{Site, prim};
 use crate::backend::generator::scope::{Scope, Storage};
+use crate::backend::generator::takes::takes;
 use crate::base::{Id as _, IdVec};
 use crate::parts::TapeId;
 use crate::plan::{ConstantId, SlotId};
 use crate::prim::Prim;
 use crate::types::DType;
-use crate::unit::{BlockEnd, BlockId, Body, UnitId};
+use crate::unit::{BlockEnd, BlockId, Body, Op, OpKind, SideEffect, UnitId};
 
 use text::{CalledOften, Writer};
 
@@ -39,6 +41,12 @@ pub(in crate::backend) trait RegionFrame: Frame {
     fn count(&self, block: usize) -> String;
     /// The statement that takes the lanes of `bad` out, with the number of the place.
     fn trap_some(&self, bad: &str, site: usize) -> String;
+    /// The same of indices that are out of range.
+    fn trap_indices(&self, bad: &str, site: usize, index: &str) -> String;
+    /// The elements of the lanes of a group, each at a place of its own, as an expression.
+    fn gather(&self, slot: SlotId, elements: &str, dtype: DType) -> String;
+    /// The statement that sets them, in the active lanes.
+    fn scatter(&self, slot: SlotId, elements: &str, dtype: DType, value: &str) -> String;
     /// The statement that takes all lanes out where a plain condition holds; of an index, which it was.
     fn trap_all(&self, condition: &str, site: usize, index: Option<&str>) -> String;
     /// Whether a bool holds that is the same in all active lanes.
@@ -120,7 +128,8 @@ pub struct RegionExit {
 }
 
 /// The functions of the regions of a body, by their first blocks; where a region does what no function can, those of the
-/// loops in it that do not. They are appended to `out`, and their names begin with `prefix`.
+/// loops in it that do not. A block by itself that parts of blocks do not cover is written as a region, too. The functions
+/// are appended to `out`, and their names begin with `prefix`.
 pub(in crate::backend) fn regions<'a, T: BlockEnd>(
     frame: &'a dyn RegionFrame,
     (body, storage): (&'a Body<T>, &'a Storage<'a>),
@@ -128,7 +137,10 @@ pub(in crate::backend) fn regions<'a, T: BlockEnd>(
     out: &mut String,
 ) -> IdVec<BlockId, Option<RegionSegment>> {
     let mut made: IdVec<BlockId, Option<RegionSegment>> = IdVec::filled(None, body.blocks.len());
-    for (id, unit) in body.units.iter().filter(|(_, unit)| unit.region) {
+    for (id, unit) in body.units.iter() {
+        if !unit.region && !gains(frame, (body, storage), &unit.blocks) {
+            continue;
+        }
         let mut taken: Vec<BlockId> = Vec::new();
         let loops = loops(body, &unit.blocks);
         for blocks in std::iter::once(&unit.blocks).chain(&loops) {
@@ -146,6 +158,17 @@ pub(in crate::backend) fn regions<'a, T: BlockEnd>(
         }
     }
     made
+}
+
+/// Whether blocks that are no region have steps that no function of a part of them does. None of them pushes on a tape:
+/// where lanes go different ways, their tapes have different heights, and those that are too high stop alone.
+fn gains<T>(frame: &dyn RegionFrame, (body, storage): (&Body<T>, &Storage<'_>), blocks: &[BlockId]) -> bool {
+    let pushes = |op: &Op| matches!(op.kind, OpKind::Effect(SideEffect::TapePush { .. }));
+    let has_steps = |id: &BlockId| {
+        let scope = Scope::of(&body.blocks[*id], (storage.blocks[id.index()], storage), |_| true);
+        scope.homes.steps.iter().any(|origin| !takes(origin, &scope, &frame.limits()))
+    };
+    !blocks.iter().any(|id| body.blocks[*id].ops.iter().any(pushes)) && blocks.iter().any(has_steps)
 }
 
 /// The loops in a region, large ones first, each with the block first where it is entered.

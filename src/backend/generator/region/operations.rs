@@ -3,6 +3,7 @@
 use super::place::{Known, Number, Place, View};
 use super::shapes;
 use super::text::Writer;
+use super::varying::First;
 use crate::backend::generator::functions::group_type;
 use crate::backend::generator::operations::{called, start, step};
 use crate::backend::generator::ssa::{Fold, Products};
@@ -294,13 +295,13 @@ impl<T: BlockEnd> Writer<'_, T> {
         let at = shapes::element(&indices, &shape);
         let to = self.array(n.max(2), ty.dtype, false)?;
         let (name, dtype) = (self.fresh("s"), view.dtype);
-        self.open(&format!("for (int i = 0; i < {n}; i++) {{"));
+        self.open_loop_over("i", n);
         let start = start(fold, dtype).unwrap_or_else(|| {
             let first = at.replace("(k)", "(0)");
             self.element(&view, Some(&first)).in_lanes()
         });
         self.line(format!("{} {name} = {start};", group_type(dtype)));
-        self.open(&format!("for (int k = 0; k < {terms}; k++) {{"));
+        self.open_loop_over("k", terms);
         self.fold(fold, dtype, &name, (&[view], Some(&at)));
         self.close();
         self.set(&to, Some("i"), &Number::group(name, ty.dtype));
@@ -344,12 +345,11 @@ impl<T: BlockEnd> Writer<'_, T> {
         let (n, name) = (ty.elements(), self.fresh("s"));
         let to = self.array(n.max(2), ty.dtype, false)?;
         let of_batch = |stride: usize| if batch == 1 { String::new() } else { format!("n * {stride} + ") };
-        if batch > 1 {
-            self.line(format!("for (int n = 0; n < {batch}; n++)"));
+        for (counter, turns) in [("n", batch), ("i", rows), ("j", columns)] {
+            self.open_loop_over(counter, turns);
         }
-        self.open(&format!("for (int i = 0; i < {rows}; i++) for (int j = 0; j < {columns}; j++) {{"));
         self.line(format!("R {name} = r_splat(0.0);"));
-        self.open(&format!("for (int k = 0; k < {inner}; k++) {{"));
+        self.open_loop_over("k", inner);
         let left = format!("{}i * {inner} + k", of_batch(rows * inner));
         let right = format!("{}k * {columns} + j", of_batch(inner * columns));
         let factors = [self.element(&a, Some(&left)).in_lanes(), self.element(&b, Some(&right)).in_lanes()];
@@ -358,7 +358,7 @@ impl<T: BlockEnd> Writer<'_, T> {
         self.close();
         let at = format!("{}i * {columns} + j", of_batch(rows * columns));
         self.set(&to, Some(&at), &Number::group(name, DType::Real));
-        self.close();
+        (0..3).for_each(|_| self.close());
         let to = View { elements: n, ..to };
         if n > 1 {
             return Some(Known::Array(to));
@@ -405,8 +405,21 @@ impl<T: BlockEnd> Writer<'_, T> {
             }
             Movement::Index | Movement::Slice => {
                 let first = self.place(block, prim, args[0], ty, &args[1..])?;
-                let part = self.view(args[0])?.part(&first, n);
-                Some(seen(self, part))
+                let part = self.view(args[0])?.part(&first.plain, n);
+                let Some(varying) = first.varying else { return Some(seen(self, part)) };
+                let varying = self.named(Number::group(varying, DType::Int)).text;
+                if n == 1 {
+                    let number = self.gathered(&part, &varying, None)?;
+                    return Some(Known::Number(self.named(number)));
+                }
+                // Any element may be read after others are written.
+                let to = self.array_of(dst, (n, ty.dtype, false), &[part.nowhere_else()])?;
+                self.try_each(n, |w, e| {
+                    let element = w.gathered(&part, &varying, e)?;
+                    w.set(&to, e, &element);
+                    Some(())
+                })?;
+                Some(Known::Array(to))
             }
             Movement::SetIndex | Movement::SetSlice => {
                 let part = block.operand_type(args[1], self.storage.globals);
@@ -418,9 +431,18 @@ impl<T: BlockEnd> Writer<'_, T> {
                 // What is read of the array that changes is read before.
                 let is_there = new.elements > 1 && new.place == self.view(args[0])?.place;
                 let new = if is_there { self.copied(&new)? } else { new };
-                let to = self.replaced(dst, args[0], std::slice::from_ref(&new), plain)?;
-                let place = to.part(&first, new.elements);
-                self.copy(&place, &new);
+                let to = self.replaced(dst, args[0], std::slice::from_ref(&new), plain && first.varying.is_none())?;
+                let place = to.part(&first.plain, new.elements);
+                match first.varying {
+                    None => self.copy(&place, &new),
+                    Some(varying) => {
+                        let varying = self.named(Number::group(varying, DType::Int)).text;
+                        self.try_each(new.elements, |w, e| {
+                            let element = w.element(&new, e);
+                            w.scattered(&place, &varying, e, &element)
+                        })?;
+                    }
+                }
                 Some(Known::Array(to))
             }
             Movement::MakeArray | Movement::Concat => {
@@ -520,7 +542,7 @@ impl<T: BlockEnd> Writer<'_, T> {
 
     /// Opens a loop over places, with the place `r` at hand. Returns where its elements begin.
     fn open_places(&mut self, places: &Places) -> String {
-        self.open(&format!("for (int r = 0; r < {}; r++) {{", places.count));
+        self.open_loop_over("r", places.count);
         let mut terms = Vec::new();
         for (view, extent, stride) in &places.axes {
             let index = self.element(view, (view.elements > 1).then_some("r"));
@@ -559,8 +581,8 @@ impl<T: BlockEnd> Writer<'_, T> {
         Some(to)
     }
 
-    /// Where the part begins that indices name, which trap the lanes where they are out of range; none for indices that differ
-    /// between lanes.
+    /// Where the part begins that indices name, which trap the lanes where they are out of range; none where some always
+    /// are.
     fn place(
         &mut self,
         block: &Block<T>,
@@ -568,34 +590,40 @@ impl<T: BlockEnd> Writer<'_, T> {
         array: Operand,
         part: &Type,
         indices: &[Operand],
-    ) -> Option<(Option<String>, usize)> {
+    ) -> Option<First> {
         let shape = block.operand_type(array, self.storage.globals).shape;
         let entries = match prim {
             Prim::Slice | Prim::SetSlice => Some(*part.shape.first()?),
             _ => None,
         };
-        let (mut text, mut known): (Option<String>, usize) = (None, 0);
+        let mut first = First::default();
         for (axis, index) in indices.iter().enumerate() {
             let stride: usize = shape[axis + 1..].iter().product();
             // Indices that are in range are fewer than these.
             let ways = (shape[axis] + 1).checked_sub(entries.unwrap_or(1))?;
             if let Operand::Const(Scalar::Int(i)) = index {
                 let i = usize::try_from(*i).ok().filter(|i| *i < ways)?;
-                known += i * stride;
+                first.plain.1 += i * stride;
                 continue;
             }
             let index = self.number(*index);
-            if !index.plain {
-                return None;
-            }
             let index =
                 if index.text.contains(|c: char| !c.is_ascii_alphanumeric()) { self.named(index) } else { index };
             let site = self.site(TrapKind::IndexOutOfRange, String::new(), Some((shape[axis], entries.unwrap_or(1))));
-            let outside = format!("(uint64_t){} >= {ways}", index.text);
-            self.line(self.frame.trap_all(&outside, site, Some(&index.text)));
-            let term = if stride == 1 { index.text } else { format!("{} * {stride}", index.text) };
-            text = Some(text.map_or_else(|| term.clone(), |text| format!("{text} + {term}")));
+            let line = match index.plain {
+                true => {
+                    let outside = format!("(uint64_t){} >= {ways}", index.text);
+                    self.frame.trap_all(&outside, site, Some(&index.text))
+                }
+                false => {
+                    let [i, zero] = [&index.text, "i_splat(0)"];
+                    let outside = format!("b_or(i_lt({i}, {zero}), i_ge({i}, i_splat({ways})))");
+                    self.frame.trap_indices(&outside, site, i)
+                }
+            };
+            self.line(line);
+            first.add(&index, stride);
         }
-        Some((text, known))
+        Some(first)
     }
 }

@@ -12,14 +12,14 @@ use super::updates::Updates;
 use super::{RegionExit, RegionFrame, RegionSignature};
 use crate::backend::generator::frame::Stored;
 use crate::backend::generator::functions::group_type;
-use crate::backend::generator::operations::literal;
+use crate::backend::generator::operations::{literal, plain_literal};
 use crate::backend::generator::parts::Site;
 use crate::backend::generator::scope::Storage;
 use crate::base::{Id as _, IdVec, Loc};
-use crate::parts::StorageClass;
-use crate::plan::SlotId;
+use crate::parts::{Shared, SharedSource, StorageClass};
+use crate::plan::{ConstantId, SlotId};
 use crate::run::TrapKind;
-use crate::types::{DType, Scalar};
+use crate::types::{Array, DType, Scalar};
 use crate::unit::{Block, BlockEnd, BlockId, Body, OpKind, Operand, UnitId, ValueId, VarId};
 
 /// Elements up to which an array that blocks of the region hand on, or change part by part, stands in an array of the
@@ -31,6 +31,13 @@ const MOST_MOVED_OFTEN: usize = 1 << 6;
 
 /// Elements of the arrays of a function that do not stand on the stack: they stay in the second cache.
 const MOST_SCRATCH: usize = 1 << 15;
+
+/// Elements of a shared value that is known when the text is written, up to which it is a table of the text.
+const MOST_IN_TABLE: usize = 64;
+
+/// Turns of a loop over elements up to which it is written out: arrays that are only read and set at known places then stay
+/// in registers.
+const MOST_UNROLLED: usize = 16;
 
 /// Writes the statements of a region.
 pub(super) struct Writer<'a, T> {
@@ -61,6 +68,8 @@ pub(super) struct Writer<'a, T> {
     pub(super) scratch: usize,
     /// The declarations of arrays that are variables.
     declared: Vec<String>,
+    /// Those of the shared values that are tables of the text.
+    tables: IndexMap<ConstantId, String>,
     /// The arrays of the block at hand by their names; those that nobody reads any more, and those that the open loop may
     /// still read.
     arrays: HashMap<String, View>,
@@ -134,6 +143,7 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
             scratch_of_block: 0,
             scratch: 0,
             declared: Vec::new(),
+            tables: IndexMap::new(),
             arrays: HashMap::new(),
             free: Vec::new(),
             free_behind_loop: Vec::new(),
@@ -213,7 +223,7 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
     /// The local variables of the function.
     pub(super) fn declarations(&mut self) -> String {
         let body = std::mem::take(&mut self.body);
-        for declared in std::mem::take(&mut self.declared) {
+        for declared in self.tables.values().cloned().chain(std::mem::take(&mut self.declared)).collect::<Vec<_>>() {
             self.line(declared);
         }
         for variable in self.variables.values().cloned().collect::<Vec<_>>() {
@@ -293,6 +303,9 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
             if self.must_close(block, &op.kind) {
                 self.close_loop();
             }
+            if !self.has_places(&op.kind) {
+                return Err(format!("a part of tiles in {id}, line {}", op.loc.line));
+            }
             let done = self.operation(block, &op.kind);
             done.ok_or_else(|| format!("{} in {id}, line {}", what(), op.loc.line))?;
             self.give_back(&op.kind);
@@ -302,6 +315,17 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
         self.end(number, block);
         self.close();
         Ok(())
+    }
+
+    /// Whether all shared values that an operation reads have a place. Those that only tiles read transposed have none.
+    fn has_places(&self, kind: &OpKind) -> bool {
+        let mut all = true;
+        kind.for_each_operand(|operand| {
+            if let Operand::Shared(shared) = operand {
+                all &= self.storage.constants[shared].is_some();
+            }
+        });
+        all
     }
 
     /// How a block ends.
@@ -439,9 +463,45 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
         if elements == 1 {
             return body(self, None);
         }
-        self.open(&format!("for (int e = 0; e < {elements}; e++) {{"));
+        self.open_loop_over("e", elements);
         body(self, Some("e"));
         self.close();
+    }
+
+    /// A loop over elements of whose body there may be no text.
+    pub(super) fn try_each(
+        &mut self,
+        elements: usize,
+        body: impl FnOnce(&mut Self, Option<&str>) -> Option<()>,
+    ) -> Option<()> {
+        let mut done = None;
+        self.each(elements, |w, e| done = body(w, e));
+        done
+    }
+
+    /// A line that opens a loop of so many turns.
+    pub(super) fn open_loop_over(&mut self, counter: &str, turns: usize) {
+        if turns <= MOST_UNROLLED {
+            self.line(format!("_Pragma(\"GCC unroll {turns}\")"));
+        }
+        self.open(&format!("for (int {counter} = 0; {counter} < {turns}; {counter}++) {{"));
+    }
+
+    /// Whether what is known of an index is a plain int.
+    pub(super) fn is_plain_index(&self, known: &Known) -> bool {
+        match known {
+            Known::Number(number) => number.plain,
+            Known::Array(view) => self.is_plain(view),
+        }
+    }
+
+    /// The address of a shared value; none of bools of a table, which is one of ints.
+    pub(super) fn constant(&mut self, constant: ConstantId, dtype: DType) -> Option<String> {
+        if self.tables.contains_key(&constant) {
+            return (dtype != DType::Bool).then(|| table(constant));
+        }
+        self.signature.constants.insert(constant);
+        Some(self.frame.constant(constant))
     }
 
     /// An element of a view: the one at which a loop is, or the first.
@@ -451,6 +511,13 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
             Place::Slot(slot) => {
                 self.signature.slots.insert(*slot);
                 Number::group(self.frame.load(Stored::Slot(*slot), &at, dtype), dtype)
+            }
+            Place::Constant(constant) if self.tables.contains_key(constant) => {
+                let element = format!("{}[{at}]", table(*constant));
+                match dtype {
+                    DType::Real => Number::group(format!("r_splat({element})"), dtype),
+                    _ => Number::plain(element, dtype),
+                }
             }
             Place::Constant(constant) => {
                 self.signature.constants.insert(*constant);
@@ -589,11 +656,22 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
             Operand::Const(scalar) => Known::Number(Number::group(literal(scalar), DType::Real)),
             Operand::Shared(shared) => {
                 let constant = self.storage.constants[shared].expect("what a step reads is a constant");
-                let ty = &self.storage.globals.shared[shared].ty;
+                let Shared { ty, source, .. } = &self.storage.globals.shared[shared];
                 let view = View::whole(Place::Constant(constant), ty.elements(), ty.dtype);
-                match view.elements {
-                    1 => Known::Number(self.element(&view, None)),
-                    _ => Known::Array(view),
+                let known = match source {
+                    SharedSource::Constant(array) if (1..=MOST_IN_TABLE).contains(&view.elements) => elements(array),
+                    _ => None,
+                };
+                match (view.elements, known) {
+                    (1, Some(elements)) => self.known(Operand::Const(elements[0])),
+                    (1, None) => Known::Number(self.element(&view, None)),
+                    (_, known) => {
+                        if let Some(elements) = known {
+                            let declared = || declared_table(constant, ty.dtype, &elements);
+                            self.tables.entry(constant).or_insert_with(declared);
+                        }
+                        Known::Array(view)
+                    }
                 }
             }
         }
@@ -658,6 +736,24 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
         self.indent -= 4;
         self.line("}");
     }
+}
+
+/// The name of a shared value that is a table of the text.
+fn table(constant: ConstantId) -> String {
+    format!("table{}", constant.index())
+}
+
+/// The elements of a constant; none where not all are numbers, of which a text knows no bits.
+fn elements(array: &Array) -> Option<Vec<Scalar>> {
+    let elements = (0..array.ty().elements()).map(|at| array.get(at));
+    elements.map(|element| (!matches!(element, Scalar::Real(x) if x.is_nan())).then_some(element)).collect()
+}
+
+/// The declaration of a table.
+fn declared_table(constant: ConstantId, dtype: DType, elements: &[Scalar]) -> String {
+    let ty = if dtype == DType::Real { "real" } else { "int64_t" };
+    let elements: Vec<String> = elements.iter().map(|element| plain_literal(*element)).collect();
+    format!("static const {ty} {}[{}] = {{{}}};", table(constant), elements.len(), elements.join(", "))
 }
 
 fn zero(dtype: DType) -> String {

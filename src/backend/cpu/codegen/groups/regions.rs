@@ -70,6 +70,21 @@ impl RegionFrame for Groups {
         )
     }
 
+    fn trap_indices(&self, bad: &str, site: usize, index: &str) -> String {
+        format!(
+            "if (AB_RARE(b_any(b_and(m, {bad})))) {{ m = ab_trap_indices(c, at, m, {bad}, {site}, {index}); \
+             if (b_none(m)) goto next; }}"
+        )
+    }
+
+    fn gather(&self, slot: SlotId, elements: &str, dtype: DType) -> String {
+        format!("{}_gather(p{}, {}, m)", prefix(dtype), slot.index(), in_lanes(elements))
+    }
+
+    fn scatter(&self, slot: SlotId, elements: &str, dtype: DType, value: &str) -> String {
+        format!("{}_scatter(p{}, {}, m, {value});", prefix(dtype), slot.index(), in_lanes(elements))
+    }
+
     fn trap_all(&self, condition: &str, site: usize, index: Option<&str>) -> String {
         let index = index.unwrap_or("0");
         format!("if (AB_RARE({condition})) {{ ab_trap_at(c, at, m, m, {site}, {index}); goto next; }}")
@@ -134,6 +149,11 @@ impl RegionFrame for Groups {
         let taken = condition.map(|condition| self.decide(condition, false));
         taken.into_iter().chain([format!("c->left = {exit};"), "goto leave;".to_owned()]).collect()
     }
+}
+
+/// Places of elements of the lanes of a group in a lane buffer.
+fn in_lanes(elements: &str) -> String {
+    format!("i_add(i_mul({elements}, i_splat(width)), i_iota())")
 }
 
 /// The address of an element of the value at the height of a tape.

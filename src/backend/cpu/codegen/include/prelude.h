@@ -69,6 +69,15 @@ static __attribute__((noinline, cold, unused)) B ab_trap_at(struct ab_call *c, i
         if ((bits >> l) & 1) c->traps[c->trapped++] = (struct ab_trap){(uint32_t)at + l, site, index};
     return b_andnot(m, bad);
 }
+// The same of indices, one a lane.
+static __attribute__((noinline, cold, unused)) B ab_trap_indices(struct ab_call *c, int64_t at, B m, B bad, uint32_t site, I index) {
+    unsigned bits = b_bits(b_and(bad, m));
+    int64_t of[LANES];
+    i_store(of, index);
+    for (unsigned l = 0; l < LANES; l++)
+        if ((bits >> l) & 1) c->traps[c->trapped++] = (struct ab_trap){(uint32_t)at + l, site, of[l]};
+    return b_andnot(m, bad);
+}
 LANES_FN B ab_trap(struct ab_call *c, int64_t at, B m, B bad, uint32_t site) { return ab_trap_at(c, at, m, bad, site, 0); }
 // The value of the first active lane.
 LANES_FN int64_t ab_first(I x, B m) {
