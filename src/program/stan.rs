@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -25,8 +26,14 @@ pub(crate) const TRANSLATED: &str = "<model>";
 pub struct StanModel {
     name: String,
     translation: Translation,
-    sources: SourceMap,
     warnings: Vec<Diagnostic>,
+    origin: Arc<StanOrigin>,
+}
+
+/// A Stan program with its data, from which functions are made.
+#[derive(Debug)]
+pub(crate) struct StanOrigin {
+    sources: SourceMap,
     program: ast::Program,
     checked: Checked,
     data: Map<String, Value>,
@@ -90,8 +97,8 @@ impl StanModel {
         match stan::translate(&program, &checked, data, terms, &mut host) {
             Ok(mut translation) => {
                 translation.text = with_places(&translation.text, &translation.lines, &sources);
-                let data = data.clone();
-                Ok(StanModel { name, translation, sources, warnings: diagnostics, program, checked, data })
+                let origin = Arc::new(StanOrigin { sources, program, checked, data: data.clone() });
+                Ok(StanModel { name, translation, warnings: diagnostics, origin })
             }
             Err(problem) => {
                 diagnostics.push(*problem);
@@ -115,11 +122,17 @@ impl StanModel {
     /// # Errors
     /// [`ErrorKind::Program`] where the library lacks a function that the Stan program calls, at the place of the call.
     pub fn program(&self) -> Result<Program, Error> {
-        self.compiled(self.text(), &self.translation.lines)
+        self.origin.compiled(self.text(), &self.translation.lines)
     }
 
-    fn compiled(&self, text: &str, lines: &[Option<Span>]) -> Result<Program, Error> {
-        Program::compile_named(TRANSLATED, text).map_err(|error| self.told_of_stan(&error, lines))
+    /// The program and its data.
+    pub(crate) fn origin(&self) -> &Arc<StanOrigin> {
+        &self.origin
+    }
+
+    /// What the program prints of its data alone, line by line.
+    pub fn printed(&self) -> &[String] {
+        &self.translation.printed
     }
 
     /// The function `unconstrain` of parameters by their values: those that are `named`; of the others it takes
@@ -128,8 +141,8 @@ impl StanModel {
     /// # Errors
     /// As [`load`](Self::load) and [`program`](Self::program).
     pub fn unconstrain(&self, named: &(dyn Fn(&str) -> bool + Sync)) -> Result<StanFunction, Error> {
-        let made = stan::unconstrain(&self.program, &self.checked, &self.data, named, &mut Host::default());
-        self.function(made)
+        let StanOrigin { program, checked, data, .. } = &*self.origin;
+        self.origin.function(stan::unconstrain(program, checked, data, named, &mut Host::default()))
     }
 
     /// The function `generated_quantities` of all parameters by their values: the transformed parameters and the
@@ -138,17 +151,8 @@ impl StanModel {
     /// # Errors
     /// As [`load`](Self::load) and [`program`](Self::program).
     pub fn quantities(&self) -> Result<StanFunction, Error> {
-        self.function(stan::quantities(&self.program, &self.checked, &self.data, &mut Host::default()))
-    }
-
-    fn function(&self, made: Result<stan::OfValues, Box<Diagnostic>>) -> Result<StanFunction, Error> {
-        let made = made.map_err(|problem| Error::from_diagnostics(vec![*problem], self.sources.clone()))?;
-        let text = with_places(&made.text, &made.lines, &self.sources);
-        let program = if text.is_empty() { None } else { Some(self.compiled(&text, &made.lines)?) };
-        let inputs = made.tables.iter().fold(Inputs::new(), |all, (name, table)| all.shared(name, table.clone()));
-        let renamed = made.outputs.iter().filter(|o| o.field != o.name);
-        let renamed = renamed.map(|o| (o.field.clone(), o.name.clone())).collect();
-        Ok(StanFunction { program, inputs, taken: made.taken, renamed })
+        let StanOrigin { program, checked, data, .. } = &*self.origin;
+        self.origin.function(stan::quantities(program, checked, data, &mut Host::default()))
     }
 
     /// Whether the program computes a variable of this name of its parameters.
@@ -177,6 +181,54 @@ impl StanModel {
         parameters.filter_map(real).collect()
     }
 
+    /// The names of variables that have another name as fields of what `parameters` gives.
+    pub fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
+        let outputs = self.translation.outputs.iter().map(|o| (o.field.as_str(), o.name.as_str()));
+        outputs.filter(|(field, name)| field != name)
+    }
+
+    /// What was found that is probably not meant, and the texts that it is about.
+    pub fn warnings(&self) -> (&[Diagnostic], &SourceMap) {
+        (&self.warnings, &self.origin.sources)
+    }
+
+    /// The number of unconstrained coordinates.
+    pub fn dimension(&self) -> usize {
+        self.translation.dimension
+    }
+
+    /// The shared inputs of the functions of the program.
+    pub fn inputs(&self) -> Inputs {
+        let tables = self.translation.tables.iter();
+        tables.fold(Inputs::new(), |inputs, (name, table)| inputs.shared(name, table.clone()))
+    }
+}
+
+impl StanOrigin {
+    fn compiled(&self, text: &str, lines: &[Option<Span>]) -> Result<Program, Error> {
+        Program::compile_named(TRANSLATED, text).map_err(|error| self.told_of_stan(&error, lines))
+    }
+
+    /// What a draw has without the blocks after `last`: the function `parameters` of the unconstrained state, or where
+    /// they are given `by_value`, `generated_quantities`. Nothing in it draws.
+    ///
+    /// # Errors
+    /// As [`StanModel::load`] and [`StanModel::program`].
+    pub(crate) fn until(&self, last: u8, by_value: bool) -> Result<StanFunction, Error> {
+        let Self { program, checked, data, .. } = self;
+        self.function(stan::until(program, checked, data, (last, by_value), &mut Host::default()))
+    }
+
+    fn function(&self, made: Result<stan::OfValues, Box<Diagnostic>>) -> Result<StanFunction, Error> {
+        let made = made.map_err(|problem| Error::from_diagnostics(vec![*problem], self.sources.clone()))?;
+        let text = with_places(&made.text, &made.lines, &self.sources);
+        let program = if text.is_empty() { None } else { Some(self.compiled(&text, &made.lines)?) };
+        let inputs = made.tables.iter().fold(Inputs::new(), |all, (name, table)| all.shared(name, table.clone()));
+        let renamed = made.outputs.iter().filter(|o| o.field != o.name);
+        let renamed = renamed.map(|o| (o.field.clone(), o.name.clone())).collect();
+        Ok(StanFunction { program, inputs, taken: made.taken, renamed })
+    }
+
     /// What is found in the translated text, at the places of the Stan program that it comes from.
     fn told_of_stan(&self, error: &Error, lines: &[Option<Span>]) -> Error {
         let told = |found: &Diagnostic| {
@@ -200,28 +252,6 @@ impl StanModel {
     /// The beginning of the Stan program.
     fn start(&self) -> Span {
         Span::new(FileId(0), 0, 0)
-    }
-
-    /// The names of variables that have another name as fields of what `parameters` gives.
-    pub fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
-        let outputs = self.translation.outputs.iter().map(|o| (o.field.as_str(), o.name.as_str()));
-        outputs.filter(|(field, name)| field != name)
-    }
-
-    /// What was found that is probably not meant, and the texts that it is about.
-    pub fn warnings(&self) -> (&[Diagnostic], &SourceMap) {
-        (&self.warnings, &self.sources)
-    }
-
-    /// The number of unconstrained coordinates.
-    pub fn dimension(&self) -> usize {
-        self.translation.dimension
-    }
-
-    /// The shared inputs of the functions of the program.
-    pub fn inputs(&self) -> Inputs {
-        let tables = self.translation.tables.iter();
-        tables.fold(Inputs::new(), |inputs, (name, table)| inputs.shared(name, table.clone()))
     }
 }
 
@@ -265,11 +295,14 @@ fn whole(output: &Output) -> &str {
 fn with_places(translated: &str, lines: &[Option<Span>], sources: &SourceMap) -> String {
     let mut text = String::with_capacity(translated.len());
     for (line, span) in translated.lines().zip(lines) {
-        match (span, line.strip_suffix("\");")) {
-            (Some(span), Some(start)) if line.trim_start().starts_with("assert(") => {
+        // An assertion for each turn of a loop is one line, too.
+        let end = ["\");", "\"); }"].into_iter().find(|end| line.ends_with(end));
+        let is_assertion = line.trim_start().starts_with("assert(") || line.contains(" { assert(");
+        match (span, end) {
+            (Some(span), Some(end)) if is_assertion => {
                 let place =
                     place(sources, *span).replace('\\', "/").replace('"', "'").replace('{', "{{").replace('}', "}}");
-                text.push_str(&format!("{start} {place}\");\n"));
+                text.push_str(&format!("{} {place}{end}\n", &line[..line.len() - end.len()]));
             }
             _ => text.push_str(&format!("{line}\n")),
         }
