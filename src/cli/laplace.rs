@@ -16,11 +16,11 @@ use crate::report::stan_csv::CsvTables;
 
 use super::args::yes_or_no;
 use super::inits;
+use super::lines::Lines;
 use super::model::{Model, ModelArgs};
 use super::search::{optima, report_failed};
 use super::search_args::SearchArgs;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
-use super::lines::Lines;
 use super::{note, print};
 
 #[derive(Debug, Args)]

@@ -10,8 +10,8 @@ use crate::program::{Error, ErrorKind, Terms};
 use crate::types::{Array, DType, Precision};
 
 use super::args::{Format, LogProbArgs};
-use super::model::Model;
 use super::lines::Lines;
+use super::model::Model;
 use super::print;
 use super::signals::{nothing_to_keep_yet, run_starts};
 

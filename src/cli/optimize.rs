@@ -14,12 +14,12 @@ use crate::report::{aligned, element_name};
 use crate::types::{Array, Scalar};
 
 use super::args::yes_or_no;
+use super::lines::Lines;
 use super::model::ModelArgs;
+use super::print;
 use super::search::{optima as search, report_failed};
 use super::search_args::SearchArgs;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
-use super::lines::Lines;
-use super::print;
 
 /// Starts that the report has a line for.
 const SHOWN: usize = 10;

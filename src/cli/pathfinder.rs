@@ -12,11 +12,11 @@ use crate::report::stan_csv::CsvTables;
 use crate::report::{aligned, quantity_table};
 
 use super::args::yes_or_no;
+use super::lines::Lines;
 use super::model::ModelArgs;
 use super::search::{report_failed, report_traps};
 use super::search_args::SearchArgs;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
-use super::lines::Lines;
 use super::{note, print};
 
 /// Beyond this shape of the tail importance weights cannot mend the approximation.

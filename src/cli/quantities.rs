@@ -9,15 +9,15 @@ use indexmap::IndexMap;
 use crate::mcmc::quantities::Quantities;
 use crate::program::io::Data;
 use crate::program::{Error, ErrorKind};
-use crate::report::{failed_draws, quantity_table};
 use crate::report::stan_csv::{CsvHeader, CsvTables};
+use crate::report::{failed_draws, quantity_table};
 
 use super::args::EngineArgs;
 use super::draws::Drawn;
+use super::lines::Lines;
 use super::model::{DataArgs, Model, SAMPLED};
 use super::sample_args::DrawsFileArgs;
 use super::sample_files::DrawsFile;
-use super::lines::Lines;
 use super::signals::{nothing_to_keep_yet, run_starts};
 use super::{note, print};
 

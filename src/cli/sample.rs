@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::SampleArgs;
+use super::lines::Lines;
 use super::model::{Model, SAMPLED};
 use super::sample_files::DrawsFile;
 use super::sample_job::{files_read, job};
 use super::show::show_stats;
-use super::lines::Lines;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{advice, cmdstan, note, print, profile, warn_of_own};
 use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer, Reached, Sampling, Setting, SlowChain, settings_of};
@@ -129,7 +129,10 @@ fn report_traps(draws: &Draws, asked: usize, not_numbers: &[&str]) {
         _ => {}
     }
     if draws.draws < draws.asked {
-        note(&format!("stopped: {} draws of each chain are kept; a file of Stan CSV has all of its chain", draws.draws));
+        note(&format!(
+            "stopped: {} draws of each chain are kept; a file of Stan CSV has all of its chain",
+            draws.draws
+        ));
     }
 }
 

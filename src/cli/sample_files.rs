@@ -128,7 +128,8 @@ impl DrawsFile {
             Self::Nowhere => Ok(()),
             Self::Arrays(path) => {
                 write_arrays(path, &arrays(draws), &IndexMap::new(), options.settings.precision)?;
-                note(&format!("draws written to {}", path.display()));
+                let what = if draws.draws == 0 { "states of warmup" } else { "draws" };
+                note(&format!("{what} written to {}", path.display()));
                 Ok(())
             }
             Self::StanCsv(_) => {
@@ -139,7 +140,8 @@ impl DrawsFile {
                     each => each.iter().map(|chain| ChainRows::alone(chain, draws)).collect(),
                 };
                 let names: Vec<&Path> = all.iter().map(|rows| &*names[rows.number]).collect();
-                write_files(&names, "draws", &|at, out| {
+                let what = if draws.draws == 0 { "states of warmup" } else { "draws" };
+                write_files(&names, what, &|at, out| {
                     let id = args.chain.id + all[at].number as u64;
                     let file = CsvChain { run: &run, draws, rows: all[at], id };
                     file.write(out, &names[at].display().to_string())

@@ -84,11 +84,7 @@ impl<'a> Posterior<'a> {
 
     /// The constrained parameters of points, chain × draw × coordinate, or `q` of a model that exports none; and those
     /// that have none.
-    pub(super) fn parameters(
-        &self,
-        q: &Array,
-        options: &Options,
-    ) -> Result<DrawnParameters, Error> {
+    pub(super) fn parameters(&self, q: &Array, options: &Options) -> Result<DrawnParameters, Error> {
         let (chains, draws, d) = (q.shape[0], q.shape[1], q.shape[2]);
         let Some(data) = &self.of_parameters else {
             return Ok((IndexMap::from([(Q.to_owned(), q.clone())]), None));
@@ -119,7 +115,7 @@ impl<'a> Posterior<'a> {
             _ => vec![],
         };
         let who = |at: usize| format!("point {at}");
-        each_draw(&bind, (chains, draws), (&number, &who), &names, &options)
+        each_draw(&bind, (chains, draws), (&number, &who), &names, &options).map(|drawn| self.lesser.placed(drawn))
     }
 }
 

@@ -141,7 +141,14 @@ impl Quantities {
             function.bind(&inputs(data), options).map(Some)
         };
         let who = |at: usize| format!("draw {} of chain {}", at % count, at / count);
-        each_draw(&bind, (chains, count), (&number, &who), names, options)
+        let drawn = each_draw(&bind, (chains, count), (&number, &who), names, options);
+        drawn.map(|drawn| self.lesser.placed(drawn)).map_err(|error| match error.kind() {
+            ErrorKind::Memory => {
+                let remedy = "each draw is a lane: give fewer draws at a time, or fewer quantities";
+                Error::new(ErrorKind::Memory, format!("{error}; {remedy}"))
+            }
+            _ => error,
+        })
     }
 }
 

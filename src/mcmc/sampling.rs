@@ -43,13 +43,13 @@ use crate::types::{Array, Type};
 
 pub use draws::{ChainDraws, Draws, WarmupStates};
 use driver::Driver;
+pub use failed::FailedDraws;
+pub(in crate::mcmc) use failed::Lesser;
 pub use job::{Job, Metric, ModelSource};
 use method::Method;
 pub use method::{DEFAULT_SAMPLER, TRANSITION, settings_of};
 pub use model::{DENSITY, DENSITY_AND_GRADIENT, DENSITY_WITHOUT_JACOBIAN, PARAMETERS, dimension};
 pub(in crate::mcmc) use model::{density, density_of_terms, refuse_missing};
-pub use failed::FailedDraws;
-pub(in crate::mcmc) use failed::Lesser;
 pub(in crate::mcmc) use parameters::{DrawnParameters, each_draw, rows_of};
 use records::{Recorder, number};
 pub(in crate::mcmc) use settings::Tuning;
@@ -176,7 +176,7 @@ impl Sampling {
     pub fn memory(&self, options: &Options) -> Result<MemoryEstimate, Error> {
         let bound = self.bound(options)?;
         let estimate = self.estimate(&bound, self.bytes_of_parameters(&bound, options)?, options);
-        refuse(&estimate, options)?;
+        refuse(&estimate, options).map_err(|error| self.with_remedy(&error, &estimate))?;
         Ok(estimate)
     }
 
@@ -201,6 +201,22 @@ impl Sampling {
         let records = rows.saturating_mul(record.saturating_add(record.max(parameters)));
         estimate.host_bytes_per_lane = estimate.host_bytes_per_lane.saturating_add(records);
         estimate
+    }
+
+    /// What is too large, with what may be done about it: where draws take most of the memory, fewer of them.
+    fn with_remedy(&self, error: &Error, estimate: &MemoryEstimate) -> Error {
+        let rows = self.kept().saturating_mul(self.chains).max(1);
+        let draws = estimate.host_bytes_per_lane.saturating_mul(self.chains);
+        let remedy = if 2 * (draws as u128) > estimate.total() as u128 {
+            format!(
+                "; the draws take most of it, {:.2} MiB each with all that is computed of them: fewer --draws or --chains, \
+                 --thin N, which keeps one of N, or fewer generated quantities",
+                draws as f64 / rows as f64 / f64::from(1 << 20)
+            )
+        } else {
+            "; fewer --chains take less".to_owned()
+        };
+        Error::new(error.kind(), format!("{error}{remedy}"))
     }
 
     /// Runs all chains. `observer` is told of every kept draw of any chain, by worker threads, and of more if it asks
@@ -238,7 +254,8 @@ impl Sampling {
         options: &Options,
         observer: &dyn Observer,
     ) -> Result<Draws, Error> {
-        let budget = budget(&self.estimate(bound, parameters, options), options)?;
+        let estimate = self.estimate(bound, parameters, options);
+        let budget = budget(&estimate, options).map_err(|error| self.with_remedy(&error, &estimate))?;
         let counts = (self.chains, self.warmup, self.kept());
         let recorder = Recorder::new(&bound.compiled().units.globals.streams, counts, observer, &options.prints)?;
         bound.prepare(options)?;

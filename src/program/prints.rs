@@ -1,7 +1,7 @@
 //! Who hears what programs print that are a part of something larger: a density that is sampled, say.
 
 use std::fmt;
-use std::panic::AssertUnwindSafe;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use crate::parts::StreamId;
@@ -20,13 +20,16 @@ pub struct Printed {
 
 /// Hears the lines, from several threads at once; by default nobody does.
 #[derive(Clone, Default)]
-pub struct Prints(Option<Arc<AssertUnwindSafe<dyn Fn(Printed) + Send + Sync>>>);
+pub struct Prints(Option<Arc<dyn Fn(Printed) + Send + Sync>>);
+
+// A line is told as a whole, and what hears it is the business of whoever gave it.
+impl UnwindSafe for Prints {}
+impl RefUnwindSafe for Prints {}
 
 impl Prints {
     /// These are told.
     pub fn to(hears: impl Fn(Printed) + Send + Sync + 'static) -> Self {
-        // A line is told as a whole or not at all.
-        Self(Some(Arc::new(AssertUnwindSafe(hears))))
+        Self(Some(Arc::new(hears)))
     }
 
     pub(crate) fn tell(&self, who: impl fmt::Display, of_results: bool, line: String) {

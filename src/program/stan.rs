@@ -25,7 +25,6 @@ pub(crate) const TRANSLATED: &str = "<model>";
 #[derive(Debug)]
 pub struct StanModel {
     name: String,
-    translation: Translation,
     warnings: Vec<Diagnostic>,
     origin: Arc<StanOrigin>,
 }
@@ -33,6 +32,7 @@ pub struct StanModel {
 /// A Stan program with its data, from which functions are made.
 #[derive(Debug)]
 pub(crate) struct StanOrigin {
+    translation: Translation,
     sources: SourceMap,
     program: ast::Program,
     checked: Checked,
@@ -97,8 +97,8 @@ impl StanModel {
         match stan::translate(&program, &checked, data, terms, &mut host) {
             Ok(mut translation) => {
                 translation.text = with_places(&translation.text, &translation.lines, &sources);
-                let origin = Arc::new(StanOrigin { sources, program, checked, data: data.clone() });
-                Ok(StanModel { name, translation, warnings: diagnostics, origin })
+                let origin = Arc::new(StanOrigin { translation, sources, program, checked, data: data.clone() });
+                Ok(StanModel { name, warnings: diagnostics, origin })
             }
             Err(problem) => {
                 diagnostics.push(*problem);
@@ -114,7 +114,7 @@ impl StanModel {
 
     /// The program of the language: it exports `log_density` and `parameters`.
     pub fn text(&self) -> &str {
-        &self.translation.text
+        &self.origin.translation.text
     }
 
     /// That program, compiled.
@@ -122,7 +122,7 @@ impl StanModel {
     /// # Errors
     /// [`ErrorKind::Program`] where the library lacks a function that the Stan program calls, at the place of the call.
     pub fn program(&self) -> Result<Program, Error> {
-        self.origin.compiled(self.text(), &self.translation.lines)
+        self.origin.compiled(self.text(), &self.origin.translation.lines)
     }
 
     /// The program and its data.
@@ -132,7 +132,7 @@ impl StanModel {
 
     /// What the program prints of its data alone, line by line.
     pub fn printed(&self) -> &[String] {
-        &self.translation.printed
+        &self.origin.translation.printed
     }
 
     /// The function `unconstrain` of parameters by their values: those that are `named`; of the others it takes
@@ -157,23 +157,23 @@ impl StanModel {
 
     /// Whether the program computes a variable of this name of its parameters.
     pub fn computes(&self, name: &str) -> bool {
-        self.translation.outputs.iter().any(|o| o.block > 0 && (o.name == name || whole(o) == name))
+        self.origin.translation.outputs.iter().any(|o| o.block > 0 && (o.name == name || whole(o) == name))
     }
 
     /// What draws have of the program: complex variables are whole, tuples are parts: `t:1`, `a.2:1`.
     pub fn variables(&self) -> Vec<String> {
-        self.translation.outputs.iter().map(|o| whole(o).to_owned()).collect()
+        self.origin.translation.outputs.iter().map(|o| whole(o).to_owned()).collect()
     }
 
     /// The parameters as files of arrays have them, parts by their own names (`t:1`, `z.real`), each with its number of
     /// axes.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.translation.outputs.iter().filter(|o| o.block == 0).map(|o| (o.name.as_str(), o.shape.len()))
+        self.origin.translation.outputs.iter().filter(|o| o.block == 0).map(|o| (o.name.as_str(), o.shape.len()))
     }
 
     /// The parameters that are complex, whose parts are outputs of their own.
     pub fn complex_parameters(&self) -> Vec<String> {
-        let parameters = self.translation.outputs.iter().filter(|o| o.block == 0);
+        let parameters = self.origin.translation.outputs.iter().filter(|o| o.block == 0);
         let real = |o: &Output| match ComplexPart::named(&o.name)? {
             (variable, ComplexPart::Real) => Some(variable.to_owned()),
             (_, ComplexPart::Imaginary) => None,
@@ -183,7 +183,7 @@ impl StanModel {
 
     /// The names of variables that have another name as fields of what `parameters` gives.
     pub fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
-        let outputs = self.translation.outputs.iter().map(|o| (o.field.as_str(), o.name.as_str()));
+        let outputs = self.origin.translation.outputs.iter().map(|o| (o.field.as_str(), o.name.as_str()));
         outputs.filter(|(field, name)| field != name)
     }
 
@@ -194,12 +194,12 @@ impl StanModel {
 
     /// The number of unconstrained coordinates.
     pub fn dimension(&self) -> usize {
-        self.translation.dimension
+        self.origin.translation.dimension
     }
 
     /// The shared inputs of the functions of the program.
     pub fn inputs(&self) -> Inputs {
-        let tables = self.translation.tables.iter();
+        let tables = self.origin.translation.tables.iter();
         tables.fold(Inputs::new(), |inputs, (name, table)| inputs.shared(name, table.clone()))
     }
 }
@@ -207,6 +207,25 @@ impl StanModel {
 impl StanOrigin {
     fn compiled(&self, text: &str, lines: &[Option<Span>]) -> Result<Program, Error> {
         Program::compile_named(TRANSLATED, text).map_err(|error| self.told_of_stan(&error, lines))
+    }
+
+    /// The place where the program calls a function of the library, as Stan writes it; `None` where several do, or none.
+    pub(crate) fn place_of(&self, function: &str) -> Option<String> {
+        let Translation { text, lines, .. } = &self.translation;
+        let calls = |line: &str| {
+            let mut found = line.match_indices(function);
+            found.any(|(at, _)| {
+                let before = line[..at].chars().next_back();
+                line[at + function.len()..].starts_with('(') && !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+            })
+        };
+        let mut places: Vec<Span> =
+            text.lines().zip(lines).filter(|(line, _)| calls(line)).filter_map(|(_, span)| *span).collect();
+        places.dedup();
+        match places[..] {
+            [one] => Some(place(&self.sources, one)),
+            _ => None,
+        }
     }
 
     /// What a draw has without the blocks after `last`: the function `parameters` of the unconstrained state, or where

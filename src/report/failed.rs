@@ -8,14 +8,10 @@ use crate::mcmc::sampling::FailedDraws;
 pub fn failed_draws(failed: &FailedDraws, all: usize, place: impl Fn(usize) -> String) -> String {
     let (n, trap) = (failed.positions.len(), &failed.first);
     let names: Vec<&str> = failed.variables().collect();
-    let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
     format!(
-        "{} failed for {n} of {all} draws, for which they are NaN and left out of the table; the first is {}: {}{message} \
-         (function `{}`, line {})",
+        "{} failed for {n} of {all} draws, for which they are NaN and left out of the table; the first is {}: {}",
         abridged(&names),
         place(failed.positions[0]),
-        trap.kind,
-        trap.loc.function,
-        trap.loc.line
+        trap.told()
     )
 }

@@ -72,8 +72,7 @@ impl Sampling {
     pub(super) fn constrain_each(&self, draws: &mut Draws, options: &Options) -> Result<(), Error> {
         let (numbers, count) = (draws.chains.clone(), draws.draws);
         let parts = draws.each_chain.iter_mut().map(|chain| (chain.chain, &mut chain.parameters)).collect();
-        (draws.parameters, draws.failed) =
-            self.constrain_parts(parts, (&numbers, count), Phase::Sampling, options)?;
+        (draws.parameters, draws.failed) = self.constrain_parts(parts, (&numbers, count), Phase::Sampling, options)?;
         if let Some(warmup) = &mut draws.warmup_states {
             let chains = draws.each_chain.iter_mut();
             let parts = chains.filter_map(|c| Some((c.chain, &mut c.warmup_states.as_mut()?.parameters))).collect();
@@ -171,6 +170,7 @@ impl Sampling {
             format!("{what} {draw} of chain {chain}")
         };
         each_draw(&bind, (q.shape[0], q.shape[1]), (&number, &who), names, &options)
+            .map(|drawn| self.lesser.placed(drawn))
     }
 }
 

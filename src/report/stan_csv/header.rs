@@ -68,7 +68,8 @@ impl CsvRun {
         // Nothing is adapted, but readers want some warmup where the others, whose names end in `engaged`, are as usual.
         let num_warmup = if self.is_fixed_param() { 1000 } else { rows.warmup };
         let engaged = self.is_fixed_param() || draws.stepsize.is_none();
-        let mut lines = vec![with_default("num_samples", num_samples, 1000), with_default("num_warmup", num_warmup, 1000)];
+        let mut lines =
+            vec![with_default("num_samples", num_samples, 1000), with_default("num_warmup", num_warmup, 1000)];
         lines.extend(setting("save_warmup", "save_warmup"));
         lines.extend(setting("thin", "thin"));
         lines.push("adapt".to_owned());

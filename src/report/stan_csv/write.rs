@@ -32,6 +32,8 @@ pub struct ChainRows<'a> {
     pub(super) draws: usize,
     /// Iterations of warmup that it has made.
     pub(super) warmup: usize,
+    /// Whether its warmup was over.
+    is_warm: bool,
     stepsize: f64,
     inv_metric: Option<&'a Array>,
     seconds: (f64, f64),
@@ -48,6 +50,7 @@ impl<'a> ChainRows<'a> {
             place,
             draws: draws.draws,
             warmup: draws.warmup,
+            is_warm: true,
             stepsize: draws.adapted.get(place).copied().or(draws.stepsize).unwrap_or(f64::NAN),
             inv_metric: draws.inv_metrics.get(place),
             seconds: draws.chain_seconds.get(place).copied().unwrap_or_default(),
@@ -64,6 +67,7 @@ impl<'a> ChainRows<'a> {
             place: 0,
             draws: chain.draws,
             warmup: chain.warmup,
+            is_warm: chain.adapted.is_some() || chain.draws > 0,
             stepsize: chain.adapted.or(draws.stepsize).unwrap_or(f64::NAN),
             inv_metric: chain.inv_metric.as_ref(),
             seconds: chain.seconds,
@@ -99,8 +103,7 @@ impl CsvChain<'_> {
         if let Some(warmup) = rows.warmup_states {
             Columns::new(&warmup.statistics, &warmup.parameters).rows(out, (rows.place, warmup.states), run.digits)?;
         }
-        // Readers look for it wherever there are draws, and tell states of warmup from them by it.
-        if !run.is_fixed_param() {
+        if rows.is_warm && !run.is_fixed_param() {
             self.adaptation(out)?;
         }
         columns.rows(out, (rows.place, rows.draws), run.digits)?;
