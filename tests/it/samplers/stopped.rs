@@ -86,7 +86,7 @@ fn chains_that_are_done_are_kept_though_others_had_not_begun() {
 /// Rows of a file before and after the comment that tells the end of warmup.
 fn rows(path: &Path) -> (usize, usize) {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let rows = |text: &str| text.lines().filter(|line| !line.starts_with(['#', 'l'])).count();
+    let rows = |text: &str| text.lines().filter(|line| !line.is_empty() && !line.starts_with(['#', 'l'])).count();
     let (before, after) = text.split_once("# Adaptation terminated").unwrap_or((&text, ""));
     (rows(before), rows(after))
 }
@@ -141,24 +141,24 @@ fn every_chain_has_a_file_with_all_its_draws() {
 #[test]
 fn what_looks_for_modes_gives_what_it_has_found() {
     let folder = Folder::new("stopped-modes");
-    // Some starts end at once, the others never.
+    // Some starts end at once, the others never; one runs after the other.
     let model = folder.file(
         "slow.ab",
         "pub fn log_density(q: real[1]) -> real {
     let mut x = q[0];
-    if x > 0.5 { print(\"slow\"); while x > 0.0 { x = x + 1.0e-9; } }
+    if x < -0.5 { print(\"slow\"); while x < 0.0 { x = x - 1.0e-9; } }
     -0.5 * q[0] * q[0]
 }
 ",
     );
     let file = folder.0.join("modes.csv").display().to_string();
-    let run = ["optimize", &model, "--starts", "40", "--init", "1", "--output", &file];
+    let how = ["--starts", "40", "--init", "1", "--shard-lanes", "1", "--threads", "1", "--output", &file];
+    let run = [&["optimize", &model][..], &how].concat();
     let mut running = Running::start(autobatch(&run));
     running.wait_for("slow");
-    std::thread::sleep(std::time::Duration::from_secs(1));
     running.signal("INT");
     let (output, said) = running.end();
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains(" starts had not come to an end") && said.contains("written to "), "{said}");
-    assert!(rows(Path::new(&file)).0 > 3);
+    assert!(rows(Path::new(&file)).0 > 0);
 }
