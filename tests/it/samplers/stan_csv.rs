@@ -252,7 +252,8 @@ read = getattr(arviz, 'from_cmdstan', None)
 data = read(files, save_warmup=True) if read else arviz.from_cmdstanpy(fit, save_warmup=True)
 assert (data.posterior['m'].values == [[11, 12, 13], [21, 22, 23]]).all()
 assert numpy.array_equal(data.posterior['mu'].values.ravel(), fit.stan_variable('mu'))
-assert data.warmup_posterior['mu'].shape == (2, 150) and data.sample_stats['diverging'].shape == (2, 20)
+assert data.warmup_posterior['mu'].shape == (2, 150)
+assert data.sample_stats['diverging'].shape == (2, 20 if read else 170)
 ";
         let files = [1, 2].map(|chain| folder.0.join(format!("draws_{chain}.csv")));
         let output = Command::new(&python).arg("-c").arg(script).args(&files).arg(metric).output().expect("it starts");
