@@ -7,7 +7,7 @@ use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::pipeline::{Deny, Passes};
-use crate::program::{Codegen, Engine, Error, ErrorKind, Options, device};
+use crate::program::{Codegen, Engine, Error, ErrorKind, Options, Prints, device};
 use crate::run::{Costs, Execution, MemoryBudget, Schedule, Settings};
 use crate::types::Precision;
 
@@ -726,6 +726,7 @@ impl EngineArgs {
             memory_limit: self.memory_limit.map(|mib| mib.saturating_mul(1 << 20)),
             deny: self.deny.clone(),
             codegen: self.codegen.into(),
+            prints: Prints::default(),
         })
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use clap::{ArgAction, Args};
 
@@ -14,9 +16,11 @@ use crate::report::stan_csv::CsvTables;
 
 use super::args::yes_or_no;
 use super::inits;
+use super::lines::Lines;
 use super::model::{Model, ModelArgs};
 use super::search::{optima, report_failed};
 use super::search_args::SearchArgs;
+use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{note, print};
 
 #[derive(Debug, Args)]
@@ -47,7 +51,10 @@ pub(super) struct LaplaceArgs {
 const MOST_OFF: f64 = 1e-2;
 
 pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
-    let options = args.search.options()?;
+    let mut options = args.search.options()?;
+    let _lines = Lines::of(&mut options);
+    let stop = nothing_to_keep_yet();
+    options.settings.stop = Some(Arc::clone(&stop));
     let file = args.search.file(args.model.files().chain(args.mode.clone()), args.starts)?;
     if args.draws == 0 {
         return Err(Error::new(ErrorKind::Option, "--draws 0: there is nothing to draw"));
@@ -56,7 +63,12 @@ pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
     let known = super::model::is_stan(&args.model.model) || ModelSource::from(&args.model.model).knows_jacobian()?;
     let terms = Terms { constants: false, jacobian: args.jacobian || !known };
     let loaded = args.model.load(terms)?;
+    run_starts();
     let mode = mode(args, &loaded, terms, &options)?;
+    if stop.load(Ordering::Relaxed) {
+        let message = "stopped: the mode is not known, and nothing is written";
+        return Err(Error::new(ErrorKind::Interrupted, message));
+    }
     let draws = approximate(&loaded.source(), terms, &mode, args.draws, &|function| loaded.inputs(function), &options)?;
     let lines = vec![
         format!("mode = {}", args.mode.as_ref().map_or(String::new(), |path| path.display().to_string())),
@@ -72,8 +84,7 @@ pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
         rows: args.draws,
     };
     let written = file.write_tables(&tables, args.search.start.id, &options);
-    let failed = draws.failed.as_ref().map_or(&[][..], |failed| &failed.positions);
-    print(&quantity_table(&draws.parameters, failed));
+    print(&quantity_table(&draws.parameters, draws.failed.as_ref()));
     print(&format!(
         "\n{} draws from the normal approximation at the mode, where the log density is {}\n",
         args.draws, draws.lp_mode
@@ -88,8 +99,11 @@ pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
             draws.mode_off
         ));
     }
-    report_failed(draws.failed.as_ref());
+    report_failed(draws.failed.as_ref(), draws.q.shape[1]);
     written?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(interrupted());
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -10,18 +10,23 @@ use crate::program::{Error, ErrorKind, Terms};
 use crate::types::{Array, DType, Precision};
 
 use super::args::{Format, LogProbArgs};
+use super::lines::Lines;
 use super::model::Model;
 use super::print;
+use super::signals::{nothing_to_keep_yet, run_starts};
 
 /// The key of the points in a file of CmdStan's.
 const POINTS: &str = "params_r";
 
 pub(super) fn log_prob(args: &LogProbArgs) -> Result<ExitCode, Error> {
-    let options = args.engine.options(false)?;
+    let mut options = args.engine.options(false)?;
+    let _lines = Lines::of(&mut options);
+    options.settings.stop = Some(nothing_to_keep_yet());
     let points = read_points(&args.points)?;
     let terms = Terms { constants: args.full, jacobian: !args.no_jacobian };
     let loaded = Model::load(&args.model, &args.data, terms)?;
     let model = LogProb::new(&loaded.source(), terms, |density| loaded.inputs(density))?;
+    run_starts();
     let values = model.at(points, &options)?;
     let precision = options.settings.precision;
     match args.format {

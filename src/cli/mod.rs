@@ -12,6 +12,7 @@ mod inits;
 mod inputs;
 mod ir_file;
 mod laplace;
+mod lines;
 mod log_prob;
 mod map;
 mod model;

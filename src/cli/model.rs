@@ -91,6 +91,7 @@ impl<'a> Model<'a> {
             let model = StanModel::load_with(path, &data, terms, &args.includes.include_path)?;
             let (warnings, sources) = model.warnings();
             super::show_warnings(warnings, sources);
+            model.printed().iter().for_each(|line| super::note(line));
             Some(model)
         } else {
             None

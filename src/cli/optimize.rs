@@ -1,6 +1,8 @@
 //! `autobatch optimize`: the maximum of a log density, from one start or from many at once.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use clap::{ArgAction, Args, ValueEnum};
 use indexmap::IndexMap;
@@ -12,10 +14,12 @@ use crate::report::{aligned, element_name};
 use crate::types::{Array, Scalar};
 
 use super::args::yes_or_no;
+use super::lines::Lines;
 use super::model::ModelArgs;
-use super::search::optima as search;
+use super::print;
+use super::search::{optima as search, report_failed};
 use super::search_args::SearchArgs;
-use super::{note, print};
+use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 
 /// Starts that the report has a line for.
 const SHOWN: usize = 10;
@@ -63,11 +67,15 @@ impl From<AlgorithmName> for Algorithm {
 }
 
 pub(super) fn optimize(args: &OptimizeArgs) -> Result<ExitCode, Error> {
-    let options = args.search.options()?;
+    let mut options = args.search.options()?;
+    let _lines = Lines::of(&mut options);
+    let stop = nothing_to_keep_yet();
+    options.settings.stop = Some(Arc::clone(&stop));
     let file = args.search.file(args.model.files(), args.starts)?;
     let terms = Terms { constants: false, jacobian: args.jacobian };
     let loaded = args.model.load(terms)?;
     let job = args.search.optimization(&loaded, (args.starts, args.iter), &options)?;
+    run_starts();
     let optima = search(&Optimization { algorithm: args.algorithm.into(), terms, ..job }, &loaded, &options)?;
     let header = args.search.header(&args.model, "optimize", lines(args, &optima), &options);
     let n = optima.all.len();
@@ -79,11 +87,11 @@ pub(super) fn optimize(args: &OptimizeArgs) -> Result<ExitCode, Error> {
         CsvTables { header: &header, statistics: &statistics, parameters: &optima.parameters, chains: 1, rows: n };
     let written = file.write_tables(&tables, args.search.start.id, &options);
     print(&report(&optima));
-    if let Some(failed) = &optima.failed {
-        let said = &failed.first.message;
-        note(&format!("warning: `parameters` failed at {} of the points found: {said}", failed.positions.len()));
-    }
+    report_failed(optima.failed.as_ref(), n);
     written?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(interrupted());
+    }
     let converged = optima.best().is_some_and(|best| best.stopped.converged());
     Ok(ExitCode::from(u8::from(!converged)))
 }
@@ -101,6 +109,8 @@ fn lines(args: &OptimizeArgs, optima: &Optima) -> Vec<String> {
         lines.push(format!("    history_size = {}", args.search.tolerances.history_size));
     }
     lines.push(format!("jacobian = {}", u8::from(args.jacobian)));
+    // cmdstanpy asks for it, and for nothing that would tell of several starts.
+    lines.push("save_iterations = false (Default)".to_owned());
     lines.extend(optima.settings.iter().filter(|s| s.name == "iter").map(|s| format!("iter = {}", s.value)));
     lines.push(format!("starts = {}", args.starts));
     lines

@@ -1,6 +1,8 @@
 //! `autobatch pathfinder`: draws from the best normal approximations along paths to modes.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use clap::{ArgAction, Args};
 
@@ -10,9 +12,11 @@ use crate::report::stan_csv::CsvTables;
 use crate::report::{aligned, quantity_table};
 
 use super::args::yes_or_no;
+use super::lines::Lines;
 use super::model::ModelArgs;
 use super::search::{report_failed, report_traps};
 use super::search_args::SearchArgs;
+use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{note, print};
 
 /// Beyond this shape of the tail importance weights cannot mend the approximation.
@@ -48,7 +52,10 @@ pub(super) struct PathfinderArgs {
 }
 
 pub(super) fn pathfinder(args: &PathfinderArgs) -> Result<ExitCode, Error> {
-    let options = args.search.options()?;
+    let mut options = args.search.options()?;
+    let _lines = Lines::of(&mut options);
+    let stop = nothing_to_keep_yet();
+    options.settings.stop = Some(Arc::clone(&stop));
     let file = args.search.file(args.model.files(), args.num_paths)?;
     let loaded = args.model.load(Terms { constants: true, jacobian: true })?;
     let job = Pathfinder {
@@ -61,6 +68,7 @@ pub(super) fn pathfinder(args: &PathfinderArgs) -> Result<ExitCode, Error> {
         points: args.search.start.points(&loaded, args.num_paths, &options)?,
         settings: args.search.settings(args.max_lbfgs_iters)?,
     };
+    run_starts();
     let draws = job.run(&loaded.source(), &|function| loaded.inputs(function), &options)?;
     report_traps("path", &draws.traps);
     let rows = draws.q.shape[1];
@@ -77,11 +85,13 @@ pub(super) fn pathfinder(args: &PathfinderArgs) -> Result<ExitCode, Error> {
     let tables =
         CsvTables { header: &header, statistics: &draws.statistics, parameters: &draws.parameters, chains: 1, rows };
     let written = file.write_tables(&tables, args.search.start.id, &options);
-    let failed = draws.failed.as_ref().map_or(&[][..], |failed| &failed.positions);
-    print(&quantity_table(&draws.parameters, failed));
+    print(&quantity_table(&draws.parameters, draws.failed.as_ref()));
     print(&format!("\n{}\n{rows} draws\n", paths(&draws)));
     warn(args, &draws);
     written?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(interrupted());
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -96,7 +106,7 @@ fn warn(args: &PathfinderArgs, draws: &PathfinderDraws) {
              be poor; as starts of `sample --init` the draws may serve"
         ));
     }
-    report_failed(draws.failed.as_ref());
+    report_failed(draws.failed.as_ref(), draws.q.shape[1]);
 }
 
 /// A line for each path, those with the largest evidence lower bounds first.

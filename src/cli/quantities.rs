@@ -9,14 +9,16 @@ use indexmap::IndexMap;
 use crate::mcmc::quantities::Quantities;
 use crate::program::io::Data;
 use crate::program::{Error, ErrorKind};
-use crate::report::quantity_table;
 use crate::report::stan_csv::{CsvHeader, CsvTables};
+use crate::report::{failed_draws, quantity_table};
 
 use super::args::EngineArgs;
 use super::draws::Drawn;
+use super::lines::Lines;
 use super::model::{DataArgs, Model, SAMPLED};
 use super::sample_args::DrawsFileArgs;
 use super::sample_files::DrawsFile;
+use super::signals::{nothing_to_keep_yet, run_starts};
 use super::{note, print};
 
 #[derive(Debug, Args)]
@@ -41,6 +43,8 @@ pub(super) struct QuantitiesArgs {
 pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(false)?;
     options.first_lane = args.id - 1;
+    let _lines = Lines::of(&mut options);
+    options.settings.stop = Some(nothing_to_keep_yet());
     let origin = args.draws.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     let Drawn { chains, count, arrays: draws } = Drawn::read(&args.draws)?;
     if draws.is_empty() {
@@ -51,6 +55,7 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
     file.spares(args.draws.iter().cloned().chain(args.data.files()).chain([args.model.clone()]), chains, args.id)?;
     let loaded = Model::load(&args.model, &args.data, SAMPLED)?;
     let model = Quantities::new(&loaded.source(), &|function| loaded.inputs(function))?;
+    run_starts();
     let (quantities, failed) = model.of(&draws, &origin, &options)?;
     if quantities.is_empty() {
         let message = format!("{} computes nothing of its parameters", args.model.display());
@@ -68,18 +73,11 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
     let none = IndexMap::new();
     let tables = CsvTables { header: &header, statistics: &none, parameters: &quantities, chains, rows: count };
     let written = file.write_tables(&tables, args.id, &options);
-    let positions = failed.as_ref().map_or(&[][..], |failed| &failed.positions);
-    print(&quantity_table(&quantities, positions));
+    print(&quantity_table(&quantities, failed.as_ref()));
     print(&format!("\n{chains} chains, {} draws of {origin}\n", chains * count));
     if let Some(failed) = &failed {
-        let (n, trap) = (failed.positions.len(), &failed.first);
-        let (chain, draw) = (failed.positions[0] / count, failed.positions[0] % count);
-        let said = if trap.message.is_empty() { trap.kind.to_string() } else { trap.message.clone() };
-        note(&format!(
-            "warning: the quantities of {n} of {} draws failed: they are NaN (ints 0) and left out of the table; the first \
-             is draw {draw} of chain {chain}: {said}",
-            chains * count
-        ));
+        let place = |at: usize| format!("draw {} of chain {}", at % count, at / count);
+        note(&format!("warning: {}", failed_draws(failed, chains * count, place)));
     }
     written?;
     Ok(ExitCode::SUCCESS)

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::SampleArgs;
+use super::lines::Lines;
 use super::model::{Model, SAMPLED};
 use super::sample_files::DrawsFile;
 use super::sample_job::{files_read, job};
 use super::show::show_stats;
-use super::signals::{interrupted, stop_on_interrupt};
+use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{advice, cmdstan, note, print, profile, warn_of_own};
 use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer, Reached, Sampling, Setting, SlowChain, settings_of};
 use crate::program::{Error, ErrorKind};
@@ -30,16 +31,19 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let file = DrawsFile::new(&args.draws_file, args.chains, args.chain.id)?;
     file.spares(files_read(args, model), args.chains, args.chain.id)?;
     profile::ask(&mut options, args.profile.as_deref(), file.path())?;
+    let lines = Lines::of(&mut options);
+    let stop = nothing_to_keep_yet();
     let loaded = Model::load(model, &args.data, SAMPLED)?;
     let job = job(args, &loaded, &options)?;
     let sampling = Sampling::new(&job, |density| loaded.all_inputs(density))?;
     warn_of_own(&sampling.bound(&options)?);
     note(&format!("memory: {}", sampling.memory(&options)?));
-    let stop = stop_on_interrupt();
+    run_starts();
     options.settings.stop = Some(Arc::clone(&stop));
     let progress = Progress::new(args, &sampling);
     let draws = sampling.run(&options, &progress)?;
     progress.finish();
+    drop(lines);
     report_traps(&draws, args.chains, &sampling.not_numbers());
     let stopped = stop.load(Ordering::Relaxed);
     if draws.chains.is_empty() {
@@ -47,7 +51,8 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         return Err(Error::new(ErrorKind::Input, "no chain is left: there are no draws"));
     }
     if stopped && draws.draws == 0 {
-        report_nothing(&draws, args.chains, file.path());
+        report_nothing(&draws, args.chains);
+        file.write_states(args, &draws, &options)?;
         profile::write(args.profile.as_deref(), &draws.stats)?;
         return Ok(interrupted());
     }
@@ -113,20 +118,26 @@ fn report_traps(draws: &Draws, asked: usize, not_numbers: &[&str]) {
     if left_out > 0 {
         let s = if left_out == 1 { "" } else { "s" };
         let least = draws.reached.draws.0;
-        note(&format!("{left_out} chain{s} had made fewer draws when the run was stopped, {least} or more: left out"));
+        note(&format!(
+            "{left_out} chain{s} had made fewer draws when the run was stopped, {least} or more: not in the summary, nor in a \
+             file of arrays"
+        ));
     }
     match draws.chains.len() {
-        1 if asked > 1 => note("the summary and the draws are of the other chain"),
-        n if n < asked => note(&format!("the summary and the draws are of the other {n} chains")),
+        1 if asked > 1 => note("the summary is of the other chain"),
+        n if n < asked => note(&format!("the summary is of the other {n} chains")),
         _ => {}
     }
     if draws.draws < draws.asked {
-        note(&format!("stopped: {} draws of each chain are kept", draws.draws));
+        note(&format!(
+            "stopped: {} draws of each chain are kept; a file of Stan CSV has all of its chain",
+            draws.draws
+        ));
     }
 }
 
 /// What a run that was stopped before the first draw had come to.
-fn report_nothing(draws: &Draws, chains: usize, file: Option<&Path>) {
+fn report_nothing(draws: &Draws, chains: usize) {
     let Reached { started, warm, warmup: (least, most), .. } = draws.reached;
     let all = draws.warmup;
     let far = if started < chains {
@@ -140,9 +151,6 @@ fn report_nothing(draws: &Draws, chains: usize, file: Option<&Path>) {
     note(&format!(
         "stopped in warmup, nothing was drawn: {far}, after {gradients} gradients or more in {seconds:.2} s"
     ));
-    if let Some(path) = file {
-        note(&format!("{} is not written", path.display()));
-    }
 }
 
 /// A bar on a terminal; elsewhere a line at every fifth of warmup, of what takes more than a second, and at every tenth of the

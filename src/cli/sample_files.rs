@@ -1,15 +1,17 @@
 //! The files that `sample` writes: arrays of all chains, or Stan CSV.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
-use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws};
-use crate::program::io::{write_arrays, write_atomically};
+use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, WarmupStates};
+use crate::program::io::{IoError, write_arrays, write_atomically};
 use crate::program::{Error, ErrorKind, Options};
-use crate::report::stan_csv::{CsvChain, CsvRun, CsvTables};
+use crate::report::stan_csv::{ChainRows, CsvChain, CsvRun, CsvTables};
 use crate::types::Array;
 
 use super::args::SampleArgs;
@@ -109,14 +111,10 @@ impl DrawsFile {
             }
             Self::StanCsv(_) => {
                 let names = self.names(tables.chains, id);
-                for (chain, name) in names.iter().enumerate() {
-                    write_atomically(name, |out| {
-                        let out: &mut dyn Write = out;
-                        tables.write(out, chain, id + chain as u64, &name.display().to_string())
-                    })?;
-                }
-                told(&names);
-                Ok(())
+                let names: Vec<&Path> = names.iter().map(PathBuf::as_path).collect();
+                write_files(&names, "draws", &|chain, out| {
+                    tables.write(out, chain, id + chain as u64, &names[chain].display().to_string())
+                })
             }
         }
     }
@@ -130,35 +128,98 @@ impl DrawsFile {
             Self::Nowhere => Ok(()),
             Self::Arrays(path) => {
                 write_arrays(path, &arrays(draws), &IndexMap::new(), options.settings.precision)?;
-                note(&format!("draws written to {}", path.display()));
+                let what = if draws.draws == 0 { "states of warmup" } else { "draws" };
+                note(&format!("{what} written to {}", path.display()));
                 Ok(())
             }
-            Self::StanCsv(path) => {
+            Self::StanCsv(_) => {
                 let (run, names) = (csv_run(args, options), self.names(args.chains, args.chain.id));
-                let mut written = Vec::with_capacity(draws.chains.len());
-                for (chain, number) in draws.chains.iter().enumerate() {
-                    let name = &names[*number];
-                    let file = CsvChain { run: &run, draws, chain, id: args.chain.id + *number as u64 };
-                    write_atomically(name, |out| {
-                        let out: &mut dyn Write = out;
-                        file.write(out, &name.display().to_string())
-                    })?;
-                    written.push(name.clone());
-                }
-                told(&written);
-                debug_assert!(path.extension().is_some());
-                Ok(())
+                let rows = |chain| ChainRows::of(draws, chain);
+                let all: Vec<ChainRows<'_>> = match &draws.each_chain[..] {
+                    [] => (0..draws.chains.len()).map(rows).collect(),
+                    each => each.iter().map(|chain| ChainRows::alone(chain, draws)).collect(),
+                };
+                let names: Vec<&Path> = all.iter().map(|rows| &*names[rows.number]).collect();
+                let what = if draws.draws == 0 { "states of warmup" } else { "draws" };
+                write_files(&names, what, &|at, out| {
+                    let id = args.chain.id + all[at].number as u64;
+                    let file = CsvChain { run: &run, draws, rows: all[at], id };
+                    file.write(out, &names[at].display().to_string())
+                })
             }
+        }
+    }
+
+    /// Writes the states of warmup of a run that was stopped before its first draw; nothing where they are not kept.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(super) fn write_states(&self, args: &SampleArgs, draws: &Draws, options: &Options) -> Result<(), Error> {
+        let some = |states: &Option<WarmupStates>| states.as_ref().is_some_and(|states| states.states > 0);
+        let kept = match self {
+            Self::Nowhere => return Ok(()),
+            Self::Arrays(_) => some(&draws.warmup_states),
+            Self::StanCsv(_) => draws.each_chain.iter().any(|chain| some(&chain.warmup_states)),
+        };
+        if kept {
+            return self.write(args, draws, options);
+        }
+        self.path().iter().for_each(|path| note(&format!("{} is not written", path.display())));
+        Ok(())
+    }
+}
+
+/// Files that are written at one time: each waits for the disk, and a disk takes what many wait for in one go.
+const AT_ONCE: usize = 32;
+
+/// Writes files, each by its place among the names, and tells which.
+///
+/// # Errors
+/// Where some cannot be written: why, and which are there.
+fn write_files(
+    names: &[&Path],
+    what: &str,
+    write: &(dyn Fn(usize, &mut dyn Write) -> io::Result<()> + Sync),
+) -> Result<(), Error> {
+    let next = AtomicUsize::new(0);
+    let failed: Mutex<Vec<(usize, IoError)>> = Mutex::default();
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(name) = names.get(at) else { break };
+            if let Err(error) = write_atomically(name, |out| write(at, out)) {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).push((at, error));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        (1..AT_ONCE.min(names.len())).for_each(|_| _ = scope.spawn(work));
+        work();
+    });
+    let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.sort_unstable_by_key(|(at, _)| *at);
+    let is_written = |at: &usize| failed.binary_search_by_key(at, |(at, _)| *at).is_err();
+    let written: Vec<&Path> = (0..names.len()).filter(is_written).map(|at| names[at]).collect();
+    if !written.is_empty() {
+        note(&format!("{what} written to {}", listed(&written)));
+    }
+    let not: Vec<&Path> = failed.iter().map(|(at, _)| names[*at]).collect();
+    match failed.into_iter().next() {
+        None => Ok(()),
+        Some((_, error)) if names.len() == 1 => Err(error.into()),
+        Some((_, error)) => {
+            let message = format!("{error}; {} of {} files are not written: {}", not.len(), names.len(), listed(&not));
+            Err(Error::new(ErrorKind::Io, message))
         }
     }
 }
 
-/// Tells of the files of chains.
-fn told(names: &[PathBuf]) {
+/// The names of a few files, or the first and the last one.
+fn listed(names: &[&Path]) -> String {
     match names {
-        [] => {}
-        [one] => note(&format!("draws written to {}", one.display())),
-        [first, .., last] => note(&format!("draws written to {} … {}", first.display(), last.display())),
+        [] => String::new(),
+        [one] => one.display().to_string(),
+        [first, .., last] => format!("{} … {}", first.display(), last.display()),
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::mcmc::optimize::{Optima, Optimization};
 use crate::mcmc::sampling::FailedDraws;
 use crate::program::{Error, ErrorKind, Options};
-use crate::run::Trap;
+use crate::report::failed_draws;
+use crate::run::{Trap, TrapKind};
 
 use super::model::Model;
 use super::note;
@@ -15,14 +16,29 @@ use super::note;
 pub(super) fn optima(job: &Optimization, model: &Model<'_>, options: &Options) -> Result<Optima, Error> {
     let optima = job.run(&model.source(), &|function| model.inputs(function), options)?;
     report_traps("start", &optima.traps);
+    if optima.all.is_empty() && stopped(&optima.traps) > 0 {
+        let message = "stopped: no start had come to an end, and nothing is written";
+        return Err(Error::new(ErrorKind::Interrupted, message));
+    }
     if optima.all.is_empty() {
         return Err(Error::new(ErrorKind::Input, "no start found a point with a finite log density and gradient"));
     }
     Ok(optima)
 }
 
-/// Tells of starts that found no point to begin.
+/// How many had not come to an end when the run was stopped.
+fn stopped(traps: &[Trap]) -> usize {
+    traps.iter().filter(|trap| trap.kind == TrapKind::Interrupted).count()
+}
+
+/// Tells of starts that found no point to begin, and of those that had not come to an end when the run was stopped.
 pub(super) fn report_traps(what: &str, traps: &[Trap]) {
+    match stopped(traps) {
+        0 => {}
+        1 => note(&format!("stopped: 1 {what} had not come to an end")),
+        n => note(&format!("stopped: {n} {what}s had not come to an end")),
+    }
+    let traps: Vec<&Trap> = traps.iter().filter(|trap| trap.kind != TrapKind::Interrupted).collect();
     for trap in traps.iter().take(5) {
         let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
         note(&format!("{what} {}: {}{message}", trap.position, trap.kind));
@@ -32,10 +48,9 @@ pub(super) fn report_traps(what: &str, traps: &[Trap]) {
     }
 }
 
-/// Tells of draws whose parameters failed.
-pub(super) fn report_failed(failed: Option<&FailedDraws>) {
+/// Tells of draws, so many in all, whose parameters failed.
+pub(super) fn report_failed(failed: Option<&FailedDraws>, all: usize) {
     if let Some(failed) = failed {
-        let (n, said) = (failed.positions.len(), &failed.first.message);
-        note(&format!("warning: `parameters` failed for {n} draws, which are NaN and left out of the table: {said}"));
+        note(&format!("warning: {}", failed_draws(failed, all, |at| format!("draw {at}"))));
     }
 }

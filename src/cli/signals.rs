@@ -16,9 +16,20 @@ static SIGNAL: AtomicI32 = AtomicI32::new(2);
 /// Whether a run has started, so that there may be something to keep.
 static RUNNING: AtomicBool = AtomicBool::new(true);
 
+/// Whether a process that ends at once says so.
+static TELLS: AtomicBool = AtomicBool::new(false);
+
 /// Until [`run_starts`] there is nothing to keep: the first signal ends the process at once, whatever it is at.
 pub(super) fn nothing_to_keep() {
     RUNNING.store(false, Ordering::Relaxed);
+}
+
+/// The flag of [`stop_on_interrupt`] for a command that reads and compiles its model before [`run_starts`]. A process that
+/// ends at once says what that means.
+pub(super) fn nothing_to_keep_yet() -> Arc<AtomicBool> {
+    nothing_to_keep();
+    TELLS.store(true, Ordering::Relaxed);
+    stop_on_interrupt()
 }
 
 /// From now on a run ends in order.
@@ -43,6 +54,13 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
         SIGNAL.store(signal, Ordering::Relaxed);
         if flag.swap(true, Ordering::Relaxed) || !RUNNING.load(Ordering::Relaxed) {
             remove_partial_files();
+            if TELLS.load(Ordering::Relaxed) {
+                note(if RUNNING.load(Ordering::Relaxed) {
+                    "stopped at once: what is not written is lost"
+                } else {
+                    "stopped while the model was read and compiled: nothing was done"
+                });
+            }
             std::process::exit(code().into());
         }
     };

@@ -74,11 +74,15 @@ impl ByValue {
 
     /// The function; none where it would give nothing.
     pub(super) fn function(&self) -> Result<Option<Function<'_>>, Error> {
-        let program = match &self.program {
+        self.program().map(|program| program.function(self.name)).transpose()
+    }
+
+    /// The program that exports it.
+    pub(super) fn program(&self) -> Option<&Program> {
+        match &self.program {
             Which::Flat(function) => function.program(),
             Which::Named(program) => Some(&**program),
-        };
-        program.map(|program| program.function(self.name)).transpose()
+        }
     }
 
     /// Fields of what it gives, and what a Stan program calls them where that is another word.
@@ -104,12 +108,14 @@ impl ByValue {
         Ok(array)
     }
 
-    /// The inputs for so many lanes, of values with one leading axis over the lanes, in the order of what is taken.
-    pub(super) fn inputs(&self, values: &[Array], lanes: usize) -> Inputs {
+    /// The inputs for so many lanes, of values with one leading axis over the lanes, in the order of what is taken; with
+    /// these data, if they are given, in the place of the function's own.
+    pub(super) fn inputs(&self, values: &[Array], data: Option<&Inputs>, lanes: usize) -> Inputs {
+        let data = data.unwrap_or(&self.data);
         match &self.program {
             Which::Named(_) => {
                 let given = self.takes.iter().zip(values);
-                given.fold(self.data.clone(), |inputs, (t, v)| inputs.lane(&t.name, v.clone())).lanes(lanes)
+                given.fold(data.clone(), |inputs, (t, v)| inputs.lane(&t.name, v.clone())).lanes(lanes)
             }
             Which::Flat(_) => {
                 let width: usize = self.takes.iter().map(|t| t.numbers).sum();
@@ -121,14 +127,9 @@ impl ByValue {
                         flat.extend(order.iter().map(|at| row[*at]));
                     }
                 }
-                self.data.clone().lane("q", Array::real([lanes, width], flat)).lanes(lanes)
+                data.clone().lane("q", Array::real([lanes, width], flat)).lanes(lanes)
             }
         }
-    }
-
-    /// The same for a part of the lanes.
-    pub(super) fn rows(values: &[Array], rows: std::ops::Range<usize>) -> Vec<Array> {
-        values.iter().map(|value| value.rows(rows.clone())).collect()
     }
 }
 

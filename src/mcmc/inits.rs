@@ -254,7 +254,7 @@ impl Inits<'_> {
         }
         let Some(function) = self.by_value.function()? else { return Ok(Array::real([rows.len(), 0], vec![])) };
         let options = self.host_options();
-        let inputs = self.by_value.inputs(&values, rows.len());
+        let inputs = self.by_value.inputs(&values, None, rows.len());
         let results = function.bind(&inputs, &options)?.run(&options, &NoSink)?;
         if let Some(trap) = results.traps().first() {
             let said = if trap.message.is_empty() { trap.kind.to_string() } else { trap.message.clone() };

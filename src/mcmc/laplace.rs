@@ -8,7 +8,7 @@ use super::posterior::Posterior;
 use super::sampling::{FailedDraws, ModelSource};
 use crate::mcmc::streams::OF_NORMALS;
 use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, Terms};
-use crate::run::NoSink;
+use crate::run::{NoSink, TrapKind};
 use crate::types::Array;
 
 /// Points at which gradients are taken in one run.
@@ -133,10 +133,14 @@ fn normals(d: usize, draws: usize, options: &Options) -> Result<Vec<f64>, Error>
     let program = Program::compile(&format!("pub fn z() -> real[{d}] {{ random_normal({d}) }}"))?;
     let mut host = Options::default().engine(Engine::Scalar);
     host.settings.seed = options.settings.seed;
+    host.settings.stop = options.settings.stop.clone();
     let mut bound = program.function("z")?.bind(&Inputs::new().lanes(draws), &host)?;
     let first = options.first_lane << 32;
     bound.inputs_mut().lanes = (0..draws as u64).map(|draw| OF_NORMALS | first.wrapping_add(draw)).collect();
     let results = bound.run(&host, &NoSink)?;
+    if results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted) {
+        return Err(Error::new(ErrorKind::Interrupted, "stopped before there were draws: nothing is written"));
+    }
     let z = results.outputs().values().next().expect("the function gives an array");
     Ok(z.as_real().expect("an array of reals").to_vec())
 }

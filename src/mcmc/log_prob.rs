@@ -2,8 +2,8 @@
 //!
 //! All points are lanes of one run. The density is not attempted: where it traps, the trap says why.
 
-use crate::program::{Error, ErrorKind, Function, Gradient, Inputs, Options, Program, Terms};
-use crate::run::{NoSink, Trap};
+use crate::program::{Error, ErrorKind, Function, Gradient, Inputs, Options, Program, Speakers, Terms};
+use crate::run::TrapKind;
 use crate::types::Array;
 
 use super::sampling::{
@@ -94,20 +94,22 @@ impl LogProb {
             None => density(&self.model, &self.name)?,
         };
         let state = function.signature().ports[0].name.clone();
-        let results = function.bind(&self.data.clone().lane(state, points), options)?.run(options, &NoSink)?;
+        let who = |position: usize| format!("point {position}");
+        let sink = Speakers { prints: &options.prints, of_results: false, who: &who };
+        let results = function.bind(&self.data.clone().lane(state, points), options)?.run(options, &sink)?;
+        if results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted) {
+            return Err(Error::new(
+                ErrorKind::Interrupted,
+                "stopped before all densities were known: nothing is written",
+            ));
+        }
         let mut outputs = results.outputs().values().filter_map(Array::as_real);
         let (lp, gradient) = outputs.next().zip(outputs.next()).expect("a density gives its value and its gradient");
         let all = lp.iter().enumerate().map(|(i, lp)| match results.traps().iter().find(|trap| trap.position == i) {
-            Some(trap) => Evaluated::Rejected(without_lane(trap)),
+            Some(trap) => Evaluated::Rejected(trap.told()),
             None if lp.is_nan() => Evaluated::Rejected("the log density is NaN".to_owned()),
             None => Evaluated::Density { lp: *lp, gradient: gradient[i * width..][..width].to_vec() },
         });
         Ok(all.collect())
     }
-}
-
-/// What the program itself says, and where, or what happened.
-fn without_lane(trap: &Trap) -> String {
-    let said = if trap.message.is_empty() { trap.kind.to_string() } else { trap.message.clone() };
-    format!("{said} (function `{}`, line {})", trap.loc.function, trap.loc.line)
 }

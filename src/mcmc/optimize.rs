@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 
 use super::posterior::{Joined, Posterior};
 use super::sampling::{FailedDraws, ModelSource, SamplerSettings, Tuning};
-use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, Terms};
-use crate::run::{NoSink, Trap};
+use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, Speakers, Terms};
+use crate::run::Trap;
 use crate::types::Array;
 
 /// How maxima are looked for.
@@ -198,7 +198,9 @@ impl Optimization {
         let made = Joined { result: "settings::Optimum[{d}]", body: &format!("method::{call}"), counts: &[] };
         let joined = posterior.join(&[("quasi_newton.ab", "settings"), (module, "method")], &made)?;
         let starts = points(self.points.as_ref(), self.starts, d)?;
-        let results = joined.bind(starts, options)?.run(options, &NoSink)?;
+        let who = |position: usize| format!("start {position}");
+        let sink = Speakers { prints: &options.prints, of_results: false, who: &who };
+        let results = joined.bind(starts, options)?.run(options, &sink)?;
         let reals = |name: &str| results.output(name).and_then(Array::as_real).expect("an optimum has it");
         let ints = |name: &str| results.output(name).and_then(Array::as_int).expect("an optimum has it");
         let began = |start: &usize| !results.traps().iter().any(|trap| trap.position == *start);

@@ -11,8 +11,8 @@ use super::psis;
 use super::sampling::{FailedDraws, ModelSource, SamplerSettings};
 use crate::mcmc::streams::OF_RESAMPLING;
 use crate::parts::StreamId;
-use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, Terms};
-use crate::run::{NoMemory, NoSink, Record, Sink, Trap};
+use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Prints, Program, Terms};
+use crate::run::{NoMemory, NoSink, Record, Sink, Trap, TrapKind};
 use crate::types::Array;
 
 /// The module of the paths, with their defaults.
@@ -91,15 +91,18 @@ pub struct PathfinderDraws {
 }
 
 /// The records of paths, by lane.
-struct Drawn(Vec<Mutex<Vec<u64>>>);
+struct Drawn<'a> {
+    words: Vec<Mutex<Vec<u64>>>,
+    prints: &'a Prints,
+}
 
-impl Sink for Drawn {
+impl Sink for Drawn<'_> {
     fn emit(&self, position: usize, _stream: StreamId, record: &dyn Record) -> Result<(), NoMemory> {
-        record.append_words(&mut self.0[position].lock().expect("no emit panics while it holds the lock"));
+        record.append_words(&mut self.words[position].lock().expect("no emit panics while it holds the lock"));
         Ok(())
     }
     fn print(&self, position: usize, line: String) {
-        NoSink.print(position, line);
+        self.prints.tell(format_args!("path {position}"), false, line);
     }
 }
 
@@ -147,7 +150,8 @@ impl Pathfinder {
         };
         let joined = posterior.join(&[("quasi_newton.ab", "settings"), ("pathfinder.ab", "method")], &made)?;
         let bound = joined.bind(points(self.points.as_ref(), self.num_paths, d)?, options)?;
-        let drawn = Drawn((0..self.num_paths).map(|_| Mutex::default()).collect());
+        let words = (0..self.num_paths).map(|_| Mutex::default()).collect();
+        let drawn = Drawn { words, prints: &options.prints };
         let results = bound.run(options, &drawn)?;
         let reals = |name: &str| results.output(name).and_then(Array::as_real).expect("a path has it");
         let ints = |name: &str| results.output(name).and_then(Array::as_int).expect("a path has it");
@@ -165,7 +169,7 @@ impl Pathfinder {
             .collect();
         let mut draws: Vec<Draw> = vec![];
         for path in paths.iter().filter(|path| path.elbo.is_finite()) {
-            let words = drawn.0[path.path].lock().expect("nothing panics while it holds the lock");
+            let words = drawn.words[path.path].lock().expect("nothing panics while it holds the lock");
             let number = |word: &u64| f64::from_bits(*word);
             draws.extend(words.chunks_exact(d + 2).map(|record| Draw {
                 path: path.path,
@@ -173,6 +177,11 @@ impl Pathfinder {
                 log_q: number(&record[d]),
                 lp: number(&record[d + 1]),
             }));
+        }
+        let stopped = results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted);
+        if draws.is_empty() && stopped {
+            let message = "stopped: no path had come to an end, and nothing is written";
+            return Err(Error::new(ErrorKind::Interrupted, message));
         }
         if draws.is_empty() {
             let why = results.traps().first().map(|trap| format!(": {}", trap.message)).unwrap_or_default();

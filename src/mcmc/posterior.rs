@@ -2,10 +2,10 @@
 
 use indexmap::IndexMap;
 
-use super::by_value::renamed;
 use super::density_text::{DensityText, free_name, uses};
 use super::protocol::Q;
-use super::sampling::{FailedDraws, ModelSource, PARAMETERS, density_of_terms, dimension, each_draw, refuse_missing};
+use super::sampling::{DrawnParameters, Lesser, ModelSource, PARAMETERS};
+use super::sampling::{density_of_terms, dimension, each_draw, refuse_missing, rows_of};
 use crate::mcmc::streams::OF_POINTS;
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, Terms};
 use crate::types::Array;
@@ -18,6 +18,7 @@ pub(super) struct Posterior<'a> {
     model: Program,
     data: Inputs,
     of_parameters: Option<Inputs>,
+    lesser: Lesser,
     dimension: usize,
 }
 
@@ -44,7 +45,8 @@ impl<'a> Posterior<'a> {
         } else {
             None
         };
-        Ok(Self { source: *source, terms, model, data, of_parameters, dimension })
+        let lesser = Lesser::new(source, false);
+        Ok(Self { source: *source, terms, model, data, of_parameters, lesser, dimension })
     }
 
     /// Unconstrained coordinates.
@@ -82,33 +84,38 @@ impl<'a> Posterior<'a> {
 
     /// The constrained parameters of points, chain × draw × coordinate, or `q` of a model that exports none; and those
     /// that have none.
-    pub(super) fn parameters(
-        &self,
-        q: &Array,
-        options: &Options,
-    ) -> Result<(IndexMap<String, Array>, Option<FailedDraws>), Error> {
+    pub(super) fn parameters(&self, q: &Array, options: &Options) -> Result<DrawnParameters, Error> {
         let (chains, draws, d) = (q.shape[0], q.shape[1], q.shape[2]);
         let Some(data) = &self.of_parameters else {
             return Ok((IndexMap::from([(Q.to_owned(), q.clone())]), None));
         };
         let function = self.model.function(PARAMETERS)?;
         let name = function.signature().ports[0].name.clone();
-        let values = q.as_real().expect("points are reals");
-        let inputs = |rows: std::ops::Range<usize>| {
-            let part = Array::real([rows.len(), d], values[rows.start * d..rows.end * d].to_vec());
-            data.clone().lane(name.clone(), part).lanes(rows.len())
-        };
+        let mut options = options.clone();
+        // What is found is found, though the run was stopped.
+        options.settings.stop = None;
         let first = options.first_lane;
         let number = |lane: usize| {
             let (chain, draw) = (first.wrapping_add((lane / draws.max(1)) as u64), (lane % draws.max(1)) as u64);
             OF_POINTS | ((chain & 0x0fff_ffff) << 32) | (draw & 0xffff_ffff)
         };
-        let (arrays, failed) = each_draw(&function, &inputs, (chains, draws), &number, options)?;
+        let bind = |stage: usize, positions: &[usize]| {
+            let rows = rows_of(q, d, positions);
+            if stage == 0 {
+                let inputs = data.clone().lane(name.clone(), rows).lanes(positions.len());
+                return function.bind(&inputs, &options).map(Some);
+            }
+            let Some((function, own)) = self.lesser.stage(Some(&self.model), stage)? else { return Ok(None) };
+            let name = function.signature().ports[0].name.clone();
+            let inputs = own.unwrap_or(data).clone().lane(name, rows).lanes(positions.len());
+            function.bind(&inputs.restricted_to(function.signature()), &options).map(Some)
+        };
         let names: Vec<(String, String)> = match &self.source {
             ModelSource::Stan(model) => model.renamed().map(|(f, n)| (f.to_owned(), n.to_owned())).collect(),
             _ => vec![],
         };
-        Ok((renamed(arrays, &names), failed))
+        let who = |at: usize| format!("point {at}");
+        each_draw(&bind, (chains, draws), (&number, &who), &names, &options).map(|drawn| self.lesser.placed(drawn))
     }
 }
 

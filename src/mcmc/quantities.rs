@@ -3,9 +3,9 @@
 
 use indexmap::IndexMap;
 
-use super::by_value::{ByValue, QUANTITIES, renamed};
+use super::by_value::{ByValue, QUANTITIES};
 use super::protocol::Q;
-use super::sampling::{FailedDraws, ModelSource, PARAMETERS, each_draw};
+use super::sampling::{FailedDraws, Lesser, ModelSource, PARAMETERS, each_draw};
 use crate::mcmc::streams::OF_QUANTITIES;
 use crate::program::io::Data;
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
@@ -19,6 +19,7 @@ pub type QuantitiesOfDraws = (IndexMap<String, Array>, Option<FailedDraws>);
 pub struct Quantities {
     how: How,
     model: String,
+    lesser: Lesser,
 }
 
 #[derive(Debug)]
@@ -40,6 +41,7 @@ impl Quantities {
         read_data: &dyn Fn(&Function<'_>) -> Result<Inputs, Error>,
     ) -> Result<Self, Error> {
         let name = model.name();
+        let lesser = |by_value: bool| Lesser::new(model, by_value);
         let how = match model {
             ModelSource::Stan(stan) => How::ByValue(Box::new(ByValue::of_stan(QUANTITIES, stan.quantities()?))),
             _ => match ByValue::of_model(QUANTITIES, model, read_data)? {
@@ -47,7 +49,7 @@ impl Quantities {
                 None => {
                     let program = model.program()?;
                     if model.knows_jacobian()? {
-                        return Ok(Self { how: How::Nothing, model: name });
+                        return Ok(Self { how: How::Nothing, model: name, lesser: lesser(true) });
                     }
                     if !program.functions().any(|f| f == PARAMETERS) {
                         let message = format!(
@@ -62,7 +64,8 @@ impl Quantities {
                 }
             },
         };
-        Ok(Self { how, model: name })
+        let lesser = lesser(matches!(how, How::ByValue(_)));
+        Ok(Self { how, model: name, lesser })
     }
 
     /// The quantities of draws: `draws` gives the variable of a name, chain × draw × event shape.
@@ -115,20 +118,37 @@ impl Quantities {
             }
         };
         let name = function.signature().ports[0].name.clone();
-        let inputs = |rows: std::ops::Range<usize>| {
-            let (n, part) = (rows.len(), ByValue::rows(&values, rows));
-            match by_value {
-                Ok(by_value) => by_value.inputs(&part, n),
-                Err(data) => data.clone().lane(&name, part[0].clone()).lanes(n),
-            }
-        };
         let first = options.first_lane;
         let number = |lane: usize| {
             let (chain, draw) = (first.wrapping_add((lane / count.max(1)) as u64), (lane % count.max(1)) as u64);
             OF_QUANTITIES | (chain & 0x3fff_ffff) << 32 | (draw & 0xffff_ffff)
         };
-        let (arrays, failed) = each_draw(&function, &inputs, (chains, count), &number, options)?;
-        Ok((renamed(arrays, names), failed))
+        let bind = |stage: usize, positions: &[usize]| {
+            let part: Vec<Array> = values.iter().map(|value| value.chosen_rows(positions)).collect();
+            let inputs = |data: Option<&Inputs>| match by_value {
+                Ok(by_value) => by_value.inputs(&part, data, positions.len()),
+                Err(own) => data.unwrap_or(own).clone().lane(&name, part[0].clone()).lanes(positions.len()),
+            };
+            if stage == 0 {
+                return function.bind(&inputs(None), options).map(Some);
+            }
+            let program = match &self.how {
+                How::ByValue(by_value) => by_value.program(),
+                How::OfState(program, _) => Some(&**program),
+                How::Nothing => None,
+            };
+            let Some((function, data)) = self.lesser.stage(program, stage)? else { return Ok(None) };
+            function.bind(&inputs(data), options).map(Some)
+        };
+        let who = |at: usize| format!("draw {} of chain {}", at % count, at / count);
+        let drawn = each_draw(&bind, (chains, count), (&number, &who), names, options);
+        drawn.map(|drawn| self.lesser.placed(drawn)).map_err(|error| match error.kind() {
+            ErrorKind::Memory => {
+                let remedy = "each draw is a lane: give fewer draws at a time, or fewer quantities";
+                Error::new(ErrorKind::Memory, format!("{error}; {remedy}"))
+            }
+            _ => error,
+        })
     }
 }
 

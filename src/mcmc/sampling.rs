@@ -9,7 +9,7 @@
 //! | `method`, `settings` | a sampler with its chain, and what can be set of them |
 //! | `driver` | the program that joins them |
 //! | `records`, `watch` | what chains tell while they run: the names are those of [`protocol`](super::protocol) |
-//! | `draws`, `parameters` | what came out |
+//! | `draws`, `parameters`, `failed` | what came out |
 //!
 //! A *model* exports `log_density(q: real[D], shared …) -> real` over unconstrained parameters `q`, or with a gradient
 //! that is written by hand `log_density_and_gradient(q: real[D], shared …) -> (real, real[D])`, and may export
@@ -21,6 +21,7 @@
 
 mod draws;
 mod driver;
+mod failed;
 mod job;
 mod method;
 mod model;
@@ -34,23 +35,22 @@ use std::time::Instant;
 
 use indexmap::IndexMap;
 
-use crate::mcmc::by_value;
 use crate::mcmc::protocol::{DRAW, Q, STEPSIZE};
 use crate::program::{Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results};
 use crate::program::{budget, refuse};
 use crate::run::TrapKind;
 use crate::types::{Array, Type};
 
-pub use draws::{Draws, WarmupStates};
+pub use draws::{ChainDraws, Draws, WarmupStates};
 use driver::Driver;
+pub use failed::FailedDraws;
+pub(in crate::mcmc) use failed::Lesser;
 pub use job::{Job, Metric, ModelSource};
 use method::Method;
 pub use method::{DEFAULT_SAMPLER, TRANSITION, settings_of};
 pub use model::{DENSITY, DENSITY_AND_GRADIENT, DENSITY_WITHOUT_JACOBIAN, PARAMETERS, dimension};
 pub(in crate::mcmc) use model::{density, density_of_terms, refuse_missing};
-pub use parameters::FailedDraws;
-use parameters::Phase;
-pub(in crate::mcmc) use parameters::each_draw;
+pub(in crate::mcmc) use parameters::{DrawnParameters, each_draw, rows_of};
 use records::{Recorder, number};
 pub(in crate::mcmc) use settings::Tuning;
 pub use settings::{INIT_RADIUS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN};
@@ -73,6 +73,8 @@ pub struct Sampling {
     superchains: Option<usize>,
     /// Of a Stan program: fields of its parameters, and what the program calls them where that is another word.
     renamed: Option<Vec<(String, String)>>,
+    /// What there is of draws whose `parameters` fail.
+    lesser: Lesser,
 }
 
 impl Sampling {
@@ -115,6 +117,7 @@ impl Sampling {
             method,
             superchains,
             renamed,
+            lesser: Lesser::new(&job.model, false),
         })
     }
 
@@ -173,7 +176,7 @@ impl Sampling {
     pub fn memory(&self, options: &Options) -> Result<MemoryEstimate, Error> {
         let bound = self.bound(options)?;
         let estimate = self.estimate(&bound, self.bytes_of_parameters(&bound, options)?, options);
-        refuse(&estimate, options)?;
+        refuse(&estimate, options).map_err(|error| self.with_remedy(&error, &estimate))?;
         Ok(estimate)
     }
 
@@ -200,6 +203,22 @@ impl Sampling {
         estimate
     }
 
+    /// What is too large, with what may be done about it: where draws take most of the memory, fewer of them.
+    fn with_remedy(&self, error: &Error, estimate: &MemoryEstimate) -> Error {
+        let rows = self.kept().saturating_mul(self.chains).max(1);
+        let draws = estimate.host_bytes_per_lane.saturating_mul(self.chains);
+        let remedy = if 2 * (draws as u128) > estimate.total() as u128 {
+            format!(
+                "; the draws take most of it, {:.2} MiB each with all that is computed of them: fewer --draws or --chains, \
+                 --thin N, which keeps one of N, or fewer generated quantities",
+                draws as f64 / rows as f64 / f64::from(1 << 20)
+            )
+        } else {
+            "; fewer --chains take less".to_owned()
+        };
+        Error::new(error.kind(), format!("{error}{remedy}"))
+    }
+
     /// Runs all chains. `observer` is told of every kept draw of any chain, by worker threads, and of more if it asks
     /// for it; a closure is told of the draws.
     ///
@@ -211,18 +230,10 @@ impl Sampling {
         let parameters = self.bytes_of_parameters(&bound, options)?;
         let mut draws = self.run_bound(&bound, parameters, options, observer)?;
         if self.model.functions().any(|name| name == PARAMETERS) {
-            let q = draws.parameters.shift_remove(Q).expect("the state is there");
-            (draws.parameters, draws.failed) = self.parameters(&q, &draws.chains, Phase::Sampling, options)?;
-            if let Some(warmup) = &mut draws.warmup_states {
-                let q = warmup.parameters.shift_remove(Q).expect("the state is there");
-                (warmup.parameters, _) = self.parameters(&q, &draws.chains, Phase::Warmup, options)?;
-            }
-            if let Some(names) = &self.renamed {
-                let parameters = std::mem::take(&mut draws.parameters);
-                draws.parameters = by_value::renamed(parameters, names);
-                if let Some(warmup) = &mut draws.warmup_states {
-                    warmup.parameters = by_value::renamed(std::mem::take(&mut warmup.parameters), names);
-                }
+            if draws.each_chain.is_empty() {
+                self.constrain(&mut draws, options)?;
+            } else {
+                self.constrain_each(&mut draws, options)?;
             }
         }
         Ok(draws)
@@ -243,9 +254,10 @@ impl Sampling {
         options: &Options,
         observer: &dyn Observer,
     ) -> Result<Draws, Error> {
-        let budget = budget(&self.estimate(bound, parameters, options), options)?;
+        let estimate = self.estimate(bound, parameters, options);
+        let budget = budget(&estimate, options).map_err(|error| self.with_remedy(&error, &estimate))?;
         let counts = (self.chains, self.warmup, self.kept());
-        let recorder = Recorder::new(&bound.compiled().units.globals.streams, counts, observer)?;
+        let recorder = Recorder::new(&bound.compiled().units.globals.streams, counts, observer, &options.prints)?;
         bound.prepare(options)?;
         let start = Instant::now();
         let results = std::thread::scope(|scope| {
@@ -268,6 +280,8 @@ impl Sampling {
         let stopped = results.traps().iter().any(|t| t.kind == TrapKind::Interrupted);
         let failed = |c: &usize| results.traps().iter().any(|t| t.position == *c && t.kind != TrapKind::Interrupted);
         let chains: Vec<usize> = (0..self.chains).filter(|c| !failed(c)).collect();
+        let how = (self.warmup, self.method.thin(), self.method.saves_warmup());
+        let each_chain = chains.iter().filter(|_| stopped).map(|c| recorded.all_of(*c, how)).collect();
         let (chains, draws) = if stopped { recorded.most_draws(chains) } else { recorded.all_draws(chains) };
         if let Some(chain) = chains.iter().find(|c| !stopped && recorded.chains[**c].draws != self.kept()) {
             let (found, wanted) = (recorded.chains[*chain].draws, self.kept());
@@ -290,6 +304,7 @@ impl Sampling {
         Ok(Draws {
             parameters: IndexMap::from([(Q.to_owned(), q)]),
             warmup_states,
+            each_chain,
             metric: self.metric,
             inv_metrics: chains.iter().filter_map(|c| recorded.inv_metric(*c)).collect(),
             chain_seconds: chains.iter().map(|c| recorded.chains[*c].seconds()).collect(),

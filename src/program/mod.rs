@@ -17,6 +17,7 @@ mod gradient;
 mod inputs;
 pub mod io;
 mod options;
+mod prints;
 mod ragged;
 mod results;
 mod stan;
@@ -55,10 +56,13 @@ pub use gradient::Gradient;
 pub use inputs::{Element, Inputs};
 pub(crate) use options::no_pass;
 pub use options::{Options, device};
+pub(crate) use prints::Speakers;
+pub use prints::{Printed, Prints};
 use ragged::BoundedAxes;
 pub use results::{Engine, Results};
 #[doc(hidden)]
 pub use results::{budget, memory_limit, refuse, refuse_kept};
+pub(crate) use stan::StanOrigin;
 pub use stan::{StanFunction, StanModel, Taken, Terms};
 pub use views::Arrays;
 
@@ -190,7 +194,8 @@ impl Program {
     /// [`ErrorKind::Entry`] when there is no public function of this name, or a parameter is a function.
     pub fn function(&self, name: &str) -> Result<Function<'_>, Error> {
         let Some(entry) = self.hir.exports.get(name).copied() else {
-            let names: Vec<String> = self.functions().map(|n| format!("`{n}`")).collect();
+            // What models are made of besides has names that nobody can write.
+            let names: Vec<String> = self.functions().filter(|n| !n.contains('%')).map(|n| format!("`{n}`")).collect();
             let there = match &names[..] {
                 [] => "the program has no `pub fn`".to_owned(),
                 names => format!("there is {}", names.join(", ")),

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::backend::{self, Backend};
 use crate::pipeline::{Deny, Passes, all_passes};
-use crate::program::{Codegen, Engine, Error, ErrorKind};
+use crate::program::{Codegen, Engine, Error, ErrorKind, Prints};
 use crate::run::{Costs, Execution, Schedule, Settings};
 use crate::types::Precision;
 
@@ -29,6 +29,7 @@ pub struct Options {
     pub(crate) memory_limit: Option<u64>,
     pub(crate) deny: Vec<Deny>,
     pub(crate) codegen: Codegen,
+    pub(crate) prints: Prints,
 }
 
 impl Default for Options {
@@ -42,6 +43,7 @@ impl Default for Options {
             memory_limit: None,
             deny: Vec::new(),
             codegen: Codegen::default(),
+            prints: Prints::default(),
         }
     }
 }
@@ -105,6 +107,12 @@ impl Options {
     #[must_use]
     pub fn memory_limit(self, bytes: u64) -> Self {
         Self { memory_limit: Some(bytes), ..self }
+    }
+    /// Who hears the lines of `print` of programs that are sampled, optimized or the like; nobody if nothing is said. A run of
+    /// a function has a [`Sink`](crate::Sink).
+    #[must_use]
+    pub fn prints(self, prints: Prints) -> Self {
+        Self { prints, ..self }
     }
     /// Warnings of the compilation to shapes that are errors; none if nothing is said.
     #[must_use]

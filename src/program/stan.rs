@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -24,9 +25,15 @@ pub(crate) const TRANSLATED: &str = "<model>";
 #[derive(Debug)]
 pub struct StanModel {
     name: String,
+    warnings: Vec<Diagnostic>,
+    origin: Arc<StanOrigin>,
+}
+
+/// A Stan program with its data, from which functions are made.
+#[derive(Debug)]
+pub(crate) struct StanOrigin {
     translation: Translation,
     sources: SourceMap,
-    warnings: Vec<Diagnostic>,
     program: ast::Program,
     checked: Checked,
     data: Map<String, Value>,
@@ -90,8 +97,8 @@ impl StanModel {
         match stan::translate(&program, &checked, data, terms, &mut host) {
             Ok(mut translation) => {
                 translation.text = with_places(&translation.text, &translation.lines, &sources);
-                let data = data.clone();
-                Ok(StanModel { name, translation, sources, warnings: diagnostics, program, checked, data })
+                let origin = Arc::new(StanOrigin { translation, sources, program, checked, data: data.clone() });
+                Ok(StanModel { name, warnings: diagnostics, origin })
             }
             Err(problem) => {
                 diagnostics.push(*problem);
@@ -107,7 +114,7 @@ impl StanModel {
 
     /// The program of the language: it exports `log_density` and `parameters`.
     pub fn text(&self) -> &str {
-        &self.translation.text
+        &self.origin.translation.text
     }
 
     /// That program, compiled.
@@ -115,11 +122,17 @@ impl StanModel {
     /// # Errors
     /// [`ErrorKind::Program`] where the library lacks a function that the Stan program calls, at the place of the call.
     pub fn program(&self) -> Result<Program, Error> {
-        self.compiled(self.text(), &self.translation.lines)
+        self.origin.compiled(self.text(), &self.origin.translation.lines)
     }
 
-    fn compiled(&self, text: &str, lines: &[Option<Span>]) -> Result<Program, Error> {
-        Program::compile_named(TRANSLATED, text).map_err(|error| self.told_of_stan(&error, lines))
+    /// The program and its data.
+    pub(crate) fn origin(&self) -> &Arc<StanOrigin> {
+        &self.origin
+    }
+
+    /// What the program prints of its data alone, line by line.
+    pub fn printed(&self) -> &[String] {
+        &self.origin.translation.printed
     }
 
     /// The function `unconstrain` of parameters by their values: those that are `named`; of the others it takes
@@ -128,8 +141,8 @@ impl StanModel {
     /// # Errors
     /// As [`load`](Self::load) and [`program`](Self::program).
     pub fn unconstrain(&self, named: &(dyn Fn(&str) -> bool + Sync)) -> Result<StanFunction, Error> {
-        let made = stan::unconstrain(&self.program, &self.checked, &self.data, named, &mut Host::default());
-        self.function(made)
+        let StanOrigin { program, checked, data, .. } = &*self.origin;
+        self.origin.function(stan::unconstrain(program, checked, data, named, &mut Host::default()))
     }
 
     /// The function `generated_quantities` of all parameters by their values: the transformed parameters and the
@@ -138,7 +151,91 @@ impl StanModel {
     /// # Errors
     /// As [`load`](Self::load) and [`program`](Self::program).
     pub fn quantities(&self) -> Result<StanFunction, Error> {
-        self.function(stan::quantities(&self.program, &self.checked, &self.data, &mut Host::default()))
+        let StanOrigin { program, checked, data, .. } = &*self.origin;
+        self.origin.function(stan::quantities(program, checked, data, &mut Host::default()))
+    }
+
+    /// Whether the program computes a variable of this name of its parameters.
+    pub fn computes(&self, name: &str) -> bool {
+        self.origin.translation.outputs.iter().any(|o| o.block > 0 && (o.name == name || whole(o) == name))
+    }
+
+    /// What draws have of the program: complex variables are whole, tuples are parts: `t:1`, `a.2:1`.
+    pub fn variables(&self) -> Vec<String> {
+        self.origin.translation.outputs.iter().map(|o| whole(o).to_owned()).collect()
+    }
+
+    /// The parameters as files of arrays have them, parts by their own names (`t:1`, `z.real`), each with its number of
+    /// axes.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.origin.translation.outputs.iter().filter(|o| o.block == 0).map(|o| (o.name.as_str(), o.shape.len()))
+    }
+
+    /// The parameters that are complex, whose parts are outputs of their own.
+    pub fn complex_parameters(&self) -> Vec<String> {
+        let parameters = self.origin.translation.outputs.iter().filter(|o| o.block == 0);
+        let real = |o: &Output| match ComplexPart::named(&o.name)? {
+            (variable, ComplexPart::Real) => Some(variable.to_owned()),
+            (_, ComplexPart::Imaginary) => None,
+        };
+        parameters.filter_map(real).collect()
+    }
+
+    /// The names of variables that have another name as fields of what `parameters` gives.
+    pub fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
+        let outputs = self.origin.translation.outputs.iter().map(|o| (o.field.as_str(), o.name.as_str()));
+        outputs.filter(|(field, name)| field != name)
+    }
+
+    /// What was found that is probably not meant, and the texts that it is about.
+    pub fn warnings(&self) -> (&[Diagnostic], &SourceMap) {
+        (&self.warnings, &self.origin.sources)
+    }
+
+    /// The number of unconstrained coordinates.
+    pub fn dimension(&self) -> usize {
+        self.origin.translation.dimension
+    }
+
+    /// The shared inputs of the functions of the program.
+    pub fn inputs(&self) -> Inputs {
+        let tables = self.origin.translation.tables.iter();
+        tables.fold(Inputs::new(), |inputs, (name, table)| inputs.shared(name, table.clone()))
+    }
+}
+
+impl StanOrigin {
+    fn compiled(&self, text: &str, lines: &[Option<Span>]) -> Result<Program, Error> {
+        Program::compile_named(TRANSLATED, text).map_err(|error| self.told_of_stan(&error, lines))
+    }
+
+    /// The place where the program calls a function of the library, as Stan writes it; `None` where several do, or none.
+    pub(crate) fn place_of(&self, function: &str) -> Option<String> {
+        let Translation { text, lines, .. } = &self.translation;
+        let calls = |line: &str| {
+            let mut found = line.match_indices(function);
+            found.any(|(at, _)| {
+                let before = line[..at].chars().next_back();
+                line[at + function.len()..].starts_with('(') && !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+            })
+        };
+        let mut places: Vec<Span> =
+            text.lines().zip(lines).filter(|(line, _)| calls(line)).filter_map(|(_, span)| *span).collect();
+        places.dedup();
+        match places[..] {
+            [one] => Some(place(&self.sources, one)),
+            _ => None,
+        }
+    }
+
+    /// What a draw has without the blocks after `last`: the function `parameters` of the unconstrained state, or where
+    /// they are given `by_value`, `generated_quantities`. Nothing in it draws.
+    ///
+    /// # Errors
+    /// As [`StanModel::load`] and [`StanModel::program`].
+    pub(crate) fn until(&self, last: u8, by_value: bool) -> Result<StanFunction, Error> {
+        let Self { program, checked, data, .. } = self;
+        self.function(stan::until(program, checked, data, (last, by_value), &mut Host::default()))
     }
 
     fn function(&self, made: Result<stan::OfValues, Box<Diagnostic>>) -> Result<StanFunction, Error> {
@@ -149,32 +246,6 @@ impl StanModel {
         let renamed = made.outputs.iter().filter(|o| o.field != o.name);
         let renamed = renamed.map(|o| (o.field.clone(), o.name.clone())).collect();
         Ok(StanFunction { program, inputs, taken: made.taken, renamed })
-    }
-
-    /// Whether the program computes a variable of this name of its parameters.
-    pub fn computes(&self, name: &str) -> bool {
-        self.translation.outputs.iter().any(|o| o.block > 0 && (o.name == name || whole(o) == name))
-    }
-
-    /// What draws have of the program: complex variables are whole, tuples are parts: `t:1`, `a.2:1`.
-    pub fn variables(&self) -> Vec<String> {
-        self.translation.outputs.iter().map(|o| whole(o).to_owned()).collect()
-    }
-
-    /// The parameters as files of arrays have them, parts by their own names (`t:1`, `z.real`), each with its number of
-    /// axes.
-    pub fn parameters(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.translation.outputs.iter().filter(|o| o.block == 0).map(|o| (o.name.as_str(), o.shape.len()))
-    }
-
-    /// The parameters that are complex, whose parts are outputs of their own.
-    pub fn complex_parameters(&self) -> Vec<String> {
-        let parameters = self.translation.outputs.iter().filter(|o| o.block == 0);
-        let real = |o: &Output| match ComplexPart::named(&o.name)? {
-            (variable, ComplexPart::Real) => Some(variable.to_owned()),
-            (_, ComplexPart::Imaginary) => None,
-        };
-        parameters.filter_map(real).collect()
     }
 
     /// What is found in the translated text, at the places of the Stan program that it comes from.
@@ -200,28 +271,6 @@ impl StanModel {
     /// The beginning of the Stan program.
     fn start(&self) -> Span {
         Span::new(FileId(0), 0, 0)
-    }
-
-    /// The names of variables that have another name as fields of what `parameters` gives.
-    pub fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
-        let outputs = self.translation.outputs.iter().map(|o| (o.field.as_str(), o.name.as_str()));
-        outputs.filter(|(field, name)| field != name)
-    }
-
-    /// What was found that is probably not meant, and the texts that it is about.
-    pub fn warnings(&self) -> (&[Diagnostic], &SourceMap) {
-        (&self.warnings, &self.sources)
-    }
-
-    /// The number of unconstrained coordinates.
-    pub fn dimension(&self) -> usize {
-        self.translation.dimension
-    }
-
-    /// The shared inputs of the functions of the program.
-    pub fn inputs(&self) -> Inputs {
-        let tables = self.translation.tables.iter();
-        tables.fold(Inputs::new(), |inputs, (name, table)| inputs.shared(name, table.clone()))
     }
 }
 
@@ -265,11 +314,14 @@ fn whole(output: &Output) -> &str {
 fn with_places(translated: &str, lines: &[Option<Span>], sources: &SourceMap) -> String {
     let mut text = String::with_capacity(translated.len());
     for (line, span) in translated.lines().zip(lines) {
-        match (span, line.strip_suffix("\");")) {
-            (Some(span), Some(start)) if line.trim_start().starts_with("assert(") => {
+        // An assertion for each turn of a loop is one line, too.
+        let end = ["\");", "\"); }"].into_iter().find(|end| line.ends_with(end));
+        let is_assertion = line.trim_start().starts_with("assert(") || line.contains(" { assert(");
+        match (span, end) {
+            (Some(span), Some(end)) if is_assertion => {
                 let place =
                     place(sources, *span).replace('\\', "/").replace('"', "'").replace('{', "{{").replace('}', "}}");
-                text.push_str(&format!("{start} {place}\");\n"));
+                text.push_str(&format!("{} {place}{end}\n", &line[..line.len() - end.len()]));
             }
             _ => text.push_str(&format!("{line}\n")),
         }

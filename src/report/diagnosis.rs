@@ -45,32 +45,56 @@ pub struct Diagnosis {
     pub suspects: Vec<Suspect>,
 }
 
-impl Diagnosis {
-    /// Of the draws of a run. Draws without parameters are left out.
-    pub fn of_draws(draws: &Draws) -> Self {
-        let failed = draws.failed.as_ref().map_or(&[][..], |failed| &failed.positions);
-        let kept = |chains: Vec<Vec<f64>>| -> Vec<f64> {
-            let all = chains.into_iter().flatten().enumerate();
-            all.filter(|(position, _)| failed.binary_search(position).is_err()).map(|(_, x)| x).collect()
-        };
-        let statistic = |name: &str| draws.statistics.get(name).map(|array| kept(scalar_chains(array, 0)));
+/// How the sampler moved in draws.
+struct Moves {
+    divergent: Option<Vec<f64>>,
+    /// Ranks.
+    energy: Option<Vec<f64>>,
+    treedepth: Option<Vec<f64>>,
+}
+
+impl Moves {
+    /// Without draws that are lost, chain · draws + draw, ascending.
+    fn of(draws: &Draws, lost: &[usize]) -> Self {
+        let statistic = |name: &str| draws.statistics.get(name).map(|array| kept(scalar_chains(array, 0), lost));
         let ranked = |name: &str| statistic(name).map(|values| ranks(&values));
-        let divergent = statistic(DIVERGENT);
-        let (energy, treedepth) = (ranked(ENERGY), ranked(TREEDEPTH));
-        let of = |(name, chains): (String, Vec<Vec<f64>>)| {
+        Self { divergent: statistic(DIVERGENT), energy: ranked(ENERGY), treedepth: ranked(TREEDEPTH) }
+    }
+}
+
+/// The values of all chains but those of draws that are lost.
+fn kept(chains: Vec<Vec<f64>>, lost: &[usize]) -> Vec<f64> {
+    let all = chains.into_iter().flatten().enumerate();
+    all.filter(|(position, _)| lost.binary_search(position).is_err()).map(|(_, x)| x).collect()
+}
+
+impl Diagnosis {
+    /// Of the draws of a run. Draws that lack a parameter are left out of its row.
+    pub fn of_draws(draws: &Draws) -> Self {
+        let whole = Moves::of(draws, &[]);
+        let of = |(name, lost, chains): (String, &[usize], Vec<Vec<f64>>)| {
             let ess_bulk = diagnostics::ess_bulk(&chains);
-            let values = kept(chains);
+            let of_kept;
+            let moves = match lost {
+                [] => &whole,
+                lost => {
+                    of_kept = Moves::of(draws, lost);
+                    &of_kept
+                }
+            };
+            let values = kept(chains, lost);
             let ranks = (!values.iter().any(|x| x.is_nan())).then(|| ranks(&values));
             let with = |other: &Option<Vec<f64>>| {
                 ranks.as_ref().zip(other.as_ref()).map_or(f64::NAN, |(a, b)| correlation(a, b))
             };
-            let divergent = ranks.as_ref().zip(divergent.as_ref()).map_or(f64::NAN, |(r, d)| place(r, d));
-            Suspect { name, divergent, energy: with(&energy), treedepth: with(&treedepth), ess_bulk }
+            let divergent = ranks.as_ref().zip(moves.divergent.as_ref()).map_or(f64::NAN, |(r, d)| place(r, d));
+            Suspect { name, divergent, energy: with(&moves.energy), treedepth: with(&moves.treedepth), ess_bulk }
         };
         let scalars = draws.parameters.iter().flat_map(|(name, array)| {
             let event = array.shape.get(2..).unwrap_or_default();
+            let lost = draws.failed.as_ref().map_or(&[][..], |failed| failed.of(name));
             let elements = 0..event.iter().product();
-            elements.map(move |element| (element_name(name, event, element), scalar_chains(array, element)))
+            elements.map(move |element| (element_name(name, event, element), lost, scalar_chains(array, element)))
         });
         let mut suspects: Vec<Suspect> = scalars.collect::<Vec<_>>().into_par_iter().map(of).collect();
         suspects.sort_by(|a, b| b.weight().total_cmp(&a.weight()));

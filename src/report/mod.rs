@@ -3,6 +3,7 @@
 pub mod advice;
 pub mod checks;
 pub mod diagnosis;
+pub mod failed;
 pub mod quantities;
 pub mod render;
 pub mod stan_csv;
@@ -13,6 +14,7 @@ pub mod summary;
 pub use advice::{Advice, Concern, Warning};
 pub use checks::Checks;
 pub use diagnosis::{Diagnosis, Suspect};
+pub use failed::failed_draws;
 pub use quantities::{aligned, quantity_table};
 pub use render::render;
 pub use stan_summary::StanSummary;

@@ -3,16 +3,17 @@
 use indexmap::IndexMap;
 
 use super::summary::rows_of;
+use crate::mcmc::sampling::FailedDraws;
 use crate::types::Array;
 
 /// The columns of a summary that mean something without chains: name, mean, sd, quantiles.
 const COLUMNS: [usize; 6] = [0, 1, 2, 4, 5, 6];
 const HEADINGS: [&str; 6] = ["", "mean", "sd", "5%", "50%", "95%"];
 
-/// A row for each scalar of arrays chain × draw × event shape, without the draws that `failed`, chain · draws + draw,
-/// ascending.
-pub fn quantity_table(arrays: &IndexMap<String, Array>, failed: &[usize]) -> String {
-    let rows = arrays.iter().flat_map(|(name, array)| rows_of(name, array, failed, None));
+/// A row for each scalar of arrays chain × draw × event shape, without the draws that lack it.
+pub fn quantity_table(arrays: &IndexMap<String, Array>, failed: Option<&FailedDraws>) -> String {
+    let lost = |name: &str| failed.map_or(&[][..], |failed| failed.of(name));
+    let rows = arrays.iter().flat_map(|(name, array)| rows_of(name, array, lost(name), None));
     let rows = rows.map(|row| {
         let cells = row.cells();
         COLUMNS.map(|column| cells[column].clone())

@@ -7,11 +7,15 @@ use rayon::prelude::*;
 use super::stan_csv::CsvChains;
 use super::stan_csv::general;
 use super::summary::{SummaryRow, element_name, scalar_chains};
+use crate::mcmc::diagnostics;
 use crate::types::Array;
 
 /// The headings of the columns.
 const HEADINGS: [&str; 12] =
     ["", "Mean", "MCSE", "StdDev", "MAD", "5%", "50%", "95%", "ESS_bulk", "ESS_tail", "ESS_bulk/s", "R_hat"];
+
+/// Chains whose seconds are told one by one.
+const LISTED: usize = 16;
 
 /// A table with a row for each scalar: first what the sampler tells, then the parameters, those of an array in row-major
 /// order. `Display` prints it.
@@ -66,7 +70,8 @@ impl StanSummary {
             count(row.ess_bulk),
             count(row.ess_tail),
             count(if self.seconds > 0.0 { row.ess_bulk / self.seconds } else { f64::NAN }),
-            if row.rhat.is_nan() { "-".to_owned() } else { format!("{:.3}", row.rhat) },
+            // Infinite of what is constant within chains, such as the step size, where it tells nothing.
+            if row.rhat.is_finite() { format!("{:.3}", row.rhat) } else { "-".to_owned() },
         ]
     }
 }
@@ -76,7 +81,14 @@ fn head(chains: &CsvChains) -> String {
     let config = |key: &str| chains.config.get(key).cloned().unwrap_or_else(|| "?".to_owned());
     let (warmup, sampling) = chains.run_seconds();
     let each = |of: fn(&(f64, f64)) -> f64| -> String {
-        chains.seconds.iter().map(|s| general(of(s), 2)).collect::<Vec<_>>().join(", ")
+        let all: Vec<f64> = chains.seconds.iter().map(of).collect();
+        if all.len() <= LISTED {
+            return all.iter().map(|s| general(*s, 2)).collect::<Vec<_>>().join(", ");
+        }
+        let all = [all];
+        let most = all[0].iter().copied().fold(0.0, f64::max);
+        let [mean, sd, most] = [diagnostics::mean(&all), diagnostics::sd(&all), most].map(|x| general(x, 2));
+        format!("mean {mean}, sd {sd}, at most {most}")
     };
     let count = chains.seconds.len();
     format!(

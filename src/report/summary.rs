@@ -7,9 +7,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::advice::{Advice, Concern, Warning};
+use super::failed::failed_draws;
 use super::statistics::SamplerStatistics;
 use crate::mcmc::diagnostics::{self, RHAT_LIMIT};
-use crate::mcmc::sampling::Draws;
+use crate::mcmc::sampling::{Draws, FailedDraws};
 use crate::types::{Array, ComplexPart, Scalar};
 
 /// Bulk or tail effective sample size below this for each of up to four chains is a warning.
@@ -123,25 +124,18 @@ pub struct Summary {
 impl Summary {
     /// Summarises `parameters`: each an array chain × draw × event shape.
     pub fn of(parameters: &IndexMap<String, Array>, sampler: SamplerStatistics) -> Self {
-        Self::without(parameters, sampler, &[], None)
+        Self::without(parameters, sampler, None, None)
     }
 
-    /// Summarises a run. Draws without parameters are left out.
+    /// Summarises a run. Draws that lack a parameter are left out of its row.
     pub fn of_draws(draws: &Draws) -> Self {
-        let failed = draws.failed.as_ref().map_or(&[][..], |failed| &failed.positions);
+        let failed = draws.failed.as_ref();
         // Groups are equally large only with all chains and all draws.
-        let superchains = draws.superchains.filter(|_| draws.traps.is_empty() && failed.is_empty());
+        let superchains = draws.superchains.filter(|_| draws.traps.is_empty() && failed.is_none());
         let mut summary = Self::without(&draws.parameters, SamplerStatistics::of_draws(draws), failed, superchains);
-        if let Some(failed) = &draws.failed {
-            let (n, all, trap) = (failed.positions.len(), draws.chains.len() * draws.draws, &failed.first);
-            let (chain, draw) = (failed.positions[0] / draws.draws, failed.positions[0] % draws.draws);
-            let chain = draws.chains[chain];
-            let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
-            summary.warnings.push(Warning::new(format!(
-                "`parameters` failed for {n} of {all} draws, which are NaN (ints 0) and left out of the table; the first is \
-                 draw {draw} of chain {chain}: {}{message} (function `{}`, line {})",
-                trap.kind, trap.loc.function, trap.loc.line
-            )));
+        if let Some(failed) = failed {
+            let place = |at: usize| format!("draw {} of chain {}", at % draws.draws, draws.chains[at / draws.draws]);
+            summary.warnings.push(Warning::new(failed_draws(failed, draws.chains.len() * draws.draws, place)));
         }
         summary
     }
@@ -149,10 +143,13 @@ impl Summary {
     fn without(
         parameters: &IndexMap<String, Array>,
         sampler: SamplerStatistics,
-        failed: &[usize],
+        failed: Option<&FailedDraws>,
         superchains: Option<usize>,
     ) -> Self {
-        let rows = parameters.iter().flat_map(|(name, array)| rows_of(name, array, failed, superchains));
+        let rows = parameters.iter().flat_map(|(name, array)| {
+            let lost = failed.map_or(&[][..], |failed| failed.of(name));
+            rows_of(name, array, lost, superchains)
+        });
         let rows: Vec<SummaryRow> = rows.collect();
         let (mut warnings, mut notes) = (vec![], vec![]);
         // Nothing was asked for, so nothing is wrong with it.

@@ -87,6 +87,18 @@ impl Trap {
     }
 }
 
+impl Trap {
+    /// What happened and where, the lane aside. The message of a Stan program tells its own place, and no function or line
+    /// of what became of it is known to anybody.
+    pub fn told(&self) -> String {
+        let said = if self.message.is_empty() { self.kind.to_string() } else { self.message.clone() };
+        match said.contains(" (in '") && said.ends_with(')') {
+            true => said,
+            false => format!("{said} (function `{}`, line {})", self.loc.function, self.loc.line),
+        }
+    }
+}
+
 impl fmt::Display for Trap {
     /// In words: ``assert failed: too steep, at log_density:14``.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

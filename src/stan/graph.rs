@@ -36,8 +36,8 @@ pub(super) enum Op {
     At,
     /// `select(c != 0, a, b)`.
     Select,
-    /// `assert(c != 0, "message")`.
-    Assert(Arc<str>),
+    /// `assert(c != 0, "…")`, with holes for the operands after the condition.
+    Assert(Arc<[Arc<str>]>),
     /// `print("…")`, with holes for the operands; if so said, after a condition, which is the first of them.
     Print(Arc<[Arc<str>]>, bool),
 }

@@ -2,6 +2,8 @@
 
 mod of_values;
 
+use std::ops::RangeInclusive;
+
 use indexmap::IndexMap;
 
 use super::check::Checked;
@@ -13,7 +15,7 @@ use super::value::{Elem, Val};
 use crate::base::{Diagnostic, Span, stack};
 use crate::types::Array;
 
-pub use of_values::{OfValues, quantities, unconstrain};
+pub use of_values::{OfValues, quantities, unconstrain, until};
 
 /// A variable that a draw has.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,6 +64,8 @@ pub struct Translation {
     pub dimension: usize,
     /// What `parameters` gives, in Stan's order.
     pub outputs: Vec<Output>,
+    /// Lines that the program prints before it has parameters: of its data alone.
+    pub printed: Vec<String>,
 }
 
 /// Translates a program that was checked.
@@ -105,8 +109,10 @@ fn prepare(tracer: &mut Tracer<'_>, program: &Program, data: &Given) -> Traced<(
 fn known(tracer: &mut Tracer<'_>, program: &Program, data: &Given) -> Traced<()> {
     tracer.read_data(stmts(&program.data), data)?;
     tracer.in_density = false;
+    tracer.prints_here = true;
     tracer.run(stmts(&program.transformed_data))?;
     tracer.check_block(stmts(&program.transformed_data))?;
+    tracer.prints_here = false;
     tracer.name_known();
     Ok(())
 }
@@ -118,12 +124,12 @@ fn run(
     terms: Terms,
     host: &mut (dyn HostFunctions + Send),
 ) -> Traced<Translation> {
-    let ((mut lines, mut tables), dimension) = density(program, checked, data, terms, host)?;
+    let ((mut lines, mut tables), dimension, printed) = density(program, checked, data, terms, host)?;
     let ((more, more_tables), outputs) = parameters(program, checked, data, host, dimension)?;
     lines.extend(more);
     tables.extend(more_tables);
     let (text, lines) = joined(&lines);
-    Ok(Translation { text, lines, tables, dimension, outputs })
+    Ok(Translation { text, lines, tables, dimension, outputs, printed })
 }
 
 /// The text of lines, and the places that they come from.
@@ -150,7 +156,7 @@ fn density(
     data: &Given,
     terms: Terms,
     host: &mut (dyn HostFunctions + Send),
-) -> Traced<(Written, usize)> {
+) -> Traced<(Written, usize, Vec<String>)> {
     let mut tracer = Tracer::new(program, checked, host);
     let (dimension, jacobian) = prepare(&mut tracer, program, data)?;
     tracer.in_density = true;
@@ -167,7 +173,7 @@ fn density(
     if left_out != 0.0 {
         terms.push(Elem::Real(-left_out));
     }
-    let (mut graph, mut lines) = (tracer.graph, tracer.routines.lines);
+    let (mut graph, mut lines, printed) = (tracer.graph, tracer.routines.lines, tracer.printed);
     simplified(&mut graph, &[], &terms);
     let mut emitter = Emitter::new(&graph, &[], &terms, "");
     emitter.write();
@@ -179,7 +185,7 @@ fn density(
     lines.push(plain(total, 1));
     lines.push(plain("}", 0));
     lines.push(plain("", 0));
-    Ok(((lines, tables), dimension))
+    Ok(((lines, tables), dimension, printed))
 }
 
 fn no_place() -> Span {
@@ -214,23 +220,32 @@ fn parameters(
     let mut tracer = Tracer::new(program, checked, host);
     tracer.routines.prefix = "g_";
     prepare(&mut tracer, program, data)?;
-    outputs(tracer, program, "parameters", dimension, 0)
+    outputs(tracer, program, "parameters", dimension, PARAMETERS..=QUANTITIES)
 }
 
-/// Runs what comes after the parameters, and writes the function that gives the variables from a block on.
+/// The numbers of blocks: see [`Output::block`].
+const PARAMETERS: u8 = 0;
+const TRANSFORMED: u8 = 1;
+const QUANTITIES: u8 = 2;
+
+/// Runs what comes after the parameters, up to the last of some blocks, and writes the function that gives their variables.
 fn outputs(
     mut tracer: Tracer<'_>,
     program: &Program,
     function: &str,
     dimension: usize,
-    from: usize,
+    wanted: RangeInclusive<u8>,
 ) -> Traced<(Written, Vec<Output>)> {
-    tracer.run(stmts(&program.transformed_parameters))?;
-    tracer.run(stmts(&program.generated_quantities))?;
-    tracer.check_block(stmts(&program.generated_quantities))?;
+    if *wanted.end() >= TRANSFORMED {
+        tracer.run(stmts(&program.transformed_parameters))?;
+    }
+    if *wanted.end() >= QUANTITIES {
+        tracer.run(stmts(&program.generated_quantities))?;
+        tracer.check_block(stmts(&program.generated_quantities))?;
+    }
     let blocks = [&program.parameters, &program.transformed_parameters, &program.generated_quantities];
     let (mut outputs, mut values): (Vec<Output>, Vec<Val>) = (Vec::new(), Vec::new());
-    for (number, block) in blocks.into_iter().enumerate().skip(from) {
+    for (number, block) in (PARAMETERS..).zip(blocks).filter(|(number, _)| wanted.contains(number)) {
         for Declared { name, value } in tracer.declared(stmts(block))? {
             let mut field = field(&name);
             while outputs.iter().any(|other| other.field == field) {
@@ -242,7 +257,7 @@ fn outputs(
                 shape: value.shape.clone(),
                 arrays: value.kind.arrays,
                 int: value.kind.is_int(),
-                block: number as u8,
+                block: number,
             });
             values.push(value);
         }

@@ -266,6 +266,10 @@ impl Val {
             _ => None,
         }
     }
+    /// As `print` shows it, where it is known.
+    pub(super) fn known_text(&self) -> Option<String> {
+        Some(self.array()?.to_string())
+    }
     /// The number, where it is one and known.
     pub(super) fn as_real(&self) -> Option<f64> {
         match &self.array()?.data {

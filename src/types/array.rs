@@ -185,6 +185,20 @@ impl Array {
         };
         Array::new(std::iter::once(rows.len()).chain(self.shape[1..].iter().copied()), data)
     }
+    /// These entries of the leading axis. Panics when there is no such axis, or it has fewer.
+    #[must_use]
+    pub fn chosen_rows(&self, rows: &[usize]) -> Array {
+        fn chosen<T: Copy>(values: &[T], rows: &[usize], size: usize) -> Vec<T> {
+            rows.iter().flat_map(|row| &values[row * size..(row + 1) * size]).copied().collect()
+        }
+        let size: usize = self.shape[1..].iter().product();
+        let data = match &self.data {
+            ArrayData::Bool(v) => ArrayData::Bool(chosen(v, rows, size)),
+            ArrayData::Int(v) => ArrayData::Int(chosen(v, rows, size)),
+            ArrayData::Real(v) => ArrayData::Real(chosen(v, rows, size)),
+        };
+        Array::new(std::iter::once(rows.len()).chain(self.shape[1..].iter().copied()), data)
+    }
     /// Makes room for so many entries of the leading axis in all, which are appended.
     pub fn reserve_rows(&mut self, rows: usize) {
         let more = rows.saturating_sub(self.shape[0]).saturating_mul(self.shape[1..].iter().product());

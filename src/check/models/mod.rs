@@ -9,6 +9,11 @@
 //! | `log_density` | the same | the log density with the log Jacobian |
 //! | `log_density_without_jacobian` | the same | without it |
 //! | `unconstrain` | the parameters by value, data | the unconstrained numbers |
+//! | `%transformed` | the parameters by value, data | `generated_quantities` without `generated` |
+//! | `%parameters` | unconstrained numbers, data | `parameters` without `generated` |
+//! | `%constrained` | the same | the parameters alone |
+//!
+//! The last three are what is left of a draw whose other quantities fail.
 //!
 //! The transforms are the library's. Spans are the user's, so what the checker finds in these functions stands at the
 //! place that it comes from; `told` puts the rest into the words of the model. The types of what is computed are those of
@@ -46,6 +51,12 @@ const PARAMETERS_TYPE: &str = "Parameters";
 const QUANTITIES: &str = "generated_quantities";
 /// What that gives.
 const QUANTITIES_TYPE: &str = "Quantities";
+/// What is computed of a draw, without what is generated, by a name that no user can write; and what that gives.
+const TRANSFORMED: (&str, &str) = ("%transformed", "%Transformed");
+/// A draw without what is generated.
+const WITHOUT_GENERATED: (&str, &str) = ("%parameters", "%Parameters");
+/// A draw without what is computed.
+const CONSTRAINED: (&str, &str) = ("%constrained", "%Constrained");
 /// The unconstrained numbers of values.
 const UNCONSTRAIN: &str = "unconstrain";
 

@@ -13,7 +13,8 @@ use super::entries::{Computed, Entry, Parameter, Signature};
 use super::make::{At, HERE, param, product, sum};
 use super::reads::reads;
 use super::transforms::Transform;
-use super::{DENSITY, PARAMETERS, PARAMETERS_TYPE, QUANTITIES, QUANTITIES_TYPE, Role, UNCONSTRAIN, WITHOUT_JACOBIAN};
+use super::{CONSTRAINED, DENSITY, PARAMETERS, PARAMETERS_TYPE, QUANTITIES, QUANTITIES_TYPE, Role, TRANSFORMED};
+use super::{UNCONSTRAIN, WITHOUT_GENERATED, WITHOUT_JACOBIAN};
 
 /// How far a value may be from what its constraint makes of it again, summed over its elements, relative to their sizes.
 const CLOSE: f64 = 1e-8;
@@ -72,47 +73,60 @@ impl<'a> Writer<'a> {
         (item, Role::Body)
     }
 
-    /// The function that gives what is computed of parameters, and its result; none where nothing is.
+    /// The functions that give what is computed of parameters, with what is generated and without, and their results; none
+    /// where nothing is.
     pub(super) fn generated(&self) -> Vec<(Item, Role)> {
-        let names = self.quantities();
+        let computed: Vec<&Name> = self.computed().map(|computed| computed.name).collect();
+        let mut items = self.of_values((QUANTITIES, QUANTITIES_TYPE), &self.quantities(), true);
+        if !self.signature.generated.is_empty() {
+            items.extend(self.of_values(TRANSFORMED, &computed, false));
+        }
+        items
+    }
+
+    /// A function of the parameters by value, and what it gives.
+    fn of_values(&self, (name, result): (&str, &str), names: &[&'a Name], generated: bool) -> Vec<(Item, Role)> {
         if names.is_empty() {
             return vec![];
         }
         let at = self.at();
         let mut stmts: Vec<Stmt> = self.computed().map(compute).collect();
-        stmts.extend(self.decl.generated.iter().flat_map(|block| block.stmts.iter().cloned()));
+        let block = self.decl.generated.iter().filter(|_| generated);
+        stmts.extend(block.flat_map(|block| block.stmts.iter().cloned()));
         let fields = names.iter().map(|name| ((*name).clone(), at.var(&name.text))).collect();
-        let body = at.block(stmts, self.literal(QUANTITIES_TYPE, fields));
-        let ret = Some(at.struct_type(QUANTITIES_TYPE, &self.decl.dims));
+        let body = at.block(stmts, self.literal(result, fields));
+        let ret = Some(at.struct_type(result, &self.decl.dims));
         vec![
-            (self.structure(QUANTITIES_TYPE, &names), Role::Inferred),
-            (self.function(QUANTITIES, self.by_value(), ret, body, true), Role::Made),
+            (self.structure(result, names), Role::Inferred),
+            (self.function(name, self.by_value(), ret, body, true), Role::Made),
         ]
     }
 
     /// All functions of the unconstrained numbers, and their inverse.
     pub(super) fn of_state(&self) -> Vec<(Item, Role)> {
-        vec![
-            (self.structure(PARAMETERS_TYPE, &self.outputs()), Role::Inferred),
-            (self.draw(), Role::Made),
+        let mut items = self.draw((PARAMETERS, PARAMETERS_TYPE), (QUANTITIES, &self.quantities()));
+        let computed: Vec<&Name> = self.computed().map(|computed| computed.name).collect();
+        if !self.signature.generated.is_empty() {
+            items.extend(self.draw(WITHOUT_GENERATED, (TRANSFORMED.0, &computed)));
+        }
+        if !computed.is_empty() {
+            items.extend(self.draw(CONSTRAINED, (QUANTITIES, &[])));
+        }
+        items.extend([
             (self.density(DENSITY, true), Role::Made),
             (self.density(WITHOUT_JACOBIAN, false), Role::Made),
             (self.unconstrain(), Role::Made),
-        ]
+        ]);
+        items
     }
 
-    fn outputs(&self) -> Vec<&'a Name> {
-        self.parameters().map(|parameter| parameter.name).chain(self.quantities()).collect()
-    }
-
-    /// `parameters`
-    fn draw(&self) -> Item {
+    /// `parameters`, with quantities that a function of the parameters by value gives; and its result.
+    fn draw(&self, (name, result): (&str, &str), (of_values, quantities): (&str, &[&'a Name])) -> Vec<(Item, Role)> {
         let at = self.at();
         let (mut stmts, _) = self.constrained();
-        let quantities = self.quantities();
         let held = "%quantities";
         if !quantities.is_empty() {
-            let value = at.call(HERE, QUANTITIES, self.arguments());
+            let value = at.call(HERE, of_values, self.arguments());
             stmts.push(at.bind(at.name(held), None, value));
         }
         let of_quantities = |name: &&Name| {
@@ -121,9 +135,13 @@ impl<'a> Writer<'a> {
         };
         let parameters = self.parameters().map(|p| (p.name.clone(), at.var(&p.name.text)));
         let fields = parameters.chain(quantities.iter().map(of_quantities)).collect();
-        let body = at.block(stmts, self.literal(PARAMETERS_TYPE, fields));
-        let ret = Some(at.struct_type(PARAMETERS_TYPE, &self.decl.dims));
-        self.function(PARAMETERS, self.of_numbers(), ret, body, true)
+        let body = at.block(stmts, self.literal(result, fields));
+        let ret = Some(at.struct_type(result, &self.decl.dims));
+        let outputs: Vec<&Name> = self.parameters().map(|p| p.name).chain(quantities.iter().copied()).collect();
+        vec![
+            (self.structure(result, &outputs), Role::Inferred),
+            (self.function(name, self.of_numbers(), ret, body, true), Role::Made),
+        ]
     }
 
     /// `log_density`, with the log Jacobian or without

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::records::{Chain, number};
 use super::{FailedDraws, Metric, Reached, Setting};
-use crate::mcmc::protocol::{GRADIENTS, INV_METRIC, N_LEAPFROG};
+use crate::mcmc::protocol::{GRADIENTS, INV_METRIC, ITERATION, N_LEAPFROG, Q, STEPSIZE};
 use crate::parts::Stream;
 use crate::program::Results;
 use crate::run::{Caught, Stats, Trap, TrapKind};
@@ -33,6 +33,8 @@ pub struct Draws {
     pub reached: Reached,
     /// The states of warmup, where `save_warmup` asks for them.
     pub warmup_states: Option<WarmupStates>,
+    /// Of a run that was stopped all that each chain has, those included that the arrays hold in part or not at all.
+    pub each_chain: Vec<ChainDraws>,
     /// What was learnt of the metric.
     pub metric: Metric,
     /// The inverse metric of each chain of the arrays at the end of warmup: 1 × dimension, the variances, or dimension ×
@@ -82,6 +84,29 @@ pub struct WarmupStates {
     pub statistics: IndexMap<String, Array>,
     /// States of each chain.
     pub states: usize,
+}
+
+/// All that a chain has of a run that was stopped.
+#[derive(Clone, Debug)]
+pub struct ChainDraws {
+    /// Its number.
+    pub chain: usize,
+    /// Constrained parameters, 1 × draw × event shape, as [`Draws`] have them.
+    pub parameters: IndexMap<String, Array>,
+    /// The other fields of the records, 1 × draw.
+    pub statistics: IndexMap<String, Array>,
+    /// Its draws.
+    pub draws: usize,
+    /// Its states of warmup, where they are asked for.
+    pub warmup_states: Option<WarmupStates>,
+    /// Iterations of warmup that it has made, as far as is known.
+    pub warmup: usize,
+    /// The step size at the end of warmup.
+    pub adapted: Option<f64>,
+    /// The inverse metric there.
+    pub inv_metric: Option<Array>,
+    /// Seconds of warmup and of sampling.
+    pub seconds: (f64, f64),
 }
 
 /// The traps of a run. A sampler that gave up tells that no point would do; why the density failed is added.
@@ -139,6 +164,37 @@ impl Recorded {
     pub(super) fn warmup_states(&self, chains: &[usize]) -> usize {
         let words = self.words().max(1);
         chains.iter().map(|c| self.chains[*c].of_warmup.len() / words).min().unwrap_or(0)
+    }
+
+    /// All that a chain has, its states unconstrained, as `q`.
+    pub(super) fn all_of(&self, of: usize, (warmup, thin, saves): (usize, usize, bool)) -> ChainDraws {
+        let chain = &self.chains[of];
+        let only = [of];
+        let split = |mut fields: IndexMap<String, Array>| {
+            let q = fields.shift_remove(Q).expect("it has the fields of a draw");
+            (IndexMap::from([(Q.to_owned(), q)]), fields)
+        };
+        let (parameters, statistics) = split(self.fields(&only, chain.draws));
+        let warmup_states = saves.then(|| {
+            let states = self.warmup_states(&only);
+            let (parameters, statistics) = split(self.fields_of_warmup(&only, states));
+            WarmupStates { parameters, statistics, states }
+        });
+        let warm = chain.adapted.is_some() || chain.draws > 0;
+        let reported = chain.progress.as_ref().and_then(|record| number(&self.progress, record, ITERATION));
+        // A state is kept at the first of so many iterations.
+        let kept = warmup_states.as_ref().map(|states| (states.states * thin).min(warmup));
+        ChainDraws {
+            chain: of,
+            parameters,
+            statistics,
+            draws: chain.draws,
+            warmup_states,
+            warmup: if warm { warmup } else { kept.or(reported.map(|n| n as usize)).unwrap_or(0) },
+            adapted: chain.adapted.as_ref().and_then(|record| number(&self.adapted, record, STEPSIZE)),
+            inv_metric: self.inv_metric(of),
+            seconds: chain.seconds(),
+        }
     }
 
     /// Each field of the draws as an array chain × draw × event shape.

@@ -2,24 +2,17 @@
 
 use indexmap::IndexMap;
 
-use super::{PARAMETERS, Sampling};
+use super::failed::{self, Computed, FailedDraws};
+use super::{Draws, PARAMETERS, Sampling};
+use crate::mcmc::by_value;
 use crate::mcmc::protocol::{DRAW, Q};
 use crate::mcmc::streams::OF_DRAWS;
-use crate::program::{Bound, Error, Function, Inputs, Options};
-use crate::run::{NoSink, Trap};
-use crate::types::{Array, ArrayData, DType, Type};
+use crate::program::{Bound, Error, ErrorKind, Function, Inputs, Options, Prints, Speakers};
+use crate::run::TrapKind;
+use crate::types::{Array, DType, Type};
 
 /// Draws whose constrained parameters are computed in one run.
 const AT_ONCE: usize = 1 << 16;
-
-/// Draws for which `parameters` trapped. Reals of them are NaN, ints 0, and bools `false`.
-#[derive(Clone, PartialEq, Debug)]
-pub struct FailedDraws {
-    /// Where they stand in the arrays, chain · draws + draw, ascending; not empty.
-    pub positions: Vec<usize>,
-    /// Why the first of them did.
-    pub first: Trap,
-}
 
 /// What iterations are made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,67 +53,208 @@ impl Sampling {
         self.data.clone().lane(name, q).lanes(lanes).restricted_to(function.signature())
     }
 
-    /// The constrained parameters of all draws, and the draws that have none.
-    pub(super) fn parameters(
+    /// The constrained parameters of all draws, in the place of the states.
+    pub(super) fn constrain(&self, draws: &mut Draws, options: &Options) -> Result<(), Error> {
+        let (chains, count) = (&draws.chains, draws.draws.max(1));
+        let of = |at: usize| (chains[at / count], at % count);
+        let q = draws.parameters.shift_remove(Q).expect("the state is there");
+        (draws.parameters, draws.failed) = self.parameters(&q, &of, Phase::Sampling, options)?;
+        if let Some(warmup) = &mut draws.warmup_states {
+            let count = warmup.states.max(1);
+            let of = |at: usize| (chains[at / count], at % count);
+            let q = warmup.parameters.shift_remove(Q).expect("the state is there");
+            (warmup.parameters, _) = self.parameters(&q, &of, Phase::Warmup, options)?;
+        }
+        Ok(())
+    }
+
+    /// The same of chains of different lengths, and of the arrays that hold a part of each.
+    pub(super) fn constrain_each(&self, draws: &mut Draws, options: &Options) -> Result<(), Error> {
+        let (numbers, count) = (draws.chains.clone(), draws.draws);
+        let parts = draws.each_chain.iter_mut().map(|chain| (chain.chain, &mut chain.parameters)).collect();
+        (draws.parameters, draws.failed) = self.constrain_parts(parts, (&numbers, count), Phase::Sampling, options)?;
+        if let Some(warmup) = &mut draws.warmup_states {
+            let chains = draws.each_chain.iter_mut();
+            let parts = chains.filter_map(|c| Some((c.chain, &mut c.warmup_states.as_mut()?.parameters))).collect();
+            (warmup.parameters, _) = self.constrain_parts(parts, (&numbers, warmup.states), Phase::Warmup, options)?;
+        }
+        Ok(())
+    }
+
+    /// The constrained parameters of chains in the places of their states, all in one run; gives those of these chains, so
+    /// many of each.
+    fn constrain_parts(
         &self,
-        q: &Array,
-        numbers: &[usize],
+        mut parts: Vec<(usize, &mut IndexMap<String, Array>)>,
+        (chains, count): (&[usize], usize),
         phase: Phase,
         options: &Options,
-    ) -> Result<(IndexMap<String, Array>, Option<FailedDraws>), Error> {
+    ) -> Result<DrawnParameters, Error> {
+        let mut q: Option<Array> = None;
+        let mut places: Vec<(usize, usize)> = Vec::new();
+        let mut starts: Vec<usize> = Vec::with_capacity(parts.len());
+        for (chain, part) in &mut parts {
+            let mut states = part.shift_remove(Q).expect("the state is there");
+            states.shape.remove(0);
+            starts.push(places.len());
+            places.extend((0..states.shape[0]).map(|draw| (*chain, draw)));
+            match &mut q {
+                None => q = Some(states),
+                Some(q) => q.append_rows(&states),
+            }
+        }
+        let Some(mut q) = q else { return Ok((IndexMap::new(), None)) };
+        q.shape.insert(0, 1);
+        let (mut all, failed) = self.parameters(&q, &|at| places[at], phase, options)?;
+        for array in all.values_mut() {
+            array.shape.remove(0);
+        }
+        let with_chain = |mut array: Array| {
+            array.shape.insert(0, 1);
+            array
+        };
+        let mut kept: Vec<usize> = Vec::with_capacity(chains.len() * count);
+        for ((chain, part), start) in parts.iter_mut().zip(&starts) {
+            let rows = *start..*start + places[*start..].iter().take_while(|(of, _)| of == chain).count();
+            **part = all.iter().map(|(name, array)| (name.clone(), with_chain(array.rows(rows.clone())))).collect();
+            if chains.contains(chain) {
+                kept.extend(*start..*start + count);
+            }
+        }
+        let arrays = all.into_iter().map(|(name, array)| {
+            let mut array = array.chosen_rows(&kept);
+            failed::by_chain(&mut array, (chains.len(), count));
+            (name, array)
+        });
+        // Chains and draws ascend in both.
+        let failed = failed.and_then(|failed| failed.moved(&|at| kept.binary_search(&at).ok()));
+        Ok((arrays.collect(), failed))
+    }
+
+    /// The constrained parameters of states, chain × draw × coordinate, and the draws that lack some. `of` gives the numbers of
+    /// the chain and of the draw of a state, by its place.
+    fn parameters(
+        &self,
+        q: &Array,
+        of: &(dyn Fn(usize) -> (usize, usize) + Sync),
+        phase: Phase,
+        options: &Options,
+    ) -> Result<DrawnParameters, Error> {
         let function = self.model.function(PARAMETERS)?;
-        let (chains, draws) = (numbers.len(), q.shape[1]);
         let dimension = q.shape[2];
-        let values = q.as_real().expect("a state is real");
-        let number = |lane: usize| {
-            let chain = options.first_lane.wrapping_add(numbers[lane / draws] as u64);
-            let draw = (lane % draws) as u64;
+        let mut options = options.clone();
+        // What is drawn is drawn, though the run was stopped.
+        options.settings.stop = None;
+        let number = |at: usize| {
+            let (chain, draw) = of(at);
+            let chain = options.first_lane.wrapping_add(chain as u64);
             // From the other end, so that draws have theirs whether states of warmup are kept or not.
-            stream(chain, if phase == Phase::Warmup { u64::MAX - draw } else { draw })
+            stream(chain, if phase == Phase::Warmup { u64::MAX - draw as u64 } else { draw as u64 })
         };
-        let inputs = |rows: std::ops::Range<usize>| {
-            let part = values[rows.start * dimension..rows.end * dimension].to_vec();
-            self.parameter_inputs(&function, Array::real([rows.len(), dimension], part))
+        let bind = |stage: usize, positions: &[usize]| {
+            let rows = rows_of(q, dimension, positions);
+            if stage == 0 {
+                return function.bind(&self.parameter_inputs(&function, rows), &options).map(Some);
+            }
+            let Some((function, data)) = self.lesser.stage(Some(&self.model), stage)? else { return Ok(None) };
+            let inputs = match data {
+                Some(data) => data.clone().lane("q", rows).lanes(positions.len()),
+                None => self.parameter_inputs(&function, rows),
+            };
+            function.bind(&inputs, &options).map(Some)
         };
-        each_draw(&function, &inputs, (chains, draws), &number, options)
+        let names = self.renamed.as_deref().unwrap_or_default();
+        let who = |at: usize| {
+            let (chain, draw) = of(at);
+            let what = if phase == Phase::Warmup { "state of warmup" } else { "draw" };
+            format!("{what} {draw} of chain {chain}")
+        };
+        each_draw(&bind, (q.shape[0], q.shape[1]), (&number, &who), names, &options)
+            .map(|drawn| self.lesser.placed(drawn))
     }
 }
 
-/// What a function gives for every draw, chain × draw × event shape, and the draws for which it traps. `inputs` are those
-/// of some draws, chain · draws + draw, and `number` is the random stream of one.
+/// Some rows of a state, chain × draw × coordinate.
+pub(in crate::mcmc) fn rows_of(q: &Array, dimension: usize, positions: &[usize]) -> Array {
+    let values = q.as_real().expect("a state is real");
+    let rows = positions.iter().flat_map(|at| &values[at * dimension..(at + 1) * dimension]).copied();
+    Array::real([positions.len(), dimension], rows.collect())
+}
+
+/// Parameters of draws, chain × draw × event shape, and the draws that lack some.
+pub(in crate::mcmc) type DrawnParameters = (IndexMap<String, Array>, Option<FailedDraws>);
+
+/// A function of draws, bound to those of these positions, chain · draws + draw: that of stage 0 gives all that there is, and
+/// the later ones, as far as there are such, less and less.
+pub(in crate::mcmc) type Bind<'a> = &'a dyn Fn(usize, &[usize]) -> Result<Option<Bound>, Error>;
+
+/// What a function gives for every draw, chain × draw × event shape, and the draws for which it traps, which keep what a
+/// function of a later stage gives. `number` is the random stream of a draw; `names` are those of fields that are called
+/// otherwise, and `who` says how a draw is called.
 pub(in crate::mcmc) fn each_draw(
-    function: &Function<'_>,
-    inputs: &dyn Fn(std::ops::Range<usize>) -> Inputs,
+    bind: Bind<'_>,
     (chains, draws): (usize, usize),
-    number: &dyn Fn(usize) -> u64,
+    (number, who): (&dyn Fn(usize) -> u64, &(dyn Fn(usize) -> String + Sync)),
+    names: &[(String, String)],
     options: &Options,
-) -> Result<(IndexMap<String, Array>, Option<FailedDraws>), Error> {
-    let lanes = chains * draws;
+) -> Result<DrawnParameters, Error> {
     let mut options = options.clone();
-    options.settings.stop = None;
     (options.settings.stats, options.settings.profile) = (false, false);
-    let mut parameters: IndexMap<String, Array> = IndexMap::new();
-    let mut failed: Option<FailedDraws> = None;
-    for first in (0..lanes.max(1)).step_by(AT_ONCE) {
-        let n = AT_ONCE.min(lanes - first);
-        let mut bound = function.bind(&inputs(first..first + n), &options)?;
-        bound.inputs_mut().lanes = (first..first + n).map(number).collect();
-        let results = bound.run(&options, &NoSink)?;
+    let all: Vec<usize> = (0..chains * draws).collect();
+    let Some(mut computed) = run(bind, (0, &all), number, who, &options)? else { return Ok((IndexMap::new(), None)) };
+    let (positions, mut lost) = (computed.failed.clone(), vec![]);
+    for stage in 1.. {
+        if computed.failed.is_empty() {
+            break;
+        }
+        let failed = computed.failed.clone();
+        // What these print was printed.
+        options.prints = Prints::default();
+        let Some(less) = run(bind, (stage, &failed), number, who, &options)? else { break };
+        computed.fill(less, &mut lost);
+    }
+    let known = |name: &&String| lost.iter().any(|(names, _): &(Vec<String>, _)| names.contains(name));
+    let rest: Vec<String> = computed.arrays.keys().filter(|name| !known(name)).cloned().collect();
+    lost.push((rest, std::mem::take(&mut computed.failed)));
+    failed::forget(&mut computed.arrays, &lost);
+    let failed = computed.first.map(|first| {
+        lost.retain(|(_, positions)| !positions.is_empty());
+        FailedDraws::new(positions, first, lost).renamed(names)
+    });
+    let mut arrays = by_value::renamed(computed.arrays, names);
+    arrays.values_mut().for_each(|array| failed::by_chain(array, (chains, draws)));
+    Ok((arrays, failed))
+}
+
+/// What the function of a stage gives for draws of these positions.
+fn run(
+    bind: Bind<'_>,
+    (stage, positions): (usize, &[usize]),
+    number: &dyn Fn(usize) -> u64,
+    who: &(dyn Fn(usize) -> String + Sync),
+    options: &Options,
+) -> Result<Option<Computed>, Error> {
+    let mut computed = Computed { arrays: IndexMap::new(), failed: vec![], first: None };
+    for first in (0..positions.len().max(1)).step_by(AT_ONCE) {
+        let part = &positions[first..positions.len().min(first + AT_ONCE)];
+        let Some(mut bound) = bind(stage, part)? else { return Ok(None) };
+        bound.inputs_mut().lanes = part.iter().map(|at| number(*at)).collect();
+        let who = |position: usize| who(part[position]);
+        let sink = Speakers { prints: &options.prints, of_results: true, who: &who };
+        let results = bound.run(options, &sink)?;
+        if results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted) {
+            let message = format!("stopped: {first} of {} draws were done, and nothing is written", positions.len());
+            return Err(Error::new(ErrorKind::Interrupted, message));
+        }
         for (name, array) in results.outputs() {
-            append(&mut parameters, name, array, lanes);
+            append(&mut computed.arrays, name, array, positions.len());
         }
         for trap in results.traps() {
-            let position = first + trap.position;
-            let all = failed.get_or_insert_with(|| FailedDraws { positions: vec![], first: trap.clone() });
-            all.positions.push(position);
-            parameters.values_mut().for_each(|array| forget(array, position));
+            computed.first.get_or_insert_with(|| trap.clone());
+            computed.failed.push(first + trap.position);
         }
     }
-    for array in parameters.values_mut() {
-        array.shape.remove(0);
-        array.shape.insert_from_slice(0, &[chains, draws]);
-    }
-    Ok((parameters, failed))
+    Ok(Some(computed))
 }
 
 /// Appends rows along the leading axis, which has so many in the end.
@@ -132,14 +266,6 @@ fn append(all: &mut IndexMap<String, Array>, name: &str, rows: &Array, most: usi
             first.reserve_rows(most);
             all.insert(name.to_owned(), first);
         }
-    }
-}
-
-/// The row of a lane that trapped: it is zero, which for a real would be a number like any other.
-fn forget(array: &mut Array, row: usize) {
-    let size: usize = array.shape[1..].iter().product();
-    if let ArrayData::Real(values) = &mut array.data {
-        values[row * size..(row + 1) * size].fill(f64::NAN);
     }
 }
 

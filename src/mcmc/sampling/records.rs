@@ -8,8 +8,8 @@ use super::{Observer, draws::Recorded};
 use crate::base::IdVec;
 use crate::mcmc::protocol::{self, ADAPTED, DRAW, ITERATION, LP, PROGRESS, Records, STEPSIZE, TREEDEPTH, WARMUP};
 use crate::parts::{Stream, StreamId};
-use crate::program::{Error, ErrorKind};
-use crate::run::{AllCaught, Caught, NoMemory, NoSink, Record, Sink, Trap};
+use crate::program::{Error, ErrorKind, Prints};
+use crate::run::{AllCaught, Caught, NoMemory, Record, Sink, Trap};
 use crate::types::{Array, DType, Scalar};
 
 /// Keeps the records of all chains.
@@ -28,6 +28,7 @@ pub(super) struct Recorder<'a> {
     /// Draws of each chain that are expected.
     draws: usize,
     observer: &'a dyn Observer,
+    prints: &'a Prints,
 }
 
 /// The records of a chain. Draws are words, one record after the other: an array for each field would take an
@@ -94,6 +95,7 @@ impl<'a> Recorder<'a> {
         streams: &IdVec<StreamId, Stream>,
         (chains, warmup, draws): (usize, usize, usize),
         observer: &'a dyn Observer,
+        prints: &'a Prints,
     ) -> Result<Self, Error> {
         let (draw, adapted, progress) = (find(streams, DRAW)?, find(streams, ADAPTED)?, find(streams, PROGRESS)?);
         // Its records are read by the fields of a draw.
@@ -102,7 +104,7 @@ impl<'a> Recorder<'a> {
         let chains = (0..chains).map(|_| Mutex::default()).collect();
         let rejected = Mutex::default();
         let streams = streams.clone();
-        Ok(Self { streams, draw, warmup_draw, adapted, progress, chains, rejected, warmup, draws, observer })
+        Ok(Self { streams, draw, warmup_draw, adapted, progress, chains, rejected, warmup, draws, observer, prints })
     }
 
     /// What is known of every chain now.
@@ -150,7 +152,16 @@ impl<'a> Recorder<'a> {
     }
 
     pub(super) fn finish(self) -> Recorded {
-        let chains = self.chains.into_iter().map(|c| c.into_inner().expect("no emit panics while it holds the lock"));
+        let now = Instant::now();
+        let chains = self.chains.into_iter().map(|chain| {
+            let mut chain = chain.into_inner().expect("no emit panics while it holds the lock");
+            // What was stopped has come so far.
+            if chain.started.is_some() {
+                chain.warm.get_or_insert(now);
+                chain.finished.get_or_insert(now);
+            }
+            chain
+        });
         let stream = |id: StreamId| self.streams[id].clone();
         Recorded {
             draw: stream(self.draw),
@@ -180,7 +191,7 @@ impl Sink for Recorder<'_> {
         Ok(())
     }
     fn print(&self, position: usize, line: String) {
-        NoSink.print(position, line);
+        self.prints.tell(format_args!("chain {position}"), false, line);
     }
     fn caught(&self, trap: &Trap) {
         let chain = self.chains[trap.position].lock().expect("no emit panics while it holds the lock");

@@ -1,6 +1,7 @@
 //! The comments in which CmdStan tells the configuration of a run: names, order and indentation are its own, since tools
 //! read them.
 
+use super::write::ChainRows;
 use crate::mcmc::sampling::{Draws, Setting};
 use crate::types::Scalar;
 
@@ -33,10 +34,10 @@ const STAN_VERSION: [u32; 3] = [2, 39, 0];
 impl CsvRun {
     /// The lines, without `# ` before them. `file` is the one that they are written to, `id` the number of its chain
     /// from 1.
-    pub(super) fn lines(&self, draws: &Draws, id: u64, file: &str) -> Vec<String> {
+    pub(super) fn lines(&self, draws: &Draws, rows: &ChainRows<'_>, id: u64, file: &str) -> Vec<String> {
         let mut lines = version_lines(&self.model);
         lines.extend(["method = sample (Default)".to_owned(), "  sample".to_owned()]);
-        lines.extend(self.of_method(draws).into_iter().map(|line| format!("    {line}")));
+        lines.extend(self.of_method(draws, rows).into_iter().map(|line| format!("    {line}")));
         let or_none = |file: &Option<String>| file.clone().unwrap_or_default();
         lines.extend([
             format!("id = {id}"),
@@ -56,17 +57,23 @@ impl CsvRun {
     }
 
     /// Those of the method `sample`.
-    fn of_method(&self, draws: &Draws) -> Vec<String> {
+    fn of_method(&self, draws: &Draws, rows: &ChainRows<'_>) -> Vec<String> {
         let setting = |name: &str, shown: &str| {
             let setting = draws.settings.iter().find(|s| s.name == name);
             setting.map(|s| told(shown, s))
         };
+        // Readers compare what is told with what is there, so of a chain that was stopped it is what is there.
+        let whole = rows.draws == self.num_samples.div_ceil(draws.thin);
+        let num_samples = if whole { self.num_samples } else { rows.draws * draws.thin };
+        // Nothing is adapted, but readers want some warmup where the others, whose names end in `engaged`, are as usual.
+        let num_warmup = if self.is_fixed_param() { 1000 } else { rows.warmup };
+        let engaged = self.is_fixed_param() || draws.stepsize.is_none();
         let mut lines =
-            vec![with_default("num_samples", self.num_samples, 1000), with_default("num_warmup", draws.warmup, 1000)];
+            vec![with_default("num_samples", num_samples, 1000), with_default("num_warmup", num_warmup, 1000)];
         lines.extend(setting("save_warmup", "save_warmup"));
         lines.extend(setting("thin", "thin"));
         lines.push("adapt".to_owned());
-        lines.push(with_default("  engaged", draws.stepsize.is_none(), true));
+        lines.push(with_default("  engaged", engaged, true));
         let adapt = ["gamma", "delta", "kappa", "t0", "init_buffer", "term_buffer", "window"];
         lines.extend(adapt.into_iter().filter_map(|name| {
             let ours = if name == "delta" { "target_accept" } else { name };

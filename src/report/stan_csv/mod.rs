@@ -11,4 +11,4 @@ pub use header::CsvRun;
 pub use number::general;
 pub use read::{CsvChains, CsvError};
 pub use tables::{CsvHeader, CsvTables};
-pub use write::{CsvChain, DEFAULT_DIGITS, MOST_DIGITS};
+pub use write::{ChainRows, CsvChain, DEFAULT_DIGITS, MOST_DIGITS};

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use super::header::CsvRun;
 use super::number::general;
 use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
-use crate::mcmc::sampling::{Draws, Metric};
+use crate::mcmc::sampling::{ChainDraws, Draws, Metric, WarmupStates};
 use crate::types::{Array, ComplexPart, Scalar, column_major};
 
 /// Significant digits, as CmdStan has them where nobody says otherwise.
@@ -18,15 +18,72 @@ pub const MOST_DIGITS: usize = 18;
 /// What the sampler tells of a draw, in the order of the columns.
 const STATISTICS: [&str; 7] = [LP, ACCEPT_STAT, STEPSIZE, TREEDEPTH, N_LEAPFROG, DIVERGENT, ENERGY];
 
+/// What a file has of a chain.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainRows<'a> {
+    /// The number of the chain in the run.
+    pub number: usize,
+    statistics: &'a IndexMap<String, Array>,
+    parameters: &'a IndexMap<String, Array>,
+    warmup_states: Option<&'a WarmupStates>,
+    /// The place of the chain in these arrays.
+    place: usize,
+    /// Its draws.
+    pub(super) draws: usize,
+    /// Iterations of warmup that it has made.
+    pub(super) warmup: usize,
+    /// Whether its warmup was over.
+    is_warm: bool,
+    stepsize: f64,
+    inv_metric: Option<&'a Array>,
+    seconds: (f64, f64),
+}
+
+impl<'a> ChainRows<'a> {
+    /// A chain by its place in the arrays of draws.
+    pub fn of(draws: &'a Draws, place: usize) -> Self {
+        Self {
+            number: draws.chains[place],
+            statistics: &draws.statistics,
+            parameters: &draws.parameters,
+            warmup_states: draws.warmup_states.as_ref(),
+            place,
+            draws: draws.draws,
+            warmup: draws.warmup,
+            is_warm: true,
+            stepsize: draws.adapted.get(place).copied().or(draws.stepsize).unwrap_or(f64::NAN),
+            inv_metric: draws.inv_metrics.get(place),
+            seconds: draws.chain_seconds.get(place).copied().unwrap_or_default(),
+        }
+    }
+
+    /// All that a chain has of a run that was stopped.
+    pub fn alone(chain: &'a ChainDraws, draws: &Draws) -> Self {
+        Self {
+            number: chain.chain,
+            statistics: &chain.statistics,
+            parameters: &chain.parameters,
+            warmup_states: chain.warmup_states.as_ref(),
+            place: 0,
+            draws: chain.draws,
+            warmup: chain.warmup,
+            is_warm: chain.adapted.is_some() || chain.draws > 0,
+            stepsize: chain.adapted.or(draws.stepsize).unwrap_or(f64::NAN),
+            inv_metric: chain.inv_metric.as_ref(),
+            seconds: chain.seconds,
+        }
+    }
+}
+
 /// A chain of a run as a file.
 #[derive(Clone, Copy, Debug)]
 pub struct CsvChain<'a> {
     /// The run.
     pub run: &'a CsvRun,
-    /// Its draws.
+    /// What all its chains have in common.
     pub draws: &'a Draws,
-    /// The place of the chain in the arrays of the draws.
-    pub chain: usize,
+    /// What there is of the chain.
+    pub rows: ChainRows<'a>,
     /// Its number, from 1.
     pub id: u64,
 }
@@ -37,20 +94,20 @@ impl CsvChain<'_> {
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, out: &mut dyn Write, file: &str) -> io::Result<()> {
-        let Self { run, draws, chain, id } = *self;
-        for line in run.lines(draws, id, file) {
+        let Self { run, draws, rows, id } = *self;
+        for line in run.lines(draws, &rows, id, file) {
             writeln!(out, "# {line}")?;
         }
-        let columns = Columns::new(&draws.statistics, &draws.parameters);
+        let columns = Columns::new(rows.statistics, rows.parameters);
         writeln!(out, "{}", columns.names().join(","))?;
-        if let Some(warmup) = &draws.warmup_states {
-            Columns::new(&warmup.statistics, &warmup.parameters).rows(out, (chain, warmup.states), run.digits)?;
+        if let Some(warmup) = rows.warmup_states {
+            Columns::new(&warmup.statistics, &warmup.parameters).rows(out, (rows.place, warmup.states), run.digits)?;
         }
-        if !run.is_fixed_param() {
+        if rows.is_warm && !run.is_fixed_param() {
             self.adaptation(out)?;
         }
-        columns.rows(out, (chain, draws.draws), run.digits)?;
-        let (warmup, sampling) = draws.chain_seconds.get(chain).copied().unwrap_or_default();
+        columns.rows(out, (rows.place, rows.draws), run.digits)?;
+        let (warmup, sampling) = rows.seconds;
         writeln!(out, "# ")?;
         writeln!(out, "#  Elapsed Time: {} seconds (Warm-up)", general(warmup, 3))?;
         writeln!(out, "#                {} seconds (Sampling)", general(sampling, 3))?;
@@ -60,10 +117,9 @@ impl CsvChain<'_> {
 
     /// What warmup learnt.
     fn adaptation(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { run, draws, chain, .. } = *self;
-        let stepsize = draws.adapted.get(chain).copied().or(draws.stepsize).unwrap_or(f64::NAN);
+        let Self { run, draws, rows, .. } = *self;
         writeln!(out, "# Adaptation terminated")?;
-        writeln!(out, "# Step size = {}", general(stepsize, run.digits))?;
+        writeln!(out, "# Step size = {}", general(rows.stepsize, run.digits))?;
         writeln!(
             out,
             "# {}",
@@ -73,7 +129,7 @@ impl CsvChain<'_> {
                 Metric::Dense => "Elements of inverse mass matrix:",
             }
         )?;
-        let metric = draws.inv_metrics.get(chain).filter(|_| draws.metric != Metric::Unit);
+        let metric = rows.inv_metric.filter(|_| draws.metric != Metric::Unit);
         let Some((metric, values)) = metric.and_then(|metric| Some((metric, metric.as_real()?))) else {
             return Ok(());
         };

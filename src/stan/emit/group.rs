@@ -1,6 +1,7 @@
 //! Nodes of one place of the program: a comprehension, an expression, or a check.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::pattern::Axes;
 use super::region::shifted;
@@ -99,27 +100,21 @@ impl Emitter<'_> {
         let members = self.over_points(nodes);
         let first = self.node(nodes[0]);
         let span = Some(self.graph.sites[first.site]);
-        if let Op::Assert(message) = &first.op {
-            let condition = self.arg_code(&members, 0, &axes)?;
-            let mut text = holds(&condition);
-            if m > 1 {
-                text = format!("all({text} for {var} in 0..{m})");
-            }
-            self.line(format!("assert({text}, {});", quoted(message)), span);
+        if let Op::Assert(texts) = &first.op {
+            let condition = holds(&self.arg_code(&members, 0, &axes)?);
+            let message = self.message(texts, 1, &members, &axes)?;
+            let together = m > 1 && first.args.len() == 1;
+            let condition = if together { format!("all({condition} for {var} in 0..{m})") } else { condition };
+            let text = format!("assert({condition}, {message});");
+            // Messages with values are those of one turn.
+            let each = m > 1 && !together;
+            self.line(if each { format!("for {var} in 0..{m} {{ {text} }}") } else { text }, span);
             return Ok(());
         }
         if let Op::Print(texts, guarded) = &first.op {
             let condition = if *guarded { Some(self.arg_code(&members, 0, &axes)?) } else { None };
-            let mut message = String::new();
-            for (i, text) in texts.iter().enumerate() {
-                message.push_str(&escaped(text));
-                let at = i + usize::from(*guarded);
-                if at < first.args.len() {
-                    let code = self.arg_code(&members, at, &axes)?;
-                    message.push_str(&format!("{{{}}}", code.text));
-                }
-            }
-            let mut print = format!("print(\"{message}\");");
+            let message = self.message(texts, usize::from(*guarded), &members, &axes)?;
+            let mut print = format!("print({message});");
             if let Some(condition) = condition {
                 print = format!("if {} {{ {print} }}", holds(&condition));
             }
@@ -160,6 +155,19 @@ impl Emitter<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Texts with the operands from `first` on between them, as they stand in a program.
+    fn message(&mut self, texts: &[Arc<str>], first: usize, members: &[NodeId], axes: &Axes) -> Written<String> {
+        let operands = self.node(members[0]).args.len() - first;
+        let mut message = String::new();
+        for (i, text) in texts.iter().enumerate() {
+            message.push_str(&escaped(text));
+            if i < operands {
+                message.push_str(&format!("{{{}}}", self.arg_code(members, first + i, axes)?.text));
+            }
+        }
+        Ok(format!("\"{message}\""))
     }
 
     /// Keeps values of this turn that are read outside of it.
@@ -264,10 +272,6 @@ fn runs(found: impl Iterator<Item = Found>) -> Vec<(Found, usize)> {
 }
 
 /// A text between quotes, without holes.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", escaped(text))
-}
-
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -128,6 +128,10 @@ pub(super) struct Tracer<'a> {
     pub(super) left_out: f64,
     /// Whether what is run is part of the log density.
     pub(super) in_density: bool,
+    /// Whether `print` prints here and now: what runs knows no lanes.
+    pub(super) prints_here: bool,
+    /// Lines that were printed so.
+    pub(super) printed: Vec<String>,
 }
 
 impl<'a> Tracer<'a> {
@@ -155,6 +159,8 @@ impl<'a> Tracer<'a> {
             unnormalized: true,
             left_out: 0.0,
             in_density: true,
+            prints_here: false,
+            printed: Vec::new(),
         }
     }
 

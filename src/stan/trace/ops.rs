@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::stmt::filled;
 use super::{MAX_NODES, Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::prim::eval::{int_div, int_rem};
@@ -318,10 +319,30 @@ impl Tracer<'_> {
 
     /// Rejects where a condition does not hold.
     pub(super) fn check(&mut self, span: Span, condition: &Val, message: &str) -> Result<()> {
+        self.check_telling(span, condition, vec![Arc::from(message)], vec![])
+    }
+
+    /// The same, with values between the texts of the message.
+    pub(super) fn check_telling(
+        &mut self,
+        span: Span,
+        condition: &Val,
+        mut texts: Vec<Arc<str>>,
+        mut values: Vec<Val>,
+    ) -> Result<()> {
+        // What is known stands in the text, so that the message takes nothing that it need not.
+        if let Some(known) = values.iter().map(Val::known_text).collect::<Option<Vec<_>>>() {
+            (texts, values) = (vec![filled(&texts, &known).into()], vec![]);
+        }
         if self.guards.is_empty()
             && let Some(holds) = condition.as_int()
         {
-            return if holds != 0 { Ok(()) } else { wrong(span, message) };
+            if holds != 0 {
+                return Ok(());
+            }
+            if values.is_empty() {
+                return wrong(span, &*texts[0]);
+            }
         }
         if condition.as_int().is_some_and(|holds| holds != 0) {
             return Ok(());
@@ -331,7 +352,8 @@ impl Tracer<'_> {
             let off = self.apply(span, Op::Compare("=="), &[guard, Val::int(0)], Kind::INT, vec![])?;
             holds = self.call_ab(span, "max", &[off, holds], Kind::INT, vec![])?;
         }
-        self.node(span, Op::Assert(Arc::from(message)), &[holds], Kind::INT, vec![])?;
+        values.insert(0, holds);
+        self.node(span, Op::Assert(texts.into()), &values, Kind::INT, vec![])?;
         Ok(())
     }
 }

@@ -320,6 +320,12 @@ impl Tracer<'_> {
 
     fn print(&mut self, span: Span, parts: &[Printable]) -> Result<()> {
         let (texts, values) = self.texts(parts)?;
+        if self.prints_here
+            && let Some(known) = values.iter().map(Val::known_text).collect::<Option<Vec<_>>>()
+        {
+            self.printed.push(filled(&texts, &known));
+            return Ok(());
+        }
         let on = self.on(span)?;
         let guarded = on.is_some();
         let values: Vec<Val> = on.into_iter().chain(values).collect();
@@ -329,18 +335,18 @@ impl Tracer<'_> {
 
     fn reject(&mut self, span: Span, parts: &[Printable]) -> Result<()> {
         let (texts, values) = self.texts(parts)?;
-        let mut message = String::new();
-        for (i, text) in texts.iter().enumerate() {
-            message.push_str(text);
-            if let Some(value) = values.get(i) {
-                match value.as_real() {
-                    Some(x) => message.push_str(&x.to_string()),
-                    None => message.push('…'),
-                }
-            }
-        }
-        self.check(span, &Val::int(0), &message)
+        self.check_telling(span, &Val::int(0), texts, values)
     }
+}
+
+/// A text with its holes filled.
+pub(super) fn filled(texts: &[Arc<str>], values: &[String]) -> String {
+    let mut message = String::new();
+    for (i, text) in texts.iter().enumerate() {
+        message.push_str(text);
+        message.push_str(values.get(i).map_or("", String::as_str));
+    }
+    message
 }
 
 /// Adds a value to what is printed: the parts of a tuple or of a complex number in brackets.

@@ -4,7 +4,8 @@
 use indexmap::IndexMap;
 
 use super::{Checked, Given, HostFunctions, Output, Program, Traced, Tracer};
-use super::{joined, known, outputs, plain, ports, stmts, told, used};
+use super::{PARAMETERS, QUANTITIES, TRANSFORMED};
+use super::{joined, known, outputs, plain, ports, prepare, stmts, told, used};
 use crate::base::{Diagnostic, Span, stack};
 use crate::stan::emit::{Emitter, simplified};
 use crate::stan::trace::Taken;
@@ -58,7 +59,36 @@ pub fn quantities(
         known(&mut tracer, program, data)?;
         let taken = tracer.take_parameters(stmts(&program.parameters))?;
         let numbers = taken.iter().map(|t| t.numbers).sum();
-        let ((lines, tables), outputs) = outputs(tracer, program, "generated_quantities", numbers, 1)?;
+        let blocks = TRANSFORMED..=QUANTITIES;
+        let ((lines, tables), outputs) = outputs(tracer, program, "generated_quantities", numbers, blocks)?;
+        let (text, lines) = joined(&lines);
+        Ok(OfValues { text, lines, tables, taken, outputs })
+    };
+    stack::on_large_stack(4 * program.depth + 20_000, made).map_err(|problem| Box::new(told(&problem)))
+}
+
+/// What is left of [`translate`](super::translate)'s `parameters`, or of [`quantities`] where parameters are given
+/// `by_value`, without the blocks after `last`: what a draw keeps for which these fail.
+///
+/// # Errors
+/// As [`translate`](super::translate).
+pub fn until(
+    program: &Program,
+    checked: &Checked,
+    data: &Given,
+    (last, by_value): (u8, bool),
+    host: &mut (dyn HostFunctions + Send),
+) -> Result<OfValues, Box<Diagnostic>> {
+    let made = || -> Traced<OfValues> {
+        let mut tracer = Tracer::new(program, checked, host);
+        let (function, numbers, taken, first) = if by_value {
+            known(&mut tracer, program, data)?;
+            let taken = tracer.take_parameters(stmts(&program.parameters))?;
+            ("generated_quantities", taken.iter().map(|t| t.numbers).sum(), taken, TRANSFORMED)
+        } else {
+            ("parameters", prepare(&mut tracer, program, data)?.0, Vec::new(), PARAMETERS)
+        };
+        let ((lines, tables), outputs) = outputs(tracer, program, function, numbers, first..=last)?;
         let (text, lines) = joined(&lines);
         Ok(OfValues { text, lines, tables, taken, outputs })
     };

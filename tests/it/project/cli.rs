@@ -80,6 +80,27 @@ fn what_does_not_fit_in_memory_is_refused_before_it_is_made() {
             assert!(said.contains("1 lane needs"), "{said}");
         }
     }
+    // Draws that are too many, or too large, have a remedy.
+    let quantities = "parameters { real x; } model { x ~ std_normal(); }
+generated quantities { matrix[1000, 1000] m = rep_matrix(x, 1000, 1000); }";
+    let model = folder.file("large.stan", quantities);
+    let said = error(&["sample", &model, "--draws", "1000", "--memory-limit", "1000"]);
+    assert!(said.contains("MiB each") && said.contains("fewer --draws or --chains, --thin N"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_written_and_what_not_is_told_on_a_full_disk() {
+    let folder = Folder::new("full-csv");
+    std::os::unix::fs::symlink("/dev/full", folder.0.join("draws_2.csv")).expect("a link");
+    let file = folder.0.join("draws.csv").display().to_string();
+    let how = ["--chains", "3", "--warmup", "20", "--draws", "200", "--output", &file];
+    let found = output(&[&MODEL[..], &how].concat());
+    let said = String::from_utf8_lossy(&found.stderr);
+    assert_eq!(found.status.code(), Some(1), "{said}");
+    assert!(said.contains("1 of 3 files are not written: ") && said.contains("No space left"), "{said}");
+    assert!(folder.0.join("draws_1.csv").is_file() && folder.0.join("draws_3.csv").is_file(), "{said}");
+    assert!(said.contains("draws written to ") && String::from_utf8_lossy(&found.stdout).contains("r_hat"), "{said}");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use autobatch::report::StanSummary;
+use autobatch::report::stan_csv::CsvChains;
 use serde_json::Value;
 
 use crate::project::cli::{Folder, error, output};
@@ -245,13 +247,52 @@ m = fit.stan_variable('m')
 assert m.shape == (40, 2, 3) and (m == [[11, 12, 13], [21, 22, 23]]).all()
 assert fit.metric_type == metric and fit.step_size.shape == (2,)
 assert fit.inv_metric is None if metric == 'unit_e' else fit.inv_metric.shape == ((2, 2) if metric == 'diag_e' else (2, 2, 2))
-data = arviz.from_cmdstan(files, save_warmup=True)
+# ArviZ 1 has no reader of files alone.
+read = getattr(arviz, 'from_cmdstan', None)
+data = read(files, save_warmup=True) if read else arviz.from_cmdstanpy(fit, save_warmup=True)
 assert (data.posterior['m'].values == [[11, 12, 13], [21, 22, 23]]).all()
 assert numpy.array_equal(data.posterior['mu'].values.ravel(), fit.stan_variable('mu'))
-assert data.warmup_posterior['mu'].shape == (2, 150) and data.sample_stats['diverging'].shape == (2, 20)
+assert data.warmup_posterior['mu'].shape == (2, 150)
+assert data.sample_stats['diverging'].shape == (2, 20 if read else 170)
 ";
         let files = [1, 2].map(|chain| folder.0.join(format!("draws_{chain}.csv")));
         let output = Command::new(&python).arg("-c").arg(script).args(&files).arg(metric).output().expect("it starts");
         assert!(output.status.success(), "{metric}: {}", String::from_utf8_lossy(&output.stderr));
     }
+    let fixed = folder.0.join("fixed.csv").display().to_string();
+    sampled(&folder, &["--chains", "1", "--output", &fixed, "--algorithm", "fixed_param"]);
+    let model = folder.file("own.stan", "parameters { real x; } model { x ~ normal(1, 2); }");
+    let files = ["mode.csv", "laplace.csv"].map(|name| folder.0.join(name).display().to_string());
+    for jacobian in ["1", "0"] {
+        let found = output(&["optimize", &model, "--output", &files[0], "--sig-figs", "17", "--jacobian", jacobian]);
+        assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
+        let flags = ["--mode", &files[0], "--output", &files[1], "--jacobian", jacobian];
+        let found = output(&[&["laplace", &model][..], &flags].concat());
+        assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
+        let script = "
+import sys, cmdstanpy
+fixed, mode, laplace = (cmdstanpy.from_csv(file) for file in sys.argv[1:])
+assert fixed.num_draws_sampling == 20
+assert abs(mode.optimized_params_dict['x'] - 1) < 1e-6
+assert laplace.stan_variable('x').shape == (1000,) and abs(laplace.stan_variable('x').std() - 2) < 0.2
+";
+        let output = Command::new(&python).arg("-c").arg(script).arg(&fixed).args(&files).output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn the_summary_of_many_chains_tells_their_seconds_together() {
+    let text = "# method = sample (Default)\nlp__,stepsize__,x\n# Adaptation terminated\n# Step size = 0.5\n\
+        -1,0.5,1\n-2,0.5,2\n-1.5,0.5,1.5\n-1,0.5,1\n#  Elapsed Time: SECONDS seconds (Warm-up)\n\
+        #                1 seconds (Sampling)\n";
+    let texts: Vec<String> = (0..20).map(|chain| text.replace("SECONDS", &(chain % 2 + 1).to_string())).collect();
+    let texts: Vec<String> =
+        texts.iter().enumerate().map(|(c, t)| t.replace("0.5,", &format!("0.{},", c + 11))).collect();
+    let chains = CsvChains::read(texts.iter().map(|text| ("a.csv", text.as_str()))).expect("they are right");
+    let shown = StanSummary::of(&chains, 3).to_string();
+    assert!(shown.contains("Warmup took (mean 1.5, sd 0.51, at most 2) seconds"), "{shown}");
+    assert!(shown.contains("Sampling took (mean 1, sd 0, at most 1) seconds"), "{shown}");
+    let stepsize = shown.lines().find(|line| line.starts_with("stepsize__")).expect("a row");
+    assert!(stepsize.trim_end().ends_with('-') && !shown.contains("inf"), "{shown}");
 }

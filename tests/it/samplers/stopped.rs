@@ -82,3 +82,83 @@ fn chains_that_are_done_are_kept_though_others_had_not_begun() {
     let draws = kept["lp"][0].as_array().map_or(0, Vec::len);
     assert!(draws > 1000 && kept["chain"][0] == 0, "{draws} {}", kept["chain"]);
 }
+
+/// Rows of a file before and after the comment that tells the end of warmup.
+fn rows(path: &Path) -> (usize, usize) {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let rows = |text: &str| text.lines().filter(|line| !line.is_empty() && !line.starts_with(['#', 'l'])).count();
+    let (before, after) = text.split_once("# Adaptation terminated").unwrap_or((&text, ""));
+    (rows(before), rows(after))
+}
+
+fn told(path: &Path, name: &str) -> usize {
+    let text = std::fs::read_to_string(path).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("#     {name} = "))).expect("it is told");
+    line.split(' ').next().and_then(|n| n.parse().ok()).expect("a number")
+}
+
+#[test]
+fn states_of_warmup_are_kept_where_they_are_asked_for() {
+    let folder = Folder::new("stopped-states");
+    let file = folder.0.join("draws.csv").display().to_string();
+    let how = ["--chains", "2", "--warmup", "40000", "--save-warmup", "--thin", "3", "--output", &file];
+    let mut running = Running::start(autobatch(&[&MODEL[..], &how].concat()));
+    running.wait_for("warmup: chains are at iterations ");
+    running.signal("INT");
+    let (output, said) = running.end();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("nothing was drawn") && said.contains("states of warmup written to "), "{said}");
+    for chain in 1..=2 {
+        let path = folder.0.join(format!("draws_{chain}.csv"));
+        let (states, draws) = rows(&path);
+        assert!(states > 100 && draws == 0, "{states} {draws}");
+        assert_eq!((told(&path, "num_samples"), told(&path, "num_warmup")), (0, 3 * states));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("Adaptation terminated") && !text.contains("Elapsed Time: 0 seconds"), "{text}");
+    }
+}
+
+/// Of chains that run one after the other.
+#[test]
+fn every_chain_has_a_file_with_all_its_draws() {
+    let folder = Folder::new("stopped-csv");
+    let file = folder.0.join("draws.csv").display().to_string();
+    let how = ["--chains", "2", "--warmup", "5", "--draws", "3000", "--engine", "scalar", "--output", &file];
+    let mut running = Running::start(autobatch(&[&MODEL[..], &how, &["--threads", "1"]].concat()));
+    running.wait_for("3600 of 6000 draws");
+    running.signal("INT");
+    let (output, said) = running.end();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    let counts = [1, 2].map(|chain| {
+        let path = folder.0.join(format!("draws_{chain}.csv"));
+        let draws = rows(&path).1;
+        assert_eq!(told(&path, "num_samples"), draws, "{said}");
+        draws
+    });
+    assert!(counts[0].max(counts[1]) == 3000 && counts[0].min(counts[1]) >= 100, "{counts:?}");
+}
+
+#[test]
+fn what_looks_for_modes_gives_what_it_has_found() {
+    let folder = Folder::new("stopped-modes");
+    // Some starts end at once, the others never; one runs after the other.
+    let model = folder.file(
+        "slow.ab",
+        "pub fn log_density(q: real[1]) -> real {
+    let mut x = q[0];
+    if x < -0.5 { print(\"slow\"); while x < 0.0 { x = x - 1.0e-9; } }
+    -0.5 * q[0] * q[0]
+}
+",
+    );
+    let file = folder.0.join("modes.csv").display().to_string();
+    let how = ["--starts", "40", "--init", "1", "--shard-lanes", "1", "--threads", "1", "--output", &file];
+    let run = [&["optimize", &model][..], &how].concat();
+    let mut running = Running::start(autobatch(&run));
+    running.wait_for("slow");
+    running.signal("INT");
+    let (output, said) = running.end();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains(" starts had not come to an end") && said.contains("written to "), "{said}");
+    assert!(rows(Path::new(&file)).0 > 0);
+}
