@@ -158,8 +158,7 @@ impl Tracer<'_> {
         };
         let kind = Kind { base, ..container };
         let numbers = args.iter().enumerate();
-        let args: Vec<Val> =
-            numbers.map(|(i, v)| if takes_int(name, i) { v.clone() } else { v.promoted() }).collect();
+        let args: Vec<Val> = numbers.map(|(i, v)| if takes_int(name, i) { v.clone() } else { v.promoted() }).collect();
         if !OF_NUMBERS.contains(&name) || shape.is_empty() {
             return self.call_ab(span, name, &args, kind, shape);
         }

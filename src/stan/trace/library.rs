@@ -113,7 +113,8 @@ impl Tracer<'_> {
             }
             ("quantile", [x, p]) => {
                 let x = Val { kind: Kind::VECTOR, ..x.promoted() };
-                let one = |t: &mut Self, p: &[Val]| t.call_ab(span, name, &[x.clone(), p[0].clone()], Kind::REAL, vec![]);
+                let one =
+                    |t: &mut Self, p: &[Val]| t.call_ab(span, name, &[x.clone(), p[0].clone()], Kind::REAL, vec![]);
                 self.each_element(&[p.promoted()], p.promoted().kind, p.shape.clone(), one)?
             }
             ("lchoose" | "binomial_coefficient_log", [_, _]) => self.elementwise(span, "log_choose", args)?,

@@ -121,7 +121,14 @@ impl Tracer<'_> {
     }
 
     /// What lies between bounds, and its log Jacobian. A bound that is infinite is none, of each element.
-    pub(super) fn bounded(&mut self, span: Span, u: &Val, a: Option<Val>, b: Option<Val>, terms: &mut Vec<Val>) -> Result<Val> {
+    pub(super) fn bounded(
+        &mut self,
+        span: Span,
+        u: &Val,
+        a: Option<Val>,
+        b: Option<Val>,
+        terms: &mut Vec<Val>,
+    ) -> Result<Val> {
         let has = |bound: &Option<Val>, x: f64| bound.as_ref().and_then(Val::reals).is_some_and(|v| v.contains(&x));
         let (open_below, open_above) = (has(&a, f64::NEG_INFINITY), has(&b, f64::INFINITY));
         let several = |bound: &Option<Val>| bound.as_ref().is_some_and(|v| !v.is_scalar());
@@ -169,7 +176,14 @@ impl Tracer<'_> {
     }
 
     /// What lies on a scale, and its log Jacobian.
-    pub(super) fn scaled(&mut self, span: Span, m: Option<&Val>, s: &Val, u: &Val, terms: &mut Vec<Val>) -> Result<Val> {
+    pub(super) fn scaled(
+        &mut self,
+        span: Span,
+        m: Option<&Val>,
+        s: &Val,
+        u: &Val,
+        terms: &mut Vec<Val>,
+    ) -> Result<Val> {
         let log = self.elementwise(span, "log", std::slice::from_ref(s))?;
         let each = if log.is_scalar() && !u.is_scalar() {
             self.infix(span, "*", &Val::real(u.len() as f64), &log)?
@@ -225,8 +239,11 @@ impl Tracer<'_> {
         let width: usize = free.iter().product();
         let mut values = Vec::with_capacity(n);
         for i in 0..n {
-            let u =
-                if all.kind.arrays == 0 { all.clone() } else { all.pick(each, free.clone(), i * width..(i + 1) * width) };
+            let u = if all.kind.arrays == 0 {
+                all.clone()
+            } else {
+                all.pick(each, free.clone(), i * width..(i + 1) * width)
+            };
             let mut args = vec![u];
             if *shaped {
                 // The size of what comes out cannot be told from that of a triangle.

@@ -48,14 +48,7 @@ impl Tracer<'_> {
     }
 
     /// The pattern that sizes, columns and starts tell, if it is one.
-    fn pattern(
-        &self,
-        span: Span,
-        name: &str,
-        (m, n): (&Val, &Val),
-        w: &Val,
-        (v, u): (&Val, &Val),
-    ) -> Result<Pattern> {
+    fn pattern(&self, span: Span, name: &str, (m, n): (&Val, &Val), w: &Val, (v, u): (&Val, &Val)) -> Result<Pattern> {
         let (Some(m), Some(n), Some(v), Some(u)) = (m.as_int(), n.as_int(), v.ints(), u.ints()) else {
             return unsupported(span, format!("`{name}` of places that depend on parameters"));
         };

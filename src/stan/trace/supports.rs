@@ -62,7 +62,9 @@ fn demands(name: &str) -> &'static [Row] {
             (2, "Precision parameter", PositiveFinite),
             (0, "Random variable", Between(0.0, 1.0)),
         ],
-        "binomial_logit_glm_lpmf" => &[(0, "Successes variable", UpTo(1)), (1, "Population size parameter", Nonnegative)],
+        "binomial_logit_glm_lpmf" => {
+            &[(0, "Successes variable", UpTo(1)), (1, "Population size parameter", Nonnegative)]
+        }
         "binomial_logit_lpmf" => &[
             (0, "Successes variable", UpTo(1)),
             (1, "Population size parameter", Nonnegative),
@@ -73,32 +75,28 @@ fn demands(name: &str) -> &'static [Row] {
             (1, "Population size parameter", Nonnegative),
             (2, "Probability parameter", Between(0.0, 1.0)),
         ],
-        "cauchy_lpdf" => &[
-            (0, "Random variable", NotNan),
-            (1, "Location parameter", Finite),
-            (2, "Scale parameter", PositiveFinite),
-        ],
+        "cauchy_lpdf" => {
+            &[(0, "Random variable", NotNan), (1, "Location parameter", Finite), (2, "Scale parameter", PositiveFinite)]
+        }
         "student_t_lpdf" => &[
             (0, "Random variable", NotNan),
             (1, "Degrees of freedom parameter", PositiveFinite),
             (2, "Location parameter", Finite),
             (3, "Scale parameter", PositiveFinite),
         ],
-        "chi_square_lpdf" => &[(0, "Random variable", Nonnegative), (1, "Degrees of freedom parameter", PositiveFinite)],
-        "inv_chi_square_lpdf" => {
-            &[(1, "Degrees of freedom parameter", PositiveFinite), (0, "Random variable", NotNan)]
+        "chi_square_lpdf" => {
+            &[(0, "Random variable", Nonnegative), (1, "Degrees of freedom parameter", PositiveFinite)]
         }
+        "inv_chi_square_lpdf" => &[(1, "Degrees of freedom parameter", PositiveFinite), (0, "Random variable", NotNan)],
         "scaled_inv_chi_square_lpdf" => &[
             (0, "Random variable", NotNan),
             (1, "Degrees of freedom parameter", PositiveFinite),
             (2, "Scale parameter", PositiveFinite),
         ],
         "discrete_range_lpmf" => &[(2, "Upper bound parameter", AtLeastThat(1))],
-        "double_exponential_lpdf" | "logistic_lpdf" => &[
-            (0, "Random variable", Finite),
-            (1, "Location parameter", Finite),
-            (2, "Scale parameter", PositiveFinite),
-        ],
+        "double_exponential_lpdf" | "logistic_lpdf" => {
+            &[(0, "Random variable", Finite), (1, "Location parameter", Finite), (2, "Scale parameter", PositiveFinite)]
+        }
         "exp_mod_normal_lpdf" => &[
             (0, "Random variable", NotNan),
             (1, "Location parameter", Finite),
@@ -116,11 +114,9 @@ fn demands(name: &str) -> &'static [Row] {
             (1, "Shape parameter", PositiveFinite),
             (2, "Inverse scale parameter", PositiveFinite),
         ],
-        "gumbel_lpdf" | "normal_lpdf" => &[
-            (0, "Random variable", NotNan),
-            (1, "Location parameter", Finite),
-            (2, "Scale parameter", Positive),
-        ],
+        "gumbel_lpdf" | "normal_lpdf" => {
+            &[(0, "Random variable", NotNan), (1, "Location parameter", Finite), (2, "Scale parameter", Positive)]
+        }
         "inv_gamma_lpdf" => &[
             (0, "Random variable", NotNan),
             (1, "Shape parameter", PositiveFinite),

@@ -61,7 +61,9 @@ impl Tracer<'_> {
             }
             ("offset_multiplier", _, [m, s], _) => self.scaled(span, Some(m), s, &x, &mut terms)?,
             (_, "unconstrain", _, Some(constraint)) => self.unconstrained_of(span, name, &constraint, &x)?,
-            (_, _, _, Some(constraint)) => self.constrained_of(span, name, &constraint, (&x, &args[1..]), &mut terms)?,
+            (_, _, _, Some(constraint)) => {
+                self.constrained_of(span, name, &constraint, (&x, &args[1..]), &mut terms)?
+            }
             _ => return Ok(None),
         };
         if what == "jacobian" {
@@ -92,7 +94,10 @@ impl Tracer<'_> {
         let (arrays, own) = u.shape.split_at(u.kind.arrays);
         let shape = constrained_shape(constraint, own, &extents);
         let Some(transform) = transform(constraint, &shape) else {
-            return wrong(span, format!("{name}: there is no such matrix of {} × {}", shape[0], shape[shape.len() - 1]));
+            return wrong(
+                span,
+                format!("{name}: there is no such matrix of {} × {}", shape[0], shape[shape.len() - 1]),
+            );
         };
         if transform.free != own {
             let (wanted, found) = (transform.free.iter().product::<usize>(), own.iter().product::<usize>());

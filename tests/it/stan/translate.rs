@@ -111,12 +111,18 @@ fn what_densities_demand_of_known_arguments_is_said_before_the_run_as_stan_says_
         ("-1 ~ poisson(exp(x));", "poisson_lpmf: Random variable is -1, but must be nonnegative!"),
         ("0 ~ gamma(exp(x), 1);", "gamma_lpdf: Random variable is 0, but must be positive finite!"),
         ("k ~ poisson_log_glm([[1], [2]], x, [x]');", ""),
-        ("k ~ bernoulli_logit_glm([[1], [2]], x, [x]');",
-         "bernoulli_logit_glm_lpmf: Vector of dependent variables[2] is 3, but must be in the interval [0, 1]"),
-        ("3 ~ categorical([p, 1 - p]');",
-         "categorical_lpmf: Number of categories is 3, but must be in the interval [1, 2]"),
-        ("target += cholesky_decompose([[1, 0.5], [0.25, 1]])[2, 1] * x;",
-         "cholesky_decompose: m is not symmetric. m[1,2] = 0.5, but m[2,1] = 0.25"),
+        (
+            "k ~ bernoulli_logit_glm([[1], [2]], x, [x]');",
+            "bernoulli_logit_glm_lpmf: Vector of dependent variables[2] is 3, but must be in the interval [0, 1]",
+        ),
+        (
+            "3 ~ categorical([p, 1 - p]');",
+            "categorical_lpmf: Number of categories is 3, but must be in the interval [1, 2]",
+        ),
+        (
+            "target += cholesky_decompose([[1, 0.5], [0.25, 1]])[2, 1] * x;",
+            "cholesky_decompose: m is not symmetric. m[1,2] = 0.5, but m[2,1] = 0.25",
+        ),
     ];
     for (i, (statement, words)) in cases.into_iter().enumerate() {
         let program = format!(
