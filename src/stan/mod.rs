@@ -13,6 +13,7 @@ pub mod check;
 mod data;
 mod emit;
 mod graph;
+mod lacking;
 pub mod place;
 pub mod syntax;
 mod trace;

@@ -93,10 +93,14 @@ impl Checker {
 
     /// Records which function a name means.
     pub(super) fn record(&mut self, name: &Name, stem: &str, candidate: &Candidate) {
-        let params = || candidate.function.params.iter().filter_map(|param| param.ty.value().cloned()).collect();
+        let params = || candidate.function.params.iter().filter_map(|param| param.ty.value().cloned());
         let function = match candidate.user {
             Some((index, _)) => CalledFunction::User(index),
-            None => CalledFunction::Library { name: stem.into(), params: params() },
+            None => {
+                let params: Vec<UnsizedType> = params().collect();
+                self.warn_lacking(name, stem, &params);
+                CalledFunction::Library { name: stem.into(), params }
+            }
         };
         let unnormalized = is_unnormalized(&name.text);
         self.checked.calls.insert(name.span, Called { function, unnormalized });

@@ -204,7 +204,9 @@ impl Checker {
 
     /// Records that a name means a function of the library that takes functions.
     pub(super) fn record_library(&mut self, name: &Name) {
-        let function = CalledFunction::Library { name: normalized(&name.text), params: Vec::new() };
+        let stem = normalized(&name.text);
+        self.warn_lacking(name, &stem, &[]);
+        let function = CalledFunction::Library { name: stem, params: Vec::new() };
         let unnormalized = super::context::is_unnormalized(&name.text);
         self.checked.calls.insert(name.span, Called { function, unnormalized });
     }

@@ -1,7 +1,8 @@
 //! What is probably not meant, and what will not be Stan for long.
 
 use crate::base::Diagnostic;
-use crate::stan::syntax::ast::{Expr, ExprKind, Function, Index, Name, Stmt, StmtKind};
+use crate::stan::lacking::lacks;
+use crate::stan::syntax::ast::{Expr, ExprKind, Function, Index, Name, Stmt, StmtKind, UnsizedType};
 
 use super::context::Checker;
 
@@ -12,6 +13,16 @@ impl Checker {
             let message = format!("`{}` is deprecated", name.text);
             let warning = Diagnostic::warning("W2108", message, name.span, "Stan 3.0 will not have it");
             self.report(warning.with_help("use `lkj_corr`, with a prior of their own for the scales"));
+        }
+    }
+
+    /// Warns of a function of the library that is not there yet: a run that comes to it is refused.
+    pub(super) fn warn_lacking(&mut self, name: &Name, stem: &str, params: &[UnsizedType]) {
+        if lacks(stem, params) {
+            // Of `~` the name is a density's, which the program does not say.
+            let called = name.text.strip_suffix("_lupmf").unwrap_or(&name.text);
+            let message = format!("`{called}`: known, not supported yet");
+            self.report(Diagnostic::warning("W2110", message, name.span, "a run that comes to this is refused"));
         }
     }
 

@@ -173,6 +173,9 @@ impl<'a> Tracer<'a> {
         args: &[Expr],
         truncation: Option<&Truncation>,
     ) -> Result<()> {
+        if distribution.text.starts_with("laplace_") {
+            return unsupported(distribution.span, format!("`{}`", distribution.text));
+        }
         let mut values = vec![self.eval(value)?];
         for arg in args {
             values.push(self.eval(arg)?);
@@ -225,54 +228,6 @@ impl<'a> Tracer<'a> {
             return density.as_real().unwrap_or(0.0);
         }
         constants::left_out(name, args, data).unwrap_or(0.0)
-    }
-
-    /// `T[a, b]`: less the logarithm of the mass between, and nothing outside.
-    fn truncate(
-        &mut self,
-        span: Span,
-        distribution: &Name,
-        values: &[Val],
-        truncation: &Truncation,
-        discrete: bool,
-    ) -> Result<()> {
-        let lower = truncation.lower.as_ref().map(|e| self.eval(e)).transpose()?;
-        let upper = truncation.upper.as_ref().map(|e| self.eval(e)).transpose()?;
-        let (y, params) = values.split_first().expect("there is what is distributed");
-        if !y.is_scalar() {
-            return unsupported(span, "truncation of a vector");
-        }
-        for (bound, sign) in [(&lower, ">="), (&upper, "<=")] {
-            if let Some(bound) = bound {
-                let inside = self.compare(span, sign, y, bound)?;
-                let term = self.select(span, &inside, &Val::real(0.0), &Val::real(f64::NEG_INFINITY))?;
-                self.add_terms(span, &term)?;
-            }
-        }
-        let mass = |t: &mut Self, suffix: &str, at: &Val| {
-            let name = Name { text: format!("{}{suffix}", distribution.text).into(), span: distribution.span };
-            let args: Vec<Val> = std::iter::once(at.clone()).chain(params.iter().cloned()).collect();
-            t.call_with(span, &name, &args)
-        };
-        // The mass of a discrete distribution from a on leaves out what is below it.
-        let below = |t: &mut Self, a: &Val| {
-            if discrete { t.infix(span, "-", a, &Val::int(1)) } else { Ok(a.clone()) }
-        };
-        let log_mass = match (&lower, &upper) {
-            (None, None) => return Ok(()),
-            (Some(a), None) => {
-                let a = below(self, a)?;
-                mass(self, "_lccdf", &a)?
-            }
-            (None, Some(b)) => mass(self, "_lcdf", b)?,
-            (Some(a), Some(b)) => {
-                let a = below(self, a)?;
-                let (above, under) = (mass(self, "_lcdf", b)?, mass(self, "_lcdf", &a)?);
-                self.library(span, "log_diff_exp", &[above, under])?
-            }
-        };
-        let term = self.apply(span, crate::stan::graph::Op::Negate, &[log_mass], Kind::REAL, vec![])?;
-        self.add_terms(span, &term)
     }
 }
 

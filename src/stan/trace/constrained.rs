@@ -5,7 +5,7 @@ use super::{Result, Tracer};
 use crate::base::Span;
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::Constraint;
-use crate::stan::value::{Kind, Val};
+use crate::stan::value::{Kind, Val, What};
 
 /// Elements of a value, as a vector.
 fn elements(value: &Val, places: Vec<usize>) -> Val {
@@ -40,11 +40,7 @@ impl Tracer<'_> {
                 self.demand_near(span, &square, 1.0, &format!("{name} must be a unit vector"))
             }
             Constraint::CorrMatrix | Constraint::CovMatrix => {
-                let pairs = || (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
-                let below = elements(x, pairs().map(|(i, j)| i * n + j).collect());
-                let above = elements(x, pairs().map(|(i, j)| j * n + i).collect());
-                let difference = self.infix(span, "-", &below, &above)?;
-                self.demand_near(span, &difference, 0.0, &format!("{name} must be symmetric"))?;
+                self.demand_symmetric(span, x, &format!("{name} must be symmetric"))?;
                 if matches!(constraint, Constraint::CorrMatrix) {
                     let diagonal = elements(x, (0..n).map(|i| i * (n + 1)).collect());
                     self.demand_near(span, &diagonal, 1.0, &format!("{name} must have a unit diagonal"))?;
@@ -71,6 +67,32 @@ impl Tracer<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Demands that a square matrix is symmetric but for rounding.
+    pub(super) fn demand_symmetric(&mut self, span: Span, x: &Val, message: &str) -> Result<()> {
+        let n = x.shape[0];
+        let pairs = || (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
+        let below = elements(x, pairs().map(|(i, j)| i * n + j).collect());
+        let above = elements(x, pairs().map(|(i, j)| j * n + i).collect());
+        let difference = self.infix(span, "-", &below, &above)?;
+        self.demand_near(span, &difference, 0.0, message)
+    }
+
+    /// Whether a matrix is symmetric by the function that makes it.
+    pub(super) fn is_symmetric(&self, x: &Val) -> bool {
+        const SYMMETRIC: &[&str] = &[
+            "corr_matrix_constrain",
+            "cov_matrix_constrain",
+            "crossprod",
+            "inverse_spd",
+            "multiply_lower_tri_self_transpose",
+            "quad_form_sym_matrix",
+            "tcrossprod",
+        ];
+        let What::Whole(node) = x.what else { return false };
+        let Op::Call(name, _) = &self.graph.nodes[node].op else { return false };
+        SYMMETRIC.contains(&&**name) || (name.starts_with("gp_") && name.ends_with("_cov"))
     }
 
     /// Demands that the least of some numbers is above 0, or at least 0.

@@ -3,6 +3,7 @@
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::graph::Op;
+use crate::stan::syntax::ast::BinaryOp;
 use crate::stan::value::{Base, Kind, Val};
 
 /// Densities whose arguments are numbers and arrays of one length, as in the language.
@@ -98,32 +99,20 @@ impl Tracer<'_> {
 
     /// Whether arguments of a density are numbers and arrays of one length.
     pub(super) fn is_vectorised(&self, name: &str) -> bool {
-        VECTORISED.contains(&name) || ["_lcdf", "_lccdf", "_cdf"].iter().any(|s| name.ends_with(s))
+        VECTORISED.contains(&name)
     }
 
     /// A density whose arguments are numbers and arrays of one length.
     pub(super) fn vectorised_density(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Val> {
-        let long = args.iter().find(|arg| !arg.is_scalar());
-        if let Some(long) = long {
-            let n = long.len();
-            if n == 0 {
-                return Ok(Val::real(0.0));
-            }
-            if let Some(other) = args.iter().find(|arg| !arg.is_scalar() && arg.len() != n) {
-                return wrong(span, format!("{name}: arguments of {n} and {} elements", other.len()));
-            }
-            let flat = |v: &Val| {
-                let kind = if v.kind.is_int() { Kind { base: Base::Int, arrays: 1 } } else { Kind::VECTOR };
-                if v.is_scalar() { v.clone() } else { v.reshaped(kind, vec![n]) }
-            };
-            let args: Vec<Val> = args.iter().map(flat).collect();
-            return self.call_ab(span, name, &args, Kind::REAL, vec![]);
+        let (length, args) = self.aligned(span, name, args)?;
+        if length == Some(0) {
+            return Ok(Val::real(0.0));
         }
-        self.call_ab(span, name, args, Kind::REAL, vec![])
+        self.call_ab(span, name, &args, Kind::REAL, vec![])
     }
 
     /// The rows of an argument that may be one vector or several.
-    fn rows_of(v: &Val) -> Vec<Val> {
+    pub(super) fn rows_of(v: &Val) -> Vec<Val> {
         if v.kind.arrays == 0 {
             return vec![v.clone()];
         }
@@ -134,6 +123,13 @@ impl Tracer<'_> {
 
     /// Densities of several numbers, and those of regressions.
     pub(super) fn density(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
+        if let ("gaussian_dlm_obs_lpdf", [_, _, _, noise, ..]) = (name, args)
+            && noise.kind == Kind::VECTOR
+        {
+            let mut args = args.to_vec();
+            args[3] = self.library(span, "diag_matrix", std::slice::from_ref(noise))?;
+            return self.density(span, name, &args);
+        }
         if OF_VECTORS.contains(&name) {
             // One vector at a time; of several arguments that are arrays the rows go together.
             let rows = |v: &Val| if v.kind.is_int() && v.kind.arrays < 2 { vec![v.clone()] } else { Self::rows_of(v) };
@@ -147,7 +143,7 @@ impl Tracer<'_> {
                     let total = self.call_ab(span, "log_sum_exp", std::slice::from_ref(p), Kind::REAL, vec![])?;
                     self.infix(span, "-", p, &total)?
                 };
-                let chosen = self.categories(span, &logs, y)?;
+                let chosen = self.categories(span, name, &logs, y)?;
                 self.library(span, "sum", &[chosen]).map(Some)
             }
             ("ordered_logistic_lpmf" | "ordered_probit_lpmf", [y, eta, c]) => {
@@ -173,14 +169,12 @@ impl Tracer<'_> {
                 let density = if name.starts_with("normal") { "normal_lpdf" } else { "neg_binomial_2_log_lpmf" };
                 self.vectorised_density(span, density, &[y.clone(), location, scale.clone()]).map(Some)
             }
-            ("categorical_logit_glm_lpmf", [y, x, alpha, beta]) if !y.is_scalar() && x.kind == Kind::MATRIX => {
-                let y = self.infix(span, "-", y, &Val::int(1))?;
-                let args = [y, x.clone(), alpha.clone(), beta.clone()];
-                self.call_ab(span, name, &args, Kind::REAL, vec![]).map(Some)
-            }
-            ("ordered_logistic_glm_lpmf", [y, x, beta, c]) if !y.is_scalar() && x.kind == Kind::MATRIX => {
-                let y = self.infix(span, "-", y, &Val::int(1))?;
-                let args = [y, x.clone(), beta.clone(), c.clone()];
+            ("categorical_logit_glm_lpmf" | "ordered_logistic_glm_lpmf", [y, x, of_rows @ ..]) => {
+                let (y, x) = self.observations(span, name, y, x)?;
+                if y.len() == 0 {
+                    return Ok(Some(Val::real(0.0)));
+                }
+                let args: Vec<Val> = [y, x].into_iter().chain(of_rows.iter().cloned()).collect();
                 self.call_ab(span, name, &args, Kind::REAL, vec![]).map(Some)
             }
             _ => Ok(None),
@@ -212,19 +206,45 @@ impl Tracer<'_> {
         (0..v.len()).map(|i| v.pick(kind, vec![], std::iter::once(i))).collect()
     }
 
-    fn regression(&mut self, span: Span, x: &Val, alpha: &Val, beta: &Val) -> Result<Val> {
-        let product = self.matrix_vector(span, x, beta)?;
-        let alpha = if alpha.is_scalar() { alpha.clone() } else { Val { kind: product.kind, ..alpha.clone() } };
-        self.add(span, &alpha, &product)
+    /// The linear predictor of the rows of x; of one row, which serves for all, a number if alpha is one.
+    pub(super) fn regression(&mut self, span: Span, x: &Val, alpha: &Val, beta: &Val) -> Result<Val> {
+        let product = self.binary(span, BinaryOp::Multiply, x, beta)?;
+        self.add(span, alpha, &product)
+    }
+
+    /// Categories, counted from 0, and a row of x for each of them.
+    fn observations(&mut self, span: Span, name: &str, y: &Val, x: &Val) -> Result<(Val, Val)> {
+        let (width, rows) = (*x.shape.last().unwrap_or(&0), if x.kind == Kind::MATRIX { x.shape[0] } else { 1 });
+        let n = if y.is_scalar() { rows } else { y.len() };
+        if x.kind == Kind::MATRIX && rows != n {
+            return wrong(span, format!("{name}: {n} categories for {rows} rows"));
+        }
+        let y = self.infix(span, "-", y, &Val::int(1))?;
+        let places = (0..n).map(|i| if y.is_scalar() { 0 } else { i });
+        let all = y.pick(Kind { base: Base::Int, arrays: 1 }, vec![n], places);
+        if x.kind == Kind::MATRIX {
+            return Ok((all, x.clone()));
+        }
+        Ok((all, x.pick(Kind::MATRIX, vec![n, width], (0..n).flat_map(|_| 0..width))))
     }
 
     /// The elements of a vector that categories choose, counted from 1.
-    fn categories(&mut self, span: Span, logs: &Val, y: &Val) -> Result<Val> {
+    fn categories(&mut self, span: Span, name: &str, logs: &Val, y: &Val) -> Result<Val> {
         let n = logs.len();
         match y.ints() {
             Some(ints) => {
-                if let Some(bad) = ints.iter().find(|i| **i < 1 || **i > n as i64) {
-                    return wrong(span, format!("category {bad} of {n}"));
+                if let Some(at) = ints.iter().position(|i| *i < 1 || *i > n as i64) {
+                    let (what, place) = match (name, y.is_scalar()) {
+                        ("categorical_lpmf", true) => ("Number of categories", String::new()),
+                        ("categorical_lpmf", false) => ("element of outcome array", format!("[{}]", at + 1)),
+                        (_, true) => ("categorical outcome out of support", String::new()),
+                        (_, false) => ("categorical outcome out of support", format!("[{}]", at + 1)),
+                    };
+                    let bad = ints[at];
+                    return wrong(
+                        span,
+                        format!("{name}: {what}{place} is {bad}, but must be in the interval [1, {n}]"),
+                    );
                 }
                 let kind = if y.is_scalar() { Kind::REAL } else { Kind::VECTOR };
                 Ok(logs.pick(kind, y.shape.clone(), ints.iter().map(|i| *i as usize - 1)))

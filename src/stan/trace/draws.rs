@@ -1,6 +1,6 @@
 //! Draws of Stan's library, by those of ours, whose categories are counted from 0.
 
-use super::{Result, Tracer, unsupported, wrong};
+use super::{Result, Tracer, unsupported};
 use crate::base::Span;
 use crate::stan::graph::Op;
 use crate::stan::value::{Base, Kind, Val};
@@ -68,10 +68,24 @@ impl Tracer<'_> {
             }
             ("dirichlet", [a]) => self.one(span, &name, args, a.kind, a.shape.clone()),
             ("multi_normal" | "multi_normal_cholesky" | "multi_normal_prec", [mu, _])
-            | ("multi_student_t" | "multi_student_t_cholesky", [_, mu, _])
-                if mu.kind.arrays == 0 =>
-            {
-                self.one(span, &name, args, Kind::VECTOR, mu.shape.clone())
+            | ("multi_student_t" | "multi_student_t_cholesky", [_, mu, _]) => {
+                let own = vec![*mu.shape.last().unwrap_or(&0)];
+                if mu.kind.arrays == 0 {
+                    return self.one(span, &name, args, Kind::VECTOR, own);
+                }
+                let place = usize::from(args.len() == 3);
+                let mut drawn = Vec::with_capacity(mu.len());
+                for row in Self::rows_of(mu) {
+                    let mut args = args.to_vec();
+                    args[place] = row;
+                    drawn.extend(self.one(span, &name, &args, Kind::VECTOR, own.clone())?.elems());
+                }
+                Ok(Val::from_elems(Kind { base: Base::Vector, arrays: 1 }, mu.shape.clone(), drawn))
+            }
+            ("bernoulli_logit_glm", [x, alpha, beta]) => {
+                let location = self.regression(span, x, alpha, beta)?;
+                let location = location.reshaped(Kind::VECTOR, vec![location.len()]);
+                self.each(span, "bernoulli_logit_rng", &[location], Kind::INT)
             }
             ("wishart" | "inv_wishart" | "wishart_cholesky" | "inv_wishart_cholesky", [_, scale]) => {
                 self.one(span, &name, args, Kind::MATRIX, scale.shape.clone())
@@ -99,20 +113,8 @@ impl Tracer<'_> {
     }
 
     fn each(&mut self, span: Span, name: &str, args: &[Val], kind: Kind) -> Result<Val> {
-        let Some(long) = args.iter().find(|a| !a.is_scalar()) else { return self.one(span, name, args, kind, vec![]) };
-        let n = long.len();
-        if let Some(other) = args.iter().find(|a| !a.is_scalar() && a.len() != n) {
-            return wrong(span, format!("{name}: arguments of {n} and {} elements", other.len()));
-        }
-        let mut drawn = Vec::with_capacity(n);
-        for i in 0..n {
-            let element = |v: &Val| {
-                let kind = if v.kind.is_int() { Kind::INT } else { Kind::REAL };
-                if v.is_scalar() { v.clone() } else { v.pick(kind, vec![], std::iter::once(i)) }
-            };
-            let args: Vec<Val> = args.iter().map(element).collect();
-            drawn.push(self.one(span, name, &args, kind, vec![])?.elem(0));
-        }
-        Ok(Val::from_elems(Kind { base: kind.base, arrays: 1 }, vec![n], drawn))
+        let (Some(n), args) = self.aligned(span, name, args)? else { return self.one(span, name, args, kind, vec![]) };
+        let array = Kind { base: kind.base, arrays: 1 };
+        self.each_element(&args, array, vec![n], |t, numbers| t.one(span, name, numbers, kind, vec![]))
     }
 }

@@ -108,7 +108,8 @@ impl Tracer<'_> {
         }
     }
 
-    fn unary(&mut self, span: Span, op: UnaryOp, a: &Val) -> Result<Val> {
+    /// A prefix operator.
+    pub(super) fn unary(&mut self, span: Span, op: UnaryOp, a: &Val) -> Result<Val> {
         match op {
             UnaryOp::Plus => Ok(a.clone()),
             UnaryOp::Minus if a.is_complex() => self.each_part(a, |t, part| t.unary(span, op, part)),
@@ -187,7 +188,6 @@ impl Tracer<'_> {
             BinaryOp::Divide if b.is_scalar() => self.infix(span, "/", a, b),
             BinaryOp::Divide => self.library(span, "mdivide_right", &[a.clone(), b.clone()]),
             BinaryOp::LeftDivide => self.library(span, "mdivide_left", &[a.clone(), b.clone()]),
-            BinaryOp::Power if a.kind.base == Base::Matrix => unsupported(span, "powers of matrices"),
             BinaryOp::Power | BinaryOp::EltPower => {
                 // A square is quicker than a power, and has the same bits.
                 if b.as_real() == Some(2.0) {

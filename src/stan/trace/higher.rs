@@ -90,7 +90,7 @@ impl<'a> Tracer<'a> {
                 self.call_with(span, &function, &given).map(Some)
             }
             "map_rect" => self.map_rect(span, args).map(Some),
-            "integrate_1d" => self.integral(span, args).map(Some),
+            _ if name.starts_with("integrate_1d") => self.integral(span, name, args).map(Some),
             "algebra_solver"
             | "algebra_solver_newton"
             | "solve_newton"
@@ -154,6 +154,14 @@ impl<'a> Tracer<'a> {
                 let mut next = || given.next().ok_or_else(|| missing(span));
                 (method, Control { relative: next()?, absolute: next()?, steps: next()? })
             }
+            _ if method == "adjoint_tol_ctl" && rest.len() >= 11 => {
+                // Stan solves another system backwards for derivatives, with tolerances of its own; here they are those
+                // of the steps forward.
+                let args = rest.split_off(11);
+                let given = std::mem::replace(&mut rest, args);
+                let absolute = self.library(span, "min", std::slice::from_ref(&given[1]))?;
+                ("bdf", Control { relative: given[0].clone(), absolute, steps: given[6].clone() })
+            }
             _ => (method, control(method)),
         };
         if !["rk45", "ckrk", "bdf", "adams"].contains(&method) {
@@ -202,10 +210,16 @@ impl<'a> Tracer<'a> {
         self.node(span, Op::CallWith(name, closure), &args, kind, vec![m, n])
     }
 
-    fn integral(&mut self, span: Span, args: &[Expr]) -> Result<Val> {
+    /// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])`, and its kin of any arguments, whose `_tol` have their relative
+    /// tolerance, the absolute one and a depth before them.
+    fn integral(&mut self, span: Span, name: &str, args: &[Expr]) -> Result<Val> {
         let (function, mut values) = self.function_and_values(span, args)?;
-        let tolerance = if values.len() > 5 { values.pop() } else { None };
-        let rest = values.split_off(2.min(values.len()));
+        let mut tolerance = if name == "integrate_1d" && values.len() > 5 { values.pop() } else { None };
+        let mut rest = values.split_off(2.min(values.len()));
+        if name.ends_with("_tol") && rest.len() >= 3 {
+            tolerance = Some(rest.remove(0));
+            rest.drain(..2);
+        }
         let packed = Packed::new(rest);
         let inputs =
             [("x", Kind::REAL, vec![]), ("xc", Kind::REAL, vec![]), ("p", Kind::VECTOR, vec![packed.theta.len()])];

@@ -1,88 +1,9 @@
 //! Functions of Stan's library, by what they are made of here.
 
-use super::{Result, Tracer, unsupported, wrong};
+use super::{Result, Tracer, tails, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::graph::Op;
 use crate::stan::value::{Base, Elem, Kind, Val};
-
-/// Elementwise functions of one real that have the same name and meaning in the language.
-const UNARY: &[&str] = &[
-    "sqrt",
-    "cbrt",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "log1m",
-    "log1m_exp",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "inv_logit",
-    "log_inv_logit",
-    "log1p_exp",
-    "inv_cloglog",
-    "erf",
-    "erfc",
-    "Phi",
-    "inv_Phi",
-    "lgamma",
-    "digamma",
-    "trigamma",
-    "floor",
-    "ceil",
-    "round",
-    "trunc",
-    "square",
-    "logit",
-    "Phi_approx",
-    "tgamma",
-    "inv_erfc",
-    "lambert_w0",
-    "lambert_wm1",
-    "asinh",
-    "acosh",
-    "atanh",
-    "inv",
-    "inv_sqrt",
-    "inv_square",
-    "log1m_inv_logit",
-    "std_normal_qf",
-    "std_normal_log_qf",
-];
-
-/// The same of two reals.
-const BINARY: &[&str] = &[
-    "atan2",
-    "lbeta",
-    "lmultiply",
-    "log_diff_exp",
-    "fdim",
-    "hypot",
-    "owens_t",
-    "gamma_p",
-    "gamma_q",
-    "beta",
-    "lmgamma",
-    "falling_factorial",
-    "rising_factorial",
-    "log_falling_factorial",
-    "log_rising_factorial",
-    "bessel_first_kind",
-    "bessel_second_kind",
-    "modified_bessel_first_kind",
-    "modified_bessel_second_kind",
-    "log_modified_bessel_first_kind",
-];
 
 /// Functions that give tuples, and those that give the parts.
 const OF_PARTS: &[(&str, &[&str])] = &[
@@ -99,6 +20,9 @@ impl Tracer<'_> {
         if args.iter().any(Val::is_tuple) {
             return unsupported(span, format!("`{name}` of tuples"));
         }
+        if let Some(value) = self.operator(span, name, args)? {
+            return Ok(value);
+        }
         if let Some(value) = self.of_complex(span, name, args)? {
             return Ok(value);
         }
@@ -112,17 +36,8 @@ impl Tracer<'_> {
         if let Some(value) = self.constant(name, args) {
             return Ok(value);
         }
-        if let [_] = args
-            && UNARY.contains(&name)
-        {
-            // The primitive has no derivative.
-            let name = if name == "trigamma" && !args[0].is_known() { "smooth_trigamma" } else { name };
-            return self.elementwise(span, name, args);
-        }
-        if let [_, _] = args
-            && BINARY.contains(&name)
-        {
-            return self.elementwise(span, name, args);
+        if let Some(value) = self.of_elements(span, name, args)? {
+            return Ok(value);
         }
         if let Some(value) = self.composed(span, name, args)? {
             return Ok(value);
@@ -133,6 +48,16 @@ impl Tracer<'_> {
         if let Some(value) = self.of_matrices(span, name, args)? {
             return Ok(value);
         }
+        if let Some(value) = self.of_sparse(span, name, args)? {
+            return Ok(value);
+        }
+        if let Some(value) = self.transform_called(span, name, args)? {
+            return Ok(value);
+        }
+        if tails::distribution_of(name).is_some() {
+            return self.distribution_function(span, name, args);
+        }
+        self.check_support(span, name, args)?;
         if self.is_vectorised(name) {
             return self.vectorised_density(span, name, args);
         }
@@ -176,15 +101,22 @@ impl Tracer<'_> {
             ("min" | "max", [a, b]) if a.kind.is_int() && b.kind.is_int() => {
                 self.call_ab(span, name, args, Kind::INT, vec![])?
             }
-            ("fmod", [a, b]) => self.apply(span, Op::Infix("%"), &[a.promoted(), b.promoted()], Kind::REAL, vec![])?,
+            ("fmod", [a, b]) => self.infix(span, "%", &a.promoted(), &b.promoted())?,
             ("fma", [a, b, c]) => {
                 let product = self.infix(span, "*", &a.promoted(), b)?;
                 self.add(span, &product, c)?
             }
-            ("inc_beta" | "inv_inc_beta" | "log_inv_logit_diff", _) => self.elementwise(span, name, args)?,
-            ("choose", [_, _]) => self.call_ab(span, name, args, Kind::INT, vec![])?,
-            ("ldexp", [x, _]) => self.call_ab(span, name, args, Kind::REAL, x.shape.clone())?,
-            ("quantile", [_, p]) if p.is_scalar() => self.call_ab(span, name, args, Kind::REAL, vec![])?,
+            ("inc_beta" | "inv_inc_beta" | "hypergeometric_2F1", _) => self.elementwise(span, name, args)?,
+            ("hypergeometric_3F2" | "hypergeometric_pFq", [a, b, z]) => {
+                let list = |v: &Val| Val { kind: Kind::VECTOR, ..v.clone() };
+                self.call_ab(span, "hypergeometric_pFq", &[list(a), list(b), z.promoted()], Kind::REAL, vec![])?
+            }
+            ("quantile", [x, p]) => {
+                let x = Val { kind: Kind::VECTOR, ..x.promoted() };
+                let one =
+                    |t: &mut Self, p: &[Val]| t.call_ab(span, name, &[x.clone(), p[0].clone()], Kind::REAL, vec![]);
+                self.each_element(&[p.promoted()], p.promoted().kind, p.shape.clone(), one)?
+            }
             ("lchoose" | "binomial_coefficient_log", [_, _]) => self.elementwise(span, "log_choose", args)?,
             ("int_step" | "step", [x]) => {
                 let sign = if name == "step" { ">=" } else { ">" };
@@ -198,7 +130,7 @@ impl Tracer<'_> {
                 let size = self.elementwise(span, "abs", std::slice::from_ref(x))?;
                 self.compare(span, "==", &size, &Val::real(f64::INFINITY))?
             }
-            ("to_int", [x]) => self.call_ab(span, "int", std::slice::from_ref(x), Kind::INT, vec![])?,
+            ("to_int", [x]) => self.elementwise(span, "int", std::slice::from_ref(x))?,
             ("log_sum_exp", [_, _]) => self.elementwise(span, "log_add_exp", args)?,
             ("log_mix", [p, a, b]) => {
                 let (first, rest) = (
@@ -209,10 +141,17 @@ impl Tracer<'_> {
                 self.elementwise(span, "log_add_exp", &[a, b])?
             }
             ("log_mix", [p, a]) => {
-                let logs = self.elementwise(span, "log", std::slice::from_ref(p))?;
-                let a = Val { kind: logs.kind, ..a.clone() };
-                let terms = self.add(span, &logs, &a)?;
-                self.call_ab(span, "log_sum_exp", &[terms], Kind::REAL, vec![])?
+                let logs = self.elementwise(span, "log", &[Val { kind: Kind::VECTOR, ..p.promoted() }])?;
+                let mut mixed = Vec::new();
+                // The densities of an observation, or of several, whose logarithms are summed.
+                for row in if a.shape.len() == 2 { Self::rows_of(a) } else { vec![a.clone()] } {
+                    let terms = self.add(span, &logs, &Val { kind: Kind::VECTOR, ..row.promoted() })?;
+                    mixed.extend(self.call_ab(span, "log_sum_exp", &[terms], Kind::REAL, vec![])?.elems());
+                }
+                match mixed[..] {
+                    [one] => Val::from_elems(Kind::REAL, vec![], vec![one]),
+                    _ => self.library(span, "sum", &[Val::from_elems(Kind::VECTOR, vec![mixed.len()], mixed)])?,
+                }
             }
             _ => return Ok(None),
         }))
@@ -322,10 +261,12 @@ impl Tracer<'_> {
             return self.call_ab(span, name, args, x.kind, x.shape.clone());
         };
         let mut order: Vec<usize> = (0..values.len()).collect();
-        order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
-        if name.ends_with("_desc") {
-            order.reverse();
-        }
+        // Equal ones keep their order, both ways.
+        let descends = name.ends_with("_desc");
+        order.sort_by(|a, b| {
+            let (a, b) = if descends { (b, a) } else { (a, b) };
+            (values[*a] + 0.0).total_cmp(&(values[*b] + 0.0))
+        });
         if indices {
             let elems = order.iter().map(|i| Elem::Int(*i as i64 + 1)).collect();
             return Ok(Val::from_elems(places, vec![order.len()], elems));

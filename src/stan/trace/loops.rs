@@ -12,7 +12,6 @@ use crate::base::Span;
 use crate::stan::syntax::ast::{Expr, ExprKind, Name, Stmt, StmtKind};
 use crate::stan::syntax::walk::{self, Walk};
 use crate::stan::value::{Kind, Val};
-use crate::types::column_major;
 
 /// So many turns that lanes may leave early are run one by one; of more the text gets a loop.
 const MAX_MASKED: i64 = 100;
@@ -118,13 +117,13 @@ impl Tracer<'_> {
     /// `for (x in over) …`
     pub(super) fn for_each(&mut self, span: Span, var: &Name, over: &Val, body: &Stmt) -> Result<Flow> {
         let kind = over.kind.element();
-        // A matrix is walked element by element, in column-major order.
+        // A matrix is walked element by element, row after row.
         let items: Vec<Val> = if over.is_tuple() {
             let one = |i: usize| [At::One(i as i64 + 1, span)];
             (0..over.shape[0]).map(|i| self.indexed(span, over, &one(i))).collect::<Result<_>>()?
         } else if over.kind.real() == Kind::MATRIX {
             let scalar = kind.element();
-            column_major(&over.shape, 0).map(|at| over.pick(scalar, vec![], std::iter::once(at))).collect()
+            (0..over.len()).map(|at| over.pick(scalar, vec![], std::iter::once(at))).collect()
         } else {
             let shape = over.shape[1..].to_vec();
             let size: usize = shape.iter().product();

@@ -2,14 +2,16 @@
 
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
-use crate::stan::syntax::ast::BinaryOp;
-use crate::stan::value::{Base, Elem, Kind, Val};
+use crate::stan::value::{Elem, Kind, Val};
 
 impl Tracer<'_> {
     /// A function of matrices; `None` for any other.
     pub(super) fn of_matrices(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
         let matrix = |t: &mut Self, shape: Vec<usize>| t.call_ab(span, name, args, Kind::MATRIX, shape).map(Some);
         let square = |v: &Val| v.shape.clone();
+        if name == "cholesky_decompose" {
+            self.check_symmetric(span, name, &args[0])?;
+        }
         match (name, args) {
             (
                 "cholesky_decompose"
@@ -35,7 +37,7 @@ impl Tracer<'_> {
             ("svd_U" | "svd_V" | "singular_values", [a]) => self.singular(span, name, a).map(Some),
             ("eigenvalues_sym", [a]) => self.call_ab(span, name, args, Kind::VECTOR, vec![a.shape[0]]).map(Some),
             ("determinant" | "log_determinant" | "log_determinant_spd" | "trace", [_])
-            | ("trace_quad_form", [_, _])
+            | ("trace_quad_form", [_, Val { kind: Kind::MATRIX, .. }])
             | ("trace_gen_quad_form", [_, _, _]) => self.call_ab(span, name, args, Kind::REAL, vec![]).map(Some),
             ("mdivide_left" | "mdivide_left_spd" | "mdivide_left_tri_low", [_, b])
             | ("mdivide_right" | "mdivide_right_spd" | "mdivide_right_tri_low", [b, _]) => {
@@ -55,19 +57,42 @@ impl Tracer<'_> {
             }
             ("diag_pre_multiply", [v, m]) => self.scaled_rows(span, m, v).map(Some),
             ("diag_post_multiply", [m, v]) => self.scaled_columns(span, m, v).map(Some),
-            ("columns_dot_self" | "columns_dot_product", [a, ..]) => {
-                let shape = vec![a.shape[1]];
-                self.call_ab(span, name, args, Kind::ROW_VECTOR, shape).map(Some)
+            ("columns_dot_self" | "columns_dot_product" | "rows_dot_self" | "rows_dot_product", [a, more @ ..]) => {
+                self.dots(span, name, a, more.first().unwrap_or(a)).map(Some)
             }
-            ("rows_dot_self" | "rows_dot_product", [a, ..]) => {
-                let shape = vec![a.shape[0]];
-                self.call_ab(span, name, args, Kind::VECTOR, shape).map(Some)
+            ("trace_dot", [a, b]) => {
+                let b = self.transpose(span, b)?;
+                let products = self.infix(span, "*", a, &b)?;
+                self.library(span, "sum", &[products]).map(Some)
+            }
+            ("trace_quad_form", [_, b]) if b.kind == Kind::VECTOR => {
+                self.call_ab(span, "quad_form", args, Kind::REAL, vec![]).map(Some)
             }
             ("add_diag", [m, v]) => self.with_diagonal(span, m, v).map(Some),
             ("hmm_marginal", [_, _, _]) => self.call_ab(span, name, args, Kind::REAL, vec![]).map(Some),
             ("hmm_hidden_state_prob", [omegas, _, _]) => matrix(self, square(omegas)),
             _ => self.covariance(span, name, args),
         }
+    }
+
+    /// Dot products of the columns or the rows of two matrices, or of vectors, which are matrices of one column or row.
+    fn dots(&mut self, span: Span, name: &str, a: &Val, b: &Val) -> Result<Val> {
+        if a.shape != b.shape {
+            return wrong(span, format!("{name}: sizes differ: {:?} and {:?}", a.shape, b.shape));
+        }
+        let of_columns = name.starts_with("columns");
+        let kind = if of_columns { Kind::ROW_VECTOR } else { Kind::VECTOR };
+        if a.kind == Kind::MATRIX {
+            let product = if of_columns { "columns_dot_product" } else { "rows_dot_product" };
+            let shape = vec![a.shape[usize::from(of_columns)]];
+            return self.call_ab(span, product, &[a.clone(), b.clone()], kind, shape);
+        }
+        if of_columns == (a.kind == Kind::VECTOR) {
+            let dot = self.library(span, "dot_product", &[a.clone(), b.clone()])?;
+            return Ok(dot.reshaped(kind, vec![1]));
+        }
+        let products = self.infix(span, "*", a, b)?;
+        Ok(Val { kind, ..products })
     }
 
     /// Of a matrix with more columns than rows those of its transpose.
@@ -176,14 +201,5 @@ impl Tracer<'_> {
         let decay = self.elementwise(span, "exp", &[scaled])?;
         let variance = self.elementwise(span, "square", std::slice::from_ref(sigma))?;
         self.infix(span, "*", &variance, &decay)
-    }
-
-    /// A product of a matrix, or a row as one, with a vector.
-    pub(super) fn matrix_vector(&mut self, span: Span, x: &Val, beta: &Val) -> Result<Val> {
-        let row = x.kind == Kind::ROW_VECTOR;
-        let x = if row { x.reshaped(Kind::MATRIX, vec![1, x.len()]) } else { x.clone() };
-        let beta =
-            Val { kind: Kind::of(if beta.kind == Kind::MATRIX { Base::Matrix } else { Base::Vector }), ..beta.clone() };
-        self.binary(span, BinaryOp::Multiply, &x, &beta)
     }
 }

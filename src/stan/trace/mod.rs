@@ -2,6 +2,7 @@
 //! [graph](super::graph) of what lanes compute. Loops turn here, calls are made here, arrays are filled here; so indices
 //! and sizes are numbers wherever lanes have no part in them.
 
+mod broadcast;
 mod call;
 mod called;
 mod complex;
@@ -19,12 +20,17 @@ mod library;
 mod loop_routine;
 mod loops;
 mod matrices;
+mod operators;
 mod ops;
 mod parameters;
 mod recursion;
 mod routine;
 mod shapes;
+mod sparse;
 mod stmt;
+mod supports;
+mod tails;
+mod transforms;
 mod tuple;
 
 use std::collections::HashMap;

@@ -38,6 +38,7 @@ fn real_infix(sign: &str, a: f64, b: f64) -> Option<f64> {
         "-" => a - b,
         "*" => a * b,
         "/" => a / b,
+        "%" => a % b,
         "^" => BinaryFn::ALL.iter().find(|f| f.name() == "pow")?.apply(a, b),
         _ => return None,
     })
@@ -209,29 +210,6 @@ impl Tracer<'_> {
         shape: Vec<usize>,
     ) -> Result<Val> {
         self.apply(span, Op::Call(Arc::from(name), vec![]), args, kind, shape)
-    }
-
-    /// A function of reals, element by element; scalars go with every element. Of a few functions one argument is an int.
-    pub(super) fn elementwise(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Val> {
-        let Some(largest) = args.iter().max_by_key(|arg| (arg.shape.len(), arg.kind.rank())) else {
-            return wrong(span, format!("{name} wants an argument"));
-        };
-        let shape = largest.shape.clone();
-        if let Some(other) = args.iter().find(|arg| !arg.is_scalar() && arg.shape != shape) {
-            let shown = |v: &Val| format!("{:?}", v.shape);
-            return wrong(span, format!("{name}: sizes differ: {} and {}", shown(largest), shown(other)));
-        }
-        let base = if largest.kind.is_int() { super::super::value::Base::Real } else { largest.kind.base };
-        let kind = Kind { base, arrays: largest.kind.arrays };
-        let int = match name {
-            "lmgamma" | "bessel_first_kind" | "bessel_second_kind" => Some(0),
-            "modified_bessel_first_kind" | "modified_bessel_second_kind" => Some(0),
-            "falling_factorial" | "rising_factorial" => Some(1),
-            _ => None,
-        };
-        let numbers = args.iter().enumerate();
-        let args: Vec<Val> = numbers.map(|(i, v)| if int == Some(i) { v.clone() } else { v.promoted() }).collect();
-        self.call_ab(span, name, &args, kind, shape)
     }
 
     /// `a + b` and its kin, element by element.

@@ -121,7 +121,14 @@ impl Tracer<'_> {
     }
 
     /// What lies between bounds, and its log Jacobian. A bound that is infinite is none, of each element.
-    fn bounded(&mut self, span: Span, u: &Val, a: Option<Val>, b: Option<Val>, terms: &mut Vec<Val>) -> Result<Val> {
+    pub(super) fn bounded(
+        &mut self,
+        span: Span,
+        u: &Val,
+        a: Option<Val>,
+        b: Option<Val>,
+        terms: &mut Vec<Val>,
+    ) -> Result<Val> {
         let has = |bound: &Option<Val>, x: f64| bound.as_ref().and_then(Val::reals).is_some_and(|v| v.contains(&x));
         let (open_below, open_above) = (has(&a, f64::NEG_INFINITY), has(&b, f64::INFINITY));
         let several = |bound: &Option<Val>| bound.as_ref().is_some_and(|v| !v.is_scalar());
@@ -168,7 +175,15 @@ impl Tracer<'_> {
         if a.as_real() == Some(0.0) { Ok(scaled) } else { self.add(span, a, &scaled) }
     }
 
-    fn scaled(&mut self, span: Span, m: Option<&Val>, s: &Val, u: &Val, terms: &mut Vec<Val>) -> Result<Val> {
+    /// What lies on a scale, and its log Jacobian.
+    pub(super) fn scaled(
+        &mut self,
+        span: Span,
+        m: Option<&Val>,
+        s: &Val,
+        u: &Val,
+        terms: &mut Vec<Val>,
+    ) -> Result<Val> {
         let log = self.elementwise(span, "log", std::slice::from_ref(s))?;
         let each = if log.is_scalar() && !u.is_scalar() {
             self.infix(span, "*", &Val::real(u.len() as f64), &log)?
@@ -192,9 +207,10 @@ impl Tracer<'_> {
     ) -> Result<Val> {
         let own = shape[kind.arrays..].to_vec();
         let n: usize = shape[..kind.arrays].iter().product();
-        let Some(Transform { stem, free, shaped }) = transform(constraint, &own) else {
+        let Some(transform) = transform(constraint, &own) else {
             return wrong(span, format!("there is no such matrix of {} × {}", own[0], own[own.len() - 1]));
         };
+        let free = &transform.free;
         let each = Kind::of(if free.len() == 2 { Base::Matrix } else { Base::Vector });
         let all = if kind.arrays == 0 {
             self.unconstrained(span, first, each, free.clone())?
@@ -202,25 +218,41 @@ impl Tracer<'_> {
             let shape = std::iter::once(n).chain(free.iter().copied()).collect();
             self.unconstrained(span, first, Kind { arrays: 1, ..each }, shape)?
         };
+        let mut values = self.transformed_values(span, &transform, (&all, n), (Kind::of(kind.base), &own), terms)?;
+        if kind.arrays == 0 && values.len() == 1 {
+            return Ok(values.remove(0));
+        }
+        Ok(Val::from_elems(kind, shape.to_vec(), values.iter().flat_map(Val::elems).collect()))
+    }
+
+    /// The `n` vectors or matrices that a transform makes of unconstrained numbers, and the terms of the log Jacobian.
+    pub(super) fn transformed_values(
+        &mut self,
+        span: Span,
+        transform: &Transform,
+        (all, n): (&Val, usize),
+        (one, own): (Kind, &[usize]),
+        terms: &mut Vec<Val>,
+    ) -> Result<Vec<Val>> {
+        let Transform { stem, free, shaped } = transform;
+        let each = Kind::of(if free.len() == 2 { Base::Matrix } else { Base::Vector });
         let width: usize = free.iter().product();
-        let mut elems = Vec::new();
+        let mut values = Vec::with_capacity(n);
         for i in 0..n {
-            let u =
-                if kind.arrays == 0 { all.clone() } else { all.pick(each, free.clone(), i * width..(i + 1) * width) };
+            let u = if all.kind.arrays == 0 {
+                all.clone()
+            } else {
+                all.pick(each, free.clone(), i * width..(i + 1) * width)
+            };
             let mut args = vec![u];
-            if shaped {
+            if *shaped {
                 // The size of what comes out cannot be told from that of a triangle.
                 args.push(Val::known(Kind::MATRIX, Array::real(own.iter().copied(), vec![0.0; own[0] * own[1]])));
             }
-            let one = Kind::of(kind.base);
-            let value = self.call_ab(span, &format!("{stem}_constrain"), &args, one, own.clone())?;
+            values.push(self.call_ab(span, &format!("{stem}_constrain"), &args, one, own.to_vec())?);
             terms.push(self.call_ab(span, &format!("{stem}_log_jacobian"), &args, Kind::REAL, vec![])?);
-            if kind.arrays == 0 {
-                return Ok(value);
-            }
-            elems.extend(value.elems());
         }
-        Ok(Val::from_elems(kind, shape.to_vec(), elems))
+        Ok(values)
     }
 }
 

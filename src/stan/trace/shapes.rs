@@ -94,6 +94,33 @@ impl Tracer<'_> {
                 let elems = (0..n * n).map(|i| Elem::Real(if i % (n + 1) == 0 { 1.0 } else { 0.0 }));
                 vals(Kind::MATRIX, vec![n, n], elems.collect())
             }
+            ("one_hot_vector" | "one_hot_row_vector" | "one_hot_array" | "one_hot_int_array", [n, k]) => {
+                let (n, k) = (extent(span, n)?, extent(span, k)?);
+                if k == 0 || k > n {
+                    return wrong(span, format!("{name}: place {k} of {n}"));
+                }
+                let kind = match name {
+                    "one_hot_vector" => Kind::VECTOR,
+                    "one_hot_row_vector" => Kind::ROW_VECTOR,
+                    "one_hot_array" => Kind { base: Base::Real, arrays: 1 },
+                    _ => Kind { base: Base::Int, arrays: 1 },
+                };
+                vals(kind, vec![n], (1..=n).map(|i| Elem::Int(i64::from(i == k))).collect())
+            }
+            ("uniform_simplex", [n]) => {
+                let n = extent(span, n)?;
+                filled(Kind::VECTOR, vec![n], &Val::real(1.0 / n as f64))
+            }
+            ("linspaced_int_array", [n, a, b]) => {
+                let n = extent(span, n)?;
+                let (Some(a), Some(b)) = (a.as_int(), b.as_int()) else {
+                    return super::unsupported(span, format!("`{name}` of parameters"));
+                };
+                if n > 0 && b < a {
+                    return wrong(span, format!("{name}: {b} is less than {a}"));
+                }
+                vals(Kind { base: Base::Int, arrays: 1 }, vec![n], steps(n as i64, a, b))
+            }
             ("linspaced_vector" | "linspaced_row_vector" | "linspaced_array", [n, a, b]) => {
                 let n = extent(span, n)?;
                 let (Some(a), Some(b)) = (a.as_real(), b.as_real()) else {
@@ -293,6 +320,18 @@ impl Tracer<'_> {
         let at = (0..m).flat_map(|r| (0..n).map(move |c| (r + i) * cols + c + j));
         Ok(Some(a.pick(kind, shape, at)))
     }
+}
+
+/// So many ints from a up to b: steps of one length, which ends before b where that does not divide, or each int as often
+/// as there are more numbers than ints.
+fn steps(n: i64, a: i64, b: i64) -> Vec<Elem> {
+    let ints = b - a + 1;
+    let at = |i: i64| match n {
+        1 => b,
+        _ if ints < n => a + i / ((n + b - a) / ints),
+        _ => a + i * ((b - a) / (n - 1)),
+    };
+    (0..n).map(|i| Elem::Int(at(i))).collect()
 }
 
 fn reals(elems: Vec<Elem>) -> Vec<Elem> {

@@ -100,6 +100,56 @@ fn indices_that_are_known_are_looked_at_before_the_run() {
     assert_eq!((code.as_str(), message.as_str()), ("E2502", "index 4 is out of range: there are 3"));
 }
 
+#[test]
+fn what_densities_demand_of_known_arguments_is_said_before_the_run_as_stan_says_it() {
+    let cases = [
+        ("target += normal_lpdf(x | 0, -1);", "normal_lpdf: Scale parameter is -1, but must be positive!"),
+        ("2 ~ bernoulli(p);", "bernoulli_lpmf: n is 2, but must be in the interval [0, 1]"),
+        ("k ~ bernoulli(p);", "bernoulli_lpmf: n[2] is 3, but must be in the interval [0, 1]"),
+        ("1 ~ bernoulli(2.5);", "bernoulli_lpmf: Probability parameter is 2.5, but must be in the interval [0, 1]"),
+        ("k ~ binomial(2, p);", "binomial_lpmf: Successes variable[2] is 3, but must be in the interval [0, 2]"),
+        ("-1 ~ poisson(exp(x));", "poisson_lpmf: Random variable is -1, but must be nonnegative!"),
+        ("0 ~ gamma(exp(x), 1);", "gamma_lpdf: Random variable is 0, but must be positive finite!"),
+        ("k ~ poisson_log_glm([[1], [2]], x, [x]');", ""),
+        (
+            "k ~ bernoulli_logit_glm([[1], [2]], x, [x]');",
+            "bernoulli_logit_glm_lpmf: Vector of dependent variables[2] is 3, but must be in the interval [0, 1]",
+        ),
+        (
+            "3 ~ categorical([p, 1 - p]');",
+            "categorical_lpmf: Number of categories is 3, but must be in the interval [1, 2]",
+        ),
+        (
+            "target += cholesky_decompose([[1, 0.5], [0.25, 1]])[2, 1] * x;",
+            "cholesky_decompose: m is not symmetric. m[1,2] = 0.5, but m[2,1] = 0.25",
+        ),
+    ];
+    for (i, (statement, words)) in cases.into_iter().enumerate() {
+        let program = format!(
+            "transformed data {{ array[2] int k = {{1, 3}}; }} parameters {{ real x; real<lower=0, upper=1> p; }} \
+             model {{ {statement} }}"
+        );
+        if words.is_empty() {
+            translated(&format!("support{i}"), &program, json!({})).expect("it translates");
+            continue;
+        }
+        let (code, message) = refused(&format!("support{i}"), &program, json!({}));
+        assert_eq!((code.as_str(), message.as_str()), ("E2502", words));
+    }
+}
+
+#[test]
+fn a_run_says_of_every_function_that_is_not_there_where_it_is_called() {
+    let program = "parameters { vector[2] x; } model { x ~ normal(0, 1); } generated quantities { \
+                   real a = wiener_lcdf_unnorm(x[1] | 1, 0.1, 0.5, 1); \
+                   complex_vector[2] e = eigenvalues([[1, x[1]], [x[2], 1]]); }";
+    let error = translated("lacking", program, json!({})).expect_err("it is refused");
+    let told = error.diagnostics().iter().map(|d| format!("{} {}", d.code.0, d.message));
+    let there = "known, not supported yet";
+    let wanted = [format!("W2110 `eigenvalues`: {there}"), format!("E2501 `wiener_lcdf_unnorm`: {there}")];
+    assert_eq!(told.collect::<Vec<_>>(), wanted);
+}
+
 /// The lines of the log density, without its head.
 fn density(model: &StanModel) -> Vec<&str> {
     let text = model.text().lines().skip_while(|line| !line.starts_with("pub fn log_density"));

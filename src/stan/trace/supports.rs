@@ -1,0 +1,294 @@
+//! What densities demand of their arguments, and what Stan says where known ones do not have it. What lanes compute is
+//! looked at by the library of the language: a density is NaN there, which rejects the point.
+
+use super::{Result, Tracer};
+use crate::base::Span;
+use crate::stan::value::Val;
+
+/// What an argument must be.
+#[derive(Clone, Copy)]
+enum Demand {
+    NotNan,
+    Finite,
+    Positive,
+    PositiveFinite,
+    Nonnegative,
+    Between(f64, f64),
+    AtLeast(f64),
+    Less(f64),
+    /// From 0 to another argument.
+    UpTo(usize),
+    AtLeastThat(usize),
+    GreaterThan(usize),
+    /// From 1 to one more than there are cut-points.
+    Category(usize),
+}
+
+use Demand::{
+    AtLeast, AtLeastThat, Between, Category, Finite, GreaterThan, Less, Nonnegative, NotNan, Positive, PositiveFinite,
+    UpTo,
+};
+
+/// An argument, Stan's name of it, and what it must be, in the order in which Stan looks.
+type Row = (usize, &'static str, Demand);
+
+/// The demands of a density on numbers, as in the headers of Stan 2.39 (`stan/math/prim/prob`).
+fn demands(name: &str) -> &'static [Row] {
+    match name {
+        "bernoulli_logit_glm_lpmf" => &[(0, "Vector of dependent variables", Between(0.0, 1.0))],
+        "bernoulli_logit_lpmf" => {
+            &[(0, "n", Between(0.0, 1.0)), (1, "Logit transformed probability parameter", NotNan)]
+        }
+        "bernoulli_lpmf" => &[(0, "n", Between(0.0, 1.0)), (1, "Probability parameter", Between(0.0, 1.0))],
+        "beta_binomial_lpmf" => &[
+            (1, "Population size parameter", Nonnegative),
+            (2, "First prior sample size parameter", PositiveFinite),
+            (3, "Second prior sample size parameter", PositiveFinite),
+        ],
+        "beta_lpdf" => &[
+            (1, "First shape parameter", PositiveFinite),
+            (2, "Second shape parameter", PositiveFinite),
+            (0, "Random variable", Between(0.0, 1.0)),
+        ],
+        "beta_neg_binomial_lpmf" => &[
+            (0, "Failures variable", Nonnegative),
+            (1, "Number of successes parameter", PositiveFinite),
+            (2, "Prior success parameter", PositiveFinite),
+            (3, "Prior failure parameter", PositiveFinite),
+        ],
+        "beta_proportion_lpdf" => &[
+            (1, "Location parameter", Positive),
+            (1, "Location parameter", Less(1.0)),
+            (2, "Precision parameter", PositiveFinite),
+            (0, "Random variable", Between(0.0, 1.0)),
+        ],
+        "binomial_logit_glm_lpmf" => {
+            &[(0, "Successes variable", UpTo(1)), (1, "Population size parameter", Nonnegative)]
+        }
+        "binomial_logit_lpmf" => &[
+            (0, "Successes variable", UpTo(1)),
+            (1, "Population size parameter", Nonnegative),
+            (2, "Probability parameter", Finite),
+        ],
+        "binomial_lpmf" => &[
+            (0, "Successes variable", UpTo(1)),
+            (1, "Population size parameter", Nonnegative),
+            (2, "Probability parameter", Between(0.0, 1.0)),
+        ],
+        "cauchy_lpdf" => {
+            &[(0, "Random variable", NotNan), (1, "Location parameter", Finite), (2, "Scale parameter", PositiveFinite)]
+        }
+        "student_t_lpdf" => &[
+            (0, "Random variable", NotNan),
+            (1, "Degrees of freedom parameter", PositiveFinite),
+            (2, "Location parameter", Finite),
+            (3, "Scale parameter", PositiveFinite),
+        ],
+        "chi_square_lpdf" => {
+            &[(0, "Random variable", Nonnegative), (1, "Degrees of freedom parameter", PositiveFinite)]
+        }
+        "inv_chi_square_lpdf" => &[(1, "Degrees of freedom parameter", PositiveFinite), (0, "Random variable", NotNan)],
+        "scaled_inv_chi_square_lpdf" => &[
+            (0, "Random variable", NotNan),
+            (1, "Degrees of freedom parameter", PositiveFinite),
+            (2, "Scale parameter", PositiveFinite),
+        ],
+        "discrete_range_lpmf" => &[(2, "Upper bound parameter", AtLeastThat(1))],
+        "double_exponential_lpdf" | "logistic_lpdf" => {
+            &[(0, "Random variable", Finite), (1, "Location parameter", Finite), (2, "Scale parameter", PositiveFinite)]
+        }
+        "exp_mod_normal_lpdf" => &[
+            (0, "Random variable", NotNan),
+            (1, "Location parameter", Finite),
+            (2, "Scale parameter", PositiveFinite),
+            (3, "Inv_scale parameter", PositiveFinite),
+        ],
+        "exponential_lpdf" => &[(0, "Random variable", Nonnegative), (1, "Inverse scale parameter", PositiveFinite)],
+        "frechet_lpdf" => &[
+            (0, "Random variable", Positive),
+            (1, "Shape parameter", PositiveFinite),
+            (2, "Scale parameter", PositiveFinite),
+        ],
+        "gamma_lpdf" => &[
+            (0, "Random variable", PositiveFinite),
+            (1, "Shape parameter", PositiveFinite),
+            (2, "Inverse scale parameter", PositiveFinite),
+        ],
+        "gumbel_lpdf" | "normal_lpdf" => {
+            &[(0, "Random variable", NotNan), (1, "Location parameter", Finite), (2, "Scale parameter", Positive)]
+        }
+        "inv_gamma_lpdf" => &[
+            (0, "Random variable", NotNan),
+            (1, "Shape parameter", PositiveFinite),
+            (2, "Scale parameter", PositiveFinite),
+        ],
+        "loglogistic_lpdf" => &[
+            (0, "Random variable", PositiveFinite),
+            (1, "Scale parameter", PositiveFinite),
+            (2, "Shape parameter", PositiveFinite),
+        ],
+        "lognormal_lpdf" => &[
+            (0, "Random variable", Nonnegative),
+            (1, "Location parameter", Finite),
+            (2, "Scale parameter", PositiveFinite),
+        ],
+        "lkj_corr_lpdf" | "lkj_corr_cholesky_lpdf" => &[(1, "Shape parameter", Positive)],
+        "multi_student_t_lpdf" | "multi_student_t_cholesky_lpdf" => {
+            &[(1, "Degrees of freedom parameter", Positive), (1, "Degrees of freedom parameter", Finite)]
+        }
+        "multinomial_lpmf" | "multinomial_logit_lpmf" | "dirichlet_multinomial_lpmf" => {
+            &[(0, "Number of trials variable", Nonnegative)]
+        }
+        "neg_binomial_2_log_glm_lpmf" => {
+            &[(0, "Failures variables", Nonnegative), (4, "Precision parameter", PositiveFinite)]
+        }
+        "neg_binomial_2_log_lpmf" => &[
+            (0, "Failures variable", Nonnegative),
+            (1, "Log location parameter", Finite),
+            (2, "Precision parameter", PositiveFinite),
+        ],
+        "neg_binomial_2_lpmf" => &[
+            (0, "Failures variable", Nonnegative),
+            (1, "Location parameter", PositiveFinite),
+            (2, "Precision parameter", PositiveFinite),
+        ],
+        "neg_binomial_lpmf" => &[
+            (0, "Failures variable", Nonnegative),
+            (1, "Shape parameter", PositiveFinite),
+            (2, "Inverse scale parameter", PositiveFinite),
+        ],
+        "normal_id_glm_lpdf" => &[(4, "Scale vector", PositiveFinite), (0, "Vector of dependent variables", Finite)],
+        "ordered_logistic_lpmf" | "ordered_probit_lpmf" => &[(0, "Random variable", Category(2))],
+        "ordered_logistic_glm_lpmf" => &[(0, "Vector of dependent variables", Category(3))],
+        "pareto_lpdf" => &[
+            (0, "Random variable", NotNan),
+            (1, "Scale parameter", PositiveFinite),
+            (2, "Shape parameter", PositiveFinite),
+        ],
+        "pareto_type_2_lpdf" => &[
+            (0, "Random variable", AtLeastThat(1)),
+            (2, "Scale parameter", PositiveFinite),
+            (3, "Shape parameter", PositiveFinite),
+        ],
+        "poisson_log_glm_lpmf" => &[(0, "Vector of dependent variables", Nonnegative)],
+        "poisson_log_lpmf" => &[(0, "Random variable", Nonnegative), (1, "Log rate parameter", NotNan)],
+        "poisson_lpmf" => &[(0, "Random variable", Nonnegative), (1, "Rate parameter", Nonnegative)],
+        "rayleigh_lpdf" => &[(1, "Scale parameter", Positive), (0, "Random variable", Positive)],
+        "skew_double_exponential_lpdf" => &[
+            (0, "Random variable", NotNan),
+            (1, "Location parameter", Finite),
+            (2, "Scale parameter", PositiveFinite),
+            (3, "Skewness parameter", Between(0.0, 1.0)),
+        ],
+        "skew_normal_lpdf" => &[
+            (0, "Random variable", NotNan),
+            (1, "Location parameter", Finite),
+            (3, "Shape parameter", Finite),
+            (2, "Scale parameter", Positive),
+        ],
+        "std_normal_lpdf" => &[(0, "Random variable", NotNan)],
+        "uniform_lpdf" => &[
+            (0, "Random variable", NotNan),
+            (1, "Lower bound parameter", Finite),
+            (2, "Upper bound parameter", Finite),
+            (2, "Upper bound parameter", GreaterThan(1)),
+        ],
+        "von_mises_lpdf" => &[
+            (0, "Random variable", Finite),
+            (1, "Location parameter", Finite),
+            (2, "Scale parameter", Nonnegative),
+            (2, "Scale parameter", Finite),
+        ],
+        "weibull_lpdf" => &[
+            (0, "Random variable", Finite),
+            (1, "Shape parameter", PositiveFinite),
+            (2, "Scale parameter", PositiveFinite),
+        ],
+        "yule_simon_lpmf" => &[(0, "Outcome variable", AtLeast(1.0)), (1, "Shape parameter", PositiveFinite)],
+        _ => &[],
+    }
+}
+
+/// A number as C++ prints it: six digits.
+pub(super) fn shown(x: f64) -> String {
+    if x.is_nan() {
+        return "nan".to_owned();
+    }
+    format!("{x:.5e}").parse::<f64>().unwrap_or(x).to_string()
+}
+
+/// What must be said of a number that is not what it must be.
+fn refusal(demand: Demand, x: f64, at: usize, args: &[Val]) -> Option<String> {
+    let other = |arg: usize| {
+        let values = args[arg].reals()?;
+        if values.len() == 1 { values.first().copied() } else { values.get(at).copied() }
+    };
+    let (holds, must) = match demand {
+        NotNan => (!x.is_nan(), "not be nan!".to_owned()),
+        Finite => (x.is_finite(), "be finite!".to_owned()),
+        Positive => (x > 0.0, "be positive!".to_owned()),
+        PositiveFinite => (x > 0.0 && x.is_finite(), "be positive finite!".to_owned()),
+        Nonnegative => (x >= 0.0, "be nonnegative!".to_owned()),
+        Between(a, b) => (a <= x && x <= b, format!("be in the interval [{a}, {b}]")),
+        AtLeast(a) => (x >= a, format!("be greater than or equal to {a}")),
+        Less(b) => (x < b, format!("be less than {b}")),
+        UpTo(arg) => {
+            let b = other(arg)?;
+            (0.0 <= x && x <= b, format!("be in the interval [0, {}]", shown(b)))
+        }
+        AtLeastThat(arg) => {
+            let a = other(arg)?;
+            (x >= a, format!("be greater than or equal to {}", shown(a)))
+        }
+        GreaterThan(arg) => {
+            let a = other(arg)?;
+            (x > a, format!("be greater than {}", shown(a)))
+        }
+        Category(arg) => {
+            let most = args[arg].shape.last()? + 1;
+            (1.0 <= x && x <= most as f64, format!("be in the interval [1, {most}]"))
+        }
+    };
+    (!holds).then(|| format!("is {}, but must {must}", shown(x)))
+}
+
+impl Tracer<'_> {
+    /// Demands of the known arguments of a density what Stan demands: nothing that a chain could do mends them.
+    pub(super) fn check_support(&mut self, span: Span, name: &str, args: &[Val]) -> Result<()> {
+        if !self.in_density || args.iter().any(|arg| arg.len() == 0) {
+            return Ok(());
+        }
+        for (arg, what, demand) in demands(name) {
+            let Some(value) = args.get(*arg) else { continue };
+            let Some(numbers) = value.reals() else { continue };
+            let found = numbers.iter().enumerate().find_map(|(at, x)| Some((at, refusal(*demand, *x, at, args)?)));
+            if let Some((at, refusal)) = found {
+                let place = if value.is_scalar() { String::new() } else { format!("[{}]", at + 1) };
+                let message = format!("{name}: {what}{place} {refusal}");
+                return self.check(span, &Val::bool(false), &message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Demands of a matrix that it is symmetric, as a Cholesky factor does.
+    pub(super) fn check_symmetric(&mut self, span: Span, name: &str, m: &Val) -> Result<()> {
+        let n = m.shape[0];
+        if m.shape.get(1) != Some(&n) {
+            return super::wrong(span, format!("{name}: a matrix of {:?} is not square", m.shape));
+        }
+        let pairs = || (0..n).flat_map(|i| (0..i).map(move |j| (i * n + j, j * n + i)));
+        if let Some(x) = m.reals() {
+            let off = pairs().find(|(a, b)| !((x[*a] - x[*b]).abs() <= super::declare::TOLERANCE));
+            let Some((below, above)) = off else { return Ok(()) };
+            let (i, j) = (below / n + 1, below % n + 1);
+            let (upper, lower) = (shown(x[above]), shown(x[below]));
+            let message = format!("{name}: m is not symmetric. m[{j},{i}] = {upper}, but m[{i},{j}] = {lower}");
+            return self.check(span, &Val::bool(false), &message);
+        }
+        if self.is_symmetric(m) || pairs().all(|(a, b)| m.elem(a) == m.elem(b)) {
+            return Ok(());
+        }
+        self.demand_symmetric(span, m, &format!("{name}: m must be symmetric"))
+    }
+}
