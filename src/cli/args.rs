@@ -317,6 +317,9 @@ pub(super) struct TranslateArgs {
     pub(super) model: PathBuf,
     #[command(flatten)]
     pub(super) data: DataArgs,
+    /// Write the program to this file, and its data beside it: FILE.json has all that it takes
+    #[arg(long, value_name = "FILE.ab")]
+    pub(super) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

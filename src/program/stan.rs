@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::io::parse_json;
@@ -108,6 +109,17 @@ impl StanModel {
     /// The program of the language: it exports `log_density` and `parameters`.
     pub fn text(&self) -> &str {
         &self.translation.text
+    }
+
+    /// The same program for a file of its own: what is small and not in the data of the Stan program stands in it. With the
+    /// values of the shared parameters that it has.
+    pub fn standing(&self) -> (String, IndexMap<String, Array>) {
+        stan::standing(self.text(), &self.translation.tables, |name| self.is_given(name))
+    }
+
+    /// Whether the data have a value of this name.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.data.contains_key(name)
     }
 
     /// That program, compiled.

@@ -21,4 +21,4 @@ mod value;
 
 pub use data::Given;
 pub use trace::{HostFunctions, Taken};
-pub use translate::{OfValues, Output, Terms, Translation, quantities, translate, unconstrain};
+pub use translate::{OfValues, Output, Terms, Translation, quantities, standing, translate, unconstrain};
