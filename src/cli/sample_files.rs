@@ -5,9 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
+use serde_json::json;
 
-use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws};
-use crate::program::io::{write_arrays, write_atomically};
+use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Metric};
+use crate::program::io::{JsonArray, write_arrays, write_atomically};
 use crate::program::{Error, ErrorKind, Options};
 use crate::report::stan_csv::{CsvChain, CsvRun, CsvTables};
 use crate::types::Array;
@@ -18,6 +19,8 @@ use super::{ARRAY_FILES, check_output, note};
 
 /// The file of Stan CSV where nobody says otherwise.
 const CSV: &str = "output.csv";
+/// The statistic that a step size is.
+const STEPSIZE: &str = "stepsize";
 /// Files of chains that are made at most.
 const MOST_FILES: usize = 10_000;
 
@@ -39,6 +42,10 @@ impl DrawsFile {
         let is_csv = path.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == "csv"));
         if format == Some(DrawsFormat::StanCsv) || is_csv && format.is_none() {
             let path = path.unwrap_or_else(|| PathBuf::from(CSV));
+            let listed = listed(&path).len();
+            if listed > 1 && listed != chains {
+                return refused(format!("--output names {listed} files for {chains} chains: one, or one for each"));
+            }
             if chains > MOST_FILES {
                 return refused(format!(
                     "{chains} chains would be as many files of Stan CSV: --output FILE.npz has all of them"
@@ -62,6 +69,10 @@ impl DrawsFile {
     /// The file of each chain that was asked for; one alone keeps the name.
     fn names(&self, chains: usize, first: u64) -> Vec<PathBuf> {
         let Self::StanCsv(path) = self else { return vec![] };
+        let listed = listed(path);
+        if listed.len() > 1 {
+            return listed;
+        }
         if chains == 1 {
             return vec![path.clone()];
         }
@@ -76,13 +87,33 @@ impl DrawsFile {
     pub(super) fn spares(&self, read: impl IntoIterator<Item = PathBuf>, chains: usize, id: u64) -> Result<(), Error> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let mut written: Vec<PathBuf> = self.names(chains, id).iter().map(|path| real(path)).collect();
-        written.extend(self.path().map(real));
+        if written.is_empty() {
+            written.extend(self.path().map(real));
+        }
         match read.into_iter().find(|path| written.contains(&real(path))) {
             None => Ok(()),
             Some(path) => {
                 let message = format!("{} is read, and would be written over: say another --output", path.display());
                 Err(Error::new(ErrorKind::Option, message))
             }
+        }
+    }
+
+    /// Refuses to save metrics where there are no files of chains, and over what is read.
+    ///
+    /// # Errors
+    /// With what to do.
+    pub(super) fn takes_metrics(&self, read: &[PathBuf], chains: usize, id: u64) -> Result<(), Error> {
+        let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
+        if !matches!(self, Self::StanCsv(_)) {
+            return refused("--save-metric writes beside the files of chains: --output FILE.csv".to_owned());
+        }
+        let written: Vec<PathBuf> = self.names(chains, id).iter().map(|path| metric_file(path)).collect();
+        match read.iter().find(|path| written.contains(path)) {
+            Some(path) => {
+                refused(format!("{} is read, and would be written over: say another --output", path.display()))
+            }
+            None => Ok(()),
         }
     }
 
@@ -147,10 +178,54 @@ impl DrawsFile {
                 }
                 told(&written);
                 debug_assert!(path.extension().is_some());
+                if args.chain.save_metric == Some(true) {
+                    write_metrics(&written, draws)?;
+                }
                 Ok(())
             }
         }
     }
+}
+
+/// The files of a list, `a.csv,b.csv`, as CmdStan takes it; a path alone is one.
+fn listed(path: &Path) -> Vec<PathBuf> {
+    let parts: Vec<PathBuf> = path.to_str().map_or(vec![], |text| text.split(',').map(PathBuf::from).collect());
+    let all_csv = parts.iter().all(|part| part.extension().is_some_and(|e| e == "csv"));
+    if parts.len() > 1 && all_csv { parts } else { vec![path.to_owned()] }
+}
+
+/// The file of the metric of a chain whose draws are in another.
+fn metric_file(draws: &Path) -> PathBuf {
+    let stem = draws.file_stem().unwrap_or_default().to_string_lossy();
+    draws.with_file_name(format!("{stem}_metric.json"))
+}
+
+/// Writes the step size and the inverse metric of each chain.
+fn write_metrics(files: &[PathBuf], draws: &Draws) -> Result<(), Error> {
+    let written: Vec<PathBuf> = files.iter().map(|file| metric_file(file)).collect();
+    for (chain, name) in written.iter().enumerate() {
+        let stepsize =
+            draws.statistics.get(STEPSIZE).and_then(|array| array.rows(chain..chain + 1).as_real()?.last().copied());
+        let mut metric = json!({ "stepsize": stepsize, "metric_type": draws.metric.name() });
+        if let Some(inverse) = draws.inv_metrics.get(chain) {
+            // Of a diagonal one a list of numbers, as it is read.
+            let mut own = inverse.clone();
+            if draws.metric != Metric::Dense {
+                own.shape = [own.len()].into_iter().collect();
+            }
+            metric["inv_metric"] = json!(JsonArray(&own));
+        }
+        write_atomically(name, |out| {
+            let out: &mut dyn Write = out;
+            out.write_all(metric.to_string().as_bytes())
+        })?;
+    }
+    match &written[..] {
+        [] => {}
+        [one] => note(&format!("metric written to {}", one.display())),
+        [first, .., last] => note(&format!("metrics written to {} … {}", first.display(), last.display())),
+    }
+    Ok(())
 }
 
 /// Tells of the files of chains.
@@ -173,7 +248,10 @@ fn csv_run(args: &SampleArgs, options: &Options) -> CsvRun {
         sampler: sampler.unwrap_or_else(|| DEFAULT_SAMPLER.to_owned()),
         data: shown(&args.data.data),
         init: shown(&args.chain.starts).or(args.chain.init_radius.clone()).unwrap_or_else(|| "2 (Default)".to_owned()),
-        metric_file: shown(&args.chain.metric_file),
+        metric_file: (!args.chain.metric_file.is_empty()).then(|| {
+            let names: Vec<String> = args.chain.metric_file.iter().map(|path| path.display().to_string()).collect();
+            names.join(",")
+        }),
         seed: options.settings.seed,
         num_samples: args.draws,
         num_chains: args.chains,

@@ -90,7 +90,7 @@ pub(super) fn check_inputs(job: &Job<'_>, density: &Function<'_>, data: &Inputs)
     let signature = density.signature();
     let refused = |message: String| Err(Error::new(ErrorKind::Input, message));
     let told = dimension(density, data).or(job.starts.as_ref().map(|starts| starts.shape[1]));
-    if let (Some(d), Some(given)) = (told, job.inv_metric.as_ref().map(|metric| metric.shape[0]))
+    if let (Some(d), Some(given)) = (told, job.inv_metric.as_ref().and_then(|metric| metric.shape.last().copied()))
         && d != given
     {
         return refused(format!("the inverse metric has {given} rows, but the state of the model has {d} coordinates"));

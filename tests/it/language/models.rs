@@ -202,8 +202,8 @@ model other(x: real) { x }
     sum(x)
 }
 ",
-        "model m[J, K](x: real[J], s: real[K]) {
-    sum(x) + sum(s)
+        "model m[J, K](x: real[J]) {
+    sum(x)
 }
 ",
         "model m(shared y: real) { y }\n",
