@@ -244,8 +244,8 @@ fn in_order(span: Span, a: &Val, b: &Val, shape: &[usize]) -> Result<()> {
     }
     let pair = |i: usize| (low[i % low.len()], high[i % high.len()]);
     // NaN is in no order.
-    let wrong = (0..elements).map(pair).find(|(low, high)| low.partial_cmp(high) != Some(std::cmp::Ordering::Less));
-    match wrong {
+    let crossed = (0..elements).map(pair).find(|(low, high)| low.partial_cmp(high) != Some(std::cmp::Ordering::Less));
+    match crossed {
         None => Ok(()),
         Some((low, high)) => wrong(
             span,
