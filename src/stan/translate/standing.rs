@@ -45,6 +45,14 @@ pub fn standing(
                 }
             }
         }
+        // A run has its data for the density: what only draws are made of is among them.
+        if line.starts_with("pub fn log_density(")
+            && let Some(end) = head.rfind(") -> ")
+        {
+            let lacking = left.iter().filter(|(name, _)| !head.contains(&format!(", shared {name}: ")));
+            let ports: String = lacking.map(|(name, table)| format!(", shared {name}: {}", table.ty())).collect();
+            head.insert_str(end, &ports);
+        }
         let _ = writeln!(made, "{head}");
         made.push_str(&lets);
     }
@@ -97,6 +105,14 @@ mod tests {
                       let data1: real[1, 2] = [[positive_infinity(), -0.5]];\n    0.0\n}\n";
         assert_eq!(made, wanted);
         assert_eq!(left.keys().collect::<Vec<_>>(), ["y"]);
+    }
+
+    #[test]
+    fn the_density_takes_what_draws_are_made_of() {
+        let text = "pub fn log_density(q: real[1]) -> real {\n}\npub fn parameters(q: real[1], shared y: real[1]) -> Parameters {\n}\n";
+        let tables = IndexMap::from([("y".to_owned(), Array::real([1], vec![2.0]))]);
+        let (made, _) = standing(text, &tables, |_| true);
+        assert_eq!(made, text.replacen("q: real[1])", "q: real[1], shared y: real[1])", 1));
     }
 
     #[test]

@@ -335,11 +335,11 @@ fn ints_of_the_data_tell_dimensions() {
     let draws = folder.0.join("draws.npz").display().to_string();
     let short = ["--chains", "2", "--warmup", "20", "--draws", "3", "--data", &whole];
     let run = |more: &[&str]| {
-        let made = output(&[more, &short[4..]].concat());
+        let made = output(&[more, &short[6..]].concat());
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         String::from_utf8(made.stdout).expect("text")
     };
-    run(&[&["sample", &model, "--output", &draws][..], &short[..4]].concat());
+    run(&[&["sample", &model, "--output", &draws][..], &short[..6]].concat());
     let drawn = autobatch::program::io::read_npz(Path::new(&draws)).expect("draws were written");
     assert_eq!(drawn["beta"].shape[..], [2, 3, 3, 2]);
     // At 0: four residuals of scale 1 (30 / 2), eleven more normal terms, those of beta about 5, and exponential(1) at 1.
