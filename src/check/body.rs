@@ -118,7 +118,12 @@ impl Checker<'_> {
         };
         let mut params = Vec::new();
         for param in &signature.params {
-            let local = body.declare(&param.name, param.ty.clone(), Origin::Param, param.mutable);
+            // A name of a dimension is that in the body, and the parameter is an error of its own.
+            let mut named = param.name.clone();
+            if body.dims.values().any(|dim| **dim == *named.text) {
+                named.text = format!("%{}", named.text).into();
+            }
+            let local = body.declare(&named, param.ty.clone(), Origin::Param, param.mutable);
             params.push(hir::Param { local, shared: param.shared });
         }
         let checked = body.fn_block(block, &ret, role);

@@ -45,6 +45,7 @@ pub(super) enum Command {
     /// Say what to worry about in files of Stan CSV, as CmdStan's diagnose; or test the gradient of a model
     Diagnose(DiagnoseArgs),
     /// Print the log density of a model and its gradient at unconstrained points
+    #[command(name = "log-prob", visible_alias = "log_prob")]
     LogProb(LogProbArgs),
     /// Find the maximum of a log density, by L-BFGS, BFGS or Newton's method, from many starts at once
     Optimize(Box<OptimizeArgs>),
@@ -265,8 +266,14 @@ pub(super) struct SummaryArgs {
     #[arg(required = true, value_name = "FILE.csv")]
     pub(super) files: Vec<PathBuf>,
     /// Significant digits
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=18))]
+    #[arg(short, long, visible_alias = "sig_figs", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=18))]
     pub(super) sig_figs: u64,
+    /// Quantiles that are shown, in percent
+    #[arg(short, long, value_name = "P,…", value_delimiter = ',', default_values_t = [5.0, 50.0, 95.0], value_parser = percent)]
+    pub(super) percentiles: Vec<f64>,
+    /// Write the table to this file, too, as CSV
+    #[arg(short, long, visible_alias = "csv_filename", value_name = "FILE.csv")]
+    pub(super) csv_filename: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -295,15 +302,21 @@ pub(super) struct LogProbArgs {
     pub(super) model: PathBuf,
     #[command(flatten)]
     pub(super) data: DataArgs,
-    /// The points, unconstrained: a list of lists as JSON, or a file of one, a row for each
-    #[arg(long, value_name = "FILE.json|.npy|JSON")]
-    pub(super) points: String,
+    /// The points, unconstrained: a list of lists as JSON, or a file of one, a row for each; CmdStan's `unconstrained_params`
+    #[arg(long, value_name = "FILE.json|.npy|JSON", required_unless_present = "constrained")]
+    pub(super) points: Option<String>,
+    /// In their place a point by the values of all parameters, as `sample --init` has it; CmdStan's `constrained_params`
+    #[arg(long, value_name = "FILE.json", conflicts_with = "points")]
+    pub(super) constrained: Option<PathBuf>,
     /// Of a Stan program: with the addends that do not depend on the parameters, which `~` leaves out
     #[arg(long)]
     pub(super) full: bool,
     /// Of a Stan program or a `model`: without the Jacobian of the transforms of constrained parameters
-    #[arg(long)]
+    #[arg(long, conflicts_with = "jacobian")]
     pub(super) no_jacobian: bool,
+    /// The same as CmdStan has it: 0 leaves the Jacobian out
+    #[arg(long, value_name = "0|1", value_parser = yes_or_no)]
+    pub(super) jacobian: Option<bool>,
     #[command(flatten)]
     pub(super) engine: EngineArgs,
     /// How to print the results
@@ -317,6 +330,9 @@ pub(super) struct TranslateArgs {
     pub(super) model: PathBuf,
     #[command(flatten)]
     pub(super) data: DataArgs,
+    /// Write the program to this file, and its data beside it: FILE.json has all that it takes
+    #[arg(long, value_name = "FILE.ab")]
+    pub(super) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -583,6 +599,14 @@ pub(super) enum Stage {
     Unit,
     Plan,
     C,
+}
+
+/// A quantile in percent.
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("a quantile is a number of percent, from 0 to 100".to_owned()),
+    }
 }
 
 /// A switch as CmdStan has it.

@@ -2,6 +2,7 @@
 //! the flags with the same names; what autobatch has not is an error that says so.
 
 use std::ffi::OsString;
+use std::sync::OnceLock;
 
 /// What CmdStan calls a method whose arguments a command takes.
 struct Method {
@@ -29,7 +30,7 @@ const SEARCH: &[(&str, &str)] = &[
     ("history_size", "--history-size"),
 ];
 /// The methods.
-const METHODS: [Method; 5] = [
+const METHODS: [Method; 8] = [
     Method {
         commands: &["sample"],
         name: "sample",
@@ -56,6 +57,7 @@ const METHODS: [Method; 5] = [
             ("stepsize_jitter", "--stepsize-jitter"),
             ("init", "--init"),
             ("refresh", "--refresh"),
+            ("save_metric", "--save-metric"),
         ],
         searches: false,
     },
@@ -91,9 +93,28 @@ const METHODS: [Method; 5] = [
         commands: &["generate-quantities", "generate_quantities"],
         name: "generate_quantities",
         groups: &[],
-        flags: &[("fitted_params", "--draws")],
+        flags: &[("fitted_params", "--draws"), ("num_chains", "--num-chains")],
         searches: false,
     },
+    Method {
+        commands: &["log-prob", "log_prob"],
+        name: "log_prob",
+        groups: &[],
+        flags: &[
+            ("unconstrained_params", "--points"),
+            ("constrained_params", "--constrained"),
+            ("jacobian", "--jacobian"),
+        ],
+        searches: false,
+    },
+    Method {
+        commands: &["diagnose"],
+        name: "diagnose",
+        groups: &["gradient"],
+        flags: &[("epsilon", "--epsilon"), ("error", "--error"), ("init", "--init")],
+        searches: false,
+    },
+    Method { commands: &["translate"], name: "translate", groups: &[], flags: &[], searches: false },
 ];
 /// Flags of these commands that take no value, so that what follows is looked at.
 const ALONE: [&str; 5] = ["--list-settings", "--diagnose", "--stats", "--time-passes", "--help"];
@@ -103,9 +124,19 @@ const GROUPS: [&str; 3] = ["data", "random", "output"];
 /// CmdStan's name, ours, in every method.
 const FLAGS: [(&str, &str); 4] =
     [("id", "--id"), ("seed", "--seed"), ("sig_figs", "--sig-figs"), ("num_threads", "--threads")];
+/// What autobatch does anyway, or what asks for nothing: CmdStan's default as a rule.
+const NOTHING: [(&str, &[&str]); 8] = [
+    ("calculate_lp", &["1", "true"]),
+    ("save_iterations", &["0", "false"]),
+    ("save_single_paths", &["0", "false"]),
+    ("save_cmdstan_config", &["0", "false", "1", "true"]),
+    ("save_metric", &["0", "false"]),
+    ("show_messages", &["0", "false", "1", "true"]),
+    ("diagnostic_file", &[""]),
+    ("profile_file", &["profile.csv", ""]),
+];
 /// What CmdStan has and autobatch has not, with what to do.
-const LACKING: [(&str, &str); 10] = [
-    ("save_metric", "the inverse metric of each chain is in the comments of its CSV file"),
+const LACKING: [(&str, &str); 9] = [
     ("save_cmdstan_config", "the configuration is in the comments of the CSV files"),
     ("diagnostic_file", "`autobatch log-prob` gives gradients at points"),
     ("profile_file", "--profile FILE.json says where the time went"),
@@ -117,12 +148,22 @@ const LACKING: [(&str, &str); 10] = [
     ("calculate_lp", "the log density of each draw is always there"),
 ];
 
+static SEED: OnceLock<u32> = OnceLock::new();
+
+const VARIATIONAL: &str = "variational: autobatch has no ADVI; `autobatch pathfinder` and `autobatch laplace` draw from \
+                           normal approximations";
+
 /// The command line with our flags in the place of CmdStan's arguments; or what is wrong with them.
 ///
 /// # Errors
 /// For arguments of CmdStan's that mean nothing here.
 pub(super) fn translated(command: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, String> {
     let all: Vec<OsString> = command.collect();
+    let command = all.get(1).and_then(|arg| arg.to_str());
+    if command == Some("variational") {
+        return Err(VARIATIONAL.to_owned());
+    }
+    let all = with_help(with_seed(all));
     let command = all.get(1).and_then(|arg| arg.to_str());
     let Some(method) = METHODS.iter().find(|m| command.is_some_and(|command| m.commands.contains(&command))) else {
         return Ok(all);
@@ -149,6 +190,12 @@ pub(super) fn translated(command: impl Iterator<Item = OsString>) -> Result<Vec<
                 ("engine", "static") | ("algorithm", "fixed_param") if method.name == "sample" => {
                     made.push(format!("--algorithm={value}").into());
                 }
+                ("fitted_params", files) => {
+                    made.extend(files.split(',').map(|file| format!("--draws={file}").into()));
+                }
+                ("test", "gradient") if method.name == "diagnose" => value.clone_into(&mut group),
+                ("refresh", _) if method.name != "sample" => {}
+                _ if NOTHING.iter().any(|(name, values)| *name == key && values.contains(&value)) => {}
                 _ => match flag(method, key, value, &group)? {
                     Some(flag) => made.push(format!("{flag}={value}").into()),
                     None => value.clone_into(&mut group),
@@ -163,6 +210,46 @@ pub(super) fn translated(command: impl Iterator<Item = OsString>) -> Result<Vec<
     Ok(made)
 }
 
+/// The command line that asks for the seed -1, as CmdStan's default is written, with one that nobody knows.
+fn with_seed(all: Vec<OsString>) -> Vec<OsString> {
+    let mut before = false;
+    let given = |arg: OsString| {
+        let text = arg.to_str().unwrap_or_default();
+        let is_value = std::mem::replace(&mut before, text == "--seed");
+        match text {
+            "seed=-1" | "--seed=-1" => format!("--seed={}", random_seed()).into(),
+            "-1" if is_value => random_seed().to_string().into(),
+            _ => arg,
+        }
+    };
+    all.into_iter().map(given).collect()
+}
+
+/// CmdStan's words for help: `sample help-all`.
+fn with_help(all: Vec<OsString>) -> Vec<OsString> {
+    let is_help = |arg: &OsString| arg == "help" || arg == "help-all";
+    let named = |m: &Method| all.get(1).is_some_and(|command| m.commands.iter().any(|name| command == name));
+    match all.iter().skip(2).any(is_help) && METHODS.iter().any(named) {
+        true => vec![all[0].clone(), all[1].clone(), "--help".into()],
+        false if all.get(1).is_some_and(|arg| arg == "help-all") => vec![all[0].clone(), "--help".into()],
+        false => all,
+    }
+}
+
+/// The seed of a run that asks for any: the same each time that it is asked for.
+fn random_seed() -> u32 {
+    *SEED.get_or_init(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let mixed = (now.as_nanos() as u64 ^ u64::from(std::process::id())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 33) as u32
+    })
+}
+
+/// The seed that was drawn, if one was.
+pub(super) fn drawn_seed() -> Option<u32> {
+    SEED.get().copied()
+}
+
 /// Our flag for `key=value`; none for one that only groups what follows it.
 fn flag(method: &Method, key: &str, value: &str, group: &str) -> Result<Option<String>, String> {
     let of_search = if method.searches { SEARCH } else { &[] };
@@ -172,6 +259,7 @@ fn flag(method: &Method, key: &str, value: &str, group: &str) -> Result<Option<S
     match (key, value) {
         ("method", name) if name == method.name => return Ok(None),
         ("algorithm", "hmc") | ("engine", "nuts") if method.name == "sample" => return Ok(None),
+        ("method", "variational") => return Err(VARIATIONAL.to_owned()),
         ("method", other) => return Err(format!("method={other}: this is the command for `{}`", method.name)),
         ("file", _) if group == "data" => return Ok(Some("--data".to_owned())),
         ("file", _) if group == "output" => return Ok(Some("--output".to_owned())),
@@ -217,10 +305,28 @@ mod tests {
             "autobatch optimize m.stan --algorithm=lbfgs --tol-obj=1e-9 --jacobian=1 --data=d.json"
         );
         assert_eq!(
-            told("autobatch generate-quantities m.stan generate_quantities fitted_params=a.csv data file=d.json")
+            told("autobatch generate-quantities m.stan generate_quantities fitted_params=a.csv,b.csv data file=d.json")
                 .unwrap(),
-            "autobatch generate-quantities m.stan --draws=a.csv --data=d.json"
+            "autobatch generate-quantities m.stan --draws=a.csv --draws=b.csv --data=d.json"
         );
+        assert_eq!(
+            told("autobatch log_prob m.stan log_prob unconstrained_params=u.json jacobian=0 data file=d.json").unwrap(),
+            "autobatch log_prob m.stan --points=u.json --jacobian=0 --data=d.json"
+        );
+        assert_eq!(
+            told("autobatch diagnose m.stan diagnose test=gradient epsilon=1e-7 error=1e-5 data file=d.json").unwrap(),
+            "autobatch diagnose m.stan --epsilon=1e-7 --error=1e-5 --data=d.json"
+        );
+        assert_eq!(
+            told("autobatch translate m.stan data file=d.json").unwrap(),
+            "autobatch translate m.stan --data=d.json"
+        );
+        assert_eq!(told("autobatch sample m.stan sample help-all").unwrap(), "autobatch sample --help");
+        let nothing = "calculate_lp=1 save_cmdstan_config=1 output profile_file=profile.csv diagnostic_file=";
+        assert_eq!(told(&format!("autobatch sample m.stan {nothing}")).unwrap(), "autobatch sample m.stan");
+        assert_eq!(told("autobatch pathfinder m.stan save_single_paths=0").unwrap(), "autobatch pathfinder m.stan");
+        let seed = told("autobatch sample m.stan random seed=-1").unwrap();
+        assert_eq!(seed, format!("autobatch sample m.stan --seed={}", drawn_seed().unwrap()));
     }
 
     #[test]
@@ -241,9 +347,11 @@ mod tests {
     fn what_there_is_not_is_told() {
         for (command, why) in [
             ("autobatch sample m.ab file=x.json", "of what?"),
-            ("autobatch sample m.ab output save_metric=1", "has no such argument; the inverse metric"),
+            ("autobatch sample m.ab output profile_file=x.csv", "has no such argument; --profile"),
+            ("autobatch variational m.stan", "`autobatch pathfinder` and `autobatch laplace`"),
             ("autobatch sample m.ab num_sample=1", "has no argument `num_sample`"),
-            ("autobatch sample m.ab method=variational", "this is the command for `sample`"),
+            ("autobatch sample m.ab method=optimize", "this is the command for `sample`"),
+            ("autobatch sample m.ab method=variational", "has no ADVI"),
             ("autobatch sample m.ab algorithm=nuts", "there is nuts, static and fixed_param"),
         ] {
             let said = told(command).unwrap_err();

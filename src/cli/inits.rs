@@ -25,6 +25,20 @@ pub(super) fn files(text: &str) -> Option<Vec<PathBuf>> {
     all.iter().all(|path| ENDINGS.iter().any(|ending| path.extension().is_some_and(|e| e == *ending))).then_some(all)
 }
 
+/// Refuses what is neither a number nor a file.
+///
+/// # Errors
+/// With what there is.
+pub(super) fn check_radius(text: &str) -> Result<(), Error> {
+    if text.trim().parse::<f64>().is_ok() {
+        return Ok(());
+    }
+    let message = format!(
+        "--init {text}: a number, how far from 0 chains start at most, or a file that ends in .json, .csv, .npy or .npz"
+    );
+    Err(Error::new(ErrorKind::Option, message))
+}
+
 /// The starting points of so many chains, the first of which has this number.
 ///
 /// # Errors

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::mcmc::log_prob::{Evaluated, LogProb};
-use crate::program::io::{ArrayType, JsonArray, read_argument};
+use crate::program::io::{ArrayType, Data, JsonArray, read_argument};
 use crate::program::{Error, ErrorKind, Terms};
 use crate::types::{Array, DType, Precision};
 
 use super::args::{Format, LogProbArgs};
+use super::inits::inits;
 use super::lines::Lines;
 use super::model::Model;
 use super::print;
@@ -22,9 +23,13 @@ pub(super) fn log_prob(args: &LogProbArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(false)?;
     let _lines = Lines::of(&mut options);
     options.settings.stop = Some(nothing_to_keep_yet());
-    let points = read_points(&args.points)?;
-    let terms = Terms { constants: args.full, jacobian: !args.no_jacobian };
+    let points = args.points.as_deref().map(read_points).transpose()?;
+    let terms = Terms { constants: args.full, jacobian: !args.no_jacobian && args.jacobian != Some(false) };
     let loaded = Model::load(&args.model, &args.data, terms)?;
+    let points = match (points, &args.constrained) {
+        (Some(points), _) => points,
+        (None, file) => inits(file.as_slice(), &loaded, (1, 1), &options)?,
+    };
     let model = LogProb::new(&loaded.source(), terms, |density| loaded.inputs(density))?;
     run_starts();
     let values = model.at(points, &options)?;
@@ -40,7 +45,19 @@ pub(super) fn log_prob(args: &LogProbArgs) -> Result<ExitCode, Error> {
 fn read_points(text: &str) -> Result<Array, Error> {
     let trimmed = text.trim_start();
     let value = if trimmed.starts_with('[') { trimmed.to_owned() } else { format!("@{text}") };
-    let (_, data) = read_argument(&format!("{POINTS}={value}"))?;
+    let (_, mut data) = read_argument(&format!("{POINTS}={value}"))?;
+    // Of other files of an object, CmdStan's among them, the list may stand among others.
+    if let Data::Json(Value::Object(object)) = &data
+        && let Some(points) = object.get(POINTS)
+    {
+        data = Data::Json(points.clone());
+    }
+    // One point may be a list of its numbers.
+    if let Data::Json(Value::Array(numbers)) = &data
+        && numbers.first().is_some_and(|first| !first.is_array())
+    {
+        data = Data::Json(Value::Array(vec![Value::Array(numbers.clone())]));
+    }
     Ok(data.to_array("--points", ArrayType { dtype: DType::Real, rank: 2 })?)
 }
 

@@ -58,6 +58,9 @@ pub fn main() -> ExitCode {
         }
     };
     let cli = Cli::parse_from(command);
+    if let Some(seed) = cmdstan::drawn_seed() {
+        note(&format!("seed: {seed}"));
+    }
     if cli.time_passes {
         work::note_stages();
     }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::mcmc::sampling::ModelSource;
-use crate::program::{Error, Function, Inputs, StanModel, Terms};
+use crate::program::io::read_argument;
+use crate::program::{Error, ErrorKind, Function, Inputs, StanModel, Terms};
 
 use super::args::InputArgs;
 use super::inputs;
@@ -16,10 +17,10 @@ pub(super) const SAMPLED: Terms = Terms { constants: false, jacobian: true };
 /// What goes into a model besides its parameters.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct DataArgs {
-    /// Data in Stan's JSON data format
-    #[arg(long, value_name = "FILE.json")]
+    /// Data in Stan's JSON data format, or arrays by their names
+    #[arg(long, value_name = "FILE.json|.npz")]
     pub(super) data: Option<PathBuf>,
-    /// A shared input of the model: JSON or @file
+    /// A value of the data, beside those of --data or in the place of one: JSON or @file
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) shared: Vec<String>,
     #[command(flatten)]
@@ -87,7 +88,15 @@ impl<'a> Model<'a> {
     pub(super) fn load(path: &'a Path, args: &DataArgs, terms: Terms) -> Result<Self, Error> {
         let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
         let stan = if is_stan(path) {
-            let data = StanModel::read_data(args.data.as_deref())?;
+            // A path that is wrong is told before all that may be wrong with the data.
+            if let Err(e) = std::fs::metadata(path) {
+                return Err(Error::new(ErrorKind::Io, format!("cannot read {}: {e}", path.display())));
+            }
+            let mut data = StanModel::read_data(args.data.as_deref())?;
+            for text in &args.shared {
+                let (name, value) = read_argument(text)?;
+                StanModel::add_data(&mut data, name, &value)?;
+            }
             let model = StanModel::load_with(path, &data, terms, &args.includes.include_path)?;
             let (warnings, sources) = model.warnings();
             super::show_warnings(warnings, sources);

@@ -14,6 +14,7 @@ use crate::report::{failed_draws, quantity_table};
 
 use super::args::EngineArgs;
 use super::draws::Drawn;
+use super::inits::of_chains;
 use super::lines::Lines;
 use super::model::{DataArgs, Model, SAMPLED};
 use super::sample_args::DrawsFileArgs;
@@ -31,6 +32,9 @@ pub(super) struct QuantitiesArgs {
     /// The draws: files of Stan CSV, one a chain, or a file of arrays as `sample` writes it. CmdStan's `fitted_params`
     #[arg(long, visible_alias = "fitted-params", required = true, num_args = 1.., value_name = "FILE.csv|.npz|.json")]
     pub(super) draws: Vec<PathBuf>,
+    /// So many chains are meant: with FILE_1.csv, FILE_2.csv, … in the place of FILE.csv the draws are those of their files
+    #[arg(long, value_name = "N")]
+    pub(super) num_chains: Option<usize>,
     /// The number of the first chain, from 1: it has the random stream of this number
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub(super) id: u64,
@@ -45,14 +49,19 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
     options.first_lane = args.id - 1;
     let _lines = Lines::of(&mut options);
     options.settings.stop = Some(nothing_to_keep_yet());
-    let origin = args.draws.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-    let Drawn { chains, count, arrays: draws } = Drawn::read(&args.draws)?;
+    let given = args.num_chains.map_or_else(|| args.draws.clone(), |chains| of_chains(&args.draws, chains, args.id));
+    let origin = given.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+    let Drawn { chains, count, arrays: draws } = Drawn::read(&given)?;
+    if let Some(asked) = args.num_chains.filter(|asked| *asked != chains) {
+        let message = format!("--num-chains {asked}: {origin} has {chains}");
+        return Err(Error::new(ErrorKind::Option, message));
+    }
     if draws.is_empty() {
         return Err(Error::new(ErrorKind::Input, format!("{origin}: there are no draws")));
     }
     let draws: IndexMap<String, Data> = draws.into_iter().map(|(name, array)| (name, Data::Array(array))).collect();
     let file = DrawsFile::new(&args.draws_file, chains, args.id)?;
-    file.spares(args.draws.iter().cloned().chain(args.data.files()).chain([args.model.clone()]), chains, args.id)?;
+    file.spares(given.iter().cloned().chain(args.data.files()).chain([args.model.clone()]), chains, args.id)?;
     let loaded = Model::load(&args.model, &args.data, SAMPLED)?;
     let model = Quantities::new(&loaded.source(), &|function| loaded.inputs(function))?;
     run_starts();

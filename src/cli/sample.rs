@@ -13,6 +13,7 @@ use super::lines::Lines;
 use super::model::{Model, SAMPLED};
 use super::sample_files::DrawsFile;
 use super::sample_job::{files_read, job};
+use super::search::tell_why;
 use super::show::show_stats;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{advice, cmdstan, note, print, profile, warn_of_own};
@@ -29,7 +30,18 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(args.stats)?;
     options.first_lane = args.chain.id - 1;
     let file = DrawsFile::new(&args.draws_file, args.chains, args.chain.id)?;
-    file.spares(files_read(args, model), args.chains, args.chain.id)?;
+    let read = files_read(args, model);
+    if args.chain.save_metric == Some(true) {
+        file.takes_metrics(&read, args.chains, args.chain.id)?;
+    }
+    file.spares(read, args.chains, args.chain.id)?;
+    if args.chain.stepsize.is_some() {
+        let metric = if args.chain.metric_file.is_empty() { "the unit metric" } else { "the metric of --metric-file" };
+        note(&format!(
+            "note: --stepsize stays, with {metric}: warmup adapts nothing; CmdStan's `stepsize`, where adaptation starts, \
+             is --initial-stepsize"
+        ));
+    }
     profile::ask(&mut options, args.profile.as_deref(), file.path())?;
     let lines = Lines::of(&mut options);
     let stop = nothing_to_keep_yet();
@@ -48,6 +60,9 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let stopped = stop.load(Ordering::Relaxed);
     if draws.chains.is_empty() {
         profile::write(args.profile.as_deref(), &draws.stats)?;
+        if !stopped {
+            tell_why(&loaded, SAMPLED, &options);
+        }
         return Err(Error::new(ErrorKind::Input, "no chain is left: there are no draws"));
     }
     if stopped && draws.draws == 0 {

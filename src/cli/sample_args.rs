@@ -41,9 +41,13 @@ pub(super) struct ChainArgs {
     /// What is learnt of the metric: nothing, the variances, the covariances
     #[arg(long, value_enum)]
     pub(super) metric: Option<MetricName>,
-    /// The inverse metric to start with: a list of numbers, or of rows for dense_e, as the key `inv_metric`
-    #[arg(long, value_name = "FILE.json|.npy")]
-    pub(super) metric_file: Option<PathBuf>,
+    /// The inverse metric to start with: a list of numbers, or of rows for dense_e, as the key `inv_metric`. With FILE_1.json,
+    /// FILE_2.json, … in the place of FILE.json, or FILE.json,FILE.json,…, each chain has its own
+    #[arg(long, value_name = "FILE.json|.npy,…", value_delimiter = ',')]
+    pub(super) metric_file: Vec<PathBuf>,
+    /// Write step size and inverse metric of each chain to FILE_metric.json beside its file, as --metric-file reads them
+    #[arg(long, value_name = "0|1", num_args = 0..=1, default_missing_value = "1", value_parser = yes_or_no)]
+    pub(super) save_metric: Option<bool>,
     /// How chains move: std/nuts.ab, std/static_hmc.ab, std/fixed_param.ab
     #[arg(long, value_enum, conflicts_with = "sampler")]
     pub(super) algorithm: Option<AlgorithmName>,
@@ -158,6 +162,9 @@ impl ChainArgs {
     /// # Errors
     /// For what is no number, and what is set twice.
     pub(super) fn settings(&self, set: &[String]) -> Result<SamplerSettings, Error> {
+        if let Some(text) = self.radius() {
+            super::inits::check_radius(text)?;
+        }
         let shorts = [
             (TARGET_ACCEPT, &self.target_accept),
             (MAX_TREEDEPTH, &self.max_treedepth),

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use indexmap::IndexMap;
+use serde_json::json;
 
-use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, WarmupStates};
-use crate::program::io::{IoError, write_arrays, write_atomically};
+use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Metric, WarmupStates};
+use crate::program::io::{IoError, JsonArray, write_arrays, write_atomically};
 use crate::program::{Error, ErrorKind, Options};
 use crate::report::stan_csv::{ChainRows, CsvChain, CsvRun, CsvTables};
 use crate::types::Array;
@@ -20,6 +21,8 @@ use super::{ARRAY_FILES, check_output, note};
 
 /// The file of Stan CSV where nobody says otherwise.
 const CSV: &str = "output.csv";
+/// The statistic that a step size is.
+const STEPSIZE: &str = "stepsize";
 /// Files of chains that are made at most.
 const MOST_FILES: usize = 10_000;
 
@@ -41,6 +44,10 @@ impl DrawsFile {
         let is_csv = path.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == "csv"));
         if format == Some(DrawsFormat::StanCsv) || is_csv && format.is_none() {
             let path = path.unwrap_or_else(|| PathBuf::from(CSV));
+            let listed = files_of_list(&path).len();
+            if listed > 1 && listed != chains {
+                return refused(format!("--output names {listed} files for {chains} chains: one, or one for each"));
+            }
             if chains > MOST_FILES {
                 return refused(format!(
                     "{chains} chains would be as many files of Stan CSV: --output FILE.npz has all of them"
@@ -64,6 +71,10 @@ impl DrawsFile {
     /// The file of each chain that was asked for; one alone keeps the name.
     fn names(&self, chains: usize, first: u64) -> Vec<PathBuf> {
         let Self::StanCsv(path) = self else { return vec![] };
+        let listed = files_of_list(path);
+        if listed.len() > 1 {
+            return listed;
+        }
         if chains == 1 {
             return vec![path.clone()];
         }
@@ -78,13 +89,33 @@ impl DrawsFile {
     pub(super) fn spares(&self, read: impl IntoIterator<Item = PathBuf>, chains: usize, id: u64) -> Result<(), Error> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let mut written: Vec<PathBuf> = self.names(chains, id).iter().map(|path| real(path)).collect();
-        written.extend(self.path().map(real));
+        if written.is_empty() {
+            written.extend(self.path().map(real));
+        }
         match read.into_iter().find(|path| written.contains(&real(path))) {
             None => Ok(()),
             Some(path) => {
                 let message = format!("{} is read, and would be written over: say another --output", path.display());
                 Err(Error::new(ErrorKind::Option, message))
             }
+        }
+    }
+
+    /// Refuses to save metrics where there are no files of chains, and over what is read.
+    ///
+    /// # Errors
+    /// With what to do.
+    pub(super) fn takes_metrics(&self, read: &[PathBuf], chains: usize, id: u64) -> Result<(), Error> {
+        let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
+        if !matches!(self, Self::StanCsv(_)) {
+            return refused("--save-metric writes beside the files of chains: --output FILE.csv".to_owned());
+        }
+        let written: Vec<PathBuf> = self.names(chains, id).iter().map(|path| metric_file(path)).collect();
+        match read.iter().find(|path| written.contains(path)) {
+            Some(path) => {
+                refused(format!("{} is read, and would be written over: say another --output", path.display()))
+            }
+            None => Ok(()),
         }
     }
 
@@ -133,19 +164,24 @@ impl DrawsFile {
                 Ok(())
             }
             Self::StanCsv(_) => {
-                let (run, names) = (csv_run(args, options), self.names(args.chains, args.chain.id));
+                let (run, all_names) = (csv_run(args, options), self.names(args.chains, args.chain.id));
                 let rows = |chain| ChainRows::of(draws, chain);
                 let all: Vec<ChainRows<'_>> = match &draws.each_chain[..] {
                     [] => (0..draws.chains.len()).map(rows).collect(),
                     each => each.iter().map(|chain| ChainRows::alone(chain, draws)).collect(),
                 };
-                let names: Vec<&Path> = all.iter().map(|rows| &*names[rows.number]).collect();
+                let names: Vec<&Path> = all.iter().map(|rows| &*all_names[rows.number]).collect();
                 let what = if draws.draws == 0 { "states of warmup" } else { "draws" };
                 write_files(&names, what, &|at, out| {
                     let id = args.chain.id + all[at].number as u64;
                     let file = CsvChain { run: &run, draws, rows: all[at], id };
                     file.write(out, &names[at].display().to_string())
-                })
+                })?;
+                if args.chain.save_metric == Some(true) {
+                    let of_chains: Vec<PathBuf> = draws.chains.iter().map(|chain| all_names[*chain].clone()).collect();
+                    write_metrics(&of_chains, draws)?;
+                }
+                Ok(())
             }
         }
     }
@@ -214,6 +250,47 @@ fn write_files(
     }
 }
 
+/// The files of a list, `a.csv,b.csv`, as CmdStan takes it; a path alone is one.
+fn files_of_list(path: &Path) -> Vec<PathBuf> {
+    let parts: Vec<PathBuf> = path.to_str().map_or(vec![], |text| text.split(',').map(PathBuf::from).collect());
+    let all_csv = parts.iter().all(|part| part.extension().is_some_and(|e| e == "csv"));
+    if parts.len() > 1 && all_csv { parts } else { vec![path.to_owned()] }
+}
+
+/// The file of the metric of a chain whose draws are in another.
+fn metric_file(draws: &Path) -> PathBuf {
+    let stem = draws.file_stem().unwrap_or_default().to_string_lossy();
+    draws.with_file_name(format!("{stem}_metric.json"))
+}
+
+/// Writes the step size and the inverse metric of each chain.
+fn write_metrics(files: &[PathBuf], draws: &Draws) -> Result<(), Error> {
+    let written: Vec<PathBuf> = files.iter().map(|file| metric_file(file)).collect();
+    for (chain, name) in written.iter().enumerate() {
+        let stepsize =
+            draws.statistics.get(STEPSIZE).and_then(|array| array.rows(chain..chain + 1).as_real()?.last().copied());
+        let mut metric = json!({ "stepsize": stepsize, "metric_type": draws.metric.name() });
+        if let Some(inverse) = draws.inv_metrics.get(chain) {
+            // Of a diagonal one a list of numbers, as it is read.
+            let mut own = inverse.clone();
+            if draws.metric != Metric::Dense {
+                own.shape = [own.len()].into_iter().collect();
+            }
+            metric["inv_metric"] = json!(JsonArray(&own));
+        }
+        write_atomically(name, |out| {
+            let out: &mut dyn Write = out;
+            out.write_all(metric.to_string().as_bytes())
+        })?;
+    }
+    match &written[..] {
+        [] => {}
+        [one] => note(&format!("metric written to {}", one.display())),
+        [first, .., last] => note(&format!("metrics written to {} … {}", first.display(), last.display())),
+    }
+    Ok(())
+}
+
 /// The names of a few files, or the first and the last one.
 fn listed(names: &[&Path]) -> String {
     match names {
@@ -234,7 +311,10 @@ fn csv_run(args: &SampleArgs, options: &Options) -> CsvRun {
         sampler: sampler.unwrap_or_else(|| DEFAULT_SAMPLER.to_owned()),
         data: shown(&args.data.data),
         init: shown(&args.chain.starts).or(args.chain.init_radius.clone()).unwrap_or_else(|| "2 (Default)".to_owned()),
-        metric_file: shown(&args.chain.metric_file),
+        metric_file: (!args.chain.metric_file.is_empty()).then(|| {
+            let names: Vec<String> = args.chain.metric_file.iter().map(|path| path.display().to_string()).collect();
+            names.join(",")
+        }),
         seed: options.settings.seed,
         num_samples: args.draws,
         num_chains: args.chains,

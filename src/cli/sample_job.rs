@@ -41,7 +41,7 @@ pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Model<'a>, options: &Opti
         (given, _) => given,
     };
     let metric = chain.metric.map_or_else(Metric::default, Metric::from);
-    let inv_metric = chain.metric_file.as_deref().map(|path| read_metric(path, metric)).transpose()?;
+    let inv_metric = read_metrics(&chain.metric_file, metric, (args.chains, chain.id))?;
     Ok(Job {
         sampler: chain.algorithm.map(|a| Path::new(a.sampler())).or(args.sampler.as_deref()),
         chains: args.chains,
@@ -61,7 +61,8 @@ pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Model<'a>, options: &Opti
 pub(super) fn files_read(args: &SampleArgs, model: &Path) -> Vec<PathBuf> {
     let chain = &args.chain;
     let given = of_chains(&chain.init_files().unwrap_or_default(), args.chains, chain.id);
-    let others = [&chain.starts, &chain.metric_file, &args.sampler].into_iter().flatten().cloned();
+    let given = given.into_iter().chain(of_chains(&chain.metric_file, args.chains, chain.id));
+    let others = [&chain.starts, &args.sampler].into_iter().flatten().cloned();
     args.data.files().chain([model.to_owned()]).chain(given).chain(others).collect()
 }
 
@@ -94,6 +95,29 @@ pub(super) fn read_starts(path: &Path) -> Result<Array, Error> {
         return Ok(Array::real([1, values.len()], values));
     }
     Ok(data.to_array("--starts", reals(2))?)
+}
+
+/// The inverse metric of files: of one file that of all chains, else one for each.
+fn read_metrics(files: &[PathBuf], metric: Metric, (chains, id): (usize, u64)) -> Result<Option<Array>, Error> {
+    let files = of_chains(files, chains, id);
+    if files.len() > 1 && files.len() != chains {
+        let message =
+            format!("--metric-file names {} files for {chains} chains: one for all, or one for each", files.len());
+        return Err(Error::new(ErrorKind::Option, message));
+    }
+    let all: Vec<Array> = files.iter().map(|path| read_metric(path, metric)).collect::<Result<_, _>>()?;
+    let Some(first) = all.first() else { return Ok(None) };
+    if all.len() == 1 {
+        return Ok(Some(first.clone()));
+    }
+    if let Some(at) = all.iter().position(|other| other.shape != first.shape) {
+        let (file, other) = (files[at].display(), files[0].display());
+        let message = format!("{file} has {}, where {other} has {}", all[at].ty(), first.ty());
+        return Err(Error::new(ErrorKind::Input, message));
+    }
+    let numbers = all.iter().flat_map(|metric| metric.as_real().expect("it was read as reals")).copied().collect();
+    let shape = [all.len()].into_iter().chain(first.shape.iter().copied());
+    Ok(Some(Array::real(shape, numbers)))
 }
 
 /// The inverse metric of a file: that of CmdStan's, or an array.

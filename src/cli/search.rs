@@ -1,13 +1,17 @@
 //! What the commands that look for modes do alike: the search, and what they tell of what failed.
 
+use crate::mcmc::log_prob::LogProb;
 use crate::mcmc::optimize::{Optima, Optimization};
 use crate::mcmc::sampling::FailedDraws;
-use crate::program::{Error, ErrorKind, Options};
+use crate::program::{Error, ErrorKind, Options, Terms};
 use crate::report::failed_draws;
 use crate::run::{Trap, TrapKind};
 
 use super::model::Model;
 use super::note;
+
+/// How far from 0 random points are, as Stan has it.
+const RADIUS: f64 = 2.0;
 
 /// What is found from all starts; those that found no point to begin are told.
 ///
@@ -21,9 +25,18 @@ pub(super) fn optima(job: &Optimization, model: &Model<'_>, options: &Options) -
         return Err(Error::new(ErrorKind::Interrupted, message));
     }
     if optima.all.is_empty() {
+        tell_why(model, job.terms, options);
         return Err(Error::new(ErrorKind::Input, "no start found a point with a finite log density and gradient"));
     }
     Ok(optima)
+}
+
+/// Tells why no random point is a start, where that is so.
+pub(super) fn tell_why(model: &Model<'_>, terms: Terms, options: &Options) {
+    let density = LogProb::new(&model.source(), terms, |function| model.inputs(function));
+    if let Ok(Some(why)) = density.and_then(|density| density.start_problem(RADIUS, options)) {
+        note(&format!("note: {why}"));
+    }
 }
 
 /// How many had not come to an end when the run was stopped.

@@ -96,6 +96,9 @@ impl SearchArgs {
     /// For what is no number.
     pub(super) fn settings(&self, iter: Option<usize>) -> Result<SamplerSettings, Error> {
         let radius = self.start.init.clone().filter(|text| inits::files(text).is_none());
+        if let Some(text) = &radius {
+            inits::check_radius(text)?;
+        }
         let iter = iter.map(|n| n.to_string());
         let all = [(INIT_RADIUS, &radius)].into_iter().chain(self.tolerances.all()).chain([("iter", &iter)]);
         let mut given = all.filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));

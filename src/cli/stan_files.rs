@@ -5,18 +5,32 @@ use std::process::ExitCode;
 
 use crate::mcmc::gradient_test::GradientTest;
 use crate::mcmc::log_prob::LogProb;
+use crate::program::io::write_atomically;
 use crate::program::{Error, ErrorKind};
 use crate::report::stan_csv::CsvChains;
 use crate::report::{Checks, SamplerStatistics, StanSummary, Summary};
 
 use super::args::{DiagnoseArgs, SummaryArgs};
 use super::model::{Model, SAMPLED};
-use super::print;
+use super::{check_output, print};
 
 /// The table.
 pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
     let chains = read(&args.files)?;
-    print(&StanSummary::of(&chains, args.sig_figs as usize).to_string());
+    let table = StanSummary::of(&chains, args.sig_figs as usize, &args.percentiles);
+    print(&table.to_string());
+    if let Some(path) = &args.csv_filename {
+        check_output(Some(path), &["csv"])?;
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if args.files.iter().any(|file| real(file) == real(path)) {
+            let message = format!("{} is read, and would be written over: say another --csv-filename", path.display());
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        write_atomically(path, |out| {
+            use std::io::Write as _;
+            out.write_all(table.csv().as_bytes())
+        })?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -92,6 +92,18 @@ impl LogProb {
         Ok(TestedGradient { lp, coordinates: coordinates.collect(), error: test.error })
     }
 
+    /// Why no random point within this distance of 0 has a finite density and gradient; none where one has.
+    ///
+    /// # Errors
+    /// Where the data do not tell the number of coordinates, and as [`at`](Self::at).
+    pub fn start_problem(&self, radius: f64, options: &Options) -> Result<Option<String>, Error> {
+        let Some(d) = self.dimension()? else { return Ok(None) };
+        match self.start(d, radius, options) {
+            Ok(_) => Ok(None),
+            Err(error) => Ok(Some(error.to_string())),
+        }
+    }
+
     /// A random point with its finite density and gradient.
     fn start(&self, d: usize, radius: f64, options: &Options) -> Result<(Vec<f64>, f64, Vec<f64>), Error> {
         let text = format!("pub fn start(shared r: real) -> real[{d}] {{ [uniform_rng(-r, r) for i in 0..{d}] }}");
@@ -108,7 +120,8 @@ impl LogProb {
                     return Ok((points[i * d..][..d].to_vec(), lp, gradient));
                 }
                 Evaluated::Rejected(said) => why = said,
-                Evaluated::Density { .. } => {}
+                Evaluated::Density { lp, .. } if !lp.is_finite() => why = format!("the log density is {lp} there"),
+                Evaluated::Density { .. } => why = "the gradient of the log density is not finite there".to_owned(),
             }
         }
         let message = format!("no point with a finite log density and gradient in {tries} tries: {why}");

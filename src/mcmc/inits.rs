@@ -3,13 +3,18 @@
 //! What a file names is taken through the inverse of its transform; parameters that it leaves out are drawn uniformly in
 //! the unconstrained space, again until density and gradient are finite, as for chains that nobody gives a start.
 
+mod given;
+mod told;
+
+use given::OfGiven;
+
 use super::by_value::{ByValue, QUANTITIES, UNCONSTRAIN};
 use super::log_prob::{Evaluated, LogProb};
 use super::protocol::Q;
 use super::sampling::{ModelSource, PARAMETERS};
 use crate::mcmc::streams::OF_STARTS;
 use crate::program::io::NamedValues;
-use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, Taken, Terms};
+use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, Results, Taken, Terms};
 use crate::run::NoSink;
 use crate::types::Array;
 
@@ -36,8 +41,14 @@ pub fn starts(
         _ => ByValue::of_model(UNCONSTRAIN, model, read_data)?.ok_or_else(|| lacks(model))?,
     };
     check_names(model, &by_value, files)?;
-    let inits = Inits { by_value, files, model, options };
-    let free = inits.by_value.takes().iter().filter(|taken| !taken.by_value).map(|taken| taken.numbers).sum::<usize>();
+    let of_given = match model {
+        ModelSource::Stan(_) => None,
+        _ if by_value.takes().iter().all(|taken| named(&taken.name)) => None,
+        _ => Some(OfGiven::new(model, &by_value, &named, read_data)?),
+    };
+    let unnamed = || by_value.takes().iter().filter(|taken| !taken.by_value).map(|taken| taken.numbers).sum();
+    let free = of_given.as_ref().map_or_else(unnamed, OfGiven::dimension);
+    let inits = Inits { by_value, of_given, files, model, options };
     if free == 0 {
         let rows: Vec<usize> = (0..files.len()).collect();
         return inits.unconstrained(&rows, &[], 0);
@@ -124,6 +135,14 @@ fn refused<T>(message: String) -> Result<T, Error> {
     Err(Error::new(ErrorKind::Input, message))
 }
 
+fn lacks_some(model: &ModelSource<'_>, name: &str) -> Error {
+    let message = format!(
+        "no start has `{name}`: {} is no `model` with its constraints in the signature, so all parameters must be given",
+        model.name()
+    );
+    Error::new(ErrorKind::Input, message)
+}
+
 fn lacks(model: &ModelSource<'_>) -> Error {
     let message = format!(
         "{} exports no `{UNCONSTRAIN}`, which makes unconstrained starts of the values of its `{PARAMETERS}`: write one, \
@@ -144,6 +163,7 @@ fn check_names(model: &ModelSource<'_>, by_value: &ByValue, files: &[NamedValues
         ModelSource::Stan(model) => model.computes(name),
         _ => computed_here.iter().any(|computed| computed == name),
     };
+    let of_program = matches!(model, ModelSource::Stan(_));
     for file in files {
         let unknown = file.names().find(|name| !all.contains(name) && !computed(name));
         if let Some(name) = unknown {
@@ -155,16 +175,10 @@ fn check_names(model: &ModelSource<'_>, by_value: &ByValue, files: &[NamedValues
             ));
         }
         for taken in by_value.takes().iter().filter(|taken| taken.numbers > 0) {
-            match (taken.by_value, file.get(&taken.name)) {
-                (true, None) if std::ptr::eq(file, &raw const files[0]) => {
-                    return refused(format!(
-                        "{} has no `{}`: of a model of the language all parameters must be given",
-                        file.origin(),
-                        taken.name
-                    ));
-                }
+            let first = if of_program { taken.by_value } else { files[0].get(&taken.name).is_some() };
+            match (first, file.get(&taken.name)) {
                 (true, None) | (false, Some(_)) => {
-                    let (with, without) = if taken.by_value { (&files[0], file) } else { (file, &files[0]) };
+                    let (with, without) = if first { (&files[0], file) } else { (file, &files[0]) };
                     return refused(format!(
                         "{} has `{}`, but {} has not: files of starts must name the same parameters",
                         with.origin(),
@@ -189,6 +203,8 @@ fn computed_by(program: &Program) -> Result<Vec<String>, Error> {
 
 struct Inits<'a> {
     by_value: ByValue,
+    /// Of a model of the language whose parameters are not all given.
+    of_given: Option<OfGiven>,
     files: &'a [NamedValues],
     model: &'a ModelSource<'a>,
     options: &'a Options,
@@ -212,6 +228,20 @@ impl Inits<'_> {
         Ok(points.as_real().expect("an array of reals").to_vec())
     }
 
+    /// The values of a parameter that the files have, a row for each of `rows`.
+    fn values_of_rows(&self, taken: &Taken, rows: &[usize]) -> Result<Array, Error> {
+        let (mut all, mut shape) = (Vec::new(), Vec::new());
+        for row in rows {
+            let file = &self.files[*row];
+            let told = |e: Error| Error::new(ErrorKind::Input, format!("{}: {e}", file.origin()));
+            let data = file.get(&taken.name).expect("files name the same parameters");
+            let value = self.by_value.read(taken, data, 0).map_err(told)?;
+            shape = value.shape.to_vec();
+            all.extend(value.as_real().expect("it was read as reals"));
+        }
+        Ok(Array::real([rows.len()].into_iter().chain(shape), all))
+    }
+
     /// Starting points are made once: by the reference interpreter, without a compilation.
     fn host_options(&self) -> Options {
         let mut options = Options::default().engine(Engine::Scalar);
@@ -231,6 +261,10 @@ impl Inits<'_> {
             };
             self.by_value.takes().iter().map(read).collect()
         };
+        if let Some(of_given) = &self.of_given {
+            let results = of_given.run(self, rows, random)?;
+            return self.points(&results, rows);
+        }
         let files: Vec<Vec<Option<Array>>> = self.files.iter().map(of_file).collect::<Result<_, _>>()?;
         let mut before = 0;
         let mut values = Vec::new();
@@ -256,6 +290,11 @@ impl Inits<'_> {
         let options = self.host_options();
         let inputs = self.by_value.inputs(&values, None, rows.len());
         let results = function.bind(&inputs, &options)?.run(&options, &NoSink)?;
+        self.points(&results, rows)
+    }
+
+    /// The points that `unconstrain` gives, of these files.
+    fn points(&self, results: &Results, rows: &[usize]) -> Result<Array, Error> {
         if let Some(trap) = results.traps().first() {
             let said = if trap.message.is_empty() { trap.kind.to_string() } else { trap.message.clone() };
             return refused(format!("{}: {said}", self.files[rows[trap.position]].origin()));
@@ -268,12 +307,8 @@ impl Inits<'_> {
             return refused(format!("{}: `{UNCONSTRAIN}` must give a list of reals", self.model.name()));
         };
         if let Some(at) = numbers.iter().position(|x| !x.is_finite()) {
-            let row = at / points.shape[1].max(1);
-            return refused(format!(
-                "{}: a value lies on the border of its constraint, or is no number: the unconstrained start has {}",
-                self.files[rows[row]].origin(),
-                numbers[at]
-            ));
+            let (row, coordinate) = (at / points.shape[1].max(1), at % points.shape[1].max(1));
+            return Err(self.no_number(rows[row], coordinate, numbers[at]));
         }
         Ok(points.clone())
     }

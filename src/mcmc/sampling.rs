@@ -68,6 +68,8 @@ pub struct Sampling {
     stepsize: Option<f64>,
     metric: Metric,
     inv_metric: Option<Array>,
+    /// Whether that is one for each chain.
+    has_metrics: bool,
     starts: Option<Array>,
     method: Method,
     superchains: Option<usize>,
@@ -113,6 +115,7 @@ impl Sampling {
             stepsize,
             metric,
             inv_metric,
+            has_metrics: job.has_metrics(),
             starts,
             method,
             superchains,
@@ -161,7 +164,10 @@ impl Sampling {
             inputs = inputs.shared(&names.stepsize, stepsize);
         }
         if let Some(inv_metric) = &self.inv_metric {
-            inputs = inputs.shared(&names.inv_metric, inv_metric.clone());
+            inputs = match self.has_metrics {
+                true => inputs.lane(&names.inv_metric, inv_metric.clone()),
+                false => inputs.shared(&names.inv_metric, inv_metric.clone()),
+            };
         }
         match &self.starts {
             Some(starts) => inputs.lane(&names.start, starts.clone()),

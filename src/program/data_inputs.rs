@@ -4,7 +4,7 @@ use crate::lower::hir_to_cfg::{Signature, SignaturePort};
 use crate::program::inputs::{Given, ToldDim};
 use crate::program::io::{ArrayType, Data, IoError, NamedValues};
 use crate::program::{Error, ErrorKind, Inputs, ragged};
-use crate::types::DType;
+use crate::types::{Array, DType, Type};
 
 impl Inputs {
     /// Adds a value for the parameter `name` of a function of this signature, with the element type and rank that it wants;
@@ -54,6 +54,23 @@ impl Inputs {
             }
         }
         Ok(())
+    }
+
+    /// Gives the shared arrays that have no element whatever the data are, `int[J, 0]`, once their dimensions are told: a
+    /// `model` has such ones for dimensions that nothing else tells.
+    fn fill_empty(&mut self, signature: &Signature) {
+        let told = self.told(signature);
+        for port in signature.ports.iter().filter(|port| port.carries_dims()) {
+            let extent = |dim: &crate::hir::Dim| {
+                let known = dim.ids().all(|id| told.contains_key(&id));
+                known.then(|| dim.eval_with(|id| told[&id])).flatten().and_then(|n| usize::try_from(n).ok())
+            };
+            let extents: Option<Vec<usize>> = port.extents.iter().map(extent).collect();
+            if let Some(extents) = extents {
+                let empty = Array::zeros(&Type::new(port.dtype, extents));
+                self.values.entry(port.name.clone()).or_insert_with(|| Given::new(empty, true));
+            }
+        }
     }
 
     fn insert(&mut self, name: &str, given: Given) -> Result<(), Error> {
@@ -109,6 +126,7 @@ impl Inputs {
             }
             _ => {
                 self.dims.insert(name.to_owned(), ToldDim { number, by: by.to_owned(), of_another: false });
+                self.fill_empty(signature);
                 Ok(true)
             }
         }

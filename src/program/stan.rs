@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::io::parse_json;
+use super::io::{Data, JsonArray, NamedValues, parse_json};
 use super::{Error, ErrorKind, Inputs, Options, Program};
 use crate::base::{Diagnostic, FileId, SourceMap, Span};
 use crate::program::Engine;
@@ -40,19 +41,40 @@ pub(crate) struct StanOrigin {
 }
 
 impl StanModel {
-    /// Data of a file in Stan's JSON data format; without a file there are none.
+    /// Data of a file in Stan's JSON data format, or of arrays by their names (.npz); without a file there are none.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] when it cannot be read, [`ErrorKind::Input`] when it is no object of JSON.
     pub fn read_data(path: Option<&Path>) -> Result<Map<String, Value>, Error> {
         let Some(path) = path else { return Ok(Map::new()) };
         let name = path.display().to_string();
+        let ends = |ending: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
+        if ends("npz") {
+            let values = NamedValues::read(path)?;
+            return values.iter().map(|(name, data)| Ok((name.to_owned(), of_json(data)?))).collect();
+        }
+        if ends("R") {
+            let message = format!(
+                "{name}: data in R's dump format are not read; R writes them as JSON: \
+                 e <- new.env(); source(\"{name}\", e); cmdstanr::write_stan_json(as.list(e), \"data.json\")"
+            );
+            return Err(Error::new(ErrorKind::Input, message));
+        }
         let text =
             std::fs::read_to_string(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
         match parse_json(&text, &name)? {
             Value::Object(map) => Ok(map),
             _ => Err(Error::new(ErrorKind::Input, format!("{name}: data of a Stan program are one object of JSON"))),
         }
+    }
+
+    /// Adds a value to data, or puts it in the place of another of its name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] for an array that JSON cannot hold.
+    pub fn add_data(all: &mut Map<String, Value>, name: String, data: &Data) -> Result<(), Error> {
+        all.insert(name, of_json(data)?);
+        Ok(())
     }
 
     /// Reads a Stan program and translates it with its data, an object of JSON. A sampler's density, `lp__` in Stan's
@@ -118,6 +140,17 @@ impl StanModel {
     /// The program of the language: it exports `log_density` and `parameters`.
     pub fn text(&self) -> &str {
         &self.origin.translation.text
+    }
+
+    /// The same program for a file of its own: what is small and not in the data of the Stan program stands in it. With the
+    /// values of the shared parameters that it has.
+    pub fn standing(&self) -> (String, IndexMap<String, Array>) {
+        stan::standing(self.text(), &self.origin.translation.tables, |name| self.is_given(name))
+    }
+
+    /// Whether the data have a value of this name.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.origin.data.contains_key(name)
     }
 
     /// That program, compiled.
@@ -305,6 +338,16 @@ impl StanFunction {
     /// Fields of what it gives, and what the program calls them where that is another word.
     pub fn renamed(&self) -> &[(String, String)] {
         &self.renamed
+    }
+}
+
+/// A value of data as JSON has it.
+fn of_json(data: &Data) -> Result<Value, Error> {
+    match data {
+        Data::Json(value) => Ok(value.clone()),
+        Data::Array(array) => {
+            serde_json::to_value(JsonArray(array)).map_err(|e| Error::new(ErrorKind::Input, e.to_string()))
+        }
     }
 }
 

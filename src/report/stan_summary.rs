@@ -7,12 +7,12 @@ use rayon::prelude::*;
 use super::stan_csv::CsvChains;
 use super::stan_csv::general;
 use super::summary::{SummaryRow, element_name, scalar_chains};
-use crate::mcmc::diagnostics;
+use crate::mcmc::diagnostics::{self, quantiles};
 use crate::types::Array;
 
-/// The headings of the columns.
-const HEADINGS: [&str; 12] =
-    ["", "Mean", "MCSE", "StdDev", "MAD", "5%", "50%", "95%", "ESS_bulk", "ESS_tail", "ESS_bulk/s", "R_hat"];
+/// The headings of the columns before quantiles, and behind them.
+const HEADINGS: ([&str; 4], [&str; 4]) =
+    (["Mean", "MCSE", "StdDev", "MAD"], ["ESS_bulk", "ESS_tail", "ESS_bulk/s", "R_hat"]);
 
 /// Chains whose seconds are told one by one.
 const LISTED: usize = 16;
@@ -27,6 +27,10 @@ pub struct StanSummary {
     pub parameters: Vec<SummaryRow>,
     /// Significant digits.
     pub digits: usize,
+    /// Quantiles that are shown, in percent.
+    percentiles: Vec<f64>,
+    /// Those of each row.
+    quantiles: Vec<Vec<f64>>,
     head: String,
     foot: String,
     /// Seconds of sampling.
@@ -34,8 +38,8 @@ pub struct StanSummary {
 }
 
 impl StanSummary {
-    /// Of the chains of a run.
-    pub fn of(chains: &CsvChains, digits: usize) -> Self {
+    /// Of the chains of a run, with these quantiles in percent.
+    pub fn of(chains: &CsvChains, digits: usize, percentiles: &[f64]) -> Self {
         let elements = |(name, array): (&String, &Array)| -> Vec<(String, Vec<Vec<f64>>)> {
             let event = &array.shape[2..];
             let all = 0..event.iter().product::<usize>();
@@ -45,9 +49,16 @@ impl StanSummary {
             scalars.into_par_iter().map(|(name, chains)| SummaryRow::of(name, &chains)).collect()
         };
         let of_sampler = chains.statistics.iter().map(|(name, array)| (format!("{name}__"), scalar_chains(array, 0)));
+        let (of_sampler, of_model): (Vec<_>, Vec<_>) =
+            (of_sampler.collect(), chains.parameters.iter().flat_map(elements).collect());
+        let parts: Vec<f64> = percentiles.iter().map(|percent| percent / 100.0).collect();
+        let all: Vec<&Vec<Vec<f64>>> = of_sampler.iter().chain(&of_model).map(|(_, chains)| chains).collect();
+        let quantiles = all.into_par_iter().map(|chains| quantiles(chains, &parts)).collect();
         Self {
-            sampler: rows(of_sampler.collect()),
-            parameters: rows(chains.parameters.iter().flat_map(elements).collect()),
+            quantiles,
+            percentiles: percentiles.to_vec(),
+            sampler: rows(of_sampler),
+            parameters: rows(of_model),
             digits,
             head: head(chains),
             foot: foot(chains),
@@ -55,24 +66,40 @@ impl StanSummary {
         }
     }
 
-    fn cells(&self, row: &SummaryRow) -> [String; 12] {
-        let number = |x: f64| if x.is_nan() { "-".to_owned() } else { general(x, self.digits) };
-        let count = |x: f64| if x.is_nan() { "-".to_owned() } else { format!("{x:.0}") };
-        [
-            row.name.clone(),
-            number(row.mean),
-            number(row.mcse),
-            number(row.sd),
-            number(row.mad),
-            number(row.q05),
-            number(row.q50),
-            number(row.q95),
-            count(row.ess_bulk),
-            count(row.ess_tail),
-            count(if self.seconds > 0.0 { row.ess_bulk / self.seconds } else { f64::NAN }),
-            // Infinite of what is constant within chains, such as the step size, where it tells nothing.
-            if row.rhat.is_finite() { format!("{:.3}", row.rhat) } else { "-".to_owned() },
-        ]
+    /// Name, figures and R-hat of a row; `figure` writes one.
+    fn cells(&self, at: usize, row: &SummaryRow, figure: &dyn Fn(f64) -> String) -> Vec<String> {
+        let count = |x: f64| if x.is_nan() { figure(x) } else { format!("{x:.0}") };
+        let mut cells = vec![row.name.clone()];
+        cells.extend([row.mean, row.mcse, row.sd, row.mad].map(figure));
+        cells.extend(self.quantiles[at].iter().map(|x| figure(*x)));
+        let rate = if self.seconds > 0.0 { row.ess_bulk / self.seconds } else { f64::NAN };
+        cells.extend([row.ess_bulk, row.ess_tail, rate].map(count));
+        // Infinite of what is constant within chains, such as the step size, where it tells nothing.
+        cells.push(if row.rhat.is_finite() { format!("{:.3}", row.rhat) } else { figure(f64::NAN) });
+        cells
+    }
+
+    fn headings(&self) -> Vec<String> {
+        let quantiles = self.percentiles.iter().map(|percent| format!("{percent}%"));
+        let (before, behind) = HEADINGS;
+        let named = |names: [&str; 4]| names.map(str::to_owned);
+        [String::new()].into_iter().chain(named(before)).chain(quantiles).chain(named(behind)).collect()
+    }
+
+    /// All rows, those of the sampler first.
+    fn rows(&self) -> impl Iterator<Item = (usize, &SummaryRow)> {
+        self.sampler.iter().chain(&self.parameters).enumerate()
+    }
+
+    /// The table as CSV.
+    pub fn csv(&self) -> String {
+        let figure = |x: f64| if x.is_nan() { "nan".to_owned() } else { general(x, self.digits) };
+        let quoted = |text: &str| if text.contains(',') { format!("\"{text}\"") } else { text.to_owned() };
+        let line = |cells: Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
+        let mut headings = self.headings();
+        headings[0] = "name".to_owned();
+        let rows = self.rows().map(|(at, row)| line(self.cells(at, row, &figure)));
+        std::iter::once(line(headings)).chain(rows).collect()
     }
 }
 
@@ -92,9 +119,10 @@ fn head(chains: &CsvChains) -> String {
     };
     let count = chains.seconds.len();
     format!(
-        "Inference for Stan model: {}\n{count} chains: each with {} draws; warmup={}; thin={}; {} draws saved.\n\n\
+        "Inference for Stan model: {}\n{count} chain{}: each with {} draws; warmup={}; thin={}; {} draws saved.\n\n\
          Warmup took ({}) seconds, {} seconds total\nSampling took ({}) seconds, {} seconds total\n",
         config("model"),
+        if count == 1 { "" } else { "s" },
         chains.draws,
         config("num_warmup"),
         config("thin"),
@@ -125,16 +153,21 @@ fn foot(chains: &CsvChains) -> String {
 impl fmt::Display for StanSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.head)?;
-        let blank: [String; 12] = std::array::from_fn(|_| String::new());
-        let mut table = vec![HEADINGS.map(str::to_owned), blank.clone()];
-        table.extend(self.sampler.iter().map(|row| self.cells(row)));
-        table.push(blank);
-        table.extend(self.parameters.iter().map(|row| self.cells(row)));
-        let widths: [usize; 12] =
-            std::array::from_fn(|column| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+        let headings = self.headings();
+        let blank = vec![String::new(); headings.len()];
+        let mut table = vec![headings, blank.clone()];
+        let figure = |x: f64| if x.is_nan() { "-".to_owned() } else { general(x, self.digits) };
+        for (at, row) in self.rows() {
+            if at == self.sampler.len() {
+                table.push(blank.clone());
+            }
+            table.push(self.cells(at, row, &figure));
+        }
+        let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..blank.len()).map(width).collect();
         for row in &table {
             let mut line = format!("{:<1$}", row[0], widths[0]);
-            for (cell, width) in row.iter().zip(widths).skip(1) {
+            for (cell, width) in row.iter().zip(&widths).skip(1) {
                 line += &format!("  {cell:>width$}");
             }
             writeln!(f, "{}", line.trim_end())?;

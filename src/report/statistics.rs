@@ -287,7 +287,8 @@ impl SamplerStatistics {
                 n => (format!("{} after warmup", grouped(n)), " after warmup"),
             };
             warnings.push(Warning::new(format!(
-                "{points} rejected in {chains}, {after}, since the density failed there; first{first_after}: {first}"
+                "{points} rejected in {chains}, {after}, since the density failed there; first{first_after}: {first}; where that \
+                 is the constraint of something that is computed, declare it of parameters, so that no point breaks it"
             )));
         }
         let low = self.e_bfmi.iter().filter(|value| **value < E_BFMI_LIMIT).count();
@@ -309,7 +310,15 @@ impl SamplerStatistics {
 
 impl fmt::Display for SamplerStatistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} chains, {} draws, {} divergent transitions", self.chains, self.draws, self.divergent)?;
+        let plural = |n: usize| if n == 1 { "" } else { "s" };
+        let (chains, draws, divergent) = (self.chains, self.draws, self.divergent);
+        writeln!(
+            f,
+            "{chains} chain{}, {draws} draw{}, {divergent} divergent transition{}",
+            plural(chains),
+            plural(draws),
+            plural(divergent)
+        )?;
         let rate = self.gradients_per_second();
         let rate = if rate.is_nan() { "-".to_owned() } else { grouped(rate.round() as u64) };
         writeln!(f, "{} gradients in {:.2} s, {rate} gradients/s", grouped(self.gradients), self.seconds)?;

@@ -267,8 +267,12 @@ fn convergence(rows: &[SummaryRow], sampler: &SamplerStatistics, warnings: &mut 
         let message = format!("the effective sample size is below {enough} for {names}: run longer");
         Warning::of(Concern::SampleSize, message, advised(Advice::Draws(draws.saturating_mul(times))))
     });
-    let undefined = named(&|row| row.not_numbers > 0 || row.mean.is_nan() && row.infinite == 0)
-        .map(|names| Warning::new(format!("draws that are not numbers: {names}")));
+    let undefined = named(&|row| row.not_numbers > 0 || row.mean.is_nan() && row.infinite == 0).map(|names| {
+        Warning::new(format!(
+            "draws that are not numbers: {names}: what computes them divides by 0, or takes a root or a logarithm of \
+                 something negative; such draws have no share in the table"
+        ))
+    });
     let infinite =
         named(&|row| row.infinite > 0).map(|names| Warning::new(format!("draws that are infinite: {names}")));
     warnings.extend([nested, rhat, ess, undefined, infinite].into_iter().flatten());

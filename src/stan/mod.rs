@@ -22,4 +22,4 @@ mod value;
 
 pub use data::Given;
 pub use trace::{HostFunctions, Taken};
-pub use translate::{OfValues, Output, Terms, Translation, quantities, translate, unconstrain, until};
+pub use translate::{OfValues, Output, Terms, Translation, quantities, standing, translate, unconstrain, until};

@@ -1,6 +1,7 @@
 //! A program with its data becomes a module of our language.
 
 mod of_values;
+mod standing;
 
 use std::ops::RangeInclusive;
 
@@ -16,6 +17,7 @@ use crate::base::{Diagnostic, Span, stack};
 use crate::types::Array;
 
 pub use of_values::{OfValues, quantities, unconstrain, until};
+pub use standing::standing;
 
 /// A variable that a draw has.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,6 +6,8 @@ use crate::syntax::ast::{
     Constraint, Constraints, EntryKind, Expr, ExprKind, ModelDecl, Name, StmtKind, TypeExpr, TypeKind,
 };
 
+use super::dims::{Carriers, Words, carriers, extents};
+use super::make::{At, product};
 use super::reads::{bound, reads};
 use super::transforms::{STANS, Transform, WHOLE};
 
@@ -42,6 +44,31 @@ pub(super) struct Signature<'a> {
     pub(super) data: Vec<(&'a Name, &'a TypeExpr)>,
     /// Names that `generated` binds at its outermost level.
     pub(super) generated: Vec<&'a Name>,
+}
+
+/// What carries dimensions that nothing else tells.
+pub(super) struct AllCarriers {
+    /// To the functions of constrained values.
+    pub(super) by_value: Carriers,
+    /// To those of unconstrained numbers.
+    pub(super) of_numbers: Carriers,
+}
+
+impl Signature<'_> {
+    /// What the functions of a model take besides its data.
+    pub(super) fn carriers(&self, decl: &ModelDecl, words: &Words<'_>) -> AllCarriers {
+        let parameters = || {
+            self.entries.iter().filter_map(|entry| match entry {
+                Entry::Parameter(parameter) => Some(parameter),
+                Entry::Computed(_) => None,
+            })
+        };
+        let data: Vec<&Expr> = self.data.iter().flat_map(|(_, ty)| extents(ty)).collect();
+        let state: Vec<Expr> =
+            parameters().map(|p| product(At(p.span), &p.transform.free(p.span, p.extents).0)).collect();
+        let values: Vec<&Expr> = data.iter().copied().chain(parameters().flat_map(|p| p.extents)).collect();
+        AllCarriers { by_value: carriers(decl, words, &values, &[]), of_numbers: carriers(decl, words, &data, &state) }
+    }
 }
 
 /// Reads what stands in a signature.

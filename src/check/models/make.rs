@@ -61,6 +61,12 @@ impl At {
         self.expr(ExprKind::Index { base: Box::new(base), indices })
     }
 
+    /// `if condition { a } else { b }`
+    pub(super) fn choose(self, condition: Expr, a: Expr, b: Expr) -> Expr {
+        let (then, otherwise) = (self.block(vec![], a), Some(self.block(vec![], b)));
+        self.expr(ExprKind::If { condition: Box::new(condition), then, otherwise })
+    }
+
     pub(super) fn slice(self, base: Expr, start: Expr, end: Expr) -> Expr {
         let range = Index::Range { start: Some(start), end: Some(end), span: self.0 };
         self.index(base, vec![range])
@@ -109,7 +115,11 @@ impl At {
     }
 
     pub(super) fn real_type(self, dims: Vec<Expr>) -> TypeExpr {
-        let path = Path { module: None, name: self.name("real") };
+        self.array_type("real", dims)
+    }
+
+    pub(super) fn array_type(self, element: &str, dims: Vec<Expr>) -> TypeExpr {
+        let path = Path { module: None, name: self.name(element) };
         TypeExpr { kind: TypeKind::Named { path, dims }, span: self.0 }
     }
 

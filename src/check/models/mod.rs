@@ -9,6 +9,7 @@
 //! | `log_density` | the same | the log density with the log Jacobian |
 //! | `log_density_without_jacobian` | the same | without it |
 //! | `unconstrain` | the parameters by value, data | the unconstrained numbers |
+//! | `unconstrain_given` | unconstrained numbers, which values are given, these, data | the numbers, those of what is given replaced |
 //! | `%transformed` | the parameters by value, data | `generated_quantities` without `generated` |
 //! | `%parameters` | unconstrained numbers, data | `parameters` without `generated` |
 //! | `%constrained` | the same | the parameters alone |
@@ -19,6 +20,7 @@
 //! place that it comes from; `told` puts the rest into the words of the model. The types of what is computed are those of
 //! its values: the functions of models are checked first, and the structs get the types of the fields from there.
 
+mod dims;
 mod entries;
 mod make;
 mod reads;
@@ -26,7 +28,6 @@ mod told;
 mod transforms;
 mod write;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::base::{Diagnostic, IdVec, SourceMap, Span};
@@ -34,6 +35,7 @@ use crate::syntax::ast::{self, Item, ItemKind, ModelDecl};
 
 use super::modules::{Module, ModuleId};
 
+use dims::Words;
 use entries::{Entry, Reader};
 use write::Writer;
 
@@ -59,10 +61,20 @@ const WITHOUT_GENERATED: (&str, &str) = ("%parameters", "%Parameters");
 const CONSTRAINED: (&str, &str) = ("%constrained", "%Constrained");
 /// The unconstrained numbers of values.
 const UNCONSTRAIN: &str = "unconstrain";
+/// The same of the values that are given, with unconstrained numbers for the others.
+const UNCONSTRAIN_GIVEN: &str = "unconstrain_given";
 
 /// All names that a model makes.
-const MADE: [&str; 7] =
-    [DENSITY, WITHOUT_JACOBIAN, PARAMETERS, PARAMETERS_TYPE, QUANTITIES, QUANTITIES_TYPE, UNCONSTRAIN];
+const MADE: [&str; 8] = [
+    DENSITY,
+    WITHOUT_JACOBIAN,
+    PARAMETERS,
+    PARAMETERS_TYPE,
+    QUANTITIES,
+    QUANTITIES_TYPE,
+    UNCONSTRAIN,
+    UNCONSTRAIN_GIVEN,
+];
 
 /// What an item that a model becomes is there for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,12 +165,16 @@ fn functions(
     found.append(&mut reader.found);
     let of = |span: Span| sources.file(span.file).text[span.start as usize..span.end as usize].to_owned();
     let text = of(item.span);
-    let words: HashSet<&str> = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    let mut words = Words::new();
+    for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+        *words.entry(word).or_default() += 1;
+    }
     let mut state = "q".to_owned();
-    while words.contains(state.as_str()) {
+    while words.contains_key(state.as_str()) {
         state.push('_');
     }
-    let writer = Writer { decl, doc: &item.doc, signature: &signature, state: &state, text: &of };
+    let carriers = signature.carriers(decl, &words);
+    let writer = Writer { decl, doc: &item.doc, signature: &signature, carriers: &carriers, state: &state, text: &of };
     let mut items = vec![writer.body()];
     if alone {
         items.extend(writer.generated());

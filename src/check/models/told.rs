@@ -87,9 +87,9 @@ fn in_words_of_models(mut found: Diagnostic, sources: &SourceMap) -> Diagnostic 
     if found.code.0 == "E0118" {
         let name = text(first);
         found.code = DiagnosticCode("E1013");
-        found.message = format!("nothing in the data tells the dimension `{name}`");
-        found.labels[0].message = "no array of the data has it".to_owned();
-        found.help = Some(format!("let data have it as an extent, such as `shared x: real[{name}]`"));
+        found.message = format!("nothing has the dimension `{name}`");
+        found.labels[0].message = "no parameter and no data".to_owned();
+        found.help = Some(format!("leave it out, or let something have it as an extent, such as `x: real[{name}]`"));
     } else if transform || text(first).starts_with('<') {
         // No expression of a user begins with this sign: the place is that of constraints.
         let said = if transform { String::new() } else { std::mem::take(&mut found.message) };

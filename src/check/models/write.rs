@@ -6,15 +6,16 @@ use std::sync::Arc;
 use crate::base::Span;
 use crate::syntax::ast::{
     BinaryOp, Block, Expr, ExprKind, Field, FnDecl, Index, Item, ItemKind, Message, MessagePart, ModelDecl, Name,
-    Param, Stmt, StmtKind, TypeExpr,
+    Param, Stmt, StmtKind, TypeExpr, UnaryOp,
 };
 
-use super::entries::{Computed, Entry, Parameter, Signature};
+use super::dims::Carriers;
+use super::entries::{AllCarriers, Computed, Entry, Parameter, Signature};
 use super::make::{At, HERE, param, product, sum};
 use super::reads::reads;
 use super::transforms::Transform;
 use super::{CONSTRAINED, DENSITY, PARAMETERS, PARAMETERS_TYPE, QUANTITIES, QUANTITIES_TYPE, Role, TRANSFORMED};
-use super::{UNCONSTRAIN, WITHOUT_GENERATED, WITHOUT_JACOBIAN};
+use super::{UNCONSTRAIN, UNCONSTRAIN_GIVEN, WITHOUT_GENERATED, WITHOUT_JACOBIAN};
 
 /// How far a value may be from what its constraint makes of it again, summed over its elements, relative to their sizes.
 const CLOSE: f64 = 1e-8;
@@ -24,6 +25,7 @@ pub(super) struct Writer<'a> {
     pub(super) decl: &'a ModelDecl,
     pub(super) doc: &'a str,
     pub(super) signature: &'a Signature<'a>,
+    pub(super) carriers: &'a AllCarriers,
     /// The name of the unconstrained numbers: no word of the model.
     pub(super) state: &'a str,
     /// The text of a place.
@@ -116,6 +118,7 @@ impl<'a> Writer<'a> {
             (self.density(DENSITY, true), Role::Made),
             (self.density(WITHOUT_JACOBIAN, false), Role::Made),
             (self.unconstrain(), Role::Made),
+            (self.unconstrain_given(), Role::Made),
         ]);
         items
     }
@@ -167,41 +170,85 @@ impl<'a> Writer<'a> {
                 Entry::Computed(computed) if needed.contains(&computed.name.text) => stmts.push(compute(*computed)),
                 Entry::Computed(_) => {}
                 Entry::Parameter(parameter) => {
-                    let (local, flat) = self.unconstrained(*parameter, parts.len(), &mut stmts);
-                    parts.push(flat);
-                    self.check(*parameter, &local, &mut stmts);
+                    let at = At(parameter.span);
+                    let local = format!("%u{}", parts.len());
+                    let x = at.var(&parameter.name.text);
+                    let u = parameter.transform.unconstrain(parameter.span, x, parameter.extents);
+                    stmts.push(at.bind(at.name(&local), None, u));
+                    parts.push(flat(*parameter, &local));
+                    self.check(*parameter, &local, &at.expr(ExprKind::Bool(true)), &mut stmts);
                 }
             }
         }
-        let all = match parts.len() {
-            0 => at.library("zeros", vec![at.int(0)]),
-            1 => parts.remove(0),
-            _ => at.library("concat", parts),
-        };
+        let all = joined(at, parts);
         let ret = at.real_type(vec![self.dimension()]);
         self.function(UNCONSTRAIN, self.by_value(), Some(ret), at.block(stmts, all), true)
     }
 
-    // Parts of them
-
-    /// Binds the unconstrained numbers of a parameter; gives their name, and them as a vector.
-    fn unconstrained(&self, parameter: Parameter<'a>, number: usize, stmts: &mut Vec<Stmt>) -> (String, Expr) {
-        let at = At(parameter.span);
-        let local = format!("%u{number}");
-        let x = at.var(&parameter.name.text);
-        let u = parameter.transform.unconstrain(parameter.span, x, parameter.extents);
-        stmts.push(at.bind(at.name(&local), None, u));
-        let (free, _) = parameter.transform.free(parameter.span, parameter.extents);
-        let flat = match free.len() {
-            0 => at.expr(ExprKind::Array(vec![at.var(&local)])),
-            1 => at.var(&local),
-            _ => at.library("reshape", vec![at.var(&local), product(at, &free)]),
-        };
-        (local, flat)
+    /// `unconstrain_given`: what a start has of some parameters replaces the unconstrained numbers of these; bounds are those
+    /// that follow.
+    fn unconstrain_given(&self) -> Item {
+        let at = self.at();
+        let needed = self.needed();
+        let (mut stmts, mut parts) = (Vec::new(), Vec::new());
+        let mut start = at.int(0);
+        let given = format!("{}_given", self.state);
+        for entry in &self.signature.entries {
+            let parameter = match entry {
+                Entry::Computed(computed) if needed.contains(&computed.name.text) => {
+                    stmts.push(compute(*computed));
+                    continue;
+                }
+                Entry::Computed(_) => continue,
+                Entry::Parameter(parameter) => *parameter,
+            };
+            let at = At(parameter.span);
+            let number = parts.len();
+            let (numbers, next) = self.numbers(parameter, number, start, &mut stmts);
+            start = next;
+            let x = at.var(&parameter.name.text);
+            let own = parameter.transform.unconstrain(parameter.span, x.clone(), parameter.extents);
+            let is_given = at.index(at.var(&given), vec![Index::At(at.int(number as i64))]);
+            let local = format!("%u{number}");
+            stmts.push(at.bind(at.name(&local), None, at.choose(is_given.clone(), own, numbers)));
+            self.check(parameter, &local, &is_given, &mut stmts);
+            let again = parameter.transform.constrain(parameter.span, at.var(&local), parameter.extents);
+            let value = at.choose(is_given, x, again);
+            stmts.push(at.bind(parameter.name.clone(), Some(parameter.ty.clone()), value));
+            parts.push(flat(parameter, &local));
+        }
+        let all = joined(at, parts);
+        let flags =
+            param(&at.name(&given), &at.array_type("bool", vec![at.int(self.parameters().count() as i64)]), true);
+        let state = param(&at.name(self.state), &at.real_type(vec![self.dimension()]), false);
+        let values = self.parameters().map(|p| param(p.name, p.ty, false));
+        let params = [state, flags].into_iter().chain(values).chain(self.data(&self.carriers.of_numbers)).collect();
+        let ret = at.real_type(vec![self.dimension()]);
+        self.function(UNCONSTRAIN_GIVEN, params, Some(ret), at.block(stmts, all), true)
     }
 
-    /// Asserts that a value is what its constraint makes of its unconstrained numbers again.
-    fn check(&self, parameter: Parameter<'a>, local: &str, stmts: &mut Vec<Stmt>) {
+    // Parts of them
+
+    /// The unconstrained numbers of a parameter under their shape, which begin at `start`; and where the next ones do.
+    fn numbers(&self, parameter: Parameter<'a>, number: usize, start: Expr, stmts: &mut Vec<Stmt>) -> (Expr, Expr) {
+        let at = At(parameter.span);
+        let (free, _) = parameter.transform.free(parameter.span, parameter.extents);
+        let next = format!("%at{number}");
+        let end = at.binary(BinaryOp::Add, start.clone(), product(at, &free));
+        stmts.push(at.bind(at.name(&next), None, end));
+        let numbers = match free.len() {
+            0 => at.index(at.var(self.state), vec![Index::At(start)]),
+            _ => at.slice(at.var(self.state), start, at.var(&next)),
+        };
+        let numbers = match free.len() {
+            0 | 1 => numbers,
+            _ => at.library("reshape", [vec![numbers], free].concat()),
+        };
+        (numbers, at.var(&next))
+    }
+
+    /// Asserts that a value, where it is given, is what its constraint makes of its unconstrained numbers again.
+    fn check(&self, parameter: Parameter<'a>, local: &str, is_given: &Expr, stmts: &mut Vec<Stmt>) {
         let Parameter { name, extents, transform, span, .. } = parameter;
         if matches!(transform, Transform::Free) {
             return;
@@ -218,7 +265,15 @@ impl<'a> Writer<'a> {
             1 => at.library("sum", vec![off]),
             _ => at.library("sum", vec![at.library("reshape", vec![off, product(at, extents)])]),
         };
-        let condition = Box::new(at.binary(BinaryOp::Le, off, at.real(CLOSE)));
+        let close = at.binary(BinaryOp::Le, off, at.real(CLOSE));
+        let condition = match &is_given.kind {
+            ExprKind::Bool(true) => close,
+            _ => {
+                let left_out = at.expr(ExprKind::Unary(UnaryOp::Not, Box::new(is_given.clone())));
+                at.binary(BinaryOp::Or, left_out, close)
+            }
+        };
+        let condition = Box::new(condition);
         let said = format!("`{}` is not {}", name.text, (self.text)(span));
         let message = Some(Message { parts: vec![MessagePart::Text(said)], span });
         let kind = ExprKind::Assert { condition, message };
@@ -238,25 +293,14 @@ impl<'a> Writer<'a> {
                 Entry::Parameter(parameter) => {
                     let at = At(parameter.span);
                     let number = placed.len();
-                    let (free, _) = parameter.transform.free(parameter.span, parameter.extents);
-                    let next = format!("%at{number}");
-                    let end = at.binary(BinaryOp::Add, start.clone(), product(at, &free));
-                    stmts.push(at.bind(at.name(&next), None, end));
-                    let numbers = match free.len() {
-                        0 => at.index(at.var(self.state), vec![Index::At(start)]),
-                        _ => at.slice(at.var(self.state), start, at.var(&next)),
-                    };
-                    let numbers = match free.len() {
-                        0 | 1 => numbers,
-                        _ => at.library("reshape", [vec![numbers], free].concat()),
-                    };
+                    let (numbers, next) = self.numbers(*parameter, number, start, &mut stmts);
                     let local = format!("%u{number}");
                     stmts.push(at.bind(at.name(&local), None, numbers));
                     let u = at.var(&local);
                     let value = parameter.transform.constrain(parameter.span, u, parameter.extents);
                     stmts.push(at.bind(parameter.name.clone(), Some(parameter.ty.clone()), value));
                     placed.push(Placed { parameter: *parameter, local });
-                    start = at.var(&next);
+                    start = next;
                 }
             }
         }
@@ -285,25 +329,28 @@ impl<'a> Writer<'a> {
         sum(self.at(), sizes)
     }
 
-    fn data(&self) -> impl Iterator<Item = Param> {
-        self.signature.data.iter().map(|(name, ty)| param(name, ty, true))
+    fn data(&self, carriers: &'a Carriers) -> impl Iterator<Item = Param> {
+        let data = self.signature.data.iter().map(|(name, ty)| param(name, ty, true));
+        data.chain(carriers.iter().map(|(name, ty)| param(name, ty, true)))
     }
 
     /// The parameters of functions of constrained values.
     fn by_value(&self) -> Vec<Param> {
-        self.parameters().map(|p| param(p.name, p.ty, false)).chain(self.data()).collect()
+        self.parameters().map(|p| param(p.name, p.ty, false)).chain(self.data(&self.carriers.by_value)).collect()
     }
 
     /// The parameters of functions of unconstrained numbers.
     fn of_numbers(&self) -> Vec<Param> {
         let at = self.at();
         let state = param(&at.name(self.state), &at.real_type(vec![self.dimension()]), false);
-        std::iter::once(state).chain(self.data()).collect()
+        std::iter::once(state).chain(self.data(&self.carriers.of_numbers)).collect()
     }
 
     /// What a function of constrained values is called with where all of them are bound.
     fn arguments(&self) -> Vec<Expr> {
-        let names = self.parameters().map(|p| p.name).chain(self.signature.data.iter().map(|(name, _)| *name));
+        let data = self.signature.data.iter().map(|(name, _)| *name);
+        let carriers = self.carriers.by_value.iter().map(|(name, _)| name);
+        let names = self.parameters().map(|p| p.name).chain(data).chain(carriers);
         names.map(|name| self.at().var(&name.text)).collect()
     }
 
@@ -328,6 +375,26 @@ impl<'a> Writer<'a> {
 
     fn item(&self, kind: ItemKind, public: bool) -> Item {
         Item { doc: self.doc.to_owned(), attributes: Vec::new(), public, kind, span: self.decl.name.span }
+    }
+}
+
+/// The unconstrained numbers of a parameter, a local, as a vector.
+fn flat(parameter: Parameter<'_>, local: &str) -> Expr {
+    let at = At(parameter.span);
+    let (free, _) = parameter.transform.free(parameter.span, parameter.extents);
+    match free.len() {
+        0 => at.expr(ExprKind::Array(vec![at.var(local)])),
+        1 => at.var(local),
+        _ => at.library("reshape", vec![at.var(local), product(at, &free)]),
+    }
+}
+
+/// Vectors one after the other.
+fn joined(at: At, mut parts: Vec<Expr>) -> Expr {
+    match parts.len() {
+        0 => at.library("zeros", vec![at.int(0)]),
+        1 => parts.remove(0),
+        _ => at.library("concat", parts),
     }
 }
 

@@ -67,6 +67,11 @@ impl SignaturePort {
         let extents: Vec<String> = self.extents.iter().map(|d| d.display(dims)).collect();
         format!("{}[{}]", self.dtype, extents.join(", "))
     }
+
+    /// Whether it is shared and has no elements whatever its dimensions are: all that it tells are those.
+    pub fn carries_dims(&self) -> bool {
+        self.shared && self.extents.iter().any(|extent| extent.as_constant() == Some(0))
+    }
 }
 
 /// What an entry wants, before shapes are known: for messages and for binding inputs.

@@ -108,7 +108,8 @@ fn text(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs, 
     let adapts = format!("chain::Adapts {{ stepsize: {learns}, metric: {metric}, fixed: {fixed} }}");
     if job.inv_metric.is_some() {
         let rank = if job.metric == Metric::Dense { format!("{dimension}, {dimension}") } else { dimension.clone() };
-        params.push(format!("shared {}: real[{rank}]", names.inv_metric));
+        let shared = if job.has_metrics() { "" } else { "shared " };
+        params.push(format!("{shared}{}: real[{rank}]", names.inv_metric));
     }
     params.extend([num_warmup, num_draws].map(|count| format!("shared {count}: int")));
     let moves = Moves::new(job, method, names, (state_type.as_str(), dimension.as_str()));

@@ -132,7 +132,7 @@ pub struct Job<'a> {
     /// What is learnt of the metric.
     pub metric: Metric,
     /// The inverse metric to start with, dimension, or dimension × dimension of a dense one. Without it ones on the
-    /// diagonal.
+    /// diagonal. With an axis over the chains before its own, each chain has one.
     pub inv_metric: Option<Array>,
     /// Where the chains start, chain × dimension, unconstrained; with fewer rows, a number that divides that of the
     /// chains, as many chains one after the other start at each. Without it every coordinate is uniform in (-2, 2).
@@ -196,9 +196,31 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Whether each chain has an inverse metric of its own.
+    pub(super) fn has_metrics(&self) -> bool {
+        let own = if self.metric == Metric::Dense { 2 } else { 1 };
+        self.inv_metric.as_ref().is_some_and(|metric| metric.shape.len() == own + 1)
+    }
+
     /// Refuses an inverse metric that is none.
     fn check_metric(&self) -> Result<(), Error> {
         let Some(given) = &self.inv_metric else { return Ok(()) };
+        if self.metric == Metric::Unit || !self.has_metrics() {
+            return self.check_one_metric(given);
+        }
+        let count = given.shape[0];
+        if count != self.chains {
+            let message = format!("{count} inverse metrics for {} chains: one for all, or one for each", self.chains);
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        (0..count).try_for_each(|chain| {
+            let mut one = given.rows(chain..chain + 1);
+            one.shape.remove(0);
+            self.check_one_metric(&one)
+        })
+    }
+
+    fn check_one_metric(&self, given: &Array) -> Result<(), Error> {
         let name = self.metric.name();
         let refused = |why: String| Err(Error::new(ErrorKind::Option, format!("the inverse metric {why}")));
         let Some(values) = given.as_real() else { return refused(format!("holds no reals, but {}", given.ty())) };

@@ -66,7 +66,17 @@ pub fn dimension(density: &Function<'_>, data: &Inputs) -> Option<usize> {
 pub(in crate::mcmc) fn refuse_missing(density: &Function<'_>, data: &Inputs) -> Result<(), Error> {
     let signature = density.signature();
     let missing = signature.ports.iter().filter(|p| p.shared && !data.values.contains_key(&p.name));
-    let missing: Vec<String> = missing.map(|p| format!("`{}: {}`", p.name, p.describe(&signature.dims))).collect();
+    let told = data.told(signature);
+    let mut names: Vec<String> = Vec::new();
+    for port in missing {
+        // What an array carries that has no elements are dimensions.
+        let dims = || port.extents.iter().flat_map(|dim| dim.ids()).filter(|id| !told.contains_key(id));
+        match port.carries_dims() {
+            true => names.extend(dims().map(|id| format!("`{}: int`", signature.dims[id]))),
+            false => names.push(format!("`{}: {}`", port.name, port.describe(&signature.dims))),
+        }
+    }
+    let missing = names;
     if missing.is_empty() {
         return Ok(());
     }
@@ -80,7 +90,7 @@ pub(super) fn check_inputs(job: &Job<'_>, density: &Function<'_>, data: &Inputs)
     let signature = density.signature();
     let refused = |message: String| Err(Error::new(ErrorKind::Input, message));
     let told = dimension(density, data).or(job.starts.as_ref().map(|starts| starts.shape[1]));
-    if let (Some(d), Some(given)) = (told, job.inv_metric.as_ref().map(|metric| metric.shape[0]))
+    if let (Some(d), Some(given)) = (told, job.inv_metric.as_ref().and_then(|metric| metric.shape.last().copied()))
         && d != given
     {
         return refused(format!("the inverse metric has {given} rows, but the state of the model has {d} coordinates"));

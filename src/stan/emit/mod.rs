@@ -19,7 +19,7 @@ use indexmap::IndexMap;
 use super::graph::{Arg, Graph, Node, Op, SiteId, TurnId};
 use super::value::{Elem, NodeId, Val};
 use crate::base::{Id as _, Span};
-use crate::types::{Array, ArrayData};
+use crate::types::{Array, ArrayData, Scalar};
 
 pub(super) use packing::{Packing, Part};
 pub(super) use routine::{Body, LoopBody, LoopHead, Slot, Text, marker, shared_marker};
@@ -146,6 +146,15 @@ fn real_literal(x: f64) -> Code {
     }
     let level = if x.is_sign_negative() { Level::Negate } else { Level::Atom };
     Code { text: format!("{x:?}"), level }
+}
+
+/// A number as it is written.
+pub(super) fn number(x: Scalar) -> String {
+    match x {
+        Scalar::Int(i) => int_literal(i).text,
+        Scalar::Real(x) => real_literal(x).text,
+        Scalar::Bool(b) => b.to_string(),
+    }
 }
 
 fn int_literal(i: i64) -> Code {

@@ -98,6 +98,7 @@ impl Tracer<'_> {
             }
             Constraint::LowerUpper(a, b) => {
                 let (a, b) = (bound(self, a)?, bound(self, b)?);
+                in_order(span, &a, &b, shape)?;
                 let u = self.unconstrained(span, first, kind, shape.to_vec())?;
                 self.bounded(span, &u, Some(a), Some(b), terms)
             }
@@ -264,6 +265,25 @@ pub(super) struct Transform {
     pub(super) free: Vec<usize>,
     /// Whether it is given an array of the size that comes out.
     shaped: bool,
+}
+
+/// Refuses bounds that are known and leave no room: Stan's `lub_constrain` rejects every start there.
+fn in_order(span: Span, a: &Val, b: &Val, shape: &[usize]) -> Result<()> {
+    let (Some(low), Some(high)) = (a.reals(), b.reals()) else { return Ok(()) };
+    let elements = shape.iter().product::<usize>().max(low.len()).max(high.len());
+    if shape.contains(&0) || low.is_empty() || high.is_empty() {
+        return Ok(());
+    }
+    let pair = |i: usize| (low[i % low.len()], high[i % high.len()]);
+    // NaN is in no order.
+    let crossed = (0..elements).map(pair).find(|(low, high)| low.partial_cmp(high) != Some(std::cmp::Ordering::Less));
+    match crossed {
+        None => Ok(()),
+        Some((low, high)) => wrong(
+            span,
+            format!("the lower bound of this parameter is {low}, but must be less than its upper bound, {high}"),
+        ),
+    }
 }
 
 /// The transform of a constraint of vectors or matrices; `None` where there is no value of this size.

@@ -202,8 +202,8 @@ model other(x: real) { x }
     sum(x)
 }
 ",
-        "model m[J, K](x: real[J], s: real[K]) {
-    sum(x) + sum(s)
+        "model m[J, K](x: real[J]) {
+    sum(x)
 }
 ",
         "model m(shared y: real) { y }\n",
@@ -306,6 +306,95 @@ fn a_model_does_all_that_a_program_of_stan_does() {
     let wrong = folder.file("wrong.json", r#"{"scale": 0.125, "x": [-1, 0.5, 0.75], "p": [0.25, 0.75], "q": -2.0}"#);
     let refused = error(&[&["sample", &model, "--init", &wrong][..], &base].concat());
     assert!(refused.contains("`scale` is not <lower = floor>"), "{refused}");
+}
+
+/// Two dimensions of parameters alone, one of the body alone.
+const RADON: &str = "model radon[N, J, K, M](
+    alpha: real[J],
+    beta: real[J, K],
+    sigma: real<lower = 0>,
+    shared idx: int[N],
+    shared y: real[N],
+) {
+    normal_lpdf(y, [alpha[idx[n] - 1] for n in 0..N], sigma) + normal_lpdf(alpha, 0, 1) + exponential_lpdf(sigma, 1)
+        + sum(normal_lpdf(beta[j], M, 1) for j in 0..J)
+}
+";
+
+#[test]
+fn ints_of_the_data_tell_dimensions() {
+    let folder = Folder::new("told-dimensions");
+    let model = folder.file("radon.ab", RADON);
+    let data = |more: Value| {
+        let mut all = json!({"idx": [1, 2, 3, 3], "y": [1, 2, 3, 4]});
+        let object = all.as_object_mut().expect("an object");
+        object.extend(more.as_object().expect("an object").clone());
+        folder.file("data.json", all.to_string())
+    };
+    let whole = data(json!({"N": 4, "J": 3, "K": 2, "M": 5}));
+    let draws = folder.0.join("draws.npz").display().to_string();
+    let short = ["--chains", "2", "--warmup", "20", "--draws", "3", "--data", &whole];
+    let run = |more: &[&str]| {
+        let made = output(&[more, &short[6..]].concat());
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        String::from_utf8(made.stdout).expect("text")
+    };
+    run(&[&["sample", &model, "--output", &draws][..], &short[..6]].concat());
+    let drawn = autobatch::program::io::read_npz(Path::new(&draws)).expect("draws were written");
+    assert_eq!(drawn["beta"].shape[..], [2, 3, 3, 2]);
+    // At 0: four residuals of scale 1 (30 / 2), eleven more normal terms, those of beta about 5, and exponential(1) at 1.
+    let printed = run(&["log-prob", &model, "--points", "[[0,0,0,0,0,0,0,0,0,0]]"]);
+    let expected = -15.0 - 6.0 * 12.5 - 13.0 * 0.5 * f64::ln(2.0 * std::f64::consts::PI) - 1.0;
+    let lp: f64 = printed.split([' ', ',']).nth(2).and_then(|lp| lp.parse().ok()).expect("a number");
+    assert!((lp - expected).abs() < 1e-12, "{printed}: {expected}");
+    run(&["optimize", &model]);
+    let start = folder
+        .file("start.json", json!({"alpha": [0, 1, 2], "beta": [[0, 0], [0, 0], [0, 0]], "sigma": 1}).to_string());
+    run(&["sample", &model, "--chains", "2", "--warmup", "20", "--draws", "3", "--init", &start]);
+    let lacking = data(json!({"K": 2, "M": 5}));
+    let said = error(&["sample", &model, "--data", &lacking]);
+    assert!(said.contains("the model needs `J: int`: give it by --data or --shared"), "{said}");
+    let wrong = data(json!({"N": 5, "J": 3, "K": 2, "M": 5}));
+    let said = error(&["sample", &model, "--data", &wrong]);
+    assert!(said.contains("`N` is 5") && said.contains("`idx` has 4 entries"), "{said}");
+}
+
+#[test]
+fn a_dimension_that_is_data_as_well_is_one_error() {
+    let folder = Folder::new("dimension-and-data");
+    let text = "model m[K](a: real[K], shared K: int) { sum(a[0..K]) }\n";
+    let said = error(&["check", &folder.file("m.ab", text)]);
+    assert!(said.contains("E0115") && said.contains("leave the parameter out") && !said.contains("E0213"), "{said}");
+}
+
+#[test]
+fn a_start_may_leave_parameters_out() {
+    let folder = Folder::new("declared-part");
+    let model = folder.file("small.ab", SMALL);
+    let data = folder.file("data.json", json!({"y": [0.5, 1.5], "floor": 0.25}).to_string());
+    let file = folder.0.join("draws.npz").display().to_string();
+    // Draws without moves are the starts. `q` is below `total`, which is computed of what is given.
+    let still = ["--algorithm", "fixed_param", "--chains", "3", "--draws", "1", "--data", &data, "--output", &file];
+    let start = folder.file("start.json", r#"{"scale": 1.25, "x": [-1, 0.5, 0.75]}"#);
+    let made = output(&[&["sample", &model, "--init", &start][..], &still].concat());
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let drawn = autobatch::program::io::read_npz(Path::new(&file)).expect("draws were written");
+    let near = |found: &[f64], wanted: &[f64]| found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-12);
+    let reals = |name: &str| drawn[name].as_real().expect("reals").to_vec();
+    assert!(near(&reals("scale"), &[1.25; 3]), "{:?}", reals("scale"));
+    assert!(near(&reals("x"), &[-1.0, 0.5, 0.75].repeat(3)), "{:?}", reals("x"));
+    let q = reals("q");
+    assert!(q[0] != q[1] && q.iter().all(|q| *q < 0.25 * 1.25), "{q:?}");
+    for (text, words) in [
+        (r#"{"p": [0.25, 0.5]}"#, "`p` is not <simplex>"),
+        (r#"{"scale": 0.25}"#, "`scale` lies on the border of its constraint"),
+        (r#"{"x": ["NaN", 0, 1]}"#, "`x`"),
+        (r#"{"scal": 1}"#, "`scal`, which is no parameter"),
+    ] {
+        let wrong = folder.file("wrong.json", text);
+        let said = error(&[&["sample", &model, "--init", &wrong][..], &still].concat());
+        assert!(said.contains(words), "{text}: {said}");
+    }
 }
 
 #[test]

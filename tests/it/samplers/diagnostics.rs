@@ -90,6 +90,19 @@ fn short_chains_that_agree_may_have_a_larger_rhat() {
 }
 
 #[test]
+fn many_short_chains_that_agree_raise_no_alarm() {
+    for (chains, draws) in [(64, 10), (256, 10), (256, 20), (1024, 10), (1024, 40), (64, 100)] {
+        for correlation in [-0.4, 0.0, 0.3] {
+            let agree = agreement(&autoregression(chains, draws, correlation, 0.0));
+            assert!(agree.holds(), "{chains} × {draws}, {correlation}: {agree:?}");
+            // Of normal draws the centres of chains are apart by standard deviations.
+            let apart = agreement(&autoregression(chains, draws, correlation, 8.0 / chains as f64));
+            assert!(!apart.holds(), "{chains} × {draws}, {correlation}: {apart:?}");
+        }
+    }
+}
+
+#[test]
 fn the_energies_of_short_chains_are_looked_at_together() {
     let chains = autoregression(50, 20, 0.0, 0.0);
     assert!((e_bfmi_of_all(&chains) - 2.0).abs() < 0.3, "independent energies have 2");

@@ -290,7 +290,7 @@ fn the_summary_of_many_chains_tells_their_seconds_together() {
     let texts: Vec<String> =
         texts.iter().enumerate().map(|(c, t)| t.replace("0.5,", &format!("0.{},", c + 11))).collect();
     let chains = CsvChains::read(texts.iter().map(|text| ("a.csv", text.as_str()))).expect("they are right");
-    let shown = StanSummary::of(&chains, 3).to_string();
+    let shown = StanSummary::of(&chains, 3, &[5.0, 50.0, 95.0]).to_string();
     assert!(shown.contains("Warmup took (mean 1.5, sd 0.51, at most 2) seconds"), "{shown}");
     assert!(shown.contains("Sampling took (mean 1, sd 0, at most 1) seconds"), "{shown}");
     let stepsize = shown.lines().find(|line| line.starts_with("stepsize__")).expect("a row");

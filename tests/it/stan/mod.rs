@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 mod prints;
+mod round_trip;
 pub(crate) mod syntax;
 mod translate;
 
