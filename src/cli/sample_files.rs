@@ -89,9 +89,7 @@ impl DrawsFile {
     pub(super) fn spares(&self, read: impl IntoIterator<Item = PathBuf>, chains: usize, id: u64) -> Result<(), Error> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let mut written: Vec<PathBuf> = self.names(chains, id).iter().map(|path| real(path)).collect();
-        if written.is_empty() {
-            written.extend(self.path().map(real));
-        }
+        written.extend(self.path().map(real));
         match read.into_iter().find(|path| written.contains(&real(path))) {
             None => Ok(()),
             Some(path) => {

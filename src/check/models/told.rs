@@ -32,7 +32,13 @@ impl Checker<'_> {
             // A constraint stands in several functions, in each in another way.
             let place = |d: &Diagnostic| (d.code, d.labels.first().map(|label| label.span));
             let known = |d: &Diagnostic| *d == diagnostic || (d.code.0 == "E1014" && place(d) == place(&diagnostic));
-            if !self.diagnostics.iter().any(known) {
+            // That calls among its functions do not determine a dimension either is nothing new.
+            let follows = |d: &Diagnostic| {
+                let dimension = d.message.strip_prefix("nothing has the dimension ");
+                let told = |name: &str| diagnostic.message.starts_with(&format!("the dimension {name} of "));
+                d.code.0 == "E1013" && diagnostic.code.0 == "E0306" && dimension.is_some_and(told)
+            };
+            if !self.diagnostics.iter().any(|d| known(d) || follows(d)) {
                 self.diagnostics.push(diagnostic);
             }
         }

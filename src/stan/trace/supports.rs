@@ -279,7 +279,11 @@ impl Tracer<'_> {
         }
         let pairs = || (0..n).flat_map(|i| (0..i).map(move |j| (i * n + j, j * n + i)));
         if let Some(x) = m.reals() {
-            let off = pairs().find(|(a, b)| !((x[*a] - x[*b]).abs() <= super::declare::TOLERANCE));
+            let off = pairs().find(|(a, b)| {
+                // A NaN is equal to nothing.
+                let equal = (x[*a] - x[*b]).abs() <= super::declare::TOLERANCE;
+                !equal
+            });
             let Some((below, above)) = off else { return Ok(()) };
             let (i, j) = (below / n + 1, below % n + 1);
             let (upper, lower) = (shown(x[above]), shown(x[below]));

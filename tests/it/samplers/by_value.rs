@@ -144,7 +144,7 @@ fn what_an_init_leaves_out_is_drawn_and_what_it_may_not_say_is_told() {
         ("{\"nope\": 1}", "has `nope`, which is no parameter of"),
         ("{\"m\": [[1, 2], [3, 4]]}", "`m` is of size 2 × 2, but the program declares 2 × 3"),
         ("{\"s\": [0.5, 0.5, 0.1, 0]}", "s must be a simplex: sum to 1"),
-        ("{\"s\": [0.5, 0.5, 0, 0]}", "a value lies on the border of its constraint"),
+        ("{\"s\": [0.5, 0.5, 0, 0]}", "`s` lies on the border of its constraint"),
         ("{\"o\": [3, 2, 1]}", "o must be in increasing order"),
     ] {
         let init = folder.file("wrong.json", text);

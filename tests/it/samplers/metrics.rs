@@ -155,7 +155,8 @@ fn a_metric_that_is_none_is_refused() {
     };
     assert!(refused(Metric::Unit, &[2], &[1.0, 1.0]).contains("of unit_e is known"));
     assert!(refused(Metric::Diagonal, &[2], &[1.0, 0.0]).contains("must hold positive numbers, not 0"));
-    assert!(refused(Metric::Diagonal, &[2, 2], &[1.0; 4]).contains("is a list of numbers"));
+    assert!(refused(Metric::Diagonal, &[2, 2, 1], &[1.0; 4]).contains("is a list of numbers"));
+    assert!(refused(Metric::Diagonal, &[3, 2], &[1.0; 6]).contains("3 inverse metrics for"));
     assert!(refused(Metric::Diagonal, &[3], &[1.0; 3]).contains("has 3 rows, but the state of the model has 2"));
     assert!(refused(Metric::Dense, &[2], &[1.0; 2]).contains("is a square matrix"));
     assert!(

@@ -59,7 +59,9 @@ fn every_code_of_the_checker_of_stan_has_a_program_that_gives_it() {
     let documented = documented();
     for (code, program) in &documented {
         let (_, diagnostics, sources) = checked("main.stan", program, &mut NoIncludes);
-        let codes: Vec<&str> = diagnostics.iter().map(|d| d.code.0).collect();
+        // What is wrong with calls of functions that are not there yet is told, too.
+        let codes: Vec<&str> =
+            diagnostics.iter().map(|d| d.code.0).filter(|c| *c != "W2110" || code == "W2110").collect();
         assert_eq!(codes, [code], "{}", render(&diagnostics, &sources, false));
     }
     let mut used = BTreeSet::new();
@@ -74,12 +76,12 @@ fn every_code_of_the_checker_of_stan_has_a_program_that_gives_it() {
 }
 
 #[test]
-fn good_programs_of_stan_have_no_findings_but_old_functions() {
+fn good_programs_of_stan_have_no_findings_but_functions_that_are_old_or_not_there_yet() {
     let all = programs(&root().join("tests/filetests/stan/check/good"));
     assert!(all.len() >= 3);
     for path in all {
         let (_, mut diagnostics, sources) = checked("main.stan", &read(&path), &mut NoIncludes);
-        diagnostics.retain(|d| d.code.0 != "W2008");
+        diagnostics.retain(|d| !["W2008", "W2110"].contains(&d.code.0));
         assert!(diagnostics.is_empty(), "{}\n{}", path.display(), render(&diagnostics, &sources, false));
     }
 }

@@ -141,12 +141,12 @@ fn what_densities_demand_of_known_arguments_is_said_before_the_run_as_stan_says_
 #[test]
 fn a_run_says_of_every_function_that_is_not_there_where_it_is_called() {
     let program = "parameters { vector[2] x; } model { x ~ normal(0, 1); } generated quantities { \
-                   real a = wiener_lcdf_unnorm(x[1] | 1, 0.1, 0.5, 1); \
+                   complex_matrix[2, 2] t = complex_schur_decompose_t([[1, x[1]], [x[2], 1]]); \
                    complex_vector[2] e = eigenvalues([[1, x[1]], [x[2], 1]]); }";
     let error = translated("lacking", program, json!({})).expect_err("it is refused");
     let told = error.diagnostics().iter().map(|d| format!("{} {}", d.code.0, d.message));
     let there = "known, not supported yet";
-    let wanted = [format!("W2110 `eigenvalues`: {there}"), format!("E2501 `wiener_lcdf_unnorm`: {there}")];
+    let wanted = [format!("W2110 `eigenvalues`: {there}"), format!("E2501 `complex_schur_decompose_t`: {there}")];
     assert_eq!(told.collect::<Vec<_>>(), wanted);
 }
 
