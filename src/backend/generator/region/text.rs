@@ -46,7 +46,7 @@ pub(super) struct Writer<'a, T> {
     pub(super) storage: &'a Storage<'a>,
     /// The blocks of the function: those of the region, or of a loop in it.
     blocks: &'a [BlockId],
-    /// Those of the region.
+    /// Those of the region; none of a block by itself, whose lanes part behind it, and may come back one by one.
     region: &'a [BlockId],
     /// Elements of arrays that come from lane buffers and go there, and are in an array of the function meanwhile.
     most_moved: usize,
@@ -121,7 +121,8 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
         (unit, blocks): (UnitId, &'a [BlockId]),
         often: CalledOften,
     ) -> Result<Self, String> {
-        let region = &units.units[unit].blocks;
+        let unit = &units.units[unit];
+        let region: &[BlockId] = if unit.region { &unit.blocks } else { &[] };
         let mut writer = Self {
             frame,
             units,
@@ -357,7 +358,7 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
     }
 
     fn goto(&mut self, from: usize, to: BlockId) {
-        match self.blocks.iter().position(|block| *block == to) {
+        match self.blocks.iter().position(|block| *block == to && self.region.contains(block)) {
             Some(position) => {
                 if position <= from {
                     self.line(self.frame.stop());
