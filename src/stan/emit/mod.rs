@@ -6,6 +6,7 @@ mod group;
 mod growing;
 mod packing;
 mod pattern;
+mod pool;
 mod read;
 mod region;
 mod routine;
@@ -251,6 +252,8 @@ pub(super) struct Emitter<'g> {
     live: Vec<bool>,
     containers: Vec<Container>,
     places: HashMap<NodeId, (usize, usize)>,
+    /// Arrays of elements that lie about in others, by where these are.
+    pools: HashMap<pool::Gathered, usize>,
     /// The keys of `places`, in the order in which they came.
     written: Vec<NodeId>,
     /// Arrays that the loops that are being written fill, and whether they are of ints.
@@ -356,6 +359,7 @@ impl<'g> Emitter<'g> {
             live: vec![false; n],
             containers: Vec::new(),
             places: HashMap::new(),
+            pools: HashMap::new(),
             written: Vec::new(),
             kept: Vec::new(),
             loops: Vec::new(),

@@ -86,7 +86,7 @@ impl Emitter<'_> {
         }
         let (container, flat) = self.places_of(&of, axes.len(), true)?;
         let rank = self.rank(container);
-        self.element(container, &flat, rank, axes)
+        Ok(self.element(container, &flat, rank, axes))
     }
 
     fn is_deferred(&self, node: NodeId) -> bool {
@@ -125,13 +125,13 @@ impl Emitter<'_> {
     }
 
     /// `name[i, j]` with the first `axes_of` indices of these places.
-    fn element(&mut self, container: usize, flat: &[i64], indices: usize, axes: &Axes) -> Written<Code> {
+    pub(super) fn element(&mut self, container: usize, flat: &[i64], indices: usize, axes: &Axes) -> Code {
         let name = self.containers[container].name.clone();
         if indices == 0 {
-            return Ok(Code::atom(name));
+            return Code::atom(name);
         }
         let coordinates = self.coordinates(container, flat, indices, axes);
-        Ok(Code::atom(format!("{name}[{}]", coordinates.join(", "))))
+        Code::atom(format!("{name}[{}]", coordinates.join(", ")))
     }
 
     pub(super) fn coordinates(&mut self, container: usize, flat: &[i64], indices: usize, axes: &Axes) -> Vec<String> {
@@ -156,7 +156,7 @@ impl Emitter<'_> {
         let of: Vec<(NodeId, u32)> = nodes.iter().map(|n| (*n, 0)).collect();
         let (container, flat) = self.places_of(&of, axes.len(), true)?;
         let lead = self.containers[container].lead.len();
-        self.element(container, &flat, lead, axes)
+        Ok(self.element(container, &flat, lead, axes))
     }
 
     /// Known arrays over some counters.
@@ -224,6 +224,9 @@ impl Emitter<'_> {
             let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
             return Ok(Code::atom(format!("fill(0.0, {})", extents.join(", "))));
         }
+        if let Some(code) = self.gathered(lists, runs, axes)? {
+            return Ok(reshaped(&code, &[n], shape));
+        }
         let mut parts = Vec::with_capacity(runs.len());
         let mut from = 0;
         for (found, len) in runs {
@@ -269,6 +272,17 @@ impl Emitter<'_> {
             }
         }
         let (container, flat) = self.places_of(&of, axes.len() * len, !matches!(found, Found::Stored(_)))?;
+        self.stretch_of(container, &flat, len, axes)
+    }
+
+    /// So many elements of an array in a row, which are in these places: the text, and its extents.
+    pub(super) fn stretch_of(
+        &mut self,
+        container: usize,
+        flat: &[i64],
+        len: usize,
+        axes: &Axes,
+    ) -> Written<(Code, Vec<usize>)> {
         let extents = self.extents(container);
         let firsts: Vec<i64> = flat.iter().step_by(len).copied().collect();
         let contiguous = flat.chunks(len).all(|c| c.windows(2).all(|w| w[1] == w[0] + 1));
@@ -277,7 +291,7 @@ impl Emitter<'_> {
                 let inner: usize = extents[axis..].iter().product();
                 // All of the axes from here on.
                 if inner == len && firsts.iter().all(|f| f % inner as i64 == 0) {
-                    let code = self.element(container, &firsts, axis, axes)?;
+                    let code = self.element(container, &firsts, axis, axes);
                     return Ok((code, extents[axis..].to_vec()));
                 }
             }
@@ -313,11 +327,11 @@ impl Emitter<'_> {
         let var = format!("{}k{}", self.prefix, axes.vars.len());
         let inner = axes.with(&var, len);
         let rank = self.rank(container);
-        let element = self.element(container, &flat, rank, &inner)?;
+        let element = self.element(container, flat, rank, &inner);
         Ok((Code::atom(format!("[{} for {var} in 0..{len}]", element.text)), vec![len]))
     }
 
-    fn known_stretch(
+    pub(super) fn known_stretch(
         &mut self,
         lists: &[Arc<Vec<Elem>>],
         from: usize,
@@ -339,7 +353,7 @@ impl Emitter<'_> {
     }
 }
 
-fn reshaped(code: &Code, from: &[usize], to: &[usize]) -> Code {
+pub(super) fn reshaped(code: &Code, from: &[usize], to: &[usize]) -> Code {
     if from == to {
         return code.clone();
     }

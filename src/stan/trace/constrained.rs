@@ -1,5 +1,7 @@
 //! What constraints of vectors and matrices demand of values that lanes compute: a point that breaks one is rejected.
 
+use indexmap::IndexSet;
+
 use super::declare::TOLERANCE;
 use super::{Result, Tracer};
 use crate::base::Span;
@@ -10,6 +12,17 @@ use crate::stan::value::{Kind, Val, What};
 /// Elements of a value, as a vector.
 fn elements(value: &Val, places: Vec<usize>) -> Val {
     value.pick(Kind::VECTOR, vec![places.len()], places.into_iter())
+}
+
+/// What has the elements of a value, each once: a bound holds of both or of none.
+pub(super) fn distinct(value: &Val) -> Val {
+    let What::Elements(elems) = &value.what else { return value.clone() };
+    let elems: Vec<_> = elems.iter().copied().collect::<IndexSet<_>>().into_iter().collect();
+    if elems.len() == value.len() {
+        return value.clone();
+    }
+    let kind = if value.kind.is_int() { Kind { arrays: 1, ..Kind::INT } } else { Kind::VECTOR };
+    Val::from_elems(kind, vec![elems.len()], elems)
 }
 
 impl Tracer<'_> {
@@ -100,7 +113,7 @@ impl Tracer<'_> {
         if x.len() == 0 {
             return Ok(());
         }
-        let least = self.library(span, "min", std::slice::from_ref(x))?;
+        let least = self.library(span, "min", &[distinct(x)])?;
         let holds = self.compare(span, sign, &least, &Val::real(0.0))?;
         self.check(span, &holds, message)
     }

@@ -1,5 +1,6 @@
 //! Declarations: sizes, data, parameters from unconstrained numbers, and what constraints demand of known values.
 
+use super::constrained::distinct;
 use super::tuple::has_tuples;
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
@@ -233,6 +234,7 @@ impl Tracer<'_> {
         if value.len() == 0 {
             return Ok(());
         }
+        let value = &if bound.is_scalar() { distinct(value) } else { value.clone() };
         // One comparison of the least or the largest slack.
         let (a, b) = if sign == ">=" { (value, bound) } else { (bound, value) };
         let slack = if matches!(bound.as_real(), Some(0.0)) && sign == ">=" {

@@ -168,6 +168,26 @@ fn turns_that_depend_on_nothing_are_a_sum() {
     );
 }
 
+#[test]
+fn elements_of_few_values_are_gathered_from_one_array_of_these() {
+    let program = "data { array[12] int k; } parameters { real a; vector[2] b; }
+        model { vector[12] x;
+            for (i in 1:12) if (k[i] == 0) x[i] = a; else if (k[i] < 3) x[i] = b[k[i]]; else x[i] = 7;
+            x ~ logistic(0, 1); target += -dot_self(x); }";
+    let k = json!([0, 1, 2, 3, 0, 1, 2, 3, 2, 0, 0, 3]);
+    let model = translated("gathered", program, json!({"k": k})).expect("it translates");
+    assert_eq!(
+        density(&model),
+        [
+            "let a = q[0];",
+            "let b = q[1..3];",
+            "let x0 = concat([a], b, fill(7.0, 1));",
+            "let x1 = [x0[k[k0]] for k0 in 0..12];",
+            "logistic_lpdf(x1, 0, 1) + -dot(x1, x1)"
+        ]
+    );
+}
+
 /// The lines of the functions before the log density.
 fn routines(model: &StanModel) -> Vec<&str> {
     let text = model.text().lines().take_while(|line| !line.starts_with("pub fn log_density"));
