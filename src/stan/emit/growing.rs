@@ -1,5 +1,6 @@
 //! Dot products whose vectors grow from turn to turn, such as convolutions with all that came before, become rows of one
-//! length: known factors are followed by zeros. Turns that differ in a length would be written one by one.
+//! length: known factors are followed by zeros, or tell how many they are. Turns that differ in a length would be written
+//! one by one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -54,11 +55,15 @@ pub(super) fn with_prefixes(graph: &mut Graph) {
         }
     }
     for mut chains in chains.into_values() {
-        chains.retain(|chain| chain.members.len() >= MIN_TURNS && meets_zeros(graph, chain));
-        let longest = |chain: &Chain| chain.members.last().map_or(0, |dot| dot.lanes.len());
-        let length = chains.iter().map(longest).max().unwrap_or(0);
-        for chain in chains {
-            write(graph, chain, length);
+        chains.retain(|chain| chain.members.len() >= MIN_TURNS);
+        let (zeros, rest): (Vec<Chain>, Vec<Chain>) = chains.into_iter().partition(|chain| meets_zeros(graph, chain));
+        let counted: Vec<Chain> = rest.into_iter().filter(is_there_before).collect();
+        for (chains, is_counted) in [(zeros, false), (counted, true)] {
+            let longest = |chain: &Chain| chain.members.last().map_or(0, |dot| dot.lanes.len());
+            let length = chains.iter().map(longest).max().unwrap_or(0);
+            for chain in chains {
+                write(graph, chain, length, is_counted);
+            }
         }
     }
 }
@@ -91,6 +96,12 @@ fn meets_zeros(graph: &Graph, chain: &Chain) -> bool {
     })
 }
 
+/// Whether all elements are there before the first of the dot products.
+fn is_there_before(chain: &Chain) -> bool {
+    let (first, last) = (&chain.members[0], &chain.members[chain.members.len() - 1]);
+    last.lanes.iter().all(|elem| if let Elem::Of(node, _) = elem { *node < first.id } else { true })
+}
+
 /// Whether a node reads another one, or what reads it.
 fn depends(graph: &Graph, node: NodeId, on: NodeId) -> bool {
     let mut seen = HashSet::from([node]);
@@ -114,7 +125,8 @@ fn grown(short: &[Elem], long: &[Elem]) -> Option<End> {
     (long[more..] == *short).then_some(End::Front)
 }
 
-fn write(graph: &mut Graph, chain: Chain, length: usize) {
+/// Writes dot products of so many elements each; what is counted takes the first ones of a row, whatever the others are.
+fn write(graph: &mut Graph, chain: Chain, length: usize, is_counted: bool) {
     let is_front = chain.end == Some(End::Front);
     let mut row = chain.members.last().map_or(Vec::new(), |dot| dot.lanes.clone());
     if is_front {
@@ -128,6 +140,13 @@ fn write(graph: &mut Graph, chain: Chain, length: usize) {
         }
         weights.resize(length, 0.0);
         let known = Arg::Known(Arc::new(Array::real([length], weights)));
-        graph.nodes[id].args = vec![Arg::Prefix(row.clone(), lanes.len()), known];
+        let node = &mut graph.nodes[id];
+        if is_counted {
+            node.op = Op::Call(Arc::from("dot_first"), vec![]);
+            let count = Arg::Scalar(Elem::Int(lanes.len() as i64));
+            node.args = vec![Arg::Elements(row.clone(), vec![length]), known, count];
+        } else {
+            node.args = vec![Arg::Prefix(row.clone(), lanes.len()), known];
+        }
     }
 }

@@ -1,7 +1,10 @@
-//! Elements that lie about in several arrays: one array of those that occur, and where each is in it.
+//! Elements that lie about in several arrays: one array of those that occur, and where each is in it. Arrays that are put
+//! together and read more than once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use indexmap::IndexMap;
 
 use super::group::Found;
 use super::pattern::Axes;
@@ -67,7 +70,7 @@ impl Emitter<'_> {
             Some(container) => *container,
             None => {
                 let code = self.picked(pooled, &flat, at.len(), axes);
-                let container = self.named(code.text, at.len());
+                let container = self.named(code.text, vec![], vec![at.len()]);
                 self.pools.insert(at, container);
                 container
             }
@@ -94,7 +97,7 @@ impl Emitter<'_> {
             parts.push(super::read::reshaped(&code, &extents, &[len]).text);
         }
         let text = if let [one] = &parts[..] { one.clone() } else { format!("concat({})", parts.join(", ")) };
-        let container = self.named(text, pool.len());
+        let container = self.named(text, vec![], vec![pool.len()]);
         self.pools.insert(pool.to_vec(), container);
         Ok(container)
     }
@@ -106,11 +109,46 @@ impl Emitter<'_> {
         Code::atom(format!("[{} for {var} in 0..{len}]", element.text))
     }
 
-    /// A name for a vector.
-    fn named(&mut self, text: String, len: usize) -> usize {
+    /// Arrays that are put together of several stretches, each of which stands in many places: each is put together once.
+    pub(super) fn repeated(
+        &mut self,
+        lists: &[Arc<Vec<Elem>>],
+        runs: &[(Found, usize)],
+        shape: &[usize],
+        axes: &Axes,
+    ) -> Written<Option<Code>> {
+        if runs.len() < 2 || lists.len() < 2 || !self.loops.is_empty() {
+            return Ok(None);
+        }
+        let mut rows: IndexMap<*const Vec<Elem>, Arc<Vec<Elem>>> = IndexMap::new();
+        let which = lists.iter().map(|list| {
+            let row = rows.entry(Arc::as_ptr(list));
+            let at = row.index();
+            row.or_insert_with(|| list.clone());
+            at
+        });
+        let which: Vec<usize> = which.collect();
+        let rows: Vec<Arc<Vec<Elem>>> = rows.into_values().collect();
+        let m = rows.len();
+        if 2 * m > lists.len() {
+            return Ok(None);
+        }
+        let lead = if m > 1 { vec![m] } else { vec![] };
+        let var = format!("{}i", self.prefix);
+        let of_rows = if m > 1 { Axes::default().with(&var, m) } else { Axes::default() };
+        let code = self.read_elements(&rows, runs, shape, &of_rows)?;
+        let text = if m > 1 { format!("[{} for {var} in 0..{m}]", code.text) } else { code.text };
+        let container = self.named(text, lead.clone(), shape.to_vec());
+        let size = shape.iter().product::<usize>();
+        let flat: Vec<i64> = which.iter().map(|row| (row * size) as i64).collect();
+        Ok(Some(self.element(container, &flat, lead.len(), axes)))
+    }
+
+    /// A name for an array.
+    fn named(&mut self, text: String, lead: Vec<usize>, shape: Vec<usize>) -> usize {
         let name = self.fresh("x");
         self.line(format!("let {name} = {text};"), None);
-        self.containers.push(Container { name, lead: Vec::new(), shape: vec![len] });
+        self.containers.push(Container { name, lead, shape });
         self.containers.len() - 1
     }
 }

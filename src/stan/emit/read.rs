@@ -212,7 +212,7 @@ impl Emitter<'_> {
     }
 
     /// Arrays that are put together of elements, over some counters.
-    fn read_elements(
+    pub(super) fn read_elements(
         &mut self,
         lists: &[Arc<Vec<Elem>>],
         runs: &[(Found, usize)],
@@ -223,6 +223,9 @@ impl Emitter<'_> {
         if n == 0 {
             let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
             return Ok(Code::atom(format!("fill(0.0, {})", extents.join(", "))));
+        }
+        if let Some(code) = self.repeated(lists, runs, shape, axes)? {
+            return Ok(code);
         }
         if let Some(code) = self.gathered(lists, runs, axes)? {
             return Ok(reshaped(&code, &[n], shape));

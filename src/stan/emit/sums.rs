@@ -64,13 +64,13 @@ pub(super) fn with_sums(graph: &mut Graph, results: &[Val], summed: &[Elem]) {
     let mut ends: Vec<(NodeId, Chain)> = chains.into_iter().filter(|(id, _)| is_sum(id)).collect();
     ends.sort_by_key(|(id, _)| *id);
     for (id, chain) in ends {
-        if let Some(dot) = products(graph, &uses, &chain.terms) {
-            dot.write(graph, id, chain.init);
+        if let Some(dot) = products(graph, &uses, chain.init, &chain.terms) {
+            dot.write(graph, id);
             continue;
         }
         // All of it is one node: the sum of the first value and the terms.
         let mut elems = Vec::with_capacity(chain.terms.len() + 1);
-        if !matches!(chain.init, Elem::Real(x) if x == 0.0) {
+        if !is_zero(chain.init) {
             elems.push(chain.init);
         }
         elems.extend(chain.terms);
@@ -86,6 +86,8 @@ struct Dot {
     lanes: Vec<Elem>,
     weights: Vec<f64>,
     common: Option<Elem>,
+    /// What comes before them.
+    init: Elem,
     /// The nodes of the last product: its inner one, where it has two, and all of it.
     inner: NodeId,
     last: NodeId,
@@ -93,11 +95,11 @@ struct Dot {
 
 impl Dot {
     /// Writes the sum of a first value and the products in the place of nodes that nothing else reads.
-    fn write(self, graph: &mut Graph, sum: NodeId, init: Elem) {
+    fn write(self, graph: &mut Graph, sum: NodeId) {
         let n = self.lanes.len();
         let known = Arg::Known(Arc::new(Array::real([n], self.weights)));
         let args = vec![Arg::Elements(Arc::new(self.lanes), vec![n]), known];
-        let is_zero = matches!(init, Elem::Real(x) if x == 0.0);
+        let is_zero = is_zero(self.init);
         let (dot, product) = match self.common {
             Some(_) => (self.inner, if is_zero { sum } else { self.last }),
             None if is_zero => (sum, sum),
@@ -109,7 +111,7 @@ impl Dot {
             (graph.nodes[product].op, graph.nodes[product].args) = (Op::Infix("*"), args);
         }
         if !is_zero {
-            graph.nodes[sum].args = vec![Arg::Scalar(init), Arg::Scalar(Elem::Of(product, 0))];
+            graph.nodes[sum].args = vec![Arg::Scalar(self.init), Arg::Scalar(Elem::Of(product, 0))];
         }
     }
 }
@@ -117,14 +119,15 @@ impl Dot {
 /// Products within products that are looked at: no dot product comes of more factors.
 const MOST_FACTORS: u32 = 3;
 
-/// The factors of a product that nothing but its sum reads: of lanes, of what is known, and the innermost node.
+/// The factors of a product: of lanes, of what is known, and the innermost node. Products within it are looked into if
+/// nothing else reads them.
 fn factors(graph: &Graph, uses: &[u32], id: NodeId, depth: u32) -> Option<(Vec<Elem>, f64, NodeId)> {
-    if depth > MOST_FACTORS {
+    if depth > MOST_FACTORS || (depth > 0 && uses[id.index()] != 1) {
         return None;
     }
     let node = &graph.nodes[id];
     let (Op::Infix("*"), [Arg::Scalar(a), Arg::Scalar(b)]) = (&node.op, &node.args[..]) else { return None };
-    if node.int || !node.shape.is_empty() || uses[id.index()] != 1 {
+    if node.int || !node.shape.is_empty() {
         return None;
     }
     let (mut lanes, mut known, mut innermost) = (Vec::new(), 1.0, id);
@@ -145,8 +148,22 @@ fn factors(graph: &Graph, uses: &[u32], id: NodeId, depth: u32) -> Option<(Vec<E
     Some((lanes, known, innermost))
 }
 
-/// Terms as a dot product.
-fn products(graph: &Graph, uses: &[u32], terms: &[Elem]) -> Option<Dot> {
+fn is_zero(elem: Elem) -> bool {
+    matches!(elem.as_real(), Elem::Real(x) if x == 0.0)
+}
+
+/// Terms after a first value as a dot product, of which the first value may be part.
+fn products(graph: &Graph, uses: &[u32], init: Elem, terms: &[Elem]) -> Option<Dot> {
+    let with_init = || {
+        let all: Vec<Elem> = std::iter::once(init).chain(terms.iter().copied()).collect();
+        dot_of(graph, uses, Elem::Real(0.0), &all)
+    };
+    let whole = if is_zero(init) { None } else { with_init() };
+    whole.or_else(|| dot_of(graph, uses, init, terms))
+}
+
+/// Terms as a dot product that comes after a first value.
+fn dot_of(graph: &Graph, uses: &[u32], init: Elem, terms: &[Elem]) -> Option<Dot> {
     let node = |term: &Elem| if let Elem::Of(id, 0) = term { Some(*id) } else { None };
     let all: Vec<_> = terms.iter().map(|term| factors(graph, uses, node(term)?, 0)).collect::<Option<_>>()?;
     let last = node(terms.last()?)?;
@@ -167,11 +184,17 @@ fn products(graph: &Graph, uses: &[u32], terms: &[Elem]) -> Option<Dot> {
             _ => return None,
         }
     }
+    // The nodes that are written anew must be there for the sum alone.
+    let is_anew = common.is_some() || !is_zero(init);
+    if is_anew && uses[last.index()] != 1 {
+        return None;
+    }
     // What it reads must be there before it; and a product of lanes alone is none with what is known.
     let first = if common.is_some() { inner } else { last };
     let before = |elem: &Elem| matches!(elem, Elem::Of(id, _) if *id < first);
     let is_new = common.is_none() || inner != last;
-    (is_new && lanes.iter().chain(&common).all(before)).then_some(Dot { lanes, weights, common, inner, last })
+    let dot = Dot { lanes, weights, common, init, inner, last };
+    (is_new && dot.lanes.iter().chain(&common).all(before)).then_some(dot)
 }
 
 /// What a node adds to what: `before + term`, of reals.

@@ -309,3 +309,19 @@ fn convolutions_that_grow_are_loops() {
     let text = density(&model).join("\n");
     assert!(text.contains("for t1 in 0..") && text.lines().count() <= 20, "{text}");
 }
+
+#[test]
+fn sums_of_ever_more_of_what_is_there_are_products_of_first_elements() {
+    let program = "data { vector[20] w; } parameters { vector[20] a; real b; }
+        model { vector[20] x = exp(a);
+          for (t in 2:20) { real c = b; for (s in 1:(t - 1)) c += x[s] * w[t - s]; c ~ normal(0, 1); } }";
+    let weights: Vec<f64> = (1..=20).map(|i| 1.0 / f64::from(i)).collect();
+    let model = translated("firsts", program, json!({"w": weights})).expect("it translates");
+    assert_eq!(
+        density(&model)[3..],
+        [
+            "let x0 = [b + dot_first(x[0..19], data0[i], i + 1) for i in 0..19];",
+            "sum(normal_lpdf(x0[i], 0, 1) for i in 0..19) + 17.45983213088878"
+        ]
+    );
+}
