@@ -114,11 +114,7 @@ fn list_settings(sampler: Option<&Path>) -> Result<ExitCode, Error> {
 fn report_traps(draws: &Draws, asked: usize, not_numbers: &[&str]) {
     let traps: Vec<&Trap> = draws.traps.iter().filter(|t| t.kind != TrapKind::Interrupted).collect();
     for trap in traps.iter().take(5) {
-        let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
-        note(&format!(
-            "chain {}: {}{message} (function `{}`, line {})",
-            trap.position, trap.kind, trap.loc.function, trap.loc.line
-        ));
+        note(&format!("chain {}: {}", trap.position, trap.told_with("")));
     }
     if traps.len() > 5 {
         note(&format!("… and {} more chains", traps.len() - 5));

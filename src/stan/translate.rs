@@ -56,7 +56,8 @@ impl Default for Terms {
 #[derive(Clone, Debug)]
 pub struct Translation {
     /// `pub fn log_density(q: real[d], shared …) -> real`, and
-    /// `pub fn parameters(q: real[d], shared …)`, a struct.
+    /// `pub fn parameters(q: real[d], shared …)`, a struct. With marks of what comes from where: [`placed`](super::placed)
+    /// takes them out.
     pub text: String,
     /// For each line of the text the place of the Stan program that it comes from.
     pub lines: Vec<Option<Span>>,
@@ -182,9 +183,11 @@ fn density(
     let total = emitter.total(&terms);
     let (body, tables): Written = emitter.into_parts();
     let tables = used(tables, &body, &total);
-    lines.push(plain(format!("pub fn log_density(q: real[{dimension}]{}) -> real {{", ports(&tables)), 0));
+    let span = [&program.model, &program.parameters].into_iter().flatten().map(|block| block.span).next();
+    let head = format!("pub fn log_density(q: real[{dimension}]{}) -> real {{", ports(&tables));
+    lines.push(Line { span, ..plain(head, 0) });
     lines.extend(body);
-    lines.push(plain(total, 1));
+    lines.push(Line { span, ..plain(total, 1) });
     lines.push(plain("}", 0));
     lines.push(plain("", 0));
     Ok(((lines, tables), dimension, printed))
@@ -284,9 +287,11 @@ fn outputs(
         return Ok(((Vec::new(), IndexMap::new()), outputs));
     }
     lines.extend(routines);
-    lines.push(plain(format!("pub fn {function}(q: real[{dimension}]{}) -> Parameters {{", ports(&tables)), 0));
+    let span = blocks.iter().rev().copied().flatten().map(|block| block.span).next();
+    let head = format!("pub fn {function}(q: real[{dimension}]{}) -> Parameters {{", ports(&tables));
+    lines.push(Line { span, ..plain(head, 0) });
     lines.extend(body);
-    lines.push(plain("Parameters {", 1));
+    lines.push(Line { span, ..plain("Parameters {", 1) });
     for (output, result) in outputs.iter().zip(results) {
         lines.push(plain(format!("{}: {result},", output.field), 2));
     }

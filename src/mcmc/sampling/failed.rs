@@ -148,7 +148,8 @@ impl Lesser {
     pub(in crate::mcmc) fn placed(&self, (arrays, failed): DrawnParameters) -> DrawnParameters {
         let failed = failed.map(|mut failed| {
             let first = &mut failed.first;
-            if let Some(place) = self.origin.as_ref().and_then(|origin| origin.place_of(&first.loc.function))
+            if first.loc.place.is_none()
+                && let Some(place) = self.origin.as_ref().and_then(|origin| origin.place_of(&first.loc.function))
                 && !first.message.contains(" (in '")
             {
                 first.message = format!("{} {place}", first.message);

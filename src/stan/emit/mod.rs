@@ -4,6 +4,7 @@
 
 mod group;
 mod growing;
+mod marks;
 mod packing;
 mod pattern;
 mod read;
@@ -21,6 +22,7 @@ use super::value::{Elem, NodeId, Val};
 use crate::base::{Id as _, Span};
 use crate::types::{Array, ArrayData, Scalar};
 
+pub(super) use marks::unmarked;
 pub(super) use packing::{Packing, Part};
 pub(super) use routine::{Body, LoopBody, LoopHead, Slot, Text, marker, shared_marker};
 
@@ -51,9 +53,13 @@ impl Code {
     fn atom(text: impl Into<String>) -> Code {
         Code { text: text.into(), level: Level::Atom }
     }
+    /// The same, known to come from a place of the program.
+    fn of(self, span: Span) -> Code {
+        Code { text: marks::marked(&self.text, span), ..self }
+    }
     /// As an operand that must bind at least so tightly.
     fn at(&self, level: Level) -> String {
-        if self.level < level { format!("({})", self.text) } else { self.text.clone() }
+        if self.level < level { marks::within(&self.text, |text| format!("({text})")) } else { self.text.clone() }
     }
 }
 
@@ -99,11 +105,11 @@ fn written(op: &Op, args: &[Code]) -> Code {
 
 /// An int as a condition.
 fn holds(code: &Code) -> String {
-    match code.text.strip_prefix("int(").and_then(|t| t.strip_suffix(')')) {
+    marks::within(&code.text, |text| match text.strip_prefix("int(").and_then(|t| t.strip_suffix(')')) {
         // The whole must be one conversion of a condition.
         Some(inner) if balanced(inner) && !inner.is_empty() && is_condition(inner) => inner.to_owned(),
-        _ => format!("{} != 0", code.at(Level::Add)),
-    }
+        _ => format!("{} != 0", Code { text: text.to_owned(), level: code.level }.at(Level::Add)),
+    })
 }
 
 fn is_condition(text: &str) -> bool {
@@ -385,6 +391,11 @@ impl<'g> Emitter<'g> {
         &self.graph.nodes[id]
     }
 
+    /// The place of the program that a node comes from.
+    fn span(&self, id: NodeId) -> Span {
+        self.graph.sites[self.node(id).site]
+    }
+
     fn count_uses(&mut self, results: &[Val], summed: &[Elem]) {
         let graph = self.graph;
         for id in &graph.effects {
@@ -613,7 +624,11 @@ impl Emitter<'_> {
                 like.entry((kinds, found)).or_default().push(elem);
             }
             for (_, elems) in like {
-                parts.push(self.sum_of(&elems));
+                let sum = self.sum_of(&elems);
+                parts.push(match elems[0] {
+                    Elem::Of(id, _) => marks::marked(&sum, self.span(id)),
+                    _ => sum,
+                });
             }
         }
         if known != 0.0 || parts.is_empty() {
