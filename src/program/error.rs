@@ -37,6 +37,9 @@ pub enum ErrorKind {
     Shared,
     /// Code cannot be generated: there is no C compiler, or it failed.
     Codegen,
+    /// A lane said that nothing can go on: an assertion failed whose message begins with `fatal_error: `, as Stan's
+    /// `fatal_error` becomes. The run of all lanes ends.
+    Fatal,
     /// It was stopped from outside before lanes ran: see [`Settings::stop`](crate::run::Settings::stop) and
     /// [`stoppable`](crate::program::stoppable).
     Interrupted,

@@ -13,6 +13,7 @@
 mod codegen;
 mod data_inputs;
 mod error;
+mod fatal;
 mod gradient;
 mod inputs;
 pub mod io;
@@ -53,6 +54,7 @@ use codegen::Executables;
 pub use codegen::{c_compiler, code, codegen_fails};
 pub use error::{Error, ErrorKind};
 pub use gradient::Gradient;
+pub(crate) use inputs::refuse_unknown;
 pub use inputs::{Element, Inputs};
 pub(crate) use options::no_pass;
 pub use options::{Options, device};
@@ -290,6 +292,14 @@ impl Function<'_> {
     pub fn name(&self) -> &str {
         &self.name
     }
+    /// Whether another public function of the program takes an input of this name.
+    pub(crate) fn is_taken_beside(&self, name: &str) -> bool {
+        let others = self.program.functions().filter(|other| *other != self.name);
+        others.filter_map(|other| self.program.function(other).ok()).any(|other| {
+            let Signature { ports, dims, .. } = &other.signature;
+            ports.iter().any(|port| port.name == name) || dims.values().any(|dim| dim == name)
+        })
+    }
     /// What it takes, struct fields split.
     pub fn signature(&self) -> &Signature {
         &self.signature
@@ -498,7 +508,7 @@ impl Bound {
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] when the batch does not fit, [`ErrorKind::Option`] for options that make no sense and when
-    /// the engine cannot run it (an IR text of a stack program has only `pc`).
+    /// the engine cannot run it (an IR text of a stack program has only `pc`), [`ErrorKind::Fatal`] where a lane ends it.
     pub fn run(&self, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         self.run_within(&self.budget(options)?, options, sink)
     }
@@ -519,7 +529,9 @@ impl Bound {
     #[doc(hidden)]
     pub fn run_within(&self, budget: &Arc<MemoryBudget>, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         let estimate = self.memory(options);
-        let outcome = results::execute(&self.compiled, &self.executables, &self.inputs, options, budget, sink)?;
+        let (sink, options) = fatal::Ending::new(sink, options);
+        let outcome = results::execute(&self.compiled, &self.executables, &self.inputs, &options, budget, &sink)?;
+        sink.refuse(&outcome)?;
         Ok(Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate))
     }
 }

@@ -63,6 +63,9 @@ pub struct Outcome {
     pub stats: Stats,
 }
 
+/// How the message of an assertion begins whose failure ends the run of all lanes.
+pub const FATAL: &str = "fatal_error: ";
+
 /// Why a lane stopped.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
@@ -103,6 +106,11 @@ impl Trap {
     /// Whether the message says where, as that of an assertion of a Stan program does.
     fn tells_place(&self) -> bool {
         self.message.contains(" (in '") && self.message.ends_with(')')
+    }
+
+    /// Whether it ends the run, caught or not: an assertion that fails with a message that begins with `fatal_error: `.
+    pub fn is_fatal(&self) -> bool {
+        self.kind == TrapKind::AssertFailed && self.message.starts_with(FATAL)
     }
 
     /// What happened and where: ``assert failed: too steep (function `f`, line 3)``, with more in the brackets, which must

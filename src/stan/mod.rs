@@ -24,4 +24,6 @@ mod value;
 pub use data::Given;
 pub use origin::placed;
 pub use trace::{HostFunctions, Taken};
-pub use translate::{OfValues, Output, Terms, Translation, quantities, standing, translate, unconstrain, until};
+pub use translate::{
+    OfValues, Output, Terms, Translation, explain, quantities, standing, translate, unconstrain, until,
+};

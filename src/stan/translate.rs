@@ -87,6 +87,39 @@ pub fn translate(
         .map_err(|problem| Box::new(told(&problem)))
 }
 
+/// Why the density is no finite number at a point of the unconstrained space, in Stan's words: what the program rejects
+/// there, or else the first statement that adds what is none; and where. The host runs the program, which takes its time.
+/// `None` where all is finite, and where the host cannot tell.
+pub fn explain(
+    program: &Program,
+    checked: &Checked,
+    data: &Given,
+    point: &[f64],
+    host: &mut (dyn HostFunctions + Send),
+) -> Option<(String, Span)> {
+    let run = || -> Traced<Option<(String, Span)>> {
+        let mut tracer = Tracer::new(program, checked, host);
+        tracer.point = Some(point.to_vec());
+        let (_, jacobian) = prepare(&mut tracer, program, data)?;
+        tracer.in_density = true;
+        for term in &jacobian {
+            let span = program.parameters.as_ref().map_or_else(no_place, |b| b.span);
+            tracer.add_terms(span, term)?;
+        }
+        tracer.run(stmts(&program.transformed_parameters))?;
+        tracer.check_block(stmts(&program.transformed_parameters))?;
+        tracer.run(stmts(&program.model))?;
+        let value = |elem: Elem| if let Elem::Real(x) = elem.as_real() { x } else { 0.0 };
+        let first = tracer.target.iter().find(|term| !value(term.value).is_finite());
+        Ok(first.map(|term| (format!("what is added to the target here is {}", value(term.value)), term.span)))
+    };
+    match stack::on_large_stack(4 * program.depth + 20_000, run) {
+        Ok(found) => found,
+        Err(problem) if problem.unsupported => None,
+        Err(problem) => Some((problem.message, problem.span)),
+    }
+}
+
 fn told(problem: &Problem) -> Diagnostic {
     let code = if problem.unsupported { "E2501" } else { "E2502" };
     let diagnostic = Diagnostic::error(code, problem.message.clone(), problem.span, "");

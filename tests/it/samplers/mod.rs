@@ -3,6 +3,7 @@
 pub(crate) mod by_value;
 mod calibration;
 pub(crate) mod diagnostics;
+mod data;
 mod failed;
 pub(crate) mod fixed_stepsize;
 pub(crate) mod from_rust;
