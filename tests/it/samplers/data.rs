@@ -2,7 +2,8 @@
 
 use crate::project::cli::{Folder, error, output};
 
-const MODEL: &str = "pub fn log_density(q: real[2], shared mean: real) -> real { normal_lpdf(q[0], mean, 1.0) - q[1] * q[1] }
+const MODEL: &str =
+    "pub fn log_density(q: real[2], shared mean: real) -> real { normal_lpdf(q[0], mean, 1.0) - q[1] * q[1] }
 struct Parameters { a: real, b: real }
 pub fn parameters(q: real[2], shared scale: real) -> Parameters { Parameters { a: q[0] * scale, b: q[1] } }
 ";
@@ -16,7 +17,8 @@ fn said(arguments: &[&str]) -> (bool, String) {
 #[test]
 fn what_only_the_parameters_of_draws_are_made_of_is_data_too() {
     let folder = Folder::new("data-of-parameters");
-    let (model, data) = (folder.file("m.ab", MODEL), folder.file("d.json", r#"{"mean": 0.5, "scale": 2.0, "other": 1}"#));
+    let (model, data) =
+        (folder.file("m.ab", MODEL), folder.file("d.json", r#"{"mean": 0.5, "scale": 2.0, "other": 1}"#));
     let short = ["--chains", "2", "--warmup", "5", "--draws", "5"];
     let commands: [(&str, &[&str]); 4] =
         [("sample", &short), ("optimize", &[]), ("laplace", &["--draws", "20"]), ("pathfinder", &["--num-paths", "1"])];

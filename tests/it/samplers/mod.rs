@@ -2,8 +2,9 @@
 
 pub(crate) mod by_value;
 mod calibration;
-pub(crate) mod diagnostics;
+pub(crate) mod cmdstan;
 mod data;
+pub(crate) mod diagnostics;
 mod failed;
 pub(crate) mod fixed_stepsize;
 pub(crate) mod from_rust;
