@@ -122,11 +122,6 @@ impl Provenance {
         self.sources.files.len() as u32
     }
 
-    /// The place that these bytes of the made text come from, as people are told it.
-    pub fn told(&self, start: usize, end: usize) -> Option<&str> {
-        self.place(Span::new(FileId(0), start, end)).map(|place| place.told.as_str())
-    }
-
     /// The place that a span of the made text comes from: that of the smallest part around it, or else of the largest one
     /// that it begins in.
     fn place(&self, span: Span) -> Option<&Arc<WrittenPlace>> {
@@ -282,6 +277,13 @@ impl std::hash::Hash for Loc {
 }
 
 impl Loc {
+    /// Takes the place of the innermost of the calls around, from the inside out, that was made in a text that the user wrote:
+    /// what happens in a function of the library is told where the user called it.
+    pub fn take_place<'l>(&mut self, calls: impl Iterator<Item = &'l Loc>) {
+        if self.place.is_none() {
+            self.place = calls.filter_map(|call| call.place.as_ref()).next().cloned();
+        }
+    }
     /// A location.
     pub fn new(function: impl Into<Arc<str>>, line: u32) -> Self {
         Self { function: function.into(), line, array: None, right_of: None, place: None }

@@ -252,22 +252,6 @@ impl StanModel {
 }
 
 impl StanOrigin {
-    /// The place where the program calls a function of the library, as Stan writes it; `None` where several do, or none.
-    pub(crate) fn place_of(&self, function: &str) -> Option<String> {
-        let Translation { text, .. } = &self.translation;
-        let word = |c: char| c.is_alphanumeric() || c == '_';
-        let is_call = |at: &usize| {
-            text[at + function.len()..].starts_with('(') && !text[..*at].chars().next_back().is_some_and(word)
-        };
-        let calls = text.match_indices(function).map(|(at, _)| at).filter(is_call);
-        let mut places: Vec<&str> = calls.filter_map(|at| self.places.told(at, at + function.len())).collect();
-        places.dedup();
-        match places[..] {
-            [one] => Some(one.to_owned()),
-            _ => None,
-        }
-    }
-
     /// Why the density is no finite number at a point, and where, in Stan's words; `None` where that is not known.
     pub(crate) fn explained(&self, point: &[f64]) -> Option<String> {
         let Self { program, checked, data, sources, .. } = self;

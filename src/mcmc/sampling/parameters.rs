@@ -171,7 +171,6 @@ impl Sampling {
             format!("{what} {draw} of chain {chain}")
         };
         each_draw(&bind, (q.shape[0], q.shape[1]), (&number, &who), names, &options)
-            .map(|drawn| self.lesser.placed(drawn))
     }
 }
 

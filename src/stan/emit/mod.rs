@@ -242,6 +242,13 @@ pub(super) struct Line {
     pub(super) span: Option<Span>,
 }
 
+impl Line {
+    /// Its text, marked as of its place.
+    pub(super) fn marked(self) -> String {
+        self.span.map_or(self.text.clone(), |span| marks::marked(&self.text, span))
+    }
+}
+
 /// Writes the nodes of a graph.
 pub(super) struct Emitter<'g> {
     graph: &'g Graph,
