@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::base::{Loc, Span};
+use crate::base::{Loc, SourceMap, Span};
 
 /// The code of a diagnostic, such as `E0304`. `grammar/errors.md` has one section per code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,7 +78,7 @@ impl Finding {
         let (labels, place) = match locate(&self.loc) {
             Some(span) => (vec![Label { span, message: self.label }], None),
             None if self.loc.line == 0 => (Vec::new(), None),
-            None => (Vec::new(), Some(format!("in `{}`, line {}", self.loc.function, self.loc.line))),
+            None => (Vec::new(), Some(self.loc.told_within())),
         };
         Diagnostic {
             code: self.code,
@@ -123,6 +123,12 @@ impl Diagnostic {
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+    /// With its labels where somebody [wrote](SourceMap::written) what they are about.
+    #[must_use]
+    pub fn written(mut self, sources: &SourceMap) -> Self {
+        self.labels.iter_mut().for_each(|label| label.span = sources.written(label.span));
         self
     }
     /// Whether this is an error.

@@ -15,4 +15,4 @@ pub use id_map::IdMap;
 pub use id_set::IdSet;
 pub use ids::{Id, IdVec};
 pub use names::Names;
-pub use source::{ArrayName, FileId, LazyOp, Loc, SourceFile, SourceMap, Span};
+pub use source::{ArrayName, FileId, LazyOp, Loc, Provenance, SourceFile, SourceMap, Span, WrittenPlace};

@@ -52,6 +52,89 @@ pub struct SourceFile {
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: IdVec<FileId, SourceFile>,
+    made: Option<Made>,
+}
+
+/// The one text that nobody wrote: its file, what it was made of, and the first of the files of that, once they are here.
+#[derive(Clone, Debug)]
+struct Made {
+    file: FileId,
+    origin: Arc<Provenance>,
+    first: Option<FileId>,
+}
+
+/// What a text was made of: the texts that somebody wrote, and which of its parts comes from where.
+#[derive(Debug)]
+pub struct Provenance {
+    sources: SourceMap,
+    parts: Vec<Part>,
+}
+
+/// A part of a made text.
+#[derive(Debug)]
+struct Part {
+    start: u32,
+    end: u32,
+    /// The part around it.
+    outer: Option<usize>,
+    place: Arc<WrittenPlace>,
+}
+
+/// A place of a text that another one was made of.
+#[derive(Debug)]
+pub struct WrittenPlace {
+    /// In the texts of the [`Provenance`].
+    pub span: Span,
+    /// As people are told it: `(in 'model.stan', line 3, column 2 to column 17)`.
+    pub told: String,
+    /// What stands there.
+    pub text: String,
+}
+
+impl Provenance {
+    /// Of a text whose parts, bytes `start..end`, come from these spans of `sources`. Of two parts one is in the other, or
+    /// they have nothing in common. `told` says a place.
+    pub fn new(
+        sources: SourceMap,
+        mut parts: Vec<(u32, u32, Span)>,
+        told: impl Fn(&SourceMap, Span) -> String,
+    ) -> Self {
+        parts.sort_by_key(|(start, end, _)| (*start, std::cmp::Reverse(*end)));
+        let mut places: std::collections::HashMap<Span, Arc<WrittenPlace>> = std::collections::HashMap::new();
+        let mut made: Vec<Part> = Vec::with_capacity(parts.len());
+        let mut around: Vec<usize> = Vec::new();
+        for (start, end, span) in parts {
+            while around.last().is_some_and(|at| made[*at].end <= start) {
+                around.pop();
+            }
+            let place = places.entry(span).or_insert_with(|| {
+                let all = &sources.file(span.file).text;
+                let text = all.get(span.start as usize..span.end as usize).unwrap_or_default().to_owned();
+                Arc::new(WrittenPlace { span, told: told(&sources, span), text })
+            });
+            made.push(Part { start, end, outer: around.last().copied(), place: place.clone() });
+            around.push(made.len() - 1);
+        }
+        Self { sources, parts: made }
+    }
+
+    fn files(&self) -> u32 {
+        self.sources.files.len() as u32
+    }
+
+    /// The place that a span of the made text comes from: that of the smallest part around it, or else of the largest one
+    /// that it begins in.
+    fn place(&self, span: Span) -> Option<&Arc<WrittenPlace>> {
+        let mut at = self.parts.partition_point(|part| part.start <= span.start).checked_sub(1)?;
+        loop {
+            let part = &self.parts[at];
+            match part.outer {
+                _ if part.start <= span.start && span.end <= part.end => return Some(&part.place),
+                Some(outer) => at = outer,
+                None => return Some(&part.place),
+            }
+        }
+    }
 }
 
 impl SourceMap {
@@ -61,6 +144,50 @@ impl SourceMap {
         let mut line_starts = vec![0];
         line_starts.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
         self.files.push(SourceFile { name: name.into(), text, line_starts })
+    }
+    /// Adds a text that was made of others. There is one at most.
+    pub fn add_made(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>, origin: Arc<Provenance>) -> FileId {
+        let file = self.add(name, text);
+        debug_assert!(self.made.is_none(), "one text is made");
+        self.made = Some(Made { file, origin, first: None });
+        file
+    }
+    /// Adds the texts that the made one was made of, after all others: from now on its spans are [`written`](Self::written).
+    pub fn add_origin(&mut self) {
+        let Some(made) = self.made.as_mut().filter(|made| made.first.is_none()) else { return };
+        made.first = Some(FileId(self.files.len() as u32));
+        let origin = made.origin.clone();
+        for file in origin.sources.files.values() {
+            self.files.push(file.clone());
+        }
+    }
+    /// Whether a span is of the made text, or of what that was made of.
+    pub fn is_made(&self, span: Span) -> bool {
+        self.made.as_ref().is_some_and(|made| {
+            let of_origin = |first: FileId| span.file.0 >= first.0 && (span.file.0 - first.0) < made.origin.files();
+            span.file == made.file || made.first.is_some_and(of_origin)
+        })
+    }
+    /// Where somebody wrote what stands at a span: in the texts that a made one was made of, or here.
+    pub fn written(&self, span: Span) -> Span {
+        match self.place(span) {
+            Some(place) => self.written_at(place),
+            None => span,
+        }
+    }
+    /// The span of a place that a made text comes from.
+    pub fn written_at(&self, place: &WrittenPlace) -> Span {
+        let first = self.made.as_ref().and_then(|made| made.first).unwrap_or(FileId(0));
+        Span { file: FileId(place.span.file.0 + first.0), ..place.span }
+    }
+    /// The place that a span of the made text comes from; `None` for one of another text.
+    pub fn place(&self, span: Span) -> Option<&Arc<WrittenPlace>> {
+        let made = self.made.as_ref().filter(|made| made.file == span.file && made.first.is_some())?;
+        made.origin.place(span)
+    }
+    /// The location of what stands at a span of a function.
+    pub fn loc(&self, function: impl Into<Arc<str>>, span: Span) -> Loc {
+        Loc { place: self.place(span).cloned(), ..Loc::new(function, self.line_column(span).0) }
     }
     /// The text with this id.
     pub fn file(&self, id: FileId) -> &SourceFile {
@@ -80,8 +207,10 @@ impl SourceMap {
         let start = start + text.len() - text.trim_start().len();
         Some(Span::new(id, start, start + text.trim().len()))
     }
-    /// Line and column of the start of a span, both counted from 1 (columns in characters).
+    /// Line and column of the start of a span, both counted from 1 (columns in characters), where it is
+    /// [`written`](Self::written).
     pub fn line_column(&self, span: Span) -> (u32, u32) {
+        let span = self.written(span);
         let file = &self.files[span.file];
         let line = file.line_starts.partition_point(|s| *s <= span.start) - 1;
         let start = file.line_starts[line] as usize;
@@ -112,6 +241,9 @@ pub struct Loc {
     /// For a block that computes the right operand of one of these where the left does not decide: which. The place is
     /// the same without it.
     pub right_of: Option<LazyOp>,
+    /// The place in the text that the user wrote, where the source was made of another one. The place is the same
+    /// without it.
+    pub place: Option<Arc<WrittenPlace>>,
 }
 
 /// An operator whose right operand is computed only where the left does not decide.
@@ -145,13 +277,37 @@ impl std::hash::Hash for Loc {
 }
 
 impl Loc {
+    /// Takes the place of the innermost of the calls around, from the inside out, that was made in a text that the user wrote:
+    /// what happens in a function of the library is told where the user called it.
+    pub fn take_place<'l>(&mut self, calls: impl Iterator<Item = &'l Loc>) {
+        if self.place.is_none() {
+            self.place = calls.filter_map(|call| call.place.as_ref()).next().cloned();
+        }
+    }
     /// A location.
     pub fn new(function: impl Into<Arc<str>>, line: u32) -> Self {
-        Self { function: function.into(), line, array: None, right_of: None }
+        Self { function: function.into(), line, array: None, right_of: None, place: None }
     }
     /// No location: code that the compiler made.
     pub fn none() -> Self {
-        Self { function: Arc::from(""), line: 0, array: None, right_of: None }
+        Self { function: Arc::from(""), line: 0, array: None, right_of: None, place: None }
+    }
+}
+
+impl Loc {
+    /// For people: ``(function `f`, line 3)``, or the place in the text that it was made of.
+    pub fn told(&self) -> String {
+        match &self.place {
+            Some(place) => place.told.clone(),
+            None => format!("(function `{}`, line {})", self.function, self.line),
+        }
+    }
+    /// The same within a sentence: ``in `f`, line 3``.
+    pub fn told_within(&self) -> String {
+        match &self.place {
+            Some(place) => place.told.trim_matches(['(', ')']).to_owned(),
+            None => format!("in `{}`, line {}", self.function, self.line),
+        }
     }
 }
 

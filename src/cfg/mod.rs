@@ -198,6 +198,14 @@ impl Program {
 }
 
 impl Block {
+    /// Visits the locations in it, mutable.
+    pub fn for_each_loc_mut(&mut self, mut visit: impl FnMut(&mut Loc)) {
+        visit(&mut self.loc);
+        self.insts.iter_mut().for_each(|inst| visit(&mut inst.loc));
+        if let Terminator::Call { loc, .. } | Terminator::TailCall { loc, .. } = &mut self.term {
+            visit(loc);
+        }
+    }
     /// Visits every variable that it reads or writes, its terminator included, mutable.
     pub fn for_each_var_mut(&mut self, mut visit: impl FnMut(&mut VarId)) {
         let read = |operand: &mut Operand, visit: &mut dyn FnMut(&mut VarId)| {

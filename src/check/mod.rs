@@ -50,6 +50,11 @@ pub trait Loader {
     /// The resolved name of the module `path` as the file named `from` means it, and its text. Two paths that mean one
     /// module must give one name. The error says why there is none; then the library that ships is asked.
     fn load(&mut self, from: Option<&str>, path: &str) -> Result<(String, Arc<str>), String>;
+
+    /// Adds the text of a module to the sources; for one that was made, with what it was made of.
+    fn add(&self, sources: &mut SourceMap, name: &str, text: &Arc<str>) -> FileId {
+        sources.add(name, text.clone())
+    }
 }
 
 /// Parses and checks the file `main` of `sources` and every module that it uses; their texts are added to `sources`.

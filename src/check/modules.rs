@@ -166,7 +166,7 @@ impl Loading<'_> {
         if let Some(known) = self.by_name.get(&name) {
             return *known;
         }
-        let file = self.sources.add(name.clone(), text.clone());
+        let file = self.loader.add(self.sources, &name, &text);
         let (ast, diagnostics) = crate::syntax::parse(file, &text);
         let broken = diagnostics.iter().any(Diagnostic::is_error);
         self.diagnostics.extend(diagnostics);

@@ -442,10 +442,10 @@ pub(super) enum Switch {
 
 #[derive(Debug, Args)]
 pub(super) struct DumpArgs {
-    /// The program: .ab, or the text of an IR: .cfg, .stack, .unit
+    /// The program: .ab, .stan, or the text of an IR: .cfg, .stack, .unit
     #[arg(required_unless_present = "passes")]
     pub(super) file: Option<PathBuf>,
-    /// The function, for stages after `hir`
+    /// The function, for stages after `hir`; of a Stan program `log_density` or `parameters`
     #[arg(long, default_value = "main")]
     pub(super) entry: String,
     /// Which stage

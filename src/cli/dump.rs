@@ -15,6 +15,7 @@ use crate::{hir, stack, syntax};
 
 use super::args::{DumpArgs, EngineName, Stage, passes};
 use super::ir_file::{extension, read_ir};
+use super::model::{DataArgs, Model, SAMPLED, is_stan};
 use super::{inputs, print, report, show_warnings};
 
 pub(super) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {
@@ -28,15 +29,40 @@ pub(super) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {
         return compiled(args, &read_ir(file, &options)?);
     }
     if matches!(args.stage, Stage::Tokens | Stage::Ast) {
+        if is_stan(file) {
+            let message = format!("`translate {}` prints what it becomes; its stages begin with `hir`", file.display());
+            return Err(Error::new(ErrorKind::Option, message));
+        }
         return text(args, file);
     }
-    let program = Program::load(file)?;
+    if is_stan(file) {
+        let given =
+            DataArgs { data: args.inputs.data.clone(), shared: args.inputs.shared.clone(), ..DataArgs::default() };
+        let model = Model::load(file, &given, SAMPLED)?;
+        let program = model.stan.as_ref().expect("it is a Stan program").program()?;
+        // What `main` is in programs of the language.
+        let entry = if args.entry == "main" { "log_density" } else { &args.entry };
+        return stages(args, &program, entry, &options, &|function| model.inputs(function));
+    }
+    stages(args, &Program::load(file)?, &args.entry, &options, &|function| {
+        inputs::read(&args.inputs, function.signature())
+    })
+}
+
+/// The stages of a program from `hir` on.
+fn stages(
+    args: &DumpArgs,
+    program: &Program,
+    entry: &str,
+    options: &Options,
+    given: &dyn Fn(&Function<'_>) -> Result<Inputs, Error>,
+) -> Result<ExitCode, Error> {
     if args.stage == Stage::Hir {
         print(&hir::dump::dump(program.hir()));
         return Ok(ExitCode::SUCCESS);
     }
-    let function = program.function(&args.entry)?;
-    let given = inputs::read(&args.inputs, function.signature())?;
+    let function = program.function(entry)?;
+    let given = given(&function)?;
     let shapes = shapes(args, &function, &given)?;
     let made = function.compile(shapes, &options.passes)?;
     let denied = Deny::errors(&args.deny, &made.warnings);

@@ -2,9 +2,24 @@
 
 use crate::lower::hir_to_cfg::Signature;
 use crate::program::io::{NamedValues, read_argument};
-use crate::program::{Error, Inputs};
+use crate::program::{Error, Function, Inputs, refuse_unknown};
 
 use super::args::InputArgs;
+
+/// Reads the inputs of a function of a model.
+///
+/// # Errors
+/// As [`read`], and for a value that no function of the model takes.
+pub(super) fn of_model(args: &InputArgs, function: &Function<'_>) -> Result<Inputs, Error> {
+    let signature = function.signature();
+    let mut inputs = read(args, signature)?;
+    // What another function of the model takes is none of this one's business; what none takes is a mistake.
+    inputs
+        .values
+        .retain(|name, _| signature.ports.iter().any(|port| port.name == *name) || !function.is_taken_beside(name));
+    refuse_unknown(&inputs, function.name(), signature)?;
+    Ok(inputs)
+}
 
 /// Reads all inputs.
 ///

@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use crate::mcmc::log_prob::{Evaluated, LogProb};
 use crate::program::io::{ArrayType, Data, JsonArray, read_argument};
-use crate::program::{Error, ErrorKind, Terms};
+use crate::program::{Error, ErrorKind, Options, Terms};
 use crate::types::{Array, DType, Precision};
 
 use super::args::{Format, LogProbArgs};
 use super::inits::inits;
 use super::lines::Lines;
 use super::model::Model;
-use super::print;
 use super::signals::{nothing_to_keep_yet, run_starts};
+use super::{note, print};
 
 /// The key of the points in a file of CmdStan's.
 const POINTS: &str = "params_r";
@@ -32,13 +32,39 @@ pub(super) fn log_prob(args: &LogProbArgs) -> Result<ExitCode, Error> {
     };
     let model = LogProb::new(&loaded.source(), terms, |density| loaded.inputs(density))?;
     run_starts();
-    let values = model.at(points, &options)?;
+    let mut values = model.at(points.clone(), &options)?;
+    explain(&model, &mut values, &points, &options)?;
     let precision = options.settings.precision;
     match args.format {
         Format::Json => print(&json(&values, precision)?),
         Format::Text => values.iter().for_each(|value| print(&text(value, precision))),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Points that are looked at once more, which takes a run of each.
+const MOST_EXPLAINED: usize = 10;
+
+/// Adds to values that are no finite numbers where they come from: of a density that is infinite in a note, since the value
+/// is one.
+fn explain(model: &LogProb, values: &mut [Evaluated], points: &Array, options: &Options) -> Result<(), Error> {
+    let rows = points.as_real().unwrap_or_default();
+    let d = rows.len() / values.len().max(1);
+    let mut left = MOST_EXPLAINED;
+    for (i, value) in values.iter_mut().enumerate() {
+        if left == 0 || matches!(value, Evaluated::Density { lp, .. } if lp.is_finite()) {
+            continue;
+        }
+        let before = value.clone();
+        let Some(why) = model.problem(&before, &rows[i * d..][..d], options)? else { continue };
+        match value {
+            Evaluated::Rejected(told) if *told == why => continue,
+            Evaluated::Rejected(told) => *told = why,
+            Evaluated::Density { .. } => note(&format!("note: point {i}: {why}")),
+        }
+        left -= 1;
+    }
+    Ok(())
 }
 
 /// Of a file or of JSON: a list of points, or an object with such a list.

@@ -120,7 +120,7 @@ impl<'a> Model<'a> {
     pub(super) fn inputs(&self, function: &Function<'_>) -> Result<Inputs, Error> {
         Ok(match &self.stan {
             Some(model) => model.inputs().restricted_to(function.signature()),
-            None => inputs::read(&self.given, function.signature())?,
+            None => inputs::of_model(&self.given, function)?,
         })
     }
 
@@ -129,6 +129,6 @@ impl<'a> Model<'a> {
     /// # Errors
     /// As [`inputs`](Self::inputs).
     pub(super) fn all_inputs(&self, function: &Function<'_>) -> Result<Inputs, Error> {
-        self.stan.as_ref().map_or_else(|| inputs::read(&self.given, function.signature()), |model| Ok(model.inputs()))
+        self.stan.as_ref().map_or_else(|| inputs::of_model(&self.given, function), |model| Ok(model.inputs()))
     }
 }

@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 use clap::{ArgAction, Args};
 
 use crate::mcmc::pathfinder::{Pathfinder, PathfinderDraws};
-use crate::program::{Error, Terms};
+use crate::program::{Error, ErrorKind, Terms};
 use crate::report::stan_csv::CsvTables;
 use crate::report::{aligned, quantity_table};
 
 use super::args::yes_or_no;
 use super::lines::Lines;
 use super::model::ModelArgs;
-use super::search::{report_failed, report_traps};
+use super::search::{Starts, report_failed, report_traps, tell_why};
 use super::search_args::SearchArgs;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{note, print};
@@ -69,7 +69,12 @@ pub(super) fn pathfinder(args: &PathfinderArgs) -> Result<ExitCode, Error> {
         settings: args.search.settings(args.max_lbfgs_iters)?,
     };
     run_starts();
-    let draws = job.run(&loaded.source(), &|function| loaded.inputs(function), &options)?;
+    let ran = job.run(&loaded.source(), &|function| loaded.inputs(function), &options);
+    if ran.as_ref().is_err_and(|error| error.kind() == ErrorKind::Input) {
+        let starts = Starts::new(job.points.as_ref(), &job.settings);
+        tell_why(&loaded, Terms { constants: true, jacobian: true }, &starts, &options);
+    }
+    let draws = ran?;
     report_traps("path", &draws.traps);
     let rows = draws.q.shape[1];
     let lines = vec![

@@ -13,7 +13,7 @@ use super::lines::Lines;
 use super::model::{Model, SAMPLED};
 use super::sample_files::DrawsFile;
 use super::sample_job::{files_read, job};
-use super::search::tell_why;
+use super::search::{Starts, tell_why};
 use super::show::show_stats;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{advice, cmdstan, note, print, profile, warn_of_own};
@@ -61,7 +61,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     if draws.chains.is_empty() {
         profile::write(args.profile.as_deref(), &draws.stats)?;
         if !stopped {
-            tell_why(&loaded, SAMPLED, &options);
+            tell_why(&loaded, SAMPLED, &Starts::new(job.starts.as_ref(), &job.settings), &options);
         }
         return Err(Error::new(ErrorKind::Input, "no chain is left: there are no draws"));
     }
@@ -114,11 +114,7 @@ fn list_settings(sampler: Option<&Path>) -> Result<ExitCode, Error> {
 fn report_traps(draws: &Draws, asked: usize, not_numbers: &[&str]) {
     let traps: Vec<&Trap> = draws.traps.iter().filter(|t| t.kind != TrapKind::Interrupted).collect();
     for trap in traps.iter().take(5) {
-        let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
-        note(&format!(
-            "chain {}: {}{message} (function `{}`, line {})",
-            trap.position, trap.kind, trap.loc.function, trap.loc.line
-        ));
+        note(&format!("chain {}: {}", trap.position, trap.told_with("")));
     }
     if traps.len() > 5 {
         note(&format!("… and {} more chains", traps.len() - 5));

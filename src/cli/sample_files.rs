@@ -44,9 +44,14 @@ impl DrawsFile {
         let is_csv = path.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == "csv"));
         if format == Some(DrawsFormat::StanCsv) || is_csv && format.is_none() {
             let path = path.unwrap_or_else(|| PathBuf::from(CSV));
-            let listed = files_of_list(&path).len();
-            if listed > 1 && listed != chains {
-                return refused(format!("--output names {listed} files for {chains} chains: one, or one for each"));
+            let listed = files_of_list(&path);
+            if listed.len() > 1 && listed.len() != chains {
+                let n = listed.len();
+                return refused(format!("--output names {n} files for {chains} chains: one, or one for each"));
+            }
+            if let Some(at) = (1..listed.len()).find(|at| listed[..*at].contains(&listed[*at])) {
+                let twice = listed[at].display();
+                return refused(format!("--output names {twice} twice: each chain has a file of its own"));
             }
             if chains > MOST_FILES {
                 return refused(format!(

@@ -2,16 +2,35 @@
 
 use crate::mcmc::log_prob::LogProb;
 use crate::mcmc::optimize::{Optima, Optimization};
-use crate::mcmc::sampling::FailedDraws;
+use crate::mcmc::sampling::{FailedDraws, INIT_RADIUS, SamplerSettings};
 use crate::program::{Error, ErrorKind, Options, Terms};
 use crate::report::failed_draws;
 use crate::run::{Trap, TrapKind};
+use crate::types::{Array, Scalar};
 
 use super::model::Model;
 use super::note;
 
-/// How far from 0 random points are, as Stan has it.
+/// How far from 0 random points are where nothing is said, as Stan has it.
 const RADIUS: f64 = 2.0;
+
+/// Where something was to start: at points that were given, or at random ones within a distance of 0.
+pub(super) struct Starts<'a> {
+    points: Option<&'a Array>,
+    radius: f64,
+}
+
+impl<'a> Starts<'a> {
+    /// Of points that were given, if any were, and what is set of random ones.
+    pub(super) fn new(points: Option<&'a Array>, settings: &SamplerSettings) -> Self {
+        let radius = match settings.get(INIT_RADIUS) {
+            Some(Scalar::Real(radius)) => radius,
+            Some(Scalar::Int(radius)) => radius as f64,
+            _ => RADIUS,
+        };
+        Self { points, radius }
+    }
+}
 
 /// What is found from all starts; those that found no point to begin are told.
 ///
@@ -25,16 +44,20 @@ pub(super) fn optima(job: &Optimization, model: &Model<'_>, options: &Options) -
         return Err(Error::new(ErrorKind::Interrupted, message));
     }
     if optima.all.is_empty() {
-        tell_why(model, job.terms, options);
+        tell_why(model, job.terms, &Starts::new(job.points.as_ref(), &job.settings), options);
         return Err(Error::new(ErrorKind::Input, "no start found a point with a finite log density and gradient"));
     }
     Ok(optima)
 }
 
-/// Tells why no random point is a start, where that is so.
-pub(super) fn tell_why(model: &Model<'_>, terms: Terms, options: &Options) {
+/// Tells why no point is a start, where that is so; of points that were given of the first that is none.
+pub(super) fn tell_why(model: &Model<'_>, terms: Terms, starts: &Starts<'_>, options: &Options) {
     let density = LogProb::new(&model.source(), terms, |function| model.inputs(function));
-    if let Ok(Some(why)) = density.and_then(|density| density.start_problem(RADIUS, options)) {
+    let why = density.and_then(|density| match starts.points {
+        Some(points) => density.problem_of_points(points, options),
+        None => density.start_problem(starts.radius, options),
+    });
+    if let Ok(Some(why)) = why {
         note(&format!("note: {why}"));
     }
 }

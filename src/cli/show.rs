@@ -237,15 +237,8 @@ pub(super) fn stopped(trap: &Trap, n: usize, named: &[u64], what: &str) -> Strin
     let first: Vec<String> = named.iter().take(8).map(ToString::to_string).collect();
     let more = if n > 8 { ", …" } else { "" };
     let s = if n == 1 { "" } else { "s" };
-    let message = if trap.message.is_empty() { String::new() } else { format!(": {}", trap.message) };
-    format!(
-        "trap: {n} {what}{s} stopped: {}{message} (function `{}`, line {}, call depth {}; {what}{s} {}{more})\n",
-        trap.kind,
-        trap.loc.function,
-        trap.loc.line,
-        trap.call_depth,
-        first.join(", ")
-    )
+    let told = trap.told_with(&format!(", call depth {}; {what}{s} {}{more}", trap.call_depth, first.join(", ")));
+    format!("trap: {n} {what}{s} stopped: {told}\n")
 }
 
 /// What a run counted, for people.

@@ -546,7 +546,9 @@ impl<'a, R: Real> Lane<'a, R> {
             }
             _ => stop.message,
         };
-        Trap { position: self.position, kind: stop.kind, loc: loc.clone(), call_depth: self.frames.len() - 1, message }
+        let (mut loc, call_depth) = (loc.clone(), self.frames.len() - 1);
+        loc.take_place(self.frames[..call_depth].iter().rev().map(|caller| self.call_loc(caller)));
+        Trap { position: self.position, kind: stop.kind, loc, call_depth, message }
     }
 
     fn call_loc(&self, frame: &Frame) -> &'a Loc {

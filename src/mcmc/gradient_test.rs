@@ -104,6 +104,22 @@ impl LogProb {
         }
     }
 
+    /// Why the first of some points, point × dimension, that has no finite density has none; none where all have one.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at).
+    pub fn problem_of_points(&self, points: &Array, options: &Options) -> Result<Option<String>, Error> {
+        let values = self.at(points.clone(), options)?;
+        let rows = points.as_real().unwrap_or_default();
+        let d = rows.len() / values.len().max(1);
+        for (i, value) in values.iter().enumerate() {
+            if let Some(why) = self.problem(value, &rows[i * d..][..d], options)? {
+                return Ok(Some(format!("start {i}: {why}")));
+            }
+        }
+        Ok(None)
+    }
+
     /// A random point with its finite density and gradient.
     fn start(&self, d: usize, radius: f64, options: &Options) -> Result<(Vec<f64>, f64, Vec<f64>), Error> {
         let text = format!("pub fn start(shared r: real) -> real[{d}] {{ [uniform_rng(-r, r) for i in 0..{d}] }}");
@@ -114,15 +130,22 @@ impl LogProb {
         let values = self.at(points.clone(), options)?;
         let points = points.as_real().expect("an array of reals").to_vec();
         let mut why = "the density or its gradient is not finite".to_owned();
+        let mut last = None;
         for (i, value) in values.into_iter().enumerate() {
             match value {
                 Evaluated::Density { lp, gradient } if lp.is_finite() && gradient.iter().all(|g| g.is_finite()) => {
                     return Ok((points[i * d..][..d].to_vec(), lp, gradient));
                 }
-                Evaluated::Rejected(said) => why = said,
-                Evaluated::Density { lp, .. } if !lp.is_finite() => why = format!("the log density is {lp} there"),
-                Evaluated::Density { .. } => why = "the gradient of the log density is not finite there".to_owned(),
+                Evaluated::Density { lp, .. } if lp.is_finite() => {
+                    why = "the gradient of the log density is not finite there".to_owned();
+                    last = None;
+                }
+                value => last = Some((value, i)),
             }
+        }
+        // Of one point it is looked at why.
+        if let Some((value, i)) = last {
+            why = self.problem(&value, &points[i * d..][..d], options)?.unwrap_or(why);
         }
         let message = format!("no point with a finite log density and gradient in {tries} tries: {why}");
         Err(Error::new(ErrorKind::Input, message))

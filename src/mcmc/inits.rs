@@ -57,7 +57,7 @@ pub fn starts(
     let mut points: Vec<Option<Vec<f64>>> = vec![None; chains];
     // As a rule the first try will do.
     let tries = if radius == 0.0 { 1 } else { MOST_TRIES };
-    let mut why = String::new();
+    let mut failed = None;
     for (first, count) in [(0, 1), (1, tries - 1)] {
         let missing: Vec<usize> = (0..chains).filter(|chain| points[*chain].is_none()).collect();
         if missing.is_empty() || count == 0 {
@@ -78,8 +78,10 @@ pub fn starts(
                     let row = &starts.as_real().expect("starts are reals")[i * d..][..d];
                     points[*chain].get_or_insert_with(|| row.to_vec());
                 }
-                Evaluated::Rejected(said) => why = format!(": {said}"),
-                Evaluated::Density { .. } => {}
+                value => {
+                    let row = &starts.as_real().expect("starts are reals")[i * d..][..d];
+                    failed = Some((value, row.to_vec()));
+                }
             }
         }
     }
@@ -88,6 +90,8 @@ pub fn starts(
         let d = rows.first().map_or(0, Vec::len);
         return Ok(Array::real([chains, d], rows.concat()));
     };
+    let why = failed.map(|(value, point)| density.problem(&value, &point, options)).transpose()?.flatten();
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
     refused(format!(
         "chain {chain}: the log density or its gradient is not finite at the values of {}, whatever the others are ({tries} \
          tries){why}",

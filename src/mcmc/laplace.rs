@@ -64,8 +64,10 @@ pub fn laplace(
     }
     let (lp_mode, gradient) = match density.at(Array::real([1, d], mode.to_vec()), options)?.remove(0) {
         Evaluated::Density { lp, gradient } if lp.is_finite() => (lp, gradient),
-        Evaluated::Density { lp, .. } => return refused(format!("the log density at the mode is {lp}")),
-        Evaluated::Rejected(why) => return refused(format!("the mode is rejected: {why}")),
+        value => {
+            let why = density.problem(&value, mode, options)?.unwrap_or_default();
+            return refused(format!("the mode is rejected: {why}"));
+        }
     };
     let precision: Vec<f64> = hessian(&density, mode, options)?.into_iter().map(|h| -h).collect();
     let Some(factor) = cholesky(&precision, d) else {

@@ -2,13 +2,20 @@
 //!
 //! All points are lanes of one run. The density is not attempted: where it traps, the trap says why.
 
-use crate::program::{Error, ErrorKind, Function, Gradient, Inputs, Options, Program, Speakers, Terms};
-use crate::run::TrapKind;
+use std::sync::Arc;
+
+use crate::program::{
+    Error, ErrorKind, Function, Gradient, Inputs, Options, Prints, Program, Speakers, StanOrigin, Terms,
+};
+use crate::run::{NoSink, TrapKind};
 use crate::types::Array;
 
 use super::sampling::{
     DENSITY, DENSITY_AND_GRADIENT, ModelSource, density, density_of_terms, dimension, refuse_missing,
 };
+
+/// What is said of a density that is no number.
+const IS_NAN: &str = "the log density is NaN";
 
 /// The value at a point.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,6 +39,8 @@ pub struct LogProb {
     /// Unless it is written by hand.
     derived: Option<Gradient>,
     name: String,
+    /// Of a Stan program, where it comes from.
+    origin: Option<Arc<StanOrigin>>,
 }
 
 impl LogProb {
@@ -46,6 +55,7 @@ impl LogProb {
         read_data: impl FnOnce(&Function<'_>) -> Result<Inputs, Error>,
     ) -> Result<Self, Error> {
         let name = model.name();
+        let origin = if let ModelSource::Stan(model) = model { Some(Arc::clone(model.origin())) } else { None };
         let compiled = model.program()?;
         if let Some(option) = model.lacks_terms(&compiled, terms) {
             let message = match terms.constants {
@@ -64,7 +74,7 @@ impl LogProb {
         let state = function.signature().ports[0].name.clone();
         let by_hand = function.name() == DENSITY_AND_GRADIENT;
         let derived = (!by_hand).then(|| model.gradient(function.name(), &[state])).transpose()?;
-        Ok(Self { model, data, derived, name })
+        Ok(Self { model, data, derived, name, origin })
     }
 
     /// The number of unconstrained coordinates, where the data tell it.
@@ -73,6 +83,43 @@ impl LogProb {
     /// As [`new`](Self::new).
     pub fn dimension(&self) -> Result<Option<usize>, Error> {
         Ok(dimension(&density(&self.model, &self.name)?, &self.data))
+    }
+
+    /// Why the density is no finite number at a point: the statement of a Stan program, or the operation, that it comes
+    /// from. The point is run again, which takes its time. `None` where that is not known.
+    ///
+    /// # Errors
+    /// What [`Function::run`] refuses.
+    pub fn explained(&self, point: &[f64], options: &Options) -> Result<Option<String>, Error> {
+        if let Some(why) = self.origin.as_ref().and_then(|origin| origin.explained(point)) {
+            return Ok(Some(why));
+        }
+        // Where NaN is looked for, a program is another one, without what computes whole arrays at once.
+        let mut options = options.clone();
+        (options.settings.check_nan, options.prints) = (true, Prints::default());
+        let function = density(&self.model, &self.name)?;
+        let state = function.signature().ports[0].name.clone();
+        let points = Array::real([1, point.len()], point.to_vec());
+        let results = function.bind(&self.data.clone().lane(state, points), &options)?.run(&options, &NoSink)?;
+        let born = results.traps().first().filter(|trap| trap.kind == TrapKind::Nan);
+        Ok(born.map(|trap| format!("the first NaN is that of an operation {}", trap.loc.told_within())))
+    }
+
+    /// Why a value is no finite density, in words; `None` for one that is.
+    ///
+    /// # Errors
+    /// As [`explained`](Self::explained).
+    pub fn problem(&self, value: &Evaluated, point: &[f64], options: &Options) -> Result<Option<String>, Error> {
+        let said = match value {
+            Evaluated::Rejected(why) if why != IS_NAN => return Ok(Some(why.clone())),
+            Evaluated::Rejected(why) => why.clone(),
+            Evaluated::Density { lp, .. } if !lp.is_finite() => format!("the log density is {lp}"),
+            Evaluated::Density { .. } => return Ok(None),
+        };
+        Ok(Some(match self.explained(point, options)? {
+            Some(why) => format!("{said}: {why}"),
+            None => said,
+        }))
     }
 
     /// The values at these points, point × dimension.
@@ -107,7 +154,7 @@ impl LogProb {
         let (lp, gradient) = outputs.next().zip(outputs.next()).expect("a density gives its value and its gradient");
         let all = lp.iter().enumerate().map(|(i, lp)| match results.traps().iter().find(|trap| trap.position == i) {
             Some(trap) => Evaluated::Rejected(trap.told()),
-            None if lp.is_nan() => Evaluated::Rejected("the log density is NaN".to_owned()),
+            None if lp.is_nan() => Evaluated::Rejected(IS_NAN.to_owned()),
             None => Evaluated::Density { lp: *lp, gradient: gradient[i * width..][..width].to_vec() },
         });
         Ok(all.collect())

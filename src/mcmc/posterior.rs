@@ -115,7 +115,7 @@ impl<'a> Posterior<'a> {
             _ => vec![],
         };
         let who = |at: usize| format!("point {at}");
-        each_draw(&bind, (chains, draws), (&number, &who), &names, &options).map(|drawn| self.lesser.placed(drawn))
+        each_draw(&bind, (chains, draws), (&number, &who), &names, &options)
     }
 }
 

@@ -142,7 +142,7 @@ impl Quantities {
         };
         let who = |at: usize| format!("draw {} of chain {}", at % count, at / count);
         let drawn = each_draw(&bind, (chains, count), (&number, &who), names, options);
-        drawn.map(|drawn| self.lesser.placed(drawn)).map_err(|error| match error.kind() {
+        drawn.map_err(|error| match error.kind() {
             ErrorKind::Memory => {
                 let remedy = "each draw is a lane: give fewer draws at a time, or fewer quantities";
                 Error::new(ErrorKind::Memory, format!("{error}; {remedy}"))

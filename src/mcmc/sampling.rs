@@ -62,6 +62,8 @@ pub struct Sampling {
     driver: Driver,
     model: Program,
     data: Inputs,
+    /// What `parameters` takes, where the model has it.
+    of_parameters: Option<Inputs>,
     warmup: usize,
     draws: usize,
     chains: usize,
@@ -80,19 +82,19 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Reads the model and the sampler and joins them. `read_data` gets the model's density and gives its shared inputs.
+    /// Reads the model and the sampler and joins them. `read_data` gets the model's density, and then its `parameters`, and
+    /// gives the shared inputs of each.
     ///
     /// # Errors
     /// For programs that cannot be read or have errors, for a model without a density of the right form, a step size that is
     /// not positive and finite, and starts that are not one row of reals a chain.
-    pub fn new(
-        job: &Job<'_>,
-        read_data: impl FnOnce(&Function<'_>) -> Result<Inputs, Error>,
-    ) -> Result<Sampling, Error> {
+    pub fn new(job: &Job<'_>, read_data: impl Fn(&Function<'_>) -> Result<Inputs, Error>) -> Result<Sampling, Error> {
         job.check()?;
         let model = job.model.program()?;
         let density = model::density(&model, &job.model.name())?;
         let data = read_data(&density)?;
+        let has_parameters = model.functions().any(|name| name == PARAMETERS);
+        let of_parameters = has_parameters.then(|| read_data(&model.function(PARAMETERS)?)).transpose()?;
         let method = Method::new(job.sampler, &job.settings, job.starts.is_some())?;
         let driver = Driver::new(job, &method, &density, &data)?;
         let &Job { warmup, draws, chains, stepsize, metric, .. } = job;
@@ -109,6 +111,7 @@ impl Sampling {
             driver,
             model,
             data,
+            of_parameters,
             warmup,
             draws,
             chains,

@@ -247,7 +247,7 @@ fn specialise_up_to(
             let findings = told.map(|r| made.finding(r)).collect();
             Ok(SpecialisedEntry { program: made.program, findings })
         }
-        Err(error) => Err(vec![made.diagnostic(&error)]),
+        Err(error) => Err(vec![made.diagnostic(&error, sources)]),
     }
 }
 

@@ -87,6 +87,9 @@ impl<'a> Places<'a> {
 
     /// The line of a location: of functions of one name the one that is declared nearest above it.
     fn span(&self, loc: &Loc) -> Option<crate::base::Span> {
+        if let Some(place) = &loc.place {
+            return Some(self.sources.written_at(place));
+        }
         let declared = self.declared.get(&*loc.function)?.iter();
         let (file, _) = declared.filter(|(_, line)| *line <= loc.line).max_by_key(|(_, line)| *line)?;
         self.sources.line(*file, loc.line)

@@ -37,6 +37,9 @@ pub enum ErrorKind {
     Shared,
     /// Code cannot be generated: there is no C compiler, or it failed.
     Codegen,
+    /// A lane said that nothing can go on: an assertion failed whose message begins with `fatal_error: `, as Stan's
+    /// `fatal_error` becomes. The run of all lanes ends.
+    Fatal,
     /// It was stopped from outside before lanes ran: see [`Settings::stop`](crate::run::Settings::stop) and
     /// [`stoppable`](crate::program::stoppable).
     Interrupted,
@@ -47,8 +50,18 @@ impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), diagnostics: Vec::new(), sources: SourceMap::default() }
     }
-    /// An error that is made of diagnostics.
+    /// An error that is made of diagnostics. What is found in a text that nobody wrote, the translation of a Stan program, is
+    /// told of what it was made of.
     pub fn from_diagnostics(diagnostics: Vec<Diagnostic>, sources: SourceMap) -> Self {
+        let mut told: Vec<Diagnostic> = Vec::with_capacity(diagnostics.len());
+        for found in diagnostics {
+            let found = of_translated(found, &sources);
+            // Turns of a loop may have become lines of their own.
+            if !told.contains(&found) {
+                told.push(found);
+            }
+        }
+        let diagnostics = told;
         Self { kind: ErrorKind::Program, message: String::new(), diagnostics, sources }
     }
     /// What kind it is.
@@ -62,6 +75,23 @@ impl Error {
     /// The texts that the diagnostics point into.
     pub fn sources(&self) -> &SourceMap {
         &self.sources
+    }
+}
+
+/// A finding at the place that somebody wrote; one in a translation speaks no other language than the program.
+fn of_translated(found: Diagnostic, sources: &SourceMap) -> Diagnostic {
+    let Some(span) = found.labels.iter().map(|label| label.span).find(|span| sources.is_made(*span)) else {
+        return found;
+    };
+    // A warning that is denied stays what it is.
+    if !found.code.0.starts_with('E') {
+        return found.written(sources);
+    }
+    let span = sources.written(span);
+    let lacking = found.message.strip_prefix("there is no function ").and_then(|m| m.strip_suffix(" here"));
+    match lacking {
+        Some(name) => Diagnostic::error("E2501", format!("{name}: known, not supported yet"), span, "what needs it"),
+        None => Diagnostic::error("E2501", found.message, span, "the translation of this is refused"),
     }
 }
 

@@ -13,6 +13,7 @@
 mod codegen;
 mod data_inputs;
 mod error;
+mod fatal;
 mod gradient;
 mod inputs;
 pub mod io;
@@ -30,7 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
-use crate::base::{FileId, Id as _, IdVec, Span, work};
+use crate::base::{FileId, Id as _, IdVec, Provenance, Span, work};
 use crate::check::{self, FileLoader, Loader, StdLibrary};
 use crate::hir::{self, FnId};
 use crate::interp::{self, SharedError};
@@ -53,6 +54,7 @@ use codegen::Executables;
 pub use codegen::{c_compiler, code, codegen_fails};
 pub use error::{Error, ErrorKind};
 pub use gradient::Gradient;
+pub(crate) use inputs::refuse_unknown;
 pub use inputs::{Element, Inputs};
 pub(crate) use options::no_pass;
 pub use options::{Options, device};
@@ -62,8 +64,8 @@ use ragged::BoundedAxes;
 pub use results::{Engine, Results};
 #[doc(hidden)]
 pub use results::{budget, memory_limit, refuse, refuse_kept};
-pub(crate) use stan::StanOrigin;
 pub use stan::{StanFunction, StanModel, Taken, Terms};
+pub(crate) use stan::{StanOrigin, TRANSLATED};
 pub use views::Arrays;
 
 /// A checked program.
@@ -82,16 +84,33 @@ struct Entry {
     executables: Arc<Executables>,
 }
 
+/// A module that is no file.
+#[derive(Clone, Debug)]
+pub(crate) struct MadeModule<'a> {
+    /// Its name in a `use`.
+    pub(crate) name: &'a str,
+    pub(crate) text: &'a str,
+    /// What it was made of, where nobody wrote it.
+    pub(crate) origin: Option<Arc<Provenance>>,
+}
+
 /// Files, and one module that is none.
 struct WithText<'a> {
-    module: Option<(&'a str, &'a str)>,
+    module: Option<MadeModule<'a>>,
 }
 
 impl Loader for WithText<'_> {
     fn load(&mut self, from: Option<&str>, path: &str) -> Result<(String, Arc<str>), String> {
-        match self.module {
-            Some((name, text)) if name == path => Ok((name.to_owned(), Arc::from(text))),
+        match &self.module {
+            Some(module) if module.name == path => Ok((path.to_owned(), Arc::from(module.text))),
             _ => FileLoader.load(from, path),
+        }
+    }
+
+    fn add(&self, sources: &mut SourceMap, name: &str, text: &Arc<str>) -> FileId {
+        match self.module.as_ref().filter(|module| module.name == name).and_then(|module| module.origin.clone()) {
+            Some(origin) => sources.add_made(name, text.clone(), origin),
+            None => sources.add(name, text.clone()),
         }
     }
 }
@@ -147,18 +166,38 @@ impl Program {
         Self::compile_with(name, source, None)
     }
 
-    /// The same, with a module that is no file: its name in a `use`, and its text.
+    /// The same, with a module that is no file.
     ///
     /// # Errors
     /// [`ErrorKind::Program`] with all the diagnostics.
-    pub(crate) fn compile_with(name: &str, source: &str, module: Option<(&str, &str)>) -> Result<Program, Error> {
-        let mut loader = WithText { module };
+    pub(crate) fn compile_with(name: &str, source: &str, module: Option<MadeModule<'_>>) -> Result<Program, Error> {
         let mut sources = SourceMap::default();
         let main = sources.add(name, source);
+        Self::checked(main, sources, WithText { module })
+    }
+
+    /// Compiles a text that was made of others.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Program`] with all the diagnostics.
+    pub(crate) fn compile_made(module: &MadeModule<'_>) -> Result<Program, Error> {
+        let mut sources = SourceMap::default();
+        let mut loader = WithText { module: Some(module.clone()) };
+        let main = loader.add(&mut sources, module.name, &Arc::from(module.text));
+        loader.module = None;
+        Self::checked(main, sources, loader)
+    }
+
+    fn checked(main: FileId, mut sources: SourceMap, mut loader: WithText<'_>) -> Result<Program, Error> {
         let check = || check::check_program(main, &mut sources, &mut loader);
         let (hir, diagnostics) = work::stage("check", |_| None, check);
+        // After all others: the files of the library have the same numbers in every program.
+        sources.add_origin();
         match hir {
-            Some(hir) => Ok(Program::of(hir, Arc::new(sources), diagnostics)),
+            Some(hir) => {
+                let warnings = diagnostics.into_iter().map(|found| found.written(&sources)).collect();
+                Ok(Program::of(hir, Arc::new(sources), warnings))
+            }
             None => Err(Error::from_diagnostics(diagnostics, sources)),
         }
     }
@@ -252,6 +291,14 @@ impl Function<'_> {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+    /// Whether another public function of the program takes an input of this name.
+    pub(crate) fn is_taken_beside(&self, name: &str) -> bool {
+        let others = self.program.functions().filter(|other| *other != self.name);
+        others.filter_map(|other| self.program.function(other).ok()).any(|other| {
+            let Signature { ports, dims, .. } = &other.signature;
+            ports.iter().any(|port| port.name == name) || dims.values().any(|dim| dim == name)
+        })
     }
     /// What it takes, struct fields split.
     pub fn signature(&self) -> &Signature {
@@ -461,7 +508,7 @@ impl Bound {
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] when the batch does not fit, [`ErrorKind::Option`] for options that make no sense and when
-    /// the engine cannot run it (an IR text of a stack program has only `pc`).
+    /// the engine cannot run it (an IR text of a stack program has only `pc`), [`ErrorKind::Fatal`] where a lane ends it.
     pub fn run(&self, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         self.run_within(&self.budget(options)?, options, sink)
     }
@@ -482,7 +529,9 @@ impl Bound {
     #[doc(hidden)]
     pub fn run_within(&self, budget: &Arc<MemoryBudget>, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         let estimate = self.memory(options);
-        let outcome = results::execute(&self.compiled, &self.executables, &self.inputs, options, budget, sink)?;
+        let (sink, options) = fatal::Ending::new(sink, options);
+        let outcome = results::execute(&self.compiled, &self.executables, &self.inputs, &options, budget, &sink)?;
+        sink.refuse(&outcome)?;
         Ok(Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate))
     }
 }

@@ -8,11 +8,10 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::io::{Data, JsonArray, NamedValues, parse_json};
-use super::{Error, ErrorKind, Inputs, Options, Program};
-use crate::base::{Diagnostic, FileId, SourceMap, Span};
+use super::{Error, ErrorKind, Inputs, MadeModule, Options, Program};
+use crate::base::{Diagnostic, FileId, Provenance, SourceMap, Span};
 use crate::program::Engine;
 use crate::stan::check::{Checked, check};
-use crate::stan::place::place;
 use crate::stan::syntax::{IncludeFolders, ast, parse};
 use crate::stan::{self, HostFunctions, Output, Translation};
 
@@ -21,6 +20,9 @@ use crate::types::{Array, ComplexPart, DType, Type};
 
 /// What the translated text is called.
 pub(crate) const TRANSLATED: &str = "<model>";
+
+/// The beginning of the Stan program.
+const START: Span = Span { file: FileId(0), start: 0, end: 0 };
 
 /// A Stan program with its data: a program of the language that computes the same, and the shared inputs of that.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub struct StanModel {
 #[derive(Debug)]
 pub(crate) struct StanOrigin {
     translation: Translation,
+    /// What the text of the translation was made of.
+    places: Arc<Provenance>,
     sources: SourceMap,
     program: ast::Program,
     checked: Checked,
@@ -118,8 +122,10 @@ impl StanModel {
         let mut host = Host::default();
         match stan::translate(&program, &checked, data, terms, &mut host) {
             Ok(mut translation) => {
-                translation.text = with_places(&translation.text, &translation.lines, &sources);
-                let origin = Arc::new(StanOrigin { translation, sources, program, checked, data: data.clone() });
+                let (text, places) = stan::placed(&translation.text, &translation.lines, &sources, START);
+                translation.text = text;
+                let (places, data) = (Arc::new(places), data.clone());
+                let origin = Arc::new(StanOrigin { translation, places, sources, program, checked, data });
                 Ok(StanModel { name, warnings: diagnostics, origin })
             }
             Err(problem) => {
@@ -158,7 +164,12 @@ impl StanModel {
     /// # Errors
     /// [`ErrorKind::Program`] where the library lacks a function that the Stan program calls, at the place of the call.
     pub fn program(&self) -> Result<Program, Error> {
-        self.origin.compiled(self.text(), &self.origin.translation.lines)
+        Program::compile_made(&self.module())
+    }
+
+    /// That program, not compiled.
+    pub(crate) fn module(&self) -> MadeModule<'_> {
+        MadeModule { name: TRANSLATED, text: self.text(), origin: Some(self.origin.places.clone()) }
     }
 
     /// The program and its data.
@@ -241,27 +252,15 @@ impl StanModel {
 }
 
 impl StanOrigin {
-    fn compiled(&self, text: &str, lines: &[Option<Span>]) -> Result<Program, Error> {
-        Program::compile_named(TRANSLATED, text).map_err(|error| self.told_of_stan(&error, lines))
-    }
-
-    /// The place where the program calls a function of the library, as Stan writes it; `None` where several do, or none.
-    pub(crate) fn place_of(&self, function: &str) -> Option<String> {
-        let Translation { text, lines, .. } = &self.translation;
-        let calls = |line: &str| {
-            let mut found = line.match_indices(function);
-            found.any(|(at, _)| {
-                let before = line[..at].chars().next_back();
-                line[at + function.len()..].starts_with('(') && !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
-            })
-        };
-        let mut places: Vec<Span> =
-            text.lines().zip(lines).filter(|(line, _)| calls(line)).filter_map(|(_, span)| *span).collect();
-        places.dedup();
-        match places[..] {
-            [one] => Some(place(&self.sources, one)),
-            _ => None,
-        }
+    /// Why the density is no finite number at a point, and where, in Stan's words; `None` where that is not known.
+    pub(crate) fn explained(&self, point: &[f64]) -> Option<String> {
+        let Self { program, checked, data, sources, .. } = self;
+        let (why, span) = stan::explain(program, checked, data, point, &mut Host::default())?;
+        let text = &sources.file(span.file).text[span.start as usize..span.end as usize];
+        // A line of the program, where it is one.
+        let shown = Some(text).filter(|text| !text.contains('\n') && text.len() <= 80);
+        let shown = shown.filter(|_| why.contains(" here is ")).map_or_else(String::new, |text| format!(": `{text}`"));
+        Some(format!("{why}{shown} {}", crate::stan::place::place(sources, span)))
     }
 
     /// What a draw has without the blocks after `last`: the function `parameters` of the unconstrained state, or where
@@ -276,37 +275,13 @@ impl StanOrigin {
 
     fn function(&self, made: Result<stan::OfValues, Box<Diagnostic>>) -> Result<StanFunction, Error> {
         let made = made.map_err(|problem| Error::from_diagnostics(vec![*problem], self.sources.clone()))?;
-        let text = with_places(&made.text, &made.lines, &self.sources);
-        let program = if text.is_empty() { None } else { Some(self.compiled(&text, &made.lines)?) };
+        let (text, places) = stan::placed(&made.text, &made.lines, &self.sources, START);
+        let module = MadeModule { name: TRANSLATED, text: &text, origin: Some(Arc::new(places)) };
+        let program = if text.is_empty() { None } else { Some(Program::compile_made(&module)?) };
         let inputs = made.tables.iter().fold(Inputs::new(), |all, (name, table)| all.shared(name, table.clone()));
         let renamed = made.outputs.iter().filter(|o| o.field != o.name);
         let renamed = renamed.map(|o| (o.field.clone(), o.name.clone())).collect();
         Ok(StanFunction { program, inputs, taken: made.taken, renamed })
-    }
-
-    /// What is found in the translated text, at the places of the Stan program that it comes from.
-    fn told_of_stan(&self, error: &Error, lines: &[Option<Span>]) -> Error {
-        let told = |found: &Diagnostic| {
-            let span = found.labels.first().map(|label| label.span);
-            let line = span.filter(|s| error.sources().file(s.file).name == TRANSLATED);
-            let line = line.map(|s| error.sources().line_column(s).0 as usize);
-            let place = line.and_then(|n| *lines.get(n - 1)?).unwrap_or(self.start());
-            let lacking = found.message.strip_prefix("there is no function ").and_then(|m| m.strip_suffix(" here"));
-            match lacking {
-                Some(name) => {
-                    Diagnostic::error("E2501", format!("{name}: known, not supported yet"), place, "what needs it")
-                }
-                None => Diagnostic::error("E2501", found.message.clone(), place, "the translation of this is refused"),
-            }
-        };
-        let mut all: Vec<Diagnostic> = error.diagnostics().iter().filter(|d| d.is_error()).map(told).collect();
-        all.dedup();
-        if all.is_empty() { error.clone() } else { Error::from_diagnostics(all, self.sources.clone()) }
-    }
-
-    /// The beginning of the Stan program.
-    fn start(&self) -> Span {
-        Span::new(FileId(0), 0, 0)
     }
 }
 
@@ -356,25 +331,6 @@ fn whole(output: &Output) -> &str {
     ComplexPart::named(&output.name).map_or(&output.name, |(variable, _)| variable)
 }
 
-/// The text, whose assertions say where they stand in the Stan program.
-fn with_places(translated: &str, lines: &[Option<Span>], sources: &SourceMap) -> String {
-    let mut text = String::with_capacity(translated.len());
-    for (line, span) in translated.lines().zip(lines) {
-        // An assertion for each turn of a loop is one line, too.
-        let end = ["\");", "\"); }"].into_iter().find(|end| line.ends_with(end));
-        let is_assertion = line.trim_start().starts_with("assert(") || line.contains(" { assert(");
-        match (span, end) {
-            (Some(span), Some(end)) if is_assertion => {
-                let place =
-                    place(sources, *span).replace('\\', "/").replace('"', "'").replace('{', "{{").replace('}', "}}");
-                text.push_str(&format!("{} {place}{end}\n", &line[..line.len() - end.len()]));
-            }
-            _ => text.push_str(&format!("{line}\n")),
-        }
-    }
-    text
-}
-
 /// Functions of the library on the host: programs of one expression, run by the reference interpreter.
 #[derive(Default)]
 struct Host {
@@ -407,5 +363,53 @@ impl HostFunctions for Host {
         let mut array = results.output("result").cloned().ok_or("it has no result")?;
         array.shape.remove(0);
         Ok(array)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text that somebody wrote, a text that was made of it, and which of its parts are of which words of the first.
+    fn refused(written: &str, made: &str, parts: &[(&str, &str)]) -> Error {
+        let mut sources = SourceMap::default();
+        let file = sources.add("m.stan", written);
+        let span = |text: &str, part: &str| {
+            let start = text.find(part).expect("it is there");
+            Span::new(file, start, start + part.len())
+        };
+        let parts = parts.iter().map(|(part, from)| {
+            let at = span(made, part);
+            (at.start, at.end, span(written, from))
+        });
+        let origin = Provenance::new(sources.clone(), parts.collect(), crate::stan::place::place);
+        let module = MadeModule { name: TRANSLATED, text: made, origin: Some(Arc::new(origin)) };
+        Program::compile_made(&module).expect_err("it is refused")
+    }
+
+    #[test]
+    fn what_the_translation_is_refused_for_is_told_at_the_places_of_the_program() {
+        let error = refused(
+            "model {\n  target += lacking(x) + wrong(y);\n}\n",
+            "pub fn log_density(q: real[2]) -> real {\n    lacking(q[0]) + sqrt(true) * 2.0\n}\n",
+            &[
+                ("pub fn log_density(q: real[2]) -> real {", "model"),
+                ("    lacking(q[0]) + sqrt(true) * 2.0", "target += lacking(x) + wrong(y);"),
+                ("lacking(q[0])", "lacking(x)"),
+                ("sqrt(true)", "wrong(y)"),
+            ],
+        );
+        let told: Vec<String> = (error.diagnostics().iter())
+            .map(|found| {
+                let span = found.labels[0].span;
+                let (line, column) = error.sources().line_column(span);
+                let file = error.sources().file(span.file);
+                let text = &file.text[span.start as usize..span.end as usize];
+                format!("{} {} {}:{line}:{column} {text}", found.code, found.message, file.name)
+            })
+            .collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(told[0], "E2501 `lacking`: known, not supported yet m.stan:2:13 lacking(x)");
+        assert!(told[1].starts_with("E2501 ") && told[1].ends_with(" m.stan:2:26 wrong(y)"), "{}", told[1]);
     }
 }

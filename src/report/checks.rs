@@ -23,6 +23,8 @@ pub struct Checks {
     draws: usize,
     /// Whether there are energies, and enough draws, for E-BFMI.
     knows_energy: bool,
+    /// Whether the chains stay where they start.
+    stays: bool,
 }
 
 impl Checks {
@@ -30,7 +32,7 @@ impl Checks {
     pub fn of(summary: &Summary) -> Self {
         let (warnings, notes) = (summary.warnings.clone(), summary.notes.clone());
         let (draws, knows_energy) = (summary.sampler.draws, !summary.sampler.e_bfmi.is_empty());
-        Self { warnings, notes, draws, knows_energy }
+        Self { warnings, notes, draws, knows_energy, stays: summary.sampler.stays }
     }
 
     /// Whether there is nothing to worry about.
@@ -46,7 +48,9 @@ impl fmt::Display for Checks {
         }
         for (concern, what, fine) in CHECKS {
             let mut of = self.warnings.iter().filter(|warning| warning.concern == concern).peekable();
-            if concern == Concern::Energy && !self.knows_energy {
+            if self.stays && matches!(concern, Concern::Energy | Concern::SampleSize | Concern::Agreement) {
+                writeln!(f, "-     {what}: the chains stay where they start")?;
+            } else if concern == Concern::Energy && !self.knows_energy {
                 writeln!(f, "-     {what}: too few draws to tell; run longer")?;
             } else if of.peek().is_none() {
                 writeln!(f, "ok    {what}: {fine}")?;

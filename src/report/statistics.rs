@@ -9,7 +9,7 @@ use super::advice::{Advice, Concern, Warning};
 use super::stan_csv::CsvChains;
 use super::summary::{abridged, grouped, scalar_chains, significant};
 use crate::mcmc::diagnostics;
-use crate::mcmc::protocol::{DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
+use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
 use crate::mcmc::sampling::{COLLAPSED, Draws, INIT_RADIUS, MAX_TREEDEPTH, TARGET_ACCEPT};
 use crate::run::Caught;
 use crate::types::{Array, Scalar};
@@ -65,6 +65,10 @@ pub struct SamplerStatistics {
     pub stuck: Vec<StuckChain>,
     /// Gradients evaluated, warmup included, over all chains.
     pub gradients: u64,
+    /// Whether the chains stay where they start, as those of `fixed_param` do: what goes from draw to draw is nothing to
+    /// converge.
+    #[serde(skip)]
+    pub stays: bool,
     /// Wall-clock time, warmup included.
     pub seconds: f64,
     /// Points that were rejected because the density failed there, over all chains.
@@ -197,6 +201,11 @@ impl SamplerStatistics {
             treedepth_saturated: max_treedepth.map_or(0, |max| count(TREEDEPTH, &|x| x >= max as f64)),
             max_treedepth,
             e_bfmi: e_bfmi(&stream(ENERGY)),
+            stays: {
+                // CmdStan's files have no steps of a sampler that makes none.
+                let moves = [N_LEAPFROG, ACCEPT_STAT].map(stream).into_iter().find(|moves| !moves.is_empty());
+                moves.is_some_and(|moves| moves.iter().flatten().all(|x| *x == 0.0))
+            },
             gradients,
             seconds,
             ..Self::default()

@@ -275,6 +275,10 @@ fn convergence(rows: &[SummaryRow], sampler: &SamplerStatistics, warnings: &mut 
     });
     let infinite =
         named(&|row| row.infinite > 0).map(|names| Warning::new(format!("draws that are infinite: {names}")));
+    if sampler.stays {
+        warnings.extend([undefined, infinite].into_iter().flatten());
+        return;
+    }
     warnings.extend([nested, rhat, ess, undefined, infinite].into_iter().flatten());
     let short: Vec<&SummaryRow> = rows.iter().filter(|row| large(row) && !disagree(row)).collect();
     if !short.is_empty() {

@@ -44,13 +44,24 @@ impl Access<'_> {
         let Some((first, extent)) = found.find(|(i, extent)| !fits(*i, *extent)) else {
             return String::new();
         };
-        let index = if first < 0 { first } else { first.max(extent as i64) };
+        // Where what is made comes from, indices count from 1, and arrays have their own names.
+        let (name, base) = match &loc.place {
+            Some(place) => (format!("`{}`", indexed(&place.text)), 1),
+            None => (name, 0),
+        };
+        let index = (if first < 0 { first } else { first.max(extent as i64) }).saturating_add(base);
         match extent {
             0 => format!("{name} has no index {index}: it is empty"),
-            1 => format!("{name} has no index {index}: the only one is 0"),
-            _ => format!("{name} has no index {index}: they go from 0 to {}", extent - 1),
+            1 => format!("{name} has no index {index}: the only one is {base}"),
+            _ => format!("{name} has no index {index}: they go from {base} to {}", extent as i64 - 1 + base),
         }
     }
+}
+
+/// What is indexed in a text such as `x[k]`.
+fn indexed(text: &str) -> &str {
+    let text = text.lines().next().unwrap_or_default();
+    text.split_once('[').map_or(text, |(array, _)| array.trim())
 }
 
 #[cfg(test)]

@@ -63,6 +63,9 @@ pub struct Outcome {
     pub stats: Stats,
 }
 
+/// How the message of an assertion begins whose failure ends the run of all lanes.
+pub const FATAL: &str = "fatal_error: ";
+
 /// Why a lane stopped.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
@@ -92,10 +95,31 @@ impl Trap {
     /// of what became of it is known to anybody.
     pub fn told(&self) -> String {
         let said = if self.message.is_empty() { self.kind.to_string() } else { self.message.clone() };
-        match said.contains(" (in '") && said.ends_with(')') {
+        match self.tells_place() {
             true => said,
-            false => format!("{said} (function `{}`, line {})", self.loc.function, self.loc.line),
+            false => format!("{said} {}", self.loc.told()),
         }
+    }
+}
+
+impl Trap {
+    /// Whether the message says where, as that of an assertion of a Stan program does.
+    fn tells_place(&self) -> bool {
+        self.message.contains(" (in '") && self.message.ends_with(')')
+    }
+
+    /// Whether it ends the run, caught or not: an assertion that fails with a message that begins with `fatal_error: `.
+    pub fn is_fatal(&self) -> bool {
+        self.kind == TrapKind::AssertFailed && self.message.starts_with(FATAL)
+    }
+
+    /// What happened and where: ``assert failed: too steep (function `f`, line 3)``, with more in the brackets, which must
+    /// begin with a comma.
+    pub fn told_with(&self, more: &str) -> String {
+        let colon = if self.message.is_empty() { "" } else { ": " };
+        let place = if self.tells_place() { String::new() } else { format!(" {}", self.loc.told()) };
+        let told = format!("{}{colon}{}{place}", self.kind, self.message);
+        if more.is_empty() { told } else { format!("{}{more})", told.trim_end_matches(')')) }
     }
 }
 
@@ -103,7 +127,11 @@ impl fmt::Display for Trap {
     /// In words: ``assert failed: too steep, at log_density:14``.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let colon = if self.message.is_empty() { "" } else { ": " };
-        write!(f, "{}{colon}{}, at {}", self.kind, self.message, self.loc)
+        match &self.loc.place {
+            Some(_) if self.tells_place() => write!(f, "{}{colon}{}", self.kind, self.message),
+            Some(place) => write!(f, "{}{colon}{} {}", self.kind, self.message, place.told),
+            None => write!(f, "{}{colon}{}, at {}", self.kind, self.message, self.loc),
+        }
     }
 }
 

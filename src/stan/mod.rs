@@ -14,6 +14,7 @@ mod data;
 mod emit;
 mod graph;
 mod lacking;
+mod origin;
 pub mod place;
 pub mod syntax;
 mod trace;
@@ -21,5 +22,8 @@ mod translate;
 mod value;
 
 pub use data::Given;
+pub use origin::placed;
 pub use trace::{HostFunctions, Taken};
-pub use translate::{OfValues, Output, Terms, Translation, quantities, standing, translate, unconstrain, until};
+pub use translate::{
+    OfValues, Output, Terms, Translation, explain, quantities, standing, translate, unconstrain, until,
+};

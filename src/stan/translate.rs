@@ -56,7 +56,8 @@ impl Default for Terms {
 #[derive(Clone, Debug)]
 pub struct Translation {
     /// `pub fn log_density(q: real[d], shared …) -> real`, and
-    /// `pub fn parameters(q: real[d], shared …)`, a struct.
+    /// `pub fn parameters(q: real[d], shared …)`, a struct. With marks of what comes from where: [`placed`](super::placed)
+    /// takes them out.
     pub text: String,
     /// For each line of the text the place of the Stan program that it comes from.
     pub lines: Vec<Option<Span>>,
@@ -84,6 +85,39 @@ pub fn translate(
 ) -> Result<Translation, Box<Diagnostic>> {
     stack::on_large_stack(4 * program.depth + 20_000, || run(program, checked, data, terms, host))
         .map_err(|problem| Box::new(told(&problem)))
+}
+
+/// Why the density is no finite number at a point of the unconstrained space, in Stan's words: what the program rejects
+/// there, or else the first statement that adds what is none; and where. The host runs the program, which takes its time.
+/// `None` where all is finite, and where the host cannot tell.
+pub fn explain(
+    program: &Program,
+    checked: &Checked,
+    data: &Given,
+    point: &[f64],
+    host: &mut (dyn HostFunctions + Send),
+) -> Option<(String, Span)> {
+    let run = || -> Traced<Option<(String, Span)>> {
+        let mut tracer = Tracer::new(program, checked, host);
+        tracer.point = Some(point.to_vec());
+        let (_, jacobian) = prepare(&mut tracer, program, data)?;
+        tracer.in_density = true;
+        for term in &jacobian {
+            let span = program.parameters.as_ref().map_or_else(no_place, |b| b.span);
+            tracer.add_terms(span, term)?;
+        }
+        tracer.run(stmts(&program.transformed_parameters))?;
+        tracer.check_block(stmts(&program.transformed_parameters))?;
+        tracer.run(stmts(&program.model))?;
+        let value = |elem: Elem| if let Elem::Real(x) = elem.as_real() { x } else { 0.0 };
+        let first = tracer.target.iter().find(|term| !value(term.value).is_finite());
+        Ok(first.map(|term| (format!("what is added to the target here is {}", value(term.value)), term.span)))
+    };
+    match stack::on_large_stack(4 * program.depth + 20_000, run) {
+        Ok(found) => found,
+        Err(problem) if problem.unsupported => None,
+        Err(problem) => Some((problem.message, problem.span)),
+    }
 }
 
 fn told(problem: &Problem) -> Diagnostic {
@@ -182,9 +216,11 @@ fn density(
     let total = emitter.total(&terms);
     let (body, tables): Written = emitter.into_parts();
     let tables = used(tables, &body, &total);
-    lines.push(plain(format!("pub fn log_density(q: real[{dimension}]{}) -> real {{", ports(&tables)), 0));
+    let span = [&program.model, &program.parameters].into_iter().flatten().map(|block| block.span).next();
+    let head = format!("pub fn log_density(q: real[{dimension}]{}) -> real {{", ports(&tables));
+    lines.push(Line { span, ..plain(head, 0) });
     lines.extend(body);
-    lines.push(plain(total, 1));
+    lines.push(Line { span, ..plain(total, 1) });
     lines.push(plain("}", 0));
     lines.push(plain("", 0));
     Ok(((lines, tables), dimension, printed))
@@ -284,9 +320,11 @@ fn outputs(
         return Ok(((Vec::new(), IndexMap::new()), outputs));
     }
     lines.extend(routines);
-    lines.push(plain(format!("pub fn {function}(q: real[{dimension}]{}) -> Parameters {{", ports(&tables)), 0));
+    let span = blocks.iter().rev().copied().flatten().map(|block| block.span).next();
+    let head = format!("pub fn {function}(q: real[{dimension}]{}) -> Parameters {{", ports(&tables));
+    lines.push(Line { span, ..plain(head, 0) });
     lines.extend(body);
-    lines.push(plain("Parameters {", 1));
+    lines.push(Line { span, ..plain("Parameters {", 1) });
     for (output, result) in outputs.iter().zip(results) {
         lines.push(plain(format!("{}: {result},", output.field), 2));
     }

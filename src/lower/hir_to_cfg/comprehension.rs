@@ -12,7 +12,7 @@ use super::ragged::neutral;
 use super::reduction::BLOCK;
 use super::value::Value;
 use super::walk;
-use crate::base::{IdVec, Loc};
+use crate::base::IdVec;
 use crate::cfg::{Func, FuncId, Operand, Terminator};
 use crate::hir::{Clause, Expr, ExprKind, LocalId, Reduction};
 use crate::prim::{self, Prim};
@@ -149,13 +149,12 @@ pub(super) fn requests(spec: &Specialiser<'_>, funcs: &IdVec<FuncId, Func>) -> V
     for element in funcs.ids() {
         let Some((Made::Element(made), span)) = spec.made(element) else { continue };
         let target = spec.instance_func(&made.instance).expect("the loop was asked for before its element");
-        let (line, _) = spec.sources.line_column(span);
         found.push(ComprehensionRequest {
             target,
             element,
             bounds: made.bounds.clone(),
             reduce: call::reduction_of(spec, &made.instance).map(reduce),
-            loc: Loc::new(funcs[target].loc.function.as_ref(), line),
+            loc: spec.sources.loc(funcs[target].loc.function.as_ref(), span),
         });
     }
     found

@@ -8,7 +8,7 @@ use super::func::{Lowered, Lowering};
 use super::instance::{Closure, Code, DerivativeOf, Instance, Made, Specialiser};
 use super::signature::layout_at;
 use super::value::{Dims, Form, Layout, Value};
-use crate::base::{Diagnostic, Id as _, IdVec, Loc, Span};
+use crate::base::{Diagnostic, Id as _, IdVec, Span};
 use crate::cfg::{Block, BlockId, Func, FuncId, InstKind, Operand, SideEffect, Terminator, Var, VarId};
 use crate::hir::{Derivative, DerivativeCall, Expr, FnId};
 use crate::prim::Prim;
@@ -339,8 +339,7 @@ pub(super) fn requests(
                 if *mode == Mode::Reverse {
                     problems.extend(drawing_attempt(spec, facts, *of, span));
                 }
-                let (line, _) = spec.sources.line_column(span);
-                let loc = Loc::new(funcs[*of].loc.function.as_ref(), line);
+                let loc = spec.sources.loc(funcs[*of].loc.function.as_ref(), span);
                 let (of_one, wrt) = (*of_one, wrt.clone());
                 requests.requests.push(DerivativeRequest { target: func, of: *of, mode: *mode, wrt, of_one, loc });
                 places.push(span);

@@ -92,8 +92,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
     pub(super) fn new(spec: &'s mut Specialiser<'a>, home_id: FnId, begin: Span, dims: &Dims) -> Self {
         let program = spec.program;
         let home = program.function(home_id);
-        let (line, _) = spec.sources.line_column(begin);
-        let loc = Loc::new(home.name.as_str(), line);
+        let loc = spec.sources.loc(home.name.as_str(), begin);
         let mut lowering = Self {
             spec,
             home,
@@ -139,8 +138,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
         let before = self.span;
         if span != before {
             self.span = span;
-            let (line, _) = self.spec.sources.line_column(span);
-            self.code.loc.line = line;
+            self.code.loc = self.spec.sources.loc(self.code.loc.function.clone(), span);
         }
         before
     }
@@ -387,7 +385,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
     /// The finished function: without blocks that are not reached and variables that are not used, names made unique.
     pub(super) fn finish(mut self, name: String) -> Func {
         self.blocks[self.current].insts = std::mem::take(&mut self.code.insts);
-        let (line, _) = self.spec.sources.line_column(self.begin);
+        let loc = self.spec.sources.loc(self.code.loc.function.clone(), self.begin);
         let ended: Vec<bool> = self.order.iter().map(|id| self.blocks[*id].term.is_some()).collect();
         let mut func = Func {
             name,
@@ -395,7 +393,7 @@ impl<'s, 'a> Lowering<'s, 'a> {
             params: self.params,
             results: self.results,
             vars: self.code.vars,
-            loc: Loc::new(self.code.loc.function, line),
+            loc,
         };
         debug_assert!(func.reverse_postorder().iter().all(|b| ended[b.index()]), "a reached block ends");
         drop_unreachable_blocks(&mut func);

@@ -1,6 +1,6 @@
 //! What specialisation gives: a program, what is still to be filled in, and where that stands in the source.
 
-use crate::base::{Diagnostic, DiagnosticCode, FileId, Finding, Id as _, Span};
+use crate::base::{Diagnostic, DiagnosticCode, FileId, Finding, Id as _, SourceMap, Span};
 use crate::cfg;
 use crate::transform::derivative::DerivativeError;
 use crate::transform::expansion::Requests;
@@ -19,12 +19,15 @@ pub struct Specialised {
 
 impl Specialised {
     /// The diagnostic for a derivative that cannot be made.
-    pub fn diagnostic(&self, error: &DerivativeError) -> Diagnostic {
+    pub fn diagnostic(&self, error: &DerivativeError, sources: &SourceMap) -> Diagnostic {
         let requests = self.requests.derivatives.requests.iter();
         let here = requests.zip(&self.derivatives).find(|(request, _)| request.loc == error.loc);
-        let (span, note) = match (here, self.derivatives.first()) {
-            (Some((_, span)), _) => (*span, None),
-            (None, Some(span)) => (*span, Some(format!("in `{}`, line {}", error.loc.function, error.loc.line))),
+        // A text that nobody wrote asks for no derivative that anybody knows of: what has none is told.
+        let of_made = error.loc.place.as_ref().map(|place| sources.written_at(place));
+        let here = here.map(|(_, span)| *span);
+        let (span, note) = match (of_made.or(here), self.derivatives.first()) {
+            (Some(span), _) => (span, None),
+            (None, Some(span)) => (*span, Some(error.loc.told_within())),
             (None, None) => (Span::new(FileId::new(0), 0, 0), None),
         };
         let mut diagnostic = Diagnostic::error("E0914", error.message.clone(), span, "this derivative");
@@ -40,8 +43,7 @@ impl Specialised {
     /// The warning for a comprehension that stays a loop.
     pub fn finding(&self, refusal: &Refusal) -> Finding {
         let loc = self.requests.comprehensions[refusal.request].loc.clone();
-        let elsewhere = (refusal.loc.line != 0 && refusal.loc != loc)
-            .then(|| format!("in `{}`, line {}", refusal.loc.function, refusal.loc.line));
+        let elsewhere = (refusal.loc.line != 0 && refusal.loc != loc).then(|| refusal.loc.told_within());
         Finding {
             code: DiagnosticCode("W0102"),
             loc,

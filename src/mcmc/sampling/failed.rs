@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
-use super::{DrawnParameters, ModelSource, PARAMETERS};
+use super::{ModelSource, PARAMETERS};
 use crate::mcmc::by_value::QUANTITIES;
 use crate::program::{Error, Function, Inputs, Program, StanFunction, StanOrigin};
 use crate::run::Trap;
@@ -142,20 +142,6 @@ impl Lesser {
             ModelSource::File(_) | ModelSource::Text(_) => None,
         };
         Self { origin, by_value, made: Default::default() }
-    }
-
-    /// What failed in the library, with the place where the program calls it.
-    pub(in crate::mcmc) fn placed(&self, (arrays, failed): DrawnParameters) -> DrawnParameters {
-        let failed = failed.map(|mut failed| {
-            let first = &mut failed.first;
-            if let Some(place) = self.origin.as_ref().and_then(|origin| origin.place_of(&first.loc.function))
-                && !first.message.contains(" (in '")
-            {
-                first.message = format!("{} {place}", first.message);
-            }
-            failed
-        });
-        (arrays, failed)
     }
 
     /// The `stage`-th of them, from 1, and its data where these are not those of the model's other functions; `None` where

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::method::quoted;
 use super::model::DENSITY_WITHOUT_JACOBIAN;
 use super::settings::{SamplerSettings, TARGET_ACCEPT};
-use crate::program::{Error, ErrorKind, Program, StanModel, Terms};
+use crate::program::{Error, ErrorKind, MadeModule, Program, StanModel, TRANSLATED, Terms};
 use crate::types::Array;
 
 /// Where a model is.
@@ -81,11 +81,11 @@ impl ModelSource<'_> {
     }
 
     /// What stands in a `use` of it, and its text where that is no file.
-    pub(in crate::mcmc) fn module(&self) -> (String, Option<(&str, &str)>) {
+    pub(in crate::mcmc) fn module(&self) -> (String, Option<MadeModule<'_>>) {
         match self {
             ModelSource::File(path) => (quoted(path), None),
-            ModelSource::Text(text) => (TEXT.to_owned(), Some((TEXT, text))),
-            ModelSource::Stan(model) => (TEXT.to_owned(), Some((TEXT, model.text()))),
+            ModelSource::Text(text) => (TEXT.to_owned(), Some(MadeModule { name: TEXT, text, origin: None })),
+            ModelSource::Stan(model) => (TRANSLATED.to_owned(), Some(model.module())),
         }
     }
 }

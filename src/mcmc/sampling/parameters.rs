@@ -50,7 +50,8 @@ impl Sampling {
     /// What `parameters` takes for these draws, one a lane.
     fn parameter_inputs(&self, function: &Function<'_>, q: Array) -> Inputs {
         let (name, lanes) = (function.signature().ports[0].name.clone(), q.shape[0]);
-        self.data.clone().lane(name, q).lanes(lanes).restricted_to(function.signature())
+        let data = self.of_parameters.as_ref().unwrap_or(&self.data);
+        data.clone().lane(name, q).lanes(lanes).restricted_to(function.signature())
     }
 
     /// The constrained parameters of all draws, in the place of the states.
@@ -170,7 +171,6 @@ impl Sampling {
             format!("{what} {draw} of chain {chain}")
         };
         each_draw(&bind, (q.shape[0], q.shape[1]), (&number, &who), names, &options)
-            .map(|drawn| self.lesser.placed(drawn))
     }
 }
 

@@ -105,7 +105,7 @@ impl SamplerSettings {
         }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<Scalar> {
+    pub(crate) fn get(&self, name: &str) -> Option<Scalar> {
         self.0.get(name).copied()
     }
 

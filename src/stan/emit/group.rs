@@ -99,7 +99,7 @@ impl Emitter<'_> {
         let axes = if m == 1 { outer.clone() } else { outer.with(&var, m) };
         let members = self.over_points(nodes);
         let first = self.node(nodes[0]);
-        let span = Some(self.graph.sites[first.site]);
+        let span = Some(self.span(nodes[0]));
         if let Op::Assert(texts) = &first.op {
             let condition = holds(&self.arg_code(&members, 0, &axes)?);
             let message = self.message(texts, 1, &members, &axes)?;
@@ -282,6 +282,7 @@ fn escaped(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             '{' => out.push_str("{{"),
             '}' => out.push_str("}}"),
+            c if super::marks::is_mark(c) => out.push(char::REPLACEMENT_CHARACTER),
             c => out.push(c),
         }
     }

@@ -4,6 +4,7 @@
 
 mod group;
 mod growing;
+mod marks;
 mod packing;
 mod pattern;
 mod pool;
@@ -22,6 +23,7 @@ use super::value::{Elem, NodeId, Val};
 use crate::base::{Id as _, Span};
 use crate::types::{Array, ArrayData, Scalar};
 
+pub(super) use marks::unmarked;
 pub(super) use packing::{Packing, Part};
 pub(super) use routine::{Body, LoopBody, LoopHead, Slot, Text, marker, shared_marker};
 
@@ -52,9 +54,13 @@ impl Code {
     fn atom(text: impl Into<String>) -> Code {
         Code { text: text.into(), level: Level::Atom }
     }
+    /// The same, known to come from a place of the program.
+    fn of(self, span: Span) -> Code {
+        Code { text: marks::marked(&self.text, span), ..self }
+    }
     /// As an operand that must bind at least so tightly.
     fn at(&self, level: Level) -> String {
-        if self.level < level { format!("({})", self.text) } else { self.text.clone() }
+        if self.level < level { marks::within(&self.text, |text| format!("({text})")) } else { self.text.clone() }
     }
 }
 
@@ -100,11 +106,11 @@ fn written(op: &Op, args: &[Code]) -> Code {
 
 /// An int as a condition.
 fn holds(code: &Code) -> String {
-    match code.text.strip_prefix("int(").and_then(|t| t.strip_suffix(')')) {
+    marks::within(&code.text, |text| match text.strip_prefix("int(").and_then(|t| t.strip_suffix(')')) {
         // The whole must be one conversion of a condition.
         Some(inner) if balanced(inner) && !inner.is_empty() && is_condition(inner) => inner.to_owned(),
-        _ => format!("{} != 0", code.at(Level::Add)),
-    }
+        _ => format!("{} != 0", Code { text: text.to_owned(), level: code.level }.at(Level::Add)),
+    })
 }
 
 fn is_condition(text: &str) -> bool {
@@ -235,6 +241,13 @@ pub(super) struct Line {
     pub(super) text: String,
     pub(super) indent: usize,
     pub(super) span: Option<Span>,
+}
+
+impl Line {
+    /// Its text, marked as of its place.
+    pub(super) fn marked(self) -> String {
+        self.span.map_or(self.text.clone(), |span| marks::marked(&self.text, span))
+    }
 }
 
 /// Writes the nodes of a graph.
@@ -387,6 +400,11 @@ impl<'g> Emitter<'g> {
 
     fn node(&self, id: NodeId) -> &'g Node {
         &self.graph.nodes[id]
+    }
+
+    /// The place of the program that a node comes from.
+    fn span(&self, id: NodeId) -> Span {
+        self.graph.sites[self.node(id).site]
     }
 
     fn count_uses(&mut self, results: &[Val], summed: &[Elem]) {
@@ -617,7 +635,11 @@ impl Emitter<'_> {
                 like.entry((kinds, found)).or_default().push(elem);
             }
             for (_, elems) in like {
-                parts.push(self.sum_of(&elems));
+                let sum = self.sum_of(&elems);
+                parts.push(match elems[0] {
+                    Elem::Of(id, _) => marks::marked(&sum, self.span(id)),
+                    _ => sum,
+                });
             }
         }
         if known != 0.0 || parts.is_empty() {

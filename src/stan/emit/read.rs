@@ -82,7 +82,7 @@ impl Emitter<'_> {
             if nodes.iter().any(|n| !self.is_deferred(*n)) {
                 return Err(Irregular);
             }
-            return self.code(&nodes, axes);
+            return Ok(self.code(&nodes, axes)?.of(self.span(nodes[0])));
         }
         let (container, flat) = self.places_of(&of, axes.len(), true)?;
         let rank = self.rank(container);
@@ -151,7 +151,7 @@ impl Emitter<'_> {
             if nodes.iter().any(|n| !self.is_deferred(*n)) {
                 return Err(Irregular);
             }
-            return self.code(nodes, axes);
+            return Ok(self.code(nodes, axes)?.of(self.span(nodes[0])));
         }
         let of: Vec<(NodeId, u32)> = nodes.iter().map(|n| (*n, 0)).collect();
         let (container, flat) = self.places_of(&of, axes.len(), true)?;

@@ -284,7 +284,7 @@ impl Emitter<'_> {
         let mut done = self.keep(&kept, &align, turns.len(), &earlier, &mut moved, &mut around);
         let mut outer = std::mem::take(&mut around.all);
         if done.is_ok() {
-            self.line(format!("for {var} in 0..{} {{", turns.len()), None);
+            self.line(format!("for {var} in 0..{} {{", turns.len()), Some(self.span(turns[0][0])));
             let lag = earlier.lag;
             self.loops.push(Loop { var, extent: turns.len(), lag, align, locals: Vec::new(), outer });
             done = self.region(&turns[0]);

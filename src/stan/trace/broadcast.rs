@@ -4,120 +4,113 @@ use super::{Result, Tracer, wrong};
 use crate::base::Span;
 use crate::stan::value::{Base, Kind, Val};
 
-/// Elementwise functions of one real that have the same name and meaning in the language.
-const UNARY: &[&str] = &[
-    "sqrt",
-    "cbrt",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "log1m",
-    "log1m_exp",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "inv_logit",
-    "log_inv_logit",
-    "log1p_exp",
-    "inv_cloglog",
-    "erf",
-    "erfc",
-    "Phi",
-    "inv_Phi",
-    "lgamma",
-    "digamma",
-    "trigamma",
-    "floor",
-    "ceil",
-    "round",
-    "trunc",
-    "square",
-    "logit",
-    "Phi_approx",
-    "tgamma",
-    "inv_erfc",
-    "lambert_w0",
-    "lambert_wm1",
-    "asinh",
-    "acosh",
-    "atanh",
-    "inv",
-    "inv_sqrt",
-    "inv_square",
-    "log1m_inv_logit",
-    "std_normal_qf",
-    "std_normal_log_qf",
+use Of::{Arrays, Numbers};
+use Param::{Int, Real};
+
+/// What an argument is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Param {
+    Int,
+    Real,
+}
+
+/// What the language has a function of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// Numbers and arrays: it is called once.
+    Arrays,
+    /// Numbers only: it is called for each element.
+    Numbers,
+}
+
+/// The name of a function, its arguments, and what the language has it of.
+type Row = (&'static str, &'static [Param], Of);
+
+/// Elementwise functions that have the same name and meaning in the language, and what they take. The last two are the
+/// language's own.
+const FUNCTIONS: &[Row] = &[
+    ("sqrt", &[Real], Arrays),
+    ("cbrt", &[Real], Arrays),
+    ("exp", &[Real], Arrays),
+    ("exp2", &[Real], Arrays),
+    ("expm1", &[Real], Arrays),
+    ("log", &[Real], Arrays),
+    ("log2", &[Real], Arrays),
+    ("log10", &[Real], Arrays),
+    ("log1p", &[Real], Arrays),
+    ("log1m", &[Real], Arrays),
+    ("log1m_exp", &[Real], Arrays),
+    ("sin", &[Real], Arrays),
+    ("cos", &[Real], Arrays),
+    ("tan", &[Real], Arrays),
+    ("asin", &[Real], Arrays),
+    ("acos", &[Real], Arrays),
+    ("atan", &[Real], Arrays),
+    ("sinh", &[Real], Arrays),
+    ("cosh", &[Real], Arrays),
+    ("tanh", &[Real], Arrays),
+    ("inv_logit", &[Real], Arrays),
+    ("log_inv_logit", &[Real], Arrays),
+    ("log1p_exp", &[Real], Arrays),
+    ("inv_cloglog", &[Real], Arrays),
+    ("erf", &[Real], Arrays),
+    ("erfc", &[Real], Arrays),
+    ("Phi", &[Real], Arrays),
+    ("inv_Phi", &[Real], Arrays),
+    ("lgamma", &[Real], Arrays),
+    ("digamma", &[Real], Arrays),
+    ("trigamma", &[Real], Arrays),
+    ("floor", &[Real], Arrays),
+    ("ceil", &[Real], Arrays),
+    ("round", &[Real], Arrays),
+    ("trunc", &[Real], Arrays),
+    ("square", &[Real], Arrays),
+    ("logit", &[Real], Arrays),
+    ("Phi_approx", &[Real], Arrays),
+    ("tgamma", &[Real], Arrays),
+    ("inv_erfc", &[Real], Arrays),
+    ("lambert_w0", &[Real], Numbers),
+    ("lambert_wm1", &[Real], Numbers),
+    ("asinh", &[Real], Arrays),
+    ("acosh", &[Real], Arrays),
+    ("atanh", &[Real], Arrays),
+    ("inv", &[Real], Arrays),
+    ("inv_sqrt", &[Real], Arrays),
+    ("inv_square", &[Real], Arrays),
+    ("log1m_inv_logit", &[Real], Arrays),
+    ("std_normal_qf", &[Real], Arrays),
+    ("std_normal_log_qf", &[Real], Numbers),
+    ("atan2", &[Real, Real], Arrays),
+    ("lbeta", &[Real, Real], Arrays),
+    ("lmultiply", &[Real, Real], Arrays),
+    ("log_diff_exp", &[Real, Real], Arrays),
+    ("fdim", &[Real, Real], Arrays),
+    ("hypot", &[Real, Real], Arrays),
+    ("owens_t", &[Real, Real], Numbers),
+    ("gamma_p", &[Real, Real], Numbers),
+    ("gamma_q", &[Real, Real], Numbers),
+    ("beta", &[Real, Real], Arrays),
+    ("binary_log_loss", &[Int, Real], Arrays),
+    ("lmgamma", &[Int, Real], Numbers),
+    ("falling_factorial", &[Real, Int], Numbers),
+    ("rising_factorial", &[Real, Int], Numbers),
+    ("log_falling_factorial", &[Real, Real], Arrays),
+    ("log_rising_factorial", &[Real, Real], Arrays),
+    ("log_inv_logit_diff", &[Real, Real], Arrays),
+    ("bessel_first_kind", &[Int, Real], Numbers),
+    ("bessel_second_kind", &[Int, Real], Numbers),
+    ("modified_bessel_first_kind", &[Int, Real], Numbers),
+    ("modified_bessel_second_kind", &[Int, Real], Numbers),
+    ("log_modified_bessel_first_kind", &[Real, Real], Numbers),
+    ("choose", &[Int, Int], Numbers),
+    ("ldexp", &[Real, Int], Arrays),
+    ("hypergeometric_1F0", &[Real, Real], Arrays),
+    ("int", &[Real], Numbers),
+    ("smooth_trigamma", &[Real], Numbers),
 ];
 
-/// The same of two numbers.
-const BINARY: &[&str] = &[
-    "atan2",
-    "lbeta",
-    "lmultiply",
-    "log_diff_exp",
-    "fdim",
-    "hypot",
-    "owens_t",
-    "gamma_p",
-    "gamma_q",
-    "beta",
-    "binary_log_loss",
-    "lmgamma",
-    "falling_factorial",
-    "rising_factorial",
-    "log_falling_factorial",
-    "log_rising_factorial",
-    "log_inv_logit_diff",
-    "bessel_first_kind",
-    "bessel_second_kind",
-    "modified_bessel_first_kind",
-    "modified_bessel_second_kind",
-    "log_modified_bessel_first_kind",
-    "choose",
-    "ldexp",
-    "hypergeometric_1F0",
-];
-
-/// Elementwise functions that the language has of numbers only: they are called for each element.
-const OF_NUMBERS: &[&str] = &[
-    "int",
-    "smooth_trigamma",
-    "lambert_w0",
-    "lambert_wm1",
-    "std_normal_log_qf",
-    "owens_t",
-    "gamma_p",
-    "gamma_q",
-    "lmgamma",
-    "falling_factorial",
-    "rising_factorial",
-    "bessel_first_kind",
-    "bessel_second_kind",
-    "modified_bessel_first_kind",
-    "modified_bessel_second_kind",
-    "log_modified_bessel_first_kind",
-    "choose",
-];
-
-/// The arguments of an elementwise function that are ints; the others are reals.
-fn takes_int(name: &str, argument: usize) -> bool {
-    match name {
-        "lmgamma" | "bessel_first_kind" | "bessel_second_kind" | "binary_log_loss" => argument == 0,
-        "modified_bessel_first_kind" | "modified_bessel_second_kind" => argument == 0,
-        "falling_factorial" | "rising_factorial" | "ldexp" => argument == 1,
-        "choose" => true,
-        _ => false,
-    }
+fn row(name: &str) -> Option<&'static Row> {
+    FUNCTIONS.iter().find(|(other, ..)| *other == name)
 }
 
 /// A number, or the one at a place of a container.
@@ -131,11 +124,7 @@ pub(super) fn number(v: &Val, at: usize) -> Val {
 impl Tracer<'_> {
     /// A function of Stan's that is elementwise under its own name; `None` for any other.
     pub(super) fn of_elements(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
-        let known = match args {
-            [_] => UNARY.contains(&name),
-            [_, _] => BINARY.contains(&name),
-            _ => false,
-        };
+        let known = row(name).is_some_and(|(_, params, _)| params.len() == args.len());
         if !known {
             return Ok(None);
         }
@@ -157,9 +146,12 @@ impl Tracer<'_> {
             (_, base) => base,
         };
         let kind = Kind { base, ..container };
+        // Any other function is one of reals, and of arrays.
+        let (params, of) = row(name).map_or((&[][..], Arrays), |(_, params, of)| (params, *of));
+        let is_int = |i: usize| params.get(i) == Some(&Int);
         let numbers = args.iter().enumerate();
-        let args: Vec<Val> = numbers.map(|(i, v)| if takes_int(name, i) { v.clone() } else { v.promoted() }).collect();
-        if !OF_NUMBERS.contains(&name) || shape.is_empty() {
+        let args: Vec<Val> = numbers.map(|(i, v)| if is_int(i) { v.clone() } else { v.promoted() }).collect();
+        if of == Arrays || shape.is_empty() {
             return self.call_ab(span, name, &args, kind, shape);
         }
         let each = if kind.is_int() { Kind::INT } else { Kind::REAL };
@@ -204,5 +196,17 @@ impl Tracer<'_> {
             if v.is_scalar() { v.clone() } else { v.reshaped(kind, vec![n]) }
         };
         Ok((Some(n), args.iter().map(flat).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_has_one_row() {
+        let mut names: Vec<&str> = FUNCTIONS.iter().map(|(name, ..)| *name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
     }
 }

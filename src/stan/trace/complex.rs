@@ -154,7 +154,7 @@ impl Tracer<'_> {
         let places: Vec<usize> = column_major(&lies, kind.arrays).collect();
         lies.push(2);
         let own = Kind { base: Base::Real, arrays: lies.len() };
-        let all = self.node(span, Op::Parameters { first: *first }, &[], own, lies)?;
+        let all = self.coordinates(span, *first, own, lies)?;
         *first += 2 * n;
         let part = |of: usize| all.pick(kind.real(), shape.clone(), places.iter().map(|at| 2 * at + of));
         Ok(Val::complex(part(0), part(1)))

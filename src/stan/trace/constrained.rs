@@ -7,7 +7,7 @@ use super::{Result, Tracer};
 use crate::base::Span;
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::Constraint;
-use crate::stan::value::{Kind, Val, What};
+use crate::stan::value::{Kind, Val};
 
 /// Elements of a value, as a vector.
 fn elements(value: &Val, places: Vec<usize>) -> Val {
@@ -90,22 +90,6 @@ impl Tracer<'_> {
         let above = elements(x, pairs().map(|(i, j)| j * n + i).collect());
         let difference = self.infix(span, "-", &below, &above)?;
         self.demand_near(span, &difference, 0.0, message)
-    }
-
-    /// Whether a matrix is symmetric by the function that makes it.
-    pub(super) fn is_symmetric(&self, x: &Val) -> bool {
-        const SYMMETRIC: &[&str] = &[
-            "corr_matrix_constrain",
-            "cov_matrix_constrain",
-            "crossprod",
-            "inverse_spd",
-            "multiply_lower_tri_self_transpose",
-            "quad_form_sym_matrix",
-            "tcrossprod",
-        ];
-        let What::Whole(node) = x.what else { return false };
-        let Op::Call(name, _) = &self.graph.nodes[node].op else { return false };
-        SYMMETRIC.contains(&&**name) || (name.starts_with("gp_") && name.ends_with("_cov"))
     }
 
     /// Demands that the least of some numbers is above 0, or at least 0.

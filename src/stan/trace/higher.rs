@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
-use crate::stan::emit::{Emitter, simplified};
+use crate::stan::emit::{Emitter, Line, simplified};
 use crate::stan::graph::{Graph, Op};
 use crate::stan::syntax::ast::{Expr, ExprKind, Name};
 use crate::stan::value::{Base, Elem, Kind, Val, What};
@@ -304,7 +304,7 @@ impl<'a> Tracer<'a> {
         let last = emitter.result(&result[0]);
         let (lines, tables) = emitter.into_parts();
         self.graph.tables.extend(tables);
-        let body: Vec<String> = lines.into_iter().map(|line| line.text).chain([last]).collect();
+        let body: Vec<String> = lines.into_iter().map(Line::marked).chain([last]).collect();
         Ok(format!("|{}| {{ {} }}", params.join(", "), body.join(" ")).into())
     }
 }

@@ -202,7 +202,7 @@ impl Tracer<'_> {
             t.take_inputs(span, given)?;
             for name in [BEFORE, ADDED] {
                 let input = t.input(span, name, Kind::REAL, vec![])?;
-                t.target.push(Term { value: input.elem(0) });
+                t.target.push(Term { value: input.elem(0), span });
             }
             let flow = t.scoped(|t| {
                 if let Head::For { var, .. } = head {
@@ -244,7 +244,7 @@ impl Tracer<'_> {
         let (mut returned, mut result) = (None, None);
         for (part, output) in written.packing.parts.iter().zip(outputs) {
             match &*part.name {
-                ADDED => self.target.push(Term { value: output.elem(0) }),
+                ADDED => self.target.push(Term { value: output.elem(0), span }),
                 "return" => returned = Some(output),
                 _ if part.is_result => result = written.result.map(|kind| output.unpacked(kind)),
                 name => {

@@ -104,6 +104,8 @@ const MAX_CALLS: usize = 500;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
     pub(super) value: Elem,
+    /// The statement that adds it.
+    pub(super) span: Span,
 }
 
 /// A run of a program.
@@ -138,6 +140,8 @@ pub(super) struct Tracer<'a> {
     pub(super) prints_here: bool,
     /// Lines that were printed so.
     pub(super) printed: Vec<String>,
+    /// The unconstrained parameters, where one point is run on the host.
+    pub(super) point: Option<Vec<f64>>,
 }
 
 impl<'a> Tracer<'a> {
@@ -167,6 +171,7 @@ impl<'a> Tracer<'a> {
             in_density: true,
             prints_here: false,
             printed: Vec::new(),
+            point: None,
         }
     }
 

@@ -58,8 +58,7 @@ impl Tracer<'_> {
             lies.swap(rank - 2, rank - 1);
         }
         let places = column_major(&lies, kind.arrays);
-        let made =
-            self.node(span, Op::Parameters { first: at }, &[], Kind { base: Base::Real, arrays: lies.len() }, lies)?;
+        let made = self.coordinates(span, at, Kind { base: Base::Real, arrays: lies.len() }, lies)?;
         if kind == Kind::MATRIX {
             return self.call_ab(span, "transpose", &[made], kind, shape);
         }
@@ -67,6 +66,16 @@ impl Tracer<'_> {
             return Ok(Val { kind, ..made });
         }
         Ok(made.pick(kind, shape, places))
+    }
+
+    /// The unconstrained numbers from a place on, under a shape: known where one point is run.
+    pub(super) fn coordinates(&mut self, span: Span, first: usize, kind: Kind, shape: Vec<usize>) -> Result<Val> {
+        let n: usize = shape.iter().product();
+        match self.point.as_ref().map(|point| point.get(first..first + n)) {
+            Some(Some(numbers)) => Ok(Val::known(kind, Array::real(shape, numbers.to_vec()))),
+            Some(None) => wrong(span, "the point has too few numbers"),
+            None => self.node(span, Op::Parameters { first }, &[], kind, shape),
+        }
     }
 
     /// The value of one variable, and what its transform adds to `terms`.

@@ -215,7 +215,7 @@ impl<'a> Tracer<'a> {
         let mut outputs = self.call_routine(span, called, &given, &packing)?.into_iter();
         let result = kind.and_then(|kind| Some(outputs.next()?.unpacked(kind)));
         if let (true, Some(added)) = (target, outputs.next()) {
-            self.target.push(Term { value: added.elem(0) });
+            self.target.push(Term { value: added.elem(0), span });
         }
         Ok(result)
     }
@@ -330,7 +330,7 @@ impl<'a> Tracer<'a> {
         self.depth += 1;
         let made = self.inside(|t| {
             let before = t.input(span, BEFORE, Kind::REAL, vec![])?;
-            t.target.push(Term { value: before.elem(0) });
+            t.target.push(Term { value: before.elem(0), span });
             for ((param, arg), known) in function.params.iter().zip(args).zip(known) {
                 let value = match known {
                     Some(known) => known.clone(),

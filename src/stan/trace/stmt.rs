@@ -10,6 +10,9 @@ use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{Expr, ExprKind, Printable, Stmt, StmtKind};
 use crate::stan::value::{Kind, Val};
 
+/// How the message of an assertion begins that ends the run: see `run::FATAL`.
+const FATAL: &str = "fatal_error: ";
+
 /// What a program does after a list of statements.
 #[derive(Clone, Copy)]
 enum After<'s> {
@@ -118,7 +121,8 @@ impl Tracer<'_> {
             StmtKind::Return(None) => return Ok(Flow::Return(None)),
             StmtKind::Return(Some(e)) => return Ok(Flow::Return(Some(self.eval(e)?))),
             StmtKind::Print(parts) => self.print(span, parts)?,
-            StmtKind::Reject(parts) | StmtKind::FatalError(parts) => self.reject(span, parts)?,
+            StmtKind::Reject(parts) => self.reject(span, "", parts)?,
+            StmtKind::FatalError(parts) => self.reject(span, FATAL, parts)?,
             StmtKind::Skip => {}
             StmtKind::If { .. } | StmtKind::Profile { .. } | StmtKind::Block(_) => {
                 return self.arm(stmt, &Rest { stmts: &[], after: After::Loop });
@@ -300,7 +304,7 @@ impl Tracer<'_> {
         for guard in self.guards.clone() {
             value = self.select(span, &guard, &value, &Val::real(0.0))?;
         }
-        self.target.push(Term { value: value.elem(0) });
+        self.target.push(Term { value: value.elem(0), span });
         Ok(())
     }
 
@@ -333,8 +337,9 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    fn reject(&mut self, span: Span, parts: &[Printable]) -> Result<()> {
-        let (texts, values) = self.texts(parts)?;
+    fn reject(&mut self, span: Span, word: &str, parts: &[Printable]) -> Result<()> {
+        let (mut texts, values) = self.texts(parts)?;
+        texts[0] = format!("{word}{}", texts[0]).into();
         self.check_telling(span, &Val::int(0), texts, values)
     }
 }

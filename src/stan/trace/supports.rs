@@ -1,9 +1,13 @@
 //! What densities demand of their arguments, and what Stan says where known ones do not have it. What lanes compute is
 //! looked at by the library of the language: a density is NaN there, which rejects the point.
 
+use std::collections::HashMap;
+
 use super::{Result, Tracer};
 use crate::base::Span;
-use crate::stan::value::Val;
+use crate::stan::graph::{Arg, Graph, Op};
+use crate::stan::value::{Elem, NodeId, Val};
+use crate::types::ArrayData;
 
 /// What an argument must be.
 #[derive(Clone, Copy)]
@@ -209,6 +213,95 @@ fn demands(name: &str) -> &'static [Row] {
     }
 }
 
+/// Functions that give symmetric matrices, besides covariances of Gaussian processes.
+const SYMMETRIC: &[&str] = &[
+    "corr_matrix_constrain",
+    "cov_matrix_constrain",
+    "crossprod",
+    "inverse_spd",
+    "multiply_lower_tri_self_transpose",
+    "quad_form_sym_matrix",
+    "tcrossprod",
+];
+
+/// Functions that do the same with every element.
+const ELEMENTWISE: &[&str] = &["abs", "cos", "exp", "inv", "log", "log1p", "sin", "sqrt", "square", "tanh"];
+
+/// How many operations within one another are looked through.
+const DEEPEST: usize = 100;
+
+/// Which matrices with n rows are surely symmetric, by what they are made of.
+struct Symmetry<'g> {
+    graph: &'g Graph,
+    n: usize,
+    /// Each node is looked at once.
+    known: HashMap<NodeId, bool>,
+    depth: usize,
+}
+
+impl Symmetry<'_> {
+    fn new(graph: &Graph, n: usize) -> Symmetry<'_> {
+        Symmetry { graph, n, known: HashMap::new(), depth: 0 }
+    }
+
+    fn of(&mut self, m: &Arg) -> bool {
+        let n = self.n;
+        let mut pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i * n + j, j * n + i)));
+        match m {
+            Arg::Scalar(_) => true,
+            Arg::Known(array) => match &array.data {
+                ArrayData::Real(x) => x.len() == n * n && pairs.all(|(a, b)| x[a] == x[b]),
+                _ => false,
+            },
+            Arg::Elements(elems, _) => {
+                elems.len() == n * n && pairs.all(|(a, b)| self.pair(elems[a], elems[b], (a, b)))
+            }
+            Arg::Prefix(..) => false,
+            Arg::Whole(node) => self.node(*node),
+        }
+    }
+
+    /// Whether the elements at mirrored places are the same: one node's, or mirrored ones of a symmetric matrix.
+    fn pair(&mut self, a: Elem, b: Elem, places: (usize, usize)) -> bool {
+        match (a, b) {
+            (Elem::Of(node, at), Elem::Of(other, mirrored)) if node == other && at != mirrored => {
+                (at as usize, mirrored as usize) == places && self.node(node)
+            }
+            (a, b) => a == b,
+        }
+    }
+
+    fn node(&mut self, id: NodeId) -> bool {
+        if let Some(known) = self.known.get(&id) {
+            return *known;
+        }
+        let node = &self.graph.nodes[id];
+        let is = node.shape == [self.n, self.n]
+            && match &node.op {
+                Op::Infix(sign) => *sign != "@" && self.all(&node.args),
+                Op::Negate => self.all(&node.args),
+                Op::Call(name, _) if ELEMENTWISE.contains(&&**name) => self.all(&node.args),
+                Op::Call(name, _) => {
+                    let of_process = name.starts_with("gp_") && name.ends_with("_cov") && !name.ends_with("_cross_cov");
+                    of_process || SYMMETRIC.contains(&&**name)
+                }
+                _ => false,
+            };
+        self.known.insert(id, is);
+        is
+    }
+
+    fn all(&mut self, args: &[Arg]) -> bool {
+        if self.depth == DEEPEST {
+            return false;
+        }
+        self.depth += 1;
+        let all = args.iter().all(|arg| self.of(arg));
+        self.depth -= 1;
+        all
+    }
+}
+
 /// A number as C++ prints it: six digits.
 pub(super) fn shown(x: f64) -> String {
     if x.is_nan() {
@@ -290,7 +383,7 @@ impl Tracer<'_> {
             let message = format!("{name}: m is not symmetric. m[{j},{i}] = {upper}, but m[{i},{j}] = {lower}");
             return self.check(span, &Val::bool(false), &message);
         }
-        if self.is_symmetric(m) || pairs().all(|(a, b)| m.elem(a) == m.elem(b)) {
+        if Symmetry::new(&self.graph, n).of(&Arg::of(m)) {
             return Ok(());
         }
         self.demand_symmetric(span, m, &format!("{name}: m must be symmetric"))

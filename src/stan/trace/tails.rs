@@ -136,7 +136,16 @@ impl Tracer<'_> {
         match bounds {
             (Some(a), Some(b)) => {
                 let (above, under) = (mass(self, "_lcdf", b)?, mass(self, "_lcdf", a)?);
-                self.library(span, "log_diff_exp", &[above, under])
+                // Behind the median what is left above tells more digits: far out both are 1, as they are in Stan.
+                let half = self.compare(span, ">", &under, &Val::real(0.5_f64.ln()))?;
+                let from_below = |t: &mut Self| t.library(span, "log_diff_exp", &[above, under]);
+                if half.as_int() == Some(0) {
+                    return from_below(self);
+                }
+                let from_below = from_below(self)?;
+                let (more, less) = (mass(self, "_lccdf", a)?, mass(self, "_lccdf", b)?);
+                let from_above = self.library(span, "log_diff_exp", &[more, less])?;
+                self.select(span, &half, &from_above, &from_below)
             }
             (Some(a), None) => mass(self, "_lccdf", a),
             (None, Some(b)) => mass(self, "_lcdf", b),

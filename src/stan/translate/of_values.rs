@@ -16,7 +16,8 @@ use crate::types::Array;
 #[derive(Clone, Debug)]
 pub struct OfValues {
     /// The function takes `q: real[n]`, the numbers of all parameters one after the other, inside of matrices column by
-    /// column, and shared tables. Empty where it would give nothing.
+    /// column, and shared tables. Empty where it would give nothing. With marks, as that of a
+    /// [`Translation`](super::Translation).
     pub text: String,
     /// For each line of the text the place of the Stan program that it comes from.
     pub lines: Vec<Option<Span>>,

@@ -294,6 +294,9 @@ fn inline_as(path: &str, caller: &mut Func, at: BlockId, callee: &Func, names: &
         let mut block = block.clone();
         block.for_each_var_mut(|v| *v = vars[*v]);
         block.term.for_each_successor_mut(|b| *b = BlockId::new(first + b.index()));
+        if loc.place.is_some() {
+            block.for_each_loc_mut(|inner| inner.take_place(std::iter::once(&loc)));
+        }
         if let Site::Call { dsts, next } = &site {
             return_to(&mut block, dsts, *next, &loc);
         }

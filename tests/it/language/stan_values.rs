@@ -1,7 +1,8 @@
 //! Our own Stan programs against Stan: at three points of each `tests/scripts/stan_values.py` recorded what Stan computes.
 //!
 //! Comments at the beginning of a program say what is special: `unsupported: WORDS`, that the translator refuses it with
-//! E2501 and these words, and `tolerance: X (reason)`, where Stan itself is no closer than that.
+//! E2501 and these words, `tolerance: X (reason)`, where Stan itself is no closer than that, and `instead:
+//! POINT LP [GRADIENT]`, what another source has for the density with all constants at a point where Stan is no reference.
 
 use std::path::{Path, PathBuf};
 
@@ -67,6 +68,8 @@ struct Case {
     data: Map<String, Value>,
     unsupported: Option<String>,
     tolerance: f64,
+    /// The point, its log density, and the gradient.
+    instead: Vec<(usize, f64, Vec<f64>)>,
 }
 
 impl Case {
@@ -83,7 +86,15 @@ impl Case {
             data if data.exists() => json(&data).as_object().expect("an object").clone(),
             _ => Map::new(),
         };
-        Case { path, data, unsupported, tolerance }
+        let all = text.lines().filter_map(|line| line.strip_prefix("// instead: "));
+        let instead = all.map(|words| {
+            let (point, rest) = words.split_once(' ').expect("a point");
+            let (lp, gradient) = rest.split_once(' ').expect("a log density and a gradient");
+            let gradient = serde_json::from_str(gradient).expect("a list of numbers");
+            (point.parse().expect("the number of a point"), lp.parse().expect("a number"), gradient)
+        });
+        let instead = instead.collect();
+        Case { path, data, unsupported, tolerance, instead }
     }
 
     /// What Stan computed.
@@ -115,21 +126,35 @@ impl Case {
         let full = compiled(model, FULL)?;
         for engine in [Engine::Pc, Engine::Scalar] {
             for (i, (found, stan)) in evaluated(&full, &points, engine)?.iter().zip(&recorded).enumerate() {
-                let problem = self.differs(found, stan, "lp");
+                let problem = self.differs(i, found, stan, "lp");
                 problems.extend(problem.map(|problem| format!("point {i}, {engine:?}: {problem}")));
             }
         }
         let sampled = StanModel::load(&self.path, &self.data, SAMPLED)?;
         let sampled = compiled(&sampled, SAMPLED)?;
         for (i, (found, stan)) in evaluated(&sampled, &points, Engine::Pc)?.iter().zip(&recorded).enumerate() {
-            let problem = self.differs(found, stan, "lp__");
+            let problem = self.differs(i, found, stan, "lp__");
             problems.extend(problem.map(|problem| format!("point {i}, without constants: {problem}")));
         }
         problems.extend(self.outputs(model, &points, &recorded)?);
         Ok(problems)
     }
 
-    fn differs(&self, found: &Evaluated, stan: &Value, lp_name: &str) -> Option<String> {
+    fn differs(&self, point: usize, found: &Evaluated, stan: &Value, lp_name: &str) -> Option<String> {
+        if let Some((_, expected, expected_gradient)) = self.instead.iter().find(|(at, ..)| *at == point) {
+            let Evaluated::Density { lp, gradient } = found else { return Some(format!("{found:?}, not {expected}")) };
+            let agrees = |key: &str, own: &[f64]| {
+                let stan = stan.get(key).map(|v| if v.is_array() { numbers(v) } else { vec![number(v)] });
+                stan.is_some_and(|stan| distance(&stan, own) <= self.tolerance)
+            };
+            if agrees("lp", &[*expected]) && agrees("gradient", expected_gradient) {
+                return Some("Stan has the same: there is no need of another source".to_owned());
+            }
+            // Nobody has said what it is without constants.
+            let off = if lp_name == "lp" { distance(&[*lp], &[*expected]) } else { 0.0 };
+            let off = off.max(distance(gradient, expected_gradient));
+            return (off > self.tolerance).then(|| format!("{lp} and {gradient:?} are off by {off:.1e}"));
+        }
         match (found, stan.get("error")) {
             (Evaluated::Rejected(_), Some(_)) => None,
             (Evaluated::Rejected(why), None) => Some(format!("rejected: {why}")),

@@ -2,6 +2,8 @@
 
 pub(crate) mod by_value;
 mod calibration;
+pub(crate) mod cmdstan;
+mod data;
 pub(crate) mod diagnostics;
 mod failed;
 pub(crate) mod fixed_stepsize;

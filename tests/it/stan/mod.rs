@@ -4,6 +4,7 @@ pub(crate) mod check;
 mod prints;
 mod round_trip;
 pub(crate) mod syntax;
+mod told;
 mod translate;
 
 use std::path::Path;

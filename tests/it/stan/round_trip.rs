@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use autobatch::program::io::read_npz;
+use serde_json::Value;
 
 use super::{read, root};
 use crate::project::cli::{Folder, autobatch, error, output};
@@ -56,15 +57,20 @@ fn problem(folder: &Folder, program: &Path) -> Option<String> {
     }
 }
 
-#[test]
-fn translations_draw_what_their_stan_programs_draw() {
-    let folder = root().join("tests/filetests/stan/run");
-    let mut programs: Vec<PathBuf> = std::fs::read_dir(folder)
+/// The programs that Stan's values are there of.
+fn programs() -> Vec<PathBuf> {
+    let mut programs: Vec<PathBuf> = std::fs::read_dir(root().join("tests/filetests/stan/run"))
         .expect("the folder is there")
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|e| e == "stan") && !read(path).contains("// unsupported: "))
         .collect();
     programs.sort();
+    programs
+}
+
+#[test]
+fn translations_draw_what_their_stan_programs_draw() {
+    let mut programs = programs();
     let mut number = 0;
     programs.retain(|_| {
         number += 1;
@@ -79,6 +85,47 @@ fn translations_draw_what_their_stan_programs_draw() {
     let problems: Vec<String> = std::thread::scope(|scope| {
         let other = scope.spawn(|| run(rest, "round-trip-b"));
         let mut problems = run(half, "round-trip-a");
+        problems.extend(other.join().expect("it does not panic"));
+        problems
+    });
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// What is wrong with the log densities of a translation at the points of the test `stan_values`.
+fn other_density(folder: &Folder, program: &Path) -> Option<String> {
+    let name = program.display().to_string();
+    let data = data_of(program);
+    let data: Vec<&str> = data.iter().map(String::as_str).collect();
+    let [text, tables] = ["d.ab", "d.json"].map(|file| folder.0.join(file).display().to_string());
+    let made = output(&[&["translate", &name], &data[..], &["--output", &text]].concat());
+    assert!(made.status.success(), "{name}: {}", String::from_utf8_lossy(&made.stderr));
+    let recorded: Value = serde_json::from_str(&read(&program.with_extension("expected.json"))).expect("it is JSON");
+    let points = recorded["points"].as_array().expect("points").iter().map(|point| point["q"].clone());
+    let points = Value::Array(points.collect()).to_string();
+    let values = |arguments: &[&str]| {
+        let how = ["--points", &points, "--format", "json"];
+        let found = output(&[&["log-prob"], arguments, &how].concat());
+        let text = String::from_utf8_lossy(&found.stdout).into_owned();
+        let values: Vec<Value> = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}: {text}"));
+        // A point that is rejected is so in other words.
+        let known = |value: Value| if value["rejected"].is_null() { value } else { Value::Null };
+        values.into_iter().map(known).collect::<Vec<_>>()
+    };
+    let (stan, ours) = (values(&[&[name.as_str()], &data[..]].concat()), values(&[&text, "--data", &tables]));
+    (stan != ours).then(|| format!("{name}: {stan:?}, translated {ours:?}"))
+}
+
+#[test]
+fn translations_have_the_densities_of_their_stan_programs() {
+    let programs = programs();
+    let (half, rest) = programs.split_at(programs.len() / 2);
+    let run = |part: &[PathBuf], name: &str| -> Vec<String> {
+        let folder = Folder::new(name);
+        part.iter().filter_map(|program| other_density(&folder, program)).collect()
+    };
+    let problems: Vec<String> = std::thread::scope(|scope| {
+        let other = scope.spawn(|| run(rest, "density-b"));
+        let mut problems = run(half, "density-a");
         problems.extend(other.join().expect("it does not panic"));
         problems
     });

@@ -271,6 +271,29 @@ fn sizes_do_not_change_where_parameters_decide() {
 }
 
 #[test]
+fn matrices_that_are_symmetric_by_what_they_are_made_of_are_not_looked_at() {
+    let cases = [
+        ("add_diag(gp_exp_quad_cov(x, s, 1), 0.1) + diag_matrix(rep_vector(s, 3))", 0),
+        ("square(s) * exp(-D / s)", 0),
+        ("[[2, s, 0], [s, 2, 1], [0, 1, 2]]", 0),
+        ("[[2, s, 0], [-s, 2, 1], [0, 1, 2]]", 1),
+        ("gp_exp_quad_cov(x, {s, x[2], x[3]}, s, 1)", 1),
+        ("exp(m)", 1),
+        ("m + m'", 1),
+    ];
+    for (i, (matrix, checks)) in cases.into_iter().enumerate() {
+        let program = format!(
+            "data {{ array[3] real x; matrix[3, 3] D; }} parameters {{ real<lower=0> s; matrix[3, 3] m; }}
+             model {{ target += cholesky_decompose({matrix})[3, 3]; }}"
+        );
+        let data = json!({"x": [0.1, 0.7, 1.9], "D": [[0, 0.5, 1.5], [0.5, 0, 0.8], [1.5, 0.8, 0]]});
+        let model = translated(&format!("symmetric{i}"), &program, data).expect("it translates");
+        let found = density(&model).iter().filter(|line| line.contains("must be symmetric")).count();
+        assert_eq!(found, checks, "{matrix}: {:?}", density(&model));
+    }
+}
+
+#[test]
 fn turns_that_depend_on_the_one_before_are_a_loop() {
     let program = "parameters { real a; real x; }
         model { vector[6] z; z[1] = x; for (t in 2:6) z[t] = a * z[t - 1] + t; target += z[6]; }";

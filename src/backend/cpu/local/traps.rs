@@ -3,7 +3,7 @@
 use super::Shard;
 use crate::base::{Id, Loc};
 use crate::parts::TapeId;
-use crate::plan::UnitId;
+use crate::plan::{CallTerminator, UnitId};
 use crate::run::TrapKind;
 use crate::vmath::Real;
 
@@ -17,6 +17,14 @@ impl<R: Real> Shard<'_, R> {
         let mut short = false;
         for (lane, mut trap) in self.stepper.take_dead() {
             trap.call_depth = call_depth;
+            let calls = self.activations.windows(2).rev().filter_map(|pair| {
+                let caller = &pair[0].bodies[pair[0].current];
+                match &self.plan.funcs[caller.func].body.blocks[pair[1].site].term {
+                    CallTerminator::Call { loc, .. } => Some(loc),
+                    _ => None,
+                }
+            });
+            trap.loc.take_place(calls);
             let attempt = match trap.kind.is_caught() {
                 true => self.activations.iter_mut().rev().find(|a| a.attempt),
                 false => None,

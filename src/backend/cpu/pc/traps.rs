@@ -3,7 +3,7 @@
 use super::{Shard, of_lanes};
 use crate::backend::cpu::attempts::spoil;
 use crate::exec::mask::Bits;
-use crate::plan::{Attempt, UnitId};
+use crate::plan::{Attempt, BlockId, UnitId};
 use crate::run::TrapKind;
 use crate::vmath::Real;
 
@@ -13,6 +13,8 @@ impl<R: Real> Shard<'_, R> {
         let mut short = false;
         for (lane, mut trap) in self.stepper.take_dead() {
             trap.call_depth = self.returns.height(lane);
+            let returns = (0..trap.call_depth).rev().map(|depth| BlockId(self.returns.value(lane, depth)));
+            trap.loc.take_place(returns.map(|ret| &self.plan.body.blocks[ret].loc));
             let attempt = if trap.kind.is_caught() { self.handlers.last(&self.returns, lane) } else { None };
             if let Some((depth, ret, attempt)) = attempt {
                 self.stepper.note_caught(&mut self.caught, trap);
