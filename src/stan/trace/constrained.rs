@@ -7,7 +7,7 @@ use super::{Result, Tracer};
 use crate::base::Span;
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::Constraint;
-use crate::stan::value::{Kind, Val};
+use crate::stan::value::{Kind, Val, What};
 
 /// Elements of a value, as a vector.
 fn elements(value: &Val, places: Vec<usize>) -> Val {
