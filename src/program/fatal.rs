@@ -47,3 +47,24 @@ impl Sink for Ending<'_> {
         self.sink.caught(trap);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::program::{ErrorKind, Inputs, Options, Program};
+    use crate::run::NoSink;
+
+    const TEXT: &str = "fn f(x: real) -> real { assert(x < 3.0, \"fatal_error: {x} is too much\"); x }
+                        pub fn main(x: real) -> real { attempt(f)(x) }";
+
+    #[test]
+    fn a_fatal_error_ends_the_run_in_an_attempt_too_and_no_other_run() {
+        let program = Program::compile(TEXT).expect("it compiles");
+        let function = program.function("main").expect("it is there");
+        let run = |x: Vec<f64>| function.run_with(&Inputs::new().lane("x", x), &Options::default(), &NoSink);
+        assert_eq!(run(vec![1.0, 2.0]).expect("it runs").traps(), []);
+        let error = run(vec![1.0, 4.0]).expect_err("it ends");
+        assert_eq!(error.kind(), ErrorKind::Fatal);
+        assert!(error.to_string().starts_with("fatal_error: 4 is too much (function `f`, line 1"), "{error}");
+        assert!(run(vec![2.5]).is_ok());
+    }
+}
