@@ -22,7 +22,15 @@ pub(super) fn run<R: Real>(triangular: Triangular, call: &KernelCall<'_, R>, out
     let (transposed, chain_rule) = match triangular {
         Triangular::Cholesky => {
             for (i, out) in out.chunks_exact_mut(n * n * w).enumerate() {
-                factor(l, i * n * n, n, w, out);
+                let start = i * n * n;
+                match w {
+                    1 => factor_few::<R, 1>(l, start, n, out),
+                    2 => factor_few::<R, 2>(l, start, n, out),
+                    3 => factor_few::<R, 3>(l, start, n, out),
+                    4 => factor_few::<R, 4>(l, start, n, out),
+                    8 => factor_few::<R, 8>(l, start, n, out),
+                    _ => factor(l, start, n, w, out),
+                }
             }
             return;
         }
@@ -34,7 +42,15 @@ pub(super) fn run<R: Real>(triangular: Triangular, call: &KernelCall<'_, R>, out
     let (b, columns) = (reals(&call.args[1], w), call.elements() / (count * n));
     for (i, out) in out.chunks_exact_mut(n * columns * w).enumerate() {
         let starts = (i * n * n, i * n * columns);
-        solve(transposed, (l, b), starts, (n, columns, w), out);
+        let (matrices, extents) = ((l, b), (n, columns));
+        match w {
+            1 => solve_few::<R, 1>(transposed, matrices, starts, extents, out),
+            2 => solve_few::<R, 2>(transposed, matrices, starts, extents, out),
+            3 => solve_few::<R, 3>(transposed, matrices, starts, extents, out),
+            4 => solve_few::<R, 4>(transposed, matrices, starts, extents, out),
+            8 => solve_few::<R, 8>(transposed, matrices, starts, extents, out),
+            _ => solve(transposed, matrices, starts, (n, columns, w), out),
+        }
         if chain_rule && out.iter().fold(false, |any, x| any | x.is_nan()) {
             solve_again(transposed, (l, b), starts, (n, columns, w), call.active, out);
         }
@@ -130,6 +146,76 @@ multiversioned! {
                 for (lane, (to, sum)) in to.iter_mut().zip(&sum).enumerate() {
                     *to = (whole.at(lane) - *sum) / diagonal.at(lane);
                 }
+            }
+        }
+    }
+}
+
+multiversioned! {
+    /// [`factor`] for a number of lanes that is known when it is compiled: loops over few lanes cost more than what they do.
+    fn factor_few<R: Real, const W: usize>(a: Rows<'_, R>, start: usize, n: usize, l: &mut [R]) {
+        l.fill(R::ZERO);
+        for j in 0..n {
+            for i in j..n {
+                let mut sum = [R::ZERO; W];
+                let (rows, others) = (&l[i * n * W..][..j * W], &l[j * n * W..][..j * W]);
+                for (at, (row, other)) in rows.chunks(BLOCK * W).zip(others.chunks(BLOCK * W)).enumerate() {
+                    let mut block = [R::ZERO; W];
+                    for (a, b) in row.chunks_exact(W).zip(other.chunks_exact(W)) {
+                        (0..W).for_each(|lane| block[lane] = a[lane].mul_add(b[lane], block[lane]));
+                    }
+                    (0..W).for_each(|lane| sum[lane] = if at == 0 { block[lane] } else { sum[lane] + block[lane] });
+                }
+                let whole = a.row(start + i * n + j);
+                for lane in 0..W {
+                    let rest = whole.at(lane) - sum[lane];
+                    sum[lane] = if i > j {
+                        rest / l[(j * n + j) * W + lane]
+                    } else if rest > R::ZERO {
+                        rest.sqrt()
+                    } else {
+                        R::NAN
+                    };
+                }
+                l[(i * n + j) * W..][..W].copy_from_slice(&sum);
+            }
+        }
+    }
+
+    /// [`solve`] for a number of lanes that is known when it is compiled: all columns of a row together.
+    fn solve_few<R: Real, const W: usize>(
+        transposed: bool,
+        (l, b): (Rows<'_, R>, Rows<'_, R>),
+        (l_start, b_start): (usize, usize),
+        (n, columns): (usize, usize),
+        x: &mut [R],
+    ) {
+        let each = columns * W;
+        let (mut sum, mut block) = (vec![R::ZERO; each], vec![R::ZERO; each]);
+        let lanes = |row: Row<'_, R>| -> [R; W] { std::array::from_fn(|lane| row.at(lane)) };
+        for step in 0..n {
+            let i = if transposed { n - 1 - step } else { step };
+            sum.fill(R::ZERO);
+            for from in (0..step).step_by(BLOCK) {
+                let to = if from == 0 { &mut sum } else { &mut block };
+                to.fill(R::ZERO);
+                for k in from..step.min(from + BLOCK) {
+                    let (known, factor) = if transposed { (i + 1 + k, (i + 1 + k) * n + i) } else { (k, i * n + k) };
+                    let factor = lanes(l.row(l_start + factor));
+                    let known = x[known * each..][..each].chunks_exact(W);
+                    for (to, known) in to.chunks_exact_mut(W).zip(known) {
+                        (0..W).for_each(|lane| to[lane] = factor[lane].mul_add(known[lane], to[lane]));
+                    }
+                }
+                if from > 0 {
+                    sum.iter_mut().zip(&block).for_each(|(sum, block)| *sum = *sum + *block);
+                }
+            }
+            let diagonal = lanes(l.row(l_start + i * n + i));
+            let results = x[i * each..][..each].chunks_exact_mut(W).zip(sum.chunks_exact(W));
+            for (column, (to, sum)) in results.enumerate() {
+                let whole = b.row(b_start + i * columns + column);
+                (0..W).for_each(|lane| to[lane] = (whole.at(lane) - sum[lane]) / diagonal[lane]);
             }
         }
     }
