@@ -99,6 +99,8 @@ impl Provenance {
         mut parts: Vec<(u32, u32, Span)>,
         told: impl Fn(&SourceMap, Span) -> String,
     ) -> Self {
+        // Inner parts come first, also where an outer one has the same bytes.
+        parts.reverse();
         parts.sort_by_key(|(start, end, _)| (*start, std::cmp::Reverse(*end)));
         let mut places: std::collections::HashMap<Span, Arc<WrittenPlace>> = std::collections::HashMap::new();
         let mut made: Vec<Part> = Vec::with_capacity(parts.len());

@@ -60,8 +60,20 @@ impl Access<'_> {
 
 /// What is indexed in a text such as `x[k]`.
 fn indexed(text: &str) -> &str {
-    let text = text.lines().next().unwrap_or_default();
-    text.split_once('[').map_or(text, |(array, _)| array.trim())
+    let text = text.lines().next().unwrap_or_default().trim();
+    let mut depth = 0;
+    for (at, c) in text.char_indices().rev() {
+        match c {
+            ']' => depth += 1,
+            '[' if depth == 1 => return text[..at].trim(),
+            '[' => depth -= 1,
+            // Indices that go on in the next line.
+            _ if depth == 0 => break,
+            _ => {}
+        }
+    }
+    let whole = |array: &&str| array.matches('(').count() == array.matches(')').count();
+    text.split_once('[').map(|(array, _)| array.trim()).filter(whole).unwrap_or(text)
 }
 
 #[cfg(test)]
@@ -72,6 +84,19 @@ mod tests {
         let mut loc = Loc::new("f", 1);
         loc.array = Some(std::sync::Arc::new(crate::base::ArrayName { name: "x".to_owned(), bounded: false }));
         Access { shape, axes: indices.len(), places: 1, entries, index: &|axis, _| indices[axis] }.message(&loc)
+    }
+
+    #[test]
+    fn what_is_indexed_is_all_before_the_last_brackets() {
+        for (text, array) in [
+            ("x[k]", "x"),
+            ("f(x[1:3])[k[2]]", "f(x[1:3])"),
+            ("x[k,\n  2]", "x"),
+            ("f(x[1],\n  2)[k]", "f(x[1],"),
+            ("x", "x"),
+        ] {
+            assert_eq!(indexed(text), array, "{text}");
+        }
     }
 
     #[test]

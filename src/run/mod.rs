@@ -119,7 +119,7 @@ impl Trap {
         let colon = if self.message.is_empty() { "" } else { ": " };
         let place = if self.tells_place() { String::new() } else { format!(" {}", self.loc.told()) };
         let told = format!("{}{colon}{}{place}", self.kind, self.message);
-        if more.is_empty() { told } else { format!("{}{more})", told.trim_end_matches(')')) }
+        if more.is_empty() { told } else { format!("{}{more})", told.strip_suffix(')').unwrap_or(&told)) }
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn within(text: &str, change: impl FnOnce(&str) -> String) -> String 
     }
 }
 
-/// What somebody wrote, which has no marks.
+/// Whether it is part of a mark: what somebody wrote has none.
 pub(super) fn is_mark(c: char) -> bool {
     [BEGIN, TEXT, END].contains(&c)
 }

@@ -265,7 +265,8 @@ pub(super) struct Emitter<'g> {
     live: Vec<bool>,
     containers: Vec<Container>,
     places: HashMap<NodeId, (usize, usize)>,
-    /// Arrays of elements that lie about in others, by where these are.
+    /// Arrays of elements that lie about in others, by where these are. They are made outside of loops alone, where no
+    /// container is ever taken back.
     pools: HashMap<pool::Gathered, usize>,
     /// The keys of `places`, in the order in which they came.
     written: Vec<NodeId>,

@@ -23,10 +23,12 @@ fn promotions(value: Kind, wanted: Kind) -> Option<usize> {
 impl<'a> Tracer<'a> {
     /// The function of the program that a call means.
     fn user_function(&self, name: &Name, args: &[Val]) -> Option<&'a Function> {
-        match self.checked.calls.get(&name.span).map(|called| &called.function) {
+        let called = match self.checked.calls.get(&name.span).map(|called| &called.function) {
             Some(CalledFunction::User(found)) => self.functions.get(*found).copied(),
-            _ => self.fitting(&name.text, args),
-        }
+            _ => None,
+        };
+        // A truncation calls others than the density that its place names.
+        called.filter(|f| f.name.text == name.text).or_else(|| self.fitting(&name.text, args))
     }
 
     /// The function of this name that takes arguments of these kinds with the fewest promotions.

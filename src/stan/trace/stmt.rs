@@ -339,6 +339,8 @@ impl Tracer<'_> {
 
     fn reject(&mut self, span: Span, word: &str, parts: &[Printable]) -> Result<()> {
         let (mut texts, values) = self.texts(parts)?;
+        // By how it begins a message ends the run: that of `reject` never does.
+        let word = if texts[0].starts_with(FATAL) { "reject: " } else { word };
         texts[0] = format!("{word}{}", texts[0]).into();
         self.check_telling(span, &Val::int(0), texts, values)
     }

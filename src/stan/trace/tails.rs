@@ -102,6 +102,9 @@ impl Tracer<'_> {
             Some(a) if discrete => Some(self.infix(span, "-", a, &Val::int(1))?),
             lower => lower.clone(),
         };
+        // What is cut off at infinity is nothing.
+        let below = below.filter(|a| a.as_real() != Some(f64::NEG_INFINITY));
+        let upper = upper.filter(|b| b.as_real() != Some(f64::INFINITY));
         if below.is_none() && upper.is_none() {
             return Ok(Val::real(0.0));
         }

@@ -334,6 +334,16 @@ fn convolutions_that_grow_are_loops() {
 }
 
 #[test]
+fn nothing_is_cut_off_at_infinity() {
+    let of = |bounds: &str| {
+        let program = format!("parameters {{ real m; }} model {{ 1.0 ~ exp_mod_normal(m, 1, 1) T[{bounds}]; }}");
+        density(&translated("cut", &program, json!({})).expect("it translates")).join("\n")
+    };
+    assert_eq!(of("0.2, positive_infinity()"), of("0.2,"));
+    assert_eq!(of("negative_infinity(), 2"), of(", 2"));
+}
+
+#[test]
 fn sums_of_ever_more_of_what_is_there_are_products_of_first_elements() {
     let program = "data { vector[20] w; } parameters { vector[20] a; real b; }
         model { vector[20] x = exp(a);
