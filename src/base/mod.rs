@@ -10,6 +10,9 @@ pub mod stack;
 pub mod text;
 pub mod work;
 
+/// How the message of an assertion begins whose failure ends the run of all lanes, as Stan's `fatal_error` does.
+pub const FATAL: &str = "fatal_error: ";
+
 pub use diagnostic::{Diagnostic, DiagnosticCode, Finding, Label, Severity};
 pub use id_map::IdMap;
 pub use id_set::IdSet;

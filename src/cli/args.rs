@@ -744,6 +744,7 @@ impl EngineArgs {
                 stats,
                 profile: false,
                 stop: None,
+                ended: None,
             },
             passes,
             first_lane: 0,

@@ -1,6 +1,5 @@
 //! Runs the lanes.
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use smallvec::SmallVec;
@@ -60,7 +59,9 @@ pub(super) fn run<R: Real>(program: &Program, inputs: &RunInputs, settings: &Set
             }
             Err(stop) => {
                 counts.skip_after(program, &lane, stop.op);
-                outcome.traps.push(lane.trap(program, stop));
+                let trap = lane.trap(program, stop);
+                sink.trapped(&trap);
+                outcome.traps.push(trap);
             }
         }
         total += lane.blocks;
@@ -290,10 +291,7 @@ impl<'a, R: Real> Lane<'a, R> {
         if limit > 0 && self.blocks >= limit {
             return Err(TrapKind::StepLimit);
         }
-        if self.blocks.is_multiple_of(BLOCKS_PER_POLL)
-            && let Some(flag) = &self.settings.stop
-            && flag.load(Ordering::Relaxed)
-        {
+        if self.blocks.is_multiple_of(BLOCKS_PER_POLL) && self.settings.is_stopped() {
             return Err(TrapKind::Interrupted);
         }
         self.blocks += 1;

@@ -5,30 +5,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Error, ErrorKind, Options};
 use crate::parts::StreamId;
-use crate::run::{NoMemory, Outcome, Record, Sink, Trap};
+use crate::run::{NoMemory, Record, Sink, Trap};
 
-/// Hands on what a sink is told, and stops the run when an attempt catches what no sampler may go on after.
+/// Hands on what a sink is told, and ends the run when a lane says what no other may go on after.
 pub(super) struct Ending<'a> {
     sink: &'a dyn Sink,
-    stop: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
     first: Mutex<Option<Trap>>,
 }
 
 impl<'a> Ending<'a> {
-    /// A run with a sink, and its options with a flag that stops it.
+    /// A run with a sink, and its options with a flag that ends this run and no other.
     pub(super) fn new(sink: &'a dyn Sink, options: &Options) -> (Self, Options) {
-        let mut options = options.clone();
-        let stop = options.settings.stop.get_or_insert_with(Arc::default).clone();
-        (Self { sink, stop, first: Mutex::default() }, options)
+        let (mut options, ended) = (options.clone(), Arc::new(AtomicBool::new(false)));
+        options.settings.ended = Some(ended.clone());
+        (Self { sink, ended, first: Mutex::default() }, options)
+    }
+
+    fn look(&self, trap: &Trap) {
+        if trap.is_fatal() {
+            self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| trap.clone());
+            self.ended.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Refuses the outcome of a run that was ended so.
-    pub(super) fn refuse(self, outcome: &Outcome) -> Result<(), Error> {
+    pub(super) fn refuse(self) -> Result<(), Error> {
         let first = self.first.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match first.as_ref().or_else(|| outcome.traps.iter().find(|trap| trap.is_fatal())) {
-            Some(trap) => Err(Error::new(ErrorKind::Fatal, trap.told())),
-            None => Ok(()),
-        }
+        first.map_or(Ok(()), |trap| Err(Error::new(ErrorKind::Fatal, trap.told())))
     }
 }
 
@@ -40,18 +44,23 @@ impl Sink for Ending<'_> {
         self.sink.print(position, line);
     }
     fn caught(&self, trap: &Trap) {
-        if trap.is_fatal() {
-            self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| trap.clone());
-            self.stop.store(true, Ordering::Relaxed);
-        }
+        self.look(trap);
         self.sink.caught(trap);
+    }
+    fn trapped(&self, trap: &Trap) {
+        self.look(trap);
+        self.sink.trapped(trap);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::program::{ErrorKind, Inputs, Options, Program};
-    use crate::run::NoSink;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use crate::parts::StreamId;
+    use crate::program::{Codegen, Engine, ErrorKind, Inputs, Options, Program, c_compiler};
+    use crate::run::{NoMemory, NoSink, Record, Sink, Trap, TrapKind};
 
     const TEXT: &str = "fn f(x: real) -> real { assert(x < 3.0, \"fatal_error: {x} is too much\"); x }
                         pub fn main(x: real) -> real { attempt(f)(x) }";
@@ -66,5 +75,50 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Fatal);
         assert!(error.to_string().starts_with("fatal_error: 4 is too much (function `f`, line 1"), "{error}");
         assert!(run(vec![2.5]).is_ok());
+    }
+
+    /// Lanes that trapped, and why.
+    #[derive(Default)]
+    struct Trapped(Mutex<Vec<(usize, TrapKind)>>);
+
+    impl Sink for Trapped {
+        fn emit(&self, _: usize, _: StreamId, _: &dyn Record) -> Result<(), NoMemory> {
+            Ok(())
+        }
+        fn print(&self, _: usize, _: String) {}
+        fn trapped(&self, trap: &Trap) {
+            self.0.lock().expect("nobody panics").push((trap.position, trap.kind));
+        }
+    }
+
+    #[test]
+    fn lanes_that_would_never_end_are_ended_and_the_flag_of_the_caller_is_left_alone() {
+        let program = Program::compile(
+            "pub fn main(x: real) -> int {
+                assert(x < 3.0, \"fatal_error: {x} is too much\");
+                let mut i = 0;
+                while i >= 0 { i = (i + 1) % 7; }
+                i
+            }",
+        );
+        let program = program.expect("it compiles");
+        let function = program.function("main").expect("it is there");
+        let mut ways = [Engine::Scalar, Engine::Pc, Engine::Local].map(|engine| (engine, Codegen::Off)).to_vec();
+        if c_compiler().is_ok() {
+            ways.push((Engine::Pc, Codegen::Cc));
+        }
+        for (engine, codegen) in ways {
+            let stop = Arc::new(AtomicBool::new(false));
+            let options = Options::default().engine(engine).codegen(codegen).max_supersteps(200_000_000);
+            let settings = options.get_settings().clone().stop(stop.clone()).threads(1);
+            let trapped = Trapped::default();
+            let inputs = Inputs::new().lane("x", vec![4.0, 1.0]);
+            let error = function.run_with(&inputs, &options.settings(settings), &trapped).expect_err("it ends");
+            assert_eq!(error.kind(), ErrorKind::Fatal);
+            let trapped = trapped.0.into_inner().expect("nobody panics");
+            let all = [(0, TrapKind::AssertFailed), (1, TrapKind::Interrupted)];
+            assert_eq!(trapped, all, "{engine:?} {codegen:?}");
+            assert!(!stop.load(Ordering::Relaxed));
+        }
     }
 }

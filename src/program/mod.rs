@@ -529,11 +529,9 @@ impl Bound {
     #[doc(hidden)]
     pub fn run_within(&self, budget: &Arc<MemoryBudget>, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         let estimate = self.memory(options);
-        // Code that is made is kept for later runs, and so is the flag that stops its making: not that of this run.
-        self.executables.of(&self.compiled, options)?;
         let (sink, options) = fatal::Ending::new(sink, options);
         let outcome = results::execute(&self.compiled, &self.executables, &self.inputs, &options, budget, &sink)?;
-        sink.refuse(&outcome)?;
+        sink.refuse()?;
         Ok(Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate))
     }
 }

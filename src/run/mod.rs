@@ -63,9 +63,6 @@ pub struct Outcome {
     pub stats: Stats,
 }
 
-/// How the message of an assertion begins whose failure ends the run of all lanes.
-pub const FATAL: &str = "fatal_error: ";
-
 /// Why a lane stopped.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
@@ -110,7 +107,7 @@ impl Trap {
 
     /// Whether it ends the run, caught or not: an assertion that fails with a message that begins with `fatal_error: `.
     pub fn is_fatal(&self) -> bool {
-        self.kind == TrapKind::AssertFailed && self.message.starts_with(FATAL)
+        self.kind == TrapKind::AssertFailed && self.message.starts_with(crate::base::FATAL)
     }
 
     /// What happened and where: ``assert failed: too steep (function `f`, line 3)``, with more in the brackets, which must
@@ -274,6 +271,8 @@ pub trait Sink: Sync {
     fn print(&self, position: usize, line: String);
     /// An attempt caught a trap, which is in [`Outcome::caught`] as well.
     fn caught(&self, _trap: &Trap) {}
+    /// A lane trapped while it ran, and no attempt catches it; the trap is in [`Outcome::traps`] as well.
+    fn trapped(&self, _trap: &Trap) {}
 }
 
 /// A record that a lane emits, which stands where the lane has it.

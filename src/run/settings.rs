@@ -1,7 +1,7 @@
 //! How a run goes, whatever runs it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::run::{Costs, MemoryBudget};
 use crate::types::Precision;
@@ -50,11 +50,13 @@ macro_rules! settings {
             $(pub(crate) $name: $ty,)*
             pub(crate) memory: Arc<MemoryBudget>,
             pub(crate) stop: Option<Arc<AtomicBool>>,
+            /// The flag by which this run alone is ended, by what a lane says.
+            pub(crate) ended: Option<Arc<AtomicBool>>,
         }
 
         impl Default for Settings {
             fn default() -> Self {
-                Self { $($name: $default,)* memory: Arc::new(MemoryBudget::unlimited()), stop: None }
+                Self { $($name: $default,)* memory: Arc::new(MemoryBudget::unlimited()), stop: None, ended: None }
             }
         }
 
@@ -119,6 +121,11 @@ impl Settings {
     #[must_use]
     pub fn stop(self, stop: Arc<AtomicBool>) -> Self {
         Self { stop: Some(stop), ..self }
+    }
+    /// Whether the run is to stop, from outside or because a lane ended it.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let is_set = |flag: &Option<Arc<AtomicBool>>| flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+        is_set(&self.stop) || is_set(&self.ended)
     }
     /// The budget of [`memory`](Self::memory).
     pub fn get_memory(&self) -> &Arc<MemoryBudget> {

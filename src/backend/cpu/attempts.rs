@@ -96,13 +96,19 @@ impl<R: Real> Stepper<'_, R> {
     pub(super) fn take_dead(&mut self) -> Vec<(usize, Trap)> {
         let dead = std::mem::take(&mut self.dead);
         let new = self.traps.split_off(self.traps.len() - dead.len());
-        dead.into_iter().map(|d| d.lane).zip(new).collect()
+        dead.into_iter().zip(new).collect()
     }
 
     /// An attempt caught a trap.
     pub(super) fn note_caught(&self, caught: &mut AllCaught, trap: Trap) {
         self.env.sink.caught(&trap);
         caught.note(trap);
+    }
+
+    /// No attempt catches a trap.
+    pub(super) fn note_trapped(&mut self, trap: Trap) {
+        self.env.sink.trapped(&trap);
+        self.traps.push(trap);
     }
 
     /// How many values each tape has in each lane, tape after tape.

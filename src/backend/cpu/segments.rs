@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::backend::cpu::codegen::abi::{CodeCall, CodeTrap, Stack};
 use crate::backend::cpu::codegen::{NativeBody, NativePart, NativeRegion, NativeSegment, RegionExit, Segment, Site};
@@ -152,6 +154,7 @@ impl<R: Real> Stepper<'_, R> {
             ran: ptr::null_mut(),
             left: 0,
             stop: ptr::null(),
+            ended: ptr::null(),
             stopped: 0,
             scratch: ptr::null_mut(),
             waiting: ptr::null_mut(),
@@ -222,7 +225,10 @@ impl<R: Real> Stepper<'_, R> {
         self.find(frame, (&region.slots, &region.constants), width, 0);
         let mut ran = vec![0; if settings.stats { region.prims.len() } else { 0 }];
         let never = 0;
-        let stop = settings.stop.as_ref().map_or(&raw const never, |stop| stop.as_ptr().cast_const().cast());
+        let byte = |flag: &Option<Arc<AtomicBool>>| {
+            flag.as_ref().map_or(&raw const never, |flag| flag.as_ptr().cast_const().cast())
+        };
+        let (stop, ended) = (byte(&settings.stop), byte(&settings.ended));
         let lines = (region.scratch * native.group).div_ceil(8);
         if self.calls.scratch.len() < lines {
             self.calls.scratch.resize(lines, Line::default());
@@ -238,12 +244,13 @@ impl<R: Real> Stepper<'_, R> {
             tapes: ptr::from_mut(&mut opened).cast(),
             ran: if settings.stats { ran.as_mut_ptr() } else { ptr::null_mut() },
             stop,
+            ended,
             scratch: self.calls.scratch.as_mut_ptr().cast(),
             ..common
         };
         // SAFETY: as in `Stepper::call`. Besides, the function reads and writes the tapes that it names, at levels for which
-        // `grow` has made room, the counts of the blocks of the region, and reads `stop`, a byte that others may set at any
-        // time, atomically.
+        // `grow` has made room, the counts of the blocks of the region, and reads `stop` and `ended`, bytes that others may
+        // set at any time, atomically.
         unsafe { (native.function)(&raw mut call) };
         for (tape, raw) in region.tapes.iter().zip(&self.calls.stacks) {
             self.tapes.close(*tape, raw);

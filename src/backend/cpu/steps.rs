@@ -41,14 +41,6 @@ pub(super) struct Lanes {
     steps: Vec<u64>,
 }
 
-/// A lane that trapped during the unit that runs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Dead {
-    pub(super) lane: usize,
-    /// Its report.
-    pub(super) trap: usize,
-}
-
 /// Runs steps for the active set of a shard.
 pub(super) struct Stepper<'a, R> {
     pub(super) env: &'a Environment<'a, R>,
@@ -58,7 +50,7 @@ pub(super) struct Stepper<'a, R> {
     /// All traps of the shard. The engine fills in the call depth.
     pub(super) traps: Vec<Trap>,
     /// The lanes that trapped since the engine last looked.
-    pub(super) dead: Vec<Dead>,
+    pub(super) dead: Vec<usize>,
     /// How often each primitive ran, by its place in the table; kept only with statistics.
     pub(super) prims: Vec<u64>,
     /// What a kernel reports.

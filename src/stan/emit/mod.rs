@@ -268,6 +268,8 @@ pub(super) struct Emitter<'g> {
     /// Arrays of elements that lie about in others, by where these are. They are made outside of loops alone, where no
     /// container is ever taken back.
     pools: HashMap<pool::Gathered, usize>,
+    /// Arrays that are put together and read in many places, in the same way.
+    rows: HashMap<pool::Rows, usize>,
     /// The keys of `places`, in the order in which they came.
     written: Vec<NodeId>,
     /// Arrays that the loops that are being written fill, and whether they are of ints.
@@ -374,6 +376,7 @@ impl<'g> Emitter<'g> {
             containers: Vec::new(),
             places: HashMap::new(),
             pools: HashMap::new(),
+            rows: HashMap::new(),
             written: Vec::new(),
             kept: Vec::new(),
             loops: Vec::new(),

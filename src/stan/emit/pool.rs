@@ -18,6 +18,9 @@ const MANY_STRETCHES: usize = 8;
 /// What an array that was gathered is put together of: where its elements are, or the bits of known ones.
 pub(super) type Gathered = Vec<(usize, u64)>;
 
+/// Arrays of this shape that are put together of elements.
+pub(super) type Rows = (Vec<Arc<Vec<Elem>>>, Vec<usize>);
+
 /// Where known elements are: in no array.
 const KNOWN: usize = usize::MAX;
 
@@ -134,11 +137,19 @@ impl Emitter<'_> {
             return Ok(None);
         }
         let lead = if m > 1 { vec![m] } else { vec![] };
-        let var = format!("{}i", self.prefix);
-        let of_rows = if m > 1 { Axes::default().with(&var, m) } else { Axes::default() };
-        let code = self.read_elements(&rows, runs, shape, &of_rows)?;
-        let text = if m > 1 { format!("[{} for {var} in 0..{m}]", code.text) } else { code.text };
-        let container = self.named(text, lead.clone(), shape.to_vec());
+        let key = (rows, shape.to_vec());
+        let container = match self.rows.get(&key) {
+            Some(container) => *container,
+            None => {
+                let var = format!("{}i", self.prefix);
+                let of_rows = if m > 1 { Axes::default().with(&var, m) } else { Axes::default() };
+                let code = self.read_elements(&key.0, runs, shape, &of_rows)?;
+                let text = if m > 1 { format!("[{} for {var} in 0..{m}]", code.text) } else { code.text };
+                let container = self.named(text, lead.clone(), shape.to_vec());
+                self.rows.insert(key, container);
+                container
+            }
+        };
         let size = shape.iter().product::<usize>();
         let flat: Vec<i64> = which.iter().map(|row| (row * size) as i64).collect();
         Ok(Some(self.element(container, &flat, lead.len(), axes)))

@@ -5,13 +5,10 @@ use std::sync::Arc;
 use super::flow::Flow;
 use super::tuple::has_field;
 use super::{Frame, Result, Term, Tracer, wrong};
-use crate::base::Span;
+use crate::base::{FATAL, Span};
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{Expr, ExprKind, Printable, Stmt, StmtKind};
 use crate::stan::value::{Kind, Val};
-
-/// How the message of an assertion begins that ends the run: see `run::FATAL`.
-const FATAL: &str = "fatal_error: ";
 
 /// What a program does after a list of statements.
 #[derive(Clone, Copy)]

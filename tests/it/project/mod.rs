@@ -4,5 +4,6 @@ pub(crate) mod bench;
 pub(crate) mod cli;
 pub(crate) mod documents;
 pub(crate) mod layers;
+mod map;
 mod tutorial;
 pub(crate) mod words;

@@ -68,6 +68,22 @@ fn programs() -> Vec<PathBuf> {
     programs
 }
 
+/// That no program has a problem, looked for by two threads, each of which has a folder of its own.
+fn none_has(programs: &[PathBuf], name: &str, problem: fn(&Folder, &Path) -> Option<String>) {
+    let (half, rest) = programs.split_at(programs.len() / 2);
+    let run = |part: &[PathBuf], which: &str| -> Vec<String> {
+        let folder = Folder::new(&format!("{name}-{which}"));
+        part.iter().filter_map(|program| problem(&folder, program)).collect()
+    };
+    let problems: Vec<String> = std::thread::scope(|scope| {
+        let other = scope.spawn(|| run(rest, "b"));
+        let mut problems = run(half, "a");
+        problems.extend(other.join().expect("it does not panic"));
+        problems
+    });
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
 #[test]
 fn translations_draw_what_their_stan_programs_draw() {
     let mut programs = programs();
@@ -76,19 +92,7 @@ fn translations_draw_what_their_stan_programs_draw() {
         number += 1;
         effort::tried(number - 1, 8)
     });
-    let (half, _) = programs.split_at(programs.len() / 2);
-    let run = |part: &[PathBuf], name: &str| -> Vec<String> {
-        let folder = Folder::new(name);
-        part.iter().filter_map(|program| problem(&folder, program)).collect()
-    };
-    let rest = &programs[half.len()..];
-    let problems: Vec<String> = std::thread::scope(|scope| {
-        let other = scope.spawn(|| run(rest, "round-trip-b"));
-        let mut problems = run(half, "round-trip-a");
-        problems.extend(other.join().expect("it does not panic"));
-        problems
-    });
-    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    none_has(&programs, "round-trip", problem);
 }
 
 /// What is wrong with the log densities of a translation at the points of the test `stan_values`.
@@ -117,19 +121,7 @@ fn other_density(folder: &Folder, program: &Path) -> Option<String> {
 
 #[test]
 fn translations_have_the_densities_of_their_stan_programs() {
-    let programs = programs();
-    let (half, rest) = programs.split_at(programs.len() / 2);
-    let run = |part: &[PathBuf], name: &str| -> Vec<String> {
-        let folder = Folder::new(name);
-        part.iter().filter_map(|program| other_density(&folder, program)).collect()
-    };
-    let problems: Vec<String> = std::thread::scope(|scope| {
-        let other = scope.spawn(|| run(rest, "density-b"));
-        let mut problems = run(half, "density-a");
-        problems.extend(other.join().expect("it does not panic"));
-        problems
-    });
-    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    none_has(&programs(), "density", other_density);
 }
 
 #[test]

@@ -83,8 +83,9 @@ pub struct CodeCall {
     pub ran: *mut u64,
     /// The exit by which the lanes left; what it was, where all have trapped.
     pub left: i64,
-    /// Whether the run is to stop.
+    /// Whether the run is to stop, and whether a lane ended it.
     pub stop: *const u8,
+    pub ended: *const u8,
     /// Whether the function stopped for it.
     pub stopped: i64,
     /// For arrays that are too large for the stack, aligned as groups of lanes are.

@@ -32,7 +32,7 @@ impl<R: Real> Shard<'_, R> {
             let Some(attempt) = attempt else {
                 short |= trap.kind == TrapKind::MemoryLimit;
                 self.gone.push(lane as u32);
-                self.stepper.traps.push(trap);
+                self.stepper.note_trapped(trap);
                 continue;
             };
             attempt.failed.insert(lane);
@@ -63,8 +63,9 @@ impl<R: Real> Shard<'_, R> {
                 self.interrupt_lane(lane, &func.loc);
             }
             // The activation is gone, so the ones below it count the calls of its lanes.
-            for dead in self.stepper.dead.drain(..) {
-                self.stepper.traps[dead.trap].call_depth = self.activations.len();
+            for (_, mut trap) in self.stepper.take_dead() {
+                trap.call_depth = self.activations.len();
+                self.stepper.note_trapped(trap);
             }
         }
     }

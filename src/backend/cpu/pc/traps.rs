@@ -23,7 +23,7 @@ impl<R: Real> Shard<'_, R> {
                 continue;
             }
             short |= trap.kind == TrapKind::MemoryLimit;
-            self.stepper.traps.push(trap);
+            self.stepper.note_trapped(trap);
             self.occupied.remove(lane);
             self.live -= 1;
         }

@@ -39,9 +39,8 @@ impl<'a, R: Real> Environment<'a, R> {
     pub(in crate::backend::cpu) fn constant(&self, id: ConstantId) -> &Buffer<R> {
         &self.constants[id.0 as usize]
     }
-    /// Whether the run was stopped from outside.
+    /// Whether the run was stopped.
     pub(in crate::backend::cpu) fn stopped(&self) -> bool {
-        let stop = self.settings.stop.as_ref();
-        stop.is_some_and(|s| s.load(std::sync::atomic::Ordering::Relaxed))
+        self.settings.is_stopped()
     }
 }

@@ -1,6 +1,6 @@
 //! Lanes that trap: they leave the active set, and a report of each is kept.
 
-use super::{Dead, Stepper};
+use super::Stepper;
 use crate::backend::cpu::kernels;
 use crate::base::Loc;
 use crate::prim::Prim;
@@ -79,7 +79,7 @@ impl<R: Real> Stepper<'_, R> {
 
     /// Reports a lane that is not in the active set.
     pub(in crate::backend::cpu) fn bury(&mut self, lane: usize, kind: TrapKind, loc: &Loc, message: String) {
-        self.dead.push(Dead { lane, trap: self.traps.len() });
+        self.dead.push(lane);
         self.traps.push(Trap { position: self.lanes.positions[lane], kind, loc: loc.clone(), call_depth: 0, message });
     }
 }

@@ -115,7 +115,7 @@ impl RegionFrame for Groups {
     }
 
     fn stop(&self) -> String {
-        "if (AB_RARE(__atomic_load_n(c->stop, __ATOMIC_RELAXED))) { c->stopped = 1; goto next; }".to_owned()
+        "if (AB_RARE(ab_is_stopped(c))) { c->stopped = 1; goto next; }".to_owned()
     }
 
     fn raise(&self, tape: usize, [high, full]: [usize; 2]) -> Vec<String> {

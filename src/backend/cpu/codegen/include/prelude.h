@@ -45,19 +45,25 @@ struct ab_call {
     struct ab_stack *returns;
     uint32_t deepest;
     // For regions: how high tapes may be; makes room for one more level of a tape, or returns 0; how often the blocks run, if
-    // that is counted; by which exit the lanes left; whether they are to stop, and whether they did.
+    // that is counted; by which exit the lanes left; whether they are to stop, for whom, and whether they did.
     uint32_t tape_limit;
     int (*grow)(struct ab_call *, int64_t);
     void *tapes;
     uint64_t *ran;
     int64_t left;
     const uint8_t *stop;
+    const uint8_t *ended;
     int64_t stopped;
     // For arrays that are too large for the stack.
     void *scratch;
 };
 
 #define AB_RARE(x) __builtin_expect(!!(x), 0)
+
+// Whether the lanes of a region are to stop.
+static inline int ab_is_stopped(const struct ab_call *c) {
+    return __atomic_load_n(c->stop, __ATOMIC_RELAXED) | __atomic_load_n(c->ended, __ATOMIC_RELAXED);
+}
 
 // The bits of the group of lanes from `at` on.
 LANES_FN unsigned ab_bits(const uint8_t *mask, int64_t at) { return (mask[at / 8] >> (at & 7)) & ((1u << LANES) - 1); }
