@@ -17,7 +17,7 @@ use super::stan::Adapted;
 use crate::mcmc::protocol::Q;
 use crate::mcmc::sampling::{DENSITY, Job, ModelSource, Sampling, dimension};
 use crate::program::io::{ArrayType, Data, NamedValues, write_arrays};
-use crate::program::{Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, refuse};
+use crate::program::{Codegen, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, refuse};
 use crate::types::{Array, Precision};
 
 /// The program that makes the data of the logistic regression.
@@ -106,7 +106,11 @@ impl<'a> Case<'a> {
             }
             Kind::Stan { program, include } => {
                 let data = comparison.data.as_deref();
-                let adapted = Adapted::new(program, include, data, folder, most, comparison.stop.clone())?;
+                // Warmup takes longest, and is the same with generated code.
+                let generated = comparison.engines.iter().any(|way| way.codegen == Codegen::Cc);
+                let mut options = Options::default().codegen(if generated { Codegen::Cc } else { Codegen::Off });
+                options.settings.stop = comparison.stop.clone();
+                let adapted = Adapted::new(program, include, data, folder, most, &options)?;
                 let (starts, dimension) = (adapted.starts.clone(), adapted.starts.shape[1]);
                 if dimension == 0 {
                     let message = format!("{} has no parameters: there is nothing to measure", model.name);

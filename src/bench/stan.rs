@@ -1,8 +1,6 @@
 //! A Stan program of a user in a comparison: what its warmup learns, and the files that peers read.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::mcmc::protocol::Q;
 use crate::mcmc::sampling::{Draws, Job, Sampling};
@@ -29,7 +27,7 @@ pub(super) struct Adapted {
 }
 
 impl Adapted {
-    /// Translates a program and runs its warmup, until there are so many starting points.
+    /// Translates a program and runs its warmup as `options` say, until there are so many starting points.
     ///
     /// # Errors
     /// For a program or data with errors, and where no chain gets to the end of its warmup.
@@ -39,14 +37,12 @@ impl Adapted {
         data: Option<&Path>,
         folder: &Path,
         most: usize,
-        stop: Option<Arc<AtomicBool>>,
+        options: &Options,
     ) -> Result<Self, Error> {
         let model = StanModel::load_with(program, &StanModel::read_data(data)?, Terms::default(), include)?;
         let job = Job { chains: CHAINS, warmup: WARMUP, draws: most.div_ceil(CHAINS), ..Job::new(&model) };
         let sampling = Sampling::new(&job, |density| Ok(model.inputs().restricted_to(density.signature())))?;
-        let mut options = Options::default();
-        options.settings.stop = stop;
-        let draws = sampling.run_unconstrained(&options, &|| ())?;
+        let draws = sampling.run_unconstrained(options, &|| ())?;
         if draws.adapted.is_empty() {
             let why = draws.traps.first().map_or_else(|| "it was interrupted".to_owned(), |trap| trap.kind.to_string());
             return Err(Error::new(ErrorKind::Input, format!("{}: no warmup came to its end: {why}", model.name())));

@@ -1,7 +1,7 @@
 //! Elementwise primitives that are total: real arithmetic and functions, comparisons, logic, selection, conversions.
 
 use super::call::{KernelCall, is};
-use super::rows::{Operands, Out, Row, Rows, map1, map2, multiversioned, select};
+use super::rows::{Operands, Out, Rows, TILE, Tile, map1, map2, multiversioned, select};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::{Arithmetic, Class, Comparison, Conversion, Logic, Prim, RealArithmetic, Selection};
 use crate::types::DType;
@@ -43,25 +43,14 @@ fn real<R: Real>(call: &KernelCall<'_, R>, out: &mut [R]) {
     }
 }
 
-/// A function of two reals with a slice kernel: an operand that is the same in all lanes is spread first.
+/// A function of two reals with a slice kernel, for as many elements at once as make a tile: with few lanes the values of
+/// one element would not fill a vector. Operands that are the same in all lanes are spread first.
 fn by_rows<R: Real>(f: BinaryFn, a: Rows<'_, R>, b: Rows<'_, R>, w: usize, out: &mut [R]) {
-    let mut spread = Vec::new();
-    for (e, out) in out.chunks_exact_mut(w).enumerate() {
-        match (a.row(e), b.row(e)) {
-            (Row::Lanes(a), Row::Lanes(b)) => binary(f, a, b, out),
-            (Row::Lanes(a), Row::One(b)) => {
-                spread.clear();
-                spread.resize(w, b);
-                binary(f, a, &spread, out);
-            }
-            (Row::One(a), b) => {
-                spread.clear();
-                spread.resize(2 * w, a);
-                let (a, right) = spread.split_at_mut(w);
-                b.copy_to(right);
-                binary(f, a, right, out);
-            }
-        }
+    let rows = (TILE / w).max(1);
+    let (mut left, mut right) = (Tile::new(), Tile::new());
+    for (tile, out) in out.chunks_mut(rows * w).enumerate() {
+        let (from, len) = (tile * rows, out.len());
+        binary(f, a.tile(from, len, &mut left), b.tile(from, len, &mut right), out);
     }
 }
 

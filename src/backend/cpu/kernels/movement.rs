@@ -1,7 +1,7 @@
 //! Primitives that move elements: building, indexing, slicing, filling, joining, transposing.
 
 use super::call::{KernelArg, KernelCall};
-use super::gather::{self, AddRow};
+use super::gather::{self, Adder};
 use super::rows::{Rows, bools, ints, reals};
 use super::spread;
 use crate::backend::cpu::buffer::Buffer;
@@ -17,9 +17,9 @@ pub(super) fn run<R: Real>(movement: Movement, call: &mut KernelCall<'_, R>, out
             let rows = out.ints_mut()[..len].chunks_exact_mut(call.width);
             rows.enumerate().for_each(|(e, out)| out.fill(e as i64));
         }
-        DType::Bool => typed(movement, call, &mut out.bools_mut()[..len], bools, gather::add_bools),
-        DType::Int => typed(movement, call, &mut out.ints_mut()[..len], ints, gather::add_ints),
-        DType::Real => typed(movement, call, &mut out.reals_mut()[..len], reals, gather::add_reals),
+        DType::Bool => typed(movement, call, &mut out.bools_mut()[..len], bools, gather::BOOLS),
+        DType::Int => typed(movement, call, &mut out.ints_mut()[..len], ints, gather::INTS),
+        DType::Real => typed(movement, call, &mut out.reals_mut()[..len], reals, gather::reals()),
     }
 }
 
@@ -31,7 +31,7 @@ fn typed<R: Real, T: Copy>(
     call: &mut KernelCall<'_, R>,
     out: &mut [T],
     rows: Reader<R, T>,
-    add: AddRow<T>,
+    add: Adder<T>,
 ) {
     let (w, args) = (call.width, call.args);
     let first = rows(&args[0], w);
@@ -78,13 +78,13 @@ fn typed<R: Real, T: Copy>(
 pub(super) fn set_in_place<R: Real>(call: &mut KernelCall<'_, R>, target: &mut Buffer<R>) {
     let len = call.elements() * call.width;
     match call.ty.dtype {
-        DType::Bool => set(call, &mut target.bools_mut()[..len], bools, gather::add_bools),
-        DType::Int => set(call, &mut target.ints_mut()[..len], ints, gather::add_ints),
-        DType::Real => set(call, &mut target.reals_mut()[..len], reals, gather::add_reals),
+        DType::Bool => set(call, &mut target.bools_mut()[..len], bools, gather::BOOLS),
+        DType::Int => set(call, &mut target.ints_mut()[..len], ints, gather::INTS),
+        DType::Real => set(call, &mut target.reals_mut()[..len], reals, gather::reals()),
     }
 }
 
-fn set<R: Real, T: Copy>(call: &mut KernelCall<'_, R>, target: &mut [T], rows: Reader<R, T>, add: AddRow<T>) {
+fn set<R: Real, T: Copy>(call: &mut KernelCall<'_, R>, target: &mut [T], rows: Reader<R, T>, add: Adder<T>) {
     let args = call.args;
     let part = rows(&args[0], call.width);
     if matches!(call.prim, Prim::Scatter | Prim::ScatterAdd) {

@@ -40,6 +40,26 @@ impl<T: Copy> Row<'_, T> {
     }
 }
 
+/// About so many values of each operand are spread at a time: few enough to stay in the first cache.
+pub(super) const TILE: usize = 256;
+
+/// Values of some elements for each lane.
+pub(super) type Tile<T> = SmallVec<[T; TILE]>;
+
+/// Each value so many times.
+fn repeat<T: Copy>(values: &[T], times: usize, to: &mut Tile<T>) {
+    fn fill<const N: usize, T: Copy>(values: &[T], to: &mut [T]) {
+        to.chunks_exact_mut(N).zip(values).for_each(|(to, value)| to.fill(*value));
+    }
+    let Some(first) = values.first() else { return };
+    to.resize(values.len() * times, *first);
+    match times {
+        2 => fill::<2, T>(values, to),
+        4 => fill::<4, T>(values, to),
+        _ => to.chunks_exact_mut(times).zip(values).for_each(|(to, value)| to.fill(*value)),
+    }
+}
+
 /// The elements of an operand; a scalar operand gives its one element for every index.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a, T> {
@@ -88,8 +108,50 @@ impl<'a, T: Copy> Rows<'a, T> {
     }
     /// The values from element `from` on, so many, where every lane has its own and they lie in a row.
     pub(super) fn block(&self, from: usize, len: usize) -> Option<&'a [T]> {
-        let in_a_row = !self.broadcast && !self.scalar && self.places.is_none();
-        in_a_row.then(|| &self.data[from * self.width..][..len])
+        self.in_a_row().map(|data| &data[from * self.width..][..len])
+    }
+    /// All values, where every lane has its own and they lie in a row.
+    pub(super) fn in_a_row(&self) -> Option<&'a [T]> {
+        (!self.broadcast && !self.scalar && self.places.is_none()).then_some(self.data)
+    }
+    /// The first `count` elements of an array that are the same in all lanes, as they lie.
+    pub(super) fn common(&self, count: usize) -> Option<&'a [T]> {
+        let same = (self.broadcast || self.width == 1) && !self.scalar && self.places.is_none();
+        same.then(|| &self.data[..count])
+    }
+    /// Whether [`tile`](Self::tile) takes it a tile at a time, and not row by row.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.places.is_none() && (self.broadcast || !self.scalar)
+    }
+    /// The values of the elements from `from` on for each lane, so many: as they lie if they lie in a row, else in `spread`.
+    pub(super) fn tile<'t>(&self, from: usize, len: usize, spread: &'t mut Tile<T>) -> &'t [T]
+    where
+        'a: 't,
+    {
+        if let Some(values) = self.block(from, len) {
+            return values;
+        }
+        if let (Row::Lanes(row), true) = (self.row(from), len == self.width) {
+            return row;
+        }
+        let count = len / self.width;
+        spread.clear();
+        if let Some(values) = self.common(from + count) {
+            repeat(&values[from..], self.width, spread);
+            return spread;
+        }
+        if let (true, Some(value)) = (self.broadcast && self.scalar, self.data.first()) {
+            spread.resize(len, *value);
+            return spread;
+        }
+        for e in from..from + count {
+            match self.row(e) {
+                Row::Lanes(row) => spread.extend_from_slice(row),
+                Row::One(value) => spread.resize(spread.len() + self.width, value),
+            }
+        }
+        spread
     }
     /// All `len` values as one slice, when every lane has its own of each element.
     #[inline(always)]
@@ -182,6 +244,11 @@ impl<'a, T: Blend> Out<'a, T> {
     #[inline(always)]
     fn elements(&self) -> usize {
         self.to.len() / self.width
+    }
+    /// Whether operands are spread over the lanes first: a row of few lanes is shorter than a vector.
+    #[inline(always)]
+    fn spreads(&self) -> bool {
+        self.keep.is_none() && self.width < 8 && self.to.len() > 4 * self.width
     }
 }
 
@@ -395,6 +462,16 @@ fn sweep2<A: Copy, B: Copy, O: Blend>(
         }
     }
     let mut flags = 0;
+    if out.spreads() && a.is_plain() && b.is_plain() {
+        let (mut left, mut right) = (Tile::new(), Tile::new());
+        let length = TILE / out.width * out.width;
+        for (tile, to) in out.to.chunks_mut(length).enumerate() {
+            let (from, len) = (tile * length / out.width, to.len());
+            let (a, b) = (a.tile(from, len, &mut left), b.tile(from, len, &mut right));
+            flags |= sweep((Each(a), Each(b), none), Out { to, width: out.width, keep: None }, f);
+        }
+        return flags;
+    }
     for e in 0..out.elements() {
         let out = out.row(e);
         flags |= match (a.row(e), b.row(e)) {
@@ -431,6 +508,17 @@ pub(super) fn select<T: Blend>(c: Rows<'_, bool>, a: Rows<'_, T>, b: Rows<'_, T>
             }
             _ => {}
         }
+    }
+    if out.spreads() && c.is_plain() && a.is_plain() && b.is_plain() {
+        let (mut condition, mut left, mut right) = (Tile::new(), Tile::new(), Tile::new());
+        let length = TILE / out.width * out.width;
+        for (tile, to) in out.to.chunks_mut(length).enumerate() {
+            let (from, len) = (tile * length / out.width, to.len());
+            let (a, b) = (a.tile(from, len, &mut left), b.tile(from, len, &mut right));
+            let columns = (Each(c.tile(from, len, &mut condition)), Each(a), Each(b));
+            sweep(columns, Out { to, width: out.width, keep: None }, &Chosen);
+        }
+        return;
     }
     for e in 0..out.elements() {
         let out = out.row(e);
