@@ -107,7 +107,7 @@ FLAGS = ["-std=c++17", "-O0", "-w", "-pipe", "-ffp-contract=off", "-D_REENTRANT"
 
 def name_of(path):
     name = re.sub(r"\W", "_", os.path.basename(path)[: -len(".stan")]) + "_model"
-    return "_" + name if name[0].isdigit() else name
+    return "model_" + name if name[0].isdigit() else name
 
 
 def build(folder, paths, work, cxx, driver=DRIVER, flags=FLAGS):
@@ -144,8 +144,8 @@ def points_of(dimension):
     return [[0.0] * dimension] + [[round(generator.uniform(-2, 2), 4) for _ in range(dimension)] for _ in range(2)]
 
 
-def values(exe, path, data):
-    """What Stan computes at the points."""
+def values(exe, path, data, given=None):
+    """What Stan computes at the points that are given, or its own choice of them."""
 
     def run(points):
         lines = "".join(" ".join(map(repr, p)) + "\n" for p in points)
@@ -154,16 +154,16 @@ def values(exe, path, data):
             sys.exit(f"{path}: {done.stderr}")
         return json.loads(done.stdout)
 
-    return run(points_of(run([])["dimension"]))["points"]
+    return run(given or points_of(run([])["dimension"]))["points"]
 
 
-def record(exe, path, version, work):
+def record(exe, path, version, work, points):
     data = path[: -len(".stan")] + ".json"
     if not os.path.exists(data):
         data = os.path.join(work, "empty.json")
         with open(data, "w") as f:
             f.write("{}")
-    found = values(exe, path, data)
+    found = values(exe, path, data, points)
     with open(path[: -len(".stan")] + ".expected.json", "w") as f:
         f.write(f'{{"stan": {json.dumps(version)}, "points": [\n' + ",\n".join(json.dumps(p) for p in found) + "\n]}\n")
 
@@ -182,7 +182,7 @@ def record_posteriors(a, version, work):
         with zipfile.ZipFile(os.path.join(root, "data", "data", posterior["data_name"] + ".json.zip")) as z:
             with open(data, "wb") as f:
                 f.write(z.read(z.namelist()[0]))
-        recorded[name] = {"stan": version, "points": values(build(a.folder, [path], work, a.cxx), path, data)}
+        recorded[name] = {"stan": version, "points": values(build(a.folder, [path], work, a.cxx), path, data, a.points)}
         print(name, flush=True)
         with open(a.out, "w") as f:
             json.dump(recorded, f)
@@ -197,6 +197,7 @@ def main():
     ap.add_argument("--group", type=int, default=6, help="programs in one translation unit")
     ap.add_argument("--work", help="a folder that keeps what was built: new data need no new build")
     ap.add_argument("--cxx", default="g++")
+    ap.add_argument("--points", type=json.loads, help="unconstrained points as JSON, for a program that rejects the usual ones")
     a = ap.parse_intermixed_args()
     a.folder = os.path.abspath(a.folder)
     with open(os.path.join(a.folder, "include", "stan", "version.hpp")) as f:
@@ -210,7 +211,7 @@ def main():
             group = a.programs[at : at + a.group]
             exe = build(a.folder, group, work, a.cxx)
             for path in group:
-                record(exe, path, version, work)
+                record(exe, path, version, work, a.points)
                 print(path, flush=True)
 
 

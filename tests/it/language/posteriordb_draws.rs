@@ -3,8 +3,8 @@
 //!
 //!     POSTERIORDB=path cargo test --release --test it posteriordb_draws -- --ignored --nocapture
 //!
-//! Posteriors with reference draws are sampled as a user would, 64 chains with an adaptation each; of the others a few
-//! draws are made. One agrees in part where it does without chains that stay far from the others; they are counted.
+//! Posteriors with reference draws are sampled as a user would, 64 chains with an adaptation each, and the target of the
+//! step size and the depth of trees that the reference was made with; of the others a few draws are made. One agrees in part where it does without chains that stay far from the others; they are counted.
 //! `POSTERIORDB_ONLY=words` takes the posteriors whose names have one of these words,
 //! `POSTERIORDB_SECONDS=900` is how long one may take, `POSTERIORDB_CODEGEN=cc` is the `--codegen` of the command, and
 //! `POSTERIORDB_TABLE=benches/posteriordb.md` is the file whose table is replaced.
@@ -95,6 +95,16 @@ fn reference(folder: &Path, posterior: &Value) -> Option<BTreeMap<String, Vec<Ve
     Some(all)
 }
 
+/// The target of the step size and the greatest depth of trees that the reference draws were made with, as options.
+fn control(folder: &Path, posterior: &Value) -> Vec<String> {
+    let Some(name) = posterior["reference_posterior_name"].as_str() else { return Vec::new() };
+    let info = json(&folder.join(format!("reference_posteriors/draws/info/{name}.info.json")));
+    let control = &info["inference"]["method_arguments"]["control"];
+    let options = [("--delta", "adapt_delta"), ("--max-depth", "max_treedepth")];
+    let told = options.iter().filter_map(|(option, key)| Some([(*option).to_owned(), control[key].as_f64()?.to_string()]));
+    told.flatten().collect()
+}
+
 /// The draws of one scalar, `theta[2,1]`, by chain.
 fn drawn(values: &NamedValues, name: &str) -> Result<Vec<Vec<f64>>, String> {
     let (field, index) = name.split_once('[').unwrap_or((name, ""));
@@ -166,7 +176,7 @@ fn run(folder: &Path, name: &str, most: Duration) -> Row {
     let program = posterior["model_name"].as_str().expect("a name");
     command.arg("sample").arg(folder.join(format!("models/stan/{program}.stan"))).arg("--data").arg(&file);
     command.args(["--chains", &CHAINS.to_string(), "--warmup", warmup, "--draws", draws, "--seed", "1"]);
-    command.args(["--summary", "lp__", "--output"]).arg(&output);
+    command.args(control(folder, &posterior)).args(["--summary", "lp__", "--output"]).arg(&output);
     if let Ok(codegen) = std::env::var("POSTERIORDB_CODEGEN") {
         command.args(["--codegen", &codegen]);
     }
