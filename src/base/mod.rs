@@ -10,6 +10,11 @@ pub mod stack;
 pub mod text;
 pub mod work;
 
+/// A map of the compiler's own values: hashed faster than the standard library does, which guards against chosen keys.
+pub type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+/// A set of the compiler's own values, hashed as those of [`HashMap`].
+pub type HashSet<K> = std::collections::HashSet<K, foldhash::fast::RandomState>;
+
 /// How the message of an assertion begins whose failure ends the run of all lanes, as Stan's `fatal_error` does.
 pub const FATAL: &str = "fatal_error: ";
 

@@ -1,14 +1,13 @@
 //! What lanes compute, as a graph: every value is made once by a node, of known values and elements of other nodes.
 //! Assignments, indices, loops and calls are gone: the host has run them.
 
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::value::{Elem, NodeId, Val, What};
-use crate::base::{IdVec, Span};
+use crate::base::{HashMap, IdVec, Span};
 use crate::types::Array;
 
 /// What a node does with its operands.
@@ -180,11 +179,11 @@ impl Graph {
             sites: IdVec::new(),
             turns,
             effects: Vec::new(),
-            names: HashMap::new(),
-            known: HashMap::new(),
+            names: HashMap::default(),
+            known: HashMap::default(),
             tables: IndexMap::new(),
-            made: HashMap::new(),
-            site_ids: HashMap::new(),
+            made: HashMap::default(),
+            site_ids: HashMap::default(),
         }
     }
 

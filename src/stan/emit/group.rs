@@ -1,11 +1,11 @@
 //! Nodes of one place of the program: a comprehension, an expression, or a check.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::pattern::Axes;
 use super::region::shifted;
 use super::{Code, Container, Emitter, Irregular, Local, Written, holds, written};
+use crate::base::HashMap;
 use crate::base::Id as _;
 use crate::stan::graph::{Arg, Op};
 use crate::stan::value::{Elem, NodeId};
@@ -29,7 +29,7 @@ impl Emitter<'_> {
     /// Writes nodes that do the same, and do not depend on one another.
     pub(super) fn group(&mut self, nodes: &[NodeId]) -> Written<()> {
         let mut parts: Vec<Vec<NodeId>> = Vec::new();
-        let mut which: HashMap<Vec<Found>, usize> = HashMap::new();
+        let mut which: HashMap<Vec<Found>, usize> = HashMap::default();
         for id in nodes {
             let mut all: Option<Vec<Found>> = None;
             for (point, member) in self.family(*id).iter().enumerate() {

@@ -2,9 +2,9 @@
 //! length: known factors are followed by zeros, or tell how many they are. Turns that differ in a length would be written
 //! one by one.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::base::{HashMap, HashSet};
 use crate::stan::graph::{Arg, Graph, Op, SiteId};
 use crate::stan::value::{Elem, NodeId};
 use crate::types::Array;
@@ -33,7 +33,7 @@ struct Dot {
 
 /// The graph with rows of one length in the place of what grows; the nodes keep their numbers.
 pub(super) fn with_prefixes(graph: &mut Graph) {
-    let mut chains: HashMap<SiteId, Vec<Chain>> = HashMap::new();
+    let mut chains: HashMap<SiteId, Vec<Chain>> = HashMap::default();
     for (id, node) in graph.nodes.iter() {
         let Op::Call(name, _) = &node.op else { continue };
         if &**name != "dot" {
@@ -104,7 +104,7 @@ fn is_there_before(chain: &Chain) -> bool {
 
 /// Whether a node reads another one, or what reads it.
 fn depends(graph: &Graph, node: NodeId, on: NodeId) -> bool {
-    let mut seen = HashSet::from([node]);
+    let mut seen = HashSet::from_iter([node]);
     let mut open = vec![node];
     while let Some(id) = open.pop() {
         if id == on {

@@ -13,14 +13,13 @@ mod region;
 mod routine;
 mod sums;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::graph::{Arg, Graph, Node, Op, SiteId, TurnId};
 use super::value::{Elem, NodeId, Val};
-use crate::base::{Id as _, Span};
+use crate::base::{HashMap, HashSet, Id as _, Span};
 use crate::types::{Array, ArrayData, Scalar};
 
 pub(super) use marks::unmarked;
@@ -187,7 +186,7 @@ fn bits(array: &Array) -> Vec<u64> {
 
 /// The names of known arrays; of those that are alike the first in the alphabet.
 fn program_names(graph: &Graph) -> HashMap<Vec<u64>, Arc<str>> {
-    let mut names: HashMap<Vec<u64>, Arc<str>> = HashMap::new();
+    let mut names: HashMap<Vec<u64>, Arc<str>> = HashMap::default();
     for (array, name) in graph.known.values() {
         let of_array = names.entry(bits(array)).or_insert_with(|| name.clone());
         if *name < *of_array {
@@ -374,19 +373,19 @@ impl<'g> Emitter<'g> {
             deferred: vec![false; n],
             live: vec![false; n],
             containers: Vec::new(),
-            places: HashMap::new(),
-            pools: HashMap::new(),
-            rows: HashMap::new(),
+            places: HashMap::default(),
+            pools: HashMap::default(),
+            rows: HashMap::default(),
             written: Vec::new(),
             kept: Vec::new(),
             loops: Vec::new(),
-            locals: HashMap::new(),
+            locals: HashMap::default(),
             tables: graph.tables.clone(),
-            table_names: HashMap::new(),
+            table_names: HashMap::default(),
             program_names: program_names(graph),
             prefix: prefix.to_owned(),
             table_prefix: String::new(),
-            inputs: HashMap::new(),
+            inputs: HashMap::default(),
             next_name: 0,
             taken: taken(graph),
             lines: Vec::new(),
@@ -458,7 +457,7 @@ impl<'g> Emitter<'g> {
                 sources.for_each(|source| self.live[source.index()] = true);
             }
         }
-        let mut rows: HashMap<SiteId, HashMap<TurnId, (usize, usize)>> = HashMap::new();
+        let mut rows: HashMap<SiteId, HashMap<TurnId, (usize, usize)>> = HashMap::default();
         for (id, node) in self.graph.nodes.iter() {
             if self.graph.turns[node.turn].depth >= 2 {
                 let (live, all) = rows.entry(node.site).or_default().entry(self.turn_at(id, 1)).or_default();
@@ -468,7 +467,8 @@ impl<'g> Emitter<'g> {
         }
         let uneven = |row: &HashMap<TurnId, (usize, usize)>| {
             let (live, all) = row.values().fold((0, 0), |(live, all), (l, a)| (live + l, all + a));
-            let same = row.values().all(|(l, _)| row.values().all(|(other, _)| l == other));
+            let first = row.values().next();
+            let same = row.values().all(|(live, _)| first.is_some_and(|(first, _)| live == first));
             !same && live * MOST_DEAD >= all
         };
         let uneven: HashSet<SiteId> = rows.iter().filter(|(_, row)| uneven(row)).map(|(site, _)| *site).collect();

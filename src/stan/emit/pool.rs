@@ -1,7 +1,6 @@
 //! Elements that lie about in several arrays: one array of those that occur, and where each is in it. Arrays that are put
 //! together and read more than once.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -9,6 +8,7 @@ use indexmap::IndexMap;
 use super::group::Found;
 use super::pattern::Axes;
 use super::{Code, Container, Emitter, Written};
+use crate::base::HashMap;
 use crate::stan::value::Elem;
 
 /// From so many stretches on, several for each array, an array is gathered: the text and what the machine does grow with

@@ -1,7 +1,7 @@
 //! The order in which nodes are written: groups of one place each, and where groups depend on one another in a circle, the
 //! loop that turns them (Allen and Kennedy 1987, with the dependences of the data instead of a test).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use super::pattern::Axes;
 use super::{Container, Emitter, Irregular, Line, Local, Loop, Written};
 use crate::base::Id as _;
+use crate::base::{HashMap, HashSet};
 use crate::stan::graph::{Arg, Op, SiteId, TurnId};
 use crate::stan::value::{Elem, NodeId};
 
@@ -137,9 +138,9 @@ impl Emitter<'_> {
 
     /// Writes nodes, which come in the order in which they were made.
     pub(super) fn region(&mut self, nodes: &[NodeId]) -> Written<()> {
-        let mut group_of: HashMap<NodeId, usize> = HashMap::new();
+        let mut group_of: HashMap<NodeId, usize> = HashMap::default();
         let mut groups: Vec<Vec<NodeId>> = Vec::new();
-        let mut keys: HashMap<Key, usize> = HashMap::new();
+        let mut keys: HashMap<Key, usize> = HashMap::default();
         for id in nodes {
             let group = *keys.entry(self.key(*id)).or_insert_with(|| {
                 groups.push(Vec::new());
@@ -193,7 +194,7 @@ impl Emitter<'_> {
             return nodes.iter().try_for_each(|id| self.group(&[*id]));
         };
         let mut turns: Vec<Vec<NodeId>> = Vec::new();
-        let mut at: HashMap<TurnId, usize> = HashMap::new();
+        let mut at: HashMap<TurnId, usize> = HashMap::default();
         for id in nodes {
             let turn = self.turn_at(*id, depth);
             let index = *at.entry(turn).or_insert_with(|| {
@@ -218,7 +219,7 @@ impl Emitter<'_> {
 
     /// For each turn what its nodes do, and where their operands come from.
     fn signatures(&self, turns: &[Vec<NodeId>]) -> Vec<Vec<(Key, Vec<Source>)>> {
-        let mut at: HashMap<NodeId, (usize, usize)> = HashMap::new();
+        let mut at: HashMap<NodeId, (usize, usize)> = HashMap::default();
         for (t, turn) in turns.iter().enumerate() {
             at.extend(turn.iter().enumerate().map(|(position, id)| (*id, (t, position))));
         }
@@ -329,7 +330,7 @@ impl Emitter<'_> {
 
     /// What the first turns of a loop read of the turns before it, in the place of what later turns read of this loop.
     fn earlier(&self, all: &[Vec<NodeId>], range: &Range<usize>) -> Earlier {
-        let mut at: HashMap<NodeId, (usize, usize)> = HashMap::new();
+        let mut at: HashMap<NodeId, (usize, usize)> = HashMap::default();
         for (t, turn) in all.iter().enumerate() {
             at.extend(turn.iter().enumerate().map(|(position, id)| (*id, (t, position))));
         }

@@ -1,13 +1,12 @@
 //! The text of routines: loops and functions of their own, whose turns and calls lanes decide.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::packing::{Packing, Part, ty, zeros};
 use super::{Code, Emitter, Level, Line, holds, simplified, taken};
-use crate::base::Span;
+use crate::base::{HashMap, HashSet, Span};
 use crate::stan::graph::{Graph, Op};
 use crate::stan::value::{Elem, Val, What};
 use crate::types::Array;
@@ -72,7 +71,7 @@ impl Names {
     fn new(graphs: &[&Graph], own: &str) -> Names {
         let mut taken: HashSet<String> = graphs.iter().flat_map(|graph| taken(graph)).collect();
         taken.insert(own.to_owned());
-        Names { taken, of: HashMap::new() }
+        Names { taken, of: HashMap::default() }
     }
     fn free(&mut self, stem: &str) -> String {
         let mut name = stem.to_owned();

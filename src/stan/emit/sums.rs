@@ -1,9 +1,9 @@
 //! Sums that a loop adds up, term by term, become sums: `s = s + x[i]` of every turn; of products with what is known, such
 //! as `s = s + beta[k] * x[i, k]`, dot products.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::base::HashMap;
 use crate::base::Id as _;
 use crate::stan::graph::{Arg, Graph, Node, Op, SiteId};
 use crate::stan::value::{Elem, NodeId, Val};
@@ -37,7 +37,7 @@ pub(super) fn with_sums(graph: &mut Graph, results: &[Val], summed: &[Elem]) {
             uses[node.index()] += 2;
         }
     }
-    let mut chains: HashMap<NodeId, Chain> = HashMap::new();
+    let mut chains: HashMap<NodeId, Chain> = HashMap::default();
     for index in 0..n {
         let id = NodeId::new(index);
         let Some((before, term)) = step(graph, id) else { continue };
@@ -55,7 +55,7 @@ pub(super) fn with_sums(graph: &mut Graph, results: &[Val], summed: &[Elem]) {
         chains.insert(id, chain);
     }
     // The sums of one place are written alike, the short ones too.
-    let mut longest: HashMap<SiteId, usize> = HashMap::new();
+    let mut longest: HashMap<SiteId, usize> = HashMap::default();
     for (id, chain) in &chains {
         let most = longest.entry(graph.nodes[*id].site).or_default();
         *most = chain.terms.len().max(*most);

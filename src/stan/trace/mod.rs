@@ -33,14 +33,13 @@ mod tails;
 mod transforms;
 mod tuple;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::check::Checked;
 use super::graph::{Graph, Turn};
 use super::syntax::ast;
 use super::value::{Elem, Kind, Val};
-use crate::base::Span;
+use crate::base::{HashMap, Span};
 use crate::types::Array;
 
 pub(in crate::stan) use declare::Declared;
@@ -155,10 +154,10 @@ impl<'a> Tracer<'a> {
             checked,
             host,
             graph: Graph::new(),
-            frames: vec![vec![HashMap::new()]],
+            frames: vec![vec![HashMap::default()]],
             turn: crate::stan::graph::TurnId(0),
             calls: 0,
-            call_ids: HashMap::new(),
+            call_ids: HashMap::default(),
             depth: 0,
             closures: 0,
             routines: routine::Routines::default(),
@@ -211,7 +210,7 @@ impl<'a> Tracer<'a> {
 
     /// Runs something in a scope of its own.
     fn scoped<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.frame().push(HashMap::new());
+        self.frame().push(HashMap::default());
         let done = run(self);
         self.frame().pop();
         done

@@ -1,7 +1,7 @@
 //! Functions of the program that call themselves where parameters decide: each is a function of the text, for arguments of
 //! these kinds and sizes. What is known of the arguments and the same in all calls stays known.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::called::SO_FAR;
@@ -9,7 +9,7 @@ use super::flow::Flow;
 use super::routine::{ADDED, BEFORE, Called};
 use super::stmt::same;
 use super::{Problem, Result, Term, Tracer, unsupported, wrong};
-use crate::base::Span;
+use crate::base::{HashMap, HashSet, Span};
 use crate::stan::emit::{Body, Packing, Part, Slot, Text, marker};
 use crate::stan::graph::Graph;
 use crate::stan::syntax::ast::Function;
@@ -326,7 +326,7 @@ impl<'a> Tracer<'a> {
             return wrong(span, format!("`{}` has no body", function.name.text));
         };
         let active = std::mem::take(&mut self.recursion.active);
-        self.frames.push(vec![HashMap::new()]);
+        self.frames.push(vec![HashMap::default()]);
         self.depth += 1;
         let made = self.inside(|t| {
             let before = t.input(span, BEFORE, Kind::REAL, vec![])?;

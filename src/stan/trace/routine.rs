@@ -1,14 +1,14 @@
 //! Routines: functions of the text for what lanes decide, loops and functions that call themselves. Each has a graph of its
 //! own, and is given what it reads.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::loop_routine::Loop;
 use super::{Frame, Result, Term, Tracer};
-use crate::base::Span;
+use crate::base::{HashMap, HashSet, Span};
 use crate::stan::emit::{Line, Packing, marker, shared_marker};
 use crate::stan::graph::{Graph, Op, Routine, TurnId};
 use crate::stan::value::{Base, Kind, Val};

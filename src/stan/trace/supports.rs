@@ -1,10 +1,8 @@
 //! What densities demand of their arguments, and what Stan says where known ones do not have it. What lanes compute is
 //! looked at by the library of the language: a density is NaN there, which rejects the point.
 
-use std::collections::HashMap;
-
 use super::{Result, Tracer};
-use crate::base::Span;
+use crate::base::{HashMap, Span};
 use crate::stan::graph::{Arg, Graph, Op};
 use crate::stan::value::{Elem, NodeId, Val};
 use crate::types::ArrayData;
@@ -241,7 +239,7 @@ struct Symmetry<'g> {
 
 impl Symmetry<'_> {
     fn new(graph: &Graph, n: usize) -> Symmetry<'_> {
-        Symmetry { graph, n, known: HashMap::new(), depth: 0 }
+        Symmetry { graph, n, known: HashMap::default(), depth: 0 }
     }
 
     fn of(&mut self, m: &Arg) -> bool {

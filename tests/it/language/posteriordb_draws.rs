@@ -101,7 +101,8 @@ fn control(folder: &Path, posterior: &Value) -> Vec<String> {
     let info = json(&folder.join(format!("reference_posteriors/draws/info/{name}.info.json")));
     let control = &info["inference"]["method_arguments"]["control"];
     let options = [("--delta", "adapt_delta"), ("--max-depth", "max_treedepth")];
-    let told = options.iter().filter_map(|(option, key)| Some([(*option).to_owned(), control[key].as_f64()?.to_string()]));
+    let told =
+        options.iter().filter_map(|(option, key)| Some([(*option).to_owned(), control[key].as_f64()?.to_string()]));
     told.flatten().collect()
 }
 

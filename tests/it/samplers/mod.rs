@@ -1,5 +1,6 @@
 //! The samplers, their draws and their diagnostics.
 
+mod adaptation;
 pub(crate) mod by_value;
 mod calibration;
 pub(crate) mod cmdstan;
