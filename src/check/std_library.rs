@@ -48,6 +48,7 @@ const MODULES: &[(&str, &str)] = &[
     ("supports.ab", include_str!("../std/supports.ab")),
     ("valid.ab", include_str!("../std/valid.ab")),
     ("vectors.ab", include_str!("../std/vectors.ab")),
+    ("wiener.ab", include_str!("../std/wiener.ab")),
     // The samplers, which stand in `nuts/` so that they can be read beside their algorithms.
     ("adapt.ab", include_str!("../../nuts/adapt.ab")),
     ("chain.ab", include_str!("../../nuts/chain.ab")),

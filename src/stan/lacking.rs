@@ -14,8 +14,6 @@ const NAMES: &[&str] = &[
     "eigenvalues",
     "eigenvectors",
     "generate_laplace_options",
-    "wiener_lccdf_unnorm",
-    "wiener_lcdf_unnorm",
 ];
 
 /// Functions that are there of real matrices only.
@@ -27,5 +25,4 @@ pub(super) fn lacks(name: &str, params: &[UnsizedType]) -> bool {
     NAMES.contains(&name)
         || name.starts_with("laplace_")
         || (OF_REAL_MATRICES.contains(&name) && params == [UnsizedType::ComplexMatrix])
-        || (name == "wiener_lpdf" && params.len() > 5)
 }

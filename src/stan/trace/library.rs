@@ -57,6 +57,9 @@ impl Tracer<'_> {
         if tails::distribution_of(name).is_some() {
             return self.distribution_function(span, name, args);
         }
+        if let Some(value) = self.first_passage(span, name, args)? {
+            return Ok(value);
+        }
         self.check_support(span, name, args)?;
         if self.is_vectorised(name) {
             return self.vectorised_density(span, name, args);
