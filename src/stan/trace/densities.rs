@@ -134,6 +134,9 @@ impl Tracer<'_> {
             (false, false) => ("", args.to_vec()),
         };
         let called = format!("wiener_{what}{suffix}");
+        if matches!(called.as_str(), "wiener_lpdf" | "wiener_drifts_lpdf") {
+            return self.vectorised_density(span, &called, &args).map(Some);
+        }
         let (length, args) = self.aligned(span, name, &args)?;
         let Some(n) = length else { return self.call_ab(span, &called, &args, Kind::REAL, vec![]).map(Some) };
         if n == 0 {
