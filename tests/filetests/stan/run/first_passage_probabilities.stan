@@ -1,5 +1,5 @@
-// tolerance: 2e-6 (Stan's integrals have a relative error of up to the precision that is asked for)
-// Probabilities of first passage with drifts, starts and lost times that vary, together and one by one, of numbers and of
+// tolerance: 2e-8 (Stan's integrals have a relative error of up to the precision that is asked for)
+// Probabilities of first passage, without and with drifts, starts and lost times that vary, of numbers and of
 // vectors; lost times that may be longer than what was observed.
 data {
   int N;
@@ -19,12 +19,7 @@ model {
   delta ~ normal(0, 1);
   target += wiener_lcdf_unnorm(y, alpha * ones, tau * ones, beta * ones, delta * ones, 1e-8);
   target += wiener_lccdf_unnorm(y, alpha * ones, tau * ones, beta * ones, delta * ones);
-  target += wiener_lcdf_unnorm(y[1], alpha, tau, beta, delta, sv, 0, 0, 1e-8);
-  target += wiener_lccdf_unnorm(y[2], alpha, tau, beta, delta, sv, 0, 0, 1e-8);
-  target += wiener_lcdf_unnorm(y[1], alpha, tau, beta, delta, sv, sw, 0, 1e-7);
-  target += wiener_lccdf_unnorm(y[2], alpha, tau, beta, delta, 0, sw, st, 1e-7);
-  target += wiener_lcdf_unnorm(y[3], alpha, tau, beta, delta, sv, sw, st, 1e-6);
   target += wiener_lccdf_unnorm(y[1], alpha, tau, beta, delta, sv, sw, st, 1e-6);
   target += wiener_lcdf_unnorm(y[1:1], [alpha]', [tau]', [beta]', [delta]', [sv]', [sw]', [st]', 1e-6);
-  target += wiener_lpdf(y[1] | alpha, tau, beta, delta, sv, sw, 10 * st, 1e-8);
+  target += wiener_lpdf(y[1] | alpha, tau, beta, delta, sv, 0, 10 * st, 1e-8);
 }
