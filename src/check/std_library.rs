@@ -32,6 +32,7 @@ const MODULES: &[(&str, &str)] = &[
     ("incomplete_beta.ab", include_str!("../std/incomplete_beta.ab")),
     ("incomplete_beta_tail.ab", include_str!("../std/incomplete_beta_tail.ab")),
     ("incomplete_gamma.ab", include_str!("../std/incomplete_gamma.ab")),
+    ("laplace.ab", include_str!("../std/laplace.ab")),
     ("linear.ab", include_str!("../std/linear.ab")),
     ("matrices.ab", include_str!("../std/matrices.ab")),
     ("matrix_functions.ab", include_str!("../std/matrix_functions.ab")),

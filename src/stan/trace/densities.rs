@@ -125,7 +125,8 @@ impl Tracer<'_> {
         };
         self.check_demands(span, name, "wiener_full", args)?;
         // What does not vary needs no average.
-        let varies = |at: usize| args.get(at).is_some_and(|v| v.reals().is_none_or(|all| all.iter().any(|x| *x != 0.0)));
+        let varies =
+            |at: usize| args.get(at).is_some_and(|v| v.reals().is_none_or(|all| all.iter().any(|x| *x != 0.0)));
         let (what, args) = match (varies(6), varies(7)) {
             (true, true) => ("full_", args.to_vec()),
             (true, false) => ("starts_", args[..7].to_vec()),

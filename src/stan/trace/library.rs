@@ -30,6 +30,9 @@ impl Tracer<'_> {
             let parts = parts.iter().map(|part| self.library(span, part, args)).collect::<Result<_>>()?;
             return Ok(Val::tuple(vec![], parts));
         }
+        if let ("generate_laplace_options", [start]) = (name, args) {
+            return self.laplace_options(span, start);
+        }
         if let Some(value) = self.moved(span, name, args)? {
             return Ok(value);
         }

@@ -30,8 +30,8 @@ enum Demand {
 }
 
 use Demand::{
-    Above, AtLeast, AtLeastThat, Between, Category, Finite, GreaterThan, Less, Nonnegative, NotNan, Positive, PositiveFinite,
-    UpTo,
+    Above, AtLeast, AtLeastThat, Between, Category, Finite, GreaterThan, Less, Nonnegative, NotNan, Positive,
+    PositiveFinite, UpTo,
 };
 
 /// An argument, Stan's name of it, and what it must be, in the order in which Stan looks.
