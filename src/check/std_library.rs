@@ -32,6 +32,7 @@ const MODULES: &[(&str, &str)] = &[
     ("incomplete_beta.ab", include_str!("../std/incomplete_beta.ab")),
     ("incomplete_beta_tail.ab", include_str!("../std/incomplete_beta_tail.ab")),
     ("incomplete_gamma.ab", include_str!("../std/incomplete_gamma.ab")),
+    ("laplace.ab", include_str!("../std/laplace.ab")),
     ("linear.ab", include_str!("../std/linear.ab")),
     ("matrices.ab", include_str!("../std/matrices.ab")),
     ("matrix_functions.ab", include_str!("../std/matrix_functions.ab")),
@@ -48,6 +49,7 @@ const MODULES: &[(&str, &str)] = &[
     ("supports.ab", include_str!("../std/supports.ab")),
     ("valid.ab", include_str!("../std/valid.ab")),
     ("vectors.ab", include_str!("../std/vectors.ab")),
+    ("wiener.ab", include_str!("../std/wiener.ab")),
     // The samplers, which stand in `nuts/` so that they can be read beside their algorithms.
     ("adapt.ab", include_str!("../../nuts/adapt.ab")),
     ("chain.ab", include_str!("../../nuts/chain.ab")),

@@ -41,6 +41,13 @@ pub(super) enum Op {
     Print(Arc<[Arc<str>]>, bool),
 }
 
+impl Op {
+    /// Whether it is a random draw: no two of them are the same.
+    pub(super) fn draws(&self) -> bool {
+        matches!(self, Op::Call(name, _) | Op::CallWith(name, _) if name.ends_with("_rng"))
+    }
+}
+
 /// A function of the text whose turns or calls lanes decide, as it is called.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Routine {
@@ -221,7 +228,7 @@ impl Graph {
             Op::Routine(routine) => routine.acts,
             _ => false,
         };
-        let again = effect || matches!(&node.op, Op::Call(name, _) if name.ends_with("_rng"));
+        let again = effect || node.op.draws();
         if again {
             let id = self.nodes.push(node);
             self.effects.extend(effect.then_some(id));
@@ -251,7 +258,6 @@ impl Graph {
 
     /// Whether lanes do more here than to compute values.
     pub(super) fn acts(&self) -> bool {
-        let draws = |node: &Node| matches!(&node.op, Op::Call(name, _) if name.ends_with("_rng"));
-        !self.effects.is_empty() || self.nodes.values().any(draws)
+        !self.effects.is_empty() || self.nodes.values().any(|node| node.op.draws())
     }
 }

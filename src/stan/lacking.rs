@@ -13,9 +13,8 @@ const NAMES: &[&str] = &[
     "eigendecompose",
     "eigenvalues",
     "eigenvectors",
-    "generate_laplace_options",
-    "wiener_lccdf_unnorm",
-    "wiener_lcdf_unnorm",
+    "laplace_latent_solve",
+    "laplace_latent_solve_tol",
 ];
 
 /// Functions that are there of real matrices only.
@@ -24,8 +23,5 @@ const OF_REAL_MATRICES: &[&str] =
 
 /// Whether a function of the library with parameters of these types is not there yet; those that take functions have none.
 pub(super) fn lacks(name: &str, params: &[UnsizedType]) -> bool {
-    NAMES.contains(&name)
-        || name.starts_with("laplace_")
-        || (OF_REAL_MATRICES.contains(&name) && params == [UnsizedType::ComplexMatrix])
-        || (name == "wiener_lpdf" && params.len() > 5)
+    NAMES.contains(&name) || (OF_REAL_MATRICES.contains(&name) && params == [UnsizedType::ComplexMatrix])
 }

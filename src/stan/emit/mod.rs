@@ -512,7 +512,7 @@ impl<'g> Emitter<'g> {
     }
 
     fn draws(&self, id: NodeId) -> bool {
-        matches!(&self.node(id).op, Op::Call(name, _) if name.ends_with("_rng"))
+        self.node(id).op.draws()
     }
 
     /// Readers that are written where they are read stand for their own readers.

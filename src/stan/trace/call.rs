@@ -173,8 +173,11 @@ impl<'a> Tracer<'a> {
         args: &[Expr],
         truncation: Option<&Truncation>,
     ) -> Result<()> {
-        if distribution.text.starts_with("laplace_") {
-            return unsupported(distribution.span, format!("`{}`", distribution.text));
+        if distribution.text.starts_with("laplace_") && !self.has_function(&format!("{}_lpmf", distribution.text)) {
+            // Stan leaves no constants out of them.
+            let all: Vec<Expr> = std::iter::once(value).chain(args).cloned().collect();
+            let density = self.laplace(span, &format!("{}_lpmf", distribution.text), &all)?;
+            return self.add_terms(span, &density);
         }
         let mut values = vec![self.eval(value)?];
         for arg in args {

@@ -12,7 +12,7 @@ const HALF_LOG_PI: f64 = 0.572_364_942_924_700_1;
 /// ln π
 const LOG_PI: f64 = 1.144_729_885_849_400_2;
 
-fn lgamma(x: f64) -> f64 {
+pub(super) fn lgamma(x: f64) -> f64 {
     let f = UnaryFn::ALL.iter().find(|f| f.name() == "lgamma").expect("there is such a function");
     f.apply(x)
 }

@@ -111,6 +111,43 @@ impl Tracer<'_> {
         self.call_ab(span, name, &args, Kind::REAL, vec![])
     }
 
+    /// `wiener_lpdf` of more than five arguments, and its distribution functions; `None` for any other. The last argument
+    /// may be Stan's precision of derivatives, which has no part here: ours are exact but for rounding.
+    pub(super) fn first_passage(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
+        let (suffix, args) = match (name, args.len()) {
+            ("wiener_lpdf", 6 | 8) => ("lpdf", args),
+            ("wiener_lpdf", 7 | 9) => ("lpdf", &args[..args.len() - 1]),
+            ("wiener_lcdf_unnorm" | "wiener_lccdf_unnorm", 5 | 8) => (&name["wiener_".len()..], args),
+            ("wiener_lcdf_unnorm" | "wiener_lccdf_unnorm", 6 | 9) => {
+                (&name["wiener_".len()..], &args[..args.len() - 1])
+            }
+            _ => return Ok(None),
+        };
+        self.check_demands(span, name, "wiener_full", args)?;
+        // What does not vary needs no average.
+        let varies =
+            |at: usize| args.get(at).is_some_and(|v| v.reals().is_none_or(|all| all.iter().any(|x| *x != 0.0)));
+        let (what, args) = match (varies(6), varies(7)) {
+            (true, true) => ("full_", args.to_vec()),
+            (true, false) => ("starts_", args[..7].to_vec()),
+            (false, true) => ("times_", [&args[..6], &args[7..]].concat()),
+            (false, false) if args.len() > 5 => ("drifts_", args[..6].to_vec()),
+            (false, false) => ("", args.to_vec()),
+        };
+        let called = format!("wiener_{what}{suffix}");
+        if matches!(called.as_str(), "wiener_lpdf" | "wiener_drifts_lpdf") {
+            return self.vectorised_density(span, &called, &args).map(Some);
+        }
+        let (length, args) = self.aligned(span, name, &args)?;
+        let Some(n) = length else { return self.call_ab(span, &called, &args, Kind::REAL, vec![]).map(Some) };
+        if n == 0 {
+            return Ok(Some(Val::real(0.0)));
+        }
+        let one = |t: &mut Self, numbers: &[Val]| t.call_ab(span, &called, numbers, Kind::REAL, vec![]);
+        let each = self.each_element(&args, Kind::VECTOR, vec![n], one)?;
+        self.library(span, "sum", &[each]).map(Some)
+    }
+
     /// The rows of an argument that may be one vector or several.
     pub(super) fn rows_of(v: &Val) -> Vec<Val> {
         if v.kind.arrays == 0 {

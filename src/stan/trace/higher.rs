@@ -11,14 +11,14 @@ use crate::stan::syntax::ast::{Expr, ExprKind, Name};
 use crate::stan::value::{Base, Elem, Kind, Val, What};
 
 /// Values for a function that a solver calls: what lanes compute of them is packed into one vector.
-struct Packed {
+pub(super) struct Packed {
     args: Vec<Val>,
     /// The vector.
-    theta: Val,
+    pub(super) theta: Val,
 }
 
 impl Packed {
-    fn new(args: Vec<Val>) -> Packed {
+    pub(super) fn new(args: Vec<Val>) -> Packed {
         let mut elems = Vec::new();
         args.iter().for_each(|arg| pack(arg, &mut elems));
         let theta = Val::from_elems(Kind::VECTOR, vec![elems.len()], elems);
@@ -26,7 +26,7 @@ impl Packed {
     }
 
     /// The values, with those of lanes taken from this vector.
-    fn unpacked(&self, theta: &Val) -> Vec<Val> {
+    pub(super) fn unpacked(&self, theta: &Val) -> Vec<Val> {
         let mut at = 0;
         self.args.iter().map(|arg| unpack(arg, theta, &mut at)).collect()
     }
@@ -97,9 +97,8 @@ impl<'a> Tracer<'a> {
             | "solve_powell"
             | "solve_newton_tol"
             | "solve_powell_tol" => self.root(span, name, args).map(Some),
-            _ if ["dae", "laplace_"].iter().any(|start| name.starts_with(start)) => {
-                unsupported(span, format!("`{name}`"))
-            }
+            _ if name.starts_with("laplace_") => self.laplace(span, name, args).map(Some),
+            _ if name.starts_with("dae") => unsupported(span, format!("`{name}`")),
             _ => Ok(None),
         }
     }
@@ -270,7 +269,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// A closure of these inputs, as text: what it computes is a graph of its own.
-    fn closure(
+    pub(super) fn closure(
         &mut self,
         span: Span,
         inputs: &[(&str, Kind, Vec<usize>)],
@@ -309,7 +308,7 @@ impl<'a> Tracer<'a> {
     }
 }
 
-fn missing(span: Span) -> Box<super::Problem> {
+pub(super) fn missing(span: Span) -> Box<super::Problem> {
     wrong::<()>(span, "an argument is missing").expect_err("it is one")
 }
 

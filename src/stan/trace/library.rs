@@ -30,6 +30,9 @@ impl Tracer<'_> {
             let parts = parts.iter().map(|part| self.library(span, part, args)).collect::<Result<_>>()?;
             return Ok(Val::tuple(vec![], parts));
         }
+        if let ("generate_laplace_options", [start]) = (name, args) {
+            return self.laplace_options(span, start);
+        }
         if let Some(value) = self.moved(span, name, args)? {
             return Ok(value);
         }
@@ -56,6 +59,9 @@ impl Tracer<'_> {
         }
         if tails::distribution_of(name).is_some() {
             return self.distribution_function(span, name, args);
+        }
+        if let Some(value) = self.first_passage(span, name, args)? {
+            return Ok(value);
         }
         self.check_support(span, name, args)?;
         if self.is_vectorised(name) {

@@ -16,6 +16,7 @@ mod flow;
 mod higher;
 mod index;
 mod inverse;
+mod laplace;
 mod library;
 mod loop_routine;
 mod loops;

@@ -145,17 +145,13 @@ fn product(a: &Val, b: &Val) -> Option<Vec<f64>> {
 impl Tracer<'_> {
     /// Does an operation.
     pub(super) fn apply(&mut self, span: Span, op: Op, args: &[Val], kind: Kind, shape: Vec<usize>) -> Result<Val> {
-        if args.iter().all(Val::is_known) && !self.draws(&op) {
+        if args.iter().all(Val::is_known) && !op.draws() {
             if let Some(value) = native(&op, args, kind, &shape) {
                 return Ok(value);
             }
             return self.on_host(span, &op, args, kind, shape);
         }
         self.node(span, op, args, kind, shape)
-    }
-
-    fn draws(&self, op: &Op) -> bool {
-        matches!(op, Op::Call(name, _) if name.ends_with("_rng"))
     }
 
     /// Adds a node.

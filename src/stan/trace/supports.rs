@@ -18,6 +18,7 @@ enum Demand {
     Between(f64, f64),
     AtLeast(f64),
     Less(f64),
+    Above(f64),
     /// From 0 to another argument.
     UpTo(usize),
     AtLeastThat(usize),
@@ -27,8 +28,8 @@ enum Demand {
 }
 
 use Demand::{
-    AtLeast, AtLeastThat, Between, Category, Finite, GreaterThan, Less, Nonnegative, NotNan, Positive, PositiveFinite,
-    UpTo,
+    Above, AtLeast, AtLeastThat, Between, Category, Finite, GreaterThan, Less, Nonnegative, NotNan, Positive,
+    PositiveFinite, UpTo,
 };
 
 /// An argument, Stan's name of it, and what it must be, in the order in which Stan looks.
@@ -206,6 +207,22 @@ fn demands(name: &str) -> &'static [Row] {
             (1, "Shape parameter", PositiveFinite),
             (2, "Scale parameter", PositiveFinite),
         ],
+        // Those of more than five arguments, and the probabilities to have come.
+        "wiener_full" => &[
+            (0, "Random variable", PositiveFinite),
+            (1, "Boundary separation", PositiveFinite),
+            (4, "Drift rate", Finite),
+            (3, "A-priori bias", Less(1.0)),
+            (3, "A-priori bias", Above(0.0)),
+            (2, "Nondecision time", Nonnegative),
+            (2, "Nondecision time", Finite),
+            (5, "Inter-trial variability in drift rate", Nonnegative),
+            (5, "Inter-trial variability in drift rate", Finite),
+            (6, "Inter-trial variability in A-priori bias", Between(0.0, 1.0)),
+            (7, "Inter-trial variability in Nondecision time", Nonnegative),
+            (7, "Inter-trial variability in Nondecision time", Finite),
+            (0, "Random variable", GreaterThan(2)),
+        ],
         "yule_simon_lpmf" => &[(0, "Outcome variable", AtLeast(1.0)), (1, "Shape parameter", PositiveFinite)],
         _ => &[],
     }
@@ -322,6 +339,7 @@ fn refusal(demand: Demand, x: f64, at: usize, args: &[Val]) -> Option<String> {
         Nonnegative => (x >= 0.0, "be nonnegative!".to_owned()),
         Between(a, b) => (a <= x && x <= b, format!("be in the interval [{a}, {b}]")),
         AtLeast(a) => (x >= a, format!("be greater than or equal to {a}")),
+        Above(a) => (x > a, format!("be greater than {a}")),
         Less(b) => (x < b, format!("be less than {b}")),
         UpTo(arg) => {
             let b = other(arg)?;
@@ -346,10 +364,15 @@ fn refusal(demand: Demand, x: f64, at: usize, args: &[Val]) -> Option<String> {
 impl Tracer<'_> {
     /// Demands of the known arguments of a density what Stan demands: nothing that a chain could do mends them.
     pub(super) fn check_support(&mut self, span: Span, name: &str, args: &[Val]) -> Result<()> {
+        self.check_demands(span, name, name, args)
+    }
+
+    /// The same for a function that is told by another name than that of its demands.
+    pub(super) fn check_demands(&mut self, span: Span, name: &str, row: &str, args: &[Val]) -> Result<()> {
         if !self.in_density || args.iter().any(|arg| arg.len() == 0) {
             return Ok(());
         }
-        for (arg, what, demand) in demands(name) {
+        for (arg, what, demand) in demands(row) {
             let Some(value) = args.get(*arg) else { continue };
             let Some(numbers) = value.reals() else { continue };
             let found = numbers.iter().enumerate().find_map(|(at, x)| Some((at, refusal(*demand, *x, at, args)?)));
