@@ -7,17 +7,19 @@ use crate::base::IdVec;
 
 use super::{
     Callee, Clause, DerivativeCall, Dim, DimId, Expr, ExprKind, Fn, FnId, LocalId, Message, Pattern, Place, Program,
-    Projection, Reduction, Stmt, StmtKind, Ty, walk,
+    Projection, Reduction, Stmt, StmtKind, StructId, Ty, walk,
 };
 
-/// The structs, and the functions that the exports reach: all of them when there are no exports.
+/// The functions that the exports reach, and the structs that these name: all of them when there are no exports.
 pub fn dump(program: &Program) -> String {
     crate::base::stack::with_room(program.depth, || dump_here(program))
 }
 
 fn dump_here(program: &Program) -> String {
     let mut out = String::new();
-    for s in program.structs.values() {
+    let reached = reached(program);
+    let named = named(program, &reached);
+    for s in program.structs.ids().filter(|id| named[*id]).map(|id| &program.structs[id]) {
         let dims = list(s.dims.values());
         let printer = Printer::new(program, &s.dims, None);
         line(&mut out, 0, &format!("struct {}{dims} {{", s.name));
@@ -27,7 +29,6 @@ fn dump_here(program: &Program) -> String {
         line(&mut out, 0, "}");
         out.push('\n');
     }
-    let reached = reached(program);
     for id in program.fns.ids().filter(|id| reached[*id] && program.fns[*id].is_some()) {
         let function = program.function(id);
         let export = program.exports.values().any(|e| *e == id);
@@ -53,6 +54,26 @@ fn reached(program: &Program) -> IdVec<FnId, bool> {
         }
     }
     reached
+}
+
+fn named(program: &Program, reached: &IdVec<FnId, bool>) -> IdVec<StructId, bool> {
+    let mut named = IdVec::filled(program.exports.is_empty(), program.structs.len());
+    let mut work: Vec<&Ty> = Vec::new();
+    for function in program.fns.ids().filter(|id| reached[*id]).filter_map(|id| program.fns[id].as_ref()) {
+        work.push(&function.ret);
+        work.extend(function.locals.values().map(|local| &local.ty));
+        walk::all(&function.body, &mut |expr| work.push(&expr.ty));
+    }
+    while let Some(ty) = work.pop() {
+        match ty {
+            Ty::Scalar(_) | Ty::Array(..) | Ty::Never => {}
+            Ty::Tuple(parts) => work.extend(parts),
+            Ty::Fn(params, ret) => work.extend(params.iter().chain([&**ret])),
+            Ty::Struct(id, _) if std::mem::replace(&mut named[*id], true) => {}
+            Ty::Struct(id, _) => work.extend(program.structs[*id].fields.iter().map(|(_, ty)| ty)),
+        }
+    }
+    named
 }
 
 fn dump_fn(out: &mut String, program: &Program, function: &Fn, id: &str, export: bool) {
@@ -224,7 +245,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    fn struct_literal(&self, id: super::StructId, values: &[Expr], depth: usize) -> String {
+    fn struct_literal(&self, id: StructId, values: &[Expr], depth: usize) -> String {
         let def = &self.program.structs[id];
         let fields: Vec<String> = (def.fields.iter().zip(values))
             .map(|((name, _), value)| format!("{name}: {}", self.expr(value, depth)))

@@ -4,7 +4,8 @@
     stan_adaptation.py V/httpstan --out tests/data/stan_adaptation.json      # V as in stan_values.py
 
 `windows` has for numbers of warmup iterations, and for lengths of the buffers and of the first window, the iterations
-(counted from 0) after which the metric is learnt. `models` has of NUTS with Stan's defaults, for each model that ships, the
+(counted from 0) after which the metric is learnt; in warmups that are too short for all of it, that after which Stan
+announces that it does, and forgets to (stan#3380). `models` has of NUTS with Stan's defaults, for each model that ships, the
 means and standard deviations over the chains of what 1,000 iterations of warmup end with: the logarithms of the step size
 and of the inverse metric's diagonal; and of the mean acceptance statistic and the mean of leapfrog steps of 250 draws.
 """
@@ -18,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 
-from stan_values import FLAGS, build, name_of
+from stan_chains import SUMS
+from stan_values import FLAGS, build, name_of, version_of
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "nuts")
 MODELS = {
@@ -32,19 +34,8 @@ MODELS = {
 PLANS = [(n, 75, 50, 25) for n in [*range(18, 200), *range(200, 1200, 7), 1000, 2000, 5000]]
 PLANS += [(1000, 10, 20, 30), (500, 75, 50, 200), (1000, 0, 0, 25), (400, 100, 100, 50), (1000, 75, 50, 1)]
 
-DRIVER = r"""
-#include <stan/callbacks/interrupt.hpp>
-#include <stan/callbacks/logger.hpp>
-#include <stan/callbacks/writer.hpp>
-#include <stan/io/empty_var_context.hpp>
-#include <stan/io/json/json_data.hpp>
+DRIVER = SUMS + r"""
 #include <stan/mcmc/windowed_adaptation.hpp>
-#include <stan/services/sample/hmc_nuts_diag_e_adapt.hpp>
-#include <cstdio>
-#include <fstream>
-#include <iostream>
-#include <string>
-#include <vector>
 
 // As the adaptation of a metric goes through its windows (stan/mcmc/var_adaptation.hpp).
 struct Windows : stan::mcmc::windowed_adaptation {
@@ -53,6 +44,8 @@ struct Windows : stan::mcmc::windowed_adaptation {
     stan::callbacks::logger logger;
     restart();
     set_window_params(warmup, start, end, window, logger);
+    // The one window of a short warmup is announced, and its end forgotten (stan#3380).
+    if (num_warmup_ > 0 && adapt_window_size_ == 0) adapt_next_window_ = adapt_init_buffer_ + adapt_base_window_ - 1;
     for (unsigned i = 0; i < warmup; i++) {
       if (end_adaptation_window()) {
         std::printf("%u ", i);
@@ -64,24 +57,6 @@ struct Windows : stan::mcmc::windowed_adaptation {
   }
 };
 
-// What warmup ends with, and sums over the draws.
-struct Told : stan::callbacks::writer {
-  std::vector<std::string> names;
-  std::vector<double> sums;
-  int draws = 0;
-  using stan::callbacks::writer::operator();
-  void operator()(const std::vector<std::string>& all) override { names = all; sums.assign(all.size(), 0); }
-  void operator()(const std::vector<double>& row) override {
-    for (size_t i = 0; i < names.size(); i++) sums[i] += row[i];
-    draws++;
-  }
-  void operator()(const std::string& text) override { std::printf("# %s\n", text.c_str()); }
-  void mean(const std::string& name) const {
-    for (size_t i = 0; i < names.size(); i++)
-      if (names[i] == name) std::printf("%s %.17g\n", name.c_str(), sums[i] / draws);
-  }
-};
-
 template <class M>
 static void run(M& model, int chains) {
   for (int chain = 1; chain <= chains; chain++) {
@@ -89,12 +64,11 @@ static void run(M& model, int chains) {
     stan::callbacks::interrupt interrupt;
     stan::callbacks::logger logger;
     stan::callbacks::writer nothing;
-    Told told;
+    Sums sums;
     std::printf("chain\n");
     stan::services::sample::hmc_nuts_diag_e_adapt(model, init, 1, chain, 2.0, 1000, 250, 1, false, 0, 1.0, 0.0, 10, 0.8,
-                                                  0.05, 0.75, 10.0, 75, 50, 25, interrupt, logger, nothing, told, nothing);
-    told.mean("accept_stat__");
-    told.mean("n_leapfrog__");
+                                                  0.05, 0.75, 10.0, 75, 50, 25, interrupt, logger, nothing, sums, nothing);
+    for (const char* name : {"accept_stat__", "n_leapfrog__"}) std::printf("%s %.17g\n", name, sums.of(name) / sums.draws);
   }
 }
 
@@ -141,8 +115,7 @@ def main():
     ap.add_argument("--work", help="a folder that keeps what was built")
     ap.add_argument("--cxx", default="g++")
     a = ap.parse_args()
-    with open(os.path.join(a.folder, "include", "stan", "version.hpp")) as f:
-        version = ".".join(re.findall(r"#define STAN_(?:MAJOR|MINOR|PATCH) (\d+)", f.read()))
+    version = version_of(a.folder)
     flags = ["-O2" if flag == "-O0" else flag for flag in FLAGS]
     told = {"stan": version, "windows": [], "models": {}}
     with tempfile.TemporaryDirectory() as temporary:

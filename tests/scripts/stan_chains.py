@@ -15,7 +15,8 @@ import tempfile
 
 from stan_values import FLAGS, build, name_of
 
-DRIVER = r"""
+# A writer of draws that sums their columns; what else a sampler tells goes to standard output.
+SUMS = r"""
 #include <stan/callbacks/interrupt.hpp>
 #include <stan/callbacks/logger.hpp>
 #include <stan/callbacks/writer.hpp>
@@ -29,27 +30,25 @@ DRIVER = r"""
 #include <string>
 #include <vector>
 
-// The sums of the columns of a chain that are not the model's.
 struct Sums : stan::callbacks::writer {
   std::vector<std::string> names;
   std::vector<double> sums;
   int draws = 0;
   using stan::callbacks::writer::operator();
-  void operator()(const std::vector<std::string>& all) override {
-    for (const auto& name : all)
-      if (name.size() > 2 && name.substr(name.size() - 2) == "__") names.push_back(name);
-    sums.assign(names.size(), 0);
-  }
+  void operator()(const std::vector<std::string>& all) override { names = all; sums.assign(all.size(), 0); }
   void operator()(const std::vector<double>& row) override {
     for (size_t i = 0; i < names.size(); i++) sums[i] += row[i];
     draws++;
   }
+  void operator()(const std::string& text) override { std::printf("# %s\n", text.c_str()); }
   double of(const std::string& name) const {
     for (size_t i = 0; i < names.size(); i++)
       if (names[i] == name) return sums[i];
     return 0;
   }
 };
+"""
+DRIVER = SUMS + r"""
 
 template <class M>
 static void run(M& model, unsigned seed, int chains, int warmup, int draws) {
@@ -104,6 +103,8 @@ def main():
         print("chain  seconds     mean lp__  leapfrogs  divergent", flush=True)
         densities, divergent = [], 0
         for line in run.stdout:
+            if line.startswith("#"):
+                continue
             chain, failed, seconds, lp, leapfrogs, diverged = line.split()
             if int(failed):
                 print(f"{chain:>5}  failed to start")

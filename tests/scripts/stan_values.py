@@ -110,6 +110,12 @@ def name_of(path):
     return "model_" + name if name[0].isdigit() else name
 
 
+def version_of(folder):
+    """The version of the Stan of an unpacked wheel."""
+    with open(os.path.join(folder, "include", "stan", "version.hpp")) as f:
+        return ".".join(re.findall(r"#define STAN_(?:MAJOR|MINOR|PATCH) (\d+)", f.read()))
+
+
 def build(folder, paths, work, cxx, driver=DRIVER, flags=FLAGS):
     """One executable for these programs; the one in the folder `work` if nothing has changed since."""
     texts = []
@@ -200,8 +206,7 @@ def main():
     ap.add_argument("--points", type=json.loads, help="unconstrained points as JSON, for a program that rejects the usual ones")
     a = ap.parse_intermixed_args()
     a.folder = os.path.abspath(a.folder)
-    with open(os.path.join(a.folder, "include", "stan", "version.hpp")) as f:
-        version = ".".join(re.findall(r"#define STAN_(?:MAJOR|MINOR|PATCH) (\d+)", f.read()))
+    version = version_of(a.folder)
     with tempfile.TemporaryDirectory() as temporary:
         work = os.path.abspath(a.work or temporary)
         os.makedirs(work, exist_ok=True)

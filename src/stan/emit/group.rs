@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::pattern::Axes;
 use super::region::shifted;
 use super::{Code, Container, Emitter, Irregular, Local, Written, holds, written};
-use crate::base::HashMap;
-use crate::base::Id as _;
+use crate::base::{HashMap, Id as _};
 use crate::stan::graph::{Arg, Op};
 use crate::stan::value::{Elem, NodeId};
 

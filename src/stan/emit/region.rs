@@ -9,8 +9,7 @@ use indexmap::IndexMap;
 
 use super::pattern::Axes;
 use super::{Container, Emitter, Irregular, Line, Local, Loop, Written};
-use crate::base::Id as _;
-use crate::base::{HashMap, HashSet};
+use crate::base::{HashMap, HashSet, Id as _};
 use crate::stan::graph::{Arg, Op, SiteId, TurnId};
 use crate::stan::value::{Elem, NodeId};
 

@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::base::HashMap;
-use crate::base::Id as _;
+use crate::base::{HashMap, Id as _};
 use crate::stan::graph::{Arg, Graph, Node, Op, SiteId};
 use crate::stan::value::{Elem, NodeId, Val};
 use crate::types::Array;

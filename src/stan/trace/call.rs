@@ -173,20 +173,20 @@ impl<'a> Tracer<'a> {
         args: &[Expr],
         truncation: Option<&Truncation>,
     ) -> Result<()> {
-        if distribution.text.starts_with("laplace_") && !self.has_function(&format!("{}_lpmf", distribution.text)) {
+        let name =
+            |suffix: &str| Name { text: format!("{}{suffix}", distribution.text).into(), span: distribution.span };
+        let suffixes = ["_lpdf", "_lpmf"];
+        let user = suffixes.iter().find(|s| self.has_function(&name(s).text));
+        if user.is_none() && distribution.text.starts_with("laplace_") {
             // Stan leaves no constants out of them.
             let all: Vec<Expr> = std::iter::once(value).chain(args).cloned().collect();
-            let density = self.laplace(span, &format!("{}_lpmf", distribution.text), &all)?;
+            let density = self.laplace(span, &name("_lpmf").text, &all)?;
             return self.add_terms(span, &density);
         }
         let mut values = vec![self.eval(value)?];
         for arg in args {
             values.push(self.eval(arg)?);
         }
-        let name =
-            |suffix: &str| Name { text: format!("{}{suffix}", distribution.text).into(), span: distribution.span };
-        let suffixes = ["_lpdf", "_lpmf"];
-        let user = suffixes.iter().find(|s| self.has_function(&name(s).text));
         let suffix = match user {
             Some(suffix) => suffix,
             None if self.library_has(&name("_lpmf").text) => "_lpmf",

@@ -47,6 +47,30 @@ fn rust_files(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
+/// A file that no module names is not compiled, and a test in it not run.
+#[test]
+fn every_file_is_a_module() {
+    let mut files = Vec::new();
+    ["src", "tests/it"].iter().for_each(|folder| rust_files(&root().join(folder), &mut files));
+    let forgotten: Vec<&PathBuf> = files.iter().filter(|file| !is_module(file)).collect();
+    assert!(forgotten.is_empty(), "no module names {forgotten:?}");
+}
+
+/// Whether a file is the root of a crate, or the module above it names it.
+fn is_module(file: &Path) -> bool {
+    // `a/mod.rs` is named where `a.rs` would be.
+    let place = if file.ends_with("mod.rs") { file.parent().expect("a folder") } else { &file.with_extension("") };
+    let (folder, name) = (place.parent().expect("a folder"), place.file_name().expect("a name").to_string_lossy());
+    let above = ["mod.rs", "lib.rs", "main.rs"].map(|module| folder.join(module));
+    let names = |module: &PathBuf| {
+        let text = std::fs::read_to_string(module).unwrap_or_default();
+        text.lines().any(|line| line.split("mod ").nth(1).is_some_and(|rest| first_word(rest) == name))
+    };
+    matches!(&*name, "lib" | "main")
+        || place.join("Cargo.toml").exists()
+        || above.iter().chain([&folder.with_extension("rs")]).any(names)
+}
+
 /// The text without comments, and without a module of tests at its end.
 pub(crate) fn code(text: &str) -> String {
     let text = text.split("mod tests {").next().unwrap_or("");

@@ -49,10 +49,6 @@ fn windows_of_warmup_are_those_of_stan() {
     let stan = stan();
     for plan in stan["windows"].as_array().expect("a list") {
         let ends = plan[4].as_array().expect("a list").iter().map(int).collect();
-        // In a warmup that is shorter than its stages Stan announces a window and then never comes to its end; ours does.
-        if int(&plan[0]) < (1..4).map(|i| int(&plan[i])).sum() {
-            continue;
-        }
         plans.entry([1, 2, 3].map(|i| int(&plan[i]))).or_default().push((int(&plan[0]), ends));
     }
     for ([start, end, window], of_stan) in plans {

@@ -26,10 +26,10 @@ fn a_negative_binomial_likelihood_is_that_of_a_function_of_the_program() {
   array[3] real x = {{0.1, 0.7, 1.9}};
   array[3] int y = {{3, 2, 8}};
   array[3] int at = {{1, 3, 3}};
+  tuple(vector[3], real, int, int, int, int) controls = generate_laplace_options(3);
 }}
 parameters {{ real<lower=0.2> sigma; vector<lower=0.1>[3] eta; vector[3] mean; }}
 model {{
-  tuple(vector[3], real, int, int, int, int) controls = generate_laplace_options(3);
   target += {term};
 }}"
         )

@@ -1,6 +1,7 @@
 //! Programs of Stan: their syntax, what the checker says about them, and their translation.
 
 pub(crate) mod check;
+mod laplace;
 mod prints;
 mod round_trip;
 pub(crate) mod syntax;
