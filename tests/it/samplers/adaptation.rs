@@ -14,7 +14,7 @@ const STAN: &str = include_str!("../../data/stan_adaptation.json");
 
 /// How far means may be from Stan's, in standard errors of both.
 const MOST_ERRORS: f64 = 4.5;
-/// More windows than any plan has.
+/// More windows than any plan has; of a short warmup the one that Stan announces (nuts/README.md).
 const WINDOWS: usize = 32;
 
 const ENDS: &str = r#"

@@ -73,6 +73,17 @@ fn a_limit_far_out_leaves_the_moments_alone() {
     has_mean("the lower tail", &chains(&draws, |x| f64::from(u8::from(x < -2.0))), 0.022_750_131_948_179_2);
 }
 
+/// No chain stays where a density is infinite, and no search for a step size ends there.
+#[test]
+fn an_infinite_density_is_none() {
+    let model = "pub fn log_density(q: real[1]) -> real { select(q[0] < 4.5, -0.5 * q[0] * q[0], 1.0 / 0.0) }";
+    let draws = sample("infinite", model, (1000, 60, 100), Engine::Pc);
+    assert!(draws.traps.is_empty(), "{:?}", draws.traps.first());
+    assert_eq!(draws.chains.len(), 1000);
+    has_mean("the mean", &chains(&draws, |x| x), 0.0);
+    has_mean("the square", &chains(&draws, |x| x * x), 1.0);
+}
+
 #[test]
 fn engines_agree_on_what_is_rejected() {
     let of = |engine| {
