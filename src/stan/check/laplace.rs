@@ -171,7 +171,7 @@ impl Checker {
         };
         let Type::Value(UnsizedType::Tuple(types)) = &given.ty else {
             let message = format!("the arguments for `{}` must be a tuple", callee.text);
-            return self.error("E2311", message, tuple.span, format!("this is {}", given.ty));
+            return self.error("E2311", message, tuple.span, format!("this is {}; a tuple of one is `(x,)`", given.ty));
         };
         if name.text.contains("latent_solve") && !given.level.is_data() {
             let message = format!("the arguments of `{}` must be data only", name.text);
