@@ -1,9 +1,11 @@
 //! A Stan program of a user in a comparison: what its warmup learns, and the files that peers read.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::mcmc::protocol::Q;
-use crate::mcmc::sampling::{Draws, Job, Sampling};
+use crate::mcmc::sampling::{Draws, Job, Observer, Reached, Sampling};
 use crate::program::io::write_atomically;
 use crate::program::{Error, ErrorKind, Options, StanModel, Terms};
 use crate::types::Array;
@@ -12,6 +14,10 @@ use super::protocol::StanFiles;
 
 /// Chains that learn the step size and the metric, and whose last states become starting points.
 const CHAINS: usize = 16;
+/// How many of them a comparison waits for. From Stan's random starts a chain may stay far from all others, with a
+/// trajectory of a thousand steps in each iteration: whoever waits for it measures nothing for hours, and what it learns
+/// is left out of the medians anyway.
+const ENOUGH: usize = CHAINS / 2;
 /// Their iterations of warmup, as many as Stan's.
 const WARMUP: usize = 1000;
 
@@ -42,7 +48,7 @@ impl Adapted {
         let model = StanModel::load_with(program, &StanModel::read_data(data)?, Terms::default(), include)?;
         let job = Job { chains: CHAINS, warmup: WARMUP, draws: most.div_ceil(CHAINS), ..Job::new(&model) };
         let sampling = Sampling::new(&job, |density| Ok(model.inputs().restricted_to(density.signature())))?;
-        let draws = sampling.run_unconstrained(options, &|| ())?;
+        let draws = until_enough(&sampling, options)?;
         if draws.adapted.is_empty() {
             let why = draws.traps.first().map_or_else(|| "it was interrupted".to_owned(), |trap| trap.kind.to_string());
             return Err(Error::new(ErrorKind::Input, format!("{}: no warmup came to its end: {why}", model.name())));
@@ -73,6 +79,37 @@ impl Adapted {
     /// The diagonal of the inverse metric.
     pub(super) fn inv_metric(&self) -> Array {
         Array::real([self.files.inv_metric.len()], self.files.inv_metric.clone())
+    }
+}
+
+/// The draws of the first chains that are through.
+fn until_enough(sampling: &Sampling, options: &Options) -> Result<Draws, Error> {
+    let waits = Waits { enough: Arc::new(AtomicBool::new(false)), stop: options.settings.stop.clone() };
+    // What it compiles is ended by the flag of the comparison, and kept for the run.
+    sampling.bound(options)?.prepare(options)?;
+    let mut options = options.clone();
+    options.settings.stop = Some(Arc::clone(&waits.enough));
+    sampling.run_unconstrained(&options, &waits)
+}
+
+/// Ends a run when enough chains are through.
+#[derive(Debug)]
+struct Waits {
+    enough: Arc<AtomicBool>,
+    /// Ends the comparison.
+    stop: Option<Arc<AtomicBool>>,
+}
+
+impl Observer for Waits {
+    fn draw(&self) {}
+    fn watches(&self) -> bool {
+        true
+    }
+    fn moved(&self, reached: &Reached) {
+        let stopped = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+        if stopped || reached.finished >= ENOUGH {
+            self.enough.store(true, Ordering::Relaxed);
+        }
     }
 }
 

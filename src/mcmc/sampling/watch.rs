@@ -43,6 +43,8 @@ pub struct Reached {
     pub started: usize,
     /// Chains whose warmup is over.
     pub warm: usize,
+    /// Chains that have made all their draws.
+    pub finished: usize,
     /// The fewest and the most iterations of warmup of a chain.
     pub warmup: (usize, usize),
     /// The fewest and the most draws of a chain.
@@ -60,6 +62,7 @@ impl Reached {
         Self {
             started: states.iter().filter(|s| s.started.is_some()).count(),
             warm: states.iter().filter(|s| s.warm).count(),
+            finished: states.iter().filter(|s| s.finished.is_some()).count(),
             warmup: range(|s| s.warmup),
             draws: range(|s| s.draws),
             iterations: states.iter().map(State::iterations).sum(),
@@ -88,7 +91,7 @@ pub struct SlowChain {
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct State {
     pub(super) started: Option<Instant>,
-    /// When the last draw was made.
+    /// When the last of all its draws was made.
     pub(super) finished: Option<Instant>,
     /// Iterations of warmup, as far as they are reported.
     pub(super) warmup: usize,
@@ -210,8 +213,9 @@ mod tests {
     #[test]
     fn how_far_chains_are_is_the_least_and_the_most() {
         let now = Instant::now() + Duration::from_secs(1000);
-        let states = [chain(now, 2, 400, 0, 0.1), chain(now, 2, 1000, 7, 0.1), State::default()];
-        let wanted = Reached { started: 2, warm: 1, warmup: (0, 1000), draws: (0, 7), iterations: 1407 };
+        let done = State { finished: Some(now), ..chain(now, 2, 1000, 7, 0.1) };
+        let states = [chain(now, 2, 400, 0, 0.1), done, State::default()];
+        let wanted = Reached { started: 2, warm: 1, finished: 1, warmup: (0, 1000), draws: (0, 7), iterations: 1407 };
         assert_eq!(Reached::of(&states), wanted);
         assert!(slow(&states[2..], 1000, now).is_empty(), "one chain has nothing to be compared with");
     }
