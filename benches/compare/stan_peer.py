@@ -48,6 +48,15 @@ def toolchain():
     return stanc, flags, link
 
 
+def solvers(text):
+    """What a program is linked with whose C++ calls the solvers of SUNDIALS."""
+    if not any(name in text for name in ("_bdf", "_adams", "dae", "algebra_solver", "solve_newton", "kinsol")):
+        return []
+    cmdstan = os.environ.get("CMDSTAN")
+    folders = (pathlib.Path(cmdstan) / "stan/lib/stan_math/lib").glob("sundials_*/lib") if cmdstan else [WHEEL / "httpstan/lib"]
+    return [str(library) for folder in folders for library in sorted(folder.glob("libsundials_*.a"))]
+
+
 def version():
     header = subprocess.run(["g++", *toolchain()[1], "-E", "-dM", "-include", "stan/version.hpp", "-x", "c++", os.devnull], capture_output=True, text=True).stdout
     numbers = dict(line.split()[1:3] for line in header.splitlines() if line.startswith("#define STAN_M") or line.startswith("#define STAN_PATCH"))
@@ -67,12 +76,14 @@ def build():
     if done.returncode != 0:
         fail(f"stanc: {done.stderr}")
     # What stanc makes has the text of included files in it.
-    text = translated.read_text() + (HERE / "chain.hpp").read_text() + " ".join([str(stanc), *flags, *link])
+    translation = translated.read_text()
+    link += solvers(translation)
+    text = translation + (HERE / "chain.hpp").read_text() + " ".join([str(stanc), *flags, *link])
     program = BUILT / f"{source.stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if program.exists():
         return program
     made = program.with_suffix(".cpp")
-    made.write_text(translated.read_text() + f'\n#include "{HERE / "chain.hpp"}"\n')
+    made.write_text(translation + f'\n#include "{HERE / "chain.hpp"}"\n')
     partial = program.with_suffix(f".{os.getpid()}")
     done = subprocess.run(["g++", *flags, made, "-o", partial, *link], capture_output=True, text=True)
     if done.returncode != 0:

@@ -108,7 +108,12 @@ fn of_primitive(prim: Prim) -> Option<Builtin> {
         ) => return None,
         Class::Triangular(Triangular::Cholesky) => Builtin::Factor,
         Class::Triangular(Triangular::SolveLower | Triangular::SolveLowerTransposed) => Builtin::Solve(prim),
-        Class::Triangular(Triangular::ChainSolveLower | Triangular::ChainSolveLowerTransposed) => return None,
+        Class::Triangular(
+            Triangular::ChainSolveLower
+            | Triangular::ChainSolveLowerTransposed
+            | Triangular::ChainCholeskyTangent
+            | Triangular::ChainCholeskyCotangent,
+        ) => return None,
         Class::Reduction(reduction) => match reduction {
             Reduction::Sum | Reduction::Prod => Builtin::Reduce(prim),
             Reduction::Any | Reduction::All => Builtin::Quantify(prim),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::scalars;
-use super::triangular::{cholesky, solve};
+use super::triangular::{cholesky, cholesky_derivative, solve};
 use super::value::{Data, Elem, FITS, Value};
 use crate::prim::{Arithmetic, Class, Contraction, Movement, Prim, Reduction, Triangular, computed_elementwise, eval};
 use crate::run::TrapKind;
@@ -138,6 +138,8 @@ fn triangular<R: Real>(triangular: Triangular, args: &[&Value<R>], ty: &Type) ->
             Triangular::SolveLowerTransposed => solve(l, side(), n, (true, false)),
             Triangular::ChainSolveLower => solve(l, side(), n, (false, true)),
             Triangular::ChainSolveLowerTransposed => solve(l, side(), n, (true, true)),
+            Triangular::ChainCholeskyTangent => cholesky_derivative(l, side(), n, false),
+            Triangular::ChainCholeskyCotangent => cholesky_derivative(l, side(), n, true),
         });
     }
     Data::Real(out).into_value(&ty.shape)

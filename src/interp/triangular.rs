@@ -43,3 +43,16 @@ pub(super) fn solve<R: Real>(l: &[R], b: &[R], n: usize, (transposed, chain_rule
     }
     x
 }
+
+/// Of the tangent of a matrix, or the cotangent of its factor `l`, that of the other, in the arithmetic of the chain rule.
+/// Of both arguments the lower triangle is read.
+pub(super) fn cholesky_derivative<R: Real>(l: &[R], of: &[R], n: usize, cotangent: bool) -> Vec<R> {
+    let mut derivative = vec![R::ZERO; n * n];
+    let (l, of) = (|i, k| l[i * n + k], |i, k| of[i * n + k]);
+    let put = |i, k, x| derivative[i * n + k] = x;
+    match cotangent {
+        false => vmath::chain_cholesky_tangent(n, l, of, put),
+        true => vmath::chain_cholesky_cotangent(n, l, of, put),
+    }
+    derivative
+}

@@ -89,7 +89,9 @@ impl Prim {
                 Triangular::SolveLower
                 | Triangular::SolveLowerTransposed
                 | Triangular::ChainSolveLower
-                | Triangular::ChainSolveLowerTransposed,
+                | Triangular::ChainSolveLowerTransposed
+                | Triangular::ChainCholeskyTangent
+                | Triangular::ChainCholeskyCotangent,
             ) => (2, false),
             Class::Draw(_) => (0, false),
             Class::Movement(movement) => match movement {
@@ -301,6 +303,8 @@ impl Prim {
             ([q, n, _], Some([r, m, _])) => q == r && n == m,
             _ => false,
         };
+        let factors = matches!(self, Prim::ChainCholeskyTangent | Prim::ChainCholeskyCotangent);
+        let fits = fits && (!factors || args[0].shape == args[1].shape);
         if square && fits { Ok(args[args.len() - 1].clone()) } else { fail(self, args, "shapes do not fit") }
     }
 
@@ -326,7 +330,12 @@ impl Prim {
             BatchRule::Reduction => args[0].elements(),
             BatchRule::Triangular => {
                 // the chains are half as long as the matrix is wide, and those of a factor a third
-                let part = if self == Prim::Cholesky { 3 } else { 2 };
+                let part = if matches!(self, Prim::Cholesky | Prim::ChainCholeskyTangent | Prim::ChainCholeskyCotangent)
+                {
+                    3
+                } else {
+                    2
+                };
                 result.elements().saturating_mul(args[0].shape.last().copied().unwrap_or(1).div_ceil(part))
             }
             _ => result.elements(),

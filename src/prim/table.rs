@@ -205,6 +205,8 @@ real_functions!(declare! {
         SolveLowerTransposed "solve_lower_transposed" ["solve_lower_transposed"] "" Never Smooth 2 "solve_lower_transposed l, b: the solution x of transpose(l) @ x = b, like solve_lower"
         ChainSolveLower "chain_solve_lower" [] "" Never Smooth 2 "solve_lower in the arithmetic of the chain rule: chain_dot and chain_div"
         ChainSolveLowerTransposed "chain_solve_lower_transposed" [] "" Never Smooth 2 "solve_lower_transposed in the arithmetic of the chain rule"
+        ChainCholeskyTangent "chain_cholesky_tangent" [] "" Never Smooth 4 "chain_cholesky_tangent l, a: of the tangent a of a matrix, whose lower triangle is read, that of its factor l; in the arithmetic of the chain rule"
+        ChainCholeskyCotangent "chain_cholesky_cotangent" [] "" Never Smooth 2 "chain_cholesky_cotangent l, g: of the cotangent g of the factor l of a matrix that of the matrix, whose lower triangle is read; zeros above; in the arithmetic of the chain rule"
     }
     /// Reductions of a whole array, or along axes.
     Reduction: Reduction {

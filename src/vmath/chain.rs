@@ -49,3 +49,50 @@ pub fn chain_solve<R: Real>(transposed: bool, l: impl Fn(usize, usize) -> R, b: 
         x[i] = chain_div(b(i) - known, l(i, i));
     }
 }
+
+/// Of the tangent `a` of the lower triangle of a matrix of `n` rows that of its lower triangular factor `l`, element by
+/// element. Source: as of [`chain_cholesky_cotangent`].
+pub fn chain_cholesky_tangent<R: Real>(
+    n: usize,
+    l: impl Fn(usize, usize) -> R,
+    a: impl Fn(usize, usize) -> R,
+    mut put: impl FnMut(usize, usize, R),
+) {
+    let mut x = vec![R::ZERO; n * n];
+    for j in 0..n {
+        for i in j..n {
+            let below = chain_dot(j, None, |k| (x[i * n + k], l(j, k)));
+            let beside = chain_dot(j, None, |k| (x[j * n + k], l(i, k)));
+            let rest = a(i, j) - (below + beside);
+            x[i * n + j] = if i == j {
+                chain_div(rest * R::from_f64(0.5), l(j, j))
+            } else {
+                chain_div(rest - chain_mul(x[j * n + j], l(i, j)), l(j, j))
+            };
+            put(i, j, x[i * n + j]);
+        }
+    }
+}
+
+/// Of the cotangent `g` of the lower triangular factor `l` of a matrix of `n` rows that of the lower triangle of the
+/// matrix, element by element.
+///
+/// With the symmetric s whose lower triangle, its diagonal halved, is the result, the lower triangles of `s @ l` and `g`
+/// are the same; from the last column on each element is that of `g` less the products with what is known, by the
+/// diagonal of `l`. Source: I. Murray, *Differentiation of the Cholesky decomposition*, arXiv:1602.07527, section 3.2.
+pub fn chain_cholesky_cotangent<R: Real>(
+    n: usize,
+    l: impl Fn(usize, usize) -> R,
+    g: impl Fn(usize, usize) -> R,
+    mut put: impl FnMut(usize, usize, R),
+) {
+    let mut s = vec![R::ZERO; n * n];
+    for j in (0..n).rev() {
+        for i in (j..n).rev() {
+            let known = chain_dot(n - 1 - j, None, |k| (s[i * n + j + 1 + k], l(j + 1 + k, j)));
+            let x = chain_div(g(i, j) - known, l(j, j));
+            (s[i * n + j], s[j * n + i]) = (x, x);
+            put(i, j, if i == j { x * R::from_f64(0.5) } else { x });
+        }
+    }
+}

@@ -53,7 +53,9 @@ mod tests;
 
 pub use bits::{bits_equal, bits_of, byte_mask};
 pub use blend::Blend;
-pub use chain::{chain_div, chain_dot, chain_mul, chain_mul_add, chain_solve};
+pub use chain::{
+    chain_cholesky_cotangent, chain_cholesky_tangent, chain_div, chain_dot, chain_mul, chain_mul_add, chain_solve,
+};
 pub use real::Real;
 pub use slices::{BinaryFn, Computed, SliceKernels, UnaryFn, binary, log1p_exp_and_inv_logit, unary};
 pub use sums::{BLOCK, BlockSum, dot, dot_iter, dot_onto, each_block, sum, sum_iter};

@@ -92,8 +92,7 @@ impl<'a, R: Real> Arrays<'a, R> {
     pub(super) fn ensure_result(&mut self, result: &mut Buffer<R>, ty: &Type) -> Result<(), StackError> {
         if Self::holds(ty) && result.is_empty() {
             // as long as the slots that it changes places with
-            let len = ty.elements().saturating_mul(self.width).saturating_add(crate::backend::cpu::PADDING);
-            *result = self.made(ty.dtype, len)?;
+            *result = self.made(ty.dtype, ty.elements().saturating_mul(self.width))?;
         }
         Ok(())
     }
@@ -101,7 +100,7 @@ impl<'a, R: Real> Arrays<'a, R> {
     fn made(&mut self, dtype: DType, len: usize) -> Result<Buffer<R>, StackError> {
         let before = self.memory.bytes();
         self.memory.resize(before.saturating_add(bytes(dtype, len, size_of::<R>())))?;
-        let made = Buffer::try_zeros(dtype, len);
+        let made = Buffer::try_slot(dtype, len);
         if made.is_err() {
             self.memory.resize(before)?;
         }

@@ -4,6 +4,7 @@
 use std::collections::TryReserveError;
 use std::ffi::c_void;
 
+use super::PADDING;
 use super::compact::{Selection, compact, spread};
 use super::kernels::multiversioned;
 use crate::exec::AlignedVec;
@@ -74,6 +75,17 @@ impl<R: Real> Buffer<R> {
             DType::Int => Buffer::Int(AlignedVec::try_filled(0, len)?),
             DType::Real => Buffer::Real(AlignedVec::try_filled(R::ZERO, len)?),
         })
+    }
+    /// Zeros for as many values, and behind them room for a group of lanes; an error where there is no memory for them.
+    /// Generated code computes whole groups, and stores what is of lanes. What stands in that room is therefore 1, of
+    /// which functions are quick: of zeros come infinities and then subnormal numbers, and a processor may take a
+    /// hundred cycles for an operation on these.
+    pub fn try_slot(dtype: DType, len: usize) -> Result<Self, TryReserveError> {
+        let mut slot = Self::try_zeros(dtype, len.saturating_add(PADDING))?;
+        if let Buffer::Real(values) = &mut slot {
+            values[len..].fill(R::ONE);
+        }
+        Ok(slot)
     }
     /// Number of values.
     pub fn len(&self) -> usize {

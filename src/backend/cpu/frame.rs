@@ -43,7 +43,7 @@ impl<R: Real> Frame<R> {
         let tile_rows = body.tile_rows(width);
         let slot = |(at, s): (usize, &Slot)| match left_out.get(at) {
             Some(true) => Ok(Buffer::nothing()),
-            _ => Ok(Buffer::try_zeros(s.dtype, room(s, tile_rows, width))?),
+            _ => Ok(Buffer::try_slot(s.dtype, room(s, tile_rows, width))?),
         };
         let stacks = body.stacks.values().map(|v| {
             let ty = &body.vars[*v].ty;
@@ -58,11 +58,11 @@ impl<R: Real> Frame<R> {
     }
 }
 
-/// How many values the buffer of a slot has.
+/// How many values the buffer of a slot has, the room behind them left out.
 pub(super) fn room(slot: &Slot, tile_rows: usize, width: usize) -> usize {
     let values = if slot.uniform { slot.elements } else { slot.elements.saturating_mul(width) };
     let tiles = if slot.tile { tile_rows / TILE_BLOCK } else { 1 };
-    values.saturating_mul(tiles).saturating_add(PADDING)
+    values.saturating_mul(tiles)
 }
 
 /// The memory of a stack of any element type.

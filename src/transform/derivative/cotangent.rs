@@ -219,9 +219,21 @@ impl Cotangents<'_, '_> {
         match triangular {
             Triangular::Cholesky => {
                 if self.has(l) {
-                    let part = triangular::factored(self.code, site.result, g);
+                    self.add_prim(l, Prim::ChainCholeskyCotangent, &[site.result, g]);
+                }
+            }
+            Triangular::ChainCholeskyTangent | Triangular::ChainCholeskyCotangent => {
+                // Each is the transpose of the other.
+                let other = match site.prim {
+                    Prim::ChainCholeskyTangent => Prim::ChainCholeskyCotangent,
+                    _ => Prim::ChainCholeskyTangent,
+                };
+                let side = self.code.prim(other, &[l, g]);
+                if self.has(l) {
+                    let part = triangular::factor(self.code, site, side);
                     self.add(l, part);
                 }
+                self.add(site.args[1], side);
             }
             Triangular::SolveLower
             | Triangular::SolveLowerTransposed

@@ -1,8 +1,7 @@
-//! Derivatives of Cholesky factors and triangular solves, as products and solves of whole matrices. Source: I. Murray,
-//! *Differentiation of the Cholesky decomposition*, arXiv:1602.07527, equations 8 and 10, with the transposes of a primitive
-//! that reads the lower triangle only, and in the arithmetic of the chain rule: a factor may be NaN from some pivot on,
-//! and a solution from some row on, which has no part in what stands before. Matrices may have a leading axis of
-//! several.
+//! Derivatives of Cholesky factors and triangular solves. Those of a factor are primitives, a third of a matrix product,
+//! whose own derivatives are made of them. Source: I. Murray, *Differentiation of the Cholesky decomposition*,
+//! arXiv:1602.07527. All is in the arithmetic of the chain rule: a factor may be NaN from some pivot on, and a solution
+//! from some row on, which has no part in what stands before. Matrices may have a leading axis of several.
 
 use super::code::{Code, real};
 use super::tangent::Site;
@@ -13,16 +12,30 @@ use crate::types::{DType, Type};
 /// The tangent of the result.
 pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Operand>]) -> Option<Operand> {
     let l = site.args[0];
-    if site.prim == Prim::Cholesky {
-        // l Φ(l⁻¹ da l⁻ᵀ)
-        let l = site.result;
-        let half = halved(code, tangents[0]?);
-        let symmetric = with_transpose(code, half);
-        let left = code.prim(Prim::ChainSolveLower, &[l, symmetric]);
-        let left = transposed(code, left);
-        let both = code.prim(Prim::ChainSolveLower, &[l, left]);
-        let half = halved(code, both);
-        return Some(product(code, l, half));
+    match site.prim {
+        Prim::Cholesky => return Some(code.prim(Prim::ChainCholeskyTangent, &[site.result, tangents[0]?])),
+        Prim::ChainCholeskyTangent => {
+            // x @ transpose(l) + l @ transpose(x) is a: x of da - (x @ transpose(dl) + dl @ transpose(x)).
+            let of_factor = tangents[0].map(|dl| {
+                let dl = lower(code, dl);
+                let turned = transposed(code, dl);
+                let half = product(code, site.result, turned);
+                with_transpose(code, half)
+            });
+            let side = difference(code, tangents[1], of_factor)?;
+            return Some(code.prim(site.prim, &[l, side]));
+        }
+        Prim::ChainCholeskyCotangent => {
+            // With the symmetric s of the result r, of which s @ l and g have the same lower triangle: r of dg - s @ dl.
+            let of_factor = tangents[0].map(|dl| {
+                let dl = lower(code, dl);
+                let s = with_transpose(code, site.result);
+                product(code, s, dl)
+            });
+            let side = difference(code, tangents[1], of_factor)?;
+            return Some(code.prim(site.prim, &[l, side]));
+        }
+        _ => {}
     }
     // l⁻¹ (db - dl x)
     let of_matrix = tangents[0].map(|t| {
@@ -30,24 +43,28 @@ pub(super) fn tangent(code: &mut Code<'_>, site: Site<'_>, tangents: &[Option<Op
         let t = if site.prim.ordinary() == Prim::SolveLower { t } else { transposed(code, t) };
         product(code, t, site.result)
     });
-    let side = match (tangents[1], of_matrix) {
-        (Some(b), Some(m)) => code.prim(Prim::Sub, &[b, m]),
-        (None, Some(m)) => code.prim(Prim::Neg, &[m]),
-        (b, None) => b?,
-    };
+    let side = difference(code, tangents[1], of_matrix)?;
     Some(code.prim(site.prim.of_chain_rule(), &[l, side]))
 }
 
-/// What the cotangent `g` of a factor adds to that of the matrix: Φ(l⁻ᵀ (P + Pᵀ) l⁻¹) with P = Φ(lᵀ g).
-pub(super) fn factored(code: &mut Code<'_>, l: Operand, g: Operand) -> Operand {
-    let turned = transposed(code, l);
-    let inner = product(code, turned, g);
-    let half = halved(code, inner);
-    let symmetric = with_transpose(code, half);
-    let left = code.prim(Prim::ChainSolveLowerTransposed, &[l, symmetric]);
-    let left = transposed(code, left);
-    let both = code.prim(Prim::ChainSolveLowerTransposed, &[l, left]);
-    halved(code, both)
+/// `x - y`, of which either may not be there.
+fn difference(code: &mut Code<'_>, x: Option<Operand>, y: Option<Operand>) -> Option<Operand> {
+    match (x, y) {
+        (Some(x), Some(y)) => Some(code.prim(Prim::Sub, &[x, y])),
+        (None, Some(y)) => Some(code.prim(Prim::Neg, &[y])),
+        (x, None) => x,
+    }
+}
+
+/// What a derivative of a factor adds to the cotangent of the factor, where `side` is what it adds to that of the other
+/// operand: the lower triangle of minus s times the tangent of the factor, with the symmetric s of its cotangent.
+pub(super) fn factor(code: &mut Code<'_>, site: Site<'_>, side: Operand) -> Operand {
+    let of_cotangent = site.prim == Prim::ChainCholeskyCotangent;
+    let (cotangent, tangent) = if of_cotangent { (site.result, side) } else { (side, site.result) };
+    let s = with_transpose(code, cotangent);
+    let both = product(code, s, tangent);
+    let both = code.prim(Prim::Neg, &[both]);
+    lower(code, both)
 }
 
 /// What the cotangent `g` of a solution adds to that of the right side.
@@ -113,13 +130,4 @@ fn lower(code: &mut Code<'_>, x: Operand) -> Operand {
     let [row, column] = numbers(code, x);
     let below = code.prim(Prim::Ge, &[row, column]);
     code.prim(Prim::Select, &[below, x, real(0.0)])
-}
-
-/// Φ: the lower triangle with half of its diagonal, zeros above.
-fn halved(code: &mut Code<'_>, x: Operand) -> Operand {
-    let [row, column] = numbers(code, x);
-    let on = code.prim(Prim::Eq, &[row, column]);
-    let weights = code.prim(Prim::Select, &[on, real(0.5), real(1.0)]);
-    let weighted = code.prim(Prim::Mul, &[x, weights]);
-    lower(code, weighted)
 }

@@ -69,6 +69,9 @@ pub(crate) fn operands(prim: Prim) -> Vec<(Vec<Type>, Type)> {
         ]),
         Prim::BatchMatMul | Prim::ChainBatchMatMul => all(vec![vec![real(&[2, 2, 3]), real(&[2, 3, 1])]]),
         Prim::Cholesky => all([&[1, 1][..], &[3, 3], &[2, 2, 2]].map(|x| vec![real(x)]).into()),
+        Prim::ChainCholeskyTangent | Prim::ChainCholeskyCotangent => {
+            all([&[1, 1][..], &[3, 3], &[2, 2, 2]].map(|x| vec![real(x), real(x)]).into())
+        }
         Prim::SolveLower | Prim::SolveLowerTransposed | Prim::ChainSolveLower | Prim::ChainSolveLowerTransposed => {
             all(vec![
                 vec![real(&[3, 3]), real(&[3])],
@@ -391,6 +394,10 @@ fn zeros_win_in_arrays_and_matrices() {
     }
     for values in [[0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0], [-1.0, 0.0, 0.0, NAN]] {
         no_cotangent_no_derivative(Prim::Cholesky, &[reals(&[2, 2], &values)]);
+        let other = reals(&[2, 2], &[1.0, 0.0, NAN, 2.0]);
+        for prim in [Prim::ChainCholeskyTangent, Prim::ChainCholeskyCotangent] {
+            no_cotangent_no_derivative(prim, &[reals(&[2, 2], &values), other.clone()]);
+        }
     }
 }
 

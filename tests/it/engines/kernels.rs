@@ -88,6 +88,9 @@ fn chosen(prim: Prim) -> Vec<(Vec<Type>, Type)> {
         Prim::Cholesky => {
             found.extend([&[3, 3][..], &[0, 0], &[1, 1], &[2, 3, 3]].map(|x| (vec![real(x)], real(x))));
         }
+        Prim::ChainCholeskyTangent | Prim::ChainCholeskyCotangent => {
+            found.extend([&[3, 3][..], &[0, 0], &[1, 1], &[2, 3, 3]].map(|x| (vec![real(x), real(x)], real(x))));
+        }
         Prim::SolveLower | Prim::SolveLowerTransposed | Prim::ChainSolveLower | Prim::ChainSolveLowerTransposed => {
             let sides: [(&[usize], &[usize]); 5] = [
                 (&[3, 3], &[3]),

@@ -524,3 +524,41 @@ fn long_triangular_solves_take_the_chains_of_dot_products() {
         }
     }
 }
+
+#[test]
+fn derivatives_of_long_factors_take_the_chains_of_dot_products() {
+    let n = 300;
+    let number = |i: usize| ((i * i + 7 * i) as f64 * 0.37).sin();
+    let l: Vec<f64> = (0..n * n).map(|i| number(i) + if i / n == i % n { 20.0 } else { 0.0 }).collect();
+    let of: Vec<f64> = (0..n * n).map(|i| number(i + 1)).collect();
+    let matrix = Type::new(DType::Real, [n, n]);
+    for prim in [Prim::ChainCholeskyTangent, Prim::ChainCholeskyCotangent] {
+        let mut wanted = vec![0.0; n * n];
+        let (l_at, of_at) = (|i, k| l[i * n + k], |i, k| of[i * n + k]);
+        let put = |i, k, x| wanted[i * n + k] = x;
+        match prim {
+            Prim::ChainCholeskyTangent => crate::vmath::chain_cholesky_tangent(n, l_at, of_at, put),
+            _ => crate::vmath::chain_cholesky_cotangent(n, l_at, of_at, put),
+        }
+        for width in [1, 2, 5] {
+            let lanes = |x: &[f64]| Buffer::Real((0..n * n * width).map(|e| x[e / width]).collect());
+            let (l, of) = (lanes(&l), lanes(&of));
+            let args = [KernelArg::new(&l, &matrix, false), KernelArg::new(&of, &matrix, false)];
+            let (mut traps, mut out) = (Vec::new(), Buffer::zeros(DType::Real, n * n * width));
+            let call = KernelCall {
+                prim,
+                args: &args,
+                ty: &matrix,
+                width,
+                active: Active::All,
+                keep: None,
+                accumulate: false,
+                traps: &mut traps,
+            };
+            run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, &mut out);
+            for (e, x) in out.reals().iter().enumerate() {
+                assert_eq!(x.to_bits(), wanted[e / width].to_bits(), "{prim}, element {} of {width} lanes", e / width);
+            }
+        }
+    }
+}

@@ -5,7 +5,7 @@ use super::call::{Active, KernelCall};
 use super::rows::{Row, Rows, multiversioned, reals};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Triangular;
-use crate::vmath::{BLOCK, Real, chain_solve};
+use crate::vmath::{BLOCK, Real, chain_cholesky_cotangent, chain_cholesky_tangent, chain_solve};
 
 pub(super) fn run<R: Real>(triangular: Triangular, call: &KernelCall<'_, R>, out: &mut Buffer<R>) {
     let (w, shape) = (call.width, &call.args[0].ty.shape);
@@ -34,6 +34,20 @@ pub(super) fn run<R: Real>(triangular: Triangular, call: &KernelCall<'_, R>, out
             }
             return;
         }
+        Triangular::ChainCholeskyTangent | Triangular::ChainCholeskyCotangent => {
+            let of = reals(&call.args[1], w);
+            for (i, out) in out.chunks_exact_mut(n * n * w).enumerate() {
+                let (start, matrices) = (i * n * n, (l, of));
+                match triangular {
+                    Triangular::ChainCholeskyTangent => tangent(matrices, start, n, w, out),
+                    _ => cotangent(matrices, start, n, w, out),
+                }
+                if out.iter().fold(false, |any, x| any | x.is_nan()) {
+                    derive_again(triangular, matrices, start, (n, w), call.active, out);
+                }
+            }
+            return;
+        }
         Triangular::SolveLower => (false, false),
         Triangular::SolveLowerTransposed => (true, false),
         Triangular::ChainSolveLower => (false, true),
@@ -53,6 +67,48 @@ pub(super) fn run<R: Real>(triangular: Triangular, call: &KernelCall<'_, R>, out
         }
         if chain_rule && out.iter().fold(false, |any, x| any | x.is_nan()) {
             solve_again(transposed, (l, b), starts, (n, columns, w), call.active, out);
+        }
+    }
+}
+
+/// The cotangent of the matrix whose factor, and the cotangent of that, start at `start`.
+fn cotangent<R: Real>((l, g): (Rows<'_, R>, Rows<'_, R>), start: usize, n: usize, w: usize, s: &mut [R]) {
+    match w {
+        1 => symmetric_few::<R, 1>((l, g), start, n, s),
+        2 => symmetric_few::<R, 2>((l, g), start, n, s),
+        3 => symmetric_few::<R, 3>((l, g), start, n, s),
+        4 => symmetric_few::<R, 4>((l, g), start, n, s),
+        8 => symmetric_few::<R, 8>((l, g), start, n, s),
+        _ => symmetric((l, g), start, n, w, s),
+    }
+    let half = R::from_f64(0.5);
+    for i in 0..n {
+        let row = &mut s[i * n * w..][..n * w];
+        row[i * w..][..w].iter_mut().for_each(|x| *x = *x * half);
+        row[(i + 1) * w..].fill(R::ZERO);
+    }
+}
+
+/// Computes a derivative of a factor again for lanes in which some of it came out as NaN, as [`solve_again`] does.
+#[cold]
+fn derive_again<R: Real>(
+    triangular: Triangular,
+    (l, of): (Rows<'_, R>, Rows<'_, R>),
+    start: usize,
+    (n, w): (usize, usize),
+    active: Active<'_>,
+    out: &mut [R],
+) {
+    for lane in (0..w).filter(|lane| active.contains(*lane)) {
+        if !out[lane..].iter().step_by(w).any(|x| x.is_nan()) {
+            continue;
+        }
+        let at = |rows: Rows<'_, R>, i: usize, k: usize| rows.row(start + i * n + k).at(lane);
+        let (l, of) = (|i, k| at(l, i, k), |i, k| at(of, i, k));
+        let put = |i: usize, k: usize, x| out[(i * n + k) * w + lane] = x;
+        match triangular {
+            Triangular::ChainCholeskyTangent => chain_cholesky_tangent(n, l, of, put),
+            _ => chain_cholesky_cotangent(n, l, of, put),
         }
     }
 }
@@ -216,6 +272,93 @@ multiversioned! {
             for (column, (to, sum)) in results.enumerate() {
                 let whole = b.row(b_start + i * columns + column);
                 (0..W).for_each(|lane| to[lane] = (whole.at(lane) - sum[lane]) / diagonal[lane]);
+            }
+        }
+    }
+}
+
+multiversioned! {
+    /// The tangent of a factor, as in [`chain_cholesky_tangent`].
+    fn tangent<R: Real>((l, a): (Rows<'_, R>, Rows<'_, R>), start: usize, n: usize, w: usize, x: &mut [R]) {
+        let (mut below, mut beside, mut block) = (vec![R::ZERO; w], vec![R::ZERO; w], vec![R::ZERO; w]);
+        let half = R::from_f64(0.5);
+        x.fill(R::ZERO);
+        for j in 0..n {
+            for i in j..n {
+                let row = |i: usize, k: usize| Row::Lanes(&x[(i * n + k) * w..][..w]);
+                chain(j, |k| (row(i, k), l.row(start + j * n + k)), &mut below, &mut block);
+                chain(j, |k| (row(j, k), l.row(start + i * n + k)), &mut beside, &mut block);
+                let (whole, diagonal) = (a.row(start + i * n + j), l.row(start + j * n + j));
+                let of = l.row(start + i * n + j);
+                for lane in 0..w {
+                    let rest = whole.at(lane) - (below[lane] + beside[lane]);
+                    let rest = if i == j { rest * half } else { rest - x[(j * n + j) * w + lane] * of.at(lane) };
+                    x[(i * n + j) * w + lane] = rest / diagonal.at(lane);
+                }
+            }
+        }
+    }
+
+    /// The symmetric matrix of [`chain_cholesky_cotangent`], column by column from the last.
+    fn symmetric<R: Real>((l, g): (Rows<'_, R>, Rows<'_, R>), start: usize, n: usize, w: usize, s: &mut [R]) {
+        let add = |factor: Row<'_, R>, row: &[R], to: &mut [R]| {
+            let pairs = to.chunks_exact_mut(w).zip(row.chunks_exact(w));
+            match factor {
+                Row::One(factor) => to.iter_mut().zip(row).for_each(|(to, x)| *to = x.mul_add(factor, *to)),
+                Row::Lanes(factor) => pairs.for_each(|(to, row)| {
+                    to.iter_mut().zip(row).zip(factor).for_each(|((to, x), factor)| *to = x.mul_add(*factor, *to));
+                }),
+            }
+        };
+        columns((l, g), start, n, w, add, s);
+    }
+
+    /// [`symmetric`] for a number of lanes that is known when it is compiled.
+    fn symmetric_few<R: Real, const W: usize>((l, g): (Rows<'_, R>, Rows<'_, R>), start: usize, n: usize, s: &mut [R]) {
+        let add = |factor: Row<'_, R>, row: &[R], to: &mut [R]| {
+            let factor: [R; W] = std::array::from_fn(|lane| factor.at(lane));
+            for (to, row) in to.chunks_exact_mut(W).zip(row.chunks_exact(W)) {
+                (0..W).for_each(|lane| to[lane] = row[lane].mul_add(factor[lane], to[lane]));
+            }
+        };
+        columns((l, g), start, n, W, add, s);
+    }
+}
+
+/// The columns of [`symmetric`]; `add` adds the product of a row of the factor, for each lane one value, and some elements.
+#[inline(always)]
+fn columns<R: Real>(
+    (l, g): (Rows<'_, R>, Rows<'_, R>),
+    start: usize,
+    n: usize,
+    w: usize,
+    add: impl Fn(Row<'_, R>, &[R], &mut [R]),
+    s: &mut [R],
+) {
+    let (mut known, mut block) = (vec![R::ZERO; n * w], vec![R::ZERO; n * w]);
+    for j in (0..n).rev() {
+        // Sums for the rows below j, one behind the other; then, since what they give is part of it, for row j.
+        for rows in [j + 1..n, j..j + 1] {
+            let each = rows.len() * w;
+            let (known, block) = (&mut known[..each], &mut block[..each]);
+            known.fill(R::ZERO);
+            for from in (j + 1..n).step_by(BLOCK) {
+                let to = if from == j + 1 { &mut *known } else { &mut *block };
+                to.fill(R::ZERO);
+                for m in from..n.min(from + BLOCK) {
+                    add(l.row(start + m * n + j), &s[(m * n + rows.start) * w..][..each], to);
+                }
+                if from > j + 1 {
+                    known.iter_mut().zip(&*block).for_each(|(known, block)| *known = *known + *block);
+                }
+            }
+            let diagonal = l.row(start + j * n + j);
+            for (i, known) in rows.zip(known.chunks_exact(w)) {
+                let whole = g.row(start + i * n + j);
+                for (lane, known) in known.iter().enumerate() {
+                    let x = (whole.at(lane) - *known) / diagonal.at(lane);
+                    (s[(i * n + j) * w + lane], s[(j * n + i) * w + lane]) = (x, x);
+                }
             }
         }
     }
