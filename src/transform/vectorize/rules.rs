@@ -34,6 +34,12 @@ pub(super) fn tiled(e: &mut Emitter<'_>, prim: Prim, args: &[Value], ty: &Type) 
             let factor = e.emit(prim, &[merged], ty);
             e.reshape(factor, result)
         }
+        Class::Triangular(Triangular::ChainCholeskyTangent | Triangular::ChainCholeskyCotangent)
+            if ty.shape.len() == 2 =>
+        {
+            let each: Vec<Operand> = args.iter().map(|a| e.whole_of(a.clone())).collect();
+            e.emit(prim, &each, result)
+        }
         Class::Triangular(Triangular::ChainCholeskyTangent | Triangular::ChainCholeskyCotangent) => {
             let (l, of) = (merge(e, &args[0]), merge(e, &args[1]));
             let ty = e.code.ty(of);
