@@ -16,6 +16,7 @@ mod sums;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use smallvec::SmallVec;
 
 use super::graph::{Arg, Graph, Node, Op, SiteId, TurnId};
 use super::value::{Elem, NodeId, Val};
@@ -255,7 +256,7 @@ pub(super) struct Emitter<'g> {
     /// How often the value of a node is read, by operands and results.
     uses: Vec<u32>,
     /// Who reads it, of operands; who is written where it is read counts as its own reader.
-    readers: Vec<Vec<NodeId>>,
+    readers: Vec<SmallVec<[NodeId; 4]>>,
     /// Whether a result reads it, or what is written where a result is.
     is_result: Vec<bool>,
     /// Whether it is written where it is read.
@@ -368,7 +369,7 @@ impl<'g> Emitter<'g> {
         let mut emitter = Emitter {
             graph,
             uses: vec![0; n],
-            readers: vec![Vec::new(); n],
+            readers: vec![SmallVec::new(); n],
             is_result: vec![false; n],
             deferred: vec![false; n],
             live: vec![false; n],
@@ -519,7 +520,7 @@ impl<'g> Emitter<'g> {
     fn resolve_readers(&mut self) {
         for index in (0..self.graph.nodes.len()).rev() {
             let readers = std::mem::take(&mut self.readers[index]);
-            let mut found = Vec::with_capacity(readers.len());
+            let mut found = SmallVec::with_capacity(readers.len());
             for reader in readers {
                 if self.deferred[reader.index()] {
                     // Later nodes are resolved by now.
@@ -545,7 +546,7 @@ impl<'g> Emitter<'g> {
 
     /// A name for the values of a node: the program's own, where it has one.
     fn name_of(&mut self, id: NodeId) -> String {
-        match self.graph.names.get(&id).cloned() {
+        match self.graph.name(id).cloned() {
             Some(name) => self.free(&name),
             None => self.fresh("x"),
         }

@@ -408,7 +408,7 @@ impl Emitter<'_> {
         let rows = turns + lag;
         let axes = self.axes();
         for (key, members) in groups {
-            let name = match self.graph.names.get(&members[0]).cloned() {
+            let name = match self.graph.name(members[0]).cloned() {
                 Some(name) => self.free(&name),
                 None => self.fresh("v"),
             };

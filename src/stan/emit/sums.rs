@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use crate::base::{HashMap, Id as _};
 use crate::stan::graph::{Arg, Graph, Node, Op, SiteId};
 use crate::stan::value::{Elem, NodeId, Val};
@@ -76,7 +78,7 @@ pub(super) fn with_sums(graph: &mut Graph, results: &[Val], summed: &[Elem]) {
         let shape = vec![elems.len()];
         let node = &mut graph.nodes[id];
         node.op = Op::Call(Arc::from("sum"), vec![]);
-        node.args = vec![Arg::Elements(Arc::new(elems), shape)];
+        node.args = smallvec![Arg::Elements(Arc::new(elems), shape)];
     }
 }
 
@@ -97,7 +99,7 @@ impl Dot {
     fn write(self, graph: &mut Graph, sum: NodeId) {
         let n = self.lanes.len();
         let known = Arg::Known(Arc::new(Array::real([n], self.weights)));
-        let args = vec![Arg::Elements(Arc::new(self.lanes), vec![n]), known];
+        let args = smallvec![Arg::Elements(Arc::new(self.lanes), vec![n]), known];
         let is_zero = is_zero(self.init);
         let (dot, product) = match self.common {
             Some(_) => (self.inner, if is_zero { sum } else { self.last }),
@@ -106,11 +108,11 @@ impl Dot {
         };
         (graph.nodes[dot].op, graph.nodes[dot].args) = (Op::Call(Arc::from("dot"), vec![]), args);
         if let Some(common) = self.common {
-            let args = vec![Arg::Scalar(Elem::Of(dot, 0)), Arg::Scalar(common)];
+            let args = smallvec![Arg::Scalar(Elem::Of(dot, 0)), Arg::Scalar(common)];
             (graph.nodes[product].op, graph.nodes[product].args) = (Op::Infix("*"), args);
         }
         if !is_zero {
-            graph.nodes[sum].args = vec![Arg::Scalar(self.init), Arg::Scalar(Elem::Of(product, 0))];
+            graph.nodes[sum].args = smallvec![Arg::Scalar(self.init), Arg::Scalar(Elem::Of(product, 0))];
         }
     }
 }

@@ -40,7 +40,7 @@ use super::check::Checked;
 use super::graph::{Graph, Turn};
 use super::syntax::ast;
 use super::value::{Elem, Kind, Val};
-use crate::base::{HashMap, Span};
+use crate::base::{HashMap, HashSet, Span};
 use crate::types::Array;
 
 pub(in crate::stan) use declare::Declared;
@@ -114,6 +114,8 @@ pub(super) struct Tracer<'a> {
     checked: &'a Checked,
     host: &'a mut (dyn HostFunctions + Send),
     pub(super) graph: Graph,
+    /// Names of functions of the language, each of which is there once.
+    words: HashSet<Arc<str>>,
     frames: Vec<Frame>,
     turn: super::graph::TurnId,
     /// The calls around, as a number, and the numbers that there are.
@@ -155,6 +157,7 @@ impl<'a> Tracer<'a> {
             checked,
             host,
             graph: Graph::new(),
+            words: HashSet::default(),
             frames: vec![vec![HashMap::default()]],
             turn: crate::stan::graph::TurnId(0),
             calls: 0,
@@ -190,6 +193,16 @@ impl<'a> Tracer<'a> {
     /// The value of a variable.
     pub(super) fn value(&self, name: &str) -> Option<&Val> {
         self.lookup(name).map(|v| &v.value)
+    }
+
+    /// The name of a function of the language.
+    fn word(&mut self, name: &str) -> Arc<str> {
+        if let Some(word) = self.words.get(name) {
+            return word.clone();
+        }
+        let word: Arc<str> = name.into();
+        self.words.insert(word.clone());
+        word
     }
 
     /// Declares a variable in the innermost scope.
@@ -239,6 +252,6 @@ impl<'a> Tracer<'a> {
         } else {
             Array::real(shape.iter().copied(), vec![f64::NAN; n])
         };
-        Val { kind, shape, what: super::value::What::Known(Arc::new(array)) }
+        Val::known(kind, array)
     }
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::flow::Flow;
+use super::index::{number_at, one_place};
 use super::tuple::has_field;
 use super::{Frame, Result, Term, Tracer, wrong};
 use crate::base::{FATAL, Span};
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{Expr, ExprKind, Printable, Stmt, StmtKind};
-use crate::stan::value::{Kind, Val};
+use crate::stan::value::{Elem, Kind, Val, What};
 
 /// What a program does after a list of statements.
 #[derive(Clone, Copy)]
@@ -241,12 +242,27 @@ impl Tracer<'_> {
             return self.assign_in_tuple(span, place, op, value);
         }
         let (name, indices) = self.place(place)?;
-        let Some(old) = self.value(&name.text).cloned() else {
+        if self.value(&name.text).is_none() {
             return wrong(name.span, format!("there is no variable `{}` here", name.text));
-        };
+        }
         if !value.is_known() {
             self.graph.call(&name.text, &value);
         }
+        let old = self.value(&name.text).expect("looked for above");
+        if let (Some(at), What::Scalar(_)) = (one_place(old, &indices), &value.what) {
+            let value = match op {
+                None => value,
+                Some(op) => {
+                    let now = number_at(old, at);
+                    self.binary(span, op, &now, &value)?
+                }
+            };
+            let hold = &mut self.lookup_mut(&name.text).expect("looked for above").value;
+            let value = if hold.kind.is_int() { value } else { value.promoted() };
+            hold.set(&[at], &value);
+            return Ok(());
+        }
+        let old = old.clone();
         let value = match op {
             None => value,
             Some(op) => {
@@ -379,11 +395,10 @@ fn shown(value: Val, texts: &mut Vec<String>, values: &mut Vec<Val>) {
 
 /// Whether two values are the same without a look at many elements.
 pub(super) fn same(a: &Val, b: &Val) -> bool {
-    use crate::stan::value::What;
     match (&a.what, &b.what) {
         (What::Known(a), What::Known(b)) => Arc::ptr_eq(a, b) || a == b,
         (What::Elements(a), What::Elements(b)) => Arc::ptr_eq(a, b) || a == b,
-        (What::Scalar(a), What::Scalar(b)) => a == b,
+        (What::Scalar(a), What::Scalar(b)) => a == b || matches!((a, b), (Elem::Real(a), Elem::Real(b)) if a == b),
         (What::Whole(a), What::Whole(b)) => a == b,
         (What::Parts(a), What::Parts(b)) => Arc::ptr_eq(a, b) || a.iter().zip(b.iter()).all(|(a, b)| same(a, b)),
         _ => false,
