@@ -1,5 +1,6 @@
 //! Values while a Stan program is run on the host: what is known, and what only lanes know.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -337,6 +338,13 @@ impl Val {
         match &self.what {
             What::Elements(elems) => elems.to_vec(),
             _ => (0..self.len()).map(|at| self.elem(at)).collect(),
+        }
+    }
+    /// The same, without a copy where they are a list.
+    pub(super) fn elem_list(&self) -> Cow<'_, [Elem]> {
+        match &self.what {
+            What::Elements(elems) => Cow::Borrowed(&elems[..]),
+            _ => Cow::Owned(self.elems()),
         }
     }
     /// The elements at these places, as a value of this kind and shape.

@@ -1,10 +1,11 @@
 //! Calls: of the program's own functions, which are run in their place, and of the library's.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::flow::Flow;
 use super::{MAX_CALLS, Result, Tracer, constants, unsupported, wrong};
-use crate::base::{HashMap, Span};
+use crate::base::Span;
 use crate::stan::check::CalledFunction;
 use crate::stan::syntax::ast::{Expr, Function, Name, Stmt, Truncation};
 use crate::stan::value::{Base, Kind, Val};
@@ -148,7 +149,7 @@ impl<'a> Tracer<'a> {
         let next = self.call_ids.len() as u32 + 1;
         let calls = *self.call_ids.entry((self.calls, span)).or_insert(next);
         let outer = std::mem::replace(&mut self.calls, calls);
-        self.frames.push(vec![HashMap::default()]);
+        self.frames.push(vec![Arc::default()]);
         self.depth += 1;
         for (param, arg) in function.params.iter().zip(args) {
             self.bind(&param.name.text, arg.clone());

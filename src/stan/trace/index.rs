@@ -81,13 +81,16 @@ pub(super) fn number_at(base: &Val, place: usize) -> Val {
 impl Tracer<'_> {
     /// `name[indices]`
     pub(super) fn element(&mut self, span: Span, name: &str, indices: &[Index]) -> Result<Val> {
-        let indices: SmallVec<[At; 2]> = indices.iter().map(|i| self.index(i)).collect::<Result<_>>()?;
+        let mut found: SmallVec<[At; 2]> = SmallVec::new();
+        for index in indices {
+            found.push(self.index(index)?);
+        }
         let base = self.value(name).expect("whoever asks has looked");
-        if let Some(place) = one_place(base, &indices) {
+        if let Some(place) = one_place(base, &found) {
             return Ok(number_at(base, place));
         }
         let base = base.clone();
-        self.indexed(span, &base, &indices)
+        self.indexed(span, &base, &found)
     }
 
     /// Evaluates an index.

@@ -26,6 +26,7 @@ mod ops;
 mod parameters;
 mod recursion;
 mod routine;
+mod scope;
 mod shapes;
 mod sparse;
 mod stmt;
@@ -42,6 +43,8 @@ use super::syntax::ast;
 use super::value::{Elem, Kind, Val};
 use crate::base::{HashMap, HashSet, Span};
 use crate::types::Array;
+
+use scope::{Frame, Scope, Variable};
 
 pub(in crate::stan) use declare::Declared;
 pub use inverse::Taken;
@@ -86,15 +89,6 @@ pub(super) fn unsupported<T>(span: Span, what: impl std::fmt::Display) -> Result
     Err(Box::new(Problem { span, message, help: None, unsupported: true, again: None }))
 }
 
-/// A variable.
-#[derive(Clone, Debug)]
-struct Variable {
-    value: Val,
-}
-
-/// Names of a function or of the blocks, the innermost scope last.
-type Frame = Vec<HashMap<Arc<str>, Variable>>;
-
 /// How many nodes a program may make: more is no program to compile.
 const MAX_NODES: usize = 20_000_000;
 /// How deep calls of functions go.
@@ -117,6 +111,8 @@ pub(super) struct Tracer<'a> {
     /// Names of functions of the language, each of which is there once.
     words: HashSet<Arc<str>>,
     frames: Vec<Frame>,
+    /// Scopes that ended, to be opened again.
+    ended: Vec<Arc<Scope>>,
     turn: super::graph::TurnId,
     /// The calls around, as a number, and the numbers that there are.
     calls: u32,
@@ -158,7 +154,8 @@ impl<'a> Tracer<'a> {
             host,
             graph: Graph::new(),
             words: HashSet::default(),
-            frames: vec![vec![HashMap::default()]],
+            frames: vec![vec![Arc::default()]],
+            ended: Vec::new(),
             turn: crate::stan::graph::TurnId(0),
             calls: 0,
             call_ids: HashMap::default(),
@@ -187,7 +184,9 @@ impl<'a> Tracer<'a> {
     }
 
     fn lookup_mut(&mut self, name: &str) -> Option<&mut Variable> {
-        self.frame().iter_mut().rev().find_map(|scope| scope.get_mut(name))
+        let frame = self.frame();
+        let scope = frame.iter().rposition(|scope| scope.get(name).is_some())?;
+        Arc::make_mut(&mut frame[scope]).get_mut(name)
     }
 
     /// The value of a variable.
@@ -208,7 +207,7 @@ impl<'a> Tracer<'a> {
     /// Declares a variable in the innermost scope.
     pub(super) fn bind(&mut self, name: &Arc<str>, value: Val) {
         let scope = self.frame().last_mut().expect("a frame has a scope");
-        scope.insert(name.clone(), Variable { value });
+        Arc::make_mut(scope).insert(name, Variable { value });
     }
 
     /// Notes the names of the known arrays that there are now.
@@ -224,9 +223,15 @@ impl<'a> Tracer<'a> {
 
     /// Runs something in a scope of its own.
     fn scoped<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.frame().push(HashMap::default());
+        let scope = self.ended.pop().unwrap_or_default();
+        self.frame().push(scope);
         let done = run(self);
-        self.frame().pop();
+        if let Some(mut ended) = self.frame().pop()
+            && let Some(scope) = Arc::get_mut(&mut ended)
+        {
+            scope.clear();
+            self.ended.push(ended);
+        }
         done
     }
 

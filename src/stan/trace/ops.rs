@@ -7,7 +7,7 @@ use super::{MAX_NODES, Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::prim::eval::{int_div, int_rem};
 use crate::stan::emit::expression;
-use crate::stan::graph::{Arg, Node, Op};
+use crate::stan::graph::{Arg, Args, Node, Op};
 use crate::stan::value::{Base, Elem, Kind, Val, What};
 use crate::types::Array;
 use crate::vmath::{BinaryFn, UnaryFn};
@@ -171,14 +171,15 @@ impl Tracer<'_> {
         }
         // Ints that are known are reals where the result is one: `2 * x` of an int 2 is written `2.0 * x`.
         let arithmetic = matches!(op, Op::Infix(_) | Op::Negate | Op::Select) && !kind.is_int();
-        let args = args.iter().map(|arg| if arithmetic { Arg::of(&arg.promoted()) } else { Arg::of(arg) });
-        let args = args.map(|arg| match arg {
-            Arg::Scalar(elem) if arithmetic => Arg::Scalar(elem.as_real()),
-            arg => arg,
-        });
-        let args = args.collect();
+        let operand = |arg: &Val| match &arg.what {
+            What::Scalar(elem) if arithmetic => Arg::Scalar(elem.as_real()),
+            What::Known(_) if arithmetic => Arg::of(&arg.promoted()),
+            _ => Arg::of(arg),
+        };
+        let mut operands = Args::new();
+        args.iter().for_each(|arg| operands.push(operand(arg)));
         let site = self.graph.site(span, self.calls);
-        let node = Node { op, args, shape: shape.clone(), int: kind.is_int(), site, turn: self.turn };
+        let node = Node { op, args: operands, shape: shape.clone(), int: kind.is_int(), site, turn: self.turn };
         let id = self.graph.add(node);
         let what = if shape.is_empty() { What::Scalar(Elem::Of(id, 0)) } else { What::Whole(id) };
         Ok(Val { kind, shape, what })
@@ -282,16 +283,15 @@ impl Tracer<'_> {
         }
         // Where few elements differ, few are chosen.
         let scalar = if kind.is_int() { Kind::INT } else { Kind::REAL };
-        let mut elems = Vec::with_capacity(a.len());
-        for i in 0..a.len() {
-            let (x, y) = (a.elem(i), b.elem(i));
+        let (mut elems, others) = (a.elem_list().into_owned(), b.elem_list());
+        for (elem, y) in elems.iter_mut().zip(others.iter().copied()) {
+            let x = *elem;
             if x == y {
-                elems.push(x);
                 continue;
             }
             let of = |e: Elem| Val::from_elems(scalar, vec![], vec![e]);
             let chosen = self.node(span, Op::Select, &[condition.clone(), of(x), of(y)], scalar, vec![])?;
-            elems.push(chosen.elem(0));
+            *elem = chosen.elem(0);
         }
         Ok(Val::from_elems(kind, a.shape.clone(), elems))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::flow::Flow;
 use super::index::{number_at, one_place};
 use super::tuple::has_field;
-use super::{Frame, Result, Term, Tracer, wrong};
+use super::{Frame, Result, Term, Tracer, Variable, wrong};
 use crate::base::{FATAL, Span};
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{Expr, ExprKind, Printable, Stmt, StmtKind};
@@ -145,7 +145,7 @@ impl Tracer<'_> {
         let off = self.negated(span, c)?;
         let before = self.frame().clone();
         let first = self.guarded(c, |t| t.scoped(|t| t.arm(then, rest)));
-        let after_first = std::mem::replace(self.frame(), before.clone());
+        let after_first = std::mem::replace(self.frame(), before);
         let second = match otherwise {
             Some(arm) => self.guarded(&off, |t| t.scoped(|t| t.arm(arm, rest))),
             None => Ok(Flow::Next),
@@ -207,18 +207,22 @@ impl Tracer<'_> {
 
     /// What variables hold after an `if`: what they hold now where the condition fails, and what they held then where it holds.
     pub(super) fn merge(&mut self, span: Span, c: &Val, then: &Frame) -> Result<()> {
-        let depth = self.frame().len();
-        for level in 0..depth {
-            let mut names: Vec<_> = self.frame()[level].keys().cloned().collect();
-            names.sort();
-            for name in names {
-                let now = self.frame()[level][&name].value.clone();
-                let then = then[level][&name].value.clone();
-                if same(&now, &then) {
-                    continue;
+        for level in 0..self.frame().len() {
+            let now = &self.frame()[level];
+            if Arc::ptr_eq(now, &then[level]) {
+                continue;
+            }
+            let mut changed: Vec<(Arc<str>, Val, Val)> = Vec::new();
+            for (name, Variable { value }) in now.iter() {
+                let then = &then[level].get(name).expect("both arms have the variables around").value;
+                if !same(value, then) {
+                    changed.push((name.clone(), then.clone(), value.clone()));
                 }
+            }
+            changed.sort_by(|a, b| a.0.cmp(&b.0));
+            for (name, then, now) in changed {
                 let value = self.select(span, c, &then, &now)?;
-                self.frame()[level].get_mut(&name).expect("it is there").value = value;
+                Arc::make_mut(&mut self.frame()[level]).get_mut(&name).expect("it is there").value = value;
             }
         }
         Ok(())
