@@ -35,3 +35,26 @@ pub fn on_large_stack<T: Send>(levels: usize, run: impl FnOnce() -> T + Send) ->
         }
     })
 }
+
+/// Does two things at the same time, each on a stack of its own.
+pub fn both_on_large_stacks<A: Send, B: Send>(
+    levels: usize,
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    let stop = work::flag();
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| {
+            work::listen_to(stop);
+            (on_large_stack(levels, second), work::done())
+        });
+        let first = on_large_stack(levels, first);
+        match second.join() {
+            Ok((second, done)) => {
+                work::add(done as usize);
+                (first, second)
+            }
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}

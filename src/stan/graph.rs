@@ -1,17 +1,20 @@
 //! What lanes compute, as a graph: every value is made once by a node, of known values and elements of other nodes.
 //! Assignments, indices, loops and calls are gone: the host has run them.
 
-use std::hash::{Hash, Hasher};
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasher as _, Hash, Hasher};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use smallvec::SmallVec;
 
 use super::value::{Elem, NodeId, Val, What};
-use crate::base::{HashMap, IdVec, Span};
+use crate::base::{HashMap, Id as _, IdVec, Span};
 use crate::types::Array;
 
 /// What a node does with its operands.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Hash, Debug)]
+#[allow(clippy::derived_hash_with_manual_eq, reason = "equality is that of the names, told sooner where they are one")]
 pub(super) enum Op {
     /// `q[first..first + n]` of the unconstrained parameters, or `q[first]`.
     Parameters { first: usize },
@@ -40,6 +43,29 @@ pub(super) enum Op {
     /// `print("…")`, with holes for the operands; if so said, after a condition, which is the first of them.
     Print(Arc<[Arc<str>]>, bool),
 }
+
+/// Whether two names are the same; as a rule they are one, and nothing is compared.
+fn same_name(a: &str, b: &str) -> bool {
+    std::ptr::eq(a, b) || a == b
+}
+
+impl PartialEq for Op {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Op::Parameters { first: a }, Op::Parameters { first: b }) => a == b,
+            (Op::Infix(a), Op::Infix(b)) | (Op::Compare(a), Op::Compare(b)) => same_name(a, b),
+            (Op::Negate, Op::Negate) | (Op::At, Op::At) | (Op::Select, Op::Select) => true,
+            (Op::Call(a, x), Op::Call(b, y)) => same_name(a, b) && x == y,
+            (Op::CallWith(a, x), Op::CallWith(b, y)) => same_name(a, b) && same_name(x, y),
+            (Op::Input(a), Op::Input(b)) | (Op::CallBool(a), Op::CallBool(b)) => same_name(a, b),
+            (Op::Routine(a), Op::Routine(b)) => a == b,
+            (Op::Assert(a), Op::Assert(b)) => a == b,
+            (Op::Print(a, x), Op::Print(b, y)) => a == b && x == y,
+            _ => false,
+        }
+    }
+}
+impl Eq for Op {}
 
 impl Op {
     /// Whether it is a random draw: no two of them are the same.
@@ -74,11 +100,6 @@ pub(super) enum Arg {
 impl Arg {
     pub(super) fn of(value: &Val) -> Arg {
         match &value.what {
-            What::Known(array) if value.is_scalar() => Arg::Scalar(match array.get(0) {
-                crate::types::Scalar::Int(i) => Elem::Int(i),
-                crate::types::Scalar::Real(x) => Elem::Real(x),
-                crate::types::Scalar::Bool(b) => Elem::Int(i64::from(b)),
-            }),
             What::Known(array) => Arg::Known(array.clone()),
             What::Scalar(elem) => Arg::Scalar(*elem),
             What::Whole(node) if value.is_scalar() => Arg::Scalar(Elem::Of(*node, 0)),
@@ -127,6 +148,9 @@ impl Hash for Arg {
     }
 }
 
+/// The operands of a node: most have two at most, and there are so many nodes that each allocation counts.
+pub(super) type Args = SmallVec<[Arg; 2]>;
+
 crate::define_id!(
     /// Where in a program a node was made: a place and the calls around it.
     #[allow(unreachable_pub, reason = "the macro makes public ids")]
@@ -152,7 +176,7 @@ pub(super) struct Turn {
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) op: Op,
-    pub(super) args: Vec<Arg>,
+    pub(super) args: Args,
     pub(super) shape: Vec<usize>,
     pub(super) int: bool,
     pub(super) site: SiteId,
@@ -168,12 +192,13 @@ pub(super) struct Graph {
     /// `assert` and `print`, in their order.
     pub(super) effects: Vec<NodeId>,
     /// What the program calls the values of nodes.
-    pub(super) names: HashMap<NodeId, Arc<str>>,
+    names: Vec<Option<Arc<str>>>,
     /// What the program calls known arrays, by where they are; each is kept, lest another come to be there.
     pub(super) known: HashMap<*const Array, (Arc<Array>, Arc<str>)>,
     /// Values that closures read.
     pub(super) tables: IndexMap<String, Array>,
-    made: HashMap<(Op, Vec<Arg>), NodeId>,
+    /// Nodes by a hash of what they do. Of two that have the same hash the later one is behind the next number that is free.
+    made: HashMap<u64, NodeId>,
     site_ids: HashMap<(Span, u32), SiteId>,
 }
 
@@ -186,7 +211,7 @@ impl Graph {
             sites: IdVec::new(),
             turns,
             effects: Vec::new(),
-            names: HashMap::default(),
+            names: Vec::new(),
             known: HashMap::default(),
             tables: IndexMap::new(),
             made: HashMap::default(),
@@ -203,13 +228,9 @@ impl Graph {
     /// Notes what the program calls a value; of a node the first name stays.
     pub(super) fn call(&mut self, name: &Arc<str>, value: &Val) {
         match &value.what {
-            What::Whole(node) => {
-                self.names.entry(*node).or_insert_with(|| name.clone());
-            }
-            What::Scalar(Elem::Of(node, 0)) if self.nodes[*node].shape.is_empty() => {
-                self.names.entry(*node).or_insert_with(|| name.clone());
-            }
-            What::Known(array) if !value.is_scalar() => {
+            What::Whole(node) => self.call_node(name, *node),
+            What::Scalar(Elem::Of(node, 0)) if self.nodes[*node].shape.is_empty() => self.call_node(name, *node),
+            What::Known(array) => {
                 self.known.insert(Arc::as_ptr(array), (array.clone(), name.clone()));
             }
             What::Parts(parts) if value.is_complex() => {
@@ -219,6 +240,18 @@ impl Graph {
             }
             _ => {}
         }
+    }
+
+    fn call_node(&mut self, name: &Arc<str>, node: NodeId) {
+        if self.names.len() <= node.index() {
+            self.names.resize(node.index() + 1, None);
+        }
+        self.names[node.index()].get_or_insert_with(|| name.clone());
+    }
+
+    /// What the program calls the value of a node.
+    pub(super) fn name(&self, node: NodeId) -> Option<&Arc<str>> {
+        self.names.get(node.index())?.as_ref()
     }
 
     /// Adds a node, unless there is one that does the same; draws and effects are made anew each time.
@@ -234,25 +267,31 @@ impl Graph {
             self.effects.extend(effect.then_some(id));
             return id;
         }
-        let key = (node.op.clone(), node.args.clone());
-        if let Some(id) = self.made.get(&key)
-            && self.nodes[*id].shape == node.shape
-            && self.nodes[*id].int == node.int
-        {
-            return *id;
+        let mut hash = self.made.hasher().hash_one((&node.op, &node.args));
+        loop {
+            match self.made.entry(hash) {
+                Entry::Vacant(free) => return *free.insert(self.nodes.push(node)),
+                Entry::Occupied(mut made) => {
+                    let other = &self.nodes[*made.get()];
+                    if other.op != node.op || other.args != node.args {
+                        hash = hash.wrapping_add(1);
+                        continue;
+                    }
+                    if other.shape != node.shape || other.int != node.int {
+                        made.insert(self.nodes.push(node));
+                    }
+                    return *made.get();
+                }
+            }
         }
-        let id = self.nodes.push(node);
-        self.made.insert(key, id);
-        id
     }
 
     /// Forgets the nodes from here on, and their effects.
     pub(super) fn forget(&mut self, nodes: usize, effects: usize) {
-        use crate::base::Id as _;
         let kept: Vec<Node> = self.nodes.as_slice()[..nodes].to_vec();
         self.nodes = kept.into();
         self.effects.truncate(effects);
-        self.names.retain(|id, _| id.index() < nodes);
+        self.names.truncate(nodes);
         self.made.retain(|_, id| id.index() < nodes);
     }
 

@@ -4,6 +4,7 @@ mod of_values;
 mod standing;
 
 use std::ops::RangeInclusive;
+use std::sync::{Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
@@ -83,8 +84,7 @@ pub fn translate(
     terms: Terms,
     host: &mut (dyn HostFunctions + Send),
 ) -> Result<Translation, Box<Diagnostic>> {
-    stack::on_large_stack(4 * program.depth + 20_000, || run(program, checked, data, terms, host))
-        .map_err(|problem| Box::new(told(&problem)))
+    run(program, checked, data, terms, host).map_err(|problem| Box::new(told(&problem)))
 }
 
 /// Why the density is no finite number at a point of the unconstrained space, in Stan's words: what the program rejects
@@ -160,12 +160,26 @@ fn run(
     terms: Terms,
     host: &mut (dyn HostFunctions + Send),
 ) -> Traced<Translation> {
-    let ((mut lines, mut tables), dimension, printed) = density(program, checked, data, terms, host)?;
-    let ((more, more_tables), outputs) = parameters(program, checked, data, host, dimension)?;
+    // Neither has to wait for the other.
+    let host = Mutex::new(host);
+    let density = || density(program, checked, data, terms, &mut Shared(&host));
+    let parameters = || parameters(program, checked, data, &mut Shared(&host));
+    let (density, parameters) = stack::both_on_large_stacks(4 * program.depth + 20_000, density, parameters);
+    let ((mut lines, mut tables), dimension, printed) = density?;
+    let ((more, more_tables), outputs) = parameters?;
     lines.extend(more);
     tables.extend(more_tables);
     let (text, lines) = joined(&lines);
     Ok(Translation { text, lines, tables, dimension, outputs, printed })
+}
+
+/// What both functions ask.
+struct Shared<'m, 'h>(&'m Mutex<&'h mut (dyn HostFunctions + Send)>);
+
+impl HostFunctions for Shared<'_, '_> {
+    fn evaluate(&mut self, expression: &str, args: &[Array], shape: &[usize], int: bool) -> Result<Array, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).evaluate(expression, args, shape, int)
+    }
 }
 
 /// The text of lines, and the places that they come from.
@@ -253,11 +267,10 @@ fn parameters(
     checked: &Checked,
     data: &Given,
     host: &mut (dyn HostFunctions + Send),
-    dimension: usize,
 ) -> Traced<(Written, Vec<Output>)> {
     let mut tracer = Tracer::new(program, checked, host);
     tracer.routines.prefix = "g_";
-    prepare(&mut tracer, program, data)?;
+    let (dimension, _) = prepare(&mut tracer, program, data)?;
     outputs(tracer, program, "parameters", dimension, PARAMETERS..=QUANTITIES)
 }
 

@@ -1,10 +1,11 @@
 //! Values while a Stan program is run on the host: what is known, and what only lanes know.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::syntax::ast::UnsizedType;
-use crate::types::{Array, ArrayData};
+use crate::types::{Array, ArrayData, Scalar};
 
 /// A type without its arrays.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -166,6 +167,14 @@ impl Elem {
     pub(super) fn is_known(self) -> bool {
         !matches!(self, Elem::Of(..))
     }
+    /// The number, where it is known.
+    pub(super) fn known(self) -> Option<Scalar> {
+        match self {
+            Elem::Int(i) => Some(Scalar::Int(i)),
+            Elem::Real(x) => Some(Scalar::Real(x)),
+            Elem::Of(..) => None,
+        }
+    }
     /// An int that is known as the real that it is.
     pub(super) fn as_real(self) -> Elem {
         if let Elem::Int(i) = self { Elem::Real(i as f64) } else { self }
@@ -186,9 +195,9 @@ impl Hash for Elem {
 /// What a value is, row-major.
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// Known on the host: a real array for reals, an int array for ints.
+    /// Known on the host: a real array for reals, an int array for ints. No scalar is one: the host makes millions.
     Known(Arc<Array>),
-    /// A scalar that lanes compute.
+    /// A scalar, known or of lanes: a real one for reals, an int for ints.
     Scalar(Elem),
     /// All of the value of a node.
     Whole(NodeId),
@@ -210,10 +219,15 @@ pub(super) struct Val {
 
 impl Val {
     pub(super) fn int(i: i64) -> Val {
-        Val::known(Kind::INT, Array::int([], vec![i]))
+        Val::scalar(Kind::INT, Elem::Int(i))
     }
     pub(super) fn real(x: f64) -> Val {
-        Val::known(Kind::REAL, Array::real([], vec![x]))
+        Val::scalar(Kind::REAL, Elem::Real(x))
+    }
+    /// A number; an int that is known is promoted where a real is wanted.
+    pub(super) fn scalar(kind: Kind, elem: Elem) -> Val {
+        let elem = if kind.is_int() { elem } else { elem.as_real() };
+        Val { kind, shape: Vec::new(), what: What::Scalar(elem) }
     }
     pub(super) fn bool(b: bool) -> Val {
         Val::int(i64::from(b))
@@ -221,11 +235,22 @@ impl Val {
     /// A known value; ints among reals are promoted.
     pub(super) fn known(kind: Kind, array: Array) -> Val {
         let array = if kind.is_int() { array } else { to_real(array) };
-        Val { kind, shape: array.shape.to_vec(), what: What::Known(Arc::new(array)) }
+        let shape = array.shape.to_vec();
+        if shape.is_empty() {
+            return Val::scalar(kind, element(&array, 0));
+        }
+        Val { kind, shape, what: What::Known(Arc::new(array)) }
     }
     /// From its elements: known where all are.
     pub(super) fn from_elems(kind: Kind, shape: Vec<usize>, elems: Vec<Elem>) -> Val {
         debug_assert_eq!(shape.iter().product::<usize>(), elems.len());
+        if let ([one], true) = (&elems[..], shape.is_empty()) {
+            return if one.is_known() {
+                Val::scalar(kind, *one)
+            } else {
+                Val { kind, shape, what: What::Scalar(*one) }
+            };
+        }
         if elems.iter().all(|e| e.is_known()) {
             let array = if kind.is_int() {
                 let ints = elems.iter().map(|e| if let Elem::Int(i) = e { *i } else { 0 });
@@ -236,15 +261,12 @@ impl Val {
             };
             return Val { kind, shape, what: What::Known(Arc::new(array)) };
         }
-        let what = match &elems[..] {
-            [one] if shape.is_empty() => What::Scalar(*one),
-            _ => What::Elements(Arc::new(elems)),
-        };
-        Val { kind, shape, what }
+        Val { kind, shape, what: What::Elements(Arc::new(elems)) }
     }
     pub(super) fn is_known(&self) -> bool {
         match &self.what {
             What::Known(_) => true,
+            What::Scalar(elem) => elem.is_known(),
             What::Parts(parts) => parts.iter().all(Val::is_known),
             _ => false,
         }
@@ -255,31 +277,39 @@ impl Val {
     pub(super) fn len(&self) -> usize {
         self.shape.iter().product()
     }
-    /// The array, where it is known.
+    /// The array, where it is known and no scalar.
     pub(super) fn array(&self) -> Option<&Array> {
         if let What::Known(array) = &self.what { Some(array) } else { None }
     }
+    /// The number, where it is one and known.
+    pub(super) fn number(&self) -> Option<Scalar> {
+        if let What::Scalar(elem) = &self.what { elem.known() } else { None }
+    }
+    /// All of it as an array of the host, where it is known.
+    pub(super) fn to_array(&self) -> Option<Array> {
+        self.number().map(Array::scalar).or_else(|| self.array().cloned())
+    }
     /// The int, where it is one and known.
     pub(super) fn as_int(&self) -> Option<i64> {
-        match self.array()? {
-            Array { data: ArrayData::Int(v), .. } if self.is_scalar() => Some(v[0]),
-            _ => None,
-        }
+        if let What::Scalar(Elem::Int(i)) = &self.what { Some(*i) } else { None }
     }
     /// As `print` shows it, where it is known.
     pub(super) fn known_text(&self) -> Option<String> {
-        Some(self.array()?.to_string())
+        Some(self.to_array()?.to_string())
     }
-    /// The number, where it is one and known.
+    /// The number as a real, where it is one and known.
     pub(super) fn as_real(&self) -> Option<f64> {
-        match &self.array()?.data {
-            ArrayData::Int(v) if self.is_scalar() => Some(v[0] as f64),
-            ArrayData::Real(v) if self.is_scalar() => Some(v[0]),
+        match &self.what {
+            What::Scalar(Elem::Int(i)) => Some(*i as f64),
+            What::Scalar(Elem::Real(x)) => Some(*x),
             _ => None,
         }
     }
     /// The elements as reals, where they are known.
     pub(super) fn reals(&self) -> Option<Vec<f64>> {
+        if let Some(x) = self.as_real() {
+            return Some(vec![x]);
+        }
         match &self.array()?.data {
             ArrayData::Int(v) => Some(v.iter().map(|i| *i as f64).collect()),
             ArrayData::Real(v) => Some(v.clone()),
@@ -288,16 +318,15 @@ impl Val {
     }
     /// The elements as ints, where they are and are known.
     pub(super) fn ints(&self) -> Option<Vec<i64>> {
+        if let Some(i) = self.as_int() {
+            return Some(vec![i]);
+        }
         if let ArrayData::Int(v) = &self.array()?.data { Some(v.clone()) } else { None }
     }
     /// One element.
     pub(super) fn elem(&self, at: usize) -> Elem {
         match &self.what {
-            What::Known(array) => match &array.data {
-                ArrayData::Int(v) => Elem::Int(v[at]),
-                ArrayData::Real(v) => Elem::Real(v[at]),
-                ArrayData::Bool(v) => Elem::Int(i64::from(v[at])),
-            },
+            What::Known(array) => element(array, at),
             What::Scalar(elem) => *elem,
             What::Whole(node) => Elem::Of(*node, at as u32),
             What::Elements(elems) => elems[at],
@@ -311,6 +340,13 @@ impl Val {
             _ => (0..self.len()).map(|at| self.elem(at)).collect(),
         }
     }
+    /// The same, without a copy where they are a list.
+    pub(super) fn elem_list(&self) -> Cow<'_, [Elem]> {
+        match &self.what {
+            What::Elements(elems) => Cow::Borrowed(&elems[..]),
+            _ => Cow::Owned(self.elems()),
+        }
+    }
     /// The elements at these places, as a value of this kind and shape.
     pub(super) fn pick(&self, kind: Kind, shape: Vec<usize>, at: impl Iterator<Item = usize>) -> Val {
         if let What::Parts(parts) = &self.what {
@@ -318,7 +354,7 @@ impl Val {
             let of = |part: &Val| part.pick(kind.real(), shape.clone(), at.iter().copied());
             return Val { kind, what: What::Parts(Arc::new(parts.iter().map(of).collect())), shape };
         }
-        if let What::Known(array) = &self.what {
+        if let (What::Known(array), false) = (&self.what, shape.is_empty()) {
             let array = match &array.data {
                 ArrayData::Int(v) => Array::int(shape.iter().copied(), at.map(|i| v[i]).collect()),
                 ArrayData::Real(v) => Array::real(shape.iter().copied(), at.map(|i| v[i]).collect()),
@@ -326,13 +362,17 @@ impl Val {
             };
             return Val { kind, shape, what: What::Known(Arc::new(array)) };
         }
-        Val::from_elems(kind, shape, at.map(|i| self.elem(i)).collect())
+        let mut elems = at.map(|i| self.elem(i));
+        if shape.is_empty() {
+            return Val::scalar(kind, elems.next().expect("a scalar has an element"));
+        }
+        Val::from_elems(kind, shape, elems.collect())
     }
     /// The same elements under another kind and shape.
     pub(super) fn reshaped(&self, kind: Kind, shape: Vec<usize>) -> Val {
         debug_assert_eq!(shape.iter().product::<usize>(), self.len());
         let what = match &self.what {
-            What::Known(array) => {
+            What::Known(array) if !shape.is_empty() => {
                 let mut array = (**array).clone();
                 array.shape = shape.iter().copied().collect();
                 What::Known(Arc::new(if kind.is_int() { array } else { to_real(array) }))
@@ -344,12 +384,14 @@ impl Val {
     }
     /// Sets the elements at these places to those of a value.
     pub(super) fn set(&mut self, places: &[usize], value: &Val) {
-        if let (What::Known(array), Some(new)) = (&mut self.what, value.array()) {
+        if let (What::Known(array), true) = (&mut self.what, value.is_known()) {
             let array = Arc::make_mut(array);
-            match (&mut array.data, &new.data) {
-                (ArrayData::Int(old), ArrayData::Int(new)) => places.iter().zip(new).for_each(|(i, x)| old[*i] = *x),
-                (ArrayData::Real(old), ArrayData::Real(new)) => places.iter().zip(new).for_each(|(i, x)| old[*i] = *x),
-                _ => unreachable!("values are promoted before they are set"),
+            for (i, place) in places.iter().enumerate() {
+                match (&mut array.data, value.elem(i)) {
+                    (ArrayData::Int(old), Elem::Int(new)) => old[*place] = new,
+                    (ArrayData::Real(old), Elem::Real(new)) => old[*place] = new,
+                    _ => unreachable!("values are promoted before they are set"),
+                }
             }
             return;
         }
@@ -377,8 +419,17 @@ impl Val {
         let kind = Kind { base: Base::Real, ..self.kind };
         match &self.what {
             What::Known(array) => Val::known(kind, (**array).clone()),
+            What::Scalar(elem) => Val::scalar(kind, *elem),
             what => Val { kind, shape: self.shape.clone(), what: what.clone() },
         }
+    }
+}
+
+fn element(array: &Array, at: usize) -> Elem {
+    match &array.data {
+        ArrayData::Int(v) => Elem::Int(v[at]),
+        ArrayData::Real(v) => Elem::Real(v[at]),
+        ArrayData::Bool(v) => Elem::Int(i64::from(v[at])),
     }
 }
 

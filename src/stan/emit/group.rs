@@ -29,9 +29,12 @@ impl Emitter<'_> {
     pub(super) fn group(&mut self, nodes: &[NodeId]) -> Written<()> {
         let mut parts: Vec<Vec<NodeId>> = Vec::new();
         let mut which: HashMap<Vec<Found>, usize> = HashMap::default();
+        let mut last: Option<(Vec<Found>, usize)> = None;
         for id in nodes {
             let mut all: Option<Vec<Found>> = None;
-            for (point, member) in self.family(*id).iter().enumerate() {
+            let of_loops = if self.loops.is_empty() { None } else { Some(self.family(*id)) };
+            let family = of_loops.as_ref().map_or(std::slice::from_ref(id), |family| &family[..]);
+            for (point, member) in family.iter().enumerate() {
                 let found = self.node(*member).args.iter().map(|arg| self.found(arg, point)).collect();
                 match &all {
                     None => all = Some(found),
@@ -39,11 +42,19 @@ impl Emitter<'_> {
                     Some(_) => return Err(Irregular),
                 }
             }
-            let part = *which.entry(all.unwrap_or_default()).or_insert_with(|| {
+            let all = all.unwrap_or_default();
+            if let Some((found, part)) = &last
+                && *found == all
+            {
+                parts[*part].push(*id);
+                continue;
+            }
+            let part = *which.entry(all.clone()).or_insert_with(|| {
                 parts.push(Vec::new());
                 parts.len() - 1
             });
             parts[part].push(*id);
+            last = Some((all, part));
         }
         parts.iter().try_for_each(|part| self.part(part))
     }
@@ -62,7 +73,7 @@ impl Emitter<'_> {
     /// Where the elements of a row are that grows; what has no place yet is still 0.
     pub(super) fn stored_runs(&self, elems: &[Elem]) -> Vec<(Found, usize)> {
         runs(elems.iter().map(|elem| match elem {
-            Elem::Of(node, _) => self.places.get(node).map_or(Found::Known, |(container, _)| Found::Stored(*container)),
+            Elem::Of(node, _) => self.places.get(*node).map_or(Found::Known, |(container, _)| Found::Stored(container)),
             _ => Found::Known,
         }))
     }
@@ -76,8 +87,8 @@ impl Emitter<'_> {
         }
         match self.local(node, point) {
             Some((container, _)) => Found::Local(container),
-            None => match self.places.get(&node) {
-                Some((container, _)) => Found::Stored(*container),
+            None => match self.places.get(node) {
+                Some((container, _)) => Found::Stored(container),
                 None => unreachable!("{node} is written before it is read"),
             },
         }
@@ -171,7 +182,7 @@ impl Emitter<'_> {
 
     /// Keeps values of this turn that are read outside of it.
     fn keep_values(&mut self, nodes: &[NodeId], name: &str) -> Written<()> {
-        let Some(places) = nodes.iter().map(|id| self.places.get(id).copied()).collect::<Option<Vec<_>>>() else {
+        let Some(places) = nodes.iter().map(|id| self.places.get(*id)).collect::<Option<Vec<_>>>() else {
             return Ok(());
         };
         let container = places[0].0;
@@ -187,7 +198,7 @@ impl Emitter<'_> {
         }
         for (at, id) in nodes.iter().enumerate() {
             let value = if nodes.len() == 1 { name.to_owned() } else { format!("{name}[{at}]") };
-            let places: Option<Vec<_>> = self.family(*id).iter().map(|id| self.places.get(id).copied()).collect();
+            let places: Option<Vec<_>> = self.family(*id).iter().map(|id| self.places.get(*id)).collect();
             self.keep_at(&places.ok_or(Irregular)?, &value)?;
         }
         Ok(())

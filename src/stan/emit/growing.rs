@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use crate::base::{HashMap, HashSet};
 use crate::stan::graph::{Arg, Graph, Op, SiteId};
 use crate::stan::value::{Elem, NodeId};
@@ -144,9 +146,9 @@ fn write(graph: &mut Graph, chain: Chain, length: usize, is_counted: bool) {
         if is_counted {
             node.op = Op::Call(Arc::from("dot_first"), vec![]);
             let count = Arg::Scalar(Elem::Int(lanes.len() as i64));
-            node.args = vec![Arg::Elements(row.clone(), vec![length]), known, count];
+            node.args = smallvec![Arg::Elements(row.clone(), vec![length]), known, count];
         } else {
-            node.args = vec![Arg::Prefix(row.clone(), lanes.len()), known];
+            node.args = smallvec![Arg::Prefix(row.clone(), lanes.len()), known];
         }
     }
 }

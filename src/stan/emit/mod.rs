@@ -7,6 +7,7 @@ mod growing;
 mod marks;
 mod packing;
 mod pattern;
+mod places;
 mod pool;
 mod read;
 mod region;
@@ -16,11 +17,14 @@ mod sums;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use smallvec::SmallVec;
 
 use super::graph::{Arg, Graph, Node, Op, SiteId, TurnId};
 use super::value::{Elem, NodeId, Val};
 use crate::base::{HashMap, HashSet, Id as _, Span};
 use crate::types::{Array, ArrayData, Scalar};
+
+use places::Places;
 
 pub(super) use marks::unmarked;
 pub(super) use packing::{Packing, Part};
@@ -255,7 +259,7 @@ pub(super) struct Emitter<'g> {
     /// How often the value of a node is read, by operands and results.
     uses: Vec<u32>,
     /// Who reads it, of operands; who is written where it is read counts as its own reader.
-    readers: Vec<Vec<NodeId>>,
+    readers: Vec<SmallVec<[NodeId; 4]>>,
     /// Whether a result reads it, or what is written where a result is.
     is_result: Vec<bool>,
     /// Whether it is written where it is read.
@@ -263,7 +267,7 @@ pub(super) struct Emitter<'g> {
     /// Nodes that something needs.
     live: Vec<bool>,
     containers: Vec<Container>,
-    places: HashMap<NodeId, (usize, usize)>,
+    places: Places,
     /// Arrays of elements that lie about in others, by where these are. They are made outside of loops alone, where no
     /// container is ever taken back.
     pools: HashMap<pool::Gathered, usize>,
@@ -368,12 +372,12 @@ impl<'g> Emitter<'g> {
         let mut emitter = Emitter {
             graph,
             uses: vec![0; n],
-            readers: vec![Vec::new(); n],
+            readers: vec![SmallVec::new(); n],
             is_result: vec![false; n],
             deferred: vec![false; n],
             live: vec![false; n],
             containers: Vec::new(),
-            places: HashMap::default(),
+            places: Places::of(n),
             pools: HashMap::default(),
             rows: HashMap::default(),
             written: Vec::new(),
@@ -457,23 +461,29 @@ impl<'g> Emitter<'g> {
                 sources.for_each(|source| self.live[source.index()] = true);
             }
         }
-        let mut rows: HashMap<SiteId, HashMap<TurnId, (usize, usize)>> = HashMap::default();
+        // For each place the turns of the outermost loop, which come one after the other.
+        let mut rows: Vec<Vec<(TurnId, usize, usize)>> = vec![Vec::new(); self.graph.sites.len()];
         for (id, node) in self.graph.nodes.iter() {
             if self.graph.turns[node.turn].depth >= 2 {
-                let (live, all) = rows.entry(node.site).or_default().entry(self.turn_at(id, 1)).or_default();
-                *live += usize::from(self.live[id.index()]);
-                *all += 1;
+                let (turn, row) = (self.turn_at(id, 1), &mut rows[node.site.index()]);
+                let live = usize::from(self.live[id.index()]);
+                match row.last_mut() {
+                    Some((last, some, all)) if *last == turn => (*some, *all) = (*some + live, *all + 1),
+                    _ => row.push((turn, live, 1)),
+                }
             }
         }
-        let uneven = |row: &HashMap<TurnId, (usize, usize)>| {
-            let (live, all) = row.values().fold((0, 0), |(live, all), (l, a)| (live + l, all + a));
-            let first = row.values().next();
-            let same = row.values().all(|(live, _)| first.is_some_and(|(first, _)| live == first));
+        let is_uneven = |row: &Vec<(TurnId, usize, usize)>| {
+            let (live, all) = row.iter().fold((0, 0), |(live, all), (_, l, a)| (live + l, all + a));
+            let same = row.iter().all(|(_, live, _)| *live == row[0].1);
             !same && live * MOST_DEAD >= all
         };
-        let uneven: HashSet<SiteId> = rows.iter().filter(|(_, row)| uneven(row)).map(|(site, _)| *site).collect();
+        let uneven: Vec<bool> = rows.iter().map(is_uneven).collect();
+        if !uneven.contains(&true) {
+            return;
+        }
         for (id, node) in self.graph.nodes.iter() {
-            if self.graph.turns[node.turn].depth >= 2 && uneven.contains(&node.site) {
+            if self.graph.turns[node.turn].depth >= 2 && uneven[node.site.index()] {
                 self.live[id.index()] = true;
             }
         }
@@ -519,7 +529,7 @@ impl<'g> Emitter<'g> {
     fn resolve_readers(&mut self) {
         for index in (0..self.graph.nodes.len()).rev() {
             let readers = std::mem::take(&mut self.readers[index]);
-            let mut found = Vec::with_capacity(readers.len());
+            let mut found = SmallVec::with_capacity(readers.len());
             for reader in readers {
                 if self.deferred[reader.index()] {
                     // Later nodes are resolved by now.
@@ -545,7 +555,7 @@ impl<'g> Emitter<'g> {
 
     /// A name for the values of a node: the program's own, where it has one.
     fn name_of(&mut self, id: NodeId) -> String {
-        match self.graph.names.get(&id).cloned() {
+        match self.graph.name(id).cloned() {
             Some(name) => self.free(&name),
             None => self.fresh("x"),
         }
@@ -618,12 +628,23 @@ impl Emitter<'_> {
         let mut parts: Vec<String> = Vec::new();
         // Terms of one place of the program are one sum.
         let mut groups: IndexMap<(SiteId, Op, bool), Vec<Elem>> = IndexMap::new();
+        let mut last = 0;
         for term in terms {
             match term {
                 Elem::Of(id, _) => {
-                    let node = self.node(*id);
-                    let key = (node.site, node.op.clone(), self.deferred[id.index()]);
-                    groups.entry(key).or_default().push(*term);
+                    let (node, is_deferred) = (self.node(*id), self.deferred[id.index()]);
+                    // As a rule a term is of the place of the one before it.
+                    if let Some(((site, op, deferred), elems)) = groups.get_index_mut(last)
+                        && *site == node.site
+                        && *op == node.op
+                        && *deferred == is_deferred
+                    {
+                        elems.push(*term);
+                        continue;
+                    }
+                    let entry = groups.entry((node.site, node.op.clone(), is_deferred));
+                    last = entry.index();
+                    entry.or_default().push(*term);
                 }
                 Elem::Int(i) => known += *i as f64,
                 Elem::Real(x) => known += x,

@@ -46,7 +46,7 @@ impl Emitter<'_> {
         for elem in lists.iter().flat_map(|list| list.iter()) {
             at.push(match elem {
                 Elem::Of(node, flat) => {
-                    let Some((container, index)) = self.places.get(node).copied() else { return Ok(None) };
+                    let Some((container, index)) = self.places.get(*node) else { return Ok(None) };
                     let size: usize = self.containers[container].shape.iter().product();
                     (container, (index * size) as u64 + u64::from(*flat))
                 }

@@ -53,7 +53,7 @@ impl Emitter<'_> {
     /// A row that grows: zeros stand for what has no place yet.
     fn stored(&self, elems: &[Elem]) -> Vec<Elem> {
         let placed = |elem: &Elem| match elem {
-            Elem::Of(node, _) if !self.places.contains_key(node) => Elem::Real(0.0),
+            Elem::Of(node, _) if !self.places.has(*node) => Elem::Real(0.0),
             elem => elem.as_real(),
         };
         elems.iter().map(placed).collect()
@@ -103,7 +103,7 @@ impl Emitter<'_> {
         for (i, (node, at)) in of.iter().enumerate() {
             let point = i / each.max(1);
             let local = if turn { self.local(*node, point) } else { None };
-            let found = local.or_else(|| self.places.get(node).copied());
+            let found = local.or_else(|| self.places.get(*node));
             let (here, index) = found.ok_or(Irregular)?;
             if *container.get_or_insert(here) != here {
                 return Err(Irregular);

@@ -6,9 +6,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use smallvec::SmallVec;
 
 use super::pattern::Axes;
-use super::{Container, Emitter, Irregular, Line, Local, Loop, Written};
+use super::{Container, Emitter, Irregular, Line, Local, Loop, Places, Written};
 use crate::base::{HashMap, HashSet, Id as _};
 use crate::stan::graph::{Arg, Op, SiteId, TurnId};
 use crate::stan::value::{Elem, NodeId};
@@ -93,12 +94,12 @@ impl Around {
         &mut self,
         family: &[NodeId],
         turns: usize,
-        places: &HashMap<NodeId, (usize, usize)>,
+        places: &Places,
         at: impl Fn(usize) -> String,
     ) -> Written<()> {
         for turn in 0..turns {
             let of_turn: Vec<NodeId> = family.iter().skip(turn).step_by(turns).copied().collect();
-            let kept: Vec<_> = of_turn.iter().filter_map(|id| Some((*id, *places.get(id)?))).collect();
+            let kept: Vec<_> = of_turn.iter().filter_map(|id| Some((*id, places.get(*id)?))).collect();
             if kept.is_empty() {
                 continue;
             }
@@ -120,6 +121,19 @@ impl Emitter<'_> {
         Key { site: node.site, op: node.op.clone(), shape: node.shape.clone(), int: node.int, args }
     }
 
+    /// Whether two nodes of one place have the same key.
+    fn are_alike(&self, a: NodeId, b: NodeId) -> bool {
+        let (a, b) = (self.node(a), self.node(b));
+        a.op == b.op
+            && a.shape == b.shape
+            && a.int == b.int
+            && a.args.len() == b.args.len()
+            && a.args.iter().zip(&b.args).all(|(a, b)| match (a, b) {
+                (Arg::Scalar(Elem::Of(..)), Arg::Scalar(Elem::Of(..))) => true,
+                (a, b) => kind(a) == kind(b),
+            })
+    }
+
     /// The nodes that are written separately and that this one reads, through those that are written where they are read.
     fn sources(&self, id: NodeId, found: &mut Vec<NodeId>) {
         for source in self.node(id).args.iter().flat_map(Arg::sources) {
@@ -138,10 +152,15 @@ impl Emitter<'_> {
     /// Writes nodes, which come in the order in which they were made.
     pub(super) fn region(&mut self, nodes: &[NodeId]) -> Written<()> {
         let mut group_of: HashMap<NodeId, usize> = HashMap::default();
+        group_of.reserve(nodes.len());
         let mut groups: Vec<Vec<NodeId>> = Vec::new();
-        let mut keys: HashMap<Key, usize> = HashMap::default();
+        // A place makes nodes of few groups: they are told apart without a key of each node.
+        let mut of_site: HashMap<SiteId, SmallVec<[usize; 2]>> = HashMap::default();
         for id in nodes {
-            let group = *keys.entry(self.key(*id)).or_insert_with(|| {
+            let candidates = of_site.entry(self.node(*id).site).or_default();
+            let group = candidates.iter().copied().find(|group| self.are_alike(groups[*group][0], *id));
+            let group = group.unwrap_or_else(|| {
+                candidates.push(groups.len());
                 groups.push(Vec::new());
                 groups.len() - 1
             });
@@ -150,14 +169,19 @@ impl Emitter<'_> {
         }
         let mut edges: Vec<Vec<usize>> = vec![Vec::new(); groups.len()];
         let mut found = Vec::new();
+        // The last group that was seen to read one.
+        let mut read_by = vec![usize::MAX; groups.len()];
         for (group, members) in groups.iter().enumerate() {
             for id in members {
                 found.clear();
                 self.sources(*id, &mut found);
-                edges[group].extend(found.iter().filter_map(|s| group_of.get(s)));
+                for source in found.iter().filter_map(|s| group_of.get(s)) {
+                    if std::mem::replace(&mut read_by[*source], group) != group {
+                        edges[group].push(*source);
+                    }
+                }
             }
             edges[group].sort_unstable();
-            edges[group].dedup();
         }
         for circle in in_order(&edges) {
             if let [group] = circle[..]
@@ -236,10 +260,10 @@ impl Emitter<'_> {
                     let args = &self.node(*node).args;
                     return Source::Deferred(args.iter().flat_map(|a| self.seen(a, t, at)).collect());
                 }
-                match (at.get(node), self.places.get(node)) {
+                match (at.get(node), self.places.get(*node)) {
                     (Some((turn, position)), _) if *turn == t => Source::Here(*position, *offset),
                     (Some(_), _) => Source::Other(self.node(*node).site.index()),
-                    (None, Some((container, _))) => Source::Before(*container),
+                    (None, Some((container, _))) => Source::Before(container),
                     (None, None) => Source::Other(usize::MAX),
                 }
             }
@@ -261,9 +285,9 @@ impl Emitter<'_> {
 
     fn seen_in_row(&self, elem: Elem, at: &HashMap<NodeId, (usize, usize)>) -> Source {
         let Elem::Of(node, _) = elem else { return Source::Known };
-        match (at.contains_key(&node), self.places.get(&node)) {
+        match (at.contains_key(&node), self.places.get(node)) {
             (true, _) => Source::Other(self.node(node).site.index()),
-            (false, Some((container, _))) => Source::Before(*container),
+            (false, Some((container, _))) => Source::Before(container),
             (false, None) => Source::Known,
         }
     }
@@ -298,7 +322,7 @@ impl Emitter<'_> {
             self.lines.truncate(saved.0);
             self.containers.truncate(saved.1);
             for id in self.written.drain(saved.2..) {
-                self.places.remove(&id);
+                self.places.remove(id);
             }
             self.kept.truncate(saved.3);
             for (id, place) in around.overwritten {
@@ -319,7 +343,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         // From here on values are where the loops around keep them.
-        self.places.extend(outer);
+        outer.into_iter().for_each(|(id, place)| self.places.insert(id, place));
         for (id, place, local) in moved {
             place.map(|place| self.places.insert(id, place));
             local.map(|local| self.locals.insert(id, local));
@@ -401,14 +425,12 @@ impl Emitter<'_> {
         for id in nodes {
             groups.entry(self.key(*id)).or_default().push(*id);
         }
-        groups.retain(|_, members| {
-            members.iter().any(|id| !self.places.contains_key(id) || earlier.nodes.contains_key(id))
-        });
+        groups.retain(|_, members| members.iter().any(|id| !self.places.has(*id) || earlier.nodes.contains_key(id)));
         let lag = earlier.lag;
         let rows = turns + lag;
         let axes = self.axes();
         for (key, members) in groups {
-            let name = match self.graph.names.get(&members[0]).cloned() {
+            let name = match self.graph.name(members[0]).cloned() {
                 Some(name) => self.free(&name),
                 None => self.fresh("v"),
             };
@@ -420,7 +442,7 @@ impl Emitter<'_> {
             let container = self.containers.len() - 1;
             self.kept.push((container, key.int));
             for (j, first) in members.iter().enumerate() {
-                let all_outside = align[first].iter().all(|id| self.places.contains_key(id));
+                let all_outside = align[first].iter().all(|id| self.places.has(*id));
                 if !all_outside {
                     let at = |turn: usize| {
                         let counters = self.loops.iter().map(|l| shifted(&l.var, l.lag));
@@ -431,7 +453,7 @@ impl Emitter<'_> {
                 }
                 for (point, id) in align[first].iter().enumerate() {
                     let row = self.row(point / turns) * rows + lag + point % turns;
-                    if all_outside && let Some(place) = self.places.remove(id) {
+                    if all_outside && let Some(place) = self.places.remove(*id) {
                         moved.push((*id, Some(place), None));
                         around.all.insert(*id, place);
                     }
@@ -452,7 +474,7 @@ impl Emitter<'_> {
                     let code = self.read(&args.iter().collect::<Vec<_>>(), &axes)?;
                     self.line(format!("{name}[{}] = {};", at.join(", "), code.text), None);
                     for (point, id) in family.iter().enumerate() {
-                        moved.push((*id, self.places.remove(id), self.locals.remove(id)));
+                        moved.push((*id, self.places.remove(*id), self.locals.remove(id)));
                         let row = self.row(point) * rows + lag - back;
                         self.place(*id, container, row * m + j);
                     }

@@ -123,7 +123,7 @@ impl<'g> Emitter<'g> {
 
     /// Whether the input of this name is read.
     fn reads(&self, name: &str) -> bool {
-        self.places.keys().any(|id| matches!(&self.node(*id).op, Op::Input(of) if **of == *name))
+        self.places.nodes().any(|id| matches!(&self.node(id).op, Op::Input(of) if **of == *name))
     }
 }
 

@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use crate::base::{HashMap, Id as _};
 use crate::stan::graph::{Arg, Graph, Node, Op, SiteId};
 use crate::stan::value::{Elem, NodeId, Val};
 use crate::types::Array;
 
 /// So many terms one of the sums of a place must have.
-const MIN_TERMS: usize = 4;
+const MIN_TERMS: u32 = 4;
 
 /// A running sum: the terms so far, from the first one on.
 struct Chain {
@@ -36,32 +38,29 @@ pub(super) fn with_sums(graph: &mut Graph, results: &[Val], summed: &[Elem]) {
             uses[node.index()] += 2;
         }
     }
-    let mut chains: HashMap<NodeId, Chain> = HashMap::default();
+    // How many terms each sum has, and which of them are only a part of a longer one.
+    let (mut terms, mut is_part) = (vec![0_u32; n], vec![false; n]);
     for index in 0..n {
         let id = NodeId::new(index);
-        let Some((before, term)) = step(graph, id) else { continue };
-        let chain = match before {
-            Elem::Of(source, 0) if uses[source.index()] == 1 && same_place(graph, source, id) => {
-                let mut chain = chains.remove(&source).unwrap_or_else(|| {
-                    let (init, first) = step(graph, source).expect("nodes of one place do the same");
-                    Chain { init, terms: vec![first] }
-                });
-                chain.terms.push(term);
-                chain
-            }
-            _ => Chain { init: before, terms: vec![term] },
-        };
-        chains.insert(id, chain);
+        let Some((before, _)) = step(graph, id) else { continue };
+        terms[index] = 1;
+        if let Elem::Of(source, 0) = before
+            && uses[source.index()] == 1
+            && same_place(graph, source, id)
+        {
+            terms[index] += terms[source.index()].max(1);
+            is_part[source.index()] = true;
+        }
     }
     // The sums of one place are written alike, the short ones too.
-    let mut longest: HashMap<SiteId, usize> = HashMap::default();
-    for (id, chain) in &chains {
-        let most = longest.entry(graph.nodes[*id].site).or_default();
-        *most = chain.terms.len().max(*most);
+    let mut longest: HashMap<SiteId, u32> = HashMap::default();
+    let ends = (0..n).filter(|index| terms[*index] > 0 && !is_part[*index]);
+    for index in ends.clone() {
+        let most = longest.entry(graph.nodes[NodeId::new(index)].site).or_default();
+        *most = terms[index].max(*most);
     }
-    let is_sum = |id: &NodeId| longest[&graph.nodes[*id].site] >= MIN_TERMS;
-    let mut ends: Vec<(NodeId, Chain)> = chains.into_iter().filter(|(id, _)| is_sum(id)).collect();
-    ends.sort_by_key(|(id, _)| *id);
+    let ends = ends.map(NodeId::new).filter(|id| longest[&graph.nodes[*id].site] >= MIN_TERMS);
+    let ends: Vec<(NodeId, Chain)> = ends.map(|id| (id, chain(graph, id, terms[id.index()]))).collect();
     for (id, chain) in ends {
         if let Some(dot) = products(graph, &uses, chain.init, &chain.terms) {
             dot.write(graph, id);
@@ -76,7 +75,24 @@ pub(super) fn with_sums(graph: &mut Graph, results: &[Val], summed: &[Elem]) {
         let shape = vec![elems.len()];
         let node = &mut graph.nodes[id];
         node.op = Op::Call(Arc::from("sum"), vec![]);
-        node.args = vec![Arg::Elements(Arc::new(elems), shape)];
+        node.args = smallvec![Arg::Elements(Arc::new(elems), shape)];
+    }
+}
+
+/// The running sum of so many terms that ends in a node.
+fn chain(graph: &Graph, end: NodeId, count: u32) -> Chain {
+    let mut terms = Vec::with_capacity(count as usize);
+    let mut at = end;
+    loop {
+        let (before, term) = step(graph, at).expect("nodes of one place do the same");
+        terms.push(term);
+        match before {
+            Elem::Of(source, 0) if terms.len() < count as usize => at = source,
+            init => {
+                terms.reverse();
+                return Chain { init, terms };
+            }
+        }
     }
 }
 
@@ -97,7 +113,7 @@ impl Dot {
     fn write(self, graph: &mut Graph, sum: NodeId) {
         let n = self.lanes.len();
         let known = Arg::Known(Arc::new(Array::real([n], self.weights)));
-        let args = vec![Arg::Elements(Arc::new(self.lanes), vec![n]), known];
+        let args = smallvec![Arg::Elements(Arc::new(self.lanes), vec![n]), known];
         let is_zero = is_zero(self.init);
         let (dot, product) = match self.common {
             Some(_) => (self.inner, if is_zero { sum } else { self.last }),
@@ -106,11 +122,11 @@ impl Dot {
         };
         (graph.nodes[dot].op, graph.nodes[dot].args) = (Op::Call(Arc::from("dot"), vec![]), args);
         if let Some(common) = self.common {
-            let args = vec![Arg::Scalar(Elem::Of(dot, 0)), Arg::Scalar(common)];
+            let args = smallvec![Arg::Scalar(Elem::Of(dot, 0)), Arg::Scalar(common)];
             (graph.nodes[product].op, graph.nodes[product].args) = (Op::Infix("*"), args);
         }
         if !is_zero {
-            graph.nodes[sum].args = vec![Arg::Scalar(self.init), Arg::Scalar(Elem::Of(product, 0))];
+            graph.nodes[sum].args = smallvec![Arg::Scalar(self.init), Arg::Scalar(Elem::Of(product, 0))];
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Elementwise functions of Stan's library: numbers go with every element of containers, which have one shape.
 
+use std::sync::LazyLock;
+
 use super::{Result, Tracer, wrong};
-use crate::base::Span;
+use crate::base::{HashMap, Span};
 use crate::stan::value::{Base, Kind, Val};
 
 use Of::{Arrays, Numbers};
@@ -110,7 +112,8 @@ const FUNCTIONS: &[Row] = &[
 ];
 
 fn row(name: &str) -> Option<&'static Row> {
-    FUNCTIONS.iter().find(|(other, ..)| *other == name)
+    static ROWS: LazyLock<HashMap<&str, &Row>> = LazyLock::new(|| FUNCTIONS.iter().map(|row| (row.0, row)).collect());
+    ROWS.get(name).copied()
 }
 
 /// A number, or the one at a place of a container.

@@ -1,8 +1,11 @@
 //! Calls: of the program's own functions, which are run in their place, and of the library's.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use super::flow::Flow;
 use super::{MAX_CALLS, Result, Tracer, constants, unsupported, wrong};
-use crate::base::{HashMap, Span};
+use crate::base::Span;
 use crate::stan::check::CalledFunction;
 use crate::stan::syntax::ast::{Expr, Function, Name, Stmt, Truncation};
 use crate::stan::value::{Base, Kind, Val};
@@ -86,8 +89,8 @@ impl<'a> Tracer<'a> {
     /// A call with values.
     pub(super) fn call_with(&mut self, span: Span, name: &Name, values: &[Val]) -> Result<Val> {
         let plain = without_u(&name.text);
-        let own = Name { text: plain.as_str().into(), span: name.span };
-        if self.has_function(&own.text) {
+        if self.has_function(&plain) {
+            let own = Name { text: plain.as_ref().into(), span: name.span };
             let Some(function) = self.user_function(&own, values) else {
                 return wrong(span, format!("no function `{}` takes these arguments", own.text));
             };
@@ -146,7 +149,7 @@ impl<'a> Tracer<'a> {
         let next = self.call_ids.len() as u32 + 1;
         let calls = *self.call_ids.entry((self.calls, span)).or_insert(next);
         let outer = std::mem::replace(&mut self.calls, calls);
-        self.frames.push(vec![HashMap::default()]);
+        self.frames.push(vec![Arc::default()]);
         self.depth += 1;
         for (param, arg) in function.params.iter().zip(args) {
             self.bind(&param.name.text, arg.clone());
@@ -235,11 +238,11 @@ impl<'a> Tracer<'a> {
 }
 
 /// The name of the density that keeps all constants: constants are no matter of what lanes compute.
-pub(super) fn without_u(name: &str) -> String {
+pub(super) fn without_u(name: &str) -> Cow<'_, str> {
     for (with, without) in [("_lupdf", "_lpdf"), ("_lupmf", "_lpmf")] {
         if let Some(stem) = name.strip_suffix(with) {
-            return format!("{stem}{without}");
+            return format!("{stem}{without}").into();
         }
     }
-    name.to_owned()
+    name.into()
 }

@@ -103,6 +103,9 @@ impl Val {
 
     /// Whether it is known to be nothing but zeros.
     fn is_zero(&self) -> bool {
+        if let Some(x) = self.as_real() {
+            return x == 0.0;
+        }
         match self.array().map(|array| &array.data) {
             Some(ArrayData::Real(v)) => v.iter().all(|x| *x == 0.0),
             Some(ArrayData::Int(v)) => v.iter().all(|i| *i == 0),

@@ -1,5 +1,7 @@
 //! Expressions.
 
+use std::borrow::Cow;
+
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::graph::Op;
@@ -7,16 +9,21 @@ use crate::stan::syntax::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::stan::value::{Base, Elem, Kind, Val};
 use crate::types::column_major;
 
+/// A number as Rust reads it.
+fn digits(text: &str) -> Cow<'_, str> {
+    if text.contains('_') { text.replace('_', "").into() } else { text.into() }
+}
+
 impl Tracer<'_> {
     /// The value of an expression.
     pub(in crate::stan) fn eval(&mut self, expr: &Expr) -> Result<Val> {
         let span = expr.span;
         match &expr.kind {
-            ExprKind::Int(text) => match text.replace('_', "").parse::<i64>() {
+            ExprKind::Int(text) => match digits(text).parse::<i64>() {
                 Ok(i) if i32::try_from(i).is_ok() => Ok(Val::int(i)),
                 _ => wrong(span, format!("{text} is too large for an int of Stan, which has 32 bits")),
             },
-            ExprKind::Real(text) => match text.replace('_', "").parse::<f64>() {
+            ExprKind::Real(text) => match digits(text).parse::<f64>() {
                 Ok(x) => Ok(Val::real(x)),
                 Err(_) => wrong(span, format!("{text} is no number")),
             },
@@ -91,11 +98,16 @@ impl Tracer<'_> {
                 self.stacked(span, &items, true)
             }
             ExprKind::Index { base, indices } => {
+                if let ExprKind::Variable(name) = &base.kind
+                    && self.value(&name.text).is_some()
+                {
+                    return self.element(span, &name.text, indices);
+                }
                 let base = self.eval(base)?;
                 let indices = indices.iter().map(|i| self.index(i)).collect::<Result<Vec<_>>>()?;
                 self.indexed(span, &base, &indices)
             }
-            ExprKind::Imaginary(text) => match text.replace('_', "").parse::<f64>() {
+            ExprKind::Imaginary(text) => match digits(text).parse::<f64>() {
                 Ok(x) => Ok(Val::complex(Val::real(0.0), Val::real(x))),
                 Err(_) => wrong(span, format!("{text} is no number")),
             },

@@ -1,10 +1,12 @@
 //! Indices: of known ints they only choose elements; an int that lanes compute is looked up by the lanes.
 
+use smallvec::SmallVec;
+
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{Expr, ExprKind, Index};
-use crate::stan::value::{Base, Kind, Val};
+use crate::stan::value::{Base, Kind, Val, What};
 
 /// An index, evaluated; counted from 1 as in Stan.
 pub(super) enum At {
@@ -56,7 +58,41 @@ fn kind_of(kind: Kind, kept: &[bool]) -> Kind {
     Kind { base, arrays }
 }
 
+/// The place of the one element that known numbers choose, in a container that is no tuple and not complex; `None` also
+/// where they choose none.
+pub(super) fn one_place(base: &Val, indices: &[At]) -> Option<usize> {
+    if matches!(base.what, What::Parts(_)) || indices.is_empty() || indices.len() != base.shape.len() {
+        return None;
+    }
+    let mut place = 0;
+    for (at, extent) in indices.iter().zip(&base.shape) {
+        let At::One(i, _) = at else { return None };
+        let i = usize::try_from(i - 1).ok().filter(|i| i < extent)?;
+        place = place * extent + i;
+    }
+    Some(place)
+}
+
+/// The number at a place.
+pub(super) fn number_at(base: &Val, place: usize) -> Val {
+    Val::scalar(if base.kind.is_int() { Kind::INT } else { Kind::REAL }, base.elem(place))
+}
+
 impl Tracer<'_> {
+    /// `name[indices]`
+    pub(super) fn element(&mut self, span: Span, name: &str, indices: &[Index]) -> Result<Val> {
+        let mut found: SmallVec<[At; 2]> = SmallVec::new();
+        for index in indices {
+            found.push(self.index(index)?);
+        }
+        let base = self.value(name).expect("whoever asks has looked");
+        if let Some(place) = one_place(base, &found) {
+            return Ok(number_at(base, place));
+        }
+        let base = base.clone();
+        self.indexed(span, &base, &found)
+    }
+
     /// Evaluates an index.
     pub(super) fn index(&mut self, index: &Index) -> Result<At> {
         let bound = |tracer: &mut Self, e: &Expr| match tracer.eval(e)?.as_int() {
@@ -70,11 +106,12 @@ impl Tracer<'_> {
             Index::Between(a, b) => At::Range(Some(bound(self, a)?), Some(bound(self, b)?), a.span.to(b.span)),
             Index::Single(e) => {
                 let value = self.eval(e)?;
-                match (value.is_scalar(), value.ints()) {
-                    (true, Some(ints)) => At::One(ints[0], e.span),
-                    (false, Some(ints)) => At::Many(ints, e.span),
-                    (true, None) => At::Lane(value, e.span),
-                    (false, None) => return unsupported(e.span, "several indices that depend on parameters"),
+                let ints = if value.is_scalar() { None } else { value.ints() };
+                match (value.as_int(), ints) {
+                    (Some(i), _) => At::One(i, e.span),
+                    (None, Some(ints)) => At::Many(ints, e.span),
+                    (None, None) if value.is_scalar() => At::Lane(value, e.span),
+                    (None, None) => return unsupported(e.span, "several indices that depend on parameters"),
                 }
             }
         })

@@ -113,7 +113,8 @@ impl Tracer<'_> {
                 return unsupported(span, format!("the tuple `{}` in a loop that parameters decide about", g.name));
             }
             let input = self.input(span, &g.name, g.kind, g.shape.clone())?;
-            self.frame()[g.level].get_mut(&g.name).expect("it was found there").value = input;
+            let scope = Arc::make_mut(&mut self.frame()[g.level]);
+            scope.get_mut(&g.name).expect("it was found there").value = input;
         }
         Ok(())
     }
@@ -213,7 +214,9 @@ impl Tracer<'_> {
             })?;
             let left = Mixed::of(flow);
             let going = t.either(span, &left.next, &left.continued)?;
-            let states: Vec<Val> = given.inputs.iter().map(|g| t.frame()[g.level][&g.name].value.clone()).collect();
+            let frame = t.frame();
+            let held = |g: &Input| frame[g.level].get(&g.name).expect("it was found there").value.clone();
+            let states: Vec<Val> = given.inputs.iter().map(held).collect();
             Ok((left, going, states))
         });
         *self.frame() = before;

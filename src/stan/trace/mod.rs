@@ -26,6 +26,7 @@ mod ops;
 mod parameters;
 mod recursion;
 mod routine;
+mod scope;
 mod shapes;
 mod sparse;
 mod stmt;
@@ -40,8 +41,10 @@ use super::check::Checked;
 use super::graph::{Graph, Turn};
 use super::syntax::ast;
 use super::value::{Elem, Kind, Val};
-use crate::base::{HashMap, Span};
+use crate::base::{HashMap, HashSet, Span};
 use crate::types::Array;
+
+use scope::{Frame, Scope, Variable};
 
 pub(in crate::stan) use declare::Declared;
 pub use inverse::Taken;
@@ -86,15 +89,6 @@ pub(super) fn unsupported<T>(span: Span, what: impl std::fmt::Display) -> Result
     Err(Box::new(Problem { span, message, help: None, unsupported: true, again: None }))
 }
 
-/// A variable.
-#[derive(Clone, Debug)]
-struct Variable {
-    value: Val,
-}
-
-/// Names of a function or of the blocks, the innermost scope last.
-type Frame = Vec<HashMap<Arc<str>, Variable>>;
-
 /// How many nodes a program may make: more is no program to compile.
 const MAX_NODES: usize = 20_000_000;
 /// How deep calls of functions go.
@@ -114,7 +108,11 @@ pub(super) struct Tracer<'a> {
     checked: &'a Checked,
     host: &'a mut (dyn HostFunctions + Send),
     pub(super) graph: Graph,
+    /// Names of functions of the language, each of which is there once.
+    words: HashSet<Arc<str>>,
     frames: Vec<Frame>,
+    /// Scopes that ended, to be opened again.
+    ended: Vec<Arc<Scope>>,
     turn: super::graph::TurnId,
     /// The calls around, as a number, and the numbers that there are.
     calls: u32,
@@ -155,7 +153,9 @@ impl<'a> Tracer<'a> {
             checked,
             host,
             graph: Graph::new(),
-            frames: vec![vec![HashMap::default()]],
+            words: HashSet::default(),
+            frames: vec![vec![Arc::default()]],
+            ended: Vec::new(),
             turn: crate::stan::graph::TurnId(0),
             calls: 0,
             call_ids: HashMap::default(),
@@ -184,7 +184,9 @@ impl<'a> Tracer<'a> {
     }
 
     fn lookup_mut(&mut self, name: &str) -> Option<&mut Variable> {
-        self.frame().iter_mut().rev().find_map(|scope| scope.get_mut(name))
+        let frame = self.frame();
+        let scope = frame.iter().rposition(|scope| scope.get(name).is_some())?;
+        Arc::make_mut(&mut frame[scope]).get_mut(name)
     }
 
     /// The value of a variable.
@@ -192,10 +194,20 @@ impl<'a> Tracer<'a> {
         self.lookup(name).map(|v| &v.value)
     }
 
+    /// The name of a function of the language.
+    fn word(&mut self, name: &str) -> Arc<str> {
+        if let Some(word) = self.words.get(name) {
+            return word.clone();
+        }
+        let word: Arc<str> = name.into();
+        self.words.insert(word.clone());
+        word
+    }
+
     /// Declares a variable in the innermost scope.
     pub(super) fn bind(&mut self, name: &Arc<str>, value: Val) {
         let scope = self.frame().last_mut().expect("a frame has a scope");
-        scope.insert(name.clone(), Variable { value });
+        Arc::make_mut(scope).insert(name, Variable { value });
     }
 
     /// Notes the names of the known arrays that there are now.
@@ -211,9 +223,15 @@ impl<'a> Tracer<'a> {
 
     /// Runs something in a scope of its own.
     fn scoped<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.frame().push(HashMap::default());
+        let scope = self.ended.pop().unwrap_or_default();
+        self.frame().push(scope);
         let done = run(self);
-        self.frame().pop();
+        if let Some(mut ended) = self.frame().pop()
+            && let Some(scope) = Arc::get_mut(&mut ended)
+        {
+            scope.clear();
+            self.ended.push(ended);
+        }
         done
     }
 
@@ -239,6 +257,6 @@ impl<'a> Tracer<'a> {
         } else {
             Array::real(shape.iter().copied(), vec![f64::NAN; n])
         };
-        Val { kind, shape, what: super::value::What::Known(Arc::new(array)) }
+        Val::known(kind, array)
     }
 }

@@ -7,9 +7,9 @@ use super::{MAX_NODES, Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::prim::eval::{int_div, int_rem};
 use crate::stan::emit::expression;
-use crate::stan::graph::{Arg, Node, Op};
+use crate::stan::graph::{Arg, Args, Node, Op};
 use crate::stan::value::{Base, Elem, Kind, Val, What};
-use crate::types::{Array, ArrayData};
+use crate::types::Array;
 use crate::vmath::{BinaryFn, UnaryFn};
 
 /// The elementwise functions of one real that the language computes.
@@ -75,9 +75,16 @@ fn zip<T: Copy, U>(a: &[T], b: &[T], n: usize, f: impl Fn(T, T) -> U) -> Vec<U> 
 /// What the host computes by itself.
 fn native(op: &Op, args: &[Val], kind: Kind, shape: &[usize]) -> Option<Val> {
     let n: usize = shape.iter().product();
-    let made = |array: Array| Some(Val { kind, shape: shape.to_vec(), what: What::Known(Arc::new(array)) });
+    let made = |array: Array| Some(Val::known(kind, array));
     let real = |data: Vec<f64>| made(Array::real(shape.iter().copied(), data));
     match (op, args) {
+        (Op::Infix(sign), [a, b]) if a.is_scalar() && b.is_scalar() => Some(Val::scalar(
+            kind,
+            match kind.is_int() {
+                true => Elem::Int(int_infix(sign, a.as_int()?, b.as_int()?)?),
+                false => Elem::Real(real_infix(sign, a.as_real()?, b.as_real()?)?),
+            },
+        )),
         (Op::Infix(sign), [a, b]) if *sign != "@" => {
             if kind.is_int() {
                 let (a, b) = (a.ints()?, b.ints()?);
@@ -93,18 +100,15 @@ fn native(op: &Op, args: &[Val], kind: Kind, shape: &[usize]) -> Option<Val> {
                 (Some(a), Some(b)) => compare(sign, a, b),
                 _ => compare(sign, a.as_real()?, b.as_real()?),
             };
-            made(Array::int([], vec![i64::from(holds)]))
+            Some(Val::bool(holds))
         }
-        (Op::Negate, [a]) => match &a.array()?.data {
-            ArrayData::Int(v) => made(Array::int(shape.iter().copied(), v.iter().map(|i| -i).collect())),
-            ArrayData::Real(v) => real(v.iter().map(|x| -x).collect()),
-            ArrayData::Bool(_) => None,
+        (Op::Negate, [a]) => match a.ints() {
+            Some(v) => made(Array::int(shape.iter().copied(), v.iter().map(|i| -i).collect())),
+            None => real(a.reals()?.iter().map(|x| -x).collect()),
         },
         (Op::Select, [c, a, b]) => Some(if c.as_int()? != 0 { a.clone() } else { b.clone() }),
-        (Op::Call(name, _), [a]) if &**name == "abs" => match &a.array()?.data {
-            ArrayData::Int(v) if kind.is_int() => {
-                made(Array::int(shape.iter().copied(), v.iter().map(|i| i.abs()).collect()))
-            }
+        (Op::Call(name, _), [a]) if &**name == "abs" => match a.ints() {
+            Some(v) if kind.is_int() => made(Array::int(shape.iter().copied(), v.iter().map(|i| i.abs()).collect())),
             _ => real(a.reals()?.iter().map(|x| x.abs()).collect()),
         },
         (Op::Call(name, _), [a]) if &**name == "square" => real(a.reals()?.iter().map(|x| x * x).collect()),
@@ -167,14 +171,15 @@ impl Tracer<'_> {
         }
         // Ints that are known are reals where the result is one: `2 * x` of an int 2 is written `2.0 * x`.
         let arithmetic = matches!(op, Op::Infix(_) | Op::Negate | Op::Select) && !kind.is_int();
-        let args = args.iter().map(|arg| if arithmetic { Arg::of(&arg.promoted()) } else { Arg::of(arg) });
-        let args = args.map(|arg| match arg {
-            Arg::Scalar(elem) if arithmetic => Arg::Scalar(elem.as_real()),
-            arg => arg,
-        });
-        let args = args.collect();
+        let operand = |arg: &Val| match &arg.what {
+            What::Scalar(elem) if arithmetic => Arg::Scalar(elem.as_real()),
+            What::Known(_) if arithmetic => Arg::of(&arg.promoted()),
+            _ => Arg::of(arg),
+        };
+        let mut operands = Args::new();
+        args.iter().for_each(|arg| operands.push(operand(arg)));
         let site = self.graph.site(span, self.calls);
-        let node = Node { op, args, shape: shape.clone(), int: kind.is_int(), site, turn: self.turn };
+        let node = Node { op, args: operands, shape: shape.clone(), int: kind.is_int(), site, turn: self.turn };
         let id = self.graph.add(node);
         let what = if shape.is_empty() { What::Scalar(Elem::Of(id, 0)) } else { What::Whole(id) };
         Ok(Val { kind, shape, what })
@@ -186,7 +191,7 @@ impl Tracer<'_> {
             return Ok(Tracer::unset(kind, shape));
         }
         let text = expression(op, args.len());
-        let arrays: Vec<Array> = args.iter().filter_map(|arg| arg.array().cloned()).collect();
+        let arrays: Vec<Array> = args.iter().filter_map(Val::to_array).collect();
         match self.host.evaluate(&text, &arrays, &shape, kind.is_int()) {
             Ok(array) => Ok(Val::known(kind, array)),
             Err(why) => match why.strip_prefix("there is no function ").and_then(|w| w.strip_suffix(" here")) {
@@ -205,7 +210,8 @@ impl Tracer<'_> {
         kind: Kind,
         shape: Vec<usize>,
     ) -> Result<Val> {
-        self.apply(span, Op::Call(Arc::from(name), vec![]), args, kind, shape)
+        let name = self.word(name);
+        self.apply(span, Op::Call(name, vec![]), args, kind, shape)
     }
 
     /// `a + b` and its kin, element by element.
@@ -277,16 +283,15 @@ impl Tracer<'_> {
         }
         // Where few elements differ, few are chosen.
         let scalar = if kind.is_int() { Kind::INT } else { Kind::REAL };
-        let mut elems = Vec::with_capacity(a.len());
-        for i in 0..a.len() {
-            let (x, y) = (a.elem(i), b.elem(i));
+        let (mut elems, others) = (a.elem_list().into_owned(), b.elem_list());
+        for (elem, y) in elems.iter_mut().zip(others.iter().copied()) {
+            let x = *elem;
             if x == y {
-                elems.push(x);
                 continue;
             }
             let of = |e: Elem| Val::from_elems(scalar, vec![], vec![e]);
             let chosen = self.node(span, Op::Select, &[condition.clone(), of(x), of(y)], scalar, vec![])?;
-            elems.push(chosen.elem(0));
+            *elem = chosen.elem(0);
         }
         Ok(Val::from_elems(kind, a.shape.clone(), elems))
     }

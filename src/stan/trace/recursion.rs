@@ -326,7 +326,7 @@ impl<'a> Tracer<'a> {
             return wrong(span, format!("`{}` has no body", function.name.text));
         };
         let active = std::mem::take(&mut self.recursion.active);
-        self.frames.push(vec![HashMap::default()]);
+        self.frames.push(vec![Arc::default()]);
         self.depth += 1;
         let made = self.inside(|t| {
             let before = t.input(span, BEFORE, Kind::REAL, vec![])?;

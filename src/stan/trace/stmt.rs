@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::flow::Flow;
+use super::index::{number_at, one_place};
 use super::tuple::has_field;
-use super::{Frame, Result, Term, Tracer, wrong};
+use super::{Frame, Result, Term, Tracer, Variable, wrong};
 use crate::base::{FATAL, Span};
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{Expr, ExprKind, Printable, Stmt, StmtKind};
-use crate::stan::value::{Kind, Val};
+use crate::stan::value::{Elem, Kind, Val, What};
 
 /// What a program does after a list of statements.
 #[derive(Clone, Copy)]
@@ -144,7 +145,7 @@ impl Tracer<'_> {
         let off = self.negated(span, c)?;
         let before = self.frame().clone();
         let first = self.guarded(c, |t| t.scoped(|t| t.arm(then, rest)));
-        let after_first = std::mem::replace(self.frame(), before.clone());
+        let after_first = std::mem::replace(self.frame(), before);
         let second = match otherwise {
             Some(arm) => self.guarded(&off, |t| t.scoped(|t| t.arm(arm, rest))),
             None => Ok(Flow::Next),
@@ -206,18 +207,22 @@ impl Tracer<'_> {
 
     /// What variables hold after an `if`: what they hold now where the condition fails, and what they held then where it holds.
     pub(super) fn merge(&mut self, span: Span, c: &Val, then: &Frame) -> Result<()> {
-        let depth = self.frame().len();
-        for level in 0..depth {
-            let mut names: Vec<_> = self.frame()[level].keys().cloned().collect();
-            names.sort();
-            for name in names {
-                let now = self.frame()[level][&name].value.clone();
-                let then = then[level][&name].value.clone();
-                if same(&now, &then) {
-                    continue;
+        for level in 0..self.frame().len() {
+            let now = &self.frame()[level];
+            if Arc::ptr_eq(now, &then[level]) {
+                continue;
+            }
+            let mut changed: Vec<(Arc<str>, Val, Val)> = Vec::new();
+            for (name, Variable { value }) in now.iter() {
+                let then = &then[level].get(name).expect("both arms have the variables around").value;
+                if !same(value, then) {
+                    changed.push((name.clone(), then.clone(), value.clone()));
                 }
+            }
+            changed.sort_by(|a, b| a.0.cmp(&b.0));
+            for (name, then, now) in changed {
                 let value = self.select(span, c, &then, &now)?;
-                self.frame()[level].get_mut(&name).expect("it is there").value = value;
+                Arc::make_mut(&mut self.frame()[level]).get_mut(&name).expect("it is there").value = value;
             }
         }
         Ok(())
@@ -241,12 +246,27 @@ impl Tracer<'_> {
             return self.assign_in_tuple(span, place, op, value);
         }
         let (name, indices) = self.place(place)?;
-        let Some(old) = self.value(&name.text).cloned() else {
+        if self.value(&name.text).is_none() {
             return wrong(name.span, format!("there is no variable `{}` here", name.text));
-        };
+        }
         if !value.is_known() {
             self.graph.call(&name.text, &value);
         }
+        let old = self.value(&name.text).expect("looked for above");
+        if let (Some(at), What::Scalar(_)) = (one_place(old, &indices), &value.what) {
+            let value = match op {
+                None => value,
+                Some(op) => {
+                    let now = number_at(old, at);
+                    self.binary(span, op, &now, &value)?
+                }
+            };
+            let hold = &mut self.lookup_mut(&name.text).expect("looked for above").value;
+            let value = if hold.kind.is_int() { value } else { value.promoted() };
+            hold.set(&[at], &value);
+            return Ok(());
+        }
+        let old = old.clone();
         let value = match op {
             None => value,
             Some(op) => {
@@ -379,11 +399,10 @@ fn shown(value: Val, texts: &mut Vec<String>, values: &mut Vec<Val>) {
 
 /// Whether two values are the same without a look at many elements.
 pub(super) fn same(a: &Val, b: &Val) -> bool {
-    use crate::stan::value::What;
     match (&a.what, &b.what) {
         (What::Known(a), What::Known(b)) => Arc::ptr_eq(a, b) || a == b,
         (What::Elements(a), What::Elements(b)) => Arc::ptr_eq(a, b) || a == b,
-        (What::Scalar(a), What::Scalar(b)) => a == b,
+        (What::Scalar(a), What::Scalar(b)) => a == b || matches!((a, b), (Elem::Real(a), Elem::Real(b)) if a == b),
         (What::Whole(a), What::Whole(b)) => a == b,
         (What::Parts(a), What::Parts(b)) => Arc::ptr_eq(a, b) || a.iter().zip(b.iter()).all(|(a, b)| same(a, b)),
         _ => false,
