@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio, id};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
@@ -200,10 +200,20 @@ impl Compiler {
             Some(command) if !command.to_string_lossy().trim().is_empty() => vec![command],
             _ => ["cc", "gcc", "clang"].map(OsString::from).to_vec(),
         };
+        // Asked once in a process: that takes longer than to generate the code of a small program.
+        static FOUND: Mutex<Option<(OsString, Compiler)>> = Mutex::new(None);
+        let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = found().clone().filter(|(command, _)| commands[0] == *command);
+        if let Some((_, compiler)) = known {
+            return Ok(compiler.with_cache(default_cache()).with_stop(stop));
+        }
         let mut tried = Vec::new();
-        for command in commands {
-            match Self::of_command(&command, stop.as_deref()) {
-                Ok(compiler) => return Ok(compiler.with_cache(default_cache()).with_stop(stop)),
+        for command in &commands {
+            match Self::of_command(command, stop.as_deref()) {
+                Ok(compiler) => {
+                    *found() = Some((commands[0].clone(), compiler.clone()));
+                    return Ok(compiler.with_cache(default_cache()).with_stop(stop));
+                }
                 Err(_) if is_set(stop.as_deref()) => return Err(CodegenError::Interrupted),
                 Err(why) => tried.push(format!("`{}`: {why}", command.display())),
             }
@@ -211,13 +221,13 @@ impl Compiler {
         Err(CodegenError::NoCompiler { tried: tried.join("; ") })
     }
 
-    /// A command with its arguments; without a cache. Or why it is no compiler.
     #[cfg(test)]
     pub(super) fn new(command: &OsStr) -> Result<Self, String> {
         Self::of_command(command, None)
     }
 
-    pub(super) fn of_command(command: &OsStr, stop: Option<&AtomicBool>) -> Result<Self, String> {
+    /// A command with its arguments; without a cache. Or why it is no compiler.
+    fn of_command(command: &OsStr, stop: Option<&AtomicBool>) -> Result<Self, String> {
         let mut words = words(command)?.into_iter();
         let program = words.next().ok_or("no command")?;
         let arguments: Vec<OsString> = words.collect();
