@@ -32,6 +32,8 @@ pub trait Backend: fmt::Debug + Send + Sync + RefUnwindSafe {
 
 /// A program that a back end has compiled. Several threads may run it at once.
 pub trait Executable: fmt::Debug + Send + Sync {
+    /// Long runs will follow: does what they would do sooner or later.
+    fn prepare(&self) {}
     /// Runs it for all lanes of the inputs, which fit the program: element types and event shapes are those of its lane
     /// inputs and shared values. Rows of trapped lanes are zero, and traps come in the order of positions. The time
     /// that the run takes is not its business.
@@ -53,10 +55,22 @@ pub enum Units {
 pub struct How {
     /// Width of `real`.
     pub precision: Precision,
-    /// Whether code is generated, where the back end can do without.
-    pub codegen: bool,
+    /// Whether code is generated, where the back end can do without, and when.
+    pub generate: Generate,
     /// Set from outside to end the compilation.
     pub stop: Option<Arc<AtomicBool>>,
+}
+
+/// Whether code is generated, and when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Generate {
+    /// Kernels run every step.
+    #[default]
+    Never,
+    /// Before the first run, which waits for it; that there can be none is an error.
+    Before,
+    /// While the program runs, where that may pay; that there can be none is no error.
+    Beside,
 }
 
 /// Why a back end cannot compile a program.

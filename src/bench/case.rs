@@ -109,7 +109,7 @@ impl<'a> Case<'a> {
             Kind::Stan { program, include } => {
                 let data = comparison.data.as_deref();
                 // Warmup takes longest, and is the same with generated code. Without a compiler the series say so.
-                let asked = comparison.engines.iter().any(|way| way.codegen == Codegen::Cc);
+                let asked = comparison.engines.iter().any(|way| way.codegen != Codegen::Off);
                 let generated = asked && c_compiler().is_ok();
                 let mut options = Options::default().codegen(if generated { Codegen::Cc } else { Codegen::Off });
                 options.settings.stop = comparison.stop.clone();

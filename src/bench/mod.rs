@@ -93,7 +93,12 @@ impl Comparison {
             draws: self.draws,
             seed: self.seed,
             max_treedepth: MAX_TREEDEPTH,
-            c_compiler: self.engines.iter().any(|way| way.codegen == Codegen::Cc).then(c_compiler).and_then(Result::ok),
+            c_compiler: self
+                .engines
+                .iter()
+                .any(|way| way.codegen != Codegen::Off)
+                .then(c_compiler)
+                .and_then(Result::ok),
             models: IndexMap::new(),
             interrupted: false,
         }

@@ -47,8 +47,10 @@ impl Way {
             (Engine::Scalar, _) => "scalar",
             (Engine::Local, Codegen::Off) => "local",
             (Engine::Local, Codegen::Cc) => "local cc",
+            (Engine::Local, Codegen::Auto) => "local auto",
             (Engine::Pc, Codegen::Off) => "pc",
             (Engine::Pc, Codegen::Cc) => "pc cc",
+            (Engine::Pc, Codegen::Auto) => "pc auto",
         };
         let usual = self.engine == Engine::Scalar || self.device == backend::usual().name();
         if usual { name.to_owned() } else { format!("{name} on {}", self.device) }

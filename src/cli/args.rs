@@ -176,8 +176,8 @@ pub(super) struct EngineArgs {
     /// Width of `real`
     #[arg(long, value_enum, default_value_t = RealName::F64)]
     pub(super) real: RealName,
-    /// Whether blocks run as generated code: `cc` compiles them with the system's C compiler
-    #[arg(long, value_enum, default_value_t = CodegenName::Off)]
+    /// Whether blocks run as generated code: `cc` compiles them with the system's C compiler before the run, `auto` beside it, where that may pay
+    #[arg(long, value_enum, default_value_t = CodegenName::Auto)]
     pub(super) codegen: CodegenName,
     /// Worker threads; 0 takes one a core
     #[arg(long, default_value_t = 0)]
@@ -396,7 +396,7 @@ pub(super) struct BenchArgs {
     )]
     pub(super) fusion: Vec<Switch>,
     /// Whether blocks run as generated code (with fusion; of `local` only where it is the one engine)
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "off,cc")]
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "off,cc,auto")]
     pub(super) codegen: Vec<CodegenName>,
     /// Measured runs of each series, in turns
     #[arg(long, default_value_t = 5)]
@@ -550,6 +550,7 @@ impl From<EngineName> for Engine {
 pub(super) enum CodegenName {
     Off,
     Cc,
+    Auto,
 }
 
 impl From<CodegenName> for Codegen {
@@ -557,6 +558,7 @@ impl From<CodegenName> for Codegen {
         match name {
             CodegenName::Off => Codegen::Off,
             CodegenName::Cc => Codegen::Cc,
+            CodegenName::Auto => Codegen::Auto,
         }
     }
 }
@@ -662,7 +664,7 @@ impl EngineArgs {
     /// Why generated code does not run though it is asked for.
     fn runs_no_code(&self, passes: &Passes) -> Option<&'static str> {
         match (self.codegen, self.engine, self.exec, self.check) {
-            (CodegenName::Off, ..) => None,
+            (CodegenName::Off | CodegenName::Auto, ..) => None,
             (_, EngineName::Pc, ..) if !passes.is_on("cached-tops") => {
                 Some("generated code keeps the tops of stacks in registers, and the pass `cached-tops` is off")
             }

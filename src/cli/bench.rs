@@ -125,7 +125,7 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
         (false, devices) => engines(args, devices),
     };
     if engines.is_empty() {
-        return refused("--codegen cc: generated code is fused, so that --fusion off leaves no engine".to_owned());
+        return refused("--codegen: generated code is fused, so that --fusion off leaves no engine".to_owned());
     }
     Ok(Comparison {
         models,
@@ -172,8 +172,8 @@ fn engines(args: &BenchArgs, devices: &[&'static str]) -> Vec<Way> {
                 match codegen {
                     Codegen::Off => ways.push(Way { fusion, ..plain }),
                     // Generated code is fused code, and the comparison mode goes without it unless it alone is asked for.
-                    Codegen::Cc if !fusion || engine == Engine::Local && args.engine.len() > 1 => {}
-                    Codegen::Cc => ways.push(Way { codegen, ..plain }),
+                    Codegen::Cc | Codegen::Auto if !fusion || engine == Engine::Local && args.engine.len() > 1 => {}
+                    Codegen::Cc | Codegen::Auto => ways.push(Way { codegen, ..plain }),
                 }
             }
         }

@@ -187,6 +187,9 @@ fn add_stats(object: &mut Value, stats: &Stats) {
         .collect();
     object["bytes_pushed"] = json!(stats.bytes_pushed());
     object["seconds"] = json!(stats.seconds);
+    if let Some(code) = &stats.code {
+        object["codegen"] = json!(code.to_string());
+    }
 }
 
 /// Writes the results for people.
@@ -243,8 +246,9 @@ pub(super) fn stopped(trap: &Trap, n: usize, named: &[u64], what: &str) -> Strin
 
 /// What a run counted, for people.
 pub(super) fn show_stats(stats: &Stats) -> String {
+    let code = stats.code.as_ref().map_or_else(String::new, |code| format!("generated code: {code}\n"));
     let mut text = format!(
-        "supersteps {}, utilization {:.4}, {:.6} s\n\n{:<10} {:<28} {:>8} {:>12} {:>14} {:>14}\n",
+        "supersteps {}, utilization {:.4}, {:.6} s\n{code}\n{:<10} {:<28} {:>8} {:>12} {:>14} {:>14}\n",
         stats.supersteps,
         stats.utilization(),
         stats.seconds,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use super::note;
+use crate::program::end_compilers;
 use crate::program::io::remove_partial_files;
 
 /// The last signal that came; that of Ctrl-C where the system does not tell.
@@ -54,6 +55,7 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
         SIGNAL.store(signal, Ordering::Relaxed);
         if flag.swap(true, Ordering::Relaxed) || !RUNNING.load(Ordering::Relaxed) {
             remove_partial_files();
+            end_compilers();
             if TELLS.load(Ordering::Relaxed) {
                 note(if RUNNING.load(Ordering::Relaxed) {
                     "stopped at once: what is not written is lost"

@@ -76,6 +76,10 @@ impl Passes {
             self.switch_off(name);
         }
     }
+    /// Whether some pass runs that makes one step of several.
+    pub fn fuse(&self) -> bool {
+        FUSING.iter().any(|name| self.is_on(name))
+    }
     /// Whether a pass runs.
     pub fn is_on(&self, name: &str) -> bool {
         !self.off.contains(name)

@@ -4,21 +4,26 @@ use std::sync::{Arc, Mutex};
 
 use super::results::stack_only;
 use super::{Engine, Error, ErrorKind, Options};
-use crate::backend::cpu::codegen::Code;
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler};
-use crate::backend::{CompileError, Executable, How, Units};
+use crate::backend::cpu::codegen::{Code, end_all};
+use crate::backend::{CompileError, Executable, Generate, How, Units};
 use crate::pipeline::Compiled;
+use crate::run::Execution;
 use crate::types::Precision;
 
 /// Whether blocks run as generated code. Changes speed, never results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Codegen {
     /// The machine runs every step by a kernel.
-    #[default]
     Off,
     /// Blocks that compute on small values are compiled by the system's C compiler: it takes seconds the first time,
     /// and is kept on disk. Needs a C compiler; the engines `pc` and `local`.
     Cc,
+    /// A run starts with kernels. Where it is long enough that code may pay, the C compiler works beside it, and the
+    /// blocks that come change over to generated code as soon as it is there. What is on disk is used soon. Where there
+    /// is no compiler, or it fails, the run goes on without; [`Stats::code`](crate::run::Stats) says why.
+    #[default]
+    Auto,
 }
 
 /// What back ends made of a compiled program.
@@ -33,7 +38,7 @@ struct Made {
     backend: &'static str,
     engine: Engine,
     precision: Precision,
-    codegen: Codegen,
+    generate: Generate,
 }
 
 impl Executables {
@@ -49,22 +54,42 @@ impl Executables {
             (Engine::Local, Some(units), Some(plan)) => Units::Calls(Arc::clone(units), Arc::clone(plan)),
             (Engine::Local, ..) => return Err(stack_only()),
         };
-        let (engine, codegen, precision) = (options.engine, options.codegen, options.settings.precision);
-        let key = Made { backend: options.backend.name(), engine, precision, codegen };
+        let (engine, precision) = (options.engine, options.settings.precision);
+        let generate = generate(options);
+        let key = Made { backend: options.backend.name(), engine, precision, generate };
         let made = || self.made.lock().expect("nothing panics while it holds the lock");
         if let Some((_, executable)) = made().iter().find(|(known, _)| *known == key) {
             return Ok(Some(Arc::clone(executable)));
         }
-        let how = How { precision, codegen: codegen == Codegen::Cc, stop: options.settings.stop.clone() };
+        let how = How { precision, generate, stop: options.settings.stop.clone() };
         let executable = options.backend.compile(program, &how)?;
         made().push((key, Arc::clone(&executable)));
         Ok(Some(executable))
     }
 }
 
+/// Whether the options ask for code, and when.
+fn generate(options: &Options) -> Generate {
+    let (settings, passes) = (&options.settings, &options.passes);
+    match options.codegen {
+        Codegen::Off => Generate::Never,
+        Codegen::Cc => Generate::Before,
+        // Who asks for these asks for the steps.
+        Codegen::Auto if settings.check_nan || settings.execution == Execution::Gather || !passes.fuse() => {
+            Generate::Never
+        }
+        Codegen::Auto => Generate::Beside,
+    }
+}
+
 /// Why no code can be generated here; none where it can.
 pub fn codegen_fails() -> Option<Error> {
     Compiler::find().err().map(Error::from)
+}
+
+/// The process ends at once: ends C compilers that run, and removes their files.
+pub fn end_compilers() {
+    end_all();
 }
 
 /// What the C compiler that makes generated code says of its version.

@@ -51,7 +51,7 @@ pub use crate::plan::MemoryEstimate;
 pub use codegen::Codegen;
 use codegen::Executables;
 #[doc(hidden)]
-pub use codegen::{c_compiler, code, codegen_fails};
+pub use codegen::{c_compiler, code, codegen_fails, end_compilers};
 pub use error::{Error, ErrorKind};
 pub use gradient::Gradient;
 pub(crate) use inputs::refuse_unknown;
@@ -496,12 +496,16 @@ impl Bound {
         plan::estimate(&self.compiled.plan, self.inputs.lanes.len(), &options.settings)
     }
 
-    /// Makes the code that a run with these options wants, which the first run does otherwise.
+    /// Makes the code that a run with these options waits for, which the first run does otherwise. With
+    /// [`Codegen::Auto`] it loads what is on disk.
     ///
     /// # Errors
     /// [`ErrorKind::Codegen`] where there is no C compiler, or it fails; [`ErrorKind::Option`] as [`run`](Self::run).
     pub fn prepare(&self, options: &Options) -> Result<(), Error> {
-        self.executables.of(&self.compiled, options).map(drop)
+        if let Some(executable) = self.executables.of(&self.compiled, options)? {
+            executable.prepare();
+        }
+        Ok(())
     }
 
     /// Runs it.

@@ -59,7 +59,7 @@ impl Options {
     pub fn backend(self, backend: Arc<dyn Backend>) -> Self {
         Self { backend, ..self }
     }
-    /// Whether blocks run as generated code; they do not if nothing is said.
+    /// Whether blocks run as generated code; [`Codegen::Auto`] if nothing is said.
     #[must_use]
     pub fn codegen(self, codegen: Codegen) -> Self {
         Self { codegen, ..self }

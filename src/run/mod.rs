@@ -2,6 +2,7 @@
 
 mod access;
 mod available;
+mod code;
 mod costs;
 mod memory;
 mod profile;
@@ -19,6 +20,7 @@ use crate::types::{Array, ArrayData};
 
 pub use access::Access;
 pub use available::{available_memory, resident_memory};
+pub use code::CodeStats;
 pub use costs::Costs;
 pub use memory::{BETWEEN_LOOKS, MemoryBudget, NoMemory, Reservation, System};
 pub use profile::{Activity, Profile, Times};
@@ -326,6 +328,8 @@ pub struct Stats {
     pub seconds: f64,
     /// Where the time went; only with [`Settings::profile`].
     pub profile: Option<Profile>,
+    /// What became of generated code; only where it comes beside the run.
+    pub code: Option<CodeStats>,
 }
 
 /// Statistics of one block.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::codegen::compiler::CodegenError;
-use super::codegen::{Code, Native};
+use super::codegen::{Beside, Code, Generated, Native};
 use super::{MACHINE, local, pc};
-use crate::backend::{Backend, CompileError, Executable, How, Units};
+use crate::backend::{Backend, CompileError, Executable, Generate, How, Units};
 use crate::plan::TargetMachine;
 use crate::run::{Outcome, RunInputs, Settings, Sink};
 
@@ -21,14 +21,15 @@ impl Backend for Cpu {
         MACHINE
     }
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, CompileError> {
-        let code = match &program {
+        let code = match (&program, how.generate) {
+            (_, Generate::Never) => Made::Nothing,
             // Generated code keeps the tops of stacks in registers of the processor.
-            Units::Machine(units, plan) => plan.cached_tops.then(|| Code::of_units(units, plan)),
-            Units::Calls(units, plan) => Some(Code::of_calls(units, plan)),
+            (Units::Machine(_, plan), _) if !plan.cached_tops => Made::Nothing,
+            (_, Generate::Beside) => Made::Beside(Box::new(Beside::new(program.clone(), how.precision))),
+            (Units::Machine(units, plan), Generate::Before) => Made::before(Code::of_units(units, plan), how)?,
+            (Units::Calls(units, plan), Generate::Before) => Made::before(Code::of_calls(units, plan), how)?,
         };
-        let code = code.filter(|_| how.codegen);
-        let native = code.map(|code| Native::new(code, how.precision, how.stop.clone())).transpose()?;
-        Ok(Arc::new(Loaded { program, native }))
+        Ok(Arc::new(Loaded { program, code }))
     }
 }
 
@@ -45,15 +46,41 @@ impl From<CodegenError> for CompileError {
 #[derive(Debug)]
 struct Loaded {
     program: Units,
-    native: Option<Native>,
+    code: Made,
+}
+
+/// The generated code of a plan.
+#[derive(Debug)]
+enum Made {
+    Nothing,
+    /// Before the first run.
+    Before(Box<Native>),
+    /// Beside the runs.
+    Beside(Box<Beside>),
+}
+
+impl Made {
+    fn before(code: Code, how: &How) -> Result<Self, CodegenError> {
+        Ok(Made::Before(Box::new(Native::new(code, how.precision, how.stop.clone())?)))
+    }
 }
 
 impl Executable for Loaded {
+    fn prepare(&self) {
+        if let Made::Beside(beside) = &self.code {
+            beside.look_on_disk();
+        }
+    }
+
     fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
-        let native = self.native.as_ref();
+        let generated = match &self.code {
+            Made::Nothing => Generated::Nothing,
+            Made::Before(native) => Generated::Now(native),
+            Made::Beside(beside) => Generated::Beside(beside),
+        };
         match &self.program {
-            Units::Machine(_, plan) => pc::run_with(plan, native, inputs, settings, sink),
-            Units::Calls(_, plan) => local::run_with(plan, native, inputs, settings, sink),
+            Units::Machine(_, plan) => pc::run_with(plan, generated, inputs, settings, sink),
+            Units::Calls(_, plan) => local::run_with(plan, generated, inputs, settings, sink),
         }
     }
 }

@@ -13,7 +13,7 @@ mod calls;
 mod traps;
 
 use crate::backend::cpu::arrays::Arrays;
-use crate::backend::cpu::codegen::Native;
+use crate::backend::cpu::codegen::{Generated, Lookout, Native, RunClock};
 use crate::backend::cpu::crew::{Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::profile::Profiler;
 use crate::backend::cpu::run_unit::{Counted, Exit, Left, Lent, NoRoom, Steps, UnitShard, superstep};
@@ -28,26 +28,26 @@ use activation::{Activation, slot};
 
 /// Runs a plan. `inputs` fit the program: element types and event shapes are those of its lane inputs and shared values.
 pub fn run(plan: &CallPlan, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
-    run_with(plan, None, inputs, settings, sink)
+    run_with(plan, Generated::Nothing, inputs, settings, sink)
 }
 
 /// Runs a plan with generated code in the place of steps. It was made of this plan for the precision of the settings.
 pub fn run_with(
     plan: &CallPlan,
-    native: Option<&Native>,
+    generated: Generated<'_>,
     inputs: &RunInputs,
     settings: &Settings,
     sink: &dyn Sink,
 ) -> Outcome {
     match settings.precision {
-        Precision::F32 => run_typed::<f32>(plan, native, inputs, settings, sink),
-        Precision::F64 => run_typed::<f64>(plan, native, inputs, settings, sink),
+        Precision::F32 => run_typed::<f32>(plan, generated, inputs, settings, sink),
+        Precision::F64 => run_typed::<f64>(plan, generated, inputs, settings, sink),
     }
 }
 
 fn run_typed<R: Real>(
     plan: &CallPlan,
-    native: Option<&Native>,
+    generated: Generated<'_>,
     inputs: &RunInputs,
     settings: &Settings,
     sink: &dyn Sink,
@@ -58,7 +58,12 @@ fn run_typed<R: Real>(
     let entry = &plan.funcs[plan.entry];
     let types: Vec<&Type> = entry.results.iter().collect();
     let loc = &entry.body.blocks[BlockId(0)].loc;
-    run_shards(lanes, layout, &types, loc, |queue| Ok(Shard::new(plan, native, inputs, &env, layout.width)?.run(queue)))
+    let clock = RunClock::start(generated, generated.at_start(), layout.workers);
+    let mut outcome = run_shards(lanes, layout, &types, loc, |queue| {
+        Ok(Shard::new(plan, &clock, inputs, &env, layout.width)?.run(queue))
+    });
+    outcome.stats.code = clock.stop();
+    outcome
 }
 
 /// One shard: its lanes run to their end together, then others take their slots.
@@ -83,6 +88,7 @@ struct Shard<'a, R> {
     first_units: IdVec<FuncId, usize>,
     /// How the units of each function run.
     ways: IdVec<FuncId, Steps<'a>>,
+    lookout: Lookout<'a>,
     /// The last unit; kept only for a profile.
     last: (FuncId, UnitId),
 }
@@ -152,7 +158,7 @@ impl<'a, R: Real> UnitShard<'a> for Shard<'a, R> {
 impl<'a, R: Real> Shard<'a, R> {
     fn new(
         plan: &'a CallPlan,
-        native: Option<&'a Native>,
+        clock: &'a RunClock<'a>,
         inputs: &'a RunInputs,
         env: &'a Environment<'a, R>,
         width: usize,
@@ -163,10 +169,6 @@ impl<'a, R: Real> Shard<'a, R> {
             units - func.body.units.len()
         });
         let first_units = first_units.collect();
-        let ways = plan.funcs.iter().map(|(id, _)| {
-            let native = native.map(|n| n.body(id.0 as usize));
-            Steps::new(native, env.settings, width)
-        });
         let mut spare: IdVec<FuncId, Vec<Activation<R>>> = plan.funcs.values().map(|_| Vec::new()).collect();
         let budget = &env.settings.memory;
         let mut arrays = Arrays::new(plan, width, budget);
@@ -189,7 +191,8 @@ impl<'a, R: Real> Shard<'a, R> {
             caught: AllCaught::default(),
             counted: Counted::new(units),
             first_units,
-            ways: ways.collect(),
+            ways: ways(plan, clock.native(), env.settings, width),
+            lookout: Lookout::new(clock),
             last: (plan.entry, UnitId(0)),
         })
     }
@@ -213,6 +216,9 @@ impl<'a, R: Real> Shard<'a, R> {
                     Some(unit) => {
                         let id = (top.bodies[top.current].func, unit);
                         self.last = id;
+                        if let Some(native) = self.lookout.arrived(self.counted.supersteps) {
+                            self.change_over(native);
+                        }
                         superstep(&mut self, id);
                     }
                     None => self.finish(),
@@ -222,6 +228,13 @@ impl<'a, R: Real> Shard<'a, R> {
             }
         }
         self.report()
+    }
+
+    /// From now on units run by generated functions that have come, where they serve.
+    #[cold]
+    fn change_over(&mut self, native: &'a Native) {
+        self.ways = ways(self.plan, Some(native), self.stepper.env.settings, self.width);
+        self.stepper.calls.forget();
     }
 
     /// Lanes start at the entry.
@@ -334,4 +347,15 @@ impl<'a, R: Real> Shard<'a, R> {
             profile,
         }
     }
+}
+
+/// How the units of each function run in a shard of this width, with the functions that were generated for them.
+fn ways<'a>(
+    plan: &CallPlan,
+    native: Option<&'a Native>,
+    settings: &Settings,
+    width: usize,
+) -> IdVec<FuncId, Steps<'a>> {
+    let way = |(id, _): (FuncId, _)| Steps::new(native.map(|n| n.body(id.0 as usize)), settings, width);
+    plan.funcs.iter().map(way).collect()
 }

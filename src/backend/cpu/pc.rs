@@ -5,7 +5,7 @@ mod traps;
 
 use crate::backend::cpu::PADDING;
 use crate::backend::cpu::attempts::Handlers;
-use crate::backend::cpu::codegen::{Native, NativeBody};
+use crate::backend::cpu::codegen::{Generated, Lookout, Native, NativeBody, RunClock};
 use crate::backend::cpu::crew::{Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::profile::Profiler;
@@ -24,33 +24,35 @@ use routed::Way;
 
 /// Runs a plan. `inputs` fit the program: element types and event shapes are those of its lane inputs and shared values.
 pub fn run(plan: &Plan, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
-    run_with(plan, None, inputs, settings, sink)
+    run_with(plan, Generated::Nothing, inputs, settings, sink)
 }
 
 /// Runs a plan with generated code in the place of steps. It was made of this plan for the precision of the settings.
 pub fn run_with(
     plan: &Plan,
-    native: Option<&Native>,
+    generated: Generated<'_>,
     inputs: &RunInputs,
     settings: &Settings,
     sink: &dyn Sink,
 ) -> Outcome {
     match settings.precision {
-        Precision::F32 => run_typed::<f32>(plan, native, inputs, settings, sink),
-        Precision::F64 => run_typed::<f64>(plan, native, inputs, settings, sink),
+        Precision::F32 => run_typed::<f32>(plan, generated, inputs, settings, sink),
+        Precision::F64 => run_typed::<f64>(plan, generated, inputs, settings, sink),
     }
 }
 
 fn run_typed<R: Real>(
     plan: &Plan,
-    native: Option<&Native>,
+    generated: Generated<'_>,
     inputs: &RunInputs,
     settings: &Settings,
     sink: &dyn Sink,
 ) -> Outcome {
     let lanes = inputs.lanes.len();
     // Generated code keeps tops in registers of the processor.
-    let native = native.filter(|_| plan.cached_tops).map(|n| n.body(0));
+    let generated = if plan.cached_tops { generated } else { Generated::Nothing };
+    let there = generated.at_start();
+    let native = there.map(|n| n.body(0));
     let interpreted = plan.shard_lanes(size_of::<R>());
     let runs = settings.execution != Execution::Gather && serve(settings, interpreted);
     let planned = match native {
@@ -61,9 +63,12 @@ fn run_typed<R: Real>(
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let types: Vec<&Type> = plan.outputs.iter().map(|o| &o.ty).collect();
     let entry = &plan.body.blocks[plan.entry].loc;
-    run_shards(lanes, layout, &types, entry, |queue| {
-        Ok(Shard::new(plan, native, inputs, &env, queue, layout.width)?.run())
-    })
+    let clock = RunClock::start(generated, there, layout.workers);
+    let mut outcome = run_shards(lanes, layout, &types, entry, |queue| {
+        Ok(Shard::new(plan, (native, &clock), inputs, &env, queue, layout.width)?.run())
+    });
+    outcome.stats.code = clock.stop();
+    outcome
 }
 
 /// One shard: its state, its scheduler, and the lanes in its slots.
@@ -91,6 +96,7 @@ struct Shard<'a, R> {
     free: Vec<u32>,
     /// How each unit runs.
     ways: IdVec<UnitId, Way<'a>>,
+    lookout: Lookout<'a>,
 }
 
 impl<'a, R: Real> UnitShard<'a> for Shard<'a, R> {
@@ -140,7 +146,7 @@ impl<'a, R: Real> UnitShard<'a> for Shard<'a, R> {
 impl<'a, R: Real> Shard<'a, R> {
     fn new(
         plan: &'a Plan,
-        native: Option<&'a NativeBody>,
+        (native, clock): (Option<&'a NativeBody>, &'a RunClock<'a>),
         inputs: &'a RunInputs,
         env: &'a Environment<'a, R>,
         queue: &'a Queue,
@@ -173,8 +179,17 @@ impl<'a, R: Real> Shard<'a, R> {
             counted: Counted::new(units.len()),
             other: LaneMask::none(width),
             free: Vec::with_capacity(width),
-            ways: units.values().map(|unit| Way::of(unit, native, env.settings, width)).collect(),
+            ways: ways(plan, native, env.settings, width),
+            lookout: Lookout::new(clock),
         })
+    }
+
+    /// From now on units run by generated functions that have come, where they serve.
+    #[cold]
+    fn change_over(&mut self, native: &'a Native) {
+        self.native = Some(native.body(0));
+        self.ways = ways(self.plan, self.native, self.stepper.env.settings, self.width);
+        self.stepper.calls.forget();
     }
 
     fn run(mut self) -> Report {
@@ -186,6 +201,9 @@ impl<'a, R: Real> Shard<'a, R> {
             if self.stepper.env.stopped() {
                 self.interrupt();
                 break;
+            }
+            if let Some(native) = self.lookout.arrived(self.counted.supersteps) {
+                self.change_over(native);
             }
             let (live, unit) = (self.live, UnitId(unit as u32));
             superstep(&mut self, unit);
@@ -374,6 +392,16 @@ impl<'a, R: Real> Shard<'a, R> {
             profile,
         }
     }
+}
+
+/// How the units of a plan run in a shard of this width, with the functions that were generated for them.
+fn ways<'a>(
+    plan: &'a Plan,
+    native: Option<&'a NativeBody>,
+    settings: &Settings,
+    width: usize,
+) -> IdVec<UnitId, Way<'a>> {
+    plan.body.units.values().map(|unit| Way::of(unit, native, settings, width)).collect()
 }
 
 /// These lanes, each in its own column.

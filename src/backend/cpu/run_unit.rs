@@ -15,7 +15,7 @@ use crate::plan::{Arg, BlockId, Body, CallTerminator, Terminator, UnitId};
 use crate::run::{Activity, Settings, TrapKind};
 use crate::vmath::Real;
 
-/// What runs a unit. It is chosen for each unit once, when the shard starts, since settings do not change.
+/// What runs a unit. It is chosen for each unit when the shard starts, and when generated functions come.
 pub(super) trait RunUnit<S, Id> {
     /// Runs a unit for the lanes that wait there, and sends them on. Returns the lanes that it computed.
     ///

@@ -2,7 +2,7 @@
 //! mixed in arrays. A zero wins in the chain rule, so that each entry of a jacobian is what it is whatever stands
 //! elsewhere: both modes give the same, and all engines the same bits.
 
-use autobatch::backend::cpu::codegen::{Code, Native};
+use autobatch::backend::cpu::codegen::{Code, Generated, Native};
 use autobatch::backend::cpu::{self, MACHINE};
 use autobatch::cfg;
 use autobatch::interp;
@@ -224,7 +224,7 @@ fn engines_agree_on_all_derivatives_at_singular_points() {
                 let native =
                     Native::new(Code::of_units(&compiled.units, &compiled.plan), settings.get_precision(), None);
                 let native = native.expect("the generated C compiles");
-                let generated = cpu::pc::run_with(&compiled.plan, Some(&native), &inputs, &settings, &NoSink);
+                let generated = cpu::pc::run_with(&compiled.plan, Generated::Now(&native), &inputs, &settings, &NoSink);
                 assert!(bits(&generated) == wanted, "generated code, {mode:?}");
             }
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use autobatch::backend::cpu::codegen::{Code, Native};
+use autobatch::backend::cpu::codegen::{Code, Generated, Native};
 use autobatch::backend::cpu::{MACHINE, local, pc};
 use autobatch::lower::cfg_to_stack;
 use autobatch::lower::cfg_to_stack::Saves;
@@ -128,7 +128,7 @@ fn run_generated(units: &unit::Program, inputs: &RunInputs, settings: &Settings)
     let native = (crate::tools::observed::codegen() == Codegen::Cc)
         .then(|| Native::new(code, settings.get_precision(), None).expect("the generated C compiles"))?;
     let said = Said::default();
-    let outcome = pc::run_with(&plan, Some(&native), inputs, settings, &said);
+    let outcome = pc::run_with(&plan, Generated::Now(&native), inputs, settings, &said);
     Some((outcome, said.take()))
 }
 

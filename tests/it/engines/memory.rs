@@ -99,7 +99,7 @@ fn what_is_handed_on_is_counted_once() {
         fn down(x: real[10000], k: int) -> real { if k == 0 { return x[0]; } down(x, k - 1) + x[k % 10000] }
         pub fn main(x: real, k: int) -> real { down(fill(x, 10000), k) }";
     for engine in [Engine::Scalar, Engine::Pc] {
-        let options = Options::default().engine(engine).memory_limit(16 * MIB);
+        let options = Options::default().engine(engine).codegen(Codegen::Off).memory_limit(16 * MIB);
         let results = run(source, &options, &[5000, 9000]);
         assert_eq!(results.traps(), [], "{engine:?}");
         assert_eq!(results.output("result"), Some(&Array::real([2], vec![0.5 * 5001.0, 1.5 * 9001.0])));
@@ -115,7 +115,11 @@ fn shards_that_run_at_one_time_share_the_memory() {
     let wanted = room.output("result").and_then(Array::as_real).expect("reals");
     for engine in [Engine::Local, Engine::Pc] {
         let settings = Settings::default().threads(2).shard_lanes(16);
-        let found = run(DEEP, &Options::default().engine(engine).memory_limit(8 * MIB).settings(settings), &k);
+        let found = run(
+            DEEP,
+            &Options::default().engine(engine).codegen(Codegen::Off).memory_limit(8 * MIB).settings(settings),
+            &k,
+        );
         let values = found.output("result").and_then(Array::as_real).expect("reals");
         let stopped: Vec<usize> = found.traps().iter().map(|trap| trap.position).collect();
         assert!(found.traps().iter().all(|trap| trap.kind == TrapKind::MemoryLimit));
@@ -142,7 +146,7 @@ fn lanes_that_stopped_hold_no_tapes() {
 /// Shards give the memory back when they are done.
 #[test]
 fn many_shards_one_after_the_other_have_room() {
-    let options = Options::default().memory_limit(16 * MIB).threads(1).shard_lanes(2);
+    let options = Options::default().codegen(Codegen::Off).memory_limit(16 * MIB).threads(1).shard_lanes(2);
     let results = run(DEEP, &options, &[2000; 60]);
     assert_eq!(results.traps(), []);
     let whole = options.shard_lanes(60);

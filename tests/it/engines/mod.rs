@@ -1,5 +1,6 @@
 //! The engines: all of them against the reference, kernels, schedules, memory.
 
+pub(crate) mod change_over;
 pub(crate) mod differential;
 pub(crate) mod draws;
 pub(crate) mod file_tests;

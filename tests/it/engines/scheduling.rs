@@ -1,6 +1,6 @@
 //! Scheduling: how often heavy blocks run, from the machine's own statistics.
 
-use autobatch::program::{Engine, Inputs, Options, Program, Results};
+use autobatch::program::{Codegen, Engine, Inputs, Options, Program, Results};
 use autobatch::run::{Schedule, Stats};
 
 fn example(name: &str) -> Program {
@@ -9,7 +9,7 @@ fn example(name: &str) -> Program {
 }
 
 fn with_stats(engine: Engine) -> Options {
-    let mut options = Options::default().engine(engine).stats(true).seed(1);
+    let mut options = Options::default().engine(engine).codegen(Codegen::Off).stats(true).seed(1);
     // All lanes in one shard.
     options = options.threads(1);
     options

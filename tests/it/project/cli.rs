@@ -428,7 +428,10 @@ fn generated_code_changes_no_draw() {
         std::fs::read_to_string(out).expect("the draws were written")
     };
     for real in &["f64", "f32"][..effort::part(1, 2)] {
-        assert!(sampled("cc", real) == sampled("off", real), "draws in {real} differ");
+        let wanted = sampled("off", real);
+        assert!(sampled("cc", real) == wanted, "draws in {real} differ");
+        // What is on disk now.
+        assert!(sampled("auto", real) == wanted, "draws in {real} differ with --codegen auto");
     }
     assert!(std::fs::read_dir(&cache).is_ok_and(|files| files.count() > 0), "the code was kept");
 }
@@ -440,6 +443,38 @@ fn without_a_c_compiler_code_generation_says_so() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("/nowhere/cc"), "{said}");
+}
+
+#[test]
+fn without_code_a_run_goes_on_and_statistics_say_why() {
+    let folder = Folder::new("no-code");
+    let open = folder.0.join("open");
+    std::fs::create_dir(&open).unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let kept = folder.0.join("cache");
+    let mut ways = vec![("/nowhere/cc", &kept, "no C compiler was found"), ("false", &kept, "no C compiler was found")];
+    if cfg!(unix) && crate::tools::observed::codegen() == autobatch::program::Codegen::Cc {
+        ways.push(("", &open, "other users can write to it"));
+    }
+    for (compiler, cache, why) in ways {
+        let run = ["--chains", "3", "--warmup", "5", "--draws", "5", "--stats"];
+        let mut command = autobatch(&[&MODEL[..], &run].concat());
+        let output = command.env("AUTOBATCH_CC", compiler).env("AUTOBATCH_CACHE", cache).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{compiler}: {said}");
+        let line =
+            said.lines().find(|line| line.starts_with("generated code: none")).unwrap_or_else(|| panic!("{said}"));
+        assert!(line.contains(why), "{compiler}: {line}");
+    }
+}
+
+#[test]
+fn a_short_run_starts_no_compiler() {
+    let mut command = autobatch(&fib(&["--input", "n=[3]", "--stats"]));
+    let output = command.env("AUTOBATCH_CC", "/nowhere/cc").output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("generated code: not worth it for 0.0"), "{said}");
 }
 
 #[test]

@@ -178,6 +178,7 @@ impl Configuration {
         let engines = [Engine::Pc, Engine::Pc, Engine::Pc, Engine::Local, Engine::Local, Engine::Scalar];
         let mut options = base
             .clone()
+            .codegen(Codegen::Off)
             .engine(*rng.choose(&engines))
             .schedule(*rng.choose(&SCHEDULES))
             .execution(*rng.choose(&EXECUTIONS))
@@ -222,6 +223,7 @@ impl Configuration {
                 for (j, execution) in executions.iter().enumerate() {
                     let mut options = base
                         .clone()
+                        .codegen(Codegen::Off)
                         .engine(engine)
                         .passes(passes.clone())
                         .schedule(*schedule)

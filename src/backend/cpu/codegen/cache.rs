@@ -49,7 +49,7 @@ mod unix {
     use nix::dir::Dir;
     use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
     use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, stat};
-    use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+    use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, geteuid, unlinkat};
 
     use super::{CodegenError, Key, seal, unsealed};
 
@@ -123,6 +123,12 @@ mod unix {
                 let _ = unlinkat(&self.folder, new.as_str(), UnlinkatFlags::NoRemoveDir);
             }
             self.prune(&name(key));
+        }
+
+        /// Whether files can be made in it.
+        pub(in crate::backend::cpu::codegen) fn takes(&self) -> bool {
+            let access = AccessFlags::W_OK | AccessFlags::X_OK;
+            faccessat(&self.folder, ".", access, AtFlags::AT_EACCESS).is_ok()
         }
 
         fn write(&self, name: &str, object: &[u8], key: &Key) -> std::io::Result<()> {
@@ -225,6 +231,9 @@ mod elsewhere {
             None
         }
         pub(in crate::backend::cpu::codegen) fn put(&self, _: &Key, _: &[u8]) {}
+        pub(in crate::backend::cpu::codegen) fn takes(&self) -> bool {
+            false
+        }
     }
 
     pub(in crate::backend::cpu::codegen) fn why_unsafe(_: &Path) -> Option<CodegenError> {

@@ -5,15 +5,16 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio, id};
+use std::process::{Command, ExitStatus, Stdio, id};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::channel;
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::backend::cpu::codegen::cache::{Cache, Key, digest, why_unsafe};
+use crate::backend::cpu::codegen::group::{Group, is_removed, removed_at_exit};
 pub use crate::backend::cpu::codegen::library::Library;
 use crate::backend::generator;
 
@@ -178,10 +179,20 @@ pub struct Compiler {
     stop: Option<Arc<AtomicBool>>,
 }
 
+/// What an estimate of compile time begins with, for each byte of a text: that of GCC 12 on a common core.
+const SECONDS_PER_BYTE: f64 = 6e-6;
+/// Every compilation takes so long: the headers, and what starts the compiler.
+const SECONDS_AT_LEAST: f64 = 0.15;
+
 impl Compiler {
     /// The command in `AUTOBATCH_CC`, which may have arguments, or else the first of `cc`, `gcc` and `clang` that runs. Compiled
     /// code is kept in `AUTOBATCH_CACHE`, or else in `autobatch` in the user's folder for caches.
     pub fn find() -> Result<Self, CodegenError> {
+        Self::find_until(None)
+    }
+
+    /// The same; what is asked its version is ended when `stop` is set.
+    pub(super) fn find_until(stop: Option<Arc<AtomicBool>>) -> Result<Self, CodegenError> {
         if cfg!(target_endian = "big") {
             return Err(CodegenError::BigEndian);
         }
@@ -189,22 +200,38 @@ impl Compiler {
             Some(command) if !command.to_string_lossy().trim().is_empty() => vec![command],
             _ => ["cc", "gcc", "clang"].map(OsString::from).to_vec(),
         };
+        // Asked once in a process: that takes longer than to generate the code of a small program.
+        static FOUND: Mutex<Option<(OsString, Compiler)>> = Mutex::new(None);
+        let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = found().clone().filter(|(command, _)| commands[0] == *command);
+        if let Some((_, compiler)) = known {
+            return Ok(compiler.with_cache(default_cache()).with_stop(stop));
+        }
         let mut tried = Vec::new();
-        for command in commands {
-            match Self::new(&command) {
-                Ok(compiler) => return Ok(compiler.with_cache(default_cache())),
+        for command in &commands {
+            match Self::of_command(command, stop.as_deref()) {
+                Ok(compiler) => {
+                    *found() = Some((commands[0].clone(), compiler.clone()));
+                    return Ok(compiler.with_cache(default_cache()).with_stop(stop));
+                }
+                Err(_) if is_set(stop.as_deref()) => return Err(CodegenError::Interrupted),
                 Err(why) => tried.push(format!("`{}`: {why}", command.display())),
             }
         }
         Err(CodegenError::NoCompiler { tried: tried.join("; ") })
     }
 
-    /// A command with its arguments; without a cache. Or why it is no compiler.
+    #[cfg(test)]
     pub(super) fn new(command: &OsStr) -> Result<Self, String> {
+        Self::of_command(command, None)
+    }
+
+    /// A command with its arguments; without a cache. Or why it is no compiler.
+    fn of_command(command: &OsStr, stop: Option<&AtomicBool>) -> Result<Self, String> {
         let mut words = words(command)?.into_iter();
         let program = words.next().ok_or("no command")?;
         let arguments: Vec<OsString> = words.collect();
-        let version = version(Command::new(&program).args(&arguments).arg("--version"), PROBE_LIMIT)?;
+        let version = version(Command::new(&program).args(&arguments).arg("--version"), PROBE_LIMIT, stop)?;
         Ok(Self { program, arguments, version, cache: None, stop: None })
     }
 
@@ -239,26 +266,89 @@ impl Compiler {
         options: &CompilerOptions,
         look: impl Fn(&Library) -> Result<T, CodegenError>,
     ) -> Result<(Library, T), CodegenError> {
-        let key = self.key(text, options);
-        let temporary = std::env::temp_dir();
-        let mut places = vec![temporary.as_path()];
-        places.extend(self.cache.as_deref());
-        let loaded = |object: &[u8]| {
-            let library = Library::load(object, &places)?;
-            let found = look(&library)?;
-            Ok::<_, CodegenError>((library, found))
-        };
-        let cache = self.cache.as_deref().map(Cache::open).transpose()?.flatten();
-        // What is whole and cannot be loaded comes from another system.
-        if let Some(found) = cache.as_ref().and_then(|cache| cache.get(&key)).and_then(|kept| loaded(&kept).ok()) {
-            return Ok(found);
+        match self.kept(text, options, &look)? {
+            Some(found) => Ok(found),
+            None => self.made(text, options, &look),
         }
-        let object = Workspace::in_one_of(&places, |work| self.compile(text, options, work))?;
-        let made = loaded(&object)?;
+    }
+
+    /// Loads what an earlier run has left in the cache, if it has what is looked for.
+    ///
+    /// # Errors
+    /// [`CodegenError::Untrusted`], where others can change what is kept.
+    pub(super) fn kept<T>(
+        &self,
+        text: &str,
+        options: &CompilerOptions,
+        look: impl Fn(&Library) -> Result<T, CodegenError>,
+    ) -> Result<Option<(Library, T)>, CodegenError> {
+        let Some(cache) = self.open_cache()? else { return Ok(None) };
+        let Some(object) = cache.get(&self.key(text, options)) else { return Ok(None) };
+        // What is whole and cannot be loaded comes from another system.
+        Ok(self.loaded(&object, look).ok())
+    }
+
+    /// Compiles a text and loads it, whatever is kept; and keeps it.
+    pub(super) fn made<T>(
+        &self,
+        text: &str,
+        options: &CompilerOptions,
+        look: impl Fn(&Library) -> Result<T, CodegenError>,
+    ) -> Result<(Library, T), CodegenError> {
+        let cache = self.open_cache()?;
+        let temporary = std::env::temp_dir();
+        let object = Workspace::in_one_of(&self.places(&temporary), |work| self.compile(text, options, work))?;
+        let made = self.loaded(&object, look)?;
         if let Some(cache) = cache {
-            cache.put(&key, &object);
+            cache.put(&self.key(text, options), &object);
         }
         Ok(made)
+    }
+
+    /// How long it will take to compile a text, by what [`remember`](Self::remember) has kept of this compiler.
+    pub(super) fn estimate(&self, text: &str) -> Duration {
+        let cache = self.open_cache().ok().flatten();
+        Duration::from_secs_f64(SECONDS_AT_LEAST + self.rate(cache.as_ref()) * text.len() as f64)
+    }
+
+    /// Keeps how long a text of so many bytes took, beside the compiled code. What was measured before counts as much: the
+    /// machine may have had more to do.
+    pub(super) fn remember(&self, bytes: usize, took: Duration) {
+        if let Ok(Some(cache)) = self.open_cache() {
+            let measured = (took.as_secs_f64() - SECONDS_AT_LEAST).max(0.0) / bytes.max(1) as f64;
+            let rate = 0.5 * (self.rate(Some(&cache)) + measured);
+            cache.put(&self.rate_key(), &rate.to_le_bytes());
+        }
+    }
+
+    /// Seconds for each byte of a text.
+    fn rate(&self, cache: Option<&Cache>) -> f64 {
+        let kept = cache.and_then(|cache| cache.get(&self.rate_key())).and_then(|bytes| bytes.try_into().ok());
+        kept.map(f64::from_le_bytes).filter(|rate| (0.0..1.0).contains(rate)).unwrap_or(SECONDS_PER_BYTE)
+    }
+
+    fn open_cache(&self) -> Result<Option<Cache>, CodegenError> {
+        Ok(self.cache.as_deref().map(Cache::open).transpose()?.flatten())
+    }
+
+    /// Whether what is compiled is kept.
+    pub(super) fn keeps(&self) -> bool {
+        self.open_cache().is_ok_and(|cache| cache.is_some_and(|cache| cache.takes()))
+    }
+
+    /// Where there may be room for files.
+    fn places<'p>(&'p self, temporary: &'p Path) -> Vec<&'p Path> {
+        std::iter::once(temporary).chain(self.cache.as_deref()).collect()
+    }
+
+    fn loaded<T>(
+        &self,
+        object: &[u8],
+        look: impl Fn(&Library) -> Result<T, CodegenError>,
+    ) -> Result<(Library, T), CodegenError> {
+        let library = Library::load(object, &self.places(&std::env::temp_dir()))?;
+        let found = look(&library)?;
+        Ok((library, found))
     }
 
     /// Runs the compiler; gives the shared object.
@@ -307,14 +397,14 @@ impl Compiler {
     fn wait(&self, mut command: Command, limit: Duration) -> Result<ExitStatus, CodegenError> {
         let failed = |error| CodegenError::Io { path: PathBuf::from(&self.program), error };
         let start = Instant::now();
-        let mut child = command.spawn().map_err(failed)?;
+        let mut group = Group::spawn(&mut command).map_err(failed)?;
         loop {
-            if let Some(status) = child.try_wait().map_err(failed)? {
+            if let Some(status) = group.try_wait().map_err(failed)? {
                 return Ok(status);
             }
-            let stopped = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+            let stopped = is_set(self.stop.as_deref());
             if stopped || start.elapsed() > limit {
-                end(&mut child);
+                group.end();
                 if stopped {
                     return Err(CodegenError::Interrupted);
                 }
@@ -322,6 +412,11 @@ impl Compiler {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Under which the speed of the compiler is kept.
+    fn rate_key(&self) -> Key {
+        digest([&b"seconds per byte"[..], self.program.as_encoded_bytes(), self.version.as_bytes()])
     }
 
     /// All that the compiled code depends on.
@@ -347,20 +442,21 @@ fn words(command: &OsStr) -> Result<Vec<OsString>, String> {
     Ok(words.into_iter().map(OsString::from).collect())
 }
 
-/// Ends a process, which may have ended by itself in between: that does not matter.
-fn end(child: &mut Child) {
-    let _ = child.kill();
-    let _ = child.wait();
+fn is_set(stop: Option<&AtomicBool>) -> bool {
+    stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
 }
 
-/// What a command writes to its standard output, which is waited for no longer than this; or why it does not serve.
-fn version(command: &mut Command, limit: Duration) -> Result<String, String> {
+/// What a command writes to its standard output, which is waited for no longer than this, and not when `stop` is set; or
+/// why it does not serve.
+fn version(command: &mut Command, limit: Duration, stop: Option<&AtomicBool>) -> Result<String, String> {
     let start = Instant::now();
     let failed = |error: io::Error| error.to_string();
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(failed)?;
+    let over = || start.elapsed() > limit || is_set(stop);
+    let hangs = || format!("--version did not end within {} seconds", limit.as_secs());
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut group = Group::spawn(command).map_err(failed)?;
     let (sender, receiver) = channel();
-    if let Some(mut out) = child.stdout.take() {
+    if let Some(mut out) = group.take_stdout() {
         // Not waited for: a process that the command leaves behind may keep the pipe open.
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
@@ -368,21 +464,27 @@ fn version(command: &mut Command, limit: Duration) -> Result<String, String> {
             let _ = sender.send(bytes);
         });
     }
-    let said = receiver.recv_timeout(limit);
+    let said = loop {
+        match receiver.recv_timeout(Duration::from_millis(5)) {
+            Ok(said) => break Some(said),
+            Err(RecvTimeoutError::Timeout) if !over() => {}
+            Err(_) => break None,
+        }
+    };
     let status = loop {
-        match child.try_wait().map_err(failed)? {
+        match group.try_wait().map_err(failed)? {
             Some(status) => break status,
-            None if start.elapsed() > limit => {
-                end(&mut child);
-                return Err(format!("--version did not end within {} seconds", limit.as_secs()));
+            None if over() => {
+                group.end();
+                return Err(hangs());
             }
             None => std::thread::sleep(Duration::from_millis(1)),
         }
     };
     match said {
-        Ok(said) if status.success() => Ok(String::from_utf8_lossy(&said).into_owned()),
-        Ok(_) => Err(format!("--version ended with {status}")),
-        Err(_) => Err(format!("--version did not end within {} seconds", limit.as_secs())),
+        Some(said) if status.success() => Ok(String::from_utf8_lossy(&said).into_owned()),
+        Some(_) => Err(format!("--version ended with {status}")),
+        None => Err(hangs()),
     }
 }
 
@@ -427,6 +529,7 @@ impl Workspace {
         let name = format!("autobatch-{}-{}-{time}", id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = place.join(name);
         create_private(&path, false).map_err(|error| CodegenError::Io { path: path.clone(), error })?;
+        removed_at_exit(&path);
         Ok(Self(path))
     }
 
@@ -440,6 +543,7 @@ impl Drop for Workspace {
     fn drop(&mut self) {
         // What cannot be removed is left to whoever cleans up.
         let _ = fs::remove_dir_all(&self.0);
+        is_removed(&self.0);
     }
 }
 

@@ -65,9 +65,37 @@ impl Native {
     /// # Errors
     /// Where there is no C compiler, or it fails, or is ended.
     pub fn new(code: Code, precision: Precision, stop: Option<Arc<AtomicBool>>) -> Result<Self, CodegenError> {
-        let options = CompilerOptions { real_f32: precision == Precision::F32, target: Target::Native };
         let compiler = Compiler::find()?.with_stop(stop);
-        let (library, ()) = compiler.load_with(&code.text, &options, |library| has_all(library, &code))?;
+        let (library, ()) = compiler.load_with(&code.text, &options(precision), |library| has_all(library, &code))?;
+        Self::link(code, library)
+    }
+
+    /// Loads what an earlier run has left on disk; or gives back the code, where there is nothing.
+    ///
+    /// # Errors
+    /// Where others can change what is kept.
+    pub(super) fn kept(
+        code: Code,
+        precision: Precision,
+        compiler: &Compiler,
+    ) -> Result<Result<Self, Code>, CodegenError> {
+        match compiler.kept(&code.text, &options(precision), |library| has_all(library, &code))? {
+            Some((library, ())) => Self::link(code, library).map(Ok),
+            None => Ok(Err(code)),
+        }
+    }
+
+    /// Compiles code, whatever is on disk, and loads it.
+    ///
+    /// # Errors
+    /// Where the compiler fails, or is ended.
+    pub(super) fn made(code: Code, precision: Precision, compiler: &Compiler) -> Result<Self, CodegenError> {
+        let (library, ()) = compiler.made(&code.text, &options(precision), |library| has_all(library, &code))?;
+        Self::link(code, library)
+    }
+
+    /// Finds the functions of code in its library.
+    fn link(code: Code, library: Library) -> Result<Self, CodegenError> {
         // SAFETY: the text defines a constant of this name and type; the library is loaded.
         let group = unsafe { *library.symbol::<*const i64>("autobatch_group")? } as usize;
         let part = |part: BlockPart| {
@@ -101,6 +129,10 @@ impl Native {
     pub fn body(&self, body: usize) -> &NativeBody {
         &self.bodies[body]
     }
+}
+
+fn options(precision: Precision) -> CompilerOptions {
+    CompilerOptions { real_f32: precision == Precision::F32, target: Target::Native }
 }
 
 /// Whether a library has what the text defines.

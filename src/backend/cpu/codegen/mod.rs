@@ -1,4 +1,4 @@
-//! The C code generator for the CPU (`--codegen cc`).
+//! The C code generator for the CPU (`--codegen cc` and `auto`).
 //!
 //! Parts of blocks that compute on small values become C functions, which the machine calls in the place of their steps.
 //! Their text is made by the `generator`; `groups` is the frame around it. The text is plain
@@ -6,11 +6,14 @@
 //! interpreter; the system's C compiler makes a library of it, which is kept on disk.
 
 pub mod abi;
+mod beside;
 mod cache;
 pub mod compiler;
+mod group;
 mod groups;
 mod library;
 mod loaded;
+mod lookout;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +27,11 @@ use crate::unit;
 use groups::Groups;
 
 pub use crate::backend::generator::{BlockPart, RegionExit, RegionSegment, Segment, Site};
+pub use beside::Beside;
+pub use group::end_all;
 pub use loaded::{Native, NativeBody, NativePart, NativeRegion, NativeSegment};
+pub use lookout::Generated;
+pub(super) use lookout::{Lookout, RunClock};
 
 /// What every text begins with.
 const PRELUDE: &str = include_str!("include/prelude.h");
@@ -55,6 +62,13 @@ impl Code {
             code.body(&func.body, (&planned.body, &plan.globals));
         }
         code
+    }
+
+    /// Whether there is a function in it.
+    pub fn is_empty(&self) -> bool {
+        let mut parts = self.bodies.iter().flat_map(|body| body.values().flatten());
+        let mut regions = self.regions.iter().flat_map(IdVec::values);
+        parts.all(|part| matches!(part, BlockPart::Steps(_))) && regions.all(Option::is_none)
     }
 
     fn new() -> Self {

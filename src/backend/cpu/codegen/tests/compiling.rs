@@ -12,15 +12,19 @@ use crate::backend::cpu::codegen::compiler::{
 const OPTIONS: CompilerOptions = CompilerOptions { real_f32: false, target: Target::Native };
 
 /// A folder of this test, removed at its end.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("autobatch-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
         create_private(&path, false).unwrap();
         Self(path)
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
     }
 
     fn files(&self) -> Vec<PathBuf> {

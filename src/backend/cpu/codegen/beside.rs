@@ -1,0 +1,290 @@
+//! Code that is generated and compiled beside the runs of a program (`--codegen auto`).
+//!
+//! A run starts on kernels. When the runs of a program together have taken a while, a thread generates its code, finds
+//! the compiler, and loads what is kept on disk. Where nothing is kept, the thread ends, and the compiler starts when
+//! it may pay. Shards look out for what comes ([`Lookout`](super::Lookout)).
+//!
+//! **When it may pay.** How long a run will go on is not known, so this is the problem of renting or buying skis. To
+//! start the compiler once the runs have taken as long as the compiler would is never more than twice as slow as
+//! knowing. It is also what one expects: of a run that has taken a time t, about t is left, of which generated code
+//! spares half or more. That is the rule where the threads of the run take all cores, and the compiler competes with
+//! them. Where a core is idle, a compilation in vain costs the run nothing, so the compiler starts after a quarter of
+//! the time. For the same reason looking on disk, which takes some ten milliseconds, waits for as long. How long the
+//! compiler takes is estimated by the length of the text, at the speed that was measured last and is kept on disk.
+//!
+//! **The end.** What is compiled when a run ends goes on for the next one. It ends with the program: its thread is
+//! waited for, and the compiler is ended with all that it has started.
+
+use std::mem::replace;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::compiler::{CodegenError, Compiler};
+use super::{Code, Native};
+use crate::backend::Units;
+use crate::run::CodeStats;
+use crate::types::Precision;
+
+/// A run that is to be long waits no longer for what is on disk.
+const LONGEST_LOOK: Duration = Duration::from_millis(100);
+
+/// How long is waited.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// With what is kept on disk, in runs that take all cores.
+    pub(super) disk: Duration,
+    /// With the compiler, in such runs, in parts of the time that it is estimated to take.
+    pub(super) compiler: f64,
+    /// With both where a core is idle, in parts of that.
+    pub(super) idle: f64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { disk: Duration::from_millis(16), compiler: 1.0, idle: 0.25 }
+    }
+}
+
+/// The code of a program that is made while it runs.
+#[derive(Debug)]
+pub struct Beside {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    program: Units,
+    precision: Precision,
+    patience: Patience,
+    native: OnceLock<Native>,
+    /// The compiler, where it need not be found.
+    compiler: Option<Compiler>,
+    stage: Mutex<Stage>,
+    /// Nanoseconds that the runs that are over have taken.
+    spent: AtomicU64,
+    /// Nanoseconds of runs that take all cores after which the next stage begins.
+    due: AtomicU64,
+    /// Ends what is at work.
+    stop: Arc<AtomicBool>,
+}
+
+/// Nothing is due.
+const NEVER: u64 = u64::MAX;
+
+/// How far it is.
+#[derive(Debug)]
+enum Stage {
+    /// Nothing was looked at.
+    New,
+    /// A thread generates the code and looks on disk.
+    Looking,
+    /// Nothing is on disk.
+    Waiting(Box<Job>),
+    /// A thread waits for the compiler.
+    Compiling,
+    /// The functions are there; whether they were on disk, and how long it took to load or compile them.
+    Ready { kept: bool, keeps: bool, took: Duration },
+    /// Nothing of the program becomes a function.
+    Nothing,
+    /// There will be no functions, and why.
+    Failed(String),
+}
+
+/// What is to be compiled.
+#[derive(Debug)]
+struct Job {
+    code: Code,
+    compiler: Compiler,
+    estimate: Duration,
+}
+
+impl Beside {
+    /// For a program; nothing happens yet.
+    pub(in crate::backend::cpu) fn new(program: Units, precision: Precision) -> Self {
+        Self::with(program, precision, Patience::default(), None)
+    }
+
+    /// The same, with other patience, and a compiler that is not looked for.
+    pub(super) fn with(program: Units, precision: Precision, patience: Patience, compiler: Option<Compiler>) -> Self {
+        let shared = Shared {
+            program,
+            precision,
+            patience,
+            native: OnceLock::new(),
+            compiler,
+            stage: Mutex::new(Stage::New),
+            spent: AtomicU64::new(0),
+            due: AtomicU64::new(nanoseconds(patience.disk)),
+            stop: Arc::default(),
+        };
+        Self { shared: Arc::new(shared), thread: Mutex::default() }
+    }
+
+    /// The functions, when they are there.
+    #[inline]
+    pub(in crate::backend::cpu) fn native(&self) -> Option<&Native> {
+        self.shared.native.get()
+    }
+
+    /// Whether functions may come yet.
+    pub(in crate::backend::cpu) fn may_come(&self) -> bool {
+        !matches!(*self.shared.stage(), Stage::Nothing | Stage::Failed(_))
+    }
+
+    /// Looks on disk now, for runs that are known to be long; waits for it, but not for long.
+    pub(in crate::backend::cpu) fn look_on_disk(&self) {
+        let start = Instant::now();
+        if matches!(*self.shared.stage(), Stage::New) {
+            self.begin();
+        }
+        while matches!(*self.shared.stage(), Stage::Looking) && start.elapsed() < LONGEST_LOOK {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// A run ends that has taken so long.
+    pub(in crate::backend::cpu) fn add(&self, run: Duration) {
+        self.shared.spent.fetch_add(nanoseconds(run), Ordering::Relaxed);
+    }
+
+    /// A run has taken so long, and is `busy` where it leaves no core to others: what is due begins.
+    pub(in crate::backend::cpu) fn look(&self, run: Duration, busy: bool) {
+        let due = self.shared.due.load(Ordering::Relaxed);
+        let part = if busy { 1.0 } else { self.shared.patience.idle };
+        let spent = self.shared.spent.load(Ordering::Relaxed).saturating_add(nanoseconds(run));
+        if due != NEVER && spent as f64 >= due as f64 * part {
+            self.begin();
+        }
+    }
+
+    fn begin(&self) {
+        let shared = Arc::clone(&self.shared);
+        let is_new = |stage: &Stage| matches!(stage, Stage::New);
+        let is_waiting = |stage: &Stage| matches!(stage, Stage::Waiting(_));
+        let work: Box<dyn FnOnce() + Send> = if shared.advance(is_new, Stage::Looking).is_some() {
+            Box::new(move || shared.look())
+        } else if let Some(Stage::Waiting(job)) = shared.advance(is_waiting, Stage::Compiling) {
+            Box::new(move || shared.compile(*job))
+        } else {
+            return;
+        };
+        match std::thread::Builder::new().name("codegen".into()).spawn(work) {
+            Ok(thread) => {
+                // The one before, if there was one, is over.
+                let before = lock(&self.thread).replace(thread);
+                before.map(JoinHandle::join);
+            }
+            Err(error) => self.shared.set(Stage::Failed(format!("there is no thread to generate it: {error}"))),
+        }
+    }
+
+    /// What became of it, for a run that ends, in which shards went over to the functions at this superstep.
+    pub(in crate::backend::cpu) fn told(&self, from_start: bool, came: Option<u64>) -> CodeStats {
+        let spent = Duration::from_nanos(self.shared.spent.load(Ordering::Relaxed));
+        match &*self.shared.stage() {
+            Stage::Ready { .. } if from_start => CodeStats::FromStart,
+            Stage::Ready { kept, keeps, took } => {
+                CodeStats::Came { superstep: came, kept: *kept, keeps: *keeps, took: *took }
+            }
+            Stage::New => CodeStats::NotWorth { spent, estimate: None },
+            Stage::Waiting(job) => CodeStats::NotWorth { spent, estimate: Some(job.estimate) },
+            Stage::Looking | Stage::Compiling => CodeStats::NotReady { spent },
+            Stage::Nothing => CodeStats::Nothing,
+            Stage::Failed(why) => CodeStats::Failed(why.clone()),
+        }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            // Should it have panicked, it has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        lock(&self.stage)
+    }
+
+    fn set(&self, stage: Stage) {
+        *self.stage() = stage;
+    }
+
+    /// Goes on from a stage, if it is there: one of several threads that find something due does it.
+    fn advance(&self, is_there: impl Fn(&Stage) -> bool, to: Stage) -> Option<Stage> {
+        let mut stage = self.stage();
+        is_there(&stage).then(|| {
+            self.due.store(NEVER, Ordering::Relaxed);
+            replace(&mut *stage, to)
+        })
+    }
+
+    /// Generates the code, and looks on disk for what was compiled of it.
+    fn look(&self) {
+        let found = self.found();
+        if let Ok((Stage::Waiting(job), _)) = &found {
+            self.due.store(nanoseconds(job.estimate.mul_f64(self.patience.compiler)), Ordering::Relaxed);
+        }
+        self.arrive(found);
+    }
+
+    fn found(&self) -> Result<(Stage, Option<Native>), CodegenError> {
+        let start = Instant::now();
+        let code = match &self.program {
+            Units::Machine(units, plan) => Code::of_units(units, plan),
+            Units::Calls(units, plan) => Code::of_calls(units, plan),
+        };
+        if code.is_empty() {
+            return Ok((Stage::Nothing, None));
+        }
+        let stop = Some(Arc::clone(&self.stop));
+        let compiler = match self.compiler.clone() {
+            Some(compiler) => compiler.with_stop(stop),
+            None => Compiler::find_until(stop)?,
+        };
+        Ok(match Native::kept(code, self.precision, &compiler)? {
+            Ok(native) => (Stage::Ready { kept: true, keeps: true, took: start.elapsed() }, Some(native)),
+            Err(code) => {
+                let estimate = compiler.estimate(&code.text);
+                (Stage::Waiting(Box::new(Job { code, compiler, estimate })), None)
+            }
+        })
+    }
+
+    /// Compiles what is not on disk.
+    fn compile(&self, job: Job) {
+        let Job { code, compiler, .. } = job;
+        let (start, bytes) = (Instant::now(), code.text.len());
+        let made = Native::made(code, self.precision, &compiler);
+        let took = start.elapsed();
+        self.arrive(made.map(|native| {
+            compiler.remember(bytes, took);
+            (Stage::Ready { kept: false, keeps: compiler.keeps(), took }, Some(native))
+        }));
+    }
+
+    /// A thread has come to its end; who finds the functions finds what is told of them.
+    fn arrive(&self, found: Result<(Stage, Option<Native>), CodegenError>) {
+        let (stage, native) = found.unwrap_or_else(|error| (Stage::Failed(error.to_string()), None));
+        self.set(stage);
+        if let Some(native) = native {
+            // Nothing else sets it.
+            let _ = self.native.set(native);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(NEVER - 1)
+}

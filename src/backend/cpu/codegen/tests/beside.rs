@@ -1,0 +1,159 @@
+//! Code that is made beside runs: what becomes of it with compilers of every kind, and what is left behind.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::compiler;
+use super::compiling::Folder;
+use crate::backend::Units;
+use crate::backend::cpu::codegen::Beside;
+use crate::backend::cpu::codegen::beside::Patience;
+use crate::backend::cpu::codegen::compiler::Compiler;
+use crate::program::{Inputs, Options, Program};
+use crate::run::CodeStats;
+use crate::types::Precision;
+
+fn units() -> Units {
+    let program = Program::compile("pub fn f(x: real) -> real { if x < 1.0 { x + 1.0 } else { f(x / 2.0) } }").unwrap();
+    let bound = program.function("f").unwrap().bind(&Inputs::new().lane("x", vec![1.0]), &Options::default()).unwrap();
+    let compiled = bound.compiled();
+    Units::Machine(Arc::clone(&compiled.units), Arc::clone(&compiled.plan))
+}
+
+/// With a compiler, for runs of which the first look finds everything due.
+fn beside(compiler: Compiler) -> Beside {
+    let patience = Patience { disk: Duration::ZERO, compiler: 0.0, idle: 0.0 };
+    Beside::with(units(), Precision::F64, patience, Some(compiler))
+}
+
+fn told(beside: &Beside) -> CodeStats {
+    beside.told(false, None)
+}
+
+/// Looks, and waits until what begins is over.
+fn look(beside: &Beside) -> CodeStats {
+    beside.look(Duration::from_secs(1), true);
+    while matches!(told(beside), CodeStats::NotReady { .. }) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    told(beside)
+}
+
+/// A compiler that is a script, which first says its version.
+fn script(folder: &Folder, text: &str) -> Compiler {
+    let path = folder.path("compiler");
+    fs::write(&path, format!("if [ \"$1\" = --version ]; then echo a script; exit; fi\n{text}\n")).unwrap();
+    Compiler::new(format!("sh '{}'", path.display()).as_ref()).unwrap()
+}
+
+#[test]
+fn nothing_begins_before_it_is_due() {
+    let folder = Folder::new();
+    let compiler = script(&folder, "exit 1");
+    let patient = Beside::with(units(), Precision::F64, Patience::default(), Some(compiler));
+    patient.look(Duration::from_millis(15), true);
+    patient.look(Duration::from_millis(3), false);
+    assert!(matches!(told(&patient), CodeStats::NotWorth { estimate: None, .. }), "{}", told(&patient));
+    // What was spent before counts.
+    patient.add(Duration::from_millis(2));
+    patient.look(Duration::from_millis(15), true);
+    while matches!(told(&patient), CodeStats::NotReady { .. }) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let CodeStats::NotWorth { estimate: Some(estimate), .. } = told(&patient) else { panic!("{}", told(&patient)) };
+    patient.look(estimate / 2, true);
+    assert!(matches!(told(&patient), CodeStats::NotWorth { .. }), "{}", told(&patient));
+    assert!(patient.may_come() && patient.native().is_none());
+}
+
+#[test]
+fn what_is_compiled_comes_and_is_kept() {
+    let folder = Folder::new();
+    let Some(compiler) = compiler() else { return };
+    let compiler = compiler.with_cache(Some(folder.path("cache")));
+    for kept in [false, true] {
+        let beside = beside(compiler.clone());
+        let first = look(&beside);
+        if !kept {
+            assert!(matches!(first, CodeStats::NotWorth { estimate: Some(_), .. }), "{first}");
+            look(&beside);
+        }
+        let came = told(&beside);
+        assert!(matches!(came, CodeStats::Came { kept: k, keeps: true, .. } if k == kept), "{came}");
+        assert!(beside.native().is_some());
+        assert_eq!(beside.told(true, None), CodeStats::FromStart);
+    }
+}
+
+#[test]
+fn a_folder_that_is_none_keeps_nothing_and_a_run_is_told() {
+    let folder = Folder::new();
+    fs::write(folder.path("file"), "").unwrap();
+    let Some(compiler) = compiler() else { return };
+    let beside = beside(compiler.with_cache(Some(folder.path("file").join("below"))));
+    look(&beside);
+    let came = look(&beside).to_string();
+    assert!(
+        came.starts_with("compiled in") && came.contains("not kept, since the folder of AUTOBATCH_CACHE"),
+        "{came}"
+    );
+}
+
+#[test]
+fn a_folder_that_others_can_write_to_is_refused_and_a_run_is_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    let cache = folder.path("cache");
+    fs::create_dir(&cache).unwrap();
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
+    let beside = beside(script(&folder, "exit 1").with_cache(Some(cache)));
+    let none = look(&beside).to_string();
+    assert!(none.contains("other users can write to it"), "{none}");
+    assert!(!beside.may_come());
+}
+
+#[test]
+fn a_compiler_that_fails_is_told_of() {
+    let folder = Folder::new();
+    let beside = beside(script(&folder, "echo error: no such target >&2; exit 3"));
+    look(&beside);
+    let none = look(&beside).to_string();
+    assert!(none.contains("a script failed with") && none.contains("no such target"), "{none}");
+    assert!(!beside.may_come() && beside.native().is_none());
+}
+
+/// Whether a process runs: one that has ended may wait for its parent.
+fn runs(id: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
+    stat.rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim().chars().next())
+        .is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_compiler_that_hangs_is_ended_with_what_it_has_started() {
+    let folder = Folder::new();
+    let started = folder.path("started");
+    let text = format!("sleep 1000 & echo $! $$ $TMPDIR > {0}.new; mv {0}.new {0}; wait", started.display());
+    let beside = beside(script(&folder, &text));
+    look(&beside);
+    beside.look(Duration::from_secs(1), true);
+    while !started.is_file() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let told_before = told(&beside);
+    assert!(matches!(told_before, CodeStats::NotReady { .. }), "{told_before}");
+    let said = fs::read_to_string(&started).unwrap();
+    let [child, script, workspace] = said.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    assert!(runs(child) && runs(script) && PathBuf::from(workspace).is_dir());
+    drop(beside);
+    // The script was waited for; a signal to its child may be on its way.
+    assert!(!runs(script) && !PathBuf::from(workspace).exists());
+    while runs(child) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
