@@ -137,9 +137,7 @@ impl Beside {
     /// Looks on disk now, for runs that are known to be long; waits for it, but not for long.
     pub(in crate::backend::cpu) fn look_on_disk(&self) {
         let start = Instant::now();
-        if matches!(*self.shared.stage(), Stage::New) {
-            self.begin();
-        }
+        self.begin_to_look();
         while matches!(*self.shared.stage(), Stage::Looking) && start.elapsed() < LONGEST_LOOK {
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -155,22 +153,31 @@ impl Beside {
         let due = self.shared.due.load(Ordering::Relaxed);
         let part = if busy { 1.0 } else { self.shared.patience.idle };
         let spent = self.shared.spent.load(Ordering::Relaxed).saturating_add(nanoseconds(run));
-        if due != NEVER && spent as f64 >= due as f64 * part {
-            self.begin();
+        if due != NEVER && spent as f64 >= due as f64 * part && !self.begin_to_look() {
+            self.begin_to_compile();
         }
     }
 
-    fn begin(&self) {
-        let shared = Arc::clone(&self.shared);
-        let is_new = |stage: &Stage| matches!(stage, Stage::New);
-        let is_waiting = |stage: &Stage| matches!(stage, Stage::Waiting(_));
-        let work: Box<dyn FnOnce() + Send> = if shared.advance(is_new, Stage::Looking).is_some() {
-            Box::new(move || shared.look())
-        } else if let Some(Stage::Waiting(job)) = shared.advance(is_waiting, Stage::Compiling) {
-            Box::new(move || shared.compile(*job))
-        } else {
-            return;
-        };
+    /// Begins to look on disk, if nobody has.
+    fn begin_to_look(&self) -> bool {
+        let begins = self.shared.advance(|stage| matches!(stage, Stage::New), Stage::Looking).is_some();
+        if begins {
+            let shared = Arc::clone(&self.shared);
+            self.spawn(move || shared.look());
+        }
+        begins
+    }
+
+    /// Begins to compile, if there is something that waits for it.
+    fn begin_to_compile(&self) {
+        let waits = |stage: &Stage| matches!(stage, Stage::Waiting(_));
+        if let Some(Stage::Waiting(job)) = self.shared.advance(waits, Stage::Compiling) {
+            let shared = Arc::clone(&self.shared);
+            self.spawn(move || shared.compile(*job));
+        }
+    }
+
+    fn spawn(&self, work: impl FnOnce() + Send + 'static) {
         match std::thread::Builder::new().name("codegen".into()).spawn(work) {
             Ok(thread) => {
                 // The one before, if there was one, is over.
