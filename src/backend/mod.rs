@@ -57,7 +57,7 @@ pub struct How {
     pub precision: Precision,
     /// Whether code is generated, where the back end can do without, and when.
     pub generate: Generate,
-    /// Set from outside to end the compilation.
+    /// Set from outside to end a compilation that is waited for.
     pub stop: Option<Arc<AtomicBool>>,
 }
 

@@ -1,5 +1,7 @@
 //! Room for work that follows a tree by recursion.
 
+use std::thread::{Scope, ScopedJoinHandle};
+
 use super::work;
 
 /// Levels of a tree that any thread's stack has room for.
@@ -16,24 +18,7 @@ pub fn with_room<T: Send>(levels: usize, work: impl FnOnce() -> T + Send) -> T {
 
 /// The same, on a stack of its own in any case.
 pub fn on_large_stack<T: Send>(levels: usize, run: impl FnOnce() -> T + Send) -> T {
-    let stop = work::flag();
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new()
-            .name("deep".into())
-            .stack_size(levels.saturating_mul(LEVEL_BYTES).max(LEAST_BYTES))
-            .spawn_scoped(scope, || {
-                work::listen_to(stop);
-                (run(), work::done())
-            })
-            .expect("the system can start a thread");
-        match thread.join() {
-            Ok((result, done)) => {
-                work::add(done as usize);
-                result
-            }
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
+    std::thread::scope(|scope| joined(start(scope, levels, run)))
 }
 
 /// Does two things at the same time, each on a stack of its own.
@@ -42,19 +27,35 @@ pub fn both_on_large_stacks<A: Send, B: Send>(
     first: impl FnOnce() -> A + Send,
     second: impl FnOnce() -> B + Send,
 ) -> (A, B) {
-    let stop = work::flag();
     std::thread::scope(|scope| {
-        let second = scope.spawn(|| {
-            work::listen_to(stop);
-            (on_large_stack(levels, second), work::done())
-        });
-        let first = on_large_stack(levels, first);
-        match second.join() {
-            Ok((second, done)) => {
-                work::add(done as usize);
-                (first, second)
-            }
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        let (first, second) = (start(scope, levels, first), start(scope, levels, second));
+        (joined(first), joined(second))
     })
+}
+
+/// Starts work, on whose behalf this thread is asked to stop, and which is counted as its own.
+fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    levels: usize,
+    run: impl FnOnce() -> T + Send + 'scope,
+) -> ScopedJoinHandle<'scope, (T, u64)> {
+    let stop = work::flag();
+    std::thread::Builder::new()
+        .name("deep".into())
+        .stack_size(levels.saturating_mul(LEVEL_BYTES).max(LEAST_BYTES))
+        .spawn_scoped(scope, || {
+            work::listen_to(stop);
+            (run(), work::done())
+        })
+        .expect("the system can start a thread")
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, (T, u64)>) -> T {
+    match thread.join() {
+        Ok((result, done)) => {
+            work::add(done as usize);
+            result
+        }
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
 }

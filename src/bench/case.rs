@@ -17,9 +17,7 @@ use super::stan::Adapted;
 use crate::mcmc::protocol::Q;
 use crate::mcmc::sampling::{DENSITY, Job, ModelSource, Sampling, dimension};
 use crate::program::io::{ArrayType, Data, NamedValues, write_arrays};
-use crate::program::{
-    Codegen, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, c_compiler, refuse,
-};
+use crate::program::{Codegen, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, refuse};
 use crate::types::{Array, Precision};
 
 /// The program that makes the data of the logistic regression.
@@ -110,8 +108,7 @@ impl<'a> Case<'a> {
                 let data = comparison.data.as_deref();
                 // Warmup takes longest, and is the same with generated code. Without a compiler the series say so.
                 let asked = comparison.engines.iter().any(|way| way.codegen != Codegen::Off);
-                let generated = asked && c_compiler().is_ok();
-                let mut options = Options::default().codegen(if generated { Codegen::Cc } else { Codegen::Off });
+                let mut options = Options::default().codegen(if asked { Codegen::Auto } else { Codegen::Off });
                 options.settings.stop = comparison.stop.clone();
                 let adapted = Adapted::new(program, include, data, folder, most, &options)?;
                 let (starts, dimension) = (adapted.starts.clone(), adapted.starts.shape[1]);

@@ -46,7 +46,7 @@ impl Adapted {
         options: &Options,
     ) -> Result<Self, Error> {
         let model = StanModel::load_with(program, &StanModel::read_data(data)?, Terms::default(), include)?;
-        let job = Job { chains: CHAINS, warmup: WARMUP, draws: most.div_ceil(CHAINS), ..Job::new(&model) };
+        let job = Job { chains: CHAINS, warmup: WARMUP, draws: most.div_ceil(ENOUGH), ..Job::new(&model) };
         let sampling = Sampling::new(&job, |density| Ok(model.inputs().restricted_to(density.signature())))?;
         let draws = until_enough(&sampling, options)?;
         if draws.adapted.is_empty() {

@@ -43,7 +43,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::base::{Diagnostic, SourceMap, work};
-use crate::program::{Bound, Error, ErrorKind};
+use crate::program::io::remove_partial_files;
+use crate::program::{Bound, Error, ErrorKind, end_compilers};
 use crate::report::render;
 use args::{Cli, Command};
 
@@ -141,11 +142,18 @@ fn print_with(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>
     let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     if let Err(error) = write(&mut out).and_then(|()| out.flush()) {
         if error.kind() == std::io::ErrorKind::BrokenPipe {
-            std::process::exit(0);
+            exit_at_once(0);
         }
         note(&format!("error: cannot write to standard output: {error}"));
-        std::process::exit(1);
+        exit_at_once(1);
     }
+}
+
+/// Ends the process in the middle of what it does: no partial file stays, and no compiler that works beside a run.
+fn exit_at_once(code: i32) -> ! {
+    remove_partial_files();
+    end_compilers();
+    std::process::exit(code)
 }
 
 /// Writes a line to standard error, which may be closed: then it is not wanted.

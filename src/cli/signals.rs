@@ -7,9 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use super::note;
-use crate::program::end_compilers;
-use crate::program::io::remove_partial_files;
+use super::{exit_at_once, note};
 
 /// The last signal that came; that of Ctrl-C where the system does not tell.
 static SIGNAL: AtomicI32 = AtomicI32::new(2);
@@ -54,8 +52,6 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     let on_signal = move |signal: i32| {
         SIGNAL.store(signal, Ordering::Relaxed);
         if flag.swap(true, Ordering::Relaxed) || !RUNNING.load(Ordering::Relaxed) {
-            remove_partial_files();
-            end_compilers();
             if TELLS.load(Ordering::Relaxed) {
                 note(if RUNNING.load(Ordering::Relaxed) {
                     "stopped at once: what is not written is lost"
@@ -63,7 +59,7 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
                     "stopped while the model was read and compiled: nothing was done"
                 });
             }
-            std::process::exit(code().into());
+            exit_at_once(code().into());
         }
     };
     if let Err(error) = system::listen(on_signal) {

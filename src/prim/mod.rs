@@ -119,6 +119,10 @@ impl Prim {
     pub fn changes_part(self) -> bool {
         matches!(self, Prim::SetIndex | Prim::SetSlice | Prim::Scatter | Prim::ScatterAdd)
     }
+    /// Whether it is the tangent or the cotangent of a Cholesky factor.
+    pub fn derives_factor(self) -> bool {
+        matches!(self, Prim::ChainCholeskyTangent | Prim::ChainCholeskyCotangent)
+    }
     /// Whether a NaN of its result tells what is the matter, and the program looks for it: a factor of a matrix that is not
     /// positive definite.
     pub fn tells_by_nan(self) -> bool {

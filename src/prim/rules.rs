@@ -303,8 +303,7 @@ impl Prim {
             ([q, n, _], Some([r, m, _])) => q == r && n == m,
             _ => false,
         };
-        let factors = matches!(self, Prim::ChainCholeskyTangent | Prim::ChainCholeskyCotangent);
-        let fits = fits && (!factors || args[0].shape == args[1].shape);
+        let fits = fits && (!self.derives_factor() || args[0].shape == args[1].shape);
         if square && fits { Ok(args[args.len() - 1].clone()) } else { fail(self, args, "shapes do not fit") }
     }
 
@@ -330,12 +329,7 @@ impl Prim {
             BatchRule::Reduction => args[0].elements(),
             BatchRule::Triangular => {
                 // the chains are half as long as the matrix is wide, and those of a factor a third
-                let part = if matches!(self, Prim::Cholesky | Prim::ChainCholeskyTangent | Prim::ChainCholeskyCotangent)
-                {
-                    3
-                } else {
-                    2
-                };
+                let part = if self == Prim::Cholesky || self.derives_factor() { 3 } else { 2 };
                 result.elements().saturating_mul(args[0].shape.last().copied().unwrap_or(1).div_ceil(part))
             }
             _ => result.elements(),

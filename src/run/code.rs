@@ -20,7 +20,7 @@ pub enum CodeStats {
         /// How long it took to find and load, or to compile.
         took: Duration,
     },
-    /// The runs of the program were over before it was worth to begin.
+    /// The runs of the program were over before it was worth to begin, or nobody looked before they were.
     NotWorth {
         /// How long they took.
         spent: Duration,

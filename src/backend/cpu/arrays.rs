@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::backend::cpu::PADDING;
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::frame::{Frame, room};
 use crate::base::IdVec;
@@ -91,7 +92,6 @@ impl<'a, R: Real> Arrays<'a, R> {
     /// [`StackError::NoMemory`].
     pub(super) fn ensure_result(&mut self, result: &mut Buffer<R>, ty: &Type) -> Result<(), StackError> {
         if Self::holds(ty) && result.is_empty() {
-            // as long as the slots that it changes places with
             *result = self.made(ty.dtype, ty.elements().saturating_mul(self.width))?;
         }
         Ok(())
@@ -99,7 +99,9 @@ impl<'a, R: Real> Arrays<'a, R> {
 
     fn made(&mut self, dtype: DType, len: usize) -> Result<Buffer<R>, StackError> {
         let before = self.memory.bytes();
-        self.memory.resize(before.saturating_add(bytes(dtype, len, size_of::<R>())))?;
+        // What is given back later is all that the buffer has, the room behind its values included.
+        let whole = bytes(dtype, len.saturating_add(PADDING), size_of::<R>());
+        self.memory.resize(before.saturating_add(whole))?;
         let made = Buffer::try_slot(dtype, len);
         if made.is_err() {
             self.memory.resize(before)?;
@@ -146,7 +148,7 @@ impl<'a, R: Real> Arrays<'a, R> {
     }
 
     fn give_back(&mut self, bytes: usize) {
-        let left = self.memory.bytes().saturating_sub(bytes);
+        let left = self.memory.bytes().checked_sub(bytes).expect("no more is given back than was taken");
         self.memory.resize(left).expect("less is always there");
     }
 }

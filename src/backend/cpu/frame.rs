@@ -23,7 +23,7 @@ pub(super) struct Frame<R> {
 }
 
 impl<R: Real> Frame<R> {
-    /// Zeros for all slots of a body, and empty stacks, which take from a budget as they grow.
+    /// Zeros for the values of all slots of a body, and empty stacks, which take from a budget as they grow.
     ///
     /// # Errors
     /// [`StackError::NoMemory`].

@@ -183,7 +183,7 @@ impl<R: Real> Stepper<'_, R> {
         }
         call.mask = active.mask.words().as_ptr().cast();
         // SAFETY: the function was generated from this plan for this width of `real`. It reads and writes the elements of
-        // the slots, constants and stacks that it names, in groups of lanes that begin below `width`: `Frame::new` pads
+        // the slots, constants and stacks that it names, in groups of lanes that begin below `width`: `Buffer::try_slot` pads
         // every slot by `PADDING` elements, no group has more, and `open` did the same for the stacks, with a level for
         // each push. Streams are padded too. It traps a lane once at most. Words of a mask are bytes in the order of lanes
         // on little-endian machines, the only ones that code is generated for. Nothing else refers to this memory meanwhile.

@@ -9,7 +9,7 @@ use super::{Frame, Result, Term, Tracer, Variable, wrong};
 use crate::base::{FATAL, Span};
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{Expr, ExprKind, Printable, Stmt, StmtKind};
-use crate::stan::value::{Elem, Kind, Val, What};
+use crate::stan::value::{Kind, Val, What};
 
 /// What a program does after a list of statements.
 #[derive(Clone, Copy)]
@@ -402,7 +402,7 @@ pub(super) fn same(a: &Val, b: &Val) -> bool {
     match (&a.what, &b.what) {
         (What::Known(a), What::Known(b)) => Arc::ptr_eq(a, b) || a == b,
         (What::Elements(a), What::Elements(b)) => Arc::ptr_eq(a, b) || a == b,
-        (What::Scalar(a), What::Scalar(b)) => a == b || matches!((a, b), (Elem::Real(a), Elem::Real(b)) if a == b),
+        (What::Scalar(a), What::Scalar(b)) => a == b,
         (What::Whole(a), What::Whole(b)) => a == b,
         (What::Parts(a), What::Parts(b)) => Arc::ptr_eq(a, b) || a.iter().zip(b.iter()).all(|(a, b)| same(a, b)),
         _ => false,

@@ -231,7 +231,9 @@ fn ctrl_c_keeps_what_was_done() {
     }
     let file = folder.0.join("draws.json");
     let path = file.display().to_string();
-    let arguments = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "100000", "--output", &path]].concat();
+    let arguments =
+        [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "100000", "--codegen", "off", "--output", &path]]
+            .concat();
     let mut running = Running::start(autobatch(&arguments));
     running.wait_for("20000 of 200000 draws");
     running.signal("INT");

@@ -34,7 +34,9 @@ fn stopped_in_warmup_nothing_is_said_to_be_drawn() {
 fn a_batch_system_gets_what_was_drawn() {
     let folder = Folder::new("stopped-term");
     let file = folder.0.join("draws.json").display().to_string();
-    let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "40000", "--output", &file]].concat();
+    let run =
+        [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "40000", "--codegen", "off", "--output", &file]]
+            .concat();
     let mut running = Running::start(autobatch(&run));
     running.wait_for("8000 of 80000 draws");
     running.signal("TERM");
@@ -49,7 +51,7 @@ fn a_batch_system_gets_what_was_drawn() {
 
 #[test]
 fn a_hangup_stops_what_does_not_ignore_it() {
-    let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "20000"]].concat();
+    let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "20000", "--codegen", "off"]].concat();
     let mut running = Running::start(autobatch(&run));
     running.wait_for("4000 of 40000 draws");
     running.signal("HUP");

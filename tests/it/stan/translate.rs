@@ -303,6 +303,14 @@ fn turns_that_depend_on_the_one_before_are_a_loop() {
 }
 
 #[test]
+fn zeros_of_both_signs_are_two_values() {
+    let program = "parameters { real t; }
+        model { real x; if (t > 0) x = 0.0; else x = -0.0; target += atan2(x, -1); }";
+    let text = density(&translated("zeros", program, json!({})).expect("it translates")).join("\n");
+    assert!(text.contains("-0.0"), "{text}");
+}
+
+#[test]
 fn a_running_sum_is_a_sum() {
     let program = "data { vector[5] w; } parameters { vector[5] x; }
         model { real s = 0; for (i in 1:5) s = s + w[i] / exp(x[i]); target += -s; }";

@@ -149,7 +149,7 @@ impl Beside {
     }
 
     /// A run has taken so long, and is `busy` where it leaves no core to others: what is due begins.
-    pub(in crate::backend::cpu) fn look(&self, run: Duration, busy: bool) {
+    pub(in crate::backend::cpu) fn passed(&self, run: Duration, busy: bool) {
         let due = self.shared.due.load(Ordering::Relaxed);
         let part = if busy { 1.0 } else { self.shared.patience.idle };
         let spent = self.shared.spent.load(Ordering::Relaxed).saturating_add(nanoseconds(run));
@@ -163,7 +163,7 @@ impl Beside {
         let begins = self.shared.advance(|stage| matches!(stage, Stage::New), Stage::Looking).is_some();
         if begins {
             let shared = Arc::clone(&self.shared);
-            self.spawn(move || shared.look());
+            self.spawn(move || shared.generate_and_find());
         }
         begins
     }
@@ -178,14 +178,18 @@ impl Beside {
     }
 
     fn spawn(&self, work: impl FnOnce() + Send + 'static) {
-        match std::thread::Builder::new().name("codegen".into()).spawn(work) {
-            Ok(thread) => {
-                // The one before, if there was one, is over.
-                let before = lock(&self.thread).replace(thread);
-                before.map(JoinHandle::join);
+        // The handle is there before another shard can find that the thread is over, and starts the next one.
+        let mut last = lock(&self.thread);
+        let before = match std::thread::Builder::new().name("codegen".into()).spawn(work) {
+            Ok(thread) => last.replace(thread),
+            Err(error) => {
+                *self.shared.stage() = Stage::Failed(format!("there is no thread to generate it: {error}"));
+                None
             }
-            Err(error) => self.shared.set(Stage::Failed(format!("there is no thread to generate it: {error}"))),
-        }
+        };
+        drop(last);
+        // It has told what it found, which is all that it does.
+        before.map(JoinHandle::join);
     }
 
     /// What became of it, for a run that ends, in which shards went over to the functions at this superstep.
@@ -220,10 +224,6 @@ impl Shared {
         lock(&self.stage)
     }
 
-    fn set(&self, stage: Stage) {
-        *self.stage() = stage;
-    }
-
     /// Goes on from a stage, if it is there: one of several threads that find something due does it.
     fn advance(&self, is_there: impl Fn(&Stage) -> bool, to: Stage) -> Option<Stage> {
         let mut stage = self.stage();
@@ -234,11 +234,8 @@ impl Shared {
     }
 
     /// Generates the code, and looks on disk for what was compiled of it.
-    fn look(&self) {
+    fn generate_and_find(&self) {
         let found = self.found();
-        if let Ok((Stage::Waiting(job), _)) = &found {
-            self.due.store(nanoseconds(job.estimate.mul_f64(self.patience.compiler)), Ordering::Relaxed);
-        }
         self.arrive(found);
     }
 
@@ -280,11 +277,15 @@ impl Shared {
     /// A thread has come to its end; who finds the functions finds what is told of them.
     fn arrive(&self, found: Result<(Stage, Option<Native>), CodegenError>) {
         let (stage, native) = found.unwrap_or_else(|error| (Stage::Failed(error.to_string()), None));
-        self.set(stage);
+        let mut now = self.stage();
         if let Some(native) = native {
             // Nothing else sets it.
             let _ = self.native.set(native);
         }
+        if let Stage::Waiting(job) = &stage {
+            self.due.store(nanoseconds(job.estimate.mul_f64(self.patience.compiler)), Ordering::Relaxed);
+        }
+        *now = stage;
     }
 }
 

@@ -201,9 +201,9 @@ impl Compiler {
             _ => ["cc", "gcc", "clang"].map(OsString::from).to_vec(),
         };
         // Asked once in a process: that takes longer than to generate the code of a small program.
-        static FOUND: Mutex<Option<(OsString, Compiler)>> = Mutex::new(None);
+        static FOUND: Mutex<Option<(Vec<OsString>, Compiler)>> = Mutex::new(None);
         let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = found().clone().filter(|(command, _)| commands[0] == *command);
+        let known = found().clone().filter(|(asked, _)| commands == *asked);
         if let Some((_, compiler)) = known {
             return Ok(compiler.with_cache(default_cache()).with_stop(stop));
         }
@@ -211,7 +211,7 @@ impl Compiler {
         for command in &commands {
             match Self::of_command(command, stop.as_deref()) {
                 Ok(compiler) => {
-                    *found() = Some((commands[0].clone(), compiler.clone()));
+                    *found() = Some((commands.clone(), compiler.clone()));
                     return Ok(compiler.with_cache(default_cache()).with_stop(stop));
                 }
                 Err(_) if is_set(stop.as_deref()) => return Err(CodegenError::Interrupted),
@@ -528,9 +528,14 @@ impl Workspace {
         let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
         let name = format!("autobatch-{}-{}-{time}", id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = place.join(name);
-        create_private(&path, false).map_err(|error| CodegenError::Io { path: path.clone(), error })?;
         removed_at_exit(&path);
-        Ok(Self(path))
+        match create_private(&path, false) {
+            Ok(()) => Ok(Self(path)),
+            Err(error) => {
+                is_removed(&path);
+                Err(CodegenError::Io { path, error })
+            }
+        }
     }
 
     /// A file in it.

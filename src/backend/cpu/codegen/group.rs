@@ -4,7 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
 /// A process that leads a group, in which those are that it starts.
 #[derive(Debug)]
@@ -82,11 +83,26 @@ pub(super) fn is_removed(folder: &Path) {
 
 /// The process ends at once: ends all compilers and removes their folders.
 pub fn end_all() {
-    let left = left();
+    let tries = || std::iter::repeat_n(Duration::from_millis(10), 10);
+    // A thread that starts a compiler may hang: the end does not wait for it.
+    let taken = tries().find_map(|pause| match LEFT.try_lock() {
+        Ok(left) => Some(left),
+        Err(TryLockError::Poisoned(left)) => Some(left.into_inner()),
+        Err(TryLockError::WouldBlock) => {
+            std::thread::sleep(pause);
+            None
+        }
+    });
+    let Some(left) = taken else { return };
     left.leaders.iter().for_each(|leader| kill(*leader));
     for folder in &left.folders {
-        // What cannot be removed is left to whoever cleans up.
-        let _ = std::fs::remove_dir_all(folder);
+        // One that is just being ended may make files in it yet. What cannot be removed is left to whoever cleans up.
+        for pause in tries() {
+            if std::fs::remove_dir_all(folder).is_ok() || !folder.exists() {
+                break;
+            }
+            std::thread::sleep(pause);
+        }
     }
     // Nothing more is started or made.
     std::mem::forget(left);

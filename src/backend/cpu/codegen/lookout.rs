@@ -51,6 +51,10 @@ impl<'a> RunClock<'a> {
     /// A run on so many threads starts, with what was [there](Generated::at_start).
     pub(in crate::backend::cpu) fn start(generated: Generated<'a>, native: Option<&'a Native>, threads: usize) -> Self {
         let busy = threads >= workers(&Settings::default());
+        if let Generated::Beside(beside) = generated {
+            // Runs may be many and short, each of too few supersteps for a look at the clock.
+            beside.passed(Duration::ZERO, busy);
+        }
         Self { generated, native, start: Instant::now(), busy, came: AtomicU64::new(u64::MAX) }
     }
 
@@ -98,7 +102,7 @@ impl<'a> Lookout<'a> {
             Generated::Beside(beside) if clock.native.is_none() && beside.may_come() => Awaited::Beside(beside),
             _ => Awaited::Nothing,
         };
-        Self { awaited, stride: STRIDE, left: STRIDE, looked: clock.start, clock }
+        Self { awaited, stride: STRIDE, left: 1, looked: clock.start, clock }
     }
 
     /// The functions, when they have come, once. `supersteps`: how many the shard has run.
@@ -112,7 +116,7 @@ impl<'a> Lookout<'a> {
                 None => {
                     self.left -= 1;
                     if self.left == 0 {
-                        self.look(beside);
+                        self.look_at_clock(beside);
                     }
                     return None;
                 }
@@ -124,9 +128,9 @@ impl<'a> Lookout<'a> {
     }
 
     #[cold]
-    fn look(&mut self, beside: &'a Beside) {
+    fn look_at_clock(&mut self, beside: &'a Beside) {
         let now = Instant::now();
-        beside.look(now - self.clock.start, self.clock.busy);
+        beside.passed(now - self.clock.start, self.clock.busy);
         let since = now - self.looked;
         if since < LOOKS.start {
             self.stride = (self.stride * 2).min(LONGEST_STRIDE);

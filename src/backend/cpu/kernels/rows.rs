@@ -60,6 +60,34 @@ fn repeat<T: Copy>(values: &[T], times: usize, to: &mut Tile<T>) {
     }
 }
 
+/// Of some elements at these places, or of one element so many times, the values in `width` lanes each; by a number of
+/// lanes that is known when it is compiled. False where it is not one of those.
+fn take<T: Copy>(
+    data: &[T],
+    places: impl Iterator<Item = usize>,
+    width: usize,
+    to: &mut Tile<T>,
+    count: usize,
+) -> bool {
+    fn copy<const N: usize, T: Copy>(data: &[T], places: impl Iterator<Item = usize>, to: &mut [T]) {
+        to.chunks_exact_mut(N).zip(places).for_each(|(to, e)| to.copy_from_slice(&data[e * N..][..N]));
+    }
+    if !TAKEN.contains(&width) {
+        return false;
+    }
+    to.resize(count * width, data[0]);
+    match width {
+        1 => copy::<1, T>(data, places, to),
+        2 => copy::<2, T>(data, places, to),
+        3 => copy::<3, T>(data, places, to),
+        _ => copy::<4, T>(data, places, to),
+    }
+    true
+}
+
+/// Lanes for which [`take`] is compiled.
+const TAKEN: std::ops::RangeInclusive<usize> = 1..=4;
+
 /// The elements of an operand; a scalar operand gives its one element for every index.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a, T> {
@@ -122,7 +150,8 @@ impl<'a, T: Copy> Rows<'a, T> {
     /// Whether [`tile`](Self::tile) takes it a tile at a time, and not row by row.
     #[inline(always)]
     fn is_plain(&self) -> bool {
-        self.places.is_none() && (self.broadcast || !self.scalar)
+        let in_order = self.places.is_none() && (self.broadcast || !self.scalar);
+        in_order || !self.broadcast && TAKEN.contains(&self.width)
     }
     /// The values of the elements from `from` on for each lane, so many: as they lie if they lie in a row, else in `spread`.
     pub(super) fn tile<'t>(&self, from: usize, len: usize, spread: &'t mut Tile<T>) -> &'t [T]
@@ -144,6 +173,18 @@ impl<'a, T: Copy> Rows<'a, T> {
         if let (true, Some(value)) = (self.broadcast && self.scalar, self.data.first()) {
             spread.resize(len, *value);
             return spread;
+        }
+        if !self.broadcast && !self.data.is_empty() {
+            let taken = match self.places {
+                Some(places) => {
+                    let places = places[from..][..count].iter().map(|place| *place as usize);
+                    take(self.data, places, self.width, spread, count)
+                }
+                None => take(self.data, std::iter::repeat_n(0, count), self.width, spread, count),
+            };
+            if taken {
+                return spread;
+            }
         }
         for e in from..from + count {
             match self.row(e) {

@@ -72,12 +72,23 @@ fn strides(shape: &[usize]) -> SmallVec<[usize; 4]> {
     (0..shape.len()).map(|axis| shape[axis + 1..].iter().product()).collect()
 }
 
-/// The sums of `index * stride` over axes with these extents and strides, for all indices in row-major order.
+/// The sums of `index * stride` over axes with these extents and strides, for all indices in row-major order. Kernels ask
+/// anew in each call, so they come without a list for each axis: those of the last axis, then, axis by axis to the front,
+/// those of the axes behind for each further index.
 fn walk(axes: impl Iterator<Item = (usize, usize)>) -> Vec<u32> {
-    let mut places = vec![0];
-    for (extent, stride) in axes {
-        let step = |place: &u32| (0..extent).map(move |i| place + (i * stride) as u32).collect::<SmallVec<[u32; 8]>>();
-        places = if extent == 1 { places } else { places.iter().flat_map(step).collect() };
+    let axes: SmallVec<[(usize, usize); 4]> = axes.collect();
+    let mut places = Vec::with_capacity(axes.iter().map(|(extent, _)| extent).product());
+    if axes.iter().any(|(extent, _)| *extent == 0) {
+        return places;
+    }
+    places.push(0);
+    for &(extent, stride) in axes.iter().rev() {
+        let behind = places.len();
+        for i in 1..extent {
+            let further = (i * stride) as u32;
+            places.extend_from_within(..behind);
+            places[i * behind..].iter_mut().for_each(|place| *place += further);
+        }
     }
     places
 }

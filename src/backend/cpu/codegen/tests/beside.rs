@@ -34,7 +34,7 @@ fn told(beside: &Beside) -> CodeStats {
 
 /// Looks, and waits until what begins is over.
 fn look(beside: &Beside) -> CodeStats {
-    beside.look(Duration::from_secs(1), true);
+    beside.passed(Duration::from_secs(1), true);
     while matches!(told(beside), CodeStats::NotReady { .. }) {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -53,17 +53,17 @@ fn nothing_begins_before_it_is_due() {
     let folder = Folder::new();
     let compiler = script(&folder, "exit 1");
     let patient = Beside::with(units(), Precision::F64, Patience::default(), Some(compiler));
-    patient.look(Duration::from_millis(15), true);
-    patient.look(Duration::from_millis(3), false);
+    patient.passed(Duration::from_millis(15), true);
+    patient.passed(Duration::from_millis(3), false);
     assert!(matches!(told(&patient), CodeStats::NotWorth { estimate: None, .. }), "{}", told(&patient));
     // What was spent before counts.
     patient.add(Duration::from_millis(2));
-    patient.look(Duration::from_millis(15), true);
+    patient.passed(Duration::from_millis(15), true);
     while matches!(told(&patient), CodeStats::NotReady { .. }) {
         std::thread::sleep(Duration::from_millis(1));
     }
     let CodeStats::NotWorth { estimate: Some(estimate), .. } = told(&patient) else { panic!("{}", told(&patient)) };
-    patient.look(estimate / 2, true);
+    patient.passed(estimate / 2, true);
     assert!(matches!(told(&patient), CodeStats::NotWorth { .. }), "{}", told(&patient));
     assert!(patient.may_come() && patient.native().is_none());
 }
@@ -141,7 +141,7 @@ fn a_compiler_that_hangs_is_ended_with_what_it_has_started() {
     let text = format!("sleep 1000 & echo $! $$ $TMPDIR > {0}.new; mv {0}.new {0}; wait", started.display());
     let beside = beside(script(&folder, &text));
     look(&beside);
-    beside.look(Duration::from_secs(1), true);
+    beside.passed(Duration::from_secs(1), true);
     while !started.is_file() {
         std::thread::sleep(Duration::from_millis(1));
     }
