@@ -329,7 +329,9 @@ impl Emitter<'_> {
                 self.places.insert(id, place);
             }
             for (id, place, local) in moved.into_iter().rev() {
-                place.map(|place| self.places.insert(id, place));
+                if let Some(place) = place {
+                    self.places.insert(id, place);
+                }
                 local.map(|local| self.locals.insert(id, local));
             }
             return Err(Irregular);
@@ -345,7 +347,9 @@ impl Emitter<'_> {
         // From here on values are where the loops around keep them.
         outer.into_iter().for_each(|(id, place)| self.places.insert(id, place));
         for (id, place, local) in moved {
-            place.map(|place| self.places.insert(id, place));
+            if let Some(place) = place {
+                self.places.insert(id, place);
+            }
             local.map(|local| self.locals.insert(id, local));
         }
         Ok(())

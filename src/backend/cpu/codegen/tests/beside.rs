@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::compiler;
 use super::compiling::Folder;
 use crate::backend::Units;
-use crate::backend::cpu::codegen::Beside;
 use crate::backend::cpu::codegen::beside::Patience;
 use crate::backend::cpu::codegen::compiler::Compiler;
+use crate::backend::cpu::codegen::{Beside, Generated, RunClock};
 use crate::program::{Inputs, Options, Program};
 use crate::run::CodeStats;
 use crate::types::Precision;
@@ -66,6 +66,21 @@ fn nothing_begins_before_it_is_due() {
     patient.passed(estimate / 2, true);
     assert!(matches!(told(&patient), CodeStats::NotWorth { .. }), "{}", told(&patient));
     assert!(patient.may_come() && patient.native().is_none());
+}
+
+#[test]
+fn many_runs_without_a_look_at_the_clock_are_as_one() {
+    let folder = Folder::new();
+    let beside = beside(script(&folder, "exit 1"));
+    // The first run finds that it is due to look on disk, and a later one that it is due to compile.
+    for _ in 0..20_000 {
+        let told = RunClock::start(Generated::Beside(&beside), None, 1).stop();
+        match told.expect("it says what became of it") {
+            CodeStats::NotReady { .. } | CodeStats::NotWorth { .. } => std::thread::sleep(Duration::from_millis(1)),
+            told => return assert!(matches!(&told, CodeStats::Failed(_)), "{told}"),
+        }
+    }
+    panic!("no compiler was started: {}", told(&beside));
 }
 
 #[test]
