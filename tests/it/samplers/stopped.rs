@@ -17,7 +17,7 @@ fn hidden_files(folder: &Path) -> usize {
 fn stopped_in_warmup_nothing_is_said_to_be_drawn() {
     let folder = Folder::new("stopped-warmup");
     let file = folder.0.join("draws.npz").display().to_string();
-    let run = [&MODEL[..], &["--chains", "3", "--warmup", "40000", "--draws", "10", "--output", &file]].concat();
+    let run = [&MODEL[..], &["--chains", "3", "--warmup", "400000", "--draws", "10", "--output", &file]].concat();
     let mut running = Running::start(autobatch(&run));
     running.wait_for("warmup: chains are at iterations ");
     running.signal("INT");
@@ -25,7 +25,7 @@ fn stopped_in_warmup_nothing_is_said_to_be_drawn() {
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
     assert!(said.contains("stopped in warmup, nothing was drawn: the chains were at iterations "), "{said}");
-    assert!(said.contains(" of 40000 of their warmup") && said.contains("draws.npz is not written"), "{said}");
+    assert!(said.contains(" of 400000 of their warmup") && said.contains("draws.npz is not written"), "{said}");
     assert!(!said.contains("interrupted (function") && !said.contains("written to") && !said.contains("not numbers"));
     assert!(!Path::new(&file).exists() && hidden_files(&folder.0) == 0);
 }
