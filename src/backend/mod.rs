@@ -57,6 +57,9 @@ pub struct How {
     pub precision: Precision,
     /// Whether code is generated, where the back end can do without, and when.
     pub generate: Generate,
+    /// For few lanes: code that takes one lane after the other, with nothing of the machine between its blocks, where code is
+    /// generated before the first run.
+    pub straight: bool,
     /// Set from outside to end a compilation that is waited for.
     pub stop: Option<Arc<AtomicBool>>,
 }

@@ -8,7 +8,7 @@ use super::peer::{self, Places};
 use super::protocol::PeerRequest;
 use super::report::{Ablation, BoundRow, Rate, Report, ReportRow, Skipped, counted};
 use super::{Comparison, precision_name};
-use crate::program::{Engine, Error};
+use crate::program::Error;
 use crate::types::Precision;
 
 /// A model with a number of chains, a precision and a number of threads.
@@ -155,7 +155,7 @@ fn own_entrants(cell: &Cell<'_>, comparison: &Comparison, report: &mut Report, n
             break;
         }
         // The interpreter has nothing to fuse.
-        let fusion = (way.engine != Engine::Scalar).then_some(way.fusion);
+        let fusion = (!way.interprets()).then_some(way.fusion);
         let name = Name { system: OWN.into(), engine: way.name(), fusion, without: way.without };
         match Own::new(cell, *way, comparison.stop.clone()) {
             Ok(own) => entrants.push(Entrant::new(name, Box::new(own))),

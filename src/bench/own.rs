@@ -41,9 +41,15 @@ pub struct Way {
 }
 
 impl Way {
+    /// Whether it is the reference interpreter.
+    pub(super) fn interprets(self) -> bool {
+        self.engine == Engine::Scalar && self.codegen != Codegen::Cc
+    }
+
     /// Its name in reports.
     pub(super) fn name(self) -> String {
         let name = match (self.engine, self.codegen) {
+            (Engine::Scalar, Codegen::Cc) => "scalar cc",
             (Engine::Scalar, _) => "scalar",
             (Engine::Local, Codegen::Off) => "local",
             (Engine::Local, Codegen::Cc) => "local cc",
@@ -58,8 +64,8 @@ impl Way {
 }
 
 /// The chains or lanes that an engine runs of a cell.
-fn lanes(engine: Engine, chains: usize, threads: usize) -> usize {
-    if engine == Engine::Scalar { chains.min(SCALAR_LANES.max(threads)) } else { chains }
+fn lanes(way: Way, chains: usize, threads: usize) -> usize {
+    if way.interprets() { chains.min(SCALAR_LANES.max(threads)) } else { chains }
 }
 
 fn options(cell: &Cell<'_>, way: Way, stop: Option<Arc<AtomicBool>>) -> Result<Options, Error> {
@@ -95,10 +101,10 @@ pub(super) struct Part<T> {
 impl Own {
     pub(super) fn new(cell: &Cell<'_>, way: Way, stop: Option<Arc<AtomicBool>>) -> Result<Self, Error> {
         let options = options(cell, way, stop)?;
-        let lanes = lanes(way.engine, cell.chains, cell.threads);
+        let lanes = lanes(way, cell.chains, cell.threads);
         let case = cell.case;
         let mut first = 0;
-        let threads = if way.engine == Engine::Scalar { cell.threads } else { 1 };
+        let threads = if way.interprets() { cell.threads } else { 1 };
         let mut next = |lanes: usize| {
             let range = first..first + lanes;
             first = range.end;
@@ -435,9 +441,12 @@ mod tests {
 
     #[test]
     fn the_interpreter_runs_few_lanes_and_uses_all_threads() {
-        assert_eq!(lanes(Engine::Scalar, 1000, 2), SCALAR_LANES);
-        assert_eq!(lanes(Engine::Scalar, 1000, 16), 16);
-        assert_eq!(lanes(Engine::Scalar, 3, 2), 3);
-        assert_eq!(lanes(Engine::Pc, 1000, 2), 1000);
+        let way = |engine, codegen| Way { engine, device: "cpu", fusion: true, codegen, without: &[] };
+        let interpreter = way(Engine::Scalar, Codegen::Off);
+        assert_eq!(lanes(interpreter, 1000, 2), SCALAR_LANES);
+        assert_eq!(lanes(interpreter, 1000, 16), 16);
+        assert_eq!(lanes(interpreter, 3, 2), 3);
+        assert_eq!(lanes(way(Engine::Scalar, Codegen::Cc), 1000, 2), 1000);
+        assert_eq!(lanes(way(Engine::Pc, Codegen::Off), 1000, 2), 1000);
     }
 }

@@ -176,7 +176,7 @@ pub(super) struct EngineArgs {
     /// Width of `real`
     #[arg(long, value_enum, default_value_t = RealName::F64)]
     pub(super) real: RealName,
-    /// Whether blocks run as generated code: `cc` compiles them with the system's C compiler before the run, `auto` beside it, where that may pay
+    /// Whether blocks run as generated code: `cc` compiles them with the system's C compiler before the run, `auto` beside it, where that may pay. With the engine `scalar`, `cc` makes one function of all, for few lanes
     #[arg(long, value_enum, default_value_t = CodegenName::Auto)]
     pub(super) codegen: CodegenName,
     /// Worker threads; 0 takes one a core
@@ -451,7 +451,7 @@ pub(super) struct DumpArgs {
     /// Which stage
     #[arg(long, value_enum, default_value_t = Stage::Stack)]
     pub(super) stage: Stage,
-    /// Of the stages `unit`, `plan` and `c`, those of which engine: pc or local
+    /// Of the stages `unit`, `plan` and `c`, those of which engine; `scalar` has the stage `c` alone
     #[arg(long, value_enum, default_value_t = EngineName::Pc)]
     pub(super) engine: EngineName,
     /// Say of each variable why it is stored as it is, and of a plan what is gained by tiles
@@ -668,7 +668,6 @@ impl EngineArgs {
             (_, EngineName::Pc, ..) if !passes.is_on("cached-tops") => {
                 Some("generated code keeps the tops of stacks in registers, and the pass `cached-tops` is off")
             }
-            (_, EngineName::Scalar, ..) => Some("the engine `scalar` is the reference interpreter"),
             (_, _, ExecName::Gather, _) => Some("--exec gather runs the steps on the active lanes alone"),
             (_, _, _, Some(CheckName::Nan)) => Some("--check nan looks at the result of every step"),
             _ => None,
@@ -682,14 +681,16 @@ impl EngineArgs {
             EngineName::Pc => return None,
             EngineName::Local => (vec![schedule], "the engine `local` always runs the earliest block of a call"),
             EngineName::Scalar => {
-                let flags = vec![
+                let compiled = matches!(self.codegen, CodegenName::Cc);
+                let mut flags = vec![
                     schedule,
                     ("--exec", !matches!(self.exec, ExecName::Auto)),
                     ("--costs", self.costs != Costs::default()),
-                    ("--threads", self.threads != 0),
                     ("--shard-lanes", self.shard_lanes != 0),
-                    ("--fusion", self.fusion == Switch::Off),
                 ];
+                if !compiled {
+                    flags.extend([("--threads", self.threads != 0), ("--fusion", self.fusion == Switch::Off)]);
+                }
                 (flags, "the engine `scalar` runs one lane after the other, each by itself")
             }
         };

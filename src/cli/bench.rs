@@ -164,7 +164,11 @@ fn engines(args: &BenchArgs, devices: &[&'static str]) -> Vec<Way> {
         let plain = Way { engine, device, fusion: true, codegen: Codegen::Off, without: &[] };
         if engine == Engine::Scalar {
             // It runs on none of them.
-            ways.push(Way { device: devices[0], ..plain });
+            let of_host = Way { device: devices[0], ..plain };
+            ways.push(of_host);
+            if args.codegen.iter().any(|name| Codegen::from(*name) == Codegen::Cc) {
+                ways.push(Way { codegen: Codegen::Cc, ..of_host });
+            }
             continue;
         }
         for codegen in args.codegen.iter().map(|name| Codegen::from(*name)) {

@@ -17,7 +17,8 @@ pub enum Codegen {
     /// The machine runs every step by a kernel.
     Off,
     /// Blocks that compute on small values are compiled by the system's C compiler: it takes seconds the first time,
-    /// and is kept on disk. Needs a C compiler; the engines `pc` and `local`.
+    /// and is kept on disk. Needs a C compiler. With the engine `scalar` all blocks become one function, which takes one
+    /// lane after the other from its start to its end.
     Cc,
     /// A run starts with kernels. Where it is long enough that code may pay, the C compiler works beside it, and the
     /// blocks that come change over to generated code as soon as it is there. What is on disk is used soon. Where there
@@ -49,8 +50,10 @@ impl Executables {
     /// is only a stack program.
     pub(super) fn of(&self, compiled: &Compiled, options: &Options) -> Result<Option<Arc<dyn Executable>>, Error> {
         let program = match (options.engine, &compiled.call_units, &compiled.calls) {
-            (Engine::Scalar, ..) => return Ok(None),
-            (Engine::Pc, ..) => Units::Machine(Arc::clone(&compiled.units), Arc::clone(&compiled.plan)),
+            (Engine::Scalar, ..) if options.codegen != Codegen::Cc => return Ok(None),
+            (Engine::Pc | Engine::Scalar, ..) => {
+                Units::Machine(Arc::clone(&compiled.units), Arc::clone(&compiled.plan))
+            }
             (Engine::Local, Some(units), Some(plan)) => Units::Calls(Arc::clone(units), Arc::clone(plan)),
             (Engine::Local, ..) => return Err(stack_only()),
         };
@@ -61,7 +64,8 @@ impl Executables {
         if let Some((_, executable)) = made().iter().find(|(known, _)| *known == key) {
             return Ok(Some(Arc::clone(executable)));
         }
-        let how = How { precision, generate, stop: options.settings.stop.clone() };
+        let straight = engine == Engine::Scalar;
+        let how = How { precision, generate, straight, stop: options.settings.stop.clone() };
         let executable = options.backend.compile(program, &how)?;
         made().push((key, Arc::clone(&executable)));
         Ok(Some(executable))
@@ -106,7 +110,8 @@ pub fn c_compiler() -> Result<String, Error> {
 /// [`ErrorKind::Option`] for `local` where there is only a stack program.
 pub fn code(compiled: &Compiled, engine: Engine) -> Result<Code, Error> {
     match (engine, &compiled.call_units, &compiled.calls) {
-        (Engine::Pc | Engine::Scalar, ..) => Ok(Code::of_units(&compiled.units, &compiled.plan)),
+        (Engine::Pc, ..) => Ok(Code::of_units(&compiled.units, &compiled.plan)),
+        (Engine::Scalar, ..) => Ok(Code::straight(&compiled.units, &compiled.plan)),
         (Engine::Local, Some(units), Some(plan)) => Ok(Code::of_calls(units, plan)),
         (Engine::Local, ..) => Err(stack_only()),
     }

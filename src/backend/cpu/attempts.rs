@@ -51,6 +51,11 @@ impl<'a> Handlers<'a> {
         }
     }
 
+    /// How many heights matter to the attempt that returns to a block.
+    pub(super) fn noted(&self, ret: BlockId) -> usize {
+        self.by_return[ret].map_or(0, |attempt| attempt.stacks.len() + attempt.tapes.len())
+    }
+
     /// A lane calls: `depth` return addresses lie below that of the call.
     pub(super) fn record(&mut self, lane: usize, depth: usize, heights: impl Iterator<Item = usize>) {
         let records = &mut self.records[lane];

@@ -26,6 +26,9 @@ impl Backend for Cpu {
             // Generated code keeps the tops of stacks in registers of the processor.
             (Units::Machine(_, plan), _) if !plan.cached_tops => Made::Nothing,
             (_, Generate::Beside) => Made::Beside(Box::new(Beside::new(program.clone(), how.precision))),
+            (Units::Machine(units, plan), Generate::Before) if how.straight => {
+                Made::before(Code::straight(units, plan), how)?
+            }
             (Units::Machine(units, plan), Generate::Before) => Made::before(Code::of_units(units, plan), how)?,
             (Units::Calls(units, plan), Generate::Before) => Made::before(Code::of_calls(units, plan), how)?,
         };

@@ -121,7 +121,7 @@ impl<R: Real> StackMemory<R> {
     }
     /// Makes room for one more level of what was handed over.
     pub(super) fn open_more(&mut self, levels: u32) -> Result<Stack, StackError> {
-        each!(self, s => Ok(raw(s.open_more(levels)?)))
+        each!(self, s => opened_more(s, levels))
     }
     pub(super) fn close(&mut self, stack: &Stack) {
         each!(self, s => s.close(stack.pushes, stack.highest));
@@ -182,6 +182,11 @@ impl<R: Real> StackMemory<R> {
 /// The memory of a stack for generated code.
 pub(super) fn opened<T: Copy>(stack: &mut LaneStack<T>, pushes: usize) -> Result<Stack, StackError> {
     Ok(raw(stack.open(pushes)?))
+}
+
+/// The same, with room for one more level than when it was handed over last.
+pub(super) fn opened_more<T: Copy>(stack: &mut LaneStack<T>, levels: u32) -> Result<Stack, StackError> {
+    Ok(raw(stack.open_more(levels)?))
 }
 
 fn raw<T>(opened: Opened<'_, T>) -> Stack {

@@ -14,6 +14,7 @@ mod run_unit;
 // What runs in a unit: steps; calls of generated functions in their place; groups of steps, some rows at a time.
 mod segments;
 mod steps;
+mod straight;
 mod tiles;
 
 // What a primitive does to all lanes, and the C that is generated for many of them.

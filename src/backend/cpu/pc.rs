@@ -12,6 +12,7 @@ use crate::backend::cpu::profile::Profiler;
 use crate::backend::cpu::run_unit::{Counted, Exit, Left, Lent, NoRoom, RunUnit, Steps, UnitShard, superstep};
 use crate::backend::cpu::segments::serve;
 use crate::backend::cpu::steps::{Environment, Stepper};
+use crate::backend::cpu::straight;
 use crate::backend::cpu::tops::Tops;
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::Bits;
@@ -56,6 +57,7 @@ fn run_typed<R: Real>(
     let interpreted = plan.shard_lanes(size_of::<R>());
     let runs = settings.execution != Execution::Gather && serve(settings, interpreted);
     let planned = match native {
+        Some(native) if native.straight().is_some() && straight::serves(settings) => 1,
         Some(native) if runs && native.computes_all(&plan.body) => plan.shard_lanes_of_code(size_of::<R>()),
         _ => interpreted,
     };

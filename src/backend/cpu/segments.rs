@@ -31,8 +31,8 @@ pub(super) fn serve(settings: &Settings, width: usize) -> bool {
 pub(super) struct Calls {
     /// The first of functions that are looked up anew in each call, the others by unit.
     operands: Vec<Operands>,
-    stacks: Vec<Stack>,
-    traps: Vec<CodeTrap>,
+    pub(super) stacks: Vec<Stack>,
+    pub(super) traps: Vec<CodeTrap>,
     /// Room for arrays of the functions of regions.
     scratch: Vec<Line>,
     /// Changes whenever lane buffers may have changed places.
@@ -59,6 +59,19 @@ impl Calls {
     /// Lane buffers may change places.
     pub(super) fn forget(&mut self) {
         self.age += 1;
+    }
+
+    /// Makes room for arrays of so many values.
+    pub(super) fn have_scratch(&mut self, values: usize) {
+        let lines = values.div_ceil(8);
+        if self.scratch.len() < lines {
+            self.scratch.resize(lines, Line::default());
+        }
+    }
+
+    /// This room.
+    pub(super) fn scratch_memory(&mut self) -> *mut c_void {
+        self.scratch.as_mut_ptr().cast()
     }
 }
 
@@ -115,7 +128,13 @@ impl<R: Real> Stepper<'_, R> {
     }
 
     /// Looks up where operands are, and makes room for traps.
-    fn find(&mut self, frame: &mut Frame<R>, (slots, constants): (&[SlotId], &[ConstantId]), width: usize, at: usize) {
+    pub(super) fn find(
+        &mut self,
+        frame: &mut Frame<R>,
+        (slots, constants): (&[SlotId], &[ConstantId]),
+        width: usize,
+        at: usize,
+    ) {
         let calls = &mut self.calls;
         if calls.operands.len() <= at {
             calls.operands.resize(at + 1, Operands::default());
@@ -134,7 +153,7 @@ impl<R: Real> Stepper<'_, R> {
     }
 
     /// What a function is called with.
-    fn arguments(&mut self, width: usize, at: usize) -> CodeCall {
+    pub(super) fn arguments(&mut self, width: usize, at: usize) -> CodeCall {
         let operands = &self.calls.operands[at];
         CodeCall {
             slots: operands.slots.as_ptr(),
@@ -164,6 +183,8 @@ impl<R: Real> Stepper<'_, R> {
             finished: 0,
             returns: ptr::null_mut(),
             deepest: 0,
+            entry: 0,
+            note: None,
         }
     }
 
@@ -229,10 +250,7 @@ impl<R: Real> Stepper<'_, R> {
             flag.as_ref().map_or(&raw const never, |flag| flag.as_ptr().cast_const().cast())
         };
         let (stop, ended) = (byte(&settings.stop), byte(&settings.ended));
-        let lines = (region.scratch * native.group).div_ceil(8);
-        if self.calls.scratch.len() < lines {
-            self.calls.scratch.resize(lines, Line::default());
-        }
+        self.calls.have_scratch(region.scratch * native.group);
         self.active.taken.reset(width);
         let common = self.arguments(width, 0);
         let mut opened = OpenedTapes { tapes: ptr::from_mut(&mut self.tapes), ids: &region.tapes };
@@ -245,7 +263,7 @@ impl<R: Real> Stepper<'_, R> {
             ran: if settings.stats { ran.as_mut_ptr() } else { ptr::null_mut() },
             stop,
             ended,
-            scratch: self.calls.scratch.as_mut_ptr().cast(),
+            scratch: self.calls.scratch_memory(),
             ..common
         };
         // SAFETY: as in `Stepper::call`. Besides, the function reads and writes the tapes that it names, at levels for which
@@ -340,7 +358,7 @@ impl<R: Real> Stepper<'_, R> {
 pub(super) struct NotServed;
 
 /// What a lane is told whose index is out of range.
-fn told(site: &Site, (extent, entries): (usize, usize), index: i64) -> String {
+pub(super) fn told(site: &Site, (extent, entries): (usize, usize), index: i64) -> String {
     let entries = (entries > 1).then_some(entries);
     Access { shape: &[extent], axes: 1, places: 1, entries, index: &|_, _| index }.message(&site.loc)
 }

@@ -1,7 +1,7 @@
 //! How blocks end, as far as generated code must know.
 
 use crate::base::{IdVec, Loc};
-use crate::unit::{BlockEnd, BlockId, CallTerminator, Terminator, UnitId};
+use crate::unit::{Attempt, BlockEnd, BlockId, CallTerminator, Terminator, UnitId};
 
 /// Where a block sends its lanes.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -33,6 +33,8 @@ pub(in crate::backend) struct Route<'a> {
 pub(in crate::backend) trait Ending: BlockEnd {
     /// Where it sends lanes, where generated code can do that.
     fn exit(&self) -> Option<Exit<'_>>;
+    /// The attempt that it calls under, if the heights of stacks and tapes must be noted for that.
+    fn noted(&self) -> Option<&Attempt>;
     /// The block that a call returns to, where generated code can return.
     fn returned_to(&self) -> Option<BlockId>;
 }
@@ -42,12 +44,16 @@ impl Ending for Terminator {
         Some(match self {
             Terminator::Jump(block) => Exit::Jump(*block),
             Terminator::Branch(_, yes, no) => Exit::Branch(*yes, *no),
-            // the machine notes heights
-            Terminator::PushJump { attempt: Some(attempt), .. } if attempt.has_heights() => return None,
             Terminator::PushJump { target, ret, loc, .. } => Exit::Call(*target, *ret, loc),
             Terminator::Return => Exit::Return,
             Terminator::Halt => Exit::Halt,
         })
+    }
+    fn noted(&self) -> Option<&Attempt> {
+        match self {
+            Terminator::PushJump { attempt, .. } => attempt.as_ref().filter(|attempt| attempt.has_heights()),
+            _ => None,
+        }
     }
     fn returned_to(&self) -> Option<BlockId> {
         match self {
@@ -59,6 +65,9 @@ impl Ending for Terminator {
 
 impl Ending for CallTerminator {
     fn exit(&self) -> Option<Exit<'_>> {
+        None
+    }
+    fn noted(&self) -> Option<&Attempt> {
         None
     }
     fn returned_to(&self) -> Option<BlockId> {

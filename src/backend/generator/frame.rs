@@ -14,21 +14,11 @@ use crate::types::DType;
 ///
 /// The text of a function is over the groups of `lanes.h` (`R`, `I` and `B`, with `r_add` and its kin), whatever their
 /// width. A frame gives the text around it, and where the function reads and writes what is not its own.
-pub(in crate::backend) trait Frame {
-    /// What a function may hold.
-    fn limits(&self) -> Limits;
+pub(in crate::backend) trait Frame: Access {
     /// All that stands before the local variables of a function.
     fn begin(&self, function: &Function<'_>, out: &mut String);
     /// All that stands behind its statements.
     fn end(&self, function: &Function<'_>, out: &mut String);
-    /// A group of elements at a place, as an expression.
-    fn load(&self, from: Stored, at: &str, dtype: DType) -> String;
-    /// The statement that stores a group in the active lanes, at element 0, or at the element `e` of a loop.
-    fn store(&self, slot: SlotId, looped: bool, dtype: DType, value: &str) -> String;
-    /// The address of a shared value, as an expression.
-    fn constant(&self, constant: ConstantId) -> String;
-    /// The draw of this number, counted from those that the lane has made, as an expression; `function` draws.
-    fn draw(&self, function: &str, number: &str) -> String;
     /// The statement that takes the lanes of `bad` out, with the number of the place.
     fn trap(&self, bad: &str, site: usize) -> String;
     /// The statement that notes where the condition of the branch holds, for [`Frame::send`] or for the machine.
@@ -42,6 +32,20 @@ pub(in crate::backend) trait Frame {
     fn push(&self, ops: &[&Op], text: &mut Writer<'_>);
     /// Sends the active lanes on.
     fn send(&self, route: &Route<'_>, text: &mut Writer<'_>);
+}
+
+/// Where the text of a function finds what is not its own, and how much of its own it may hold.
+pub(in crate::backend) trait Access {
+    /// What a function may hold.
+    fn limits(&self) -> Limits;
+    /// A group of elements at a place, as an expression.
+    fn load(&self, from: Stored, at: &str, dtype: DType) -> String;
+    /// The statement that stores a group in the active lanes, at element 0, or at the element `e` of a loop.
+    fn store(&self, slot: SlotId, looped: bool, dtype: DType, value: &str) -> String;
+    /// The address of a shared value, as an expression.
+    fn constant(&self, constant: ConstantId) -> String;
+    /// The draw of this number, counted from those that the lane has made, as an expression; `function` draws.
+    fn draw(&self, function: &str, number: &str) -> String;
 }
 
 /// What a function may hold.

@@ -19,12 +19,12 @@ mod tests;
 mod text;
 
 pub(in crate::backend) use ending::{Ending, Exit, Route};
-pub(in crate::backend) use frame::{Frame, Function, Limits, Stored};
+pub(in crate::backend) use frame::{Access, Frame, Function, Limits, Stored};
 pub(in crate::backend) use functions::{memory_type, of_reals, prefix};
 pub(in crate::backend) use parts::parts;
 pub use parts::{BlockPart, Segment, Site};
-pub use region::{RegionExit, RegionSegment};
-pub(in crate::backend) use region::{RegionFrame, RegionFunction, regions};
+pub(in crate::backend) use region::{Pile, RegionFrame, RegionFunction, StraightFrame, regions, straight};
+pub use region::{RegionExit, RegionSegment, StraightSegment};
 pub(in crate::backend) use scope::Storage;
 pub(in crate::backend) use ssa::{Kind, LocalId, Op};
 pub(in crate::backend) use text::Writer;

@@ -37,10 +37,7 @@ impl Writer<'_> {
             Kind::Map(prim) => self.map(prim, op),
             Kind::Reduce(fold) => self.reduce(fold, op),
             Kind::Draw { draw, first } => {
-                let function = match draw {
-                    Draw::RandomUniform => "r_uniform",
-                    Draw::RandomNormal => "r_normal",
-                };
+                let function = drawing(draw);
                 let number = if self.turns > 1 { format!("e + {first}") } else { first.to_string() };
                 let text = self.frame.draw(function, &number);
                 self.set(op.out.expect("a draw has a result"), &text);
@@ -281,5 +278,13 @@ pub(super) fn plain_literal(scalar: Scalar) -> String {
         Scalar::Real(x) if x.is_infinite() => format!("(real){}__builtin_inf()", if x < 0.0 { "-" } else { "" }),
         // As many digits as name one number only.
         Scalar::Real(x) => format!("(real){x:e}"),
+    }
+}
+
+/// The function that draws.
+pub(super) fn drawing(draw: Draw) -> &'static str {
+    match draw {
+        Draw::RandomUniform => "r_uniform",
+        Draw::RandomNormal => "r_normal",
     }
 }

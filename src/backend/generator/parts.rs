@@ -138,7 +138,9 @@ impl<T: Ending> Parting<'_, T> {
     fn block(&self, id: BlockId, ranges: &[(Range<usize>, bool)], prefix: &str, out: &mut String) -> Vec<BlockPart> {
         // A block that is all generated code, but for regions, whose branches are asked of the machine.
         let whole = !self.body.units[self.units[id]].region && ranges.iter().all(|(_, takes)| *takes);
-        if let Some(exit) = self.body.blocks[id].term.exit().filter(|_| whole) {
+        let term = &self.body.blocks[id].term;
+        // The machine notes heights.
+        if let Some(exit) = term.exit().filter(|_| whole && term.noted().is_none()) {
             let route = Route { unit: self.units[id], exit, units: &self.units, returns: &self.returns };
             let name = format!("{prefix}{id}");
             let routed = self.segment(id, 0..self.scopes[id].homes.steps.len(), name, Some(&route), out);

@@ -13,7 +13,7 @@ use autobatch::types::Precision;
 use super::machine::{Outcomes, Said, essence};
 use crate::tools::{effort, observed};
 
-const SOURCE: &str = "
+pub(crate) const SOURCE: &str = "
 /// Calls, and units that are routed.
 pub fn fib(n: int) -> int { if n < 3 { 1 } else { fib(n - 1) + fib(n - 2) } }
 

@@ -11,5 +11,6 @@ pub(crate) mod memory;
 pub(crate) mod options;
 pub(crate) mod routing;
 pub(crate) mod scheduling;
+pub(crate) mod straight;
 pub(crate) mod tapes;
 pub(crate) mod tiles;

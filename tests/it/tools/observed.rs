@@ -196,7 +196,7 @@ impl Configuration {
             _ => {}
         }
         let order = rng.percent(30).then(|| rng.bits());
-        if options.get_engine() != Engine::Scalar && rng.percent(codegen_percent()) {
+        if rng.percent(codegen_percent()) {
             options = options.codegen(codegen());
         }
         // Without it generated code does not run.
@@ -241,8 +241,11 @@ impl Configuration {
                 }
             }
         }
-        let generated = base.clone().codegen(codegen()).shard_lanes(7);
-        all.push(Configuration { options: generated, batch: 0, order: None });
+        let generated = base.clone().codegen(codegen());
+        let straight = generated.clone().engine(Engine::Scalar);
+        for options in [generated.shard_lanes(7), straight] {
+            all.push(Configuration { options, batch: 0, order: None });
+        }
         all
     }
 }

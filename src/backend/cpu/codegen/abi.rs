@@ -77,7 +77,7 @@ pub struct CodeCall {
     pub tape_limit: u32,
     /// Makes room for one more level of a tape, by its number among `stacks`; 0 where there is no memory.
     pub grow: Option<unsafe extern "C" fn(*mut CodeCall, i64) -> i32>,
-    /// What `grow` works on.
+    /// What `grow` and `note` work on.
     pub tapes: *mut c_void,
     /// How often the blocks run, if that is counted.
     pub ran: *mut u64,
@@ -90,4 +90,9 @@ pub struct CodeCall {
     pub stopped: i64,
     /// For arrays that are too large for the stack, aligned as groups of lanes are.
     pub scratch: *mut c_void,
+    /// For straight code: the block that the lane enters at.
+    pub entry: i64,
+    /// Notes how high stacks and tapes are when the lane makes an attempt: the block that it returns to, how many return
+    /// addresses the lane has, and the heights.
+    pub note: Option<unsafe extern "C" fn(*mut CodeCall, u32, u32, *const u32)>,
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::backend::cpu::codegen::abi::CodeFunction;
-use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library, Target};
-use crate::backend::cpu::codegen::{BlockPart, Code, RegionSegment, Segment};
-use crate::base::IdVec;
+use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library};
+use crate::backend::cpu::codegen::{BlockPart, Code, RegionSegment, Segment, StraightSegment};
+use crate::base::{Id as _, IdVec};
 use crate::plan::{self, BlockId, Body, Step, StepKind, Unit};
 use crate::types::Precision;
 
@@ -28,6 +28,25 @@ pub struct NativeBody {
     routed: IdVec<BlockId, Option<NativeSegment>>,
     /// Of each region, and each loop in one, that is one function that function, by its first block.
     regions: IdVec<BlockId, Option<NativeRegion>>,
+    straight: Option<NativeStraight>,
+}
+
+/// The straight function of a program.
+#[derive(Debug)]
+pub struct NativeStraight {
+    /// The segment.
+    pub segment: StraightSegment,
+    /// Its function, which lives as long as the [`Native`].
+    pub function: CodeFunction,
+    /// Of each block whether it has it.
+    has: IdVec<BlockId, bool>,
+}
+
+impl NativeStraight {
+    /// Whether it has all blocks of a unit.
+    pub fn has(&self, unit: &Unit) -> bool {
+        self.has[unit.blocks[0]]
+    }
 }
 
 /// What a block runs, in its order.
@@ -66,7 +85,8 @@ impl Native {
     /// Where there is no C compiler, or it fails, or is ended.
     pub fn new(code: Code, precision: Precision, stop: Option<Arc<AtomicBool>>) -> Result<Self, CodegenError> {
         let compiler = Compiler::find()?.with_stop(stop);
-        let (library, ()) = compiler.load_with(&code.text, &options(precision), |library| has_all(library, &code))?;
+        let (library, ()) =
+            compiler.load_with(&code.text, &options(&code, precision), |library| has_all(library, &code))?;
         Self::link(code, library)
     }
 
@@ -79,7 +99,7 @@ impl Native {
         precision: Precision,
         compiler: &Compiler,
     ) -> Result<Result<Self, Code>, CodegenError> {
-        match compiler.kept(&code.text, &options(precision), |library| has_all(library, &code))? {
+        match compiler.kept(&code.text, &options(&code, precision), |library| has_all(library, &code))? {
             Some((library, ())) => Self::link(code, library).map(Ok),
             None => Ok(Err(code)),
         }
@@ -90,7 +110,7 @@ impl Native {
     /// # Errors
     /// Where the compiler fails, or is ended.
     pub(super) fn made(code: Code, precision: Precision, compiler: &Compiler) -> Result<Self, CodegenError> {
-        let (library, ()) = compiler.made(&code.text, &options(precision), |library| has_all(library, &code))?;
+        let (library, ()) = compiler.made(&code.text, &options(&code, precision), |library| has_all(library, &code))?;
         Self::link(code, library)
     }
 
@@ -119,9 +139,17 @@ impl Native {
             let mut blocks: IdVec<BlockId, Vec<NativePart>> = parts.collect::<Result<_, CodegenError>>()?;
             let routed = blocks.values_mut().map(take_routed).collect();
             let regions = regions.into_values().map(region).collect::<Result<_, CodegenError>>()?;
-            Ok(NativeBody { blocks, routed, regions, group })
+            Ok(NativeBody { blocks, routed, regions, straight: None, group })
         };
-        let bodies = code.bodies.into_iter().zip(code.regions).map(body).collect::<Result<_, CodegenError>>()?;
+        let bodies = code.bodies.into_iter().zip(code.regions).map(body);
+        let mut bodies: Vec<NativeBody> = bodies.collect::<Result<_, CodegenError>>()?;
+        if let (Some(segment), Some(body)) = (code.straight, bodies.first_mut()) {
+            // SAFETY: the text defines a function of this name and type.
+            let function = unsafe { library.symbol::<CodeFunction>(&segment.region.name)? };
+            let mut has = IdVec::filled(false, body.blocks.len());
+            segment.region.blocks.iter().for_each(|block| has[BlockId::new(block.index())] = true);
+            body.straight = Some(NativeStraight { segment, function, has });
+        }
         Ok(Self { bodies, _library: library })
     }
 
@@ -131,8 +159,8 @@ impl Native {
     }
 }
 
-fn options(precision: Precision) -> CompilerOptions {
-    CompilerOptions { real_f32: precision == Precision::F32, target: Target::Native }
+fn options(code: &Code, precision: Precision) -> CompilerOptions {
+    CompilerOptions { real_f32: precision == Precision::F32, target: code.target() }
 }
 
 /// Whether a library has what the text defines.
@@ -143,7 +171,8 @@ fn has_all(library: &Library, code: &Code) -> Result<(), CodegenError> {
         BlockPart::Native(segment) => Some(segment.name.as_str()),
     });
     let regions = code.regions.iter().flat_map(IdVec::values).flatten().map(|region| region.name.as_str());
-    for name in names.chain(regions).chain(["autobatch_group"]) {
+    let straight = code.straight.iter().map(|straight| straight.region.name.as_str());
+    for name in names.chain(regions).chain(straight).chain(["autobatch_group"]) {
         // SAFETY: the pointer is not used.
         unsafe { library.symbol::<*const u8>(name)? };
     }
@@ -166,6 +195,10 @@ impl NativeBody {
     /// The function that is all of a unit: it takes the lanes that wait there and sends them on.
     pub fn routed(&self, unit: &Unit) -> Option<&NativeSegment> {
         self.routed[unit.blocks[0]].as_ref()
+    }
+    /// The straight function.
+    pub fn straight(&self) -> Option<&NativeStraight> {
+        self.straight.as_ref()
     }
     /// The function of several blocks of a region that begins with this one.
     pub fn region(&self, first: BlockId) -> Option<&NativeRegion> {

@@ -14,22 +14,24 @@ mod groups;
 mod library;
 mod loaded;
 mod lookout;
+mod straight;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashSet;
 
 use crate::backend::cpu::PADDING;
-use crate::backend::generator::{Ending, Storage, parts, regions};
+use crate::backend::generator::{self, Ending, Storage, parts, regions};
 use crate::base::IdVec;
 use crate::plan::{self, BlockId, CallPlan, Plan};
 use crate::unit;
+use compiler::Target;
 use groups::Groups;
 
-pub use crate::backend::generator::{BlockPart, RegionExit, RegionSegment, Segment, Site};
+pub use crate::backend::generator::{BlockPart, RegionExit, RegionSegment, Segment, Site, StraightSegment};
 pub use beside::Beside;
 pub use group::end_all;
-pub use loaded::{Native, NativeBody, NativePart, NativeRegion, NativeSegment};
+pub use loaded::{Native, NativeBody, NativePart, NativeRegion, NativeSegment, NativeStraight};
 pub use lookout::Generated;
 pub(super) use lookout::{Lookout, RunClock};
 
@@ -45,6 +47,8 @@ pub struct Code {
     pub bodies: Vec<IdVec<BlockId, Vec<BlockPart>>>,
     /// For each body, by their first blocks, the regions, and the loops in regions, that are one function.
     pub regions: Vec<IdVec<BlockId, Option<RegionSegment>>>,
+    /// The straight function, which is all that there is then.
+    pub straight: Option<StraightSegment>,
 }
 
 impl Code {
@@ -53,6 +57,23 @@ impl Code {
         let mut code = Self::new();
         code.body(&units.body, (&plan.body, &plan.globals));
         code
+    }
+
+    /// The straight code of the units of a stack program, of which this plan was made: one function for one lane.
+    pub fn straight(units: &unit::Program, plan: &Plan) -> Self {
+        let mut code = Self::new();
+        let storage = Storage::of(&plan.body, &plan.globals);
+        code.straight =
+            generator::straight(&straight::Straight, (&units.body, &storage), "ab_straight", &mut code.text);
+        let steps = plan.body.blocks.values().map(|block| vec![BlockPart::Steps(0..block.steps.len())]);
+        code.bodies.push(steps.collect());
+        code.regions.push(IdVec::filled(None, plan.body.blocks.len()));
+        code
+    }
+
+    /// What it is compiled for.
+    fn target(&self) -> Target {
+        if self.straight.is_some() { Target::Scalar } else { Target::Native }
     }
 
     /// The code of the units of a CFG program, as [`Code::of_units`]: one body for each function.
@@ -68,12 +89,13 @@ impl Code {
     pub fn is_empty(&self) -> bool {
         let mut parts = self.bodies.iter().flat_map(|body| body.values().flatten());
         let mut regions = self.regions.iter().flat_map(IdVec::values);
-        parts.all(|part| matches!(part, BlockPart::Steps(_))) && regions.all(Option::is_none)
+        let none = parts.all(|part| matches!(part, BlockPart::Steps(_))) && regions.all(Option::is_none);
+        none && self.straight.is_none()
     }
 
     fn new() -> Self {
         let text = format!("#define AB_PADDING {PADDING}\n{PRELUDE}");
-        Self { text, bodies: Vec::new(), regions: Vec::new() }
+        Self { text, bodies: Vec::new(), regions: Vec::new(), straight: None }
     }
 
     fn body<T: Ending, P>(&mut self, units: &unit::Body<T>, (planned, globals): (&plan::Body<P>, &plan::Globals)) {

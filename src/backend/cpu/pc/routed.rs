@@ -1,11 +1,13 @@
 //! Units that a generated function runs whole: it takes the lanes that wait there, and sends them on too.
 
 use super::Shard;
-use crate::backend::cpu::codegen::{NativeBody, NativeSegment};
-use crate::backend::cpu::run_unit::{NoRoom, RunUnit, Steps, UnitShard};
+use crate::backend::cpu::codegen::{NativeBody, NativeSegment, NativeStraight, RegionExit};
+use crate::backend::cpu::run_unit::{Exit, Left, NoRoom, RunUnit, Steps, UnitShard};
 use crate::backend::cpu::segments::{Routing, serve};
+use crate::backend::cpu::straight::{Lane, serves};
+use crate::base::Id as _;
 use crate::exec::mask::lanes_in_groups;
-use crate::plan::{Unit, UnitId};
+use crate::plan::{BlockId, Unit, UnitId};
 use crate::run::{Activity, Execution, Settings};
 use crate::vmath::Real;
 
@@ -14,7 +16,12 @@ use crate::vmath::Real;
 pub(super) enum Way<'a> {
     Steps(Steps<'a>),
     Routed(Routed<'a>),
+    Straight(Straight<'a>),
 }
+
+/// By straight code, which goes on to other units by itself.
+#[derive(Clone, Copy)]
+pub(super) struct Straight<'a>(&'a NativeStraight);
 
 /// By the generated function that is all of the unit and sends its lanes on too.
 #[derive(Clone, Copy)]
@@ -28,8 +35,15 @@ impl<'a> Way<'a> {
     /// The quickest way that serves a unit in a shard of this width. Routed functions know of lanes, not of columns,
     /// and look for no NaN.
     pub(super) fn of(unit: &Unit, native: Option<&'a NativeBody>, settings: &Settings, width: usize) -> Self {
-        let serves = settings.execution != Execution::Gather && serve(settings, width);
-        match native.filter(|_| serves).and_then(|n| Some((n.routed(unit)?, n.group()))) {
+        if let Some(straight) = native.and_then(NativeBody::straight)
+            && width == 1
+            && straight.has(unit)
+            && serves(settings)
+        {
+            return Way::Straight(Straight(straight));
+        }
+        let routes = settings.execution != Execution::Gather && serve(settings, width);
+        match native.filter(|_| routes).and_then(|n| Some((n.routed(unit)?, n.group()))) {
             Some((function, group)) => Way::Routed(Routed { function, group }),
             None => Way::Steps(Steps::new(native, settings, width)),
         }
@@ -41,6 +55,7 @@ impl<'a, R: Real> RunUnit<Shard<'a, R>, UnitId> for Way<'a> {
     fn run(self, shard: &mut Shard<'a, R>, id: UnitId) -> Result<usize, NoRoom> {
         match self {
             Way::Routed(way) => way.run(shard, id),
+            Way::Straight(way) => way.run(shard, id),
             Way::Steps(way) => way.run(shard, id),
         }
     }
@@ -71,6 +86,25 @@ impl<'a, R: Real> RunUnit<Shard<'a, R>, UnitId> for Routed<'a> {
             shard.halt_others();
         }
         Ok(issued)
+    }
+}
+
+impl<'a, R: Real> RunUnit<Shard<'a, R>, UnitId> for Straight<'a> {
+    fn run(self, shard: &mut Shard<'a, R>, id: UnitId) -> Result<usize, NoRoom> {
+        let plan = shard.plan;
+        let first = plan.body.units[id].blocks[0];
+        shard.stepper.active.take(&mut shard.waiting, id.0 as usize);
+        let lane = Lane { frame: &mut shard.frame, returns: &mut shard.returns, handlers: &mut shard.handlers };
+        let called = shard.stepper.call_straight(lane, self.0, (first, &plan.body.blocks[first].loc));
+        let Ok(left) = called else {
+            shard.send(first);
+            return Err(NoRoom);
+        };
+        if let Some(RegionExit { from, to }) = left {
+            let exit = to.map_or(Exit::Terminator, |to| Exit::To(BlockId::new(to.index())));
+            shard.leave(id, Left { from: BlockId::new(from.index()), exit, began: 1 });
+        }
+        Ok(1)
     }
 }
 

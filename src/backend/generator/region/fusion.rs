@@ -7,11 +7,12 @@ use std::collections::HashSet;
 
 use super::place::{Known, Number, Place, View};
 use super::text::Writer;
+use crate::backend::generator::ending::Ending;
 use crate::backend::generator::functions::may_trap;
 use crate::backend::generator::ssa::Kind;
 use crate::prim::{BLOCK, Class, Movement, Prim, Reduction, computed_elementwise};
 use crate::types::DType;
-use crate::unit::{Block, BlockEnd, OpKind, Operand, SideEffect, ValueId};
+use crate::unit::{Block, OpKind, Operand, SideEffect, ValueId};
 
 /// A loop that is open.
 #[derive(Default)]
@@ -34,7 +35,7 @@ impl OpenLoop {
     }
 }
 
-impl<T: BlockEnd> Writer<'_, T> {
+impl<T: Ending> Writer<'_, T> {
     /// Writes the loop that is open.
     pub(super) fn close_loop(&mut self) {
         if let Some(open) = self.open_loop.take() {

@@ -9,36 +9,40 @@ mod fusion;
 mod operations;
 mod place;
 mod shapes;
+mod straight;
 mod text;
 mod updates;
 mod varying;
 
 use indexmap::IndexSet;
 
-use crate::backend::generator::frame::Frame;
+use crate::backend::generator::ending::Ending;
+use crate::backend::generator::frame::Access;
 use crate::backend::generator::parts::{Site, prim};
 use crate::backend::generator::scope::{Scope, Storage};
 use crate::backend::generator::takes::takes;
 use crate::base::{Id as _, IdVec};
 use crate::parts::TapeId;
-use crate::plan::{ConstantId, SlotId};
+use crate::plan::{ConstantId, SlotId, StackId};
 use crate::prim::Prim;
 use crate::types::DType;
-use crate::unit::{BlockEnd, BlockId, Body, Op, OpKind, SideEffect, UnitId};
+use crate::unit::{BlockEnd, BlockId, Body, Op, OpKind, SideEffect};
 
-use text::{CalledOften, Writer};
+pub use straight::StraightSegment;
+pub(in crate::backend) use straight::{StraightFrame, straight};
+use text::{Extent, MOST_MOVED, MOST_MOVED_OFTEN, Writer};
 
 /// What a target that runs regions has besides.
 ///
 /// A function has the label `next`, where a group goes whose lanes have all trapped or left. Each group of lanes goes
 /// through the region by itself: its tapes are equally high in all of its active lanes.
-pub(in crate::backend) trait RegionFrame: Frame {
+pub(in crate::backend) trait RegionFrame: Access {
     /// All that stands before the declarations of a group of lanes.
     fn begin_region(&self, function: &RegionFunction<'_>, out: &mut String);
     /// All that stands behind its statements, the label `next` included.
     fn end_region(&self, function: &RegionFunction<'_>, out: &mut String);
-    /// The statement at the start of a block, which counts how often it runs.
-    fn count(&self, block: usize) -> String;
+    /// The statement at the start of a block, which counts how often it runs, if that is counted.
+    fn count(&self, block: usize) -> Option<String>;
     /// The statement that takes the lanes of `bad` out, with the number of the place.
     fn trap_some(&self, bad: &str, site: usize) -> String;
     /// The same of indices that are out of range.
@@ -63,19 +67,28 @@ pub(in crate::backend) trait RegionFrame: Frame {
     fn scratch(&self, name: &str, ty: &str, first: usize) -> String;
     /// The statement before a jump back, which looks whether the run was stopped.
     fn stop(&self) -> String;
-    /// The statements that make room for one more value on a tape; the numbers of the places say where it is too high, and
+    /// The statements that make room for one more value; the numbers of the places say where a tape is too high, and
     /// where there is no memory.
-    fn raise(&self, tape: usize, sites: [usize; 2]) -> Vec<String>;
-    /// The statement that puts an element of a value, which has so many, on a tape.
-    fn put(&self, tape: usize, elements: usize, dtype: DType, at: &str, value: &str) -> String;
+    fn raise(&self, pile: Pile, high: Option<usize>, full: usize) -> Vec<String>;
+    /// The statement that puts an element of a value, which has so many, on top.
+    fn put(&self, pile: Pile, elements: usize, dtype: DType, at: &str, value: &str) -> String;
     /// The statement behind a push.
-    fn pushed(&self, tape: usize) -> String;
-    /// The statements that lower a tape by one value; the number of the place says where it is empty.
-    fn lower(&self, tape: usize, site: usize) -> Vec<String>;
+    fn pushed(&self, pile: Pile) -> String;
+    /// The statements that take one value off; the number of the place says where a tape is empty.
+    fn lower(&self, pile: Pile, empty: Option<usize>) -> Vec<String>;
     /// An element of the value that was taken off, which has so many, as an expression.
-    fn take(&self, tape: usize, elements: usize, dtype: DType, at: &str) -> String;
+    fn take(&self, pile: Pile, elements: usize, dtype: DType, at: &str) -> String;
     /// The statements that leave the region by an exit, with the condition that the machine asks for, if it does.
     fn leave(&self, exit: usize, condition: Option<&str>) -> Vec<String>;
+}
+
+/// What a function pushes on, by its number among those of the function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::backend) enum Pile {
+    /// A tape.
+    Tape(usize),
+    /// The memory of a stack variable.
+    Stack(usize),
 }
 
 /// A function of a region, when its statements are written.
@@ -93,6 +106,8 @@ pub(in crate::backend) struct RegionSignature {
     pub(in crate::backend) slots: IndexSet<SlotId>,
     pub(in crate::backend) constants: IndexSet<ConstantId>,
     pub(in crate::backend) tapes: IndexSet<TapeId>,
+    /// Of a straight function.
+    pub(in crate::backend) stacks: IndexSet<StackId>,
 }
 
 /// A region, or a loop in one, that is one generated function.
@@ -130,14 +145,14 @@ pub struct RegionExit {
 /// The functions of the regions of a body, by their first blocks; where a region does what no function can, those of the
 /// loops in it that do not. A block by itself that parts of blocks do not cover is written as a region, too. The functions
 /// are appended to `out`, and their names begin with `prefix`.
-pub(in crate::backend) fn regions<'a, T: BlockEnd>(
+pub(in crate::backend) fn regions<'a, T: Ending>(
     frame: &'a dyn RegionFrame,
     (body, storage): (&'a Body<T>, &'a Storage<'a>),
     prefix: &str,
     out: &mut String,
 ) -> IdVec<BlockId, Option<RegionSegment>> {
     let mut made: IdVec<BlockId, Option<RegionSegment>> = IdVec::filled(None, body.blocks.len());
-    for (id, unit) in body.units.iter() {
+    for unit in body.units.values() {
         if !unit.region && !gains(frame, (body, storage), &unit.blocks) {
             continue;
         }
@@ -150,8 +165,10 @@ pub(in crate::backend) fn regions<'a, T: BlockEnd>(
             let first = blocks[0];
             let name = format!("{prefix}{first}_region");
             let outer = |other: &Vec<BlockId>| other.len() > blocks.len() && other.contains(&first);
-            let often = if loops.iter().any(outer) { CalledOften::Yes } else { CalledOften::No };
-            made[first] = region(frame, (body, storage), (id, blocks, often), &name, out);
+            let most_moved = if loops.iter().any(outer) { MOST_MOVED_OFTEN } else { MOST_MOVED };
+            let region = if unit.region { &unit.blocks[..] } else { &[] };
+            let extent = Extent { blocks, region, most_moved };
+            made[first] = self::region(frame, (body, storage), extent, &name, out);
             if made[first].is_some() {
                 taken.extend(blocks.iter().copied());
             }
@@ -199,14 +216,15 @@ fn loops<T: BlockEnd>(body: &Body<T>, region: &[BlockId]) -> Vec<Vec<BlockId>> {
 }
 
 /// The function of some blocks of a region, appended to `out`; none for what no function can.
-fn region<'a, T: BlockEnd>(
+fn region<'a, T: Ending>(
     frame: &'a dyn RegionFrame,
     (body, storage): (&'a Body<T>, &'a Storage<'a>),
-    (unit, blocks, often): (UnitId, &'a [BlockId], CalledOften),
+    extent: Extent<'a>,
     name: &str,
     out: &mut String,
 ) -> Option<RegionSegment> {
-    let mut writer = match Writer::new(frame, (body, storage), (unit, blocks), often) {
+    let blocks = extent.blocks;
+    let mut writer = match Writer::new(frame, (body, storage), extent) {
         Ok(writer) => writer,
         Err(refused) => {
             out.push_str(&format!("// {name}: {refused}\n"));

@@ -1,9 +1,11 @@
 //! The text of each kind of operation of a region.
 
+use super::Pile;
 use super::place::{Known, Number, Place, View};
 use super::shapes;
 use super::text::Writer;
 use super::varying::First;
+use crate::backend::generator::ending::Ending;
 use crate::backend::generator::functions::group_type;
 use crate::backend::generator::operations::{called, start, step};
 use crate::backend::generator::ssa::{Fold, Products};
@@ -14,7 +16,7 @@ use crate::prim::{
 };
 use crate::run::TrapKind;
 use crate::types::{DType, Scalar, Type};
-use crate::unit::{Block, BlockEnd, OpKind, Operand, SideEffect, ValueId};
+use crate::unit::{Block, OpKind, Operand, SideEffect, ValueId};
 
 /// Multiply-adds of a matrix product.
 const MOST_PRODUCTS: usize = 1 << 12;
@@ -33,7 +35,7 @@ impl Places {
     }
 }
 
-impl<T: BlockEnd> Writer<'_, T> {
+impl<T: Ending> Writer<'_, T> {
     /// The statements of an operation; none for what no function of a region does.
     pub(super) fn operation(&mut self, block: &Block<T>, kind: &OpKind) -> Option<()> {
         match kind {
@@ -48,7 +50,8 @@ impl<T: BlockEnd> Writer<'_, T> {
             }
             OpKind::Store { var, value } => self.store(*var, *value),
             OpKind::Effect(effect) => self.effect(block, effect),
-            OpKind::Push { .. } | OpKind::Pop { .. } => None,
+            OpKind::Push { stack, value } => self.stack_push(*stack, *value),
+            OpKind::Pop { dst, stack } => self.stack_pop(*dst, *stack, &block.values[*dst].ty),
         }
     }
 
@@ -71,25 +74,36 @@ impl<T: BlockEnd> Writer<'_, T> {
     }
 
     fn tape_push(&mut self, tape: TapeId, value: Operand) -> Option<()> {
+        let high = self.site(TrapKind::TapeLimit, String::new(), None);
+        let tape = self.tape(tape);
+        self.push(tape, Some(high), value)
+    }
+
+    /// Puts a value on top; `high`: the place where it may be too high.
+    pub(super) fn push(&mut self, pile: Pile, high: Option<usize>, value: Operand) -> Option<()> {
         let view = self.view(value)?;
-        let at = self.tape(tape);
-        let sites = [TrapKind::TapeLimit, TrapKind::MemoryLimit].map(|kind| self.site(kind, String::new(), None));
-        self.lines(self.frame.raise(at, sites));
+        let full = self.site(TrapKind::MemoryLimit, String::new(), None);
+        self.lines(self.frame.raise(pile, high, full));
         self.each(view.elements, |w, e| {
             let element = w.element(&view, e).in_lanes();
-            w.line(w.frame.put(at, view.elements, view.dtype, e.unwrap_or("0"), &element));
+            w.line(w.frame.put(pile, view.elements, view.dtype, e.unwrap_or("0"), &element));
         });
-        self.line(self.frame.pushed(at));
+        self.line(self.frame.pushed(pile));
         Some(())
     }
 
     fn tape_pop(&mut self, dst: ValueId, tape: TapeId, ty: &Type) -> Option<()> {
+        let empty = self.site(TrapKind::EmptyTape, String::new(), None);
+        let tape = self.tape(tape);
+        self.pop(dst, (tape, Some(empty)), ty)
+    }
+
+    /// Takes the value on top off; `empty`: the place where there may be none.
+    pub(super) fn pop(&mut self, dst: ValueId, (pile, empty): (Pile, Option<usize>), ty: &Type) -> Option<()> {
         let (dtype, elements) = (ty.dtype, ty.elements());
-        let at = self.tape(tape);
-        let site = self.site(TrapKind::EmptyTape, String::new(), None);
-        self.lines(self.frame.lower(at, site));
+        self.lines(self.frame.lower(pile, empty));
         let load =
-            |w: &Self, e: Option<&str>| Number::group(w.frame.take(at, elements, dtype, e.unwrap_or("0")), dtype);
+            |w: &Self, e: Option<&str>| Number::group(w.frame.take(pile, elements, dtype, e.unwrap_or("0")), dtype);
         let known = if elements == 1 {
             let number = load(self, None);
             Known::Number(self.named(number))
@@ -106,8 +120,8 @@ impl<T: BlockEnd> Writer<'_, T> {
     }
 
     /// The number of a tape among those of the function.
-    fn tape(&mut self, tape: TapeId) -> usize {
-        self.signature.tapes.insert_full(tape).0
+    pub(super) fn tape(&mut self, tape: TapeId) -> Pile {
+        Pile::Tape(self.signature.tapes.insert_full(tape).0)
     }
 
     /// What a primitive gives.
@@ -137,7 +151,8 @@ impl<T: BlockEnd> Writer<'_, T> {
                 Some(Known::Number(if plain { self.plain_of(sum) } else { sum }))
             }
             Class::Reduction(reduction) if !plain => self.folded_axes(Fold::All(reduction), block, ty, args[0]),
-            Class::Reduction(_) | Class::Triangular(_) | Class::Draw(_) => None,
+            Class::Draw(draw) => self.drawn(draw, ty),
+            Class::Reduction(_) | Class::Triangular(_) => None,
         }
     }
 

@@ -8,8 +8,10 @@ use smallvec::SmallVec;
 
 use super::fusion::OpenLoop;
 use super::place::{Known, Number, Place, View};
+use super::straight::Straight;
 use super::updates::Updates;
 use super::{RegionExit, RegionFrame, RegionSignature};
+use crate::backend::generator::ending::Ending;
 use crate::backend::generator::frame::Stored;
 use crate::backend::generator::functions::group_type;
 use crate::backend::generator::operations::{literal, plain_literal};
@@ -20,14 +22,14 @@ use crate::parts::{Shared, SharedSource, StorageClass};
 use crate::plan::{ConstantId, SlotId};
 use crate::run::TrapKind;
 use crate::types::{Array, DType, Scalar};
-use crate::unit::{Block, BlockEnd, BlockId, Body, OpKind, Operand, UnitId, ValueId, VarId};
+use crate::unit::{Block, BlockId, Body, OpKind, Operand, ValueId, VarId};
 
 /// Elements up to which an array that blocks of the region hand on, or change part by part, stands in an array of the
 /// function.
-const MOST_MOVED: usize = 1 << 12;
+pub(super) const MOST_MOVED: usize = 1 << 12;
 
 /// The same of a loop in another one, which moves such arrays in each turn of that one.
-const MOST_MOVED_OFTEN: usize = 1 << 6;
+pub(super) const MOST_MOVED_OFTEN: usize = 1 << 6;
 
 /// Elements of the arrays of a function that do not stand on the stack: they stay in the second cache.
 const MOST_SCRATCH: usize = 1 << 15;
@@ -44,8 +46,10 @@ pub(super) struct Writer<'a, T> {
     pub(super) frame: &'a dyn RegionFrame,
     units: &'a Body<T>,
     pub(super) storage: &'a Storage<'a>,
+    /// What a straight function has besides.
+    pub(super) straight: Option<Straight<'a>>,
     /// The blocks of the function: those of the region, or of a loop in it.
-    blocks: &'a [BlockId],
+    pub(super) blocks: &'a [BlockId],
     /// Those of the region; none of a block by itself, whose lanes part behind it, and may come back one by one.
     region: &'a [BlockId],
     /// Elements of arrays that come from lane buffers and go there, and are in an array of the function meanwhile.
@@ -80,7 +84,7 @@ pub(super) struct Writer<'a, T> {
     pub(super) updates: Updates,
     /// The operation of the block at hand, and where it stands.
     at: usize,
-    loc: Loc,
+    pub(super) loc: Loc,
 }
 
 /// A variable of a region.
@@ -93,11 +97,15 @@ enum Variable {
     Array(View, Option<SlotId>),
 }
 
-/// Whether the function of a loop stands in another loop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum CalledOften {
-    Yes,
-    No,
+/// What a function is of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent<'a> {
+    /// Its blocks.
+    pub(super) blocks: &'a [BlockId],
+    /// Those of the region that it belongs to, if it does.
+    pub(super) region: &'a [BlockId],
+    /// Elements of arrays that come from lane buffers and go there, and are in an array of the function meanwhile.
+    pub(super) most_moved: usize,
 }
 
 /// What blocks do with a variable.
@@ -110,7 +118,7 @@ struct Usage {
     updated: bool,
 }
 
-impl<'a, T: BlockEnd> Writer<'a, T> {
+impl<'a, T: Ending> Writer<'a, T> {
     /// For some blocks of a region.
     ///
     /// # Errors
@@ -118,18 +126,16 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
     pub(super) fn new(
         frame: &'a dyn RegionFrame,
         (units, storage): (&'a Body<T>, &'a Storage<'a>),
-        (unit, blocks): (UnitId, &'a [BlockId]),
-        often: CalledOften,
+        Extent { blocks, region, most_moved }: Extent<'a>,
     ) -> Result<Self, String> {
-        let unit = &units.units[unit];
-        let region: &[BlockId] = if unit.region { &unit.blocks } else { &[] };
         let mut writer = Self {
             frame,
             units,
             storage,
+            straight: None,
             blocks,
             region,
-            most_moved: if often == CalledOften::Yes { MOST_MOVED_OFTEN } else { MOST_MOVED },
+            most_moved,
             variables: IndexMap::new(),
             signature: RegionSignature::default(),
             sites: Vec::new(),
@@ -264,6 +270,12 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
         for (number, id) in self.blocks.iter().enumerate() {
             self.block(number, *id)?;
         }
+        self.leave();
+        Ok(())
+    }
+
+    /// What stands behind all blocks: what is stored when the function is left.
+    pub(super) fn leave(&mut self) {
         self.line("leave:;");
         for variable in self.variables.values().cloned().collect::<Vec<_>>() {
             match variable {
@@ -279,10 +291,9 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
                 Variable::Number { .. } | Variable::Array(..) => {}
             }
         }
-        Ok(())
     }
 
-    fn block(&mut self, number: usize, id: BlockId) -> Result<(), String> {
+    pub(super) fn block(&mut self, number: usize, id: BlockId) -> Result<(), String> {
         let units = self.units;
         let block: &'a Block<T> = &units.blocks[id];
         self.updates = Updates::of(block);
@@ -293,7 +304,9 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
         self.free_behind_loop.clear();
         self.line(format!("b{}:;", id.index()));
         self.open("{");
-        self.line(self.frame.count(number));
+        if let Some(count) = self.frame.count(number) {
+            self.line(count);
+        }
         for (at, op) in block.ops.iter().enumerate() {
             (self.at, self.loc) = (at, op.loc.clone());
             let what = || match &op.kind {
@@ -331,6 +344,9 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
 
     /// How a block ends.
     fn end(&mut self, number: usize, block: &Block<T>) {
+        if self.straight.is_some() {
+            return self.straight_end(number, block);
+        }
         let id = self.blocks[number];
         let inside = |block: &BlockId| self.region.contains(block);
         // A call's second block is where it returns to.
@@ -357,7 +373,7 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
         }
     }
 
-    fn goto(&mut self, from: usize, to: BlockId) {
+    pub(super) fn goto(&mut self, from: usize, to: BlockId) {
         match self.blocks.iter().position(|block| *block == to && self.region.contains(block)) {
             Some(position) => {
                 if position <= from {
@@ -372,7 +388,7 @@ impl<'a, T: BlockEnd> Writer<'a, T> {
         }
     }
 
-    fn exit(&mut self, exit: RegionExit) -> usize {
+    pub(super) fn exit(&mut self, exit: RegionExit) -> usize {
         self.exits.push(exit);
         self.exits.len() - 1
     }

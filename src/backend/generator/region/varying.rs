@@ -2,9 +2,10 @@
 
 use super::place::{Number, Place, View};
 use super::text::Writer;
+use crate::backend::generator::ending::Ending;
 use crate::backend::generator::functions::prefix;
 use crate::types::DType;
-use crate::unit::{BlockEnd, Operand};
+use crate::unit::Operand;
 
 /// Where a part of an array begins.
 #[derive(Clone, Default, Debug)]
@@ -36,7 +37,7 @@ impl First {
     }
 }
 
-impl<T: BlockEnd> Writer<'_, T> {
+impl<T: Ending> Writer<'_, T> {
     /// Whether indices are the same in all active lanes.
     pub(super) fn are_plain(&self, indices: &[Operand]) -> bool {
         indices.iter().all(|index| match index {

@@ -4,7 +4,7 @@
 //! lane here.
 
 use crate::backend::generator::{
-    Exit, Frame, Function, Kind, Limits, LocalId, Op, Route, Stored, Writer, memory_type, prefix,
+    Access, Exit, Frame, Function, Kind, Limits, LocalId, Op, Route, Stored, Writer, memory_type, prefix,
 };
 use crate::base::Id as _;
 use crate::plan::{ConstantId, SlotId, StackId};
@@ -37,32 +37,9 @@ pub(super) const TRAPPED: i64 = -2;
 /// The frame.
 pub(super) struct OneLane;
 
-impl Frame for OneLane {
+impl Access for OneLane {
     fn limits(&self) -> Limits {
         Limits::new(256, 1 << 14, 1 << 12)
-    }
-
-    fn begin(&self, function: &Function<'_>, out: &mut String) {
-        *out += &format!("int64_t {}(struct lane *c) {{\n", function.name);
-        for slot in &function.signature.slots {
-            let ty = memory_type(function.slot(*slot).dtype);
-            *out += &format!("        {ty} *p{0} = c->slots[{0}];\n", slot.index());
-        }
-        for constant in &function.signature.constants {
-            let ty = memory_type(function.constant_type(*constant));
-            *out += &format!("        const {ty} *c{0} = c->constants[{0}];\n", constant.index());
-        }
-        for stack in &function.signature.stacks {
-            *out += &format!("        struct stack *k{0} = &c->stacks[{0}];\n", stack.index());
-        }
-        if function.draws() > 0 {
-            *out += "        const I lane = c->number, draw = c->draws;\n";
-            *out += &format!("        c->draws += {};\n", function.draws());
-        }
-    }
-
-    fn end(&self, _: &Function<'_>, out: &mut String) {
-        *out += "}\n\n";
     }
 
     fn load(&self, from: Stored, at: &str, dtype: DType) -> String {
@@ -85,6 +62,31 @@ impl Frame for OneLane {
 
     fn draw(&self, function: &str, number: &str) -> String {
         format!("{function}(c->seed, lane, i_add(draw, {number}))")
+    }
+}
+
+impl Frame for OneLane {
+    fn begin(&self, function: &Function<'_>, out: &mut String) {
+        *out += &format!("int64_t {}(struct lane *c) {{\n", function.name);
+        for slot in &function.signature.slots {
+            let ty = memory_type(function.slot(*slot).dtype);
+            *out += &format!("        {ty} *p{0} = c->slots[{0}];\n", slot.index());
+        }
+        for constant in &function.signature.constants {
+            let ty = memory_type(function.constant_type(*constant));
+            *out += &format!("        const {ty} *c{0} = c->constants[{0}];\n", constant.index());
+        }
+        for stack in &function.signature.stacks {
+            *out += &format!("        struct stack *k{0} = &c->stacks[{0}];\n", stack.index());
+        }
+        if function.draws() > 0 {
+            *out += "        const I lane = c->number, draw = c->draws;\n";
+            *out += &format!("        c->draws += {};\n", function.draws());
+        }
+    }
+
+    fn end(&self, _: &Function<'_>, out: &mut String) {
+        *out += "}\n\n";
     }
 
     fn trap(&self, bad: &str, site: usize) -> String {

@@ -5,7 +5,9 @@ mod exits;
 mod regions;
 mod stacks;
 
-use crate::backend::generator::{Frame, Function, Limits, LocalId, Op, Route, Stored, Writer, memory_type, prefix};
+use crate::backend::generator::{
+    Access, Frame, Function, Limits, LocalId, Op, Route, Stored, Writer, memory_type, prefix,
+};
 use crate::base::Id as _;
 use crate::plan::{ConstantId, Slot, SlotId};
 use crate::types::DType;
@@ -28,11 +30,40 @@ fn lines(out: &mut String, lines: impl IntoIterator<Item = String>) {
     }
 }
 
-impl Frame for Groups {
+impl Access for Groups {
     fn limits(&self) -> Limits {
         LIMITS
     }
 
+    fn load(&self, from: Stored, at: &str, dtype: DType) -> String {
+        let p = prefix(dtype);
+        match from {
+            Stored::Slot(s) if at == "0" => format!("{p}_load(p{})", s.index()),
+            Stored::Slot(s) => format!("{p}_load(p{} + ({at}) * width)", s.index()),
+            Stored::Uniform(s) => format!("{p}_splat(p{}[{at}])", s.index()),
+            Stored::Constant(c) => format!("{p}_splat(c{}[{at}])", c.index()),
+            Stored::Stack(l) => format!("{p}_load(q{i} + ({at}) * step{i})", i = l.index()),
+        }
+    }
+
+    fn store(&self, slot: SlotId, looped: bool, dtype: DType, value: &str) -> String {
+        let (p, i) = (prefix(dtype), slot.index());
+        match looped {
+            false => format!("{p}_store_whole(p{i}, m, {value});"),
+            true => format!("{p}_store_masked(p{i} + e * width, m, {value});"),
+        }
+    }
+
+    fn constant(&self, constant: ConstantId) -> String {
+        format!("c{}", constant.index())
+    }
+
+    fn draw(&self, function: &str, number: &str) -> String {
+        format!("{function}(c->seed, lane, i_add(draw, i_splat({number})))")
+    }
+}
+
+impl Frame for Groups {
     fn begin(&self, function: &Function<'_>, out: &mut String) {
         let signature = function.signature;
         let mut w = |text: String| lines(out, [text]);
@@ -82,33 +113,6 @@ impl Frame for Groups {
             w(format!("    ab_pushed(k{0}, top{0}, pushed{0});", stack.index()));
         }
         w("}\n".to_owned());
-    }
-
-    fn load(&self, from: Stored, at: &str, dtype: DType) -> String {
-        let p = prefix(dtype);
-        match from {
-            Stored::Slot(s) if at == "0" => format!("{p}_load(p{})", s.index()),
-            Stored::Slot(s) => format!("{p}_load(p{} + ({at}) * width)", s.index()),
-            Stored::Uniform(s) => format!("{p}_splat(p{}[{at}])", s.index()),
-            Stored::Constant(c) => format!("{p}_splat(c{}[{at}])", c.index()),
-            Stored::Stack(l) => format!("{p}_load(q{i} + ({at}) * step{i})", i = l.index()),
-        }
-    }
-
-    fn store(&self, slot: SlotId, looped: bool, dtype: DType, value: &str) -> String {
-        let (p, i) = (prefix(dtype), slot.index());
-        match looped {
-            false => format!("{p}_store_whole(p{i}, m, {value});"),
-            true => format!("{p}_store_masked(p{i} + e * width, m, {value});"),
-        }
-    }
-
-    fn constant(&self, constant: ConstantId) -> String {
-        format!("c{}", constant.index())
-    }
-
-    fn draw(&self, function: &str, number: &str) -> String {
-        format!("{function}(c->seed, lane, i_add(draw, i_splat({number})))")
     }
 
     fn trap(&self, bad: &str, site: usize) -> String {

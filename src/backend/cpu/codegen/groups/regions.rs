@@ -2,7 +2,7 @@
 //! its active lanes have in common.
 
 use super::{Groups, lines};
-use crate::backend::generator::{Frame as _, RegionFrame, RegionFunction, memory_type, prefix};
+use crate::backend::generator::{Frame as _, Pile, RegionFrame, RegionFunction, memory_type, prefix};
 use crate::base::Id as _;
 use crate::plan::{Slot, SlotId};
 use crate::types::DType;
@@ -60,8 +60,8 @@ impl RegionFrame for Groups {
         w("}\n".to_owned());
     }
 
-    fn count(&self, block: usize) -> String {
-        format!("if (AB_RARE(ran != 0)) ran[{block}]++;")
+    fn count(&self, block: usize) -> Option<String> {
+        Some(format!("if (AB_RARE(ran != 0)) ran[{block}]++;"))
     }
 
     fn trap_some(&self, bad: &str, site: usize) -> String {
@@ -118,36 +118,47 @@ impl RegionFrame for Groups {
         "if (AB_RARE(ab_is_stopped(c))) { c->stopped = 1; goto next; }".to_owned()
     }
 
-    fn raise(&self, tape: usize, [high, full]: [usize; 2]) -> Vec<String> {
-        vec![
-            self.trap_all(&format!("h{tape} >= c->tape_limit"), high, None),
-            self.trap_all(&format!("h{tape} >= k{tape}->levels && !c->grow(c, {tape})"), full, None),
-        ]
+    fn raise(&self, pile: Pile, high: Option<usize>, full: usize) -> Vec<String> {
+        let tape = number(pile);
+        let full = self.trap_all(&format!("h{tape} >= k{tape}->levels && !c->grow(c, {tape})"), full, None);
+        let high = high.map(|site| self.trap_all(&format!("h{tape} >= c->tape_limit"), site, None));
+        high.into_iter().chain([full]).collect()
     }
 
-    fn put(&self, tape: usize, elements: usize, dtype: DType, at: &str, value: &str) -> String {
-        let place = place(tape, elements, dtype, at);
+    fn put(&self, pile: Pile, elements: usize, dtype: DType, at: &str, value: &str) -> String {
+        let place = place(number(pile), elements, dtype, at);
         format!("{}_store_masked({place}, m, {value});", prefix(dtype))
     }
 
-    fn pushed(&self, tape: usize) -> String {
+    fn pushed(&self, pile: Pile) -> String {
+        let tape = number(pile);
         format!(
             "h{tape}++, put{tape} += (unsigned)__builtin_popcount(b_bits(m)); \
              if (h{tape} > top{tape}) top{tape} = h{tape};"
         )
     }
 
-    fn lower(&self, tape: usize, site: usize) -> Vec<String> {
-        vec![self.trap_all(&format!("h{tape} == 0"), site, None), format!("h{tape}--;")]
+    fn lower(&self, pile: Pile, empty: Option<usize>) -> Vec<String> {
+        let tape = number(pile);
+        let empty = empty.map(|site| self.trap_all(&format!("h{tape} == 0"), site, None));
+        empty.into_iter().chain([format!("h{tape}--;")]).collect()
     }
 
-    fn take(&self, tape: usize, elements: usize, dtype: DType, at: &str) -> String {
-        format!("{}_load({})", prefix(dtype), place(tape, elements, dtype, at))
+    fn take(&self, pile: Pile, elements: usize, dtype: DType, at: &str) -> String {
+        format!("{}_load({})", prefix(dtype), place(number(pile), elements, dtype, at))
     }
 
     fn leave(&self, exit: usize, condition: Option<&str>) -> Vec<String> {
         let taken = condition.map(|condition| self.decide(condition, false));
         taken.into_iter().chain([format!("c->left = {exit};"), "goto leave;".to_owned()]).collect()
+    }
+}
+
+/// The number of a tape: the machine pushes on stacks, whose heights may differ between lanes.
+fn number(pile: Pile) -> usize {
+    match pile {
+        Pile::Tape(tape) => tape,
+        Pile::Stack(_) => unreachable!("a region has no stacks"),
     }
 }
 

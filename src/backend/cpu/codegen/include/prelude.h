@@ -56,6 +56,9 @@ struct ab_call {
     int64_t stopped;
     // For arrays that are too large for the stack.
     void *scratch;
+    // For straight code: the block that the lane enters at; notes how high stacks and tapes are when it makes an attempt.
+    int64_t entry;
+    void (*note)(struct ab_call *, uint32_t, uint32_t, const uint32_t *);
 };
 
 #define AB_RARE(x) __builtin_expect(!!(x), 0)

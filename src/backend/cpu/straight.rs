@@ -1,0 +1,151 @@
+//! Runs the lane of a shard by straight code.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::{ptr, slice};
+
+use crate::backend::cpu::attempts::Handlers;
+use crate::backend::cpu::codegen::abi::{CodeCall, CodeTrap};
+use crate::backend::cpu::codegen::{NativeStraight, RegionExit};
+use crate::backend::cpu::frame::{Frame, opened, opened_more};
+use crate::backend::cpu::run_unit::NoRoom;
+use crate::backend::cpu::segments::told;
+use crate::backend::cpu::steps::Stepper;
+use crate::backend::cpu::tapes::Tapes;
+use crate::base::{Id as _, Loc};
+use crate::exec::LaneStack;
+use crate::plan::BlockId;
+use crate::run::{Execution, Settings, TrapKind};
+use crate::vmath::Real;
+
+/// Whether straight code can serve: it runs one lane, counts nothing, and looks for no NaN.
+pub(super) fn serves(settings: &Settings) -> bool {
+    let counts = settings.stats || settings.profile || settings.max_supersteps > 0;
+    let width = settings.shard_lanes <= 1;
+    width && !counts && !settings.check_nan && settings.execution != Execution::Gather
+}
+
+/// What straight code works on, beside the lane buffers and tapes.
+pub(super) struct Lane<'s, 'a, R> {
+    pub(super) frame: &'s mut Frame<R>,
+    pub(super) returns: &'s mut LaneStack<u32>,
+    pub(super) handlers: &'s mut Handlers<'a>,
+}
+
+/// What the function calls back for.
+struct Callbacks<'t, 'a, R> {
+    native: &'t NativeStraight,
+    tapes: *mut Tapes<'a, R>,
+    lane: *mut Lane<'t, 'a, R>,
+}
+
+impl<'a, R: Real> Stepper<'a, R> {
+    /// Takes the lane of a shard of one, which is active, from the first block of a unit as far as straight code goes. Returns
+    /// the exit, or none where it trapped. `loc`: where the unit stands.
+    ///
+    /// # Errors
+    /// Where there is no memory to begin with; nothing was done.
+    pub(super) fn call_straight<'s>(
+        &mut self,
+        mut lane: Lane<'s, 'a, R>,
+        native: &'s NativeStraight,
+        (entry, loc): (BlockId, &Loc),
+    ) -> Result<Option<RegionExit>, NoRoom> {
+        let (region, settings) = (&native.segment.region, self.env.settings);
+        self.calls.forget();
+        self.calls.stacks.clear();
+        for tape in &region.tapes {
+            self.calls.stacks.push(self.tapes.open(*tape).map_err(|_| NoRoom)?);
+        }
+        for stack in &native.segment.stacks {
+            self.calls.stacks.push(lane.frame.stacks[stack.index()].open(0).map_err(|_| NoRoom)?);
+        }
+        self.calls.stacks.push(opened(lane.returns, 0).map_err(|_| NoRoom)?);
+        self.find(lane.frame, (&region.slots, &region.constants), 1, 0);
+        self.calls.have_scratch(region.scratch);
+        let never = 0;
+        let byte = |flag: &Option<Arc<AtomicBool>>| {
+            flag.as_ref().map_or(&raw const never, |flag| flag.as_ptr().cast_const().cast())
+        };
+        let common = self.arguments(1, 0);
+        let mut callbacks = Callbacks { native, tapes: &raw mut self.tapes, lane: &raw mut lane };
+        let mut call = CodeCall {
+            tape_limit: u32::try_from(settings.max_tape_depth).unwrap_or(u32::MAX),
+            deepest: u32::try_from(settings.max_stack_depth).unwrap_or(u32::MAX),
+            grow: Some(grow::<R>),
+            tapes: (&raw mut callbacks).cast(),
+            stop: byte(&settings.stop),
+            ended: byte(&settings.ended),
+            scratch: self.calls.scratch_memory(),
+            entry: entry.index() as i64,
+            note: Some(note::<R>),
+            ..common
+        };
+        // SAFETY: the function was generated from this plan for this width of `real`, for a shard of one lane. It reads and
+        // writes the elements of the slots and constants that it names, the tapes, stacks and return addresses that it is
+        // called with, at levels for which there is room or `grow` has made some, and `stop` and `ended`, bytes that others may
+        // set at any time, atomically. `entry` is one of its blocks. It traps the lane once at most, for which `find` has made
+        // room. Nothing else refers to this memory meanwhile, but for what it calls.
+        unsafe { (native.function)(&raw mut call) };
+        let mut opened = self.calls.stacks.iter();
+        for (tape, raw) in region.tapes.iter().zip(opened.by_ref()) {
+            self.tapes.close(*tape, raw);
+        }
+        for (stack, raw) in native.segment.stacks.iter().zip(opened.by_ref()) {
+            lane.frame.stacks[stack.index()].close(raw);
+        }
+        if let Some(raw) = opened.next() {
+            lane.returns.close(raw.pushes, raw.highest);
+        }
+        if call.trapped > 0 {
+            let CodeTrap { lane, site, index } = self.calls.traps[0];
+            let site = &region.sites[site as usize];
+            let text = site.extent.map_or_else(|| site.text.clone(), |extent| told(site, extent, index));
+            self.trap(lane as usize, site.kind, &site.loc, text);
+        }
+        if call.stopped != 0 {
+            self.trap_all(TrapKind::Interrupted, loc);
+        }
+        Ok((self.active.count > 0).then(|| region.exits[call.left as usize]))
+    }
+}
+
+/// Makes room for one more value: on a tape, a stack, or that of return addresses, in this order. 0 where there is no memory.
+unsafe extern "C" fn grow<R: Real>(call: *mut CodeCall, at: i64) -> i32 {
+    // SAFETY: the function hands on what it was called with: `call_straight` keeps the call and all that the callbacks refer to
+    // alive, and nobody else uses it meanwhile. The number is one of what it was called with.
+    let (callbacks, stack) = unsafe {
+        let callbacks = &*(*call).tapes.cast::<Callbacks<'_, '_, R>>();
+        (callbacks, &mut *(*call).stacks.add(at as usize))
+    };
+    // SAFETY: as above.
+    let (tapes, lane) = unsafe { (&mut *callbacks.tapes, &mut *callbacks.lane) };
+    let segment = &callbacks.native.segment;
+    let of_stacks = at as usize - segment.region.tapes.len().min(at as usize);
+    let more = match (segment.region.tapes.get(at as usize), segment.stacks.get(of_stacks)) {
+        (Some(tape), _) => tapes.open_more(*tape, stack.levels),
+        (None, Some(id)) => lane.frame.stacks[id.index()].open_more(stack.levels),
+        (None, None) => opened_more(lane.returns, stack.levels),
+    };
+    match more {
+        Ok(more) => {
+            (stack.memory, stack.heights, stack.levels) = (more.memory, more.heights, more.levels);
+            1
+        }
+        Err(_) => 0,
+    }
+}
+
+/// The lane makes an attempt, which returns to this block: notes how high its stacks and tapes are, with so many return
+/// addresses below its own.
+unsafe extern "C" fn note<R: Real>(call: *mut CodeCall, ret: u32, depth: u32, heights: *const u32) {
+    // SAFETY: as in `grow`.
+    let handlers = unsafe {
+        let callbacks = &*(*call).tapes.cast::<Callbacks<'_, '_, R>>();
+        &mut *ptr::from_mut((*callbacks.lane).handlers)
+    };
+    let count = handlers.noted(BlockId(ret));
+    // SAFETY: the function was generated with the heights of the stacks and tapes of this attempt.
+    let heights = unsafe { slice::from_raw_parts(heights, count) };
+    handlers.record(0, depth as usize, heights.iter().map(|h| *h as usize));
+}

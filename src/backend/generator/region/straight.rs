@@ -1,0 +1,261 @@
+//! Straight code: the blocks of a program, but for those that do what no function can, as one function that takes a lane
+//! from block to block by itself: its calls, returns, stacks and draws included. Nothing is left of the machine between
+//! two blocks, and nothing of the other lanes in the text.
+//!
+//! The blocks are written as those of a region are, for what is a group of lanes there is one lane here, and a branch of one
+//! lane does not diverge. A lane leaves the function where its next block has no text, and comes back at the first block of
+//! any unit.
+
+use std::collections::HashSet;
+
+use super::place::{Known, Number};
+use super::text::{Extent, Writer};
+use super::{Pile, RegionExit, RegionFrame, RegionFunction, RegionSegment};
+use crate::backend::generator::ending::{Ending, Exit};
+use crate::backend::generator::operations::drawing;
+use crate::backend::generator::scope::Storage;
+use crate::base::Id as _;
+use crate::plan::StackId;
+use crate::prim::Draw;
+use crate::run::TrapKind;
+use crate::types::{DType, Type};
+use crate::unit::{Block, BlockId, Body, Operand, ValueId, VarId};
+
+/// What a target that runs straight code has besides. There is one lane: what [`RegionFrame`] says of a group is said of it.
+///
+/// The function has the label `leave`, where a lane goes that trapped or left.
+pub(in crate::backend) trait StraightFrame: RegionFrame {
+    /// The block at which the lane enters the function, as an expression.
+    fn entry(&self) -> String;
+    /// The statements that put a return address on top of those of the lane; the numbers of the places say where its calls
+    /// are too deep, and where there is no memory.
+    fn call(&self, ret: BlockId, deep: usize, full: usize) -> Vec<String>;
+    /// The statement that notes how high these are, before the address of an attempt is put on top.
+    fn note(&self, ret: BlockId, piles: &[Pile]) -> String;
+    /// Whether the lane was called by nobody, as an expression.
+    fn is_outermost(&self) -> String;
+    /// The return address that is taken off, as an expression.
+    fn returned(&self) -> String;
+    /// The statement that counts draws of the lane.
+    fn drew(&self, draws: usize) -> String;
+}
+
+/// What the writer of a straight function has besides.
+pub(super) struct Straight<'a> {
+    frame: &'a dyn StraightFrame,
+    /// The blocks that calls return to.
+    returns: Vec<BlockId>,
+    /// The first blocks of units, where lanes come in.
+    entries: Vec<BlockId>,
+}
+
+/// The straight function of a program.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StraightSegment {
+    /// The function; it is entered at the first block of any unit that it has.
+    pub region: RegionSegment,
+    /// The memory of stack variables that it is called with, in this order.
+    pub stacks: Vec<StackId>,
+}
+
+/// The straight function of a body, appended to `out`; none where no block has a text.
+pub(in crate::backend) fn straight<'a, T: Ending>(
+    frame: &'a dyn StraightFrame,
+    (body, storage): (&'a Body<T>, &'a Storage<'a>),
+    name: &str,
+    out: &mut String,
+) -> Option<StraightSegment> {
+    let mut refused: HashSet<BlockId> = HashSet::new();
+    // What is left out changes where others go on, and the room that they have.
+    loop {
+        let units = || body.units.values().filter(|unit| !unit.blocks.iter().any(|block| refused.contains(block)));
+        let blocks: Vec<BlockId> = units().flat_map(|unit| &unit.blocks).copied().collect();
+        let straight = Straight {
+            frame,
+            returns: body.blocks.values().filter_map(|block| block.term.returned_to()).collect(),
+            entries: units().map(|unit| unit.blocks[0]).collect(),
+        };
+        if blocks.is_empty() {
+            return None;
+        }
+        match written((body, storage), &blocks, straight, name) {
+            Ok((text, segment)) => {
+                *out += &text;
+                return Some(segment);
+            }
+            Err(without) => {
+                for (block, why) in without {
+                    *out += &format!("// {name}, without {block}: {why}\n");
+                    refused.insert(block);
+                }
+            }
+        }
+    }
+}
+
+/// The text of these blocks, or those that have none, and why.
+fn written<T: Ending>(
+    (body, storage): (&Body<T>, &Storage<'_>),
+    blocks: &[BlockId],
+    straight: Straight<'_>,
+    name: &str,
+) -> Result<(String, StraightSegment), Vec<(BlockId, String)>> {
+    let frame = straight.frame;
+    // Without a mask an array is set where it is as quickly as anywhere.
+    let extent = Extent { blocks, region: blocks, most_moved: 0 };
+    let mut writer = Writer::new(frame, (body, storage), extent).map_err(|variable| {
+        let uses = |block: &&BlockId| {
+            let mut vars = body.blocks[**block].ops.iter().filter_map(|op| op.kind.var());
+            vars.any(|var| format!("`{}`", body.vars[var].name) == variable)
+        };
+        blocks.iter().filter(uses).map(|block| (*block, variable.clone())).collect::<Vec<_>>()
+    })?;
+    writer.straight = Some(straight);
+    writer.straight_blocks()?;
+    let declared = writer.declarations();
+    let Writer { signature, sites, exits, scratch, body: text, .. } = writer;
+    let function = RegionFunction { name, signature: &signature, storage, blocks: blocks.len() };
+    let mut out = String::new();
+    frame.begin_region(&function, &mut out);
+    out += &declared;
+    out += &text;
+    frame.end_region(&function, &mut out);
+    let region = RegionSegment {
+        name: name.to_owned(),
+        slots: signature.slots.into_iter().collect(),
+        constants: signature.constants.into_iter().collect(),
+        tapes: signature.tapes.into_iter().collect(),
+        sites,
+        prims: Vec::new(),
+        blocks: blocks.to_vec(),
+        scratch,
+        exits,
+    };
+    Ok((out, StraightSegment { region, stacks: signature.stacks.into_iter().collect() }))
+}
+
+impl<T: Ending> Writer<'_, T> {
+    /// The statements of all blocks; or the blocks that have none, and why.
+    fn straight_blocks(&mut self) -> Result<(), Vec<(BlockId, String)>> {
+        let straight = self.straight.as_ref().expect("it is straight");
+        let (entry, entries) = (straight.frame.entry(), straight.entries.clone());
+        self.open(&format!("switch ({entry}) {{"));
+        for block in entries {
+            self.line(format!("case {0}: goto b{0};", block.index()));
+        }
+        self.line("default: __builtin_unreachable();");
+        self.close();
+        let mut refused = Vec::new();
+        for (number, id) in self.blocks.iter().enumerate() {
+            if let Err(why) = self.block(number, *id) {
+                self.open_loop = None;
+                refused.push((*id, why));
+            }
+        }
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        self.returns();
+        self.leave();
+        Ok(())
+    }
+
+    /// Where lanes go that return.
+    fn returns(&mut self) {
+        let straight = self.straight.as_ref().expect("it is straight");
+        let (address, mut returns) = (straight.frame.returned(), straight.returns.clone());
+        returns.sort_unstable();
+        returns.dedup();
+        self.line("back:;");
+        self.open(&format!("switch ({address}) {{"));
+        for ret in returns {
+            let number = ret.index();
+            if self.blocks.contains(&ret) {
+                self.line(format!("case {number}: goto b{number};"));
+                continue;
+            }
+            self.line(format!("case {number}:"));
+            let exit = self.exit(RegionExit { from: ret, to: Some(ret) });
+            self.lines(self.frame.leave(exit, None));
+        }
+        self.line("default: __builtin_unreachable();");
+        self.close();
+    }
+
+    /// How a block ends.
+    pub(super) fn straight_end(&mut self, number: usize, block: &Block<T>) {
+        let id = self.blocks[number];
+        let frame = self.straight.as_ref().expect("it is straight").frame;
+        match block.term.exit() {
+            Some(Exit::Jump(to)) => self.goto(number, to),
+            Some(Exit::Branch(yes, no)) => {
+                let condition = self.number(block.term.condition().expect("a branch has a condition"));
+                let holds = if condition.plain { condition.text } else { frame.holds(&condition.text) };
+                self.open(&format!("if ({holds}) {{"));
+                self.goto(number, yes);
+                self.close();
+                self.goto(number, no);
+            }
+            Some(Exit::Call(target, ret, loc)) => {
+                self.loc = loc.clone();
+                let [deep, full] =
+                    [TrapKind::StackLimit, TrapKind::MemoryLimit].map(|kind| self.site(kind, String::new(), None));
+                if let Some(attempt) = block.term.noted() {
+                    let stacks: Vec<Pile> = attempt.stacks.iter().map(|stack| self.stack(*stack)).collect();
+                    let tapes: Vec<Pile> = attempt.tapes.iter().map(|tape| self.tape(*tape)).collect();
+                    self.line(frame.note(ret, &[stacks, tapes].concat()));
+                }
+                self.lines(frame.call(ret, deep, full));
+                self.line(frame.stop());
+                self.goto(number, target);
+            }
+            Some(Exit::Return) => {
+                self.open(&format!("if ({}) {{", frame.is_outermost()));
+                let exit = self.exit(RegionExit { from: id, to: None });
+                self.lines(frame.leave(exit, None));
+                self.close();
+                self.line("goto back;");
+            }
+            Some(Exit::Halt) => {
+                let exit = self.exit(RegionExit { from: id, to: None });
+                self.lines(frame.leave(exit, None));
+            }
+            None => unreachable!("the blocks of a stack program say where lanes go"),
+        }
+    }
+
+    /// The number of the memory of a stack variable.
+    fn stack(&mut self, var: VarId) -> Pile {
+        Pile::Stack(self.signature.stacks.insert_full(self.storage.stack(var)).0)
+    }
+
+    /// Puts a value on the memory of a stack variable; none in a region, where lanes may be at different heights.
+    pub(super) fn stack_push(&mut self, var: VarId, value: Operand) -> Option<()> {
+        self.straight.as_ref()?;
+        let stack = self.stack(var);
+        self.push(stack, None, value)
+    }
+
+    /// Takes one off.
+    pub(super) fn stack_pop(&mut self, dst: ValueId, var: VarId, ty: &Type) -> Option<()> {
+        self.straight.as_ref()?;
+        let stack = self.stack(var);
+        self.pop(dst, (stack, None), ty)
+    }
+
+    /// Draws of the lane; none in a region.
+    pub(super) fn drawn(&mut self, draw: Draw, ty: &Type) -> Option<Known> {
+        let frame = self.straight.as_ref()?.frame;
+        let n = ty.elements();
+        let text = |e: Option<&str>| Number::group(frame.draw(drawing(draw), e.unwrap_or("0")), DType::Real);
+        let known = if n == 1 {
+            Known::Number(self.named(text(None)))
+        } else {
+            let to = self.array(n, DType::Real, false)?;
+            self.each(n, |w, e| w.set(&to, e, &text(e)));
+            Known::Array(to)
+        };
+        self.line(frame.drew(n));
+        Some(known)
+    }
+}

@@ -1,0 +1,136 @@
+//! Straight code (`--engine scalar --codegen cc`) gives every lane the bits of the steps, whatever stands between two
+//! blocks: calls, stacks, tapes, draws, attempts, traps, blocks that no function does, and limits.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use autobatch::backend::cpu::codegen::{Code, Generated, Native};
+use autobatch::backend::cpu::pc;
+use autobatch::program::{Codegen, Inputs, Options, Program};
+use autobatch::run::{Settings, TrapKind};
+use autobatch::types::Precision;
+
+use super::change_over;
+use super::machine::{Said, essence};
+use crate::tools::observed;
+
+const SOURCE: &str = "
+/// Attempts in a recursion, each with stacks of its own, some of which fail deep down.
+pub fn tried(n: int) -> real { climb(n, 0.5 * n) }
+fn climb(n: int, x: real) -> real {
+    if n <= 0 { return x; }
+    let below = attempt(|k: int| {
+        let u = random_uniform();
+        let deep = climb(k - 1, x + u);
+        assert(deep < 3.5 + u, \"too high\");
+        deep + u
+    })(n);
+    let own = if is_nan(below) { -1.0 * n } else { below };
+    own + 0.5 * x
+}
+
+/// Records, prints and messages, which no function writes, between blocks that one does.
+pub fn told(n: int) -> real {
+    let mut x = 0.25 * n;
+    for i in 0..n {
+        x = x + visit(i, x);
+        if i % 3 == 1 { emit step(i, x); }
+        if i % 4 == 2 { print(\"at {i}: {x}\"); }
+        assert(x < 60.0, \"{x} is too large\");
+    }
+    x
+}
+fn visit(i: int, x: real) -> real { if i <= 0 { random_normal() } else { 0.5 * visit(i - 2, x) + visit(i - 3, -x) } }
+
+/// Arrays that stay in buffers, elements at indices of the lane, and indices out of range.
+pub fn moved(n: int) -> real {
+    let mut v = [0.5 * i for i in 0..300];
+    let mut w = [1, 2, 3, 4, 5];
+    let mut i = n;
+    while i < 300 {
+        v[i] = v[(i * 7) % 300] + 1.0;
+        w[i % 5] = w[(i + n) % 5] + i;
+        i += 1 + w[0] % 7;
+    }
+    v[299 - n] + sum(v) + 1.0 * w[n]
+}
+";
+
+/// Runs a function by steps and by straight code, on one thread and two; the outcomes of the steps.
+fn agree(
+    source: &str,
+    name: &str,
+    most: i64,
+    change: impl Fn(Settings) -> Settings,
+) -> Option<autobatch::run::Outcome> {
+    if observed::codegen() == Codegen::Off {
+        return None;
+    }
+    let program = Program::compile(source).expect("it compiles");
+    let mut last = None;
+    for precision in [Precision::F64, Precision::F32] {
+        let options = Options::default().precision(precision).seed(3).codegen(Codegen::Off);
+        let inputs = Inputs::new().lane("n", (0..13).map(|lane| lane * 7 % most).collect::<Vec<i64>>());
+        let bound = program.function(name).unwrap().bind(&inputs, &options).expect("it binds");
+        let compiled = bound.compiled();
+        let code = Code::straight(&compiled.units, &compiled.plan);
+        assert!(code.straight.is_some(), "{name}: {}", code.text);
+        let native = Native::new(code, precision, None).expect("the generated C compiles");
+        for threads in [1, 2] {
+            let settings = change(options.get_settings().clone().threads(threads).shard_lanes(1));
+            let run = |generated| {
+                let said = Said::default();
+                let outcome = pc::run_with(&compiled.plan, generated, bound.inputs(), &settings, &said);
+                (outcome, said.take())
+            };
+            let (steps, straight) = (run(Generated::Nothing), run(Generated::Now(&native)));
+            assert_eq!(essence(&straight), essence(&steps), "{name}, {settings:?}");
+            assert!(straight.0.stats.supersteps < steps.0.stats.supersteps, "{name}: straight code did not run");
+            last = Some(steps.0);
+        }
+    }
+    last
+}
+
+#[test]
+fn straight_code_has_the_bits_of_the_steps() {
+    for (name, most) in [("fib", 9), ("collatz", 11), ("saved", 8), ("gradient", 7)] {
+        agree(change_over::SOURCE, name, most, |settings| settings);
+    }
+    for (name, most) in [("tried", 9), ("told", 12), ("moved", 7)] {
+        agree(SOURCE, name, most, |settings| settings);
+    }
+}
+
+#[test]
+fn limits_trap_the_same_lanes() {
+    for (name, most) in [("fib", 9), ("tried", 9)] {
+        let source = if name == "fib" { change_over::SOURCE } else { SOURCE };
+        let outcome = agree(source, name, most, |settings| settings.max_stack_depth(3));
+        let kinds =
+            |outcome: autobatch::run::Outcome| outcome.traps.iter().filter(|t| t.kind == TrapKind::StackLimit).count();
+        assert!(outcome.is_none_or(|outcome| kinds(outcome) > 0), "{name}: no call is too deep");
+    }
+    agree(change_over::SOURCE, "gradient", 7, |settings| settings.max_tape_depth(3));
+}
+
+#[test]
+fn straight_code_hears_that_it_is_to_stop() {
+    let stop = Arc::new(AtomicBool::new(true));
+    for name in ["fib", "collatz"] {
+        if observed::codegen() == Codegen::Off {
+            return;
+        }
+        let program = Program::compile(change_over::SOURCE).expect("it compiles");
+        let options = Options::default().seed(3).codegen(Codegen::Off);
+        let inputs = Inputs::new().lane("n", vec![7_i64, 8]);
+        let bound = program.function(name).unwrap().bind(&inputs, &options).expect("it binds");
+        let code = Code::straight(&bound.compiled().units, &bound.compiled().plan);
+        let native = Native::new(code, Precision::F64, None).expect("the generated C compiles");
+        let settings = options.get_settings().clone().stop(Arc::clone(&stop));
+        let outcome =
+            pc::run_with(&bound.compiled().plan, Generated::Now(&native), bound.inputs(), &settings, &Said::default());
+        assert!(outcome.traps.iter().all(|trap| trap.kind == TrapKind::Interrupted), "{name}: {:?}", outcome.traps);
+        assert_eq!(outcome.traps.len(), 2, "{name}");
+    }
+}
