@@ -93,6 +93,14 @@ impl Waiting {
         self.occupied[unit / 64] &= !(1 << (unit % 64));
         std::mem::take(&mut self.counts[unit]) as usize
     }
+    /// This lane, which waits at a unit, waits no more.
+    pub fn take_lane(&mut self, unit: usize, lane: usize) {
+        self.masks[unit * self.stride + lane / 64] &= !(1 << (lane % 64));
+        self.counts[unit] -= 1;
+        if self.counts[unit] == 0 {
+            self.occupied[unit / 64] &= !(1 << (unit % 64));
+        }
+    }
     /// The lanes that wait at a unit.
     pub fn mask(&self, unit: usize) -> &[u64] {
         &self.masks[unit * self.stride..][..self.stride]

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::codegen::compiler::CodegenError;
-use super::codegen::{Beside, Code, Generated, Native};
-use super::{MACHINE, local, pc};
+use super::codegen::{Beside, Code, Form, Generated, Native};
+use super::{MACHINE, local, pc, straight};
 use crate::backend::{Backend, CompileError, Executable, Generate, How, Units};
 use crate::plan::TargetMachine;
-use crate::run::{Outcome, RunInputs, Settings, Sink};
+use crate::run::{Outcome, RunInputs, Settings, Sink, workers};
 
 /// The back end for this processor.
 #[derive(Clone, Copy, Debug)]
@@ -21,16 +21,19 @@ impl Backend for Cpu {
         MACHINE
     }
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, CompileError> {
+        let beside = |form| Box::new(Beside::new(program.clone(), form, how.precision));
         let code = match (&program, how.generate) {
             (_, Generate::Never) => Made::Nothing,
             // Generated code keeps the tops of stacks in registers of the processor.
             (Units::Machine(_, plan), _) if !plan.cached_tops => Made::Nothing,
-            (_, Generate::Beside) => Made::Beside(Box::new(Beside::new(program.clone(), how.precision))),
-            (Units::Machine(units, plan), Generate::Before) if how.straight => {
-                Made::before(Code::straight(units, plan), how)?
+            (Units::Machine(..), Generate::Beside) => {
+                Made::Beside { groups: beside(Form::Groups), straight: Some(beside(Form::Straight)) }
             }
-            (Units::Machine(units, plan), Generate::Before) => Made::before(Code::of_units(units, plan), how)?,
-            (Units::Calls(units, plan), Generate::Before) => Made::before(Code::of_calls(units, plan), how)?,
+            (Units::Calls(..), Generate::Beside) => Made::Beside { groups: beside(Form::Groups), straight: None },
+            (_, Generate::Before) => {
+                let form = if how.straight { Form::Straight } else { Form::Groups };
+                Made::Before(Box::new(Native::new(Code::of(&program, form), how.precision, how.stop.clone())?))
+            }
         };
         Ok(Arc::new(Loaded { program, code }))
     }
@@ -58,20 +61,23 @@ enum Made {
     Nothing,
     /// Before the first run.
     Before(Box<Native>),
-    /// Beside the runs.
-    Beside(Box<Beside>),
+    /// Beside the runs; straight code for those of few lanes.
+    Beside {
+        groups: Box<Beside>,
+        straight: Option<Box<Beside>>,
+    },
 }
 
-impl Made {
-    fn before(code: Code, how: &How) -> Result<Self, CodegenError> {
-        Ok(Made::Before(Box::new(Native::new(code, how.precision, how.stop.clone())?)))
-    }
-}
+/// Lanes for each thread of a run up to which straight code is quicker than groups of lanes: RESULTS.md has what was
+/// measured.
+const FEW: usize = 4;
 
 impl Executable for Loaded {
     fn prepare(&self) {
-        if let Made::Beside(beside) = &self.code {
-            beside.look_on_disk();
+        if let Made::Beside { groups, straight } = &self.code {
+            let both = || std::iter::once(groups).chain(straight);
+            both().for_each(|beside| beside.look_on_disk());
+            both().for_each(|beside| beside.wait_for_disk());
         }
     }
 
@@ -79,7 +85,11 @@ impl Executable for Loaded {
         let generated = match &self.code {
             Made::Nothing => Generated::Nothing,
             Made::Before(native) => Generated::Now(native),
-            Made::Beside(beside) => Generated::Beside(beside),
+            Made::Beside { groups, straight } => {
+                let few = inputs.lanes.len() <= workers(settings) * FEW && straight::serves(settings);
+                let straight = straight.as_ref().filter(|straight| few && straight.may_come());
+                Generated::Beside(straight.unwrap_or(groups))
+            }
         };
         match &self.program {
             Units::Machine(_, plan) => pc::run_with(plan, generated, inputs, settings, sink),

@@ -56,8 +56,10 @@ fn run_typed<R: Real>(
     let native = there.map(|n| n.body(0));
     let interpreted = plan.shard_lanes(size_of::<R>());
     let runs = settings.execution != Execution::Gather && serve(settings, interpreted);
+    let is_now = matches!(generated, Generated::Now(_));
     let planned = match native {
-        Some(native) if native.straight().is_some() && straight::serves(settings) => 1,
+        // One lane after the other, each with its values side by side; beside a run the lanes of a shard go on together.
+        Some(native) if is_now && native.straight().is_some() && straight::serves(settings) => 1,
         Some(native) if runs && native.computes_all(&plan.body) => plan.shard_lanes_of_code(size_of::<R>()),
         _ => interpreted,
     };

@@ -183,6 +183,7 @@ impl<R: Real> Stepper<'_, R> {
             finished: 0,
             returns: ptr::null_mut(),
             deepest: 0,
+            at: 0,
             entry: 0,
             note: None,
         }

@@ -1,4 +1,4 @@
-//! Runs the lane of a shard by straight code.
+//! Runs the lanes of a shard by straight code, one after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,15 +18,16 @@ use crate::plan::BlockId;
 use crate::run::{Execution, Settings, TrapKind};
 use crate::vmath::Real;
 
-/// Whether straight code can serve: it runs one lane, counts nothing, and looks for no NaN.
+/// Whether straight code can serve: it counts nothing, and looks for no NaN.
 pub(super) fn serves(settings: &Settings) -> bool {
     let counts = settings.stats || settings.profile || settings.max_supersteps > 0;
-    let width = settings.shard_lanes <= 1;
-    width && !counts && !settings.check_nan && settings.execution != Execution::Gather
+    !counts && !settings.check_nan && settings.execution != Execution::Gather
 }
 
-/// What straight code works on, beside the lane buffers and tapes.
+/// What straight code works on, beside tapes.
 pub(super) struct Lane<'s, 'a, R> {
+    /// The lane of the shard.
+    pub(super) at: usize,
     pub(super) frame: &'s mut Frame<R>,
     pub(super) returns: &'s mut LaneStack<u32>,
     pub(super) handlers: &'s mut Handlers<'a>,
@@ -40,7 +41,7 @@ struct Callbacks<'t, 'a, R> {
 }
 
 impl<'a, R: Real> Stepper<'a, R> {
-    /// Takes the lane of a shard of one, which is active, from the first block of a unit as far as straight code goes. Returns
+    /// Takes the lane that is active, and no other is, from the first block of a unit as far as straight code goes. Returns
     /// the exit, or none where it trapped. `loc`: where the unit stands.
     ///
     /// # Errors
@@ -61,13 +62,14 @@ impl<'a, R: Real> Stepper<'a, R> {
             self.calls.stacks.push(lane.frame.stacks[stack.index()].open(0).map_err(|_| NoRoom)?);
         }
         self.calls.stacks.push(opened(lane.returns, 0).map_err(|_| NoRoom)?);
-        self.find(lane.frame, (&region.slots, &region.constants), 1, 0);
+        let width = self.active.columns();
+        self.find(lane.frame, (&region.slots, &region.constants), width, 0);
         self.calls.have_scratch(region.scratch);
         let never = 0;
         let byte = |flag: &Option<Arc<AtomicBool>>| {
             flag.as_ref().map_or(&raw const never, |flag| flag.as_ptr().cast_const().cast())
         };
-        let common = self.arguments(1, 0);
+        let common = self.arguments(width, 0);
         let mut callbacks = Callbacks { native, tapes: &raw mut self.tapes, lane: &raw mut lane };
         let mut call = CodeCall {
             tape_limit: u32::try_from(settings.max_tape_depth).unwrap_or(u32::MAX),
@@ -77,13 +79,14 @@ impl<'a, R: Real> Stepper<'a, R> {
             stop: byte(&settings.stop),
             ended: byte(&settings.ended),
             scratch: self.calls.scratch_memory(),
+            at: lane.at as i64,
             entry: entry.index() as i64,
             note: Some(note::<R>),
             ..common
         };
-        // SAFETY: the function was generated from this plan for this width of `real`, for a shard of one lane. It reads and
-        // writes the elements of the slots and constants that it names, the tapes, stacks and return addresses that it is
-        // called with, at levels for which there is room or `grow` has made some, and `stop` and `ended`, bytes that others may
+        // SAFETY: the function was generated from this plan for this width of `real`. It reads and writes the elements that
+        // its lane has of the slots that it names, constants, and of the tapes, stacks and return addresses that it is called
+        // with, at levels for which there is room or `grow` has made some, and `stop` and `ended`, bytes that others may
         // set at any time, atomically. `entry` is one of its blocks. It traps the lane once at most, for which `find` has made
         // room. Nothing else refers to this memory meanwhile, but for what it calls.
         unsafe { (native.function)(&raw mut call) };
@@ -140,12 +143,12 @@ unsafe extern "C" fn grow<R: Real>(call: *mut CodeCall, at: i64) -> i32 {
 /// addresses below its own.
 unsafe extern "C" fn note<R: Real>(call: *mut CodeCall, ret: u32, depth: u32, heights: *const u32) {
     // SAFETY: as in `grow`.
-    let handlers = unsafe {
+    let (handlers, lane) = unsafe {
         let callbacks = &*(*call).tapes.cast::<Callbacks<'_, '_, R>>();
-        &mut *ptr::from_mut((*callbacks.lane).handlers)
+        (&mut *ptr::from_mut((*callbacks.lane).handlers), (*callbacks.lane).at)
     };
     let count = handlers.noted(BlockId(ret));
     // SAFETY: the function was generated with the heights of the stacks and tapes of this attempt.
     let heights = unsafe { slice::from_raw_parts(heights, count) };
-    handlers.record(0, depth as usize, heights.iter().map(|h| *h as usize));
+    handlers.record(lane, depth as usize, heights.iter().map(|h| *h as usize));
 }

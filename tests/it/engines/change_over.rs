@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use autobatch::backend::cpu::codegen::{Code, Generated, Native};
+use autobatch::backend::cpu::codegen::{Code, Form, Generated, Native};
 use autobatch::backend::cpu::{local, pc};
 use autobatch::mcmc::sampling::{Job, Sampling};
 use autobatch::program::{Bound, Codegen, Engine, Inputs, Options, Program};
@@ -63,10 +63,11 @@ fn run(bound: &Bound, engine: Engine, generated: Generated<'_>, settings: &Setti
     (outcome, said.take())
 }
 
-fn code(bound: &Bound, engine: Engine) -> Code {
+fn code(bound: &Bound, engine: Engine, form: Form) -> Code {
     let compiled = bound.compiled();
     match (engine, &compiled.call_units, &compiled.calls) {
         (Engine::Local, Some(units), Some(calls)) => Code::of_calls(units, calls),
+        _ if form == Form::Straight => Code::straight(&compiled.units, &compiled.plan),
         _ => Code::of_units(&compiled.units, &compiled.plan),
     }
 }
@@ -76,26 +77,28 @@ fn agree(name: &str, places: u64, bind: impl Fn(&Options) -> Bound) {
     if observed::codegen() == Codegen::Off {
         return;
     }
-    for (engine, precision) in [
-        (Engine::Pc, Precision::F64),
-        (Engine::Pc, Precision::F32),
-        (Engine::Local, Precision::F64),
-        (Engine::Local, Precision::F32),
+    for (engine, form, precision) in [
+        (Engine::Pc, Form::Groups, Precision::F64),
+        (Engine::Pc, Form::Groups, Precision::F32),
+        (Engine::Pc, Form::Straight, Precision::F64),
+        (Engine::Pc, Form::Straight, Precision::F32),
+        (Engine::Local, Form::Groups, Precision::F64),
+        (Engine::Local, Form::Groups, Precision::F32),
     ] {
         let options = Options::default().engine(engine).precision(precision).seed(3).codegen(Codegen::Off);
         let bound = bind(&options);
-        let native = Native::new(code(&bound, engine), precision, None).expect("the generated C compiles");
+        let native = Native::new(code(&bound, engine, form), precision, None).expect("the generated C compiles");
         for threads in [1, 2] {
             let settings = options.get_settings().clone().threads(threads).shard_lanes(5);
             let off = run(&bound, engine, Generated::Nothing, &settings);
             let all = run(&bound, engine, Generated::Now(&native), &settings);
-            assert_eq!(essence(&all), essence(&off), "{name}: generated code, {settings:?}");
+            assert_eq!(essence(&all), essence(&off), "{name}: {form:?}, {settings:?}");
             // Of all shards together, so that the last ones are never reached.
             let supersteps = off.0.stats.supersteps;
             assert!(supersteps > 3, "{name}: nothing to change over in");
             for at in (0..=supersteps).step_by((supersteps / places).max(1) as usize) {
                 let changed = run(&bound, engine, Generated::At(&native, at), &settings);
-                assert_eq!(essence(&changed), essence(&off), "{name}: from superstep {at} on, {settings:?}");
+                assert_eq!(essence(&changed), essence(&off), "{name}: {form:?} from superstep {at} on, {settings:?}");
             }
         }
     }

@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::compiler::{CodegenError, Compiler};
-use super::{Code, Native};
+use super::{Code, Form, Native};
 use crate::backend::Units;
 use crate::run::CodeStats;
 use crate::types::Precision;
@@ -57,6 +57,7 @@ pub struct Beside {
 #[derive(Debug)]
 struct Shared {
     program: Units,
+    form: Form,
     precision: Precision,
     patience: Patience,
     native: OnceLock<Native>,
@@ -103,14 +104,20 @@ struct Job {
 
 impl Beside {
     /// For a program; nothing happens yet.
-    pub(in crate::backend::cpu) fn new(program: Units, precision: Precision) -> Self {
-        Self::with(program, precision, Patience::default(), None)
+    pub(in crate::backend::cpu) fn new(program: Units, form: Form, precision: Precision) -> Self {
+        Self::with((program, form), precision, Patience::default(), None)
     }
 
     /// The same, with other patience, and a compiler that is not looked for.
-    pub(super) fn with(program: Units, precision: Precision, patience: Patience, compiler: Option<Compiler>) -> Self {
+    pub(super) fn with(
+        (program, form): (Units, Form),
+        precision: Precision,
+        patience: Patience,
+        compiler: Option<Compiler>,
+    ) -> Self {
         let shared = Shared {
             program,
+            form,
             precision,
             patience,
             native: OnceLock::new(),
@@ -134,10 +141,14 @@ impl Beside {
         !matches!(*self.shared.stage(), Stage::Nothing | Stage::Failed(_))
     }
 
-    /// Looks on disk now, for runs that are known to be long; waits for it, but not for long.
+    /// Looks on disk now, for runs that are known to be long.
     pub(in crate::backend::cpu) fn look_on_disk(&self) {
-        let start = Instant::now();
         self.begin_to_look();
+    }
+
+    /// Waits for what is on disk, but not for long.
+    pub(in crate::backend::cpu) fn wait_for_disk(&self) {
+        let start = Instant::now();
         while matches!(*self.shared.stage(), Stage::Looking) && start.elapsed() < LONGEST_LOOK {
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -241,10 +252,7 @@ impl Shared {
 
     fn found(&self) -> Result<(Stage, Option<Native>), CodegenError> {
         let start = Instant::now();
-        let code = match &self.program {
-            Units::Machine(units, plan) => Code::of_units(units, plan),
-            Units::Calls(units, plan) => Code::of_calls(units, plan),
-        };
+        let code = Code::of(&self.program, self.form);
         if code.is_empty() {
             return Ok((Stage::Nothing, None));
         }

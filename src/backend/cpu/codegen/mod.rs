@@ -20,6 +20,7 @@ mod tests;
 
 use std::collections::HashSet;
 
+use crate::backend::Units;
 use crate::backend::cpu::PADDING;
 use crate::backend::generator::{self, Ending, Storage, parts, regions};
 use crate::base::IdVec;
@@ -37,6 +38,15 @@ pub(super) use lookout::{Lookout, RunClock};
 
 /// What every text begins with.
 const PRELUDE: &str = include_str!("include/prelude.h");
+
+/// What code is made of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Functions in the place of steps, which take the lanes of a shard group by group.
+    Groups,
+    /// Straight code, of a stack program.
+    Straight,
+}
 
 /// The C text of the bodies of a plan.
 #[derive(Clone, PartialEq, Debug)]
@@ -57,6 +67,15 @@ impl Code {
         let mut code = Self::new();
         code.body(&units.body, (&plan.body, &plan.globals));
         code
+    }
+
+    /// The code of a program.
+    pub fn of(program: &Units, form: Form) -> Self {
+        match (program, form) {
+            (Units::Machine(units, plan), Form::Straight) => Self::straight(units, plan),
+            (Units::Machine(units, plan), Form::Groups) => Self::of_units(units, plan),
+            (Units::Calls(units, plan), _) => Self::of_calls(units, plan),
+        }
     }
 
     /// The straight code of the units of a stack program, of which this plan was made: one function for one lane.

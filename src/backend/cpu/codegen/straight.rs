@@ -1,4 +1,4 @@
-//! The frame of straight code: a shard has one lane, and the function has it until it comes to a block without a text.
+//! The frame of straight code: a function has one lane of a shard until that comes to a block without a text.
 
 use crate::backend::generator::{
     Access, Limits, Pile, RegionFrame, RegionFunction, Stored, StraightFrame, memory_type, prefix,
@@ -23,7 +23,7 @@ impl Access for Straight {
     fn load(&self, from: Stored, at: &str, dtype: DType) -> String {
         let p = prefix(dtype);
         match from {
-            Stored::Slot(s) => format!("{p}_load(p{} + ({at}))", s.index()),
+            Stored::Slot(s) => format!("{p}_load(p{} + ({at}) * width)", s.index()),
             Stored::Uniform(s) => format!("{p}_splat(p{}[{at}])", s.index()),
             Stored::Constant(c) => format!("{p}_splat(c{}[{at}])", c.index()),
             Stored::Stack(_) => unreachable!("what is popped is copied"),
@@ -51,9 +51,10 @@ impl RegionFrame for Straight {
             out.push_str(&text);
             out.push('\n');
         };
-        w(format!("_Static_assert(LANES == 1, \"there is one lane\");\nvoid {}(struct ab_call *c) {{", function.name));
+        w(format!("_Static_assert(LANES == 1, \"it has one lane\");\nvoid {}(struct ab_call *c) {{", function.name));
         w(format!("    enum {{ TAPES = {tapes}, STACKS = {stacks} }};"));
         w("    const B m = b_splat(1);".to_owned());
+        w("    const int64_t width = c->width, at = c->at;".to_owned());
         for (i, constant) in signature.constants.iter().enumerate() {
             let ty = memory_type(storage.constant_type(*constant));
             w(format!("    const {ty} *c{} = c->constants[{i}];", constant.index()));
@@ -61,25 +62,26 @@ impl RegionFrame for Straight {
         for (i, slot) in signature.slots.iter().enumerate() {
             let Slot { dtype, uniform, .. } = storage.slots()[*slot];
             let (ty, slot) = (memory_type(dtype), slot.index());
-            w(format!("    {ty} *restrict p{slot} = c->slots[{i}];"));
             if uniform {
-                w(format!("    const {ty} u{slot} = *p{slot};"));
+                w(format!("    {ty} *const p{slot} = c->slots[{i}]; const {ty} u{slot} = *p{slot};"));
+            } else {
+                w(format!("    {ty} *restrict p{slot} = ({ty} *)c->slots[{i}] + at;"));
             }
         }
         for (i, pile) in piles(function).iter().enumerate() {
             w(format!("    struct ab_stack *k{pile} = &c->stacks[{i}];"));
-            w(format!("    uint32_t h{pile} = k{pile}->heights[0], top{pile} = h{pile};"));
+            w(format!("    uint32_t h{pile} = k{pile}->heights[at], top{pile} = h{pile};"));
         }
-        w("    const I lane = c->numbers[0];".to_owned());
-        w("    I draw = c->draws[0];".to_owned());
+        w("    const I lane = c->numbers[at];".to_owned());
+        w("    I draw = c->draws[at];".to_owned());
     }
 
     fn end_region(&self, function: &RegionFunction<'_>, out: &mut String) {
         for pile in piles(function) {
-            *out += &format!("    k{pile}->heights[0] = h{pile};\n");
+            *out += &format!("    k{pile}->heights[at] = h{pile};\n");
             *out += &format!("    if (top{pile} > k{pile}->highest) k{pile}->highest = top{pile};\n");
         }
-        *out += "    c->draws[0] = draw;\n    (void)lane, (void)m;\n}\n\n";
+        *out += "    c->draws[at] = draw;\n    (void)lane, (void)m;\n}\n\n";
     }
 
     fn count(&self, _: usize) -> Option<String> {
@@ -95,7 +97,7 @@ impl RegionFrame for Straight {
     }
 
     fn gather(&self, slot: SlotId, elements: &str, dtype: DType) -> String {
-        format!("{}_load(p{} + {elements})", prefix(dtype), slot.index())
+        format!("{}_load(p{} + ({elements}) * width)", prefix(dtype), slot.index())
     }
 
     fn scatter(&self, slot: SlotId, elements: &str, dtype: DType, value: &str) -> String {
@@ -104,7 +106,7 @@ impl RegionFrame for Straight {
 
     fn trap_all(&self, condition: &str, site: usize, index: Option<&str>) -> String {
         let index = index.unwrap_or("0");
-        format!("if (AB_RARE({condition})) {{ ab_trap_at(c, 0, m, m, {site}, {index}); goto leave; }}")
+        format!("if (AB_RARE({condition})) {{ ab_trap_at(c, at, m, m, {site}, {index}); goto leave; }}")
     }
 
     fn holds(&self, condition: &str) -> String {
@@ -124,7 +126,7 @@ impl RegionFrame for Straight {
     }
 
     fn store_at(&self, slot: SlotId, at: &str, dtype: DType, value: &str) -> String {
-        format!("{}_store(p{} + ({at}), {value});", prefix(dtype), slot.index())
+        format!("{}_store(p{} + ({at}) * width, {value});", prefix(dtype), slot.index())
     }
 
     fn scratch(&self, name: &str, ty: &str, first: usize) -> String {
@@ -179,7 +181,7 @@ impl StraightFrame for Straight {
         vec![
             self.trap_all("hr >= c->deepest", deep, None),
             self.trap_all("hr >= kr->levels && !c->grow(c, TAPES + STACKS)", full, None),
-            format!("((uint32_t *)kr->memory)[hr] = {};", ret.index()),
+            format!("((uint32_t *)kr->memory)[hr * width + at] = {};", ret.index()),
             "if (++hr > topr) topr = hr;".to_owned(),
         ]
     }
@@ -195,7 +197,7 @@ impl StraightFrame for Straight {
     }
 
     fn returned(&self) -> String {
-        "((const uint32_t *)kr->memory)[--hr]".to_owned()
+        "((const uint32_t *)kr->memory)[--hr * width + at]".to_owned()
     }
 
     fn drew(&self, draws: usize) -> String {
@@ -221,6 +223,7 @@ fn name(pile: Pile) -> String {
 /// The address of an element of the value on top, or of that which is put there.
 fn place(pile: Pile, elements: usize, dtype: DType, at: &str) -> String {
     let name = name(pile);
-    let first = if elements == 1 { format!("h{name}") } else { format!("((int64_t)h{name} * {elements} + {at})") };
-    format!("({} *)k{name}->memory + {first}", memory_type(dtype))
+    let first =
+        if elements == 1 { format!("(int64_t)h{name}") } else { format!("((int64_t)h{name} * {elements} + {at})") };
+    format!("({} *)k{name}->memory + {first} * width + at", memory_type(dtype))
 }

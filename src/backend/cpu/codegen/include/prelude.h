@@ -56,8 +56,8 @@ struct ab_call {
     int64_t stopped;
     // For arrays that are too large for the stack.
     void *scratch;
-    // For straight code: the block that the lane enters at; notes how high stacks and tapes are when it makes an attempt.
-    int64_t entry;
+    // For straight code: the lane, and the block that it enters at; notes how high stacks and tapes are when it makes an attempt.
+    int64_t at, entry;
     void (*note)(struct ab_call *, uint32_t, uint32_t, const uint32_t *);
 };
 

@@ -10,7 +10,7 @@ use super::compiling::Folder;
 use crate::backend::Units;
 use crate::backend::cpu::codegen::beside::Patience;
 use crate::backend::cpu::codegen::compiler::Compiler;
-use crate::backend::cpu::codegen::{Beside, Generated, RunClock};
+use crate::backend::cpu::codegen::{Beside, Form, Generated, RunClock};
 use crate::program::{Inputs, Options, Program};
 use crate::run::CodeStats;
 use crate::types::Precision;
@@ -25,7 +25,7 @@ fn units() -> Units {
 /// With a compiler, for runs of which the first look finds everything due.
 fn beside(compiler: Compiler) -> Beside {
     let patience = Patience { disk: Duration::ZERO, compiler: 0.0, idle: 0.0 };
-    Beside::with(units(), Precision::F64, patience, Some(compiler))
+    Beside::with((units(), Form::Groups), Precision::F64, patience, Some(compiler))
 }
 
 fn told(beside: &Beside) -> CodeStats {
@@ -52,7 +52,7 @@ fn script(folder: &Folder, text: &str) -> Compiler {
 fn nothing_begins_before_it_is_due() {
     let folder = Folder::new();
     let compiler = script(&folder, "exit 1");
-    let patient = Beside::with(units(), Precision::F64, Patience::default(), Some(compiler));
+    let patient = Beside::with((units(), Form::Groups), Precision::F64, Patience::default(), Some(compiler));
     patient.passed(Duration::from_millis(15), true);
     patient.passed(Duration::from_millis(3), false);
     assert!(matches!(told(&patient), CodeStats::NotWorth { estimate: None, .. }), "{}", told(&patient));
