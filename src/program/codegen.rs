@@ -111,7 +111,7 @@ pub fn c_compiler() -> Result<String, Error> {
 pub fn code(compiled: &Compiled, engine: Engine) -> Result<Code, Error> {
     match (engine, &compiled.call_units, &compiled.calls) {
         (Engine::Pc, ..) => Ok(Code::of_units(&compiled.units, &compiled.plan)),
-        (Engine::Scalar, ..) => Ok(Code::straight(&compiled.units, &compiled.plan)),
+        (Engine::Scalar, ..) => Ok(Code::straight(&compiled.units, &compiled.plan, true)),
         (Engine::Local, Some(units), Some(plan)) => Ok(Code::of_calls(units, plan)),
         (Engine::Local, ..) => Err(stack_only()),
     }

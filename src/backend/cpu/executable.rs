@@ -27,11 +27,12 @@ impl Backend for Cpu {
             // Generated code keeps the tops of stacks in registers of the processor.
             (Units::Machine(_, plan), _) if !plan.cached_tops => Made::Nothing,
             (Units::Machine(..), Generate::Beside) => {
-                Made::Beside { groups: beside(Form::Groups), straight: Some(beside(Form::Straight)) }
+                let straight = [true, false].map(|alone| beside(Form::Straight { alone }));
+                Made::Beside { groups: beside(Form::Groups), straight: Some(straight) }
             }
             (Units::Calls(..), Generate::Beside) => Made::Beside { groups: beside(Form::Groups), straight: None },
             (_, Generate::Before) => {
-                let form = if how.straight { Form::Straight } else { Form::Groups };
+                let form = if how.straight { Form::Straight { alone: true } } else { Form::Groups };
                 Made::Before(Box::new(Native::new(Code::of(&program, form), how.precision, how.stop.clone())?))
             }
         };
@@ -61,10 +62,10 @@ enum Made {
     Nothing,
     /// Before the first run.
     Before(Box<Native>),
-    /// Beside the runs; straight code for those of few lanes.
+    /// Beside the runs; straight code for those of a lane for each thread, and for those of few lanes.
     Beside {
         groups: Box<Beside>,
-        straight: Option<Box<Beside>>,
+        straight: Option<[Box<Beside>; 2]>,
     },
 }
 
@@ -75,9 +76,9 @@ const FEW: usize = 4;
 impl Executable for Loaded {
     fn prepare(&self) {
         if let Made::Beside { groups, straight } = &self.code {
-            let both = || std::iter::once(groups).chain(straight);
-            both().for_each(|beside| beside.look_on_disk());
-            both().for_each(|beside| beside.wait_for_disk());
+            let all = || std::iter::once(groups).chain(straight.iter().flatten());
+            all().for_each(|beside| beside.look_on_disk());
+            all().for_each(|beside| beside.wait_for_disk());
         }
     }
 
@@ -86,9 +87,10 @@ impl Executable for Loaded {
             Made::Nothing => Generated::Nothing,
             Made::Before(native) => Generated::Now(native),
             Made::Beside { groups, straight } => {
-                let few = inputs.lanes.len() <= workers(settings) * FEW && straight::serves(settings);
-                let straight = straight.as_ref().filter(|straight| few && straight.may_come());
-                Generated::Beside(straight.unwrap_or(groups))
+                let (lanes, threads) = (inputs.lanes.len(), workers(settings));
+                let few = lanes <= threads * FEW && straight::serves(settings);
+                let straight = straight.as_ref().map(|[alone, any]| if lanes <= threads { alone } else { any });
+                Generated::Beside(straight.filter(|straight| few && straight.may_come()).unwrap_or(groups))
             }
         };
         match &self.program {

@@ -186,6 +186,8 @@ impl<R: Real> Stepper<'_, R> {
             at: 0,
             entry: 0,
             note: None,
+            map1: None,
+            map2: None,
         }
     }
 

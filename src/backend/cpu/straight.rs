@@ -1,5 +1,6 @@
 //! Runs the lanes of a shard by straight code, one after the other.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::{ptr, slice};
@@ -16,7 +17,7 @@ use crate::base::{Id as _, Loc};
 use crate::exec::LaneStack;
 use crate::plan::BlockId;
 use crate::run::{Execution, Settings, TrapKind};
-use crate::vmath::Real;
+use crate::vmath::{BinaryFn, Real, UnaryFn, binary, unary};
 
 /// Whether straight code can serve: it counts nothing, and looks for no NaN.
 pub(super) fn serves(settings: &Settings) -> bool {
@@ -82,6 +83,8 @@ impl<'a, R: Real> Stepper<'a, R> {
             at: lane.at as i64,
             entry: entry.index() as i64,
             note: Some(note::<R>),
+            map1: Some(map1::<R>),
+            map2: Some(map2::<R>),
             ..common
         };
         // SAFETY: the function was generated from this plan for this width of `real`. It reads and writes the elements that
@@ -151,4 +154,23 @@ unsafe extern "C" fn note<R: Real>(call: *mut CodeCall, ret: u32, depth: u32, he
     // SAFETY: the function was generated with the heights of the stacks and tapes of this attempt.
     let heights = unsafe { slice::from_raw_parts(heights, count) };
     handlers.record(lane, depth as usize, heights.iter().map(|h| *h as usize));
+}
+
+/// A function of each of `n` reals, which stand elsewhere than the results.
+unsafe extern "C" fn map1<R: Real>(f: i64, x: *const c_void, out: *mut c_void, n: i64) {
+    // SAFETY: the function was generated for this width of `real`, with arrays that have so many elements.
+    let (x, out) = unsafe {
+        (slice::from_raw_parts(x.cast::<R>(), n as usize), slice::from_raw_parts_mut(out.cast::<R>(), n as usize))
+    };
+    unary(UnaryFn::ALL[f as usize], x, out);
+}
+
+/// The same of two.
+unsafe extern "C" fn map2<R: Real>(f: i64, x: *const c_void, y: *const c_void, out: *mut c_void, n: i64) {
+    // SAFETY: as in `map1`.
+    let (x, y, out) = unsafe {
+        let [x, y] = [x, y].map(|from| slice::from_raw_parts(from.cast::<R>(), n as usize));
+        (x, y, slice::from_raw_parts_mut(out.cast::<R>(), n as usize))
+    };
+    binary(BinaryFn::ALL[f as usize], x, y, out);
 }

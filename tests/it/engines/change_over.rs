@@ -65,9 +65,9 @@ fn run(bound: &Bound, engine: Engine, generated: Generated<'_>, settings: &Setti
 
 fn code(bound: &Bound, engine: Engine, form: Form) -> Code {
     let compiled = bound.compiled();
-    match (engine, &compiled.call_units, &compiled.calls) {
-        (Engine::Local, Some(units), Some(calls)) => Code::of_calls(units, calls),
-        _ if form == Form::Straight => Code::straight(&compiled.units, &compiled.plan),
+    match (engine, form, &compiled.call_units, &compiled.calls) {
+        (Engine::Local, _, Some(units), Some(calls)) => Code::of_calls(units, calls),
+        (_, Form::Straight { alone }, ..) => Code::straight(&compiled.units, &compiled.plan, alone),
         _ => Code::of_units(&compiled.units, &compiled.plan),
     }
 }
@@ -80,8 +80,8 @@ fn agree(name: &str, places: u64, bind: impl Fn(&Options) -> Bound) {
     for (engine, form, precision) in [
         (Engine::Pc, Form::Groups, Precision::F64),
         (Engine::Pc, Form::Groups, Precision::F32),
-        (Engine::Pc, Form::Straight, Precision::F64),
-        (Engine::Pc, Form::Straight, Precision::F32),
+        (Engine::Pc, Form::Straight { alone: false }, Precision::F64),
+        (Engine::Pc, Form::Straight { alone: false }, Precision::F32),
         (Engine::Local, Form::Groups, Precision::F64),
         (Engine::Local, Form::Groups, Precision::F32),
     ] {

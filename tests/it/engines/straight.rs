@@ -42,6 +42,18 @@ pub fn told(n: int) -> real {
 }
 fn visit(i: int, x: real) -> real { if i <= 0 { random_normal() } else { 0.5 * visit(i - 2, x) + visit(i - 3, -x) } }
 
+/// Functions of many elements, of arrays that the function has, of shared ones, and of one element for all; in place too.
+pub fn mapped(n: int) -> real {
+    let same = [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5];
+    let mut v = [0.1 * n + 0.3 * i for i in 0..7];
+    for i in 0..n {
+        v = exp(-v) + v ^ same + (0.5 + 0.1 * i) ^ v;
+        let w = log(v);
+        v = log1p(lgamma(same + w) ^ 2.0) + w;
+    }
+    grad(|x| sum(x ^ same + sin(x) * log_inv_logit(x)))(v)[n % 7] + sum(v)
+}
+
 /// Arrays that stay in buffers, elements at indices of the lane, and indices out of range.
 pub fn moved(n: int) -> real {
     let mut v = [0.5 * i for i in 0..300];
@@ -73,7 +85,7 @@ fn agree(
         let inputs = Inputs::new().lane("n", (0..13).map(|lane| lane * 7 % most).collect::<Vec<i64>>());
         let bound = program.function(name).unwrap().bind(&inputs, &options).expect("it binds");
         let compiled = bound.compiled();
-        let code = Code::straight(&compiled.units, &compiled.plan);
+        let code = Code::straight(&compiled.units, &compiled.plan, true);
         assert!(code.straight.is_some(), "{name}: {}", code.text);
         let native = Native::new(code, precision, None).expect("the generated C compiles");
         for threads in [1, 2] {
@@ -97,7 +109,7 @@ fn straight_code_has_the_bits_of_the_steps() {
     for (name, most) in [("fib", 9), ("collatz", 11), ("saved", 8), ("gradient", 7)] {
         agree(change_over::SOURCE, name, most, |settings| settings);
     }
-    for (name, most) in [("tried", 9), ("told", 12), ("moved", 7)] {
+    for (name, most) in [("tried", 9), ("told", 12), ("mapped", 8), ("moved", 7)] {
         agree(SOURCE, name, most, |settings| settings);
     }
 }
@@ -125,7 +137,7 @@ fn straight_code_hears_that_it_is_to_stop() {
         let options = Options::default().seed(3).codegen(Codegen::Off);
         let inputs = Inputs::new().lane("n", vec![7_i64, 8]);
         let bound = program.function(name).unwrap().bind(&inputs, &options).expect("it binds");
-        let code = Code::straight(&bound.compiled().units, &bound.compiled().plan);
+        let code = Code::straight(&bound.compiled().units, &bound.compiled().plan, true);
         let native = Native::new(code, Precision::F64, None).expect("the generated C compiles");
         let settings = options.get_settings().clone().stop(Arc::clone(&stop));
         let outcome =

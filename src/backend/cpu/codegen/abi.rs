@@ -96,4 +96,8 @@ pub struct CodeCall {
     /// Notes how high stacks and tapes are when the lane makes an attempt: the block that it returns to, how many return
     /// addresses the lane has, and the heights.
     pub note: Option<unsafe extern "C" fn(*mut CodeCall, u32, u32, *const u32)>,
+    /// Computes a function of each of so many reals, by its number: from the first place to the last.
+    pub map1: Option<unsafe extern "C" fn(i64, *const c_void, *mut c_void, i64)>,
+    /// The same of two.
+    pub map2: Option<unsafe extern "C" fn(i64, *const c_void, *const c_void, *mut c_void, i64)>,
 }

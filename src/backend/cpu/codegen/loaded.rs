@@ -38,6 +38,8 @@ pub struct NativeStraight {
     pub segment: StraightSegment,
     /// Its function, which lives as long as the [`Native`].
     pub function: CodeFunction,
+    /// Whether it serves shards of one lane alone.
+    alone: bool,
     /// Of each block whether it has it.
     has: IdVec<BlockId, bool>,
 }
@@ -46,6 +48,10 @@ impl NativeStraight {
     /// Whether it has all blocks of a unit.
     pub fn has(&self, unit: &Unit) -> bool {
         self.has[unit.blocks[0]]
+    }
+    /// Whether it serves a shard of this width.
+    pub fn serves(&self, width: usize) -> bool {
+        width == 1 || !self.alone
     }
 }
 
@@ -148,7 +154,7 @@ impl Native {
             let function = unsafe { library.symbol::<CodeFunction>(&segment.region.name)? };
             let mut has = IdVec::filled(false, body.blocks.len());
             segment.region.blocks.iter().for_each(|block| has[BlockId::new(block.index())] = true);
-            body.straight = Some(NativeStraight { segment, function, has });
+            body.straight = Some(NativeStraight { segment, function, alone: code.alone, has });
         }
         Ok(Self { bodies, _library: library })
     }

@@ -44,8 +44,11 @@ const PRELUDE: &str = include_str!("include/prelude.h");
 pub enum Form {
     /// Functions in the place of steps, which take the lanes of a shard group by group.
     Groups,
-    /// Straight code, of a stack program.
-    Straight,
+    /// Straight code, of a stack program; `alone`: for shards of one lane.
+    Straight {
+        /// A tenth quicker, and good for nothing else.
+        alone: bool,
+    },
 }
 
 /// The C text of the bodies of a plan.
@@ -59,6 +62,8 @@ pub struct Code {
     pub regions: Vec<IdVec<BlockId, Option<RegionSegment>>>,
     /// The straight function, which is all that there is then.
     pub straight: Option<StraightSegment>,
+    /// Whether that is for shards of one lane.
+    alone: bool,
 }
 
 impl Code {
@@ -72,18 +77,19 @@ impl Code {
     /// The code of a program.
     pub fn of(program: &Units, form: Form) -> Self {
         match (program, form) {
-            (Units::Machine(units, plan), Form::Straight) => Self::straight(units, plan),
+            (Units::Machine(units, plan), Form::Straight { alone }) => Self::straight(units, plan, alone),
             (Units::Machine(units, plan), Form::Groups) => Self::of_units(units, plan),
             (Units::Calls(units, plan), _) => Self::of_calls(units, plan),
         }
     }
 
     /// The straight code of the units of a stack program, of which this plan was made: one function for one lane.
-    pub fn straight(units: &unit::Program, plan: &Plan) -> Self {
+    pub fn straight(units: &unit::Program, plan: &Plan, alone: bool) -> Self {
         let mut code = Self::new();
         let storage = Storage::of(&plan.body, &plan.globals);
-        code.straight =
-            generator::straight(&straight::Straight, (&units.body, &storage), "ab_straight", &mut code.text);
+        let frame = straight::Straight { alone };
+        code.straight = generator::straight(&frame, (&units.body, &storage), "ab_straight", &mut code.text);
+        code.alone = alone;
         let steps = plan.body.blocks.values().map(|block| vec![BlockPart::Steps(0..block.steps.len())]);
         code.bodies.push(steps.collect());
         code.regions.push(IdVec::filled(None, plan.body.blocks.len()));
@@ -114,7 +120,7 @@ impl Code {
 
     fn new() -> Self {
         let text = format!("#define AB_PADDING {PADDING}\n{PRELUDE}");
-        Self { text, bodies: Vec::new(), regions: Vec::new(), straight: None }
+        Self { text, bodies: Vec::new(), regions: Vec::new(), straight: None, alone: false }
     }
 
     fn body<T: Ending, P>(&mut self, units: &unit::Body<T>, (planned, globals): (&plan::Body<P>, &plan::Globals)) {

@@ -1,7 +1,7 @@
 //! The frame of straight code: a function has one lane of a shard until that comes to a block without a text.
 
 use crate::backend::generator::{
-    Access, Limits, Pile, RegionFrame, RegionFunction, Stored, StraightFrame, memory_type, prefix,
+    Access, Limits, Mapped, Pile, RegionFrame, RegionFunction, Stored, StraightFrame, memory_type, prefix,
 };
 use crate::base::Id as _;
 use crate::plan::{ConstantId, Slot, SlotId};
@@ -13,7 +13,10 @@ const LIMITS: Limits = Limits::new(256, 1 << 14, 64 << 10);
 
 /// How straight C meets the machine on a CPU.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Straight;
+pub(super) struct Straight {
+    /// Whether the lane has its shard for itself: its elements lie side by side then.
+    pub(super) alone: bool,
+}
 
 impl Access for Straight {
     fn limits(&self) -> Limits {
@@ -54,7 +57,10 @@ impl RegionFrame for Straight {
         w(format!("_Static_assert(LANES == 1, \"it has one lane\");\nvoid {}(struct ab_call *c) {{", function.name));
         w(format!("    enum {{ TAPES = {tapes}, STACKS = {stacks} }};"));
         w("    const B m = b_splat(1);".to_owned());
-        w("    const int64_t width = c->width, at = c->at;".to_owned());
+        w(match self.alone {
+            true => "    enum { width = 1, at = 0 };".to_owned(),
+            false => "    const int64_t width = c->width, at = c->at;".to_owned(),
+        });
         for (i, constant) in signature.constants.iter().enumerate() {
             let ty = memory_type(storage.constant_type(*constant));
             w(format!("    const {ty} *c{} = c->constants[{i}];", constant.index()));
@@ -202,6 +208,14 @@ impl StraightFrame for Straight {
 
     fn drew(&self, draws: usize) -> String {
         format!("draw = i_add(draw, {draws});")
+    }
+
+    fn map(&self, function: Mapped, operands: &[String], to: &str, elements: usize) -> String {
+        let (map, number) = match function {
+            Mapped::Unary(f) => ("map1", f as usize),
+            Mapped::Binary(f) => ("map2", f as usize),
+        };
+        format!("c->{map}({number}, {}, {to}, {elements});", operands.join(", "))
     }
 }
 

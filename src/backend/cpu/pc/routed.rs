@@ -36,6 +36,7 @@ impl<'a> Way<'a> {
     /// and look for no NaN.
     pub(super) fn of(unit: &Unit, native: Option<&'a NativeBody>, settings: &Settings, width: usize) -> Self {
         if let Some(straight) = native.and_then(NativeBody::straight)
+            && straight.serves(width)
             && straight.has(unit)
             && serves(settings)
         {

@@ -29,7 +29,7 @@ use crate::types::DType;
 use crate::unit::{BlockEnd, BlockId, Body, Op, OpKind, SideEffect};
 
 pub use straight::StraightSegment;
-pub(in crate::backend) use straight::{StraightFrame, straight};
+pub(in crate::backend) use straight::{Mapped, StraightFrame, straight};
 use text::{Extent, MOST_MOVED, MOST_MOVED_OFTEN, Writer};
 
 /// What a target that runs regions has besides.

@@ -180,18 +180,13 @@ impl<T: Ending> Writer<'_, T> {
         if plain {
             return None;
         }
+        if let Some(function) = self.mapped(prim, n) {
+            return self.map_by_machine(function, block, dst, args, &views);
+        }
         let to = self.array_of(dst, (n, dtype, false), &views)?;
         let made = Known::Array(to.clone());
-        // Of an operand that has 1 where the result has more, the same elements serve again.
-        let place = |(view, arg): (&View, &Operand)| match view.elements {
-            1 => None,
-            elements if elements == n => Some("e".to_owned()),
-            _ => {
-                let shape = block.operand_type(*arg, self.storage.globals).shape;
-                Some(shapes::element(&shapes::indices("e", &value.ty.shape), &shape))
-            }
-        };
-        let places: Vec<Option<String>> = views.iter().zip(args).map(place).collect();
+        let places: Vec<Option<String>> =
+            views.iter().zip(args).map(|(view, arg)| self.place_of(block, view, *arg, &value.ty)).collect();
         let body = |w: &mut Self, e: Option<&str>| {
             let elements = views.iter().zip(&places).map(|(view, place)| w.element(view, place.as_deref()));
             let numbers: Vec<Number> = elements.collect();
@@ -203,6 +198,19 @@ impl<T: Ending> Writer<'_, T> {
             None => self.each(n, body),
         }
         Some(made)
+    }
+
+    /// The element of an operand that serves element `e` of a result of this type: of one that has 1 where the result has
+    /// more, the same elements serve again.
+    pub(super) fn place_of(&self, block: &Block<T>, view: &View, operand: Operand, ty: &Type) -> Option<String> {
+        match view.elements {
+            1 => None,
+            elements if elements == ty.elements() => Some("e".to_owned()),
+            _ => {
+                let shape = block.operand_type(operand, self.storage.globals).shape;
+                Some(shapes::element(&shapes::indices("e", &ty.shape), &shape))
+            }
+        }
     }
 
     /// A group of lanes by a function of groups.

@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use super::place::{Known, Number};
+use super::place::{Known, Number, Place, View};
 use super::text::{Extent, Writer};
 use super::{Pile, RegionExit, RegionFrame, RegionFunction, RegionSegment};
 use crate::backend::generator::ending::{Ending, Exit};
@@ -16,10 +16,11 @@ use crate::backend::generator::operations::drawing;
 use crate::backend::generator::scope::Storage;
 use crate::base::Id as _;
 use crate::plan::StackId;
-use crate::prim::Draw;
+use crate::prim::{Class, Draw, Prim};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
 use crate::unit::{Block, BlockId, Body, Operand, ValueId, VarId};
+use crate::vmath::{BinaryFn, Computed, UnaryFn};
 
 /// What a target that runs straight code has besides. There is one lane: what [`RegionFrame`] says of a group is said of it.
 ///
@@ -38,7 +39,22 @@ pub(in crate::backend) trait StraightFrame: RegionFrame {
     fn returned(&self) -> String;
     /// The statement that counts draws of the lane.
     fn drew(&self, draws: usize) -> String;
+    /// The statement that has the machine compute a function of each of so many elements, which stand side by side from
+    /// these addresses on, as do the results.
+    fn map(&self, function: Mapped, operands: &[String], to: &str, elements: usize) -> String;
 }
+
+/// A function that the machine computes of many elements, a vector of them at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::backend) enum Mapped {
+    /// Of one operand.
+    Unary(UnaryFn),
+    /// Of two.
+    Binary(BinaryFn),
+}
+
+/// Elements from which on the machine computes functions of reals: a call takes as long as some two of them.
+const FEWEST_MAPPED: usize = 6;
 
 /// What the writer of a straight function has besides.
 pub(super) struct Straight<'a> {
@@ -241,6 +257,64 @@ impl<T: Ending> Writer<'_, T> {
         self.straight.as_ref()?;
         let stack = self.stack(var);
         self.pop(dst, (stack, None), ty)
+    }
+
+    /// The function that the machine computes better than the text does, in which the elements of one lane are no vector.
+    pub(super) fn mapped(&self, prim: Prim, elements: usize) -> Option<Mapped> {
+        if self.straight.is_none() || elements < FEWEST_MAPPED {
+            return None;
+        }
+        match prim.class() {
+            Class::Unary(f) if f.computed() != Computed::Native => Some(Mapped::Unary(f)),
+            Class::Binary(f) => Some(Mapped::Binary(f)),
+            _ => None,
+        }
+    }
+
+    /// What the machine computes of these views.
+    pub(super) fn map_by_machine(
+        &mut self,
+        function: Mapped,
+        block: &Block<T>,
+        dst: ValueId,
+        args: &[Operand],
+        views: &[View],
+    ) -> Option<Known> {
+        let frame = self.straight.as_ref()?.frame;
+        let ty = &block.values[dst].ty;
+        let n = ty.elements();
+        self.close_loop();
+        let mut operands = Vec::new();
+        for (view, arg) in views.iter().zip(args) {
+            let operand = match self.address(view).filter(|_| view.elements == n) {
+                Some(address) => address,
+                None => {
+                    let (place, to) = (self.place_of(block, view, *arg, ty), self.array(n, DType::Real, false)?);
+                    self.each(n, |w, e| {
+                        let element = w.element(view, place.as_deref());
+                        w.set(&to, e, &element);
+                    });
+                    self.address(&to)?
+                }
+            };
+            operands.push(operand);
+        }
+        // What is read must stand elsewhere.
+        let read: Vec<View> = views.iter().map(View::nowhere_else).collect();
+        let to = self.array_of(dst, (n, DType::Real, false), &read)?;
+        let result = self.address(&to)?;
+        self.line(frame.map(function, &operands, &result, n));
+        Some(Known::Array(to))
+    }
+
+    /// Where the elements of a view stand side by side, if they do.
+    fn address(&mut self, view: &View) -> Option<String> {
+        let base = match &view.place {
+            Place::Local { name, plain: false } if view.dtype == DType::Real => name.clone(),
+            Place::Constant(constant) if view.dtype == DType::Real => self.constant(*constant, view.dtype)?,
+            _ => return None,
+        };
+        Some(format!("{base} + ({})", view.at(None)))
     }
 
     /// Draws of the lane; none in a region.

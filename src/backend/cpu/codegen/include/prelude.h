@@ -59,6 +59,9 @@ struct ab_call {
     // For straight code: the lane, and the block that it enters at; notes how high stacks and tapes are when it makes an attempt.
     int64_t at, entry;
     void (*note)(struct ab_call *, uint32_t, uint32_t, const uint32_t *);
+    // Compute a function of each of so many reals, by its number.
+    void (*map1)(int64_t, const void *, void *, int64_t);
+    void (*map2)(int64_t, const void *, const void *, void *, int64_t);
 };
 
 #define AB_RARE(x) __builtin_expect(!!(x), 0)
