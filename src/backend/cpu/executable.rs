@@ -71,7 +71,7 @@ enum Made {
 
 /// Lanes for each thread of a run up to which straight code is quicker than groups of lanes: RESULTS.md has what was
 /// measured.
-const FEW: usize = 4;
+const FEW: usize = 2;
 
 impl Executable for Loaded {
     fn prepare(&self) {

@@ -90,9 +90,8 @@ impl Code {
         let frame = straight::Straight { alone };
         code.straight = generator::straight(&frame, (&units.body, &storage), "ab_straight", &mut code.text);
         code.alone = alone;
-        let steps = plan.body.blocks.values().map(|block| vec![BlockPart::Steps(0..block.steps.len())]);
-        code.bodies.push(steps.collect());
-        code.regions.push(IdVec::filled(None, plan.body.blocks.len()));
+        let there = code.straight.iter().flat_map(|straight| &straight.region.blocks).copied().collect();
+        code.body_without(&units.body, &storage, there);
         code
     }
 
@@ -124,13 +123,22 @@ impl Code {
     }
 
     fn body<T: Ending, P>(&mut self, units: &unit::Body<T>, (planned, globals): (&plan::Body<P>, &plan::Globals)) {
-        let storage = Storage::of(planned, globals);
+        self.body_without(units, &Storage::of(planned, globals), HashSet::new());
+    }
+
+    /// The functions of a body, but for blocks that are elsewhere.
+    fn body_without<T: Ending>(
+        &mut self,
+        units: &unit::Body<T>,
+        storage: &Storage<'_>,
+        elsewhere: HashSet<unit::BlockId>,
+    ) {
         let prefix = format!("ab_{}_", self.bodies.len());
-        let regions = regions(&Groups, (units, &storage), &prefix, &mut self.text);
-        let left_out: HashSet<unit::BlockId> =
-            regions.values().flatten().flat_map(|region| &region.blocks).copied().collect();
+        let regions = regions(&Groups, (units, storage), |block| elsewhere.contains(&block), &prefix, &mut self.text);
+        let mut left_out = elsewhere;
+        left_out.extend(regions.values().flatten().flat_map(|region| &region.blocks).copied());
         let is_left_out = |block| left_out.contains(&block);
-        let made = parts(&Groups, (units, &storage), is_left_out, &prefix, &mut self.text);
+        let made = parts(&Groups, (units, storage), is_left_out, &prefix, &mut self.text);
         self.bodies.push(made.into_values().collect());
         self.regions.push(regions.into_values().collect());
     }

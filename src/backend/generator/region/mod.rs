@@ -148,12 +148,13 @@ pub struct RegionExit {
 pub(in crate::backend) fn regions<'a, T: Ending>(
     frame: &'a dyn RegionFrame,
     (body, storage): (&'a Body<T>, &'a Storage<'a>),
+    is_left_out: impl Fn(BlockId) -> bool,
     prefix: &str,
     out: &mut String,
 ) -> IdVec<BlockId, Option<RegionSegment>> {
     let mut made: IdVec<BlockId, Option<RegionSegment>> = IdVec::filled(None, body.blocks.len());
     for unit in body.units.values() {
-        if !unit.region && !gains(frame, (body, storage), &unit.blocks) {
+        if is_left_out(unit.blocks[0]) || !unit.region && !gains(frame, (body, storage), &unit.blocks) {
             continue;
         }
         let mut taken: Vec<BlockId> = Vec::new();
