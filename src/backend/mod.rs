@@ -32,8 +32,8 @@ pub trait Backend: fmt::Debug + Send + Sync + RefUnwindSafe {
 
 /// A program that a back end has compiled. Several threads may run it at once.
 pub trait Executable: fmt::Debug + Send + Sync {
-    /// Long runs will follow: does what they would do sooner or later.
-    fn prepare(&self) {}
+    /// Long runs of so many lanes will follow: does what they would do sooner or later.
+    fn prepare(&self, _lanes: usize, _settings: &Settings) {}
     /// Runs it for all lanes of the inputs, which fit the program: element types and event shapes are those of its lane
     /// inputs and shared values. Rows of trapped lanes are zero, and traps come in the order of positions. The time
     /// that the run takes is not its business.
@@ -57,9 +57,8 @@ pub struct How {
     pub precision: Precision,
     /// Whether code is generated, where the back end can do without, and when.
     pub generate: Generate,
-    /// For few lanes: code that takes one lane after the other, with nothing of the machine between its blocks, where code is
-    /// generated before the first run.
-    pub straight: bool,
+    /// For which shards it is generated before the first run; beside runs, that hangs on the run.
+    pub form: Form,
     /// Set from outside to end a compilation that is waited for.
     pub stop: Option<Arc<AtomicBool>>,
 }
@@ -74,6 +73,19 @@ pub enum Generate {
     Before,
     /// While the program runs, where that may pay; that there can be none is no error.
     Beside,
+}
+
+/// What generated code is like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Form {
+    /// Functions in the place of steps, which take the lanes of a shard group by group.
+    #[default]
+    Groups,
+    /// Straight code of a stack program: all blocks as one function, which takes one lane after the other from block to
+    /// block, with nothing of the machine between them.
+    FewLanes,
+    /// The same for shards of one lane, whose values stand side by side.
+    OneLane,
 }
 
 /// Why a back end cannot compile a program.

@@ -662,11 +662,17 @@ pub(super) fn passes(no_pass: &[String]) -> Result<Passes, Error> {
 
 impl EngineArgs {
     /// Why generated code does not run though it is asked for.
-    fn runs_no_code(&self, passes: &Passes) -> Option<&'static str> {
+    fn runs_no_code(&self, passes: &Passes, stats: bool) -> Option<&'static str> {
         match (self.codegen, self.engine, self.exec, self.check) {
             (CodegenName::Off | CodegenName::Auto, ..) => None,
-            (_, EngineName::Pc, ..) if !passes.is_on("cached-tops") => {
+            (_, EngineName::Pc | EngineName::Scalar, ..) if !passes.is_on("cached-tops") => {
                 Some("generated code keeps the tops of stacks in registers, and the pass `cached-tops` is off")
+            }
+            (_, EngineName::Scalar, ..) if stats => {
+                Some("--stats counts supersteps, which the engine `pc` runs instead")
+            }
+            (_, EngineName::Scalar, ..) if self.max_supersteps > 0 => {
+                Some("--max-supersteps counts blocks, which the engine `pc` runs instead")
             }
             (_, _, ExecName::Gather, _) => Some("--exec gather runs the steps on the active lanes alone"),
             (_, _, _, Some(CheckName::Nan)) => Some("--check nan looks at the result of every step"),
@@ -684,7 +690,7 @@ impl EngineArgs {
                 let compiled = matches!(self.codegen, CodegenName::Cc);
                 let mut flags = vec![
                     schedule,
-                    ("--exec", !matches!(self.exec, ExecName::Auto)),
+                    ("--exec", !compiled && !matches!(self.exec, ExecName::Auto)),
                     ("--costs", self.costs != Costs::default()),
                     ("--shard-lanes", self.shard_lanes != 0),
                 ];
@@ -704,7 +710,7 @@ impl EngineArgs {
     /// For a pass that there is not, and for generated code without fusion.
     pub(super) fn options(&self, stats: bool) -> Result<Options, Error> {
         let mut passes = passes(&self.no_pass)?;
-        if let Some(why) = self.runs_no_code(&passes) {
+        if let Some(why) = self.runs_no_code(&passes, stats) {
             note(&format!("note: --codegen cc does nothing here: {why}"));
         } else if matches!(self.codegen, CodegenName::Cc) && self.fusion == Switch::Off {
             let message = "--fusion off runs every primitive by itself, and --codegen cc makes one function of many";

@@ -156,19 +156,18 @@ fn ablations(device: &'static str) -> Vec<Way> {
 }
 
 /// Every batching engine on every device, with and without fusion, and with fusion also as generated code; the
-/// interpreter has nothing to fuse or to generate.
+/// interpreter has nothing to fuse, and `scalar` is straight code with `cc`.
 fn engines(args: &BenchArgs, devices: &[&'static str]) -> Vec<Way> {
     let mut ways = Vec::new();
     let engines = args.engine.iter().map(|name| Engine::from(*name));
     for (engine, device) in engines.flat_map(|engine| devices.iter().map(move |device| (engine, *device))) {
         let plain = Way { engine, device, fusion: true, codegen: Codegen::Off, without: &[] };
         if engine == Engine::Scalar {
-            // It runs on none of them.
-            let of_host = Way { device: devices[0], ..plain };
-            ways.push(of_host);
-            if args.codegen.iter().any(|name| Codegen::from(*name) == Codegen::Cc) {
-                ways.push(Way { codegen: Codegen::Cc, ..of_host });
-            }
+            // The interpreter runs on none of them.
+            ways.extend(args.codegen.iter().map(|name| match Codegen::from(*name) {
+                Codegen::Cc => Way { codegen: Codegen::Cc, device: devices[0], ..plain },
+                Codegen::Off | Codegen::Auto => Way { device: devices[0], ..plain },
+            }));
             continue;
         }
         for codegen in args.codegen.iter().map(|name| Codegen::from(*name)) {

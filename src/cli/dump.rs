@@ -119,7 +119,9 @@ fn of_engine(args: &DumpArgs, pc: &dyn Display, local: Option<&dyn Display>) -> 
         (EngineName::Pc, _) => Ok(shown(pc)),
         (EngineName::Local, Some(local)) => Ok(shown(local)),
         (EngineName::Local, None) => Err(Error::new(ErrorKind::Option, "this text runs on the engine `pc` only")),
-        (EngineName::Scalar, _) => Err(Error::new(ErrorKind::Option, "the engine `scalar` runs the stage `cfg`")),
+        (EngineName::Scalar, _) => {
+            Err(Error::new(ErrorKind::Option, "the engine `scalar` runs the stage `cfg`, or `c` with --codegen cc"))
+        }
     }
 }
 

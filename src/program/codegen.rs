@@ -6,7 +6,7 @@ use super::results::stack_only;
 use super::{Engine, Error, ErrorKind, Options};
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler};
 use crate::backend::cpu::codegen::{Code, end_all};
-use crate::backend::{CompileError, Executable, Generate, How, Units};
+use crate::backend::{CompileError, Executable, Form, Generate, How, Units};
 use crate::pipeline::Compiled;
 use crate::run::Execution;
 use crate::types::Precision;
@@ -64,8 +64,8 @@ impl Executables {
         if let Some((_, executable)) = made().iter().find(|(known, _)| *known == key) {
             return Ok(Some(Arc::clone(executable)));
         }
-        let straight = engine == Engine::Scalar;
-        let how = How { precision, generate, straight, stop: options.settings.stop.clone() };
+        let form = if engine == Engine::Scalar { Form::OneLane } else { Form::Groups };
+        let how = How { precision, generate, form, stop: options.settings.stop.clone() };
         let executable = options.backend.compile(program, &how)?;
         made().push((key, Arc::clone(&executable)));
         Ok(Some(executable))
@@ -111,7 +111,7 @@ pub fn c_compiler() -> Result<String, Error> {
 pub fn code(compiled: &Compiled, engine: Engine) -> Result<Code, Error> {
     match (engine, &compiled.call_units, &compiled.calls) {
         (Engine::Pc, ..) => Ok(Code::of_units(&compiled.units, &compiled.plan)),
-        (Engine::Scalar, ..) => Ok(Code::straight(&compiled.units, &compiled.plan, true)),
+        (Engine::Scalar, ..) => Ok(Code::straight(&compiled.units, &compiled.plan, Form::OneLane)),
         (Engine::Local, Some(units), Some(plan)) => Ok(Code::of_calls(units, plan)),
         (Engine::Local, ..) => Err(stack_only()),
     }

@@ -503,7 +503,7 @@ impl Bound {
     /// [`ErrorKind::Codegen`] where there is no C compiler, or it fails; [`ErrorKind::Option`] as [`run`](Self::run).
     pub fn prepare(&self, options: &Options) -> Result<(), Error> {
         if let Some(executable) = self.executables.of(&self.compiled, options)? {
-            executable.prepare();
+            executable.prepare(self.inputs.lanes.len(), &options.settings);
         }
         Ok(())
     }
@@ -512,7 +512,7 @@ impl Bound {
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] when the batch does not fit, [`ErrorKind::Option`] for options that make no sense and when
-    /// the engine cannot run it (an IR text of a stack program has only `pc`), [`ErrorKind::Fatal`] where a lane ends it.
+    /// the engine cannot run it (an IR text of a stack program has only `pc`, and `scalar` with [`Codegen::Cc`]), [`ErrorKind::Fatal`] where a lane ends it.
     pub fn run(&self, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
         self.run_within(&self.budget(options)?, options, sink)
     }

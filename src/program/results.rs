@@ -18,7 +18,8 @@ use crate::types::Array;
 /// What runs a program. All give every lane the same bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Engine {
-    /// The reference interpreter, one lane at a time: the meaning of a program.
+    /// The reference interpreter, one lane at a time: the meaning of a program. With [`Codegen::Cc`](super::Codegen::Cc) one C
+    /// function takes its place.
     Scalar,
     /// Local static autobatching: masks inside a function, calls one after the other.
     Local,
@@ -167,7 +168,7 @@ pub(super) fn execute(
 }
 
 pub(super) fn stack_only() -> Error {
-    Error::new(ErrorKind::Option, "a stack program runs on the engine `pc` only")
+    Error::new(ErrorKind::Option, "a stack program runs on the engine `pc`, and on `scalar` with --codegen cc")
 }
 
 /// What came out of a run, by name.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::codegen::compiler::CodegenError;
-use super::codegen::{Beside, Code, Form, Generated, Native};
+use super::codegen::{Beside, Code, Generated, Native};
 use super::{MACHINE, local, pc, straight};
-use crate::backend::{Backend, CompileError, Executable, Generate, How, Units};
+use crate::backend::{Backend, CompileError, Executable, Form, Generate, How, Units};
 use crate::plan::TargetMachine;
 use crate::run::{Outcome, RunInputs, Settings, Sink, workers};
 
@@ -26,14 +26,13 @@ impl Backend for Cpu {
             (_, Generate::Never) => Made::Nothing,
             // Generated code keeps the tops of stacks in registers of the processor.
             (Units::Machine(_, plan), _) if !plan.cached_tops => Made::Nothing,
-            (Units::Machine(..), Generate::Beside) => {
-                let straight = [true, false].map(|alone| beside(Form::Straight { alone }));
-                Made::Beside { groups: beside(Form::Groups), straight: Some(straight) }
+            (_, Generate::Beside) => {
+                let groups = beside(Form::Groups);
+                Made::Beside { groups, few_lanes: beside(Form::FewLanes), one_lane: beside(Form::OneLane) }
             }
-            (Units::Calls(..), Generate::Beside) => Made::Beside { groups: beside(Form::Groups), straight: None },
             (_, Generate::Before) => {
-                let form = if how.straight { Form::Straight { alone: true } } else { Form::Groups };
-                Made::Before(Box::new(Native::new(Code::of(&program, form), how.precision, how.stop.clone())?))
+                let code = Code::of(&program, how.form);
+                Made::Before(Box::new(Native::new(code, how.precision, how.stop.clone())?))
             }
         };
         Ok(Arc::new(Loaded { program, code }))
@@ -62,23 +61,40 @@ enum Made {
     Nothing,
     /// Before the first run.
     Before(Box<Native>),
-    /// Beside the runs; straight code for those of a lane for each thread, and for those of few lanes.
+    /// Beside the runs, in the form that suits each.
     Beside {
         groups: Box<Beside>,
-        straight: Option<[Box<Beside>; 2]>,
+        few_lanes: Box<Beside>,
+        one_lane: Box<Beside>,
     },
 }
 
-/// Lanes for each thread of a run up to which straight code is quicker than groups of lanes: RESULTS.md has what was
-/// measured.
+/// Lanes of a shard up to which straight code is quicker than groups of lanes: `benches/RESULTS.md` has what was measured.
 const FEW: usize = 2;
 
+impl Loaded {
+    /// The form of code that suits a run of so many lanes.
+    fn form(&self, lanes: usize, settings: &Settings) -> Form {
+        let Units::Machine(_, plan) = &self.program else { return Form::Groups };
+        if lanes > workers(settings) * FEW || !straight::serves(settings) {
+            return Form::Groups;
+        }
+        match pc::width(plan, lanes, settings) {
+            1 => Form::OneLane,
+            ..=FEW => Form::FewLanes,
+            _ => Form::Groups,
+        }
+    }
+}
+
 impl Executable for Loaded {
-    fn prepare(&self) {
-        if let Made::Beside { groups, straight } = &self.code {
-            let all = || std::iter::once(groups).chain(straight.iter().flatten());
-            all().for_each(|beside| beside.look_on_disk());
-            all().for_each(|beside| beside.wait_for_disk());
+    fn prepare(&self, lanes: usize, settings: &Settings) {
+        if let Made::Beside { groups, few_lanes, one_lane } = &self.code {
+            match self.form(lanes, settings) {
+                Form::Groups => groups.look_on_disk(),
+                Form::FewLanes => few_lanes.look_on_disk(),
+                Form::OneLane => one_lane.look_on_disk(),
+            }
         }
     }
 
@@ -86,16 +102,48 @@ impl Executable for Loaded {
         let generated = match &self.code {
             Made::Nothing => Generated::Nothing,
             Made::Before(native) => Generated::Now(native),
-            Made::Beside { groups, straight } => {
-                let (lanes, threads) = (inputs.lanes.len(), workers(settings));
-                let few = lanes <= threads * FEW && straight::serves(settings);
-                let straight = straight.as_ref().map(|[alone, any]| if lanes <= threads { alone } else { any });
-                Generated::Beside(straight.filter(|straight| few && straight.may_come()).unwrap_or(groups))
+            Made::Beside { groups, few_lanes, one_lane } => {
+                let suits = match self.form(inputs.lanes.len(), settings) {
+                    Form::Groups => groups,
+                    Form::FewLanes => few_lanes,
+                    Form::OneLane => one_lane,
+                };
+                // Groups have functions of parts of blocks where straight code has nothing.
+                Generated::Beside(if suits.may_come() { suits } else { groups })
             }
         };
         match &self.program {
             Units::Machine(_, plan) => pc::run_with(plan, generated, inputs, settings, sink),
             Units::Calls(_, plan) => local::run_with(plan, generated, inputs, settings, sink),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Inputs, Options, Program};
+
+    #[test]
+    fn the_form_of_code_is_that_of_the_shards() {
+        let source = "pub fn main(n: int) -> int { let mut m = n; while m > 1 { m = m / 2; } m }";
+        let program = Program::compile(source).expect("it compiles");
+        let options = Options::default();
+        let inputs = Inputs::new().lane("n", vec![1_i64]);
+        let bound = program.function("main").unwrap().bind(&inputs, &options).expect("it binds");
+        let compiled = bound.compiled();
+        let units = Units::Machine(Arc::clone(&compiled.units), Arc::clone(&compiled.plan));
+        let loaded = Loaded { program: units, code: Made::Nothing };
+        let form = |lanes, settings: Settings| loaded.form(lanes, &settings);
+        let threads = |threads| Settings::default().threads(threads);
+        assert_eq!(form(4, threads(4)), Form::OneLane);
+        assert_eq!(form(4, threads(2)), Form::FewLanes);
+        assert_eq!(form(5, threads(2)), Form::Groups);
+        assert_eq!(form(1000, threads(2)), Form::Groups);
+        // What is asked for otherwise.
+        assert_eq!(form(4, threads(4).shard_lanes(4)), Form::Groups);
+        assert_eq!(form(4, threads(4).shard_lanes(2)), Form::FewLanes);
+        assert_eq!(form(1, threads(1).stats(true)), Form::Groups);
+        assert_eq!(form(1, threads(1).max_supersteps(10)), Form::Groups);
     }
 }

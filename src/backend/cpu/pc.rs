@@ -3,6 +3,7 @@
 mod routed;
 mod traps;
 
+use crate::backend::Form;
 use crate::backend::cpu::PADDING;
 use crate::backend::cpu::attempts::Handlers;
 use crate::backend::cpu::codegen::{Generated, Lookout, Native, NativeBody, RunClock};
@@ -56,14 +57,18 @@ fn run_typed<R: Real>(
     let native = there.map(|n| n.body(0));
     let interpreted = plan.shard_lanes(size_of::<R>());
     let runs = settings.execution != Execution::Gather && serve(settings, interpreted);
-    let is_now = matches!(generated, Generated::Now(_));
+    // One lane after the other, each with its values side by side; beside a run the lanes of a shard go on together.
+    let straight = native.and_then(NativeBody::straight).filter(|_| straight::serves(settings));
+    let alone = straight.is_some_and(|straight| straight.form == Form::OneLane);
     let planned = match native {
-        // One lane after the other, each with its values side by side; beside a run the lanes of a shard go on together.
-        Some(native) if is_now && native.straight().is_some() && straight::serves(settings) => 1,
         Some(native) if runs && native.computes_all(&plan.body) => plan.shard_lanes_of_code(size_of::<R>()),
         _ => interpreted,
     };
-    let layout = Layout::new(lanes, planned, plan.work(), settings);
+    let layout = if alone {
+        Layout::new(lanes, 1, plan.work(), &settings.clone().shard_lanes(0))
+    } else {
+        Layout::new(lanes, planned, plan.work(), settings)
+    };
     let env = Environment::<R>::new(&plan.globals, inputs, settings, sink);
     let types: Vec<&Type> = plan.outputs.iter().map(|o| &o.ty).collect();
     let entry = &plan.body.blocks[plan.entry].loc;
@@ -73,6 +78,15 @@ fn run_typed<R: Real>(
     });
     outcome.stats.code = clock.stop();
     outcome
+}
+
+/// Lanes of a shard of a run that starts without generated code.
+pub(super) fn width(plan: &Plan, lanes: usize, settings: &Settings) -> usize {
+    let real = match settings.precision {
+        Precision::F32 => size_of::<f32>(),
+        Precision::F64 => size_of::<f64>(),
+    };
+    Layout::new(lanes, plan.shard_lanes(real), plan.work(), settings).width
 }
 
 /// One shard: its state, its scheduler, and the lanes in its slots.

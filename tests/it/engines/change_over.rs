@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use autobatch::backend::cpu::codegen::{Code, Form, Generated, Native};
+use autobatch::backend::Form;
+use autobatch::backend::cpu::codegen::{Code, Generated, Native};
 use autobatch::backend::cpu::{local, pc};
 use autobatch::mcmc::sampling::{Job, Sampling};
 use autobatch::program::{Bound, Codegen, Engine, Inputs, Options, Program};
@@ -67,8 +68,8 @@ fn code(bound: &Bound, engine: Engine, form: Form) -> Code {
     let compiled = bound.compiled();
     match (engine, form, &compiled.call_units, &compiled.calls) {
         (Engine::Local, _, Some(units), Some(calls)) => Code::of_calls(units, calls),
-        (_, Form::Straight { alone }, ..) => Code::straight(&compiled.units, &compiled.plan, alone),
-        _ => Code::of_units(&compiled.units, &compiled.plan),
+        (_, Form::Groups, ..) => Code::of_units(&compiled.units, &compiled.plan),
+        _ => Code::straight(&compiled.units, &compiled.plan, form),
     }
 }
 
@@ -80,8 +81,8 @@ fn agree(name: &str, places: u64, bind: impl Fn(&Options) -> Bound) {
     for (engine, form, precision) in [
         (Engine::Pc, Form::Groups, Precision::F64),
         (Engine::Pc, Form::Groups, Precision::F32),
-        (Engine::Pc, Form::Straight { alone: false }, Precision::F64),
-        (Engine::Pc, Form::Straight { alone: false }, Precision::F32),
+        (Engine::Pc, Form::FewLanes, Precision::F64),
+        (Engine::Pc, Form::FewLanes, Precision::F32),
         (Engine::Local, Form::Groups, Precision::F64),
         (Engine::Local, Form::Groups, Precision::F32),
     ] {
@@ -108,7 +109,7 @@ fn agree(name: &str, places: u64, bind: impl Fn(&Options) -> Bound) {
 fn programs_change_over_at_every_superstep() {
     let program = Program::compile(SOURCE).expect("it compiles");
     for (name, most) in [("fib", 9), ("collatz", 11), ("saved", 8), ("gradient", 7)] {
-        let inputs = Inputs::new().lane("n", (0..13).map(|lane| lane * 7 % most).collect::<Vec<i64>>());
+        let inputs = Inputs::new().lane("n", (0..13).map(|lane| lane * 5 % most).collect::<Vec<i64>>());
         agree(name, u64::MAX, |options| program.function(name).unwrap().bind(&inputs, options).expect("it binds"));
     }
 }

@@ -2,12 +2,14 @@
 //! blocks: calls, stacks, tapes, draws, attempts, traps, blocks that no function does, and limits.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use autobatch::backend::Form;
 use autobatch::backend::cpu::codegen::{Code, Generated, Native};
 use autobatch::backend::cpu::pc;
+use autobatch::parts::StreamId;
 use autobatch::program::{Codegen, Inputs, Options, Program};
-use autobatch::run::{Settings, TrapKind};
+use autobatch::run::{NoMemory, Outcome, Record, Settings, Sink, TrapKind};
 use autobatch::types::Precision;
 
 use super::change_over;
@@ -69,12 +71,7 @@ pub fn moved(n: int) -> real {
 ";
 
 /// Runs a function by steps and by straight code, on one thread and two; the outcomes of the steps.
-fn agree(
-    source: &str,
-    name: &str,
-    most: i64,
-    change: impl Fn(Settings) -> Settings,
-) -> Option<autobatch::run::Outcome> {
+fn agree(source: &str, name: &str, most: i64, change: impl Fn(Settings) -> Settings) -> Option<Outcome> {
     if observed::codegen() == Codegen::Off {
         return None;
     }
@@ -82,23 +79,26 @@ fn agree(
     let mut last = None;
     for precision in [Precision::F64, Precision::F32] {
         let options = Options::default().precision(precision).seed(3).codegen(Codegen::Off);
-        let inputs = Inputs::new().lane("n", (0..13).map(|lane| lane * 7 % most).collect::<Vec<i64>>());
+        let inputs = Inputs::new().lane("n", (0..13).map(|lane| lane * 5 % most).collect::<Vec<i64>>());
         let bound = program.function(name).unwrap().bind(&inputs, &options).expect("it binds");
         let compiled = bound.compiled();
-        let code = Code::straight(&compiled.units, &compiled.plan, true);
-        assert!(code.straight.is_some(), "{name}: {}", code.text);
-        let native = Native::new(code, precision, None).expect("the generated C compiles");
-        for threads in [1, 2] {
-            let settings = change(options.get_settings().clone().threads(threads).shard_lanes(1));
-            let run = |generated| {
-                let said = Said::default();
-                let outcome = pc::run_with(&compiled.plan, generated, bound.inputs(), &settings, &said);
-                (outcome, said.take())
-            };
-            let (steps, straight) = (run(Generated::Nothing), run(Generated::Now(&native)));
-            assert_eq!(essence(&straight), essence(&steps), "{name}, {settings:?}");
-            assert!(straight.0.stats.supersteps < steps.0.stats.supersteps, "{name}: straight code did not run");
-            last = Some(steps.0);
+        for (form, width) in [(Form::OneLane, 1), (Form::FewLanes, 5)] {
+            let code = Code::straight(&compiled.units, &compiled.plan, form);
+            assert!(code.straight.is_some(), "{name}: {}", code.text);
+            let native = Native::new(code, precision, None).expect("the generated C compiles");
+            for threads in [1, 2] {
+                let settings = change(options.get_settings().clone().threads(threads).shard_lanes(width));
+                let run = |generated| {
+                    let said = Said::default();
+                    let outcome = pc::run_with(&compiled.plan, generated, bound.inputs(), &settings, &said);
+                    (outcome, said.take())
+                };
+                let (steps, straight) = (run(Generated::Nothing), run(Generated::Now(&native)));
+                assert_eq!(essence(&straight), essence(&steps), "{name}, {form:?}, {settings:?}");
+                let fewer = straight.0.stats.supersteps < steps.0.stats.supersteps;
+                assert!(fewer, "{name}, {form:?}: straight code did not run");
+                last = Some(steps.0);
+            }
         }
     }
     last
@@ -116,33 +116,59 @@ fn straight_code_has_the_bits_of_the_steps() {
 
 #[test]
 fn limits_trap_the_same_lanes() {
-    for (name, most) in [("fib", 9), ("tried", 9)] {
-        let source = if name == "fib" { change_over::SOURCE } else { SOURCE };
-        let outcome = agree(source, name, most, |settings| settings.max_stack_depth(3));
-        let kinds =
-            |outcome: autobatch::run::Outcome| outcome.traps.iter().filter(|t| t.kind == TrapKind::StackLimit).count();
-        assert!(outcome.is_none_or(|outcome| kinds(outcome) > 0), "{name}: no call is too deep");
+    let trapped = |outcome: Option<Outcome>, kind| {
+        let traps = outcome.map(|outcome| outcome.traps.iter().filter(|trap| trap.kind == kind).count());
+        assert_ne!(traps, Some(0), "{kind:?}: no lane traps");
+    };
+    let few_calls = |settings: Settings| settings.max_stack_depth(3);
+    trapped(agree(change_over::SOURCE, "fib", 9, few_calls), TrapKind::StackLimit);
+    trapped(agree(SOURCE, "tried", 9, few_calls), TrapKind::StackLimit);
+    let short_tapes = |settings: Settings| settings.max_tape_depth(3);
+    trapped(agree(change_over::SOURCE, "gradient", 7, short_tapes), TrapKind::TapeLimit);
+}
+
+/// Stops the run as soon as a lane prints.
+struct Stopper(Arc<AtomicBool>);
+
+impl Sink for Stopper {
+    fn emit(&self, _: usize, _: StreamId, _: &dyn Record) -> Result<(), NoMemory> {
+        Ok(())
     }
-    agree(change_over::SOURCE, "gradient", 7, |settings| settings.max_tape_depth(3));
+    fn print(&self, _: usize, _: String) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]
 fn straight_code_hears_that_it_is_to_stop() {
-    let stop = Arc::new(AtomicBool::new(true));
-    for name in ["fib", "collatz"] {
-        if observed::codegen() == Codegen::Off {
-            return;
+    if observed::codegen() == Codegen::Off {
+        return;
+    }
+    // Neither comes to an end in the time of a test: a loop, which jumps back, and a recursion, which only calls.
+    let program = Program::compile(
+        "
+        pub fn looped(n: int) -> int {
+            print(\"it runs\");
+            let mut m = n;
+            while m >= 0 { m = (7 * m + 1) % 1000; }
+            m
         }
-        let program = Program::compile(change_over::SOURCE).expect("it compiles");
+        pub fn called(n: int) -> int { print(\"it runs\"); branched(n + 90) }
+        fn branched(n: int) -> int { if n < 3 { 1 } else { (branched(n - 1) + branched(n - 2)) % 1000 } }
+        ",
+    );
+    let program = program.expect("it compiles");
+    for name in ["looped", "called"] {
         let options = Options::default().seed(3).codegen(Codegen::Off);
         let inputs = Inputs::new().lane("n", vec![7_i64, 8]);
         let bound = program.function(name).unwrap().bind(&inputs, &options).expect("it binds");
-        let code = Code::straight(&bound.compiled().units, &bound.compiled().plan, true);
+        let code = Code::straight(&bound.compiled().units, &bound.compiled().plan, Form::OneLane);
         let native = Native::new(code, Precision::F64, None).expect("the generated C compiles");
-        let settings = options.get_settings().clone().stop(Arc::clone(&stop));
-        let outcome =
-            pc::run_with(&bound.compiled().plan, Generated::Now(&native), bound.inputs(), &settings, &Said::default());
-        assert!(outcome.traps.iter().all(|trap| trap.kind == TrapKind::Interrupted), "{name}: {:?}", outcome.traps);
-        assert_eq!(outcome.traps.len(), 2, "{name}");
+        let stop = Arc::new(AtomicBool::new(false));
+        let settings = options.get_settings().clone().stop(Arc::clone(&stop)).threads(1);
+        let sink = Stopper(stop);
+        let outcome = pc::run_with(&bound.compiled().plan, Generated::Now(&native), bound.inputs(), &settings, &sink);
+        let kinds: Vec<TrapKind> = outcome.traps.iter().map(|trap| trap.kind).collect();
+        assert_eq!(kinds, [TrapKind::Interrupted; 2], "{name}");
     }
 }

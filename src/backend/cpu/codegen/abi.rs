@@ -75,7 +75,7 @@ pub struct CodeCall {
     pub deepest: u32,
     /// For regions: how high tapes may be.
     pub tape_limit: u32,
-    /// Makes room for one more level of a tape, by its number among `stacks`; 0 where there is no memory.
+    /// Makes room for one more level of what is among `stacks`, by its number; 0 where there is no memory.
     pub grow: Option<unsafe extern "C" fn(*mut CodeCall, i64) -> i32>,
     /// What `grow` and `note` work on.
     pub tapes: *mut c_void,

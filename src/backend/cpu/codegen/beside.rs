@@ -22,8 +22,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::compiler::{CodegenError, Compiler};
-use super::{Code, Form, Native};
-use crate::backend::Units;
+use super::{Code, Native};
+use crate::backend::{Form, Units};
 use crate::run::CodeStats;
 use crate::types::Precision;
 
@@ -141,14 +141,10 @@ impl Beside {
         !matches!(*self.shared.stage(), Stage::Nothing | Stage::Failed(_))
     }
 
-    /// Looks on disk now, for runs that are known to be long.
+    /// Looks on disk now, for runs that are known to be long; waits for it, but not for long.
     pub(in crate::backend::cpu) fn look_on_disk(&self) {
-        self.begin_to_look();
-    }
-
-    /// Waits for what is on disk, but not for long.
-    pub(in crate::backend::cpu) fn wait_for_disk(&self) {
         let start = Instant::now();
+        self.begin_to_look();
         while matches!(*self.shared.stage(), Stage::Looking) && start.elapsed() < LONGEST_LOOK {
             std::thread::sleep(Duration::from_micros(200));
         }

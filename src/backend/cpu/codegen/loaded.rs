@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::backend::Form;
 use crate::backend::cpu::codegen::abi::CodeFunction;
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library};
 use crate::backend::cpu::codegen::{BlockPart, Code, RegionSegment, Segment, StraightSegment};
@@ -38,8 +39,8 @@ pub struct NativeStraight {
     pub segment: StraightSegment,
     /// Its function, which lives as long as the [`Native`].
     pub function: CodeFunction,
-    /// Whether it serves shards of one lane alone.
-    alone: bool,
+    /// What it is like.
+    pub form: Form,
     /// Of each block whether it has it.
     has: IdVec<BlockId, bool>,
 }
@@ -51,7 +52,7 @@ impl NativeStraight {
     }
     /// Whether it serves a shard of this width.
     pub fn serves(&self, width: usize) -> bool {
-        width == 1 || !self.alone
+        width == 1 || self.form == Form::FewLanes
     }
 }
 
@@ -154,7 +155,7 @@ impl Native {
             let function = unsafe { library.symbol::<CodeFunction>(&segment.region.name)? };
             let mut has = IdVec::filled(false, body.blocks.len());
             segment.region.blocks.iter().for_each(|block| has[BlockId::new(block.index())] = true);
-            body.straight = Some(NativeStraight { segment, function, alone: code.alone, has });
+            body.straight = Some(NativeStraight { segment, function, form: code.form, has });
         }
         Ok(Self { bodies, _library: library })
     }

@@ -1,7 +1,7 @@
 //! The C code generator for the CPU (`--codegen cc` and `auto`).
 //!
 //! Parts of blocks that compute on small values become C functions, which the machine calls in the place of their steps.
-//! Their text is made by the `generator`; `groups` is the frame around it. The text is plain
+//! Their text is made by the `generator`; `groups` is the frame around it, or `straight` where few lanes run. The text is plain
 //! C over the functions of `include/lanes.h` and `include/vmath.h`, which are the same arithmetic as that of the
 //! interpreter; the system's C compiler makes a library of it, which is kept on disk.
 
@@ -20,9 +20,9 @@ mod tests;
 
 use std::collections::HashSet;
 
-use crate::backend::Units;
 use crate::backend::cpu::PADDING;
 use crate::backend::generator::{self, Ending, Storage, parts, regions};
+use crate::backend::{Form, Units};
 use crate::base::IdVec;
 use crate::plan::{self, BlockId, CallPlan, Plan};
 use crate::unit;
@@ -39,18 +39,6 @@ pub(super) use lookout::{Lookout, RunClock};
 /// What every text begins with.
 const PRELUDE: &str = include_str!("include/prelude.h");
 
-/// What code is made of a program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
-    /// Functions in the place of steps, which take the lanes of a shard group by group.
-    Groups,
-    /// Straight code, of a stack program; `alone`: for shards of one lane.
-    Straight {
-        /// A tenth quicker, and good for nothing else.
-        alone: bool,
-    },
-}
-
 /// The C text of the bodies of a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Code {
@@ -60,10 +48,10 @@ pub struct Code {
     pub bodies: Vec<IdVec<BlockId, Vec<BlockPart>>>,
     /// For each body, by their first blocks, the regions, and the loops in regions, that are one function.
     pub regions: Vec<IdVec<BlockId, Option<RegionSegment>>>,
-    /// The straight function, which is all that there is then.
+    /// The straight function; the bodies and regions have what is not in it.
     pub straight: Option<StraightSegment>,
-    /// Whether that is for shards of one lane.
-    alone: bool,
+    /// What it is like.
+    pub form: Form,
 }
 
 impl Code {
@@ -77,19 +65,18 @@ impl Code {
     /// The code of a program.
     pub fn of(program: &Units, form: Form) -> Self {
         match (program, form) {
-            (Units::Machine(units, plan), Form::Straight { alone }) => Self::straight(units, plan, alone),
             (Units::Machine(units, plan), Form::Groups) => Self::of_units(units, plan),
+            (Units::Machine(units, plan), _) => Self::straight(units, plan, form),
             (Units::Calls(units, plan), _) => Self::of_calls(units, plan),
         }
     }
 
-    /// The straight code of the units of a stack program, of which this plan was made: one function for one lane.
-    pub fn straight(units: &unit::Program, plan: &Plan, alone: bool) -> Self {
-        let mut code = Self::new();
+    /// The straight code of the units of a stack program, of which this plan was made.
+    pub fn straight(units: &unit::Program, plan: &Plan, form: Form) -> Self {
+        let mut code = Self { form, ..Self::new() };
         let storage = Storage::of(&plan.body, &plan.globals);
-        let frame = straight::Straight { alone };
+        let frame = straight::Straight { form };
         code.straight = generator::straight(&frame, (&units.body, &storage), "ab_straight", &mut code.text);
-        code.alone = alone;
         let there = code.straight.iter().flat_map(|straight| &straight.region.blocks).copied().collect();
         code.body_without(&units.body, &storage, there);
         code
@@ -97,7 +84,7 @@ impl Code {
 
     /// What it is compiled for.
     fn target(&self) -> Target {
-        if self.straight.is_some() { Target::Scalar } else { Target::Native }
+        if self.form == Form::Groups { Target::Native } else { Target::Scalar }
     }
 
     /// The code of the units of a CFG program, as [`Code::of_units`]: one body for each function.
@@ -119,7 +106,7 @@ impl Code {
 
     fn new() -> Self {
         let text = format!("#define AB_PADDING {PADDING}\n{PRELUDE}");
-        Self { text, bodies: Vec::new(), regions: Vec::new(), straight: None, alone: false }
+        Self { text, bodies: Vec::new(), regions: Vec::new(), straight: None, form: Form::Groups }
     }
 
     fn body<T: Ending, P>(&mut self, units: &unit::Body<T>, (planned, globals): (&plan::Body<P>, &plan::Globals)) {

@@ -1,10 +1,11 @@
 //! The frame of straight code: a function has one lane of a shard until that comes to a block without a text.
 
+use crate::backend::Form;
 use crate::backend::generator::{
     Access, Limits, Mapped, Pile, RegionFrame, RegionFunction, Stored, StraightFrame, memory_type, prefix,
 };
 use crate::base::Id as _;
-use crate::plan::{ConstantId, Slot, SlotId};
+use crate::plan::{ConstantId, SlotId};
 use crate::types::DType;
 use crate::unit::BlockId;
 
@@ -14,8 +15,7 @@ const LIMITS: Limits = Limits::new(256, 1 << 14, 64 << 10);
 /// How straight C meets the machine on a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Straight {
-    /// Whether the lane has its shard for itself: its elements lie side by side then.
-    pub(super) alone: bool,
+    pub(super) form: Form,
 }
 
 impl Access for Straight {
@@ -27,9 +27,10 @@ impl Access for Straight {
         let p = prefix(dtype);
         match from {
             Stored::Slot(s) => format!("{p}_load(p{} + ({at}) * width)", s.index()),
-            Stored::Uniform(s) => format!("{p}_splat(p{}[{at}])", s.index()),
             Stored::Constant(c) => format!("{p}_splat(c{}[{at}])", c.index()),
-            Stored::Stack(_) => unreachable!("what is popped is copied"),
+            Stored::Uniform(_) | Stored::Stack(_) => {
+                unreachable!("uniform variables are those of the function, and what is popped is copied")
+            }
         }
     }
 
@@ -57,22 +58,17 @@ impl RegionFrame for Straight {
         w(format!("_Static_assert(LANES == 1, \"it has one lane\");\nvoid {}(struct ab_call *c) {{", function.name));
         w(format!("    enum {{ TAPES = {tapes}, STACKS = {stacks} }};"));
         w("    const B m = b_splat(1);".to_owned());
-        w(match self.alone {
-            true => "    enum { width = 1, at = 0 };".to_owned(),
-            false => "    const int64_t width = c->width, at = c->at;".to_owned(),
+        w(match self.form {
+            Form::OneLane => "    enum { width = 1, at = 0 };".to_owned(),
+            _ => "    const int64_t width = c->width, at = c->at;".to_owned(),
         });
         for (i, constant) in signature.constants.iter().enumerate() {
             let ty = memory_type(storage.constant_type(*constant));
             w(format!("    const {ty} *c{} = c->constants[{i}];", constant.index()));
         }
         for (i, slot) in signature.slots.iter().enumerate() {
-            let Slot { dtype, uniform, .. } = storage.slots()[*slot];
-            let (ty, slot) = (memory_type(dtype), slot.index());
-            if uniform {
-                w(format!("    {ty} *const p{slot} = c->slots[{i}]; const {ty} u{slot} = *p{slot};"));
-            } else {
-                w(format!("    {ty} *restrict p{slot} = ({ty} *)c->slots[{i}] + at;"));
-            }
+            let (ty, slot) = (memory_type(storage.slots()[*slot].dtype), slot.index());
+            w(format!("    {ty} *restrict p{slot} = ({ty} *)c->slots[{i}] + at;"));
         }
         for (i, pile) in piles(function).iter().enumerate() {
             w(format!("    struct ab_stack *k{pile} = &c->stacks[{i}];"));
@@ -123,12 +119,12 @@ impl RegionFrame for Straight {
         value.to_owned()
     }
 
-    fn load_plain(&self, slot: SlotId) -> String {
-        format!("u{}", slot.index())
+    fn load_plain(&self, _: SlotId) -> String {
+        unreachable!("uniform variables do not outlive the function")
     }
 
-    fn store_plain(&self, slot: SlotId, value: &str) -> String {
-        format!("*p{} = {value};", slot.index())
+    fn store_plain(&self, _: SlotId, _: &str) -> String {
+        unreachable!("uniform variables do not outlive the function")
     }
 
     fn store_at(&self, slot: SlotId, at: &str, dtype: DType, value: &str) -> String {

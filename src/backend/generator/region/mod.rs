@@ -34,7 +34,7 @@ use text::{Extent, MOST_MOVED, MOST_MOVED_OFTEN, Writer};
 
 /// What a target that runs regions has besides.
 ///
-/// A function has the label `next`, where a group goes whose lanes have all trapped or left. Each group of lanes goes
+/// A function of a region has the label `next`, where a group goes whose lanes have all trapped or left. Each group of lanes goes
 /// through the region by itself: its tapes are equally high in all of its active lanes.
 pub(in crate::backend) trait RegionFrame: Access {
     /// All that stands before the declarations of a group of lanes.

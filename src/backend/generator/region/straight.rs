@@ -222,7 +222,10 @@ impl<T: Ending> Writer<'_, T> {
                     self.line(frame.note(ret, &[stacks, tapes].concat()));
                 }
                 self.lines(frame.call(ret, deep, full));
-                self.line(frame.stop());
+                // Behind, the jump looks.
+                if self.blocks[..=number].iter().all(|block| *block != target) {
+                    self.line(frame.stop());
+                }
                 self.goto(number, target);
             }
             Some(Exit::Return) => {

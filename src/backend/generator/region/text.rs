@@ -222,9 +222,12 @@ impl<'a, T: Ending> Writer<'a, T> {
             return Some(format!("{ty} {name}[{elements}];"));
         }
         let first = self.scratch_of_variables + self.scratch_of_block;
+        if first + elements > MOST_SCRATCH {
+            return None;
+        }
         self.scratch_of_block += elements;
         self.scratch = self.scratch.max(first + elements);
-        (self.scratch <= MOST_SCRATCH).then(|| self.frame.scratch(name, ty, first))
+        Some(self.frame.scratch(name, ty, first))
     }
 
     /// The local variables of the function.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::compiler;
 use super::compiling::Folder;
-use crate::backend::Units;
 use crate::backend::cpu::codegen::beside::Patience;
 use crate::backend::cpu::codegen::compiler::Compiler;
-use crate::backend::cpu::codegen::{Beside, Form, Generated, RunClock};
+use crate::backend::cpu::codegen::{Beside, Generated, RunClock};
+use crate::backend::{Form, Units};
 use crate::program::{Inputs, Options, Program};
 use crate::run::CodeStats;
 use crate::types::Precision;
