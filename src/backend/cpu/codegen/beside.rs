@@ -248,7 +248,7 @@ impl Shared {
 
     fn found(&self) -> Result<(Stage, Option<Native>), CodegenError> {
         let start = Instant::now();
-        let code = Code::of(&self.program, self.form);
+        let code = Code::suited(&self.program, self.form);
         if code.is_empty() {
             return Ok((Stage::Nothing, None));
         }

@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use crate::backend::cpu::PADDING;
 use crate::backend::generator::{self, Ending, Storage, parts, regions};
 use crate::backend::{Form, Units};
-use crate::base::IdVec;
+use crate::base::{Id as _, IdVec};
 use crate::plan::{self, BlockId, CallPlan, Plan};
 use crate::unit;
 use compiler::Target;
@@ -69,6 +69,24 @@ impl Code {
             (Units::Machine(units, plan), _) => Self::straight(units, plan, form),
             (Units::Calls(units, plan), _) => Self::of_calls(units, plan),
         }
+    }
+
+    /// The code of a program for a run that this form suits: where straight code leaves the heaviest unit out, and so has
+    /// little to give to more than one lane, groups.
+    fn suited(program: &Units, form: Form) -> Self {
+        let code = Self::of(program, form);
+        match (program, form) {
+            (Units::Machine(units, plan), Form::FewLanes) if !code.has_heaviest(plan) => Self::of_units(units, plan),
+            _ => code,
+        }
+    }
+
+    /// Whether straight code has the heaviest unit of the plan.
+    fn has_heaviest(&self, plan: &Plan) -> bool {
+        let heaviest = plan.body.units.values().max_by_key(|unit| unit.cost.weight);
+        let first = heaviest.map(|unit| unit.blocks[0].index());
+        let mut blocks = self.straight.iter().flat_map(|straight| &straight.region.blocks);
+        first.is_none_or(|first| blocks.any(|block| block.index() == first))
     }
 
     /// The straight code of the units of a stack program, of which this plan was made.
