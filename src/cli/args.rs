@@ -688,15 +688,14 @@ impl EngineArgs {
             EngineName::Local => (vec![schedule], "the engine `local` always runs the earliest block of a call"),
             EngineName::Scalar => {
                 let compiled = matches!(self.codegen, CodegenName::Cc);
-                let mut flags = vec![
+                let flags = vec![
                     schedule,
                     ("--exec", !compiled && !matches!(self.exec, ExecName::Auto)),
                     ("--costs", self.costs != Costs::default()),
+                    ("--threads", !compiled && self.threads != 0),
                     ("--shard-lanes", self.shard_lanes != 0),
+                    ("--fusion", !compiled && self.fusion == Switch::Off),
                 ];
-                if !compiled {
-                    flags.extend([("--threads", self.threads != 0), ("--fusion", self.fusion == Switch::Off)]);
-                }
                 (flags, "the engine `scalar` runs one lane after the other, each by itself")
             }
         };

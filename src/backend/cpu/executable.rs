@@ -76,7 +76,7 @@ impl Loaded {
     /// The form of code that suits a run of so many lanes.
     fn form(&self, lanes: usize, settings: &Settings) -> Form {
         let Units::Machine(_, plan) = &self.program else { return Form::Groups };
-        if lanes > workers(settings) * FEW || !straight::serves(settings) {
+        if lanes > workers(settings).saturating_mul(FEW) || !straight::serves(settings) {
             return Form::Groups;
         }
         match pc::width(plan, lanes, settings) {

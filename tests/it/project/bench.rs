@@ -178,7 +178,7 @@ fn generated_code_is_a_series_of_its_own() {
     let report = report(&arguments);
     let rows = report["results"].as_array().unwrap();
     let engines: Vec<&str> = rows.iter().map(|r| r["engine"].as_str().unwrap()).collect();
-    assert_eq!(engines, ["pc", "pc cc", "pc auto", "local", "scalar"]);
+    assert_eq!(engines, ["pc", "pc cc", "pc auto", "local", "scalar", "scalar cc"]);
     assert!(rows.iter().all(|r| r["useful"] == rows[0]["useful"]), "all take the same steps");
 }
 

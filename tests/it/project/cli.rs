@@ -663,8 +663,10 @@ fn ints_of_the_data_are_dimensions_of_the_state() {
 
 #[test]
 fn generated_code_that_does_not_run_is_not_asked_for_in_silence() {
-    for ignored in [["--engine", "scalar"], ["--exec", "gather"], ["--check", "nan"]] {
-        let mut command = autobatch(&fib(&[&["--input", "n=[3]", "--codegen", "cc"][..], &ignored].concat()));
+    let stats = ["--engine", "scalar", "--stats"];
+    let limited = ["--engine", "scalar", "--max-supersteps", "100"];
+    for ignored in [&stats[..], &limited, &["--exec", "gather"], &["--check", "nan"]] {
+        let mut command = autobatch(&fib(&[&["--input", "n=[3]", "--codegen", "cc"][..], ignored].concat()));
         let said = String::from_utf8_lossy(&command.output().expect("it starts").stderr).into_owned();
         assert!(said.contains("--codegen cc does nothing here"), "{ignored:?}: {said}");
     }
