@@ -56,6 +56,23 @@ pub fn mapped(n: int) -> real {
     grad(|x| sum(x ^ same + sin(x) * log_inv_logit(x)))(v)[n % 7] + sum(v)
 }
 
+/// Products of many small matrices, unrolled: the C compiler makes vectors of one lane's elements.
+pub fn multiplied(n: int) -> real {
+    let all = [
+        {
+            let mut a = [1.0 / (1 + i + 3 * j + n + k) for i in 0..3, j in 0..3];
+            let mut rest = n;
+            while rest > 0 {
+                a = a @ a;
+                rest = rest / 2;
+            }
+            (3 + k) * sum(reshape(a, 9))
+        }
+        for k in 0..9
+    ];
+    all[n % 9] - 0.5 * sum(all)
+}
+
 /// Arrays that stay in buffers, elements at indices of the lane, and indices out of range.
 pub fn moved(n: int) -> real {
     let mut v = [0.5 * i for i in 0..300];
@@ -109,7 +126,7 @@ fn straight_code_has_the_bits_of_the_steps() {
     for (name, most) in [("fib", 9), ("collatz", 11), ("saved", 8), ("gradient", 7)] {
         agree(change_over::SOURCE, name, most, |settings| settings);
     }
-    for (name, most) in [("tried", 9), ("told", 12), ("mapped", 8), ("moved", 7)] {
+    for (name, most) in [("tried", 9), ("told", 12), ("mapped", 8), ("multiplied", 6), ("moved", 7)] {
         agree(SOURCE, name, most, |settings| settings);
     }
 }
