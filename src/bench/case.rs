@@ -110,7 +110,8 @@ impl<'a> Case<'a> {
                 let asked = comparison.engines.iter().any(|way| way.codegen != Codegen::Off);
                 let mut options = Options::default().codegen(if asked { Codegen::Auto } else { Codegen::Off });
                 options.settings.stop = comparison.stop.clone();
-                let adapted = Adapted::new(program, include, data, folder, most, &options)?;
+                let model_files = (program.as_path(), &include[..], data);
+                let adapted = Adapted::new(model_files, folder, comparison.warmup, most, &options)?;
                 let (starts, dimension) = (adapted.starts.clone(), adapted.starts.shape[1]);
                 if dimension == 0 {
                     let message = format!("{} has no parameters: there is nothing to measure", model.name);

@@ -65,6 +65,8 @@ pub struct Comparison {
     pub data: Option<PathBuf>,
     /// Step size in the place of the model's.
     pub stepsize: Option<f64>,
+    /// Iterations of the warmup that learns the step size and the metric of a Stan program.
+    pub warmup: usize,
     /// Seed of the first repetition.
     pub seed: u64,
     /// The folder in which peers are installed; see [`peer::Places`].

@@ -18,9 +18,6 @@ const CHAINS: usize = 16;
 /// trajectory of a thousand steps in each iteration: whoever waits for it measures nothing for hours, and what it learns
 /// is left out of the medians anyway.
 const ENOUGH: usize = CHAINS / 2;
-/// Their iterations of warmup, as many as Stan's.
-const WARMUP: usize = 1000;
-
 /// A Stan program with its data, and what its warmup learnt.
 #[derive(Debug)]
 pub(super) struct Adapted {
@@ -33,20 +30,20 @@ pub(super) struct Adapted {
 }
 
 impl Adapted {
-    /// Translates a program and runs its warmup as `options` say, until there are so many starting points.
+    /// Translates a program, which is given with its folders of included files and its data, and runs so many iterations of
+    /// warmup as `options` say, until there are `most` starting points.
     ///
     /// # Errors
     /// For a program or data with errors, and where no chain gets to the end of its warmup.
     pub(super) fn new(
-        program: &Path,
-        include: &[PathBuf],
-        data: Option<&Path>,
+        (program, include, data): (&Path, &[PathBuf], Option<&Path>),
         folder: &Path,
+        warmup: usize,
         most: usize,
         options: &Options,
     ) -> Result<Self, Error> {
         let model = StanModel::load_with(program, &StanModel::read_data(data)?, Terms::default(), include)?;
-        let job = Job { chains: CHAINS, warmup: WARMUP, draws: most.div_ceil(ENOUGH), ..Job::new(&model) };
+        let job = Job { chains: CHAINS, warmup, draws: most.div_ceil(ENOUGH), ..Job::new(&model) };
         let sampling = Sampling::new(&job, |density| Ok(model.inputs().restricted_to(density.signature())))?;
         let draws = until_enough(&sampling, options)?;
         if draws.adapted.is_empty() {

@@ -417,6 +417,10 @@ pub(super) struct BenchArgs {
     /// Step size in the place of the model's; it stays, and the metric is the unit metric, or that learnt of --stan
     #[arg(long, allow_negative_numbers = true)]
     pub(super) stepsize: Option<f64>,
+    /// Iterations of the warmup of 16 chains that learns the step size and the metric of --stan; the run starts where half of
+    /// them get to its end first
+    #[arg(long, default_value_t = 1000, requires = "stan")]
+    pub(super) warmup: usize,
     /// Seed of the first repetition
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,

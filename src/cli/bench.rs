@@ -95,6 +95,9 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
     if args.repetitions == 0 || args.draws == Some(0) {
         return refused("--repetitions and --draws must be 1 or more".to_owned());
     }
+    if args.warmup == 0 {
+        return refused("--warmup 0: the metric that all systems take is learnt in it".to_owned());
+    }
     if !(args.seconds > 0.0 && args.seconds <= MOST_SECONDS) {
         return refused(format!("--seconds {}: a run must take some time, and a day at most", args.seconds));
     }
@@ -140,6 +143,7 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
         draws: args.draws,
         data: args.data.clone(),
         stepsize: args.stepsize,
+        warmup: args.warmup,
         seed: args.seed,
         peers: args.peers.clone(),
         command: command_line(),

@@ -141,7 +141,7 @@ while read -r request; do echo '{{"done":{{"useful":100,"seconds":0.5,"draws":4}
     );
     let [program, data] = [program, folder.0.join("two.json")].map(|path| path.display().to_string());
     let small = ["--chains", "2", "--draws", "4", "--repetitions", "2", "--codegen", "off"];
-    let asked = ["--stan", &program, "--data", &data, "--against", "stanli,numpyro", "--peers", folder.path()];
+    let asked = ["--warmup", "300", "--stan", &program, "--data", &data, "--against", "stanli,numpyro", "--peers", folder.path()];
     let report = report(&[&small[..], &asked].concat());
     let rows = report["results"].as_array().unwrap();
     let series: Vec<&str> = rows.iter().map(|r| r["engine"].as_str().unwrap()).collect();
@@ -353,7 +353,7 @@ fn well_formed(text: &str) {
 
 #[test]
 fn wrong_requests_are_refused() {
-    let cases: [(&[&str], &str); 22] = [
+    let cases: [(&[&str], &str); 24] = [
         (&["--against", "pymc"], "no system `pymc`: there is stan, stanli, numpyro"),
         (&["--against", "stan:fast"], "`stan` has no `fast`: there is plain, plain-native, glm, glm-native"),
         (&["--model", "nine_schools"], "no model `nine_schools`: there is logistic, eight_schools"),
@@ -363,6 +363,8 @@ fn wrong_requests_are_refused() {
         (&["--precision", "f16"], "f16"),
         (&["--repetitions", "0"], "1 or more"),
         (&["--draws", "0"], "1 or more"),
+        (&["--stan", "a.stan", "--warmup", "0"], "--warmup 0: the metric"),
+        (&["--warmup", "100"], "--stan"),
         (&["--seconds=-1"], "a run must take some time"),
         (&["--model", "logistic,fib", "--stepsize", "0.1"], "for one model"),
         (&["--model", "normal10", "--stepsize=-0.1"], "the step size must be a positive number"),
