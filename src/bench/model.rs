@@ -77,6 +77,8 @@ pub enum WorkUnit {
     Iterations,
     /// Calls of a function.
     Calls,
+    /// Runs of a whole program.
+    Runs,
 }
 
 impl WorkUnit {
@@ -86,8 +88,26 @@ impl WorkUnit {
             WorkUnit::Gradients => "gradients",
             WorkUnit::Iterations => "iterations",
             WorkUnit::Calls => "calls",
+            WorkUnit::Runs => "runs",
         }
     }
+}
+
+/// A program of `benches/ordinary`: a lane gives it its number.
+macro_rules! ordinary {
+    ($name:literal, $about:literal) => {
+        Model {
+            name: Cow::Borrowed($name),
+            kind: Kind::Control {
+                file: concat!("benches/ordinary/", $name, ".ab"),
+                entry: $name,
+                input: |lane| lane as i64,
+                work: |_| 1,
+                unit: WorkUnit::Runs,
+            },
+            about: $about,
+        }
+    };
 }
 
 /// All models.
@@ -180,6 +200,27 @@ pub const MODELS: &[Model] = &[
         },
         about: "recursive Fibonacci numbers of 5 to 15",
     },
+    ordinary!("ackermann", "the function of Ackermann and Péter, by recursion"),
+    ordinary!("automaton", "a finite automaton with a table"),
+    ordinary!("bellman_ford", "shortest paths in a graph of 20 nodes"),
+    ordinary!("bisection", "the real roots of a cubic"),
+    ordinary!("edit_distance", "the edit distance of two strings of 24 symbols"),
+    ordinary!("event_queue", "200 events of a binary heap"),
+    ordinary!("gauss", "systems of 5 linear equations"),
+    ordinary!("hash_table", "a hash table with open addressing"),
+    ordinary!("insertion_sort", "insertion sort of 64 numbers"),
+    ordinary!("knapsack", "the knapsack of 20 items by dynamic programming"),
+    ordinary!("life", "the game of life on a torus of 16 by 16 cells"),
+    ordinary!("mandelbrot", "iterations of the Mandelbrot set at 8 points"),
+    ordinary!("merge_sort", "merge sort of 64 numbers"),
+    ordinary!("miller_rabin", "whether an odd number is a prime"),
+    ordinary!("queens", "6 queens by recursive backtracking"),
+    ordinary!("quicksort", "quicksort of 64 numbers by recursion"),
+    ordinary!("range_queries", "a segment tree of 64 leaves"),
+    ordinary!("ray_marcher", "4 rays march towards two spheres"),
+    ordinary!("rk45", "an oscillator with adaptive steps"),
+    ordinary!("sieve", "the sieve of Eratosthenes below 500"),
+    ordinary!("sudoku", "backtracking on a Sudoku"),
 ];
 
 /// The model of this name.
@@ -210,6 +251,10 @@ impl Model {
     /// Whether NUTS runs on it.
     pub fn is_posterior(&self) -> bool {
         matches!(self.kind, Kind::Posterior { .. } | Kind::Stan { .. })
+    }
+    /// Whether it is a program of `benches/ordinary`.
+    pub fn is_ordinary(&self) -> bool {
+        matches!(self.kind, Kind::Control { unit: WorkUnit::Runs, .. })
     }
     /// Whether it has data.
     pub fn takes_data(&self) -> bool {

@@ -59,6 +59,32 @@ pub enum PeerProgram {
 
 const POSTERIORS: &[&str] = &["logistic", "eight_schools", "normal10", "normal100", "correlated10", "correlated100"];
 const CONTROL: &[&str] = &["collatz", "fib"];
+/// What is written in C: the programs of control flow, and those of `benches/ordinary`.
+const IN_C: &[&str] = &[
+    "collatz",
+    "fib",
+    "ackermann",
+    "automaton",
+    "bellman_ford",
+    "bisection",
+    "edit_distance",
+    "event_queue",
+    "gauss",
+    "hash_table",
+    "insertion_sort",
+    "knapsack",
+    "life",
+    "mandelbrot",
+    "merge_sort",
+    "miller_rabin",
+    "queens",
+    "quicksort",
+    "range_queries",
+    "ray_marcher",
+    "rk45",
+    "sieve",
+    "sudoku",
+];
 const ALL: &[&str] =
     &["logistic", "eight_schools", "normal10", "normal100", "correlated10", "correlated100", "collatz", "fib"];
 const BOTH: &[Precision] = &[Precision::F64, Precision::F32];
@@ -137,7 +163,7 @@ pub const PEERS: &[Peer] = &[
         name: "native",
         engines: &[
             PeerEngine { name: "rust", models: CONTROL, stan: false, precisions: BOTH },
-            PeerEngine { name: "c", models: CONTROL, stan: false, precisions: BOTH },
+            PeerEngine { name: "c", models: IN_C, stan: false, precisions: BOTH },
         ],
         program: PeerProgram::Binary("native-peer"),
         batches: true,
@@ -487,6 +513,13 @@ fn reader(child: &mut Child) -> Receiver<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_ordinary_programs_have_twins() {
+        let ordinary = crate::bench::model::MODELS.iter().filter(|model| model.is_ordinary());
+        let names: Vec<&str> = CONTROL.iter().copied().chain(ordinary.map(|model| &*model.name)).collect();
+        assert_eq!(IN_C, names);
+    }
 
     #[test]
     fn hyphens_underscores_and_spaces_are_the_same() {

@@ -12,6 +12,7 @@ use crate::bench::{Comparison, Report, Way, figure, html, run};
 use crate::pipeline::PAPER;
 use crate::program::io::write_atomically;
 use crate::program::{Codegen, Engine, Error, ErrorKind, device};
+use crate::types::Precision;
 
 use super::args::{BenchArgs, Format, Switch};
 use super::signals::{interrupted, stop_on_interrupt};
@@ -119,6 +120,11 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
             return refused(format!("--stepsize: `{}` is a program of control flow", one.name));
         }
         _ => {}
+    }
+    if let Some(ordinary) = models.iter().find(|model| model.is_ordinary())
+        && args.precision.iter().any(|p| Precision::from(*p) != Precision::F64)
+    {
+        return refused(format!("--precision f32: `{}` is compared with a twin in doubles", ordinary.name));
     }
     let devices: Vec<&'static str> =
         args.device.iter().map(|name| Ok(device(name)?.name())).collect::<Result<_, Error>>()?;

@@ -22,7 +22,9 @@ pub enum Codegen {
     Cc,
     /// A run starts with kernels. Where it is long enough that code may pay, the C compiler works beside it, and the
     /// blocks that come change over to generated code as soon as it is there. What is on disk is used soon. Where there
-    /// is no compiler, or it fails, the run goes on without; [`Stats::code`](crate::run::Stats) says why.
+    /// is no compiler, or it fails, the run goes on without; [`Stats::code`](crate::run::Stats) says why. Of many short
+    /// lanes those that were not begun are taken one after the other, by one function of all blocks, where that was measured
+    /// to be faster.
     #[default]
     Auto,
 }

@@ -1,4 +1,4 @@
-//! The C programs, with calls that stay calls, and the versions of the compilers.
+//! The C programs, those of control flow with calls that stay calls, and the versions of the compilers.
 
 use std::process::Command;
 
@@ -10,6 +10,13 @@ fn main() {
         build.flag_if_supported(flag);
     }
     build.compile("control");
+    println!("cargo:rerun-if-changed=../../ordinary/ordinary.c");
+    let mut ordinary = cc::Build::new();
+    ordinary.file("../../ordinary/ordinary.c").opt_level(2);
+    for flag in ["-march=native", "-ffp-contract=off"] {
+        ordinary.flag_if_supported(flag);
+    }
+    ordinary.compile("ordinary");
     let first_line = |mut command: Command| {
         let said = command.arg("--version").output().map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
         said.ok().and_then(|text| text.lines().next().map(str::to_owned)).unwrap_or_default()

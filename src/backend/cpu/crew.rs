@@ -51,11 +51,15 @@ impl Queue {
     pub(super) fn new(lanes: usize) -> Self {
         Self { next: AtomicUsize::new(0), lanes }
     }
+    /// Whether there are lanes that no shard has taken.
+    fn has_lanes(&self) -> bool {
+        self.next.load(Ordering::Relaxed) < self.lanes
+    }
     /// Takes up to `n` lanes.
     pub(super) fn take(&self, n: usize) -> Range<usize> {
         // Never far past the end, so that it cannot wrap.
         let n = n.min(self.lanes);
-        if self.next.load(Ordering::Relaxed) >= self.lanes {
+        if !self.has_lanes() {
             return self.lanes..self.lanes;
         }
         let start = self.next.fetch_add(n, Ordering::Relaxed).min(self.lanes);
@@ -131,6 +135,8 @@ pub(super) struct Report {
     pub(super) traps: Vec<Trap>,
     pub(super) caught: AllCaught,
     pub(super) supersteps: u64,
+    /// Whether it left lanes for a shard of another form.
+    pub(super) yields: bool,
     pub(super) blocks: Vec<BlockStats>,
     /// By place in the table of primitives.
     pub(super) prims: Vec<u64>,
@@ -165,8 +171,8 @@ impl Counts {
     }
 }
 
-/// Runs a batch: `shard` runs one shard to its end, taking lanes from the queue; it fails before it takes any where there
-/// is no memory for its state. `entry` is where lanes start.
+/// Runs a batch: `shard` runs one shard to its end, taking lanes from the queue, and is called again where it yields; it
+/// fails before it takes any where there is no memory for its state. `entry` is where lanes start.
 pub(super) fn run_shards(
     lanes: usize,
     layout: Layout,
@@ -176,15 +182,22 @@ pub(super) fn run_shards(
 ) -> Outcome {
     let started = std::time::Instant::now();
     let queue = Queue::new(lanes);
+    let shards = || {
+        let mut reports = vec![shard(&queue)];
+        while matches!(reports.last(), Some(Ok(report)) if report.yields) && queue.has_lanes() {
+            reports.push(shard(&queue));
+        }
+        reports
+    };
     let reports = if layout.workers <= 1 {
-        vec![shard(&queue)]
+        shards()
     } else {
         let reports = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             let work = || {
-                let report = shard(&queue);
+                let made = shards();
                 let mut reports = reports.lock().unwrap_or_else(|e| e.into_inner());
-                reports.push(report);
+                reports.extend(made);
             };
             // Where the system gives no more threads, those that run take all the lanes.
             for _ in 1..layout.workers {
@@ -198,7 +211,7 @@ pub(super) fn run_shards(
     };
     let failed = reports.iter().any(Result::is_err);
     let mut outcome = put_together(lanes, types, reports.into_iter().flatten().collect());
-    // Shards leave lanes in the queue only when the run was stopped, or when no shard could start.
+    // Shards leave lanes in the queue only when the run was stopped, or when there was no memory for the next shard.
     let kind = if failed { TrapKind::MemoryLimit } else { TrapKind::Interrupted };
     let message = if failed { "no memory for the state of a shard" } else { "" };
     outcome.traps.extend(queue.take(lanes).map(|position| Trap {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::codegen::compiler::CodegenError;
-use super::codegen::{Beside, Code, Generated, Native};
+use super::codegen::{Beside, Choice, Code, Generated, Native};
 use super::{MACHINE, local, pc, straight};
 use crate::backend::{Backend, CompileError, Executable, Form, Generate, How, Units};
 use crate::plan::TargetMachine;
@@ -27,8 +27,8 @@ impl Backend for Cpu {
             // Generated code keeps the tops of stacks in registers of the processor.
             (Units::Machine(_, plan), _) if !plan.cached_tops => Made::Nothing,
             (_, Generate::Beside) => {
-                let groups = beside(Form::Groups);
-                Made::Beside { groups, few_lanes: beside(Form::FewLanes), one_lane: beside(Form::OneLane) }
+                let choice = Box::new(Choice::new(&program, how.precision));
+                Made::Beside { choice, few_lanes: beside(Form::FewLanes) }
             }
             (_, Generate::Before) => {
                 let code = Code::of(&program, how.form);
@@ -63,9 +63,9 @@ enum Made {
     Before(Box<Native>),
     /// Beside the runs, in the form that suits each.
     Beside {
-        groups: Box<Beside>,
+        /// Groups, or straight code where it does more.
+        choice: Box<Choice>,
         few_lanes: Box<Beside>,
-        one_lane: Box<Beside>,
     },
 }
 
@@ -87,13 +87,20 @@ impl Loaded {
     }
 }
 
+impl Loaded {
+    /// Whether lanes that no shard has taken may go to straight code.
+    fn chooses(&self, settings: &Settings) -> bool {
+        matches!(self.program, Units::Machine(..)) && settings.shard_lanes == 0 && straight::serves(settings)
+    }
+}
+
 impl Executable for Loaded {
     fn prepare(&self, lanes: usize, settings: &Settings) {
-        if let Made::Beside { groups, few_lanes, one_lane } = &self.code {
+        if let Made::Beside { choice, few_lanes } = &self.code {
             match self.form(lanes, settings) {
-                Form::Groups => groups.look_on_disk(),
+                Form::Groups => choice.groups().look_on_disk(),
                 Form::FewLanes => few_lanes.look_on_disk(),
-                Form::OneLane => one_lane.look_on_disk(),
+                Form::OneLane => choice.one_lane().look_on_disk(),
             }
         }
     }
@@ -102,15 +109,13 @@ impl Executable for Loaded {
         let generated = match &self.code {
             Made::Nothing => Generated::Nothing,
             Made::Before(native) => Generated::Now(native),
-            Made::Beside { groups, few_lanes, one_lane } => {
-                let suits = match self.form(inputs.lanes.len(), settings) {
-                    Form::Groups => groups,
-                    Form::FewLanes => few_lanes,
-                    Form::OneLane => one_lane,
-                };
-                // Groups have functions of parts of blocks where straight code has nothing.
-                Generated::Beside(if suits.may_come() { suits } else { groups })
-            }
+            // Groups have functions of parts of blocks where straight code has nothing.
+            Made::Beside { choice, few_lanes } => match self.form(inputs.lanes.len(), settings) {
+                Form::FewLanes if few_lanes.may_come() => Generated::Beside(few_lanes),
+                Form::OneLane if choice.one_lane().may_come() => Generated::Beside(choice.one_lane()),
+                _ if self.chooses(settings) => Generated::Either(choice),
+                _ => Generated::Beside(choice.groups()),
+            },
         };
         match &self.program {
             Units::Machine(_, plan) => pc::run_with(plan, generated, inputs, settings, sink),

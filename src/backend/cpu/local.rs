@@ -343,6 +343,7 @@ impl<'a, R: Real> Shard<'a, R> {
             traps: self.stepper.traps,
             caught: self.caught,
             supersteps: self.counted.supersteps,
+            yields: false,
             prims: self.stepper.prims,
             profile,
         }

@@ -6,7 +6,7 @@ mod traps;
 use crate::backend::Form;
 use crate::backend::cpu::PADDING;
 use crate::backend::cpu::attempts::Handlers;
-use crate::backend::cpu::codegen::{Generated, Lookout, Native, NativeBody, RunClock};
+use crate::backend::cpu::codegen::{Course, Generated, Lookout, Native, NativeBody, RunClock};
 use crate::backend::cpu::crew::{Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::profile::Profiler;
@@ -74,7 +74,12 @@ fn run_typed<R: Real>(
     let entry = &plan.body.blocks[plan.entry].loc;
     let clock = RunClock::start(generated, there, layout.workers);
     let mut outcome = run_shards(lanes, layout, &types, entry, |queue| {
-        Ok(Shard::new(plan, (native, &clock), inputs, &env, queue, layout.width)?.run())
+        let course = clock.course(layout.width);
+        let (code, lookout, width) = match course.straight() {
+            Some(straight) => (Some(straight.body(0)), Lookout::idle(&clock), 1),
+            None => (native, Lookout::new(&clock), layout.width),
+        };
+        Ok(Shard::new(plan, (code, lookout, course), inputs, &env, queue, width)?.run())
     });
     outcome.stats.code = clock.stop();
     outcome
@@ -115,6 +120,7 @@ struct Shard<'a, R> {
     /// How each unit runs.
     ways: IdVec<UnitId, Way<'a>>,
     lookout: Lookout<'a>,
+    course: Course<'a>,
 }
 
 impl<'a, R: Real> UnitShard<'a> for Shard<'a, R> {
@@ -164,7 +170,7 @@ impl<'a, R: Real> UnitShard<'a> for Shard<'a, R> {
 impl<'a, R: Real> Shard<'a, R> {
     fn new(
         plan: &'a Plan,
-        (native, clock): (Option<&'a NativeBody>, &'a RunClock<'a>),
+        (native, lookout, course): (Option<&'a NativeBody>, Lookout<'a>, Course<'a>),
         inputs: &'a RunInputs,
         env: &'a Environment<'a, R>,
         queue: &'a Queue,
@@ -198,7 +204,8 @@ impl<'a, R: Real> Shard<'a, R> {
             other: LaneMask::none(width),
             free: Vec::with_capacity(width),
             ways: ways(plan, native, env.settings, width),
-            lookout: Lookout::new(clock),
+            lookout,
+            course,
         })
     }
 
@@ -208,6 +215,7 @@ impl<'a, R: Real> Shard<'a, R> {
         self.native = Some(native.body(0));
         self.ways = ways(self.plan, self.native, self.stepper.env.settings, self.width);
         self.stepper.calls.forget();
+        self.course.changed(self.width);
     }
 
     fn run(mut self) -> Report {
@@ -215,9 +223,11 @@ impl<'a, R: Real> Shard<'a, R> {
             self.stepper.profile = Some(Box::new(Profiler::new(self.plan.body.units.len())));
         }
         self.refill();
+        let mut interrupted = false;
         while let Some(unit) = self.scheduler.next(&self.waiting, self.live) {
             if self.stepper.env.stopped() {
                 self.interrupt();
+                interrupted = true;
                 break;
             }
             if let Some(native) = self.lookout.arrived(self.counted.supersteps) {
@@ -225,12 +235,20 @@ impl<'a, R: Real> Shard<'a, R> {
             }
             let (live, unit) = (self.live, UnitId(unit as u32));
             superstep(&mut self, unit);
-            if self.live < live {
-                self.refill();
+            if self.live < live && self.stepper.env.stopped() {
+                // What was broken off says nothing of how long lanes take.
+                interrupted = true;
+            } else if self.live < live {
+                if self.course.goes_on(live - self.live, self.width) {
+                    self.refill();
+                }
                 self.mark(Activity::Scheduling, unit);
             }
         }
-        self.report()
+        if !interrupted {
+            self.course.ended();
+        }
+        self.report(interrupted)
     }
 
     /// Lanes from the queue take the free slots.
@@ -376,7 +394,7 @@ impl<'a, R: Real> Shard<'a, R> {
         }
     }
 
-    fn report(mut self) -> Report {
+    fn report(mut self, interrupted: bool) -> Report {
         let stats = self.stepper.env.settings.stats;
         let body = &self.plan.body;
         let blocks = body.units.iter().map(|(id, unit)| {
@@ -406,6 +424,7 @@ impl<'a, R: Real> Shard<'a, R> {
             traps: self.stepper.traps,
             caught: self.caught,
             supersteps: self.counted.supersteps,
+            yields: self.course.yields() && !interrupted,
             prims: self.stepper.prims,
             profile,
         }

@@ -188,6 +188,7 @@ impl<R: Real> Stepper<'_, R> {
             note: None,
             map1: None,
             map2: None,
+            kernel: None,
         }
     }
 

@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::{ptr, slice};
 
+use smallvec::SmallVec;
+
 use crate::backend::cpu::attempts::Handlers;
+use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::backend::cpu::codegen::abi::{CodeCall, CodeTrap};
 use crate::backend::cpu::codegen::{NativeStraight, RegionExit};
 use crate::backend::cpu::frame::{Frame, opened, opened_more};
+use crate::backend::cpu::kernels::{self, Active, KernelArg, KernelCall, Streams};
 use crate::backend::cpu::run_unit::NoRoom;
 use crate::backend::cpu::segments::told;
 use crate::backend::cpu::steps::Stepper;
@@ -17,6 +21,7 @@ use crate::base::{Id as _, Loc};
 use crate::exec::LaneStack;
 use crate::plan::BlockId;
 use crate::run::{Execution, Settings, TrapKind};
+use crate::types::{DType, Type};
 use crate::vmath::{BinaryFn, Real, UnaryFn, binary, unary};
 
 /// Whether straight code can serve: it counts nothing, and looks for no NaN.
@@ -39,6 +44,8 @@ struct Callbacks<'t, 'a, R> {
     native: &'t NativeStraight,
     tapes: *mut Tapes<'a, R>,
     lane: *mut Lane<'t, 'a, R>,
+    /// Where kernels leave their results.
+    made: *mut Buffer<R>,
 }
 
 impl<'a, R: Real> Stepper<'a, R> {
@@ -71,7 +78,9 @@ impl<'a, R: Real> Stepper<'a, R> {
             flag.as_ref().map_or(&raw const never, |flag| flag.as_ptr().cast_const().cast())
         };
         let common = self.arguments(width, 0);
-        let mut callbacks = Callbacks { native, tapes: &raw mut self.tapes, lane: &raw mut lane };
+        let most = native.segment.kernels.iter().map(|op| op.ty.elements()).max().unwrap_or(0);
+        let mut made = Buffer::try_zeros(DType::Real, most).map_err(|_| NoRoom)?;
+        let mut callbacks = Callbacks { native, tapes: &raw mut self.tapes, lane: &raw mut lane, made: &raw mut made };
         let mut call = CodeCall {
             tape_limit: u32::try_from(settings.max_tape_depth).unwrap_or(u32::MAX),
             deepest: u32::try_from(settings.max_stack_depth).unwrap_or(u32::MAX),
@@ -85,6 +94,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             note: Some(note::<R>),
             map1: Some(map1::<R>),
             map2: Some(map2::<R>),
+            kernel: Some(kernel::<R>),
             ..common
         };
         // SAFETY: the function was generated from this plan for this width of `real`. It reads and writes the elements that
@@ -173,4 +183,36 @@ unsafe extern "C" fn map2<R: Real>(f: i64, x: *const c_void, y: *const c_void, o
         (x, y, slice::from_raw_parts_mut(out.cast::<R>(), n as usize))
     };
     binary(BinaryFn::ALL[f as usize], x, y, out);
+}
+
+/// Runs the kernel of an operation of the segment, for one lane.
+unsafe extern "C" fn kernel<R: Real>(
+    call: *mut CodeCall,
+    number: i64,
+    operands: *const *const c_void,
+    out: *mut c_void,
+) {
+    // SAFETY: as in `grow`; nobody else uses the buffer, and it is no operand.
+    let (op, made) = unsafe {
+        let callbacks = &*(*call).tapes.cast::<Callbacks<'_, '_, R>>();
+        (&callbacks.native.segment.kernels[number as usize], &mut *callbacks.made)
+    };
+    let operand = |(i, ty)| {
+        let ty: &Type = ty;
+        // SAFETY: the function was generated for this width of `real` and this operation, with arrays of as many elements as
+        // its operands have.
+        let values = unsafe { slice::from_raw_parts((*operands.add(i)).cast::<R>(), ty.elements()) };
+        KernelArg { buffer: Values::Real(values), ty, broadcast: false, strides: None }
+    };
+    let args: SmallVec<[KernelArg<'_, R>; 2]> = op.args.iter().enumerate().map(operand).collect();
+    let mut traps = Vec::new();
+    let (width, active, keep, accumulate) = (1, Active::All, None, false);
+    let call =
+        KernelCall { prim: op.prim, args: &args, ty: &op.ty, width, active, keep, accumulate, traps: &mut traps };
+    kernels::run(call, Streams { seed: 0, lanes: &[], draws: &mut [] }, made);
+    debug_assert!(traps.is_empty(), "it traps no lane");
+    let n = op.ty.elements();
+    // SAFETY: the result has an array of as many elements.
+    let out = unsafe { slice::from_raw_parts_mut(out.cast::<R>(), n) };
+    out.copy_from_slice(&made.values(0).reals()[..n]);
 }

@@ -1,10 +1,11 @@
 //! Shards go over to generated functions between any two supersteps with the same bits: a run of each small program, on
-//! both engines, at both precisions and on one thread and on two, changes over at each superstep that there is.
+//! both engines, at both precisions and on one thread and on two, changes over at each superstep that there is. Lanes that
+//! no shard has taken go to the other form of code between any two lanes.
 
 use std::path::PathBuf;
 
 use autobatch::backend::Form;
-use autobatch::backend::cpu::codegen::{Code, Generated, Native};
+use autobatch::backend::cpu::codegen::{Code, Generated, Native, Turns};
 use autobatch::backend::cpu::{local, pc};
 use autobatch::mcmc::sampling::{Job, Sampling};
 use autobatch::program::{Bound, Codegen, Engine, Inputs, Options, Program};
@@ -123,4 +124,31 @@ fn chains_change_over_at_many_supersteps() {
     let sampling = Sampling::new(&job, |_| Ok(Inputs::new())).expect("the model is right");
     let places = if effort::all() { u64::MAX } else { 40 };
     agree("chains", places, |options| sampling.bound(options).expect("it binds"));
+}
+
+/// Shards of groups and straight code take turns, after so many lanes each.
+#[test]
+fn forms_of_code_take_turns() {
+    if observed::codegen() == Codegen::Off {
+        return;
+    }
+    let program = Program::compile(SOURCE).expect("it compiles");
+    for (name, most) in [("fib", 9), ("collatz", 11), ("saved", 8), ("gradient", 7)] {
+        let inputs = Inputs::new().lane("n", (0..37).map(|lane| lane * 5 % most).collect::<Vec<i64>>());
+        for precision in [Precision::F64, Precision::F32] {
+            let options = Options::default().precision(precision).seed(3).codegen(Codegen::Off);
+            let bound = program.function(name).unwrap().bind(&inputs, &options).expect("it binds");
+            let native = |form| Native::new(code(&bound, Engine::Pc, form), precision, None).expect("it compiles");
+            let (groups, alone) = (native(Form::Groups), native(Form::OneLane));
+            for (threads, lanes) in [1, 2].into_iter().flat_map(|threads| [1, 2, 6, 40].map(|lanes| (threads, lanes))) {
+                let settings = options.get_settings().clone().threads(threads).shard_lanes(5);
+                let off = run(&bound, Engine::Pc, Generated::Nothing, &settings);
+                let turns = Turns::new(&groups, &alone, lanes);
+                let both = run(&bound, Engine::Pc, Generated::InTurns(&turns), &settings);
+                assert_eq!(essence(&both), essence(&off), "{name}: turns of {lanes} lanes, {settings:?}");
+                let shards = turns.begun();
+                assert!(lanes == 40 || shards > 2 * threads, "{name}: {shards} shards in turns of {lanes} lanes");
+            }
+        }
+    }
 }

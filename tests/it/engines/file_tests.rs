@@ -1,6 +1,6 @@
 //! Programs in files that say what they do (see [`crate::tools::cases`]), on every engine: `tests/filetests/run` by
-//! feature, `conformance` by the items of another system's tests, `differential` random programs that failed once, and
-//! `examples`.
+//! feature, `conformance` by the items of another system's tests, `differential` random programs that failed once,
+//! `examples`, and the programs of `benches/ordinary`.
 //!
 //! A file whose program must not compile says so by `// error: E0305` lines instead.
 
@@ -83,6 +83,11 @@ fn differential() {
 #[test]
 fn examples() {
     check_folder("examples");
+}
+
+#[test]
+fn ordinary_programs() {
+    check_folder("benches/ordinary");
 }
 
 #[test]

@@ -9,6 +9,7 @@ pub(crate) mod kernels;
 pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod options;
+pub(crate) mod ordinary;
 pub(crate) mod routing;
 pub(crate) mod scheduling;
 pub(crate) mod straight;

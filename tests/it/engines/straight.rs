@@ -73,6 +73,33 @@ pub fn multiplied(n: int) -> real {
     all[n % 9] - 0.5 * sum(all)
 }
 
+/// Factors, triangular solves and products of matrices, and their derivatives, which kernels of the machine compute.
+pub fn factored(n: int) -> real {
+    let f = |x: real[6]| {
+        let a = [(if i == j { 7.0 } else { 0.0 }) + exp(-(x[i] - x[j]) ^ 2.0) for i in 0..6, j in 0..6];
+        let l = cholesky_factor(a);
+        let b = [sin(x[i] + 0.3 * j) for i in 0..6, j in 0..9];
+        let z = solve_lower(l, l @ b) + transpose(l) @ solve_lower(l, b);
+        sum(reshape(z, 54)) + dot(x, solve_lower(l, x)) + l[n % 6, 0]
+    };
+    let mut x = [0.1 * n + 0.2 * i for i in 0..6];
+    for i in 0..n % 4 {
+        let slope = grad(f)(x);
+        x = x + 0.01 * slope + 0.001 * jvp(f)(x, slope).1;
+    }
+    f(x) + sum(x)
+}
+
+/// Derivatives by an array of one number, of which a place is replaced and added to.
+pub fn single(n: int) -> real {
+    let mut y = [0.1 * n + 0.3];
+    for i in 0..n {
+        let slope = jacobian(|v: real[1]| [v[0] * v[0] * exp(-v[0])])(y);
+        y = y - 0.1 * (slope @ y) + grad(|v: real[1]| sin(v[0]) * v[0])(y);
+    }
+    y[0]
+}
+
 /// Arrays that stay in buffers, elements at indices of the lane, and indices out of range.
 pub fn moved(n: int) -> real {
     let mut v = [0.5 * i for i in 0..300];
@@ -126,8 +153,23 @@ fn straight_code_has_the_bits_of_the_steps() {
     for (name, most) in [("fib", 9), ("collatz", 11), ("saved", 8), ("gradient", 7)] {
         agree(change_over::SOURCE, name, most, |settings| settings);
     }
-    for (name, most) in [("tried", 9), ("told", 12), ("mapped", 8), ("multiplied", 6), ("moved", 7)] {
+    for (name, most) in
+        [("tried", 9), ("told", 12), ("mapped", 8), ("multiplied", 6), ("single", 7), ("factored", 9), ("moved", 7)]
+    {
         agree(SOURCE, name, most, |settings| settings);
+    }
+}
+
+#[test]
+fn all_blocks_have_a_text() {
+    let program = Program::compile(SOURCE).expect("it compiles");
+    for name in ["multiplied", "single", "factored", "moved"] {
+        let inputs = Inputs::new().lane("n", vec![1_i64]);
+        let bound = program.function(name).unwrap().bind(&inputs, &Options::default()).expect("it binds");
+        let compiled = bound.compiled();
+        let code = Code::straight(&compiled.units, &compiled.plan, Form::OneLane);
+        let blocks = code.straight.expect("there is a function").region.blocks.len();
+        assert_eq!(blocks, compiled.plan.body.blocks.len(), "{name}: {}", code.text);
     }
 }
 

@@ -141,8 +141,8 @@ while read -r request; do echo '{{"done":{{"useful":100,"seconds":0.5,"draws":4}
     );
     let [program, data] = [program, folder.0.join("two.json")].map(|path| path.display().to_string());
     let small = ["--chains", "2", "--draws", "4", "--repetitions", "2", "--codegen", "off"];
-    let asked = ["--warmup", "300", "--stan", &program, "--data", &data, "--against", "stanli,numpyro", "--peers", folder.path()];
-    let report = report(&[&small[..], &asked].concat());
+    let asked = ["--stan", &program, "--data", &data, "--against", "stanli,numpyro", "--peers", folder.path()];
+    let report = report(&[&small[..], &["--warmup", "300"], &asked].concat());
     let rows = report["results"].as_array().unwrap();
     let series: Vec<&str> = rows.iter().map(|r| r["engine"].as_str().unwrap()).collect();
     assert_eq!(series, ["pc", "interpreter"]);
@@ -353,7 +353,7 @@ fn well_formed(text: &str) {
 
 #[test]
 fn wrong_requests_are_refused() {
-    let cases: [(&[&str], &str); 24] = [
+    let cases: [(&[&str], &str); 25] = [
         (&["--against", "pymc"], "no system `pymc`: there is stan, stanli, numpyro"),
         (&["--against", "stan:fast"], "`stan` has no `fast`: there is plain, plain-native, glm, glm-native"),
         (&["--model", "nine_schools"], "no model `nine_schools`: there is logistic, eight_schools"),
@@ -365,6 +365,7 @@ fn wrong_requests_are_refused() {
         (&["--draws", "0"], "1 or more"),
         (&["--stan", "a.stan", "--warmup", "0"], "--warmup 0: the metric"),
         (&["--warmup", "100"], "--stan"),
+        (&["--model", "bisection", "--precision", "f32"], "`bisection` is compared with a twin in doubles"),
         (&["--seconds=-1"], "a run must take some time"),
         (&["--model", "logistic,fib", "--stepsize", "0.1"], "for one model"),
         (&["--model", "normal10", "--stepsize=-0.1"], "the step size must be a positive number"),

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::cache::Key;
 use super::compiler::{CodegenError, Compiler};
 use super::{Code, Native};
 use crate::backend::{Form, Units};
@@ -68,6 +69,8 @@ struct Shared {
     spent: AtomicU64,
     /// Nanoseconds of runs that take all cores after which the next stage begins.
     due: AtomicU64,
+    /// The compiler, and under what times are kept beside the code.
+    kept_under: OnceLock<(Compiler, Key)>,
     /// Ends what is at work.
     stop: Arc<AtomicBool>,
 }
@@ -125,6 +128,7 @@ impl Beside {
             stage: Mutex::new(Stage::New),
             spent: AtomicU64::new(0),
             due: AtomicU64::new(nanoseconds(patience.disk)),
+            kept_under: OnceLock::new(),
             stop: Arc::default(),
         };
         Self { shared: Arc::new(shared), thread: Mutex::default() }
@@ -150,6 +154,29 @@ impl Beside {
         }
     }
 
+    /// What the runs that are over have taken.
+    pub(super) fn spent(&self) -> Duration {
+        Duration::from_nanos(self.shared.spent.load(Ordering::Relaxed))
+    }
+
+    /// What was [kept](Self::keep) of this code; none while it is not known under what that is.
+    pub(super) fn recalled(&self) -> Option<Option<[f64; 2]>> {
+        let (compiler, key) = self.shared.kept_under.get()?;
+        Some(compiler.recalled(key))
+    }
+
+    /// Keeps two times beside the code.
+    pub(super) fn keep(&self, seconds: &[f64; 2]) {
+        if let Some((compiler, key)) = self.shared.kept_under.get() {
+            compiler.keep(key, seconds);
+        }
+    }
+
+    /// Whether code is being looked for or compiled.
+    pub(super) fn is_at_work(&self) -> bool {
+        matches!(*self.shared.stage(), Stage::Looking | Stage::Compiling)
+    }
+
     /// A run ends that has taken so long.
     pub(in crate::backend::cpu) fn add(&self, run: Duration) {
         self.shared.spent.fetch_add(nanoseconds(run), Ordering::Relaxed);
@@ -157,8 +184,13 @@ impl Beside {
 
     /// A run has taken so long, and is `busy` where it leaves no core to others: what is due begins.
     pub(in crate::backend::cpu) fn passed(&self, run: Duration, busy: bool) {
+        self.passed_after(1.0, run, busy);
+    }
+
+    /// The same of code that may wait so many times as long.
+    pub(super) fn passed_after(&self, later: f64, run: Duration, busy: bool) {
         let due = self.shared.due.load(Ordering::Relaxed);
-        let part = if busy { 1.0 } else { self.shared.patience.idle };
+        let part = if busy { later } else { later * self.shared.patience.idle };
         let spent = self.shared.spent.load(Ordering::Relaxed).saturating_add(nanoseconds(run));
         if due != NEVER && spent as f64 >= due as f64 * part && !self.begin_to_look() {
             self.begin_to_compile();
@@ -201,7 +233,7 @@ impl Beside {
 
     /// What became of it, for a run that ends, in which shards went over to the functions at this superstep.
     pub(in crate::backend::cpu) fn told(&self, from_start: bool, came: Option<u64>) -> CodeStats {
-        let spent = Duration::from_nanos(self.shared.spent.load(Ordering::Relaxed));
+        let spent = self.spent();
         match &*self.shared.stage() {
             Stage::Ready { .. } if from_start => CodeStats::FromStart,
             Stage::Ready { kept, keeps, took } => {
@@ -257,6 +289,8 @@ impl Shared {
             Some(compiler) => compiler.with_stop(stop),
             None => Compiler::find_until(stop)?,
         };
+        // Nothing else sets it.
+        let _ = self.kept_under.set((compiler.clone(), Native::times_key(&code, self.precision, &compiler)));
         Ok(match Native::kept(code, self.precision, &compiler)? {
             Ok(native) => (Stage::Ready { kept: true, keeps: true, took: start.elapsed() }, Some(native)),
             Err(code) => {
@@ -293,7 +327,7 @@ impl Shared {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::backend::Form;
 use crate::backend::cpu::codegen::abi::CodeFunction;
+use crate::backend::cpu::codegen::cache::Key;
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library};
 use crate::backend::cpu::codegen::{BlockPart, Code, RegionSegment, Segment, StraightSegment};
 use crate::base::{Id as _, IdVec};
@@ -110,6 +111,11 @@ impl Native {
             Some((library, ())) => Self::link(code, library).map(Ok),
             None => Ok(Err(code)),
         }
+    }
+
+    /// Under what times that were measured of code are kept.
+    pub(super) fn times_key(code: &Code, precision: Precision, compiler: &Compiler) -> Key {
+        compiler.times_key(&code.text, &options(code, precision))
     }
 
     /// Compiles code, whatever is on disk, and loads it.

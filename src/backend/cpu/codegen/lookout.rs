@@ -7,7 +7,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Beside, Native};
+use super::choice::Run;
+use super::{Beside, Choice, Course, Native, Turns};
 use crate::run::{CodeStats, Settings, workers};
 
 /// The generated functions of a plan, as a run finds them.
@@ -21,6 +22,10 @@ pub enum Generated<'a> {
     At(&'a Native, u64),
     /// They may come while it runs.
     Beside(&'a Beside),
+    /// The same of both forms, and what takes the lanes that no shard has taken is chosen.
+    Either(&'a Choice),
+    /// Shards of both forms take turns: what tests ask for.
+    InTurns(&'a Turns<'a>),
 }
 
 impl<'a> Generated<'a> {
@@ -28,8 +33,18 @@ impl<'a> Generated<'a> {
     pub(in crate::backend::cpu) fn at_start(self) -> Option<&'a Native> {
         match self {
             Generated::Now(native) => Some(native),
-            Generated::Beside(beside) => beside.native(),
+            Generated::InTurns(turns) => Some(turns.groups),
             Generated::Nothing | Generated::At(..) => None,
+            Generated::Beside(_) | Generated::Either(_) => self.beside()?.native(),
+        }
+    }
+
+    /// The functions of groups, or of few lanes, that may come while it runs.
+    fn beside(self) -> Option<&'a Beside> {
+        match self {
+            Generated::Beside(beside) => Some(beside),
+            Generated::Either(choice) => Some(choice.groups()),
+            Generated::Nothing | Generated::Now(_) | Generated::At(..) | Generated::InTurns(_) => None,
         }
     }
 }
@@ -51,7 +66,7 @@ impl<'a> RunClock<'a> {
     /// A run on so many threads starts, with what was [there](Generated::at_start).
     pub(in crate::backend::cpu) fn start(generated: Generated<'a>, native: Option<&'a Native>, threads: usize) -> Self {
         let busy = threads >= workers(&Settings::default());
-        if let Generated::Beside(beside) = generated {
+        if let Some(beside) = generated.beside() {
             // Runs may be many and short, each of too few supersteps for a look at the clock.
             beside.passed(Duration::ZERO, busy);
         }
@@ -63,10 +78,25 @@ impl<'a> RunClock<'a> {
         self.native
     }
 
+    /// A shard begins; those of groups have so many lanes.
+    pub(in crate::backend::cpu) fn course(&self, width: usize) -> Course<'a> {
+        match self.generated {
+            Generated::Either(choice) => {
+                let run = Run { began: self.start, busy: self.busy, width };
+                Course::measured(choice, run, self.native.is_some())
+            }
+            Generated::InTurns(turns) => Course::in_turns(turns),
+            _ => Course::without(),
+        }
+    }
+
     /// It ends: what became of functions that may have come beside it.
     pub(in crate::backend::cpu) fn stop(self) -> Option<CodeStats> {
-        let Generated::Beside(beside) = self.generated else { return None };
-        beside.add(self.start.elapsed());
+        let beside = self.generated.beside()?;
+        match self.generated {
+            Generated::Either(choice) => choice.add(self.start.elapsed()),
+            _ => beside.add(self.start.elapsed()),
+        }
         let came = self.came.into_inner();
         Some(beside.told(self.native.is_some(), (came != u64::MAX).then_some(came)))
     }
@@ -91,7 +121,7 @@ enum Awaited<'a> {
 }
 
 /// A look at the clock follows the one before by about this much: it costs some ten nanoseconds.
-const LOOKS: std::ops::Range<Duration> = Duration::from_micros(100)..Duration::from_millis(1);
+pub(super) const LOOKS: std::ops::Range<Duration> = Duration::from_micros(100)..Duration::from_millis(1);
 const STRIDE: u32 = 16;
 const LONGEST_STRIDE: u32 = 1 << 12;
 
@@ -99,9 +129,21 @@ impl<'a> Lookout<'a> {
     pub(in crate::backend::cpu) fn new(clock: &'a RunClock<'a>) -> Self {
         let awaited = match clock.generated {
             Generated::At(native, superstep) => Awaited::Superstep(native, superstep),
-            Generated::Beside(beside) if clock.native.is_none() && beside.may_come() => Awaited::Beside(beside),
+            generated if clock.native.is_none() => match generated.beside() {
+                Some(beside) if beside.may_come() => Awaited::Beside(beside),
+                _ => Awaited::Nothing,
+            },
             _ => Awaited::Nothing,
         };
+        Self::of(awaited, clock)
+    }
+
+    /// A shard to which none will come.
+    pub(in crate::backend::cpu) fn idle(clock: &'a RunClock<'a>) -> Self {
+        Self::of(Awaited::Nothing, clock)
+    }
+
+    fn of(awaited: Awaited<'a>, clock: &'a RunClock<'a>) -> Self {
         Self { awaited, stride: STRIDE, left: 1, looked: clock.start, clock }
     }
 

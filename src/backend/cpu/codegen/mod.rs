@@ -8,6 +8,7 @@
 pub mod abi;
 mod beside;
 mod cache;
+mod choice;
 pub mod compiler;
 mod group;
 mod groups;
@@ -29,8 +30,10 @@ use crate::unit;
 use compiler::Target;
 use groups::Groups;
 
-pub use crate::backend::generator::{BlockPart, RegionExit, RegionSegment, Segment, Site, StraightSegment};
+pub use crate::backend::generator::{BlockPart, KernelOp, RegionExit, RegionSegment, Segment, Site, StraightSegment};
 pub use beside::Beside;
+pub(super) use choice::Course;
+pub use choice::{Choice, Turns};
 pub use group::end_all;
 pub use loaded::{Native, NativeBody, NativePart, NativeRegion, NativeSegment, NativeStraight};
 pub use lookout::Generated;

@@ -67,13 +67,13 @@ impl RegionFrame for Straight {
             w(format!("    const {ty} *c{} = c->constants[{i}];", constant.index()));
         }
         for (i, slot) in signature.slots.iter().enumerate() {
-            let (ty, slot) = (memory_type(storage.slots()[*slot].dtype), slot.index());
-            w(format!("    {ty} *restrict p{slot} = ({ty} *)c->slots[{i}] + at;"));
+            w(format!("    {}", self.find(i, *slot, storage.slots()[*slot].dtype)));
         }
         for (i, pile) in piles(function).iter().enumerate() {
             w(format!("    struct ab_stack *k{pile} = &c->stacks[{i}];"));
             w(format!("    uint32_t h{pile} = k{pile}->heights[at], top{pile} = h{pile};"));
         }
+        w("    uint32_t looks = AB_LOOKS;".to_owned());
         w("    const I lane = c->numbers[at];".to_owned());
         w("    I draw = c->draws[at];".to_owned());
     }
@@ -83,7 +83,7 @@ impl RegionFrame for Straight {
             *out += &format!("    k{pile}->heights[at] = h{pile};\n");
             *out += &format!("    if (top{pile} > k{pile}->highest) k{pile}->highest = top{pile};\n");
         }
-        *out += "    c->draws[at] = draw;\n    (void)lane, (void)m;\n}\n\n";
+        *out += "    c->draws[at] = draw;\n    (void)lane, (void)m, (void)looks;\n}\n\n";
     }
 
     fn count(&self, _: usize) -> Option<String> {
@@ -136,7 +136,7 @@ impl RegionFrame for Straight {
     }
 
     fn stop(&self) -> String {
-        "if (AB_RARE(ab_is_stopped(c))) { c->stopped = 1; goto leave; }".to_owned()
+        "AB_LOOK_AT_STOP".to_owned()
     }
 
     fn raise(&self, pile: Pile, high: Option<usize>, full: usize) -> Vec<String> {
@@ -202,6 +202,11 @@ impl StraightFrame for Straight {
         "((const uint32_t *)kr->memory)[--hr * width + at]".to_owned()
     }
 
+    fn find(&self, number: usize, slot: SlotId, dtype: DType) -> String {
+        let (ty, slot) = (memory_type(dtype), slot.index());
+        format!("{ty} *restrict p{slot} = ({ty} *)c->slots[{number}] + at;")
+    }
+
     fn drew(&self, draws: usize) -> String {
         format!("draw = i_add(draw, {draws});")
     }
@@ -212,6 +217,10 @@ impl StraightFrame for Straight {
             Mapped::Binary(f) => ("map2", f as usize),
         };
         format!("c->{map}({number}, {}, {to}, {elements});", operands.join(", "))
+    }
+
+    fn kernel(&self, number: usize, operands: &[String], to: &str) -> String {
+        format!("c->kernel(c, {number}, (const void *const[]){{{}}}, {to});", operands.join(", "))
     }
 }
 

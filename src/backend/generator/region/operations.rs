@@ -135,7 +135,7 @@ impl<T: Ending> Writer<'_, T> {
             Class::IntArithmetic(_) if prim == Prim::IntPow => None,
             computed_elementwise!() => self.elementwise(block, dst, prim, args),
             Class::Movement(movement) => self.moved(movement, block, dst, prim, args),
-            Class::Contraction(contraction) => self.contracted(contraction, block, ty, args),
+            Class::Contraction(contraction) => self.contracted(contraction, block, (dst, prim), args),
             Class::Reduction(reduction) if n == 1 => {
                 let view = self.view(args[0])?;
                 if let Some(n) = self.shares(block, dst, prim, args) {
@@ -152,7 +152,8 @@ impl<T: Ending> Writer<'_, T> {
             }
             Class::Reduction(reduction) if !plain => self.folded_axes(Fold::All(reduction), block, ty, args[0]),
             Class::Draw(draw) => self.drawn(draw, ty),
-            Class::Reduction(_) | Class::Triangular(_) => None,
+            Class::Triangular(_) => self.by_kernel(prim, block, dst, args),
+            Class::Reduction(_) => None,
         }
     }
 
@@ -344,7 +345,14 @@ impl<T: Ending> Writer<'_, T> {
         }
     }
 
-    fn contracted(&mut self, contraction: Contraction, block: &Block<T>, ty: &Type, args: &[Operand]) -> Option<Known> {
+    fn contracted(
+        &mut self,
+        contraction: Contraction,
+        block: &Block<T>,
+        (dst, prim): (ValueId, Prim),
+        args: &[Operand],
+    ) -> Option<Known> {
+        let ty = &block.values[dst].ty;
         let products = match contraction {
             Contraction::Dot | Contraction::MatMul | Contraction::BatchMatMul => Products::Ordinary,
             Contraction::ChainDot | Contraction::ChainMatMul | Contraction::ChainBatchMatMul => Products::ChainRule,
@@ -360,6 +368,9 @@ impl<T: Ending> Writer<'_, T> {
             Contraction::BatchMatMul | Contraction::ChainBatchMatMul => *shapes[0].first()?,
         };
         let inner = *shapes[0].last()?;
+        if self.multiplies_by_machine(ty.elements() * inner) {
+            return self.by_kernel(prim, block, dst, args);
+        }
         // Larger products are better off as one product over the lanes.
         if inner == 0 || batch == 0 || inner > BLOCK || ty.elements() * inner > MOST_PRODUCTS {
             return None;
@@ -513,21 +524,28 @@ impl<T: Ending> Writer<'_, T> {
             }
             Movement::Scatter | Movement::ScatterAdd => {
                 let adds = movement == Movement::ScatterAdd;
-                if n == 1 || adds && ty.dtype != DType::Real {
+                if ty.dtype != DType::Real && (n == 1 || adds) {
                     return None;
                 }
                 let (new, mut places) = (self.view(args[1])?, self.places(block, args[0], &args[2..])?);
                 let rest = new.elements / places.count;
                 let old = self.view(args[0])?;
                 // What is read of the array that changes is read before.
-                let new = if new.place == old.place { self.copied(&new)? } else { new };
+                let new = if n > 1 && new.place == old.place { self.copied(&new)? } else { new };
                 for (view, ..) in &mut places.axes {
                     if view.place == old.place {
                         *view = self.copied(view)?;
                     }
                 }
                 let read: Vec<View> = places.views().chain([&new]).cloned().collect();
-                let to = self.replaced(dst, args[0], &read, plain)?;
+                let to = if n == 1 {
+                    // One number stands in no array, and the places are all the same.
+                    let to = View { elements: 1, ..self.array(2, ty.dtype, false)? };
+                    self.copy(&to, &old);
+                    to
+                } else {
+                    self.replaced(dst, args[0], &read, plain)?
+                };
                 let at = self.open_places(&places);
                 let (to_part, from) =
                     (to.part(&(Some(at), 0), rest), new.part(&(Some(format!("r * {rest}")), 0), rest));
@@ -540,7 +558,7 @@ impl<T: Ending> Writer<'_, T> {
                     w.set(&to_part, e, &Number::group(sum, DType::Real));
                 });
                 self.close();
-                Some(Known::Array(to))
+                Some(seen(self, to))
             }
             Movement::Iota if plain && n > 1 => {
                 let to = self.array(n, ty.dtype, true)?;

@@ -15,7 +15,7 @@ use crate::backend::generator::ending::{Ending, Exit};
 use crate::backend::generator::operations::drawing;
 use crate::backend::generator::scope::Storage;
 use crate::base::Id as _;
-use crate::plan::StackId;
+use crate::plan::{SlotId, StackId};
 use crate::prim::{Class, Draw, Prim};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
@@ -37,11 +37,26 @@ pub(in crate::backend) trait StraightFrame: RegionFrame {
     fn is_outermost(&self) -> String;
     /// The return address that is taken off, as an expression.
     fn returned(&self) -> String;
+    /// The declaration of where a lane buffer begins, which is this one of those that the function is called with.
+    fn find(&self, number: usize, slot: SlotId, dtype: DType) -> String;
     /// The statement that counts draws of the lane.
     fn drew(&self, draws: usize) -> String;
     /// The statement that has the machine compute a function of each of so many elements, which stand side by side from
     /// these addresses on, as do the results.
     fn map(&self, function: Mapped, operands: &[String], to: &str, elements: usize) -> String;
+    /// The statement that has the machine run the kernel of this number, with arrays at these addresses.
+    fn kernel(&self, number: usize, operands: &[String], to: &str) -> String;
+}
+
+/// A primitive that the machine computes by its kernel, of arrays of reals that stand side by side.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelOp {
+    /// The primitive, which traps no lane.
+    pub prim: Prim,
+    /// Of its operands.
+    pub args: Vec<Type>,
+    /// Of its result.
+    pub ty: Type,
 }
 
 /// A function that the machine computes of many elements, a vector of them at once.
@@ -56,6 +71,10 @@ pub(in crate::backend) enum Mapped {
 /// Elements from which on the machine computes functions of reals: a call takes as long as some two of them.
 const FEWEST_MAPPED: usize = 6;
 
+/// Multiply-adds of a matrix product from which on its kernel is quicker than the text: that takes about a nanosecond for
+/// each, since sums go on where they are; the kernel takes a vector at a time, after about 100 ns.
+const FEWEST_PRODUCTS: usize = 256;
+
 /// What the writer of a straight function has besides.
 pub(super) struct Straight<'a> {
     frame: &'a dyn StraightFrame,
@@ -63,6 +82,8 @@ pub(super) struct Straight<'a> {
     returns: Vec<BlockId>,
     /// The first blocks of units, where lanes come in.
     entries: Vec<BlockId>,
+    /// What the machine runs.
+    kernels: Vec<KernelOp>,
 }
 
 /// The straight function of a program.
@@ -72,6 +93,8 @@ pub struct StraightSegment {
     pub region: RegionSegment,
     /// The memory of stack variables that it is called with, in this order.
     pub stacks: Vec<StackId>,
+    /// The kernels that it has the machine run, by their numbers.
+    pub kernels: Vec<KernelOp>,
 }
 
 /// The straight function of a body, appended to `out`; none where no block has a text.
@@ -90,6 +113,7 @@ pub(in crate::backend) fn straight<'a, T: Ending>(
             frame,
             returns: body.blocks.values().filter_map(|block| block.term.returned_to()).collect(),
             entries: units().map(|unit| unit.blocks[0]).collect(),
+            kernels: Vec::new(),
         };
         if blocks.is_empty() {
             return None;
@@ -129,6 +153,7 @@ fn written<T: Ending>(
     writer.straight = Some(straight);
     writer.straight_blocks()?;
     let declared = writer.declarations();
+    let kernels = writer.straight.take().map(|straight| straight.kernels).unwrap_or_default();
     let Writer { signature, sites, exits, scratch, body: text, .. } = writer;
     let function = RegionFunction { name, signature: &signature, storage, blocks: blocks.len() };
     let mut out = String::new();
@@ -147,7 +172,7 @@ fn written<T: Ending>(
         scratch,
         exits,
     };
-    Ok((out, StraightSegment { region, stacks: signature.stacks.into_iter().collect() }))
+    Ok((out, StraightSegment { region, stacks: signature.stacks.into_iter().collect(), kernels }))
 }
 
 impl<T: Ending> Writer<'_, T> {
@@ -196,6 +221,16 @@ impl<T: Ending> Writer<'_, T> {
         }
         self.line("default: __builtin_unreachable();");
         self.close();
+    }
+
+    /// Finds the lane buffers again that variables are stored to at the end: who holds their addresses all the way has fewer
+    /// registers of the processor for what changes.
+    pub(super) fn find_again(&mut self) {
+        let Some(straight) = &self.straight else { return };
+        let frame = straight.frame;
+        let found = self.signature.slots.iter().enumerate();
+        let found = found.map(|(number, slot)| frame.find(number, *slot, self.storage.slots()[*slot].dtype));
+        self.lines(found.collect());
     }
 
     /// How a block ends.
@@ -308,6 +343,45 @@ impl<T: Ending> Writer<'_, T> {
         let result = self.address(&to)?;
         self.line(frame.map(function, &operands, &result, n));
         Some(Known::Array(to))
+    }
+
+    /// Whether the machine computes a product of so many multiply-adds.
+    pub(super) fn multiplies_by_machine(&self, products: usize) -> bool {
+        self.straight.is_some() && products >= FEWEST_PRODUCTS
+    }
+
+    /// What the machine computes by the kernel of a primitive that traps no lane.
+    pub(super) fn by_kernel(&mut self, prim: Prim, block: &Block<T>, dst: ValueId, args: &[Operand]) -> Option<Known> {
+        let frame = self.straight.as_ref()?.frame;
+        let ty = block.values[dst].ty.clone();
+        let types: Vec<Type> = args.iter().map(|arg| block.operand_type(*arg, self.storage.globals)).collect();
+        if types.iter().chain([&ty]).any(|ty| ty.dtype != DType::Real || ty.elements() == 0) {
+            return None;
+        }
+        self.close_loop();
+        let mut operands = Vec::new();
+        for (arg, ty) in args.iter().zip(&types) {
+            let view = self.view(*arg)?;
+            let operand = match self.address(&view) {
+                Some(address) => address,
+                None => {
+                    let to = View { elements: view.elements, ..self.array(ty.elements().max(2), DType::Real, false)? };
+                    self.copy(&to, &view);
+                    self.address(&to)?
+                }
+            };
+            operands.push(operand);
+        }
+        let to = View { elements: ty.elements(), ..self.array(ty.elements().max(2), DType::Real, false)? };
+        let result = self.address(&to)?;
+        let op = KernelOp { prim, args: types, ty };
+        let kernels = &mut self.straight.as_mut()?.kernels;
+        let number = kernels.iter().position(|known| *known == op).unwrap_or_else(|| {
+            kernels.push(op);
+            kernels.len() - 1
+        });
+        self.line(frame.kernel(number, &operands, &result));
+        Some(if to.elements > 1 { Known::Array(to) } else { Known::Number(self.element(&to, None)) })
     }
 
     /// Where the elements of a view stand side by side, if they do.

@@ -436,7 +436,7 @@ LANES_FN int b_none(B a) { return !a; }
 LANES_FN int b_all(B a) { return a; }
 LANES_FN unsigned b_bits(B a) { return (unsigned)a; }
 LANES_FN B b_from_bits(unsigned bits) { return (B)(bits & 1); }
-LANES_FN B b_load(const uint8_t *p) { return *p != 0; }
+LANES_FN B b_load(const uint8_t *p) { return *p; }
 LANES_FN void b_store(uint8_t *p, B a) { *p = (uint8_t)a; }
 LANES_FN void b_store_masked(uint8_t *p, B mask, B a) {
     if (mask) *p = (uint8_t)a;
@@ -608,6 +608,19 @@ LANES_FN B i_gt(I a, I b) { return i_lt(b, a); }
 LANES_FN B i_ge(I a, I b) { return i_le(b, a); }
 LANES_FN I i_not(I a) { return i_xor(a, i_splat(-1)); }
 
+#if defined(LANES_SCALAR) && !defined(__CUDACC__)
+// The processor's own flag.
+LANES_FN I i_add_over(I a, I b, B *over) {
+    I sum;
+    *over = __builtin_add_overflow(a, b, &sum);
+    return sum;
+}
+LANES_FN I i_sub_over(I a, I b, B *over) {
+    I difference;
+    *over = __builtin_sub_overflow(a, b, &difference);
+    return difference;
+}
+#else
 LANES_FN I i_add_over(I a, I b, B *over) {
     I sum = i_add(a, b);
     *over = i_negative(i_and(i_xor(a, sum), i_xor(b, sum)));
@@ -618,6 +631,7 @@ LANES_FN I i_sub_over(I a, I b, B *over) {
     *over = i_negative(i_and(i_xor(a, b), i_xor(a, difference)));
     return difference;
 }
+#endif
 LANES_FN I i_neg_over(I a, B *over) {
     *over = i_eq(a, i_splat(INT64_MIN));
     return i_neg(a);
