@@ -16,6 +16,9 @@ pub const REGION_TRIPS: u64 = 10;
 /// whose result goes there: tiles have them in registers, and two in an instruction. A matrix of each lane comes from memory.
 const FLOPS: u64 = 8;
 
+/// How many times as fast as kernels generated code is: 3 to 10 times, by `benches/RESULTS.md`.
+const CODE: f64 = 4.0;
+
 /// What pushing an element takes, in additions: it goes to memory that was not written for long.
 const PUSH: u64 = 3;
 
@@ -34,13 +37,40 @@ pub struct UnitCost {
 
 impl UnitCost {
     /// Whether `active` lanes of a shard of `width` should be compacted. `blend`: whether lanes that are not active must
-    /// keep their values.
-    pub fn prefers_gather(&self, costs: &Costs, active: usize, width: usize, blend: bool) -> bool {
+    /// keep their values. `by_code`: what generated code has, which serves under a mask alone.
+    pub fn prefers_gather(&self, costs: &Costs, active: usize, width: usize, blend: bool, by_code: ByCode) -> bool {
         let compute = self.weight as f64 * costs.addition;
-        let masked = compute + if blend { self.blended as f64 * costs.blend } else { 0.0 };
+        let spared = by_code.weight as f64 * (1.0 - 1.0 / CODE) * costs.addition;
+        let masked = compute - spared + if blend { self.blended as f64 * costs.blend } else { 0.0 };
         // one more for the list of the lanes
         let gathered = compute + (self.moved + 1) as f64 * costs.gather;
-        active as f64 * gathered + self.staged as f64 * costs.step < width as f64 * masked
+        // Few lanes hardly fill the kernels that are called instead of the code.
+        let steps = (self.staged + by_code.steps) as f64 * costs.step;
+        active as f64 * gathered + steps < width as f64 * masked
+    }
+}
+
+/// What of a unit generated code has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ByCode {
+    /// Cost in one lane by kernels, in additions.
+    pub weight: u64,
+    /// Steps that run as kernels without it.
+    pub steps: u64,
+}
+
+impl ByCode {
+    /// All of these steps; of a block that `is_looped` inside its unit, in all its turns.
+    pub fn of(steps: &[Step], is_looped: bool) -> Self {
+        let trips = if is_looped { REGION_TRIPS } else { 1 };
+        let weight = trips * steps.iter().map(step_weight).sum::<u64>();
+        Self { weight, steps: trips * steps.len() as u64 }
+    }
+}
+
+impl std::iter::Sum for ByCode {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |a, b| Self { weight: a.weight + b.weight, steps: a.steps + b.steps })
     }
 }
 

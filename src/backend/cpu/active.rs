@@ -5,6 +5,7 @@ use crate::backend::cpu::frame::Frame;
 use crate::base::IdVec;
 use crate::exec::mask::{byte_mask, for_each_lane};
 use crate::exec::{Columns, LaneMask, Waiting};
+use crate::plan::cost::ByCode;
 use crate::plan::{Slot, SlotId, Unit};
 use crate::run::{Costs, Execution};
 use crate::vmath::Real;
@@ -134,14 +135,14 @@ impl ActiveSet {
         frame: &mut Frame<R>,
         slots: &IdVec<SlotId, Slot>,
         live: usize,
-        (execution, costs): (Execution, &Costs),
+        (execution, costs, by_code): (Execution, &Costs, ByCode),
     ) {
         self.blend = self.count < live;
         self.gathered = self.count < self.width
             && match execution {
                 Execution::Mask => false,
                 Execution::Gather => true,
-                Execution::Auto => unit.cost.prefers_gather(costs, self.count, self.width, self.blend),
+                Execution::Auto => unit.cost.prefers_gather(costs, self.count, self.width, self.blend, by_code),
             };
         self.bytes_made = false;
         if !self.gathered {

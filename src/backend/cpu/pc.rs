@@ -438,7 +438,7 @@ fn ways<'a>(
     settings: &Settings,
     width: usize,
 ) -> IdVec<UnitId, Way<'a>> {
-    plan.body.units.values().map(|unit| Way::of(unit, native, settings, width)).collect()
+    plan.body.units.values().map(|unit| Way::of((&plan.body, unit), native, settings, width)).collect()
 }
 
 /// These lanes, each in its own column.

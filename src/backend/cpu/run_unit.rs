@@ -11,7 +11,8 @@ use crate::backend::cpu::segments::serve;
 use crate::backend::cpu::steps::Stepper;
 use crate::base::{Id as _, Loc};
 use crate::exec::Waiting;
-use crate::plan::{Arg, BlockId, Body, CallTerminator, Terminator, UnitId};
+use crate::plan::cost::ByCode;
+use crate::plan::{Arg, BlockId, Body, CallTerminator, Terminator, Unit, UnitId};
 use crate::run::{Activity, Settings, TrapKind};
 use crate::vmath::Real;
 
@@ -186,12 +187,19 @@ impl Ending for CallTerminator {
 #[derive(Clone, Copy)]
 pub(super) struct Steps<'a> {
     native: Option<&'a NativeBody>,
+    /// What of the unit the functions have.
+    by_code: ByCode,
 }
 
 impl<'a> Steps<'a> {
     /// For the units of a body in a shard of this width, with the functions that were generated for it.
     pub(super) fn new(native: Option<&'a NativeBody>, settings: &Settings, width: usize) -> Self {
-        Self { native: native.filter(|_| serve(settings, width)) }
+        Self { native: native.filter(|_| serve(settings, width)), by_code: ByCode::default() }
+    }
+
+    /// The same for this unit.
+    pub(super) fn of<T>(self, body: &Body<T>, unit: &Unit) -> Self {
+        Self { by_code: self.native.map_or(ByCode::default(), |native| native.has_of(body, unit)), ..self }
     }
 }
 
@@ -204,7 +212,7 @@ impl<'a, S: UnitShard<'a>> RunUnit<S, S::Id> for Steps<'a> {
         lent.stepper.active.take(lent.waiting, lent.unit.0 as usize);
         let began = lent.stepper.active.count;
         let whole = self.native.filter(|n| n.is_whole(unit));
-        lent.stepper.start(unit, whole.is_some(), lent.frame, &lent.body.slots, lent.live);
+        lent.stepper.start(unit, (whole.is_some(), self.by_code), lent.frame, &lent.body.slots, lent.live);
         lent.mark_masks();
         let issued = match lent.stepper.env.settings.stats {
             true => lent.stepper.lanes_issued(whole),

@@ -189,6 +189,7 @@ impl<R: Real> Stepper<'_, R> {
             map1: None,
             map2: None,
             kernel: None,
+            tell: None,
         }
     }
 

@@ -19,6 +19,7 @@ use crate::backend::cpu::tops::Tops;
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::{bits_of, for_each_lane};
 use crate::parts::{Tape, TapeId};
+use crate::plan::cost::ByCode;
 use crate::plan::{Arg, Compute, Slot, SlotId, StackId, Step, StepKind, Unit, Write};
 use crate::prim::{Prim, TABLE};
 use crate::run::{Activity, Execution, Trap, TrapKind};
@@ -107,11 +108,12 @@ impl<'a, R: Real> Stepper<'a, R> {
         self.lanes.steps[lane] = 0;
     }
 
-    /// Starts a unit for the lanes in `self.active`. `native`: whether it is all generated code, which skips lanes by itself.
+    /// Starts a unit for the lanes in `self.active`. `native`: whether it is all generated code, which skips lanes by itself,
+    /// and what of its weight is.
     pub(super) fn start(
         &mut self,
         unit: &Unit,
-        native: bool,
+        (native, by_code): (bool, ByCode),
         frame: &mut Frame<R>,
         slots: &IdVec<SlotId, Slot>,
         live: usize,
@@ -121,7 +123,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             Execution::Auto if native && !settings.check_nan => Execution::Mask,
             execution => execution,
         };
-        self.active.start(unit, frame, slots, live, (execution, &settings.costs));
+        self.active.start(unit, frame, slots, live, (execution, &settings.costs, by_code));
         if unit.draws && self.active.gathered {
             self.active.gather_streams(&self.lanes.numbers, &self.lanes.draws);
         }

@@ -19,9 +19,10 @@ use crate::backend::cpu::steps::Stepper;
 use crate::backend::cpu::tapes::Tapes;
 use crate::base::{Id as _, Loc};
 use crate::exec::LaneStack;
+use crate::parts::render;
 use crate::plan::BlockId;
 use crate::run::{Execution, Settings, TrapKind};
-use crate::types::{DType, Type};
+use crate::types::{Array, DType, Precision, Type};
 use crate::vmath::{BinaryFn, Real, UnaryFn, binary, unary};
 
 /// Whether straight code can serve: it counts nothing, and looks for no NaN.
@@ -46,6 +47,9 @@ struct Callbacks<'t, 'a, R> {
     lane: *mut Lane<'t, 'a, R>,
     /// Where kernels leave their results.
     made: *mut Buffer<R>,
+    precision: Precision,
+    /// The message of the lane that traps, where it has values.
+    told: *mut Option<String>,
 }
 
 impl<'a, R: Real> Stepper<'a, R> {
@@ -80,7 +84,10 @@ impl<'a, R: Real> Stepper<'a, R> {
         let common = self.arguments(width, 0);
         let most = native.segment.kernels.iter().map(|op| op.ty.elements()).max().unwrap_or(0);
         let mut made = Buffer::try_zeros(DType::Real, most).map_err(|_| NoRoom)?;
-        let mut callbacks = Callbacks { native, tapes: &raw mut self.tapes, lane: &raw mut lane, made: &raw mut made };
+        let mut message = None;
+        let (made, told_here) = (&raw mut made, &raw mut message);
+        let (tapes, precision) = (&raw mut self.tapes, settings.precision);
+        let mut callbacks = Callbacks { native, tapes, lane: &raw mut lane, made, precision, told: told_here };
         let mut call = CodeCall {
             tape_limit: u32::try_from(settings.max_tape_depth).unwrap_or(u32::MAX),
             deepest: u32::try_from(settings.max_stack_depth).unwrap_or(u32::MAX),
@@ -95,6 +102,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             map1: Some(map1::<R>),
             map2: Some(map2::<R>),
             kernel: Some(kernel::<R>),
+            tell: Some(tell::<R>),
             ..common
         };
         // SAFETY: the function was generated from this plan for this width of `real`. It reads and writes the elements that
@@ -116,7 +124,11 @@ impl<'a, R: Real> Stepper<'a, R> {
         if call.trapped > 0 {
             let CodeTrap { lane, site, index } = self.calls.traps[0];
             let site = &region.sites[site as usize];
-            let text = site.extent.map_or_else(|| site.text.clone(), |extent| told(site, extent, index));
+            let text = match (message, site.extent) {
+                (Some(text), _) => text,
+                (None, Some(extent)) => told(site, extent, index),
+                (None, None) => site.text.clone(),
+            };
             self.trap(lane as usize, site.kind, &site.loc, text);
         }
         if call.stopped != 0 {
@@ -215,4 +227,28 @@ unsafe extern "C" fn kernel<R: Real>(
     // SAFETY: the result has an array of as many elements.
     let out = unsafe { slice::from_raw_parts_mut(out.cast::<R>(), n) };
     out.copy_from_slice(&made.values(0).reals()[..n]);
+}
+
+/// Renders a message for the lane, which traps next.
+unsafe extern "C" fn tell<R: Real>(call: *mut CodeCall, number: i64, values: *const *const c_void) {
+    // SAFETY: as in `grow`; nobody else uses the text meanwhile.
+    let (message, precision, told) = unsafe {
+        let callbacks = &*(*call).tapes.cast::<Callbacks<'_, '_, R>>();
+        (&callbacks.native.segment.messages[number as usize], callbacks.precision, &mut *callbacks.told)
+    };
+    let value = |(i, ty): (usize, &Type)| {
+        let (shape, n) = (ty.shape.iter().copied(), ty.elements());
+        // SAFETY: the function was generated for this width of `real` and this message, with arrays of as many elements as
+        // its values have, which are ints or reals.
+        unsafe {
+            let from = *values.add(i);
+            match ty.dtype {
+                DType::Int => Array::int(shape, slice::from_raw_parts(from.cast::<i64>(), n).to_vec()),
+                _ => {
+                    Array::real(shape, slice::from_raw_parts(from.cast::<R>(), n).iter().map(|x| x.to_f64()).collect())
+                }
+            }
+        }
+    };
+    *told = Some(render(&message.texts, message.args.iter().enumerate().map(value), precision));
 }

@@ -21,7 +21,7 @@ fn programs_give_what_their_twins_give() {
     let names: Vec<&str> = MODELS.iter().filter(|model| model.is_ordinary()).map(|model| &*model.name).collect();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/ordinary");
     for (name, wanted) in names.iter().zip(of_twins(&folder, &names)) {
-        let program = Program::load(&folder.join(format!("{name}.ab"))).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let program = Program::load(folder.join(format!("{name}.ab"))).unwrap_or_else(|e| panic!("{name}: {e}"));
         let inputs = Inputs::new().lane("n", (0..LANES).collect::<Vec<i64>>());
         let options = Options::default().codegen(Codegen::Off);
         let bound = program.function(name).unwrap().bind(&inputs, &options).expect("it binds");

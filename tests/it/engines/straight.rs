@@ -31,7 +31,7 @@ fn climb(n: int, x: real) -> real {
     own + 0.5 * x
 }
 
-/// Records, prints and messages, which no function writes, between blocks that one does.
+/// Records and prints, which no function writes, between blocks that one does, and messages with values.
 pub fn told(n: int) -> real {
     let mut x = 0.25 * n;
     for i in 0..n {
@@ -71,6 +71,18 @@ pub fn multiplied(n: int) -> real {
         for k in 0..9
     ];
     all[n % 9] - 0.5 * sum(all)
+}
+
+/// Messages with values of each kind, in lanes that trap and in attempts.
+pub fn refused(n: int) -> real {
+    let v = [0.25 * n, -1.0 / 3.0 * n];
+    let tried = attempt(|k: int| {
+        assert(k < 4, \"{k} of {v}, and {2 * k}\");
+        1.0 * k
+    })(n);
+    let x = if is_nan(tried) { 0.5 } else { tried };
+    assert(n != 6, \"{n} at {x}: {v[1]} is refused, of {[n, 2 * n, 3]}\");
+    x + sum(v)
 }
 
 /// Factors, triangular solves and products of matrices, and their derivatives, which kernels of the machine compute.
@@ -153,9 +165,16 @@ fn straight_code_has_the_bits_of_the_steps() {
     for (name, most) in [("fib", 9), ("collatz", 11), ("saved", 8), ("gradient", 7)] {
         agree(change_over::SOURCE, name, most, |settings| settings);
     }
-    for (name, most) in
-        [("tried", 9), ("told", 12), ("mapped", 8), ("multiplied", 6), ("single", 7), ("factored", 9), ("moved", 7)]
-    {
+    for (name, most) in [
+        ("tried", 9),
+        ("told", 12),
+        ("mapped", 8),
+        ("multiplied", 6),
+        ("single", 7),
+        ("refused", 9),
+        ("factored", 9),
+        ("moved", 7),
+    ] {
         agree(SOURCE, name, most, |settings| settings);
     }
 }
@@ -163,7 +182,7 @@ fn straight_code_has_the_bits_of_the_steps() {
 #[test]
 fn all_blocks_have_a_text() {
     let program = Program::compile(SOURCE).expect("it compiles");
-    for name in ["multiplied", "single", "factored", "moved"] {
+    for name in ["multiplied", "single", "refused", "factored", "moved"] {
         let inputs = Inputs::new().lane("n", vec![1_i64]);
         let bound = program.function(name).unwrap().bind(&inputs, &Options::default()).expect("it binds");
         let compiled = bound.compiled();

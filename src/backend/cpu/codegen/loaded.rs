@@ -1,5 +1,6 @@
 //! Generated code that is compiled and loaded.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +11,7 @@ use crate::backend::cpu::codegen::cache::Key;
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library};
 use crate::backend::cpu::codegen::{BlockPart, Code, RegionSegment, Segment, StraightSegment};
 use crate::base::{Id as _, IdVec};
+use crate::plan::cost::ByCode;
 use crate::plan::{self, BlockId, Body, Step, StepKind, Unit};
 use crate::types::Precision;
 
@@ -247,6 +249,30 @@ impl NativeBody {
             NativePart::Steps(range) => !block.steps[range.clone()].iter().any(computes),
             NativePart::Segment(_) => true,
         })
+    }
+
+    /// What of a unit its functions have.
+    pub fn has_of<T>(&self, body: &Body<T>, unit: &Unit) -> ByCode {
+        let regions = unit.blocks.iter().filter_map(|block| self.region(*block));
+        let in_regions: HashSet<usize> =
+            regions.flat_map(|native| &native.region.blocks).map(|block| block.index()).collect();
+        let of_block = |block: &BlockId| {
+            let (steps, is_looped) = (&body.blocks[*block].steps, unit.region && *block != unit.blocks[0]);
+            if in_regions.contains(&block.index()) {
+                return ByCode::of(steps, is_looped);
+            }
+            let all = ByCode::of(steps, is_looped);
+            let left: ByCode = self
+                .parts(*block)
+                .iter()
+                .map(|part| match part {
+                    NativePart::Steps(range) => ByCode::of(&steps[range.clone()], is_looped),
+                    NativePart::Segment(_) => ByCode::default(),
+                })
+                .sum();
+            ByCode { weight: all.weight - left.weight, steps: all.steps - left.steps }
+        };
+        unit.blocks.iter().map(of_block).sum()
     }
 
     /// Whether the blocks of a unit, which is not routed, are all functions.

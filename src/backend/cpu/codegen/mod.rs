@@ -30,7 +30,9 @@ use crate::unit;
 use compiler::Target;
 use groups::Groups;
 
-pub use crate::backend::generator::{BlockPart, KernelOp, RegionExit, RegionSegment, Segment, Site, StraightSegment};
+pub use crate::backend::generator::{
+    BlockPart, KernelOp, RegionExit, RegionSegment, Segment, Site, StraightSegment, TrapMessage,
+};
 pub use beside::Beside;
 pub(super) use choice::Course;
 pub use choice::{Choice, Turns};

@@ -219,6 +219,10 @@ impl StraightFrame for Straight {
         format!("c->{map}({number}, {}, {to}, {elements});", operands.join(", "))
     }
 
+    fn tell(&self, number: usize, values: &[String]) -> String {
+        format!("c->tell(c, {number}, (const void *const[]){{{}}});", values.join(", "))
+    }
+
     fn kernel(&self, number: usize, operands: &[String], to: &str) -> String {
         format!("c->kernel(c, {number}, (const void *const[]){{{}}}, {to});", operands.join(", "))
     }

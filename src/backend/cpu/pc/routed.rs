@@ -7,7 +7,7 @@ use crate::backend::cpu::segments::{Routing, serve};
 use crate::backend::cpu::straight::{Lane, serves};
 use crate::base::Id as _;
 use crate::exec::mask::{lanes_in_groups, lanes_of};
-use crate::plan::{BlockId, Unit, UnitId};
+use crate::plan::{BlockId, Body, Terminator, Unit, UnitId};
 use crate::run::{Activity, Execution, Settings};
 use crate::vmath::Real;
 
@@ -34,7 +34,12 @@ pub(super) struct Routed<'a> {
 impl<'a> Way<'a> {
     /// The quickest way that serves a unit in a shard of this width. Routed functions know of lanes, not of columns,
     /// and look for no NaN.
-    pub(super) fn of(unit: &Unit, native: Option<&'a NativeBody>, settings: &Settings, width: usize) -> Self {
+    pub(super) fn of(
+        (body, unit): (&Body<Terminator>, &Unit),
+        native: Option<&'a NativeBody>,
+        settings: &Settings,
+        width: usize,
+    ) -> Self {
         if let Some(straight) = native.and_then(NativeBody::straight)
             && straight.serves(width)
             && straight.has(unit)
@@ -45,7 +50,7 @@ impl<'a> Way<'a> {
         let routes = settings.execution != Execution::Gather && serve(settings, width);
         match native.filter(|_| routes).and_then(|n| Some((n.routed(unit)?, n.group()))) {
             Some((function, group)) => Way::Routed(Routed { function, group }),
-            None => Way::Steps(Steps::new(native, settings, width)),
+            None => Way::Steps(Steps::new(native, settings, width).of(body, unit)),
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::prim::Prim;
 use crate::types::DType;
 use crate::unit::{BlockEnd, BlockId, Body, Op, OpKind, SideEffect};
 
-pub use straight::{KernelOp, StraightSegment};
+pub use straight::{KernelOp, StraightSegment, TrapMessage};
 pub(in crate::backend) use straight::{Mapped, StraightFrame, straight};
 use text::{Extent, MOST_MOVED, MOST_MOVED_OFTEN, Writer};
 

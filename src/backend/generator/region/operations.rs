@@ -69,7 +69,8 @@ impl<T: Ending> Writer<'_, T> {
             }
             SideEffect::TapePush { tape, value } => self.tape_push(*tape, *value),
             SideEffect::TapePop { dst, tape } => self.tape_pop(*dst, *tape, &block.values[*dst].ty),
-            SideEffect::Assert { .. } | SideEffect::Print(_) | SideEffect::Emit { .. } => None,
+            SideEffect::Assert { cond, message } => self.assert_telling(block, *cond, message),
+            SideEffect::Print(_) | SideEffect::Emit { .. } => None,
         }
     }
 

@@ -7,14 +7,17 @@
 //! any unit.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::place::{Known, Number, Place, View};
 use super::text::{Extent, Writer};
 use super::{Pile, RegionExit, RegionFrame, RegionFunction, RegionSegment};
 use crate::backend::generator::ending::{Ending, Exit};
+use crate::backend::generator::functions::group_type;
 use crate::backend::generator::operations::drawing;
 use crate::backend::generator::scope::Storage;
 use crate::base::Id as _;
+use crate::parts::Message;
 use crate::plan::{SlotId, StackId};
 use crate::prim::{Class, Draw, Prim};
 use crate::run::TrapKind;
@@ -46,7 +49,21 @@ pub(in crate::backend) trait StraightFrame: RegionFrame {
     fn map(&self, function: Mapped, operands: &[String], to: &str, elements: usize) -> String;
     /// The statement that has the machine run the kernel of this number, with arrays at these addresses.
     fn kernel(&self, number: usize, operands: &[String], to: &str) -> String;
+    /// The statement that has the machine note the message of this number, with values at these addresses.
+    fn tell(&self, number: usize, values: &[String]) -> String;
 }
+
+/// A message with values, which the machine renders where a lane traps.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TrapMessage {
+    /// The texts around the values: one more than there are of these.
+    pub texts: Arc<[String]>,
+    /// Of the values.
+    pub args: Vec<Type>,
+}
+
+/// Elements of all values of a message: they stand on the stack.
+const MOST_TOLD: usize = 1 << 8;
 
 /// A primitive that the machine computes by its kernel, of arrays of reals that stand side by side.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -84,6 +101,8 @@ pub(super) struct Straight<'a> {
     entries: Vec<BlockId>,
     /// What the machine runs.
     kernels: Vec<KernelOp>,
+    /// What it says.
+    messages: Vec<TrapMessage>,
 }
 
 /// The straight function of a program.
@@ -95,6 +114,8 @@ pub struct StraightSegment {
     pub stacks: Vec<StackId>,
     /// The kernels that it has the machine run, by their numbers.
     pub kernels: Vec<KernelOp>,
+    /// The messages with values, by their numbers.
+    pub messages: Vec<TrapMessage>,
 }
 
 /// The straight function of a body, appended to `out`; none where no block has a text.
@@ -114,6 +135,7 @@ pub(in crate::backend) fn straight<'a, T: Ending>(
             returns: body.blocks.values().filter_map(|block| block.term.returned_to()).collect(),
             entries: units().map(|unit| unit.blocks[0]).collect(),
             kernels: Vec::new(),
+            messages: Vec::new(),
         };
         if blocks.is_empty() {
             return None;
@@ -153,7 +175,8 @@ fn written<T: Ending>(
     writer.straight = Some(straight);
     writer.straight_blocks()?;
     let declared = writer.declarations();
-    let kernels = writer.straight.take().map(|straight| straight.kernels).unwrap_or_default();
+    let straight = writer.straight.take().expect("it was there before");
+    let (kernels, messages) = (straight.kernels, straight.messages);
     let Writer { signature, sites, exits, scratch, body: text, .. } = writer;
     let function = RegionFunction { name, signature: &signature, storage, blocks: blocks.len() };
     let mut out = String::new();
@@ -172,7 +195,7 @@ fn written<T: Ending>(
         scratch,
         exits,
     };
-    Ok((out, StraightSegment { region, stacks: signature.stacks.into_iter().collect(), kernels }))
+    Ok((out, StraightSegment { region, stacks: signature.stacks.into_iter().collect(), kernels, messages }))
 }
 
 impl<T: Ending> Writer<'_, T> {
@@ -382,6 +405,45 @@ impl<T: Ending> Writer<'_, T> {
         });
         self.line(frame.kernel(number, &operands, &result));
         Some(if to.elements > 1 { Known::Array(to) } else { Known::Number(self.element(&to, None)) })
+    }
+
+    /// Traps the lane where a condition does not hold, with a message that has values; none in a region, where lanes may have
+    /// others.
+    pub(super) fn assert_telling(
+        &mut self,
+        block: &Block<T>,
+        condition: Operand,
+        message: &Message<Operand>,
+    ) -> Option<()> {
+        let frame = self.straight.as_ref()?.frame;
+        let types: Vec<Type> = message.args.iter().map(|arg| block.operand_type(*arg, self.storage.globals)).collect();
+        let elements: usize = types.iter().map(Type::elements).sum();
+        if elements > MOST_TOLD || types.iter().any(|ty| ty.dtype == DType::Bool || ty.elements() == 0) {
+            return None;
+        }
+        self.close_loop();
+        let condition = self.number(condition);
+        let holds = if condition.plain { condition.text } else { frame.holds(&condition.text) };
+        let site = self.site(TrapKind::AssertFailed, String::new(), None);
+        self.open(&format!("if (!({holds})) {{"));
+        let mut values = Vec::new();
+        for (arg, ty) in message.args.iter().zip(&types) {
+            let view = self.view(*arg)?;
+            let name = self.fresh("v");
+            self.line(format!("{} {name}[{}];", group_type(ty.dtype), ty.elements()));
+            self.each(ty.elements(), |w, e| {
+                let element = w.element(&view, e).in_lanes();
+                w.line(format!("{name}[{}] = {element};", e.unwrap_or("0")));
+            });
+            values.push(name);
+        }
+        let messages = &mut self.straight.as_mut()?.messages;
+        messages.push(TrapMessage { texts: Arc::clone(&message.texts), args: types });
+        let number = messages.len() - 1;
+        self.line(frame.tell(number, &values));
+        self.line(self.frame.trap_all("1", site, None));
+        self.close();
+        Some(())
     }
 
     /// Where the elements of a view stand side by side, if they do.

@@ -64,6 +64,8 @@ struct ab_call {
     void (*map2)(int64_t, const void *, const void *, void *, int64_t);
     // Runs a kernel, by its number, with operands that stand here.
     void (*kernel)(struct ab_call *, int64_t, const void *const *, void *);
+    // Notes a message, by its number, with values that stand here: what the lane is told that traps next.
+    void (*tell)(struct ab_call *, int64_t, const void *const *);
 };
 
 #define AB_RARE(x) __builtin_expect(!!(x), 0)
