@@ -249,6 +249,13 @@ int64_t sieve_c(int64_t n) {
 
 #define SIZE 64
 
+static void draw(int64_t x[SIZE], int64_t seed) {
+    for (int64_t i = 0; i < SIZE; i++) {
+        seed = next(seed);
+        x[i] = seed / 65536 % 1000;
+    }
+}
+
 static int64_t hash_of(const int64_t x[SIZE]) {
     int64_t hash = 0;
     for (int64_t i = 0; i < SIZE; i++) {
@@ -259,11 +266,7 @@ static int64_t hash_of(const int64_t x[SIZE]) {
 
 int64_t merge_sort_c(int64_t n) {
     int64_t x[SIZE];
-    int64_t seed = n;
-    for (int64_t i = 0; i < SIZE; i++) {
-        seed = next(seed);
-        x[i] = seed / 65536 % 1000;
-    }
+    draw(x, n);
     int64_t merged[SIZE];
     for (int64_t width = 1; width < SIZE; width *= 2) {
         int64_t from = 0;
@@ -290,11 +293,7 @@ int64_t merge_sort_c(int64_t n) {
 
 int64_t insertion_sort_c(int64_t n) {
     int64_t x[SIZE];
-    int64_t seed = n;
-    for (int64_t i = 0; i < SIZE; i++) {
-        seed = next(seed);
-        x[i] = seed / 65536 % 1000;
-    }
+    draw(x, n);
     for (int64_t i = 1; i < SIZE; i++) {
         int64_t value = x[i];
         int64_t j = i;
@@ -329,11 +328,7 @@ static void sort_range(int64_t x[SIZE], int64_t from, int64_t to) {
 
 int64_t quicksort_c(int64_t n) {
     int64_t x[SIZE];
-    int64_t seed = n;
-    for (int64_t i = 0; i < SIZE; i++) {
-        seed = next(seed);
-        x[i] = seed / 65536 % 1000;
-    }
+    draw(x, n);
     sort_range(x, 0, SIZE);
     return hash_of(x);
 }

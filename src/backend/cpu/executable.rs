@@ -85,9 +85,7 @@ impl Loaded {
             _ => Form::Groups,
         }
     }
-}
 
-impl Loaded {
     /// Whether lanes that no shard has taken may go to straight code.
     fn chooses(&self, settings: &Settings) -> bool {
         matches!(self.program, Units::Machine(..)) && settings.shard_lanes == 0 && straight::serves(settings)

@@ -45,10 +45,12 @@ fn of_twins(folder: &Path, names: &[&str]) -> Vec<Vec<i64>> {
     let calls: String = names.iter().map(line).collect();
     let text = format!("#include <stdint.h>\n#include <stdio.h>\n{declared}int main(void) {{\n{calls}return 0; }}\n");
     std::fs::write(&source, text).expect("the folder of tests");
-    let flags = ["-O1", "-ffp-contract=off", "-o"];
-    let mut cc = Command::new("cc");
-    cc.args(flags).arg(&program).arg(&source).arg(folder.join("ordinary.c")).arg("-lm");
-    let said = cc.output().expect("there is a C compiler");
+    let compile = |compiler: &&str| {
+        let mut command = Command::new(compiler);
+        command.args(["-O1", "-ffp-contract=off", "-o"]).arg(&program).arg(&source).arg(folder.join("ordinary.c"));
+        command.arg("-lm").output().ok()
+    };
+    let said = ["cc", "gcc", "clang"].iter().find_map(compile).expect("there is a C compiler");
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     let said = Command::new(&program).output().expect("the twins run");
     let text = String::from_utf8(said.stdout).expect("numbers");

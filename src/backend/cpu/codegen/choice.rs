@@ -177,11 +177,12 @@ impl Role {
 impl Choice {
     /// For a program; nothing happens yet.
     pub(in crate::backend::cpu) fn new(program: &Units, precision: Precision) -> Self {
-        Self {
-            groups: Beside::new(program.clone(), Form::Groups, precision),
-            one_lane: Beside::new(program.clone(), Form::OneLane, precision),
-            verdict: Mutex::default(),
-        }
+        let beside = |form| Beside::new(program.clone(), form, precision);
+        Self::between(beside(Form::Groups), beside(Form::OneLane))
+    }
+
+    fn between(groups: Beside, one_lane: Beside) -> Self {
+        Self { groups, one_lane, verdict: Mutex::default() }
     }
 
     /// The code of groups of lanes.
@@ -330,13 +331,17 @@ impl<'a> Course<'a> {
     /// A shard of a run that has begun with the code of groups or without it.
     pub(super) fn measured(choice: &'a Choice, run: Run, coded: bool) -> Self {
         let role = choice.next(Role::Begins, run);
-        Self { coded, ..Self::of(Chooser::Measured(choice, run), role) }
+        let mut course = Self::of(Chooser::Measured(choice, run), role);
+        course.coded = coded;
+        course
     }
 
     pub(super) fn in_turns(turns: &'a Turns<'a>) -> Self {
         let groups = turns.begun.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
         let side = if groups { Side::Groups } else { Side::Straight };
-        Self { left: turns.lanes, ..Self::of(Chooser::InTurns(turns), Role::Takes(side)) }
+        let mut course = Self::of(Chooser::InTurns(turns), Role::Takes(side));
+        course.left = turns.lanes;
+        course
     }
 
     /// The straight code that is to run its lanes, one after the other.
@@ -413,13 +418,20 @@ impl<'a> Course<'a> {
     /// The shard has brought all its lanes to their end.
     pub(in crate::backend::cpu) fn ended(&mut self) {
         let Chooser::Measured(choice, _) = self.chooser else { return };
-        let mut verdict = choice.verdict();
         if self.skipped == 0 && self.done > 0 {
-            self.pace(&mut verdict).add(self.done, self.looked.elapsed());
+            self.pace(&mut choice.verdict()).add(self.done, self.looked.elapsed());
         }
-        if matches!(self.role, Role::Tries(_)) && verdict.attempt == Try::Made {
-            // There were too few lanes for it.
-            verdict.attempt = Try::Due;
+    }
+}
+
+impl Drop for Course<'_> {
+    /// A try that came to no verdict, for want of lanes or of memory or since the run was stopped, is made again.
+    fn drop(&mut self) {
+        if let (Chooser::Measured(choice, _), Role::Tries(_)) = (self.chooser, self.role) {
+            let mut verdict = choice.verdict();
+            if verdict.attempt == Try::Made {
+                verdict.attempt = Try::Due;
+            }
         }
     }
 }
@@ -427,6 +439,7 @@ impl<'a> Course<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::cpu::codegen::tests::beside::compiled;
 
     /// In groups a lane takes 2 ms, in straight code so long; runs have taken so many seconds.
     fn verdict(straight: Option<f64>) -> Verdict {
@@ -494,6 +507,43 @@ mod tests {
         assert_eq!(look(&mut won, Role::Begins, 4.1), Role::Tries(Side::Groups));
         won.in_groups = Pace::recalled(0.5e-3);
         assert_eq!(look(&mut won, Role::Tries(Side::Groups), 4.1), GROUPS);
+    }
+
+    #[test]
+    fn a_shard_that_yields_never_takes_lanes_again_and_a_try_that_breaks_off_is_made_again() {
+        let (Some(groups), Some(one_lane)) = (compiled(Form::Groups), compiled(Form::OneLane)) else { return };
+        let choice = Choice::between(groups, one_lane);
+        let run = Run { began: Instant::now(), busy: true, width: 4 };
+        let begin = || Course::measured(&choice, run, true);
+        // Hours were spent on lanes of a second, with which what the test itself takes is nothing.
+        choice.groups.add(Duration::from_secs(10_000));
+        choice.verdict().in_groups = Pace { lanes: 1e6, seconds: 1e6 };
+        let mut course = begin();
+        assert_eq!(course.role, GROUPS);
+        // Until all its slots have changed hands it does not look.
+        assert!(course.goes_on(1, 4) && course.goes_on(2, 4));
+        assert!(!course.goes_on(1, 4) && course.yields());
+        assert!((0..10).all(|_| !course.goes_on(1, 4)));
+        course.ended();
+        for _ in 0..2 {
+            let trying = begin();
+            assert_eq!(trying.role, Role::Tries(Side::Straight));
+            assert!(trying.straight().is_some());
+            assert_eq!(begin().role, GROUPS);
+        }
+        // It wins, and all follow.
+        let mut trying = begin();
+        choice.verdict().straight = Pace { lanes: 1e6, seconds: 1.0 };
+        assert!(trying.goes_on(1, 1));
+        assert_eq!((trying.role, begin().role), (STRAIGHT, STRAIGHT));
+        // Lanes that are half done when code comes are not measured.
+        choice.verdict().side = Side::Groups;
+        let mut course = begin();
+        course.changed(4);
+        let before = choice.verdict().in_groups;
+        assert!((0..3).all(|_| course.goes_on(1, 4)));
+        course.ended();
+        assert_eq!(choice.verdict().in_groups.lanes, before.lanes);
     }
 
     #[test]

@@ -261,16 +261,11 @@ impl NativeBody {
             if in_regions.contains(&block.index()) {
                 return ByCode::of(steps, is_looped);
             }
-            let all = ByCode::of(steps, is_looped);
-            let left: ByCode = self
-                .parts(*block)
-                .iter()
-                .map(|part| match part {
-                    NativePart::Steps(range) => ByCode::of(&steps[range.clone()], is_looped),
-                    NativePart::Segment(_) => ByCode::default(),
-                })
-                .sum();
-            ByCode { weight: all.weight - left.weight, steps: all.steps - left.steps }
+            let segments = self.parts(*block).iter().filter_map(|part| match part {
+                NativePart::Segment(native) => Some(native.segment.steps.clone()),
+                NativePart::Steps(_) => None,
+            });
+            segments.map(|range| ByCode::of(&steps[range], is_looped)).sum()
         };
         unit.blocks.iter().map(of_block).sum()
     }

@@ -67,7 +67,8 @@ impl RegionFrame for Straight {
             w(format!("    const {ty} *c{} = c->constants[{i}];", constant.index()));
         }
         for (i, slot) in signature.slots.iter().enumerate() {
-            w(format!("    {}", self.find(i, *slot, storage.slots()[*slot].dtype)));
+            let (ty, slot) = (memory_type(storage.slots()[*slot].dtype), slot.index());
+            w(format!("    {ty} *restrict p{slot} = ({ty} *)c->slots[{i}] + at;"));
         }
         for (i, pile) in piles(function).iter().enumerate() {
             w(format!("    struct ab_stack *k{pile} = &c->stacks[{i}];"));
@@ -200,11 +201,6 @@ impl StraightFrame for Straight {
 
     fn returned(&self) -> String {
         "((const uint32_t *)kr->memory)[--hr * width + at]".to_owned()
-    }
-
-    fn find(&self, number: usize, slot: SlotId, dtype: DType) -> String {
-        let (ty, slot) = (memory_type(dtype), slot.index());
-        format!("{ty} *restrict p{slot} = ({ty} *)c->slots[{number}] + at;")
     }
 
     fn drew(&self, draws: usize) -> String {

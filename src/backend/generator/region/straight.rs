@@ -18,7 +18,7 @@ use crate::backend::generator::operations::drawing;
 use crate::backend::generator::scope::Storage;
 use crate::base::Id as _;
 use crate::parts::Message;
-use crate::plan::{SlotId, StackId};
+use crate::plan::StackId;
 use crate::prim::{Class, Draw, Prim};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
@@ -40,8 +40,6 @@ pub(in crate::backend) trait StraightFrame: RegionFrame {
     fn is_outermost(&self) -> String;
     /// The return address that is taken off, as an expression.
     fn returned(&self) -> String;
-    /// The declaration of where a lane buffer begins, which is this one of those that the function is called with.
-    fn find(&self, number: usize, slot: SlotId, dtype: DType) -> String;
     /// The statement that counts draws of the lane.
     fn drew(&self, draws: usize) -> String;
     /// The statement that has the machine compute a function of each of so many elements, which stand side by side from
@@ -88,9 +86,9 @@ pub(in crate::backend) enum Mapped {
 /// Elements from which on the machine computes functions of reals: a call takes as long as some two of them.
 const FEWEST_MAPPED: usize = 6;
 
-/// Multiply-adds of a matrix product from which on its kernel is quicker than the text: that takes about a nanosecond for
-/// each, since sums go on where they are; the kernel takes a vector at a time, after about 100 ns.
-const FEWEST_PRODUCTS: usize = 256;
+/// Multiply-adds of a matrix product from which on its kernel is quicker than the text, by what was measured
+/// (`benches/HISTORY.md`): from some 500 on of a matrix and a vector, and from 1,000 on of two matrices.
+const FEWEST_PRODUCTS: usize = 768;
 
 /// What the writer of a straight function has besides.
 pub(super) struct Straight<'a> {
@@ -244,16 +242,6 @@ impl<T: Ending> Writer<'_, T> {
         }
         self.line("default: __builtin_unreachable();");
         self.close();
-    }
-
-    /// Finds the lane buffers again that variables are stored to at the end: who holds their addresses all the way has fewer
-    /// registers of the processor for what changes.
-    pub(super) fn find_again(&mut self) {
-        let Some(straight) = &self.straight else { return };
-        let frame = straight.frame;
-        let found = self.signature.slots.iter().enumerate();
-        let found = found.map(|(number, slot)| frame.find(number, *slot, self.storage.slots()[*slot].dtype));
-        self.lines(found.collect());
     }
 
     /// How a block ends.

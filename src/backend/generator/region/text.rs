@@ -280,8 +280,6 @@ impl<'a, T: Ending> Writer<'a, T> {
     /// What stands behind all blocks: what is stored when the function is left.
     pub(super) fn leave(&mut self) {
         self.line("leave:;");
-        self.open("{");
-        self.find_again();
         for variable in self.variables.values().cloned().collect::<Vec<_>>() {
             match variable {
                 Variable::Number { name, plain: true, home: Some((slot, true)), .. } => {
@@ -296,7 +294,6 @@ impl<'a, T: Ending> Writer<'a, T> {
                 Variable::Number { .. } | Variable::Array(..) => {}
             }
         }
-        self.close();
     }
 
     pub(super) fn block(&mut self, number: usize, id: BlockId) -> Result<(), String> {

@@ -24,8 +24,21 @@ fn units() -> Units {
 
 /// With a compiler, for runs of which the first look finds everything due.
 fn beside(compiler: Compiler) -> Beside {
+    of_form(Form::Groups, compiler)
+}
+
+fn of_form(form: Form, compiler: Compiler) -> Beside {
     let patience = Patience { disk: Duration::ZERO, compiler: 0.0, idle: 0.0 };
-    Beside::with((units(), Form::Groups), Precision::F64, patience, Some(compiler))
+    Beside::with((units(), form), Precision::F64, patience, Some(compiler))
+}
+
+/// Code that is there; none without a compiler.
+pub(in crate::backend::cpu::codegen) fn compiled(form: Form) -> Option<Beside> {
+    let beside = of_form(form, compiler()?);
+    look(&beside);
+    look(&beside);
+    assert!(beside.native().is_some(), "{}", told(&beside));
+    Some(beside)
 }
 
 fn told(beside: &Beside) -> CodeStats {

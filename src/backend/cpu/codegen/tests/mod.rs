@@ -1,6 +1,6 @@
 //! The headers against Rust, bit for bit, on each target that this processor runs; the compiler and its cache.
 
-mod beside;
+pub(super) mod beside;
 mod compiling;
 mod elementary;
 mod lanes;
