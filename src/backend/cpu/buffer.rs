@@ -262,6 +262,14 @@ impl<R: Real> Buffer<R> {
             Buffer::Real(v) => v.as_ptr().cast(),
         }
     }
+    /// Bytes of a value.
+    pub(super) fn value_size(&self) -> usize {
+        match self {
+            Buffer::Bool(_) => size_of::<bool>(),
+            Buffer::Int(_) => size_of::<i64>(),
+            Buffer::Real(_) => size_of::<R>(),
+        }
+    }
     /// An empty buffer, which owns no memory: stands in for one that is taken out of its place.
     pub fn nothing() -> Self {
         Buffer::Bool(AlignedVec::new())

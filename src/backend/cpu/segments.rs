@@ -79,18 +79,20 @@ impl<R: Real> Stepper<'_, R> {
     /// Runs a block: its generated functions, if it has some and they serve, and the steps between them.
     pub(super) fn run_parts(&mut self, frame: &mut Frame<R>, parts: Option<&[NativePart]>, steps: &[Step]) {
         self.decided = false;
-        let Some(parts) = parts.filter(|_| self.runs_native()) else {
+        let Some(parts) = parts else {
             return self.run(frame, steps);
         };
+        let runs_native = self.runs_native();
         for part in parts {
             if self.active.count == 0 {
                 return;
             }
             match part {
                 NativePart::Steps(range) => self.run(frame, &steps[range.clone()]),
+                NativePart::Tiles(step, native) => self.step(frame, &steps[*step], native),
                 NativePart::Segment(segment) => {
                     let range = segment.segment.steps.clone();
-                    if self.call(frame, segment) {
+                    if runs_native && self.call(frame, segment) {
                         self.mark(Activity::Native, &steps[range.start].loc);
                     } else {
                         self.run(frame, &steps[range]);

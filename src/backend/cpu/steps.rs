@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::backend::cpu::PADDING;
 use crate::backend::cpu::active::ActiveSet;
 use crate::backend::cpu::buffer::Buffer;
+use crate::backend::cpu::codegen::NativeTile;
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::kernels::{self, Active, Keep, KernelCall, Streams};
 use crate::backend::cpu::profile::{self, Profiler};
@@ -161,29 +162,34 @@ impl<'a, R: Real> Stepper<'a, R> {
             if self.active.count == 0 {
                 return;
             }
-            self.load_tops(frame, &step.kind);
-            match &step.kind {
-                StepKind::Compute(c) => {
-                    if self.env.settings.stats {
-                        self.prims[c.prim as usize] += 1;
-                    }
-                    self.compute(frame, c, &step.loc);
+            self.step(frame, step, &[]);
+        }
+    }
+
+    /// Runs a step; if it runs tile by tile, with these functions.
+    pub(super) fn step(&mut self, frame: &mut Frame<R>, step: &Step, native: &[NativeTile]) {
+        self.load_tops(frame, &step.kind);
+        match &step.kind {
+            StepKind::Compute(c) => {
+                if self.env.settings.stats {
+                    self.prims[c.prim as usize] += 1;
                 }
-                StepKind::Tiled(group) => self.tiled(frame, group),
-                StepKind::Pop { stack, slot } => {
-                    let (memory, columns) = (&mut frame.stacks[stack.0 as usize], self.active.for_stacks());
-                    let popped = match &self.tops {
-                        None => memory.pop(&mut frame.slots[slot.0 as usize], columns),
-                        Some(_) => memory.lower(columns),
-                    };
-                    popped.expect("the verifier makes sure that what is popped was pushed");
-                }
-                StepKind::Effect(effect) => self.effect(frame, effect, &step.loc),
+                self.compute(frame, c, &step.loc);
             }
-            self.store_tops(frame, &step.kind);
-            if self.profile.is_some() {
-                self.mark(profile::activity(&step.kind), &step.loc);
+            StepKind::Tiled(group) => self.tiled(frame, group, native),
+            StepKind::Pop { stack, slot } => {
+                let (memory, columns) = (&mut frame.stacks[stack.0 as usize], self.active.for_stacks());
+                let popped = match &self.tops {
+                    None => memory.pop(&mut frame.slots[slot.0 as usize], columns),
+                    Some(_) => memory.lower(columns),
+                };
+                popped.expect("the verifier makes sure that what is popped was pushed");
             }
+            StepKind::Effect(effect) => self.effect(frame, effect, &step.loc),
+        }
+        self.store_tops(frame, &step.kind);
+        if self.profile.is_some() {
+            self.mark(profile::activity(&step.kind), &step.loc);
         }
     }
 

@@ -1,17 +1,22 @@
 //! Runs groups of steps tile by tile.
 
+use std::ffi::c_void;
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use crate::backend::cpu::buffer::Buffer;
+use crate::backend::cpu::codegen::NativeTile;
+use crate::backend::cpu::codegen::abi::TileCall;
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::kernels::{self, Active, KernelCall, Streams};
 use crate::backend::cpu::profile::activity_of;
+use crate::backend::cpu::segments::serve;
 use crate::backend::cpu::steps::{Stepper, bears_nans};
-use crate::base::Loc;
-use crate::plan::{Arg, Compute, Part, TILE_BLOCK, TileResult, Tiled, TiledStep, Write};
+use crate::base::{Id as _, Loc};
+use crate::plan::{Arg, Compute, Part, Source, TILE_BLOCK, TileResult, Tiled, TiledStep, Write};
 use crate::prim::Prim;
-use crate::run::TrapKind;
+use crate::run::{Activity, TrapKind};
 use crate::types::Type;
 use crate::vmath::{BLOCK, Real, log1p_exp_and_inv_logit};
 
@@ -24,32 +29,42 @@ type Failure = (u32, usize, TrapKind, String);
 impl<R: Real> Stepper<'_, R> {
     /// Runs all tiles of a group. A lane that traps in a tile goes on with junk until all tiles have run: an earlier step may
     /// trap in a later tile, and that is the trap that counts.
-    pub(super) fn tiled(&mut self, frame: &mut Frame<R>, group: &Tiled) {
+    /// `native`: the functions that stand for some of its steps.
+    pub(super) fn tiled(&mut self, frame: &mut Frame<R>, group: &Tiled, native: &[NativeTile]) {
         if self.env.settings.stats {
             group.steps.iter().for_each(|s| self.prims[s.compute.prim as usize] += 1);
         }
         let mut failures: Vec<Failure> = Vec::new();
         for first in (0..group.rows).step_by(frame.tile_rows) {
             let rows = first..group.rows.min(first + frame.tile_rows);
-            let mut together = false;
-            for (i, step) in group.steps.iter().enumerate() {
-                if std::mem::take(&mut together) {
+            let mut i = 0;
+            while let Some(step) = group.steps.get(i) {
+                if let Some(native) = native.iter().find(|n| n.segment.steps.start == i)
+                    && self.serves(frame, group, native, &rows)
+                {
+                    self.call_tile(frame, group, native, &rows);
+                    self.mark(Activity::Native, &step.loc);
+                    i = native.segment.steps.end;
                     continue;
                 }
-                match group.steps.get(i + 1) {
+                let done = match group.steps.get(i + 1) {
                     // Where a NaN is born is told of each step by itself.
                     Some(next) if next.twin_of(step) && !self.env.settings.check_nan => {
                         self.twins(frame, group.rows, [step, next], &rows);
-                        together = true;
+                        2
                     }
-                    _ => self.tile(frame, group.rows, step, &rows),
-                }
+                    _ => {
+                        self.tile(frame, group.rows, step, &rows);
+                        1
+                    }
+                };
                 self.mark(activity_of(&step.compute), &step.loc);
                 let mut told = self.told.drain(..);
                 failures.extend(self.kernel_traps.drain(..).map(|(column, kind)| {
                     let message = if kind == TrapKind::IndexOutOfRange { told.next() } else { None };
                     (column, i, kind, message.unwrap_or_default())
                 }));
+                i += done;
             }
         }
         for (i, step) in group.steps.iter().enumerate() {
@@ -66,6 +81,99 @@ impl<R: Real> Stepper<'_, R> {
                 self.store_total(frame, &step.compute, &step.loc);
             }
         }
+    }
+
+    /// Whether a function of a tile serves these rows, and is quicker than kernels: those take several rows of few lanes at
+    /// once, it would compute lanes that there are not.
+    fn serves(&self, frame: &Frame<R>, group: &Tiled, native: &NativeTile, rows: &Range<usize>) -> bool {
+        let columns = self.active.columns();
+        let fit = |&(read, extent): &(usize, usize)| {
+            let (step, number) = native.segment.reads[read];
+            let arg = &group.steps[step].compute.args[number];
+            let indices = &self.env.buffer(frame, arg).ints()[rows.clone()];
+            kernels::fit(indices, extent)
+        };
+        native.group > 1
+            && columns.next_multiple_of(native.group) <= 2 * columns
+            && serve(self.env.settings, columns)
+            && native.segment.indices.iter().all(fit)
+    }
+
+    /// Calls the function of some steps for some rows.
+    fn call_tile(&mut self, frame: &mut Frame<R>, group: &Tiled, native: &NativeTile, rows: &Range<usize>) {
+        let columns = self.active.columns();
+        let segment = &native.segment;
+        let target = |c: &Compute| c.scratch.unwrap_or(c.slot).index();
+        let mut stores: SmallVec<[*mut c_void; 8]> = SmallVec::new();
+        for step in segment.stores.iter().map(|at| &group.steps[*at]) {
+            let c = &step.compute;
+            if c.prim == Prim::ScatterAdd && rows.start == 0 {
+                self.begin_with(frame, c);
+            }
+            let slot = &mut frame.slots[target(c)];
+            let values = if step.result == TileResult::Total { c.ty.elements() } else { rows.len() };
+            assert!(values * columns <= slot.len(), "the result of a tile has room");
+            stores.push(slot.as_mut_ptr());
+        }
+        let mut reads: SmallVec<[*const c_void; 16]> = SmallVec::new();
+        for (at, number) in &segment.reads {
+            let step = &group.steps[*at];
+            let (arg, part) = (&step.compute.args[*number], step.parts[*number]);
+            let width = if arg.broadcast { 1 } else { columns };
+            let (first, _) = place(arg, part, group.rows, rows.start, width);
+            let values = if part == Part::Whole { arg.ty.elements() } else { rows.len() };
+            let buffer = self.env.buffer(frame, arg);
+            assert!(first + values * width <= buffer.len(), "an operand has the rows of the tile");
+            let offset = first * buffer.value_size();
+            let start: *const c_void = match arg.source {
+                Source::Slot(slot) => frame.slots[slot.index()].as_mut_ptr().cast_const(),
+                Source::Constant(constant) => self.env.constant(constant).as_ptr(),
+            };
+            // SAFETY: the buffer has so many values, by the assertion.
+            reads.push(unsafe { start.byte_add(offset) });
+        }
+        let call = TileCall {
+            reads: reads.as_ptr(),
+            stores: stores.as_ptr(),
+            rows: rows.len() as i64,
+            width: columns as i64,
+            goes_on: i64::from(rows.start > 0),
+        };
+        // SAFETY: the function was generated from this group for this width of `real`. It reads and stores rows of as many lanes as
+        // the call says, in groups that begin below the width: lane buffers, which it reads so, are padded by `PADDING`
+        // elements (`Buffer::try_slot`), of what all lanes share it reads single values, and it stores no more than the
+        // lanes that there are. The indices of its places are in range, by `serves`. All places lie within the buffers, by
+        // the assertions, and nothing else refers to these meanwhile.
+        unsafe { (native.function)(&raw const call) };
+        for step in segment.stores.iter().map(|at| &group.steps[*at]).filter(|step| step.result == TileResult::Rows) {
+            let made = frame.take(target(&step.compute));
+            self.keep_rows(frame, group.rows, &step.compute, rows, &made);
+            frame.slots[target(&step.compute)] = made;
+        }
+    }
+
+    /// What places are added to begins as the first operand.
+    fn begin_with(&self, frame: &mut Frame<R>, c: &Compute) {
+        let columns = self.active.columns();
+        let target = c.scratch.unwrap_or(c.slot).index();
+        let mut out = frame.take(target);
+        let from = self.env.buffer(frame, &c.args[0]);
+        let (to, from, len) = (out.reals_mut(), from.reals(), c.ty.elements());
+        if c.args[0].broadcast {
+            to.chunks_exact_mut(columns).zip(&from[..len]).for_each(|(to, value)| to.fill(*value));
+        } else {
+            to[..len * columns].copy_from_slice(&from[..len * columns]);
+        }
+        frame.slots[target] = out;
+    }
+
+    /// Stores rows of a value that is kept.
+    fn keep_rows(&self, frame: &mut Frame<R>, all: usize, c: &Compute, rows: &Range<usize>, made: &Buffer<R>) {
+        let columns = self.active.columns();
+        let row = c.ty.elements() / all * columns;
+        let masked = self.active.blend && c.write != Write::Temporary;
+        let masked = masked.then(|| (columns, self.active.mask.words()));
+        frame.slots[c.slot.index()].store_rows(made, rows.start * row, rows.len() * row, masked);
     }
 
     /// Runs a step for some of `all` rows.
@@ -120,10 +228,7 @@ impl<R: Real> Stepper<'_, R> {
         }
         drop(operands);
         if step.result == TileResult::Rows {
-            let row = c.ty.elements() / all * columns;
-            let masked = self.active.blend && c.write != Write::Temporary;
-            let masked = masked.then(|| (columns, self.active.mask.words()));
-            frame.slots[c.slot.0 as usize].store_rows(&out, rows.start * row, rows.len() * row, masked);
+            self.keep_rows(frame, all, c, rows, &out);
         }
         frame.slots[target] = out;
     }

@@ -17,6 +17,7 @@ mod takes;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tiles;
 
 pub(in crate::backend) use ending::{Ending, Exit, Route};
 pub(in crate::backend) use frame::{Access, Frame, Function, Limits, Stored};
@@ -28,3 +29,5 @@ pub(in crate::backend) use region::{Mapped, Pile, RegionFrame, RegionFunction, S
 pub(in crate::backend) use scope::Storage;
 pub(in crate::backend) use ssa::{Kind, LocalId, Op};
 pub(in crate::backend) use text::Writer;
+pub use tiles::TileSegment;
+pub(in crate::backend) use tiles::{all_in_tiles, tile_segments};

@@ -10,6 +10,7 @@ use crate::backend::generator::scope::{Scope, Storage};
 use crate::backend::generator::ssa::Ssa;
 use crate::backend::generator::takes::takes;
 use crate::backend::generator::text;
+use crate::backend::generator::tiles::TileSegment;
 use crate::base::{Id as _, IdVec, Loc};
 use crate::parts::StorageClass;
 use crate::plan::{ConstantId, Origin, SlotId, StackId};
@@ -24,6 +25,8 @@ pub enum BlockPart {
     Steps(Range<usize>),
     /// A generated function in the place of steps.
     Native(Segment),
+    /// A step that runs tile by tile, with functions in the place of some of the steps of its group.
+    Tiles(usize, Vec<TileSegment>),
 }
 
 /// A part of a block that is one generated function.

@@ -1,13 +1,14 @@
 //! Groups of steps that run tile by tile: the bits, traps and effects of the run without tiles, and memory for tiles only.
 
+use autobatch::backend::cpu::codegen::Code;
 use autobatch::pipeline::Passes;
 use autobatch::plan::{Plan, StepKind, TileResult, Tiled};
-use autobatch::program::{Engine, Function, Inputs, Options, Program};
+use autobatch::program::{Codegen, Engine, Function, Inputs, Options, Program};
 use autobatch::run::{Execution, Settings};
 use autobatch::types::{Array, Precision, Type};
 
 use crate::engines::machine;
-use crate::tools::observed::{Configuration, difference};
+use crate::tools::observed::{self, Configuration, difference};
 
 const LOGISTIC: &str = "
 fn density[n, d](q: real[d], shared x: real[n, d], shared y: real[n]) -> real {
@@ -45,16 +46,19 @@ fn agree(source: &str, inputs: &Inputs, groups_wanted: usize) {
     for precision in [Precision::F64, Precision::F32] {
         let base = Options::default().precision(precision).max_supersteps(100_000);
         let wanted = Configuration::scalar(&base).observe(&function, inputs).expect("it runs");
-        for (engine, tiles, execution, shard_lanes) in [
-            (Engine::Pc, true, Execution::Mask, 64),
-            (Engine::Pc, true, Execution::Gather, 5),
-            (Engine::Pc, true, Execution::Auto, 1),
-            (Engine::Pc, false, Execution::Mask, 64),
-            (Engine::Local, true, Execution::Mask, 64),
-            (Engine::Local, true, Execution::Gather, 5),
-            (Engine::Local, false, Execution::Auto, 64),
+        for (engine, tiles, execution, shard_lanes, codegen) in [
+            (Engine::Pc, true, Execution::Mask, 64, Codegen::Off),
+            (Engine::Pc, true, Execution::Gather, 5, Codegen::Off),
+            (Engine::Pc, true, Execution::Auto, 1, Codegen::Off),
+            (Engine::Pc, false, Execution::Mask, 64, Codegen::Off),
+            (Engine::Pc, true, Execution::Mask, 64, observed::codegen()),
+            (Engine::Local, true, Execution::Mask, 64, Codegen::Off),
+            (Engine::Local, true, Execution::Gather, 5, Codegen::Off),
+            (Engine::Local, false, Execution::Auto, 64, Codegen::Off),
+            (Engine::Local, true, Execution::Auto, 5, observed::codegen()),
         ] {
-            let mut options = base.clone().engine(engine).execution(execution).shard_lanes(shard_lanes).threads(1);
+            let options = base.clone().engine(engine).execution(execution).shard_lanes(shard_lanes).threads(1);
+            let mut options = options.codegen(codegen);
             if !tiles {
                 options = options.without_pass("tile-rows").expect("there is such a pass");
             }
@@ -62,6 +66,52 @@ fn agree(source: &str, inputs: &Inputs, groups_wanted: usize) {
             let found = configuration.observe(&function, inputs).expect("it runs");
             if let Some(why) = difference(&wanted, &found) {
                 panic!("{configuration}\n{why}\n{source}");
+            }
+        }
+    }
+}
+
+/// Elementwise steps between products, gathers and what may trap are functions over a tile, of whole groups of lanes and of
+/// parts of one, in tiles of several blocks and of a part of one.
+#[test]
+fn functions_of_tiles_have_the_bits_of_the_reference_at_every_width() {
+    let source = "
+        fn density[n, d, m](q: real[d], a: real[m], mu: real, s: real, shared x: real[n, d], shared g: int[n], shared y: real[n]) -> real {
+            let eta = [mu + dot(x[i], q) + a[g[i]] for i in 0..n];
+            let z = (y - eta) / exp(s);
+            let far = select(z > 1.5, -0.25 * z, z * z);
+            -0.5 * sum(z * z) - n * s + 0.125 * sum(far) + sum(log1p_exp(eta) * y) - 0.5 * dot(q, q)
+        }
+        pub fn main[n, d, m](q: real[d], a: real[m], mu: real, s: real, shared x: real[n, d], shared g: int[n], shared y: real[n]) -> (real, real[d], real[m], real, real, int) {
+            let (value, (by_q, by_a, by_mu, by_s)) = value_and_grad(density, wrt = (q, a, mu, s))(q, a, mu, s, x, g, y);
+            let near = sum(select(abs(y - mu) < exp(s) && y > 0.0, 1, 0));
+            (value, by_q, by_a, by_mu, by_s, near)
+        }";
+    let program = Program::compile(source).unwrap_or_else(|e| panic!("{e}"));
+    let function = program.function("main").expect("it is there");
+    for n in [512, 700, 1300] {
+        let places = Array::int([n], (0..n as i64).map(|i| i * i % 4).collect());
+        let inputs = Inputs::new()
+            .lane("q", reals([131, 3], 1))
+            .lane("a", reals([131, 4], 2))
+            .lane("mu", reals([131], 3))
+            .lane("s", reals([131], 4))
+            .shared("x", reals([n, 3], 5))
+            .shared("g", places)
+            .shared("y", reals([n], 6));
+        let bound = function.bind(&inputs, &Options::default()).expect("the inputs fit");
+        let code = Code::of_units(&bound.compiled().units, &bound.compiled().plan);
+        assert!(code.text.matches("_tile_").count() > 1, "{}", code.text);
+        for precision in [Precision::F64, Precision::F32] {
+            let base = Options::default().precision(precision);
+            let wanted = Configuration::scalar(&base).observe(&function, &inputs).expect("it runs");
+            for shard_lanes in [1, 4, 6, 8, 9, 15, 64, 100, 131] {
+                let options = base.clone().shard_lanes(shard_lanes).threads(2).codegen(observed::codegen());
+                let configuration = Configuration { options, batch: 0, order: None };
+                let found = configuration.observe(&function, &inputs).expect("it runs");
+                if let Some(why) = difference(&wanted, &found) {
+                    panic!("{configuration}, {n} rows\n{why}");
+                }
             }
         }
     }
@@ -274,6 +324,23 @@ fn a_place_out_of_range_traps_in_its_lane() {
     at[2 * n + 3] = -1;
     let inputs = Inputs::new().lane("a", reals([lanes, 5], 1)).lane("at", Array::int([lanes, n], at));
     agree_with_groups(source, &inputs.shared("y", reals([n], 2)));
+}
+
+/// The same where it is out of range in all lanes, in the last row, or none is.
+#[test]
+fn a_place_that_lanes_share_is_looked_at_before_a_function_runs() {
+    let source = "
+        pub fn main[n, m](a: real[m], shared at: int[n], shared y: real[n]) -> (real, real[m]) {
+            let f = |a: real[m]| sum({ let e = y[i] - 0.5 * a[at[i]]; e * e - 1.0 } for i in 0..n);
+            value_and_grad(f)(a)
+        }";
+    let n = 1000;
+    for last in [4, 5, -1, i64::MIN] {
+        let mut at: Vec<i64> = (0..n as i64).map(|i| i % 5).collect();
+        at[n - 1] = last;
+        let inputs = Inputs::new().lane("a", reals([6, 5], 1)).shared("at", Array::int([n], at));
+        agree_with_groups(source, &inputs.shared("y", reals([n], 2)));
+    }
 }
 
 /// [`agree`], for whatever number of groups above 0.

@@ -105,3 +105,22 @@ pub struct CodeCall {
     /// Notes the message of this number, with values at these places, for the lane that traps next.
     pub tell: Option<unsafe extern "C" fn(*mut CodeCall, i64, *const *const c_void)>,
 }
+
+/// A generated function of a tile.
+pub type TileFunction = unsafe extern "C" fn(*const TileCall);
+
+/// What it works on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TileCall {
+    /// What it reads, each from the first row of the tile on.
+    pub reads: *const *const c_void,
+    /// Where results of the tile go, and those for all rows so far.
+    pub stores: *const *mut c_void,
+    /// Rows of the tile.
+    pub rows: i64,
+    /// Lanes.
+    pub width: i64,
+    /// Whether results for all rows go on from those of the tiles before.
+    pub goes_on: i64,
+}

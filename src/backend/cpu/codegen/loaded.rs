@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::backend::Form;
-use crate::backend::cpu::codegen::abi::CodeFunction;
+use crate::backend::cpu::codegen::abi::{CodeFunction, TileFunction};
 use crate::backend::cpu::codegen::cache::Key;
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library};
-use crate::backend::cpu::codegen::{BlockPart, Code, RegionSegment, Segment, StraightSegment};
+use crate::backend::cpu::codegen::{BlockPart, Code, RegionSegment, Segment, StraightSegment, TileSegment};
 use crate::base::{Id as _, IdVec};
 use crate::plan::cost::ByCode;
 use crate::plan::{self, BlockId, Body, Step, StepKind, Unit};
@@ -66,6 +66,8 @@ pub enum NativePart {
     Steps(Range<usize>),
     /// A function in the place of steps.
     Segment(NativeSegment),
+    /// A step that runs tile by tile, and functions in the place of some of the steps of its group.
+    Tiles(usize, Vec<NativeTile>),
 }
 
 /// A segment and its function.
@@ -75,6 +77,17 @@ pub struct NativeSegment {
     pub segment: Segment,
     /// Its function, which lives as long as the [`Native`].
     pub function: CodeFunction,
+}
+
+/// A function of a tile.
+#[derive(Debug)]
+pub struct NativeTile {
+    /// The segment.
+    pub segment: TileSegment,
+    /// Its function, which lives as long as the [`Native`].
+    pub function: TileFunction,
+    /// Lanes that it computes at once.
+    pub group: usize,
 }
 
 /// A region and its function.
@@ -141,6 +154,14 @@ impl Native {
                     let function = unsafe { library.symbol::<CodeFunction>(&segment.name)? };
                     NativePart::Segment(NativeSegment { segment, function })
                 }
+                BlockPart::Tiles(step, segments) => {
+                    let tile = |segment: TileSegment| {
+                        // SAFETY: the text defines a function of this name and type.
+                        let function = unsafe { library.symbol::<TileFunction>(&segment.name)? };
+                        Ok(NativeTile { segment, function, group })
+                    };
+                    NativePart::Tiles(step, segments.into_iter().map(tile).collect::<Result<_, CodegenError>>()?)
+                }
             })
         };
         let region = |region: Option<RegionSegment>| {
@@ -181,9 +202,10 @@ fn options(code: &Code, precision: Precision) -> CompilerOptions {
 /// Whether a library has what the text defines.
 fn has_all(library: &Library, code: &Code) -> Result<(), CodegenError> {
     let parts = code.bodies.iter().flat_map(|body| body.values().flatten());
-    let names = parts.filter_map(|part| match part {
-        BlockPart::Steps(_) => None,
-        BlockPart::Native(segment) => Some(segment.name.as_str()),
+    let names = parts.flat_map(|part| match part {
+        BlockPart::Steps(_) => Vec::new(),
+        BlockPart::Native(segment) => vec![segment.name.as_str()],
+        BlockPart::Tiles(_, segments) => segments.iter().map(|segment| segment.name.as_str()).collect(),
     });
     let regions = code.regions.iter().flat_map(IdVec::values).flatten().map(|region| region.name.as_str());
     let straight = code.straight.iter().map(|straight| straight.region.name.as_str());
@@ -202,7 +224,7 @@ fn take_routed(parts: &mut Vec<NativePart>) -> Option<NativeSegment> {
             parts.push(NativePart::Steps(native.segment.steps.clone()));
             Some(native)
         }
-        NativePart::Steps(_) => None,
+        NativePart::Steps(_) | NativePart::Tiles(..) => None,
     }
 }
 
@@ -248,6 +270,7 @@ impl NativeBody {
         parts.all(|(block, part)| match part {
             NativePart::Steps(range) => !block.steps[range.clone()].iter().any(computes),
             NativePart::Segment(_) => true,
+            NativePart::Tiles(..) => false,
         })
     }
 
@@ -263,7 +286,7 @@ impl NativeBody {
             }
             let segments = self.parts(*block).iter().filter_map(|part| match part {
                 NativePart::Segment(native) => Some(native.segment.steps.clone()),
-                NativePart::Steps(_) => None,
+                NativePart::Steps(_) | NativePart::Tiles(..) => None,
             });
             segments.map(|range| ByCode::of(&steps[range], is_looped)).sum()
         };

@@ -22,22 +22,23 @@ mod tests;
 use std::collections::HashSet;
 
 use crate::backend::cpu::PADDING;
-use crate::backend::generator::{self, Ending, Storage, parts, regions};
+use crate::backend::generator::{self, Ending, Storage, all_in_tiles, parts, regions, tile_segments};
 use crate::backend::{Form, Units};
 use crate::base::{Id as _, IdVec};
-use crate::plan::{self, BlockId, CallPlan, Plan};
+use crate::plan::{self, BlockId, CallPlan, Plan, Step, StepKind};
+use crate::prim::BLOCK;
 use crate::unit;
 use compiler::Target;
 use groups::Groups;
 
 pub use crate::backend::generator::{
-    BlockPart, KernelOp, RegionExit, RegionSegment, Segment, Site, StraightSegment, TrapMessage,
+    BlockPart, KernelOp, RegionExit, RegionSegment, Segment, Site, StraightSegment, TileSegment, TrapMessage,
 };
 pub use beside::Beside;
 pub(super) use choice::Course;
 pub use choice::{Choice, Turns};
 pub use group::end_all;
-pub use loaded::{Native, NativeBody, NativePart, NativeRegion, NativeSegment, NativeStraight};
+pub use loaded::{Native, NativeBody, NativePart, NativeRegion, NativeSegment, NativeStraight, NativeTile};
 pub use lookout::Generated;
 pub(super) use lookout::{Lookout, RunClock};
 
@@ -101,7 +102,7 @@ impl Code {
         let frame = straight::Straight { form };
         code.straight = generator::straight(&frame, (&units.body, &storage), "ab_straight", &mut code.text);
         let there = code.straight.iter().flat_map(|straight| &straight.region.blocks).copied().collect();
-        code.body_without(&units.body, &storage, there);
+        code.body_without(&units.body, (&plan.body, &storage), there);
         code
     }
 
@@ -128,28 +129,87 @@ impl Code {
     }
 
     fn new() -> Self {
-        let text = format!("#define AB_PADDING {PADDING}\n{PRELUDE}");
+        let text = format!("#define AB_PADDING {PADDING}\n#define AB_BLOCK {BLOCK}\n{PRELUDE}");
         Self { text, bodies: Vec::new(), regions: Vec::new(), straight: None, form: Form::Groups }
     }
 
     fn body<T: Ending, P>(&mut self, units: &unit::Body<T>, (planned, globals): (&plan::Body<P>, &plan::Globals)) {
-        self.body_without(units, &Storage::of(planned, globals), HashSet::new());
+        self.body_without(units, (planned, &Storage::of(planned, globals)), HashSet::new());
     }
 
     /// The functions of a body, but for blocks that are elsewhere.
-    fn body_without<T: Ending>(
+    fn body_without<T: Ending, P>(
         &mut self,
         units: &unit::Body<T>,
-        storage: &Storage<'_>,
+        (planned, storage): (&plan::Body<P>, &Storage<'_>),
         elsewhere: HashSet<unit::BlockId>,
     ) {
         let prefix = format!("ab_{}_", self.bodies.len());
-        let regions = regions(&Groups, (units, storage), |block| elsewhere.contains(&block), &prefix, &mut self.text);
+        // Functions of tiles are quicker than that of a region, if all of a block is in functions.
+        let in_tiles = if self.form == Form::Groups { in_tiles((units, storage), planned) } else { HashSet::new() };
+        let is_left_out = |block| elsewhere.contains(&block) || in_tiles.contains(&block);
+        let regions = regions(&Groups, (units, storage), is_left_out, &prefix, &mut self.text);
         let mut left_out = elsewhere;
         left_out.extend(regions.values().flatten().flat_map(|region| &region.blocks).copied());
         let is_left_out = |block| left_out.contains(&block);
-        let made = parts(&Groups, (units, storage), is_left_out, &prefix, &mut self.text);
+        let mut made = parts(&Groups, (units, storage), is_left_out, &prefix, &mut self.text);
+        // Of one lane at a time the kernels, which take rows at once, are quicker.
+        if self.form == Form::Groups {
+            for (id, parts) in made.iter_mut().filter(|(id, _)| !left_out.contains(id)) {
+                let steps = &planned.blocks[BlockId::new(id.index())].steps;
+                *parts = self.with_tiles(std::mem::take(parts), steps, &format!("{prefix}{id}_"));
+            }
+        }
         self.bodies.push(made.into_values().collect());
         self.regions.push(regions.into_values().collect());
     }
+
+    /// The parts of a block, with functions for those of its steps that run tile by tile.
+    fn with_tiles(&mut self, parts: Vec<BlockPart>, steps: &[Step], prefix: &str) -> Vec<BlockPart> {
+        let mut all = Vec::with_capacity(parts.len());
+        for part in parts {
+            let BlockPart::Steps(range) = part else {
+                all.push(part);
+                continue;
+            };
+            let mut first = range.start;
+            for at in range.clone() {
+                let StepKind::Tiled(group) = &steps[at].kind else { continue };
+                let segments = tile_segments(group, &format!("{prefix}{at}_tile_"), &mut self.text);
+                if !segments.is_empty() {
+                    all.extend((first < at).then_some(BlockPart::Steps(first..at)));
+                    all.push(BlockPart::Tiles(at, segments));
+                    first = at + 1;
+                }
+            }
+            all.extend((first < range.end).then_some(BlockPart::Steps(first..range.end)));
+        }
+        all
+    }
+}
+
+/// The blocks with steps that run tile by tile whose other steps are all in functions, and of these all but what kernels
+/// are made for.
+fn in_tiles<T: Ending, P>(
+    (units, storage): (&unit::Body<T>, &Storage<'_>),
+    planned: &plan::Body<P>,
+) -> HashSet<unit::BlockId> {
+    let tiled = |step: &Step| if let StepKind::Tiled(group) = &step.kind { Some(all_in_tiles(group)) } else { None };
+    let has_tiles = |block: unit::BlockId| {
+        let block = &planned.blocks[BlockId::new(block.index())];
+        !planned.units[block.unit].region && block.steps.iter().any(|step| tiled(step) == Some(true))
+    };
+    let some: HashSet<unit::BlockId> = units.blocks.ids().filter(|block| has_tiles(*block)).collect();
+    if some.is_empty() {
+        return some;
+    }
+    let made = parts(&Groups, (units, storage), |block| !some.contains(&block), "", &mut String::new());
+    let is_whole = |block: &unit::BlockId| {
+        let steps = &planned.blocks[BlockId::new(block.index())].steps;
+        made[*block].iter().all(|part| match part {
+            BlockPart::Steps(range) => steps[range.clone()].iter().all(|step| tiled(step) == Some(true)),
+            BlockPart::Native(_) | BlockPart::Tiles(..) => true,
+        })
+    };
+    some.into_iter().filter(is_whole).collect()
 }

@@ -127,7 +127,7 @@ fn added_parts<const N: usize, R: Real>(to: &mut [R], new: &[R], indices: &[i64]
 
 multiversioned! {
     /// Whether all indices are in range.
-    fn fit(indices: &[i64], extent: usize) -> bool {
+    pub(in crate::backend::cpu) fn fit(indices: &[i64], extent: usize) -> bool {
         // A negative one is larger than all extents.
         indices.iter().fold(true, |all, i| all & ((*i as u64) < extent as u64))
     }

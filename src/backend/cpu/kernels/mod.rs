@@ -19,6 +19,7 @@ mod triangular;
 pub use call::{Active, Keep, KernelArg, KernelCall, Streams};
 pub use contraction::gemm;
 
+pub(super) use gather::fit;
 pub(super) use rows::multiversioned;
 
 use crate::backend::cpu::buffer::Buffer;

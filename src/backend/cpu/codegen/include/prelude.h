@@ -21,6 +21,14 @@ struct ab_trap {
     // The index that is out of range.
     int64_t index;
 };
+// What a function of a tile works on: what it reads, from the first row of the tile on; where its results go.
+struct ab_tile {
+    const void *const *reads;
+    void *const *stores;
+    int64_t rows, width;
+    // Whether results for all rows go on from those of the tiles before.
+    int64_t goes_on;
+};
 struct ab_call {
     void *const *slots;
     const void *const *constants;
@@ -69,6 +77,13 @@ struct ab_call {
 };
 
 #define AB_RARE(x) __builtin_expect(!!(x), 0)
+
+// Adds what lanes have of a row of a tile to what they have at a place, in a function of a tile.
+#define AB_TILE_ADD(place, value)                                                                                         \
+    {                                                                                                                     \
+        real *p = place;                                                                                                  \
+        r_store_masked(p, g + 1 < groups ? b_splat(1) : last, r_add(r_load(p), value));                                   \
+    }
 
 // Whether the lanes of a region are to stop.
 static inline int ab_is_stopped(const struct ab_call *c) {
