@@ -12,7 +12,7 @@ use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::kernels::{self, Active, KernelCall, Streams};
 use crate::backend::cpu::profile::activity_of;
 use crate::backend::cpu::segments::serve;
-use crate::backend::cpu::steps::{Stepper, bears_nans};
+use crate::backend::cpu::steps::{Environment, Stepper, bears_nans};
 use crate::base::{Id as _, Loc};
 use crate::plan::{Arg, Compute, Part, Source, TILE_BLOCK, TileResult, Tiled, TiledStep, Write};
 use crate::prim::Prim;
@@ -112,7 +112,7 @@ impl<R: Real> Stepper<'_, R> {
             }
             let slot = &mut frame.slots[target(c)];
             let values = if step.result == TileResult::Total { c.ty.elements() } else { rows.len() };
-            assert!(values * columns <= slot.len(), "the result of a tile has room");
+            assert!(values * columns + native.group <= slot.len() + 1, "the result of a tile has room");
             stores.push(slot.as_mut_ptr());
         }
         let mut reads: SmallVec<[*const c_void; 16]> = SmallVec::new();
@@ -123,7 +123,9 @@ impl<R: Real> Stepper<'_, R> {
             let (first, _) = place(arg, part, group.rows, rows.start, width);
             let values = if part == Part::Whole { arg.ty.elements() } else { rows.len() };
             let buffer = self.env.buffer(frame, arg);
-            assert!(first + values * width <= buffer.len(), "an operand has the rows of the tile");
+            // The last group of lanes goes beyond the width.
+            let beyond = if arg.broadcast { 0 } else { native.group - 1 };
+            assert!(first + values * width + beyond <= buffer.len(), "an operand has the rows of the tile");
             let offset = first * buffer.value_size();
             let start: *const c_void = match arg.source {
                 Source::Slot(slot) => frame.slots[slot.index()].as_mut_ptr().cast_const(),
@@ -192,6 +194,10 @@ impl<R: Real> Stepper<'_, R> {
             .zip(&types)
             .map(|((arg, part), ty)| {
                 let width = if arg.broadcast { 1 } else { columns };
+                if let Some(turned) = turned(self.env, columns, c, (arg, *part, all)) {
+                    let (buffer, strides) = (turned.values(rows.start), Some([1, all]));
+                    return kernels::KernelArg { buffer, ty, broadcast: true, strides };
+                }
                 let (first, strides) = place(arg, *part, all, rows.start, width);
                 kernels::KernelArg {
                     buffer: self.env.buffer(frame, arg).values(first),
@@ -288,5 +294,22 @@ fn place(arg: &Arg, part: Part, all: usize, first: usize, width: usize) -> (usiz
         Part::Rows => (first * (arg.ty.elements() / all) * width, None),
         Part::Columns => (first, Some([all, 1])),
         Part::Transposed => (first * arg.ty.shape[0], Some([1, arg.ty.shape[0]])),
+    }
+}
+
+/// The matrix of a product with a vector of one lane column after column, if that is quicker and there is memory.
+fn turned<'e, R: Real>(
+    env: &'e Environment<'_, R>,
+    columns: usize,
+    c: &Compute,
+    (arg, part, all): (&Arg, Part, usize),
+) -> Option<&'e Buffer<R>> {
+    let is_matrix = arg.broadcast && part == Part::Rows && arg.ty.shape.len() == 2 && arg.ty.shape[1] > 1;
+    let is_product = matches!(c.prim, Prim::MatMul | Prim::ChainMatMul) && c.args[1].ty.shape.len() == 1;
+    match arg.source {
+        Source::Constant(constant) if columns == 1 && is_matrix && is_product => {
+            env.turned(constant, [all, arg.ty.shape[1]])
+        }
+        _ => None,
     }
 }

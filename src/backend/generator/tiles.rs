@@ -31,33 +31,44 @@ pub struct TileSegment {
 /// them is read in one go.
 const ABREAST: usize = 8;
 
+/// Steps of a function: of more the compiler of the text makes one long loop, which takes it as long as many short ones do
+/// and more. What they read of each lane, and sum, stands on the stack, so many values of all groups abreast each.
+const MOST_STEPS: usize = 128;
+
 /// The functions of a group of steps, appended to `out`; their names begin with `prefix`.
 pub(in crate::backend) fn tile_segments(group: &Tiled, prefix: &str, out: &mut String) -> Vec<TileSegment> {
-    let mut segments = Vec::new();
+    let made = ranges(group).into_iter();
+    made.map(|steps| Writer::new(group, steps.clone()).function(format!("{prefix}{}", steps.start), out)).collect()
+}
+
+/// The steps of a group that become functions.
+fn ranges(group: &Tiled) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
     let mut first = 0;
     while first < group.steps.len() {
         // Rows that are kept stand where they were made until the function is done.
         let is_free = |at: usize| {
-            let kept = group.steps[first..at].iter().filter(|step| step.result == TileResult::Rows);
-            kept.into_iter().all(|step| target(step) != target(&group.steps[at]))
+            let mut kept = group.steps[first..at].iter().filter(|step| step.result == TileResult::Rows);
+            kept.all(|step| target(step) != target(&group.steps[at]))
         };
-        let taken = (first..group.steps.len()).take_while(|at| takes(group, *at) && is_free(*at)).count();
+        let all = first..group.steps.len().min(first + MOST_STEPS);
+        let taken = all.take_while(|at| takes(group, *at) && is_free(*at)).count();
         // One step by itself is a kernel as well.
         if taken > 1 {
-            segments.push(Writer::new(group, first..first + taken).function(format!("{prefix}{first}"), out));
+            ranges.push(first..first + taken);
         }
         first += taken.max(1);
     }
-    segments
+    ranges
 }
 
-/// Whether functions do all of a group but for what kernels are made for: matrix products and twins.
+/// Whether there are functions for a group, and they do all of it but what kernels are made for: matrix products and twins.
 pub(in crate::backend) fn all_in_tiles(group: &Tiled) -> bool {
     let has_kernel = |at: usize| {
         let class = group.steps[at].compute.prim.class();
         has_twin(group, at) || matches!(class, Class::Contraction(_))
     };
-    (0..group.steps.len()).all(|at| takes(group, at) || has_kernel(at))
+    !ranges(group).is_empty() && (0..group.steps.len()).all(|at| takes(group, at) || has_kernel(at))
 }
 
 /// Whether a step can be part of a function.
@@ -179,7 +190,7 @@ struct Writer<'a> {
     group: &'a Tiled,
     steps: Range<usize>,
     reads: Vec<Read>,
-    /// By step, its result.
+    /// By where they go, the results of the steps so far.
     results: HashMap<SlotId, String>,
     /// The steps in the loop over rows and lanes.
     body: String,
@@ -247,7 +258,6 @@ impl<'a> Writer<'a> {
         };
         self.line(&format!("const {} v{at} = {text};", group_type(c.ty.dtype)));
         self.results.insert(target(step), format!("v{at}"));
-        self.results.insert(c.slot, format!("v{at}"));
     }
 
     /// A statement in the loop over rows and lanes.
@@ -259,7 +269,7 @@ impl<'a> Writer<'a> {
     fn operand(&mut self, step: usize, arg: usize) -> String {
         let of = &self.group.steps[step];
         let (a, part) = (&of.compute.args[arg], of.parts[arg]);
-        if let (Part::Tile | Part::Rows, Source::Slot(slot)) = (part, a.source)
+        if let (Part::Tile, Source::Slot(slot)) = (part, a.source)
             && let Some(made) = self.results.get(&slot)
         {
             return made.clone();
@@ -280,7 +290,9 @@ impl<'a> Writer<'a> {
     /// The place that a step names in an array of this extent, as an expression.
     fn index(&mut self, step: usize, arg: usize, extent: usize) -> String {
         let number = self.read(step, arg, ReadKind::Index);
-        self.indices.push((number, extent));
+        if !self.indices.contains(&(number, extent)) {
+            self.indices.push((number, extent));
+        }
         format!("x{number}")
     }
 

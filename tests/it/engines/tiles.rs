@@ -52,6 +52,8 @@ fn agree(source: &str, inputs: &Inputs, groups_wanted: usize) {
             (Engine::Pc, true, Execution::Auto, 1, Codegen::Off),
             (Engine::Pc, false, Execution::Mask, 64, Codegen::Off),
             (Engine::Pc, true, Execution::Mask, 64, observed::codegen()),
+            (Engine::Pc, true, Execution::Gather, 64, observed::codegen()),
+            (Engine::Local, true, Execution::Gather, 64, observed::codegen()),
             (Engine::Local, true, Execution::Mask, 64, Codegen::Off),
             (Engine::Local, true, Execution::Gather, 5, Codegen::Off),
             (Engine::Local, false, Execution::Auto, 64, Codegen::Off),
@@ -251,9 +253,10 @@ fn lanes_that_are_not_active_keep_their_values() {
             }
             (p, walk(p, k, x), sum(rest))
         }";
-    let k = Array::int([6], vec![3, 0, 5, 1, 2, 3]);
+    // Gathered lanes are whole groups of generated code, and parts of one.
+    let k = Array::int([22], (0..22).map(|lane| [3, 0, 5, 1, 2, 3][lane % 6]).collect());
     for n in [512, 900] {
-        let inputs = Inputs::new().lane("q", reals([6, 2], 1)).lane("k", k.clone()).shared("x", reals([n, 2], 2));
+        let inputs = Inputs::new().lane("q", reals([22, 2], 1)).lane("k", k.clone()).shared("x", reals([n, 2], 2));
         agree_with_groups(source, &inputs);
     }
 }

@@ -394,10 +394,10 @@ impl<'a> Course<'a> {
         };
         (self.done, self.skipped, self.looked) = (0, 0, now);
         let (before, next) = (self.role, choice.next(self.role, run));
-        if next.side() == before.side() {
-            self.role = next;
-        }
-        next.side() == before.side()
+        let goes_on = next.side() == before.side();
+        // A shard that takes no more lanes has made its try; the next one is another's.
+        self.role = if goes_on { next } else { Role::Takes(before.side()) };
+        goes_on
     }
 
     fn pace<'v>(&self, verdict: &'v mut Verdict) -> &'v mut Pace {

@@ -1,18 +1,39 @@
 //! What all shards of a run share.
 
+use std::sync::OnceLock;
+
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::frame::Frame;
+use crate::base::Id as _;
 use crate::plan::{Arg, Constant, ConstantId, Globals, Source};
 use crate::run::{RunInputs, Settings, Sink};
-use crate::types::Array;
+use crate::types::{Array, DType};
 use crate::vmath::Real;
 
 /// What all shards of a run share.
 pub(in crate::backend::cpu) struct Environment<'a, R> {
     /// By constant, each of width 1.
     constants: Vec<Buffer<R>>,
+    /// By constant, a matrix column after column, if one lane has asked for it and there is memory: see [`Environment::turned`].
+    turned: Vec<OnceLock<Option<Turned<R>>>>,
     pub(in crate::backend::cpu) settings: &'a Settings,
     pub(in crate::backend::cpu) sink: &'a dyn Sink,
+}
+
+/// A matrix column after column, and the bytes that were taken for it.
+struct Turned<R> {
+    values: Buffer<R>,
+    bytes: usize,
+}
+
+/// Rows of a matrix that are turned together.
+const TURNED_ROWS: usize = 32;
+
+impl<R> Drop for Environment<'_, R> {
+    fn drop(&mut self) {
+        let turned = self.turned.iter().filter_map(|turned| turned.get()?.as_ref());
+        self.settings.get_memory().give_back(turned.map(|turned| turned.bytes).sum());
+    }
 }
 
 impl<'a, R: Real> Environment<'a, R> {
@@ -26,7 +47,35 @@ impl<'a, R: Real> Environment<'a, R> {
             Constant::Shared(s) => Buffer::from_array(&inputs.shared[s.0 as usize]),
             Constant::Literal(c) => Buffer::from_array(&Array::scalar(*c)),
         });
-        Self { constants: constants.collect(), settings, sink }
+        let constants: Vec<Buffer<R>> = constants.collect();
+        let turned = constants.iter().map(|_| OnceLock::new()).collect();
+        Self { constants, turned, settings, sink }
+    }
+    /// A matrix of reals `[n, m]` column after column, for products with a vector: of one lane the rows are the vector
+    /// axis, and elements that stand row after row would have to be turned each time. None where it would take more than
+    /// a quarter of the memory that is left.
+    pub(in crate::backend::cpu) fn turned(&self, id: ConstantId, [n, m]: [usize; 2]) -> Option<&Buffer<R>> {
+        let turn = || {
+            let bytes = n.checked_mul(m)?.checked_mul(size_of::<R>())?;
+            let memory = self.settings.get_memory();
+            memory.take(bytes.checked_mul(4)?).ok()?;
+            memory.give_back(3 * bytes);
+            let Ok(mut values) = Buffer::try_zeros(DType::Real, n * m) else {
+                memory.give_back(bytes);
+                return None;
+            };
+            let (from, to) = (self.constant(id).reals(), values.reals_mut());
+            // Blocks of rows and columns, so that neither goes through the cache once for each element.
+            for first in (0..n).step_by(TURNED_ROWS) {
+                for column in 0..m {
+                    for row in first..n.min(first + TURNED_ROWS) {
+                        to[column * n + row] = from[row * m + column];
+                    }
+                }
+            }
+            Some(Turned { values, bytes })
+        };
+        self.turned[id.index()].get_or_init(turn).as_ref().map(|turned| &turned.values)
     }
     /// Where the values of an operand are.
     pub(in crate::backend::cpu) fn buffer<'b>(&'b self, frame: &'b Frame<R>, arg: &Arg) -> &'b Buffer<R> {
