@@ -85,6 +85,19 @@ impl MemoryBudget {
         self.peak.fetch_max(after, Ordering::Relaxed);
         Ok(())
     }
+    /// Takes memory for what can be done without, where it is no more than a quarter of what is left.
+    ///
+    /// # Errors
+    /// Where it is more; nothing is taken then.
+    pub fn take_of_plenty(&self, bytes: usize) -> Result<(), NoMemory> {
+        let before = self.taken();
+        let after = bytes.checked_mul(4).and_then(|most| before.checked_add(most)).ok_or(NoMemory)?;
+        let fits = after <= self.limit.unwrap_or(usize::MAX);
+        if !fits || self.watch.as_ref().is_some_and(|watch| !watch.allows(before, after)) {
+            return Err(NoMemory);
+        }
+        self.take(bytes)
+    }
     /// Gives memory back that was taken, and is free.
     pub fn give_back(&self, bytes: usize) {
         let before = self.taken.fetch_sub(bytes, Ordering::Relaxed);
@@ -223,6 +236,14 @@ mod tests {
         drop(other);
         assert_eq!(budget.taken(), 0);
         assert_eq!(MemoryBudget::unlimited().take(usize::MAX), Ok(()));
+    }
+
+    #[test]
+    fn of_what_is_left_a_quarter_is_plenty_and_no_more_than_that_is_counted() {
+        let budget = MemoryBudget::new(100);
+        assert_eq!((budget.take(20), budget.take_of_plenty(21)), (Ok(()), Err(NoMemory)));
+        assert_eq!((budget.take_of_plenty(20), budget.take_of_plenty(usize::MAX)), (Ok(()), Err(NoMemory)));
+        assert_eq!((budget.taken(), budget.peak()), (40, 40));
     }
 
     #[test]

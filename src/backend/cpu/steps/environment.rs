@@ -58,8 +58,7 @@ impl<'a, R: Real> Environment<'a, R> {
         let turn = || {
             let bytes = n.checked_mul(m)?.checked_mul(size_of::<R>())?;
             let memory = self.settings.get_memory();
-            memory.take(bytes.checked_mul(4)?).ok()?;
-            memory.give_back(3 * bytes);
+            memory.take_of_plenty(bytes).ok()?;
             let Ok(mut values) = Buffer::try_zeros(DType::Real, n * m) else {
                 memory.give_back(bytes);
                 return None;
