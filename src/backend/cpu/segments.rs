@@ -15,7 +15,7 @@ use crate::exec::mask::lanes_in_groups;
 use crate::exec::{LaneMask, LaneStack, Waiting};
 use crate::parts::TapeId;
 use crate::plan::{ConstantId, SlotId, Step, UnitId};
-use crate::run::{Access, Activity, Settings, TrapKind};
+use crate::run::{Access, Activity, MemoryBudget, NoMemory, Reservation, Settings, TrapKind};
 use crate::vmath::Real;
 
 /// Most lanes of a shard that generated functions take: places in stacks are computed of 32-bit factors.
@@ -33,8 +33,9 @@ pub(super) struct Calls {
     operands: Vec<Operands>,
     pub(super) stacks: Vec<Stack>,
     pub(super) traps: Vec<CodeTrap>,
-    /// Room for arrays of the functions of regions.
+    /// Room for arrays of the functions of regions, and of straight code.
     scratch: Vec<Line>,
+    reserved: Option<Reservation>,
     /// Changes whenever lane buffers may have changed places.
     age: u64,
 }
@@ -62,11 +63,18 @@ impl Calls {
     }
 
     /// Makes room for arrays of so many values.
-    pub(super) fn have_scratch(&mut self, values: usize) {
-        let lines = values.div_ceil(8);
-        if self.scratch.len() < lines {
+    ///
+    /// # Errors
+    /// Where there is no memory for it.
+    pub(super) fn have_scratch(&mut self, values: usize, budget: &Arc<MemoryBudget>) -> Result<(), NoMemory> {
+        let (lines, there) = (values.div_ceil(8), self.scratch.len());
+        if there < lines {
+            let reserved = self.reserved.get_or_insert_with(|| Reservation::of(budget));
+            reserved.resize(lines * size_of::<Line>())?;
+            self.scratch.try_reserve_exact(lines - there).map_err(|_| NoMemory)?;
             self.scratch.resize(lines, Line::default());
         }
+        Ok(())
     }
 
     /// This room.
@@ -190,6 +198,7 @@ impl<R: Real> Stepper<'_, R> {
             note: None,
             map1: None,
             map2: None,
+            twins: None,
             kernel: None,
             tell: None,
         }
@@ -257,7 +266,8 @@ impl<R: Real> Stepper<'_, R> {
             flag.as_ref().map_or(&raw const never, |flag| flag.as_ptr().cast_const().cast())
         };
         let (stop, ended) = (byte(&settings.stop), byte(&settings.ended));
-        self.calls.have_scratch(region.scratch * native.group);
+        let scratch = region.scratch * native.group;
+        self.calls.have_scratch(scratch, settings.get_memory()).map_err(|_| NotServed)?;
         self.active.taken.reset(width);
         let common = self.arguments(width, 0);
         let mut opened = OpenedTapes { tapes: ptr::from_mut(&mut self.tapes), ids: &region.tapes };

@@ -10,12 +10,12 @@ use smallvec::SmallVec;
 use crate::backend::cpu::attempts::Handlers;
 use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::backend::cpu::codegen::abi::{CodeCall, CodeTrap};
-use crate::backend::cpu::codegen::{NativeStraight, RegionExit};
+use crate::backend::cpu::codegen::{KernelOperand, NativeStraight, RegionExit};
 use crate::backend::cpu::frame::{Frame, opened, opened_more};
 use crate::backend::cpu::kernels::{self, Active, KernelArg, KernelCall, Streams};
 use crate::backend::cpu::run_unit::NoRoom;
 use crate::backend::cpu::segments::told;
-use crate::backend::cpu::steps::Stepper;
+use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::backend::cpu::tapes::Tapes;
 use crate::base::{Id as _, Loc};
 use crate::exec::LaneStack;
@@ -23,7 +23,7 @@ use crate::parts::render;
 use crate::plan::BlockId;
 use crate::run::{Execution, Settings, TrapKind};
 use crate::types::{Array, DType, Precision, Type};
-use crate::vmath::{BinaryFn, Real, UnaryFn, binary, unary};
+use crate::vmath::{BinaryFn, Real, UnaryFn, binary, log1p_exp_and_inv_logit, unary};
 
 /// Whether straight code can serve: it counts nothing, and looks for no NaN.
 pub(super) fn serves(settings: &Settings) -> bool {
@@ -42,6 +42,7 @@ pub(super) struct Lane<'s, 'a, R> {
 
 /// What the function calls back for.
 struct Callbacks<'t, 'a, R> {
+    env: &'t Environment<'a, R>,
     native: &'t NativeStraight,
     tapes: *mut Tapes<'a, R>,
     lane: *mut Lane<'t, 'a, R>,
@@ -76,7 +77,7 @@ impl<'a, R: Real> Stepper<'a, R> {
         self.calls.stacks.push(opened(lane.returns, 0).map_err(|_| NoRoom)?);
         let width = self.active.columns();
         self.find(lane.frame, (&region.slots, &region.constants), width, 0);
-        self.calls.have_scratch(region.scratch);
+        self.calls.have_scratch(region.scratch, settings.get_memory()).map_err(|_| NoRoom)?;
         let never = 0;
         let byte = |flag: &Option<Arc<AtomicBool>>| {
             flag.as_ref().map_or(&raw const never, |flag| flag.as_ptr().cast_const().cast())
@@ -87,7 +88,8 @@ impl<'a, R: Real> Stepper<'a, R> {
         let mut message = None;
         let (made, told_here) = (&raw mut made, &raw mut message);
         let (tapes, precision) = (&raw mut self.tapes, settings.precision);
-        let mut callbacks = Callbacks { native, tapes, lane: &raw mut lane, made, precision, told: told_here };
+        let env = self.env;
+        let mut callbacks = Callbacks { env, native, tapes, lane: &raw mut lane, made, precision, told: told_here };
         let mut call = CodeCall {
             tape_limit: u32::try_from(settings.max_tape_depth).unwrap_or(u32::MAX),
             deepest: u32::try_from(settings.max_stack_depth).unwrap_or(u32::MAX),
@@ -101,6 +103,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             note: Some(note::<R>),
             map1: Some(map1::<R>),
             map2: Some(map2::<R>),
+            twins: Some(twins::<R>),
             kernel: Some(kernel::<R>),
             tell: Some(tell::<R>),
             ..common
@@ -197,6 +200,16 @@ unsafe extern "C" fn map2<R: Real>(f: i64, x: *const c_void, y: *const c_void, o
     binary(BinaryFn::ALL[f as usize], x, y, out);
 }
 
+/// The functions `log1p_exp` and `inv_logit` of each of `n` reals.
+unsafe extern "C" fn twins<R: Real>(x: *const c_void, log1p_exp: *mut c_void, inv_logit: *mut c_void, n: i64) {
+    // SAFETY: as in `map1`.
+    let (x, log1p_exp, inv_logit) = unsafe {
+        let [a, b] = [log1p_exp, inv_logit].map(|to| slice::from_raw_parts_mut(to.cast::<R>(), n as usize));
+        (slice::from_raw_parts(x.cast::<R>(), n as usize), a, b)
+    };
+    log1p_exp_and_inv_logit(x, log1p_exp, inv_logit);
+}
+
 /// Runs the kernel of an operation of the segment, for one lane.
 unsafe extern "C" fn kernel<R: Real>(
     call: *mut CodeCall,
@@ -205,18 +218,28 @@ unsafe extern "C" fn kernel<R: Real>(
     out: *mut c_void,
 ) {
     // SAFETY: as in `grow`; nobody else uses the buffer, and it is no operand.
-    let (op, made) = unsafe {
+    let (op, made, env) = unsafe {
         let callbacks = &*(*call).tapes.cast::<Callbacks<'_, '_, R>>();
-        (&callbacks.native.segment.kernels[number as usize], &mut *callbacks.made)
+        (&callbacks.native.segment.kernels[number as usize], &mut *callbacks.made, callbacks.env)
     };
-    let operand = |(i, ty)| {
-        let ty: &Type = ty;
+    let operand = |i: usize| {
+        let KernelOperand { ty, constant, transposed } = &op.args[i];
+        let turned = match constant {
+            Some(matrix) if i == 0 && !transposed && op.args.len() == 2 => {
+                env.turned_in(op.prim, *matrix, [ty, &op.args[1].ty])
+            }
+            _ => None,
+        };
+        if let Some(turned) = turned {
+            return KernelArg { buffer: turned.values(0), ty, broadcast: true, strides: Some([1, ty.shape[0]]) };
+        }
         // SAFETY: the function was generated for this width of `real` and this operation, with arrays of as many elements as
         // its operands have.
         let values = unsafe { slice::from_raw_parts((*operands.add(i)).cast::<R>(), ty.elements()) };
-        KernelArg { buffer: Values::Real(values), ty, broadcast: false, strides: None }
+        let strides = transposed.then(|| [1, ty.shape[0]]);
+        KernelArg { buffer: Values::Real(values), ty, broadcast: constant.is_some(), strides }
     };
-    let args: SmallVec<[KernelArg<'_, R>; 2]> = op.args.iter().enumerate().map(operand).collect();
+    let args: SmallVec<[KernelArg<'_, R>; 2]> = (0..op.args.len()).map(operand).collect();
     let mut traps = Vec::new();
     let (width, active, keep, accumulate) = (1, Active::All, None, false);
     let call =

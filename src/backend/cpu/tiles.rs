@@ -194,7 +194,7 @@ impl<R: Real> Stepper<'_, R> {
             .zip(&types)
             .map(|((arg, part), ty)| {
                 let width = if arg.broadcast { 1 } else { columns };
-                if let Some(turned) = turned(self.env, columns, c, (arg, *part, all)) {
+                if let Some(turned) = turned(self.env, columns, c, (arg, *part)) {
                     let (buffer, strides) = (turned.values(rows.start), Some([1, all]));
                     return kernels::KernelArg { buffer, ty, broadcast: true, strides };
                 }
@@ -302,13 +302,11 @@ fn turned<'e, R: Real>(
     env: &'e Environment<'_, R>,
     columns: usize,
     c: &Compute,
-    (arg, part, all): (&Arg, Part, usize),
+    (arg, part): (&Arg, Part),
 ) -> Option<&'e Buffer<R>> {
-    let is_matrix = arg.broadcast && part == Part::Rows && arg.ty.shape.len() == 2 && arg.ty.shape[1] > 1;
-    let is_product = matches!(c.prim, Prim::MatMul | Prim::ChainMatMul) && c.args[1].ty.shape.len() == 1;
     match arg.source {
-        Source::Constant(constant) if columns == 1 && is_matrix && is_product => {
-            env.turned(constant, [all, arg.ty.shape[1]])
+        Source::Constant(constant) if columns == 1 && arg.broadcast && part == Part::Rows => {
+            env.turned_in(c.prim, constant, [&arg.ty, &c.args[1].ty])
         }
         _ => None,
     }

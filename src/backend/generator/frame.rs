@@ -57,13 +57,15 @@ pub(in crate::backend) struct Limits {
     pub(in crate::backend) matrix: usize,
     /// Elements of all local variables.
     pub(in crate::backend) locals: usize,
+    /// Elements of arrays of the function that do not stand on the stack.
+    pub(in crate::backend) scratch: usize,
 }
 
 impl Limits {
     /// Limits that keep sums what they are.
-    pub(in crate::backend) const fn new(elements: usize, matrix: usize, locals: usize) -> Self {
+    pub(in crate::backend) const fn new(elements: usize, matrix: usize, locals: usize, scratch: usize) -> Self {
         assert!(elements <= BLOCK, "of more than a block it would be another sum than the kernels'");
-        Self { elements, matrix, locals }
+        Self { elements, matrix, locals, scratch }
     }
 }
 

@@ -19,7 +19,6 @@ impl Tracer<'_> {
                 | "inverse_spd"
                 | "chol2inv"
                 | "matrix_exp"
-                | "eigenvectors_sym"
                 | "multiply_lower_tri_self_transpose",
                 [a],
             ) => matrix(self, square(a)),
@@ -32,10 +31,16 @@ impl Tracer<'_> {
             ("qr_Q", [a]) => matrix(self, vec![a.shape[0], a.shape[0]]),
             ("qr_R", [a]) => matrix(self, square(a)),
             ("qr_thin_Q" | "qr_thin_R", [a]) if a.shape[0] >= a.shape[1] => {
-                matrix(self, if name == "qr_thin_Q" { square(a) } else { vec![a.shape[1], a.shape[1]] })
+                let n = a.shape[1];
+                let parts = [(Kind::MATRIX, square(a)), (Kind::MATRIX, vec![n, n])];
+                self.part_of(span, "qr_thin_rows", a, &parts, usize::from(name == "qr_thin_R")).map(Some)
             }
             ("svd_U" | "svd_V" | "singular_values", [a]) => self.singular(span, name, a).map(Some),
-            ("eigenvalues_sym", [a]) => self.call_ab(span, name, args, Kind::VECTOR, vec![a.shape[0]]).map(Some),
+            ("eigenvectors_sym" | "eigenvalues_sym", [a]) => {
+                let parts = [(Kind::MATRIX, square(a)), (Kind::VECTOR, vec![a.shape[0]])];
+                self.part_of(span, "eigendecompose_sym_rows", a, &parts, usize::from(name == "eigenvalues_sym"))
+                    .map(Some)
+            }
             ("determinant" | "log_determinant" | "log_determinant_spd" | "trace", [_])
             | ("trace_quad_form", [_, Val { kind: Kind::MATRIX, .. }])
             | ("trace_gen_quad_form", [_, _, _]) => self.call_ab(span, name, args, Kind::REAL, vec![]).map(Some),
@@ -105,12 +110,25 @@ impl Tracer<'_> {
             ("svd_V", false) => ("svd_U", self.transpose(span, a)?),
             (name, false) => (name, self.transpose(span, a)?),
         };
-        let (kind, shape) = match name {
-            "singular_values" => (Kind::VECTOR, vec![least]),
-            "svd_U" => (Kind::MATRIX, vec![a.shape[0], least]),
-            _ => (Kind::MATRIX, vec![a.shape[1], least]),
+        let vectors = |rows: usize| (Kind::MATRIX, vec![rows, least]);
+        let parts = [vectors(a.shape[0]), (Kind::VECTOR, vec![least]), vectors(a.shape[1])];
+        let part = match name {
+            "svd_U" => 0,
+            "singular_values" => 1,
+            _ => 2,
         };
-        self.call_ab(span, name, &[a], kind, shape)
+        self.part_of(span, "svd_rows", &a, &parts, part)
+    }
+
+    /// One of the parts of a decomposition, which is made once for all of them: `name` gives their rows, one below the
+    /// other.
+    fn part_of(&mut self, span: Span, name: &str, a: &Val, parts: &[(Kind, Vec<usize>)], part: usize) -> Result<Val> {
+        let lengths: Vec<usize> = parts.iter().map(|(_, shape)| shape.iter().product()).collect();
+        let (columns, all): (usize, usize) = (a.shape[1], lengths.iter().sum());
+        let rows = all.checked_div(columns).unwrap_or(0);
+        let whole = self.call_ab(span, name, std::slice::from_ref(a), Kind::MATRIX, vec![rows, columns])?;
+        let (first, (kind, shape)) = (lengths[..part].iter().sum::<usize>(), parts[part].clone());
+        Ok(whole.pick(kind, shape, first..first + lengths[part]))
     }
 
     fn with_diagonal(&mut self, span: Span, m: &Val, v: &Val) -> Result<Val> {

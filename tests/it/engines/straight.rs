@@ -124,6 +124,67 @@ pub fn moved(n: int) -> real {
     }
     v[299 - n] + sum(v) + 1.0 * w[n]
 }
+
+/// Sums and dot products of a part of a block, of one, of some and of many, several of each, which are added up late: of
+/// arrays that change after them, and of parts of arrays.
+pub fn added(n: int) -> real {
+    let x = [sin(0.37 * i + n) for i in 0..700];
+    let y = [0.5 + 0.01 * i for i in 0..700];
+    let part = x[30..70];
+    let f = |b: real[3]| {
+        let z = (y - b[0] - b[1] * x) / exp(b[2]);
+        let near = sum(part * b[0]) + dot(part, x[100..140]) - sum(x[0..256] * b[2]);
+        near - 0.5 * dot(z, z) - 700.0 * b[2] + sum(z * x) + dot(x[1..257], z[3..259]) + dot(x[1..258], z[3..260])
+    };
+    let mut b = [0.1, 0.2, 0.3];
+    for i in 0..n { b = b + 0.0001 * grad(f)(b); }
+    let mut w = x;
+    let before = sum(w);
+    w[3] = 10.0 * n;
+    let after = sum(w);
+    w = 2.0 * w;
+    let long = [0.1 * i - 3.0 * b[i % 3] for i in 0..2600];
+    let longer = [0.3 - 0.001 * i * b[1] for i in 0..4096];
+    let many = sum(long) + dot(long, long) + sum(longer) - dot(longer, longer) + sum(longer * longer * longer);
+    f(b) + before * after + dot(w, y) + b[n % 3] + many
+}
+
+/// Two functions of the same numbers, in either order, of few and of many.
+pub fn classified(n: int) -> real {
+    let x = [sin(0.37 * i + n) for i in 0..300];
+    let f = |b: real[2]| {
+        let z = b[0] + b[1] * x;
+        let few = [b[0], b[1], 2.0, b[0] * b[1], 0.1, -5.0, 30.0];
+        sum(0.3 * z - log1p_exp(z)) + sum(inv_logit(few) * log1p_exp(few))
+    };
+    let mut b = [0.1, 0.2];
+    for i in 0..n { b = b + 0.001 * grad(f)(b); }
+    f(b)
+}
+
+/// A matrix that is multiplied from both sides.
+pub fn fitted(n: int) -> real {
+    let x = [sin(0.1 * i * (j + 1)) for i in 0..600, j in 0..5];
+    let f = |b: real[5]| {
+        let z = 0.5 - x @ b;
+        -0.5 * dot(z, z)
+    };
+    let mut b = [0.1 * n, 0.2, 0.3, 0.4, 0.5];
+    for i in 0..n { b = b + 0.0001 * grad(f)(b); }
+    f(b) + sum(x @ b)
+}
+
+/// Elements at many places, one of which is out of range for some lanes.
+pub fn placed(n: int) -> real {
+    let mut v = [0.5 * i + n for i in 0..40];
+    let at = [(7 * i) % 40 for i in 0..100];
+    let f = |x: real[40]| sum(x[at] * x[at]) + x[3];
+    let slope = grad(f)(v);
+    v = v + 0.1 * slope;
+    let mut beyond = at;
+    if n == 4 { beyond[61] = 40; beyond[70] = -1; }
+    f(v) + sum(v[beyond])
+}
 ";
 
 /// Runs a function by steps and by straight code, on one thread and two; the outcomes of the steps.
@@ -174,6 +235,10 @@ fn straight_code_has_the_bits_of_the_steps() {
         ("refused", 9),
         ("factored", 9),
         ("moved", 7),
+        ("added", 5),
+        ("classified", 6),
+        ("fitted", 6),
+        ("placed", 6),
     ] {
         agree(SOURCE, name, most, |settings| settings);
     }
@@ -182,7 +247,7 @@ fn straight_code_has_the_bits_of_the_steps() {
 #[test]
 fn all_blocks_have_a_text() {
     let program = Program::compile(SOURCE).expect("it compiles");
-    for name in ["multiplied", "single", "refused", "factored", "moved"] {
+    for name in ["multiplied", "single", "refused", "factored", "moved", "added", "classified", "fitted", "placed"] {
         let inputs = Inputs::new().lane("n", vec![1_i64]);
         let bound = program.function(name).unwrap().bind(&inputs, &Options::default()).expect("it binds");
         let compiled = bound.compiled();

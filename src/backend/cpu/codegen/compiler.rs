@@ -163,6 +163,10 @@ const NATIVE: &str = if cfg!(target_arch = "x86_64") { "-march=native" } else { 
 /// loops of ints and indices take up to 1.4 times as long.
 const TUNE: &str = "-mtune=generic";
 
+/// In straight code vectors are those of loops over elements. With -O2 GCC makes some of those loops alone whose turns
+/// fill whole vectors, however narrow these are then; Clang has no such model, and makes them.
+const VECTORS: &str = "-fvect-cost-model=dynamic";
+
 /// How a text is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CompilerOptions {
@@ -416,6 +420,9 @@ impl Compiler {
         let tuned = for_processor || says("-mtune=");
         let left = |flag: &&&str| !(**flag == NATIVE && for_processor || **flag == TUNE && tuned);
         flags.extend(options.target.flags().iter().filter(left));
+        if options.target == Target::Scalar && !says("-fvect-cost-model") && !self.version.contains("clang") {
+            flags.push(VECTORS);
+        }
         if options.real_f32 {
             flags.push("-DREAL_F32");
         }

@@ -9,8 +9,9 @@ use crate::plan::{ConstantId, SlotId};
 use crate::types::DType;
 use crate::unit::BlockId;
 
-/// Eight bytes each, the local variables take 512 KiB of the stack of a worker, which has 2 MiB.
-const LIMITS: Limits = Limits::new(256, 1 << 14, 64 << 10);
+/// Eight bytes each, the local variables take 512 KiB of the stack of a worker, which has 2 MiB. The scratch of 8 MiB is a
+/// share of the last cache, and far less than steps take for arrays that do not run tile by tile.
+const LIMITS: Limits = Limits::new(256, 1 << 14, 64 << 10, 1 << 20);
 
 /// How straight C meets the machine on a CPU.
 #[derive(Clone, Copy, Debug)]
@@ -213,6 +214,10 @@ impl StraightFrame for Straight {
             Mapped::Binary(f) => ("map2", f as usize),
         };
         format!("c->{map}({number}, {}, {to}, {elements});", operands.join(", "))
+    }
+
+    fn map_twins(&self, operand: &str, log1p_exp: &str, inv_logit: &str, elements: usize) -> String {
+        format!("c->twins({operand}, {log1p_exp}, {inv_logit}, {elements});")
     }
 
     fn tell(&self, number: usize, values: &[String]) -> String {

@@ -6,8 +6,9 @@ use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::frame::Frame;
 use crate::base::Id as _;
 use crate::plan::{Arg, Constant, ConstantId, Globals, Source};
+use crate::prim::Prim;
 use crate::run::{RunInputs, Settings, Sink};
-use crate::types::{Array, DType};
+use crate::types::{Array, DType, Type};
 use crate::vmath::Real;
 
 /// What all shards of a run share.
@@ -54,7 +55,7 @@ impl<'a, R: Real> Environment<'a, R> {
     /// A matrix of reals `[n, m]` column after column, for products with a vector: of one lane the rows are the vector
     /// axis, and elements that stand row after row would have to be turned each time. None where it would take more than
     /// a quarter of the memory that is left.
-    pub(in crate::backend::cpu) fn turned(&self, id: ConstantId, [n, m]: [usize; 2]) -> Option<&Buffer<R>> {
+    fn turned(&self, id: ConstantId, [n, m]: [usize; 2]) -> Option<&Buffer<R>> {
         let turn = || {
             let bytes = n.checked_mul(m)?.checked_mul(size_of::<R>())?;
             let memory = self.settings.get_memory();
@@ -75,6 +76,19 @@ impl<'a, R: Real> Environment<'a, R> {
             Some(Turned { values, bytes })
         };
         self.turned[id.index()].get_or_init(turn).as_ref().map(|turned| &turned.values)
+    }
+    /// The same of the left operand of a product, if it is one of a matrix and a vector.
+    pub(in crate::backend::cpu) fn turned_in(
+        &self,
+        prim: Prim,
+        matrix: ConstantId,
+        types: [&Type; 2],
+    ) -> Option<&Buffer<R>> {
+        let is_product = matches!(prim, Prim::MatMul | Prim::ChainMatMul);
+        match types.map(|ty| &ty.shape[..]) {
+            [&[n, m], &[_]] if is_product && m > 1 => self.turned(matrix, [n, m]),
+            _ => None,
+        }
     }
     /// Where the values of an operand are.
     pub(in crate::backend::cpu) fn buffer<'b>(&'b self, frame: &'b Frame<R>, arg: &Arg) -> &'b Buffer<R> {

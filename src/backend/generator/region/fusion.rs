@@ -71,6 +71,9 @@ impl<T: Ending> Writer<'_, T> {
     /// The elements that an operation goes through that can share a loop: it takes out no lanes, since what stands before
     /// the loop may do that, too.
     pub(super) fn shares(&self, block: &Block<T>, dst: ValueId, prim: Prim, args: &[Operand]) -> Option<usize> {
+        if self.added_later(block, dst, prim, args).is_some() {
+            return None;
+        }
         let value = &block.values[dst];
         let of = |arg: &Operand| block.operand_type(*arg, self.storage.globals);
         let elements = match prim.class() {
@@ -110,6 +113,8 @@ impl<T: Ending> Writer<'_, T> {
                 OpKind::Load { .. } => false,
                 OpKind::Compute { dst, prim, args } => match (self.shares(block, *dst, *prim, args), prim.class()) {
                     (Some(elements), _) => elements != open.elements || of_parts,
+                    // It is written when this loop is.
+                    _ if self.added_later(block, *dst, *prim, args).is_some() => false,
                     // Nothing is written for views.
                     (None, Class::Identity(_) | Class::Movement(Movement::Reshape)) => false,
                     (None, Class::Movement(Movement::Fill)) if self.elements(block, args[0]) == 1 => false,

@@ -3,7 +3,7 @@
 use super::Pile;
 use super::place::{Known, Number, Place, View};
 use super::shapes;
-use super::text::Writer;
+use super::text::{MOST_UNROLLED, Writer};
 use super::varying::First;
 use crate::backend::generator::ending::Ending;
 use crate::backend::generator::functions::group_type;
@@ -11,8 +11,7 @@ use crate::backend::generator::operations::{called, start, step};
 use crate::backend::generator::ssa::{Fold, Products};
 use crate::parts::TapeId;
 use crate::prim::{
-    Arithmetic, BLOCK, Class, Comparison, Contraction, Conversion, Logic, Movement, Prim, Reduction,
-    computed_elementwise,
+    Arithmetic, BLOCK, Class, Comparison, Contraction, Conversion, Logic, Movement, Prim, computed_elementwise,
 };
 use crate::run::TrapKind;
 use crate::types::{DType, Scalar, Type};
@@ -43,6 +42,8 @@ impl<T: Ending> Writer<'_, T> {
                 self.load(*dst, *var);
                 Some(())
             }
+            // It was computed together with its twin.
+            OpKind::Compute { dst, .. } if self.known[*dst].is_some() => Some(()),
             OpKind::Compute { dst, prim, args } => {
                 let known = self.computed(block, *dst, *prim, args)?;
                 self.know(*dst, known);
@@ -130,6 +131,9 @@ impl<T: Ending> Writer<'_, T> {
         let value = &block.values[dst];
         let (ty, plain) = (&value.ty, value.uniform && value.ty.dtype != DType::Real);
         let n = ty.elements();
+        if let Some(fold) = self.added_later(block, dst, prim, args) {
+            return self.add_later(fold, args);
+        }
         match prim.class() {
             _ if n == 0 => None,
             Class::Identity(_) => Some(self.known(args[0])),
@@ -180,7 +184,7 @@ impl<T: Ending> Writer<'_, T> {
             return Some(Known::Number(if plain { self.plain_of(number) } else { number }));
         }
         if plain {
-            return None;
+            return self.plain_elements(block, (dst, prim), args, &views);
         }
         if let Some(function) = self.mapped(prim, n) {
             return self.map_by_machine(function, block, dst, args, &views);
@@ -200,6 +204,33 @@ impl<T: Ending> Writer<'_, T> {
             None => self.each(n, body),
         }
         Some(made)
+    }
+
+    /// An array of plain ints or bools by a primitive, of such ones.
+    fn plain_elements(
+        &mut self,
+        block: &Block<T>,
+        (dst, prim): (ValueId, Prim),
+        args: &[Operand],
+        views: &[View],
+    ) -> Option<Known> {
+        let ty = &block.values[dst].ty;
+        if !views.iter().all(|view| self.is_plain(view)) {
+            return None;
+        }
+        let places: Vec<Option<String>> =
+            views.iter().zip(args).map(|(view, arg)| self.place_of(block, view, *arg, ty)).collect();
+        let to = self.array_of(dst, (ty.elements(), ty.dtype, true), views)?;
+        self.each(ty.elements(), |w, e| {
+            let elements = views.iter().zip(&places).map(|(view, place)| w.element(view, place.as_deref()));
+            let numbers: Vec<Number> = elements.collect();
+            let number = match w.plainly(prim, ty.dtype, &numbers) {
+                Some(number) => number,
+                None => w.in_lanes(prim, ty.dtype, args, &numbers),
+            };
+            w.set(&to, e, &number);
+        });
+        Some(Known::Array(to))
     }
 
     /// The element of an operand that serves element `e` of a result of this type: of one that has 1 where the result has
@@ -278,31 +309,15 @@ impl<T: Ending> Writer<'_, T> {
         Some(self.named(Number::plain(text, dtype)))
     }
 
-    /// All elements of a view, or the products of those of two, as one number: sums of reals by blocks, as `vmath::sum`
-    /// has them.
+    /// All elements of a view, or the products of those of two, as one number: sums of reals of one block, at most.
     fn folded(&mut self, fold: Fold, dtype: DType, views: &[&View]) -> Number {
         let (n, of) = (views[0].elements, views[0].dtype);
         let views: Vec<View> = views.iter().map(|view| (*view).clone()).collect();
-        let by_blocks =
-            n > BLOCK && (matches!(fold, Fold::Products(_)) || fold == Fold::All(Reduction::Sum) && of == DType::Real);
         let (name, ty) = (self.fresh("s"), group_type(of));
         let start = start(fold, of).unwrap_or_else(|| self.element(&views[0], Some("0")).in_lanes());
-        if !by_blocks {
-            self.line(format!("{ty} {name} = {start};"));
-            self.each(n, |w, e| w.fold(fold, of, &name, (&views, e)));
-            return Number::group(name, dtype);
-        }
-        let total = self.fresh("s");
-        self.line(format!("{ty} {total} = {start};"));
-        self.open(&format!("for (int first = 0; first < {n}; first += {BLOCK}) {{"));
         self.line(format!("{ty} {name} = {start};"));
-        self.line(format!("const int end = first + {BLOCK} < {n} ? first + {BLOCK} : {n};"));
-        self.open("for (int e = first; e < end; e++) {");
-        self.fold(fold, of, &name, (&views, Some("e")));
-        self.close();
-        self.line(format!("{total} = first ? r_add({total}, {name}) : {name};"));
-        self.close();
-        Number::group(total, dtype)
+        self.each(n, |w, e| w.fold(fold, of, &name, (&views, e)));
+        Number::group(name, dtype)
     }
 
     /// Over the axes where the result has 1.
@@ -335,7 +350,7 @@ impl<T: Ending> Writer<'_, T> {
     }
 
     /// One more element of each view.
-    fn fold(&mut self, fold: Fold, of: DType, name: &str, (views, e): (&[View], Option<&str>)) {
+    pub(super) fn fold(&mut self, fold: Fold, of: DType, name: &str, (views, e): (&[View], Option<&str>)) {
         let elements: Vec<String> = views.iter().map(|view| self.element(view, e).in_lanes()).collect();
         let fresh = self.fresh("x");
         let called = step(fold, of, name, &elements, || fresh);
@@ -359,6 +374,9 @@ impl<T: Ending> Writer<'_, T> {
             Contraction::ChainDot | Contraction::ChainMatMul | Contraction::ChainBatchMatMul => Products::ChainRule,
         };
         let fold = Fold::Products(products);
+        if self.transposed(args[0]).is_some() {
+            return self.by_kernel(prim, block, dst, args);
+        }
         let (a, b) = (self.view(args[0])?, self.view(args[1])?);
         let shapes = [args[0], args[1]].map(|arg| block.operand_type(arg, self.storage.globals).shape);
         let batch = match contraction {
@@ -570,11 +588,13 @@ impl<T: Ending> Writer<'_, T> {
         }
     }
 
-    /// The places that indices name, some of which are arrays; none for indices that differ between lanes, and of nothing.
+    /// The places that indices name, some of which are arrays; none for indices that may differ between the lanes of a
+    /// group, and of nothing.
     fn places(&mut self, block: &Block<T>, array: Operand, indices: &[Operand]) -> Option<Places> {
         let shape = block.operand_type(array, self.storage.globals).shape;
         let axes = indices.iter().enumerate().map(|(axis, index)| {
-            let view = self.view(*index).filter(|view| self.is_plain(view))?;
+            // All ints of one lane are plain ones.
+            let view = self.view(*index).filter(|view| self.straight.is_some() || self.is_plain(view))?;
             Some((view, shape[axis], shape[axis + 1..].iter().product()))
         });
         let axes: Vec<(View, usize, usize)> = axes.collect::<Option<_>>()?;
@@ -584,17 +604,43 @@ impl<T: Ending> Writer<'_, T> {
 
     /// Opens a loop over places, with the place `r` at hand. Returns where its elements begin.
     fn open_places(&mut self, places: &Places) -> String {
-        self.open_loop_over("r", places.count);
-        let mut terms = Vec::new();
-        for (view, extent, stride) in &places.axes {
-            let index = self.element(view, (view.elements > 1).then_some("r"));
-            let index = self.named(index);
-            let site = self.site(TrapKind::IndexOutOfRange, String::new(), Some((*extent, 1)));
-            let outside = format!("(uint64_t){} >= {extent}", index.text);
-            self.line(self.frame.trap_all(&outside, site, Some(&index.text)));
-            terms.push(if *stride == 1 { index.text } else { format!("{} * {stride}", index.text) });
+        // Whether any is out of range is known sooner than which is the first: of that all are looked at together.
+        let is_long = places.count > MOST_UNROLLED;
+        let bad = is_long.then(|| self.fresh("x"));
+        if let Some(bad) = &bad {
+            self.line(format!("int64_t {bad} = 0;"));
+            self.open_loop_over("r", places.count);
+            for (view, extent, _) in &places.axes {
+                let index = self.index_of_place(view);
+                self.line(format!("{bad} |= (uint64_t){index} >= {extent};"));
+            }
+            self.close();
+            self.open(&format!("if (AB_RARE({bad})) {{"));
         }
-        terms.join(" + ")
+        self.open_loop_over("r", places.count);
+        for (view, extent, _) in &places.axes {
+            let index = self.index_of_place(view);
+            let site = self.site(TrapKind::IndexOutOfRange, String::new(), Some((*extent, 1)));
+            let outside = format!("(uint64_t){index} >= {extent}");
+            self.line(self.frame.trap_all(&outside, site, Some(&index)));
+        }
+        if bad.is_some() {
+            self.close();
+            self.close();
+            self.open_loop_over("r", places.count);
+        }
+        let term = |(view, _, stride): &(View, usize, usize)| {
+            let index = self.index_of_place(view);
+            if *stride == 1 { index } else { format!("{index} * {stride}") }
+        };
+        places.axes.iter().map(term).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// The index of the place `r`, under a name.
+    fn index_of_place(&mut self, view: &View) -> String {
+        let index = self.element(view, (view.elements > 1).then_some("r"));
+        let plain = self.made_plain(&index);
+        self.named(Number::plain(plain, DType::Int)).text
     }
 
     /// The array that gets new parts: where the old one is, if nobody reads that any more. These are read when it is there

@@ -17,12 +17,12 @@ use crate::backend::generator::functions::group_type;
 use crate::backend::generator::operations::drawing;
 use crate::backend::generator::scope::Storage;
 use crate::base::Id as _;
-use crate::parts::Message;
-use crate::plan::StackId;
+use crate::parts::{self, Message, SharedSource};
+use crate::plan::{ConstantId, StackId};
 use crate::prim::{Class, Draw, Prim};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
-use crate::unit::{Block, BlockId, Body, Operand, ValueId, VarId};
+use crate::unit::{Block, BlockId, Body, OpKind, Operand, ValueId, VarId};
 use crate::vmath::{BinaryFn, Computed, UnaryFn};
 
 /// What a target that runs straight code has besides. There is one lane: what [`RegionFrame`] says of a group is said of it.
@@ -45,6 +45,8 @@ pub(in crate::backend) trait StraightFrame: RegionFrame {
     /// The statement that has the machine compute a function of each of so many elements, which stand side by side from
     /// these addresses on, as do the results.
     fn map(&self, function: Mapped, operands: &[String], to: &str, elements: usize) -> String;
+    /// The statement that has the machine compute `log1p_exp` and `inv_logit` of each of so many elements.
+    fn map_twins(&self, operand: &str, log1p_exp: &str, inv_logit: &str, elements: usize) -> String;
     /// The statement that has the machine run the kernel of this number, with arrays at these addresses.
     fn kernel(&self, number: usize, operands: &[String], to: &str) -> String;
     /// The statement that has the machine note the message of this number, with values at these addresses.
@@ -68,10 +70,21 @@ const MOST_TOLD: usize = 1 << 8;
 pub struct KernelOp {
     /// The primitive, which traps no lane.
     pub prim: Prim,
-    /// Of its operands.
-    pub args: Vec<Type>,
+    /// Its operands.
+    pub args: Vec<KernelOperand>,
     /// Of its result.
     pub ty: Type,
+}
+
+/// An operand of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelOperand {
+    /// Its type.
+    pub ty: Type,
+    /// The shared value that it is, if it is one.
+    pub constant: Option<ConstantId>,
+    /// Whether that is its transpose.
+    pub transposed: bool,
 }
 
 /// A function that the machine computes of many elements, a vector of them at once.
@@ -89,6 +102,10 @@ const FEWEST_MAPPED: usize = 6;
 /// Multiply-adds of a matrix product from which on its kernel is quicker than the text, by what was measured
 /// (`benches/HISTORY.md`): from some 500 on of a matrix and a vector, and from 1,000 on of two matrices.
 const FEWEST_PRODUCTS: usize = 768;
+
+/// Elements of a shared matrix up to which it is read transposed by a kernel here. A larger one does not stay in the second
+/// cache: where it is multiplied from both sides, both products are made tile by tile, and it is read once.
+const MOST_TRANSPOSED: usize = 1 << 17;
 
 /// What the writer of a straight function has besides.
 pub(super) struct Straight<'a> {
@@ -352,13 +369,62 @@ impl<T: Ending> Writer<'_, T> {
         let read: Vec<View> = views.iter().map(View::nowhere_else).collect();
         let to = self.array_of(dst, (n, DType::Real, false), &read)?;
         let result = self.address(&to)?;
-        self.line(frame.map(function, &operands, &result, n));
+        match self.twin_of(block, function, args) {
+            Some(twin) => {
+                let other = self.array(n, DType::Real, false)?;
+                let others = self.address(&other)?;
+                self.know(twin, Known::Array(other));
+                let [log1p_exp, inv_logit] = match function {
+                    Mapped::Unary(UnaryFn::InvLogit) => [others, result],
+                    _ => [result, others],
+                };
+                self.line(frame.map_twins(&operands[0], &log1p_exp, &inv_logit, n));
+            }
+            None => self.line(frame.map(function, &operands, &result, n)),
+        }
         Some(Known::Array(to))
+    }
+
+    /// What is computed of the same operand later in the block, and much quicker together with this function of it.
+    fn twin_of(&self, block: &Block<T>, function: Mapped, of: &[Operand]) -> Option<ValueId> {
+        let twin = match function {
+            Mapped::Unary(UnaryFn::Log1pExp) => Prim::InvLogit,
+            Mapped::Unary(UnaryFn::InvLogit) => Prim::Log1pExp,
+            _ => return None,
+        };
+        block.ops[self.at() + 1..].iter().find_map(|op| match &op.kind {
+            OpKind::Compute { dst, prim, args } if *prim == twin && args[..] == *of => Some(*dst),
+            _ => None,
+        })
     }
 
     /// Whether the machine computes a product of so many multiply-adds.
     pub(super) fn multiplies_by_machine(&self, products: usize) -> bool {
         self.straight.is_some() && products >= FEWEST_PRODUCTS
+    }
+
+    /// The matrix whose transpose an operand is, if only that has a place.
+    pub(super) fn transposed(&self, operand: Operand) -> Option<ConstantId> {
+        let Operand::Shared(shared) = operand else { return None };
+        match &self.storage.globals.shared[shared].source {
+            SharedSource::Prim(Prim::Transpose, args) if self.storage.constants[shared].is_none() => match args[0] {
+                parts::Operand::Shared(of) => self.storage.constants[of],
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a product reads this operand, which has no place, as the transpose of one that has.
+    pub(super) fn is_read_transposed(&self, kind: &OpKind, operand: Operand) -> bool {
+        let is_product = |prim: &Prim| matches!(prim, Prim::MatMul | Prim::ChainMatMul);
+        let is_left = matches!(kind, OpKind::Compute { prim, args, .. } if is_product(prim) && args[0] == operand);
+        let ty = operand.ty(|_| unreachable!("it is shared"), |shared| self.storage.globals.shared[shared].ty.clone());
+        self.straight.is_some()
+            && is_left
+            && self.transposed(operand).is_some()
+            && ty.shape.len() == 2
+            && (1..=MOST_TRANSPOSED).contains(&ty.elements())
     }
 
     /// What the machine computes by the kernel of a primitive that traps no lane.
@@ -370,8 +436,13 @@ impl<T: Ending> Writer<'_, T> {
             return None;
         }
         self.close_loop();
-        let mut operands = Vec::new();
-        for (arg, ty) in args.iter().zip(&types) {
+        let (mut operands, mut kinds) = (Vec::new(), Vec::new());
+        for (arg, ty) in args.iter().zip(types) {
+            if let Some(constant) = self.transposed(*arg) {
+                operands.push(self.constant(constant, DType::Real)?);
+                kinds.push(KernelOperand { ty, constant: Some(constant), transposed: true });
+                continue;
+            }
             let view = self.view(*arg)?;
             let operand = match self.address(&view) {
                 Some(address) => address,
@@ -382,10 +453,15 @@ impl<T: Ending> Writer<'_, T> {
                 }
             };
             operands.push(operand);
+            let constant = match view.place {
+                Place::Constant(constant) if view.first == (None, 0) => Some(constant),
+                _ => None,
+            };
+            kinds.push(KernelOperand { ty, constant, transposed: false });
         }
         let to = View { elements: ty.elements(), ..self.array(ty.elements().max(2), DType::Real, false)? };
         let result = self.address(&to)?;
-        let op = KernelOp { prim, args: types, ty };
+        let op = KernelOp { prim, args: kinds, ty };
         let kernels = &mut self.straight.as_mut()?.kernels;
         let number = kernels.iter().position(|known| *known == op).unwrap_or_else(|| {
             kernels.push(op);

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::fusion::OpenLoop;
 use super::place::{Known, Number, Place, View};
 use super::straight::Straight;
+use super::sums::OpenSum;
 use super::updates::Updates;
 use super::{RegionExit, RegionFrame, RegionSignature};
 use crate::backend::generator::ending::Ending;
@@ -31,15 +32,12 @@ pub(super) const MOST_MOVED: usize = 1 << 12;
 /// The same of a loop in another one, which moves such arrays in each turn of that one.
 pub(super) const MOST_MOVED_OFTEN: usize = 1 << 6;
 
-/// Elements of the arrays of a function that do not stand on the stack: they stay in the second cache.
-const MOST_SCRATCH: usize = 1 << 15;
-
 /// Elements of a shared value that is known when the text is written, up to which it is a table of the text.
 const MOST_IN_TABLE: usize = 64;
 
 /// Turns of a loop over elements up to which it is written out: arrays that are only read and set at known places then stay
 /// in registers.
-const MOST_UNROLLED: usize = 16;
+pub(super) const MOST_UNROLLED: usize = 16;
 
 /// Writes the statements of a region.
 pub(super) struct Writer<'a, T> {
@@ -62,6 +60,7 @@ pub(super) struct Writer<'a, T> {
     pub(super) body: String,
     pub(super) indent: usize,
     pub(super) open_loop: Option<OpenLoop>,
+    pub(super) open_sums: Vec<OpenSum>,
     names: usize,
     /// Elements of the local arrays of the function, and of the block at hand.
     locals: usize,
@@ -74,11 +73,12 @@ pub(super) struct Writer<'a, T> {
     declared: Vec<String>,
     /// Those of the shared values that are tables of the text.
     tables: IndexMap<ConstantId, String>,
-    /// The arrays of the block at hand by their names; those that nobody reads any more, and those that the open loop may
-    /// still read.
+    /// The arrays of the block at hand by their names; those that nobody reads any more, and those that the open loop, or
+    /// open sums, may still read.
     arrays: HashMap<String, View>,
-    free: Vec<View>,
+    pub(super) free: Vec<View>,
     free_behind_loop: Vec<View>,
+    pub(super) free_behind_sums: Vec<View>,
     /// What the values of the block at hand are.
     pub(super) known: IdVec<ValueId, Option<Known>>,
     pub(super) updates: Updates,
@@ -143,6 +143,7 @@ impl<'a, T: Ending> Writer<'a, T> {
             body: String::new(),
             indent: 8,
             open_loop: None,
+            open_sums: Vec::new(),
             names: 0,
             locals: 0,
             locals_of_block: 0,
@@ -154,6 +155,7 @@ impl<'a, T: Ending> Writer<'a, T> {
             arrays: HashMap::new(),
             free: Vec::new(),
             free_behind_loop: Vec::new(),
+            free_behind_sums: Vec::new(),
             known: IdVec::new(),
             updates: Updates::of(&units.blocks[blocks[0]]),
             at: 0,
@@ -222,7 +224,7 @@ impl<'a, T: Ending> Writer<'a, T> {
             return Some(format!("{ty} {name}[{elements}];"));
         }
         let first = self.scratch_of_variables + self.scratch_of_block;
-        if first + elements > MOST_SCRATCH {
+        if first + elements > self.frame.limits().scratch {
             return None;
         }
         self.scratch_of_block += elements;
@@ -305,6 +307,7 @@ impl<'a, T: Ending> Writer<'a, T> {
         self.arrays.clear();
         self.free.clear();
         self.free_behind_loop.clear();
+        self.free_behind_sums.clear();
         self.line(format!("b{}:;", id.index()));
         self.open("{");
         if let Some(count) = self.frame.count(number) {
@@ -317,6 +320,9 @@ impl<'a, T: Ending> Writer<'a, T> {
                 OpKind::Effect(_) => "an effect".to_owned(),
                 _ => "a variable".to_owned(),
             };
+            if self.must_add(block, &op.kind) {
+                self.close_sums();
+            }
             if self.must_close(block, &op.kind) {
                 self.close_loop();
             }
@@ -328,18 +334,22 @@ impl<'a, T: Ending> Writer<'a, T> {
             self.give_back(&op.kind);
         }
         self.at = block.ops.len();
+        self.close_sums();
         self.close_loop();
         self.end(number, block);
         self.close();
         Ok(())
     }
 
-    /// Whether all shared values that an operation reads have a place. Those that only tiles read transposed have none.
+    /// Whether all shared values that an operation reads have a place, but for a matrix that its kernel reads transposed.
+    /// Those that only tiles read transposed have none.
     fn has_places(&self, kind: &OpKind) -> bool {
         let mut all = true;
         kind.for_each_operand(|operand| {
-            if let Operand::Shared(shared) = operand {
-                all &= self.storage.constants[shared].is_some();
+            if let Operand::Shared(shared) = operand
+                && self.storage.constants[shared].is_none()
+            {
+                all &= self.is_read_transposed(kind, operand);
             }
         });
         all
@@ -583,7 +593,13 @@ impl<'a, T: Ending> Writer<'a, T> {
             let Some(array) = self.arrays.get(name).filter(|_| !self.known.iter().any(alive)).cloned() else {
                 continue;
             };
-            let to = if self.open_loop.is_some() { &mut self.free_behind_loop } else { &mut self.free };
+            let to = if self.is_added_up(&array.place) {
+                &mut self.free_behind_sums
+            } else if self.open_loop.is_some() {
+                &mut self.free_behind_loop
+            } else {
+                &mut self.free
+            };
             if !to.contains(&array) {
                 to.push(array);
             }
@@ -604,6 +620,7 @@ impl<'a, T: Ending> Writer<'a, T> {
             && matches!(view.place, Place::Local { plain: is_plain, .. } if is_plain == plain)
             && view.elements == elements
             && !self.is_read_later(view)
+            && !self.is_added_up(&view.place)
             && read.iter().all(|read| read.place != view.place || read == view)
         {
             let view = view.clone();

@@ -39,7 +39,7 @@ pub(super) struct OneLane;
 
 impl Access for OneLane {
     fn limits(&self) -> Limits {
-        Limits::new(256, 1 << 14, 1 << 12)
+        Limits::new(256, 1 << 14, 1 << 12, 0)
     }
 
     fn load(&self, from: Stored, at: &str, dtype: DType) -> String {

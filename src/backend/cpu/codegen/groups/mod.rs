@@ -15,8 +15,8 @@ use exits::Exits;
 
 /// The values of a function stay in the L1 cache for a group of lanes, and larger products are better off as one product
 /// over the lanes. A group of eight doubles each, the local variables take 768 KiB of the stack of a worker, which has 2
-/// MiB.
-const LIMITS: Limits = Limits::new(256, 1 << 14, 12 << 10);
+/// MiB, and scratch 2 MiB, which stay in the second cache.
+const LIMITS: Limits = Limits::new(256, 1 << 14, 12 << 10, 1 << 15);
 
 /// How generated C meets the machine on a CPU.
 #[derive(Clone, Copy, Debug)]

@@ -70,6 +70,8 @@ struct ab_call {
     // Compute a function of each of so many reals, by its number.
     void (*map1)(int64_t, const void *, void *, int64_t);
     void (*map2)(int64_t, const void *, const void *, void *, int64_t);
+    // Computes log1p_exp and inv_logit of each of so many reals.
+    void (*twins)(const void *, void *, void *, int64_t);
     // Runs a kernel, by its number, with operands that stand here.
     void (*kernel)(struct ab_call *, int64_t, const void *const *, void *);
     // Notes a message, by its number, with values that stand here: what the lane is told that traps next.
@@ -92,6 +94,10 @@ static inline int ab_is_stopped(const struct ab_call *c) {
 // The same in straight code, once in so many turns: one of a small loop takes as long as the look does.
 #define AB_LOOKS 64
 #define AB_LOOK_AT_STOP if (AB_RARE(--looks == 0)) { looks = AB_LOOKS; if (ab_is_stopped(c)) { c->stopped = 1; goto leave; } }
+
+// Stands in loops that add up several sums side by side: a compiler must not make vectors of them, whose elements would be
+// added one by one.
+#define AB_IN_ORDER __asm__ volatile("")
 
 // The bits of the group of lanes from `at` on.
 LANES_FN unsigned ab_bits(const uint8_t *mask, int64_t at) { return (mask[at / 8] >> (at & 7)) & ((1u << LANES) - 1); }

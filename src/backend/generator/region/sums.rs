@@ -1,0 +1,171 @@
+//! Sums and dot products that are added up side by side.
+//!
+//! A sum is one chain of additions within a block of [`BLOCK`] elements, and each waits for the one before, so that one
+//! chain alone takes as many cycles as four additions for each element. Sums are therefore written late, when something
+//! needs one or changes what they read: those of equally many elements share a loop then, and several blocks of each go
+//! through it at once.
+
+use super::place::{Known, Number, Place, View};
+use super::text::{MOST_UNROLLED, Writer};
+use crate::backend::generator::ending::Ending;
+use crate::backend::generator::functions::group_type;
+use crate::backend::generator::operations::start;
+use crate::backend::generator::ssa::{Fold, Products};
+use crate::prim::{BLOCK, Class, Contraction, Prim, Reduction};
+use crate::types::DType;
+use crate::unit::{Block, OpKind, Operand, ValueId};
+
+/// Chains of additions that go through a loop together: a processor that begins two additions a cycle, each of which takes
+/// four, has them all under way.
+const MOST_CHAINS: usize = 8;
+
+/// A sum that is still to be added up.
+pub(super) struct OpenSum {
+    fold: Fold,
+    /// The number that it is, by name.
+    name: String,
+    elements: usize,
+    /// What is added up, or multiplied first.
+    views: Vec<View>,
+}
+
+impl<T: Ending> Writer<'_, T> {
+    /// How an operation adds up reals, if it can be written later. In a function over groups of lanes, a sum of one block
+    /// shares the loop that makes what is added up, which then need not stand anywhere.
+    pub(super) fn added_later(&self, block: &Block<T>, dst: ValueId, prim: Prim, args: &[Operand]) -> Option<Fold> {
+        let ty = &block.values[dst].ty;
+        let fold = match prim.class() {
+            Class::Reduction(Reduction::Sum) if ty.elements() == 1 && ty.dtype == DType::Real => {
+                Fold::All(Reduction::Sum)
+            }
+            Class::Contraction(Contraction::Dot) => Fold::Products(Products::Ordinary),
+            Class::Contraction(Contraction::ChainDot) => Fold::Products(Products::ChainRule),
+            _ => return None,
+        };
+        let fewest = if self.straight.is_some() { MOST_UNROLLED } else { BLOCK };
+        let elements = block.operand_type(args[0], self.storage.globals).elements();
+        (elements > fewest).then_some(fold)
+    }
+
+    /// Has a sum written later.
+    pub(super) fn add_later(&mut self, fold: Fold, args: &[Operand]) -> Option<Known> {
+        let views: Vec<View> = args.iter().map(|arg| self.view(*arg)).collect::<Option<_>>()?;
+        let (name, elements) = (self.fresh("s"), views[0].elements);
+        self.open_sums.push(OpenSum { fold, name: name.clone(), elements, views });
+        Some(Known::Number(Number::group(name, DType::Real)))
+    }
+
+    /// Whether an open sum reads something of the place of a view.
+    pub(super) fn is_added_up(&self, of: &Place) -> bool {
+        self.open_sums.iter().flat_map(|sum| &sum.views).any(|view| view.place == *of)
+    }
+
+    /// Whether the sums that are open must stand before an operation: it reads one, or may change what they read.
+    pub(super) fn must_add(&self, block: &Block<T>, kind: &OpKind) -> bool {
+        if self.open_sums.is_empty() {
+            return false;
+        }
+        let mut reads = false;
+        kind.for_each_operand(|operand| reads |= self.is_open_sum(operand));
+        reads
+            || match kind {
+                OpKind::Load { .. } => false,
+                OpKind::Compute { prim, .. } => {
+                    matches!(prim, Prim::SetIndex | Prim::SetSlice | Prim::Scatter | Prim::ScatterAdd)
+                }
+                OpKind::Store { value, .. } => block.operand_type(*value, self.storage.globals).elements() > 1,
+                OpKind::Effect(_) | OpKind::Push { .. } | OpKind::Pop { .. } => true,
+            }
+    }
+
+    /// Whether an operand is a sum that is open, or is made of one.
+    pub(super) fn is_open_sum(&self, operand: Operand) -> bool {
+        let number = match operand.var().and_then(|value| self.known[value].as_ref()) {
+            Some(Known::Number(number) | Known::Array(View { place: Place::One(number), .. })) => number,
+            _ => return false,
+        };
+        self.open_sums.iter().any(|sum| sum.name == number.text)
+    }
+
+    /// Writes the sums that are open.
+    pub(super) fn close_sums(&mut self) {
+        let mut open = std::mem::take(&mut self.open_sums);
+        if open.is_empty() {
+            return;
+        }
+        // It may make what they add up.
+        self.close_loop();
+        while let Some(OpenSum { elements, .. }) = open.first() {
+            let elements = *elements;
+            let (alike, others): (Vec<_>, Vec<_>) = open.into_iter().partition(|sum| sum.elements == elements);
+            open = others;
+            alike.chunks(MOST_CHAINS).for_each(|sums| self.sums(elements, sums));
+        }
+        self.free.append(&mut self.free_behind_sums);
+    }
+
+    /// Sums of so many elements each, as `vmath::sum` has them.
+    fn sums(&mut self, elements: usize, sums: &[OpenSum]) {
+        let zero = start(Fold::All(Reduction::Sum), DType::Real).expect("a sum has a start");
+        for sum in sums {
+            self.line(format!("R {} = {zero};", sum.name));
+        }
+        let (whole, rest) = (elements / BLOCK, elements % BLOCK);
+        let abreast = MOST_CHAINS.div_ceil(sums.len()).min(elements.div_ceil(BLOCK));
+        let rounds = whole / abreast;
+        let first = rounds * abreast * BLOCK;
+        if rounds > 1 {
+            self.open(&format!("for (int first = 0; first < {first}; first += {}) {{", abreast * BLOCK));
+            self.blocks_of_sums(sums, ("first", abreast, BLOCK), "first > 0");
+            self.close();
+        } else if rounds == 1 {
+            self.open("{");
+            self.blocks_of_sums(sums, ("0", abreast, BLOCK), "0");
+            self.close();
+        }
+        let left = whole - rounds * abreast + usize::from(rest > 0);
+        if left > 0 {
+            self.open("{");
+            let last = if rest > 0 { rest } else { BLOCK };
+            self.blocks_of_sums(sums, (&first.to_string(), left, last), if rounds > 0 { "1" } else { "0" });
+            self.close();
+        }
+    }
+
+    /// So many blocks of each sum, of which the last has so many elements. `goes_on`: whether there are others before, as
+    /// an expression.
+    fn blocks_of_sums(&mut self, sums: &[OpenSum], (first, blocks, last): (&str, usize, usize), goes_on: &str) {
+        let zero = start(Fold::All(Reduction::Sum), DType::Real).expect("a sum has a start");
+        let name = |sum: &OpenSum, block: usize| format!("{}_{block}", sum.name);
+        let ty = group_type(DType::Real);
+        for sum in sums {
+            (0..blocks).for_each(|block| self.line(format!("{ty} {} = {zero};", name(sum, block))));
+        }
+        // Up to where the last block ends, all of them go on; then the others.
+        for (from, to, blocks) in [(0, last, blocks), (last, BLOCK, blocks - 1)] {
+            if from == to || blocks == 0 {
+                continue;
+            }
+            let [from, to] = [from, to].map(|e| format!("{first} + {e}"));
+            self.open(&format!("for (int e = {from}; e < {to}; e++) {{"));
+            self.line("AB_IN_ORDER;");
+            for sum in sums {
+                for block in 0..blocks {
+                    let at = if block == 0 { "e".to_owned() } else { format!("e + {}", block * BLOCK) };
+                    self.fold(sum.fold, DType::Real, &name(sum, block), (&sum.views, Some(&at)));
+                }
+            }
+            self.close();
+        }
+        for sum in sums {
+            for block in 0..blocks {
+                let (total, one) = (&sum.name, name(sum, block));
+                let added = format!("r_add({total}, {one})");
+                self.line(match block {
+                    0 => format!("{total} = {goes_on} ? {added} : {one};"),
+                    _ => format!("{total} = {added};"),
+                });
+            }
+        }
+    }
+}
