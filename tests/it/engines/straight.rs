@@ -178,12 +178,11 @@ pub fn fitted(n: int) -> real {
 pub fn placed(n: int) -> real {
     let mut v = [0.5 * i + n for i in 0..40];
     let at = [(7 * i) % 40 for i in 0..100];
-    let f = |x: real[40]| sum(x[at] * x[at]) + x[3];
-    let slope = grad(f)(v);
-    v = v + 0.1 * slope;
+    let f = |x: real[40]| sum(x[at[i]] * x[at[i]] for i in 0..100) + x[3];
+    for i in 0..n { v = v + 0.1 * grad(f)(v); }
     let mut beyond = at;
     if n == 4 { beyond[61] = 40; beyond[70] = -1; }
-    f(v) + sum(v[beyond])
+    f(v) + sum([v[beyond[i]] for i in 0..100])
 }
 ";
 
@@ -254,6 +253,9 @@ fn all_blocks_have_a_text() {
         let code = Code::straight(&compiled.units, &compiled.plan, Form::OneLane);
         let blocks = code.straight.expect("there is a function").region.blocks.len();
         assert_eq!(blocks, compiled.plan.body.blocks.len(), "{name}: {}", code.text);
+        for (of, call) in [("classified", "c->twins("), ("fitted", "c->kernel(")] {
+            assert!(of != name || code.text.contains(call), "{name}: {}", code.text);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use super::place::{Known, Number, Place, View};
+use super::shapes;
 use super::text::Writer;
 use crate::backend::generator::ending::Ending;
 use crate::backend::generator::functions::may_trap;
@@ -19,6 +20,8 @@ use crate::unit::{Block, OpKind, Operand, SideEffect, ValueId};
 pub(super) struct OpenLoop {
     /// Elements that it goes through.
     elements: usize,
+    /// Of a row, if it goes through rows and columns.
+    columns: Option<usize>,
     /// The arrays that it makes, whole, by name.
     arrays: HashSet<String>,
     /// The numbers that are known behind it, by name.
@@ -39,17 +42,27 @@ impl<T: Ending> Writer<'_, T> {
     /// Writes the loop that is open.
     pub(super) fn close_loop(&mut self) {
         if let Some(open) = self.open_loop.take() {
-            self.open_loop_over("e", open.elements);
+            match open.columns {
+                Some(columns) => self.open_rows(open.elements, columns),
+                None => self.open_loop_over("e", open.elements),
+            }
             self.body.push_str(&open.text);
-            self.close();
+            (0..1 + usize::from(open.columns.is_some())).for_each(|_| self.close());
         }
     }
 
     /// Writes what a loop over so many elements does for each of them, into the one that is open if there is one. It makes
-    /// an array, or else a number, and reads these.
-    pub(super) fn in_loop(&mut self, elements: usize, made: &Known, read: &[View], body: impl FnOnce(&mut Self)) {
+    /// an array, or else a number, and reads these; `columns`: by which it names places, if it does.
+    pub(super) fn in_loop(
+        &mut self,
+        (elements, columns): (usize, Option<usize>),
+        made: &Known,
+        read: &[View],
+        body: impl FnOnce(&mut Self),
+    ) {
         let mut open = self.open_loop.take().unwrap_or_default();
         open.elements = elements;
+        open.columns = open.columns.or(columns);
         for view in read {
             if let Place::Local { name, .. } = &view.place {
                 open.read.insert(name.clone());
@@ -87,6 +100,13 @@ impl<T: Ending> Writer<'_, T> {
         (!traps && (!value.uniform || value.ty.dtype == DType::Real)).then_some(elements)
     }
 
+    /// The columns by which an operation names places, if it does: of an operand the same elements serve again.
+    pub(super) fn columns(&self, block: &Block<T>, dst: ValueId, args: &[Operand]) -> Option<usize> {
+        let ty = &block.values[dst].ty;
+        let serves_again = |arg: &Operand| ![1, ty.elements()].contains(&self.elements(block, *arg));
+        shapes::columns(&ty.shape).filter(|_| args.iter().any(serves_again))
+    }
+
     /// Elements of an operand.
     fn elements(&self, block: &Block<T>, operand: Operand) -> usize {
         block.operand_type(operand, self.storage.globals).elements()
@@ -112,7 +132,11 @@ impl<T: Ending> Writer<'_, T> {
             || match kind {
                 OpKind::Load { .. } => false,
                 OpKind::Compute { dst, prim, args } => match (self.shares(block, *dst, *prim, args), prim.class()) {
-                    (Some(elements), _) => elements != open.elements || of_parts,
+                    (Some(elements), _) => {
+                        let columns = self.columns(block, *dst, args);
+                        let part = matches!((columns, open.columns), (Some(a), Some(b)) if a != b);
+                        elements != open.elements || of_parts || part
+                    }
                     // It is written when this loop is.
                     _ if self.added_later(block, *dst, *prim, args).is_some() => false,
                     // Nothing is written for views.

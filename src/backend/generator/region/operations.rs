@@ -149,7 +149,7 @@ impl<T: Ending> Writer<'_, T> {
                     self.line(format!("R {} = {};", sum.text, start(fold, ty.dtype)?));
                     let made = Known::Number(sum.clone());
                     let read = [view];
-                    self.in_loop(n, &made, &read, |w| w.fold(fold, ty.dtype, &sum.text, (&read, Some("e"))));
+                    self.in_loop((n, None), &made, &read, |w| w.fold(fold, ty.dtype, &sum.text, (&read, Some("e"))));
                     return Some(made);
                 }
                 let sum = self.folded(Fold::All(reduction), ty.dtype, &[&view]);
@@ -200,7 +200,11 @@ impl<T: Ending> Writer<'_, T> {
             w.set(&to, e, &number);
         };
         match self.shares(block, dst, prim, args) {
-            Some(n) => self.in_loop(n, &made, &views, |w| body(w, Some("e"))),
+            Some(n) => {
+                let columns = self.columns(block, dst, args);
+                self.in_loop((n, columns), &made, &views, |w| body(w, Some("e")));
+            }
+            None if self.columns(block, dst, args).is_some() => self.each_of(&value.ty.shape, body),
             None => self.each(n, body),
         }
         Some(made)
@@ -221,7 +225,7 @@ impl<T: Ending> Writer<'_, T> {
         let places: Vec<Option<String>> =
             views.iter().zip(args).map(|(view, arg)| self.place_of(block, view, *arg, ty)).collect();
         let to = self.array_of(dst, (ty.elements(), ty.dtype, true), views)?;
-        self.each(ty.elements(), |w, e| {
+        self.each_of(&ty.shape, |w, e| {
             let elements = views.iter().zip(&places).map(|(view, place)| w.element(view, place.as_deref()));
             let numbers: Vec<Number> = elements.collect();
             let number = match w.plainly(prim, ty.dtype, &numbers) {
@@ -241,7 +245,7 @@ impl<T: Ending> Writer<'_, T> {
             elements if elements == ty.elements() => Some("e".to_owned()),
             _ => {
                 let shape = block.operand_type(operand, self.storage.globals).shape;
-                Some(shapes::element(&shapes::indices("e", &ty.shape), &shape))
+                Some(shapes::element(&shapes::indices_of_element(&ty.shape), &shape))
             }
         }
     }
@@ -448,9 +452,9 @@ impl<T: Ending> Writer<'_, T> {
                     return Some(if n == 1 { Known::Number(number) } else { Known::Array(view) });
                 }
                 let shape = block.operand_type(args[0], self.storage.globals).shape;
-                let at = shapes::element(&shapes::indices("e", &ty.shape), &shape);
+                let at = shapes::element(&shapes::indices_of_element(&ty.shape), &shape);
                 let to = self.array(n, ty.dtype, plain && self.is_plain(&from))?;
-                self.each(n, |w, e| {
+                self.each_of(&ty.shape, |w, e| {
                     let element = w.element(&from, Some(&at));
                     w.set(&to, e, &element);
                 });
@@ -518,12 +522,12 @@ impl<T: Ending> Writer<'_, T> {
                 if n == 1 {
                     return Some(seen(self, from));
                 }
-                let (mut indices, mut shape) = (shapes::indices("e", &ty.shape), ty.shape.clone());
+                let (mut indices, mut shape) = (shapes::indices_of_element(&ty.shape), ty.shape.clone());
                 indices.swap(axis, axis + 1);
                 shape.swap(axis, axis + 1);
                 let at = shapes::element(&indices, &shape);
                 let to = self.array(n, ty.dtype, plain && self.is_plain(&from))?;
-                self.each(n, |w, e| {
+                self.each_of(&ty.shape, |w, e| {
                     let element = w.element(&from, Some(&at));
                     w.set(&to, e, &element);
                 });

@@ -227,7 +227,7 @@ impl<T: Ending> Writer<'_, T> {
         let mut refused = Vec::new();
         for (number, id) in self.blocks.iter().enumerate() {
             if let Err(why) = self.block(number, *id) {
-                self.open_loop = None;
+                self.forget_open();
                 refused.push((*id, why));
             }
         }
@@ -356,7 +356,7 @@ impl<T: Ending> Writer<'_, T> {
                 Some(address) => address,
                 None => {
                     let (place, to) = (self.place_of(block, view, *arg, ty), self.array(n, DType::Real, false)?);
-                    self.each(n, |w, e| {
+                    self.each_of(&ty.shape, |w, e| {
                         let element = w.element(view, place.as_deref());
                         w.set(&to, e, &element);
                     });
@@ -444,15 +444,7 @@ impl<T: Ending> Writer<'_, T> {
                 continue;
             }
             let view = self.view(*arg)?;
-            let operand = match self.address(&view) {
-                Some(address) => address,
-                None => {
-                    let to = View { elements: view.elements, ..self.array(ty.elements().max(2), DType::Real, false)? };
-                    self.copy(&to, &view);
-                    self.address(&to)?
-                }
-            };
-            operands.push(operand);
+            operands.push(self.side_by_side(&view)?);
             let constant = match view.place {
                 Place::Constant(constant) if view.first == (None, 0) => Some(constant),
                 _ => None,
@@ -508,6 +500,16 @@ impl<T: Ending> Writer<'_, T> {
         self.line(self.frame.trap_all("1", site, None));
         self.close();
         Some(())
+    }
+
+    /// Where the elements of a view stand side by side, copied if they do not.
+    fn side_by_side(&mut self, view: &View) -> Option<String> {
+        if let Some(address) = self.address(view) {
+            return Some(address);
+        }
+        let to = View { elements: view.elements, ..self.array(view.elements.max(2), DType::Real, false)? };
+        self.copy(&to, view);
+        self.address(&to)
     }
 
     /// Where the elements of a view stand side by side, if they do.

@@ -3,17 +3,18 @@
 //! A sum is one chain of additions within a block of [`BLOCK`] elements, and each waits for the one before, so that one
 //! chain alone takes as many cycles as four additions for each element. Sums are therefore written late, when something
 //! needs one or changes what they read: those of equally many elements share a loop then, and several blocks of each go
-//! through it at once.
+//! through it at once. What is computed of sums and of other numbers waits with them, so that a loop which goes on with
+//! other elements meanwhile stays one.
 
 use super::place::{Known, Number, Place, View};
 use super::text::{MOST_UNROLLED, Writer};
 use crate::backend::generator::ending::Ending;
-use crate::backend::generator::functions::group_type;
+use crate::backend::generator::functions::{group_type, may_trap};
 use crate::backend::generator::operations::start;
-use crate::backend::generator::ssa::{Fold, Products};
-use crate::prim::{BLOCK, Class, Contraction, Prim, Reduction};
+use crate::backend::generator::ssa::{Fold, Kind, Products};
+use crate::prim::{BLOCK, Class, Contraction, Prim, Reduction, computed_elementwise};
 use crate::types::DType;
-use crate::unit::{Block, OpKind, Operand, ValueId};
+use crate::unit::{Block, Op, OpKind, Operand, ValueId};
 
 /// Chains of additions that go through a loop together: a processor that begins two additions a cycle, each of which takes
 /// four, has them all under way.
@@ -65,9 +66,7 @@ impl<T: Ending> Writer<'_, T> {
         if self.open_sums.is_empty() {
             return false;
         }
-        let mut reads = false;
-        kind.for_each_operand(|operand| reads |= self.is_open_sum(operand));
-        reads
+        self.reads_late(kind)
             || match kind {
                 OpKind::Load { .. } => false,
                 OpKind::Compute { prim, .. } => {
@@ -76,6 +75,46 @@ impl<T: Ending> Writer<'_, T> {
                 OpKind::Store { value, .. } => block.operand_type(*value, self.storage.globals).elements() > 1,
                 OpKind::Effect(_) | OpKind::Push { .. } | OpKind::Pop { .. } => true,
             }
+    }
+
+    /// Whether an operation reads a sum that is open, or what waits for one.
+    fn reads_late(&self, kind: &OpKind) -> bool {
+        let mut reads = false;
+        kind.for_each_operand(|operand| {
+            reads |= self.is_open_sum(operand) || operand.var().is_some_and(|value| self.late_values.contains(&value));
+        });
+        reads
+    }
+
+    /// Whether an operation can wait for the sums that it reads: it makes a real or a bool of numbers, or stores a number,
+    /// and takes no lanes out.
+    pub(super) fn waits(&self, block: &Block<T>, at: usize) -> bool {
+        let kind = &block.ops[at].kind;
+        !self.open_sums.is_empty()
+            && self.reads_late(kind)
+            && match kind {
+                OpKind::Compute { dst, prim, args } => {
+                    let of = |arg: &Operand| block.operand_type(*arg, self.storage.globals);
+                    let ty = &block.values[*dst].ty;
+                    matches!(prim.class(), computed_elementwise!())
+                        && ty.elements() == 1
+                        && ty.dtype != DType::Int
+                        && args.iter().all(|arg| of(arg).elements() == 1)
+                        && !may_trap(Kind::Map(*prim), args.first().map(|arg| of(arg).dtype))
+                }
+                OpKind::Store { var, value } => {
+                    let meets = |op: &Op| op.kind.var() == Some(*var);
+                    block.operand_type(*value, self.storage.globals).elements() == 1
+                        && !block.ops[at + 1..].iter().any(meets)
+                }
+                _ => false,
+            }
+    }
+
+    /// Has an operation wait.
+    pub(super) fn wait(&mut self, block: &Block<T>, at: usize) {
+        self.late.push(at);
+        self.late_values.extend(block.ops[at].kind.dst());
     }
 
     /// Whether an operand is a sum that is open, or is made of one.
@@ -87,8 +126,16 @@ impl<T: Ending> Writer<'_, T> {
         self.open_sums.iter().any(|sum| sum.name == number.text)
     }
 
-    /// Writes the sums that are open.
-    pub(super) fn close_sums(&mut self) {
+    /// Leaves what is open unwritten: the block has no text.
+    pub(super) fn forget_open(&mut self) {
+        self.open_loop = None;
+        self.open_sums.clear();
+        self.late.clear();
+        self.late_values.clear();
+    }
+
+    /// Writes the sums that are open, and what waits for them.
+    pub(super) fn close_sums(&mut self, block: &Block<T>) {
         let mut open = std::mem::take(&mut self.open_sums);
         if open.is_empty() {
             return;
@@ -102,6 +149,14 @@ impl<T: Ending> Writer<'_, T> {
             alike.chunks(MOST_CHAINS).for_each(|sums| self.sums(elements, sums));
         }
         self.free.append(&mut self.free_behind_sums);
+        self.late_values.clear();
+        let here = (self.at(), self.loc.clone());
+        for at in std::mem::take(&mut self.late) {
+            let op = &block.ops[at];
+            self.is_at(at, &op.loc);
+            self.operation(block, &op.kind).expect("numbers have a text");
+        }
+        self.is_at(here.0, &here.1);
     }
 
     /// Sums of so many elements each, as `vmath::sum` has them.
@@ -109,6 +164,14 @@ impl<T: Ending> Writer<'_, T> {
         let zero = start(Fold::All(Reduction::Sum), DType::Real).expect("a sum has a start");
         for sum in sums {
             self.line(format!("R {} = {zero};", sum.name));
+        }
+        if elements <= BLOCK {
+            self.open(&format!("for (int e = 0; e < {elements}; e++) {{"));
+            self.line("AB_IN_ORDER;");
+            for sum in sums {
+                self.fold(sum.fold, DType::Real, &sum.name, (&sum.views, Some("e")));
+            }
+            return self.close();
         }
         let (whole, rest) = (elements / BLOCK, elements % BLOCK);
         let abreast = MOST_CHAINS.div_ceil(sums.len()).min(elements.div_ceil(BLOCK));

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::fusion::OpenLoop;
 use super::place::{Known, Number, Place, View};
+use super::shapes;
 use super::straight::Straight;
 use super::sums::OpenSum;
 use super::updates::Updates;
@@ -61,6 +62,9 @@ pub(super) struct Writer<'a, T> {
     pub(super) indent: usize,
     pub(super) open_loop: Option<OpenLoop>,
     pub(super) open_sums: Vec<OpenSum>,
+    /// The operations of the block at hand that wait for them, and the values that these make.
+    pub(super) late: Vec<usize>,
+    pub(super) late_values: HashSet<ValueId>,
     names: usize,
     /// Elements of the local arrays of the function, and of the block at hand.
     locals: usize,
@@ -144,6 +148,8 @@ impl<'a, T: Ending> Writer<'a, T> {
             indent: 8,
             open_loop: None,
             open_sums: Vec::new(),
+            late: Vec::new(),
+            late_values: HashSet::new(),
             names: 0,
             locals: 0,
             locals_of_block: 0,
@@ -314,14 +320,18 @@ impl<'a, T: Ending> Writer<'a, T> {
             self.line(count);
         }
         for (at, op) in block.ops.iter().enumerate() {
-            (self.at, self.loc) = (at, op.loc.clone());
+            self.is_at(at, &op.loc);
             let what = || match &op.kind {
                 OpKind::Compute { prim, .. } => prim.to_string(),
                 OpKind::Effect(_) => "an effect".to_owned(),
                 _ => "a variable".to_owned(),
             };
+            if self.waits(block, at) {
+                self.wait(block, at);
+                continue;
+            }
             if self.must_add(block, &op.kind) {
-                self.close_sums();
+                self.close_sums(block);
             }
             if self.must_close(block, &op.kind) {
                 self.close_loop();
@@ -334,7 +344,7 @@ impl<'a, T: Ending> Writer<'a, T> {
             self.give_back(&op.kind);
         }
         self.at = block.ops.len();
-        self.close_sums();
+        self.close_sums(block);
         self.close_loop();
         self.end(number, block);
         self.close();
@@ -496,6 +506,26 @@ impl<'a, T: Ending> Writer<'a, T> {
         self.open_loop_over("e", elements);
         body(self, Some("e"));
         self.close();
+    }
+
+    /// A loop over elements, some of whose places are of [`shapes::indices_of_element`] of this shape.
+    pub(super) fn each_of(&mut self, shape: &[usize], body: impl FnOnce(&mut Self, Option<&str>)) {
+        let elements = shape.iter().product();
+        match shapes::columns(shape) {
+            Some(columns) => {
+                self.open_rows(elements, columns);
+                body(self, Some("e"));
+                (0..2).for_each(|_| self.close());
+            }
+            None => self.each(elements, body),
+        }
+    }
+
+    /// The lines that open a loop over elements, by rows and columns.
+    pub(super) fn open_rows(&mut self, elements: usize, columns: usize) {
+        self.open_loop_over("e_row", elements / columns);
+        self.open(&format!("for (int e_col = 0; e_col < {columns}; e_col++) {{"));
+        self.line(format!("const int e = e_row * {columns} + e_col;"));
     }
 
     /// A loop over elements of whose body there may be no text.
@@ -672,6 +702,11 @@ impl<'a, T: Ending> Writer<'a, T> {
             DType::Bool => self.frame.holds(&number.text),
             _ => self.frame.first(&number.text),
         }
+    }
+
+    /// The operation of this number is at hand, which stands here.
+    pub(super) fn is_at(&mut self, at: usize, loc: &Loc) {
+        (self.at, self.loc) = (at, loc.clone());
     }
 
     /// The number of the operation at hand in its block.
