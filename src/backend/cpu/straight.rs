@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::backend::cpu::attempts::Handlers;
 use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::backend::cpu::codegen::abi::{CodeCall, CodeTrap};
-use crate::backend::cpu::codegen::{KernelOperand, NativeStraight, RegionExit};
+use crate::backend::cpu::codegen::{KernelOperand, KernelSource, NativeStraight, RegionExit};
 use crate::backend::cpu::frame::{Frame, opened, opened_more};
 use crate::backend::cpu::kernels::{self, Active, KernelArg, KernelCall, Streams};
 use crate::backend::cpu::run_unit::NoRoom;
@@ -223,21 +223,20 @@ unsafe extern "C" fn kernel<R: Real>(
         (&callbacks.native.segment.kernels[number as usize], &mut *callbacks.made, callbacks.env)
     };
     let operand = |i: usize| {
-        let KernelOperand { ty, constant, transposed } = &op.args[i];
-        let turned = match constant {
-            Some(matrix) if i == 0 && !transposed && op.args.len() == 2 => {
-                env.turned_in(op.prim, *matrix, [ty, &op.args[1].ty])
-            }
+        let KernelOperand { ty, is } = &op.args[i];
+        let (broadcast, in_columns) = (false, || Some([1, ty.shape[0]]));
+        let turned = match (is, &op.args[..]) {
+            (KernelSource::Shared(matrix), [_, right]) if i == 0 => env.turned_in(op.prim, *matrix, [ty, &right.ty]),
             _ => None,
         };
         if let Some(turned) = turned {
-            return KernelArg { buffer: turned.values(0), ty, broadcast: true, strides: Some([1, ty.shape[0]]) };
+            return KernelArg { buffer: turned.values(0), ty, broadcast, strides: in_columns() };
         }
         // SAFETY: the function was generated for this width of `real` and this operation, with arrays of as many elements as
         // its operands have.
         let values = unsafe { slice::from_raw_parts((*operands.add(i)).cast::<R>(), ty.elements()) };
-        let strides = transposed.then(|| [1, ty.shape[0]]);
-        KernelArg { buffer: Values::Real(values), ty, broadcast: constant.is_some(), strides }
+        let strides = if matches!(is, KernelSource::TransposeOf(_)) { in_columns() } else { None };
+        KernelArg { buffer: Values::Real(values), ty, broadcast, strides }
     };
     let args: SmallVec<[KernelArg<'_, R>; 2]> = (0..op.args.len()).map(operand).collect();
     let mut traps = Vec::new();

@@ -304,9 +304,9 @@ fn turned<'e, R: Real>(
     c: &Compute,
     (arg, part): (&Arg, Part),
 ) -> Option<&'e Buffer<R>> {
-    match arg.source {
-        Source::Constant(constant) if columns == 1 && arg.broadcast && part == Part::Rows => {
-            env.turned_in(c.prim, constant, [&arg.ty, &c.args[1].ty])
+    match (arg.source, &c.args[..]) {
+        (Source::Constant(matrix), [_, right]) if columns == 1 && arg.broadcast && part == Part::Rows => {
+            env.turned_in(c.prim, matrix, [&arg.ty, &right.ty])
         }
         _ => None,
     }

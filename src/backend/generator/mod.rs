@@ -24,7 +24,7 @@ pub(in crate::backend) use frame::{Access, Frame, Function, Limits, Stored};
 pub(in crate::backend) use functions::{memory_type, of_reals, prefix};
 pub(in crate::backend) use parts::parts;
 pub use parts::{BlockPart, Segment, Site};
-pub use region::{KernelOp, KernelOperand, RegionExit, RegionSegment, StraightSegment, TrapMessage};
+pub use region::{KernelOp, KernelOperand, KernelSource, RegionExit, RegionSegment, StraightSegment, TrapMessage};
 pub(in crate::backend) use region::{Mapped, Pile, RegionFrame, RegionFunction, StraightFrame, regions, straight};
 pub(in crate::backend) use scope::Storage;
 pub(in crate::backend) use ssa::{Kind, LocalId, Op};

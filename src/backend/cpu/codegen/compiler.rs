@@ -420,7 +420,8 @@ impl Compiler {
         let tuned = for_processor || says("-mtune=");
         let left = |flag: &&&str| !(**flag == NATIVE && for_processor || **flag == TUNE && tuned);
         flags.extend(options.target.flags().iter().filter(left));
-        if options.target == Target::Scalar && !says("-fvect-cost-model") && !self.version.contains("clang") {
+        let says_model = says("-fvect-cost-model") || says("-fno-vect-cost-model");
+        if options.target == Target::Scalar && !says_model && !self.version.contains("clang") {
             flags.push(VECTORS);
         }
         if options.real_f32 {

@@ -32,8 +32,8 @@ use compiler::Target;
 use groups::Groups;
 
 pub use crate::backend::generator::{
-    BlockPart, KernelOp, KernelOperand, RegionExit, RegionSegment, Segment, Site, StraightSegment, TileSegment,
-    TrapMessage,
+    BlockPart, KernelOp, KernelOperand, KernelSource, RegionExit, RegionSegment, Segment, Site, StraightSegment,
+    TileSegment, TrapMessage,
 };
 pub use beside::Beside;
 pub(super) use choice::Course;

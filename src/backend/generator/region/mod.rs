@@ -29,7 +29,7 @@ use crate::prim::Prim;
 use crate::types::DType;
 use crate::unit::{BlockEnd, BlockId, Body, Op, OpKind, SideEffect};
 
-pub use straight::{KernelOp, KernelOperand, StraightSegment, TrapMessage};
+pub use straight::{KernelOp, KernelOperand, KernelSource, StraightSegment, TrapMessage};
 pub(in crate::backend) use straight::{Mapped, StraightFrame, straight};
 use text::{Extent, MOST_MOVED, MOST_MOVED_OFTEN, Writer};
 

@@ -132,7 +132,7 @@ impl<T: Ending> Writer<'_, T> {
         let (ty, plain) = (&value.ty, value.uniform && value.ty.dtype != DType::Real);
         let n = ty.elements();
         if let Some(fold) = self.added_later(block, dst, prim, args) {
-            return self.add_later(fold, args);
+            return self.add_later(fold, dst, args);
         }
         match prim.class() {
             _ if n == 0 => None,

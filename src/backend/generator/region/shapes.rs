@@ -72,10 +72,7 @@ mod tests {
     fn rows_and_columns() {
         assert_eq!([columns(&[3, 9]), columns(&[2, 3, 9]), columns(&[1, 1, 90])], [Some(9), Some(9), None]);
         assert_eq!([columns(&[90]), columns(&[30, 3]), columns(&[2, 8]), columns(&[])], [None; 4]);
-        assert_eq!(
-            element(&indices_of_element(&[2, 3, 9]), &[2, 1, 9]),
-            "(e_row / 3) * 9 + (e_col)".replace("e_row", "(e_row)")
-        );
+        assert_eq!(element(&indices_of_element(&[2, 3, 9]), &[2, 1, 9]), "((e_row) / 3) * 9 + (e_col)");
         assert_eq!(element(&indices_of_element(&[3, 9]), &[1, 9]), "(e_col)");
         assert_eq!(element(&indices_of_element(&[30, 3]), &[1, 3]), "((e) % 3)");
     }

@@ -81,10 +81,19 @@ pub struct KernelOp {
 pub struct KernelOperand {
     /// Its type.
     pub ty: Type,
-    /// The shared value that it is, if it is one.
-    pub constant: Option<ConstantId>,
-    /// Whether that is its transpose.
-    pub transposed: bool,
+    /// What it is.
+    pub is: KernelSource,
+}
+
+/// What an operand of a kernel is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KernelSource {
+    /// An array of the lane.
+    Own,
+    /// All of a shared value.
+    Shared(ConstantId),
+    /// The transpose of one, which stands there as it is.
+    TransposeOf(ConstantId),
 }
 
 /// A function that the machine computes of many elements, a vector of them at once.
@@ -440,16 +449,16 @@ impl<T: Ending> Writer<'_, T> {
         for (arg, ty) in args.iter().zip(types) {
             if let Some(constant) = self.transposed(*arg) {
                 operands.push(self.constant(constant, DType::Real)?);
-                kinds.push(KernelOperand { ty, constant: Some(constant), transposed: true });
+                kinds.push(KernelOperand { ty, is: KernelSource::TransposeOf(constant) });
                 continue;
             }
             let view = self.view(*arg)?;
             operands.push(self.side_by_side(&view)?);
-            let constant = match view.place {
-                Place::Constant(constant) if view.first == (None, 0) => Some(constant),
+            let shared = match arg {
+                Operand::Shared(shared) => self.storage.constants[*shared],
                 _ => None,
             };
-            kinds.push(KernelOperand { ty, constant, transposed: false });
+            kinds.push(KernelOperand { ty, is: shared.map_or(KernelSource::Own, KernelSource::Shared) });
         }
         let to = View { elements: ty.elements(), ..self.array(ty.elements().max(2), DType::Real, false)? };
         let result = self.address(&to)?;

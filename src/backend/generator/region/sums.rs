@@ -14,7 +14,7 @@ use crate::backend::generator::operations::start;
 use crate::backend::generator::ssa::{Fold, Kind, Products};
 use crate::prim::{BLOCK, Class, Contraction, Prim, Reduction, computed_elementwise};
 use crate::types::DType;
-use crate::unit::{Block, Op, OpKind, Operand, ValueId};
+use crate::unit::{Block, OpKind, Operand, ValueId};
 
 /// Chains of additions that go through a loop together: a processor that begins two additions a cycle, each of which takes
 /// four, has them all under way.
@@ -49,10 +49,11 @@ impl<T: Ending> Writer<'_, T> {
     }
 
     /// Has a sum written later.
-    pub(super) fn add_later(&mut self, fold: Fold, args: &[Operand]) -> Option<Known> {
+    pub(super) fn add_later(&mut self, fold: Fold, dst: ValueId, args: &[Operand]) -> Option<Known> {
         let views: Vec<View> = args.iter().map(|arg| self.view(*arg)).collect::<Option<_>>()?;
         let (name, elements) = (self.fresh("s"), views[0].elements);
         self.open_sums.push(OpenSum { fold, name: name.clone(), elements, views });
+        self.late_values.insert(dst);
         Some(Known::Number(Number::group(name, DType::Real)))
     }
 
@@ -61,12 +62,16 @@ impl<T: Ending> Writer<'_, T> {
         self.open_sums.iter().flat_map(|sum| &sum.views).any(|view| view.place == *of)
     }
 
-    /// Whether the sums that are open must stand before an operation: it reads one, or may change what they read.
+    /// Whether the sums that are open must stand before an operation: it reads one, or may change what they read, or they
+    /// hold much.
     pub(super) fn must_add(&self, block: &Block<T>, kind: &OpKind) -> bool {
         if self.open_sums.is_empty() {
             return false;
         }
+        // Arrays that they read serve no others meanwhile.
+        let held: usize = self.free_behind_sums.iter().map(|array| array.elements).sum();
         self.reads_late(kind)
+            || held > self.frame.limits().locals / 2
             || match kind {
                 OpKind::Load { .. } => false,
                 OpKind::Compute { prim, .. } => {
@@ -81,7 +86,7 @@ impl<T: Ending> Writer<'_, T> {
     fn reads_late(&self, kind: &OpKind) -> bool {
         let mut reads = false;
         kind.for_each_operand(|operand| {
-            reads |= self.is_open_sum(operand) || operand.var().is_some_and(|value| self.late_values.contains(&value));
+            reads |= operand.var().is_some_and(|value| self.late_values.contains(&value));
         });
         reads
     }
@@ -102,11 +107,8 @@ impl<T: Ending> Writer<'_, T> {
                         && args.iter().all(|arg| of(arg).elements() == 1)
                         && !may_trap(Kind::Map(*prim), args.first().map(|arg| of(arg).dtype))
                 }
-                OpKind::Store { var, value } => {
-                    let meets = |op: &Op| op.kind.var() == Some(*var);
-                    block.operand_type(*value, self.storage.globals).elements() == 1
-                        && !block.ops[at + 1..].iter().any(meets)
-                }
+                // Nothing meets a variable behind its store.
+                OpKind::Store { value, .. } => block.operand_type(*value, self.storage.globals).elements() == 1,
                 _ => false,
             }
     }
@@ -115,15 +117,6 @@ impl<T: Ending> Writer<'_, T> {
     pub(super) fn wait(&mut self, block: &Block<T>, at: usize) {
         self.late.push(at);
         self.late_values.extend(block.ops[at].kind.dst());
-    }
-
-    /// Whether an operand is a sum that is open, or is made of one.
-    pub(super) fn is_open_sum(&self, operand: Operand) -> bool {
-        let number = match operand.var().and_then(|value| self.known[value].as_ref()) {
-            Some(Known::Number(number) | Known::Array(View { place: Place::One(number), .. })) => number,
-            _ => return false,
-        };
-        self.open_sums.iter().any(|sum| sum.name == number.text)
     }
 
     /// Leaves what is open unwritten: the block has no text.
