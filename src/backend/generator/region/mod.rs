@@ -6,6 +6,7 @@
 //! before.
 
 mod fusion;
+mod loops;
 mod operations;
 mod place;
 mod shapes;

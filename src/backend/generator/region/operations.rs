@@ -1,9 +1,10 @@
 //! The text of each kind of operation of a region.
 
 use super::Pile;
+use super::loops::MOST_UNROLLED;
 use super::place::{Known, Number, Place, View};
 use super::shapes;
-use super::text::{MOST_UNROLLED, Writer};
+use super::text::Writer;
 use super::varying::First;
 use crate::backend::generator::ending::Ending;
 use crate::backend::generator::functions::group_type;

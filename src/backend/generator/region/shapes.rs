@@ -1,6 +1,6 @@
 //! Places of elements in arrays of several axes, as expressions.
 
-use super::text::MOST_UNROLLED;
+use super::loops::MOST_UNROLLED;
 
 /// Elements of the last axis from which on a loop over elements is one over those of this axis, in one over all others:
 /// they fill a vector.

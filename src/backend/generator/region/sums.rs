@@ -6,8 +6,9 @@
 //! through it at once. What is computed of sums and of other numbers waits with them, so that a loop which goes on with
 //! other elements meanwhile stays one.
 
+use super::loops::MOST_UNROLLED;
 use super::place::{Known, Number, Place, View};
-use super::text::{MOST_UNROLLED, Writer};
+use super::text::Writer;
 use crate::backend::generator::ending::Ending;
 use crate::backend::generator::functions::{group_type, may_trap};
 use crate::backend::generator::operations::start;

@@ -8,7 +8,6 @@ use smallvec::SmallVec;
 
 use super::fusion::OpenLoop;
 use super::place::{Known, Number, Place, View};
-use super::shapes;
 use super::straight::Straight;
 use super::sums::OpenSum;
 use super::updates::Updates;
@@ -35,10 +34,6 @@ pub(super) const MOST_MOVED_OFTEN: usize = 1 << 6;
 
 /// Elements of a shared value that is known when the text is written, up to which it is a table of the text.
 const MOST_IN_TABLE: usize = 64;
-
-/// Turns of a loop over elements up to which it is written out: arrays that are only read and set at known places then stay
-/// in registers.
-pub(super) const MOST_UNROLLED: usize = 16;
 
 /// Writes the statements of a region.
 pub(super) struct Writer<'a, T> {
@@ -496,55 +491,6 @@ impl<'a, T: Ending> Writer<'a, T> {
             Place::Local { plain, .. } => *plain,
             Place::One(number) => number.plain,
         }
-    }
-
-    /// A loop over elements.
-    pub(super) fn each(&mut self, elements: usize, body: impl FnOnce(&mut Self, Option<&str>)) {
-        if elements == 1 {
-            return body(self, None);
-        }
-        self.open_loop_over("e", elements);
-        body(self, Some("e"));
-        self.close();
-    }
-
-    /// A loop over elements, some of whose places are of [`shapes::indices_of_element`] of this shape.
-    pub(super) fn each_of(&mut self, shape: &[usize], body: impl FnOnce(&mut Self, Option<&str>)) {
-        let elements = shape.iter().product();
-        match shapes::columns(shape) {
-            Some(columns) => {
-                self.open_rows(elements, columns);
-                body(self, Some("e"));
-                (0..2).for_each(|_| self.close());
-            }
-            None => self.each(elements, body),
-        }
-    }
-
-    /// The lines that open a loop over elements, by rows and columns.
-    pub(super) fn open_rows(&mut self, elements: usize, columns: usize) {
-        self.open_loop_over("e_row", elements / columns);
-        self.open(&format!("for (int e_col = 0; e_col < {columns}; e_col++) {{"));
-        self.line(format!("const int e = e_row * {columns} + e_col;"));
-    }
-
-    /// A loop over elements of whose body there may be no text.
-    pub(super) fn try_each(
-        &mut self,
-        elements: usize,
-        body: impl FnOnce(&mut Self, Option<&str>) -> Option<()>,
-    ) -> Option<()> {
-        let mut done = None;
-        self.each(elements, |w, e| done = body(w, e));
-        done
-    }
-
-    /// A line that opens a loop of so many turns.
-    pub(super) fn open_loop_over(&mut self, counter: &str, turns: usize) {
-        if turns <= MOST_UNROLLED {
-            self.line(format!("_Pragma(\"GCC unroll {turns}\")"));
-        }
-        self.open(&format!("for (int {counter} = 0; {counter} < {turns}; {counter}++) {{"));
     }
 
     /// Whether what is known of an index is a plain int.
