@@ -205,8 +205,7 @@ impl<T: Ending> Writer<'_, T> {
                 let columns = self.columns(block, dst, args);
                 self.in_loop((n, columns), &made, &views, |w| body(w, Some("e")));
             }
-            None if self.columns(block, dst, args).is_some() => self.each_of(&value.ty.shape, body),
-            None => self.each(n, body),
+            None => self.each_of(&value.ty.shape, body),
         }
         Some(made)
     }
