@@ -5,6 +5,8 @@
 
 #[doc(hidden)]
 pub mod cpu;
+#[doc(hidden)]
+pub mod cuda;
 mod generator;
 
 use std::fmt;
@@ -26,8 +28,8 @@ pub trait Backend: fmt::Debug + Send + Sync + RefUnwindSafe {
     /// Makes what runs a program.
     ///
     /// # Errors
-    /// [`CompileError`], where it cannot.
-    fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, CompileError>;
+    /// [`BackendError`], where it cannot.
+    fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError>;
 }
 
 /// A program that a back end has compiled. Several threads may run it at once.
@@ -37,7 +39,10 @@ pub trait Executable: fmt::Debug + Send + Sync {
     /// Runs it for all lanes of the inputs, which fit the program: element types and event shapes are those of its lane
     /// inputs and shared values. Rows of trapped lanes are zero, and traps come in the order of positions. The time
     /// that the run takes is not its business.
-    fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome;
+    ///
+    /// # Errors
+    /// [`BackendError`], where it does not do what the settings ask for, or the device fails.
+    fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Result<Outcome, BackendError>;
 }
 
 /// The units of a program, and the plan that was made of them for the machine of the back end.
@@ -88,16 +93,19 @@ pub enum Form {
     OneLane,
 }
 
-/// Why a back end cannot compile a program.
+/// Why a back end cannot compile a program, or run it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum CompileError {
+pub enum BackendError {
     /// It was stopped from outside; what it did.
     #[error("{0}")]
     Interrupted(String),
     /// Code cannot be generated here, and why.
     #[error("{0}")]
     Codegen(String),
+    /// The device is not there, or fails, and why.
+    #[error("{0}")]
+    Device(String),
     /// It does not run this kind of program, and what to do.
     #[error("{0}")]
     Unsupported(String),
@@ -105,7 +113,7 @@ pub enum CompileError {
 
 /// All back ends, the one that is taken without being asked for first.
 pub fn all() -> Vec<Arc<dyn Backend>> {
-    vec![usual()]
+    vec![usual(), Arc::new(cuda::Cuda { number: 0 }), Arc::new(cuda::CudaHost)]
 }
 
 /// The back end that is taken without being asked for.
@@ -115,5 +123,8 @@ pub fn usual() -> Arc<dyn Backend> {
 
 /// The back end of this name.
 pub fn named(name: &str) -> Option<Arc<dyn Backend>> {
+    if let Some(gpu) = cuda::Cuda::named(name) {
+        return Some(Arc::new(gpu));
+    }
     all().into_iter().find(|backend| backend.name() == name)
 }

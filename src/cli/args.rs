@@ -34,6 +34,8 @@ pub(super) struct Cli {
 pub(super) enum Command {
     /// Run a function of a program for many lanes
     Run(RunArgs),
+    /// List what programs can run on: the names for `--device`
+    Devices,
     /// Apply a function to every row of arrays: the vectorized map
     Map(MapArgs),
     /// Print the value and the gradient of a function, and check them against differences
@@ -605,6 +607,7 @@ pub(super) enum Stage {
     Unit,
     Plan,
     C,
+    Cuda,
 }
 
 /// A quantile in percent.

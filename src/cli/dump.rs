@@ -9,8 +9,8 @@ use crate::base::FileId;
 use crate::base::Id as _;
 use crate::lower::hir_to_cfg::{Shapes, Signature, SignaturePort};
 use crate::pipeline::{Compiled, Deny, all_passes};
-use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, code};
-use crate::types::{Array, Shape, Type};
+use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, code, cuda_text};
+use crate::types::{Array, Precision, Shape, Type};
 use crate::{hir, stack, syntax};
 
 use super::args::{DumpArgs, EngineName, Stage, passes};
@@ -102,6 +102,7 @@ fn compiled(args: &DumpArgs, compiled: &Compiled) -> Result<ExitCode, Error> {
         (Stage::Unit, ..) => of_engine(args, &*compiled.units, compiled.call_units.as_deref().map(|u| u as _))?,
         (Stage::Plan, ..) => of_engine(args, &*compiled.plan, compiled.calls.as_deref().map(|p| p as _))?,
         (Stage::C, ..) => code(compiled, args.engine.into())?.text,
+        (Stage::Cuda, ..) => cuda_text(compiled, Precision::default())?,
         (stage, ..) => {
             let stage = format!("{stage:?}").to_lowercase();
             return Err(Error::new(ErrorKind::Option, format!("the text of a later stage has no stage `{stage}`")));

@@ -4,6 +4,7 @@ mod advice;
 mod args;
 mod bench;
 mod cmdstan;
+mod devices;
 mod differences;
 mod draws;
 mod dump;
@@ -67,6 +68,7 @@ pub fn main() -> ExitCode {
     }
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Devices => devices::devices(),
         Command::Map(args) => map::map(&args),
         Command::Grad(args) => grad::grad(&args),
         Command::Sample(args) => sample::sample(&args),

@@ -60,6 +60,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     // Only now, so that the results are not lost with the file.
     written?;
     let results = shown.results;
+    if let Some(device) = results.stats().device.as_ref().filter(|_| !args.stats) {
+        eprintln!("{device}");
+    }
     profile::write(args.profile.as_deref(), results.stats())?;
     Ok(match (stop.load(Ordering::Relaxed), results.traps().is_empty()) {
         (true, _) => interrupted(),

@@ -84,6 +84,9 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     if args.diagnose {
         print(&format!("{}\n", Diagnosis::of_draws(&draws)));
     }
+    if let Some(device) = draws.stats.device.as_ref().filter(|_| !args.stats) {
+        eprintln!("{device}");
+    }
     if args.stats {
         print(&format!("\n{}", show_stats(&draws.stats)));
         let pushed = draws.stats.bytes_pushed() as f64 / draws.gradients.max(1) as f64;

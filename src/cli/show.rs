@@ -190,6 +190,12 @@ fn add_stats(object: &mut Value, stats: &Stats) {
     if let Some(code) = &stats.code {
         object["codegen"] = json!(code.to_string());
     }
+    if let Some(device) = &stats.device {
+        object["device"] = json!({
+            "name": device.name, "threads": device.threads, "launches": device.launches, "busy": device.busy,
+            "bytes_of_records": device.records,
+        });
+    }
 }
 
 /// Writes the results for people.
@@ -247,8 +253,9 @@ pub(super) fn stopped(trap: &Trap, n: usize, named: &[u64], what: &str) -> Strin
 /// What a run counted, for people.
 pub(super) fn show_stats(stats: &Stats) -> String {
     let code = stats.code.as_ref().map_or_else(String::new, |code| format!("generated code: {code}\n"));
+    let device = stats.device.as_ref().map_or_else(String::new, |device| format!("{device}\n"));
     let mut text = format!(
-        "supersteps {}, utilization {:.4}, {:.6} s\n{code}\n{:<10} {:<28} {:>8} {:>12} {:>14} {:>14}\n",
+        "supersteps {}, utilization {:.4}, {:.6} s\n{code}{device}\n{:<10} {:<28} {:>8} {:>12} {:>14} {:>14}\n",
         stats.supersteps,
         stats.utilization(),
         stats.seconds,

@@ -144,7 +144,7 @@ real_functions!(declare! {
     IntArithmetic: Elementwise {
         IntDiv "idiv" [] "div" Always Zero 8 "x / y of ints, truncated towards zero; y = 0 and overflow trap"
         IntRem "irem" [] "rem" Always Zero 8 "remainder of x / y of ints with the sign of x; y = 0 traps"
-        IntPow "ipow" [] "" Always Zero 20 "x ^ y of ints; overflow and y < 0 trap"
+        IntPow "ipow" [] "pow" Always Zero 20 "x ^ y of ints; overflow and y < 0 trap"
     }
     /// Comparisons: of bools (equality only), ints or reals.
     Comparison: Elementwise {

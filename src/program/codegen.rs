@@ -6,7 +6,8 @@ use super::results::stack_only;
 use super::{Engine, Error, ErrorKind, Options};
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler};
 use crate::backend::cpu::codegen::{Code, end_all};
-use crate::backend::{CompileError, Executable, Form, Generate, How, Units};
+use crate::backend::{self, cuda};
+use crate::backend::{BackendError, Executable, Form, Generate, How, Units};
 use crate::pipeline::Compiled;
 use crate::run::Execution;
 use crate::types::Precision;
@@ -51,6 +52,10 @@ impl Executables {
     /// [`ErrorKind::Codegen`] where there is no C compiler, or it fails; [`ErrorKind::Option`] for `local` where there
     /// is only a stack program.
     pub(super) fn of(&self, compiled: &Compiled, options: &Options) -> Result<Option<Arc<dyn Executable>>, Error> {
+        if options.engine == Engine::Scalar && options.backend.name() != backend::usual().name() {
+            let message = "the engine `scalar` runs on the processor: leave --device out, or take --engine pc";
+            return Err(Error::new(ErrorKind::Option, message));
+        }
         let program = match (options.engine, &compiled.call_units, &compiled.calls) {
             (Engine::Scalar, ..) if options.codegen != Codegen::Cc => return Ok(None),
             (Engine::Pc | Engine::Scalar, ..) => {
@@ -119,6 +124,15 @@ pub fn code(compiled: &Compiled, engine: Engine) -> Result<Code, Error> {
     }
 }
 
+/// The CUDA text of a compiled program.
+///
+/// # Errors
+/// [`ErrorKind::Option`] where it does what no GPU does yet.
+pub fn cuda_text(compiled: &Compiled, precision: Precision) -> Result<String, Error> {
+    let program = Units::Machine(Arc::clone(&compiled.units), Arc::clone(&compiled.plan));
+    Ok(cuda::text(program, precision)?)
+}
+
 impl From<CodegenError> for Error {
     fn from(error: CodegenError) -> Self {
         let kind = match error {
@@ -129,12 +143,12 @@ impl From<CodegenError> for Error {
     }
 }
 
-impl From<CompileError> for Error {
-    fn from(error: CompileError) -> Self {
+impl From<BackendError> for Error {
+    fn from(error: BackendError) -> Self {
         let kind = match error {
-            CompileError::Interrupted(_) => ErrorKind::Interrupted,
-            CompileError::Codegen(_) => ErrorKind::Codegen,
-            CompileError::Unsupported(_) => ErrorKind::Option,
+            BackendError::Interrupted(_) => ErrorKind::Interrupted,
+            BackendError::Codegen(_) | BackendError::Device(_) => ErrorKind::Codegen,
+            BackendError::Unsupported(_) => ErrorKind::Option,
         };
         Error::new(kind, error.to_string())
     }

@@ -51,13 +51,13 @@ pub use crate::plan::MemoryEstimate;
 pub use codegen::Codegen;
 use codegen::Executables;
 #[doc(hidden)]
-pub use codegen::{c_compiler, code, codegen_fails, end_compilers};
+pub use codegen::{c_compiler, code, codegen_fails, cuda_text, end_compilers};
 pub use error::{Error, ErrorKind};
 pub use gradient::Gradient;
 pub(crate) use inputs::refuse_unknown;
 pub use inputs::{Element, Inputs};
 pub(crate) use options::no_pass;
-pub use options::{Options, device};
+pub use options::{Options, device, devices};
 pub(crate) use prints::Speakers;
 pub use prints::{Printed, Prints};
 use ragged::BoundedAxes;

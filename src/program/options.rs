@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::backend::{self, Backend};
+use crate::backend::{self, Backend, cuda};
 use crate::pipeline::{Deny, Passes, all_passes};
 use crate::program::{Codegen, Engine, Error, ErrorKind, Prints};
 use crate::run::{Costs, Execution, Schedule, Settings};
@@ -197,6 +197,21 @@ settings_of_the_run! {
 pub(crate) fn no_pass(name: &str) -> Error {
     let names: Vec<&str> = all_passes().map(|(name, _)| name).collect();
     Error::new(ErrorKind::Option, format!("no compiler pass `{name}`: there is {}", names.join(", ")))
+}
+
+/// What programs can run on, by the names for [`device`], each with what it is, or why it is not there.
+pub fn devices() -> Vec<(String, String)> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let named = |name: &str, what: String| (name.to_owned(), what);
+    let mut all = vec![named("cpu", format!("this processor, {cores} threads"))];
+    match cuda::gpus() {
+        Ok(gpus) if gpus.is_empty() => all.push(named("cuda", "none: the NVIDIA driver shows no GPU".to_owned())),
+        Ok(gpus) => all.extend(gpus.iter().map(|gpu| (format!("cuda:{}", gpu.number()), gpu.to_string()))),
+        Err(why) => all.push(named("cuda", format!("none: {why}"))),
+    }
+    let host = "this processor, with the text for a GPU: to try that without one";
+    all.push(named("cuda-host", host.to_owned()));
+    all
 }
 
 /// The back end of this name, for [`Options::backend`].

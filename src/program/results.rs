@@ -160,7 +160,7 @@ pub(super) fn execute(
     let executable = executables.of(compiled, options)?;
     let start = Instant::now();
     let mut outcome = match executable {
-        Some(executable) => executable.run(inputs, settings, sink),
+        Some(executable) => executable.run(inputs, settings, sink)?,
         None => interp::run(compiled.cfg.as_ref().ok_or_else(stack_only)?, inputs, settings, sink),
     };
     outcome.stats.seconds = start.elapsed().as_secs_f64();

@@ -4,6 +4,7 @@ mod access;
 mod available;
 mod code;
 mod costs;
+mod device;
 mod memory;
 mod profile;
 mod settings;
@@ -22,6 +23,7 @@ pub use access::Access;
 pub use available::{available_memory, resident_memory};
 pub use code::CodeStats;
 pub use costs::Costs;
+pub use device::DeviceStats;
 pub use memory::{BETWEEN_LOOKS, MemoryBudget, NoMemory, Reservation, System};
 pub use profile::{Activity, Profile, Times};
 pub use settings::{Execution, Schedule, Settings, workers};
@@ -330,6 +332,8 @@ pub struct Stats {
     pub profile: Option<Profile>,
     /// What became of generated code; only where it comes beside the run.
     pub code: Option<CodeStats>,
+    /// What a device that is not the processor did.
+    pub device: Option<DeviceStats>,
 }
 
 /// Statistics of one block.

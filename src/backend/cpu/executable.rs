@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::codegen::compiler::CodegenError;
 use super::codegen::{Beside, Choice, Code, Generated, Native};
 use super::{MACHINE, local, pc, straight};
-use crate::backend::{Backend, CompileError, Executable, Form, Generate, How, Units};
+use crate::backend::{Backend, BackendError, Executable, Form, Generate, How, Units};
 use crate::plan::TargetMachine;
 use crate::run::{Outcome, RunInputs, Settings, Sink, workers};
 
@@ -20,7 +20,7 @@ impl Backend for Cpu {
     fn machine(&self) -> TargetMachine {
         MACHINE
     }
-    fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, CompileError> {
+    fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
         let beside = |form| Box::new(Beside::new(program.clone(), form, how.precision));
         let code = match (&program, how.generate) {
             (_, Generate::Never) => Made::Nothing,
@@ -39,11 +39,11 @@ impl Backend for Cpu {
     }
 }
 
-impl From<CodegenError> for CompileError {
+impl From<CodegenError> for BackendError {
     fn from(error: CodegenError) -> Self {
         match error {
-            CodegenError::Interrupted => CompileError::Interrupted(error.to_string()),
-            error => CompileError::Codegen(error.to_string()),
+            CodegenError::Interrupted => BackendError::Interrupted(error.to_string()),
+            error => BackendError::Codegen(error.to_string()),
         }
     }
 }
@@ -103,7 +103,7 @@ impl Executable for Loaded {
         }
     }
 
-    fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
+    fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Result<Outcome, BackendError> {
         let generated = match &self.code {
             Made::Nothing => Generated::Nothing,
             Made::Before(native) => Generated::Now(native),
@@ -115,10 +115,10 @@ impl Executable for Loaded {
                 _ => Generated::Beside(choice.groups()),
             },
         };
-        match &self.program {
+        Ok(match &self.program {
             Units::Machine(_, plan) => pc::run_with(plan, generated, inputs, settings, sink),
             Units::Calls(_, plan) => local::run_with(plan, generated, inputs, settings, sink),
-        }
+        })
     }
 }
 

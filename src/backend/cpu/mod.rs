@@ -41,3 +41,4 @@ pub use calibrate::calibrate;
 pub use executable::Cpu;
 pub use machine::MACHINE;
 pub(in crate::backend) use machine::PADDING;
+pub(in crate::backend) use segments::told;

@@ -375,7 +375,7 @@ impl<R: Real> Stepper<'_, R> {
 pub(super) struct NotServed;
 
 /// What a lane is told whose index is out of range.
-pub(super) fn told(site: &Site, (extent, entries): (usize, usize), index: i64) -> String {
+pub(in crate::backend) fn told(site: &Site, (extent, entries): (usize, usize), index: i64) -> String {
     let entries = (entries > 1).then_some(entries);
     Access { shape: &[extent], axes: 1, places: 1, entries, index: &|_, _| index }.message(&site.loc)
 }

@@ -33,8 +33,12 @@ pub(in crate::backend) struct Route<'a> {
 pub(in crate::backend) trait Ending: BlockEnd {
     /// Where it sends lanes, where generated code can do that.
     fn exit(&self) -> Option<Exit<'_>>;
+    /// The attempt that it calls under.
+    fn attempt(&self) -> Option<&Attempt>;
     /// The attempt that it calls under, if the heights of stacks and tapes must be noted for that.
-    fn noted(&self) -> Option<&Attempt>;
+    fn noted(&self) -> Option<&Attempt> {
+        self.attempt().filter(|attempt| attempt.has_heights())
+    }
     /// The block that a call returns to, where generated code can return.
     fn returned_to(&self) -> Option<BlockId>;
 }
@@ -49,9 +53,9 @@ impl Ending for Terminator {
             Terminator::Halt => Exit::Halt,
         })
     }
-    fn noted(&self) -> Option<&Attempt> {
+    fn attempt(&self) -> Option<&Attempt> {
         match self {
-            Terminator::PushJump { attempt, .. } => attempt.as_ref().filter(|attempt| attempt.has_heights()),
+            Terminator::PushJump { attempt, .. } => attempt.as_ref(),
             _ => None,
         }
     }
@@ -67,7 +71,7 @@ impl Ending for CallTerminator {
     fn exit(&self) -> Option<Exit<'_>> {
         None
     }
-    fn noted(&self) -> Option<&Attempt> {
+    fn attempt(&self) -> Option<&Attempt> {
         None
     }
     fn returned_to(&self) -> Option<BlockId> {

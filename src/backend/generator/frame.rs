@@ -44,6 +44,15 @@ pub(in crate::backend) trait Access {
     fn store(&self, slot: SlotId, looped: bool, dtype: DType, value: &str) -> String;
     /// The address of a shared value, as an expression.
     fn constant(&self, constant: ConstantId) -> String;
+    /// Whether a function may have arrays without elements, and indices that are always out of range: there are no steps that
+    /// it could leave them to.
+    fn has_all(&self) -> bool {
+        false
+    }
+    /// The line before a loop of so many turns that is written out.
+    fn unrolled(&self, turns: usize) -> String {
+        format!("_Pragma(\"GCC unroll {turns}\")")
+    }
     /// The draw of this number, counted from those that the lane has made, as an expression; `function` draws.
     fn draw(&self, function: &str, number: &str) -> String;
 }

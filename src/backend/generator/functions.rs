@@ -42,6 +42,8 @@ pub(super) enum Call {
     Fails(String, TrapKind),
     /// Division of ints, which fails in two ways: by zero, and in one case by overflow.
     Quotient(String),
+    /// Its powers, which fail by a negative exponent and by overflow.
+    Power(String),
     /// Its remainder, which fails by zero only.
     Remainder(String),
 }
@@ -71,7 +73,7 @@ pub(super) fn of(prim: Prim, dtypes: &[DType]) -> Call {
         Class::IntArithmetic(op) => match op {
             IntArithmetic::IntDiv => Call::Quotient(named(first)),
             IntArithmetic::IntRem => Call::Remainder(named(first)),
-            IntArithmetic::IntPow => unreachable!("a function does not take `{prim}`"),
+            IntArithmetic::IntPow => Call::Power(named(first)),
         },
         Class::Conversion(conversion) => match conversion {
             Conversion::ToReal => Call::Total(format!("{}_{}", named(DType::Real), prefix(first))),

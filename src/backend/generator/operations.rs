@@ -205,6 +205,12 @@ pub(super) fn called(
             let bad = fresh();
             Called { text: format!("{name}({list}, &{bad})"), checks: vec![(bad.clone(), kind)], bad: Some(bad) }
         }
+        Call::Power(name) => {
+            let bad = fresh();
+            let negative = format!("b_and({bad}, i_lt({}, i_splat(0)))", args[1]);
+            let checks = vec![(negative, TrapKind::NegativeExponent), (bad.clone(), TrapKind::IntegerOverflow)];
+            Called { text: format!("{name}({list}, &{bad})"), checks, bad: Some(bad) }
+        }
         Call::Quotient(name) | Call::Remainder(name) => {
             if divisor > 0 && divisor & (divisor - 1) == 0 && divisor < 1 << 62 {
                 let text = format!("{name}_pow2({}, {})", args[0], divisor.trailing_zeros());

@@ -5,6 +5,7 @@ pub(crate) mod differential;
 pub(crate) mod draws;
 pub(crate) mod file_tests;
 pub(crate) mod generator;
+pub(crate) mod gpu;
 pub(crate) mod kernels;
 pub(crate) mod machine;
 pub(crate) mod memory;

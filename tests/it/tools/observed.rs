@@ -200,6 +200,11 @@ impl Configuration {
         if rng.percent(codegen_percent()) {
             options = options.codegen(codegen());
         }
+        if rng.percent(gpu_percent())
+            && let Some(gpu) = Self::on_a_gpu(&options, options.get_passes().clone())
+        {
+            options = gpu.options;
+        }
         // Without it generated code does not run.
         if options.get_codegen() != Codegen::Off || rng.percent(50) {
             options = options.with_pass("cached-tops").expect("there is such a pass");
@@ -249,7 +254,16 @@ impl Configuration {
             all.push(Configuration { options, batch: 0, order: None });
         }
         all.push(Configuration { options: generated.shard_lanes(7), batch: 0, order: None });
+        all.extend(Self::on_a_gpu(base, Passes::default()));
         all
+    }
+
+    /// On a GPU, or on the text for one: see [`gpu`]; not what it does not do.
+    pub(crate) fn on_a_gpu(base: &Options, passes: Passes) -> Option<Configuration> {
+        let refused = base.get_settings().get_check_nan() || base.get_settings().get_profile();
+        let options = base.clone().codegen(Codegen::Off).engine(Engine::Pc).passes(passes).backend(gpu()?);
+        let options = options.with_pass("cached-tops").expect("there is such a pass");
+        (!refused).then_some(Configuration { options, batch: 0, order: None })
     }
 }
 
@@ -265,11 +279,31 @@ pub(crate) fn codegen() -> Codegen {
     if *FOUND { Codegen::Cc } else { Codegen::Off }
 }
 
+/// The device that stands for a GPU: that of the name in `AUTOBATCH_TEST_DEVICE`, else the host with the text for a GPU,
+/// where there is a C compiler.
+pub(crate) fn gpu() -> Option<Arc<dyn autobatch::backend::Backend>> {
+    let named = std::env::var("AUTOBATCH_TEST_DEVICE").ok();
+    if named.is_none() && codegen() == Codegen::Off {
+        return None;
+    }
+    let name = named.as_deref().unwrap_or("cuda-host");
+    Some(autobatch::program::device(name).expect("AUTOBATCH_TEST_DEVICE names a device"))
+}
+
 /// How often random configurations generate code: seldom, since a C compiler takes its time, or as often as
 /// `AUTOBATCH_DIFFERENTIAL_CODEGEN` says, in percent.
 fn codegen_percent() -> usize {
     static PERCENT: LazyLock<usize> = LazyLock::new(|| {
         let given = std::env::var("AUTOBATCH_DIFFERENTIAL_CODEGEN").ok();
+        given.and_then(|p| p.parse().ok()).unwrap_or(2)
+    });
+    *PERCENT
+}
+
+/// The same of the device that stands for a GPU, by `AUTOBATCH_DIFFERENTIAL_GPU`.
+fn gpu_percent() -> usize {
+    static PERCENT: LazyLock<usize> = LazyLock::new(|| {
+        let given = std::env::var("AUTOBATCH_DIFFERENTIAL_GPU").ok();
         given.and_then(|p| p.parse().ok()).unwrap_or(2)
     });
     *PERCENT

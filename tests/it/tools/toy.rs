@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use autobatch::backend::cpu::MACHINE;
-use autobatch::backend::{Backend, CompileError, Executable, How, Units};
+use autobatch::backend::{Backend, BackendError, Executable, How, Units};
 use autobatch::base::{Id as _, Loc};
 use autobatch::parts::{Operand, render};
 use autobatch::plan::TargetMachine;
@@ -27,10 +27,10 @@ impl Backend for Toy {
     fn machine(&self) -> TargetMachine {
         MACHINE
     }
-    fn compile(&self, program: Units, _: &How) -> Result<Arc<dyn Executable>, CompileError> {
+    fn compile(&self, program: Units, _: &How) -> Result<Arc<dyn Executable>, BackendError> {
         match program {
             Units::Machine(units, _) => Ok(Arc::new(Program(units))),
-            Units::Calls(..) => Err(CompileError::Unsupported("the toy runs the engine `pc` only".to_owned())),
+            Units::Calls(..) => Err(BackendError::Unsupported("the toy runs the engine `pc` only".to_owned())),
         }
     }
 }
@@ -39,8 +39,8 @@ impl Backend for Toy {
 struct Program(Arc<unit::Program>);
 
 impl Executable for Program {
-    fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Outcome {
-        run(&self.0, inputs, settings, sink)
+    fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Result<Outcome, BackendError> {
+        Ok(run(&self.0, inputs, settings, sink))
     }
 }
 

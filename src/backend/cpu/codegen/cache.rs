@@ -7,10 +7,10 @@ use sha2::{Digest as _, Sha256};
 use crate::backend::cpu::codegen::compiler::CodegenError;
 
 /// 256 bits that tell values apart, and that nobody can find another value for.
-pub(super) type Key = [u8; 32];
+pub(in crate::backend) type Key = [u8; 32];
 
 /// The digest of these parts, one after the other.
-pub(super) fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Key {
+pub(in crate::backend) fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Key {
     let mut hasher = Sha256::new();
     for part in parts {
         // With its length, so that no two lists look alike.
@@ -34,7 +34,7 @@ fn unsealed(mut bytes: Vec<u8>, key: &Key) -> Option<Vec<u8>> {
 }
 
 #[cfg(unix)]
-pub(super) use unix::{Cache, why_unsafe};
+pub(in crate::backend) use unix::{Cache, why_unsafe};
 
 #[cfg(unix)]
 mod unix {
@@ -64,7 +64,7 @@ mod unix {
 
     /// A folder of compiled code that nobody else can write to.
     #[derive(Debug)]
-    pub(in crate::backend::cpu::codegen) struct Cache {
+    pub(in crate::backend) struct Cache {
         folder: OwnedFd,
         most_bytes: i64,
     }
@@ -74,7 +74,7 @@ mod unix {
         ///
         /// # Errors
         /// [`CodegenError::Untrusted`] where it belongs to another user or others can write to it.
-        pub(in crate::backend::cpu::codegen) fn open(path: &Path) -> Result<Option<Self>, CodegenError> {
+        pub(in crate::backend) fn open(path: &Path) -> Result<Option<Self>, CodegenError> {
             let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
             if super::super::compiler::create_private(path, true).is_err() {
                 return Ok(None);
@@ -89,13 +89,13 @@ mod unix {
 
         /// The same folder with another bound on what it keeps.
         #[cfg(test)]
-        pub(in crate::backend::cpu::codegen) fn with_most_bytes(self, most_bytes: i64) -> Self {
+        pub(in crate::backend) fn with_most_bytes(self, most_bytes: i64) -> Self {
             Self { most_bytes, ..self }
         }
 
         /// What was kept under this key, whole and unchanged. A file that is none, or that others can write to, is as
         /// good as none: it is made again.
-        pub(in crate::backend::cpu::codegen) fn get(&self, key: &Key) -> Option<Vec<u8>> {
+        pub(in crate::backend) fn get(&self, key: &Key) -> Option<Vec<u8>> {
             // A pipe is not waited for, and a link not followed.
             let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
             let mut file = File::from(openat(&self.folder, &*name(key), flags, Mode::empty()).ok()?);
@@ -112,7 +112,7 @@ mod unix {
         }
 
         /// Keeps code under a key. Where that fails, for want of room or of rights, it is not kept.
-        pub(in crate::backend::cpu::codegen) fn put(&self, key: &Key, object: &[u8]) {
+        pub(in crate::backend) fn put(&self, key: &Key, object: &[u8]) {
             static COUNT: AtomicU64 = AtomicU64::new(0);
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
@@ -126,7 +126,7 @@ mod unix {
         }
 
         /// Whether files can be made in it.
-        pub(in crate::backend::cpu::codegen) fn takes(&self) -> bool {
+        pub(in crate::backend) fn takes(&self) -> bool {
             let access = AccessFlags::W_OK | AccessFlags::X_OK;
             faccessat(&self.folder, ".", access, AtFlags::AT_EACCESS).is_ok()
         }
@@ -198,7 +198,7 @@ mod unix {
 
     /// Why others could put another folder in the place of one that is made in here: the first folder on the way to it
     /// that they may write to, and that is not one for all in which everybody keeps what is his own, as `/tmp` is.
-    pub(in crate::backend::cpu::codegen) fn why_unsafe(path: &Path) -> Option<CodegenError> {
+    pub(in crate::backend) fn why_unsafe(path: &Path) -> Option<CodegenError> {
         let path = path.canonicalize().ok()?;
         path.ancestors().find_map(|folder| {
             let found = stat(folder).ok()?;
@@ -211,7 +211,7 @@ mod unix {
 }
 
 #[cfg(not(unix))]
-pub(super) use elsewhere::{Cache, why_unsafe};
+pub(in crate::backend) use elsewhere::{Cache, why_unsafe};
 
 /// Where nothing tells who owns a file, nothing is kept.
 #[cfg(not(unix))]
@@ -221,22 +221,22 @@ mod elsewhere {
     use super::{CodegenError, Key};
 
     #[derive(Debug)]
-    pub(in crate::backend::cpu::codegen) struct Cache;
+    pub(in crate::backend) struct Cache;
 
     impl Cache {
-        pub(in crate::backend::cpu::codegen) fn open(_: &Path) -> Result<Option<Self>, CodegenError> {
+        pub(in crate::backend) fn open(_: &Path) -> Result<Option<Self>, CodegenError> {
             Ok(None)
         }
-        pub(in crate::backend::cpu::codegen) fn get(&self, _: &Key) -> Option<Vec<u8>> {
+        pub(in crate::backend) fn get(&self, _: &Key) -> Option<Vec<u8>> {
             None
         }
-        pub(in crate::backend::cpu::codegen) fn put(&self, _: &Key, _: &[u8]) {}
-        pub(in crate::backend::cpu::codegen) fn takes(&self) -> bool {
+        pub(in crate::backend) fn put(&self, _: &Key, _: &[u8]) {}
+        pub(in crate::backend) fn takes(&self) -> bool {
             false
         }
     }
 
-    pub(in crate::backend::cpu::codegen) fn why_unsafe(_: &Path) -> Option<CodegenError> {
+    pub(in crate::backend) fn why_unsafe(_: &Path) -> Option<CodegenError> {
         None
     }
 }

@@ -19,7 +19,7 @@ pub use crate::backend::cpu::codegen::library::Library;
 use crate::backend::generator;
 
 /// The headers that generated C includes: name and text.
-fn headers() -> [(&'static str, &'static str); 3] {
+pub(in crate::backend) fn headers() -> [(&'static str, &'static str); 3] {
     static FUNCTIONS: OnceLock<String> = OnceLock::new();
     [
         ("lanes.h", include_str!("include/lanes.h")),
@@ -598,7 +598,7 @@ pub(super) fn create_private(path: &Path, parents: bool) -> io::Result<()> {
 }
 
 /// `AUTOBATCH_CACHE`, or else `autobatch` in the folder that the XDG base directory specification names for caches.
-fn default_cache() -> Option<PathBuf> {
+pub(in crate::backend) fn default_cache() -> Option<PathBuf> {
     let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder("AUTOBATCH_CACHE").or_else(|| {
         let caches = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;

@@ -7,7 +7,7 @@
 
 pub mod abi;
 mod beside;
-mod cache;
+pub(in crate::backend) mod cache;
 mod choice;
 pub mod compiler;
 mod group;

@@ -196,6 +196,10 @@ impl StraightFrame for Straight {
         format!("c->note(c, {}, hr, (const uint32_t[]){{{heights}}});", ret.index())
     }
 
+    fn height(&self, pile: Pile) -> String {
+        format!("h{}", name(pile))
+    }
+
     fn is_outermost(&self) -> String {
         "hr == 0".to_owned()
     }

@@ -11,10 +11,24 @@ pub(super) const MOST_UNROLLED: usize = 16;
 impl<T: Ending> Writer<'_, T> {
     /// A loop over elements.
     pub(super) fn each(&mut self, elements: usize, body: impl FnOnce(&mut Self, Option<&str>)) {
-        if elements == 1 {
-            return body(self, None);
+        match elements {
+            0 => return,
+            1 => return body(self, None),
+            _ => {}
         }
         self.open_loop_over("e", elements);
+        body(self, Some("e"));
+        self.close();
+    }
+
+    /// A loop over elements, each of which takes long: a machine has its body once, since what it runs must stay in the cache
+    /// of instructions.
+    pub(super) fn each_at_length(&mut self, elements: usize, body: impl FnOnce(&mut Self, Option<&str>)) {
+        if elements == 1 || !self.is_scheduled() {
+            return self.each(elements, body);
+        }
+        self.line("AB_ROLLED");
+        self.open(&format!("for (int e = 0; e < {elements}; e++) {{"));
         body(self, Some("e"));
         self.close();
     }
@@ -22,7 +36,7 @@ impl<T: Ending> Writer<'_, T> {
     /// A loop over elements, some of whose places are of [`shapes::indices_of_element`] of this shape.
     pub(super) fn each_of(&mut self, shape: &[usize], body: impl FnOnce(&mut Self, Option<&str>)) {
         let elements = shape.iter().product();
-        match shapes::columns(shape) {
+        match shapes::columns(shape).filter(|_| elements > 0) {
             Some(columns) => {
                 self.open_rows(elements, columns);
                 body(self, Some("e"));
@@ -45,7 +59,7 @@ impl<T: Ending> Writer<'_, T> {
         elements: usize,
         body: impl FnOnce(&mut Self, Option<&str>) -> Option<()>,
     ) -> Option<()> {
-        let mut done = None;
+        let mut done = (elements == 0).then_some(());
         self.each(elements, |w, e| done = body(w, e));
         done
     }
@@ -53,7 +67,7 @@ impl<T: Ending> Writer<'_, T> {
     /// A line that opens a loop of so many turns.
     pub(super) fn open_loop_over(&mut self, counter: &str, turns: usize) {
         if turns <= MOST_UNROLLED {
-            self.line(format!("_Pragma(\"GCC unroll {turns}\")"));
+            self.line(self.frame.unrolled(turns));
         }
         self.open(&format!("for (int {counter} = 0; {counter} < {turns}; {counter}++) {{"));
     }

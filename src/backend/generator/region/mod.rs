@@ -7,6 +7,8 @@
 
 mod fusion;
 mod loops;
+mod machine;
+mod matrices;
 mod operations;
 mod place;
 mod shapes;
@@ -30,8 +32,10 @@ use crate::prim::Prim;
 use crate::types::DType;
 use crate::unit::{BlockEnd, BlockId, Body, Op, OpKind, SideEffect};
 
+pub(in crate::backend) use machine::Ports;
+pub(in crate::backend) use machine::{MachineSegment, RECORD_HEAD};
 pub use straight::{KernelOp, KernelOperand, KernelSource, StraightSegment, TrapMessage};
-pub(in crate::backend) use straight::{Mapped, StraightFrame, straight};
+pub(in crate::backend) use straight::{Mapped, StraightFrame, machine, straight};
 use text::{Extent, MOST_MOVED, MOST_MOVED_OFTEN, Writer};
 
 /// What a target that runs regions has besides.

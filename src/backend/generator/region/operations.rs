@@ -4,6 +4,7 @@ use super::Pile;
 use super::loops::MOST_UNROLLED;
 use super::place::{Known, Number, Place, View};
 use super::shapes;
+use super::straight::mapped;
 use super::text::Writer;
 use super::varying::First;
 use crate::backend::generator::ending::Ending;
@@ -12,7 +13,8 @@ use crate::backend::generator::operations::{called, start, step};
 use crate::backend::generator::ssa::{Fold, Products};
 use crate::parts::TapeId;
 use crate::prim::{
-    Arithmetic, BLOCK, Class, Comparison, Contraction, Conversion, Logic, Movement, Prim, computed_elementwise,
+    Arithmetic, BLOCK, Class, Comparison, Contraction, Conversion, Logic, Movement, Prim, Reduction,
+    computed_elementwise,
 };
 use crate::run::TrapKind;
 use crate::types::{DType, Scalar, Type};
@@ -72,7 +74,8 @@ impl<T: Ending> Writer<'_, T> {
             SideEffect::TapePush { tape, value } => self.tape_push(*tape, *value),
             SideEffect::TapePop { dst, tape } => self.tape_pop(*dst, *tape, &block.values[*dst].ty),
             SideEffect::Assert { cond, message } => self.assert_telling(block, *cond, message),
-            SideEffect::Print(_) | SideEffect::Emit { .. } => None,
+            SideEffect::Print(message) => self.printed(block, message),
+            SideEffect::Emit { stream, args } => self.emitted(*stream, args),
         }
     }
 
@@ -136,14 +139,17 @@ impl<T: Ending> Writer<'_, T> {
             return self.add_later(fold, dst, args);
         }
         match prim.class() {
-            _ if n == 0 => None,
+            _ if n == 0 => self.frame.has_all().then(|| Known::Array(View::nothing(ty.dtype))),
             Class::Identity(_) => Some(self.known(args[0])),
-            Class::IntArithmetic(_) if prim == Prim::IntPow => None,
+            Class::IntArithmetic(_) if prim == Prim::IntPow && !self.is_scheduled() => None,
             computed_elementwise!() => self.elementwise(block, dst, prim, args),
             Class::Movement(movement) => self.moved(movement, block, dst, prim, args),
             Class::Contraction(contraction) => self.contracted(contraction, block, (dst, prim), args),
             Class::Reduction(reduction) if n == 1 => {
                 let view = self.view(args[0])?;
+                if view.elements == 0 {
+                    return self.of_nothing(Fold::All(reduction), ty.dtype);
+                }
                 if let Some(n) = self.shares(block, dst, prim, args) {
                     let fold = Fold::All(reduction);
                     let sum = Number::group(self.fresh("s"), ty.dtype);
@@ -161,6 +167,18 @@ impl<T: Ending> Writer<'_, T> {
             Class::Triangular(_) => self.by_kernel(prim, block, dst, args),
             Class::Reduction(_) => None,
         }
+    }
+
+    /// A reduction of no elements.
+    fn of_nothing(&mut self, fold: Fold, dtype: DType) -> Option<Known> {
+        let made = match start(fold, dtype) {
+            Some(start) => start,
+            None => {
+                self.check_plain("1", TrapKind::EmptyReduction, String::new());
+                start(Fold::All(Reduction::Sum), dtype)?
+            }
+        };
+        Some(Known::Number(self.named(Number::group(made, dtype))))
     }
 
     /// An int or bool that is the same in all active lanes.
@@ -204,6 +222,9 @@ impl<T: Ending> Writer<'_, T> {
             Some(n) => {
                 let columns = self.columns(block, dst, args);
                 self.in_loop((n, columns), &made, &views, |w| body(w, Some("e")));
+            }
+            None if mapped(prim).is_some() && self.is_scheduled() && value.ty.shape.len() == 1 => {
+                self.each_at_length(n, body);
             }
             None => self.each_of(&value.ty.shape, body),
         }
@@ -692,10 +713,22 @@ impl<T: Ending> Writer<'_, T> {
         for (axis, index) in indices.iter().enumerate() {
             let stride: usize = shape[axis + 1..].iter().product();
             // Indices that are in range are fewer than these.
-            let ways = (shape[axis] + 1).checked_sub(entries.unwrap_or(1))?;
+            let ways = match (shape[axis] + 1).checked_sub(entries.unwrap_or(1)) {
+                Some(ways) => ways,
+                None if self.frame.has_all() => 0,
+                None => return None,
+            };
             if let Operand::Const(Scalar::Int(i)) = index {
-                let i = usize::try_from(*i).ok().filter(|i| *i < ways)?;
-                first.plain.1 += i * stride;
+                match usize::try_from(*i).ok().filter(|i| *i < ways) {
+                    Some(i) => first.plain.1 += i * stride,
+                    // There are no steps that would trap.
+                    None if self.frame.has_all() => {
+                        let extent = Some((shape[axis], entries.unwrap_or(1)));
+                        let site = self.site(TrapKind::IndexOutOfRange, String::new(), extent);
+                        self.line(self.frame.trap_all("1", site, Some(&format!("{i}LL"))));
+                    }
+                    None => return None,
+                }
                 continue;
             }
             let index = self.number(*index);

@@ -58,6 +58,10 @@ impl View {
     pub(super) fn whole(place: Place, elements: usize, dtype: DType) -> Self {
         Self { place, first: (None, 0), elements, dtype }
     }
+    /// No elements.
+    pub(super) fn nothing(dtype: DType) -> Self {
+        Self::whole(Place::One(Number::group("0", dtype)), 0, dtype)
+    }
     /// Whether it is of an array of the function that has one of these names.
     pub(super) fn is_one_of(&self, names: &HashSet<String>) -> bool {
         matches!(&self.place, Place::Local { name, .. } if names.contains(name))

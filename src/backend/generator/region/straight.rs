@@ -9,6 +9,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::machine::{Machine, MachineSegment, Ports};
 use super::place::{Known, Number, Place, View};
 use super::text::{Extent, Writer};
 use super::{Pile, RegionExit, RegionFrame, RegionFunction, RegionSegment};
@@ -36,6 +37,8 @@ pub(in crate::backend) trait StraightFrame: RegionFrame {
     fn call(&self, ret: BlockId, deep: usize, full: usize) -> Vec<String>;
     /// The statement that notes how high these are, before the address of an attempt is put on top.
     fn note(&self, ret: BlockId, piles: &[Pile]) -> String;
+    /// How high a pile of the lane is, as the name of a variable.
+    fn height(&self, pile: Pile) -> String;
     /// Whether the lane was called by nobody, as an expression.
     fn is_outermost(&self) -> String;
     /// The return address that is taken off, as an expression.
@@ -118,15 +121,17 @@ const MOST_TRANSPOSED: usize = 1 << 17;
 
 /// What the writer of a straight function has besides.
 pub(super) struct Straight<'a> {
-    frame: &'a dyn StraightFrame,
+    pub(super) frame: &'a dyn StraightFrame,
     /// The blocks that calls return to.
     returns: Vec<BlockId>,
     /// The first blocks of units, where lanes come in.
-    entries: Vec<BlockId>,
+    pub(super) entries: Vec<BlockId>,
     /// What the machine runs.
     kernels: Vec<KernelOp>,
     /// What it says.
-    messages: Vec<TrapMessage>,
+    pub(super) messages: Vec<TrapMessage>,
+    /// What a machine in the function has besides.
+    pub(super) machine: Option<Machine<'a>>,
 }
 
 /// The straight function of a program.
@@ -140,6 +145,8 @@ pub struct StraightSegment {
     pub kernels: Vec<KernelOp>,
     /// The messages with values, by their numbers.
     pub messages: Vec<TrapMessage>,
+    /// What a machine in the function has besides.
+    pub(in crate::backend) machine: Option<MachineSegment>,
 }
 
 /// The straight function of a body, appended to `out`; none where no block has a text.
@@ -160,6 +167,7 @@ pub(in crate::backend) fn straight<'a, T: Ending>(
             entries: units().map(|unit| unit.blocks[0]).collect(),
             kernels: Vec::new(),
             messages: Vec::new(),
+            machine: None,
         };
         if blocks.is_empty() {
             return None;
@@ -177,6 +185,33 @@ pub(in crate::backend) fn straight<'a, T: Ending>(
             }
         }
     }
+}
+
+/// The function that is a machine for the lanes of a warp, appended to `out`: all blocks of a body, each of which hands its
+/// lane back to the scheduler.
+///
+/// # Errors
+/// The blocks that have no text, and why.
+pub(in crate::backend) fn machine<'a, T: Ending>(
+    frame: &'a dyn StraightFrame,
+    (body, storage): (&'a Body<T>, &'a Storage<'a>),
+    ports: &'a Ports,
+    name: &str,
+    out: &mut String,
+) -> Result<StraightSegment, Vec<(BlockId, String)>> {
+    let blocks: Vec<BlockId> = body.units.values().flat_map(|unit| &unit.blocks).copied().collect();
+    let machine = Machine::of(body, ports);
+    let straight = Straight {
+        frame,
+        returns: Vec::new(),
+        entries: machine.entries(body),
+        kernels: Vec::new(),
+        messages: Vec::new(),
+        machine: Some(machine),
+    };
+    let (text, segment) = written((body, storage), &blocks, straight, name)?;
+    *out += &text;
+    Ok(segment)
 }
 
 /// The text of these blocks, or those that have none, and why.
@@ -201,6 +236,7 @@ fn written<T: Ending>(
     let declared = writer.declarations();
     let straight = writer.straight.take().expect("it was there before");
     let (kernels, messages) = (straight.kernels, straight.messages);
+    let machine = straight.machine.map(|machine| machine.segment);
     let Writer { signature, sites, exits, scratch, body: text, .. } = writer;
     let function = RegionFunction { name, signature: &signature, storage, blocks: blocks.len() };
     let mut out = String::new();
@@ -219,13 +255,16 @@ fn written<T: Ending>(
         scratch,
         exits,
     };
-    Ok((out, StraightSegment { region, stacks: signature.stacks.into_iter().collect(), kernels, messages }))
+    Ok((out, StraightSegment { region, stacks: signature.stacks.into_iter().collect(), kernels, messages, machine }))
 }
 
 impl<T: Ending> Writer<'_, T> {
     /// The statements of all blocks; or the blocks that have none, and why.
     fn straight_blocks(&mut self) -> Result<(), Vec<(BlockId, String)>> {
         let straight = self.straight.as_ref().expect("it is straight");
+        if straight.machine.is_some() {
+            return self.machine_blocks();
+        }
         let (entry, entries) = (straight.frame.entry(), straight.entries.clone());
         self.open(&format!("switch ({entry}) {{"));
         for block in entries {
@@ -295,18 +334,22 @@ impl<T: Ending> Writer<'_, T> {
                 }
                 self.lines(frame.call(ret, deep, full));
                 // Behind, the jump looks.
-                if self.blocks[..=number].iter().all(|block| *block != target) {
+                if !self.is_scheduled() && self.blocks[..=number].iter().all(|block| *block != target) {
                     self.line(frame.stop());
                 }
                 self.goto(number, target);
             }
             Some(Exit::Return) => {
+                if self.is_scheduled() {
+                    return self.line("goto back;");
+                }
                 self.open(&format!("if ({}) {{", frame.is_outermost()));
                 let exit = self.exit(RegionExit { from: id, to: None });
                 self.lines(frame.leave(exit, None));
                 self.close();
                 self.line("goto back;");
             }
+            Some(Exit::Halt) if self.is_scheduled() => self.wait_at("AB_DONE"),
             Some(Exit::Halt) => {
                 let exit = self.exit(RegionExit { from: id, to: None });
                 self.lines(frame.leave(exit, None));
@@ -316,7 +359,7 @@ impl<T: Ending> Writer<'_, T> {
     }
 
     /// The number of the memory of a stack variable.
-    fn stack(&mut self, var: VarId) -> Pile {
+    pub(super) fn stack(&mut self, var: VarId) -> Pile {
         Pile::Stack(self.signature.stacks.insert_full(self.storage.stack(var)).0)
     }
 
@@ -336,14 +379,10 @@ impl<T: Ending> Writer<'_, T> {
 
     /// The function that the machine computes better than the text does, in which the elements of one lane are no vector.
     pub(super) fn mapped(&self, prim: Prim, elements: usize) -> Option<Mapped> {
-        if self.straight.is_none() || elements < FEWEST_MAPPED {
+        if self.straight.is_none() || self.is_scheduled() || elements < FEWEST_MAPPED {
             return None;
         }
-        match prim.class() {
-            Class::Unary(f) if f.computed() != Computed::Native => Some(Mapped::Unary(f)),
-            Class::Binary(f) => Some(Mapped::Binary(f)),
-            _ => None,
-        }
+        mapped(prim)
     }
 
     /// What the machine computes of these views.
@@ -462,6 +501,10 @@ impl<T: Ending> Writer<'_, T> {
         }
         let to = View { elements: ty.elements(), ..self.array(ty.elements().max(2), DType::Real, false)? };
         let result = self.address(&to)?;
+        if self.is_scheduled() {
+            self.of_matrices(prim, &kinds, &operands, &result, &ty)?;
+            return Some(if to.elements > 1 { Known::Array(to) } else { Known::Number(self.element(&to, None)) });
+        }
         let op = KernelOp { prim, args: kinds, ty };
         let kernels = &mut self.straight.as_mut()?.kernels;
         let number = kernels.iter().position(|known| *known == op).unwrap_or_else(|| {
@@ -491,6 +534,12 @@ impl<T: Ending> Writer<'_, T> {
         let holds = if condition.plain { condition.text } else { frame.holds(&condition.text) };
         let site = self.site(TrapKind::AssertFailed, String::new(), None);
         self.open(&format!("if (!({holds})) {{"));
+        if self.is_scheduled() {
+            self.told(site, message, types)?;
+            self.line(self.frame.trap_all("1", site, None));
+            self.close();
+            return Some(());
+        }
         let mut values = Vec::new();
         for (arg, ty) in message.args.iter().zip(&types) {
             let view = self.view(*arg)?;
@@ -540,10 +589,19 @@ impl<T: Ending> Writer<'_, T> {
             Known::Number(self.named(text(None)))
         } else {
             let to = self.array(n, DType::Real, false)?;
-            self.each(n, |w, e| w.set(&to, e, &text(e)));
+            self.each_at_length(n, |w, e| w.set(&to, e, &text(e)));
             Known::Array(to)
         };
         self.line(frame.drew(n));
         Some(known)
+    }
+}
+
+/// The function of reals that a primitive is, if it takes more than an instruction.
+pub(super) fn mapped(prim: Prim) -> Option<Mapped> {
+    match prim.class() {
+        Class::Unary(f) if f.computed() != Computed::Native => Some(Mapped::Unary(f)),
+        Class::Binary(f) => Some(Mapped::Binary(f)),
+        _ => None,
     }
 }

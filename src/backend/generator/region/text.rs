@@ -38,7 +38,7 @@ const MOST_IN_TABLE: usize = 64;
 /// Writes the statements of a region.
 pub(super) struct Writer<'a, T> {
     pub(super) frame: &'a dyn RegionFrame,
-    units: &'a Body<T>,
+    pub(super) units: &'a Body<T>,
     pub(super) storage: &'a Storage<'a>,
     /// What a straight function has besides.
     pub(super) straight: Option<Straight<'a>>,
@@ -49,7 +49,7 @@ pub(super) struct Writer<'a, T> {
     /// Elements of arrays that come from lane buffers and go there, and are in an array of the function meanwhile.
     most_moved: usize,
     /// Where each of its variables is.
-    variables: IndexMap<VarId, Variable>,
+    pub(super) variables: IndexMap<VarId, Variable>,
     pub(super) signature: RegionSignature,
     pub(super) sites: Vec<Site>,
     pub(super) exits: Vec<RegionExit>,
@@ -88,7 +88,7 @@ pub(super) struct Writer<'a, T> {
 
 /// A variable of a region.
 #[derive(Clone, Debug)]
-enum Variable {
+pub(super) enum Variable {
     /// A number in a local variable of this name, with the lane buffer that it comes from and, if the region sets it, goes to.
     Number { name: String, plain: bool, dtype: DType, home: Option<(SlotId, bool)> },
     /// An array where it stands. One that is changed part by part stands in an array of the function: what was stored under a
@@ -197,6 +197,9 @@ impl<'a, T: Ending> Writer<'a, T> {
         let home = if usage.outlives { Some(self.storage.home_if_any(var)?) } else { None };
         // Lane buffers of the pool serve several variables, one after the other as steps run.
         let alone = home.is_none_or(|home| homes.insert(home));
+        if elements == 0 && self.frame.has_all() {
+            return Some(Variable::Array(View::nothing(dtype), None));
+        }
         if elements == 0 || !alone || home.is_some() && of.uniform && (!plain || elements > 1) {
             return None;
         }
@@ -314,6 +317,7 @@ impl<'a, T: Ending> Writer<'a, T> {
         if let Some(count) = self.frame.count(number) {
             self.line(count);
         }
+        self.begin_block(id);
         for (at, op) in block.ops.iter().enumerate() {
             self.is_at(at, &op.loc);
             let what = || match &op.kind {
@@ -392,6 +396,9 @@ impl<'a, T: Ending> Writer<'a, T> {
     }
 
     pub(super) fn goto(&mut self, from: usize, to: BlockId) {
+        if self.is_elsewhere(self.blocks[from], to) {
+            return self.wait_at(&to.index().to_string());
+        }
         match self.blocks.iter().position(|block| *block == to && self.region.contains(block)) {
             Some(position) => {
                 if position <= from {
@@ -706,7 +713,7 @@ impl<'a, T: Ending> Writer<'a, T> {
     /// The elements of an operand; none where there are none.
     pub(super) fn view(&mut self, operand: Operand) -> Option<View> {
         match self.known(operand) {
-            Known::Array(view) => (view.elements > 0).then_some(view),
+            Known::Array(view) => (view.elements > 0 || self.frame.has_all()).then_some(view),
             Known::Number(number) => {
                 let dtype = number.dtype;
                 Some(View::whole(Place::One(number), 1, dtype))

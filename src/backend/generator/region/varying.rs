@@ -48,6 +48,10 @@ impl<T: Ending> Writer<'_, T> {
 
     /// The element of each lane at `first`, and so many behind it.
     pub(super) fn gathered(&mut self, view: &View, first: &str, e: Option<&str>) -> Option<Number> {
+        if self.is_scheduled() {
+            // Of one lane an index is as good as a plain one.
+            return Some(self.element(&view.part(&(Some(first.to_owned()), 0), view.elements), e));
+        }
         let (dtype, p) = (view.dtype, prefix(view.dtype));
         let elements = format!("i_add({first}, i_splat({}))", view.at(e));
         let text = match &view.place {
@@ -74,6 +78,10 @@ impl<T: Ending> Writer<'_, T> {
 
     /// Sets the element of each lane at `first`, and so many behind it.
     pub(super) fn scattered(&mut self, view: &View, first: &str, e: Option<&str>, element: &Number) -> Option<()> {
+        if self.is_scheduled() && matches!(view.place, Place::Slot(_) | Place::Local { .. }) {
+            self.set(&view.part(&(Some(first.to_owned()), 0), view.elements), e, element);
+            return Some(());
+        }
         let (dtype, p) = (view.dtype, prefix(view.dtype));
         let elements = format!("i_add({first}, i_splat({}))", view.at(e));
         let line = match &view.place {

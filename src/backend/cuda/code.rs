@@ -1,0 +1,153 @@
+//! The text of a machine, and what the host must know of it.
+
+use std::collections::HashMap;
+
+use super::threads::{Threads, pile_numbers};
+use crate::backend::generator::{self, MachineSegment, Ports, RECORD_HEAD, Site, Storage, TrapMessage};
+use crate::base::{Id as _, IdVec};
+use crate::parts::StreamId;
+use crate::plan::{ConstantId, Plan, StackId, cost};
+use crate::prim::BLOCK;
+use crate::run::{Costs, Loc};
+use crate::types::{DType, Precision, Type};
+use crate::unit::{self, BlockId};
+
+/// The name of the function.
+pub(super) const FUNCTION: &str = "ab_machine";
+
+/// What every text has.
+const RUNTIME: [&str; 2] = [include_str!("rt/machine.cuh"), include_str!("rt/matrices.cuh")];
+
+/// Return addresses in the report of a trap: `AB_ADDRESSES`.
+const ADDRESSES: usize = 16;
+
+/// The code of a program, for warps of so many threads.
+#[derive(Debug)]
+pub(super) struct Code {
+    pub(super) text: String,
+    /// The shared values and literals that it is called with, in this order.
+    pub(super) constants: Vec<ConstantId>,
+    /// By site what a trap is, and the message with values that it tells, if it does.
+    pub(super) sites: Vec<(Site, Option<TrapMessage>)>,
+    /// What is printed.
+    pub(super) prints: Vec<TrapMessage>,
+    /// Fields of each stream.
+    pub(super) streams: IdVec<StreamId, Vec<Type>>,
+    /// How many piles are tapes, which are the first ones.
+    pub(super) tapes: usize,
+    /// Bytes of a level of each pile in one lane.
+    pub(super) piles: Vec<usize>,
+    /// Bytes of the lane buffers of a warp.
+    pub(super) arena: usize,
+    pub(super) segment: MachineSegment,
+    /// By block where it stands.
+    pub(super) blocks: Vec<Loc>,
+    pub(super) warp: usize,
+    pub(super) precision: Precision,
+}
+
+/// Blocks that have no text, with the reason.
+pub(super) type Refused = Vec<(BlockId, String)>;
+
+impl Code {
+    /// The code of the units of a stack program, of which this plan was made.
+    ///
+    /// # Errors
+    /// What there is no text for.
+    pub(super) fn of(program: &unit::Program, plan: &Plan, precision: Precision, warp: usize) -> Result<Self, Refused> {
+        let frame = Threads { precision, warp };
+        let storage = Storage::of(&plan.body, &plan.globals);
+        let vars = |ports: &[unit::Port]| ports.iter().map(|port| port.var).collect();
+        let ports = Ports { inputs: vars(&program.inputs), outputs: vars(&program.outputs), entry: program.entry };
+        let mut function = String::new();
+        let body = &program.body;
+        let made = generator::machine(&frame, (body, &storage), &ports, FUNCTION, &mut function)?;
+        let segment = made.machine.expect("it is a machine");
+        let region = made.region;
+        let (_, arena) = frame.arena(region.slots.iter().copied(), storage.slots());
+        let of_type = |ty: &Type| frame.bytes(ty.dtype, ty.elements());
+        let tapes = region.tapes.iter().map(|tape| of_type(&program.globals.tapes[*tape].ty));
+        let of_stack = |stack: &StackId| of_type(&plan.body.vars[plan.body.stacks[*stack]].ty);
+        let stacks = made.stacks.iter().map(of_stack);
+        let piles: Vec<usize> = tapes.chain(stacks).chain([size_of::<u32>()]).collect();
+        let telling: HashMap<usize, usize> = segment.telling.iter().copied().collect();
+        let message = |site: usize| telling.get(&site).map(|number| made.messages[*number].clone());
+        let sites: Vec<_> = region.sites.into_iter().enumerate().map(|(at, site)| (site, message(at))).collect();
+        let blocks = body.blocks.len();
+        let mut text = format!("#define AB_BLOCK {BLOCK}\n");
+        for (name, value) in [
+            ("TOLD", segment.most_told.max(1)),
+            ("NOTES", segment.notes.max(1)),
+            ("TRAP", blocks),
+            ("DONE", blocks + 1),
+        ] {
+            text += &format!("#define AB_{name} {value}\n");
+        }
+        text += &pile_numbers(region.tapes.len(), made.stacks.len());
+        RUNTIME.iter().for_each(|part| text += part);
+        text += &table(
+            "uint16_t",
+            "ab_sites",
+            sites.iter().map(|(site, message)| {
+                let told = message.as_ref().map_or(0, |message| words(&message.args));
+                (told * 2 + usize::from(site.kind.is_caught())) as u64
+            }),
+        );
+        text += &table("uint32_t", "ab_weights", weights(program, plan));
+        text += &function;
+        Ok(Self {
+            text,
+            constants: region.constants,
+            sites,
+            prints: segment.prints.clone(),
+            streams: program
+                .globals
+                .streams
+                .values()
+                .map(|s| s.fields.iter().map(|(_, ty)| ty.clone()).collect())
+                .collect(),
+            tapes: region.tapes.len(),
+            piles,
+            arena,
+            segment,
+            blocks: body.blocks.values().map(|block| block.loc.clone()).collect(),
+            warp,
+            precision,
+        })
+    }
+
+    /// Most words of records that a thread writes between two looks at the room.
+    pub(super) fn most_words(&self) -> usize {
+        self.segment.most_words.max(RECORD_HEAD + 2 + ADDRESSES + self.segment.most_told)
+    }
+}
+
+/// Words of values of these types.
+pub(super) fn words(types: &[Type]) -> usize {
+    types.iter().map(Type::elements).sum()
+}
+
+/// By block, and then for the two units of the machine, the weight of its unit, with the highest bit where it is heavy.
+fn weights(program: &unit::Program, plan: &Plan) -> impl Iterator<Item = u64> {
+    let heavy = cost::heavy_weight(&plan.body.units, &Costs::default());
+    let mut weights = vec![1; program.body.blocks.len() + 2];
+    for unit in plan.body.units.values() {
+        let weight = unit.cost.weight.clamp(1, (1 << 31) - 1);
+        weights[unit.blocks[0].index()] = weight | if unit.cost.weight >= heavy { 1 << 31 } else { 0 };
+    }
+    weights.into_iter()
+}
+
+fn table(ty: &str, name: &str, elements: impl Iterator<Item = u64>) -> String {
+    let elements: Vec<String> = elements.chain([0]).map(|element| format!("{element}u")).collect();
+    format!("AB_TABLE {ty} {name}[] = {{{}}};\n", elements.join(", "))
+}
+
+/// The type of an element in memory on the device, by its size.
+pub(super) fn element_bytes(dtype: DType, precision: Precision) -> usize {
+    match (dtype, precision) {
+        (DType::Bool, _) => 1,
+        (DType::Real, Precision::F32) => 4,
+        (DType::Int | DType::Real, _) => 8,
+    }
+}

@@ -1,0 +1,204 @@
+//! The CUDA back end: a thread is a lane, a warp a machine of its own with its scheduler, and the host only hands lanes out
+//! and takes records. `cuda-host` runs the same text on the CPU.
+
+mod code;
+mod device;
+mod driver;
+mod host;
+mod nvrtc;
+mod run;
+mod threads;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::backend::cpu::MACHINE;
+use crate::backend::{Backend, BackendError, Executable, How, Units};
+use crate::plan::{Plan, TargetMachine};
+use crate::run::{Outcome, RunInputs, Settings, Sink};
+use crate::types::Precision;
+use code::Code;
+use device::{Device, Scope};
+
+pub use driver::{Gpu, NoGpu, gpus};
+
+/// Units are numbers of 16 bits for the scheduler.
+const MOST_UNITS: usize = 0xff00;
+
+/// Threads of a warp.
+const WARP: usize = 32;
+
+/// The host, with the text of the GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct CudaHost;
+
+impl Backend for CudaHost {
+    fn name(&self) -> &'static str {
+        "cuda-host"
+    }
+    fn machine(&self) -> TargetMachine {
+        MACHINE
+    }
+    fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
+        let (plan, code) = code_of(program, how, 1)?;
+        let loaded = Loaded { plan, code, on: On::Host, devices: Mutex::default() };
+        loaded.device(Scope::Warp)?;
+        Ok(Arc::new(loaded))
+    }
+}
+
+/// A GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuda {
+    /// Its number.
+    pub number: usize,
+}
+
+/// The names of GPUs, by their numbers.
+const NAMES: [&str; 16] = [
+    "cuda", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7", "cuda:8", "cuda:9", "cuda:10",
+    "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15",
+];
+
+impl Cuda {
+    /// The GPU of this name: `cuda`, or `cuda:0`, is the first one.
+    pub fn named(name: &str) -> Option<Self> {
+        let number = if name == "cuda:0" { 0 } else { NAMES.iter().position(|known| *known == name)? };
+        Some(Self { number })
+    }
+}
+
+impl Backend for Cuda {
+    fn name(&self) -> &'static str {
+        NAMES.get(self.number).copied().unwrap_or("cuda:?")
+    }
+    fn machine(&self) -> TargetMachine {
+        MACHINE
+    }
+    fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
+        let (plan, code) = code_of(program, how, WARP)?;
+        let gpu = Gpu::numbered(self.number).map_err(|error| BackendError::Device(error.to_string()))?;
+        let loaded = Loaded { plan, code, on: On::Gpu(gpu), devices: Mutex::default() };
+        // What most runs want, and all of them can do with.
+        loaded.device(Scope::Warp)?;
+        Ok(Arc::new(loaded))
+    }
+}
+
+/// The text of a program for a GPU.
+///
+/// # Errors
+/// [`BackendError::Unsupported`] where it does what no GPU does yet.
+pub fn text(program: Units, precision: Precision) -> Result<String, BackendError> {
+    let how = How { precision, ..How::default() };
+    Ok(code_of(program, &how, WARP)?.1.text)
+}
+
+/// What NVRTC says of the machine code that it makes of a program for a kind of GPU (`sm_90`): registers and spills, of the
+/// code for warps and of that for blocks.
+///
+/// # Errors
+/// [`BackendError`].
+pub fn report(program: Units, precision: Precision, arch: &str) -> Result<[String; 2], BackendError> {
+    let text = text(program, precision)?;
+    let log = |scope| -> Result<String, BackendError> {
+        Ok(nvrtc::made(&text, &nvrtc::options(arch, precision, scope)?)?.log)
+    };
+    Ok([log(Scope::Warp)?, log(Scope::Block)?])
+}
+
+impl From<nvrtc::NvrtcError> for BackendError {
+    fn from(error: nvrtc::NvrtcError) -> Self {
+        BackendError::Codegen(error.to_string())
+    }
+}
+
+/// The code of a program, for warps of so many threads.
+fn code_of(program: Units, how: &How, warp: usize) -> Result<(Arc<Plan>, Code), BackendError> {
+    let Units::Machine(units, plan) = program else {
+        return Err(BackendError::Unsupported(
+            "the engine `local` does not run on a GPU: use `--engine pc`, or `--device cpu`".to_owned(),
+        ));
+    };
+    if !plan.cached_tops {
+        return Err(BackendError::Unsupported(
+            "a GPU keeps the tops of stacks in registers: leave the pass `tops` on, or use `--device cpu`".to_owned(),
+        ));
+    }
+    if units.body.blocks.len() >= MOST_UNITS {
+        let message = format!("a program of {MOST_UNITS} blocks or more does not run on a GPU: use `--device cpu`");
+        return Err(BackendError::Unsupported(message));
+    }
+    let code = Code::of(&units, &plan, how.precision, warp).map_err(|refused| {
+        let (block, why) = &refused[0];
+        let loc = &units.body.blocks[*block].loc;
+        BackendError::Unsupported(format!("this cannot run on a GPU yet: {why} {}; use `--device cpu`", loc.told()))
+    })?;
+    Ok((plan, code))
+}
+
+/// A program, compiled for a device.
+#[derive(Debug)]
+struct Loaded {
+    plan: Arc<Plan>,
+    code: Code,
+    on: On,
+    /// Those that a run has asked for.
+    devices: Mutex<Vec<(Scope, Arc<dyn Device>)>>,
+}
+
+/// What a program runs on.
+#[derive(Debug)]
+enum On {
+    Gpu(Gpu),
+    Host,
+}
+
+impl Loaded {
+    /// The device with the code for a scope, which is compiled when it is asked for.
+    fn device(&self, scope: Scope) -> Result<Arc<dyn Device>, BackendError> {
+        let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, device)) = devices.iter().find(|(known, _)| *known == scope) {
+            return Ok(Arc::clone(device));
+        }
+        let device: Arc<dyn Device> = match &self.on {
+            On::Host => Arc::new(host::Host::new(&self.code.text, code::FUNCTION, self.code.precision)?),
+            On::Gpu(gpu) => {
+                let cubin = nvrtc::cubin(&self.code.text, &gpu.arch(), self.code.precision, scope)?;
+                let loaded = driver::Loaded::new(gpu.clone(), &cubin.code, code::FUNCTION);
+                Arc::new(loaded.map_err(|error| BackendError::Device(error.to_string()))?)
+            }
+        };
+        devices.push((scope, Arc::clone(&device)));
+        Ok(device)
+    }
+
+    /// The device for a run of so many lanes.
+    fn device_for(&self, lanes: usize) -> Result<Arc<dyn Device>, BackendError> {
+        let one_by_one = self.device(Scope::Warp)?;
+        let threads = one_by_one.threads().map_err(|error| BackendError::Device(error.to_string()))?;
+        match self.on {
+            // A large program may have none for blocks: their memory holds a count for each unit.
+            On::Gpu(_) if lanes >= threads => Ok(self.device(Scope::Block).unwrap_or(one_by_one)),
+            _ => Ok(one_by_one),
+        }
+    }
+}
+
+impl Executable for Loaded {
+    fn prepare(&self, lanes: usize, _: &Settings) {
+        // What cannot be had is told by the run.
+        let _ = self.device_for(lanes);
+    }
+    fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Result<Outcome, BackendError> {
+        let asked = [
+            (settings.get_check_nan(), "`--check nan` looks at every step"),
+            (settings.get_profile(), "`--profile` times every step"),
+        ];
+        if let Some((_, what)) = asked.into_iter().find(|(asked, _)| *asked) {
+            return Err(BackendError::Unsupported(format!("{what}, which a GPU does not do: use `--device cpu`")));
+        }
+        let device = self.device_for(inputs.lanes.len())?;
+        let outcome = run::run((&self.plan, &self.code), &*device, inputs, settings, sink);
+        outcome.map_err(|error| BackendError::Device(error.to_string()))
+    }
+}

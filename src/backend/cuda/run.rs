@@ -1,0 +1,553 @@
+//! Runs the lanes of a batch on a device: calls the function again and again until all lanes are done, and takes the records
+//! that lanes have written in between.
+//!
+//! Where a pile has no room for one more value the run starts over with more: a lane does the same again, and of its records
+//! those that were handed on already are passed over.
+
+use std::time::Instant;
+
+use super::code::{Code, element_bytes, words};
+use super::device::{Device, DeviceError, Memory, Run};
+use crate::backend::cpu::told;
+use crate::backend::generator::RECORD_HEAD;
+use crate::base::Id as _;
+use crate::parts::render;
+use crate::plan::{Constant, Plan};
+use crate::run::{
+    AllCaught, BlockStats, DeviceStats, Outcome, RunInputs, Schedule, Settings, Sink, Stats, Trap, TrapKind,
+};
+use crate::types::{Array, ArrayData, DType, Precision, Type};
+
+/// Levels of every pile to begin with.
+const LEVELS: u32 = 32;
+/// Words of records after which lanes wait for the host where there are none but of traps.
+const FEW_RECORDS: usize = 1 << 16;
+/// As often as many, where they do not suffice.
+const MORE_LEVELS: u32 = 4;
+/// Words of records that are copied to the host at a time.
+const COPIED: usize = 4 << 20;
+/// The kinds of records.
+const EMIT: u64 = 1;
+const PRINT: u64 = 2;
+const TRAPPED: u64 = 3;
+const CAUGHT: u64 = 4;
+/// Where a lane waits that is nowhere.
+const NONE: u32 = u32::MAX;
+const NOBODY: u64 = u64::MAX;
+/// In the place of θ: the first unit in the order of the program runs.
+const EARLIEST: u32 = u32::MAX;
+
+/// Runs a plan by its code.
+pub(super) fn run(
+    (plan, code): (&Plan, &Code),
+    device: &dyn Device,
+    inputs: &RunInputs,
+    settings: &Settings,
+    sink: &dyn Sink,
+) -> Result<Outcome, DeviceError> {
+    let lanes = inputs.lanes.len();
+    let mut told = Told {
+        code,
+        sink,
+        come: vec![0; lanes],
+        handed_on: vec![0; lanes],
+        dead: vec![false; lanes],
+        did: DeviceStats::new(device.name(), 0),
+        traps: Vec::new(),
+        caught: AllCaught::default(),
+    };
+    let levels = vec![LEVELS; code.piles.len()];
+    let mut attempt = Attempt { plan, code, device, inputs, settings, levels, capped: 0 };
+    let mut outcome = loop {
+        match attempt.run(&mut told)? {
+            Ended::Done(outcome) => break *outcome,
+            Ended::NoRoom(piles) => {
+                told.start_over();
+                attempt.grow(piles)?;
+            }
+        }
+    };
+    outcome.traps.append(&mut told.traps);
+    outcome.traps.sort_by_key(|trap| trap.position);
+    // A lane whose record was lost may have come to its end on the device.
+    for trap in &outcome.traps {
+        outcome.outputs.iter_mut().for_each(|output| clear(output, trap.position, lanes));
+    }
+    outcome.caught = told.caught.into_vec();
+    outcome.stats.device = Some(told.did);
+    Ok(outcome)
+}
+
+/// Sets the row of a lane to zero.
+fn clear(output: &mut Array, lane: usize, lanes: usize) {
+    let each = output.len() / lanes.max(1);
+    let row = lane * each..(lane + 1) * each;
+    match &mut output.data {
+        ArrayData::Bool(v) => v[row].fill(false),
+        ArrayData::Int(v) => v[row].fill(0),
+        ArrayData::Real(v) => v[row].fill(0.0),
+    }
+}
+
+fn batch(ty: &Type, lanes: usize) -> Type {
+    let mut ty = ty.clone();
+    ty.shape.insert(0, lanes);
+    ty
+}
+
+/// How an attempt ended.
+enum Ended {
+    Done(Box<Outcome>),
+    /// There was no room on piles, one bit each.
+    NoRoom(u64),
+}
+
+/// A run with room for so many levels of each pile.
+struct Attempt<'a> {
+    plan: &'a Plan,
+    code: &'a Code,
+    device: &'a dyn Device,
+    inputs: &'a RunInputs,
+    settings: &'a Settings,
+    levels: Vec<u32>,
+    /// Piles for which there is no memory any more, one bit each.
+    capped: u64,
+}
+
+/// Memory of an attempt, all of which is there until it ends.
+struct Held<'a> {
+    device: &'a dyn Device,
+    held: Vec<Box<dyn Memory>>,
+}
+
+impl Held<'_> {
+    /// Zeros.
+    fn zeros(&mut self, bytes: usize) -> Result<usize, DeviceError> {
+        self.held.push(self.device.memory(bytes.max(8))?);
+        Ok(self.held.len() - 1)
+    }
+    /// These bytes.
+    fn of(&mut self, bytes: &[u8]) -> Result<usize, DeviceError> {
+        let at = self.zeros(bytes.len())?;
+        if !bytes.is_empty() {
+            self.held[at].write(0, bytes)?;
+        }
+        Ok(at)
+    }
+    fn of_words(&mut self, words: impl Iterator<Item = u64>) -> Result<usize, DeviceError> {
+        self.of(&words.flat_map(u64::to_ne_bytes).collect::<Vec<u8>>())
+    }
+    fn address(&self, at: usize) -> u64 {
+        self.held[at].address()
+    }
+    fn words(&self, at: usize, from: usize, count: usize) -> Result<Vec<u64>, DeviceError> {
+        let mut bytes = vec![0; count * 8];
+        self.held[at].read(from * 8, &mut bytes)?;
+        Ok(bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes"))).collect())
+    }
+    fn halves(&self, at: usize, count: usize) -> Result<Vec<u32>, DeviceError> {
+        let mut bytes = vec![0; count * 4];
+        self.held[at].read(0, &mut bytes)?;
+        Ok(bytes.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().expect("4 bytes"))).collect())
+    }
+}
+
+impl Attempt<'_> {
+    /// Levels that a pile can have by the limits of the run.
+    fn most_levels(&self, pile: usize) -> u32 {
+        let limit = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        match pile {
+            pile if pile + 1 == self.levels.len() => limit(self.settings.get_max_stack_depth()),
+            pile if pile < self.code.tapes => limit(self.settings.get_max_tape_depth()),
+            _ => u32::MAX,
+        }
+    }
+
+    /// These piles get more room, or lanes that want it are to trap.
+    fn grow(&mut self, piles: u64) -> Result<(), DeviceError> {
+        let room = self.device.room()? / 4 * 3;
+        for pile in 0..self.levels.len() {
+            let bit = 1 << pile.min(63);
+            if piles & bit == 0 {
+                continue;
+            }
+            let before = self.levels[pile];
+            self.levels[pile] = before.saturating_mul(MORE_LEVELS).min(self.most_levels(pile)).max(before);
+            if self.bytes_of_thread().saturating_mul(self.code.warp) > room {
+                self.levels[pile] = before;
+                self.capped |= bit;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes that a thread takes.
+    fn bytes_of_thread(&self) -> usize {
+        let piles: usize =
+            self.code.piles.iter().zip(&self.levels).map(|(bytes, levels)| bytes * *levels as usize).sum();
+        let notes =
+            4 * self.code.segment.notes.max(1) * *self.levels.last().expect("there are return addresses") as usize;
+        let records = 8 * self.code.most_words();
+        self.code.arena.div_ceil(self.code.warp)
+            + piles
+            + notes
+            + records
+            + 8 * (self.code.segment.most_told + self.code.segment.kept)
+            + 128
+    }
+
+    fn run(&self, told: &mut Told<'_>) -> Result<Ended, DeviceError> {
+        let (code, lanes, warp) = (self.code, self.inputs.lanes.len(), self.code.warp);
+        let precision = code.precision;
+        let mut held = Held { device: self.device, held: Vec::new() };
+        let outputs = |of: &Type| of.elements() * element_bytes(of.dtype, precision) * lanes;
+        let constants = code.constants.iter().map(|constant| {
+            let bytes = match &self.plan.globals.constants[*constant] {
+                Constant::Shared(shared) => to_bytes(&self.inputs.shared[shared.index()], precision),
+                Constant::Literal(scalar) => to_bytes(&Array::scalar(*scalar), precision),
+            };
+            held.of(&bytes)
+        });
+        let constants = constants.collect::<Result<Vec<_>, _>>()?;
+        let from = self.inputs.values.iter().map(|values| held.of(&to_bytes(values, precision)));
+        let from = from.collect::<Result<Vec<_>, _>>()?;
+        let to = self.plan.outputs.iter().map(|port| held.zeros(outputs(&port.ty)));
+        let to = to.collect::<Result<Vec<_>, _>>()?;
+        let numbers = held.of_words(self.inputs.lanes.iter().copied())?;
+        // What is left is for the threads.
+        let room = self.device.room()? / 10 * 9;
+        let says = !code.segment.emits.is_empty() || !code.prints.is_empty();
+        let log_words = if says { self.device.most_records().min(room / 8 / 8) } else { FEW_RECORDS };
+        let most = (room.saturating_sub(log_words * 8) / self.bytes_of_thread()).max(warp);
+        let threads = lanes.min(self.device.threads()?).min(most / warp * warp).next_multiple_of(warp).max(warp);
+        let piles =
+            code.piles.iter().zip(&self.levels).map(|(bytes, levels)| held.zeros(bytes * *levels as usize * threads));
+        let piles = piles.collect::<Result<Vec<_>, _>>()?;
+        let depth = *self.levels.last().expect("there are return addresses") as usize;
+        let notes = held.zeros(4 * code.segment.notes.max(1) * depth * threads)?;
+        let levels = held.of(&self.levels.iter().flat_map(|l| l.to_ne_bytes()).collect::<Vec<u8>>())?;
+        let arena = held.zeros(code.arena * threads / warp)?;
+        let done = (code.blocks.len() + 1) as u32;
+        let pcs = held.of(&vec![done; threads].into_iter().flat_map(u32::to_ne_bytes).collect::<Vec<u8>>())?;
+        let positions = held.zeros(8 * threads)?;
+        held.held[positions].fill(0xff)?;
+        let draws = held.zeros(8 * threads)?;
+        let heights = held.zeros(4 * threads * code.piles.len())?;
+        let sites = held.zeros(4 * threads)?;
+        let indices = held.zeros(8 * threads)?;
+        let told_words = held.zeros(8 * threads * code.segment.most_told.max(1))?;
+        let steps = held.zeros(8 * threads)?;
+        let kept = held.zeros(8 * threads * code.segment.kept.max(1))?;
+        let log = held.zeros(8 * (log_words + threads * code.most_words()))?;
+        // The cursor, the queue, what overflowed, and whether lanes are to stop.
+        let control = held.zeros(32)?;
+        let counts = if self.settings.get_stats() { Some(held.zeros(16 * (code.blocks.len() + 2))?) } else { None };
+        let mut list = |of: &[usize]| {
+            let addresses: Vec<u64> = of.iter().map(|at| held.address(*at)).collect();
+            held.of_words(addresses.into_iter())
+        };
+        let (constants, from, to_list, piles) = (list(&constants)?, list(&from)?, list(&to)?, list(&piles)?);
+        let limit = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let run = Run {
+            constants: held.address(constants),
+            inputs: held.address(from),
+            outputs: held.address(to_list),
+            numbers: held.address(numbers),
+            lanes: lanes as u64,
+            queue: held.address(control) + 8,
+            arena: held.address(arena),
+            piles: held.address(piles),
+            levels: held.address(levels),
+            notes: held.address(notes),
+            pcs: held.address(pcs),
+            positions: held.address(positions),
+            draws: held.address(draws),
+            heights: held.address(heights),
+            sites: held.address(sites),
+            indices: held.address(indices),
+            told: held.address(told_words),
+            steps: held.address(steps),
+            kept: held.address(kept),
+            log: held.address(log),
+            cursor: held.address(control),
+            high_water: log_words as u64,
+            counts: counts.map_or(0, |counts| held.address(counts)),
+            stop: held.address(control) + 24,
+            overflowed: held.address(control) + 16,
+            capped: self.capped,
+            seed: self.settings.get_seed(),
+            most_steps: self.settings.get_max_supersteps(),
+            threads: threads as u64,
+            deepest: limit(self.settings.get_max_stack_depth()),
+            tape_limit: limit(self.settings.get_max_tape_depth()),
+            theta: theta(self.settings.get_schedule()),
+            unused: 0,
+        };
+        let mut supersteps = 0;
+        told.did.threads = threads;
+        // Of no lanes there is nothing to begin.
+        let mut done = lanes == 0;
+        while !done {
+            let started = Instant::now();
+            // SAFETY: what the struct names was made above, for this code, and is held until the end.
+            unsafe { self.device.launch(run, threads, &|| self.settings.is_stopped())? };
+            let [cursor, queue, overflowed] = held.words(control, 0, 3)?[..] else { unreachable!("three words") };
+            told.did.busy += started.elapsed().as_secs_f64();
+            told.did.launches += 1;
+            told.did.records += 8 * cursor;
+            told.take_all(&held, (log, cursor as usize))?;
+            held.held[control].write(0, &0_u64.to_ne_bytes())?;
+            if overflowed != 0 {
+                return Ok(Ended::NoRoom(overflowed));
+            }
+            let waiting = held.halves(pcs, threads)?;
+            if self.settings.is_stopped() {
+                self.interrupt(told, &waiting, &held.words(positions, 0, threads)?, queue);
+                break;
+            }
+            done = waiting.iter().all(|pc| *pc == NONE);
+            assert!(done || cursor > 0, "lanes wait for nothing but room for records");
+        }
+        let mut stats = Stats::default();
+        if let Some(counts) = counts {
+            stats.blocks = self.counted(&held.words(counts, 0, 2 * (code.blocks.len() + 2))?, &mut supersteps);
+        }
+        stats.supersteps = supersteps;
+        let outputs = self.plan.outputs.iter().zip(&to).map(|(port, at)| {
+            let mut bytes = vec![0; outputs(&port.ty)];
+            held.held[*at].read(0, &mut bytes)?;
+            Ok(from_bytes(&batch(&port.ty, lanes), &bytes, precision))
+        });
+        let outputs = outputs.collect::<Result<Vec<_>, DeviceError>>()?;
+        Ok(Ended::Done(Box::new(Outcome { outputs, stats, ..Outcome::default() })))
+    }
+
+    /// The run was stopped: the lanes that are not done trap where they wait.
+    fn interrupt(&self, told: &mut Told<'_>, waiting: &[u32], positions: &[u64], queue: u64) {
+        let entry = &self.plan.body.blocks[self.plan.entry].loc;
+        for (pc, position) in
+            waiting.iter().zip(positions).filter(|(pc, position)| **pc != NONE && **position != NOBODY)
+        {
+            if told.dead[*position as usize] {
+                continue;
+            }
+            let loc = self.code.blocks.get(*pc as usize).unwrap_or(entry);
+            told.trap(Trap::new(*position as usize, TrapKind::Interrupted, loc.clone()));
+        }
+        for position in queue..self.inputs.lanes.len() as u64 {
+            let position = position as usize;
+            if !told.dead[position] {
+                told.traps.push(Trap::new(position, TrapKind::Interrupted, entry.clone()));
+            }
+        }
+    }
+
+    /// What was counted of each unit.
+    fn counted(&self, counts: &[u64], supersteps: &mut u64) -> Vec<BlockStats> {
+        let units = self.plan.body.units.values().map(|unit| {
+            let first = unit.blocks[0];
+            // Of a region whose blocks are units of their own, all.
+            let count = |at: usize| unit.blocks.iter().map(|block| counts[2 * block.index() + at]).sum::<u64>();
+            let [executions, useful] = [0, 1].map(count);
+            *supersteps += executions;
+            BlockStats {
+                block: first.to_string(),
+                loc: self.plan.body.blocks[first].loc.clone(),
+                weight: unit.cost.weight,
+                executions,
+                lanes_useful: useful,
+                lanes_issued: executions * self.code.warp as u64,
+            }
+        });
+        units.collect()
+    }
+}
+
+/// Of 256 live lanes, so many make a heavy unit ready.
+fn theta(schedule: Schedule) -> u32 {
+    match schedule {
+        Schedule::CostAware { theta } => (theta * 256.0).ceil() as u32,
+        Schedule::MostLanes => 0,
+        Schedule::Earliest => EARLIEST,
+    }
+}
+
+/// What lanes have said.
+struct Told<'a> {
+    code: &'a Code,
+    sink: &'a dyn Sink,
+    /// By position: records that have come since the run started, and those that were handed on ever.
+    come: Vec<u64>,
+    handed_on: Vec<u64>,
+    /// The lanes that have trapped.
+    dead: Vec<bool>,
+    /// What the device did, in all attempts.
+    did: DeviceStats,
+    traps: Vec<Trap>,
+    caught: AllCaught,
+}
+
+impl Told<'_> {
+    /// The run starts over: what was handed on will come again.
+    fn start_over(&mut self) {
+        self.come.fill(0);
+    }
+
+    fn trap(&mut self, trap: Trap) {
+        self.dead[trap.position] = true;
+        self.sink.trapped(&trap);
+        self.traps.push(trap);
+    }
+
+    /// Takes so many words of records.
+    fn take_all(&mut self, held: &Held<'_>, (log, words): (usize, usize)) -> Result<(), DeviceError> {
+        let mut at = 0;
+        while at < words {
+            let part = held.words(log, at, COPIED.min(words - at))?;
+            let taken = self.take(&part);
+            // A record that is larger than a part is copied as a whole.
+            at += if taken > 0 { taken } else { self.take(&held.words(log, at, words - at)?) };
+        }
+        Ok(())
+    }
+
+    /// Takes the records that are there as a whole; how many words that were.
+    fn take(&mut self, log: &[u64]) -> usize {
+        let whole = |log| records(log).map(|record| RECORD_HEAD + record.words.len()).sum();
+        if self.code.prints.is_empty() {
+            records(log).for_each(|record| self.took(&record));
+            return whole(log);
+        }
+        // Lines of different lanes come in the order of these, as far as they have come.
+        let mut by_lane: Vec<LogEntry<'_>> = records(log).collect();
+        by_lane.sort_by_key(|record| record.position);
+        by_lane.iter().for_each(|record| self.took(record));
+        whole(log)
+    }
+
+    fn took(&mut self, record: &LogEntry<'_>) {
+        let &LogEntry { kind, id, position, words } = record;
+        self.come[position] += 1;
+        if self.come[position] <= self.handed_on[position] {
+            return;
+        }
+        self.handed_on[position] += 1;
+        // A lane whose record was lost has trapped there, whatever it does on the device.
+        if self.dead[position] {
+            return;
+        }
+        match kind {
+            EMIT => self.emitted(position, id, words),
+            PRINT => {
+                let print = &self.code.prints[id];
+                let values = arrays(&print.args, words);
+                self.sink.print(position, render(&print.texts, values, self.code.precision));
+            }
+            TRAPPED | CAUGHT => self.trapped(position, id, words, kind == CAUGHT),
+            _ => unreachable!("there are four kinds of records"),
+        }
+    }
+
+    fn emitted(&mut self, position: usize, emit: usize, own: &[u64]) {
+        let (stream, loc) = &self.code.segment.emits[emit];
+        let record = LogRecord { types: &self.code.streams[*stream], words: own };
+        if self.sink.emit(position, *stream, &record).is_err() {
+            self.trap(Trap::new(position, TrapKind::MemoryLimit, loc.clone()));
+        }
+    }
+
+    fn trapped(&mut self, position: usize, site: usize, own: &[u64], caught: bool) {
+        let (site, message) = &self.code.sites[site];
+        let [index, depth, rest @ ..] = own else { unreachable!("a trap has an index and a depth") };
+        let values = message.as_ref().map_or(0, |message| words(&message.args));
+        let (addresses, values) = rest.split_at(rest.len() - values);
+        let text = match (message, site.extent) {
+            (Some(message), _) => render(&message.texts, arrays(&message.args, values), self.code.precision),
+            (None, Some(extent)) => told(site, extent, *index as i64),
+            (None, None) => site.text.clone(),
+        };
+        let mut loc = site.loc.clone();
+        loc.take_place(addresses.iter().map(|ret| &self.code.blocks[*ret as usize]));
+        let trap = Trap { position, kind: site.kind, loc, call_depth: *depth as usize, message: text };
+        if caught {
+            self.sink.caught(&trap);
+            self.caught.note(trap);
+        } else {
+            self.trap(trap);
+        }
+    }
+}
+
+/// A record of a lane in the log.
+struct LogEntry<'a> {
+    kind: u64,
+    id: usize,
+    position: usize,
+    words: &'a [u64],
+}
+
+/// The records that stand in a log as a whole.
+fn records(log: &[u64]) -> impl Iterator<Item = LogEntry<'_>> {
+    let mut rest = log;
+    std::iter::from_fn(move || {
+        let [head, position, words @ ..] = rest else { return None };
+        let (words, after) = words.split_at_checked((head >> 32) as usize)?;
+        rest = after;
+        let (kind, id) = (head & 0xff, (head >> 8 & 0xff_ffff) as usize);
+        Some(LogEntry { kind, id, position: *position as usize, words })
+    })
+}
+
+/// The fields of a record where it stands in the log.
+struct LogRecord<'a> {
+    types: &'a [Type],
+    words: &'a [u64],
+}
+
+impl crate::run::Record for LogRecord<'_> {
+    fn arrays(&self) -> Vec<Array> {
+        arrays(self.types, self.words).collect()
+    }
+    fn append_words(&self, words: &mut Vec<u64>) {
+        words.extend_from_slice(self.words);
+    }
+}
+
+/// Values of these types, which stand one after the other.
+fn arrays<'a>(types: &'a [Type], words: &'a [u64]) -> impl Iterator<Item = Array> + use<'a> {
+    let mut rest = words;
+    types.iter().map(move |ty| {
+        let (own, after) = rest.split_at(ty.elements());
+        rest = after;
+        let shape = ty.shape.iter().copied();
+        match ty.dtype {
+            DType::Bool => Array::bool(shape, own.iter().map(|word| *word != 0).collect()),
+            DType::Int => Array::int(shape, own.iter().map(|word| *word as i64).collect()),
+            DType::Real => Array::real(shape, own.iter().map(|word| f64::from_bits(*word)).collect()),
+        }
+    })
+}
+
+/// The elements as they stand on a device.
+fn to_bytes(array: &Array, precision: Precision) -> Vec<u8> {
+    match (&array.data, precision) {
+        (ArrayData::Bool(v), _) => v.iter().map(|x| u8::from(*x)).collect(),
+        (ArrayData::Int(v), _) => v.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+        (ArrayData::Real(v), Precision::F32) => v.iter().flat_map(|x| (*x as f32).to_ne_bytes()).collect(),
+        (ArrayData::Real(v), Precision::F64) => v.iter().flat_map(|x| x.to_ne_bytes()).collect(),
+    }
+}
+
+fn from_bytes(ty: &Type, bytes: &[u8], precision: Precision) -> Array {
+    let shape = ty.shape.iter().copied();
+    match (ty.dtype, precision) {
+        (DType::Bool, _) => Array::bool(shape, bytes.iter().map(|x| *x != 0).collect()),
+        (DType::Int, _) => Array::int(shape, bytes.as_chunks().0.iter().map(|x| i64::from_ne_bytes(*x)).collect()),
+        (DType::Real, Precision::F32) => {
+            Array::real(shape, bytes.as_chunks().0.iter().map(|x| f64::from(f32::from_ne_bytes(*x))).collect())
+        }
+        (DType::Real, Precision::F64) => {
+            Array::real(shape, bytes.as_chunks().0.iter().map(|x| f64::from_ne_bytes(*x)).collect())
+        }
+    }
+}
