@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use autobatch::backend::cpu::codegen::compiler::Compiler;
 use autobatch::parts::StreamId;
 use autobatch::pipeline::{Passes, all_passes};
-use autobatch::program::{Bound, Codegen, Engine, Function, Inputs, Options};
+use autobatch::program::{Bound, Codegen, Engine, Function, Inputs, Options, cuda_text, device};
 use autobatch::run::{self, Execution, Record, Schedule, Sink, TrapKind};
 use autobatch::types::{Array, ArrayData, Precision, Scalar};
 
@@ -151,6 +151,11 @@ impl Configuration {
     pub(crate) fn observe(&self, function: &Function<'_>, inputs: &Inputs) -> Result<Observed, String> {
         let run = || {
             let bound = function.bind(inputs, &self.options).map_err(|e| e.to_string())?;
+            let options = &if is_left_to_a_gpu(&bound, &self.options) {
+                self.options.clone().backend(device("cpu").expect("there is a CPU"))
+            } else {
+                self.options.clone()
+            };
             let mut rows: Vec<usize> = (0..bound.lanes()).collect();
             if let Some(seed) = self.order {
                 Rng::new(seed).shuffle(&mut rows);
@@ -158,7 +163,7 @@ impl Configuration {
             let batch = if self.batch == 0 { rows.len().max(1) } else { self.batch };
             let mut observed = Observed::new();
             for part in rows.chunks(batch) {
-                run_part(bound.clone(), part, &self.options, &mut observed)?;
+                run_part(bound.clone(), part, options, &mut observed)?;
             }
             Ok(observed)
         };
@@ -287,7 +292,16 @@ pub(crate) fn gpu() -> Option<Arc<dyn autobatch::backend::Backend>> {
         return None;
     }
     let name = named.as_deref().unwrap_or("cuda-host");
-    Some(autobatch::program::device(name).expect("AUTOBATCH_TEST_DEVICE names a device"))
+    Some(device(name).expect("AUTOBATCH_TEST_DEVICE names a device"))
+}
+
+/// Whether a program is left to a machine with a GPU: a C compiler takes minutes for a long text for one, which is one
+/// function.
+fn is_left_to_a_gpu(bound: &Bound, options: &Options) -> bool {
+    const LONGEST: usize = 80_000;
+    options.get_backend().name() != "cpu"
+        && std::env::var_os("AUTOBATCH_TEST_DEVICE").is_none()
+        && cuda_text(bound.compiled(), Precision::F64).is_ok_and(|text| text.len() > LONGEST)
 }
 
 /// How often random configurations generate code: seldom, since a C compiler takes its time, or as often as
