@@ -37,6 +37,8 @@ pub(super) struct Code {
     pub(super) tapes: usize,
     /// Bytes of a level of each pile in one lane.
     pub(super) piles: Vec<usize>,
+    /// Words of a thread for large arrays.
+    pub(super) scratch: usize,
     /// Bytes of the lane buffers of a warp.
     pub(super) arena: usize,
     pub(super) segment: MachineSegment,
@@ -77,6 +79,7 @@ impl Code {
         let mut text = format!("#define AB_BLOCK {BLOCK}\n");
         for (name, value) in [
             ("TOLD", segment.most_told.max(1)),
+            ("SCRATCH", region.scratch),
             ("NOTES", segment.notes.max(1)),
             ("TRAP", blocks),
             ("DONE", blocks + 1),
@@ -108,6 +111,7 @@ impl Code {
                 .collect(),
             tapes: region.tapes.len(),
             piles,
+            scratch: region.scratch,
             arena,
             segment,
             blocks: body.blocks.values().map(|block| block.loc.clone()).collect(),

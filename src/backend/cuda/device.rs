@@ -88,6 +88,7 @@ pub(super) struct Run {
     pub(super) told: u64,
     pub(super) steps: u64,
     pub(super) kept: u64,
+    pub(super) scratch: u64,
     pub(super) log: u64,
     pub(super) cursor: u64,
     pub(super) high_water: u64,

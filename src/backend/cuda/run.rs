@@ -192,7 +192,7 @@ impl Attempt<'_> {
             + piles
             + notes
             + records
-            + 8 * (self.code.segment.most_told + self.code.segment.kept)
+            + 8 * (self.code.segment.most_told + self.code.segment.kept + self.code.scratch)
             + 128
     }
 
@@ -238,6 +238,7 @@ impl Attempt<'_> {
         let told_words = held.zeros(8 * threads * code.segment.most_told.max(1))?;
         let steps = held.zeros(8 * threads)?;
         let kept = held.zeros(8 * threads * code.segment.kept.max(1))?;
+        let scratch = held.zeros(8 * threads * code.scratch)?;
         let log = held.zeros(8 * (log_words + threads * code.most_words()))?;
         // The cursor, the queue, what overflowed, and whether lanes are to stop.
         let control = held.zeros(32)?;
@@ -268,6 +269,7 @@ impl Attempt<'_> {
             told: held.address(told_words),
             steps: held.address(steps),
             kept: held.address(kept),
+            scratch: held.address(scratch),
             log: held.address(log),
             cursor: held.address(control),
             high_water: log_words as u64,

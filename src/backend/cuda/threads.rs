@@ -11,8 +11,8 @@ use crate::plan::{ConstantId, Slot, SlotId};
 use crate::types::{DType, Precision};
 use crate::unit::BlockId;
 
-/// Local variables take 128 KiB of a thread, and there is no other room.
-const LIMITS: Limits = Limits::new(256, 1 << 14, 1 << 14, 0);
+/// Local variables take 128 KiB of a thread; what is larger stands in memory of 8 MiB a thread.
+const LIMITS: Limits = Limits::new(256, 1 << 14, 1 << 14, 1 << 20);
 
 /// How a machine meets the device.
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +136,7 @@ impl RegionFrame for Threads {
         w("    I lane = position == AB_NOBODY ? 0 : (I)c->numbers[position]; (void)lane, (void)draw;".to_owned());
         w("    uint64_t *const told = c->told + (uint64_t)warp_number * AB_TOLD * AB_WIDTH + in_warp;".to_owned());
         w("    uint64_t steps = c->steps[thread];".to_owned());
+        w("    I *const scratch = (I *)c->scratch + (uint64_t)thread * AB_SCRATCH; (void)scratch;".to_owned());
         w("    struct ab_warp warp = {0};".to_owned());
         let mut reset = String::new();
         piles.iter().for_each(|pile| _ = write!(reset, "h{pile} = 0, "));
@@ -199,8 +200,8 @@ impl RegionFrame for Threads {
         format!("{}_store(p{} + ({at}) * width, {value});", prefix(dtype), slot.index())
     }
 
-    fn scratch(&self, _: &str, _: &str, _: usize) -> String {
-        unreachable!("there is no scratch")
+    fn scratch(&self, name: &str, ty: &str, first: usize) -> String {
+        format!("{ty} *const {name} = ({ty} *)(scratch + {first});")
     }
 
     fn stop(&self) -> String {

@@ -77,6 +77,8 @@ struct ab_run {
     uint64_t *steps;
     // What lives within a region where lanes wait, word after word.
     uint64_t *kept;
+    // Arrays that are too large for variables of the function.
+    int64_t *scratch;
     // Records, where the next goes, and from where on lanes wait.
     uint64_t *log;
     uint64_t *cursor;
