@@ -295,7 +295,7 @@ fn takes_derivatives(program: &Program) -> bool {
 
 /// Whether a case is left to a machine with a GPU: a C compiler takes seconds for the text for one, which is one function.
 fn is_left_to_a_gpu(case: &Case) -> bool {
-    std::env::var_os("AUTOBATCH_TEST_DEVICE").is_none() && effort::all() && !case.line.is_multiple_of(3)
+    std::env::var_os("AUTOBATCH_TEST_DEVICE").is_none() && effort::all() && !case.line.is_multiple_of(6)
 }
 
 /// All engines do what the reference does, in every way of running them; panics where one does not. Whether comprehensions
