@@ -691,7 +691,17 @@ impl EngineArgs {
     fn ignored(&self) -> Option<(Vec<&'static str>, &'static str)> {
         let schedule = ("--schedule", self.schedule != Schedule::default());
         let (flags, why) = match self.engine {
-            EngineName::Pc => return None,
+            EngineName::Pc if !self.device.starts_with("cuda") => return None,
+            EngineName::Pc => {
+                let flags = vec![
+                    ("--exec", !matches!(self.exec, ExecName::Auto)),
+                    ("--costs", self.costs != Costs::default()),
+                    ("--threads", self.threads != 0),
+                    ("--shard-lanes", self.shard_lanes != 0),
+                    ("--codegen", matches!(self.codegen, CodegenName::Cc)),
+                ];
+                (flags, "a GPU has a lane for each of its threads, and runs nothing but its own code")
+            }
             EngineName::Local => (vec![schedule], "the engine `local` always runs the earliest block of a call"),
             EngineName::Scalar => {
                 let compiled = matches!(self.codegen, CodegenName::Cc);

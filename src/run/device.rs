@@ -27,10 +27,10 @@ impl DeviceStats {
 impl fmt::Display for DeviceStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, threads, launches, busy, records } = self;
-        let s = if *launches == 1 { "" } else { "es" };
+        let (lanes, s) = (if *threads == 1 { "lane" } else { "lanes" }, if *launches == 1 { "" } else { "es" });
         write!(
             f,
-            "{name}: {threads} lanes at a time, {launches} launch{s}, busy for {busy:.6} s, {records} bytes of records"
+            "{name}: {threads} {lanes} at a time, {launches} launch{s}, busy for {busy:.6} s, {records} bytes of records"
         )
     }
 }

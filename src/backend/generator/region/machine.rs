@@ -13,7 +13,7 @@ use super::place::{Number, Place, View};
 use super::text::{Variable, Writer};
 use super::{Pile, TrapMessage};
 use crate::backend::generator::ending::Ending;
-use crate::backend::generator::functions::prefix;
+use crate::backend::generator::functions::{memory_type, prefix};
 use crate::backend::generator::operations::literal;
 use crate::base::{Id as _, Loc};
 use crate::parts::{Message, StreamId};
@@ -148,16 +148,7 @@ impl<'a, T: Ending> Writer<'a, T> {
         self.line("case AB_TRAP: goto trap;");
         self.line("default: goto done;");
         self.close();
-        let mut refused = Vec::new();
-        for (number, id) in self.blocks.iter().enumerate() {
-            if let Err(why) = self.block(number, *id) {
-                self.forget_open();
-                refused.push((*id, why));
-            }
-        }
-        if !refused.is_empty() {
-            return Err(refused);
-        }
+        self.blocks_or_refused()?;
         self.line("back:");
         self.line("if (hr == 0) { pc = AB_DONE; goto next; }");
         let frame = self.straight.as_ref().expect("it is straight").frame;
@@ -269,7 +260,7 @@ impl<'a, T: Ending> Writer<'a, T> {
         for (number, var) in outputs.into_iter().enumerate() {
             let (view, name) = self.variable_at(var).expect("an output has a place");
             let n = view.elements;
-            let ty = crate::backend::generator::functions::memory_type(view.dtype);
+            let ty = memory_type(view.dtype);
             self.open("{");
             self.line(format!("{ty} *const to = ({ty} *)c->outputs[{number}] + position * {n};"));
             self.each(n, |w, e| {
@@ -287,7 +278,7 @@ impl<'a, T: Ending> Writer<'a, T> {
         self.line("AB_BEGIN();");
         for (number, var) in inputs.into_iter().enumerate() {
             let Some((view, name)) = self.variable_at(var) else { continue };
-            let (n, ty) = (view.elements, crate::backend::generator::functions::memory_type(view.dtype));
+            let (n, ty) = (view.elements, memory_type(view.dtype));
             self.open("{");
             self.line(format!("const {ty} *const from = (const {ty} *)c->inputs[{number}] + position * {n};"));
             match name {

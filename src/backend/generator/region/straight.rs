@@ -272,6 +272,14 @@ impl<T: Ending> Writer<'_, T> {
         }
         self.line("default: __builtin_unreachable();");
         self.close();
+        self.blocks_or_refused()?;
+        self.returns();
+        self.leave();
+        Ok(())
+    }
+
+    /// The statements of the blocks one after the other; or the blocks that have none, and why.
+    pub(super) fn blocks_or_refused(&mut self) -> Result<(), Vec<(BlockId, String)>> {
         let mut refused = Vec::new();
         for (number, id) in self.blocks.iter().enumerate() {
             if let Err(why) = self.block(number, *id) {
@@ -279,12 +287,7 @@ impl<T: Ending> Writer<'_, T> {
                 refused.push((*id, why));
             }
         }
-        if !refused.is_empty() {
-            return Err(refused);
-        }
-        self.returns();
-        self.leave();
-        Ok(())
+        if refused.is_empty() { Ok(()) } else { Err(refused) }
     }
 
     /// Where lanes go that return.
