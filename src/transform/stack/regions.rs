@@ -5,6 +5,8 @@
 //! and other uniform variables. So a loop over a shared number of turns keeps no counter for each lane, and everywhere
 //! else a branch on a shared value is a jump. A counter that is set before the region is not uniform, though it may
 //! hold the same number in every lane's history: lanes may enter the region at different times.
+//!
+//! Code after a loop that ends in a call, a return or a branch that diverges is parted from its end, which stays outside.
 
 mod growing;
 
@@ -13,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::components::components;
 use crate::analysis::stack_liveness::{Liveness, step_back};
 use crate::analysis::worklist::reversed;
-use crate::base::{IdSet, IdVec, Loc, Names, work};
-use crate::stack::{Block, BlockId, InstKind, Program, Region, Terminator, VarId};
+use crate::base::{Id as _, IdSet, IdVec, Loc, Names, work};
+use crate::stack::{Block, BlockId, InstKind, Program, Region, StorageClass, Terminator, VarId};
 
 use super::layout::{mentions, mentions_of, reorder};
 use growing::Growing;
@@ -46,6 +48,7 @@ struct Forming {
     program: Program,
     /// How many blocks it had.
     count: usize,
+    liveness: Liveness,
     /// What is live where each block starts. Regions only give names of their own to what lives inside them alone, which
     /// changes it nowhere else.
     live_in: IdVec<BlockId, IdSet<VarId>>,
@@ -77,7 +80,20 @@ impl Forming {
         let inside = IdVec::filled(None, program.vars.len());
         let (regions, split) = (Vec::new(), BTreeMap::new());
         let region_of = IdVec::filled(None, n);
-        Self { program, count: n, live_in, predecessors, mentions, ports, names, regions, region_of, inside, split }
+        Self {
+            program,
+            count: n,
+            liveness,
+            live_in,
+            predecessors,
+            mentions,
+            ports,
+            names,
+            regions,
+            region_of,
+            inside,
+            split,
+        }
     }
 
     /// The program with its regions, the blocks that were split off after what they were split from.
@@ -176,22 +192,36 @@ impl Forming {
     /// Splits off what comes after the last push or pop of a block; returns the new block, and the old one as it was, if
     /// there was something to split.
     fn split_after_stack_moves(&mut self, id: BlockId) -> (BlockId, Option<Block>) {
-        let new = self.program.blocks.next_id();
-        let block = &mut self.program.blocks[id];
+        let block = &self.program.blocks[id];
         let Some(last) = block.insts.iter().rposition(|i| moves_stack(&i.kind)) else {
             return (id, None);
         };
+        let mut live = IdSet::new(self.program.vars.len());
+        block.term.successors().iter().for_each(|to| _ = live.union_with(&self.live_in[*to]));
+        if let Terminator::Branch(cond, ..) = &block.term {
+            cond.var().into_iter().for_each(|v| _ = live.insert(v));
+        }
+        block.insts[last + 1..].iter().rev().for_each(|inst| step_back(&inst.kind, &mut live));
+        let (new, whole) = self.split_at(id, last + 1, live);
+        (new, Some(whole))
+    }
+
+    /// Splits off the instructions of a block from here on, where this is live; returns the new block, and the old one as it
+    /// was.
+    fn split_at(&mut self, id: BlockId, at: usize, live: IdSet<VarId>) -> (BlockId, Block) {
+        let new = self.program.blocks.next_id();
+        let block = &mut self.program.blocks[id];
         let whole = block.clone();
-        let insts = block.insts.split_off(last + 1);
+        let insts = block.insts.split_off(at);
         let loc: Loc = insts.first().map_or(&block.loc, |i| &i.loc).clone();
         let term = std::mem::replace(&mut block.term, Terminator::Jump(new));
         let next: BTreeSet<BlockId> = term.successors().into_iter().collect();
-        let mut live = IdSet::new(self.program.vars.len());
-        next.iter().for_each(|to| _ = live.union_with(&self.live_in[*to]));
-        if let Terminator::Branch(cond, ..) = &term {
-            cond.var().into_iter().for_each(|v| _ = live.insert(v));
+        for v in live.iter() {
+            let var = &mut self.program.vars[v];
+            if var.class == StorageClass::Temporary {
+                (var.class, var.why) = (StorageClass::Register, String::new());
+            }
         }
-        insts.iter().rev().for_each(|inst| step_back(&inst.kind, &mut live));
         self.live_in.push(live);
         next.iter().for_each(|to| self.change_predecessor(*to, id, new));
         self.predecessors.push(vec![id]);
@@ -199,7 +229,7 @@ impl Forming {
         self.program.blocks.push(Block { insts, term, loc });
         self.mention_again([id, new], &whole);
         self.split.entry(id).or_default().push(new);
-        (new, Some(whole))
+        (new, whole)
     }
 
     /// The block that was split off stays behind, where nothing leads to it and the final order leaves it out.
@@ -241,19 +271,36 @@ impl Forming {
                 break;
             }
         }
+        if let Some(last) = self.last(region) {
+            self.take_last(first, last, region);
+        }
         true
     }
 
     /// A block that comes after a region, only after it, and goes straight on.
     fn follower(&self, region: usize) -> Option<BlockId> {
+        self.only_after(region, |_, block| matches!(block.term, Terminator::Jump(_)) && is_legal(block))
+    }
+
+    /// A block that comes after a region, only after it, and ends in what no region has, with something before that.
+    fn last(&self, region: usize) -> Option<BlockId> {
+        self.only_after(region, |id, block| {
+            let ends = match block.term {
+                Terminator::Jump(_) => block.insts.iter().any(|inst| moves_stack(&inst.kind)),
+                Terminator::Branch(cond, ..) => cond.var().is_some(),
+                Terminator::PushJump { .. } | Terminator::Return | Terminator::Halt => true,
+            };
+            ends && id.index() < self.count && block.insts.first().is_some_and(|inst| !moves_stack(&inst.kind))
+        })
+    }
+
+    fn only_after(&self, region: usize, wanted: impl Fn(BlockId, &Block) -> bool) -> Option<BlockId> {
         work::add(self.regions[region].exits.len());
         self.regions[region].exits.values().copied().find(|b| {
-            let block = &self.program.blocks[*b];
             *b != self.program.entry
-                && matches!(block.term, Terminator::Jump(_))
                 && self.region_of[*b].is_none()
                 && self.predecessors[*b].iter().all(|p| self.region_of[*p] == Some(region))
-                && is_legal(block)
+                && wanted(*b, &self.program.blocks[*b])
         })
     }
 }

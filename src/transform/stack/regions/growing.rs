@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::Forming;
+use super::{Forming, moves_stack};
+use crate::analysis::stack_liveness::step_back;
 use crate::base::{IdSet, work};
 use crate::prim::BatchRule;
 use crate::stack::{Block, BlockId, InstKind, Operand, SideEffect, StorageClass, Terminator, Var, VarId, Write};
@@ -19,6 +20,10 @@ pub(super) struct Growing {
     /// The variables that are set in it and do not live in it alone.
     open: IdSet<VarId>,
 }
+
+/// So many elements a lane that need not be kept between supersteps pay for one superstep more: to store and to load them
+/// for a shard of lanes takes as long as to choose and enter a block.
+const MIN_KEPT: usize = 8;
 
 /// What is found about a region with more blocks, before it is one.
 struct Found {
@@ -75,6 +80,23 @@ impl Forming {
             None => self.regions.push(grown),
         }
         true
+    }
+
+    /// Takes what a block does before it ends into a region, if enough lives in the region alone then. The end remains,
+    /// a superstep of its own.
+    pub(super) fn take_last(&mut self, first: BlockId, id: BlockId, region: usize) {
+        let insts = &self.program.blocks[id].insts;
+        let at = insts.iter().position(|inst| moves_stack(&inst.kind)).unwrap_or(insts.len());
+        let mut live = self.liveness.live_at_end(&self.program, id);
+        insts[at..].iter().rev().for_each(|inst| step_back(&inst.kind, &mut live));
+        let before = self.regions[region].open.clone();
+        let (new, whole) = self.split_at(id, at, live);
+        let found = self.with_more(first, &BTreeSet::from([id]), region);
+        let kept = found.into_iter().flat_map(|found| found.fresh);
+        let elements: usize = kept.filter(|v| before.contains(*v)).map(|v| self.program.vars[v].ty.elements()).sum();
+        if elements < MIN_KEPT || !self.grow(first, &BTreeSet::from([id]), region) {
+            self.undo_split(id, new, whole);
+        }
     }
 
     /// What becomes of a region with these blocks; `None` if a branch diverges.
