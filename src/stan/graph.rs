@@ -104,7 +104,7 @@ impl Arg {
             What::Scalar(elem) => Arg::Scalar(*elem),
             What::Whole(node) if value.is_scalar() => Arg::Scalar(Elem::Of(*node, 0)),
             What::Whole(node) => Arg::Whole(*node),
-            What::Elements(elems) => Arg::Elements(elems.clone(), value.shape.clone()),
+            What::Elements(elems) => Arg::Elements(elems.list().clone(), value.shape.clone()),
             What::Parts(_) => unreachable!("no operation takes a tuple or a complex number"),
         }
     }

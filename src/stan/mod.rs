@@ -11,6 +11,7 @@
 
 pub mod check;
 mod data;
+mod elems;
 mod emit;
 mod graph;
 mod lacking;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::elems::Elems;
 use super::syntax::ast::UnsizedType;
 use crate::types::{Array, ArrayData, Scalar};
 
@@ -202,7 +203,7 @@ pub(super) enum What {
     /// All of the value of a node.
     Whole(NodeId),
     /// Elements of several nodes, and known ones.
-    Elements(Arc<Vec<Elem>>),
+    Elements(Elems),
     /// Of a tuple, or an array of tuples: its parts, each with the axes of the array before its own. Of complex numbers the
     /// real and the imaginary parts, both of the shape of the value.
     Parts(Arc<Vec<Val>>),
@@ -261,7 +262,7 @@ impl Val {
             };
             return Val { kind, shape, what: What::Known(Arc::new(array)) };
         }
-        Val { kind, shape, what: What::Elements(Arc::new(elems)) }
+        Val { kind, shape, what: What::Elements(elems.into()) }
     }
     pub(super) fn is_known(&self) -> bool {
         match &self.what {
@@ -329,21 +330,21 @@ impl Val {
             What::Known(array) => element(array, at),
             What::Scalar(elem) => *elem,
             What::Whole(node) => Elem::Of(*node, at as u32),
-            What::Elements(elems) => elems[at],
+            What::Elements(elems) => elems.get(at),
             What::Parts(_) => unreachable!("a tuple or a complex value has parts, not elements"),
         }
     }
     /// All elements.
     pub(super) fn elems(&self) -> Vec<Elem> {
         match &self.what {
-            What::Elements(elems) => elems.to_vec(),
+            What::Elements(elems) => elems.list().to_vec(),
             _ => (0..self.len()).map(|at| self.elem(at)).collect(),
         }
     }
     /// The same, without a copy where they are a list.
     pub(super) fn elem_list(&self) -> Cow<'_, [Elem]> {
         match &self.what {
-            What::Elements(elems) => Cow::Borrowed(&elems[..]),
+            What::Elements(elems) => Cow::Borrowed(&elems.list()[..]),
             _ => Cow::Owned(self.elems()),
         }
     }
@@ -403,12 +404,11 @@ impl Val {
             return;
         }
         if !matches!(self.what, What::Elements(_)) {
-            self.what = What::Elements(Arc::new(self.elems()));
+            self.what = What::Elements(self.elems().into());
         }
         let What::Elements(elems) = &mut self.what else { unreachable!("made above") };
-        let elems = Arc::make_mut(elems);
         for (i, place) in places.iter().enumerate() {
-            elems[*place] = value.elem(i);
+            elems.set(*place, value.elem(i));
         }
     }
     /// With ints as reals.

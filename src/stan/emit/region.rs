@@ -45,6 +45,18 @@ pub(super) fn kind(arg: &Arg) -> ArgKind {
     }
 }
 
+/// Of so many turns the ends of the runs of those that are like their first, each at its beginning; 0 elsewhere.
+fn runs_of(turns: usize, is_like: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    let mut ends = vec![0; turns];
+    let mut from = 0;
+    while from < turns {
+        let end = (from + 1..turns).find(|t| !is_like(from, *t)).unwrap_or(turns);
+        ends[from] = end;
+        from = end;
+    }
+    ends
+}
+
 /// A node whose place changed for a loop: where it was.
 type Moved = (NodeId, Option<(usize, usize)>, Option<Local>);
 
@@ -121,7 +133,7 @@ impl Emitter<'_> {
         Key { site: node.site, op: node.op.clone(), shape: node.shape.clone(), int: node.int, args }
     }
 
-    /// Whether two nodes of one place have the same key.
+    /// Whether two nodes of one place do the same with operands of the same kinds.
     fn are_alike(&self, a: NodeId, b: NodeId) -> bool {
         let (a, b) = (self.node(a), self.node(b));
         a.op == b.op
@@ -226,10 +238,21 @@ impl Emitter<'_> {
             });
             turns[index].push(*id);
         }
-        let signatures = self.signatures(&turns);
+        let mut at: HashMap<NodeId, (usize, usize)> = HashMap::default();
+        for (t, turn) in turns.iter().enumerate() {
+            at.extend(turn.iter().enumerate().map(|(position, id)| (*id, (t, position))));
+        }
+        let sources: Vec<Vec<Source>> = (0..turns.len()).map(|t| self.sources_seen(&turns[t], t, &at)).collect();
+        let is_like = |a: usize, b: usize| {
+            let does_the_same =
+                |(a, b): (&NodeId, &NodeId)| self.node(*a).site == self.node(*b).site && self.are_alike(*a, *b);
+            let (x, y) = (&turns[a], &turns[b]);
+            x.len() == y.len() && x.iter().zip(y).all(does_the_same) && sources[a] == sources[b]
+        };
+        let ends = runs_of(turns.len(), is_like);
         let mut from = 0;
         while from < turns.len() {
-            let to = from + signatures[from..].iter().take_while(|s| **s == signatures[from]).count();
+            let to = ends[from];
             if to - from < 2 || self.turned(&turns, from..to, depth).is_err() {
                 for turn in &turns[from..to] {
                     self.region(turn)?;
@@ -240,25 +263,20 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// For each turn what its nodes do, and where their operands come from.
-    fn signatures(&self, turns: &[Vec<NodeId>]) -> Vec<Vec<(Key, Vec<Source>)>> {
-        let mut at: HashMap<NodeId, (usize, usize)> = HashMap::default();
-        for (t, turn) in turns.iter().enumerate() {
-            at.extend(turn.iter().enumerate().map(|(position, id)| (*id, (t, position))));
-        }
-        let of = |t: usize, id: &NodeId| {
-            let args = &self.node(*id).args;
-            (self.key(*id), args.iter().flat_map(|arg| self.seen(arg, t, &at)).collect())
-        };
-        turns.iter().enumerate().map(|(t, turn)| turn.iter().map(|id| of(t, id)).collect()).collect()
+    /// Where the operands of the nodes of a turn come from.
+    fn sources_seen(&self, turn: &[NodeId], t: usize, at: &HashMap<NodeId, (usize, usize)>) -> Vec<Source> {
+        let mut seen = Vec::new();
+        turn.iter().flat_map(|id| &self.node(*id).args).for_each(|arg| self.see(arg, t, at, &mut seen));
+        seen
     }
 
-    fn seen(&self, arg: &Arg, t: usize, at: &HashMap<NodeId, (usize, usize)>) -> Vec<Source> {
+    fn see(&self, arg: &Arg, t: usize, at: &HashMap<NodeId, (usize, usize)>, seen: &mut Vec<Source>) {
         let of = |elem: &Elem| match elem {
             Elem::Of(node, offset) => {
                 if self.deferred[node.index()] {
-                    let args = &self.node(*node).args;
-                    return Source::Deferred(args.iter().flat_map(|a| self.seen(a, t, at)).collect());
+                    let mut within = Vec::new();
+                    self.node(*node).args.iter().for_each(|arg| self.see(arg, t, at, &mut within));
+                    return Source::Deferred(within);
                 }
                 match (at.get(node), self.places.get(*node)) {
                     (Some((turn, position)), _) if *turn == t => Source::Here(*position, *offset),
@@ -270,15 +288,15 @@ impl Emitter<'_> {
             _ => Source::Known,
         };
         match arg {
-            Arg::Scalar(elem) => vec![of(elem)],
-            Arg::Known(_) => vec![Source::Known],
-            Arg::Whole(node) => vec![of(&Elem::Of(*node, 0))],
-            Arg::Elements(elems, _) => elems.iter().map(of).collect(),
+            Arg::Scalar(elem) => seen.push(of(elem)),
+            Arg::Known(_) => seen.push(Source::Known),
+            Arg::Whole(node) => seen.push(of(&Elem::Of(*node, 0))),
+            Arg::Elements(elems, _) => seen.extend(elems.iter().map(of)),
             // Of all elements, whatever their turns: how many of them are read goes with the turn.
             Arg::Prefix(elems, _) => {
-                let mut seen: Vec<Source> = elems.iter().map(|elem| self.seen_in_row(*elem, at)).collect();
-                seen.dedup();
-                seen
+                let mut row: Vec<Source> = elems.iter().map(|elem| self.seen_in_row(*elem, at)).collect();
+                row.dedup();
+                seen.append(&mut row);
             }
         }
     }

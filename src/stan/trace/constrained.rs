@@ -17,7 +17,7 @@ fn elements(value: &Val, places: Vec<usize>) -> Val {
 /// What has the elements of a value, each once: a bound holds of both or of none.
 pub(super) fn distinct(value: &Val) -> Val {
     let What::Elements(elems) = &value.what else { return value.clone() };
-    let elems: Vec<_> = elems.iter().copied().collect::<IndexSet<_>>().into_iter().collect();
+    let elems: Vec<_> = elems.list().iter().copied().collect::<IndexSet<_>>().into_iter().collect();
     if elems.len() == value.len() {
         return value.clone();
     }

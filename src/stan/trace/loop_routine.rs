@@ -272,9 +272,9 @@ fn state_of(graph: &Graph, name: &str, value: Val) -> Option<Val> {
         crate::stan::value::What::Whole(id) => Some(*id),
         crate::stan::value::What::Scalar(Elem::Of(id, 0)) => Some(*id),
         // Parts of complex numbers that were put together again.
-        crate::stan::value::What::Elements(elems) => match elems.first() {
+        crate::stan::value::What::Elements(elems) => match elems.list().first() {
             Some(Elem::Of(id, 0)) if graph.nodes[*id].shape == value.shape => {
-                let whole = elems.iter().enumerate().all(|(i, elem)| *elem == Elem::Of(*id, i as u32));
+                let whole = elems.list().iter().enumerate().all(|(i, elem)| *elem == Elem::Of(*id, i as u32));
                 whole.then_some(*id)
             }
             _ => None,

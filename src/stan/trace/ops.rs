@@ -283,17 +283,27 @@ impl Tracer<'_> {
         }
         // Where few elements differ, few are chosen.
         let scalar = if kind.is_int() { Kind::INT } else { Kind::REAL };
+        if let (What::Elements(x), What::Elements(y)) = (&a.what, &b.what) {
+            let mut chosen = x.clone();
+            for at in x.differing(y) {
+                chosen.set(at, self.select_elem(span, condition, scalar, [x.get(at), y.get(at)])?);
+            }
+            return Ok(Val { kind, shape: a.shape.clone(), what: What::Elements(chosen) });
+        }
         let (mut elems, others) = (a.elem_list().into_owned(), b.elem_list());
         for (elem, y) in elems.iter_mut().zip(others.iter().copied()) {
             let x = *elem;
             if x == y {
                 continue;
             }
-            let of = |e: Elem| Val::from_elems(scalar, vec![], vec![e]);
-            let chosen = self.node(span, Op::Select, &[condition.clone(), of(x), of(y)], scalar, vec![])?;
-            *elem = chosen.elem(0);
+            *elem = self.select_elem(span, condition, scalar, [x, y])?;
         }
         Ok(Val::from_elems(kind, a.shape.clone(), elems))
+    }
+
+    fn select_elem(&mut self, span: Span, condition: &Val, scalar: Kind, arms: [Elem; 2]) -> Result<Elem> {
+        let [a, b] = arms.map(|elem| Val::from_elems(scalar, vec![], vec![elem]));
+        Ok(self.node(span, Op::Select, &[condition.clone(), a, b], scalar, vec![])?.elem(0))
     }
 
     /// Rejects where a condition does not hold.

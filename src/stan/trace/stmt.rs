@@ -401,7 +401,7 @@ fn shown(value: Val, texts: &mut Vec<String>, values: &mut Vec<Val>) {
 pub(super) fn same(a: &Val, b: &Val) -> bool {
     match (&a.what, &b.what) {
         (What::Known(a), What::Known(b)) => Arc::ptr_eq(a, b) || a == b,
-        (What::Elements(a), What::Elements(b)) => Arc::ptr_eq(a, b) || a == b,
+        (What::Elements(a), What::Elements(b)) => a == b,
         (What::Scalar(a), What::Scalar(b)) => a == b,
         (What::Whole(a), What::Whole(b)) => a == b,
         (What::Parts(a), What::Parts(b)) => Arc::ptr_eq(a, b) || a.iter().zip(b.iter()).all(|(a, b)| same(a, b)),
