@@ -62,7 +62,7 @@ fn run_typed<R: Real>(
     let mut outcome = run_shards(lanes, layout, &types, loc, |queue| {
         Ok(Shard::new(plan, &clock, inputs, &env, layout.width)?.run(queue))
     });
-    outcome.stats.code = clock.stop();
+    outcome.stats.code = clock.stop(env.stopped());
     outcome
 }
 

@@ -81,7 +81,7 @@ fn run_typed<R: Real>(
         };
         Ok(Shard::new(plan, (code, lookout, course), inputs, &env, queue, width)?.run())
     });
-    outcome.stats.code = clock.stop();
+    outcome.stats.code = clock.stop(env.stopped());
     outcome
 }
 

@@ -12,8 +12,11 @@
 //! the time. For the same reason looking on disk, which takes some ten milliseconds, waits for as long. How long the
 //! compiler takes is estimated by the length of the text, at the speed that was measured last and is kept on disk.
 //!
-//! **The end.** What is compiled when a run ends goes on for the next one. It ends with the program: its thread is
-//! waited for, and the compiler is ended with all that it has started.
+//! **The end.** What is compiled when a run ends goes on for the next one. When the program ends, so does the compiler
+//! with all that it has started, and what its runs have taken is kept on disk: the next process counts it in. So of a
+//! program that runs again and again, each time for less than its compiler takes, the code is made all the same. Where
+//! runs have taken as long as the compiler does, its end is waited for, but no longer than the runs of this process took;
+//! not after a run that was stopped.
 
 use std::mem::replace;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -65,8 +68,12 @@ struct Shared {
     /// The compiler, where it need not be found.
     compiler: Option<Compiler>,
     stage: Mutex<Stage>,
-    /// Nanoseconds that the runs that are over have taken.
+    /// Nanoseconds that the runs that are over have taken, with those of earlier processes.
     spent: AtomicU64,
+    /// The same without those.
+    spent_here: AtomicU64,
+    /// Whether the last run was stopped.
+    stopped: AtomicBool,
     /// Nanoseconds of runs that take all cores after which the next stage begins.
     due: AtomicU64,
     /// The compiler, and under what times are kept beside the code.
@@ -87,8 +94,8 @@ enum Stage {
     Looking,
     /// Nothing is on disk.
     Waiting(Box<Job>),
-    /// A thread waits for the compiler.
-    Compiling,
+    /// A thread waits for the compiler, which was estimated to take so long.
+    Compiling(Duration),
     /// The functions are there; whether they were on disk, and how long it took to load or compile them.
     Ready { kept: bool, keeps: bool, took: Duration },
     /// Nothing of the program becomes a function.
@@ -127,6 +134,8 @@ impl Beside {
             compiler,
             stage: Mutex::new(Stage::New),
             spent: AtomicU64::new(0),
+            spent_here: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
             due: AtomicU64::new(nanoseconds(patience.disk)),
             kept_under: OnceLock::new(),
             stop: Arc::default(),
@@ -174,12 +183,14 @@ impl Beside {
 
     /// Whether code is being looked for or compiled.
     pub(super) fn is_at_work(&self) -> bool {
-        matches!(*self.shared.stage(), Stage::Looking | Stage::Compiling)
+        matches!(*self.shared.stage(), Stage::Looking | Stage::Compiling(_))
     }
 
-    /// A run ends that has taken so long.
-    pub(in crate::backend::cpu) fn add(&self, run: Duration) {
+    /// A run ends that has taken so long; whether it was stopped.
+    pub(in crate::backend::cpu) fn add(&self, run: Duration, stopped: bool) {
         self.shared.spent.fetch_add(nanoseconds(run), Ordering::Relaxed);
+        self.shared.spent_here.fetch_add(nanoseconds(run), Ordering::Relaxed);
+        self.shared.stopped.store(stopped, Ordering::Relaxed);
     }
 
     /// A run has taken so long, and is `busy` where it leaves no core to others: what is due begins.
@@ -199,7 +210,8 @@ impl Beside {
 
     /// Begins to look on disk, if nobody has.
     fn begin_to_look(&self) -> bool {
-        let begins = self.shared.advance(|stage| matches!(stage, Stage::New), Stage::Looking).is_some();
+        let looking = |stage: &Stage| matches!(stage, Stage::New).then_some(Stage::Looking);
+        let begins = self.shared.advance(looking).is_some();
         if begins {
             let shared = Arc::clone(&self.shared);
             self.spawn(move || shared.generate_and_find());
@@ -209,8 +221,11 @@ impl Beside {
 
     /// Begins to compile, if there is something that waits for it.
     fn begin_to_compile(&self) {
-        let waits = |stage: &Stage| matches!(stage, Stage::Waiting(_));
-        if let Some(Stage::Waiting(job)) = self.shared.advance(waits, Stage::Compiling) {
+        let compiling = |stage: &Stage| match stage {
+            Stage::Waiting(job) => Some(Stage::Compiling(job.estimate)),
+            _ => None,
+        };
+        if let Some(Stage::Waiting(job)) = self.shared.advance(compiling) {
             let shared = Arc::clone(&self.shared);
             self.spawn(move || shared.compile(*job));
         }
@@ -241,7 +256,7 @@ impl Beside {
             }
             Stage::New => CodeStats::NotWorth { spent, estimate: None },
             Stage::Waiting(job) => CodeStats::NotWorth { spent, estimate: Some(job.estimate) },
-            Stage::Looking | Stage::Compiling => CodeStats::NotReady { spent },
+            Stage::Looking | Stage::Compiling(_) => CodeStats::NotReady { spent },
             Stage::Nothing => CodeStats::Nothing,
             Stage::Failed(why) => CodeStats::Failed(why.clone()),
         }
@@ -250,6 +265,8 @@ impl Beside {
 
 impl Drop for Beside {
     fn drop(&mut self) {
+        self.shared.wait_if_worth();
+        self.shared.keep_spent();
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
             // Should it have panicked, it has said so.
@@ -263,13 +280,35 @@ impl Shared {
         lock(&self.stage)
     }
 
-    /// Goes on from a stage, if it is there: one of several threads that find something due does it.
-    fn advance(&self, is_there: impl Fn(&Stage) -> bool, to: Stage) -> Option<Stage> {
+    /// Goes on from a stage to the next, if there is one: one of several threads that find something due does it.
+    fn advance(&self, next: impl Fn(&Stage) -> Option<Stage>) -> Option<Stage> {
         let mut stage = self.stage();
-        is_there(&stage).then(|| {
+        next(&stage).map(|next| {
             self.due.store(NEVER, Ordering::Relaxed);
-            replace(&mut *stage, to)
+            replace(&mut *stage, next)
         })
+    }
+
+    /// Waits for the compiler, if runs have taken as long as it does: at most as long as those of this process.
+    fn wait_if_worth(&self) {
+        let Stage::Compiling(estimate) = *self.stage() else { return };
+        let worth = self.spent.load(Ordering::Relaxed) >= nanoseconds(estimate);
+        if !worth || self.stopped.load(Ordering::Relaxed) {
+            return;
+        }
+        let (start, longest) = (Instant::now(), Duration::from_nanos(self.spent_here.load(Ordering::Relaxed)));
+        while matches!(*self.stage(), Stage::Compiling(_)) && start.elapsed() < longest {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Keeps what runs have taken without code, for processes to come.
+    fn keep_spent(&self) {
+        let without = matches!(*self.stage(), Stage::Waiting(_) | Stage::Compiling(_));
+        let spent = Duration::from_nanos(self.spent.load(Ordering::Relaxed));
+        if let Some((compiler, key)) = self.kept_under.get().filter(|_| without) {
+            compiler.keep_spent(key, spent);
+        }
     }
 
     /// Generates the code, and looks on disk for what was compiled of it.
@@ -290,10 +329,12 @@ impl Shared {
             None => Compiler::find_until(stop)?,
         };
         // Nothing else sets it.
-        let _ = self.kept_under.set((compiler.clone(), Native::times_key(&code, self.precision, &compiler)));
+        let times = Native::times_key(&code, self.precision, &compiler);
+        let _ = self.kept_under.set((compiler.clone(), times));
         Ok(match Native::kept(code, self.precision, &compiler)? {
             Ok(native) => (Stage::Ready { kept: true, keeps: true, took: start.elapsed() }, Some(native)),
             Err(code) => {
+                self.spent.fetch_add(nanoseconds(compiler.spent(&times)), Ordering::Relaxed);
                 let estimate = compiler.estimate(&code.text);
                 (Stage::Waiting(Box::new(Job { code, compiler, estimate })), None)
             }

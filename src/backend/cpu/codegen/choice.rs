@@ -236,9 +236,9 @@ impl Choice {
     }
 
     /// A run ends that has taken so long.
-    pub(super) fn add(&self, run: Duration) {
-        self.groups.add(run);
-        self.one_lane.add(run);
+    pub(super) fn add(&self, run: Duration, stopped: bool) {
+        self.groups.add(run, stopped);
+        self.one_lane.add(run, stopped);
         let times = {
             let mut verdict = self.verdict();
             let (Some(in_groups), Some(straight)) = (verdict.in_groups.of_lane(), verdict.straight.of_lane()) else {
@@ -516,7 +516,7 @@ mod tests {
         let run = Run { began: Instant::now(), busy: true, width: 4 };
         let begin = || Course::measured(&choice, run, true);
         // Hours were spent on lanes of a second, with which what the test itself takes is nothing.
-        choice.groups.add(Duration::from_secs(10_000));
+        choice.groups.add(Duration::from_secs(10_000), false);
         choice.verdict().in_groups = Pace { lanes: 1e6, seconds: 1e6 };
         let mut course = begin();
         assert_eq!(course.role, GROUPS);

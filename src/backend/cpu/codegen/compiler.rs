@@ -43,6 +43,8 @@ const FLAGS: [&str; 9] = [
     "-fPIC",
 ];
 
+/// What runs took without code counts up to this: any compiler is worth as much.
+const LONGEST_SPENT: Duration = Duration::from_secs(3600);
 /// A compilation that takes longer is given up.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// A command that takes longer to say its version is no compiler.
@@ -122,6 +124,10 @@ pub enum CodegenError {
 /// What the loader says: the error alone names the function that failed.
 fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn spent_key(times: &Key) -> Key {
+    digest([&b"nanoseconds without code"[..], times])
 }
 
 /// What code is generated for.
@@ -335,6 +341,21 @@ impl Compiler {
     fn rate(&self, cache: Option<&Cache>) -> f64 {
         let kept = cache.and_then(|cache| cache.get(&self.rate_key())).and_then(|bytes| bytes.try_into().ok());
         kept.map(f64::from_le_bytes).filter(|rate| (0.0..1.0).contains(rate)).unwrap_or(SECONDS_PER_BYTE)
+    }
+
+    /// How long the runs of a program have taken that had no code, as was kept beside these times.
+    pub(super) fn spent(&self, times: &Key) -> Duration {
+        let cache = self.open_cache().ok().flatten();
+        let bytes = cache.and_then(|cache| cache.get(&spent_key(times))).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(Duration::ZERO, |bytes| Duration::from_nanos(u64::from_le_bytes(bytes)).min(LONGEST_SPENT))
+    }
+
+    /// Keeps that.
+    pub(super) fn keep_spent(&self, times: &Key, spent: Duration) {
+        if let Ok(Some(cache)) = self.open_cache() {
+            let nanoseconds = u64::try_from(spent.min(LONGEST_SPENT).as_nanos()).unwrap_or(u64::MAX);
+            cache.put(&spent_key(times), &nanoseconds.to_le_bytes());
+        }
     }
 
     /// Two times that were kept under this key.

@@ -91,11 +91,11 @@ impl<'a> RunClock<'a> {
     }
 
     /// It ends: what became of functions that may have come beside it.
-    pub(in crate::backend::cpu) fn stop(self) -> Option<CodeStats> {
+    pub(in crate::backend::cpu) fn stop(self, stopped: bool) -> Option<CodeStats> {
         let beside = self.generated.beside()?;
         match self.generated {
-            Generated::Either(choice) => choice.add(self.start.elapsed()),
-            _ => beside.add(self.start.elapsed()),
+            Generated::Either(choice) => choice.add(self.start.elapsed(), stopped),
+            _ => beside.add(self.start.elapsed(), stopped),
         }
         let came = self.came.into_inner();
         Some(beside.told(self.native.is_some(), (came != u64::MAX).then_some(came)))

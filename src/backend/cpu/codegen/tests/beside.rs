@@ -47,7 +47,12 @@ fn told(beside: &Beside) -> CodeStats {
 
 /// Looks, and waits until what begins is over.
 fn look(beside: &Beside) -> CodeStats {
-    beside.passed(Duration::from_secs(1), true);
+    look_with(beside, Duration::from_secs(1))
+}
+
+/// The same of a run that has taken so long.
+fn look_with(beside: &Beside, run: Duration) -> CodeStats {
+    beside.passed(run, true);
     while matches!(told(beside), CodeStats::NotReady { .. }) {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -70,7 +75,7 @@ fn nothing_begins_before_it_is_due() {
     patient.passed(Duration::from_millis(3), false);
     assert!(matches!(told(&patient), CodeStats::NotWorth { estimate: None, .. }), "{}", told(&patient));
     // What was spent before counts.
-    patient.add(Duration::from_millis(2));
+    patient.add(Duration::from_millis(2), false);
     patient.passed(Duration::from_millis(15), true);
     while matches!(told(&patient), CodeStats::NotReady { .. }) {
         std::thread::sleep(Duration::from_millis(1));
@@ -87,7 +92,7 @@ fn many_runs_without_a_look_at_the_clock_are_as_one() {
     let beside = beside(script(&folder, "exit 1"));
     // The first run finds that it is due to look on disk, and a later one that it is due to compile.
     for _ in 0..20_000 {
-        let told = RunClock::start(Generated::Beside(&beside), None, 1).stop();
+        let told = RunClock::start(Generated::Beside(&beside), None, 1).stop(false);
         match told.expect("it says what became of it") {
             CodeStats::NotReady { .. } | CodeStats::NotWorth { .. } => std::thread::sleep(Duration::from_millis(1)),
             told => return assert!(matches!(&told, CodeStats::Failed(_)), "{told}"),
@@ -150,6 +155,47 @@ fn a_compiler_that_fails_is_told_of() {
     let none = look(&beside).to_string();
     assert!(none.contains("a script failed with") && none.contains("no such target"), "{none}");
     assert!(!beside.may_come() && beside.native().is_none());
+}
+
+#[test]
+fn what_runs_took_counts_for_the_next_process() {
+    let folder = Folder::new();
+    let compiler = script(&folder, "exit 1").with_cache(Some(folder.path("cache")));
+    let next = || Beside::with((units(), Form::Groups), Precision::F64, Patience::default(), Some(compiler.clone()));
+    let spent = |beside: &Beside| match look_with(beside, Duration::from_millis(16)) {
+        CodeStats::NotWorth { spent, estimate: Some(estimate) } => (spent, estimate),
+        told => panic!("{told}"),
+    };
+    let first = next();
+    let (none, estimate) = spent(&first);
+    assert_eq!(none, Duration::ZERO);
+    first.add(estimate.mul_f64(0.6), false);
+    drop(first);
+    let second = next();
+    let (before, _) = spent(&second);
+    assert_eq!(before, estimate.mul_f64(0.6));
+    second.add(estimate.mul_f64(0.6), false);
+    drop(second);
+    // By now the compiler pays, so it begins with the first look.
+    let third = next();
+    assert!(spent(&third).0 > estimate);
+    let failed = look_with(&third, Duration::ZERO);
+    assert!(matches!(failed, CodeStats::Failed(_)), "{failed}");
+}
+
+#[test]
+fn a_compiler_that_pays_is_waited_for() {
+    for (run, stopped, waits) in [(100, false, true), (100, true, false), (0, false, false)] {
+        let folder = Folder::new();
+        let done = folder.path("done");
+        let seconds = if waits { 0.1 } else { 100.0 };
+        let beside = beside(script(&folder, &format!("sleep {seconds}; touch '{}'; exit 1", done.display())));
+        look(&beside);
+        beside.passed(Duration::from_secs(1), true);
+        beside.add(Duration::from_secs(run), stopped);
+        drop(beside);
+        assert_eq!(done.is_file(), waits, "after {run} s, stopped: {stopped}");
+    }
 }
 
 /// Whether a process runs: one that has ended may wait for its parent.
