@@ -1,14 +1,15 @@
 //! If-conversion: both arms of a cheap branch are computed, and selects choose. An arm that may trap computes with harmless
-//! operands in the lanes that do not take it.
+//! operands in the lanes that do not take it. What one arm stores to a place that was just read is chosen, and stored.
 
 use std::collections::BTreeSet;
 
 use super::blocks::{FreshNames, cost, drop_unreachable_blocks, edges_to, is_pure};
+use super::diamonds::{Diamond, Store};
 use super::guards::{Guard, guards};
 use super::merge_blocks::{absorb, absorbs, merge, weights};
 use crate::analysis::liveness::live_in;
 use crate::analysis::worklist::reversed;
-use crate::base::{IdSet, IdVec, Loc, work};
+use crate::base::{IdSet, Loc, work};
 use crate::cfg::{BlockId, Func, Inst, InstKind, Operand, Program, Terminator, VarId};
 use crate::parts::Args;
 use crate::prim::Prim;
@@ -66,19 +67,16 @@ pub(in crate::transform) fn convert_where(
     let (mut converted, mut left) = (IdSet::new(func.blocks.len()), most_branches);
     for head in func.blocks.ids() {
         work::add(1);
-        let Some(diamond) = diamond_at(func, &edges, head).filter(|d| (conversion.wanted)(d.cond)) else { continue };
+        let Some(diamond) = Diamond::at(func, &edges, head).filter(|d| (conversion.wanted)(d.cond)) else { continue };
         let mut arms = diamond.arms.iter().flatten();
         if arms.any(|arm| converted.contains(*arm)) {
             continue;
         }
-        let vars = selected(func, &diamond, &live[diamond.join]);
-        let Some(guards) = guards_of(program, func, &diamond, conversion) else { continue };
         let of_head = || func.blocks[head].insts.iter().map(|i| cost(program, func, &i.kind)).sum();
-        let more = if conversion.most_of_head > 0 { conversion.most_of_head.min(of_head()) } else { 0 };
-        let most = conversion.most_cost.saturating_add(more);
-        if converted_cost(program, func, &diamond, &guards, &vars, conversion) <= most {
+        let of_head = if conversion.most_of_head > 0 { of_head() } else { 0 };
+        if let Some(way) = way(program, func, &diamond, &live[diamond.join], of_head, conversion) {
             let names = names.get_or_insert_with(|| FreshNames::new(func));
-            convert(program, func, &diamond, &guards, vars, names);
+            convert(program, func, &diamond, way, names);
             converted.insert(head);
             left -= 1;
             if left == 0 {
@@ -125,16 +123,10 @@ fn convert_rest(program: &Program, func: &mut Func, conversion: Conversion<'_>) 
     let mut open: BTreeSet<BlockId> = func.blocks.ids().collect();
     while let Some(head) = open.pop_first() {
         work::add(1);
-        let Some(diamond) = diamond_at(func, &edges, head).filter(|d| (conversion.wanted)(d.cond)) else { continue };
-        let vars = selected(func, &diamond, &live[diamond.join]);
-        let Some(guards) = guards_of(program, func, &diamond, conversion) else { continue };
-        let more = if conversion.most_of_head > 0 { conversion.most_of_head.min(weights[head]) } else { 0 };
-        let most = conversion.most_cost.saturating_add(more);
-        if converted_cost(program, func, &diamond, &guards, &vars, conversion) > most {
-            continue;
-        }
+        let Some(diamond) = Diamond::at(func, &edges, head).filter(|d| (conversion.wanted)(d.cond)) else { continue };
+        let Some(way) = way(program, func, &diamond, &live[diamond.join], weights[head], conversion) else { continue };
         let count = func.blocks[head].insts.len();
-        convert(program, func, &diamond, &guards, vars, &mut names);
+        convert(program, func, &diamond, way, &mut names);
         let added = &func.blocks[head].insts[count..];
         work::add(added.len());
         weights[head] += added.iter().map(|i| cost(program, func, &i.kind)).sum::<u64>();
@@ -155,30 +147,33 @@ fn convert_rest(program: &Program, func: &mut Func, conversion: Conversion<'_>) 
     drop_unreachable_blocks(func);
 }
 
-/// A branch that can be converted.
-struct Diamond {
-    head: BlockId,
-    cond: Operand,
-    /// The arms where the condition holds and where it does not; an arm may be missing.
-    arms: [Option<BlockId>; 2],
-    join: BlockId,
+/// How a branch is converted.
+struct Way {
+    stores: Vec<Store>,
+    /// The variables that get one value or the other.
+    selected: Vec<VarId>,
+    /// What each arm must not read.
+    guards: [Vec<Guard>; 2],
 }
 
-fn diamond_at(func: &Func, edges: &IdVec<BlockId, usize>, head: BlockId) -> Option<Diamond> {
-    let Terminator::Branch(cond, yes, no) = func.blocks[head].term else {
-        return None;
-    };
-    let after = |arm: BlockId| match func.blocks[arm].term {
-        Terminator::Jump(next) if edges[arm] == 1 && arm != head && next != arm => Some(next),
-        _ => None,
-    };
-    let (arms, join) = match (after(yes), after(no)) {
-        (Some(a), Some(b)) if a == b => ([Some(yes), Some(no)], a),
-        (Some(a), _) if a == no => ([Some(yes), None], no),
-        (_, Some(b)) if b == yes => ([None, Some(no)], yes),
-        _ => return None,
-    };
-    Some(Diamond { head, cond, arms, join })
+/// How a branch is converted, if it can be and that is cheap enough: then its arms are without what the head has for them.
+fn way(
+    program: &Program,
+    func: &mut Func,
+    diamond: &Diamond,
+    live: &IdSet<VarId>,
+    of_head: u64,
+    conversion: Conversion<'_>,
+) -> Option<Way> {
+    let (stores, before) = diamond.lift(func, live);
+    let selected = selected(func, diamond, live);
+    let most = conversion.most_cost.saturating_add(conversion.most_of_head.min(of_head));
+    let way = guards_of(program, func, diamond, conversion).map(|guards| Way { stores, selected, guards });
+    let way = way.filter(|way| converted_cost(program, func, diamond, way, conversion) <= most);
+    if way.is_none() {
+        diamond.put_back(func, before);
+    }
+    way
 }
 
 /// The variables that a diamond's arms write and that live after it, in the order of the variables.
@@ -221,8 +216,7 @@ fn converted_cost(
     program: &Program,
     func: &Func,
     diamond: &Diamond,
-    guards: &[Vec<Guard>; 2],
-    selected: &[VarId],
+    Way { stores, selected, guards }: &Way,
     conversion: Conversion<'_>,
 ) -> u64 {
     let insts = || diamond.arms.iter().flatten().flat_map(|arm| &func.blocks[*arm].insts);
@@ -235,15 +229,15 @@ fn converted_cost(
     let selects: u64 = selected.iter().map(|v| discount(func.vars[*v].ty.elements() as u64, copied(*v))).sum();
     let elements = |g: &Guard| program.operand_type(func, g.operand).elements() as u64;
     let guards: u64 = guards.iter().flatten().map(elements).sum();
-    arms + selects + guards
+    let stored = |s: &Store| 1 + program.operand_type(func, s.value).elements() as u64;
+    arms + selects + guards + stores.iter().map(|store| 2 * stored(store)).sum::<u64>()
 }
 
 fn convert(
     program: &Program,
     func: &mut Func,
     diamond: &Diamond,
-    guards: &[Vec<Guard>; 2],
-    selected: Vec<VarId>,
+    Way { stores, selected, guards }: Way,
     names: &mut FreshNames,
 ) {
     let mut written: [Vec<(VarId, VarId, Loc)>; 2] = [vec![], vec![]];
@@ -282,6 +276,17 @@ fn convert(
             }
             insts.push(inst);
         }
+    }
+    for Store { var, arm, value, before, indices, loc } in stores {
+        let now = |v: VarId| written[arm].iter().find(|(old, ..)| *old == v).map_or(v, |(_, now, _)| *now);
+        let value = value.var().map_or(value, |v| Operand::Var(now(v)));
+        let ty = program.operand_type(func, value);
+        let dst = names.add(&mut func.vars, "stored", ty);
+        let (yes, no) = if arm == 0 { (value, Operand::Var(before)) } else { (Operand::Var(before), value) };
+        let kind = InstKind::Prim { dst, prim: Prim::Select, args: Args::from_slice(&[diamond.cond, yes, no]) };
+        insts.push(Inst { kind, loc: loc.clone() });
+        let args = [Operand::Var(var), Operand::Var(dst)].into_iter().chain(indices.iter().copied()).collect();
+        insts.push(Inst { kind: InstKind::Prim { dst: var, prim: Prim::SetIndex, args }, loc });
     }
     for var in selected {
         let find = |arm: usize| written[arm].iter().find(|(old, ..)| *old == var);

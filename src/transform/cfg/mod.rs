@@ -5,6 +5,7 @@
 //! evaluate both arms, and a NaN may be born in the one that is not taken.
 
 pub(super) mod blocks;
+mod diamonds;
 mod guards;
 mod hoist_shared;
 pub(super) mod if_convert;

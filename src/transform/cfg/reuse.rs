@@ -18,41 +18,72 @@ pub(super) fn run(mut program: Program) -> Program {
     program
 }
 
-/// A primitive with its operands and the type of its result.
+/// A primitive with its operands and the type of its result, which belongs to what some primitives mean.
 type Key = (Prim, Args, Type);
 
-fn reuse(block: &mut Block, types: &[Type]) {
-    // the type belongs to what some primitives mean
-    let mut known: HashMap<Key, VarId> = HashMap::new();
-    // What is not known any more when a variable is set.
-    let mut about: HashMap<VarId, Vec<Key>> = HashMap::new();
-    work::add(block.insts.len());
-    for inst in &mut block.insts {
-        let Some(dst) = inst.kind.dst() else { continue };
-        let mut computed = None;
-        if let InstKind::Prim { prim, args, .. } = &mut inst.kind
-            && *prim != Prim::Copy
-            && !prim.is_draw()
-        {
-            let key = (*prim, args.clone(), types[dst.0 as usize].clone());
-            if let Some(earlier) = known.get(&key) {
-                *prim = Prim::Copy;
-                *args = parts::Args::from_slice(&[Operand::Var(*earlier)]);
-            } else {
-                computed = Some(key);
-            }
-        }
-        for key in about.remove(&dst).into_iter().flatten() {
-            let holds = known.get(&key).is_some_and(|v| *v == dst || key.1.contains(&Operand::Var(dst)));
-            if holds {
-                known.remove(&key);
-            }
-        }
+/// What has been computed, as long as neither the result nor an operand was set since.
+#[derive(Clone, Default)]
+pub(super) struct Known {
+    results: HashMap<Key, VarId>,
+    /// What is not known any more when a variable is set.
+    about: HashMap<VarId, Vec<Key>>,
+}
+
+impl Known {
+    /// The variable that has what an instruction computes.
+    pub(super) fn of(&self, inst: &InstKind, types: impl Fn(VarId) -> Type) -> Option<VarId> {
+        self.results.get(&key_of(inst, types)?).copied()
+    }
+
+    /// The variable that has the element, or the part, of an array at these indices.
+    pub(super) fn element(&self, array: VarId, indices: &[Operand], ty: &Type) -> Option<VarId> {
+        let args = [Operand::Var(array)].into_iter().chain(indices.iter().copied()).collect();
+        self.results.get(&(Prim::Index, args, ty.clone())).copied()
+    }
+
+    /// An instruction has run.
+    pub(super) fn note(&mut self, inst: &InstKind, types: impl Fn(VarId) -> Type) {
+        let Some(dst) = inst.dst() else { return };
+        let computed = key_of(inst, types).filter(|key| !self.results.contains_key(key));
+        self.forget(dst);
         if let Some(key) = computed.filter(|(_, args, _)| !args.contains(&Operand::Var(dst))) {
             for v in key.1.iter().filter_map(|a| a.var()).chain([dst]) {
-                about.entry(v).or_default().push(key.clone());
+                self.about.entry(v).or_default().push(key.clone());
             }
-            known.insert(key, dst);
+            self.results.insert(key, dst);
+        }
+    }
+
+    /// A variable is set.
+    pub(super) fn forget(&mut self, v: VarId) {
+        for key in self.about.remove(&v).into_iter().flatten() {
+            let holds = self.results.get(&key).is_some_and(|result| *result == v || key.1.contains(&Operand::Var(v)));
+            if holds {
+                self.results.remove(&key);
+            }
+        }
+    }
+}
+
+fn key_of(inst: &InstKind, types: impl Fn(VarId) -> Type) -> Option<Key> {
+    match inst {
+        InstKind::Prim { dst, prim, args } if *prim != Prim::Copy && !prim.is_draw() => {
+            Some((*prim, args.clone(), types(*dst)))
+        }
+        _ => None,
+    }
+}
+
+fn reuse(block: &mut Block, types: &[Type]) {
+    let of_type = |v: VarId| types[v.0 as usize].clone();
+    let mut known = Known::default();
+    work::add(block.insts.len());
+    for inst in &mut block.insts {
+        let earlier = known.of(&inst.kind, of_type);
+        known.note(&inst.kind, of_type);
+        if let (Some(earlier), InstKind::Prim { prim, args, .. }) = (earlier, &mut inst.kind) {
+            *prim = Prim::Copy;
+            *args = parts::Args::from_slice(&[Operand::Var(earlier)]);
         }
     }
 }
