@@ -42,7 +42,7 @@ impl Adapted {
         most: usize,
         options: &Options,
     ) -> Result<Self, Error> {
-        let model = StanModel::load_with(program, &StanModel::read_data(data)?, Terms::default(), include)?;
+        let model = StanModel::load_with(program, &StanModel::read_data(data)?, Terms::default(), (include, 0))?;
         let job = Job { chains: CHAINS, warmup, draws: most.div_ceil(ENOUGH), ..Job::new(&model) };
         let sampling = Sampling::new(&job, |density| Ok(model.inputs().restricted_to(density.signature())))?;
         let draws = until_enough(&sampling, options)?;

@@ -38,7 +38,7 @@ pub(super) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {
     if is_stan(file) {
         let given =
             DataArgs { data: args.inputs.data.clone(), shared: args.inputs.shared.clone(), ..DataArgs::default() };
-        let model = Model::load(file, &given, SAMPLED)?;
+        let model = Model::load(file, &given, SAMPLED, 0)?;
         let program = model.stan.as_ref().expect("it is a Stan program").program()?;
         // What `main` is in programs of the language.
         let entry = if args.entry == "main" { "log_density" } else { &args.entry };

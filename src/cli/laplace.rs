@@ -62,7 +62,7 @@ pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
     // A density that is written by hand is what it computes.
     let known = super::model::is_stan(&args.model.model) || ModelSource::from(&args.model.model).knows_jacobian()?;
     let terms = Terms { constants: false, jacobian: args.jacobian || !known };
-    let loaded = args.model.load(terms)?;
+    let loaded = args.model.load(terms, options.settings.seed)?;
     run_starts();
     let mode = mode(args, &loaded, terms, &options)?;
     if stop.load(Ordering::Relaxed) {

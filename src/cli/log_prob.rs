@@ -25,7 +25,7 @@ pub(super) fn log_prob(args: &LogProbArgs) -> Result<ExitCode, Error> {
     options.settings.stop = Some(nothing_to_keep_yet());
     let points = args.points.as_deref().map(read_points).transpose()?;
     let terms = Terms { constants: args.full, jacobian: !args.no_jacobian && args.jacobian != Some(false) };
-    let loaded = Model::load(&args.model, &args.data, terms)?;
+    let loaded = Model::load(&args.model, &args.data, terms, options.settings.seed)?;
     let points = match (points, &args.constrained) {
         (Some(points), _) => points,
         (None, file) => inits(file.as_slice(), &loaded, (1, 1), &options)?,

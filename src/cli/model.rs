@@ -50,8 +50,8 @@ impl ModelArgs {
     ///
     /// # Errors
     /// As [`Model::load`].
-    pub(super) fn load(&self, terms: Terms) -> Result<Model<'_>, Error> {
-        Model::load(&self.model, &self.data, terms)
+    pub(super) fn load(&self, terms: Terms, seed: u64) -> Result<Model<'_>, Error> {
+        Model::load(&self.model, &self.data, terms, seed)
     }
 
     /// The files that are read.
@@ -81,11 +81,12 @@ pub(super) struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    /// Reads a model; a Stan program is translated with its data, and its density has these terms.
+    /// Reads a model; a Stan program is translated with its data and with what it draws of them, and its density has these
+    /// terms.
     ///
     /// # Errors
     /// For a Stan program that cannot be read or has errors, and data that it does not accept. Others are read later.
-    pub(super) fn load(path: &'a Path, args: &DataArgs, terms: Terms) -> Result<Self, Error> {
+    pub(super) fn load(path: &'a Path, args: &DataArgs, terms: Terms, seed: u64) -> Result<Self, Error> {
         let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
         let stan = if is_stan(path) {
             // A path that is wrong is told before all that may be wrong with the data.
@@ -97,7 +98,7 @@ impl<'a> Model<'a> {
                 let (name, value) = read_argument(text)?;
                 StanModel::add_data(&mut data, name, &value)?;
             }
-            let model = StanModel::load_with(path, &data, terms, &args.includes.include_path)?;
+            let model = StanModel::load_with(path, &data, terms, (&args.includes.include_path, seed))?;
             let (warnings, sources) = model.warnings();
             super::show_warnings(warnings, sources);
             model.printed().iter().for_each(|line| super::note(line));

@@ -73,7 +73,7 @@ pub(super) fn optimize(args: &OptimizeArgs) -> Result<ExitCode, Error> {
     options.settings.stop = Some(Arc::clone(&stop));
     let file = args.search.file(args.model.files(), args.starts)?;
     let terms = Terms { constants: false, jacobian: args.jacobian };
-    let loaded = args.model.load(terms)?;
+    let loaded = args.model.load(terms, options.settings.seed)?;
     let job = args.search.optimization(&loaded, (args.starts, args.iter), &options)?;
     run_starts();
     let optima = search(&Optimization { algorithm: args.algorithm.into(), terms, ..job }, &loaded, &options)?;

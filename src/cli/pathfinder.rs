@@ -57,7 +57,7 @@ pub(super) fn pathfinder(args: &PathfinderArgs) -> Result<ExitCode, Error> {
     let stop = nothing_to_keep_yet();
     options.settings.stop = Some(Arc::clone(&stop));
     let file = args.search.file(args.model.files(), args.num_paths)?;
-    let loaded = args.model.load(Terms { constants: true, jacobian: true })?;
+    let loaded = args.model.load(Terms { constants: true, jacobian: true }, options.settings.seed)?;
     let job = Pathfinder {
         num_paths: args.num_paths,
         num_draws: args.num_draws,

@@ -62,7 +62,7 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
     let draws: IndexMap<String, Data> = draws.into_iter().map(|(name, array)| (name, Data::Array(array))).collect();
     let file = DrawsFile::new(&args.draws_file, chains, args.id)?;
     file.spares(given.iter().cloned().chain(args.data.files()).chain([args.model.clone()]), chains, args.id)?;
-    let loaded = Model::load(&args.model, &args.data, SAMPLED)?;
+    let loaded = Model::load(&args.model, &args.data, SAMPLED, options.settings.seed)?;
     let model = Quantities::new(&loaded.source(), &|function| loaded.inputs(function))?;
     run_starts();
     let (quantities, failed) = model.of(&draws, &origin, &options)?;

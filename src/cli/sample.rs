@@ -45,7 +45,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     profile::ask(&mut options, args.profile.as_deref(), file.path())?;
     let lines = Lines::of(&mut options);
     let stop = nothing_to_keep_yet();
-    let loaded = Model::load(model, &args.data, SAMPLED)?;
+    let loaded = Model::load(model, &args.data, SAMPLED, options.settings.seed)?;
     let job = job(args, &loaded, &options)?;
     let sampling = Sampling::new(&job, |density| loaded.all_inputs(density))?;
     warn_of_own(&sampling.bound(&options)?);

@@ -18,7 +18,7 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<ExitCode, Error> {
         check_output(Some(path), &["ab"])?;
         spares(path, args)?;
     }
-    let Some(model) = Model::load(&args.model, &args.data, SAMPLED)?.stan else {
+    let Some(model) = Model::load(&args.model, &args.data, SAMPLED, 0)?.stan else {
         let message = format!("{} is no Stan program: its name does not end with .stan", args.model.display());
         return Err(Error::new(ErrorKind::Option, message));
     };

@@ -57,7 +57,7 @@ fn test_gradient(model: &Path, args: &DiagnoseArgs) -> Result<ExitCode, Error> {
         return refused(format!("--epsilon and --error must be greater than 0, not {wrong}"));
     }
     let options = args.engine.options(false)?;
-    let loaded = Model::load(model, &args.data, SAMPLED)?;
+    let loaded = Model::load(model, &args.data, SAMPLED, options.settings.seed)?;
     let model = LogProb::new(&loaded.source(), SAMPLED, |density| loaded.inputs(density))?;
     let test = GradientTest { radius: args.init, epsilon: args.epsilon, error: args.error };
     let tested = model.test_gradient(test, &options)?;

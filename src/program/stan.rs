@@ -42,6 +42,8 @@ pub(crate) struct StanOrigin {
     program: ast::Program,
     checked: Checked,
     data: Map<String, Value>,
+    /// Of what the program draws of its data.
+    seed: u64,
 }
 
 impl StanModel {
@@ -88,10 +90,11 @@ impl StanModel {
     /// [`ErrorKind::Io`] when it cannot be read, [`ErrorKind::Program`] with all diagnostics for a program that is none,
     /// for data that it does not accept, and for what is not supported yet.
     pub fn load(path: &Path, data: &Map<String, Value>, terms: Terms) -> Result<StanModel, Error> {
-        Self::load_with(path, data, terms, &[])
+        Self::load_with(path, data, terms, (&[], 0))
     }
 
-    /// The same; what it includes is looked for in these folders, too.
+    /// The same; what it includes is looked for in these folders, too, and what it draws in `transformed data` comes from
+    /// this seed: each draw has a random stream of its own, none of which is that of a chain.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -99,7 +102,7 @@ impl StanModel {
         path: &Path,
         data: &Map<String, Value>,
         terms: Terms,
-        include: &[PathBuf],
+        (include, seed): (&[PathBuf], u64),
     ) -> Result<StanModel, Error> {
         let name = path.display().to_string();
         let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
@@ -119,13 +122,13 @@ impl StanModel {
         if diagnostics.iter().any(Diagnostic::is_error) {
             return Err(Error::from_diagnostics(diagnostics, sources));
         }
-        let mut host = Host::default();
+        let mut host = Host::new(seed);
         match stan::translate(&program, &checked, data, terms, &mut host) {
             Ok(mut translation) => {
                 let (text, places) = stan::placed(&translation.text, &translation.lines, &sources, START);
                 translation.text = text;
                 let (places, data) = (Arc::new(places), data.clone());
-                let origin = Arc::new(StanOrigin { translation, places, sources, program, checked, data });
+                let origin = Arc::new(StanOrigin { translation, places, sources, program, checked, data, seed });
                 Ok(StanModel { name, warnings: diagnostics, origin })
             }
             Err(problem) => {
@@ -188,8 +191,8 @@ impl StanModel {
     /// # Errors
     /// As [`load`](Self::load) and [`program`](Self::program).
     pub fn unconstrain(&self, named: &(dyn Fn(&str) -> bool + Sync)) -> Result<StanFunction, Error> {
-        let StanOrigin { program, checked, data, .. } = &*self.origin;
-        self.origin.function(stan::unconstrain(program, checked, data, named, &mut Host::default()))
+        let StanOrigin { program, checked, data, seed, .. } = &*self.origin;
+        self.origin.function(stan::unconstrain(program, checked, data, named, &mut Host::new(*seed)))
     }
 
     /// The function `generated_quantities` of all parameters by their values: the transformed parameters and the
@@ -198,8 +201,8 @@ impl StanModel {
     /// # Errors
     /// As [`load`](Self::load) and [`program`](Self::program).
     pub fn quantities(&self) -> Result<StanFunction, Error> {
-        let StanOrigin { program, checked, data, .. } = &*self.origin;
-        self.origin.function(stan::quantities(program, checked, data, &mut Host::default()))
+        let StanOrigin { program, checked, data, seed, .. } = &*self.origin;
+        self.origin.function(stan::quantities(program, checked, data, &mut Host::new(*seed)))
     }
 
     /// Whether the program computes a variable of this name of its parameters.
@@ -254,8 +257,8 @@ impl StanModel {
 impl StanOrigin {
     /// Why the density is no finite number at a point, and where, in Stan's words; `None` where that is not known.
     pub(crate) fn explained(&self, point: &[f64]) -> Option<String> {
-        let Self { program, checked, data, sources, .. } = self;
-        let (why, span) = stan::explain(program, checked, data, point, &mut Host::default())?;
+        let Self { program, checked, data, seed, sources, .. } = self;
+        let (why, span) = stan::explain(program, checked, data, point, &mut Host::new(*seed))?;
         let text = &sources.file(span.file).text[span.start as usize..span.end as usize];
         // A line of the program, where it is one.
         let shown = Some(text).filter(|text| !text.contains('\n') && text.len() <= 80);
@@ -269,8 +272,8 @@ impl StanOrigin {
     /// # Errors
     /// As [`StanModel::load`] and [`StanModel::program`].
     pub(crate) fn until(&self, last: u8, by_value: bool) -> Result<StanFunction, Error> {
-        let Self { program, checked, data, .. } = self;
-        self.function(stan::until(program, checked, data, (last, by_value), &mut Host::default()))
+        let Self { program, checked, data, seed, .. } = self;
+        self.function(stan::until(program, checked, data, (last, by_value), &mut Host::new(*seed)))
     }
 
     fn function(&self, made: Result<stan::OfValues, Box<Diagnostic>>) -> Result<StanFunction, Error> {
@@ -332,13 +335,26 @@ fn whole(output: &Output) -> &str {
 }
 
 /// Functions of the library on the host: programs of one expression, run by the reference interpreter.
-#[derive(Default)]
 struct Host {
     programs: HashMap<String, Program>,
+    seed: u64,
 }
 
-impl HostFunctions for Host {
-    fn evaluate(&mut self, expression: &str, args: &[Array], shape: &[usize], int: bool) -> Result<Array, String> {
+/// Streams of draws of data are those of other seeds than chains have: the text `data`.
+const OF_DATA: u64 = 0x6461_7461;
+
+impl Host {
+    fn new(seed: u64) -> Self {
+        Self { programs: HashMap::new(), seed: seed ^ OF_DATA << 32 }
+    }
+
+    fn run(
+        &mut self,
+        expression: &str,
+        args: &[Array],
+        (shape, int): (&[usize], bool),
+        options: &Options,
+    ) -> Result<Array, String> {
         let params = args.iter().enumerate().map(|(i, a)| format!("shared a{i}: {}", a.ty()));
         let result = Type::new(if int { DType::Int } else { DType::Real }, shape.iter().copied());
         let params = params.collect::<Vec<_>>().join(", ");
@@ -356,13 +372,31 @@ impl HostFunctions for Host {
             .iter()
             .enumerate()
             .fold(Inputs::new().lanes(1), |inputs, (i, array)| inputs.shared(format!("a{i}"), array.clone()));
-        let results = function.run(&inputs, &Options::default().engine(Engine::Scalar)).map_err(failed)?;
+        let results = function.run(&inputs, options).map_err(failed)?;
         if let Some(trap) = results.traps().first() {
             return Err(if trap.message.is_empty() { trap.kind.to_string() } else { trap.message.clone() });
         }
         let mut array = results.output("result").cloned().ok_or("it has no result")?;
         array.shape.remove(0);
         Ok(array)
+    }
+}
+
+impl HostFunctions for Host {
+    fn evaluate(&mut self, expression: &str, args: &[Array], shape: &[usize], int: bool) -> Result<Array, String> {
+        self.run(expression, args, (shape, int), &Options::default().engine(Engine::Scalar))
+    }
+
+    fn draw(
+        &mut self,
+        number: u64,
+        expression: &str,
+        args: &[Array],
+        shape: &[usize],
+        int: bool,
+    ) -> Result<Array, String> {
+        let options = Options::default().engine(Engine::Scalar).seed(self.seed).first_lane(number);
+        self.run(expression, args, (shape, int), &options)
     }
 }
 

@@ -145,10 +145,10 @@ fn prepare(tracer: &mut Tracer<'_>, program: &Program, data: &Given) -> Traced<(
 fn known(tracer: &mut Tracer<'_>, program: &Program, data: &Given) -> Traced<()> {
     tracer.read_data(stmts(&program.data), data)?;
     tracer.in_density = false;
-    tracer.prints_here = true;
+    tracer.before_lanes = true;
     tracer.run(stmts(&program.transformed_data))?;
     tracer.check_block(stmts(&program.transformed_data))?;
-    tracer.prints_here = false;
+    tracer.before_lanes = false;
     tracer.name_known();
     Ok(())
 }
@@ -179,6 +179,17 @@ struct Shared<'m, 'h>(&'m Mutex<&'h mut (dyn HostFunctions + Send)>);
 impl HostFunctions for Shared<'_, '_> {
     fn evaluate(&mut self, expression: &str, args: &[Array], shape: &[usize], int: bool) -> Result<Array, String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).evaluate(expression, args, shape, int)
+    }
+
+    fn draw(
+        &mut self,
+        number: u64,
+        expression: &str,
+        args: &[Array],
+        shape: &[usize],
+        int: bool,
+    ) -> Result<Array, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).draw(number, expression, args, shape, int)
     }
 }
 

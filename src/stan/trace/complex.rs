@@ -175,7 +175,7 @@ impl Tracer<'_> {
             }
             BinaryOp::Multiply => self.complex_product(span, BinaryOp::Multiply, a, b),
             BinaryOp::EltDivide => self.over(span, a, b),
-            BinaryOp::Divide if b.is_scalar() => self.over(span, a, b),
+            BinaryOp::Divide if a.is_scalar() || b.is_scalar() => self.over(span, a, b),
             BinaryOp::Divide => self.library(span, "mdivide_right", &[a.clone(), b.clone()]),
             BinaryOp::Power | BinaryOp::EltPower => self.complex_power(span, a, b),
             BinaryOp::Equal | BinaryOp::NotEqual => {

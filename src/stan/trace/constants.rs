@@ -228,7 +228,7 @@ fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
                 sum += powers;
             }
             if data[2] {
-                let log_det = log_determinant(&args[2].reals()?, k)?;
+                let log_det = log_determinant(&square(&args[2], k)?, k)?;
                 sum += if name == "wishart" { -half * log_det } else { half * log_det };
             }
             Some(sum)
@@ -251,9 +251,15 @@ fn lmgamma(k: usize, x: f64) -> f64 {
     0.25 * (k * k.saturating_sub(1)) as f64 * LOG_PI + gammas
 }
 
+/// The elements of a matrix of so many rows and columns; what is of another size is told by the density.
+fn square(matrix: &Val, k: usize) -> Option<Vec<f64>> {
+    (matrix.shape == [k, k]).then(|| matrix.reals())?
+}
+
 /// -½ ln |Σ|, of a covariance or its Cholesky factor.
 fn log_scale(matrix: &Val, is_factor: bool) -> Option<f64> {
-    let (k, elements) = (*matrix.shape.last()?, matrix.reals()?);
+    let k = *matrix.shape.last()?;
+    let elements = square(matrix, k)?;
     if is_factor {
         return Some(-(0..k).map(|i| log(elements[i * k + i])).sum::<f64>());
     }

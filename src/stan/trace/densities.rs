@@ -3,7 +3,7 @@
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::graph::Op;
-use crate::stan::syntax::ast::BinaryOp;
+use crate::stan::syntax::ast::{BinaryOp, Constraint};
 use crate::stan::value::{Base, Kind, Val};
 
 /// Densities whose arguments are numbers and arrays of one length, as in the language.
@@ -174,6 +174,9 @@ impl Tracer<'_> {
         }
         match (name, args) {
             ("categorical_lpmf" | "categorical_logit_lpmf", [y, p]) => {
+                if name == "categorical_lpmf" {
+                    self.demand(span, name, "Probabilities parameter", &Constraint::Simplex, p)?;
+                }
                 let logs = if name == "categorical_lpmf" {
                     self.elementwise(span, "log", std::slice::from_ref(p))?
                 } else {
@@ -186,6 +189,9 @@ impl Tracer<'_> {
             ("ordered_logistic_lpmf" | "ordered_probit_lpmf", [y, eta, c]) => {
                 let y = self.infix(span, "-", y, &Val::int(1))?;
                 let c = Self::rows_of(c);
+                for c in &c {
+                    self.demand(span, name, "Cut-points", &Constraint::Ordered, c)?;
+                }
                 self.by_rows(span, name, &[self.numbers_of(&y), self.numbers_of(eta), c]).map(Some)
             }
             ("poisson_binomial_lpmf", [y, theta]) => {
@@ -210,6 +216,9 @@ impl Tracer<'_> {
                 let (y, x) = self.observations(span, name, y, x)?;
                 if y.len() == 0 {
                     return Ok(Some(Val::real(0.0)));
+                }
+                if let ("ordered_logistic_glm_lpmf", Some(c)) = (name, of_rows.last()) {
+                    self.demand(span, name, "Cut-points", &Constraint::Ordered, c)?;
                 }
                 let args: Vec<Val> = [y, x].into_iter().chain(of_rows.iter().cloned()).collect();
                 self.call_ab(span, name, &args, Kind::REAL, vec![]).map(Some)

@@ -1,9 +1,11 @@
 //! Draws of Stan's library, by those of ours, whose categories are counted from 0.
 
-use super::{Result, Tracer, unsupported};
+use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
+use crate::stan::emit::expression;
 use crate::stan::graph::Op;
 use crate::stan::value::{Base, Kind, Val};
+use crate::types::Array;
 
 /// Distributions of ints.
 const INTS: &[&str] = &[
@@ -109,7 +111,14 @@ impl Tracer<'_> {
     }
 
     fn one(&mut self, span: Span, name: &str, args: &[Val], kind: Kind, shape: Vec<usize>) -> Result<Val> {
-        self.node(span, Op::Call(name.into(), vec![]), args, kind, shape)
+        let op = Op::Call(name.into(), vec![]);
+        let known: Option<Vec<Array>> = args.iter().map(Val::to_array).collect();
+        let Some(arrays) = known.filter(|_| self.before_lanes) else {
+            return self.node(span, op, args, kind, shape);
+        };
+        self.drawn += 1;
+        let drawn = self.host.draw(self.drawn, &expression(&op, args.len()), &arrays, &shape, kind.is_int());
+        drawn.map_or_else(|why| wrong(span, why), |array| Ok(Val::known(kind, array)))
     }
 
     fn each(&mut self, span: Span, name: &str, args: &[Val], kind: Kind) -> Result<Val> {

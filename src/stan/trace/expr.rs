@@ -197,7 +197,7 @@ impl Tracer<'_> {
             BinaryOp::Multiply => self.matrix_product(span, a, b),
             BinaryOp::IntDivide => self.infix(span, "/", a, b),
             BinaryOp::Modulo => self.infix(span, "%", a, b),
-            BinaryOp::Divide if b.is_scalar() => self.infix(span, "/", a, b),
+            BinaryOp::Divide if a.is_scalar() || b.is_scalar() => self.infix(span, "/", a, b),
             BinaryOp::Divide => self.library(span, "mdivide_right", &[a.clone(), b.clone()]),
             BinaryOp::LeftDivide => self.library(span, "mdivide_left", &[a.clone(), b.clone()]),
             BinaryOp::Power | BinaryOp::EltPower => {

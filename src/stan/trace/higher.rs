@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::supports::shown;
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::emit::{Emitter, Line, simplified};
@@ -179,6 +180,7 @@ impl<'a> Tracer<'a> {
         rest: Vec<Val>,
     ) -> Result<Val> {
         let [y0, t0, ts] = problem else { return wrong(span, "a solver wants a state, a time, and times") };
+        self.check_solver(span, method, (t0, ts), &control)?;
         // The stiff method serves for both of CVODES.
         let method = if method == "adams" { "bdf" } else { method };
         let state = if y0.kind.base == Base::Vector { Kind::VECTOR } else { Kind { base: Base::Real, arrays: 1 } };
@@ -207,6 +209,37 @@ impl<'a> Tracer<'a> {
         let args = [y0, t0.promoted(), ts, relative.promoted(), absolute.promoted(), steps, packed.theta.promoted()];
         let kind = Kind { base: Base::Vector, arrays: 1 };
         self.node(span, Op::CallWith(name, closure), &args, kind, vec![m, n])
+    }
+
+    /// Demands of known times and controls of a solver what Stan demands.
+    fn check_solver(&mut self, span: Span, method: &str, (t0, ts): (&Val, &Val), control: &Control) -> Result<()> {
+        let mut refusal = None;
+        if let Some(times) = ts.reals() {
+            let falls = times.windows(2).position(|pair| pair[0] > pair[1]);
+            refusal = match (falls, times.first(), t0.as_real()) {
+                (_, None, _) => Some("times has size 0, but must have a non-zero size".to_owned()),
+                (Some(at), ..) => Some(format!(
+                    "times is not a valid sorted vector. The element at {} is {}, but should be greater than or equal to \
+                     the previous element, {}",
+                    at + 2,
+                    shown(times[at + 1]),
+                    shown(times[at])
+                )),
+                (None, Some(first), Some(t0)) if t0 >= *first => {
+                    Some(format!("initial time is {}, but must be less than {}", shown(t0), shown(*first)))
+                }
+                _ => None,
+            };
+        }
+        let controls = [("relative_tolerance", &control.relative), ("absolute_tolerance", &control.absolute)];
+        let controls = controls.into_iter().chain([("max_num_steps", &control.steps)]);
+        let known = controls.filter_map(|(name, value)| Some((name, value.as_real()?)));
+        let wrong = known.into_iter().find(|(_, x)| !(*x > 0.0 && x.is_finite()));
+        let wrong = wrong.map(|(name, x)| format!("{name} is {}, but must be positive finite!", shown(x)));
+        match refusal.or(wrong) {
+            Some(refusal) => self.check(span, &Val::bool(false), &format!("ode_{method}: {refusal}")),
+            None => Ok(()),
+        }
     }
 
     /// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])`, and its kin of any arguments, whose `_tol` have their relative

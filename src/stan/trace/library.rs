@@ -264,7 +264,12 @@ impl Tracer<'_> {
                 let sorted = self.call_ab(span, name, args, places, x.shape.clone())?;
                 return self.infix(span, "+", &sorted, &Val::int(1));
             }
-            return self.call_ab(span, name, args, x.kind, x.shape.clone());
+            if !x.kind.is_int() {
+                return self.call_ab(span, name, args, x.kind, x.shape.clone());
+            }
+            let reals = Kind { base: Base::Real, ..x.kind };
+            let sorted = self.call_ab(span, name, &[x.promoted()], reals, x.shape.clone())?;
+            return self.elementwise(span, "int", &[sorted]);
         };
         let mut order: Vec<usize> = (0..values.len()).collect();
         // Equal ones keep their order, both ways.

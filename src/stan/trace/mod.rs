@@ -38,7 +38,7 @@ mod tuple;
 use std::sync::Arc;
 
 use super::check::Checked;
-use super::graph::{Graph, Turn};
+use super::graph::{Arg, Graph, Turn};
 use super::syntax::ast;
 use super::value::{Elem, Kind, Val};
 use crate::base::{HashMap, HashSet, Span};
@@ -57,6 +57,19 @@ pub trait HostFunctions {
     /// Where it traps: why.
     fn evaluate(
         &mut self,
+        expression: &str,
+        args: &[Array],
+        shape: &[usize],
+        int: bool,
+    ) -> std::result::Result<Array, String>;
+
+    /// The value of an expression that draws, which is that of this number in the run of the program.
+    ///
+    /// # Errors
+    /// Where it traps: why.
+    fn draw(
+        &mut self,
+        number: u64,
         expression: &str,
         args: &[Array],
         shape: &[usize],
@@ -134,8 +147,12 @@ pub(super) struct Tracer<'a> {
     pub(super) left_out: f64,
     /// Whether what is run is part of the log density.
     pub(super) in_density: bool,
-    /// Whether `print` prints here and now: what runs knows no lanes.
-    pub(super) prints_here: bool,
+    /// Whether what runs knows no lanes: `print` prints here and now, and draws are made.
+    pub(super) before_lanes: bool,
+    /// The draws that were made so.
+    drawn: u64,
+    /// Vectors of which it was demanded what the word says.
+    demanded: HashSet<(&'static str, Arg)>,
     /// Lines that were printed so.
     pub(super) printed: Vec<String>,
     /// The unconstrained parameters, where one point is run on the host.
@@ -169,7 +186,9 @@ impl<'a> Tracer<'a> {
             unnormalized: true,
             left_out: 0.0,
             in_density: true,
-            prints_here: false,
+            before_lanes: false,
+            drawn: 0,
+            demanded: HashSet::default(),
             printed: Vec::new(),
             point: None,
         }

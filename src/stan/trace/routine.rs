@@ -89,6 +89,7 @@ impl Tracer<'_> {
     /// Forgets what was done since.
     pub(super) fn back_to(&mut self, mark: Mark) {
         *self.frame() = mark.frame;
+        self.demanded.clear();
         self.graph.forget(mark.nodes, mark.effects);
         self.target.truncate(mark.target);
         self.left_out = mark.left_out;
@@ -103,10 +104,11 @@ impl Tracer<'_> {
         let graph = std::mem::replace(&mut self.graph, graph);
         let turn = std::mem::replace(&mut self.turn, TurnId(0));
         let (guards, target) = (std::mem::take(&mut self.guards), std::mem::take(&mut self.target));
+        let demanded = std::mem::take(&mut self.demanded);
         self.routines.depth += 1;
         let done = run(self);
         self.routines.depth -= 1;
-        (self.turn, self.guards) = (turn, guards);
+        (self.turn, self.guards, self.demanded) = (turn, guards, demanded);
         let terms = std::mem::replace(&mut self.target, target);
         let graph = std::mem::replace(&mut self.graph, graph);
         Ok((done?, graph, terms))

@@ -51,7 +51,13 @@ impl Tracer<'_> {
             ("size", [a]) if a.kind.arrays > 0 => int(a.shape[0]),
             ("size", [a]) => int(a.len()),
             ("dims", [a]) => {
-                let dims: Vec<i64> = a.shape.iter().map(|n| *n as i64).collect();
+                let mut dims: Vec<i64> = a.shape.iter().map(|n| *n as i64).collect();
+                // Vectors have two, as matrices.
+                match a.kind.real().base {
+                    Base::Vector => dims.push(1),
+                    Base::RowVector => dims.insert(dims.len() - 1, 1),
+                    _ => {}
+                }
                 Ok(Some(Val::known(Kind { base: Base::Int, arrays: 1 }, Array::int([dims.len()], dims))))
             }
             ("rep_vector", [x, n]) => filled(Kind::VECTOR, vec![extent(span, n)?], x),

@@ -341,7 +341,7 @@ impl Tracer<'_> {
 
     fn print(&mut self, span: Span, parts: &[Printable]) -> Result<()> {
         let (texts, values) = self.texts(parts)?;
-        if self.prints_here
+        if self.before_lanes
             && let Some(known) = values.iter().map(Val::known_text).collect::<Option<Vec<_>>>()
         {
             self.printed.push(filled(&texts, &known));

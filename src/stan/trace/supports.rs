@@ -4,6 +4,7 @@
 use super::{Result, Tracer};
 use crate::base::{HashMap, Span};
 use crate::stan::graph::{Arg, Graph, Op};
+use crate::stan::syntax::ast::Constraint;
 use crate::stan::value::{Elem, NodeId, Val};
 use crate::types::ArrayData;
 
@@ -383,6 +384,48 @@ impl Tracer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Demands of a vector that is an argument of a density what a constraint says. What a transform of that constraint has
+    /// made is taken as it is, and the same vector is looked at once.
+    pub(super) fn demand(
+        &mut self,
+        span: Span,
+        name: &str,
+        what: &str,
+        constraint: &Constraint,
+        x: &Val,
+    ) -> Result<()> {
+        let (made_by, word): (&[&str], &'static str) = match constraint {
+            Constraint::Simplex => (&["simplex_constrain", "softmax"], "simplex"),
+            _ => (&["ordered_constrain", "positive_ordered_constrain"], "ordered"),
+        };
+        if !self.in_density || self.is_made_by(made_by, x) {
+            return Ok(());
+        }
+        // Under a condition it is demanded of some lanes only.
+        if self.guards.is_empty() && !self.demanded.insert((word, Arg::of(x))) {
+            return Ok(());
+        }
+        self.check_lanes(span, &format!("{name}: {what}"), constraint, x)
+    }
+
+    /// Whether a vector is all that a call of one of these functions has given.
+    fn is_made_by(&self, functions: &[&str], x: &Val) -> bool {
+        let of = |node: NodeId| {
+            let node = &self.graph.nodes[node];
+            let called = matches!(&node.op, Op::Call(name, _) if functions.contains(&&**name));
+            called && node.shape == x.shape
+        };
+        match Arg::of(x) {
+            Arg::Whole(node) => of(node),
+            Arg::Elements(elems, _) => {
+                let Some(Elem::Of(node, 0)) = elems.first() else { return false };
+                let in_order = |(at, elem): (usize, &Elem)| *elem == Elem::Of(*node, at as u32);
+                of(*node) && elems.iter().enumerate().all(in_order)
+            }
+            _ => false,
+        }
     }
 
     /// Demands of a matrix that it is symmetric, as a Cholesky factor does.

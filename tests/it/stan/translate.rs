@@ -53,6 +53,26 @@ fn data_that_do_not_fit_are_told_in_the_words_of_both() {
 }
 
 #[test]
+fn what_is_drawn_of_data_is_that_of_the_seed() {
+    let folder = std::env::temp_dir().join(format!("autobatch-drawn-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let path = folder.join("model.stan");
+    let program = "transformed data { int n = poisson_rng(9); vector[n] y = to_vector(normal_rng(rep_vector(0, n), 1)); } \
+                   parameters { real m; } model { y ~ normal(m, 1); } generated quantities { vector[n] of = y; }";
+    std::fs::write(&path, program).expect("a file can be written");
+    let of = |seed| {
+        let model = StanModel::load_with(&path, &Map::new(), Terms::default(), (&[], seed)).expect("it translates");
+        model.program().expect("it compiles");
+        model.text().to_owned()
+    };
+    let [first, again, other] = [1, 1, 2].map(of);
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+    assert!(!first.contains("_rng"), "{first}");
+    std::fs::remove_dir_all(&folder).expect("the folder can be removed");
+}
+
+#[test]
 fn complex_numbers_of_the_data_are_pairs() {
     let program =
         "data { array[2] complex_vector[1] v; } parameters { complex z; } model { target += -norm(z * v[1, 1]); }";

@@ -18,7 +18,7 @@ impl Tracer<'_> {
     /// A function that takes or gives complex numbers; `None` for any other.
     pub(in super::super) fn of_complex(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
         match (name, args) {
-            ("to_complex", _) => return self.made_of_parts(args).map(Some),
+            ("to_complex", _) => return self.made_of_parts(span, args).map(Some),
             ("polar", [r, theta]) => {
                 // Stan has no number of a negative modulus.
                 let there = self.compare(span, ">=", r, &Val::real(0.0))?;
@@ -56,7 +56,7 @@ impl Tracer<'_> {
     }
 
     /// `to_complex()`, `to_complex(re)`, `to_complex(re, im)`, element by element.
-    fn made_of_parts(&mut self, args: &[Val]) -> Result<Val> {
+    fn made_of_parts(&mut self, span: Span, args: &[Val]) -> Result<Val> {
         let zero = Val::real(0.0);
         let (re, im) = match args {
             [] => (zero.clone(), zero),
@@ -67,6 +67,9 @@ impl Tracer<'_> {
             let kind = like.promoted().kind;
             Val::from_elems(kind, like.shape.clone(), vec![one.elem(0).as_real(); like.len()])
         };
+        if !re.is_scalar() && !im.is_scalar() && re.shape != im.shape {
+            return wrong(span, format!("`to_complex` of sizes {:?} and {:?}", re.shape, im.shape));
+        }
         Ok(match (re.is_scalar(), im.is_scalar()) {
             (true, false) => Val::complex(spread(&re, &im), im),
             (false, true) => {
