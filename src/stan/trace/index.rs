@@ -9,6 +9,7 @@ use crate::stan::syntax::ast::{Expr, ExprKind, Index};
 use crate::stan::value::{Base, Kind, Val, What};
 
 /// An index, evaluated; counted from 1 as in Stan.
+#[derive(Clone)]
 pub(super) enum At {
     All,
     /// One element, known.
@@ -17,8 +18,17 @@ pub(super) enum At {
     Lane(Val, Span),
     /// Several elements.
     Many(Vec<i64>, Span),
+    /// Several elements that lanes choose.
+    Lanes(Val, Span),
     /// From a to b or to the end.
     Range(Option<i64>, Option<i64>, Span),
+}
+
+impl At {
+    /// Whether lanes choose.
+    pub(super) fn is_of_lanes(&self) -> bool {
+        matches!(self, At::Lane(..) | At::Lanes(..))
+    }
 }
 
 /// What indices choose along the axes of a value.
@@ -111,7 +121,7 @@ impl Tracer<'_> {
                     (Some(i), _) => At::One(i, e.span),
                     (None, Some(ints)) => At::Many(ints, e.span),
                     (None, None) if value.is_scalar() => At::Lane(value, e.span),
-                    (None, None) => return unsupported(e.span, "several indices that depend on parameters"),
+                    (None, None) => At::Lanes(value, e.span),
                 }
             }
         })
@@ -140,7 +150,9 @@ impl Tracer<'_> {
                     let places = (from..=to).map(|i| inside(i, *at)).collect::<Result<Vec<_>>>()?;
                     (places, true)
                 }
-                Some(At::Lane(_, at)) => return unsupported(*at, "an index that depends on parameters, here"),
+                Some(At::Lane(_, at) | At::Lanes(_, at)) => {
+                    return unsupported(*at, "an index that depends on parameters, here");
+                }
             };
             axes.push(places);
             kept.push(stays);
@@ -157,11 +169,43 @@ impl Tracer<'_> {
         if base.is_complex() {
             return self.each_part(base, |t, part| t.indexed(span, part, indices));
         }
-        if indices.iter().any(|at| matches!(at, At::Lane(..))) {
+        if indices.iter().all(|at| matches!(at, At::One(..) | At::Lane(..))) && indices.iter().any(At::is_of_lanes) {
             return self.looked_up(span, base, indices);
+        }
+        if indices.iter().any(At::is_of_lanes) {
+            return self.looked_up_one_by_one(span, base, indices);
         }
         let chosen = self.choose(base.kind, &base.shape, indices, span)?;
         Ok(base.pick(chosen.kind, chosen.shape(), chosen.places(&base.shape).into_iter()))
+    }
+
+    /// The same of ranges and several indices beside ints of lanes: each of what they choose by itself.
+    fn looked_up_one_by_one(&mut self, span: Span, base: &Val, indices: &[At]) -> Result<Val> {
+        // Axes behind the last index that is one stay whole.
+        let n = indices.iter().rposition(|at| !matches!(at, At::All)).map_or(0, |last| last + 1);
+        let mut places: Vec<Vec<At>> = vec![Vec::new()];
+        let (mut kept, mut shape) = (Vec::new(), Vec::new());
+        for (axis, at) in indices[..n].iter().enumerate() {
+            let along: Vec<At> = match at {
+                At::One(..) | At::Lane(..) => vec![at.clone()],
+                At::Lanes(all, at) => (0..all.len()).map(|i| At::Lane(number_at(all, i), *at)).collect(),
+                At::All | At::Many(..) | At::Range(..) => {
+                    let chosen = self.choose(Kind::INT, &base.shape[axis..=axis], std::slice::from_ref(at), span)?;
+                    chosen.axes[0].iter().map(|i| At::One(*i as i64 + 1, span)).collect()
+                }
+            };
+            kept.push(!matches!(at, At::One(..) | At::Lane(..)));
+            shape.extend(kept[axis].then_some(along.len()));
+            let with = |place: &Vec<At>, at: &At| place.iter().chain([at]).cloned().collect::<Vec<At>>();
+            places = places.iter().flat_map(|place| along.iter().map(move |at| with(place, at))).collect();
+        }
+        kept.extend(base.shape[n..].iter().map(|_| true));
+        shape.extend(&base.shape[n..]);
+        let mut elems = Vec::with_capacity(shape.iter().product());
+        for place in &places {
+            elems.extend(self.indexed(span, base, place)?.elems());
+        }
+        Ok(Val::from_elems(kind_of(base.kind, &kept), shape, elems))
     }
 
     /// `base[i]` where lanes choose: leading indices that are single numbers or ints of lanes.
@@ -200,6 +244,9 @@ impl Tracer<'_> {
             let re = self.with_element(span, &re, indices, &new_re)?;
             return Ok(Val::complex(re, self.with_element(span, &im, indices, &new_im)?));
         }
+        if let Some(axis) = indices.iter().position(|at| matches!(at, At::Lanes(..))) {
+            return self.with_lanes_elements(span, base, indices, axis, value);
+        }
         if let Some(lane) = indices.iter().position(|at| matches!(at, At::Lane(..))) {
             return self.with_lane_element(span, base, indices, lane, value);
         }
@@ -218,6 +265,11 @@ impl Tracer<'_> {
     /// Demands that indices that lanes choose are inside.
     pub(super) fn check_indices(&mut self, shape: &[usize], indices: &[At]) -> Result<()> {
         for (at, extent) in indices.iter().zip(shape) {
+            if let At::Lanes(all, at) = at {
+                for i in 0..all.len() {
+                    self.check_indices(&[*extent], &[At::Lane(number_at(all, i), *at)])?;
+                }
+            }
             let At::Lane(index, at) = at else { continue };
             let low = self.compare(*at, ">=", index, &Val::int(1))?;
             let high = self.compare(*at, "<=", index, &Val::int(*extent as i64))?;
@@ -232,19 +284,30 @@ impl Tracer<'_> {
         let At::Lane(index, at) = &indices[lane] else { unreachable!("it is one of lanes") };
         let mut made = base.clone();
         for i in 1..=base.shape[lane] as i64 {
-            let here: Vec<At> = (indices.iter().enumerate())
-                .map(|(axis, other)| match other {
-                    _ if axis == lane => At::One(i, *at),
-                    At::All => At::All,
-                    At::One(i, at) => At::One(*i, *at),
-                    At::Lane(v, at) => At::Lane(v.clone(), *at),
-                    At::Many(v, at) => At::Many(v.clone(), *at),
-                    At::Range(a, b, at) => At::Range(*a, *b, *at),
-                })
-                .collect();
+            let mut here = indices.to_vec();
+            here[lane] = At::One(i, *at);
             let hit = self.compare(span, "==", index, &Val::int(i))?;
             let with = self.with_element(span, &made, &here, value)?;
             made = self.select(span, &hit, &with, &made)?;
+        }
+        Ok(made)
+    }
+
+    /// The same of several indices of lanes along an axis: one after the other, so that of equal ones the last stays.
+    fn with_lanes_elements(&mut self, span: Span, base: &Val, indices: &[At], axis: usize, value: &Val) -> Result<Val> {
+        let At::Lanes(all, at) = &indices[axis] else { unreachable!("it is several of lanes") };
+        // The axis of the value that goes with it.
+        let along = indices[..axis].iter().filter(|at| !matches!(at, At::One(..) | At::Lane(..))).count();
+        if value.shape.get(along) != Some(&all.len()) {
+            return wrong(span, format!("{} indices for a value of size {:?}", all.len(), value.shape));
+        }
+        let mut made = base.clone();
+        for i in 0..all.len() {
+            let mut here = indices.to_vec();
+            here[axis] = At::Lane(number_at(all, i), *at);
+            let part: Vec<At> = (0..along).map(|_| At::All).chain([At::One(i as i64 + 1, *at)]).collect();
+            let part = self.indexed(span, value, &part)?;
+            made = self.with_element(span, &made, &here, &part)?;
         }
         Ok(made)
     }

@@ -1,5 +1,6 @@
 //! Functions of the library that only move elements or count them.
 
+use super::index::At;
 use super::{Result, Tracer, wrong};
 use crate::base::Span;
 use crate::stan::value::{Base, Elem, Kind, Val};
@@ -293,6 +294,11 @@ impl Tracer<'_> {
     }
 
     fn row_or_col(&mut self, span: Span, name: &str, a: &Val, i: &Val) -> Result<Option<Val>> {
+        if !i.is_known() {
+            let at = At::Lane(i.clone(), span);
+            let indices = if name == "row" { vec![at] } else { vec![At::All, at] };
+            return self.indexed(span, a, &indices).map(Some);
+        }
         let i = extent(span, i)?;
         let (rows, cols) = (a.shape[0], a.shape[1]);
         let most = if name == "row" { rows } else { cols };

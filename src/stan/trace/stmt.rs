@@ -283,7 +283,7 @@ impl Tracer<'_> {
         // The variable gives its elements up while they change, so that they are not copied.
         let hold = self.lookup_mut(&name.text).expect("found above");
         hold.value = Val::int(0);
-        let made = match indices.iter().any(|at| matches!(at, super::index::At::Lane(..))) {
+        let made = match indices.iter().any(super::index::At::is_of_lanes) {
             true => self.with_element(span, &old, &indices, &value),
             false => self.with_places(span, old, &indices, &value),
         }?;
