@@ -271,7 +271,11 @@ fn ablation(without: &[&'static str], runs: &[Measured], whole: &[Measured]) -> 
 impl Cell<'_> {
     fn title(&self) -> String {
         let (chains, threads) = (counted(self.chains, "chain"), counted(self.threads, "thread"));
-        format!("{}, {chains}, {}, {threads}", self.case.model.name, precision_name(self.precision))
+        let cell = format!("{}, {chains}, {}, {threads}", self.case.model.name, precision_name(self.precision));
+        match self.study.question.title() {
+            "" => cell,
+            question => format!("{cell}, {question}"),
+        }
     }
 
     /// Why a series is not measured here.

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::group::Group;
+use super::machine::Machine;
 use super::report::{BoundRow, Rate, Report, counted, short};
 use super::row::{Ablation, ReportRow};
 use super::study::Question;
-use crate::bench::machine::Machine;
 
 /// A table of a report.
 #[derive(Clone, PartialEq, Debug)]

@@ -43,7 +43,11 @@ pub(super) struct BenchArgs {
         value_name = "N",
         value_delimiter = ',',
         default_value = "1,10,100,1000",
-        default_value_ifs([("ablate", ArgPredicate::from("true"), "100"), ("stan", ArgPredicate::IsPresent, "4,64")])
+        default_value_ifs([
+            ("ablate", ArgPredicate::from("true"), "100"),
+            ("stan", ArgPredicate::IsPresent, "4,64"),
+            ("figures", ArgPredicate::IsPresent, "1,4,16,64,256"),
+        ])
     )]
     pub(super) chains: Vec<usize>,
     /// Widths of `real`
@@ -136,7 +140,8 @@ pub(super) struct BenchArgs {
     /// Measure what the paper shows and write its figures to this folder, with report.html, which has all of them and
     /// their tables, and results.json: useful work against chains, of every engine in every way and of the peers that are
     /// installed; utilization by policy; each optimisation off; threads; leaf steps. By default on eight_schools and
-    /// correlated100, some minutes without peers. The last three are of the largest number of --chains
+    /// correlated100 with 1 to 256 chains, some minutes without peers. The last three are of the largest number of
+    /// --chains
     #[arg(
         long,
         value_name = "FOLDER",
