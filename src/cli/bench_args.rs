@@ -94,11 +94,11 @@ pub(super) struct BenchArgs {
     /// Measured runs of each series, in turns
     #[arg(long, default_value_t = 5)]
     pub(super) repetitions: usize,
-    /// How long a run should take: as many draws are made. By default 1, and 0.2 in --figures
+    /// How long a run should take: as many draws are made. By default 1, and 0.1 in --figures
     #[arg(
         long,
         default_value = "1",
-        default_value_if("figures", ArgPredicate::IsPresent, "0.2"),
+        default_value_if("figures", ArgPredicate::IsPresent, "0.1"),
         allow_negative_numbers = true
     )]
     pub(super) seconds: f64,
@@ -140,7 +140,7 @@ pub(super) struct BenchArgs {
     /// Measure what the paper shows and write its figures to this folder, with report.html, which has all of them and
     /// their tables, and results.json: useful work against chains, of every engine in every way and of the peers that are
     /// installed; utilization by policy; each optimisation off; threads; leaf steps. By default on eight_schools and
-    /// correlated100 with 1 to 256 chains, some minutes without peers. The last three are of the largest number of
+    /// correlated100 with 1 to 256 chains, five to ten minutes without peers. The last three are of the largest number of
     /// --chains
     #[arg(
         long,
