@@ -15,7 +15,7 @@ use super::protocol::StanFiles;
 use super::report::ModelSetup;
 use super::stan::Adapted;
 use crate::mcmc::protocol::Q;
-use crate::mcmc::sampling::{DENSITY, Job, ModelSource, Sampling, dimension};
+use crate::mcmc::sampling::{DENSITY, Job, LEAF_STEPS, ModelSource, SamplerSettings, Sampling, dimension};
 use crate::program::io::{ArrayType, Data, NamedValues, write_arrays};
 use crate::program::{Codegen, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, refuse};
 use crate::types::{Array, Precision};
@@ -75,7 +75,7 @@ impl<'a> Case<'a> {
         places: &Places,
         folder: &'a WorkFolder,
     ) -> Result<Self, Error> {
-        let most = comparison.chains.iter().copied().max().unwrap_or(1);
+        let most = comparison.most_chains();
         let checkout = places.checkout()?;
         let folder = folder.path();
         let stan = None;
@@ -107,8 +107,8 @@ impl<'a> Case<'a> {
             Kind::Stan { program, include } => {
                 let data = comparison.data.as_deref();
                 // Warmup takes longest, and is the same with generated code. Without a compiler the series say so.
-                let asked = comparison.engines.iter().any(|way| way.codegen != Codegen::Off);
-                let mut options = Options::default().codegen(if asked { Codegen::Auto } else { Codegen::Off });
+                let codegen = if comparison.generates_code() { Codegen::Auto } else { Codegen::Off };
+                let mut options = Options::default().codegen(codegen);
                 options.settings.stop = comparison.stop.clone();
                 let model_files = (program.as_path(), &include[..], data);
                 let adapted = Adapted::new(model_files, folder, comparison.warmup, most, &options)?;
@@ -146,7 +146,7 @@ impl<'a> Case<'a> {
     fn starting_points(&self, most: usize, burn_in: usize, stop: Option<Arc<AtomicBool>>) -> Result<Array, Error> {
         let chains = STARTING_CHAINS.min(most);
         let zeros = Array::real([chains, self.dimension], vec![0.0; chains * self.dimension]);
-        let mut sampling = self.sampling(chains, zeros)?;
+        let mut sampling = self.sampling(chains, zeros, 1)?;
         sampling.set_schedule(burn_in, most.div_ceil(chains));
         let mut options = Options::default();
         options.settings.stop = stop;
@@ -173,8 +173,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The chains of a number of starting points.
-    pub(super) fn sampling(&self, chains: usize, starts: Array) -> Result<Sampling, Error> {
+    /// The chains of a number of starting points, with so many leapfrog steps between the states that NUTS considers.
+    pub(super) fn sampling(&self, chains: usize, starts: Array, leaf_steps: usize) -> Result<Sampling, Error> {
         let model = self.stan.as_ref().map_or(ModelSource::from(&self.program), |stan| (&stan.model).into());
         let job = Job {
             chains,
@@ -183,6 +183,7 @@ impl<'a> Case<'a> {
             stepsize: Some(self.stepsize),
             inv_metric: self.stan.as_ref().map(Adapted::inv_metric),
             starts: Some(starts),
+            settings: SamplerSettings::new().with(LEAF_STEPS, i64::try_from(leaf_steps).unwrap_or(i64::MAX)),
             ..Job::new(model)
         };
         Sampling::new(&job, |density| self.inputs(density))

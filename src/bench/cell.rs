@@ -6,7 +6,10 @@ use super::model::Kind;
 use super::own::{BoundSeries, Own};
 use super::peer::{self, Places};
 use super::protocol::PeerRequest;
-use super::report::{Ablation, BoundRow, Rate, Report, ReportRow, Skipped, counted};
+use super::report::{BoundRow, Rate, Report, Skipped, counted};
+use super::row::{Ablation, ReportRow};
+use super::study::{Question, Study};
+use super::way::Way;
 use super::{Comparison, precision_name};
 use crate::program::Error;
 use crate::types::Precision;
@@ -14,6 +17,7 @@ use crate::types::Precision;
 /// A model with a number of chains, a precision and a number of threads.
 pub(super) struct Cell<'a> {
     pub(super) case: &'a Case<'a>,
+    pub(super) study: &'a Study,
     pub(super) precision: Precision,
     pub(super) threads: usize,
     pub(super) chains: usize,
@@ -37,7 +41,7 @@ pub(super) struct Measured {
 pub(super) struct Detail {
     /// Issued over useful work.
     pub(super) issued: Option<f64>,
-    /// Mean over largest work of a lane.
+    /// Mean over largest work of a lane; of `local` draw by draw.
     pub(super) utilization_bound: Option<f64>,
     pub(super) supersteps: Option<u64>,
     /// Bytes pushed for each unit of useful work.
@@ -64,12 +68,12 @@ const OWN: &str = "autobatch";
 const BOUND: &str = "bound";
 
 /// Who runs.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Name {
     system: String,
     engine: String,
-    fusion: Option<bool>,
-    without: &'static [&'static str],
+    /// Of our engines, how.
+    way: Option<Way>,
 }
 
 /// A series that takes part.
@@ -114,15 +118,16 @@ pub(super) fn measure(
         });
     };
     go_on(&mut entrants, report, &|entrant| entrant.choose_draws(cell, comparison));
-    if let (true, Some(draws)) = (comparison.ablate, entrants.first().map(|e| e.draws)) {
+    let Study { question, repetitions, .. } = *cell.study;
+    if let (Question::Ablation, Some(draws)) = (question, entrants.first().map(|e| e.draws)) {
         entrants.iter_mut().for_each(|e| e.draws = draws);
     }
     let mut loads: Vec<ForeignLoad> = Vec::new();
-    for repetition in 0..comparison.repetitions {
+    for repetition in 0..repetitions {
         if comparison.stopped() || entrants.is_empty() {
             break;
         }
-        note(&format!("{}: repetition {} of {}", cell.title(), repetition + 1, comparison.repetitions));
+        note(&format!("{}: repetition {} of {}", cell.title(), repetition + 1, repetitions));
         // Without what came before: compilers of peers, and runs that make them warm.
         let meter = LoadMeter::start(report.machine.cores);
         let seed = comparison.seed.wrapping_add(repetition as u64);
@@ -143,20 +148,18 @@ pub(super) fn measure(
         note(&format!("{}: void: other processes used {:.2} cores", cell.title(), load.cores));
     }
     entrants.retain(|entrant| !entrant.runs.is_empty());
-    add_rows(cell, entrants, load, report, comparison.ablate);
+    add_rows(cell, entrants, load, report);
 }
 
 /// Our engines.
 fn own_entrants(cell: &Cell<'_>, comparison: &Comparison, report: &mut Report, note: &dyn Fn(&str)) -> Vec<Entrant> {
     report.systems.insert(OWN.into(), concat!("autobatch ", env!("CARGO_PKG_VERSION")).into());
     let mut entrants = Vec::new();
-    for way in &comparison.engines {
+    for way in &cell.study.engines {
         if comparison.stopped() {
             break;
         }
-        // The interpreter has nothing to fuse.
-        let fusion = (!way.interprets()).then_some(way.fusion);
-        let name = Name { system: OWN.into(), engine: way.name(), fusion, without: way.without };
+        let name = Name { system: OWN.into(), engine: way.name(), way: Some(*way) };
         match Own::new(cell, *way, comparison.stop.clone()) {
             Ok(own) => entrants.push(Entrant::new(name, Box::new(own))),
             Err(_) if comparison.stopped() => {}
@@ -175,8 +178,8 @@ fn peer_entrants(
     note: &dyn Fn(&str),
 ) -> Vec<Entrant> {
     let mut entrants: Vec<Entrant> = Vec::new();
-    for (peer, engine) in comparison.against.iter().flat_map(|against| against.engines()) {
-        let name = Name { system: peer.name.into(), engine: engine.name.into(), fusion: None, without: &[] };
+    for (peer, engine) in cell.study.against.iter().flat_map(|against| against.engines()) {
+        let name = Name { system: peer.name.into(), engine: engine.name.into(), way: None };
         // A peer and one of its ways of running may both be asked for.
         if comparison.stopped() || entrants.iter().any(|e| e.name == name) {
             continue;
@@ -199,22 +202,40 @@ fn peer_entrants(
 }
 
 /// Puts what was measured into the report.
-fn add_rows(cell: &Cell<'_>, entrants: Vec<Entrant>, load: Option<ForeignLoad>, report: &mut Report, ablate: bool) {
-    let &Cell { case, precision, threads, chains } = cell;
+fn add_rows(cell: &Cell<'_>, entrants: Vec<Entrant>, load: Option<ForeignLoad>, report: &mut Report) {
+    let &Cell { case, study, precision, threads, chains } = cell;
+    let question = study.question;
     let bound = entrants.iter().find(|e| e.name.system == BOUND).map(|e| Rate::of(&rates(&e.runs)));
-    let whole = entrants.iter().find(|e| ablate && e.name.without.is_empty()).map(|e| e.runs.clone());
+    let whole = entrants.iter().find(|e| question == Question::Ablation && e.without().is_empty());
+    let whole = whole.map(|e| e.runs.clone());
     let (model, precision) = (case.model.name.to_string(), precision_name(precision).to_owned());
-    for Entrant { name, series, runs, detail, .. } in entrants {
+    for entrant in entrants {
+        let without = entrant.without();
+        let Entrant { name, series, runs, detail, .. } = entrant;
+        let way = name.way;
         let rate = Rate::of(&rates(&runs));
         if name.system == BOUND {
             let (model, precision, tiling) = (model.clone(), precision.clone(), series.tells());
-            report.bound.push(BoundRow { model, chains, threads, precision, gradients_per_second: rate, tiling });
+            report.bound.push(BoundRow {
+                question,
+                model,
+                chains,
+                threads,
+                precision,
+                gradients_per_second: rate,
+                tiling,
+            });
             continue;
         }
         let row = ReportRow {
+            question,
             system: name.system,
             engine: name.engine,
-            fusion: name.fusion,
+            // The interpreter has nothing to fuse.
+            fusion: way.filter(|way| !way.interprets()).map(|way| way.fusion),
+            schedule: way.and_then(Way::schedule_name),
+            execution: way.and_then(Way::execution_name),
+            leaf_steps: way.filter(|_| case.model.is_posterior()).map(|way| way.leaf_steps),
             model: model.clone(),
             chains,
             chains_run: series.chains(),
@@ -232,7 +253,7 @@ fn add_rows(cell: &Cell<'_>, entrants: Vec<Entrant>, load: Option<ForeignLoad>, 
             supersteps: detail.supersteps,
             bytes_pushed: detail.bytes_pushed,
             bound: bound.map(|b| b.median),
-            ablation: whole.as_ref().map(|whole| ablation(name.without, &runs, whole)),
+            ablation: whole.as_ref().map(|whole| ablation(without, &runs, whole)),
             foreign_load: load,
         };
         report.add(row.with_utilization());
@@ -243,13 +264,18 @@ fn add_rows(cell: &Cell<'_>, entrants: Vec<Entrant>, load: Option<ForeignLoad>, 
 fn ablation(without: &[&'static str], runs: &[Measured], whole: &[Measured]) -> Ablation {
     let seconds: Vec<f64> = runs.iter().map(|r| r.seconds).collect();
     let ratios: Vec<f64> = runs.iter().zip(whole).map(|(run, whole)| run.seconds / whole.seconds).collect();
-    Ablation { without: without.to_vec(), seconds: Rate::of(&seconds), ratio: Rate::of(&ratios) }
+    let without = without.iter().map(|name| (*name).to_owned()).collect();
+    Ablation { without, seconds: Rate::of(&seconds), ratio: Rate::of(&ratios) }
 }
 
 impl Cell<'_> {
     fn title(&self) -> String {
         let (chains, threads) = (counted(self.chains, "chain"), counted(self.threads, "thread"));
-        format!("{}, {chains}, {}, {threads}", self.case.model.name, precision_name(self.precision))
+        let cell = format!("{}, {chains}, {}, {threads}", self.case.model.name, precision_name(self.precision));
+        match self.study.question.title() {
+            "" => cell,
+            question => format!("{cell}, {question}"),
+        }
     }
 
     /// Why a series is not measured here.
@@ -268,12 +294,17 @@ fn bound_entrant(cell: &Cell<'_>) -> Option<Entrant> {
         Precision::F64 => Box::new(BoundSeries::<f64>::new(cell.case, cell.chains, cell.threads)?),
         Precision::F32 => Box::new(BoundSeries::<f32>::new(cell.case, cell.chains, cell.threads)?),
     };
-    Some(Entrant::new(Name { system: BOUND.into(), engine: String::new(), fusion: None, without: &[] }, series))
+    Some(Entrant::new(Name { system: BOUND.into(), engine: String::new(), way: None }, series))
 }
 
 impl Entrant {
     fn new(name: Name, series: Box<dyn Series>) -> Self {
         Self { name, series, draws: 1, runs: Vec::new(), detail: Detail::default() }
+    }
+
+    /// The passes that are off.
+    fn without(&self) -> &'static [&'static str] {
+        self.name.way.map_or(&[], |way| way.without)
     }
 
     fn request(&self, case: &Case<'_>, seed: u64) -> PeerRequest {
@@ -286,11 +317,11 @@ impl Entrant {
     fn choose_draws(&mut self, cell: &Cell<'_>, comparison: &Comparison) -> Result<(), Error> {
         let each = self.series.chains() * cell.case.dimension.max(1) * size_of::<f64>();
         let most = (MOST_DRAW_BYTES / each).max(LEAST_DRAWS);
-        self.draws = comparison.draws.unwrap_or(2).max(1);
+        self.draws = cell.study.draws.unwrap_or(2).max(1);
         loop {
             let request = PeerRequest { keep: None, ..self.request(cell.case, comparison.seed) };
             let measured = self.series.run(&request)?;
-            if comparison.draws.is_some() {
+            if cell.study.draws.is_some() {
                 return Ok(());
             }
             let factor = comparison.seconds / measured.seconds.max(1e-6);

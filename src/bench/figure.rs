@@ -1,195 +1,242 @@
-//! The first figure of the paper: useful work a second against the number of chains, on logarithmic axes, one series for each
-//! system and engine, and the bound of the machine.
+//! The figures of a report: for each group of rows one, drawn as its question asks.
 
 use indexmap::IndexMap;
-use plotters::prelude::*;
 
-use super::report::{Rate, Report, ReportRow, counted};
-use crate::program::{Error, ErrorKind};
+use super::axis::Axis;
+use super::bars::{Bar, Bars};
+use super::chart::{Chart, Line};
+use super::group::Group;
+use super::report::{Rate, Report};
+use super::row::ReportRow;
+use super::study::Question;
 
 /// A figure.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
-    /// The model.
-    pub model: String,
-    /// `f64` or `f32`.
-    pub precision: String,
-    /// Threads.
-    pub threads: usize,
+    /// What its file is called.
+    pub file_name: String,
     /// The picture, an SVG document.
     pub svg: String,
 }
 
-impl Figure {
-    /// What a file of it is called.
-    pub fn file_name(&self) -> String {
-        format!("{}-{}-{}.svg", self.model, self.precision, self.threads)
-    }
-    /// What stands above it.
-    pub fn title(&self) -> String {
-        format!("{}, {}, {}", self.model, self.precision, counted(self.threads, "thread"))
-    }
-}
-
-/// Width and height in pixels.
-const SIZE: (u32, u32) = (1040, 600);
-/// Of them the chart's; the rest is for the names of the series.
-const CHART_WIDTH: u32 = 760;
-/// How the bound is named.
+/// How the bound of the machine is named.
 const BOUND: &str = "bound: products, exp, log1p";
-/// What a cross over a point means.
-const VOID: &str = "× void: other load";
-/// Colours that people who see few colours can tell apart (Okabe and Ito), then others.
-const COLORS: [RGBColor; 12] = [
-    RGBColor(0, 114, 178),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(213, 94, 0),
-    RGBColor(204, 121, 167),
-    RGBColor(86, 180, 233),
-    RGBColor(148, 128, 0),
-    RGBColor(120, 120, 120),
-    RGBColor(90, 40, 140),
-    RGBColor(140, 70, 20),
-    RGBColor(20, 80, 50),
-    RGBColor(170, 0, 60),
-];
+/// How bounds of utilization are named.
+const BOUND_OF_MASKS: &str = "bound: mean ÷ most of a chain";
+const BOUND_OF_LOCAL: &str = "bound of local: draw by draw";
 
-/// Draws all figures of a report.
-///
-/// # Errors
-/// When a figure cannot be drawn.
-pub fn draw(report: &Report) -> Result<Vec<Figure>, Error> {
-    let figure = |(key, rows): ((&str, &str, usize), Vec<&ReportRow>)| {
-        let (model, precision, threads) = (key.0.to_owned(), key.1.to_owned(), key.2);
-        let mut figure = Figure { model, precision, threads, svg: String::new() };
-        figure.svg = svg(&figure.title(), &rows, &report.bounds(key))
-            .map_err(|e| Error::new(ErrorKind::Io, format!("the figure of {} cannot be drawn: {e}", figure.model)))?;
-        Ok(figure)
+/// Draws all figures of a report, in the order of its groups.
+pub fn draw(report: &Report) -> Vec<Figure> {
+    let figure = |(group, rows): (Group<'_>, Vec<&ReportRow>)| {
+        let svg = match group.question {
+            Question::Ablation => ablations(group, &rows).draw(),
+            Question::Utilization => utilization(group, &rows).draw(),
+            Question::Chains | Question::Threads | Question::LeafSteps => rates(report, group, &rows).draw(),
+        };
+        Figure { file_name: group.file_name(), svg }
     };
-    report.figures().into_iter().map(figure).collect()
+    report.groups().into_iter().map(figure).collect()
 }
 
-type Points = Vec<(f64, Rate)>;
+fn lanes_name(rows: &[&ReportRow]) -> &'static str {
+    rows.first().map_or("chains", |row| row.lanes_name())
+}
 
-fn svg(title: &str, rows: &[&ReportRow], bounds: &[(usize, Rate)]) -> Result<String, Box<dyn std::error::Error>> {
-    let mut series: IndexMap<String, Points> = IndexMap::new();
+/// The points of each series, from left to right.
+fn series(rows: &[&ReportRow], value: impl Fn(&ReportRow) -> Option<Rate>) -> Vec<Line> {
+    let mut series: IndexMap<String, Vec<(f64, Rate)>> = IndexMap::new();
     for row in rows {
-        series.entry(row.series()).or_default().push((row.chains as f64, row.rate));
+        if let Some(rate) = value(row) {
+            series.entry(row.series()).or_default().push((row.place() as f64, rate));
+        }
     }
-    let bound: Points = bounds.iter().map(|(chains, rate)| (*chains as f64, *rate)).collect();
-    let all = || series.values().flatten().chain(&bound);
-    let decades = |values: &mut dyn Iterator<Item = f64>| {
-        let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
-        // A little room on both sides, at least one decade.
-        (low / 1.3)..(high * 1.3).max(low * 10.0)
+    series.into_iter().map(|(name, points)| Line { name, points: sorted(points) }).collect()
+}
+
+fn sorted(mut points: Vec<(f64, Rate)>) -> Vec<(f64, Rate)> {
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points
+}
+
+fn places(rows: &[&ReportRow]) -> impl Iterator<Item = f64> {
+    rows.iter().map(|row| row.place() as f64)
+}
+
+/// Useful work a second, on logarithmic axes, with the bound of the machine.
+fn rates(report: &Report, group: Group<'_>, rows: &[&ReportRow]) -> Chart {
+    let lanes = lanes_name(rows);
+    let lines = series(rows, |row| Some(row.rate));
+    let bound: Vec<(f64, Rate)> = match group.question {
+        // One bound, whatever the steps of a leaf.
+        Question::LeafSteps => {
+            let rate = report.bounds(group).next().map(|bound| bound.gradients_per_second);
+            rate.into_iter().flat_map(|rate| places(rows).map(move |x| (x, rate))).collect()
+        }
+        _ => report.bounds(group).map(|bound| (bound.place() as f64, bound.gradients_per_second)).collect(),
     };
-    let (x, y) = (decades(&mut all().map(|p| p.0)), decades(&mut all().flat_map(|p| [p.1.min, p.1.max])));
+    let name = match group.question {
+        Question::Threads => "threads",
+        Question::LeafSteps => "leapfrog steps between the states that NUTS considers",
+        _ => lanes,
+    };
     let unit = rows.first().map_or("", |row| row.unit.as_str());
-    let mut text = String::new();
-    {
-        let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
-        area.fill(&WHITE)?;
-        let (left, right) = area.split_horizontally(CHART_WIDTH);
-        let mut chart = ChartBuilder::on(&left)
-            .caption(title, ("sans-serif", 22))
-            .margin(12)
-            .x_label_area_size(44)
-            .y_label_area_size(76)
-            .build_cartesian_2d(x.log_scale(), y.log_scale())?;
-        let label = |v: &f64| super::report::short(*v).trim_end_matches(".00").replace(".00 ", " ");
-        let lanes = rows.first().map_or("chains", |row| row.lanes_name());
-        (chart.configure_mesh().x_desc(lanes).y_desc(format!("{unit} / s")))
-            .x_label_formatter(&label)
-            .y_label_formatter(&label)
-            .max_light_lines(1)
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(BLACK.mix(0.12))
-            .draw()?;
-        // What stands beside the chart, in the order of the series.
-        let mut legend: Vec<(&str, ShapeStyle)> = Vec::new();
-        for (i, (name, points)) in series.iter().enumerate() {
-            let color = COLORS[i % COLORS.len()];
-            let style = ShapeStyle::from(color).stroke_width(2);
-            let line = points.iter().map(|(x, rate)| (*x, rate.median));
-            chart.draw_series(LineSeries::new(line, style.filled()).point_size(3))?;
-            chart.draw_series(points.iter().map(|(x, r)| PathElement::new(vec![(*x, r.min), (*x, r.max)], color)))?;
-            legend.push((name, style));
+    let all = lines.iter().flat_map(|line| &line.points).chain(&bound);
+    let y = Axis::of_decades(&format!("{unit} / s"), all.flat_map(|(_, rate)| [rate.min, rate.max]));
+    let bounds = (!bound.is_empty()).then(|| Line { name: BOUND.to_owned(), points: sorted(bound) });
+    let void = rows.iter().filter(|row| row.is_void()).map(|row| (row.place() as f64, row.rate.median)).collect();
+    let x = Axis::of_counts(name, places(rows));
+    Chart { title: group.title(lanes), x, y, lines, bounds: bounds.into_iter().collect(), void }
+}
+
+/// Useful over computed work, with the bounds of what runs under a mask. Counts are the same whatever else the machine does.
+fn utilization(group: Group<'_>, rows: &[&ReportRow]) -> Chart {
+    let lanes = lanes_name(rows);
+    let exactly = |x: f64| Rate { median: x, min: x, max: x };
+    let local = |row: &ReportRow| row.schedule.is_none();
+    let bound = |name: &str, of: &dyn Fn(&ReportRow) -> bool| {
+        let mut points: IndexMap<usize, f64> = IndexMap::new();
+        for row in rows.iter().filter(|row| of(row)) {
+            if let Some(bound) = row.utilization_bound {
+                points.entry(row.place()).or_insert(bound);
+            }
         }
-        let void: Vec<(f64, f64)> =
-            rows.iter().filter(|row| row.is_void()).map(|row| (row.chains as f64, row.rate.median)).collect();
-        if !void.is_empty() {
-            let style = ShapeStyle::from(RED).stroke_width(2);
-            chart.draw_series(void.into_iter().map(|point| Cross::new(point, 6, style)))?;
-            legend.push((VOID, style));
-        }
-        if !bound.is_empty() {
-            let style = ShapeStyle::from(BLACK).stroke_width(2);
-            let line = bound.iter().map(|(x, rate)| (*x, rate.median));
-            chart.draw_series(DashedLineSeries::new(line, 8, 5, style))?;
-            legend.push((BOUND, style));
-        }
-        for (i, (name, style)) in legend.into_iter().enumerate() {
-            let y = 60 + 22 * i as i32;
-            right.draw(&PathElement::new(vec![(4, y), (26, y)], style))?;
-            right.draw(&Text::new(name.to_owned(), (34, y - 7), ("sans-serif", 14)))?;
-        }
-        area.present()?;
+        let points: Vec<(f64, Rate)> = points.into_iter().map(|(x, bound)| (x as f64, exactly(bound))).collect();
+        (!points.is_empty()).then(|| Line { name: name.to_owned(), points: sorted(points) })
+    };
+    let bounds = [bound(BOUND_OF_MASKS, &|row| !local(row)), bound(BOUND_OF_LOCAL, &local)];
+    Chart {
+        title: group.title(lanes),
+        x: Axis::of_counts(lanes, places(rows)),
+        y: Axis::from_zero("utilization: useful ÷ computed work", [1.0]),
+        lines: series(rows, |row| row.utilization.map(exactly)),
+        bounds: bounds.into_iter().flatten().collect(),
+        void: Vec::new(),
     }
-    Ok(text)
+}
+
+/// The time without each optimisation over that with all.
+fn ablations(group: Group<'_>, rows: &[&ReportRow]) -> Bars {
+    let lanes = lanes_name(rows);
+    let several = rows.iter().any(|row| row.chains != rows[0].chains);
+    let bar = |row: &&ReportRow| {
+        let ablation = row.ablation.as_ref()?;
+        let without = match &ablation.without[..] {
+            [] => "all on".to_owned(),
+            [one] => format!("without {one}"),
+            all => format!("without all {}", all.len()),
+        };
+        let name = if several { format!("{} {lanes}, {without}", row.chains) } else { without };
+        Some(Bar { name, length: ablation.ratio, void: row.is_void() })
+    };
+    let title = match rows.first() {
+        Some(row) if !several => format!("{}, {} {lanes}", group.title(lanes), row.chains),
+        _ => group.title(lanes),
+    };
+    let axis = "time of a run, in times of that with all on".to_owned();
+    Bars { title, axis, bars: rows.iter().filter_map(bar).collect(), reference: 1.0 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::chart::VOID;
     use crate::bench::machine::{ForeignLoad, Machine};
-    use crate::bench::report::Setup;
+    use crate::bench::report::{BoundRow, Setup};
+    use crate::bench::row::Ablation;
+    use crate::bench::row::tests::row;
 
-    fn row(unit: &str, load: Option<ForeignLoad>) -> ReportRow {
-        let rate = Rate { median: 2.0, min: 1.0, max: 3.0 };
-        ReportRow {
-            system: "autobatch".into(),
-            engine: "pc".into(),
-            fusion: Some(true),
-            model: "some".into(),
-            chains: 10,
-            chains_run: 10,
-            threads: 1,
-            precision: "f64".into(),
-            repetitions: 5,
-            unit: unit.into(),
-            rate,
-            effective_samples_per_second: None,
-            draws: 1,
-            useful: 1,
-            issued: None,
-            utilization: None,
-            utilization_bound: None,
-            supersteps: None,
-            bytes_pushed: None,
-            bound: None,
-            ablation: None,
-            foreign_load: load,
-        }
-    }
-
-    fn drawn(row: ReportRow) -> String {
+    fn drawn(rows: impl IntoIterator<Item = ReportRow>) -> Figure {
         let mut report = Report::new(Machine::read(), Setup::default());
-        report.add(row);
-        draw(&report).unwrap().remove(0).svg
+        rows.into_iter().for_each(|row| report.add(row));
+        let mut figures = draw(&report);
+        assert_eq!(figures.len(), 1);
+        figures.remove(0)
     }
 
     #[test]
     fn void_points_are_crossed() {
         let load = |void| Some(ForeignLoad { cores: 0.5, void });
-        assert!(drawn(row("gradients", load(true))).contains(VOID));
-        assert!(!drawn(row("gradients", load(false))).contains(VOID));
+        assert!(drawn([row("gradients", load(true))]).svg.contains(VOID));
+        assert!(!drawn([row("gradients", load(false))]).svg.contains(VOID));
     }
 
     #[test]
     fn lanes_are_called_what_they_are() {
-        assert!(drawn(row("gradients", None)).contains("chains"));
-        let control = drawn(row("calls", None));
+        assert!(drawn([row("gradients", None)]).svg.contains("chains"));
+        let control = drawn([row("calls", None)]).svg;
         assert!(control.contains("lanes") && !control.contains("chains"));
+    }
+
+    #[test]
+    fn the_utilization_of_policies_has_its_bounds() {
+        let by = |schedule: Option<&str>, utilization, bound| ReportRow {
+            question: Question::Utilization,
+            engine: if schedule.is_some() { "pc" } else { "local" }.into(),
+            schedule: schedule.map(str::to_owned),
+            execution: Some("mask".into()),
+            utilization: Some(utilization),
+            utilization_bound: Some(bound),
+            ..row("gradients", None)
+        };
+        let figure = drawn([by(Some("earliest"), 0.2, 0.7), by(Some("cost"), 0.6, 0.7), by(None, 0.4, 0.5)]);
+        assert_eq!(figure.file_name, "some-f64-1-utilization.svg");
+        for name in ["pc, mask, earliest", "pc, mask, cost", "local, mask", BOUND_OF_MASKS, BOUND_OF_LOCAL, "useful ÷"]
+        {
+            assert!(figure.svg.contains(name), "{name}: {}", figure.svg);
+        }
+    }
+
+    #[test]
+    fn an_optimisation_is_a_bar() {
+        let without = |passes: &[&str], ratio: f64| ReportRow {
+            question: Question::Ablation,
+            ablation: Some(Ablation {
+                without: passes.iter().map(|name| (*name).to_owned()).collect(),
+                seconds: Rate::of(&[0.1]),
+                ratio: Rate::of(&[ratio]),
+            }),
+            ..row("gradients", None)
+        };
+        let figure = drawn([without(&[], 1.0), without(&["save-live"], 2.5), without(&["save-live", "storage"], 3.0)]);
+        assert_eq!(figure.file_name, "some-f64-1-ablation.svg");
+        for name in ["all on", "without save-live", "without all 2", "2.50", "10 chains"] {
+            assert!(figure.svg.contains(name), "{name}: {}", figure.svg);
+        }
+    }
+
+    #[test]
+    fn threads_and_leaf_steps_have_their_axes() {
+        let of = |question, threads, leaf_steps| ReportRow {
+            question,
+            threads,
+            leaf_steps: Some(leaf_steps),
+            ..row("gradients", None)
+        };
+        let threads = drawn([of(Question::Threads, 1, 1), of(Question::Threads, 2, 1)]);
+        assert_eq!(threads.file_name, "some-f64-10-chains-by-threads.svg");
+        assert!(threads.svg.contains(">threads<") && threads.svg.contains(">2<"), "{}", threads.svg);
+        let leaves = drawn([of(Question::LeafSteps, 1, 1), of(Question::LeafSteps, 1, 16)]);
+        assert_eq!(leaves.file_name, "some-f64-1-10-chains-leaf-steps.svg");
+        assert!(leaves.svg.contains("leapfrog steps") && leaves.svg.contains(">16<"), "{}", leaves.svg);
+        assert_eq!(leaves.svg.matches(">autobatch pc<").count(), 1, "one series");
+    }
+
+    #[test]
+    fn the_bound_is_drawn_where_it_was_measured() {
+        let mut report = Report::new(Machine::read(), Setup::default());
+        for question in [Question::Chains, Question::Threads] {
+            report.add(ReportRow { question, ..row("gradients", None) });
+        }
+        report.bound.push(BoundRow {
+            question: Question::Chains,
+            model: "some".into(),
+            chains: 10,
+            threads: 1,
+            precision: "f64".into(),
+            gradients_per_second: Rate::of(&[9.0]),
+            tiling: None,
+        });
+        let bounded: Vec<bool> = draw(&report).iter().map(|figure| figure.svg.contains(BOUND)).collect();
+        assert_eq!(bounded, [true, false]);
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Share of all cores that others may use before a figure is void.
 const FOREIGN_LIMIT: f64 = 0.05;
@@ -11,7 +11,7 @@ const FOREIGN_LIMIT: f64 = 0.05;
 const TICKS: f64 = 100.0;
 
 /// What figures were measured on.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor as it calls itself.
     pub cpu: String,
@@ -22,7 +22,7 @@ pub struct Machine {
     /// Operating system and its version.
     pub os: String,
     /// Widest vector instructions: `AVX-512`, `AVX2`, or the base of the processor's family.
-    pub vectors: &'static str,
+    pub vectors: String,
     /// Load averages over 1, 5 and 15 minutes before the first measurement.
     pub load_average: Option<[f64; 3]>,
 }
@@ -43,7 +43,7 @@ impl Machine {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             memory_gib: (kib / f64::from(1 << 20) * 10.0).round() / 10.0,
             os: format!("{} {}", std::env::consts::OS, release.trim()).trim().to_owned(),
-            vectors: vectors(),
+            vectors: vectors().to_owned(),
             load_average: load_average(),
         }
     }
@@ -90,7 +90,7 @@ struct Times {
 }
 
 /// What others did while a series, or what it runs in turns with, was measured.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ForeignLoad {
     /// Cores that others used on average.
     pub cores: f64,

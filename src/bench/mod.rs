@@ -2,17 +2,21 @@
 //!
 //! A *model* says what is computed, a *series* who computes it: one of our engines, or a *peer*, another system in a process of
 //! its own that speaks a small [`protocol`]. A *cell* is a model with a number of chains, a precision and a number of threads.
-//! In every cell all series are made warm first and then measured in turns, A B C A B C …, so that a drift of the machine's
+//! A [`Study`] is a [`Question`] with its series and its cells. In every cell all series are made warm first and then measured in turns, A B C A B C …, so that a drift of the machine's
 //! speed hits all alike. Rates count *useful* work only: leapfrog gradients of the chains' own trees, steps of a loop, calls.
 //!
 //! What cannot be measured is left out and named with the reason; the rest goes on.
 //!
 //! [`run`] measures and gives a [`Report`]; [`figure`] draws it and [`html`] makes a page of it. Nothing here prints.
 
+mod axis;
+mod bars;
 pub mod bound;
 mod case;
 mod cell;
+mod chart;
 pub mod figure;
+pub mod group;
 pub mod html;
 pub mod machine;
 pub mod model;
@@ -20,7 +24,12 @@ mod own;
 pub mod peer;
 pub mod protocol;
 pub mod report;
+pub mod row;
 mod stan;
+pub mod study;
+mod svg;
+mod table;
+mod way;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,34 +42,24 @@ use crate::program::{Codegen, Error, c_compiler};
 use crate::types::Precision;
 
 use model::Model;
-pub use own::Way;
-use peer::Against;
-pub use report::{Rate, Report, ReportRow};
+pub use report::{Rate, Report};
 use report::{Setup, Skipped};
+pub use row::ReportRow;
+pub use study::{Question, Study};
+pub use way::Way;
 
 /// What to compare.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The models, one after the other.
     pub models: Vec<Model>,
-    /// Our engines, and how each runs.
-    pub engines: Vec<Way>,
-    /// Whether the first of them is what the others are compared with: all make as many draws as that one.
-    pub ablate: bool,
-    /// The peers.
-    pub against: Vec<Against>,
-    /// Numbers of chains, or of lanes where the model is no posterior.
-    pub chains: Vec<usize>,
+    /// What is asked of each: the series, and the cells in which they run.
+    pub studies: Vec<Study>,
     /// Widths of reals.
     pub precisions: Vec<Precision>,
-    /// Numbers of threads.
-    pub threads: Vec<usize>,
-    /// Measured runs of every series of a cell.
-    pub repetitions: usize,
-    /// How long one run should take, in seconds: every series makes as many draws as that takes it.
+    /// How long one run should take, in seconds, where a study does not say how many draws it makes: every series makes as
+    /// many as that takes it.
     pub seconds: f64,
-    /// Draws of each chain in every run of every series, instead.
-    pub draws: Option<usize>,
     /// Data of the model in the place of its own, as a file of arrays.
     pub data: Option<PathBuf>,
     /// Step size in the place of the model's.
@@ -85,22 +84,29 @@ impl Comparison {
         self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// What belongs to every figure.
+    /// The largest number of chains.
+    fn most_chains(&self) -> usize {
+        self.studies.iter().flat_map(|study| &study.chains).copied().max().unwrap_or(1)
+    }
+
+    /// Whether code is generated for a series.
+    fn generates_code(&self) -> bool {
+        self.studies.iter().flat_map(|study| &study.engines).any(|way| way.codegen != Codegen::Off)
+    }
+
+    /// What belongs to every figure. Where studies differ, that of the first stands.
     fn setup(&self) -> Setup {
+        let first = self.studies.first();
+        let draws = first.and_then(|study| study.draws);
         Setup {
             command: self.command.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            repetitions: self.repetitions,
-            seconds: self.draws.is_none().then_some(self.seconds),
-            draws: self.draws,
+            repetitions: first.map_or(0, |study| study.repetitions),
+            seconds: draws.is_none().then_some(self.seconds),
+            draws,
             seed: self.seed,
             max_treedepth: MAX_TREEDEPTH,
-            c_compiler: self
-                .engines
-                .iter()
-                .any(|way| way.codegen != Codegen::Off)
-                .then(c_compiler)
-                .and_then(Result::ok),
+            c_compiler: self.generates_code().then(c_compiler).and_then(Result::ok),
             models: IndexMap::new(),
             interrupted: false,
         }
@@ -136,11 +142,11 @@ pub fn run(comparison: &Comparison, note: &dyn Fn(&str), measured: &dyn Fn(&Repo
             }
         };
         report.comparison.models.insert(model.name.to_string(), case.setup(comparison));
-        for (precision, threads, chains) in cells(comparison) {
+        for (study, precision, threads, chains) in cells(comparison, model) {
             if comparison.stopped() {
                 break;
             }
-            let cell = cell::Cell { case: &case, precision, threads, chains };
+            let cell = cell::Cell { case: &case, study, precision, threads, chains };
             let cores = machine::use_cores(threads);
             cell::measure(&cell, comparison, &places, &mut report, note);
             drop(cores);
@@ -151,14 +157,17 @@ pub fn run(comparison: &Comparison, note: &dyn Fn(&str), measured: &dyn Fn(&Repo
     Ok(report)
 }
 
-/// Every precision with every number of threads and every number of chains.
-fn cells(comparison: &Comparison) -> impl Iterator<Item = (Precision, usize, usize)> {
-    let threads = comparison.threads.clone();
-    let chains = comparison.chains.clone();
-    comparison.precisions.clone().into_iter().flat_map(move |precision| {
-        let chains = chains.clone();
-        threads.clone().into_iter().flat_map(move |t| chains.clone().into_iter().map(move |c| (precision, t, c)))
-    })
+/// Of every study every precision with every number of threads and every number of chains.
+fn cells<'a>(comparison: &'a Comparison, model: &Model) -> Vec<(&'a Study, Precision, usize, usize)> {
+    let mut cells = Vec::new();
+    for study in comparison.studies.iter().filter(|study| study.is_about(model)) {
+        for &precision in &comparison.precisions {
+            for &threads in &study.threads {
+                cells.extend(study.chains.iter().map(|chains| (study, precision, threads, *chains)));
+            }
+        }
+    }
+    cells
 }
 
 /// `f64` or `f32`.

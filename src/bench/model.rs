@@ -82,6 +82,9 @@ pub enum WorkUnit {
 }
 
 impl WorkUnit {
+    /// All of them.
+    pub(super) const ALL: [WorkUnit; 4] = [WorkUnit::Gradients, WorkUnit::Iterations, WorkUnit::Calls, WorkUnit::Runs];
+
     /// In reports.
     pub fn name(self) -> &'static str {
         match self {

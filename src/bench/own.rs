@@ -12,12 +12,12 @@ use super::cell::{Cell, Detail, Measured, Series};
 use super::model::Kind;
 use super::protocol::PeerRequest;
 use super::report::counted;
-use crate::backend;
+use super::way::Way;
 use crate::mcmc::diagnostics;
 use crate::mcmc::protocol::{N_LEAPFROG, Q};
 use crate::mcmc::sampling::{Draws, Sampling};
 use crate::parts::StorageClass;
-use crate::program::{Bound, Codegen, Engine, Error, ErrorKind, Inputs, Options, Program, device};
+use crate::program::{Bound, Engine, Error, ErrorKind, Inputs, Options, Program, device};
 use crate::run::{BlockStats, NoSink, Settings, Stats};
 use crate::types::{Array, DType, Precision};
 use crate::vmath::Real;
@@ -25,58 +25,23 @@ use crate::vmath::Real;
 /// The interpreter takes one lane after the other, so that more of them only take longer.
 const SCALAR_LANES: usize = 4;
 
-/// A way in which one of our engines runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
-    /// The engine.
-    pub engine: Engine,
-    /// What it runs on, by name. The interpreter runs on nothing but the host.
-    pub device: &'static str,
-    /// Whether steps are fused.
-    pub fusion: bool,
-    /// Whether blocks are generated code.
-    pub codegen: Codegen,
-    /// The passes that are off.
-    pub without: &'static [&'static str],
-}
-
-impl Way {
-    /// Whether it is the reference interpreter.
-    pub(super) fn interprets(self) -> bool {
-        self.engine == Engine::Scalar && self.codegen != Codegen::Cc
-    }
-
-    /// Its name in reports.
-    pub(super) fn name(self) -> String {
-        let name = match (self.engine, self.codegen) {
-            (Engine::Scalar, Codegen::Cc) => "scalar cc",
-            (Engine::Scalar, _) => "scalar",
-            (Engine::Local, Codegen::Off) => "local",
-            (Engine::Local, Codegen::Cc) => "local cc",
-            (Engine::Local, Codegen::Auto) => "local auto",
-            (Engine::Pc, Codegen::Off) => "pc",
-            (Engine::Pc, Codegen::Cc) => "pc cc",
-            (Engine::Pc, Codegen::Auto) => "pc auto",
-        };
-        let usual = self.engine == Engine::Scalar || self.device == backend::usual().name();
-        if usual { name.to_owned() } else { format!("{name} on {}", self.device) }
-    }
-}
-
 /// The chains or lanes that an engine runs of a cell.
 fn lanes(way: Way, chains: usize, threads: usize) -> usize {
     if way.interprets() { chains.min(SCALAR_LANES.max(threads)) } else { chains }
 }
 
 fn options(cell: &Cell<'_>, way: Way, stop: Option<Arc<AtomicBool>>) -> Result<Options, Error> {
-    let Way { engine, device: name, fusion, codegen, without } = way;
+    let Way { engine, device: name, fusion, codegen, schedule, execution, without, .. } = way;
     let mut options = Options::default().engine(engine).backend(device(name)?).codegen(codegen);
     for name in without {
         options = options.without_pass(name)?;
     }
-    options.settings = Settings { precision: cell.precision, threads: cell.threads, stop, ..Settings::default() };
+    let Cell { precision, threads, .. } = *cell;
+    options.settings = Settings { precision, threads, schedule, execution, stop, ..Settings::default() };
     if !fusion {
         options.passes.without_fusion();
+    }
+    if way.is_whole() {
         // The whole batch, a part for each thread.
         options.settings.shard_lanes = cell.chains.div_ceil(cell.threads);
     }
@@ -116,7 +81,7 @@ impl Own {
             Kind::Posterior { .. } | Kind::Stan { .. } => {
                 let part = |lanes: usize| {
                     let (starts, options) = next(lanes);
-                    let what = Box::new(case.sampling(lanes, starts)?);
+                    let what = Box::new(case.sampling(lanes, starts, way.leaf_steps)?);
                     // Compiled now, so that what is wrong is known before anything is measured.
                     what.bound(&options)?.prepare(&options)?;
                     Ok(Part { what, options, lanes })
@@ -213,15 +178,17 @@ impl Series for Own {
                 let options =
                     Options { settings: Settings { stats: true, ..options.settings.clone() }, ..options.clone() };
                 let draws = sampling.run_unconstrained(&options, &|| ())?;
-                let each: Vec<u64> =
-                    leapfrogs(&draws)?.chunks(request.draws.max(1)).map(|chain| chain.iter().sum()).collect();
-                let useful: u64 = each.iter().sum();
-                let most = each.iter().copied().max().unwrap_or(0).max(1);
+                let counts = leapfrogs(&draws)?;
+                let useful: u64 = counts.iter().sum();
+                let most = most_work(&counts, request.draws.max(1), options.engine).max(1);
                 let block = gradient_block(&draws.stats, useful, *chains);
+                // The block may have run for the first gradient of each chain, too.
+                let first = block.map_or(0, |b| b.lanes_useful - useful) as f64;
+                let needed = useful as f64 + first;
                 let pushed = bytes_pushed(&sampling.bound(&options)?, &draws.stats, options.settings.precision);
                 Ok(Detail {
                     issued: block.map(|b| b.lanes_issued as f64 / b.lanes_useful.max(1) as f64),
-                    utilization_bound: Some(useful as f64 / (most * *chains as u64) as f64),
+                    utilization_bound: Some(needed / (most as f64 * *chains as f64 + first)),
                     supersteps: Some(draws.stats.supersteps),
                     bytes_pushed: (options.engine == Engine::Pc).then(|| pushed / useful.max(1) as f64),
                 })
@@ -266,6 +233,18 @@ fn leapfrogs(draws: &Draws) -> Result<Vec<u64>, Error> {
     let counts = draws.statistics.get(N_LEAPFROG).and_then(Array::as_int);
     let counts = counts.ok_or_else(|| Error::new(ErrorKind::Entry, "the sampler counts no gradients"))?;
     Ok(counts.iter().map(|n| u64::try_from(*n).unwrap_or(0)).collect())
+}
+
+/// Work of the longest chain, of counts chain × draw. With `local` a chain waits after each draw for the longest one of that.
+fn most_work(counts: &[u64], draws: usize, engine: Engine) -> u64 {
+    let longest = |works: &mut dyn Iterator<Item = u64>| works.max().unwrap_or(0);
+    match engine {
+        Engine::Local => {
+            let of_draw = |t: usize| longest(&mut counts.chunks(draws).filter_map(|chain| chain.get(t).copied()));
+            (0..draws).map(of_draw).sum()
+        }
+        _ => longest(&mut counts.chunks(draws).map(|chain| chain.iter().sum())),
+    }
 }
 
 /// Bulk effective sample size of the worst coordinate of states chain × draw × dimension.
@@ -419,6 +398,7 @@ impl<R: Real> Series for BoundSeries<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::Codegen;
 
     #[test]
     fn the_tree_depth_is_that_of_the_other_systems() {
@@ -440,8 +420,16 @@ mod tests {
     }
 
     #[test]
+    fn chains_of_local_wait_for_one_another_at_each_draw() {
+        // Two chains of three draws.
+        let counts = [1, 7, 3, 7, 1, 1];
+        assert_eq!(most_work(&counts, 3, Engine::Pc), 11);
+        assert_eq!(most_work(&counts, 3, Engine::Local), 7 + 7 + 3);
+    }
+
+    #[test]
     fn the_interpreter_runs_few_lanes_and_uses_all_threads() {
-        let way = |engine, codegen| Way { engine, device: "cpu", fusion: true, codegen, without: &[] };
+        let way = |engine, codegen| Way { codegen, ..Way::of(engine, "cpu") };
         let interpreter = way(Engine::Scalar, Codegen::Off);
         assert_eq!(lanes(interpreter, 1000, 2), SCALAR_LANES);
         assert_eq!(lanes(interpreter, 1000, 16), 16);

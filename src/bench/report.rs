@@ -1,17 +1,18 @@
-//! What was measured: as an object of JSON, and as a table.
+//! What was measured, as an object of JSON.
 
 use std::fmt;
 
 use indexmap::IndexMap;
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 
-use super::machine::{ForeignLoad, Machine};
-use super::model::WorkUnit;
+use super::group::Group;
+use super::machine::Machine;
+use super::row::ReportRow;
+use super::study::Question;
 use crate::program::Error;
 
 /// Everything that was measured.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// The machine.
     pub machine: Machine,
@@ -30,7 +31,7 @@ pub struct Report {
 }
 
 /// What was asked for: with it anybody can measure again.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Setup {
     /// The command line.
     pub command: String,
@@ -55,7 +56,7 @@ pub struct Setup {
 }
 
 /// What a model was measured with; nothing for a program of control flow.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ModelSetup {
     /// The step size of all systems.
     pub stepsize: Option<f64>,
@@ -69,7 +70,7 @@ pub struct ModelSetup {
 const ENOUGH_REPETITIONS: usize = 5;
 
 /// Median and range of a rate.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Rate {
     /// The median.
     pub median: f64,
@@ -80,8 +81,11 @@ pub struct Rate {
 }
 
 /// A bound.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BoundRow {
+    /// What is asked with the cell.
+    #[serde(default)]
+    pub question: Question,
     /// The model.
     pub model: String,
     /// Chains.
@@ -96,70 +100,8 @@ pub struct BoundRow {
     pub tiling: Option<String>,
 }
 
-/// A series in a cell.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ReportRow {
-    /// `autobatch` or the name of a peer.
-    pub system: String,
-    /// Which of its ways of running.
-    pub engine: String,
-    /// Of our batching engines, whether steps are fused.
-    pub fusion: Option<bool>,
-    /// The model.
-    pub model: String,
-    /// Chains, or lanes.
-    pub chains: usize,
-    /// Those that it ran: fewer where it runs one after the other.
-    pub chains_run: usize,
-    /// Threads.
-    pub threads: usize,
-    /// `f64` or `f32`.
-    pub precision: String,
-    /// Measured runs: fewer than asked for where the comparison was ended early.
-    pub repetitions: usize,
-    /// What is counted: the key of the rate is `gradients_per_second`, `iterations_per_second` or `calls_per_second`.
-    pub unit: String,
-    /// Useful work a second.
-    pub rate: Rate,
-    /// Bulk effective sample size of the worst parameter a second, where draws are kept.
-    pub effective_samples_per_second: Option<Rate>,
-    /// Draws of each chain in a run, or runs over all lanes.
-    pub draws: usize,
-    /// Useful work of all runs.
-    pub useful: u64,
-    /// All work of all runs, where it is known; of our engines as many times the useful work as in one run of the same draws that
-    /// counts both.
-    pub issued: Option<f64>,
-    /// Useful over issued work.
-    pub utilization: Option<f64>,
-    /// What utilization cannot be above of without new lanes in the place of those that are done: mean over largest work of
-    /// a lane.
-    pub utilization_bound: Option<f64>,
-    /// Supersteps of one run.
-    pub supersteps: Option<u64>,
-    /// Bytes pushed on stacks for each unit of useful work.
-    pub bytes_pushed: Option<f64>,
-    /// Median of the bound of the same cell, in the unit of the rate.
-    pub bound: Option<f64>,
-    /// What is switched off and what that costs, where that is the question.
-    pub ablation: Option<Ablation>,
-    /// What other processes did during the repetitions, where the system tells.
-    pub foreign_load: Option<ForeignLoad>,
-}
-
-/// What a run takes without some of the paper's optimisations, beside one with all.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Ablation {
-    /// The passes that are off.
-    pub without: Vec<&'static str>,
-    /// Seconds of a run.
-    pub seconds: Rate,
-    /// Seconds over those of the run with everything on of the same repetition, which has the same draws.
-    pub ratio: Rate,
-}
-
 /// A series that was not measured.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Skipped {
     /// The system.
     pub system: String,
@@ -175,6 +117,18 @@ pub struct Skipped {
     pub precision: Option<String>,
     /// Why.
     pub reason: String,
+}
+
+impl BoundRow {
+    /// The figure into which it belongs.
+    fn group(&self) -> Group<'_> {
+        Group::of(self.question, (&self.model, &self.precision), (self.chains, self.threads))
+    }
+
+    /// Where it stands on the axis of its figure.
+    pub(super) fn place(&self) -> usize {
+        if self.question == Question::Threads { self.threads } else { self.chains }
+    }
 }
 
 impl Rate {
@@ -244,74 +198,6 @@ pub(super) fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-impl ReportRow {
-    /// Whether the load of others makes its figures void.
-    pub fn is_void(&self) -> bool {
-        self.foreign_load.is_some_and(|load| load.void)
-    }
-
-    /// What its chains are called.
-    pub(super) fn lanes_name(&self) -> &'static str {
-        if self.unit == WorkUnit::Gradients.name() { "chains" } else { "lanes" }
-    }
-
-    /// `1000`, or `1000 (4 run)`.
-    pub(super) fn chains_shown(&self) -> String {
-        match self.chains_run {
-            n if n == self.chains => n.to_string(),
-            n => format!("{} ({n} run)", self.chains),
-        }
-    }
-
-    pub(super) fn with_utilization(self) -> Self {
-        let utilization = self.issued.map(|issued| self.useful as f64 / issued);
-        Self { utilization, ..self }
-    }
-
-    /// The series that it belongs to: `autobatch pc`, `autobatch pc, no fusion`, `stan glm native`.
-    pub fn series(&self) -> String {
-        let fusion = if self.fusion == Some(false) { ", no fusion" } else { "" };
-        let off = self.ablation.as_ref().filter(|a| !a.without.is_empty());
-        let off = off.map_or(String::new(), |a| format!(", no {}", a.without.join(", ")));
-        format!("{} {}{fusion}{off}", self.system, self.engine)
-    }
-
-    /// What belongs into one figure: model, precision, threads.
-    pub fn figure(&self) -> (&str, &str, usize) {
-        (&self.model, &self.precision, self.threads)
-    }
-}
-
-impl Serialize for ReportRow {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut row = serializer.serialize_map(None)?;
-        row.serialize_entry("system", &self.system)?;
-        row.serialize_entry("engine", &self.engine)?;
-        row.serialize_entry("fusion", &self.fusion)?;
-        row.serialize_entry("model", &self.model)?;
-        row.serialize_entry("chains", &self.chains)?;
-        row.serialize_entry("chains_run", &self.chains_run)?;
-        row.serialize_entry("threads", &self.threads)?;
-        row.serialize_entry("precision", &self.precision)?;
-        row.serialize_entry("repetitions", &self.repetitions)?;
-        row.serialize_entry(&format!("{}_per_second", self.unit), &self.rate)?;
-        row.serialize_entry("effective_samples_per_second", &self.effective_samples_per_second)?;
-        row.serialize_entry("draws", &self.draws)?;
-        row.serialize_entry("useful", &self.useful)?;
-        row.serialize_entry("issued", &self.issued)?;
-        row.serialize_entry("utilization", &self.utilization)?;
-        row.serialize_entry("utilization_bound", &self.utilization_bound)?;
-        row.serialize_entry("supersteps", &self.supersteps)?;
-        row.serialize_entry("bytes_pushed", &self.bytes_pushed)?;
-        row.serialize_entry("bound", &self.bound)?;
-        if let Some(ablation) = &self.ablation {
-            row.serialize_entry("ablation", ablation)?;
-        }
-        row.serialize_entry("foreign_load", &self.foreign_load)?;
-        row.end()
-    }
-}
-
 impl Report {
     /// Of nothing yet.
     pub fn new(machine: Machine, comparison: Setup) -> Self {
@@ -341,7 +227,8 @@ impl Report {
         if self.void {
             remarks.push("VOID: other processes used the machine while it was measured".to_owned());
         }
-        if self.results.iter().any(|row| row.repetitions < ENOUGH_REPETITIONS) {
+        let counts = |row: &&ReportRow| row.question != Question::Utilization;
+        if self.results.iter().filter(counts).any(|row| row.repetitions < ENOUGH_REPETITIONS) {
             remarks.push(format!("fewer than {ENOUGH_REPETITIONS} repetitions: medians and ranges say little"));
         }
         if self.comparison.interrupted {
@@ -381,20 +268,26 @@ impl Report {
         serde_json::to_string_pretty(self)
     }
 
-    /// The rows of each figure, in their order.
-    pub fn figures(&self) -> IndexMap<(&str, &str, usize), Vec<&ReportRow>> {
-        let mut figures: IndexMap<_, Vec<&ReportRow>> = IndexMap::new();
-        for row in &self.results {
-            figures.entry(row.figure()).or_default().push(row);
-        }
-        figures
+    /// From what [`to_json`](Self::to_json) gave.
+    ///
+    /// # Errors
+    /// For a text that is something else.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
     }
 
-    /// The bounds of a figure: chains and rate.
-    pub fn bounds(&self, (model, precision, threads): (&str, &str, usize)) -> Vec<(usize, Rate)> {
-        let of_figure =
-            self.bound.iter().filter(|b| b.model == model && b.precision == precision && b.threads == threads);
-        of_figure.map(|b| (b.chains, b.gradients_per_second)).collect()
+    /// The rows of each figure, in their order.
+    pub fn groups(&self) -> IndexMap<Group<'_>, Vec<&ReportRow>> {
+        let mut groups: IndexMap<Group<'_>, Vec<&ReportRow>> = IndexMap::new();
+        for row in &self.results {
+            groups.entry(row.group()).or_default().push(row);
+        }
+        groups
+    }
+
+    /// The bounds of a figure.
+    pub(super) fn bounds<'a>(&'a self, group: Group<'a>) -> impl Iterator<Item = &'a BoundRow> {
+        self.bound.iter().filter(move |bound| bound.group() == group)
     }
 }
 
@@ -412,100 +305,6 @@ pub fn short(x: f64) -> String {
         _ => 2,
     };
     format!("{value:.digits$}{unit}")
-}
-
-impl fmt::Display for Report {
-    /// Tables as in `benches/RESULTS.md`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Machine { cpu, cores, memory_gib, os, vectors, load_average } = &self.machine;
-        writeln!(f, "{cpu}, {cores} cores, {vectors}, {memory_gib} GiB, {os}")?;
-        if let Some([one, five, fifteen]) = load_average {
-            writeln!(f, "load average before: {one}, {five}, {fifteen}")?;
-        }
-        for line in self.setup_lines().iter().chain(self.systems.values()) {
-            writeln!(f, "{line}")?;
-        }
-        for ((model, precision, threads), rows) in self.figures() {
-            if rows.iter().any(|row| row.ablation.is_some()) {
-                writeln!(f, "\n{model}, {precision}, {}\n", counted(threads, "thread"))?;
-                ablation_table(f, &rows)?;
-                continue;
-            }
-            let unit = rows.first().map_or("", |r| r.unit.as_str());
-            writeln!(f, "\n{model}, {precision}, {}\n", counted(threads, "thread"))?;
-            let lanes = rows.first().map_or("chains", |r| r.lanes_name());
-            writeln!(
-                f,
-                "| {lanes} | system | {unit}/s | range | of bound | utilization | its bound | ESS/s | pushed B | draws |"
-            )?;
-            writeln!(f, "|---|---|---|---|---|---|---|---|---|---|")?;
-            let mut bounds = self.bounds((model, precision, threads)).into_iter().peekable();
-            for row in rows {
-                if let Some((chains, rate)) = bounds.next_if(|(chains, _)| *chains == row.chains) {
-                    writeln!(f, "| {chains} | bound | {} | {} | | | | | | |", short(rate.median), range(rate))?;
-                }
-                row.table_row(f)?;
-            }
-        }
-        for skipped in &self.skipped {
-            writeln!(f, "\nleft out: {skipped}")?;
-        }
-        self.remarks().iter().try_for_each(|remark| writeln!(f, "\n{remark}"))
-    }
-}
-
-/// What a run of the same draws takes without some optimisations.
-fn ablation_table(f: &mut fmt::Formatter<'_>, rows: &[&ReportRow]) -> fmt::Result {
-    let (lanes, unit) = rows.first().map_or(("chains", ""), |r| (r.lanes_name(), r.unit.trim_end_matches('s')));
-    writeln!(
-        f,
-        "| {lanes} | without | s a run | range | times all on | range | pushed B a {unit} | supersteps a run |"
-    )?;
-    writeln!(f, "|---|---|---|---|---|---|---|---|")?;
-    for row in rows {
-        let Some(Ablation { without, seconds, ratio }) = &row.ablation else { continue };
-        let without = if without.is_empty() { "nothing: all on".to_owned() } else { without.join(", ") };
-        let void = if row.is_void() { " (void)" } else { "" };
-        writeln!(
-            f,
-            "| {} | {without} | {:.3}{void} | {:.3}–{:.3} | {:.2} | {:.2}–{:.2} | {} | {} |",
-            row.chains_shown(),
-            seconds.median,
-            seconds.min,
-            seconds.max,
-            ratio.median,
-            ratio.min,
-            ratio.max,
-            row.bytes_pushed.map_or(String::new(), |b| format!("{b:.0}")),
-            row.supersteps.map_or(String::new(), |n| n.to_string()),
-        )?;
-    }
-    Ok(())
-}
-
-fn range(rate: Rate) -> String {
-    format!("{}–{}", short(rate.min), short(rate.max))
-}
-
-impl ReportRow {
-    fn table_row(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |value: Option<f64>, digits: usize| value.map_or(String::new(), |v| format!("{v:.digits$}"));
-        let void = if self.is_void() { " (void)" } else { "" };
-        writeln!(
-            f,
-            "| {} | {} | {}{void} | {} | {} | {} | {} | {} | {} | {} |",
-            self.chains_shown(),
-            self.series(),
-            short(self.rate.median),
-            range(self.rate),
-            shown(self.bound.map(|b| self.rate.median / b), 2),
-            shown(self.utilization, 3),
-            shown(self.utilization_bound, 3),
-            self.effective_samples_per_second.map_or(String::new(), |r| short(r.median)),
-            shown(self.bytes_pushed, 0),
-            self.draws,
-        )
-    }
 }
 
 #[cfg(test)]

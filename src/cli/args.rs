@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::pipeline::{Deny, Passes};
@@ -11,6 +10,7 @@ use crate::program::{Codegen, Engine, Error, ErrorKind, Options, Prints, device}
 use crate::run::{Costs, Execution, MemoryBudget, Schedule, Settings};
 use crate::types::Precision;
 
+use super::bench_args::BenchArgs;
 use super::laplace::LaplaceArgs;
 use super::model::{DataArgs, IncludeArgs};
 use super::note;
@@ -337,109 +337,6 @@ pub(super) struct TranslateArgs {
     pub(super) output: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct BenchArgs {
-    /// Other systems: stan, stanli, numpyro, blackjax, nuts-rs, tfp, jax, native; one of their ways of running as stan:glm-native
-    #[arg(long, value_name = "SYSTEM", value_delimiter = ',')]
-    pub(super) against: Vec<String>,
-    /// Our engine `pc` alone, by kernels: with everything on, with each of the paper's five optimisations of the stack
-    /// machine off, and with all five off. By default on eight_schools and correlated100 with 100 chains
-    #[arg(long, conflicts_with_all = ["against", "engine", "fusion", "codegen", "report"])]
-    pub(super) ablate: bool,
-    /// What is computed; `--list` shows all
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        default_value = "logistic",
-        default_value_if("ablate", "true", "eight_schools,correlated100")
-    )]
-    pub(super) model: Vec<String>,
-    /// A Stan program, with its --data, in the place of a model: all systems take the step size and the diagonal metric
-    /// that a warmup here learns. By default our engine `pc`, with 4 and 64 chains
-    #[arg(long, value_name = "FILE.stan", conflicts_with_all = ["model", "ablate"])]
-    pub(super) stan: Option<PathBuf>,
-    #[command(flatten)]
-    pub(super) includes: IncludeArgs,
-    /// Numbers of chains, or of lanes of a program that is no posterior
-    #[arg(
-        long,
-        value_name = "N",
-        value_delimiter = ',',
-        default_value = "1,10,100,1000",
-        default_value_ifs([("ablate", ArgPredicate::from("true"), "100"), ("stan", ArgPredicate::IsPresent, "4,64")])
-    )]
-    pub(super) chains: Vec<usize>,
-    /// Widths of `real`
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "f64")]
-    pub(super) precision: Vec<RealName>,
-    /// Numbers of threads
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1")]
-    pub(super) threads: Vec<usize>,
-    /// Our engines
-    #[arg(
-        long,
-        value_enum,
-        value_delimiter = ',',
-        default_value = "pc,local,scalar",
-        default_value_if("stan", ArgPredicate::IsPresent, "pc")
-    )]
-    pub(super) engine: Vec<EngineName>,
-    /// What our engines `pc` and `local` run on
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "cpu")]
-    pub(super) device: Vec<String>,
-    /// Whether our batching engines fuse steps
-    #[arg(
-        long,
-        value_enum,
-        value_delimiter = ',',
-        default_value = "on,off",
-        default_value_if("stan", ArgPredicate::IsPresent, "on")
-    )]
-    pub(super) fusion: Vec<Switch>,
-    /// Whether blocks run as generated code (with fusion; of `local` only where it is the one engine)
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "off,cc,auto")]
-    pub(super) codegen: Vec<CodegenName>,
-    /// Measured runs of each series, in turns
-    #[arg(long, default_value_t = 5)]
-    pub(super) repetitions: usize,
-    /// How long a run should take: as many draws are made
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
-    pub(super) seconds: f64,
-    /// Draws of each chain in a run, instead
-    #[arg(long)]
-    pub(super) draws: Option<usize>,
-    /// How long another system is waited for, in seconds, for one answer: that it has compiled and is warm, and then each run. One
-    /// that takes longer is left out
-    #[arg(long, value_name = "SECONDS", default_value_t = 1200.0, allow_negative_numbers = true)]
-    pub(super) patience: f64,
-    /// Data of the model in the place of its own
-    #[arg(long, value_name = "FILE.json|.npz")]
-    pub(super) data: Option<PathBuf>,
-    /// Step size in the place of the model's; it stays, and the metric is the unit metric, or that learnt of --stan
-    #[arg(long, allow_negative_numbers = true)]
-    pub(super) stepsize: Option<f64>,
-    /// Iterations of the warmup of 16 chains that learns the step size and the metric of --stan; the run starts where half of
-    /// them get to its end first
-    #[arg(long, default_value_t = 1000, requires = "stan")]
-    pub(super) warmup: usize,
-    /// Seed of the first repetition
-    #[arg(long, default_value_t = 1)]
-    pub(super) seed: u64,
-    /// Where other systems are installed; by default $AUTOBATCH_PEERS, or target/peers of the checkout
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) peers: Option<PathBuf>,
-    /// How to print the results
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(super) format: Format,
-    /// Write results.json, a figure for each model, precision and number of threads, and report.html to this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) report: Option<PathBuf>,
-    /// List the models and the systems, with what is installed, and stop
-    #[arg(long)]
-    pub(super) list: bool,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Switch {
     On,
@@ -576,6 +473,16 @@ pub(super) enum ExecName {
     Auto,
 }
 
+impl From<ExecName> for Execution {
+    fn from(name: ExecName) -> Self {
+        match name {
+            ExecName::Mask => Execution::Mask,
+            ExecName::Gather => Execution::Gather,
+            ExecName::Auto => Execution::Auto,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum RealName {
     F64,
@@ -638,7 +545,7 @@ fn parse_deny(text: &str) -> Result<Deny, String> {
     Deny::from_name(text).ok_or_else(|| format!("there is {}", names()))
 }
 
-fn parse_schedule(text: &str) -> Result<Schedule, String> {
+pub(super) fn parse_schedule(text: &str) -> Result<Schedule, String> {
     match text {
         "earliest" => Ok(Schedule::Earliest),
         "most-lanes" => Ok(Schedule::MostLanes),
@@ -748,11 +655,7 @@ impl EngineArgs {
             backend: device(&self.device)?,
             settings: Settings {
                 schedule: self.schedule,
-                execution: match self.exec {
-                    ExecName::Mask => Execution::Mask,
-                    ExecName::Gather => Execution::Gather,
-                    ExecName::Auto => Execution::Auto,
-                },
+                execution: self.exec.into(),
                 costs: self.costs,
                 precision: match self.real {
                     RealName::F64 => Precision::F64,

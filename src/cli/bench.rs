@@ -1,5 +1,6 @@
 //! `autobatch bench`: the engines against one another and against other systems.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,17 +8,20 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::bench::model::{self, MODELS, Model};
-use crate::bench::peer::{Against, PEERS, PeerEngine, Places};
-use crate::bench::{Comparison, Report, Way, figure, html, run};
-use crate::pipeline::PAPER;
+use crate::bench::peer::{PEERS, PeerEngine, Places};
+use crate::bench::{Comparison, Report, figure, html, run};
 use crate::program::io::write_atomically;
-use crate::program::{Codegen, Engine, Error, ErrorKind, device};
+use crate::program::{Error, ErrorKind};
 use crate::types::Precision;
 
-use super::args::{BenchArgs, Format, Switch};
+use super::args::Format;
+use super::bench_args::BenchArgs;
+use super::bench_studies::{distinct, studies};
 use super::signals::{interrupted, stop_on_interrupt};
 use super::{note, print};
 
+/// The numbers of leapfrog steps that NUTS takes between states that it considers.
+const LEAF_STEPS: RangeInclusive<usize> = 1..=1000;
 /// A run longer than this is a mistake: a day.
 const MOST_SECONDS: f64 = 86_400.0;
 
@@ -26,15 +30,18 @@ pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode, Error> {
         print(&list(&Places::find(args.peers.as_deref())));
         return Ok(ExitCode::SUCCESS);
     }
+    if let (Some(file), Some(folder)) = (&args.from, &args.report) {
+        return draw_again(file, folder, args.format);
+    }
     let mut comparison = comparison(args)?;
-    if let Some(folder) = &args.report {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| Error::new(ErrorKind::Io, format!("--report {}: {e}", folder.display())))?;
+    let folder = args.figures.as_ref().or(args.report.as_ref());
+    if let Some(folder) = folder {
+        make_folder(if args.figures.is_some() { "--figures" } else { "--report" }, folder)?;
     }
     let stop = stop_on_interrupt();
     comparison.stop = Some(Arc::clone(&stop));
     let after_cell = |report: &Report| {
-        let Some(folder) = &args.report else { return };
+        let Some(folder) = folder else { return };
         // The rest is measured all the same, and printed.
         if let Err(error) = json(report).and_then(|json| write(&folder.join(RESULTS), &json)) {
             note(&format!("warning: {error}"));
@@ -42,11 +49,8 @@ pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode, Error> {
     };
     let report = run(&comparison, &note, &after_cell)?;
     let json = json(&report)?;
-    match args.format {
-        Format::Json => print(&format!("{json}\n")),
-        Format::Text => print(&report.to_string()),
-    }
-    if let Some(folder) = &args.report {
+    show(&report, &json, args.format);
+    if let Some(folder) = folder {
         write_report(folder, &report, &json)?;
     }
     if stop.load(Ordering::Relaxed) {
@@ -56,6 +60,30 @@ pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode, Error> {
         return Err(Error::new(ErrorKind::Input, "nothing was measured: see what is left out, and why"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the folder of a report.
+fn make_folder(flag: &str, folder: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(folder).map_err(|e| Error::new(ErrorKind::Io, format!("{flag} {}: {e}", folder.display())))
+}
+
+/// What is measured already, as figures and a page.
+fn draw_again(file: &Path, folder: &Path, format: Format) -> Result<ExitCode, Error> {
+    let refused = |e: String| Error::new(ErrorKind::Io, format!("--from {}: {e}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|e| refused(e.to_string()))?;
+    let report = Report::from_json(&text).map_err(|e| refused(format!("no results.json of `autobatch bench`: {e}")))?;
+    make_folder("--report", folder)?;
+    let json = json(&report)?;
+    show(&report, &json, format);
+    write_report(folder, &report, &json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(report: &Report, json: &str, format: Format) {
+    match format {
+        Format::Json => print(&format!("{json}\n")),
+        Format::Text => print(&report.to_string()),
+    }
 }
 
 fn json(report: &Report) -> Result<String, Error> {
@@ -73,17 +101,6 @@ fn command_line() -> String {
     std::iter::once("autobatch".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Each once, where it stands first.
-fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut kept = Vec::new();
-    for value in values {
-        if !kept.contains(&value) {
-            kept.push(value);
-        }
-    }
-    kept
-}
-
 /// What the arguments ask for.
 fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
     let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
@@ -92,6 +109,10 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
     }
     if args.threads.contains(&0) {
         return refused("--threads 0: say how many threads every system may use".to_owned());
+    }
+    if args.leaf_steps.iter().any(|n| !LEAF_STEPS.contains(n)) {
+        let (least, most) = (LEAF_STEPS.start(), LEAF_STEPS.end());
+        return refused(format!("--leaf-steps must be numbers from {least} to {most}"));
     }
     if args.repetitions == 0 || args.draws == Some(0) {
         return refused("--repetitions and --draws must be 1 or more".to_owned());
@@ -126,27 +147,16 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
     {
         return refused(format!("--precision f32: `{}` is compared with a twin in doubles", ordinary.name));
     }
-    let devices: Vec<&'static str> =
-        args.device.iter().map(|name| Ok(device(name)?.name())).collect::<Result<_, Error>>()?;
-    let engines = match (args.ablate, &devices[..]) {
-        (true, [one]) => ablations(one),
-        (true, _) => return refused("--ablate is of one --device".to_owned()),
-        (false, devices) => engines(args, devices),
-    };
-    if engines.is_empty() {
-        return refused("--codegen: generated code is fused, so that --fusion off leaves no engine".to_owned());
+    if let Some(control) = models.iter().find(|model| !model.is_posterior())
+        && args.leaf_steps != [1]
+    {
+        return refused(format!("--leaf-steps: `{}` is a program of control flow", control.name));
     }
     Ok(Comparison {
         models,
-        engines,
-        ablate: args.ablate,
-        against: distinct(args.against.iter().map(|text| Against::parse(text)).collect::<Result<Vec<_>, _>>()?),
-        chains: distinct(args.chains.iter().copied()),
+        studies: studies(args)?,
         precisions: distinct(args.precision.iter().map(|p| (*p).into())),
-        threads: distinct(args.threads.iter().copied()),
-        repetitions: args.repetitions,
         seconds: args.seconds,
-        draws: args.draws,
         data: args.data.clone(),
         stepsize: args.stepsize,
         warmup: args.warmup,
@@ -156,42 +166,6 @@ fn comparison(args: &BenchArgs) -> Result<Comparison, Error> {
         patience: Duration::from_secs_f64(args.patience),
         stop: None,
     })
-}
-
-/// The default engine with everything on, without each of the paper's optimisations, and without all of them.
-fn ablations(device: &'static str) -> Vec<Way> {
-    let all = Way { engine: Engine::Pc, device, fusion: true, codegen: Codegen::Off, without: &[] };
-    let each = PAPER.iter().map(|name| Way { without: std::slice::from_ref(name), ..all });
-    std::iter::once(all).chain(each).chain([Way { without: PAPER, ..all }]).collect()
-}
-
-/// Every batching engine on every device, with and without fusion, and with fusion also as generated code; the
-/// interpreter has nothing to fuse, and `scalar` is straight code with `cc`.
-fn engines(args: &BenchArgs, devices: &[&'static str]) -> Vec<Way> {
-    let mut ways = Vec::new();
-    let engines = args.engine.iter().map(|name| Engine::from(*name));
-    for (engine, device) in engines.flat_map(|engine| devices.iter().map(move |device| (engine, *device))) {
-        let plain = Way { engine, device, fusion: true, codegen: Codegen::Off, without: &[] };
-        if engine == Engine::Scalar {
-            // The interpreter runs on none of them.
-            ways.extend(args.codegen.iter().map(|name| match Codegen::from(*name) {
-                Codegen::Cc => Way { codegen: Codegen::Cc, device: devices[0], ..plain },
-                Codegen::Off | Codegen::Auto => Way { device: devices[0], ..plain },
-            }));
-            continue;
-        }
-        for codegen in args.codegen.iter().map(|name| Codegen::from(*name)) {
-            for fusion in args.fusion.iter().map(|f| *f == Switch::On) {
-                match codegen {
-                    Codegen::Off => ways.push(Way { fusion, ..plain }),
-                    // Generated code is fused code, and the comparison mode goes without it unless it alone is asked for.
-                    Codegen::Cc | Codegen::Auto if !fusion || engine == Engine::Local && args.engine.len() > 1 => {}
-                    Codegen::Cc | Codegen::Auto => ways.push(Way { codegen, ..plain }),
-                }
-            }
-        }
-    }
-    distinct(ways)
 }
 
 /// The models and the systems.
@@ -224,9 +198,9 @@ const RESULTS: &str = "results.json";
 /// Files that say what was measured.
 fn write_report(folder: &Path, report: &Report, json: &str) -> Result<(), Error> {
     write(&folder.join(RESULTS), json)?;
-    let figures = figure::draw(report)?;
+    let figures = figure::draw(report);
     for figure in &figures {
-        write(&folder.join(figure.file_name()), &figure.svg)?;
+        write(&folder.join(&figure.file_name), &figure.svg)?;
     }
     write(&folder.join("report.html"), &html::page(report, &figures)?)?;
     note(&format!("report written to {}", folder.join("report.html").display()));

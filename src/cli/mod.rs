@@ -3,6 +3,8 @@
 mod advice;
 mod args;
 mod bench;
+mod bench_args;
+mod bench_studies;
 mod cmdstan;
 mod devices;
 mod differences;

@@ -53,7 +53,9 @@ pub(in crate::mcmc) use model::{density, density_of_terms, refuse_missing};
 pub(in crate::mcmc) use parameters::{DrawnParameters, each_draw, rows_of};
 use records::{Recorder, number};
 pub(in crate::mcmc) use settings::Tuning;
-pub use settings::{INIT_RADIUS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN};
+pub use settings::{
+    INIT_RADIUS, LEAF_STEPS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN,
+};
 pub use watch::{COLLAPSED, Observer, Reached, SlowChain};
 
 /// A model with its data and a sampler, compiled and ready to run.

@@ -22,6 +22,8 @@ const CHECK: &str = "check_tuning";
 pub const TARGET_ACCEPT: &str = "target_accept";
 /// The setting of samplers that build trees: doublings after which a trajectory is long enough.
 pub const MAX_TREEDEPTH: &str = "max_treedepth";
+/// The setting of the shipped NUTS that is the number of leapfrog steps between the states that it considers.
+pub const LEAF_STEPS: &str = "leaf_steps";
 /// The setting of a chain that says how far from their origin chains start.
 pub const INIT_RADIUS: &str = "init_radius";
 /// The setting of a chain: of so many iterations one is kept.

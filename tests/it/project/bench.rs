@@ -6,20 +6,20 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// A folder of its own for a test, removed at the end.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    fn new(test: &str) -> Self {
+    pub(super) fn new(test: &str) -> Self {
         let path = std::env::temp_dir().join(format!("autobatch-bench-test-{test}-{}", std::process::id()));
         std::fs::create_dir_all(path.join("bin")).unwrap();
         Self(path)
     }
-    fn path(&self) -> &str {
+    pub(super) fn path(&self) -> &str {
         self.0.to_str().unwrap()
     }
     /// Installs a shell script as the peer `nuts-rs`.
     #[cfg(unix)]
-    fn install(&self, script: &str) {
+    pub(super) fn install(&self, script: &str) {
         use std::os::unix::fs::PermissionsExt as _;
         let path = self.0.join("bin/nuts-rs-peer");
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -34,7 +34,7 @@ impl Folder {
         std::fs::write(folder.join("python"), format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(folder.join("python"), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
-    fn read(&self, name: &str) -> String {
+    pub(super) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.0.join(name)).unwrap()
     }
 }
@@ -45,7 +45,7 @@ impl Drop for Folder {
     }
 }
 
-fn bench(arguments: &[&str]) -> Output {
+pub(super) fn bench(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_autobatch"));
     command.current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("AUTOBATCH_PEERS");
     command.arg("bench").args(arguments).output().unwrap()
@@ -60,7 +60,7 @@ fn report(arguments: &[&str]) -> Value {
 }
 
 /// What it says when it refuses.
-fn refusal(arguments: &[&str]) -> String {
+pub(super) fn refusal(arguments: &[&str]) -> String {
     let output = bench(arguments);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(matches!(output.status.code(), Some(1 | 2)), "{arguments:?}: {said}");
@@ -73,7 +73,7 @@ const SMALL: [&str; 10] =
     ["--model", "eight_schools", "--chains", "2", "--draws", "4", "--repetitions", "2", "--codegen", "off"];
 
 /// Speaks the protocol, and gives 100 gradients in half a second each time.
-const FAKE: &str = r#"read -r job
+pub(super) const FAKE: &str = r#"read -r job
 case "$job" in *'"model":"eight_schools"'*'"chains":1,'*'"precision":"f64"'*'"max_treedepth":10'*) ;; *) echo '{"error":"another job"}'; exit ;; esac
 echo 'not for the harness' >&2
 echo '{"ready":{"version":"fake 1.0"}}'
@@ -178,7 +178,7 @@ fn generated_code_is_a_series_of_its_own() {
     let report = report(&arguments);
     let rows = report["results"].as_array().unwrap();
     let engines: Vec<&str> = rows.iter().map(|r| r["engine"].as_str().unwrap()).collect();
-    assert_eq!(engines, ["pc", "pc cc", "pc auto", "local", "scalar", "scalar cc"]);
+    assert_eq!(engines, ["pc", "pc cc", "pc auto", "local", "local cc", "local auto", "scalar", "scalar cc"]);
     assert!(rows.iter().all(|r| r["useful"] == rows[0]["useful"]), "all take the same steps");
 }
 
@@ -211,6 +211,11 @@ fn each_optimisation_of_the_paper_is_switched_off_by_itself() {
     for line in ["| 3 | nothing: all on |", "| 3 | cached-tops |", "pushed B a gradient | supersteps a run |"] {
         assert!(text.contains(line), "{line}: {text}");
     }
+    let folder = Folder::new("ablate");
+    let figure = bench(&[&arguments[..], &["--report", folder.path()]].concat());
+    assert!(figure.status.success());
+    assert!(folder.read("eight_schools-f64-1-ablation.svg").contains("without save-live"));
+    assert!(folder.read("report.html").contains("times all on"));
     assert!(refusal(&["--ablate", "--engine", "local"]).contains("cannot be used with"));
     assert!(refusal(&["--ablate", "--device", "cpu,cpu"]).contains("--ablate is of one --device"));
 }
@@ -325,14 +330,14 @@ fn figures_and_page_are_well_formed() {
         assert!(page.contains(text), "{text}");
     }
     // Each bound before the rows of its number of chains.
-    let series = |n: &str, name: &str| format!("<td>{n}</td><td>{name}</td>");
+    let series = |n: &str, name: &str| format!("<td>{n}</td><td class=\"name\">{name}</td>");
     let places = [series("1", "bound"), series("1", "autobatch pc"), series("3", "bound"), series("3", "autobatch pc")];
     let places: Vec<usize> = places.iter().map(|cell| page.find(cell).unwrap_or_else(|| panic!("{cell}"))).collect();
     assert!(places.is_sorted(), "{places:?}");
 }
 
 /// Every tag is closed, and attributes are quoted.
-fn well_formed(text: &str) {
+pub(super) fn well_formed(text: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find('<') {
@@ -353,7 +358,7 @@ fn well_formed(text: &str) {
 
 #[test]
 fn wrong_requests_are_refused() {
-    let cases: [(&[&str], &str); 25] = [
+    let cases: [(&[&str], &str); 32] = [
         (&["--against", "pymc"], "no system `pymc`: there is stan, stanli, numpyro"),
         (&["--against", "stan:fast"], "`stan` has no `fast`: there is plain, plain-native, glm, glm-native"),
         (&["--model", "nine_schools"], "no model `nine_schools`: there is logistic, eight_schools"),
@@ -377,6 +382,13 @@ fn wrong_requests_are_refused() {
         (&["--model", "fib", "--data", "nuts/data/eight_schools.json"], "`fib` takes no data"),
         (&["--model", "normal10", "--data", "nuts/data/eight_schools.json"], "`normal10` takes no data"),
         (&["--engine", "pc", "--codegen", "cc", "--fusion", "off"], "leaves no engine"),
+        (&["--engine", "pc", "--codegen", "cc", "--exec", "mask"], "leaves no engine"),
+        (&["--schedule", "latest"], "expected earliest, most-lanes, cost"),
+        (&["--leaf-steps", "1,0"], "numbers from 1 to 1000"),
+        (&["--leaf-steps", "2", "--model", "fib"], "--leaf-steps: `fib` is a program of control flow"),
+        (&["--figures", "report", "--engine", "pc"], "cannot be used with"),
+        (&["--figures", "report", "--device", "cpu,cpu"], "--figures is of one --device"),
+        (&["--from", "results.json"], "--report"),
         (&["--model", "collatz", "--chains", "100000000000"], "the largest batch that fits is"),
         (&["--model", "eight_schools", "--chains", "100000000000"], "the largest batch that fits is"),
     ];

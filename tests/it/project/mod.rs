@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod cli;
 pub(crate) mod documents;
+mod figures;
 pub(crate) mod layers;
 mod map;
 mod tutorial;
