@@ -277,6 +277,8 @@ fn convert(
             insts.push(inst);
         }
     }
+    // What is stored is chosen before anything is: an array that one arm changes may be what stood in another's place.
+    let mut stored = vec![];
     for Store { var, arm, value, before, indices, loc } in stores {
         let now = |v: VarId| written[arm].iter().find(|(old, ..)| *old == v).map_or(v, |(_, now, _)| *now);
         let value = value.var().map_or(value, |v| Operand::Var(now(v)));
@@ -286,8 +288,9 @@ fn convert(
         let kind = InstKind::Prim { dst, prim: Prim::Select, args: Args::from_slice(&[diamond.cond, yes, no]) };
         insts.push(Inst { kind, loc: loc.clone() });
         let args = [Operand::Var(var), Operand::Var(dst)].into_iter().chain(indices.iter().copied()).collect();
-        insts.push(Inst { kind: InstKind::Prim { dst: var, prim: Prim::SetIndex, args }, loc });
+        stored.push(Inst { kind: InstKind::Prim { dst: var, prim: Prim::SetIndex, args }, loc });
     }
+    insts.extend(stored);
     for var in selected {
         let find = |arm: usize| written[arm].iter().find(|(old, ..)| *old == var);
         let value = |arm: usize| Operand::Var(find(arm).map_or(var, |(_, now, _)| *now));

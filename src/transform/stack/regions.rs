@@ -109,8 +109,12 @@ impl Forming {
         }
         self.program.regions = regions.into_iter().map(|blocks| Region { blocks }).collect();
         for id in self.program.blocks.ids().take(self.count) {
-            order.push(id);
-            order.extend(self.split.get(&id).into_iter().flatten().rev());
+            // What was split off may have been split again.
+            let mut open = vec![id];
+            while let Some(block) = open.pop() {
+                order.push(block);
+                open.extend(self.split.get(&block).into_iter().flatten());
+            }
         }
         reorder(self.program, &order)
     }
