@@ -2,8 +2,9 @@
 //!
 //! A *model* says what is computed, a *series* who computes it: one of our engines, or a *peer*, another system in a process of
 //! its own that speaks a small [`protocol`]. A *cell* is a model with a number of chains, a precision and a number of threads.
-//! A [`Study`] is a [`Question`] with its series and its cells. In every cell all series are made warm first and then measured in turns, A B C A B C …, so that a drift of the machine's
-//! speed hits all alike. Rates count *useful* work only: leapfrog gradients of the chains' own trees, steps of a loop, calls.
+//! A [`Study`] is a [`Question`] with its series and its cells. In every cell all series are made warm first and then
+//! measured in turns, A B C A B C …, so that a drift of the machine's speed hits all alike. Rates count *useful* work only:
+//! leapfrog gradients of the chains' own trees, steps of a loop, calls.
 //!
 //! What cannot be measured is left out and named with the reason; the rest goes on.
 //!

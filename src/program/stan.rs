@@ -16,7 +16,7 @@ use crate::stan::syntax::{IncludeFolders, ast, parse};
 use crate::stan::{self, HostFunctions, Output, Translation};
 
 pub use crate::stan::{Taken, Terms};
-use crate::types::{Array, ComplexPart, DType, Type};
+use crate::types::{Array, ComplexPart, Type};
 
 /// What the translated text is called.
 pub(crate) const TRANSLATED: &str = "<model>";
@@ -347,18 +347,16 @@ impl Host {
     fn new(seed: u64) -> Self {
         Self { programs: HashMap::new(), seed: seed ^ OF_DATA << 32 }
     }
+}
 
-    fn run(
-        &mut self,
-        expression: &str,
-        args: &[Array],
-        (shape, int): (&[usize], bool),
-        options: &Options,
-    ) -> Result<Array, String> {
+impl HostFunctions for Host {
+    fn evaluate(&mut self, expression: &str, args: &[Array], ty: &Type, draw: Option<u64>) -> Result<Array, String> {
+        let options = Options::default().engine(Engine::Scalar);
+        // Each draw has a random stream of its own.
+        let options = draw.map_or(options.clone(), |number| options.seed(self.seed).first_lane(number));
         let params = args.iter().enumerate().map(|(i, a)| format!("shared a{i}: {}", a.ty()));
-        let result = Type::new(if int { DType::Int } else { DType::Real }, shape.iter().copied());
         let params = params.collect::<Vec<_>>().join(", ");
-        let text = format!("pub fn main({params}) -> {result} {{ {expression} }}\n");
+        let text = format!("pub fn main({params}) -> {ty} {{ {expression} }}\n");
         let failed = |error: Error| {
             let told: Vec<String> = error.diagnostics().iter().map(|d| d.message.clone()).collect();
             if told.is_empty() { error.to_string() } else { told.join("; ") }
@@ -372,31 +370,13 @@ impl Host {
             .iter()
             .enumerate()
             .fold(Inputs::new().lanes(1), |inputs, (i, array)| inputs.shared(format!("a{i}"), array.clone()));
-        let results = function.run(&inputs, options).map_err(failed)?;
+        let results = function.run(&inputs, &options).map_err(failed)?;
         if let Some(trap) = results.traps().first() {
             return Err(if trap.message.is_empty() { trap.kind.to_string() } else { trap.message.clone() });
         }
         let mut array = results.output("result").cloned().ok_or("it has no result")?;
         array.shape.remove(0);
         Ok(array)
-    }
-}
-
-impl HostFunctions for Host {
-    fn evaluate(&mut self, expression: &str, args: &[Array], shape: &[usize], int: bool) -> Result<Array, String> {
-        self.run(expression, args, (shape, int), &Options::default().engine(Engine::Scalar))
-    }
-
-    fn draw(
-        &mut self,
-        number: u64,
-        expression: &str,
-        args: &[Array],
-        shape: &[usize],
-        int: bool,
-    ) -> Result<Array, String> {
-        let options = Options::default().engine(Engine::Scalar).seed(self.seed).first_lane(number);
-        self.run(expression, args, (shape, int), &options)
     }
 }
 

@@ -15,7 +15,7 @@ use super::syntax::ast::{Block, Program, Stmt};
 use super::trace::{Declared, HostFunctions, Problem, Tracer};
 use super::value::{Elem, Val};
 use crate::base::{Diagnostic, Span, stack};
-use crate::types::Array;
+use crate::types::{Array, Type};
 
 pub use of_values::{OfValues, quantities, unconstrain, until};
 pub use standing::standing;
@@ -177,19 +177,8 @@ fn run(
 struct Shared<'m, 'h>(&'m Mutex<&'h mut (dyn HostFunctions + Send)>);
 
 impl HostFunctions for Shared<'_, '_> {
-    fn evaluate(&mut self, expression: &str, args: &[Array], shape: &[usize], int: bool) -> Result<Array, String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).evaluate(expression, args, shape, int)
-    }
-
-    fn draw(
-        &mut self,
-        number: u64,
-        expression: &str,
-        args: &[Array],
-        shape: &[usize],
-        int: bool,
-    ) -> Result<Array, String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).draw(number, expression, args, shape, int)
+    fn evaluate(&mut self, text: &str, args: &[Array], ty: &Type, draw: Option<u64>) -> Result<Array, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).evaluate(text, args, ty, draw)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::elems::Elems;
 use super::syntax::ast::UnsizedType;
-use crate::types::{Array, ArrayData, Scalar};
+use crate::types::{Array, ArrayData, DType, Scalar, Type};
 
 /// A type without its arrays.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -91,6 +91,10 @@ impl Kind {
     /// The same with reals in the place of complex numbers: what both parts are.
     pub(super) fn real(self) -> Kind {
         Kind { base: self.base.real(), ..self }
+    }
+    /// The type of an array of it on the host.
+    pub(super) fn host_type(self, shape: &[usize]) -> Type {
+        Type::new(if self.is_int() { DType::Int } else { DType::Real }, shape.iter().copied())
     }
     /// Of what an element of the outermost axis is.
     pub(super) fn element(self) -> Kind {

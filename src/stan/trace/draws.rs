@@ -117,8 +117,13 @@ impl Tracer<'_> {
             return self.node(span, op, args, kind, shape);
         };
         self.drawn += 1;
-        let drawn = self.host.draw(self.drawn, &expression(&op, args.len()), &arrays, &shape, kind.is_int());
-        drawn.map_or_else(|why| wrong(span, why), |array| Ok(Val::known(kind, array)))
+        let ty = kind.host_type(&shape);
+        let drawn = self.host.evaluate(&expression(&op, args.len()), &arrays, &ty, Some(self.drawn));
+        let value = drawn.or_else(|why| wrong(span, why)).map(|array| Val::known(kind, array))?;
+        if value.reals().is_some_and(|drawn| drawn.iter().any(|x| x.is_nan())) {
+            return wrong(span, format!("{name}: its arguments are outside of what it takes, so there is no draw"));
+        }
+        Ok(value)
     }
 
     fn each(&mut self, span: Span, name: &str, args: &[Val], kind: Kind) -> Result<Val> {

@@ -42,7 +42,7 @@ use super::graph::{Arg, Graph, Turn};
 use super::syntax::ast;
 use super::value::{Elem, Kind, Val};
 use crate::base::{HashMap, HashSet, Span};
-use crate::types::Array;
+use crate::types::{Array, Type};
 
 use scope::{Frame, Scope, Variable};
 
@@ -51,7 +51,8 @@ pub use inverse::Taken;
 
 /// Computes functions of the language's library on the host.
 pub trait HostFunctions {
-    /// The value of an expression of the language, in which the arguments are `a0`, `a1`, …; `int` says whether it is one.
+    /// The value of an expression of the language, of a type, in which the arguments are `a0`, `a1`, …; `draw`: of one that
+    /// draws, which of the draws of the program it is.
     ///
     /// # Errors
     /// Where it traps: why.
@@ -59,21 +60,8 @@ pub trait HostFunctions {
         &mut self,
         expression: &str,
         args: &[Array],
-        shape: &[usize],
-        int: bool,
-    ) -> std::result::Result<Array, String>;
-
-    /// The value of an expression that draws, which is that of this number in the run of the program.
-    ///
-    /// # Errors
-    /// Where it traps: why.
-    fn draw(
-        &mut self,
-        number: u64,
-        expression: &str,
-        args: &[Array],
-        shape: &[usize],
-        int: bool,
+        ty: &Type,
+        draw: Option<u64>,
     ) -> std::result::Result<Array, String>;
 }
 

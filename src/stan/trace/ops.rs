@@ -192,7 +192,7 @@ impl Tracer<'_> {
         }
         let text = expression(op, args.len());
         let arrays: Vec<Array> = args.iter().filter_map(Val::to_array).collect();
-        match self.host.evaluate(&text, &arrays, &shape, kind.is_int()) {
+        match self.host.evaluate(&text, &arrays, &kind.host_type(&shape), None) {
             Ok(array) => Ok(Val::known(kind, array)),
             Err(why) => match why.strip_prefix("there is no function ").and_then(|w| w.strip_suffix(" here")) {
                 Some(name) => unsupported(span, name),

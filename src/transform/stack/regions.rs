@@ -290,7 +290,8 @@ impl Forming {
     fn last(&self, region: usize) -> Option<BlockId> {
         self.only_after(region, |id, block| {
             let ends = match block.term {
-                Terminator::Jump(_) => block.insts.iter().any(|inst| moves_stack(&inst.kind)),
+                // What was split off leads to another region.
+                Terminator::Jump(to) => to.index() < self.count && block.insts.iter().any(|i| moves_stack(&i.kind)),
                 Terminator::Branch(cond, ..) => cond.var().is_some(),
                 Terminator::PushJump { .. } | Terminator::Return | Terminator::Halt => true,
             };

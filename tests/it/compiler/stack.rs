@@ -193,6 +193,16 @@ fn printed_programs_read_back() {
 }
 
 #[test]
+fn passes_keep_valid_stack_files_valid() {
+    for (name, text) in files("stack").into_iter().filter(|(_, text)| !text.contains("; error:")) {
+        for pass in STACK_PASSES {
+            let program = (pass.run)(stack::read(&text).unwrap_or_else(|e| panic!("{name}: {e}")));
+            assert_eq!(stack::verify(&program), [], "{name} after {}\n{program}", pass.name);
+        }
+    }
+}
+
+#[test]
 fn stack_files_have_the_errors_they_say() {
     for (name, text) in files("stack") {
         let expected: Vec<(u32, &str)> = (text.lines().enumerate())

@@ -73,6 +73,14 @@ fn what_is_drawn_of_data_is_that_of_the_seed() {
 }
 
 #[test]
+fn a_draw_of_data_that_there_is_not_is_an_error() {
+    let program = "transformed data { real x = normal_rng(0, -1); } parameters { real y; } model { y ~ normal(x, 1); }";
+    let (code, message) = refused("no_draw", program, json!({}));
+    assert_eq!(code, "E2502");
+    assert_eq!(message, "normal_rng: its arguments are outside of what it takes, so there is no draw");
+}
+
+#[test]
 fn complex_numbers_of_the_data_are_pairs() {
     let program =
         "data { array[2] complex_vector[1] v; } parameters { complex z; } model { target += -norm(z * v[1, 1]); }";

@@ -15,8 +15,8 @@
 //! **The end.** What is compiled when a run ends goes on for the next one. When the program ends, so does the compiler
 //! with all that it has started, and what its runs have taken is kept on disk: the next process counts it in. So of a
 //! program that runs again and again, each time for less than its compiler takes, the code is made all the same. Where
-//! runs have taken as long as the compiler does, its end is waited for, but no longer than the runs of this process took;
-//! not after a run that was stopped.
+//! runs have taken as long as the compiler does, its end is waited for, but no longer than the runs of this process
+//! took, nor longer than ten seconds; not after a run that was stopped.
 
 use std::mem::replace;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,6 +33,9 @@ use crate::types::Precision;
 
 /// A run that is to be long waits no longer for what is on disk.
 const LONGEST_LOOK: Duration = Duration::from_millis(100);
+
+/// A compiler that takes longer at the end of a process may hang.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// How long is waited.
 #[derive(Clone, Copy, Debug)]
@@ -296,7 +299,8 @@ impl Shared {
         if !worth || self.stopped.load(Ordering::Relaxed) {
             return;
         }
-        let (start, longest) = (Instant::now(), Duration::from_nanos(self.spent_here.load(Ordering::Relaxed)));
+        let longest = Duration::from_nanos(self.spent_here.load(Ordering::Relaxed)).min(LONGEST_WAIT);
+        let start = Instant::now();
         while matches!(*self.stage(), Stage::Compiling(_)) && start.elapsed() < longest {
             std::thread::sleep(Duration::from_millis(1));
         }
