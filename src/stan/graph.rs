@@ -106,6 +106,7 @@ impl Arg {
             What::Whole(node) => Arg::Whole(*node),
             What::Elements(elems) => Arg::Elements(elems.list().clone(), value.shape.clone()),
             What::Parts(_) => unreachable!("no operation takes a tuple or a complex number"),
+            What::Counted(_) => unreachable!("operations take as many elements as there can be"),
         }
     }
     /// The nodes that it reads.

@@ -211,6 +211,17 @@ pub(super) enum What {
     /// Of a tuple, or an array of tuples: its parts, each with the axes of the array before its own. Of complex numbers the
     /// real and the imaginary parts, both of the shape of the value.
     Parts(Arc<Vec<Val>>),
+    /// As many elements along the first axis as lanes compute.
+    Counted(Arc<Counted>),
+}
+
+/// The elements of a container of which lanes compute how many it has.
+#[derive(Clone, Debug)]
+pub(super) struct Counted {
+    /// As many as there can be: those that there are, then any others that could be among them.
+    pub(super) whole: Val,
+    /// How many there are: an int of lanes, never more than there can be.
+    pub(super) count: Val,
 }
 
 /// An array or a scalar.
@@ -336,6 +347,7 @@ impl Val {
             What::Whole(node) => Elem::Of(*node, at as u32),
             What::Elements(elems) => elems.get(at),
             What::Parts(_) => unreachable!("a tuple or a complex value has parts, not elements"),
+            What::Counted(_) => unreachable!("whoever takes a value of so many elements knows how many there are"),
         }
     }
     /// All elements.
@@ -351,6 +363,10 @@ impl Val {
             What::Elements(elems) => Cow::Borrowed(&elems.list()[..]),
             _ => Cow::Owned(self.elems()),
         }
+    }
+    /// The elements and their number, where lanes compute it.
+    pub(super) fn counted(&self) -> Option<&Counted> {
+        if let What::Counted(counted) = &self.what { Some(counted) } else { None }
     }
     /// The elements at these places, as a value of this kind and shape.
     pub(super) fn pick(&self, kind: Kind, shape: Vec<usize>, at: impl Iterator<Item = usize>) -> Val {
@@ -424,6 +440,11 @@ impl Val {
         match &self.what {
             What::Known(array) => Val::known(kind, (**array).clone()),
             What::Scalar(elem) => Val::scalar(kind, *elem),
+            What::Counted(counted) => {
+                let whole = counted.whole.promoted();
+                let (shape, count) = (whole.shape.clone(), counted.count.clone());
+                Val { kind, shape, what: What::Counted(Counted { whole, count }.into()) }
+            }
             what => Val { kind, shape: self.shape.clone(), what: what.clone() },
         }
     }

@@ -125,10 +125,14 @@ pub(super) fn number(v: &Val, at: usize) -> Val {
 }
 
 impl Tracer<'_> {
+    /// Whether a function of Stan's of so many arguments is elementwise.
+    pub(super) fn is_elementwise(&self, name: &str, args: usize) -> bool {
+        row(name).is_some_and(|(_, params, _)| params.len() == args)
+    }
+
     /// A function of Stan's that is elementwise under its own name; `None` for any other.
     pub(super) fn of_elements(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
-        let known = row(name).is_some_and(|(_, params, _)| params.len() == args.len());
-        if !known {
+        if !self.is_elementwise(name, args.len()) {
             return Ok(None);
         }
         // The primitive has no derivative.

@@ -58,7 +58,7 @@ impl<'a> Tracer<'a> {
         if let Some(value) = self.higher(span, &name.text, args)? {
             return Ok(value);
         }
-        let values = args.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>>>()?;
+        let values = args.iter().map(|e| self.eval_counted(e)).collect::<Result<Vec<_>>>()?;
         let values = self.with_complex(name, values);
         let value = self.call_with(span, name, &values)?;
         let Some(base) = name.text.strip_suffix("_lupdf").or_else(|| name.text.strip_suffix("_lupmf")) else {
@@ -68,6 +68,10 @@ impl<'a> Tracer<'a> {
             return Ok(value);
         }
         let data: Vec<bool> = args.iter().zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
+        if values.iter().any(|v| v.counted().is_some()) {
+            let constant = self.left_out_counted(span, base, &values, &data)?;
+            return self.infix(span, "-", &value, &constant);
+        }
         match self.constant_of(base, &values, &data, &value) {
             0.0 => Ok(value),
             constant => self.infix(span, "-", &value, &Val::real(constant)),
@@ -110,7 +114,7 @@ impl<'a> Tracer<'a> {
 
     /// A call for its effect.
     pub(super) fn call_void(&mut self, span: Span, name: &Name, args: &[Expr]) -> Result<()> {
-        let values = args.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>>>()?;
+        let values = args.iter().map(|e| self.eval_counted(e)).collect::<Result<Vec<_>>>()?;
         match self.user_function(name, &values) {
             Some(function) => self.inline(span, function, &values).map(|_| ()),
             None => unsupported(span, format!("`{}`", name.text)),
@@ -186,9 +190,13 @@ impl<'a> Tracer<'a> {
             let density = self.laplace(span, &name("_lpmf").text, &all)?;
             return self.add_terms(span, &density);
         }
-        let mut values = vec![self.eval(value)?];
+        let mut values = vec![self.eval_counted(value)?];
         for arg in args {
-            values.push(self.eval(arg)?);
+            values.push(self.eval_counted(arg)?);
+        }
+        let counted = values.iter().any(|v| v.counted().is_some());
+        if let (true, Some(truncation)) = (counted, truncation) {
+            return unsupported(truncation.span, "a truncation of elements whose number depends on parameters");
         }
         let suffix = match user {
             Some(suffix) => suffix,
@@ -204,6 +212,13 @@ impl<'a> Tracer<'a> {
         if self.in_density && user.is_none() && self.unnormalized {
             let exprs = std::iter::once(value).chain(args);
             let data: Vec<bool> = exprs.zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
+            if counted {
+                if self.leaves_out {
+                    let constant = self.left_out_counted(span, &distribution.text, &values, &data)?;
+                    density = self.infix(span, "-", &density, &constant)?;
+                }
+                return self.add_terms(span, &density);
+            }
             let constant = self.constant_of(&distribution.text, &values, &data, &density);
             // Where lanes decide how often the statement runs, each run leaves it out.
             if self.guards.is_empty() && self.routines.depth == 0 {

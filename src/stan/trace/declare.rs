@@ -18,29 +18,55 @@ pub(in crate::stan) struct Declared {
 
 /// The most elements of a variable: four GiB of reals.
 const MAX_ELEMENTS: usize = 1 << 29;
+
+/// A known extent.
+pub(super) fn extent(span: Span, value: &Val) -> Result<usize> {
+    match value.as_int() {
+        Some(n) => match usize::try_from(n) {
+            Ok(n) => Ok(n),
+            Err(_) => wrong(span, format!("a size is {n}")),
+        },
+        None => unsupported(span, "a size that depends on parameters"),
+    }
+}
+
 /// How far a constraint of known values may be off, as Stan has it.
 pub(super) const TOLERANCE: f64 = 1e-8;
 
 impl Tracer<'_> {
     pub(super) fn size(&mut self, expr: &Expr) -> Result<usize> {
         let value = self.eval(expr)?;
-        match value.as_int() {
-            Some(n) => match usize::try_from(n) {
-                Ok(n) => Ok(n),
-                Err(_) => wrong(expr.span, format!("a size is {n}")),
-            },
-            None => unsupported(expr.span, "a size that depends on parameters"),
-        }
+        extent(expr.span, &value)
     }
 
     /// The kind and the extents of a declared type.
     pub(super) fn sized(&mut self, ty: &SizedType, old_dims: &[Expr]) -> Result<(Kind, Vec<usize>)> {
-        let mut shape = old_dims.iter().map(|e| self.size(e)).collect::<Result<Vec<_>>>()?;
+        match self.sized_by_lanes(ty, old_dims)? {
+            (kind, shape, None) => Ok((kind, shape)),
+            (.., Some(count)) => unsupported(count.1, "a size that depends on parameters"),
+        }
+    }
+
+    /// The same, where lanes may compute the first extent: it and its place; in the shape it is 0.
+    fn sized_by_lanes(&mut self, ty: &SizedType, old_dims: &[Expr]) -> Result<(Kind, Vec<usize>, Option<(Val, Span)>)> {
+        let mut count: Option<(Val, Span)> = None;
+        let mut size = |t: &mut Self, e: &Expr, place: usize| {
+            let value = t.eval(e)?;
+            if place > 0 || value.is_known() {
+                return extent(e.span, &value);
+            }
+            count = Some((value, e.span));
+            Ok(0)
+        };
+        let mut shape = Vec::new();
+        for dim in old_dims {
+            shape.push(size(self, dim, shape.len())?);
+        }
         let mut arrays = shape.len();
         let mut ty = ty;
         while let SizedKind::Array { dims, element } = &ty.kind {
             for dim in dims {
-                shape.push(self.size(dim)?);
+                shape.push(size(self, dim, shape.len())?);
                 arrays += 1;
             }
             ty = element;
@@ -63,10 +89,10 @@ impl Tracer<'_> {
             SizedKind::Vector(n)
             | SizedKind::RowVector(n)
             | SizedKind::ComplexVector(n)
-            | SizedKind::ComplexRowVector(n) => shape.push(self.size(n)?),
+            | SizedKind::ComplexRowVector(n) => shape.push(size(self, n, shape.len())?),
             SizedKind::Matrix(m, n) | SizedKind::ComplexMatrix(m, n) => {
-                shape.push(self.size(m)?);
-                shape.push(self.size(n)?);
+                shape.push(size(self, m, shape.len())?);
+                shape.push(size(self, n, shape.len())?);
             }
             _ => {}
         }
@@ -75,7 +101,44 @@ impl Tracer<'_> {
             let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
             return wrong(ty.span, format!("a variable of {} elements has no room", sizes.join(" × ")));
         }
-        Ok((Kind { base, arrays }, shape))
+        Ok((Kind { base, arrays }, shape, count))
+    }
+
+    /// The value of a local variable of which lanes compute how many elements it has.
+    fn declared_counted(
+        &mut self,
+        variable: &Variable,
+        (kind, mut shape): (Kind, Vec<usize>),
+        (count, span): (Val, Span),
+    ) -> Result<Val> {
+        if kind.is_complex() {
+            return unsupported(span, "a size of complex numbers that depends on parameters");
+        }
+        let holds = self.compare(span, ">=", &count, &Val::int(0))?;
+        self.check(span, &holds, &format!("the size of `{}` is negative", variable.name.text))?;
+        let value = variable.value.as_ref().map(|e| self.eval_counted(e)).transpose()?;
+        shape[0] = match &value {
+            Some(value) => value.shape[0],
+            None => self.most(span, &count)?,
+        };
+        let unset = Val::of_count(Tracer::unset(kind, shape), count);
+        match value {
+            Some(value) => self.assigned_counted(span, &unset, &[], &value),
+            None => Ok(unset),
+        }
+    }
+
+    /// The most that a size of lanes can be.
+    pub(super) fn most(&self, span: Span, count: &Val) -> Result<usize> {
+        match self.bounds(count) {
+            Some((_, most)) if most <= MAX_ELEMENTS as i64 => Ok(usize::try_from(most).unwrap_or(0)),
+            _ => {
+                let message = "a size that depends on parameters and has no bound: known, not supported yet";
+                let help = Some("give it a bound: `min({n, 1000})` in the place of `n`".to_owned());
+                let message = message.to_owned();
+                Err(Box::new(super::Problem { span, message, help, unsupported: true, again: None }))
+            }
+        }
     }
 
     /// Declares variables of a type, with their values.
@@ -94,11 +157,22 @@ impl Tracer<'_> {
                 self.bind(&variable.name.text, value);
                 continue;
             }
-            let (kind, shape) = self.sized(ty, &variable.old_dims)?;
+            let (kind, shape, count) = self.sized_by_lanes(ty, &variable.old_dims)?;
+            if let Some(count) = count {
+                let value = self.declared_counted(variable, (kind, shape), count)?;
+                self.bind(&variable.name.text, value);
+                continue;
+            }
             let value = match &variable.value {
                 None => Tracer::unset(kind, shape),
                 Some(e) => {
-                    let value = self.eval(e)?;
+                    let value = self.eval_counted(e)?;
+                    if value.counted().is_some() {
+                        let unset = Tracer::unset(kind, shape);
+                        let value = self.assigned_counted(e.span, &unset, &[], &value)?;
+                        self.bind(&variable.name.text, value);
+                        continue;
+                    }
                     if value.shape != shape {
                         let name = &variable.name.text;
                         return wrong(e.span, format!("`{name}` has the size {shape:?}, the value {:?}", value.shape));

@@ -236,6 +236,7 @@ impl Tracer<'_> {
         let mut terms = Vec::with_capacity(n);
         for i in 0..n {
             let row: Vec<Val> = parts.iter().map(|p| p[if p.len() == 1 { 0 } else { i }].clone()).collect();
+            self.check_sizes(span, name, &row)?;
             terms.push(self.call_ab(span, name, &row, Kind::REAL, vec![])?.elem(0));
         }
         let all = Val::from_elems(

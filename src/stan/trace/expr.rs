@@ -17,6 +17,15 @@ fn digits(text: &str) -> Cow<'_, str> {
 impl Tracer<'_> {
     /// The value of an expression.
     pub(in crate::stan) fn eval(&mut self, expr: &Expr) -> Result<Val> {
+        let value = self.eval_counted(expr)?;
+        if value.counted().is_some() {
+            return unsupported(expr.span, "elements whose number depends on parameters, here");
+        }
+        Ok(value)
+    }
+
+    /// The same, where lanes may compute how many elements it has.
+    pub(super) fn eval_counted(&mut self, expr: &Expr) -> Result<Val> {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Int(text) => match digits(text).parse::<i64>() {
@@ -31,13 +40,13 @@ impl Tracer<'_> {
                 Some(value) => Ok(value.clone()),
                 None => wrong(span, format!("there is no variable `{}` here", name.text)),
             },
-            ExprKind::Paren(inner) => self.eval(inner),
+            ExprKind::Paren(inner) => self.eval_counted(inner),
             ExprKind::Unary(op, a) => {
-                let a = self.eval(a)?;
+                let a = self.eval_counted(a)?;
                 self.unary(span, *op, &a)
             }
             ExprKind::Transpose(a) => {
-                let a = self.eval(a)?;
+                let a = self.eval_counted(a)?;
                 self.transpose(span, &a)
             }
             ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
@@ -63,7 +72,7 @@ impl Tracer<'_> {
                 }
             }
             ExprKind::Binary(op, a, b) => {
-                let (a, b) = (self.eval(a)?, self.eval(b)?);
+                let (a, b) = (self.eval_counted(a)?, self.eval_counted(b)?);
                 self.binary(span, *op, &a, &b)
             }
             ExprKind::Conditional(c, a, b) => {
@@ -71,7 +80,7 @@ impl Tracer<'_> {
                 let c = self.truth(span, &c)?;
                 match c.as_int() {
                     Some(c) => {
-                        let value = self.eval(if c == 0 { b } else { a })?;
+                        let value = self.eval_counted(if c == 0 { b } else { a })?;
                         match self.checked.types.get(&span) {
                             Some(typed) => self.as_type(span, value, &typed.ty),
                             None => Ok(value),
@@ -79,8 +88,8 @@ impl Tracer<'_> {
                     }
                     None => {
                         let off = self.negated(span, &c)?;
-                        let a = self.guarded(&c, |t| t.eval(a));
-                        match (a, self.guarded(&off, |t| t.eval(b))) {
+                        let a = self.guarded(&c, |t| t.eval_counted(a));
+                        match (a, self.guarded(&off, |t| t.eval_counted(b))) {
                             (Err(why), Ok(only)) | (Ok(only), Err(why)) if why.wants_shape() => Ok(only),
                             (a, b) => self.select(span, &c, &a?, &b?),
                         }
@@ -103,7 +112,7 @@ impl Tracer<'_> {
                 {
                     return self.element(span, &name.text, indices);
                 }
-                let base = self.eval(base)?;
+                let base = self.eval_counted(base)?;
                 let indices = indices.iter().map(|i| self.index(i)).collect::<Result<Vec<_>>>()?;
                 self.indexed(span, &base, &indices)
             }
@@ -124,6 +133,9 @@ impl Tracer<'_> {
     pub(super) fn unary(&mut self, span: Span, op: UnaryOp, a: &Val) -> Result<Val> {
         match op {
             UnaryOp::Plus => Ok(a.clone()),
+            UnaryOp::Minus if a.counted().is_some() => {
+                self.each_counted(span, std::slice::from_ref(a), |t, args| t.unary(span, op, &args[0]))
+            }
             UnaryOp::Minus if a.is_complex() => self.each_part(a, |t, part| t.unary(span, op, part)),
             UnaryOp::Minus => self.apply(span, Op::Negate, std::slice::from_ref(a), a.kind, a.shape.clone()),
             UnaryOp::Not => self.apply(span, Op::Compare("=="), &[a.clone(), Val::int(0)], Kind::INT, vec![]),
@@ -139,6 +151,7 @@ impl Tracer<'_> {
         match a.kind.base {
             Base::Vector => Ok(Val { kind: kind(Base::RowVector), ..a.clone() }),
             Base::RowVector => Ok(Val { kind: kind(Base::Vector), ..a.clone() }),
+            Base::Matrix if a.counted().is_some() => unsupported(span, "a matrix whose size depends on parameters"),
             Base::Matrix => {
                 let [rows, cols] = a.shape[..] else { return unsupported(span, "the transpose of an array") };
                 if !a.is_known() && matches!(a.what, crate::stan::value::What::Whole(_)) {
@@ -186,6 +199,9 @@ impl Tracer<'_> {
     pub(super) fn binary(&mut self, span: Span, op: BinaryOp, a: &Val, b: &Val) -> Result<Val> {
         if a.is_complex() || b.is_complex() {
             return self.complex_binary(span, op, a, b);
+        }
+        if a.counted().is_some() || b.counted().is_some() {
+            return self.binary_counted(span, op, a, b);
         }
         let scalars = a.is_scalar() && b.is_scalar();
         match op {

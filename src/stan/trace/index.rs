@@ -20,14 +20,23 @@ pub(super) enum At {
     Many(Vec<i64>, Span),
     /// Several elements that lanes choose.
     Lanes(Val, Span),
+    /// As many as lanes compute that lanes choose.
+    Counted(Val, Span),
     /// From a to b or to the end.
     Range(Option<i64>, Option<i64>, Span),
+    /// The same, where lanes choose an end.
+    Span(Option<Val>, Option<Val>, Span),
 }
 
 impl At {
     /// Whether lanes choose.
     pub(super) fn is_of_lanes(&self) -> bool {
-        matches!(self, At::Lane(..) | At::Lanes(..))
+        matches!(self, At::Lane(..) | At::Lanes(..)) || self.is_counted()
+    }
+
+    /// Whether lanes choose how many.
+    pub(super) fn is_counted(&self) -> bool {
+        matches!(self, At::Counted(..) | At::Span(..))
     }
 }
 
@@ -71,7 +80,7 @@ fn kind_of(kind: Kind, kept: &[bool]) -> Kind {
 /// The place of the one element that known numbers choose, in a container that is no tuple and not complex; `None` also
 /// where they choose none.
 pub(super) fn one_place(base: &Val, indices: &[At]) -> Option<usize> {
-    if matches!(base.what, What::Parts(_)) || indices.is_empty() || indices.len() != base.shape.len() {
+    if matches!(base.what, What::Parts(_) | What::Counted(_)) || indices.is_empty() || indices.len() != base.shape.len() {
         return None;
     }
     let mut place = 0;
@@ -105,17 +114,25 @@ impl Tracer<'_> {
 
     /// Evaluates an index.
     pub(super) fn index(&mut self, index: &Index) -> Result<At> {
-        let bound = |tracer: &mut Self, e: &Expr| match tracer.eval(e)?.as_int() {
-            Some(i) => Ok(i),
-            None => unsupported(e.span, "a range whose ends depend on parameters"),
+        let range = |from: Option<Val>, to: Option<Val>, span| {
+            let known = |end: &Option<Val>| end.as_ref().is_none_or(|end| end.as_int().is_some());
+            if known(&from) && known(&to) {
+                let int = |end: Option<Val>| end.and_then(|end| end.as_int());
+                At::Range(int(from), int(to), span)
+            } else {
+                At::Span(from, to, span)
+            }
         };
         Ok(match index {
             Index::All(_) => At::All,
-            Index::From(a) => At::Range(Some(bound(self, a)?), None, a.span),
-            Index::To(b) => At::Range(None, Some(bound(self, b)?), b.span),
-            Index::Between(a, b) => At::Range(Some(bound(self, a)?), Some(bound(self, b)?), a.span.to(b.span)),
+            Index::From(a) => range(Some(self.eval(a)?), None, a.span),
+            Index::To(b) => range(None, Some(self.eval(b)?), b.span),
+            Index::Between(a, b) => range(Some(self.eval(a)?), Some(self.eval(b)?), a.span.to(b.span)),
             Index::Single(e) => {
-                let value = self.eval(e)?;
+                let value = self.eval_counted(e)?;
+                if value.counted().is_some() {
+                    return Ok(At::Counted(value, e.span));
+                }
                 let ints = if value.is_scalar() { None } else { value.ints() };
                 match (value.as_int(), ints) {
                     (Some(i), _) => At::One(i, e.span),
@@ -153,6 +170,9 @@ impl Tracer<'_> {
                 Some(At::Lane(_, at) | At::Lanes(_, at)) => {
                     return unsupported(*at, "an index that depends on parameters, here");
                 }
+                Some(At::Counted(_, at) | At::Span(_, _, at)) => {
+                    return unsupported(*at, "indices whose number depends on parameters, here");
+                }
             };
             axes.push(places);
             kept.push(stays);
@@ -167,7 +187,16 @@ impl Tracer<'_> {
             return self.indexed_tuples(span, base, indices);
         }
         if base.is_complex() {
+            if indices.iter().any(At::is_counted) {
+                return unsupported(span, "complex numbers whose number depends on parameters");
+            }
             return self.each_part(base, |t, part| t.indexed(span, part, indices));
+        }
+        if base.counted().is_some() {
+            return self.indexed_counted(span, base, indices);
+        }
+        if indices.iter().any(At::is_counted) {
+            return self.indexed_span(span, base, indices);
         }
         if indices.iter().all(|at| matches!(at, At::One(..) | At::Lane(..))) && indices.iter().any(At::is_of_lanes) {
             return self.looked_up(span, base, indices);
@@ -189,7 +218,7 @@ impl Tracer<'_> {
             let along: Vec<At> = match at {
                 At::One(..) | At::Lane(..) => vec![at.clone()],
                 At::Lanes(all, at) => (0..all.len()).map(|i| At::Lane(number_at(all, i), *at)).collect(),
-                At::All | At::Many(..) | At::Range(..) => {
+                At::All | At::Many(..) | At::Range(..) | At::Counted(..) | At::Span(..) => {
                     let chosen = self.choose(Kind::INT, &base.shape[axis..=axis], std::slice::from_ref(at), span)?;
                     chosen.axes[0].iter().map(|i| At::One(*i as i64 + 1, span)).collect()
                 }

@@ -1,5 +1,6 @@
 //! Functions of Stan's library, by what they are made of here.
 
+use super::index::At;
 use super::{Result, Tracer, tails, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::graph::Op;
@@ -20,6 +21,10 @@ impl Tracer<'_> {
         if args.iter().any(Val::is_tuple) {
             return unsupported(span, format!("`{name}` of tuples"));
         }
+        if args.iter().any(|arg| arg.counted().is_some()) {
+            return self.library_counted(span, name, args);
+        }
+        self.check_sizes(span, name, args)?;
         if let Some(value) = self.operator(span, name, args)? {
             return Ok(value);
         }
@@ -287,7 +292,14 @@ impl Tracer<'_> {
 
     /// How many elements are below the one at a place.
     fn rank(&mut self, span: Span, x: &Val, at: &Val) -> Result<Val> {
-        let Some(place) = at.as_int() else { return unsupported(span, "`rank` at a place that depends on parameters") };
+        let Some(place) = at.as_int() else {
+            self.check_indices(&x.shape, &[At::Lane(at.clone(), span)])?;
+            let index = self.infix(span, "-", at, &Val::int(1))?;
+            // Who does not come here, or is rejected, takes the first place.
+            let high = self.call_ab(span, "min", &[index, Val::int(x.len() as i64 - 1)], Kind::INT, vec![])?;
+            let index = self.call_ab(span, "max", &[high, Val::int(0)], Kind::INT, vec![])?;
+            return self.call_ab(span, "rank", &[x.promoted(), index], Kind::INT, vec![]);
+        };
         let Some(index) = usize::try_from(place - 1).ok().filter(|i| *i < x.len()) else {
             return wrong(span, format!("rank: index {place} is out of range: there are {}", x.len()));
         };

@@ -29,7 +29,12 @@ struct Input {
     shape: Vec<usize>,
     /// Whether the loop assigns it.
     state: bool,
+    /// Whether it is how many elements the variable of the input before it has.
+    counts: bool,
 }
+
+/// What a routine calls the number of elements of a variable. No variable of Stan has such a name.
+const COUNT: &str = "__count";
 
 impl Input {
     fn is_like(&self, other: &Input) -> bool {
@@ -97,7 +102,13 @@ impl Tracer<'_> {
             let Some((level, Variable { value })) = found else { continue };
             let state = changed.contains(name);
             if state || !value.is_known() || varying.is_some_and(|v| v.contains(name)) {
-                inputs.push(Input { name: name.clone(), level, kind: value.kind, shape: value.shape.clone(), state });
+                let (kind, shape) = (value.kind, value.shape.clone());
+                inputs.push(Input { name: name.clone(), level, kind, shape, state, counts: false });
+                if value.counted().is_some() {
+                    let name = format!("{name}{COUNT}").into();
+                    let shape = vec![];
+                    inputs.push(Input { name, level, kind: Kind::INT, shape, state: false, counts: true });
+                }
             } else {
                 known.push((name.clone(), value.clone()));
             }
@@ -108,13 +119,23 @@ impl Tracer<'_> {
     }
 
     fn take_inputs(&mut self, span: Span, given: &Given) -> Result<()> {
+        let mut counts: Vec<(String, usize, Val)> = Vec::new();
         for g in &given.inputs {
             if g.kind.base == Base::Tuple {
                 return unsupported(span, format!("the tuple `{}` in a loop that parameters decide about", g.name));
             }
             let input = self.input(span, &g.name, g.kind, g.shape.clone())?;
+            if let Some(name) = g.name.strip_suffix(COUNT).filter(|_| g.counts) {
+                counts.push((name.to_owned(), g.level, input));
+                continue;
+            }
             let scope = Arc::make_mut(&mut self.frame()[g.level]);
             scope.get_mut(&g.name).expect("it was found there").value = input;
+        }
+        for (name, level, count) in counts {
+            let scope = Arc::make_mut(&mut self.frame()[level]);
+            let variable = scope.get_mut(&name).expect("it was found there");
+            variable.value = Val::of_count(variable.value.clone(), count);
         }
         Ok(())
     }
@@ -154,8 +175,12 @@ impl Tracer<'_> {
         }
         let written = self.routines.loops[at].clone();
         for name in &written.used {
-            args.push(match self.value(name) {
-                Some(value) => value.clone(),
+            let held = match name.strip_suffix(COUNT).and_then(|name| self.value(name)?.counted()) {
+                Some(counted) => Some(counted.count.clone()),
+                None => self.value(name).map(|value| value.counted().map_or(value, |c| &c.whole).clone()),
+            };
+            args.push(match held {
+                Some(value) => value,
                 None => self.so_far(span)?,
             });
         }
@@ -215,7 +240,15 @@ impl Tracer<'_> {
             let left = Mixed::of(flow);
             let going = t.either(span, &left.next, &left.continued)?;
             let frame = t.frame();
-            let held = |g: &Input| frame[g.level].get(&g.name).expect("it was found there").value.clone();
+            let held = |g: &Input| {
+                let name = g.name.strip_suffix(COUNT).filter(|_| g.counts).unwrap_or(&g.name);
+                let value = &frame[g.level].get(name).expect("it was found there").value;
+                match value.counted() {
+                    Some(counted) if g.counts => counted.count.clone(),
+                    Some(counted) => counted.whole.clone(),
+                    None => value.clone(),
+                }
+            };
             let states: Vec<Val> = given.inputs.iter().map(held).collect();
             Ok((left, going, states))
         });
@@ -230,6 +263,9 @@ impl Tracer<'_> {
             slots.push(Slot { name: g.name.clone(), int, shape, state });
         }
         let returned = (left.returned.as_int() != Some(0)).then_some(left.returned);
+        if left.result.as_ref().is_some_and(|value| value.counted().is_some()) {
+            return unsupported(span, "elements whose number depends on parameters, returned out of a loop");
+        }
         let result = left.result.as_ref().map(|value| value.kind);
         let given_back = left.result.map(|value| value.packed());
         let body = LoopBody { name: &name, span, going, returned, result: given_back, terms };
@@ -252,7 +288,11 @@ impl Tracer<'_> {
                 _ if part.is_result => result = written.result.map(|kind| output.unpacked(kind)),
                 name => {
                     let hold = self.lookup(name).expect("a loop gives back what it was given");
-                    let value = output.unpacked(hold.value.kind);
+                    let count = hold.value.counted().map(|counted| counted.count.clone());
+                    let mut value = output.unpacked(hold.value.kind);
+                    if let Some(count) = count {
+                        value = Val::of_count(value, count);
+                    }
                     self.graph.call(&part.name, &value);
                     self.lookup_mut(name).expect("found above").value = value;
                 }

@@ -11,7 +11,7 @@ use super::{Result, Tracer};
 use crate::base::Span;
 use crate::stan::syntax::ast::{Expr, ExprKind, Name, Stmt, StmtKind};
 use crate::stan::syntax::walk::{self, Walk};
-use crate::stan::value::{Kind, Val};
+use crate::stan::value::{Counted, Kind, Val};
 
 /// So many turns that lanes may leave early are run one by one; of more the text gets a loop.
 const MAX_MASKED: i64 = 100;
@@ -92,7 +92,7 @@ impl Tracer<'_> {
             return self.loop_routine(span, Head::For { var, from, to }, body);
         };
         if last.saturating_sub(first) < MAX_MASKED || !may_leave(body) {
-            return self.turns(span, var, (first..=last).map(Val::int), body);
+            return self.turns(span, var, (first..=last).map(Val::int), None, body);
         }
         for i in first..=last {
             let mark = self.mark();
@@ -117,6 +117,11 @@ impl Tracer<'_> {
     /// `for (x in over) …`
     pub(super) fn for_each(&mut self, span: Span, var: &Name, over: &Val, body: &Stmt) -> Result<Flow> {
         let kind = over.kind.element();
+        if let Some(Counted { whole, count }) = over.counted() {
+            let one = |i: usize| [At::One(i as i64 + 1, span)];
+            let items = (0..whole.shape[0]).map(|i| self.indexed(span, whole, &one(i))).collect::<Result<Vec<_>>>()?;
+            return self.turns(span, var, items.into_iter(), Some(count), body);
+        }
         // A matrix is walked element by element, row after row.
         let items: Vec<Val> = if over.is_tuple() {
             let one = |i: usize| [At::One(i as i64 + 1, span)];
@@ -129,14 +134,25 @@ impl Tracer<'_> {
             let size: usize = shape.iter().product();
             (0..over.shape[0]).map(|i| over.pick(kind, shape.clone(), i * size..(i + 1) * size)).collect()
         };
-        self.turns(span, var, items.into_iter(), body)
+        self.turns(span, var, items.into_iter(), None, body)
     }
 
-    /// Turns that are known. What is still to be done runs for those who have not left.
-    fn turns(&mut self, span: Span, var: &Name, items: impl Iterator<Item = Val>, body: &Stmt) -> Result<Flow> {
+    /// Turns that are known, of which lanes may take the first `count` only. What is still to be done runs for those who
+    /// have not left.
+    fn turns(
+        &mut self,
+        span: Span,
+        var: &Name,
+        items: impl Iterator<Item = Val>,
+        count: Option<&Val>,
+        body: &Stmt,
+    ) -> Result<Flow> {
         let mut left: Option<Mixed> = None;
-        for item in items {
-            let before = left.take();
+        for (i, item) in items.enumerate() {
+            let before = match count {
+                None => left.take(),
+                Some(count) => Some(self.comes_to(span, i, count, left.take())?),
+            };
             let flow = self.turned(|t| {
                 t.bind(&var.text, item);
                 let flow = match before {

@@ -13,6 +13,14 @@ impl Tracer<'_> {
             self.check_symmetric(span, name, &args[0])?;
         }
         match (name, args) {
+            // The part above the diagonal has no part in it.
+            ("multiply_lower_tri_self_transpose", [a]) if a.shape[0] != a.shape[1] => {
+                let cols = a.shape[1];
+                let lower = |(at, elem)| if at % cols > at / cols { Elem::Real(0.0) } else { elem };
+                let elems = a.promoted().elems().into_iter().enumerate().map(lower).collect();
+                let lower = Val::from_elems(Kind::MATRIX, a.shape.clone(), elems);
+                self.library(span, "tcrossprod", &[lower]).map(Some)
+            }
             (
                 "cholesky_decompose"
                 | "inverse"
@@ -40,6 +48,10 @@ impl Tracer<'_> {
                 let parts = [(Kind::MATRIX, square(a)), (Kind::VECTOR, vec![a.shape[0]])];
                 self.part_of(span, "eigendecompose_sym_rows", a, &parts, usize::from(name == "eigenvalues_sym"))
                     .map(Some)
+            }
+            ("trace", [a]) if a.shape[0] != a.shape[1] => {
+                let diagonal = self.library(span, "diagonal", args)?;
+                self.library(span, "sum", &[diagonal]).map(Some)
             }
             ("determinant" | "log_determinant" | "log_determinant_spd" | "trace", [_])
             | ("trace_quad_form", [_, Val { kind: Kind::MATRIX, .. }])

@@ -269,14 +269,15 @@ impl Tracer<'_> {
             let arms = [a.of_kind(kind), b.of_kind(kind)];
             return self.both_parts(&arms, |t, arms| t.select(span, condition, &arms[0], &arms[1]));
         }
+        let counted = a.counted().is_some() || b.counted().is_some();
+        if counted || a.shape != b.shape && !a.is_tuple() && !b.is_tuple() {
+            return self.select_counted(span, condition, a, b);
+        }
         if let (Some(of_a), Some(of_b)) = (a.parts(), b.parts()) {
             let parts = of_a.iter().zip(of_b).map(|(a, b)| self.select(span, condition, a, b));
             return Ok(Val::tuple(a.shape.clone(), parts.collect::<Result<_>>()?));
         }
         let kind = if a.kind.is_int() { b.kind } else { a.kind };
-        if a.shape != b.shape {
-            return wrong(span, format!("the arms have sizes {:?} and {:?}", a.shape, b.shape));
-        }
         if a.is_scalar() || matches!((&a.what, &b.what), (What::Whole(_), What::Whole(_))) {
             let args = [condition.clone(), a.clone(), b.clone()];
             return self.node(span, Op::Select, &args, kind, a.shape.clone());

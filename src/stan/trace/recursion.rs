@@ -223,6 +223,11 @@ impl<'a> Tracer<'a> {
     /// Writes the function of the text for arguments like these.
     fn new_instance(&mut self, span: Span, function: &'a Function, args: &[Val]) -> Result<usize> {
         let key = function.name.span;
+        if args.iter().any(|arg| arg.counted().is_some()) {
+            let text = &function.name.text;
+            let what = "elements whose number depends on parameters";
+            return unsupported(span, format!("{what}, in `{text}`, which calls itself where parameters decide"));
+        }
         if self.recursion.instances.iter().filter(|i| i.function == key).count() >= MAX_INSTANCES {
             let text = &function.name.text;
             return unsupported(span, format!("`{text}`, which calls itself with arguments of ever other sizes"));
@@ -280,6 +285,10 @@ impl<'a> Tracer<'a> {
                     return Err(why);
                 }
             };
+            if value.as_ref().is_some_and(|v| v.counted().is_some()) {
+                forget(self);
+                return wrong(span, format!("`{}` gives values of different sizes", function.name.text));
+            }
             let (wanted, made) = (function.result.is_some(), value.as_ref().map(|v| v.shape.clone()));
             let grown = graph.acts() && !acts;
             if wanted && shape.is_none() || grown {

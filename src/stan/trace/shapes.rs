@@ -1,21 +1,11 @@
 //! Functions of the library that only move elements or count them.
 
+use super::declare::extent;
 use super::index::At;
 use super::{Result, Tracer, wrong};
 use crate::base::Span;
 use crate::stan::value::{Base, Elem, Kind, Val};
 use crate::types::{Array, column_major};
-
-/// A known extent.
-fn extent(span: Span, value: &Val) -> Result<usize> {
-    match value.as_int() {
-        Some(n) => match usize::try_from(n) {
-            Ok(n) => Ok(n),
-            Err(_) => wrong(span, format!("a size is {n}")),
-        },
-        None => super::unsupported(span, "a size that depends on parameters"),
-    }
-}
 
 /// The elements in Stan's order: those of a matrix column after column.
 pub(super) fn by_columns(value: &Val) -> Vec<Elem> {
@@ -39,6 +29,9 @@ impl Tracer<'_> {
             }
             Ok(Some(Val::from_elems(kind, shape, vec![elem; n])))
         };
+        if let Some(value) = self.moved_by_lanes(span, name, args)? {
+            return Ok(Some(value));
+        }
         match (name, args) {
             ("rows", [a]) => int(match a.kind.base {
                 Base::RowVector => 1,
@@ -225,6 +218,73 @@ impl Tracer<'_> {
             ("transpose", [a]) => self.transpose(span, a).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// The same where lanes choose a size or a place; `None` for what is not there, and where they do not.
+    fn moved_by_lanes(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
+        let of_lanes = |v: &Val| v.is_scalar() && !v.is_known();
+        match (name, args) {
+            ("head" | "tail" | "segment", [_, places @ ..]) if places.iter().any(of_lanes) => {
+                self.library_counted(span, name, args).map(Some)
+            }
+            ("rep_vector" | "rep_row_vector" | "rep_array", [_, n])
+            | (
+                "zeros_vector" | "zeros_row_vector" | "zeros_array" | "zeros_int_array" | "ones_vector"
+                | "ones_row_vector" | "ones_array" | "ones_int_array",
+                [n],
+            ) if of_lanes(n) => {
+                let most = self.most(span, n)?;
+                let fine = self.compare(span, ">=", n, &Val::int(0))?;
+                self.check(span, &fine, &format!("{name}: a size is negative"))?;
+                let mut args = args.to_vec();
+                *args.last_mut().expect("there is a size") = Val::int(most as i64);
+                let whole = self.library(span, name, &args)?;
+                Ok(Some(Val::of_count(whole, n.clone())))
+            }
+            ("one_hot_vector" | "one_hot_row_vector" | "one_hot_array" | "one_hot_int_array", [n, k]) if of_lanes(k) => {
+                let whole = self.library(span, name, &[n.clone(), Val::int(1)])?;
+                self.check_indices(&whole.shape, &[At::Lane(k.clone(), span)])?;
+                let mut elems = Vec::with_capacity(whole.len());
+                for i in 1..=whole.len() as i64 {
+                    let hit = self.compare(span, "==", k, &Val::int(i))?;
+                    elems.push(if whole.kind.is_int() { hit.elem(0) } else { self.real_of(span, &hit)?.elem(0) });
+                }
+                Ok(Some(Val::from_elems(whole.kind, whole.shape, elems)))
+            }
+            ("linspaced_int_array", [n, a, b]) if of_lanes(a) || of_lanes(b) => {
+                let n = extent(span, n)? as i64;
+                let fine = self.compare(span, ">=", b, a)?;
+                self.check(span, &fine, &format!("{name}: its end is less than its beginning"))?;
+                let (one, count) = (Val::int(1), Val::int(n));
+                let span_of = self.infix(span, "-", b, a)?;
+                let ints = self.infix(span, "+", &span_of, &one)?;
+                let few = self.compare(span, "<", &ints, &count)?;
+                // As many of each, or one every so many.
+                let total = self.infix(span, "+", &span_of, &count)?;
+                let ints = self.at_least_one(span, &ints)?;
+                let repeats = self.infix(span, "/", &total, &ints)?;
+                let repeats = self.at_least_one(span, &repeats)?;
+                let stride = self.infix(span, "/", &span_of, &Val::int((n - 1).max(1)))?;
+                let mut elems = Vec::with_capacity(n as usize);
+                for i in 0..n {
+                    let i = Val::int(i);
+                    let (x, y) = (self.infix(span, "/", &i, &repeats)?, self.infix(span, "*", &i, &stride)?);
+                    let step = self.select(span, &few, &x, &y)?;
+                    elems.push(if n == 1 { b.elem(0) } else { self.infix(span, "+", a, &step)?.elem(0) });
+                }
+                Ok(Some(Val::from_elems(Kind { base: Base::Int, arrays: 1 }, vec![n as usize], elems)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// An int of lanes as a real.
+    fn real_of(&mut self, span: Span, int: &Val) -> Result<Val> {
+        self.infix(span, "+", int, &Val::real(0.0))
+    }
+
+    fn at_least_one(&mut self, span: Span, int: &Val) -> Result<Val> {
+        self.call_ab(span, "max", &[int.clone(), Val::int(1)], Kind::INT, vec![])
     }
 
     fn matrix(&mut self, a: &Val) -> Result<Option<Val>> {

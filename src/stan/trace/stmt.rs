@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::flow::Flow;
 use super::index::{number_at, one_place};
 use super::tuple::has_field;
-use super::{Frame, Result, Term, Tracer, Variable, wrong};
+use super::{Frame, Result, Term, Tracer, Variable, unsupported, wrong};
 use crate::base::{FATAL, Span};
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{Expr, ExprKind, Printable, Stmt, StmtKind};
@@ -101,14 +101,14 @@ impl Tracer<'_> {
         match &stmt.kind {
             StmtKind::Declare { ty, variables } => self.declare(ty, variables)?,
             StmtKind::Assign { place, op, value } => {
-                let new = self.eval(value)?;
+                let new = self.eval_counted(value)?;
                 self.assign(span, place, *op, new)?;
             }
             StmtKind::Call { name, args } => {
                 self.call_void(span, name, args)?;
             }
             StmtKind::Target(e) | StmtKind::Jacobian(e) => {
-                let value = self.eval(e)?;
+                let value = self.eval_counted(e)?;
                 self.add_terms(e.span, &value)?;
             }
             StmtKind::Tilde { value, distribution, args, truncation } => {
@@ -117,7 +117,7 @@ impl Tracer<'_> {
             StmtKind::Break => return Ok(Flow::Break),
             StmtKind::Continue => return Ok(Flow::Continue),
             StmtKind::Return(None) => return Ok(Flow::Return(None)),
-            StmtKind::Return(Some(e)) => return Ok(Flow::Return(Some(self.eval(e)?))),
+            StmtKind::Return(Some(e)) => return Ok(Flow::Return(Some(self.eval_counted(e)?))),
             StmtKind::Print(parts) => self.print(span, parts)?,
             StmtKind::Reject(parts) => self.reject(span, "", parts)?,
             StmtKind::FatalError(parts) => self.reject(span, FATAL, parts)?,
@@ -131,7 +131,7 @@ impl Tracer<'_> {
                 return self.for_loop(span, var, from, to, body);
             }
             StmtKind::ForEach { var, over, body } => {
-                let over = self.eval(over)?;
+                let over = self.eval_counted(over)?;
                 return self.for_each(span, var, &over, body);
             }
             StmtKind::Error => return wrong(span, "this does not parse"),
@@ -242,6 +242,9 @@ impl Tracer<'_> {
             }
             return Ok(());
         }
+        if value.counted().is_some() && has_field(place) {
+            return unsupported(span, "elements whose number depends on parameters, in a tuple");
+        }
         if value.is_tuple() || has_field(place) {
             return self.assign_in_tuple(span, place, op, value);
         }
@@ -274,6 +277,12 @@ impl Tracer<'_> {
                 self.binary(span, op, &now, &value)?
             }
         };
+        let is_counted = super::index::At::is_counted;
+        if old.counted().is_some() || value.counted().is_some() || indices.iter().any(is_counted) {
+            let made = self.assigned_counted(span, &old, &indices, &value)?;
+            self.lookup_mut(&name.text).expect("found above").value = made;
+            return Ok(());
+        }
         if indices.is_empty() {
             let value = self.fitted(span, &old, value)?;
             self.lookup_mut(&name.text).expect("found above").value = value;
@@ -315,6 +324,8 @@ impl Tracer<'_> {
         }
         let mut value = if value.is_scalar() {
             value.promoted()
+        } else if value.counted().is_some() {
+            self.library(span, "sum", &[value.promoted()])?
         } else {
             self.call_ab(span, "sum", &[value.promoted()], Kind::REAL, vec![])?
         };
@@ -404,6 +415,7 @@ pub(super) fn same(a: &Val, b: &Val) -> bool {
         (What::Elements(a), What::Elements(b)) => a == b,
         (What::Scalar(a), What::Scalar(b)) => a == b,
         (What::Whole(a), What::Whole(b)) => a == b,
+        (What::Counted(a), What::Counted(b)) => Arc::ptr_eq(a, b) || same(&a.whole, &b.whole) && same(&a.count, &b.count),
         (What::Parts(a), What::Parts(b)) => Arc::ptr_eq(a, b) || a.iter().zip(b.iter()).all(|(a, b)| same(a, b)),
         _ => false,
     }

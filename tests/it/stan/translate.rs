@@ -281,11 +281,11 @@ fn sizes_do_not_change_where_parameters_decide() {
         ),
         (
             "vector f(real a) { int n = 1; while (n < a) n += 1; return rep_vector(1, n); }",
-            ("E2501", "a size that depends on parameters: known, not supported yet"),
+            ("E2501", "a size that depends on parameters and has no bound: known, not supported yet"),
         ),
         (
             "vector f(real a) { if (a < 1) return [1, a]'; return append_row(f(a - 1), 1); }",
-            ("E2502", "the arms have sizes [2] and [3]"),
+            ("E2502", "`f` gives values of different sizes"),
         ),
         (
             "vector f(real a) { if (a < 1) return f(a + 1); return f(a - 1); }",
