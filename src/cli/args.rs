@@ -264,8 +264,8 @@ pub(super) struct SampleArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct SummaryArgs {
-    /// The files of the chains of a run
-    #[arg(required = true, value_name = "FILE.csv")]
+    /// The files of the chains of a run, or the one that has all
+    #[arg(required = true, value_name = "FILE.csv|.npz|.json")]
     pub(super) files: Vec<PathBuf>,
     /// Significant digits
     #[arg(short, long, visible_alias = "sig_figs", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=18))]

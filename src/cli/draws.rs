@@ -51,15 +51,19 @@ impl Drawn {
         Ok(Self { chains: files.len(), count: read.draws, arrays: read.parameters })
     }
 
-    fn of_arrays(file: &NamedValues) -> Result<Self, Error> {
+    pub(super) fn of_arrays(file: &NamedValues) -> Result<Self, Error> {
         let mut arrays = IndexMap::new();
         for (name, data) in file.iter() {
             let ArrayType { dtype, rank } = data.guess_type();
             // What has no chains and draws is no draw, and reals that are whole look like ints.
-            if rank >= 2 && dtype != DType::Bool {
-                let reals = ArrayType { dtype: DType::Real, rank };
-                arrays.insert(name.to_owned(), data.to_array(name, reals)?);
+            if rank < 2 {
+                continue;
             }
+            let array =
+                data.to_array(name, ArrayType { dtype: if dtype == DType::Bool { dtype } else { DType::Real }, rank })?;
+            let flags = array.as_bool().map(|flags| flags.iter().map(|flag| f64::from(u8::from(*flag))).collect());
+            let shape = array.shape.clone();
+            arrays.insert(name.to_owned(), flags.map_or(array, |flags| Array::real(shape, flags)));
         }
         let (chains, count) = arrays.values().next().map_or((0, 0), |array| (array.shape[0], array.shape[1]));
         if chains * count == 0 {

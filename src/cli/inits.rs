@@ -15,7 +15,7 @@ use super::model::Model;
 use super::sample_job::read_starts;
 
 /// The radius of what files leave out, as Stan has it.
-const RADIUS: f64 = 2.0;
+const RADIUS: Option<f64> = Some(2.0);
 /// What files of starts end in.
 const ENDINGS: [&str; 4] = ["json", "csv", "npy", "npz"];
 
@@ -56,12 +56,32 @@ pub(super) fn inits(
     }
     match Given::read(&files, model)? {
         Given::Points(points) => Ok(points),
+        Given::Values(values) if values.len() > 1 && values.len() != chains => {
+            let message = format!("--init has values of {} chains, where there are {chains}", values.len());
+            Err(Error::new(ErrorKind::Option, message))
+        }
         Given::Values(values) => of_values(&values, model, (chains, RADIUS), options),
         Given::Draws(draws) => {
             // One for each chain, evenly spaced.
             let all = draws.chains * draws.count;
             let places: Vec<usize> = (0..chains).map(|chain| chain * all / chains.max(1)).collect();
             of_draws(&draws, &files, &places, (model, RADIUS), options)
+        }
+    }
+}
+
+/// The points of a file that has the values of all parameters.
+///
+/// # Errors
+/// For a file that cannot be read or lacks a parameter, and what the model does not take.
+pub(super) fn complete(file: &Path, model: &Model<'_>, options: &Options) -> Result<Array, Error> {
+    let files = [file.to_owned()];
+    match Given::read(&files, model)? {
+        Given::Points(points) => Ok(points),
+        Given::Values(values) => of_values(&values, model, (values.len(), None), options),
+        Given::Draws(draws) => {
+            let places: Vec<usize> = (0..draws.chains * draws.count).collect();
+            of_draws(&draws, &files, &places, (model, None), options)
         }
     }
 }
@@ -77,7 +97,7 @@ pub(super) fn last(file: &Path, model: &Model<'_>, options: &Options) -> Result<
         Given::Values(values) => of_values(&values, model, (1, RADIUS), options)?,
         Given::Draws(draws) => {
             let place = draws.chains * draws.count - 1;
-            of_draws(&draws, &files, &[place], (model, 0.0), options)?
+            of_draws(&draws, &files, &[place], (model, Some(0.0)), options)?
         }
     };
     if points.shape[0] != 1 {
@@ -102,6 +122,11 @@ impl Given {
         let ends = |ending: &str| first.extension().is_some_and(|e| e == ending);
         if ends("csv") {
             return Drawn::of_csv(files).map(Self::Draws);
+        }
+        if let ([_], true) = (files, ends("json"))
+            && let Some(list) = NamedValues::list(first)?
+        {
+            return Ok(Self::Values(list));
         }
         // A list has no names, nor has `.npy`.
         match files.iter().map(|path| NamedValues::read(path)).collect::<Result<Vec<_>, _>>() {
@@ -162,7 +187,7 @@ fn drawn(files: &[NamedValues], parameters: &[(String, usize)]) -> Result<Drawn,
 fn of_values(
     values: &[NamedValues],
     model: &Model<'_>,
-    (chains, radius): (usize, f64),
+    (chains, radius): (usize, Option<f64>),
     options: &Options,
 ) -> Result<Array, Error> {
     starts(&model.source(), values, chains, radius, &|function| model.inputs(function), options)
@@ -173,7 +198,7 @@ fn of_draws(
     draws: &Drawn,
     files: &[PathBuf],
     places: &[usize],
-    (model, radius): (&Model<'_>, f64),
+    (model, radius): (&Model<'_>, Option<f64>),
     options: &Options,
 ) -> Result<Array, Error> {
     if let Some(q) = draws.arrays.get(Q).filter(|q| q.shape.len() == 3)
@@ -201,4 +226,10 @@ pub(super) fn of_chains(files: &[PathBuf], chains: usize, id: u64) -> Vec<PathBu
     };
     let all: Vec<PathBuf> = (id..id + chains as u64).map(numbered).collect();
     if !file.is_file() && all.iter().all(|path| path.is_file()) { all } else { vec![file.clone()] }
+}
+
+/// The same of as many chains as there are files with consecutive numbers from this one on.
+pub(super) fn of_all_chains(files: &[PathBuf], id: u64) -> Vec<PathBuf> {
+    let more = (1..).take_while(|chains| of_chains(files, *chains, id).len() == *chains).last();
+    more.filter(|_| files.len() == 1 && !files[0].is_file()).map_or_else(|| files.to_vec(), |n| of_chains(files, n, id))
 }

@@ -10,7 +10,7 @@ use crate::program::{Error, ErrorKind, Options, Terms};
 use crate::types::{Array, DType, Precision};
 
 use super::args::{Format, LogProbArgs};
-use super::inits::inits;
+use super::inits::complete;
 use super::lines::Lines;
 use super::model::Model;
 use super::signals::{nothing_to_keep_yet, run_starts};
@@ -28,7 +28,8 @@ pub(super) fn log_prob(args: &LogProbArgs) -> Result<ExitCode, Error> {
     let loaded = Model::load(&args.model, &args.data, terms, options.settings.seed)?;
     let points = match (points, &args.constrained) {
         (Some(points), _) => points,
-        (None, file) => inits(file.as_slice(), &loaded, (1, 1), &options)?,
+        (None, Some(file)) => complete(file, &loaded, &options)?,
+        (None, None) => unreachable!("one of them is required"),
     };
     let model = LogProb::new(&loaded.source(), terms, |density| loaded.inputs(density))?;
     run_starts();

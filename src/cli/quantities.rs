@@ -14,7 +14,7 @@ use crate::report::{failed_draws, quantity_table};
 
 use super::args::EngineArgs;
 use super::draws::Drawn;
-use super::inits::of_chains;
+use super::inits::{of_all_chains, of_chains};
 use super::lines::Lines;
 use super::model::{DataArgs, Model, SAMPLED};
 use super::sample_args::DrawsFileArgs;
@@ -49,7 +49,10 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
     options.first_lane = args.id - 1;
     let _lines = Lines::of(&mut options);
     options.settings.stop = Some(nothing_to_keep_yet());
-    let given = args.num_chains.map_or_else(|| args.draws.clone(), |chains| of_chains(&args.draws, chains, args.id));
+    let given = match args.num_chains {
+        Some(chains) => of_chains(&args.draws, chains, args.id),
+        None => of_all_chains(&args.draws, args.id),
+    };
     let origin = given.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     let Drawn { chains, count, arrays: draws } = Drawn::read(&given)?;
     if let Some(asked) = args.num_chains.filter(|asked| *asked != chains) {

@@ -3,14 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use indexmap::IndexMap;
+
 use crate::mcmc::gradient_test::GradientTest;
 use crate::mcmc::log_prob::LogProb;
-use crate::program::io::write_atomically;
+use crate::mcmc::protocol::{DRAW, Q, STEPSIZE};
+use crate::program::io::{NamedValues, write_atomically};
 use crate::program::{Error, ErrorKind};
 use crate::report::stan_csv::CsvChains;
 use crate::report::{Checks, SamplerStatistics, StanSummary, Summary};
 
+use crate::types::Array;
+
 use super::args::{DiagnoseArgs, SummaryArgs};
+use super::draws::Drawn;
+use super::inits::of_all_chains;
 use super::model::{Model, SAMPLED};
 use super::{check_output, print};
 
@@ -36,9 +43,9 @@ pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
 
 /// The checks of files, or the test of a model's gradient.
 pub(super) fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, Error> {
-    let is_csv = |path: &PathBuf| path.extension().is_some_and(|e| e == "csv");
+    let has_draws = |path: &PathBuf| path.extension().is_some_and(|e| e == "csv" || e == "npz" || e == "json");
     if let [model] = &args.files[..]
-        && !is_csv(model)
+        && !has_draws(model)
     {
         return test_gradient(model, args);
     }
@@ -67,6 +74,11 @@ fn test_gradient(model: &Path, args: &DiagnoseArgs) -> Result<ExitCode, Error> {
 
 /// The chains of files of Stan CSV.
 pub(super) fn read(files: &[PathBuf]) -> Result<CsvChains, Error> {
+    let files = &of_all_chains(files, 1)[..];
+    if let Some(path) = files.iter().find(|path| path.extension().is_some_and(|e| e == "npz" || e == "json")) {
+        let [file] = files else { return Err(Drawn::one_file(&format!("`{}`", path.display()))) };
+        return of_arrays(file);
+    }
     let read = |path: &Path| {
         let name = path.display().to_string();
         let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
@@ -75,4 +87,27 @@ pub(super) fn read(files: &[PathBuf]) -> Result<CsvChains, Error> {
     let texts: Vec<(String, String)> = files.iter().map(|path| read(path)).collect::<Result<_, Error>>()?;
     let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     CsvChains::read(texts).map_err(|error| Error::new(ErrorKind::Input, error.to_string()))
+}
+
+/// The chains of a file of arrays, as `sample` writes it.
+fn of_arrays(file: &Path) -> Result<CsvChains, Error> {
+    let Drawn { chains, count, arrays } = Drawn::of_arrays(&NamedValues::read(file)?)?;
+    let told = |name: &String| DRAW.fields.iter().any(|(field, ..)| field == name);
+    let (statistics, parameters): (IndexMap<_, _>, IndexMap<_, _>) =
+        arrays.into_iter().filter(|(name, _)| name != Q).partition(|(name, _)| told(name));
+    let last = |array: &Array| {
+        let steps = array.as_real().unwrap_or_default();
+        (1..=chains).filter_map(|chain| steps.get(chain * count - 1).copied()).collect()
+    };
+    let stepsizes = statistics.get(STEPSIZE).map_or_else(Vec::new, last);
+    let config = IndexMap::new();
+    Ok(CsvChains {
+        config,
+        parameters,
+        statistics,
+        stepsizes,
+        seconds: vec![(0.0, 0.0); chains],
+        draws: count,
+        uneven: false,
+    })
 }

@@ -30,7 +30,7 @@ pub fn starts(
     model: &ModelSource<'_>,
     files: &[NamedValues],
     chains: usize,
-    radius: f64,
+    radius: Option<f64>,
     read_data: &dyn Fn(&Function<'_>) -> Result<Inputs, Error>,
     options: &Options,
 ) -> Result<Array, Error> {
@@ -48,6 +48,12 @@ pub fn starts(
     };
     let unnamed = || by_value.takes().iter().filter(|taken| !taken.by_value).map(|taken| taken.numbers).sum();
     let free = of_given.as_ref().map_or_else(unnamed, OfGiven::dimension);
+    let lacking = || by_value.takes().iter().find(|taken| taken.numbers > 0 && !named(&taken.name));
+    let Some(radius) = radius.or_else(|| lacking().is_none().then_some(0.0)) else {
+        let name = lacking().map_or("", |taken| &*taken.name);
+        let origin = files.first().map_or("the file", NamedValues::origin);
+        return refused(format!("{origin} lacks `{name}`: the values of all parameters are wanted"));
+    };
     let inits = Inits { by_value, of_given, files, model, options };
     if free == 0 {
         let rows: Vec<usize> = (0..files.len()).collect();

@@ -118,6 +118,11 @@ fn head(chains: &CsvChains) -> String {
         format!("mean {mean}, sd {sd}, at most {most}")
     };
     let count = chains.seconds.len();
+    // A file of arrays tells no more.
+    if chains.config.is_empty() {
+        let s = if count == 1 { "" } else { "s" };
+        return format!("{count} chain{s}: each with {} draws; {} draws saved.\n", chains.draws, count * chains.draws);
+    }
     format!(
         "Inference for Stan model: {}\n{count} chain{}: each with {} draws; warmup={}; thin={}; {} draws saved.\n\n\
          Warmup took ({}) seconds, {} seconds total\nSampling took ({}) seconds, {} seconds total\n",

@@ -188,6 +188,29 @@ impl NamedValues {
         }
     }
 
+    /// The objects of a JSON file that is a list of them, as one has values for each of several chains; `None` for any other.
+    ///
+    /// # Errors
+    /// For a file that cannot be read or is no JSON, and a list that has other things, too.
+    pub fn list(path: &Path) -> Result<Option<Vec<Self>>, IoError> {
+        let origin = file::shown(path);
+        let Value::Array(items) = parse_json(&file::read_text(path)?, &origin)? else { return Ok(None) };
+        if !items.first().is_some_and(Value::is_object) {
+            return Ok(None);
+        }
+        let object = |(i, item): (usize, Value)| match item {
+            Value::Object(object) => {
+                let values = object.into_iter().map(|(name, value)| (name, Data::Json(value))).collect();
+                Ok(Self { origin: format!("{origin}[{i}]"), values })
+            }
+            _ => {
+                let message = format!("[{i}] is no object, as [0] is");
+                Err(IoError::Malformed { origin: origin.clone(), message })
+            }
+        };
+        items.into_iter().enumerate().map(object).collect::<Result<_, _>>().map(Some)
+    }
+
     /// Values that are there, and where they come from, for messages.
     pub fn of(origin: String, arrays: IndexMap<String, Array>) -> Self {
         Self { origin, values: arrays.into_iter().map(|(name, array)| (name, Data::Array(array))).collect() }

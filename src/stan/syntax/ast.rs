@@ -206,6 +206,32 @@ pub enum Constraint {
     ColumnStochastic,
 }
 
+impl Constraint {
+    /// What it is called.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Constraint::None => "none",
+            Constraint::Lower(_) => "lower",
+            Constraint::Upper(_) => "upper",
+            Constraint::LowerUpper(..) => "lower-upper",
+            Constraint::Offset(_) => "offset",
+            Constraint::Multiplier(_) => "multiplier",
+            Constraint::OffsetMultiplier(..) => "offset-multiplier",
+            Constraint::Ordered => "ordered",
+            Constraint::PositiveOrdered => "positive_ordered",
+            Constraint::Simplex => "simplex",
+            Constraint::UnitVector => "unit_vector",
+            Constraint::SumToZero => "sum_to_zero",
+            Constraint::CholeskyFactorCorr => "cholesky_factor_corr",
+            Constraint::CholeskyFactorCov => "cholesky_factor_cov",
+            Constraint::CorrMatrix => "corr_matrix",
+            Constraint::CovMatrix => "cov_matrix",
+            Constraint::RowStochastic => "row_stochastic",
+            Constraint::ColumnStochastic => "column_stochastic",
+        }
+    }
+}
+
 /// A statement or a declaration.
 #[derive(Clone, Debug)]
 pub struct Stmt {

@@ -145,28 +145,14 @@ impl Dumper {
     }
 
     fn constraint(&mut self, constraint: &Constraint) {
-        let (word, bounds): (&str, Vec<&Expr>) = match constraint {
+        let bounds: Vec<&Expr> = match constraint {
             Constraint::None => return,
-            Constraint::Lower(a) => ("lower", vec![a]),
-            Constraint::Upper(a) => ("upper", vec![a]),
-            Constraint::LowerUpper(a, b) => ("lower-upper", vec![a, b]),
-            Constraint::Offset(a) => ("offset", vec![a]),
-            Constraint::Multiplier(a) => ("multiplier", vec![a]),
-            Constraint::OffsetMultiplier(a, b) => ("offset-multiplier", vec![a, b]),
-            Constraint::Ordered => ("ordered", vec![]),
-            Constraint::PositiveOrdered => ("positive_ordered", vec![]),
-            Constraint::Simplex => ("simplex", vec![]),
-            Constraint::UnitVector => ("unit_vector", vec![]),
-            Constraint::SumToZero => ("sum_to_zero", vec![]),
-            Constraint::CholeskyFactorCorr => ("cholesky_factor_corr", vec![]),
-            Constraint::CholeskyFactorCov => ("cholesky_factor_cov", vec![]),
-            Constraint::CorrMatrix => ("corr_matrix", vec![]),
-            Constraint::CovMatrix => ("cov_matrix", vec![]),
-            Constraint::RowStochastic => ("row_stochastic", vec![]),
-            Constraint::ColumnStochastic => ("column_stochastic", vec![]),
+            Constraint::Lower(a) | Constraint::Upper(a) | Constraint::Offset(a) | Constraint::Multiplier(a) => vec![a],
+            Constraint::LowerUpper(a, b) | Constraint::OffsetMultiplier(a, b) => vec![a, b],
+            _ => vec![],
         };
         self.push(" ");
-        self.list(word, |d| d.exprs(bounds));
+        self.list(constraint.word(), |d| d.exprs(bounds));
     }
 
     fn stmts(&mut self, stmts: &[Stmt]) {

@@ -15,7 +15,8 @@ use crate::stan::value::{Base, Counted, Elem, Kind, NodeId, Val, What};
 const FEW: usize = 64;
 
 /// Functions of several arguments that are elementwise and are no rows of the table of elementwise functions.
-const ELEMENTWISE: &[&str] = &["abs", "fabs", "softplus", "pow", "multiply_log", "fmin", "fmax", "fmod", "fma", "lchoose"];
+const ELEMENTWISE: &[&str] =
+    &["abs", "fabs", "softplus", "pow", "multiply_log", "fmin", "fmax", "fmod", "fma", "lchoose"];
 
 /// So far back an int is looked at for the most that it can be.
 const DEEPEST: usize = 1000;
@@ -232,8 +233,7 @@ impl Tracer<'_> {
     pub(super) fn indexed_span(&mut self, span: Span, base: &Val, indices: &[At]) -> Result<Val> {
         let axis = indices.iter().position(At::is_counted).expect("there is one");
         let rest = &indices[axis + 1..];
-        if !indices[..axis].iter().all(|at| matches!(at, At::One(..) | At::Lane(..)))
-            || rest.iter().any(At::is_counted)
+        if !indices[..axis].iter().all(|at| matches!(at, At::One(..) | At::Lane(..))) || rest.iter().any(At::is_counted)
         {
             return unsupported(span, "indices whose number depends on parameters, beside others");
         }
@@ -334,8 +334,7 @@ impl Tracer<'_> {
         let mut elems = Vec::with_capacity(whole.len());
         for i in 0..n {
             let place = Val::int(i as i64 + 1);
-            let (low, high) =
-                (self.compare(span, ">=", &place, &from)?, self.compare(span, "<", &place, &after)?);
+            let (low, high) = (self.compare(span, ">=", &place, &from)?, self.compare(span, "<", &place, &after)?);
             let here = self.both(span, &low, &high)?;
             elems.extend(self.select(span, &here, &part(&moved, i, 1), &part(&whole, i, 1))?.elems());
         }
@@ -430,10 +429,11 @@ impl Tracer<'_> {
                 let size: usize = x.shape[1..].iter().product();
                 return self.infix(span, "*", &x.whole_and_count().1, &Val::int(size as i64));
             }
-            (
-                "sum" | "dot_self" | "dot_product" | "norm1" | "norm2" | "distance" | "squared_distance",
-                _,
-            ) if numbers => return filled(self, 0.0),
+            ("sum" | "dot_self" | "dot_product" | "norm1" | "norm2" | "distance" | "squared_distance", _)
+                if numbers =>
+            {
+                return filled(self, 0.0);
+            }
             ("prod", _) if numbers => return filled(self, 1.0),
             ("log_sum_exp" | "max", [x]) if numbers && !x.kind.is_int() => return filled(self, f64::NEG_INFINITY),
             ("min", [x]) if numbers && !x.kind.is_int() => return filled(self, f64::INFINITY),

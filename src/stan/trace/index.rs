@@ -80,7 +80,8 @@ fn kind_of(kind: Kind, kept: &[bool]) -> Kind {
 /// The place of the one element that known numbers choose, in a container that is no tuple and not complex; `None` also
 /// where they choose none.
 pub(super) fn one_place(base: &Val, indices: &[At]) -> Option<usize> {
-    if matches!(base.what, What::Parts(_) | What::Counted(_)) || indices.is_empty() || indices.len() != base.shape.len() {
+    if matches!(base.what, What::Parts(_) | What::Counted(_)) || indices.is_empty() || indices.len() != base.shape.len()
+    {
         return None;
     }
     let mut place = 0;

@@ -194,6 +194,9 @@ impl Tracer<'_> {
         u: &Val,
         terms: &mut Vec<Val>,
     ) -> Result<Val> {
+        if let Some(bad) = s.reals().and_then(|all| all.into_iter().find(|x| !(*x > 0.0 && x.is_finite()))) {
+            return wrong(span, format!("the multiplier of this parameter is {bad}, but must be positive and finite"));
+        }
         let log = self.elementwise(span, "log", std::slice::from_ref(s))?;
         let each = if log.is_scalar() && !u.is_scalar() {
             self.infix(span, "*", &Val::real(u.len() as f64), &log)?
@@ -218,7 +221,8 @@ impl Tracer<'_> {
         let own = shape[kind.arrays..].to_vec();
         let n: usize = shape[..kind.arrays].iter().product();
         let Some(transform) = transform(constraint, &own) else {
-            return wrong(span, format!("there is no such matrix of {} × {}", own[0], own[own.len() - 1]));
+            let size = own.iter().map(usize::to_string).collect::<Vec<_>>().join(" × ");
+            return wrong(span, format!("there is no {} of size {size}", constraint.word()));
         };
         let free = &transform.free;
         let each = Kind::of(if free.len() == 2 { Base::Matrix } else { Base::Vector });

@@ -241,7 +241,9 @@ impl Tracer<'_> {
                 let whole = self.library(span, name, &args)?;
                 Ok(Some(Val::of_count(whole, n.clone())))
             }
-            ("one_hot_vector" | "one_hot_row_vector" | "one_hot_array" | "one_hot_int_array", [n, k]) if of_lanes(k) => {
+            ("one_hot_vector" | "one_hot_row_vector" | "one_hot_array" | "one_hot_int_array", [n, k])
+                if of_lanes(k) =>
+            {
                 let whole = self.library(span, name, &[n.clone(), Val::int(1)])?;
                 self.check_indices(&whole.shape, &[At::Lane(k.clone(), span)])?;
                 let mut elems = Vec::with_capacity(whole.len());

@@ -51,7 +51,9 @@ fn fits(pattern: &str, args: &[Val]) -> bool {
             len if wanted.ends_with('*') || len == n => &arg.shape[..n],
             _ => return true,
         };
-        own.bytes().zip(axes).all(|(letter, extent)| *found[usize::from(letter - b'a')].get_or_insert(*extent) == *extent)
+        own.bytes()
+            .zip(axes)
+            .all(|(letter, extent)| *found[usize::from(letter - b'a')].get_or_insert(*extent) == *extent)
     })
 }
 
@@ -80,7 +82,10 @@ impl Tracer<'_> {
             letters.join(" × ")
         });
         let wanted: Vec<String> = wanted.collect();
-        wrong(span, format!("{name}: the sizes of {} do not go together: it takes {}", given.join(", "), wanted.join(", ")))
+        wrong(
+            span,
+            format!("{name}: the sizes of {} do not go together: it takes {}", given.join(", "), wanted.join(", ")),
+        )
     }
 }
 
@@ -105,6 +110,9 @@ mod tests {
         assert!(!fits("nn n*", &[m33.clone(), m23.clone()]));
         assert!(fits("*n nn", &[m23.clone(), m33.clone()]) && !fits("*n nn", &[v2.clone(), m33]));
         assert!(fits("nn .", &[Val::real(1.0), v2]));
-        assert_eq!((sized(&v3), sized(&m23), sized(&Val::int(1))), ("vector[3]".into(), "matrix[2, 3]".into(), "int".into()));
+        assert_eq!(
+            (sized(&v3), sized(&m23), sized(&Val::int(1))),
+            ("vector[3]".into(), "matrix[2, 3]".into(), "int".into())
+        );
     }
 }

@@ -415,7 +415,9 @@ pub(super) fn same(a: &Val, b: &Val) -> bool {
         (What::Elements(a), What::Elements(b)) => a == b,
         (What::Scalar(a), What::Scalar(b)) => a == b,
         (What::Whole(a), What::Whole(b)) => a == b,
-        (What::Counted(a), What::Counted(b)) => Arc::ptr_eq(a, b) || same(&a.whole, &b.whole) && same(&a.count, &b.count),
+        (What::Counted(a), What::Counted(b)) => {
+            Arc::ptr_eq(a, b) || same(&a.whole, &b.whole) && same(&a.count, &b.count)
+        }
         (What::Parts(a), What::Parts(b)) => Arc::ptr_eq(a, b) || a.iter().zip(b.iter()).all(|(a, b)| same(a, b)),
         _ => false,
     }

@@ -157,6 +157,28 @@ fn what_an_init_leaves_out_is_drawn_and_what_it_may_not_say_is_told() {
 }
 
 #[test]
+fn a_list_of_objects_has_values_for_each_chain_and_a_density_wants_all_of_them() {
+    let folder = Folder::new("lists");
+    let model = folder.file("m.stan", "parameters { real<lower=1> a; real b; } model { a ~ normal(b, 1); }");
+    let list = folder.file("list.json", "[{\"a\": 2, \"b\": 0.5}, {\"a\": 3, \"b\": -1}]");
+    let file = folder.0.join("d.npz").display().to_string();
+    let how = ["--algorithm", "fixed_param", "--draws", "1", "--init", &list, "--output", &file];
+    assert!(output(&[&["sample", &model, "--chains", "2"], &how[..]].concat()).status.success());
+    let draws = read_npz(std::path::Path::new(&file)).unwrap();
+    assert_eq!((draws["a"].as_real().unwrap(), draws["b"].as_real().unwrap()), (&[2.0, 3.0][..], &[0.5, -1.0][..]));
+    let said = error(&[&["sample", &model, "--chains", "3"], &how[..]].concat());
+    assert!(said.contains("--init has values of 2 chains, where there are 3"), "{said}");
+    // a = 2: -(2 - 0.5)² / 2 + ln (2 - 1); a = 3: -(3 + 1)² / 2 + ln 2.
+    let told = output(&["log-prob", &model, "--constrained", &list, "--format", "json"]);
+    let told: serde_json::Value = serde_json::from_slice(&told.stdout).expect("a list");
+    let lp = |i: usize| told[i]["lp"].as_f64().expect("a number");
+    assert!((lp(0) + 1.125).abs() < 1e-14 && (lp(1) + 8.0 - 2.0_f64.ln()).abs() < 1e-14, "{told}");
+    let some = folder.file("some.json", "{\"a\": 2}");
+    let said = error(&["log-prob", &model, "--constrained", &some]);
+    assert!(said.contains("some.json` lacks `b`: the values of all parameters are wanted"), "{said}");
+}
+
+#[test]
 fn complex_numbers_are_pairs_in_json_and_two_columns_in_csv() {
     let folder = Folder::new("complex");
     let model = folder.file(
@@ -277,7 +299,7 @@ fn starts_can_be_made_in_the_library() {
     };
     let files = [values(2.0, 0.25), values(1.0 + 1.0_f64.exp(), -3.0)];
     let source = ModelSource::Stan(&model);
-    let points = starts(&source, &files, 2, 2.0, &|_| Ok(model.inputs()), &Options::default()).unwrap();
+    let points = starts(&source, &files, 2, Some(2.0), &|_| Ok(model.inputs()), &Options::default()).unwrap();
     assert_eq!(points, Array::real([2, 2], vec![0.0, 0.25, 1.0, -3.0]));
 }
 

@@ -223,6 +223,13 @@ fn our_files_are_summarised_as_the_run_was() {
     let table = reported("summary", &folder, &["o_1.csv", "o_2.csv"]);
     assert!(table.contains("2 chains: each with 20 draws; warmup=150; thin=1; 40 draws saved."), "{table}");
     assert!(["m[1,1]", "m[2,3]", "big", "energy__"].iter().all(|name| table.contains(name)), "{table}");
+    // The chains' files are found by the name that was given, and a file of arrays has the same draws.
+    assert_eq!(reported("summary", &folder, &["o.csv"]), table);
+    let arrays = folder.0.join("o.npz").display().to_string();
+    sampled(&folder, &["--chains", "2", "--output", &arrays]);
+    let line = |table: &str| table.lines().find(|line| line.starts_with("divergent__")).expect("a line").to_owned();
+    assert_eq!(line(&reported("summary", &folder, &["o.npz"])), line(&table));
+    assert!(reported("diagnose", &folder, &["o.npz"]).contains("ok    divergent transitions"));
     let checks = reported("diagnose", &folder, &["o_1.csv", "o_2.csv"]);
     assert!(checks.contains("ok    tree depth") && checks.contains("LOOK  effective sample sizes"), "{checks}");
 }
