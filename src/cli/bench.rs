@@ -97,7 +97,7 @@ fn command_line() -> String {
         true => word,
         false => format!("'{}'", word.replace('\'', r"'\''")),
     };
-    let words = std::env::args_os().skip(1).map(|word| quoted(word.to_string_lossy().into_owned()));
+    let words = super::arguments().into_iter().skip(1).map(|word| quoted(word.to_string_lossy().into_owned()));
     std::iter::once("autobatch".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

@@ -39,9 +39,11 @@ mod stan_files;
 mod stan_texts;
 mod texts;
 
+use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use clap::Parser as _;
 
@@ -51,10 +53,24 @@ use crate::program::{Bound, Error, ErrorKind, end_compilers};
 use crate::report::render;
 use args::{Cli, Command};
 
+/// The words of the command, where the process was started otherwise.
+static GIVEN: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// The words of the command, its name first.
+fn arguments() -> Vec<OsString> {
+    GIVEN.get().cloned().unwrap_or_else(|| std::env::args_os().collect())
+}
+
+/// Runs a command of these words, its name first, once in a process: as [`main`].
+pub fn main_of(words: Vec<OsString>) -> ExitCode {
+    let _ = GIVEN.set(words);
+    main()
+}
+
 /// Runs the command that the process was started with. Exit codes: 0 done, 1 an error or a trapped lane, 2 wrong usage,
 /// 128 and the number of the signal interrupted: 130 by Ctrl-C.
 pub fn main() -> ExitCode {
-    let command = match cmdstan::translated(std::env::args_os()) {
+    let command = match cmdstan::translated(arguments().into_iter()) {
         Ok(command) => command,
         Err(why) => {
             note(&format!("error: {why}"));

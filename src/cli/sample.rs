@@ -77,7 +77,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         note(&format!("warning: --summary: there is no parameter `{name}`"));
     }
     // With flags in the place of CmdStan's arguments: what is advised is a flag.
-    let command = cmdstan::translated(std::env::args_os()).unwrap_or_default();
+    let command = cmdstan::translated(super::arguments().into_iter()).unwrap_or_default();
     let command: Vec<String> = command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
     summary.advise(|advice| advice::changed(&command, advice));
     print(&format!("{summary}\n"));

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use crate::program::{
-    Error, ErrorKind, Function, Gradient, Inputs, Options, Prints, Program, Speakers, StanOrigin, Terms,
+    Bound, Error, ErrorKind, Function, Gradient, Inputs, Options, Prints, Program, Speakers, StanOrigin, Terms,
 };
-use crate::run::{NoSink, TrapKind};
-use crate::types::Array;
+use crate::run::{MemoryBudget, NoSink, TrapKind};
+use crate::types::{Array, ArrayData};
 
 use super::sampling::{
     DENSITY, DENSITY_AND_GRADIENT, ModelSource, density, density_of_terms, dimension, refuse_missing,
@@ -136,27 +136,97 @@ impl LogProb {
                 format!("the points have {width} coordinates, where {} has {d} unconstrained parameters", self.name);
             return Err(Error::new(ErrorKind::Input, message));
         }
+        let values = self.bind(count, width, options)?.at(points.as_real().expect("points are reals"), options)?;
+        let mut rejected = values.rejected.into_iter().peekable();
+        let all = values.lp.iter().enumerate().map(|(i, lp)| match rejected.next_if(|(at, _)| *at == i) {
+            Some((_, why)) => Evaluated::Rejected(why),
+            None => Evaluated::Density { lp: *lp, gradient: values.gradient[i * width..][..width].to_vec() },
+        });
+        Ok(all.collect())
+    }
+
+    /// The density of so many points of so many coordinates, compiled for them: to be run again and again.
+    ///
+    /// # Errors
+    /// What [`Function::bind`] refuses.
+    pub fn bind(&self, points: usize, width: usize, options: &Options) -> Result<BoundDensity, Error> {
         let function = match &self.derived {
             Some(gradient) => gradient.function()?,
             None => density(&self.model, &self.name)?,
         };
         let state = function.signature().ports[0].name.clone();
+        let origin = Array::real([points, width], vec![0.0; points * width]);
+        let bound = function.bind(&self.data.clone().lane(state, origin), options)?;
+        let budget = bound.budget(options)?;
+        Ok(BoundDensity { bound, budget, points, width })
+    }
+}
+
+/// A log density with its gradient, compiled for so many points. Made by [`LogProb::bind`].
+#[derive(Debug)]
+pub struct BoundDensity {
+    bound: Bound,
+    budget: Arc<MemoryBudget>,
+    points: usize,
+    width: usize,
+}
+
+/// Values at points.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Values {
+    /// The log densities; NaN where a point is rejected.
+    pub lp: Vec<f64>,
+    /// The gradients, point × dimension; NaN where a point is rejected.
+    pub gradient: Vec<f64>,
+    /// The points that a sampler would reject, and why, in order.
+    pub rejected: Vec<(usize, String)>,
+}
+
+impl BoundDensity {
+    /// How many points it takes.
+    pub fn points(&self) -> usize {
+        self.points
+    }
+
+    /// The values at these points, one after the other.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] for another number of coordinates than all points have, and what [`Function::run`] refuses.
+    pub fn at(&mut self, points: &[f64], options: &Options) -> Result<Values, Error> {
+        if points.len() != self.points * self.width {
+            let message = format!("{} numbers for {} points of {}", points.len(), self.points, self.width);
+            return Err(Error::new(ErrorKind::Input, message));
+        }
+        match self.bound.inputs_mut().values.first_mut().map(|array| &mut array.data) {
+            Some(ArrayData::Real(held)) if held.len() == points.len() => held.copy_from_slice(points),
+            _ => unreachable!("the state is the first input, and made of reals"),
+        }
         let who = |position: usize| format!("point {position}");
         let sink = Speakers { prints: &options.prints, of_results: false, who: &who };
-        let results = function.bind(&self.data.clone().lane(state, points), options)?.run(options, &sink)?;
+        let results = self.bound.run_within(&self.budget, options, &sink)?;
         if results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted) {
             return Err(Error::new(
                 ErrorKind::Interrupted,
                 "stopped before all densities were known: nothing is written",
             ));
         }
-        let mut outputs = results.outputs().values().filter_map(Array::as_real);
-        let (lp, gradient) = outputs.next().zip(outputs.next()).expect("a density gives its value and its gradient");
-        let all = lp.iter().enumerate().map(|(i, lp)| match results.traps().iter().find(|trap| trap.position == i) {
-            Some(trap) => Evaluated::Rejected(trap.told()),
-            None if lp.is_nan() => Evaluated::Rejected(IS_NAN.to_owned()),
-            None => Evaluated::Density { lp: *lp, gradient: gradient[i * width..][..width].to_vec() },
+        let mut rejected: Vec<(usize, String)> =
+            results.traps().iter().map(|trap| (trap.position, trap.told())).collect();
+        let mut outputs = results.into_outputs().into_values().filter_map(|array| match array.data {
+            ArrayData::Real(values) => Some(values),
+            _ => None,
         });
-        Ok(all.collect())
+        let (mut lp, mut gradient) =
+            outputs.next().zip(outputs.next()).expect("a density gives its value and its gradient");
+        let mut trapped = vec![false; self.points];
+        rejected.iter().for_each(|(at, _)| trapped[*at] = true);
+        let nan = lp.iter().enumerate().filter(|(i, lp)| lp.is_nan() && !trapped[*i]);
+        rejected.extend(nan.map(|(i, _)| (i, IS_NAN.to_owned())));
+        rejected.sort_by_key(|(at, _)| *at);
+        for (at, _) in &rejected {
+            lp[*at] = f64::NAN;
+            gradient[at * self.width..][..self.width].fill(f64::NAN);
+        }
+        Ok(Values { lp, gradient, rejected })
     }
 }

@@ -300,6 +300,10 @@ impl Function<'_> {
             ports.iter().any(|port| port.name == name) || dims.values().any(|dim| dim == name)
         })
     }
+    /// What is written above it.
+    pub fn doc(&self) -> String {
+        self.program.hir.fns[self.entry].as_ref().map_or_else(String::new, |function| function.doc.clone())
+    }
     /// What it takes, struct fields split.
     pub fn signature(&self) -> &Signature {
         &self.signature

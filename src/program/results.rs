@@ -211,6 +211,10 @@ impl Results {
     pub fn outputs(&self) -> &IndexMap<String, Array> {
         &self.outputs
     }
+    /// All outputs, as [`outputs`](Self::outputs) has them, to be taken apart.
+    pub fn into_outputs(self) -> IndexMap<String, Array> {
+        self.outputs
+    }
     /// One output.
     pub fn output(&self, name: &str) -> Option<&Array> {
         self.outputs.get(name)

@@ -110,8 +110,23 @@ impl StanModel {
             let at = e.utf8_error().valid_up_to();
             Error::new(ErrorKind::Io, format!("{name} is not UTF-8: byte {at} does not belong to a character"))
         })?;
+        Self::of_text(&name, &text, data, terms, (include, seed))
+    }
+
+    /// The same of a text that goes by a name, in whose folder what it includes is looked for.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn of_text(
+        name: &str,
+        text: &str,
+        data: &Map<String, Value>,
+        terms: Terms,
+        (include, seed): (&[PathBuf], u64),
+    ) -> Result<StanModel, Error> {
+        let name = name.to_owned();
         let mut sources = SourceMap::default();
-        let main = sources.add(name.clone(), text);
+        let main = sources.add(name.clone(), text.to_owned());
         let mut includes = IncludeFolders { folders: include.to_vec() };
         let (program, mut diagnostics) = parse(main, &mut sources, &mut includes);
         if diagnostics.iter().any(Diagnostic::is_error) {

@@ -6,15 +6,17 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 
+use crate::mcmc::inits::starts;
 use crate::mcmc::sampling::{Job, ModelSource, Observer, SamplerSettings, Sampling};
 use crate::program::io::{Data, NamedValues};
-use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options};
+use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options, StanModel, Terms};
 use crate::types::Array;
 
-pub use crate::mcmc::sampling::{Draws, FailedDraws, Number, Reached, Setting};
+pub use crate::mcmc::sampling::{Draws, FailedDraws, Metric, Number, Reached, Setting};
 pub use crate::program::Arrays;
 pub use crate::report::{Advice, Diagnosis, SamplerStatistics, StuckChain, Summary, SummaryRow, Suspect, Warning};
 pub use samples::Samples;
@@ -52,16 +54,21 @@ pub use samples::Samples;
 pub struct Sampler {
     model: Model,
     data_file: Option<PathBuf>,
-    data: IndexMap<String, Array>,
+    data: IndexMap<String, Data>,
+    include: Vec<PathBuf>,
     sampler: Option<PathBuf>,
     chains: usize,
     warmup: usize,
     draws: usize,
     stepsize: Option<f64>,
+    metric: Metric,
+    inv_metric: Option<Array>,
     starts: Option<Array>,
+    inits: Vec<NamedValues>,
     settings: SamplerSettings,
     options: Options,
     progress: Option<Callback>,
+    pause: Option<Arc<AtomicBool>>,
 }
 
 type Callback = Arc<dyn Fn(&Progress) + Send + Sync>;
@@ -70,7 +77,15 @@ type Callback = Arc<dyn Fn(&Progress) + Send + Sync>;
 enum Model {
     File(PathBuf),
     Source(String),
+    StanSource(String),
 }
+
+/// What a Stan program is called that is a text.
+const STAN_TEXT: &str = "<model>";
+/// How often chains that wait look whether they go on.
+const LOOKS: Duration = Duration::from_millis(10);
+/// How far from 0 what starts leave out is drawn, as Stan has it.
+const RADIUS: f64 = 2.0;
 
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,7 +116,7 @@ impl fmt::Debug for Sampler {
 }
 
 impl Sampler {
-    /// Of the model in a file; nothing is read before [`run`](Self::run).
+    /// Of the model in a file, a Stan program if its name ends in `.stan`; nothing is read before [`run`](Self::run).
     pub fn of_file(model: impl Into<PathBuf>) -> Self {
         Self::of(Model::File(model.into()))
     }
@@ -111,21 +126,31 @@ impl Sampler {
         Self::of(Model::Source(model.into()))
     }
 
+    /// Of a Stan program that is this text. What it includes is relative to the current folder.
+    pub fn of_stan_source(program: impl Into<String>) -> Self {
+        Self::of(Model::StanSource(program.into()))
+    }
+
     fn of(model: Model) -> Self {
         let (chains, warmup, draws) = (4, 1000, 1000);
         Self {
             model,
             data_file: None,
             data: IndexMap::new(),
+            include: Vec::new(),
             sampler: None,
             chains,
             warmup,
             draws,
             stepsize: None,
+            metric: Metric::default(),
+            inv_metric: None,
             starts: None,
+            inits: Vec::new(),
             settings: SamplerSettings::new(),
             options: Options::default(),
             progress: None,
+            pause: None,
         }
     }
 
@@ -140,8 +165,21 @@ impl Sampler {
     /// Ints serve where reals are wanted; an int under the name of a dimension tells it. It goes before one of the
     /// file.
     #[must_use]
-    pub fn data(mut self, name: impl Into<String>, value: impl Into<Array>) -> Self {
-        self.data.insert(name.into(), value.into());
+    pub fn data(self, name: impl Into<String>, value: impl Into<Array>) -> Self {
+        self.data_value(name, Data::Array(value.into()))
+    }
+
+    /// The same of a value that may be JSON: lists of lists of different lengths, tuples of a Stan program.
+    #[must_use]
+    pub fn data_value(mut self, name: impl Into<String>, value: Data) -> Self {
+        self.data.insert(name.into(), value);
+        self
+    }
+
+    /// Looks for what a Stan program includes in this folder, too.
+    #[must_use]
+    pub fn include_path(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.include.push(folder.into());
         self
     }
 
@@ -224,6 +262,29 @@ impl Sampler {
         self
     }
 
+    /// What is learnt of the metric: the variances unless said.
+    #[must_use]
+    pub fn metric(mut self, metric: Metric) -> Self {
+        self.metric = metric;
+        self
+    }
+
+    /// The inverse metric to start with: dimension, or dimension × dimension of a dense one; with an axis over the chains
+    /// before its own, each chain has one.
+    #[must_use]
+    pub fn inv_metric(mut self, inv_metric: impl Into<Array>) -> Self {
+        self.inv_metric = Some(inv_metric.into());
+        self
+    }
+
+    /// Where chains start, by the values of parameters: of all chains, or as often as there are chains. What is left out
+    /// is drawn.
+    #[must_use]
+    pub fn init(mut self, values: NamedValues) -> Self {
+        self.inits.push(values);
+        self
+    }
+
     /// Where chains start, chain × dimension, unconstrained; or fewer rows, each for as many chains one after the
     /// other.
     #[must_use]
@@ -247,6 +308,13 @@ impl Sampler {
         self
     }
 
+    /// Chains wait while the flag is set, each as soon as its next draw is made, or in warmup its next report.
+    #[must_use]
+    pub fn pause(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.pause = Some(flag);
+        self
+    }
+
     /// Compiles model and sampler, and runs the chains.
     ///
     /// # Errors
@@ -258,9 +326,15 @@ impl Sampler {
         if self.chains == 0 {
             return Err(Error::new(ErrorKind::Option, "0 chains: there is nothing to sample"));
         }
-        let model = match &self.model {
-            Model::File(path) => ModelSource::File(path),
-            Model::Source(text) => ModelSource::Text(text),
+        let stan = self.stan()?;
+        let model = match (&stan, &self.model) {
+            (Some(model), _) => ModelSource::Stan(model),
+            (None, Model::File(path)) => ModelSource::File(path),
+            (None, Model::Source(text) | Model::StanSource(text)) => ModelSource::Text(text),
+        };
+        let inputs = |density: &Function<'_>| match &stan {
+            Some(model) => Ok(model.inputs()),
+            None => self.inputs(density),
         };
         let job = Job {
             sampler: self.sampler.as_deref(),
@@ -268,11 +342,13 @@ impl Sampler {
             warmup: self.warmup,
             draws: self.draws,
             stepsize: self.stepsize,
-            starts: self.starts.clone(),
+            metric: self.metric,
+            inv_metric: self.inv_metric.clone(),
+            starts: self.starting_points(&model, &inputs)?,
             settings: self.settings.clone(),
             ..Job::new(model)
         };
-        let sampling = Sampling::new(&job, |density| self.inputs(density))?;
+        let sampling = Sampling::new(&job, inputs)?;
         let draws = sampling.run(&self.options, &Told::new(self))?;
         let cancelled = self.options.settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
         if draws.chains.is_empty() {
@@ -286,6 +362,44 @@ impl Sampler {
         Ok(Samples::new(draws, summary, self.chains))
     }
 
+    /// The Stan program with its data, if it is one.
+    fn stan(&self) -> Result<Option<StanModel>, Error> {
+        let data = || {
+            let mut data = StanModel::read_data(self.data_file.as_deref())?;
+            for (name, value) in &self.data {
+                StanModel::add_data(&mut data, name.clone(), value)?;
+            }
+            Ok::<_, Error>(data)
+        };
+        let with = (&self.include[..], self.options.settings.seed);
+        match &self.model {
+            Model::File(path) if path.extension().is_some_and(|e| e == "stan") => {
+                StanModel::load_with(path, &data()?, Terms::default(), with).map(Some)
+            }
+            Model::StanSource(text) => StanModel::of_text(STAN_TEXT, text, &data()?, Terms::default(), with).map(Some),
+            Model::File(_) | Model::Source(_) => Ok(None),
+        }
+    }
+
+    /// Where chains start, if that is said.
+    fn starting_points(
+        &self,
+        model: &ModelSource<'_>,
+        inputs: &dyn Fn(&Function<'_>) -> Result<Inputs, Error>,
+    ) -> Result<Option<Array>, Error> {
+        if self.inits.is_empty() {
+            return Ok(self.starts.clone());
+        }
+        if self.inits.len() > 1 && self.inits.len() != self.chains {
+            let message =
+                format!("there are starting values of {} chains, where there are {}", self.inits.len(), self.chains);
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        // A function of a Stan program takes some of its tables.
+        let restricted = |function: &Function<'_>| Ok(inputs(function)?.restricted_to(function.signature()));
+        starts(model, &self.inits, self.chains, Some(RADIUS), &restricted, &self.options).map(Some)
+    }
+
     /// The data for the shared parameters of a density.
     fn inputs(&self, density: &Function<'_>) -> Result<Inputs, Error> {
         let signature = density.signature();
@@ -293,8 +407,8 @@ impl Sampler {
         if let Some(path) = &self.data_file {
             inputs.add_values(signature, &NamedValues::read(path)?, |name| !self.data.contains_key(name))?;
         }
-        for (name, array) in &self.data {
-            inputs.add_data(signature, name, &Data::Array(array.clone()), true)?;
+        for (name, value) in &self.data {
+            inputs.add_data(signature, name, value, true)?;
         }
         Ok(inputs)
     }
@@ -303,6 +417,8 @@ impl Sampler {
 /// Tells a callback how far a run is.
 struct Told<'a> {
     callback: Option<&'a Callback>,
+    pause: Option<&'a AtomicBool>,
+    stop: Option<&'a AtomicBool>,
     draws: AtomicUsize,
     all_draws: usize,
     reached: Mutex<Reached>,
@@ -312,7 +428,8 @@ impl<'a> Told<'a> {
     fn new(sampler: &'a Sampler) -> Self {
         let all_draws = sampler.chains.saturating_mul(sampler.draws);
         let callback = sampler.progress.as_ref();
-        Self { callback, draws: AtomicUsize::new(0), all_draws, reached: Mutex::default() }
+        let (pause, stop) = (sampler.pause.as_deref(), sampler.options.settings.stop.as_deref());
+        Self { callback, pause, stop, draws: AtomicUsize::new(0), all_draws, reached: Mutex::default() }
     }
 
     fn tell(&self, draws: usize, reached: Reached) {
@@ -334,6 +451,13 @@ impl Observer for Told<'_> {
 
     fn watches(&self) -> bool {
         self.callback.is_some()
+    }
+
+    fn between(&self) {
+        let is_set = |flag: Option<&AtomicBool>| flag.is_some_and(|flag| flag.load(Ordering::Relaxed));
+        while is_set(self.pause) && !is_set(self.stop) {
+            std::thread::sleep(LOOKS);
+        }
     }
 
     fn moved(&self, reached: &Reached) {

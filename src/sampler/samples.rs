@@ -72,6 +72,11 @@ impl Samples {
         self.draws.chains.len() == self.chains && self.draws.draws == self.draws.asked
     }
 
+    /// The draws without the rest, to be taken apart.
+    pub fn into_draws(self) -> Draws {
+        self.draws
+    }
+
     /// Everything else that is known of the run.
     pub fn draws(&self) -> &Draws {
         &self.draws

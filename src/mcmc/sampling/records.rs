@@ -179,6 +179,7 @@ impl Sink for Recorder<'_> {
             chain.add(record, self.draws);
             drop(chain);
             self.observer.draw();
+            self.observer.between();
         } else if Some(stream) == self.warmup_draw {
             record.append_words(&mut chain.of_warmup);
         } else if stream == self.adapted {
@@ -187,6 +188,8 @@ impl Sink for Recorder<'_> {
         } else if stream == self.progress {
             chain.started.get_or_insert_with(Instant::now);
             chain.progress = Some(record.arrays());
+            drop(chain);
+            self.observer.between();
         }
         Ok(())
     }

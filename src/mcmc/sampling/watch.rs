@@ -23,6 +23,8 @@ pub trait Observer: Sync {
     fn watches(&self) -> bool {
         false
     }
+    /// Between iterations, on the thread of a chain, which waits for it: after each draw, and now and then in warmup.
+    fn between(&self) {}
     /// About once a second: how far the chains are.
     fn moved(&self, _reached: &Reached) {}
     /// A chain that holds up the others, once for each.

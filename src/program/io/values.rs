@@ -216,6 +216,11 @@ impl NamedValues {
         Self { origin, values: arrays.into_iter().map(|(name, array)| (name, Data::Array(array))).collect() }
     }
 
+    /// The same of values that may be JSON.
+    pub fn of_data(origin: String, values: impl IntoIterator<Item = (String, Data)>) -> Self {
+        Self { origin, values: values.into_iter().collect() }
+    }
+
     /// The same with the parts `t:1`, `t:2`, … in the place of each tuple `t`, which is an object with the keys "1", "2", …,
     /// and `a.1:1`, … in that of a list of tuples. What is among `names` stays whole.
     ///

@@ -1,0 +1,5 @@
+"""`python -m autobatch` is the command `autobatch`."""
+
+from ._command import main
+
+main()

@@ -1,0 +1,66 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+
+def run_command(words: Sequence[str]) -> int: ...
+
+class Program:
+    @staticmethod
+    def of_text(name: str, text: str) -> Program: ...
+    @staticmethod
+    def of_file(path: str) -> Program: ...
+    def functions(self) -> list[str]: ...
+    def warnings(self) -> list[str]: ...
+    def function(self, name: str) -> Function: ...
+    def gradient(self, name: str, wrt: list[str]) -> tuple[Function, list[str]]: ...
+
+class Function:
+    def ports(self) -> list[tuple[str, str, int, str, bool]]: ...
+    def doc(self) -> str: ...
+    def run(
+        self,
+        lanes: Mapping[str, npt.NDArray[Any]],
+        shared: Mapping[str, npt.NDArray[Any]],
+        count: int | None,
+        asked: Mapping[str, Any],
+    ) -> tuple[dict[str, npt.NDArray[Any]], list[tuple[int, int, str]]]: ...
+
+class Density:
+    def __init__(
+        self,
+        kind: str,
+        model: str,
+        given: Mapping[str, Any],
+        include: Sequence[str],
+        full: bool,
+        jacobian: bool,
+        asked: Mapping[str, Any],
+    ) -> None: ...
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def parameters(self) -> list[str]: ...
+    def warnings(self) -> list[str]: ...
+    def at(
+        self, points: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], list[tuple[int, str]]]: ...
+
+class Run:
+    def __init__(
+        self,
+        job: Mapping[str, Any],
+        given: Mapping[str, Any],
+        inits: Sequence[Mapping[str, Any]],
+        starts: npt.NDArray[np.float64] | None,
+        inv_metric: npt.NDArray[np.float64] | None,
+        settings: Mapping[str, Any],
+        asked: Mapping[str, Any],
+    ) -> None: ...
+    def run(self) -> dict[str, Any]: ...
+    def abort(self) -> None: ...
+    def pause(self, pause: bool) -> None: ...
+    def progress(self) -> tuple[int, int, int, int, int, tuple[int, int]] | None: ...

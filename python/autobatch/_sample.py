@@ -1,0 +1,333 @@
+"""Sampling from a posterior."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _autobatch, _html
+from ._errors import AutobatchError, AutobatchWarning, InputError
+from ._progress import Progress, shown
+from ._values import Array, Source, data as encoded, options, source
+
+if TYPE_CHECKING:
+    import xarray
+
+_COLUMNS = ("mean", "sd", "mcse", "5%", "50%", "95%", "ess_bulk", "ess_tail", "r_hat")
+#: How often a run is looked at.
+_LOOKS = 0.1
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The table of a run: a row for each number, with mean, standard deviation, Monte Carlo error, quantiles, effective
+    sample sizes and R-hat."""
+
+    rows: dict[str, dict[str, float]]
+    text: str
+
+    def __getitem__(self, name: str) -> dict[str, float]:
+        return self.rows[name]
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        def cells(name: str, row: dict[str, float]) -> list[str]:
+            return [name, *(f"{row[c]:.0f}" if c.startswith("ess") else f"{row[c]:.4g}" for c in _COLUMNS)]
+
+        return _html.table(["", *_COLUMNS], [cells(name, row) for name, row in self.rows.items()])
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame."""
+        import pandas  # type: ignore[import-untyped,unused-ignore]
+
+        return pandas.DataFrame.from_dict(self.rows, orient="index", columns=list(_COLUMNS))
+
+
+class Fit(Mapping[str, Array]):
+    """The draws of a run, by the names of variables: chain × draw × shape."""
+
+    def __init__(self, made: dict[str, Any], given: dict[str, Any], settings: dict[str, Any]) -> None:
+        self.posterior: dict[str, Array] = made["posterior"]
+        #: What the sampler tells of each draw: `lp`, `accept_stat`, `stepsize`, `treedepth`, `n_leapfrog`, `divergent`, `energy`.
+        self.sample_stats: dict[str, Array] = made["sample_stats"]
+        #: The states of warmup, where `save_warmup` asked for them.
+        self.warmup_posterior: dict[str, Array] = made.get("warmup_posterior", {})
+        self.warmup_sample_stats: dict[str, Array] = made.get("warmup_sample_stats", {})
+        #: The numbers of the chains that the arrays hold: all but those that failed.
+        self.chains: list[int] = [settings["first_chain"] + c for c in made["chains"]]
+        #: The step sizes and inverse metrics at the end of warmup.
+        self.stepsize: list[float] = made["stepsize"]
+        self.inv_metric: list[Array] = made["inv_metric"]
+        #: Chains that failed, and why.
+        self.failed: list[tuple[int, str]] = made["failed"]
+        #: Whether all draws of all chains are there.
+        self.complete: bool = made["complete"]
+        self.gradients: int = made["gradients"]
+        self.seconds: float = made["seconds"]
+        #: What to worry about.
+        self.warnings: list[str] = made["warnings"]
+        self.settings = settings
+        self._rows, self._table, self._diagnosis = made["rows"], made["table"], made["diagnosis"]
+        self._data = given
+
+    def __getitem__(self, name: str) -> Array:
+        try:
+            return self.posterior[name]
+        except KeyError:
+            raise KeyError(f"there is no variable `{name}`: there is {', '.join(self.posterior)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.posterior)
+
+    def __len__(self) -> int:
+        return len(self.posterior)
+
+    def summary(self) -> Summary:
+        """The table of the run."""
+        return Summary({name: dict(zip(_COLUMNS, row)) for name, *row in self._rows}, self._table)
+
+    def diagnose(self) -> str:
+        """Which parameters go with divergent transitions, with the energy and with deep trees."""
+        return str(self._diagnosis)
+
+    def __repr__(self) -> str:
+        chains, draws = next(iter(self.posterior.values())).shape[:2] if self.posterior else (0, 0)
+        state = "" if self.complete else ", not complete"
+        return f"<autobatch fit: {chains} chains of {draws} draws of {', '.join(self.posterior)}{state}>"
+
+    def _repr_html_(self) -> str:
+        told = "".join(f"<li>{_html.html.escape(w)}</li>" for w in self.warnings)
+        return _html.preformatted(repr(self)) + self.summary()._repr_html_() + (f"<ul>{told}</ul>" if told else "")
+
+    def to_datatree(
+        self,
+        *,
+        dims: Mapping[str, Sequence[str]] | None = None,
+        coords: Mapping[str, Any] | None = None,
+        observed: Sequence[str] = (),
+    ) -> xarray.DataTree:
+        """The run as ArviZ has it, an `xarray.DataTree`: `posterior`, `sample_stats`, and `warmup_…` where there are such.
+
+        `dims` names the axes of variables (`{"theta": ["school"]}`), `coords` what stands along them, and `observed` the data
+        that go along as `observed_data`.
+        """
+        try:
+            import xarray
+        except ImportError:
+            raise ImportError("a DataTree is one of xarray: pip install 'autobatch[arviz]'") from None
+        names = {"n_leapfrog": "n_steps", "accept_stat": "acceptance_rate", "stepsize": "step_size", "treedepth": "tree_depth", "divergent": "diverging"}
+        deepest = self.settings.get("max_treedepth", 10)
+
+        def group(arrays: Mapping[str, Array], leading: Sequence[str]) -> xarray.Dataset:
+            variables = {}
+            for name, value in arrays.items():
+                own = list((dims or {}).get(name, ()))
+                own += [f"{name}_dim_{i}" for i in range(len(own), value.ndim - len(leading))]
+                variables[name] = (tuple([*leading, *own]), value)
+            along = {k: v for k, v in (coords or {}).items() if any(k in axes for axes, _ in variables.values())}
+            made = xarray.Dataset(variables, coords=along)
+            if "chain" in leading:
+                made = made.assign_coords(chain=self.chains, draw=np.arange(made.sizes.get("draw", 0)))
+            return made
+
+        def stats(arrays: Mapping[str, Array]) -> xarray.Dataset:
+            renamed = {names.get(name, name): value for name, value in arrays.items() if name != "q"}
+            if "tree_depth" in renamed:
+                renamed["reached_max_treedepth"] = renamed["tree_depth"] >= deepest
+            return group(renamed, ("chain", "draw"))
+
+        groups = {"posterior": group(self.posterior, ("chain", "draw")), "sample_stats": stats(self.sample_stats)}
+        if self.warmup_posterior:
+            groups["warmup_posterior"] = group(self.warmup_posterior, ("chain", "draw"))
+            groups["warmup_sample_stats"] = stats(self.warmup_sample_stats)
+        if observed:
+            lacking = [name for name in observed if name not in self._data]
+            if lacking:
+                raise InputError(f"there are no data `{lacking[0]}`")
+            groups["observed_data"] = group({name: np.asarray(self._data[name]) for name in observed}, ())
+        tree = xarray.DataTree.from_dict({f"/{name}": made for name, made in groups.items()})
+        tree.attrs |= {
+            "inference_library": "autobatch",
+            "inference_library_version": _autobatch.__version__,
+            "seed": self.settings["seed"],
+            "sampling_time": self.seconds,
+            "status": "complete" if self.complete else "interrupted",
+        }
+        return tree
+
+
+class Handle:
+    """A run that goes on while the caller does something else."""
+
+    def __init__(self, run: _autobatch.Run, finish: Callable[[dict[str, Any]], Fit], sizes: tuple[int, int, int]) -> None:
+        self._run, self._finish, self._sizes = run, finish, sizes
+        self._made: dict[str, Any] | None = None
+        self._raised: BaseException | None = None
+        self._started = time.monotonic()
+        self._thread = threading.Thread(target=self._work, name="autobatch", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        try:
+            self._made = self._run.run()
+        except BaseException as why:
+            self._raised = why
+
+    @property
+    def progress(self) -> Progress:
+        """How far the run is."""
+        chains, warmup, draws = self._sizes
+        told = self._run.progress() or (0, chains * draws, 0, 0, 0, (0, 0))
+        made, all_draws, iterations, warm, finished, _ = told
+        return Progress(made, all_draws, iterations, chains * (warmup + draws), chains, warm, finished, time.monotonic() - self._started)
+
+    def pause(self) -> None:
+        """Lets the chains wait, each as soon as its next draw is made."""
+        self._run.pause(True)
+
+    def resume(self) -> None:
+        """Lets the chains go on."""
+        self._run.pause(False)
+
+    def abort(self) -> None:
+        """Ends the run in order: `wait` then gives the draws that all chains have."""
+        self._run.abort()
+
+    @property
+    def done(self) -> bool:
+        """Whether the run is over."""
+        return not self._thread.is_alive()
+
+    def wait(self, timeout: float | None = None) -> Fit:
+        """The draws, as soon as they are there.
+
+        Raises `TimeoutError` when that takes longer than `timeout` seconds; the run goes on.
+        """
+        self._thread.join(timeout)
+        if not self.done:
+            raise TimeoutError("the run goes on")
+        if self._raised is not None:
+            raise self._raised
+        assert self._made is not None
+        return self._finish(self._made)
+
+
+def sample(
+    model: Source,
+    data: Mapping[str, Any] | Source | None = None,
+    *,
+    chains: int = 4,
+    warmup: int = 1000,
+    draws: int = 1000,
+    seed: int | None = None,
+    init: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    starts: Any = None,
+    metric: str = "diag",
+    inv_metric: Any = None,
+    stepsize: float | None = None,
+    target_accept: float | None = None,
+    max_treedepth: int | None = None,
+    thin: int = 1,
+    save_warmup: bool = False,
+    keep: Sequence[str] | None = None,
+    settings: Mapping[str, float | int | bool] | None = None,
+    sampler: str | os.PathLike[str] | None = None,
+    first_chain: int = 0,
+    include_path: Sequence[str | os.PathLike[str]] = (),
+    progress: bool | None = None,
+    callback: Callable[[Handle], None] | None = None,
+    blocking: bool = True,
+    **how: Any,
+) -> Any:
+    """Samples from a posterior with NUTS, as `autobatch sample` does: the same seed gives the same bits.
+
+    `model` is a Stan program or a model of the language, a text or the path of a file; `data` are by name, or a file in Stan's
+    JSON data format. `init` has values of parameters for all chains, or a list with those of each; what is left out is drawn.
+    `starts` has unconstrained points in its place. `stepsize` is one that stays: warmup adapts nothing then. `settings` are those
+    of the sampler, `autobatch sample --list-settings` lists them. Chain i has the random stream of `first_chain + i`, so that
+    runs of parts of the chains give together what one run gives. `keep` names the variables that are kept. More keywords are
+    `threads`, `engine`, `codegen`, `real` ("f32"), `device` ("cuda"), `memory_limit`.
+
+    `callback(handle)` is called some times a second while the run goes on; `blocking=False` gives the handle at once. Ctrl-C
+    ends a run in order.
+    """
+    kind, text = source(model)
+    for name, value, least in (("chains", chains, 1), ("warmup", warmup, 0), ("draws", draws, 0), ("thin", thin, 1)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise InputError(f"{name} is {value!r}, but must be an int from {least} on")
+    given = encoded(data)
+    asked: dict[str, Any] = dict(settings or {})
+    for name, told in (("target_accept", target_accept), ("max_treedepth", max_treedepth)):
+        if told is not None:
+            asked[name] = told
+    if thin != 1:
+        asked["thin"] = int(thin)
+    if save_warmup:
+        asked["save_warmup"] = True
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    job = dict(
+        kind=kind,
+        model=text,
+        include=[os.fspath(path) for path in include_path],
+        sampler=None if sampler is None else os.fspath(sampler),
+        chains=int(chains),
+        warmup=int(warmup),
+        draws=int(draws),
+        stepsize=None if stepsize is None else float(stepsize),
+        metric=metric,
+    )
+    several = [init] if isinstance(init, Mapping) else list(init or [])
+    reals = [None if x is None else np.asarray(x, dtype=np.float64) for x in (starts, inv_metric)]
+    run = _autobatch.Run(job, given, [encoded(one) for one in several], *reals, asked, options(seed=seed, first_lane=first_chain, **how))
+    used = dict(asked, seed=seed, first_chain=first_chain, chains=chains, warmup=warmup, draws=draws)
+    original = dict(data) if isinstance(data, Mapping) else {}
+
+    def finish(made: dict[str, Any]) -> Fit:
+        fit = Fit(made, original, used)
+        if keep is not None:
+            lacking = [name for name in keep if name not in fit.posterior]
+            if lacking:
+                raise InputError(f"keep: there is no variable `{lacking[0]}`: there is {', '.join(fit.posterior)}")
+            fit.posterior = {name: fit.posterior[name] for name in keep}
+            rows = [row for row in fit._rows if row[0].split("[")[0] in keep]
+            fit._rows = rows
+        return fit
+
+    handle = Handle(run, finish, (int(chains), int(warmup), int(draws)))
+    if not blocking:
+        return handle
+    bar = shown(progress)
+    try:
+        while not handle.done:
+            handle._thread.join(_LOOKS)
+            if not handle.done:
+                bar.update(handle.progress)
+                if callback is not None:
+                    callback(handle)
+    except BaseException:
+        # Ctrl-C, or what a callback raises: nothing goes on behind the caller's back.
+        handle.abort()
+        handle._run.pause(False)
+        handle._thread.join()
+        raise
+    finally:
+        bar.close()
+    fit = handle.wait()
+    for warning in fit.warnings:
+        warnings.warn(warning, AutobatchWarning, stacklevel=2)
+    return fit
+
+
+__all__ = ["AutobatchError", "Fit", "Handle", "Progress", "Summary", "sample"]

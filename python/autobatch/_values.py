@@ -1,0 +1,120 @@
+"""What users give, as the native half takes it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from ._errors import InputError
+
+Array: TypeAlias = npt.NDArray[Any]
+#: A text of a program or a model, or the path of its file.
+Source: TypeAlias = Union[str, "os.PathLike[str]"]
+
+_ENDINGS = (".ab", ".stan")
+
+
+def source(given: Source) -> tuple[str, str]:
+    """The kind of a source and its path or text: "file", "stan" or "text"."""
+    if isinstance(given, os.PathLike):
+        return "file", os.fspath(given)
+    if "\n" not in given and "{" not in given:
+        if given.endswith(_ENDINGS):
+            return "file", given
+        raise InputError(f"{given!r} is neither a file that ends in .ab or .stan nor the text of a program")
+    return ("stan" if is_stan(given) else "text"), given
+
+
+def is_stan(text: str) -> bool:
+    """Whether a text is a Stan program: it has blocks, where the language has functions and models."""
+    from re import DOTALL, MULTILINE, match, sub
+
+    bare = sub(r"/\*.*?\*/|//[^\n]*|^\s*#include[^\n]*", " ", text, flags=DOTALL | MULTILINE)
+    return match(r"\s*(functions|data|transformed\s+data|parameters|transformed\s+parameters|model|generated\s+quantities)\s*\{", bare) is not None
+
+
+def array(name: str, value: Any) -> Array:
+    """A value as an array of numbers."""
+    try:
+        made = np.asarray(value)
+    except ValueError as why:
+        raise InputError(f"`{name}` is no array: {why}") from None
+    if made.dtype.kind not in "biuf":
+        raise InputError(f"`{name}` has elements of the type {made.dtype}: wanted are reals, ints or bools")
+    return made
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _jsonable(v) for k, v in value.items()}
+    if isinstance(value, tuple):
+        # A tuple of Stan's.
+        return {str(i + 1): _jsonable(v) for i, v in enumerate(value)}
+    if isinstance(value, list):
+        return [_jsonable(v) for v in value]
+    if isinstance(value, complex):
+        return [value.real, value.imag]
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    return _jsonable(np.asarray(value).tolist())
+
+
+def data(given: Mapping[str, Any] | Source | None) -> dict[str, Any]:
+    """Data by name: arrays, and texts of JSON for what is none. A path is that of a file in Stan's JSON data format, or
+    `.npz`."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        path = Path(given)
+        try:
+            if path.suffix == ".npz":
+                with np.load(path) as file:
+                    return {name: file[name] for name in file.files}
+            # The numbers are read where they are needed, with all their digits.
+            with open(path, encoding="utf-8") as text:
+                read = json.load(text)
+        except json.JSONDecodeError as why:
+            raise InputError(f"{path} is no JSON: {why}") from None
+        if not isinstance(read, dict):
+            raise InputError(f"{path}: data are one object of JSON, with a key for each value")
+        return {name: json.dumps(value) for name, value in read.items()}
+    return {name: _datum(value) for name, value in given.items()}
+
+
+def _datum(value: Any) -> Any:
+    if isinstance(value, (tuple, Mapping)):
+        return json.dumps(_jsonable(value))
+    try:
+        made = np.asarray(value)
+    except ValueError:
+        return json.dumps(_jsonable(value))
+    if made.dtype.kind == "c":
+        return np.stack([made.real, made.imag], axis=-1)
+    if made.dtype.kind == "O" and made.ndim == 0:
+        raise InputError(f"data are numbers, arrays and lists of them, not {type(value).__name__}")
+    return json.dumps(_jsonable(made.tolist())) if made.dtype.kind == "O" else made
+
+
+def options(
+    *,
+    seed: int,
+    threads: int = 0,
+    first_lane: int = 0,
+    engine: str = "pc",
+    codegen: str = "auto",
+    real: str = "f64",
+    device: str = "cpu",
+    memory_limit: int | None = None,
+) -> dict[str, Any]:
+    """Options of a run."""
+    for name, value in (("seed", seed), ("threads", threads), ("first_lane", first_lane)):
+        if not isinstance(value, (int, np.integer)) or not 0 <= value < 2**63:
+            raise InputError(f"{name} is {value!r}, but must be an int from 0 on")
+    given: dict[str, Any] = dict(seed=int(seed), threads=int(threads), first_lane=int(first_lane))
+    return given | dict(engine=engine, codegen=codegen, real=real, device=device, memory_limit=memory_limit)

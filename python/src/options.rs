@@ -1,0 +1,68 @@
+//! Options of a run, as keyword arguments of Python.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use autobatch::program::{Codegen, Prints, device};
+use autobatch::{Engine, Options, Precision, Settings};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// What runs are asked for.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Asked {
+    seed: u64,
+    threads: usize,
+    first_lane: u64,
+    engine: String,
+    codegen: String,
+    real: String,
+    device: String,
+    memory_limit: Option<u64>,
+}
+
+impl Asked {
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The options, and the flag that ends a run.
+    pub(crate) fn options(&self, py: Python<'_>) -> PyResult<(Options, Arc<AtomicBool>)> {
+        let refused = |name: &str, given: &str, there: &str| {
+            Err(PyValueError::new_err(format!("{name}={given:?}: there is {there}")))
+        };
+        let engine = match self.engine.as_str() {
+            "pc" => Engine::Pc,
+            "local" => Engine::Local,
+            "scalar" => Engine::Scalar,
+            given => return refused("engine", given, "'pc', 'local' and 'scalar'"),
+        };
+        let codegen = match self.codegen.as_str() {
+            "auto" => Codegen::Auto,
+            "cc" => Codegen::Cc,
+            "off" => Codegen::Off,
+            given => return refused("codegen", given, "'auto', 'cc' and 'off'"),
+        };
+        let precision = match self.real.as_str() {
+            "f64" => Precision::F64,
+            "f32" => Precision::F32,
+            given => return refused("real", given, "'f64' and 'f32'"),
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let settings = Settings::default().seed(self.seed).threads(self.threads).precision(precision);
+        let mut options = Options::default()
+            .settings(settings.stop(Arc::clone(&stop)))
+            .engine(engine)
+            .codegen(codegen)
+            .first_lane(self.first_lane)
+            .prints(Prints::default());
+        if let Some(bytes) = self.memory_limit {
+            options = options.memory_limit(bytes);
+        }
+        if self.device != "cpu" {
+            options = options.backend(device(&self.device).map_err(|e| crate::errors::raised(py, &e))?);
+        }
+        Ok((options, stop))
+    }
+}

@@ -1,0 +1,195 @@
+//! Sampling: a run that can be watched, paused and ended from another thread of Python.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use autobatch::program::io::NamedValues;
+use autobatch::sampler::{Draws, Metric, Number, Progress, Samples};
+use autobatch::{Array, Sampler};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::raised;
+use crate::options::Asked;
+use crate::values::{array, data, to_numpy};
+use crate::watched::watched;
+
+/// A run of a sampler.
+#[pyclass(frozen)]
+pub(crate) struct Run {
+    sampler: Mutex<Option<Sampler>>,
+    stop: Arc<AtomicBool>,
+    pause: Arc<AtomicBool>,
+    progress: Arc<Mutex<Option<Progress>>>,
+}
+
+/// What a run is asked for.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Job {
+    kind: String,
+    model: String,
+    include: Vec<PathBuf>,
+    sampler: Option<PathBuf>,
+    chains: usize,
+    warmup: usize,
+    draws: usize,
+    stepsize: Option<f64>,
+    metric: String,
+}
+
+#[pymethods]
+impl Run {
+    #[new]
+    #[allow(clippy::too_many_arguments, reason = "they are those of one call in Python")]
+    fn new(
+        py: Python<'_>,
+        job: Job,
+        given: &Bound<'_, PyDict>,
+        inits: Vec<Bound<'_, PyDict>>,
+        starts: Option<Bound<'_, PyAny>>,
+        inv_metric: Option<Bound<'_, PyAny>>,
+        settings: &Bound<'_, PyDict>,
+        asked: Asked,
+    ) -> PyResult<Self> {
+        let (options, stop) = asked.options(py)?;
+        let mut sampler = match job.kind.as_str() {
+            "file" => Sampler::of_file(&job.model),
+            "stan" => Sampler::of_stan_source(&job.model),
+            _ => Sampler::of_source(&job.model),
+        };
+        let metric = match job.metric.as_str() {
+            "diag" => Metric::Diagonal,
+            "dense" => Metric::Dense,
+            "unit" => Metric::Unit,
+            given => {
+                let message = format!("metric={given:?}: there is 'diag', 'dense' and 'unit'");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let pause = Arc::new(AtomicBool::new(false));
+        let progress: Arc<Mutex<Option<Progress>>> = Arc::default();
+        let told = Arc::clone(&progress);
+        sampler = sampler
+            .options(options)
+            .chains(job.chains)
+            .warmup(job.warmup)
+            .draws(job.draws)
+            .metric(metric)
+            .pause(Arc::clone(&pause))
+            .on_progress(move |now| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(*now));
+        sampler = job.include.into_iter().fold(sampler, Sampler::include_path);
+        if let Some(path) = job.sampler {
+            sampler = sampler.sampler(path);
+        }
+        if let Some(stepsize) = job.stepsize {
+            sampler = sampler.stepsize(stepsize);
+        }
+        for (name, value) in given.iter() {
+            let name: String = name.extract()?;
+            let value = data(&name, &value)?;
+            sampler = sampler.data_value(name, value);
+        }
+        for (i, init) in inits.iter().enumerate() {
+            let mut values = Vec::with_capacity(init.len());
+            for (name, value) in init.iter() {
+                let name: String = name.extract()?;
+                let value = data(&name, &value)?;
+                values.push((name, value));
+            }
+            let origin = if inits.len() == 1 { "init".to_owned() } else { format!("init[{i}]") };
+            sampler = sampler.init(NamedValues::of_data(origin, values));
+        }
+        if let Some(starts) = starts {
+            sampler = sampler.starts(array("starts", &starts)?);
+        }
+        if let Some(metric) = inv_metric {
+            sampler = sampler.inv_metric(array("inv_metric", &metric)?);
+        }
+        for (name, value) in settings.iter() {
+            let name: String = name.extract()?;
+            sampler = sampler.set(name, number(&value)?);
+        }
+        Ok(Self { sampler: Mutex::new(Some(sampler)), stop, pause, progress })
+    }
+
+    /// Runs the chains, once. Gives what came out as a dictionary.
+    fn run<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let sampler = self.sampler.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(sampler) = sampler else { return Err(PyRuntimeError::new_err("this run was made")) };
+        let samples = watched(py, &self.stop, || sampler.run())?.map_err(|e| raised(py, &e))?;
+        of_samples(py, samples)
+    }
+
+    /// Ends the run in order, with the draws that there are.
+    fn abort(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets chains wait, or go on.
+    fn pause(&self, pause: bool) {
+        self.pause.store(pause, Ordering::Relaxed);
+    }
+
+    /// How far the run is; nothing before it tells: draws, all draws, iterations of all chains, chains whose warmup is over,
+    /// chains that are done, the fewest and the most iterations of warmup.
+    fn progress(&self) -> Option<(usize, usize, usize, usize, usize, (usize, usize))> {
+        let now = (*self.progress.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let reached = now.reached;
+        Some((now.draws, now.all_draws, reached.iterations, reached.warm, reached.finished, reached.warmup))
+    }
+}
+
+fn number(value: &Bound<'_, PyAny>) -> PyResult<Number> {
+    if let Ok(flag) = value.extract::<bool>() {
+        return Ok(Number::from(flag));
+    }
+    if let Ok(int) = value.extract::<i64>() {
+        return Ok(Number::from(int));
+    }
+    value.extract::<f64>().map(Number::from)
+}
+
+fn of_samples(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
+    let out = PyDict::new(py);
+    let rows: Vec<_> = samples.summary().rows.iter().map(row).collect();
+    out.set_item("rows", rows)?;
+    out.set_item("table", samples.summary().to_string())?;
+    out.set_item("warnings", samples.warnings().iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    out.set_item("diagnosis", samples.diagnosis().to_string())?;
+    out.set_item("failed", samples.failed_chains().map(|t| (t.position, t.told())).collect::<Vec<_>>())?;
+    out.set_item("complete", samples.is_complete())?;
+    let draws: Draws = samples.into_draws();
+    out.set_item("posterior", arrays(py, draws.parameters)?)?;
+    out.set_item("sample_stats", arrays(py, draws.statistics)?)?;
+    if let Some(states) = draws.warmup_states {
+        out.set_item("warmup_posterior", arrays(py, states.parameters)?)?;
+        out.set_item("warmup_sample_stats", arrays(py, states.statistics)?)?;
+    }
+    let metrics = draws.inv_metrics.into_iter().map(|metric| to_numpy(py, metric)).collect::<PyResult<Vec<_>>>()?;
+    out.set_item("inv_metric", metrics)?;
+    out.set_item("stepsize", draws.adapted)?;
+    out.set_item("chains", draws.chains)?;
+    out.set_item("draws", draws.draws)?;
+    out.set_item("gradients", draws.gradients)?;
+    out.set_item("seconds", draws.seconds)?;
+    Ok(out)
+}
+
+fn arrays(py: Python<'_>, all: impl IntoIterator<Item = (String, Array)>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in all {
+        dict.set_item(name, to_numpy(py, value)?)?;
+    }
+    Ok(dict)
+}
+
+/// A row of the summary.
+type Row = (String, f64, f64, f64, f64, f64, f64, f64, f64, f64);
+
+fn row(row: &autobatch::sampler::SummaryRow) -> Row {
+    let [q05, q50, q95] = [row.q05, row.q50, row.q95];
+    (row.name.clone(), row.mean, row.sd, row.mcse, q05, q50, q95, row.ess_bulk, row.ess_tail, row.rhat)
+}

@@ -1,0 +1,56 @@
+//! Values of Python and of the library.
+
+use autobatch::Array;
+use autobatch::program::io::Data;
+use autobatch::types::ArrayData;
+use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+fn elements<T: Element + Copy>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
+    let array: PyReadonlyArrayDyn<'_, T> = array.extract()?;
+    Ok(array.as_slice().map_err(|e| PyTypeError::new_err(e.to_string()))?.to_vec())
+}
+
+/// The values of a NumPy array, in row-major order: a copy, since the machine has lanes last.
+pub(crate) fn array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Array> {
+    let numpy = value.py().import("numpy")?;
+    let kind: String = value.getattr("dtype")?.getattr("kind")?.extract()?;
+    let shape = value.cast::<PyUntypedArray>()?.shape().to_vec();
+    let typed = |dtype: &str| numpy.call_method1("ascontiguousarray", (value, dtype));
+    let data = match kind.as_str() {
+        "f" => ArrayData::Real(elements(&typed("f8")?)?),
+        "i" => ArrayData::Int(elements(&typed("i8")?)?),
+        "u" => {
+            let widest: bool = value.getattr("dtype")?.getattr("itemsize")?.extract::<usize>()? == 8;
+            if widest && elements::<u64>(&typed("u8")?)?.iter().any(|x| i64::try_from(*x).is_err()) {
+                return Err(PyValueError::new_err(format!("`{name}` has ints past 64 bits with a sign")));
+            }
+            ArrayData::Int(elements(&typed("i8")?)?)
+        }
+        "b" => ArrayData::Bool(elements(&typed("bool")?)?),
+        _ => {
+            let dtype: String = value.getattr("dtype")?.str()?.extract()?;
+            let message = format!("`{name}` is an array of {dtype}: wanted are reals, ints or bools");
+            return Err(PyTypeError::new_err(message));
+        }
+    };
+    Ok(Array::new(shape, data))
+}
+
+/// The same, or a text of JSON.
+pub(crate) fn data(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Data> {
+    let Ok(text) = value.extract::<String>() else { return array(name, value).map(Data::Array) };
+    let value = serde_json::from_str(&text).map_err(|e| PyValueError::new_err(format!("`{name}`: {e}")))?;
+    Ok(Data::Json(value))
+}
+
+/// An array of NumPy's, which takes the elements over: there is no copy.
+pub(crate) fn to_numpy(py: Python<'_>, array: Array) -> PyResult<Bound<'_, PyAny>> {
+    let shape: Vec<usize> = array.shape.to_vec();
+    Ok(match array.data {
+        ArrayData::Real(elements) => PyArray1::from_vec(py, elements).reshape(shape)?.into_any(),
+        ArrayData::Int(elements) => PyArray1::from_vec(py, elements).reshape(shape)?.into_any(),
+        ArrayData::Bool(elements) => PyArray1::from_vec(py, elements).reshape(shape)?.into_any(),
+    })
+}
