@@ -35,6 +35,9 @@ impl Tracer<'_> {
                 let parts = [(Kind::MATRIX, square(a)), (Kind::MATRIX, vec![n, n])];
                 self.part_of(span, "qr_thin_rows", a, &parts, usize::from(name == "qr_thin_R")).map(Some)
             }
+            // Of a matrix with more columns than rows nothing is left out.
+            ("qr_thin_Q", [a]) => self.library(span, "qr_Q", std::slice::from_ref(a)).map(Some),
+            ("qr_thin_R", [a]) => self.library(span, "qr_R", std::slice::from_ref(a)).map(Some),
             ("svd_U" | "svd_V" | "singular_values", [a]) => self.singular(span, name, a).map(Some),
             ("eigenvectors_sym" | "eigenvalues_sym", [a]) => {
                 let parts = [(Kind::MATRIX, square(a)), (Kind::VECTOR, vec![a.shape[0]])];
