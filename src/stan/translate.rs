@@ -291,6 +291,7 @@ fn outputs(
         tracer.run(stmts(&program.transformed_parameters))?;
     }
     if *wanted.end() >= QUANTITIES {
+        tracer.in_quantities = true;
         tracer.run(stmts(&program.generated_quantities))?;
         tracer.check_block(stmts(&program.generated_quantities))?;
     }

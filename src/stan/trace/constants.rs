@@ -99,12 +99,8 @@ fn addends(name: &str) -> Option<&'static [Addend]> {
             &[(&[], |_| std::f64::consts::LN_2), (&[2], |x| -log(x[0])), (&[3], |x| log(x[0]) + log(1.0 - x[0]))]
         }
         "normal_sufficient" => &[(&[2], |x| -HALF_LOG_TWO_PI * x[0]), (&[2, 4], |x| -x[0] * log(x[1]))],
-        "neg_binomial_2" => {
-            &[(&[0, 2], |x| log_choose(x[0] + x[1] - 1.0, x[0])), (&[0, 1], |x| lmultiply(x[0], x[1]))]
-        }
-        "neg_binomial_2_log" => {
-            &[(&[0, 2], |x| log_choose(x[0] + x[1] - 1.0, x[0])), (&[0, 1], |x| x[0] * x[1])]
-        }
+        "neg_binomial_2" => &[(&[0, 2], |x| log_choose(x[0] + x[1] - 1.0, x[0])), (&[0, 1], |x| lmultiply(x[0], x[1]))],
+        "neg_binomial_2_log" => &[(&[0, 2], |x| log_choose(x[0] + x[1] - 1.0, x[0])), (&[0, 1], |x| x[0] * x[1])],
         "weibull" => {
             &[(&[1], |x| log(x[0])), (&[0, 1], |x| lmultiply(x[1] - 1.0, x[0])), (&[1, 2], |x| -lmultiply(x[0], x[1]))]
         }
@@ -303,8 +299,8 @@ fn log_scale(matrix: &Val, is_factor: bool) -> Option<f64> {
     Some(-0.5 * log_determinant(&elements, k)?)
 }
 
-/// Of a symmetric positive definite matrix.
-fn log_determinant(a: &[f64], k: usize) -> Option<f64> {
+/// Of a symmetric matrix; `None` where it is not positive definite.
+pub(super) fn log_determinant(a: &[f64], k: usize) -> Option<f64> {
     let mut l = a.to_vec();
     let mut sum = 0.0;
     for j in 0..k {
