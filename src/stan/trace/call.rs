@@ -242,7 +242,8 @@ impl<'a> Tracer<'a> {
     fn addend_by_library(&mut self, span: Span, name: &str, args: &[Val], data: &[bool]) -> Result<Option<f64>> {
         Ok(match (name, args) {
             ("von_mises", [y, mu, kappa]) if data[2] && args.iter().all(|arg| arg.len() > 0) => {
-                let logs = self.elementwise(span, "log_modified_bessel_first_kind", &[Val::real(0.0), kappa.clone()])?;
+                let logs =
+                    self.elementwise(span, "log_modified_bessel_first_kind", &[Val::real(0.0), kappa.clone()])?;
                 let n = y.len().max(mu.len()).max(kappa.len());
                 logs.reals().map(|logs| -logs.iter().sum::<f64>() * (n / kappa.len()) as f64)
             }
