@@ -70,7 +70,8 @@ impl Symmetry<'_> {
         let node = &self.graph.nodes[id];
         let is = node.shape == [self.n, self.n]
             && match &node.op {
-                Op::Infix(sign) => *sign != "@" && self.all(&node.args),
+                Op::Infix("@") => matches!(&node.args[..], [a, b] if self.are_transposed(a, b)),
+                Op::Infix(sign) => self.all(&node.args) || *sign == "*" && self.is_scaled(&node.args),
                 Op::Negate => self.all(&node.args),
                 Op::Call(name, _) if ELEMENTWISE.contains(&&**name) => self.all(&node.args),
                 Op::Call(name, _) => {
@@ -81,6 +82,54 @@ impl Symmetry<'_> {
             };
         self.known.insert(id, is);
         is
+    }
+
+    /// Whether one matrix is the other, transposed.
+    fn are_transposed(&self, a: &Arg, b: &Arg) -> bool {
+        let turned = |a: &Arg, b: &Arg| {
+            let Arg::Whole(id) = a else { return false };
+            let node = &self.graph.nodes[*id];
+            matches!(&node.op, Op::Call(name, _) if &**name == "transpose") && node.args.first() == Some(b)
+        };
+        if turned(a, b) || turned(b, a) {
+            return true;
+        }
+        let (Some(&[rows, cols]), Some(&[_, width])) = (self.shape(a), self.shape(b)) else { return false };
+        let mut places = (0..rows).flat_map(|i| (0..cols).map(move |j| (i * cols + j, j * rows + i)));
+        width == rows && places.all(|(p, q)| self.element(a, p).is_some_and(|elem| self.element(b, q) == Some(elem)))
+    }
+
+    /// Whether a matrix is a symmetric one whose rows and columns are multiplied by the same numbers, as `quad_form_diag` does
+    /// it: but for rounding it is symmetric then.
+    fn is_scaled(&mut self, args: &[Arg]) -> bool {
+        let [Arg::Whole(inner), columns] = args else { return false };
+        let graph = self.graph;
+        let inner = &graph.nodes[*inner];
+        match (&inner.op, &inner.args[..]) {
+            (Op::Infix("*"), [rows, matrix]) => self.are_transposed(rows, columns) && self.of(matrix),
+            _ => false,
+        }
+    }
+
+    fn shape<'a>(&'a self, arg: &'a Arg) -> Option<&'a [usize]> {
+        match arg {
+            Arg::Whole(node) => Some(&self.graph.nodes[*node].shape),
+            Arg::Known(array) => Some(&array.shape),
+            Arg::Elements(_, shape) => Some(shape),
+            Arg::Scalar(_) | Arg::Prefix(..) => None,
+        }
+    }
+
+    fn element(&self, arg: &Arg, at: usize) -> Option<Elem> {
+        match arg {
+            Arg::Whole(node) => Some(Elem::Of(*node, at as u32)),
+            Arg::Elements(elems, _) => elems.get(at).copied(),
+            Arg::Known(array) => match &array.data {
+                ArrayData::Real(x) => x.get(at).map(|x| Elem::Real(*x)),
+                _ => None,
+            },
+            Arg::Scalar(_) | Arg::Prefix(..) => None,
+        }
     }
 
     fn all(&mut self, args: &[Arg]) -> bool {

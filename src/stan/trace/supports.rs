@@ -272,11 +272,11 @@ impl Tracer<'_> {
             Form::Factor if of_lanes && self.is_lower_triangular(x) => Ok(()),
             Form::Covariances => {
                 self.check_symmetric(span, name, what, x)?;
-                match x.reals() {
-                    Some(entries) if is_positive_definite(&entries, x.shape[0]) => Ok(()),
-                    Some(_) => self.check(span, &Val::bool(false), &format!("{name}: {what} is not positive definite")),
-                    None => self.demand(span, name, what, &Constraint::CovMatrix, x),
+                let Some(entries) = x.reals() else { return self.demand(span, name, what, &Constraint::CovMatrix, x) };
+                if !self.is_new("positive definite", x) || is_positive_definite(&entries, x.shape[0]) {
+                    return Ok(());
                 }
+                self.check(span, &Val::bool(false), &format!("{name}: {what} is not positive definite"))
             }
             Form::Factor => self.demand(span, name, what, &Constraint::CholeskyFactorCov, x),
         }

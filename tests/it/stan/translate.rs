@@ -359,6 +359,12 @@ fn matrices_that_are_symmetric_by_what_they_are_made_of_are_not_looked_at() {
         ("[[2, s, 0], [s, 2, 1], [0, 1, 2]]", 0),
         ("[[2, s, 0], [-s, 2, 1], [0, 1, 2]]", 1),
         ("gp_exp_quad_cov(x, {s, x[2], x[3]}, s, 1)", 1),
+        ("quad_form_diag(gp_exp_quad_cov(x, s, 1), [s, 2, s]')", 0),
+        ("quad_form_diag(m, [s, 2, s]')", 1),
+        ("diag_post_multiply(diag_pre_multiply([s, 2, 3]', gp_exp_quad_cov(x, s, 1)), [s, 2, s]')", 1),
+        ("m * m'", 0),
+        ("m[, 1:2] * m[, 1:2]'", 0),
+        ("m * m", 1),
         ("exp(m)", 1),
         ("m + m'", 1),
     ];
