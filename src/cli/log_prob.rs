@@ -46,13 +46,23 @@ pub(super) fn log_prob(args: &LogProbArgs) -> Result<ExitCode, Error> {
 /// Points that are looked at once more, which takes a run of each.
 const MOST_EXPLAINED: usize = 10;
 
+/// Points of which it is asked whether Stan has a density there.
+const MOST_LOOKED_AT: usize = 1000;
+
 /// Adds to values that are no finite numbers where they come from: of a density that is infinite in a note, since the value
 /// is one.
 fn explain(model: &LogProb, values: &mut [Evaluated], points: &Array, options: &Options) -> Result<(), Error> {
     let rows = points.as_real().unwrap_or_default();
     let d = rows.len() / values.len().max(1);
-    let mut left = MOST_EXPLAINED;
+    let (mut left, mut looked_at) = (MOST_EXPLAINED, 0);
     for (i, value) in values.iter_mut().enumerate() {
+        if matches!(value, Evaluated::Density { lp, .. } if *lp == f64::NEG_INFINITY) && looked_at < MOST_LOOKED_AT {
+            looked_at += 1;
+            if let Some(why) = model.rejection(&rows[i * d..][..d]) {
+                *value = Evaluated::Rejected(why);
+                continue;
+            }
+        }
         if left == 0 || matches!(value, Evaluated::Density { lp, .. } if lp.is_finite()) {
             continue;
         }

@@ -91,7 +91,7 @@ impl LogProb {
     /// # Errors
     /// What [`Function::run`] refuses.
     pub fn explained(&self, point: &[f64], options: &Options) -> Result<Option<String>, Error> {
-        if let Some(why) = self.origin.as_ref().and_then(|origin| origin.explained(point)) {
+        if let Some((why, _)) = self.origin.as_ref().and_then(|origin| origin.explained(point)) {
             return Ok(Some(why));
         }
         // Where NaN is looked for, a program is another one, without what computes whole arrays at once.
@@ -103,6 +103,13 @@ impl LogProb {
         let results = function.bind(&self.data.clone().lane(state, points), &options)?.run(&options, &NoSink)?;
         let born = results.traps().first().filter(|trap| trap.kind == TrapKind::Nan);
         Ok(born.map(|trap| format!("the first NaN is that of an operation {}", trap.loc.told_within())))
+    }
+
+    /// Why a Stan program rejects a point whose density is minus infinity here, as that of a value outside of a support is;
+    /// `None` where it is so in Stan, too. The point is run again.
+    pub fn rejection(&self, point: &[f64]) -> Option<String> {
+        let (why, rejects) = self.origin.as_ref()?.explained(point)?;
+        rejects.then_some(why)
     }
 
     /// Why a value is no finite density, in words; `None` for one that is.

@@ -270,15 +270,17 @@ impl StanModel {
 }
 
 impl StanOrigin {
-    /// Why the density is no finite number at a point, and where, in Stan's words; `None` where that is not known.
-    pub(crate) fn explained(&self, point: &[f64]) -> Option<String> {
+    /// Why the density is no finite number at a point, and where, in Stan's words, and whether the program rejects it;
+    /// `None` where that is not known.
+    pub(crate) fn explained(&self, point: &[f64]) -> Option<(String, bool)> {
         let Self { program, checked, data, seed, sources, .. } = self;
-        let (why, span) = stan::explain(program, checked, data, point, &mut Host::new(*seed))?;
+        let stan::Explained { why, span, rejects } =
+            stan::explain(program, checked, data, point, &mut Host::new(*seed))?;
         let text = &sources.file(span.file).text[span.start as usize..span.end as usize];
         // A line of the program, where it is one.
         let shown = Some(text).filter(|text| !text.contains('\n') && text.len() <= 80);
         let shown = shown.filter(|_| why.contains(" here is ")).map_or_else(String::new, |text| format!(": `{text}`"));
-        Some(format!("{why}{shown} {}", crate::stan::place::place(sources, span)))
+        Some((format!("{why}{shown} {}", crate::stan::place::place(sources, span)), rejects))
     }
 
     /// What a draw has without the blocks after `last`: the function `parameters` of the unconstrained state, or where

@@ -26,5 +26,5 @@ pub use data::Given;
 pub use origin::placed;
 pub use trace::{HostFunctions, Taken};
 pub use translate::{
-    OfValues, Output, Terms, Translation, explain, quantities, standing, translate, unconstrain, until,
+    Explained, OfValues, Output, Terms, Translation, explain, quantities, standing, translate, unconstrain, until,
 };

@@ -87,17 +87,28 @@ pub fn translate(
     run(program, checked, data, terms, host).map_err(|problem| Box::new(told(&problem)))
 }
 
-/// Why the density is no finite number at a point of the unconstrained space, in Stan's words: what the program rejects
-/// there, or else the first statement that adds what is none; and where. The host runs the program, which takes its time.
-/// `None` where all is finite, and where the host cannot tell.
+/// Why the density is no finite number at a point.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// In Stan's words.
+    pub why: String,
+    /// Where.
+    pub span: Span,
+    /// Whether the program rejects the point, which has no density then.
+    pub rejects: bool,
+}
+
+/// Why the density is no finite number at a point of the unconstrained space: what the program rejects there, or else the
+/// first statement that adds what is none. The host runs the program, which takes its time. `None` where all is finite,
+/// and where the host cannot tell.
 pub fn explain(
     program: &Program,
     checked: &Checked,
     data: &Given,
     point: &[f64],
     host: &mut (dyn HostFunctions + Send),
-) -> Option<(String, Span)> {
-    let run = || -> Traced<Option<(String, Span)>> {
+) -> Option<Explained> {
+    let run = || -> Traced<Option<Explained>> {
         let mut tracer = Tracer::new(program, checked, host);
         tracer.point = Some(point.to_vec());
         let (_, jacobian) = prepare(&mut tracer, program, data)?;
@@ -111,12 +122,16 @@ pub fn explain(
         tracer.run(stmts(&program.model))?;
         let value = |elem: Elem| if let Elem::Real(x) = elem.as_real() { x } else { 0.0 };
         let first = tracer.target.iter().find(|term| !value(term.value).is_finite());
-        Ok(first.map(|term| (format!("what is added to the target here is {}", value(term.value)), term.span)))
+        Ok(first.map(|term| Explained {
+            why: format!("what is added to the target here is {}", value(term.value)),
+            span: term.span,
+            rejects: false,
+        }))
     };
     match stack::on_large_stack(4 * program.depth + 20_000, run) {
         Ok(found) => found,
         Err(problem) if problem.unsupported => None,
-        Err(problem) => Some((problem.message, problem.span)),
+        Err(problem) => Some(Explained { why: problem.message, span: problem.span, rejects: true }),
     }
 }
 
@@ -291,6 +306,7 @@ fn outputs(
         tracer.run(stmts(&program.transformed_parameters))?;
     }
     if *wanted.end() >= QUANTITIES {
+        tracer.in_quantities = true;
         tracer.run(stmts(&program.generated_quantities))?;
         tracer.check_block(stmts(&program.generated_quantities))?;
     }

@@ -72,7 +72,7 @@ impl<'a> Tracer<'a> {
             let constant = self.left_out_counted(span, base, &values, &data)?;
             return self.infix(span, "-", &value, &constant);
         }
-        match self.constant_of(base, &values, &data, &value) {
+        match self.constant_of(span, base, &values, &data, &value)? {
             0.0 => Ok(value),
             constant => self.infix(span, "-", &value, &Val::real(constant)),
         }
@@ -219,7 +219,7 @@ impl<'a> Tracer<'a> {
                 }
                 return self.add_terms(span, &density);
             }
-            let constant = self.constant_of(&distribution.text, &values, &data, &density);
+            let constant = self.constant_of(span, &distribution.text, &values, &data, &density)?;
             // Where lanes decide how often the statement runs, each run leaves it out.
             if self.guards.is_empty() && self.routines.depth == 0 {
                 self.left_out += constant;
@@ -244,11 +244,37 @@ impl<'a> Tracer<'a> {
     }
 
     /// What a density without constants lacks.
-    fn constant_of(&self, name: &str, args: &[Val], data: &[bool], density: &Val) -> f64 {
+    fn constant_of(&mut self, span: Span, name: &str, args: &[Val], data: &[bool], density: &Val) -> Result<f64> {
         if data.iter().all(|d| *d) {
-            return density.as_real().unwrap_or(0.0);
+            let kept = constants::KEPT.contains(&name);
+            return Ok(density.as_real().filter(|_| !kept).unwrap_or(0.0));
         }
-        constants::left_out(name, args, data).unwrap_or(0.0)
+        let by_library = self.addend_by_library(span, name, args, data)?.unwrap_or(0.0);
+        Ok(by_library + constants::left_out(name, args, data).unwrap_or(0.0))
+    }
+
+    /// An addend of a density that takes functions of the library.
+    fn addend_by_library(&mut self, span: Span, name: &str, args: &[Val], data: &[bool]) -> Result<Option<f64>> {
+        Ok(match (name, args) {
+            ("von_mises", [y, mu, kappa]) if data[2] && args.iter().all(|arg| arg.len() > 0) => {
+                let logs =
+                    self.elementwise(span, "log_modified_bessel_first_kind", &[Val::real(0.0), kappa.clone()])?;
+                let n = y.len().max(mu.len()).max(kappa.len());
+                logs.reals().map(|logs| -logs.iter().sum::<f64>() * (n / kappa.len()) as f64)
+            }
+            ("wishart" | "inv_wishart", [y, _, scale]) if data[0] && data[2] => {
+                let (of, by) = if name == "wishart" { (y, scale) } else { (scale, y) };
+                let quotient = self.library(span, "mdivide_left_spd", &[by.clone(), of.clone()])?;
+                self.library(span, "trace", &[quotient])?.as_real().map(|trace| -0.5 * trace)
+            }
+            ("neg_binomial_2_log_glm", [y, x, alpha, beta, _]) if data[1] && data[2] && data[3] => {
+                let location = self.regression(span, x, alpha, beta)?;
+                let y = if y.is_scalar() { y.promoted() } else { Val { kind: location.kind, ..y.promoted() } };
+                let products = self.infix(span, "*", &y, &location)?;
+                products.reals().map(|products| products.iter().sum())
+            }
+            _ => None,
+        })
     }
 }
 

@@ -30,6 +30,9 @@ fn log_choose(n: f64, k: f64) -> f64 {
     lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
 }
 
+/// Densities that leave nothing out, not even where all arguments are data.
+pub(super) const KEPT: &[&str] = &["ordered_probit", "poisson_binomial"];
+
 /// An addend: the arguments that it is made of, and its value for an element of each of these.
 type Addend = (&'static [usize], fn(&[f64]) -> f64);
 
@@ -40,7 +43,11 @@ fn addends(name: &str) -> Option<&'static [Addend]> {
         "std_normal" => &[(&[], |_| -HALF_LOG_TWO_PI)],
         // Stan keeps the ½ ln 2π of this one.
         "lognormal" => &[(&[0], |x| -log(x[0])), (&[2], |x| -log(x[0]))],
-        "skew_normal" => &[(&[], |_| -HALF_LOG_TWO_PI), (&[2], |x| -log(x[0]))],
+        "skew_normal" => &[
+            (&[], |_| -HALF_LOG_TWO_PI),
+            (&[2], |x| -log(x[0])),
+            (&[0, 1, 2], |x| -0.5 * ((x[0] - x[1]) / x[2]).powi(2)),
+        ],
         "exp_mod_normal" => &[(&[], |_| -std::f64::consts::LN_2), (&[3], |x| log(x[0]))],
         "von_mises" => &[(&[], |_| -2.0 * HALF_LOG_TWO_PI)],
         "student_t" => &[
@@ -92,7 +99,8 @@ fn addends(name: &str) -> Option<&'static [Addend]> {
             &[(&[], |_| std::f64::consts::LN_2), (&[2], |x| -log(x[0])), (&[3], |x| log(x[0]) + log(1.0 - x[0]))]
         }
         "normal_sufficient" => &[(&[2], |x| -HALF_LOG_TWO_PI * x[0]), (&[2, 4], |x| -x[0] * log(x[1]))],
-        "neg_binomial_2" | "neg_binomial_2_log" => &[(&[0, 2], |x| log_choose(x[0] + x[1] - 1.0, x[0]))],
+        "neg_binomial_2" => &[(&[0, 2], |x| log_choose(x[0] + x[1] - 1.0, x[0])), (&[0, 1], |x| lmultiply(x[0], x[1]))],
+        "neg_binomial_2_log" => &[(&[0, 2], |x| log_choose(x[0] + x[1] - 1.0, x[0])), (&[0, 1], |x| x[0] * x[1])],
         "weibull" => {
             &[(&[1], |x| log(x[0])), (&[0, 1], |x| lmultiply(x[1] - 1.0, x[0])), (&[1, 2], |x| -lmultiply(x[0], x[1]))]
         }
@@ -164,19 +172,15 @@ fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
             Some(each * times as f64)
         }
         "multi_normal" | "multi_normal_cholesky" | "multi_normal_prec" => {
-            let mut sum = -HALF_LOG_TWO_PI * y.len() as f64;
+            let mut each = -HALF_LOG_TWO_PI * *y.shape.last()? as f64;
             if data[2] {
-                let k = *args[2].shape.last()?;
                 let scale = log_scale(&args[2], name == "multi_normal_cholesky")?;
-                let scale = if name == "multi_normal_prec" { -scale } else { scale };
-                sum += scale * (y.len() / k.max(1)) as f64;
+                each += if name == "multi_normal_prec" { -scale } else { scale };
             }
-            Some(sum)
+            Some(each * rows(y, &args[1]))
         }
         "multi_student_t" | "multi_student_t_cholesky" => {
             let k = *y.shape.last()? as f64;
-            let of_all = |v: &Val| if v.kind.arrays == 0 { 1 } else { v.shape[0] };
-            let times = of_all(y).max(of_all(&args[2])) as f64;
             let mut each = -0.5 * k * LOG_PI;
             if data[1] {
                 let nu = args[1].as_real()?;
@@ -185,8 +189,9 @@ fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
             if data[3] {
                 each += log_scale(&args[3], name.ends_with("_cholesky"))?;
             }
-            Some(each * times)
+            Some(each * rows(y, &args[2]))
         }
+        "gaussian_dlm_obs" => Some(-HALF_LOG_TWO_PI * y.len() as f64),
         // Of a matrix whose rows are processes: y, the covariance or its factor, and the weights of the rows.
         "multi_gp" | "multi_gp_cholesky" => {
             let (rows, cols) = (y.shape[0] as f64, y.shape[1] as f64);
@@ -203,16 +208,7 @@ fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
             let (nu, k) = (args[1].as_real()?, *y.shape.last()?);
             Some(k as f64 * std::f64::consts::LN_2 * (1.0 - 0.5 * nu) - lmgamma(k, 0.5 * nu))
         }
-        "lkj_cov" => {
-            let mut sum = 0.0;
-            if data[2] {
-                sum -= args[2].reals()?.into_iter().map(log).sum::<f64>();
-            }
-            if data[3] {
-                sum += lkj_constant(args[3].as_real()?, *y.shape.last()?);
-            }
-            Some(sum)
-        }
+        "lkj_cov" => of_lkj_cov(args, data),
         "dirichlet_multinomial" => {
             let counts = y.reals()?;
             let some = counts.iter().filter(|n| **n > 0.0);
@@ -231,6 +227,9 @@ fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
                 let log_det = log_determinant(&square(&args[2], k)?, k)?;
                 sum += if name == "wishart" { -half * log_det } else { half * log_det };
             }
+            if name == "wishart" && data[0] {
+                sum += (half - 0.5 * (k as f64 + 1.0)) * log_determinant(&square(y, k)?, k)?;
+            }
             Some(sum)
         }
         "multinomial" | "multinomial_logit" => {
@@ -243,6 +242,40 @@ fn of_vectors(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
         }
         _ => None,
     }
+}
+
+/// That of standard deviations, which are lognormal, and that of correlations.
+fn of_lkj_cov(args: &[Val], data: &[bool]) -> Option<f64> {
+    let [y, mu, sigma, eta] = args else { return None };
+    let k = *y.shape.last()?;
+    let mut sum = 0.0;
+    if data[2] {
+        sum -= sigma.reals()?.into_iter().map(log).sum::<f64>();
+    }
+    if data[3] {
+        sum += lkj_constant(eta.as_real()?, k);
+    }
+    if !data[0] {
+        return Some(sum);
+    }
+    let entries = square(y, k)?;
+    let logs: Vec<f64> = (0..k).map(|i| 0.5 * log(entries[i * k + i])).collect();
+    let total: f64 = logs.iter().sum();
+    sum -= total;
+    if data[1] && data[2] {
+        let (mu, sigma) = (mu.reals()?, sigma.reals()?);
+        sum -= (0..k).map(|i| 0.5 * ((logs[i] - mu[i]) / sigma[i]).powi(2) + HALF_LOG_TWO_PI).sum::<f64>();
+    }
+    if data[3] {
+        sum += (eta.as_real()? - 1.0) * (log_determinant(&entries, k)? - 2.0 * total);
+    }
+    Some(sum)
+}
+
+/// How often a density of vectors is added up: y and its location may be one or several.
+fn rows(y: &Val, location: &Val) -> f64 {
+    let of_all = |v: &Val| if v.kind.arrays == 0 { 1 } else { v.shape[0] };
+    if y.len() == 0 { 0.0 } else { of_all(y).max(of_all(location)) as f64 }
 }
 
 /// The logarithm of the multivariate gamma function.
@@ -266,8 +299,8 @@ fn log_scale(matrix: &Val, is_factor: bool) -> Option<f64> {
     Some(-0.5 * log_determinant(&elements, k)?)
 }
 
-/// Of a symmetric positive definite matrix.
-fn log_determinant(a: &[f64], k: usize) -> Option<f64> {
+/// Of a symmetric matrix; `None` where it is not positive definite.
+pub(super) fn log_determinant(a: &[f64], k: usize) -> Option<f64> {
     let mut l = a.to_vec();
     let mut sum = 0.0;
     for j in 0..k {

@@ -100,6 +100,7 @@ impl Tracer<'_> {
                 self.one(span, &name, &[like, eta.clone()], Kind::MATRIX, vec![k, k])
             }
             ("hmm_latent", [omegas, _, _]) => {
+                self.check_hidden_markov(span, &name, args)?;
                 let kind = Kind { base: Base::Int, arrays: 1 };
                 let states = self.one(span, &name, args, kind, vec![omegas.shape[1]])?;
                 self.infix(span, "+", &states, &Val::int(1))

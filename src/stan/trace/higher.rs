@@ -182,6 +182,7 @@ impl<'a> Tracer<'a> {
         let [y0, t0, ts] = problem else { return wrong(span, "a solver wants a state, a time, and times") };
         self.check_solver(span, method, (t0, ts), &control)?;
         // The stiff method serves for both of CVODES.
+        let name = format!("ode_{method}");
         let method = if method == "adams" { "bdf" } else { method };
         let state = if y0.kind.base == Base::Vector { Kind::VECTOR } else { Kind { base: Base::Real, arrays: 1 } };
         let (n, m) = (y0.len(), ts.len());
@@ -202,13 +203,33 @@ impl<'a> Tracer<'a> {
             (true, _) => "_of_data",
             _ => "",
         };
-        let name: Arc<str> = format!("ode_{method}{variant}_tol").into();
+        let called: Arc<str> = format!("ode_{method}{variant}_tol").into();
         let Control { relative, absolute, steps } = control;
         // Old programs give the number of steps as a real.
         let steps = steps.as_real().map_or(steps.clone(), |n| Val::int(n as i64));
+        let most = steps.as_int().map_or(String::new(), |n| format!(" ({n})"));
         let args = [y0, t0.promoted(), ts, relative.promoted(), absolute.promoted(), steps, packed.theta.promoted()];
         let kind = Kind { base: Base::Vector, arrays: 1 };
-        self.node(span, Op::CallWith(name, closure), &args, kind, vec![m, n])
+        let solved = self.node(span, Op::CallWith(called, closure), &args, kind, vec![m, n])?;
+        // From where a solver fails on states are NaN.
+        let last = solved.pick(Kind::VECTOR, vec![n], (m.saturating_sub(1)) * n..m * n);
+        let why = format!(
+            "{name}: failed to integrate to the next output time in less than max_num_steps{most} steps, or with a \
+             right-hand side that is not a number"
+        );
+        self.demand_number(span, &last, &why)?;
+        Ok(solved)
+    }
+
+    /// Demands that what a solver gives is a number: it is NaN where it fails, and Stan rejects there.
+    fn demand_number(&mut self, span: Span, x: &Val, why: &str) -> Result<()> {
+        if x.len() == 0 {
+            return Ok(());
+        }
+        let sizes = self.elementwise(span, "abs", std::slice::from_ref(x))?;
+        let most = if sizes.is_scalar() { sizes } else { self.library(span, "max", &[sizes])? };
+        let holds = self.compare(span, "<=", &most, &Val::real(f64::INFINITY))?;
+        self.check(span, &holds, why)
     }
 
     /// Demands of known times and controls of a solver what Stan demands.
@@ -264,7 +285,20 @@ impl<'a> Tracer<'a> {
         let tolerance = tolerance.unwrap_or_else(|| Val::real(f64::EPSILON.sqrt()));
         let ends = values.iter().map(Val::promoted);
         let args: Vec<Val> = ends.chain([packed.theta, tolerance]).collect();
-        self.node(span, Op::CallWith("integrate_1d_tol".into(), closure), &args, Kind::REAL, vec![])
+        if let (Some(a), Some(b)) = (args[0].as_real(), args[1].as_real())
+            && a > b
+        {
+            let message =
+                format!("{name}: lower limit is {}, but must be less than or equal to {}", shown(a), shown(b));
+            return self.check(span, &Val::bool(false), &message).map(|()| Val::real(f64::NAN));
+        }
+        let integral = self.node(span, Op::CallWith("integrate_1d_tol".into(), closure), &args, Kind::REAL, vec![])?;
+        let why = format!(
+            "{name}: error estimate of integral exceeds the given relative tolerance times norm of integral, or the \
+             integrand is not finite"
+        );
+        self.demand_number(span, &integral, &why)?;
+        Ok(integral)
     }
 
     /// `algebra_solver(f, guess, theta, x_r, x_i[, …])`, `solve_newton(f, guess, …)` and its kin.
@@ -298,7 +332,13 @@ impl<'a> Tracer<'a> {
         let mut args = vec![guess.promoted()];
         args.extend(control);
         args.push(packed.theta);
-        self.node(span, Op::CallWith(called.into(), closure), &args, Kind::VECTOR, vec![n])
+        let most = args[3].as_real().map_or(String::new(), |n| format!(" ({n})"));
+        let root = self.node(span, Op::CallWith(called.into(), closure), &args, Kind::VECTOR, vec![n])?;
+        let why = format!(
+            "{name}: maximum number of iterations{most} was exceeded in the solve, or no step makes the function smaller"
+        );
+        self.demand_number(span, &root, &why)?;
+        Ok(root)
     }
 
     /// A closure of these inputs, as text: what it computes is a graph of its own.

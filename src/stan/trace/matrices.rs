@@ -1,5 +1,6 @@
 //! Functions of matrices of Stan's library, by those of ours.
 
+use super::demands::{forms, of_kernel};
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::value::{Elem, Kind, Val};
@@ -9,8 +10,11 @@ impl Tracer<'_> {
     pub(super) fn of_matrices(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
         let matrix = |t: &mut Self, shape: Vec<usize>| t.call_ab(span, name, args, Kind::MATRIX, shape).map(Some);
         let square = |v: &Val| v.shape.clone();
-        if name == "cholesky_decompose" {
-            self.check_symmetric(span, name, &args[0])?;
+        if !forms(name).is_empty() && !name.ends_with("_rng") && !name.contains("_lp") {
+            self.check_support(span, name, args)?;
+        }
+        if name.starts_with("hmm_") {
+            self.check_hidden_markov(span, name, args)?;
         }
         match (name, args) {
             // The part above the diagonal has no part in it.
@@ -43,6 +47,9 @@ impl Tracer<'_> {
                 let parts = [(Kind::MATRIX, square(a)), (Kind::MATRIX, vec![n, n])];
                 self.part_of(span, "qr_thin_rows", a, &parts, usize::from(name == "qr_thin_R")).map(Some)
             }
+            // Of a matrix with more columns than rows nothing is left out.
+            ("qr_thin_Q", [a]) => self.library(span, "qr_Q", std::slice::from_ref(a)).map(Some),
+            ("qr_thin_R", [a]) => self.library(span, "qr_R", std::slice::from_ref(a)).map(Some),
             ("svd_U" | "svd_V" | "singular_values", [a]) => self.singular(span, name, a).map(Some),
             ("eigenvectors_sym" | "eigenvalues_sym", [a]) => {
                 let parts = [(Kind::MATRIX, square(a)), (Kind::VECTOR, vec![a.shape[0]])];
@@ -192,6 +199,7 @@ impl Tracer<'_> {
             return Ok(None);
         }
         let (points, numbers) = args.split_at(sets);
+        self.check_rows(span, name, &of_kernel(stem, sets, !numbers.last().is_some_and(Val::is_scalar)), args)?;
         if stem == "gp_exp_quad" && points.iter().all(Val::is_known) && numbers[1].is_scalar() {
             let (x, y) = (&points[0], points.last().expect("there is one"));
             return self.exp_quad(span, x, y, &numbers[0], &numbers[1]).map(Some);

@@ -10,6 +10,7 @@ mod constants;
 mod constrained;
 mod counted;
 mod declare;
+mod demands;
 mod densities;
 mod draws;
 mod expr;
@@ -21,6 +22,7 @@ mod laplace;
 mod library;
 mod loop_routine;
 mod loops;
+mod made_of;
 mod matrices;
 mod operators;
 mod ops;
@@ -137,12 +139,14 @@ pub(super) struct Tracer<'a> {
     pub(super) left_out: f64,
     /// Whether what is run is part of the log density.
     pub(super) in_density: bool,
+    /// Whether what is run is made of draws: generated quantities.
+    pub(super) in_quantities: bool,
     /// Whether what runs knows no lanes: `print` prints here and now, and draws are made.
     pub(super) before_lanes: bool,
     /// The draws that were made so.
     drawn: u64,
-    /// Vectors of which it was demanded what the word says.
-    demanded: HashSet<(&'static str, Arg)>,
+    /// Values of which it was demanded what the words say.
+    demanded: HashSet<(Arc<str>, Arg)>,
     /// Lines that were printed so.
     pub(super) printed: Vec<String>,
     /// The unconstrained parameters, where one point is run on the host.
@@ -176,6 +180,7 @@ impl<'a> Tracer<'a> {
             unnormalized: true,
             left_out: 0.0,
             in_density: true,
+            in_quantities: false,
             before_lanes: false,
             drawn: 0,
             demanded: HashSet::default(),

@@ -1,322 +1,22 @@
-//! What densities demand of their arguments, and what Stan says where known ones do not have it. What lanes compute is
-//! looked at by the library of the language: a density is NaN there, which rejects the point.
+//! What functions demand of their arguments, and what Stan says where these do not have it. Known ones are looked at here.
+//! What lanes compute is looked at by the library of the language, whose densities are NaN where a parameter is outside
+//! of its domain; where a number would come out, or a draw is wanted, an assertion stands before the call.
 
-use super::{Result, Tracer};
-use crate::base::{HashMap, Span};
-use crate::stan::graph::{Arg, Graph, Op};
-use crate::stan::syntax::ast::Constraint;
-use crate::stan::value::{Elem, NodeId, Val};
-use crate::types::ArrayData;
+use std::sync::Arc;
 
-/// What an argument must be.
-#[derive(Clone, Copy)]
-enum Demand {
-    NotNan,
-    Finite,
-    Positive,
-    PositiveFinite,
-    Nonnegative,
-    Between(f64, f64),
-    AtLeast(f64),
-    Less(f64),
-    Above(f64),
-    /// From 0 to another argument.
-    UpTo(usize),
-    AtLeastThat(usize),
-    GreaterThan(usize),
-    /// From 1 to one more than there are cut-points.
-    Category(usize),
-}
-
-use Demand::{
-    Above, AtLeast, AtLeastThat, Between, Category, Finite, GreaterThan, Less, Nonnegative, NotNan, Positive,
-    PositiveFinite, UpTo,
+use super::constants::log_determinant;
+use super::constrained::distinct;
+use super::demands::Demand::{
+    self, Above, AboveRows, AtLeast, AtLeastThat, Between, Category, Column, Finite, GreaterThan, Less, Nonnegative,
+    NotNan, Positive, PositiveFinite, UpTo, UpToSize,
 };
-
-/// An argument, Stan's name of it, and what it must be, in the order in which Stan looks.
-type Row = (usize, &'static str, Demand);
-
-/// The demands of a density on numbers, as in the headers of Stan 2.39 (`stan/math/prim/prob`).
-fn demands(name: &str) -> &'static [Row] {
-    match name {
-        "bernoulli_logit_glm_lpmf" => &[(0, "Vector of dependent variables", Between(0.0, 1.0))],
-        "bernoulli_logit_lpmf" => {
-            &[(0, "n", Between(0.0, 1.0)), (1, "Logit transformed probability parameter", NotNan)]
-        }
-        "bernoulli_lpmf" => &[(0, "n", Between(0.0, 1.0)), (1, "Probability parameter", Between(0.0, 1.0))],
-        "beta_binomial_lpmf" => &[
-            (1, "Population size parameter", Nonnegative),
-            (2, "First prior sample size parameter", PositiveFinite),
-            (3, "Second prior sample size parameter", PositiveFinite),
-        ],
-        "beta_lpdf" => &[
-            (1, "First shape parameter", PositiveFinite),
-            (2, "Second shape parameter", PositiveFinite),
-            (0, "Random variable", Between(0.0, 1.0)),
-        ],
-        "beta_neg_binomial_lpmf" => &[
-            (0, "Failures variable", Nonnegative),
-            (1, "Number of successes parameter", PositiveFinite),
-            (2, "Prior success parameter", PositiveFinite),
-            (3, "Prior failure parameter", PositiveFinite),
-        ],
-        "beta_proportion_lpdf" => &[
-            (1, "Location parameter", Positive),
-            (1, "Location parameter", Less(1.0)),
-            (2, "Precision parameter", PositiveFinite),
-            (0, "Random variable", Between(0.0, 1.0)),
-        ],
-        "binomial_logit_glm_lpmf" => {
-            &[(0, "Successes variable", UpTo(1)), (1, "Population size parameter", Nonnegative)]
-        }
-        "binomial_logit_lpmf" => &[
-            (0, "Successes variable", UpTo(1)),
-            (1, "Population size parameter", Nonnegative),
-            (2, "Probability parameter", Finite),
-        ],
-        "binomial_lpmf" => &[
-            (0, "Successes variable", UpTo(1)),
-            (1, "Population size parameter", Nonnegative),
-            (2, "Probability parameter", Between(0.0, 1.0)),
-        ],
-        "cauchy_lpdf" => {
-            &[(0, "Random variable", NotNan), (1, "Location parameter", Finite), (2, "Scale parameter", PositiveFinite)]
-        }
-        "student_t_lpdf" => &[
-            (0, "Random variable", NotNan),
-            (1, "Degrees of freedom parameter", PositiveFinite),
-            (2, "Location parameter", Finite),
-            (3, "Scale parameter", PositiveFinite),
-        ],
-        "chi_square_lpdf" => {
-            &[(0, "Random variable", Nonnegative), (1, "Degrees of freedom parameter", PositiveFinite)]
-        }
-        "inv_chi_square_lpdf" => &[(1, "Degrees of freedom parameter", PositiveFinite), (0, "Random variable", NotNan)],
-        "scaled_inv_chi_square_lpdf" => &[
-            (0, "Random variable", NotNan),
-            (1, "Degrees of freedom parameter", PositiveFinite),
-            (2, "Scale parameter", PositiveFinite),
-        ],
-        "discrete_range_lpmf" => &[(2, "Upper bound parameter", AtLeastThat(1))],
-        "double_exponential_lpdf" | "logistic_lpdf" => {
-            &[(0, "Random variable", Finite), (1, "Location parameter", Finite), (2, "Scale parameter", PositiveFinite)]
-        }
-        "exp_mod_normal_lpdf" => &[
-            (0, "Random variable", NotNan),
-            (1, "Location parameter", Finite),
-            (2, "Scale parameter", PositiveFinite),
-            (3, "Inv_scale parameter", PositiveFinite),
-        ],
-        "exponential_lpdf" => &[(0, "Random variable", Nonnegative), (1, "Inverse scale parameter", PositiveFinite)],
-        "frechet_lpdf" => &[
-            (0, "Random variable", Positive),
-            (1, "Shape parameter", PositiveFinite),
-            (2, "Scale parameter", PositiveFinite),
-        ],
-        "gamma_lpdf" => &[
-            (0, "Random variable", PositiveFinite),
-            (1, "Shape parameter", PositiveFinite),
-            (2, "Inverse scale parameter", PositiveFinite),
-        ],
-        "gumbel_lpdf" | "normal_lpdf" => {
-            &[(0, "Random variable", NotNan), (1, "Location parameter", Finite), (2, "Scale parameter", Positive)]
-        }
-        "inv_gamma_lpdf" => &[
-            (0, "Random variable", NotNan),
-            (1, "Shape parameter", PositiveFinite),
-            (2, "Scale parameter", PositiveFinite),
-        ],
-        "loglogistic_lpdf" => &[
-            (0, "Random variable", PositiveFinite),
-            (1, "Scale parameter", PositiveFinite),
-            (2, "Shape parameter", PositiveFinite),
-        ],
-        "lognormal_lpdf" => &[
-            (0, "Random variable", Nonnegative),
-            (1, "Location parameter", Finite),
-            (2, "Scale parameter", PositiveFinite),
-        ],
-        "lkj_corr_lpdf" | "lkj_corr_cholesky_lpdf" => &[(1, "Shape parameter", Positive)],
-        "multi_student_t_lpdf" | "multi_student_t_cholesky_lpdf" => {
-            &[(1, "Degrees of freedom parameter", Positive), (1, "Degrees of freedom parameter", Finite)]
-        }
-        "multinomial_lpmf" | "multinomial_logit_lpmf" | "dirichlet_multinomial_lpmf" => {
-            &[(0, "Number of trials variable", Nonnegative)]
-        }
-        "neg_binomial_2_log_glm_lpmf" => {
-            &[(0, "Failures variables", Nonnegative), (4, "Precision parameter", PositiveFinite)]
-        }
-        "neg_binomial_2_log_lpmf" => &[
-            (0, "Failures variable", Nonnegative),
-            (1, "Log location parameter", Finite),
-            (2, "Precision parameter", PositiveFinite),
-        ],
-        "neg_binomial_2_lpmf" => &[
-            (0, "Failures variable", Nonnegative),
-            (1, "Location parameter", PositiveFinite),
-            (2, "Precision parameter", PositiveFinite),
-        ],
-        "neg_binomial_lpmf" => &[
-            (0, "Failures variable", Nonnegative),
-            (1, "Shape parameter", PositiveFinite),
-            (2, "Inverse scale parameter", PositiveFinite),
-        ],
-        "normal_id_glm_lpdf" => &[(4, "Scale vector", PositiveFinite), (0, "Vector of dependent variables", Finite)],
-        "ordered_logistic_lpmf" | "ordered_probit_lpmf" => &[(0, "Random variable", Category(2))],
-        "ordered_logistic_glm_lpmf" => &[(0, "Vector of dependent variables", Category(3))],
-        "pareto_lpdf" => &[
-            (0, "Random variable", NotNan),
-            (1, "Scale parameter", PositiveFinite),
-            (2, "Shape parameter", PositiveFinite),
-        ],
-        "pareto_type_2_lpdf" => &[
-            (0, "Random variable", AtLeastThat(1)),
-            (2, "Scale parameter", PositiveFinite),
-            (3, "Shape parameter", PositiveFinite),
-        ],
-        "poisson_log_glm_lpmf" => &[(0, "Vector of dependent variables", Nonnegative)],
-        "poisson_log_lpmf" => &[(0, "Random variable", Nonnegative), (1, "Log rate parameter", NotNan)],
-        "poisson_lpmf" => &[(0, "Random variable", Nonnegative), (1, "Rate parameter", Nonnegative)],
-        "rayleigh_lpdf" => &[(1, "Scale parameter", Positive), (0, "Random variable", Positive)],
-        "skew_double_exponential_lpdf" => &[
-            (0, "Random variable", NotNan),
-            (1, "Location parameter", Finite),
-            (2, "Scale parameter", PositiveFinite),
-            (3, "Skewness parameter", Between(0.0, 1.0)),
-        ],
-        "skew_normal_lpdf" => &[
-            (0, "Random variable", NotNan),
-            (1, "Location parameter", Finite),
-            (3, "Shape parameter", Finite),
-            (2, "Scale parameter", Positive),
-        ],
-        "std_normal_lpdf" => &[(0, "Random variable", NotNan)],
-        "uniform_lpdf" => &[
-            (0, "Random variable", NotNan),
-            (1, "Lower bound parameter", Finite),
-            (2, "Upper bound parameter", Finite),
-            (2, "Upper bound parameter", GreaterThan(1)),
-        ],
-        "von_mises_lpdf" => &[
-            (0, "Random variable", Finite),
-            (1, "Location parameter", Finite),
-            (2, "Scale parameter", Nonnegative),
-            (2, "Scale parameter", Finite),
-        ],
-        "weibull_lpdf" => &[
-            (0, "Random variable", Finite),
-            (1, "Shape parameter", PositiveFinite),
-            (2, "Scale parameter", PositiveFinite),
-        ],
-        // Those of more than five arguments, and the probabilities to have come.
-        "wiener_full" => &[
-            (0, "Random variable", PositiveFinite),
-            (1, "Boundary separation", PositiveFinite),
-            (4, "Drift rate", Finite),
-            (3, "A-priori bias", Less(1.0)),
-            (3, "A-priori bias", Above(0.0)),
-            (2, "Nondecision time", Nonnegative),
-            (2, "Nondecision time", Finite),
-            (5, "Inter-trial variability in drift rate", Nonnegative),
-            (5, "Inter-trial variability in drift rate", Finite),
-            (6, "Inter-trial variability in A-priori bias", Between(0.0, 1.0)),
-            (7, "Inter-trial variability in Nondecision time", Nonnegative),
-            (7, "Inter-trial variability in Nondecision time", Finite),
-            (0, "Random variable", GreaterThan(2)),
-        ],
-        "yule_simon_lpmf" => &[(0, "Outcome variable", AtLeast(1.0)), (1, "Shape parameter", PositiveFinite)],
-        _ => &[],
-    }
-}
-
-/// Functions that give symmetric matrices, besides covariances of Gaussian processes.
-const SYMMETRIC: &[&str] = &[
-    "corr_matrix_constrain",
-    "cov_matrix_constrain",
-    "crossprod",
-    "inverse_spd",
-    "multiply_lower_tri_self_transpose",
-    "quad_form_sym_matrix",
-    "tcrossprod",
-];
-
-/// Functions that do the same with every element.
-const ELEMENTWISE: &[&str] = &["abs", "cos", "exp", "inv", "log", "log1p", "sin", "sqrt", "square", "tanh"];
-
-/// How many operations within one another are looked through.
-const DEEPEST: usize = 100;
-
-/// Which matrices with n rows are surely symmetric, by what they are made of.
-struct Symmetry<'g> {
-    graph: &'g Graph,
-    n: usize,
-    /// Each node is looked at once.
-    known: HashMap<NodeId, bool>,
-    depth: usize,
-}
-
-impl Symmetry<'_> {
-    fn new(graph: &Graph, n: usize) -> Symmetry<'_> {
-        Symmetry { graph, n, known: HashMap::default(), depth: 0 }
-    }
-
-    fn of(&mut self, m: &Arg) -> bool {
-        let n = self.n;
-        let mut pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i * n + j, j * n + i)));
-        match m {
-            Arg::Scalar(_) => true,
-            Arg::Known(array) => match &array.data {
-                ArrayData::Real(x) => x.len() == n * n && pairs.all(|(a, b)| x[a] == x[b]),
-                _ => false,
-            },
-            Arg::Elements(elems, _) => {
-                elems.len() == n * n && pairs.all(|(a, b)| self.pair(elems[a], elems[b], (a, b)))
-            }
-            Arg::Prefix(..) => false,
-            Arg::Whole(node) => self.node(*node),
-        }
-    }
-
-    /// Whether the elements at mirrored places are the same: one node's, or mirrored ones of a symmetric matrix.
-    fn pair(&mut self, a: Elem, b: Elem, places: (usize, usize)) -> bool {
-        match (a, b) {
-            (Elem::Of(node, at), Elem::Of(other, mirrored)) if node == other && at != mirrored => {
-                (at as usize, mirrored as usize) == places && self.node(node)
-            }
-            (a, b) => a == b,
-        }
-    }
-
-    fn node(&mut self, id: NodeId) -> bool {
-        if let Some(known) = self.known.get(&id) {
-            return *known;
-        }
-        let node = &self.graph.nodes[id];
-        let is = node.shape == [self.n, self.n]
-            && match &node.op {
-                Op::Infix(sign) => *sign != "@" && self.all(&node.args),
-                Op::Negate => self.all(&node.args),
-                Op::Call(name, _) if ELEMENTWISE.contains(&&**name) => self.all(&node.args),
-                Op::Call(name, _) => {
-                    let of_process = name.starts_with("gp_") && name.ends_with("_cov") && !name.ends_with("_cross_cov");
-                    of_process || SYMMETRIC.contains(&&**name)
-                }
-                _ => false,
-            };
-        self.known.insert(id, is);
-        is
-    }
-
-    fn all(&mut self, args: &[Arg]) -> bool {
-        if self.depth == DEEPEST {
-            return false;
-        }
-        self.depth += 1;
-        let all = args.iter().all(|arg| self.of(arg));
-        self.depth -= 1;
-        all
-    }
-}
+use super::demands::{Form, Row, demands, forms};
+use super::made_of::{DEEPEST, Signs, Symmetry, is_of_stochastic_matrix};
+use super::{Result, Tracer};
+use crate::base::Span;
+use crate::stan::graph::{Arg, Op, TurnId};
+use crate::stan::syntax::ast::{BinaryOp, Constraint};
+use crate::stan::value::{Elem, Kind, NodeId, Val};
 
 /// A number as C++ prints it: six digits.
 pub(super) fn shown(x: f64) -> String {
@@ -326,56 +26,116 @@ pub(super) fn shown(x: f64) -> String {
     format!("{x:.5e}").parse::<f64>().unwrap_or(x).to_string()
 }
 
+/// What a number at a place must be, in words; `None` where it depends on what is not known.
+fn must(demand: Demand, at: usize, args: &[Val]) -> Option<String> {
+    let size = |arg: usize| args[arg].shape.last().copied();
+    Some(match demand {
+        NotNan => "not be nan!".to_owned(),
+        Finite => "be finite!".to_owned(),
+        Positive => "be positive!".to_owned(),
+        PositiveFinite => "be positive finite!".to_owned(),
+        Nonnegative => "be nonnegative!".to_owned(),
+        Between(a, b) => format!("be in the interval [{}, {}]", shown(a), shown(b)),
+        AtLeast(a) => format!("be greater than or equal to {a}"),
+        Above(a) => format!("be greater than {a}"),
+        Less(b) => format!("be less than {}", shown(b)),
+        UpTo(arg) => format!("be in the interval [0, {}]", shown(other(arg, at, args)?)),
+        AtLeastThat(arg) => format!("be greater than or equal to {}", shown(other(arg, at, args)?)),
+        GreaterThan(arg) => format!("be greater than {}", shown(other(arg, at, args)?)),
+        Category(arg) => format!("be in the interval [1, {}]", size(arg)? + 1),
+        Column(arg) => format!("be in the interval [1, {}]", size(arg)?),
+        UpToSize(arg) => format!("be in the interval [0, {}]", size(arg)?),
+        AboveRows(arg) => format!("be greater than {}", size(arg)?.checked_sub(1)?),
+    })
+}
+
+/// The number of another argument that goes with a place.
+fn other(arg: usize, at: usize, args: &[Val]) -> Option<f64> {
+    let values = args[arg].reals()?;
+    if values.len() == 1 { values.first().copied() } else { values.get(at).copied() }
+}
+
+/// Whether a number at a place is what it must be; `None` where that is not known.
+fn holds(demand: Demand, x: f64, at: usize, args: &[Val]) -> Option<bool> {
+    let size = |arg: usize| args[arg].shape.last().map(|n| *n as f64);
+    Some(match demand {
+        NotNan => !x.is_nan(),
+        Finite => x.is_finite(),
+        Positive => x > 0.0,
+        PositiveFinite => x > 0.0 && x.is_finite(),
+        Nonnegative => x >= 0.0,
+        Between(a, b) => a <= x && x <= b,
+        AtLeast(a) => x >= a,
+        Above(a) => x > a,
+        Less(b) => x < b,
+        UpTo(arg) => 0.0 <= x && x <= other(arg, at, args)?,
+        AtLeastThat(arg) => x >= other(arg, at, args)?,
+        GreaterThan(arg) => x > other(arg, at, args)?,
+        Category(arg) => 1.0 <= x && x <= size(arg)? + 1.0,
+        Column(arg) => 1.0 <= x && x <= size(arg)?,
+        UpToSize(arg) => 0.0 <= x && x <= size(arg)?,
+        AboveRows(arg) => x > size(arg)? - 1.0,
+    })
+}
+
 /// What must be said of a number that is not what it must be.
 fn refusal(demand: Demand, x: f64, at: usize, args: &[Val]) -> Option<String> {
-    let other = |arg: usize| {
-        let values = args[arg].reals()?;
-        if values.len() == 1 { values.first().copied() } else { values.get(at).copied() }
-    };
-    let (holds, must) = match demand {
-        NotNan => (!x.is_nan(), "not be nan!".to_owned()),
-        Finite => (x.is_finite(), "be finite!".to_owned()),
-        Positive => (x > 0.0, "be positive!".to_owned()),
-        PositiveFinite => (x > 0.0 && x.is_finite(), "be positive finite!".to_owned()),
-        Nonnegative => (x >= 0.0, "be nonnegative!".to_owned()),
-        Between(a, b) => (a <= x && x <= b, format!("be in the interval [{a}, {b}]")),
-        AtLeast(a) => (x >= a, format!("be greater than or equal to {a}")),
-        Above(a) => (x > a, format!("be greater than {a}")),
-        Less(b) => (x < b, format!("be less than {b}")),
-        UpTo(arg) => {
-            let b = other(arg)?;
-            (0.0 <= x && x <= b, format!("be in the interval [0, {}]", shown(b)))
-        }
-        AtLeastThat(arg) => {
-            let a = other(arg)?;
-            (x >= a, format!("be greater than or equal to {}", shown(a)))
-        }
-        GreaterThan(arg) => {
-            let a = other(arg)?;
-            (x > a, format!("be greater than {}", shown(a)))
-        }
-        Category(arg) => {
-            let most = args[arg].shape.last()? + 1;
-            (1.0 <= x && x <= most as f64, format!("be in the interval [1, {most}]"))
-        }
-    };
-    (!holds).then(|| format!("is {}, but must {must}", shown(x)))
+    if holds(demand, x, at, args)? {
+        return None;
+    }
+    Some(format!("is {}, but must {}", shown(x), must(demand, at, args)?))
+}
+
+fn is_positive_definite(entries: &[f64], n: usize) -> bool {
+    log_determinant(entries, n).is_some_and(|log| !log.is_nan())
 }
 
 impl Tracer<'_> {
-    /// Demands of the known arguments of a density what Stan demands: nothing that a chain could do mends them.
+    /// Demands of the arguments of a function of the library what Stan demands. Known ones that are not what they must be are
+    /// told before the run: nothing that a chain could do mends them.
     pub(super) fn check_support(&mut self, span: Span, name: &str, args: &[Val]) -> Result<()> {
-        self.check_demands(span, name, name, args)
-    }
-
-    /// The same for a function that is told by another name than that of its demands.
-    pub(super) fn check_demands(&mut self, span: Span, name: &str, row: &str, args: &[Val]) -> Result<()> {
-        if !self.in_density || args.iter().any(|arg| arg.len() == 0) {
+        self.check_demands(span, name, name, args)?;
+        if !self.looks() || args.iter().any(|arg| arg.len() == 0) {
             return Ok(());
         }
-        for (arg, what, demand) in demands(row) {
+        for (arg, what, form) in forms(name) {
             let Some(value) = args.get(*arg) else { continue };
-            let Some(numbers) = value.reals() else { continue };
+            for part in Self::rows_of(value) {
+                self.check_form(span, name, what, *form, &part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether arguments are looked at where the program stands: what gives the transformed parameters of a draw has them of
+    /// points that the density has taken.
+    fn looks(&self) -> bool {
+        self.in_density || self.before_lanes || self.in_quantities
+    }
+
+    /// Whether something is not demanded of a value yet. Under a condition it is demanded of some lanes only.
+    fn is_new(&mut self, demand: &str, x: &Val) -> bool {
+        !self.guards.is_empty() || self.demanded.insert((demand.into(), Arg::of(x)))
+    }
+
+    /// The demands on numbers, for a function that is told by another name than that of its demands.
+    pub(super) fn check_demands(&mut self, span: Span, name: &str, row: &str, args: &[Val]) -> Result<()> {
+        self.check_rows(span, name, &demands(row), args)
+    }
+
+    /// Demands of arguments what these rows say.
+    pub(super) fn check_rows(&mut self, span: Span, name: &str, rows: &[Row], args: &[Val]) -> Result<()> {
+        if !self.looks() || args.iter().any(|arg| arg.len() == 0) {
+            return Ok(());
+        }
+        for (arg, what, demand) in rows {
+            let Some(value) = args.get(*arg) else { continue };
+            let Some(numbers) = value.reals() else {
+                if self.asserts(name, *arg, *demand, value) {
+                    self.assert_demand(span, &format!("{name}: {what}"), *demand, value, args)?;
+                }
+                continue;
+            };
             let found = numbers.iter().enumerate().find_map(|(at, x)| Some((at, refusal(*demand, *x, at, args)?)));
             if let Some((at, refusal)) = found {
                 let place = if value.is_scalar() { String::new() } else { format!("[{}]", at + 1) };
@@ -386,8 +146,166 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// Demands of a vector that is an argument of a density what a constraint says. What a transform of that constraint has
-    /// made is taken as it is, and the same vector is looked at once.
+    /// Whether what lanes compute needs a look before the call. A density is NaN where a parameter is outside of its domain;
+    /// but outside of its support it is minus infinity, which a mixture outlives, and a kernel of known points takes any
+    /// scale. In quantities what is NaN stays so; a scale is looked at, since Stan gives nothing at all then.
+    fn asserts(&self, name: &str, arg: usize, demand: Demand, value: &Val) -> bool {
+        let open = matches!(demand, NotNan | Finite);
+        let wanted = match () {
+            () if name.ends_with("_rng") => true,
+            () if self.in_density => arg == 0 && !open && !value.kind.is_int() || name == "gp_exp_quad_cov" && !open,
+            () => !open,
+        };
+        wanted && !self.is_within(demand, value)
+    }
+
+    /// Whether all numbers of a value are surely what they must be, but for rounding.
+    fn is_within(&self, demand: Demand, value: &Val) -> bool {
+        let mut signs = Signs::new(&self.graph);
+        match demand {
+            Positive | PositiveFinite | Nonnegative => signs.positive(&Arg::of(value)),
+            Between(a, b) => a <= 0.0 && b >= 1.0 && signs.shares(&Arg::of(value)),
+            _ => false,
+        }
+    }
+
+    /// Demands of what lanes compute what Stan demands, and tells a number that is not so.
+    fn assert_demand(&mut self, span: Span, what: &str, demand: Demand, x: &Val, args: &[Val]) -> Result<()> {
+        if !self.is_new(&format!("{what} {demand:?}"), x) {
+            return Ok(());
+        }
+        let x = x.promoted();
+        let Some((holds, told)) = self.demanded_of_lanes(span, demand, &x, args)? else { return Ok(()) };
+        // A loop that tells values would not become generated code.
+        let in_loop = self.turn != TurnId(0) || self.routines.depth > 0;
+        if let Some(must) = must(demand, 0, args).filter(|_| in_loop) {
+            return self.check(span, &holds, &format!("{what} must {must}"));
+        }
+        let has = if x.is_scalar() { "is" } else { "has" };
+        let begin: Arc<str> = format!("{what} {has} ").into();
+        let (texts, values) = match (must(demand, 0, args), demand) {
+            (Some(must), _) => (vec![begin, format!(", but must {must}").into()], vec![told]),
+            // The other argument is known to lanes only.
+            (None, AtLeastThat(arg)) if args[arg].is_scalar() => (
+                vec![begin, ", but must be greater than or equal to ".into(), "".into()],
+                vec![told, args[arg].clone()],
+            ),
+            (None, GreaterThan(arg)) if args[arg].is_scalar() => {
+                (vec![begin, ", but must be greater than ".into(), "".into()], vec![told, args[arg].clone()])
+            }
+            _ => (vec![begin, ", but must be greater than another argument".into()], vec![told]),
+        };
+        self.check_telling(span, &holds, texts, values)
+    }
+
+    /// The least or the largest of some numbers.
+    fn extreme(&mut self, span: Span, name: &str, x: &Val) -> Result<Val> {
+        if x.is_scalar() { Ok(x.clone()) } else { self.library(span, name, &[distinct(x)]) }
+    }
+
+    /// Whether all of some numbers are what they must be, and one that is told where they are not.
+    fn demanded_of_lanes(&mut self, span: Span, demand: Demand, x: &Val, args: &[Val]) -> Result<Option<(Val, Val)>> {
+        let size = |arg: usize| args[arg].shape.last().map_or(0.0, |n| *n as f64);
+        let (sign, least, most) = match demand {
+            NotNan | Finite => {
+                let sizes = self.elementwise(span, "abs", std::slice::from_ref(x))?;
+                let most = self.extreme(span, "max", &sizes)?;
+                let sign = if matches!(demand, NotNan) { "<=" } else { "<" };
+                let holds = self.compare(span, sign, &most, &Val::real(f64::INFINITY))?;
+                return Ok(Some((holds, if x.is_scalar() { x.clone() } else { most })));
+            }
+            AtLeastThat(arg) | GreaterThan(arg) => {
+                let (_, both) = self.aligned(span, "a bound", &[x.clone(), args[arg].promoted()])?;
+                let more = self.binary(span, BinaryOp::Subtract, &both[0], &both[1])?;
+                let least = self.extreme(span, "min", &more)?;
+                let sign = if matches!(demand, GreaterThan(_)) { ">" } else { ">=" };
+                let holds = self.compare(span, sign, &least, &Val::real(0.0))?;
+                return Ok(Some((holds, self.extreme(span, "min", x)?)));
+            }
+            UpTo(_) => return Ok(None),
+            Positive => (">", Some(0.0), None),
+            PositiveFinite => (">", Some(0.0), Some(("<", f64::INFINITY))),
+            Nonnegative => (">=", Some(0.0), None),
+            AtLeast(a) => (">=", Some(a), None),
+            Above(a) => (">", Some(a), None),
+            AboveRows(arg) => (">", Some(size(arg) - 1.0), None),
+            Less(b) => ("", None, Some(("<", b))),
+            Between(a, b) => (">=", Some(a), Some(("<=", b))),
+            UpToSize(arg) => (">=", Some(0.0), Some(("<=", size(arg)))),
+            Category(arg) => (">=", Some(1.0), Some(("<=", size(arg) + 1.0))),
+            Column(arg) => (">=", Some(1.0), Some(("<=", size(arg)))),
+        };
+        let below = match least {
+            Some(a) => {
+                let least = self.extreme(span, "min", x)?;
+                Some((self.compare(span, sign, &least, &Val::real(a))?, least))
+            }
+            None => None,
+        };
+        let above = match most {
+            Some((sign, b)) => {
+                let most = self.extreme(span, "max", x)?;
+                Some((self.compare(span, sign, &most, &Val::real(b))?, most))
+            }
+            None => None,
+        };
+        Ok(match (below, above) {
+            (Some((holds, least)), Some((also, most))) => {
+                let told = if x.is_scalar() { least } else { self.select(span, &holds, &most, &least)? };
+                Some((self.both(span, &holds, &also)?, told))
+            }
+            (one, other) => one.or(other),
+        })
+    }
+
+    /// Demands of a vector or a matrix that it has a form.
+    fn check_form(&mut self, span: Span, name: &str, what: &str, form: Form, x: &Val) -> Result<()> {
+        let of_lanes = !x.is_known() && !name.ends_with("_rng");
+        match form {
+            Form::Simplex => self.demand(span, name, what, &Constraint::Simplex, x),
+            Form::Ordered => self.demand(span, name, what, &Constraint::Ordered, x),
+            Form::Correlations => self.demand(span, name, what, &Constraint::CorrMatrix, x),
+            Form::Symmetric => self.check_symmetric(span, name, what, x),
+            // What is made of a matrix that is not positive definite is NaN, or it is told there, and of a diagonal that is
+            // not positive NaN.
+            Form::Covariances if of_lanes => self.check_symmetric(span, name, what, x),
+            Form::Factor if of_lanes && self.is_lower_triangular(x) => Ok(()),
+            Form::Covariances => {
+                self.check_symmetric(span, name, what, x)?;
+                let Some(entries) = x.reals() else { return self.demand(span, name, what, &Constraint::CovMatrix, x) };
+                if !self.is_new("positive definite", x) || is_positive_definite(&entries, x.shape[0]) {
+                    return Ok(());
+                }
+                self.check(span, &Val::bool(false), &format!("{name}: {what} is not positive definite"))
+            }
+            Form::Factor => self.demand(span, name, what, &Constraint::CholeskyFactorCov, x),
+        }
+    }
+
+    /// Demands of the arguments of functions of hidden Markov models what Stan demands.
+    pub(super) fn check_hidden_markov(&mut self, span: Span, name: &str, args: &[Val]) -> Result<()> {
+        let [omegas, gamma, rho] = args else { return Ok(()) };
+        let n = omegas.shape[0];
+        if rho.len() != n {
+            return super::wrong(span, format!("{name}: rho has the size {}, but must have {n}", rho.len()));
+        }
+        if gamma.shape != [n, n] {
+            let (rows, cols) = (gamma.shape[0], gamma.shape[1]);
+            return super::wrong(span, format!("{name}: Gamma has the size {rows} x {cols}, but must have {n} x {n}"));
+        }
+        if !self.looks() || n == 0 {
+            return Ok(());
+        }
+        self.demand(span, name, "rho", &Constraint::Simplex, rho)?;
+        for i in 0..n {
+            let row = gamma.pick(Kind::VECTOR, vec![n], i * n..(i + 1) * n);
+            self.demand(span, name, &format!("Gamma[{}, ]", i + 1), &Constraint::Simplex, &row)?;
+        }
+        Ok(())
+    }
+
+    /// Demands of a vector or a matrix that is an argument of a function what a constraint says. What a transform of that
+    /// constraint has made is taken as it is, and the same value is looked at once.
     pub(super) fn demand(
         &mut self,
         span: Span,
@@ -396,18 +314,52 @@ impl Tracer<'_> {
         constraint: &Constraint,
         x: &Val,
     ) -> Result<()> {
-        let (made_by, word): (&[&str], &'static str) = match constraint {
+        let (made_by, word): (&[&str], &str) = match constraint {
             Constraint::Simplex => (&["simplex_constrain", "softmax"], "simplex"),
+            Constraint::CorrMatrix => (&["corr_matrix_constrain"], "correlations"),
+            Constraint::CovMatrix => (&["cov_matrix_constrain", "corr_matrix_constrain"], "covariances"),
+            Constraint::CholeskyFactorCov => {
+                (&["cholesky_factor_cov_constrain", "cholesky_factor_corr_constrain", "cholesky_decompose"], "factor")
+            }
             _ => (&["ordered_constrain", "positive_ordered_constrain"], "ordered"),
         };
-        if !self.in_density || self.is_made_by(made_by, x) {
-            return Ok(());
-        }
-        // Under a condition it is demanded of some lanes only.
-        if self.guards.is_empty() && !self.demanded.insert((word, Arg::of(x))) {
+        let of_matrix = matches!(constraint, Constraint::Simplex)
+            && matches!(Arg::of(x), Arg::Elements(elems, _) if is_of_stochastic_matrix(&self.graph, &elems));
+        if !self.looks() || of_matrix || self.is_made_by(made_by, x) || !self.is_new(word, x) {
             return Ok(());
         }
         self.check_lanes(span, &format!("{name}: {what}"), constraint, x)
+    }
+
+    /// Whether a matrix has surely nothing above the diagonal, by what it is made of.
+    fn is_lower_triangular(&self, x: &Val) -> bool {
+        let &[rows, cols] = &x.shape[..] else { return false };
+        let mut above = (0..rows).flat_map(|i| (i + 1..cols).map(move |j| i * cols + j));
+        match Arg::of(x) {
+            Arg::Whole(node) => self.is_triangular_node(node, &x.shape, 0),
+            Arg::Elements(elems, _) => above.all(|at| match elems[at] {
+                Elem::Real(x) => x == 0.0,
+                Elem::Of(node, place) if place as usize == at => self.is_triangular_node(node, &x.shape, 0),
+                _ => false,
+            }),
+            _ => false,
+        }
+    }
+
+    fn is_triangular_node(&self, id: NodeId, shape: &[usize], depth: usize) -> bool {
+        let node = &self.graph.nodes[id];
+        let of = |arg: &Arg| matches!(arg, Arg::Whole(node) if self.is_triangular_node(*node, shape, depth + 1));
+        let makes = |name: &str| {
+            matches!(name, "cholesky_decompose" | "cholesky_factor_corr_constrain" | "cholesky_factor_cov_constrain")
+        };
+        depth < DEEPEST
+            && node.shape == shape
+            && match &node.op {
+                Op::Call(name, _) => makes(name),
+                // A factor that is not finite makes NaN of a zero, and of the density.
+                Op::Infix("*") => node.args.iter().any(of),
+                _ => false,
+            }
     }
 
     /// Whether a vector is all that a call of one of these functions has given.
@@ -429,7 +381,7 @@ impl Tracer<'_> {
     }
 
     /// Demands of a matrix that it is symmetric, as a Cholesky factor does.
-    pub(super) fn check_symmetric(&mut self, span: Span, name: &str, m: &Val) -> Result<()> {
+    fn check_symmetric(&mut self, span: Span, name: &str, what: &str, m: &Val) -> Result<()> {
         let n = m.shape[0];
         if m.shape.get(1) != Some(&n) {
             return super::wrong(span, format!("{name}: a matrix of {:?} is not square", m.shape));
@@ -444,12 +396,16 @@ impl Tracer<'_> {
             let Some((below, above)) = off else { return Ok(()) };
             let (i, j) = (below / n + 1, below % n + 1);
             let (upper, lower) = (shown(x[above]), shown(x[below]));
-            let message = format!("{name}: m is not symmetric. m[{j},{i}] = {upper}, but m[{i},{j}] = {lower}");
+            let message =
+                format!("{name}: {what} is not symmetric. {what}[{j},{i}] = {upper}, but {what}[{i},{j}] = {lower}");
             return self.check(span, &Val::bool(false), &message);
         }
         if Symmetry::new(&self.graph, n).of(&Arg::of(m)) {
             return Ok(());
         }
-        self.demand_symmetric(span, m, &format!("{name}: m must be symmetric"))
+        if self.is_new("symmetric", m) {
+            self.demand_symmetric(span, m, &format!("{name}: {what} must be symmetric"))?;
+        }
+        Ok(())
     }
 }

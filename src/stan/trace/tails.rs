@@ -37,6 +37,7 @@ pub(super) fn distribution_of(name: &str) -> Option<&str> {
 impl Tracer<'_> {
     /// A distribution function: of several values the probability that all lie there.
     pub(super) fn distribution_function(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Val> {
+        self.check_demands(span, name, name, args)?;
         let (length, args) = self.aligned(span, name, args)?;
         let is_probability = name.ends_with("_cdf");
         let n = match length {

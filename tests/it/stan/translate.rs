@@ -77,7 +77,7 @@ fn a_draw_of_data_that_there_is_not_is_an_error() {
     let program = "transformed data { real x = normal_rng(0, -1); } parameters { real y; } model { y ~ normal(x, 1); }";
     let (code, message) = refused("no_draw", program, json!({}));
     assert_eq!(code, "E2502");
-    assert_eq!(message, "normal_rng: its arguments are outside of what it takes, so there is no draw");
+    assert_eq!(message, "normal_rng: Scale parameter is -1, but must be positive finite!");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn indices_that_are_known_are_looked_at_before_the_run() {
 }
 
 #[test]
-fn what_densities_demand_of_known_arguments_is_said_before_the_run_as_stan_says_it() {
+fn what_functions_demand_of_known_arguments_is_said_before_the_run_as_stan_says_it() {
     let cases = [
         ("target += normal_lpdf(x | 0, -1);", "normal_lpdf: Scale parameter is -1, but must be positive!"),
         ("2 ~ bernoulli(p);", "bernoulli_lpmf: n is 2, but must be in the interval [0, 1]"),
@@ -146,6 +146,59 @@ fn what_densities_demand_of_known_arguments_is_said_before_the_run_as_stan_says_
         (
             "3 ~ categorical([p, 1 - p]');",
             "categorical_lpmf: Number of categories is 3, but must be in the interval [1, 2]",
+        ),
+        (
+            "[x, 1]' ~ multi_normal([0, 0]', [[1, 2], [2, 1]]);",
+            "multi_normal_lpdf: Covariance matrix is not positive definite",
+        ),
+        (
+            "target += lkj_corr_cholesky_lpdf([[1, 0.5], [0, 1]] | 2.0);",
+            "lkj_corr_cholesky_lpdf: Random variable must be lower triangular",
+        ),
+        (
+            "target += lkj_corr_lpdf([[1, 0.5], [0.5, 2]] | 2.0);",
+            "lkj_corr_lpdf: Correlation matrix must have a unit diagonal",
+        ),
+        (
+            "target += multi_gp_cholesky_lpdf([[x, 1]] | [[1, 0], [1, 1]], [-1]');",
+            "multi_gp_cholesky_lpdf: Kernel scales[1] is -1, but must be positive finite!",
+        ),
+        ("target += x * inverse_spd([[1, 2], [2, 1]])[1, 1];", "inverse_spd: m is not positive definite"),
+        (
+            "target += x * mdivide_left_spd([[1, 0.5], [0.4, 1]], [1, 2]')[1];",
+            "mdivide_left_spd: A is not symmetric. A[1,2] = 0.5, but A[2,1] = 0.4",
+        ),
+        (
+            "target += x * gp_exp_quad_cov({1.0, 2}, 1.0, -1.5)[1, 2];",
+            "gp_exp_quad_cov: length scale is -1.5, but must be positive!",
+        ),
+        (
+            "target += x * gp_periodic_cov({1.0, 2}, 1.0, 2.0, 0.0)[1, 2];",
+            "gp_periodic_cov: period is 0, but must be positive!",
+        ),
+        (
+            "target += beta_lcdf(1.5 | exp(x), 3);",
+            "beta_lcdf: Random variable is 1.5, but must be in the interval [0, 1]",
+        ),
+        (
+            "target += von_mises_cdf(4 | x, 1);",
+            "von_mises_cdf: Random variable is 4, but must be in the interval [-3.14159, 3.14159]",
+        ),
+        (
+            "target += hmm_marginal([[x, 1], [0, 2]], [[0.5, 0.5], [0.5, 0.4]], [0.5, 0.5]');",
+            "hmm_marginal: Gamma[2, ] must be a simplex: sum to 1",
+        ),
+        (
+            "target += hmm_marginal([[x, 1], [0, 2]], [[1]], [0.5, 0.5]');",
+            "hmm_marginal: Gamma has the size 1 x 1, but must have 2 x 2",
+        ),
+        (
+            "target += wishart_lpdf(exp(x) * identity_matrix(3) | 2, identity_matrix(3));",
+            "wishart_lpdf: Degrees of freedom parameter is 2, but must be greater than 2",
+        ),
+        (
+            "k ~ poisson_log_glm([[1], [2]], x, [negative_infinity()]');",
+            "poisson_log_glm_lpmf: Weight vector[1] is -inf, but must be finite!",
         ),
         (
             "target += cholesky_decompose([[1, 0.5], [0.25, 1]])[2, 1] * x;",
@@ -306,6 +359,12 @@ fn matrices_that_are_symmetric_by_what_they_are_made_of_are_not_looked_at() {
         ("[[2, s, 0], [s, 2, 1], [0, 1, 2]]", 0),
         ("[[2, s, 0], [-s, 2, 1], [0, 1, 2]]", 1),
         ("gp_exp_quad_cov(x, {s, x[2], x[3]}, s, 1)", 1),
+        ("quad_form_diag(gp_exp_quad_cov(x, s, 1), [s, 2, s]')", 0),
+        ("quad_form_diag(m, [s, 2, s]')", 1),
+        ("diag_post_multiply(diag_pre_multiply([s, 2, 3]', gp_exp_quad_cov(x, s, 1)), [s, 2, s]')", 1),
+        ("m * m'", 0),
+        ("m[, 1:2] * m[, 1:2]'", 0),
+        ("m * m", 1),
         ("exp(m)", 1),
         ("m + m'", 1),
     ];

@@ -9,7 +9,7 @@ import json
 import sys
 
 from mpmath import mp, mpf
-from tails import beta_sides, gamma_sides, student_t_sides
+from tails import beta_sides, gamma_sides, skew_normal_sides, student_t_sides
 
 mp.dps = 50
 # The inverse takes up to a hundred steps of Newton's method.
@@ -25,6 +25,10 @@ BETA = [
     (1e15, 0.7, 0.999999999999999), (1e5, 1e8, 1e-6), (1e7, 40.0, 0.5),
 ]
 STUDENT_T = [(0.5, 1e13), (-3.0, 1e8), (30.0, 1e3), (1e6, 1e5), (2.0, 1e20), (-0.01, 150.0), (1.5, 99.0)]
+SKEW_NORMAL = [
+    (-0.3, 2.0), (-1.4, 0.9), (-3.0, 4.0), (-9.0, 0.2), (-40.0, 3.0), (-25.0, 5.0), (-5.0, -2.0), (-45.0, -1.5), (2.0, 6.0), (0.2, 50.0),
+    (12.0, 0.5), (41.0, 8.0), (7.0, -3.0), (0.05, -30.0), (-0.01, 300.0), (-0.002, -400.0),
+]
 SIZES = [1e-300, 1e-40, 1e-8, 0.3, 1.0, 8.0, 31.0, 33.0, 1e3, 1e6, 1e16, 1e40, 1e300]
 SHARES = [1e-300, 1e-8, 0.3, 0.5, 0.9, 1.0 - 1e-15]
 
@@ -69,6 +73,7 @@ def main():
     out += case_lines("gamma_holds", ["a", "x"], GAMMA, gamma_sides, -24)
     out += case_lines("beta_holds", ["a", "b", "x"], BETA, beta_sides, -24)
     out += case_lines("student_t_holds", ["t", "nu"], STUDENT_T, student_t_sides, -10)
+    out += case_lines("skew_normal_holds", ["z", "alpha"], SKEW_NORMAL, skew_normal_sides, -20)
     out += grid("gamma_ends", ["a", "x"], SIZES, SIZES)
     out += grid("beta_ends", ["a", "b", "x"], SIZES[::3], SIZES[::3], SHARES)
     out += grid("quantile_ends", ["a", "b", "p"], SIZES[::3], SIZES[::3], SHARES[::2])
@@ -170,6 +175,33 @@ pub fn student_t_holds(
         && close(student_t_lccdf(t, nu, 0.0, 1.0), q)
         && slope(by_t, q_by_t)
         && slope(by_nu, q_by_nu)
+}
+
+pub fn skew_normal_holds(
+    z: real,
+    alpha: real,
+    p: real,
+    p_by_z: real,
+    p_by_alpha: real,
+    q: real,
+    q_by_z: real,
+    q_by_alpha: real,
+) -> bool {
+    let (by_z, by_alpha) = grad(
+        |z: real, alpha: real| skew_normal_lcdf(z, 0.0, 1.0, alpha),
+        wrt = (0, 1),
+    )(z, alpha);
+    let below = close(skew_normal_lcdf(z, 0.0, 1.0, alpha), p)
+        && slope(by_z, p_by_z)
+        && slope(by_alpha, p_by_alpha);
+    let (by_z, by_alpha) = grad(
+        |z: real, alpha: real| skew_normal_lccdf(z, 0.0, 1.0, alpha),
+        wrt = (0, 1),
+    )(z, alpha);
+    below
+        && close(skew_normal_lccdf(z, 0.0, 1.0, alpha), q)
+        && slope(by_z, q_by_z)
+        && slope(by_alpha, q_by_alpha)
 }
 
 /// The two sides are logarithms of probabilities that add up to 1.

@@ -2,7 +2,7 @@
 the border of the smaller tail, over the logarithm of the variable or of its odds. Each function gives the logarithms of the
 probabilities below and above."""
 
-from mpmath import cosh, exp, expm1, log, log1p, log10, loggamma, mp, mpf, pi, quad, sqrt, workdps
+from mpmath import atan, cosh, cot, exp, expm1, log, log1p, log10, loggamma, mp, mpf, ncdf, pi, quad, sqrt, workdps
 
 
 def integral(decay, scale):
@@ -49,3 +49,17 @@ def student_t_sides(t, nu):
         total = integral(lambda s: nu * (log(cosh(s)) + log1p(sine * (exp(s) - exp(-s)) / (exp(s) + exp(-s)))), 1 / (nu * sine + sqrt(nu)))
         weight = loggamma((nu + 1) / 2) - loggamma(nu / 2) - log(pi) / 2 - nu / 2 * log1p(t * t / nu)
         return sides(weight + log(total), t <= 0)
+
+
+def skew_normal_sides(z, alpha):
+    """By the integral that is left of the tail on the side against which the skew leans."""
+    if alpha < 0:
+        return skew_normal_sides(-z, -alpha)[::-1]
+    # The derivative by alpha may be far below what steps of it change.
+    with workdps(2 * mp.dps):
+        end, h = atan(1 / alpha), abs(z)
+        points = [mpf(0)] + [end * (1 - mpf(2) ** -k) for k in range(1, 60)] + [end]
+        total = quad(lambda p: exp(-h * h / 2 * (cot(p) ** 2 - alpha * alpha)), points)
+        rest = log(total / pi) - h * h / 2 * (1 + alpha * alpha)
+        other = log(2 * ncdf(-h) - exp(rest))
+        return (rest, log1p(-exp(rest))) if z < 0 else (log1p(-exp(other)), other)
