@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use autobatch::program::io::NamedValues;
-use autobatch::sampler::{Draws, Metric, Number, Progress, Samples};
+use autobatch::sampler::{Advice, Draws, Metric, Number, Progress, Samples};
 use autobatch::{Array, Sampler};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -119,7 +119,8 @@ impl Run {
     fn run<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let sampler = self.sampler.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(sampler) = sampler else { return Err(PyRuntimeError::new_err("this run was made")) };
-        let samples = watched(py, &self.stop, || sampler.run())?.map_err(|e| raised(py, &e))?;
+        let mut samples = watched(py, &self.stop, || sampler.run())?.map_err(|e| raised(py, &e))?;
+        samples.advise(in_python);
         of_samples(py, samples)
     }
 
@@ -140,6 +141,17 @@ impl Run {
         let reached = now.reached;
         Some((now.draws, now.all_draws, reached.iterations, reached.warm, reached.finished, reached.warmup))
     }
+}
+
+/// What a warning advises, as arguments of `sample`.
+fn in_python(advice: &Advice) -> String {
+    let arguments = advice.flags().into_iter().map(|(flag, value)| match (flag, value.split_once('=')) {
+        ("--set", Some((name @ ("target_accept" | "max_treedepth"), value))) => format!("{name}={value}"),
+        ("--set", Some((name, value))) => format!("settings={{\"{name}\": {value}}}"),
+        ("--diagnose", _) => "print(fit.diagnose())".to_owned(),
+        (flag, _) => format!("{}={value}", flag.trim_start_matches('-').replace('-', "_")),
+    });
+    arguments.collect::<Vec<_>>().join(", ")
 }
 
 fn number(value: &Bound<'_, PyAny>) -> PyResult<Number> {

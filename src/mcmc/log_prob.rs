@@ -180,7 +180,7 @@ pub struct BoundDensity {
 
 /// Values at points.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Values {
+pub struct Densities {
     /// The log densities; NaN where a point is rejected.
     pub lp: Vec<f64>,
     /// The gradients, point × dimension; NaN where a point is rejected.
@@ -199,7 +199,7 @@ impl BoundDensity {
     ///
     /// # Errors
     /// [`ErrorKind::Input`] for another number of coordinates than all points have, and what [`Function::run`] refuses.
-    pub fn at(&mut self, points: &[f64], options: &Options) -> Result<Values, Error> {
+    pub fn at(&mut self, points: &[f64], options: &Options) -> Result<Densities, Error> {
         if points.len() != self.points * self.width {
             let message = format!("{} numbers for {} points of {}", points.len(), self.points, self.width);
             return Err(Error::new(ErrorKind::Input, message));
@@ -234,6 +234,6 @@ impl BoundDensity {
             lp[*at] = f64::NAN;
             gradient[at * self.width..][..self.width].fill(f64::NAN);
         }
-        Ok(Values { lp, gradient, rejected })
+        Ok(Densities { lp, gradient, rejected })
     }
 }

@@ -4,7 +4,7 @@ use ndarray::ArrayViewD;
 
 use crate::mcmc::sampling::Draws;
 use crate::program::{Arrays, Error};
-use crate::report::{Diagnosis, Summary, SummaryRow, Warning};
+use crate::report::{Advice, Diagnosis, Summary, SummaryRow, Warning};
 use crate::run::{Trap, TrapKind};
 
 /// The draws of a run, and what they are worth.
@@ -54,6 +54,11 @@ impl Samples {
     /// What to worry about.
     pub fn warnings(&self) -> &[Warning] {
         &self.summary.warnings
+    }
+
+    /// Writes what to do to every warning that advises something: what stands there else is a flag of the command.
+    pub fn advise(&mut self, words: impl Fn(&Advice) -> String) {
+        self.summary.advise(words);
     }
 
     /// Which parameters go with divergent transitions, with the energy and with deep trees: what to write otherwise

@@ -20,7 +20,6 @@ const SIZES: &[(&[&str], &str)] = &[
     (&["multi_normal_rng", "multi_normal_cholesky_rng", "multi_normal_prec_rng"], "n nn"),
     (&["multi_student_t_rng", "multi_student_t_cholesky_rng"], ". n nn"),
     (&["wishart_rng", "inv_wishart_rng", "wishart_cholesky_rng", "inv_wishart_cholesky_rng"], ". nn"),
-    (&["hmm_marginal", "hmm_latent_rng", "hmm_hidden_state_prob"], "kt kk k"),
     (&["dot_product", "squared_distance", "distance"], "n n"),
     (&["mdivide_left", "mdivide_left_spd", "mdivide_left_tri_low", "quad_form", "quad_form_sym"], "nn n*"),
     (&["mdivide_right", "mdivide_right_spd", "mdivide_right_tri_low"], "*n nn"),

@@ -1,0 +1,182 @@
+"""Sampling."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import autobatch as ab
+from conftest import DATA, EIGHT_SCHOOLS, same
+
+FAR = "parameters { vector[3] x; } model { x ~ normal(0, 1); }"
+
+
+def quiet(*args: object, **kwargs: object) -> ab.Fit:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ab.AutobatchWarning)
+        return ab.sample(*args, progress=False, **kwargs)
+
+
+def test_draws_are_by_name(fit: ab.Fit) -> None:
+    assert list(fit) == ["z", "mu", "tau", "theta", "y_rep"] and fit["theta"].shape == (4, 200, 8)
+    assert np.allclose(fit["theta"], fit["mu"][..., None] + fit["tau"][..., None] * fit["z"], rtol=1e-14)
+    assert fit.complete and fit.chains == [0, 1, 2, 3] and len(fit.stepsize) == 4 and not fit.failed
+    assert fit.sample_stats["divergent"].dtype == bool and fit.warmup_posterior["mu"].shape == (4, 300)
+    row = fit.summary()["mu"]
+    assert abs(row["mean"] - 4.4) < 1.5 and row["mean"] == pytest.approx(fit["mu"].mean()) and "theta[8]" in fit.summary().rows
+    assert "mean" in str(fit.summary()) and "<table" in fit._repr_html_() and "4 chains of 200 draws" in repr(fit)
+    with pytest.raises(KeyError, match="there is no variable `nope`"):
+        fit["nope"]
+
+
+def test_the_same_seed_gives_the_same_bits_and_so_do_parts(fit: ab.Fit) -> None:
+    how = dict(warmup=300, draws=200, seed=1, target_accept=0.95, save_warmup=True)
+    same(fit, quiet(EIGHT_SCHOOLS, DATA, chains=4, threads=2, **how))
+    parts = [quiet(EIGHT_SCHOOLS, DATA, chains=2, first_chain=first, **how) for first in (0, 2)]
+    assert parts[1].chains == [2, 3]
+    for name in fit:
+        assert np.array_equal(fit[name], np.concatenate([part[name] for part in parts]))
+
+
+def test_a_run_is_what_the_command_gives(fit: ab.Fit, tmp_path: pathlib.Path) -> None:
+    import json
+
+    (tmp_path / "m.stan").write_text(EIGHT_SCHOOLS)
+    (tmp_path / "d.json").write_text(json.dumps(DATA))
+    words = "sample m.stan --data d.json --warmup 300 --draws 200 --seed 1 --target-accept 0.95 --output o.npz"
+    done = subprocess.run([sys.executable, "-m", "autobatch", *words.split()], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "o.npz") as file:
+        assert np.array_equal(file["theta"], fit["theta"])
+    assert subprocess.run([sys.executable, "-m", "autobatch", "run", "nowhere.ab"], capture_output=True).returncode == 1
+
+
+def test_a_datatree_opens_in_arviz(fit: ab.Fit, tmp_path: pathlib.Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    tree = fit.to_datatree(dims={"theta": ["school"], "z": ["school"], "y": ["school"]}, coords={"school": list("ABCDEFGH")}, observed=["y"])
+    assert tree.posterior["theta"].dims == ("chain", "draw", "school") and tree.attrs["status"] == "complete"
+    assert list(tree.posterior["school"].values) == list("ABCDEFGH")
+    assert tree.observed_data["y"].dims == ("school",) and tree.warmup_posterior["mu"].shape == (4, 300)
+    stats = tree.sample_stats
+    assert {"diverging", "energy", "reached_max_treedepth", "n_steps", "lp", "step_size"} <= set(stats)
+    arviz = pytest.importorskip("arviz")
+    table = arviz.summary(tree, var_names=["mu", "theta"], round_to="none")
+    assert table.loc["mu", "r_hat"] == pytest.approx(fit.summary()["mu"]["r_hat"], rel=1e-6)
+    assert table.loc["theta[C]", "ess_bulk"] == pytest.approx(fit.summary()["theta[3]"]["ess_bulk"], rel=1e-6)
+    pytest.importorskip("zarr")
+    tree.to_zarr(tmp_path / "fit.zarr")
+    opened = xarray.open_datatree(tmp_path / "fit.zarr", engine="zarr")
+    assert np.array_equal(opened.posterior["theta"].values, fit["theta"])
+    with pytest.raises(ab.InputError, match="there are no data `nope`"):
+        fit.to_datatree(observed=["nope"])
+
+
+def test_starts_metrics_and_settings() -> None:
+    how = dict(chains=2, warmup=0, draws=1, stepsize=1e-9, seed=1)
+    assert np.allclose(quiet(FAR, init={"x": [1, 2, 3]}, **how)["x"], [1, 2, 3], atol=1e-6)
+    each = quiet(FAR, init=[{"x": [1, 2, 3]}, {"x": [4, 5, 6]}], **how)["x"]
+    assert np.allclose(each[:, 0], [[1, 2, 3], [4, 5, 6]], atol=1e-6)
+    assert np.allclose(quiet(FAR, starts=[[7, 8, 9]], **how)["x"], [7, 8, 9], atol=1e-6)
+    learnt = quiet(FAR, chains=2, warmup=300, draws=20, seed=1, metric="dense")
+    assert learnt.inv_metric[0].shape == (3, 3)
+    thinned = quiet(FAR, chains=2, warmup=50, draws=20, thin=4, seed=1, keep=["x"], settings={"init_radius": 1.0})
+    assert thinned["x"].shape == (2, 5, 3)
+    assert quiet(FAR, chains=1, warmup=20, draws=10, seed=2, real="f32")["x"].shape == (1, 10, 3)
+
+
+def test_what_is_refused() -> None:
+    for wrong, words in [
+        (dict(chains=0), "chains is 0"),
+        (dict(draws=1.5), "draws is 1.5"),
+        (dict(seed=-1), "seed is -1"),
+        (dict(metric="round"), "'diag', 'dense' and 'unit'"),
+        (dict(settings={"nope": 1}), "`nope` means nothing"),
+        (dict(keep=["nope"]), "there is no variable `nope`"),
+        (dict(init={"y": 1}), "`y`"),
+        (dict(init=[{"x": [1, 2, 3]}] * 3), "3 chains"),
+        (dict(real="f16"), "'f64' and 'f32'"),
+        (dict(target_accept=2.0), "target_accept"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            quiet(FAR, **{"chains": 2, "warmup": 10, "draws": 10, **wrong})
+    with pytest.raises(ab.OutOfMemory):
+        quiet(FAR, chains=100_000, draws=10_000_000)
+
+
+def test_a_run_is_watched_paused_and_ended() -> None:
+    handle = ab.sample(FAR, chains=2, warmup=100, draws=1_000_000, seed=1, blocking=False, codegen="off")
+    deadline = time.monotonic() + 60
+    while handle.progress.draws == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert 0 < handle.progress.part < 1 and not handle.done and "draws" in str(handle.progress)
+    with pytest.raises(TimeoutError):
+        handle.wait(timeout=0.01)
+    handle.pause()
+    time.sleep(1.5)
+    before = handle.progress.draws
+    time.sleep(1.5)
+    assert handle.progress.draws == before
+    handle.resume()
+    while handle.progress.draws == before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    handle.abort()
+    fit = handle.wait(timeout=60)
+    assert not fit.complete and 0 < fit["x"].shape[1] < 1_000_000 and fit.to_datatree().attrs["status"] == "interrupted"
+
+
+def test_callbacks_may_end_a_run() -> None:
+    seen = []
+
+    def callback(handle: ab.Handle) -> None:
+        seen.append(handle.progress)
+        if handle.progress.draws > 0:
+            handle.abort()
+
+    fit = quiet(FAR, chains=2, warmup=100, draws=1_000_000, seed=1, callback=callback, codegen="off")
+    assert seen and not fit.complete
+
+    def fails(handle: ab.Handle) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        quiet(FAR, chains=2, warmup=100, draws=1_000_000, seed=1, callback=fails, codegen="off")
+
+
+def test_python_goes_on_beside_a_run() -> None:
+    turns = 0
+    handle = ab.sample(FAR, chains=2, warmup=100, draws=1_000_000, seed=1, blocking=False, codegen="off")
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        turns += 1
+        time.sleep(0.001)
+    handle.abort()
+    handle._thread.join(60)
+    assert turns > 100
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_raises_and_ends_the_run() -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(1.0, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            quiet(FAR, chains=2, warmup=100, draws=5_000_000, seed=1, codegen="off")
+    finally:
+        timer.cancel()
+    assert not [t for t in threading.enumerate() if t.name == "autobatch"]
+
+
+def test_warnings_advise_arguments() -> None:
+    with pytest.warns(ab.AutobatchWarning) as found:
+        ab.sample(FAR, chains=2, warmup=20, draws=20, seed=1, progress=False)
+    told = " ".join(str(w.message) for w in found)
+    assert "run longer: warmup=" in told and "--" not in told
