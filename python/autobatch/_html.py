@@ -22,6 +22,11 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f"<table><thead>{line(headings, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
+def items(texts: Sequence[str]) -> str:
+    """A list; nothing of no texts."""
+    return "<ul>" + "".join(f"<li>{html.escape(text)}</li>" for text in texts) + "</ul>" if texts else ""
+
+
 def bar(part: float, text: str) -> str:
     """How far something is."""
     percent = 100 * min(max(part, 0.0), 1.0)

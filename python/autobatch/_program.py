@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class Function:
     >>> fib = compile("pub fn fib(n: int) -> int { if n < 3 { 1 } else { fib(n - 1) + fib(n - 2) } }")["fib"]
     >>> fib(n=[5, 6, 8])
     array([ 5,  8, 21])
-    >>> fib(7)
+    >>> int(fib(7))
     13
     """
 
@@ -67,7 +68,7 @@ class Function:
         self.__doc__ = native.doc() or None
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         names = [port.name for port in self.ports]
-        if all(name.isidentifier() for name in names):
+        if all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
             self.__signature__ = inspect.Signature([inspect.Parameter(n, kind, annotation=p.type) for n, p in zip(names, self.ports)])
 
     def __repr__(self) -> str:
@@ -85,23 +86,30 @@ class Function:
             given[name] = value
         return given
 
-    def __call__(self, *args: Any, seed: int = 0, threads: int = 0, on_trap: str = "raise", **kwargs: Any) -> Any:
-        """Runs it for all lanes; of inputs without lanes for one, whose outputs then have no axis of lanes either."""
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs it for all lanes; of inputs without lanes for one, whose outputs then have no axis of lanes either.
+
+        `seed`, `threads` and `on_trap` are those of `run`, unless the function has inputs of these names.
+        """
+        ports = {port.name for port in self.ports}
+        how = {name: kwargs.pop(name) for name in ("seed", "threads", "on_trap") if name in kwargs and name not in ports}
+        return self._call(self._named(args, kwargs), how)
+
+    def _call(self, given: Mapping[str, Any], how: Mapping[str, Any]) -> Any:
         lanes: dict[str, Array] = {}
         shared: dict[str, Array] = {}
         ports = {port.name: port for port in self.ports}
-        for name, value in self._named(args, kwargs).items():
+        for name, value in given.items():
             made = array(name, value)
             port = ports.get(name)
             varies = port is not None and not port.shared and made.ndim == port.rank + 1
             (lanes if varies else shared)[name] = made
-        if not lanes:
-            single = {n: v[np.newaxis] for n, v in shared.items() if n in ports and not ports[n].shared}
-            rest = {n: v for n, v in shared.items() if n not in single}
-            done = self.run(single, rest, count=None if single else 1, seed=seed, threads=threads, on_trap=on_trap)
-            outputs = {name: value[0] for name, value in done.outputs.items()}
-            return Result(outputs, done.traps).value
-        return self.run(lanes, shared, seed=seed, threads=threads, on_trap=on_trap).value
+        if lanes:
+            return self.run(lanes, shared, **how).value
+        single = {n: v[np.newaxis] for n, v in shared.items() if n in ports and not ports[n].shared}
+        rest = {n: v for n, v in shared.items() if n not in single}
+        done = self.run(single, rest, count=None if single else 1, **how)
+        return Result({name: value[0] for name, value in done.outputs.items()}, done.traps).value
 
     def one(self, *args: Any, **kwargs: Any) -> Any:
         """Runs it for one lane: no input has an axis of lanes, nor have the outputs."""
@@ -110,7 +118,7 @@ class Function:
         for name, value in given.items():
             if name in ports and np.ndim(value) != ports[name].rank:
                 raise InputError(f"`{name}` has {np.ndim(value)} axes, where one lane has {ports[name].type}")
-        return self(**given)
+        return self._call(given, {})
 
     def run(
         self,
@@ -209,6 +217,6 @@ def compile(program: Source) -> Program:
 def value_and_grad(function: Function, wrt: str | Sequence[str] = ()) -> Gradient:
     """The function that gives the value of another, which is a real, and its gradient by `wrt`: see
     `Program.value_and_grad`."""
-    if function.program is None:
+    if not isinstance(function, Function) or function.program is None:
         raise InputError(f"`{function.__name__}` is a gradient itself")
     return function.program.value_and_grad(function.__name__, wrt)

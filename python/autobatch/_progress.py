@@ -24,12 +24,14 @@ class Progress:
     #: Chains whose warmup is over, and those that have made all their draws.
     warm: int
     finished: int
+    #: Of so many iterations after warmup one is kept.
+    thin: int
     seconds: float
 
     @property
     def part(self) -> float:
         """From 0 to 1."""
-        return min(1.0, max(self.draws, self.iterations) / max(1, self.all_iterations))
+        return 1.0 if self.draws >= self.all_draws > 0 else min(1.0, max(self.draws * self.thin, self.iterations) / max(1, self.all_iterations))
 
     @property
     def seconds_left(self) -> float | None:
@@ -48,14 +50,14 @@ class Shown(Protocol):
     """What shows progress."""
 
     def update(self, progress: Progress) -> None: ...
-    def close(self) -> None: ...
+    def close(self, progress: Progress) -> None: ...
 
 
 class _Nothing:
     def update(self, progress: Progress) -> None:
         pass
 
-    def close(self) -> None:
+    def close(self, progress: Progress) -> None:
         pass
 
 
@@ -71,7 +73,7 @@ class _Terminal:
         sys.stderr.flush()
         self._width = len(text)
 
-    def close(self) -> None:
+    def close(self, progress: Progress) -> None:
         if self._width:
             sys.stderr.write("\r" + " " * self._width + "\r")
             sys.stderr.flush()
@@ -91,7 +93,7 @@ class _Lines:
             self._last = now
             print(progress, file=sys.stderr, flush=True)
 
-    def close(self) -> None:
+    def close(self, progress: Progress) -> None:
         pass
 
 
@@ -99,15 +101,15 @@ class _Notebook:
     """A bar in the output of a cell."""
 
     def __init__(self, display: Any) -> None:
-        self._handle = display(self, display_id=True)
         self._html = _html.bar(0, "")
+        self._handle = display(self, display_id=True)
 
     def update(self, progress: Progress) -> None:
         self._html = _html.bar(progress.part, str(progress))
         self._handle.update(self)
 
-    def close(self) -> None:
-        pass
+    def close(self, progress: Progress) -> None:
+        self.update(progress)
 
     def _repr_html_(self) -> str:
         return self._html

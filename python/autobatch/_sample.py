@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import threading
@@ -108,8 +109,7 @@ class Fit(Mapping[str, Array]):
         return f"<autobatch fit: {chains} chains of {draws} draws of {', '.join(self.posterior)}{state}>"
 
     def _repr_html_(self) -> str:
-        told = "".join(f"<li>{_html.html.escape(w)}</li>" for w in self.warnings)
-        return _html.preformatted(repr(self)) + self.summary()._repr_html_() + (f"<ul>{told}</ul>" if told else "")
+        return _html.preformatted(repr(self)) + self.summary()._repr_html_() + _html.items(self.warnings)
 
     def to_datatree(
         self,
@@ -156,7 +156,9 @@ class Fit(Mapping[str, Array]):
             lacking = [name for name in observed if name not in self._data]
             if lacking:
                 raise InputError(f"there are no data `{lacking[0]}`")
-            groups["observed_data"] = group({name: np.asarray(self._data[name]) for name in observed}, ())
+            plain = {name: self._data[name] for name in observed}
+            arrays = {name: np.asarray(json.loads(x)) if isinstance(x, str) else x for name, x in plain.items()}
+            groups["observed_data"] = group(arrays, ())
         tree = xarray.DataTree.from_dict({f"/{name}": made for name, made in groups.items()})
         tree.attrs |= {
             "inference_library": "autobatch",
@@ -171,11 +173,13 @@ class Fit(Mapping[str, Array]):
 class Handle:
     """A run that goes on while the caller does something else."""
 
-    def __init__(self, run: _autobatch.Run, finish: Callable[[dict[str, Any]], Fit], sizes: tuple[int, int, int]) -> None:
+    def __init__(self, run: _autobatch.Run, finish: Callable[[dict[str, Any]], Fit], sizes: tuple[int, int, int, int]) -> None:
         self._run, self._finish, self._sizes = run, finish, sizes
         self._made: dict[str, Any] | None = None
         self._raised: BaseException | None = None
+        self._fit: Fit | None = None
         self._started = time.monotonic()
+        self._ended: float | None = None
         self._thread = threading.Thread(target=self._work, name="autobatch", daemon=True)
         self._thread.start()
 
@@ -184,14 +188,19 @@ class Handle:
             self._made = self._run.run()
         except BaseException as why:
             self._raised = why
+        finally:
+            self._ended = time.monotonic()
 
     @property
     def progress(self) -> Progress:
         """How far the run is."""
-        chains, warmup, draws = self._sizes
-        told = self._run.progress() or (0, chains * draws, 0, 0, 0, (0, 0))
-        made, all_draws, iterations, warm, finished, _ = told
-        return Progress(made, all_draws, iterations, chains * (warmup + draws), chains, warm, finished, time.monotonic() - self._started)
+        chains, warmup, draws, thin = self._sizes
+        kept = -(-draws // thin)
+        made, all_draws, iterations, warm, finished, _ = self._run.progress() or (0, chains * kept, 0, 0, 0, (0, 0))
+        # Of so many iterations after warmup one is kept.
+        iterations += made * (thin - 1)
+        seconds = (self._ended or time.monotonic()) - self._started
+        return Progress(made, all_draws, iterations, chains * (warmup + draws), chains, warm, finished, thin, seconds)
 
     def pause(self) -> None:
         """Lets the chains wait, each as soon as its next draw is made."""
@@ -220,8 +229,19 @@ class Handle:
             raise TimeoutError("the run goes on")
         if self._raised is not None:
             raise self._raised
-        assert self._made is not None
-        return self._finish(self._made)
+        if self._fit is None:
+            assert self._made is not None
+            self._fit = self._finish(self._made)
+            for warning in self._fit.warnings:
+                warnings.warn(warning, AutobatchWarning, stacklevel=2 if timeout is not None else 3)
+        return self._fit
+
+
+def _list(name: str, value: Any) -> list[Any]:
+    try:
+        return list(value)
+    except TypeError:
+        raise InputError(f"{name} is {value!r}, but must be a list") from None
 
 
 def sample(
@@ -261,7 +281,7 @@ def sample(
     `threads`, `engine`, `codegen`, `real` ("f32"), `device` ("cuda"), `memory_limit`.
 
     `callback(handle)` is called some times a second while the run goes on; `blocking=False` gives the handle at once. Ctrl-C
-    ends a run in order.
+    ends a run, whose draws are lost; `handle.abort()` keeps them.
     """
     kind, text = source(model)
     for name, value, least in (("chains", chains, 1), ("warmup", warmup, 0), ("draws", draws, 0), ("thin", thin, 1)):
@@ -287,28 +307,29 @@ def sample(
         draws=int(draws),
         stepsize=None if stepsize is None else float(stepsize),
         metric=metric,
+        keep=None if keep is None else [str(name) for name in keep],
     )
-    several = [init] if isinstance(init, Mapping) else list(init or [])
-    reals = [None if x is None else np.asarray(x, dtype=np.float64) for x in (starts, inv_metric)]
-    run = _autobatch.Run(job, given, [encoded(one) for one in several], *reals, asked, options(seed=seed, first_lane=first_chain, **how))
+    if init is not None and starts is not None:
+        raise InputError("init and starts both say where chains start")
+    several = [init] if isinstance(init, Mapping) else init
+    if several is not None and (isinstance(several, str) or not all(isinstance(one, Mapping) for one in _list("init", several))):
+        raise InputError("init has values of parameters by their names, or is a list with those of each chain")
+    at, scale = (None if x is None else np.asarray(x, dtype=np.float64) for x in (starts, inv_metric))
+    asked_of_run = options(seed=seed, first_lane=first_chain, **how)
+    run = _autobatch.Run(job, given, [encoded(one) for one in several or []], at, scale, asked, asked_of_run)
     used = dict(asked, seed=seed, first_chain=first_chain, chains=chains, warmup=warmup, draws=draws)
-    original = dict(data) if isinstance(data, Mapping) else {}
-
     def finish(made: dict[str, Any]) -> Fit:
-        fit = Fit(made, original, used)
-        if keep is not None:
-            lacking = [name for name in keep if name not in fit.posterior]
-            if lacking:
-                raise InputError(f"keep: there is no variable `{lacking[0]}`: there is {', '.join(fit.posterior)}")
-            fit.posterior = {name: fit.posterior[name] for name in keep}
-            rows = [row for row in fit._rows if row[0].split("[")[0] in keep]
-            fit._rows = rows
+        fit = Fit(made, given, used)
+        for name in made["unknown"]:
+            there = ", ".join(fit.posterior)
+            warnings.warn(f"keep: there is no variable `{name}`: there is {there}", AutobatchWarning, stacklevel=3)
         return fit
 
-    handle = Handle(run, finish, (int(chains), int(warmup), int(draws)))
+    # Before the run, so that nothing is left behind where this fails.
+    bar = shown(progress if blocking else False)
+    handle = Handle(run, finish, (int(chains), int(warmup), int(draws), int(thin)))
     if not blocking:
         return handle
-    bar = shown(progress)
     try:
         while not handle.done:
             handle._thread.join(_LOOKS)
@@ -323,11 +344,8 @@ def sample(
         handle._thread.join()
         raise
     finally:
-        bar.close()
-    fit = handle.wait()
-    for warning in fit.warnings:
-        warnings.warn(warning, AutobatchWarning, stacklevel=2)
-    return fit
+        bar.close(handle.progress)
+    return handle.wait()
 
 
 __all__ = ["AutobatchError", "Fit", "Handle", "Progress", "Summary", "sample"]

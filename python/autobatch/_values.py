@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,9 +60,13 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, list):
         return [_jsonable(v) for v in value]
     if isinstance(value, complex):
-        return [value.real, value.imag]
+        return [_jsonable(value.real), _jsonable(value.imag)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Inf" if value > 0 else "-Inf"
     if isinstance(value, (bool, int, float, str)):
         return value
+    if not hasattr(value, "__array__"):
+        raise InputError(f"data are numbers, arrays and lists of them, not {type(value).__name__}")
     return _jsonable(np.asarray(value).tolist())
 
 
@@ -83,22 +88,26 @@ def data(given: Mapping[str, Any] | Source | None) -> dict[str, Any]:
             raise InputError(f"{path} is no JSON: {why}") from None
         if not isinstance(read, dict):
             raise InputError(f"{path}: data are one object of JSON, with a key for each value")
-        return {name: json.dumps(value) for name, value in read.items()}
+        return {name: _datum(value) for name, value in read.items()}
     return {name: _datum(value) for name, value in given.items()}
 
 
 def _datum(value: Any) -> Any:
+    if isinstance(value, str):
+        raise InputError(f"data are numbers, arrays and lists of them, not the text {value!r}")
     if isinstance(value, (tuple, Mapping)):
         return json.dumps(_jsonable(value))
     try:
         made = np.asarray(value)
     except ValueError:
+        # Lists of different lengths.
         return json.dumps(_jsonable(value))
     if made.dtype.kind == "c":
         return np.stack([made.real, made.imag], axis=-1)
-    if made.dtype.kind == "O" and made.ndim == 0:
-        raise InputError(f"data are numbers, arrays and lists of them, not {type(value).__name__}")
-    return json.dumps(_jsonable(made.tolist())) if made.dtype.kind == "O" else made
+    if made.dtype.kind in "biuf":
+        return made
+    # Lists of tuples, and of NaN as JSON has it.
+    return json.dumps(_jsonable(value if isinstance(value, list) else made.tolist()))
 
 
 def options(
@@ -116,5 +125,7 @@ def options(
     for name, value in (("seed", seed), ("threads", threads), ("first_lane", first_lane)):
         if not isinstance(value, (int, np.integer)) or not 0 <= value < 2**63:
             raise InputError(f"{name} is {value!r}, but must be an int from 0 on")
+    if memory_limit is not None and (not isinstance(memory_limit, (int, np.integer)) or memory_limit <= 0):
+        raise InputError(f"memory_limit is {memory_limit!r}, but must be a number of bytes")
     given: dict[str, Any] = dict(seed=int(seed), threads=int(threads), first_lane=int(first_lane))
     return given | dict(engine=engine, codegen=codegen, real=real, device=device, memory_limit=memory_limit)

@@ -1,7 +1,8 @@
 //! The log density of a model, bound to its data: a call costs little more than the work.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use autobatch::mcmc::log_prob::{BoundDensity, LogProb};
 use autobatch::mcmc::sampling::ModelSource;
@@ -9,15 +10,14 @@ use autobatch::program::io::Data;
 use autobatch::program::{StanModel, Terms};
 use autobatch::{Array, Inputs, Options};
 use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::raised;
+use crate::errors::{raised, refused};
 use crate::options::Asked;
 use crate::program::texts;
 use crate::values::{data, to_numpy};
-use crate::watched::watched;
+use crate::watched::{detached, watched};
 
 /// More lanes than these run on a thread of their own, so that signals are looked for.
 const FEW: usize = 256;
@@ -30,7 +30,6 @@ pub(crate) struct Density {
     parameters: Vec<String>,
     warnings: Vec<String>,
     options: Options,
-    stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
     /// The last that was bound: for so many points.
     bound: Mutex<Option<BoundDensity>>,
 }
@@ -58,12 +57,12 @@ impl Density {
             let value = data(&name, &value)?;
             values.push((name, value));
         }
-        let (options, stop) = asked.options(py)?;
+        let (options, _) = asked.options(py)?;
         let seed = asked.seed();
         let terms = Terms { constants: full, jacobian };
-        let made = py.detach(|| made(kind, &model, &values, (&include, seed), terms));
+        let made = detached(py, || made(kind, &model, &values, (&include, seed), terms))?;
         let (density, dimension, parameters, warnings) = made.map_err(|e| raised(py, &e))?;
-        Ok(Self { density, dimension, parameters, warnings, options, stop, bound: Mutex::default() })
+        Ok(Self { density, dimension, parameters, warnings, options, bound: Mutex::default() })
     }
 
     /// The number of unconstrained coordinates.
@@ -90,30 +89,33 @@ impl Density {
         points: PyReadonlyArrayDyn<'py, f64>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>, Rejected)> {
         let shape = points.shape().to_vec();
-        let [count, width] = shape[..] else { return Err(PyValueError::new_err("points are rows of an array")) };
+        let [count, width] = shape[..] else { return Err(refused(py, "points are rows of an array")) };
         if width != self.dimension {
             let message = format!(
                 "points of {width} coordinates, where the model has {} unconstrained parameters",
                 self.dimension
             );
-            return Err(PyValueError::new_err(message));
+            return Err(refused(py, message));
         }
         if count == 0 {
             let none = |shape: Vec<usize>| to_numpy(py, Array::real(shape, vec![]));
             return Ok((none(vec![0])?, none(vec![0, width])?, vec![]));
         }
-        let numbers = points.as_slice().map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let numbers = points.as_slice().map_err(|e| refused(py, e.to_string()))?;
+        // What ends a call does not end the next one.
+        let stop = Arc::new(AtomicBool::new(false));
+        let options = self.options.clone().settings(self.options.get_settings().clone().stop(Arc::clone(&stop)));
         let work = || {
             let mut held = self.bound.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let mut bound = match held.take().filter(|bound| bound.points() == count) {
                 Some(bound) => bound,
-                None => self.density.bind(count, width, &self.options)?,
+                None => self.density.bind(count, width, &options)?,
             };
-            let values = bound.at(numbers, &self.options);
+            let values = bound.at(numbers, &options);
             *held = Some(bound);
             values
         };
-        let values = if count <= FEW { py.detach(work) } else { watched(py, &self.stop, work)? };
+        let values = if count <= FEW { detached(py, work)? } else { watched(py, &stop, work)? };
         let values = values.map_err(|e| raised(py, &e))?;
         let lp = to_numpy(py, Array::real([count], values.lp))?;
         let gradient = to_numpy(py, Array::real([count, width], values.gradient))?;

@@ -2,7 +2,6 @@
 
 use autobatch::ErrorKind;
 use autobatch::report::render;
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 /// Where the exceptions are.
@@ -26,14 +25,22 @@ pub(crate) fn raised(py: Python<'_>, error: &autobatch::Error) -> PyErr {
         ErrorKind::Interrupted => "interrupted",
         _ => "other",
     };
-    let made = py.import(MODULE).and_then(|module| module.call_method1("made", (kind, message.trim_end())));
-    match made {
+    made(py, kind, message.trim_end())
+}
+
+/// The exception for a value that is not taken.
+pub(crate) fn refused(py: Python<'_>, message: impl AsRef<str>) -> PyErr {
+    made(py, "input", message.as_ref())
+}
+
+fn made(py: Python<'_>, kind: &str, message: &str) -> PyErr {
+    match py.import(MODULE).and_then(|module| module.call_method1("made", (kind, message))) {
         Ok(exception) => PyErr::from_value(exception),
         Err(why) => why,
     }
 }
 
-/// An exception for what cannot be told otherwise.
-pub(crate) fn failed(message: impl Into<String>) -> PyErr {
-    PyRuntimeError::new_err(message.into())
+/// The exception for what should not be.
+pub(crate) fn failed(py: Python<'_>, message: &str) -> PyErr {
+    made(py, "other", message)
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use autobatch::program::{Codegen, Prints, device};
+use autobatch::program::{Codegen, Printed, Prints, device};
 use autobatch::{Engine, Options, Precision, Settings};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// What runs are asked for.
@@ -22,6 +21,11 @@ pub(crate) struct Asked {
     memory_limit: Option<u64>,
 }
 
+/// A line that a model prints, as the command tells it.
+fn said(line: Printed) {
+    eprintln!("[{}] {}", line.who, line.line);
+}
+
 impl Asked {
     pub(crate) fn seed(&self) -> u64 {
         self.seed
@@ -30,7 +34,7 @@ impl Asked {
     /// The options, and the flag that ends a run.
     pub(crate) fn options(&self, py: Python<'_>) -> PyResult<(Options, Arc<AtomicBool>)> {
         let refused = |name: &str, given: &str, there: &str| {
-            Err(PyValueError::new_err(format!("{name}={given:?}: there is {there}")))
+            Err(crate::errors::refused(py, format!("{name}={given:?}: there is {there}")))
         };
         let engine = match self.engine.as_str() {
             "pc" => Engine::Pc,
@@ -56,7 +60,7 @@ impl Asked {
             .engine(engine)
             .codegen(codegen)
             .first_lane(self.first_lane)
-            .prints(Prints::default());
+            .prints(Prints::to(said));
         if let Some(bytes) = self.memory_limit {
             options = options.memory_limit(bytes);
         }

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use crate::errors::raised;
 use crate::options::Asked;
 use crate::values::{array, to_numpy};
-use crate::watched::watched;
+use crate::watched::{detached, watched};
 
 /// A program that was compiled.
 #[pyclass(frozen)]
@@ -39,14 +39,14 @@ impl Program {
     /// Compiles a text that goes by a name.
     #[staticmethod]
     fn of_text(py: Python<'_>, name: &str, text: &str) -> PyResult<Self> {
-        let compiled = py.detach(|| program::Program::compile_named(name, text));
+        let compiled = detached(py, || program::Program::compile_named(name, text))?;
         compiled.map(|program| Self(Arc::new(program))).map_err(|e| raised(py, &e))
     }
 
     /// Compiles a file.
     #[staticmethod]
     fn of_file(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Self> {
-        let compiled = py.detach(|| program::Program::load(path));
+        let compiled = detached(py, || program::Program::load(path))?;
         compiled.map(|program| Self(Arc::new(program))).map_err(|e| raised(py, &e))
     }
 
@@ -68,7 +68,7 @@ impl Program {
 
     /// The function that gives the value of another and its gradient by some inputs: without names by all that it can.
     fn gradient(&self, py: Python<'_>, name: &str, wrt: Vec<String>) -> PyResult<(Function, Vec<String>)> {
-        let gradient = self.0.gradient(name, &wrt).map_err(|e| raised(py, &e))?;
+        let gradient = detached(py, || self.0.gradient(name, &wrt))?.map_err(|e| raised(py, &e))?;
         let inputs = gradient.inputs().to_vec();
         Ok((Function { of: Of::Gradient(Box::new(gradient)), name: name.to_owned() }, inputs))
     }

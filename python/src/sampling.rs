@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use autobatch::program::io::NamedValues;
 use autobatch::sampler::{Advice, Draws, Metric, Number, Progress, Samples};
 use autobatch::{Array, Sampler};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::raised;
+use crate::errors::{raised, refused};
 use crate::options::Asked;
 use crate::values::{array, data, to_numpy};
 use crate::watched::watched;
@@ -23,6 +23,7 @@ pub(crate) struct Run {
     stop: Arc<AtomicBool>,
     pause: Arc<AtomicBool>,
     progress: Arc<Mutex<Option<Progress>>>,
+    keep: Option<Vec<String>>,
 }
 
 /// What a run is asked for.
@@ -38,6 +39,7 @@ struct Job {
     draws: usize,
     stepsize: Option<f64>,
     metric: String,
+    keep: Option<Vec<String>>,
 }
 
 #[pymethods]
@@ -66,7 +68,7 @@ impl Run {
             "unit" => Metric::Unit,
             given => {
                 let message = format!("metric={given:?}: there is 'diag', 'dense' and 'unit'");
-                return Err(PyValueError::new_err(message));
+                return Err(refused(py, message));
             }
         };
         let pause = Arc::new(AtomicBool::new(false));
@@ -112,7 +114,7 @@ impl Run {
             let name: String = name.extract()?;
             sampler = sampler.set(name, number(&value)?);
         }
-        Ok(Self { sampler: Mutex::new(Some(sampler)), stop, pause, progress })
+        Ok(Self { sampler: Mutex::new(Some(sampler)), stop, pause, progress, keep: job.keep })
     }
 
     /// Runs the chains, once. Gives what came out as a dictionary.
@@ -121,7 +123,10 @@ impl Run {
         let Some(sampler) = sampler else { return Err(PyRuntimeError::new_err("this run was made")) };
         let mut samples = watched(py, &self.stop, || sampler.run())?.map_err(|e| raised(py, &e))?;
         samples.advise(in_python);
-        of_samples(py, samples)
+        let unknown = self.keep.as_ref().map_or_else(Vec::new, |names| samples.keep(names));
+        let out = of_samples(py, samples)?;
+        out.set_item("unknown", unknown)?;
+        Ok(out)
     }
 
     /// Ends the run in order, with the draws that there are.

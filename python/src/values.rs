@@ -4,8 +4,10 @@ use autobatch::Array;
 use autobatch::program::io::Data;
 use autobatch::types::ArrayData;
 use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+
+use crate::errors::refused;
 
 fn elements<T: Element + Copy>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
     let array: PyReadonlyArrayDyn<'_, T> = array.extract()?;
@@ -24,7 +26,7 @@ pub(crate) fn array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Array> {
         "u" => {
             let widest: bool = value.getattr("dtype")?.getattr("itemsize")?.extract::<usize>()? == 8;
             if widest && elements::<u64>(&typed("u8")?)?.iter().any(|x| i64::try_from(*x).is_err()) {
-                return Err(PyValueError::new_err(format!("`{name}` has ints past 64 bits with a sign")));
+                return Err(refused(value.py(), format!("`{name}` has ints past 64 bits with a sign")));
             }
             ArrayData::Int(elements(&typed("i8")?)?)
         }
@@ -32,7 +34,7 @@ pub(crate) fn array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Array> {
         _ => {
             let dtype: String = value.getattr("dtype")?.str()?.extract()?;
             let message = format!("`{name}` is an array of {dtype}: wanted are reals, ints or bools");
-            return Err(PyTypeError::new_err(message));
+            return Err(refused(value.py(), message));
         }
     };
     Ok(Array::new(shape, data))
@@ -41,8 +43,8 @@ pub(crate) fn array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Array> {
 /// The same, or a text of JSON.
 pub(crate) fn data(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Data> {
     let Ok(text) = value.extract::<String>() else { return array(name, value).map(Data::Array) };
-    let value = serde_json::from_str(&text).map_err(|e| PyValueError::new_err(format!("`{name}`: {e}")))?;
-    Ok(Data::Json(value))
+    let json = serde_json::from_str(&text).map_err(|e| refused(value.py(), format!("`{name}`: {e}")))?;
+    Ok(Data::Json(json))
 }
 
 /// An array of NumPy's, which takes the elements over: there is no copy.

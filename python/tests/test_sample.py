@@ -91,6 +91,12 @@ def test_starts_metrics_and_settings() -> None:
     assert quiet(FAR, chains=1, warmup=20, draws=10, seed=2, real="f32")["x"].shape == (1, 10, 3)
 
 
+def test_names_that_are_not_there_lose_nothing() -> None:
+    with pytest.warns(ab.AutobatchWarning, match="there is no variable `nope`"):
+        fit = ab.sample(EIGHT_SCHOOLS, DATA, chains=2, warmup=10, draws=10, seed=1, keep=["mu", "nope"], progress=False)
+    assert list(fit) == ["mu"] and list(fit.summary().rows) == ["mu"] and "theta" not in str(fit.summary())
+
+
 def test_what_is_refused() -> None:
     for wrong, words in [
         (dict(chains=0), "chains is 0"),
@@ -98,7 +104,9 @@ def test_what_is_refused() -> None:
         (dict(seed=-1), "seed is -1"),
         (dict(metric="round"), "'diag', 'dense' and 'unit'"),
         (dict(settings={"nope": 1}), "`nope` means nothing"),
-        (dict(keep=["nope"]), "there is no variable `nope`"),
+        (dict(init=0.5), "init is 0.5"),
+        (dict(init={"x": [1, 2, 3]}, starts=[[0, 0, 0]]), "both say"),
+        (dict(memory_limit=-5), "memory_limit is -5"),
         (dict(init={"y": 1}), "`y`"),
         (dict(init=[{"x": [1, 2, 3]}] * 3), "3 chains"),
         (dict(real="f16"), "'f64' and 'f32'"),
@@ -172,11 +180,11 @@ def test_ctrl_c_raises_and_ends_the_run() -> None:
             quiet(FAR, chains=2, warmup=100, draws=5_000_000, seed=1, codegen="off")
     finally:
         timer.cancel()
-    assert not [t for t in threading.enumerate() if t.name == "autobatch"]
+    assert not [t for t in threading.enumerate() if t.name == "autobatch" and t.is_alive()]
 
 
 def test_warnings_advise_arguments() -> None:
     with pytest.warns(ab.AutobatchWarning) as found:
         ab.sample(FAR, chains=2, warmup=20, draws=20, seed=1, progress=False)
     told = " ".join(str(w.message) for w in found)
-    assert "run longer: warmup=" in told and "--" not in told
+    assert "warmup=40, draws=40" in told and "--" not in told

@@ -11,6 +11,8 @@ use crate::run::{Costs, Execution, MemoryBudget, Schedule, Settings};
 use crate::types::Precision;
 
 use super::bench_args::BenchArgs;
+use super::generated::GenerateArgs;
+use super::init::InitArgs;
 use super::laplace::LaplaceArgs;
 use super::model::{DataArgs, IncludeArgs};
 use super::note;
@@ -68,6 +70,8 @@ pub(super) enum Command {
     Check(CheckArgs),
     /// Format programs
     Fmt(FmtArgs),
+    /// Begin with a model or a program in a folder of its own
+    Init(InitArgs),
     /// Explain the code of a diagnostic, such as E0304
     Explain {
         /// The code
@@ -76,6 +80,9 @@ pub(super) enum Command {
     /// Measure what the cost model reckons with (`--costs`) on this machine; takes a few seconds
     #[command(hide = true)]
     Calibrate,
+    /// Write completions of shells and pages of the manual, for packages
+    #[command(hide = true)]
+    Generate(GenerateArgs),
 }
 
 #[derive(Debug, Args)]

@@ -220,16 +220,22 @@ fn of_draws(
 /// Of one file that is not there, those with the numbers of the chains behind its name, if they are.
 pub(super) fn of_chains(files: &[PathBuf], chains: usize, id: u64) -> Vec<PathBuf> {
     let [file] = files else { return files.to_vec() };
-    let numbered = |chain: u64| {
-        let (stem, ending) = (file.file_stem().unwrap_or_default(), file.extension().unwrap_or_default());
-        file.with_file_name(format!("{}_{}.{}", stem.to_string_lossy(), chain, ending.to_string_lossy()))
-    };
-    let all: Vec<PathBuf> = (id..id + chains as u64).map(numbered).collect();
+    let all: Vec<PathBuf> = (id..id + chains as u64).map(|chain| of_chain(file, chain)).collect();
     if !file.is_file() && all.iter().all(|path| path.is_file()) { all } else { vec![file.clone()] }
 }
 
 /// The same of as many chains as there are files with consecutive numbers from this one on.
 pub(super) fn of_all_chains(files: &[PathBuf], id: u64) -> Vec<PathBuf> {
-    let more = (1..).take_while(|chains| of_chains(files, *chains, id).len() == *chains).last();
-    more.filter(|_| files.len() == 1 && !files[0].is_file()).map_or_else(|| files.to_vec(), |n| of_chains(files, n, id))
+    let [file] = files else { return files.to_vec() };
+    if file.is_file() {
+        return files.to_vec();
+    }
+    let there: Vec<PathBuf> = (id..).map(|chain| of_chain(file, chain)).take_while(|path| path.is_file()).collect();
+    if there.is_empty() { files.to_vec() } else { there }
+}
+
+/// The file of a chain: the name with its number behind.
+fn of_chain(file: &Path, chain: u64) -> PathBuf {
+    let (stem, ending) = (file.file_stem().unwrap_or_default(), file.extension().unwrap_or_default());
+    file.with_file_name(format!("{}_{}.{}", stem.to_string_lossy(), chain, ending.to_string_lossy()))
 }

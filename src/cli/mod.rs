@@ -10,7 +10,9 @@ mod devices;
 mod differences;
 mod draws;
 mod dump;
+mod generated;
 mod grad;
+mod init;
 mod inits;
 mod inputs;
 mod ir_file;
@@ -103,6 +105,8 @@ pub fn main() -> ExitCode {
         Command::Check(args) => texts::check(&args),
         Command::Fmt(args) => texts::fmt(&args),
         Command::Explain { code } => texts::explain(&code),
+        Command::Init(args) => init::init(&args),
+        Command::Generate(args) => generated::generate(&args),
         Command::Calibrate => {
             let (costs, push) = crate::program::calibrate();
             print(&format!("{costs}\npush or pop of one element of one lane: {push:.2} ns\n"));

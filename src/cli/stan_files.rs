@@ -89,12 +89,29 @@ pub(super) fn read(files: &[PathBuf]) -> Result<CsvChains, Error> {
     CsvChains::read(texts).map_err(|error| Error::new(ErrorKind::Input, error.to_string()))
 }
 
+/// What names of states of warmup begin with in a file of arrays.
+const WARMUP_STATES: &str = "warmup.";
+
 /// The chains of a file of arrays, as `sample` writes it.
 fn of_arrays(file: &Path) -> Result<CsvChains, Error> {
     let Drawn { chains, count, arrays } = Drawn::of_arrays(&NamedValues::read(file)?)?;
-    let told = |name: &String| DRAW.fields.iter().any(|(field, ..)| field == name);
-    let (statistics, parameters): (IndexMap<_, _>, IndexMap<_, _>) =
-        arrays.into_iter().filter(|(name, _)| name != Q).partition(|(name, _)| told(name));
+    // Of a model with a parameter of such a name the statistic has another.
+    let has = |name: &str| arrays.contains_key(name);
+    let told: Vec<(String, &str)> = DRAW
+        .fields
+        .iter()
+        .filter(|(field, ..)| *field != Q)
+        .map(|(field, ..)| {
+            (Some(format!("{field}__")).filter(|other| has(other)).unwrap_or((*field).to_owned()), *field)
+        })
+        .collect();
+    let (mut statistics, mut parameters) = (IndexMap::new(), IndexMap::new());
+    for (name, array) in arrays.into_iter().filter(|(name, _)| name != Q && !name.starts_with(WARMUP_STATES)) {
+        match told.iter().find(|(other, _)| *other == name) {
+            Some((_, field)) => drop(statistics.insert((*field).to_owned(), array)),
+            None => drop(parameters.insert(name, array)),
+        }
+    }
     let last = |array: &Array| {
         let steps = array.as_real().unwrap_or_default();
         (1..=chains).filter_map(|chain| steps.get(chain * count - 1).copied()).collect()

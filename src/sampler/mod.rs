@@ -349,7 +349,7 @@ impl Sampler {
             ..Job::new(model)
         };
         let sampling = Sampling::new(&job, inputs)?;
-        let draws = sampling.run(&self.options, &Told::new(self))?;
+        let draws = sampling.run(&self.options, &Told::new(self, sampling.kept()))?;
         let cancelled = self.options.settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
         if draws.chains.is_empty() {
             let why = draws.traps.first().map(|trap| format!(": chain {}: {trap}", trap.position)).unwrap_or_default();
@@ -390,6 +390,9 @@ impl Sampler {
         if self.inits.is_empty() {
             return Ok(self.starts.clone());
         }
+        if self.starts.is_some() {
+            return Err(Error::new(ErrorKind::Option, "starting points and starting values are both given"));
+        }
         if self.inits.len() > 1 && self.inits.len() != self.chains {
             let message =
                 format!("there are starting values of {} chains, where there are {}", self.inits.len(), self.chains);
@@ -425,8 +428,9 @@ struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    fn new(sampler: &'a Sampler) -> Self {
-        let all_draws = sampler.chains.saturating_mul(sampler.draws);
+    /// Of chains that keep so many draws each.
+    fn new(sampler: &'a Sampler, kept: usize) -> Self {
+        let all_draws = sampler.chains.saturating_mul(kept);
         let callback = sampler.progress.as_ref();
         let (pause, stop) = (sampler.pause.as_deref(), sampler.options.settings.stop.as_deref());
         Self { callback, pause, stop, draws: AtomicUsize::new(0), all_draws, reached: Mutex::default() }

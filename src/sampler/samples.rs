@@ -56,6 +56,20 @@ impl Samples {
         &self.summary.warnings
     }
 
+    /// Keeps the draws and the rows of these variables; of none of them all. Gives the names that there are not.
+    pub fn keep(&mut self, names: &[String]) -> Vec<String> {
+        let (known, unknown): (Vec<String>, Vec<String>) =
+            names.iter().cloned().partition(|name| self.draws.parameters.contains_key(name));
+        if !known.is_empty() {
+            self.draws.parameters.retain(|name, _| known.contains(name));
+            if let Some(states) = &mut self.draws.warmup_states {
+                states.parameters.retain(|name, _| known.contains(name));
+            }
+            self.summary.keep(&known);
+        }
+        unknown
+    }
+
     /// Writes what to do to every warning that advises something: what stands there else is a flag of the command.
     pub fn advise(&mut self, words: impl Fn(&Advice) -> String) {
         self.summary.advise(words);

@@ -69,8 +69,7 @@ impl<'a> Tracer<'a> {
         }
         let data: Vec<bool> = args.iter().zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
         if values.iter().any(|v| v.counted().is_some()) {
-            let constant = self.left_out_counted(span, base, &values, &data)?;
-            return self.infix(span, "-", &value, &constant);
+            return self.density_left_out(span, &without_u(&name.text), base, &values, &data);
         }
         match self.constant_of(span, base, &values, &data, &value)? {
             0.0 => Ok(value),
@@ -214,8 +213,7 @@ impl<'a> Tracer<'a> {
             let data: Vec<bool> = exprs.zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
             if counted {
                 if self.leaves_out {
-                    let constant = self.left_out_counted(span, &distribution.text, &values, &data)?;
-                    density = self.infix(span, "-", &density, &constant)?;
+                    density = self.density_left_out(span, &name(suffix).text, &distribution.text, &values, &data)?;
                 }
                 return self.add_terms(span, &density);
             }
@@ -244,7 +242,14 @@ impl<'a> Tracer<'a> {
     }
 
     /// What a density without constants lacks.
-    fn constant_of(&mut self, span: Span, name: &str, args: &[Val], data: &[bool], density: &Val) -> Result<f64> {
+    pub(super) fn constant_of(
+        &mut self,
+        span: Span,
+        name: &str,
+        args: &[Val],
+        data: &[bool],
+        density: &Val,
+    ) -> Result<f64> {
         if data.iter().all(|d| *d) {
             let kept = constants::KEPT.contains(&name);
             return Ok(density.as_real().filter(|_| !kept).unwrap_or(0.0));

@@ -5,7 +5,7 @@
 
 use super::flow::{Flow, Mixed};
 use super::index::At;
-use super::{Result, Tracer, constants, unsupported, wrong};
+use super::{Result, Tracer, unsupported, wrong};
 use crate::base::{HashMap, Span};
 use crate::stan::graph::{Arg, Op};
 use crate::stan::syntax::ast::BinaryOp;
@@ -71,6 +71,13 @@ fn padded(whole: &Val, n: usize) -> Val {
     (have..n).for_each(|_| elems.extend(&again));
     let shape = std::iter::once(n).chain(whole.shape[1..].iter().copied()).collect();
     Val::from_elems(whole.kind, shape, elems)
+}
+
+/// Whether one of two values can be chosen: they differ in the extent of the first axis at most, and only where they are of
+/// numbers.
+fn may_be_one(a: &Val, b: &Val) -> bool {
+    let alike = a.shape.len() == b.shape.len() && (a.shape.is_empty() || a.shape[1..] == b.shape[1..]);
+    alike && (a.shape == b.shape || !(a.is_complex() || a.is_tuple() || b.is_complex() || b.is_tuple()))
 }
 
 fn same_count(a: &Val, b: &Val) -> bool {
@@ -157,6 +164,10 @@ impl Tracer<'_> {
         let whole = match place(&from) {
             Some(from) => {
                 let from = from.max(1) - 1;
+                // Whoever comes here is rejected.
+                if from >= n {
+                    return Ok(first(&whole, 0));
+                }
                 part(&whole, from, can_be.min(n - from))
             }
             None => {
@@ -252,11 +263,17 @@ impl Tracer<'_> {
                     let one: Vec<At> = std::iter::once(place).chain(rest.iter().cloned()).collect();
                     found.push(self.guarded(&there, |t| t.indexed(span, &row, &one))?);
                 }
-                let Some(head) = found.first() else { return self.indexed(span, &row, &[At::Many(vec![], *at)]) };
-                let shape = std::iter::once(found.len()).chain(head.shape.iter().copied()).collect();
-                // The axis is there again.
-                let kind = self.choose(row.kind, &row.shape, &[At::Many(vec![], *at)], span)?.kind;
-                let kind = if rest.is_empty() { kind } else { Kind { arrays: head.kind.arrays + 1, ..head.kind } };
+                // The kind is that of so many known places: none.
+                let known = |at: &At| match at {
+                    At::Lane(_, at) => At::One(1, *at),
+                    At::Lanes(_, at) => At::Many(vec![], *at),
+                    at => at.clone(),
+                };
+                let none: Vec<At> = std::iter::once(At::Many(vec![], *at)).chain(rest.iter().map(known)).collect();
+                let none = self.indexed(span, &row, &none)?;
+                let Some(head) = found.first() else { return Ok(none) };
+                let (kind, shape) =
+                    (none.kind, std::iter::once(found.len()).chain(head.shape.iter().copied()).collect());
                 let elems = found.iter().flat_map(Val::elems).collect();
                 Ok(Val::of_count(Val::from_elems(kind, shape, elems), count))
             }
@@ -290,7 +307,18 @@ impl Tracer<'_> {
             let one: Vec<At> = std::iter::once(at.clone()).chain(rest.iter().map(|_| At::All)).collect();
             self.indexed_counted(span, old, &one)?;
             let (whole, count) = old.whole_and_count();
-            let made = self.with_element(span, &whole, indices, value)?;
+            let value = match (at, value.shape.is_empty()) {
+                (At::All, false) => {
+                    let (value, own) = value.whole_and_count();
+                    self.check_counts(span, &count, &own)?;
+                    padded(&value, whole.shape[0])
+                }
+                _ if value.counted().is_some() => {
+                    return unsupported(span, "elements whose number depends on parameters, in this place");
+                }
+                _ => value.clone(),
+            };
+            let made = self.with_element(span, &whole, indices, &value)?;
             return Ok(Val::of_count(made, count));
         }
         if indices.is_empty() {
@@ -403,12 +431,15 @@ impl Tracer<'_> {
             BinaryOp::Multiply if (a.kind.base, b.kind.base) == (Base::RowVector, Base::Vector) => {
                 self.library(span, "dot_product", &args)
             }
-            _ => self.for_each_count(span, &args, |t, args| t.binary(span, op, &args[0], &args[1])),
+            _ => self.for_each_count(span, op.symbol(), &args, |t, args| t.binary(span, op, &args[0], &args[1])),
         }
     }
 
     /// A function of the library.
     pub(super) fn library_counted(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Val> {
+        if args.iter().any(|arg| arg.is_complex() || arg.is_tuple()) {
+            return unsupported(span, format!("`{name}` of elements whose number depends on parameters"));
+        }
         let filled = |t: &mut Self, with: f64| -> Result<Val> {
             let (all, count) = t.agreed(span, args)?;
             let mut plain = Vec::with_capacity(all.len());
@@ -481,51 +512,66 @@ impl Tracer<'_> {
                 return self.each_counted(span, args, |t, args| t.library(span, name, args));
             }
             _ if self.is_vectorised(name) || name.ends_with("_lcdf") || name.ends_with("_lccdf") => {
-                return self.density_counted(span, name, args);
+                return self.density_counted(span, args, &mut |t, args| t.library(span, name, args));
             }
             _ => {}
         }
-        self.for_each_count(span, args, |t, args| t.library(span, name, args))
+        self.for_each_count(span, name, args, |t, args| t.library(span, name, args))
     }
 
     /// The sum of a density over as many elements as there are: of each by itself, so that nothing is demanded of others.
-    fn density_counted(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Val> {
+    fn density_counted(
+        &mut self,
+        span: Span,
+        args: &[Val],
+        run: &mut dyn FnMut(&mut Self, &[Val]) -> Result<Val>,
+    ) -> Result<Val> {
         let (args, count) = self.agreed(span, args)?;
         let n = args.iter().find(|arg| !arg.is_scalar()).map_or(0, Val::len);
         let mut terms = Vec::with_capacity(n);
         for i in 0..n {
             let there = self.compare(span, "<", &Val::int(i as i64), &count)?;
             let numbers: Vec<Val> = args.iter().map(|arg| super::broadcast::number(arg, i)).collect();
-            let term = self.guarded(&there, |t| t.library(span, name, &numbers))?;
+            let term = self.guarded(&there, |t| run(t, &numbers))?;
             terms.push(self.select(span, &there, &term, &Val::real(0.0))?.elem(0));
         }
         self.library(span, "sum", &[Val::from_elems(Kind::VECTOR, vec![n], terms)])
     }
 
-    /// What `~` leaves out of a density over as many elements as there are.
-    pub(super) fn left_out_counted(&mut self, span: Span, name: &str, args: &[Val], data: &[bool]) -> Result<Val> {
-        let (args, count) = self.agreed(span, args)?;
-        let n = args.iter().find(|arg| !arg.is_scalar()).map_or(0, Val::len);
-        let one = |i: usize| {
-            let numbers: Vec<Val> = args.iter().map(|arg| super::broadcast::number(arg, i)).collect();
-            Elem::Real(constants::left_out(name, &numbers, data).unwrap_or(0.0))
+    /// A density of the library without what `~` leaves out, which depends on the count.
+    pub(super) fn density_left_out(
+        &mut self,
+        span: Span,
+        name: &str,
+        base: &str,
+        args: &[Val],
+        data: &[bool],
+    ) -> Result<Val> {
+        let mut run = |t: &mut Self, args: &[Val]| {
+            let density = t.library(span, name, args)?;
+            match t.constant_of(span, base, args, data, &density)? {
+                0.0 => Ok(density),
+                constant => t.infix(span, "-", &density, &Val::real(constant)),
+            }
         };
-        let constants = Val::from_elems(Kind::VECTOR, vec![n], (0..n).map(one).collect());
-        let taken = self.filled(span, &constants, &count, &Val::real(0.0))?;
-        self.library(span, "sum", &[taken])
+        if self.is_vectorised(name) {
+            return self.density_counted(span, args, &mut run);
+        }
+        self.for_each_count(span, name, args, run)
     }
 
     /// What is done to a container of few elements, for every count that there can be.
     fn for_each_count(
         &mut self,
         span: Span,
+        name: &str,
         args: &[Val],
         mut run: impl FnMut(&mut Self, &[Val]) -> Result<Val>,
     ) -> Result<Val> {
         let counted = args.iter().find_map(|arg| Some((arg.shape[..].first().copied()?, arg.counted()?.count.clone())));
         let (n, count) = counted.expect("one of them is counted");
         if n > FEW {
-            let message = format!("this of up to {n} elements, whose number depends on parameters");
+            let message = format!("`{name}` of up to {n} elements, whose number depends on parameters");
             return unsupported(span, message);
         }
         let mut found: Option<Val> = None;
@@ -543,6 +589,12 @@ impl Tracer<'_> {
                 Ok(value) => {
                     found = Some(match found {
                         None => value,
+                        Some(before) if !may_be_one(&value, &before) => {
+                            return unsupported(
+                                span,
+                                format!("`{name}` of elements whose number depends on parameters"),
+                            );
+                        }
                         Some(before) => self.select(span, &here, &value, &before)?,
                     });
                 }
@@ -629,6 +681,10 @@ impl Tracer<'_> {
                 let ((a, b), (c, d)) = (arg(1)?, arg(2)?);
                 Some((a.min(c), b.max(d)))
             }
+            Op::At if node.args.len() == 2 => match &node.args[0] {
+                Arg::Known(array) => array.as_int().and_then(|all| Some((*all.iter().min()?, *all.iter().max()?))),
+                _ => None,
+            },
             Op::Call(name, _) => match (&**name, arg(0), arg(1)) {
                 ("min", Some((a, b)), Some((c, d))) => Some((a.min(c), b.min(d))),
                 ("max", Some((a, b)), Some((c, d))) => Some((a.max(c), b.max(d))),

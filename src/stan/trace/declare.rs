@@ -19,6 +19,16 @@ pub(in crate::stan) struct Declared {
 /// The most elements of a variable: four GiB of reals.
 const MAX_ELEMENTS: usize = 1 << 29;
 
+/// Refuses a variable that no memory holds.
+fn has_room(span: Span, shape: &[usize]) -> Result<()> {
+    let elements = shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent));
+    if elements.is_none_or(|n| n > MAX_ELEMENTS) {
+        let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
+        return wrong(span, format!("a variable of {} elements has no room", sizes.join(" × ")));
+    }
+    Ok(())
+}
+
 /// A known extent.
 pub(super) fn extent(span: Span, value: &Val) -> Result<usize> {
     match value.as_int() {
@@ -96,11 +106,7 @@ impl Tracer<'_> {
             }
             _ => {}
         }
-        let elements = shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent));
-        if elements.is_none_or(|n| n > MAX_ELEMENTS) {
-            let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
-            return wrong(ty.span, format!("a variable of {} elements has no room", sizes.join(" × ")));
-        }
+        has_room(ty.span, &shape)?;
         Ok((Kind { base, arrays }, shape, count))
     }
 
@@ -121,6 +127,7 @@ impl Tracer<'_> {
             Some(value) => value.shape[0],
             None => self.most(span, &count)?,
         };
+        has_room(span, &shape)?;
         let unset = Val::of_count(Tracer::unset(kind, shape), count);
         match value {
             Some(value) => self.assigned_counted(span, &unset, &[], &value),

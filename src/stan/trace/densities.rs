@@ -229,6 +229,9 @@ impl Tracer<'_> {
 
     /// The sum of a density of arguments that go row by row; one row serves for all.
     fn by_rows(&mut self, span: Span, name: &str, parts: &[Vec<Val>]) -> Result<Val> {
+        if parts.iter().any(Vec::is_empty) && parts.iter().all(|p| p.len() <= 1) {
+            return Ok(Val::real(0.0));
+        }
         let n = parts.iter().map(Vec::len).max().unwrap_or(1);
         if let Some(other) = parts.iter().find(|p| p.len() != 1 && p.len() != n) {
             return wrong(span, format!("{name}: arguments of {n} and {} elements", other.len()));

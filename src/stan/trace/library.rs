@@ -196,6 +196,14 @@ impl Tracer<'_> {
                 if x.len() == 0 {
                     return Ok(Some(Val::real(if name == "min" { f64::INFINITY } else { f64::NEG_INFINITY })));
                 }
+                if x.kind.is_int() {
+                    let one = |i: usize| x.pick(Kind::INT, vec![], std::iter::once(i));
+                    let mut found = one(0);
+                    for i in 1..x.len() {
+                        found = self.call_ab(span, name, &[found, one(i)], Kind::INT, vec![])?;
+                    }
+                    return Ok(Some(found));
+                }
                 self.call_ab(span, name, &[flat(x)], Kind::REAL, vec![])?
             }
             // In a loop over states, as of hidden Markov models, two numbers need no array.
@@ -203,6 +211,7 @@ impl Tracer<'_> {
                 let part = |i: usize| x.promoted().pick(Kind::REAL, vec![], std::iter::once(i));
                 self.elementwise(span, "log_add_exp", &[part(0), part(1)])?
             }
+            ("variance" | "sd", [x]) if x.len() == 1 => Val::real(0.0),
             ("mean" | "variance" | "log_sum_exp", [x]) if !x.is_scalar() => {
                 self.call_ab(span, name, &[flat(&x.promoted())], Kind::REAL, vec![])?
             }

@@ -33,8 +33,8 @@ struct Input {
     counts: bool,
 }
 
-/// What a routine calls the number of elements of a variable. No variable of Stan has such a name.
-const COUNT: &str = "__count";
+/// What a routine calls the number of elements of a variable. No name of Stan ends so.
+const COUNT: &str = "_count__";
 
 impl Input {
     fn is_like(&self, other: &Input) -> bool {

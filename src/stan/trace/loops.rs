@@ -118,6 +118,11 @@ impl Tracer<'_> {
     pub(super) fn for_each(&mut self, span: Span, var: &Name, over: &Val, body: &Stmt) -> Result<Flow> {
         let kind = over.kind.element();
         if let Some(Counted { whole, count }) = over.counted() {
+            if over.kind == Kind::MATRIX {
+                let count = self.infix(span, "*", count, &Val::int(whole.shape[1] as i64))?;
+                let items = (0..whole.len()).map(|at| whole.pick(Kind::REAL, vec![], std::iter::once(at)));
+                return self.turns(span, var, items, Some(&count), body);
+            }
             let one = |i: usize| [At::One(i as i64 + 1, span)];
             let items = (0..whole.shape[0]).map(|i| self.indexed(span, whole, &one(i))).collect::<Result<Vec<_>>>()?;
             return self.turns(span, var, items.into_iter(), Some(count), body);
@@ -149,11 +154,12 @@ impl Tracer<'_> {
     ) -> Result<Flow> {
         let mut left: Option<Mixed> = None;
         for (i, item) in items.enumerate() {
-            let before = match count {
-                None => left.take(),
-                Some(count) => Some(self.comes_to(span, i, count, left.take())?),
-            };
+            let before = left.take();
             let flow = self.turned(|t| {
+                let before = match count {
+                    None => before,
+                    Some(count) => Some(t.comes_to(span, i, count, before)?),
+                };
                 t.bind(&var.text, item);
                 let flow = match before {
                     None => t.stmt(body)?,

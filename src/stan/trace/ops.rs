@@ -264,6 +264,9 @@ impl Tracer<'_> {
         if let Some(c) = condition.as_int() {
             return Ok(if c != 0 { a.clone() } else { b.clone() });
         }
+        if (a.is_complex() || b.is_complex() || a.is_tuple()) && a.shape != b.shape {
+            return unsupported(span, "complex numbers or tuples whose number depends on parameters");
+        }
         if a.is_complex() || b.is_complex() {
             let kind = a.kind.complex();
             let arms = [a.of_kind(kind), b.of_kind(kind)];
@@ -274,6 +277,9 @@ impl Tracer<'_> {
             return self.select_counted(span, condition, a, b);
         }
         if let (Some(of_a), Some(of_b)) = (a.parts(), b.parts()) {
+            if of_a.iter().zip(of_b).any(|(a, b)| a.shape != b.shape) {
+                return unsupported(span, "a tuple whose size depends on parameters");
+            }
             let parts = of_a.iter().zip(of_b).map(|(a, b)| self.select(span, condition, a, b));
             return Ok(Val::tuple(a.shape.clone(), parts.collect::<Result<_>>()?));
         }

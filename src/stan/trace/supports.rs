@@ -26,6 +26,13 @@ pub(super) fn shown(x: f64) -> String {
     format!("{x:.5e}").parse::<f64>().unwrap_or(x).to_string()
 }
 
+/// What every number must be, in words; `None` where that differs.
+fn must_all(demand: Demand, args: &[Val]) -> Option<String> {
+    let first = must(demand, 0, args)?;
+    let n = args.iter().map(Val::len).max().unwrap_or(1);
+    (1..n).all(|at| must(demand, at, args).is_none_or(|other| other == first)).then_some(first)
+}
+
 /// What a number at a place must be, in words; `None` where it depends on what is not known.
 fn must(demand: Demand, at: usize, args: &[Val]) -> Option<String> {
     let size = |arg: usize| args[arg].shape.last().copied();
@@ -178,12 +185,12 @@ impl Tracer<'_> {
         let Some((holds, told)) = self.demanded_of_lanes(span, demand, &x, args)? else { return Ok(()) };
         // A loop that tells values would not become generated code.
         let in_loop = self.turn != TurnId(0) || self.routines.depth > 0;
-        if let Some(must) = must(demand, 0, args).filter(|_| in_loop) {
+        if let Some(must) = must_all(demand, args).filter(|_| in_loop) {
             return self.check(span, &holds, &format!("{what} must {must}"));
         }
         let has = if x.is_scalar() { "is" } else { "has" };
         let begin: Arc<str> = format!("{what} {has} ").into();
-        let (texts, values) = match (must(demand, 0, args), demand) {
+        let (texts, values) = match (must_all(demand, args), demand) {
             (Some(must), _) => (vec![begin, format!(", but must {must}").into()], vec![told]),
             // The other argument is known to lanes only.
             (None, AtLeastThat(arg)) if args[arg].is_scalar() => (
