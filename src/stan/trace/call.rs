@@ -71,6 +71,9 @@ impl<'a> Tracer<'a> {
         if values.iter().any(|v| v.counted().is_some()) {
             return self.density_left_out(span, &without_u(&name.text), base, &values, &data);
         }
+        if leaves_out_all(base, &data) && !value.is_known() {
+            return Ok(Val::real(0.0));
+        }
         match self.constant_of(span, base, &values, &data, &value)? {
             0.0 => Ok(value),
             constant => self.infix(span, "-", &value, &Val::real(constant)),
@@ -217,6 +220,14 @@ impl<'a> Tracer<'a> {
                 }
                 return self.add_terms(span, &density);
             }
+            // Which of the data they are, lanes decide.
+            if leaves_out_all(&distribution.text, &data)
+                && !density.is_known()
+                && self.leaves_out
+                && truncation.is_none()
+            {
+                return Ok(());
+            }
             let constant = self.constant_of(span, &distribution.text, &values, &data, &density)?;
             // Where lanes decide how often the statement runs, each run leaves it out.
             if self.guards.is_empty() && self.routines.depth == 0 {
@@ -251,8 +262,7 @@ impl<'a> Tracer<'a> {
         density: &Val,
     ) -> Result<f64> {
         if data.iter().all(|d| *d) {
-            let kept = constants::KEPT.contains(&name);
-            return Ok(density.as_real().filter(|_| !kept).unwrap_or(0.0));
+            return Ok(density.as_real().filter(|_| leaves_out_all(name, data)).unwrap_or(0.0));
         }
         let by_library = self.addend_by_library(span, name, args, data)?.unwrap_or(0.0);
         Ok(by_library + constants::left_out(name, args, data).unwrap_or(0.0))
@@ -281,6 +291,11 @@ impl<'a> Tracer<'a> {
             _ => None,
         })
     }
+}
+
+/// Whether a density is left out as a whole: one of data alone.
+pub(super) fn leaves_out_all(name: &str, data: &[bool]) -> bool {
+    data.iter().all(|d| *d) && !constants::KEPT.contains(&name)
 }
 
 /// The name of the density that keeps all constants: constants are no matter of what lanes compute.

@@ -3,6 +3,7 @@
 //! and their like take those behind the count for what changes nothing, and any other function of few elements is called
 //! for every count that there can be.
 
+use super::call::leaves_out_all;
 use super::flow::{Flow, Mixed};
 use super::index::At;
 use super::{Result, Tracer, unsupported, wrong};
@@ -547,6 +548,9 @@ impl Tracer<'_> {
         args: &[Val],
         data: &[bool],
     ) -> Result<Val> {
+        if leaves_out_all(base, data) {
+            return Ok(Val::real(0.0));
+        }
         let mut run = |t: &mut Self, args: &[Val]| {
             let density = t.library(span, name, args)?;
             match t.constant_of(span, base, args, data, &density)? {

@@ -1,6 +1,7 @@
 //! Densities of Stan's library, by those of ours.
 
-use super::{Result, Tracer, unsupported, wrong};
+use super::index::{At, number_at};
+use super::{Result, Tracer, wrong};
 use crate::base::Span;
 use crate::stan::graph::Op;
 use crate::stan::syntax::ast::{BinaryOp, Constraint};
@@ -303,7 +304,20 @@ impl Tracer<'_> {
                 let index = self.infix(span, "-", y, &Val::int(1))?;
                 self.node(span, Op::At, &[logs.clone(), index], Kind::REAL, vec![])
             }
-            None => unsupported(span, "categories that depend on parameters"),
+            None => {
+                self.check_indices(&logs.shape, &[At::Lanes(y.clone(), span)])?;
+                let mut chosen = Vec::with_capacity(y.len());
+                for i in 0..y.len() {
+                    let index = self.infix(span, "-", &number_at(y, i), &Val::int(1))?;
+                    let index = match self.on(span)? {
+                        // Who does not come here reads the first one.
+                        Some(on) => self.select(span, &on, &index, &Val::int(0))?,
+                        None => index,
+                    };
+                    chosen.push(self.node(span, Op::At, &[logs.clone(), index], Kind::REAL, vec![])?.elem(0));
+                }
+                Ok(Val::from_elems(Kind::VECTOR, y.shape.clone(), chosen))
+            }
         }
     }
 }
