@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod cli;
 pub(crate) mod documents;
 mod figures;
+mod init;
 pub(crate) mod layers;
 mod map;
 mod tutorial;
