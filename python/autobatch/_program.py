@@ -92,7 +92,8 @@ class Function:
         `seed`, `threads` and `on_trap` are those of `run`, unless the function has inputs of these names.
         """
         ports = {port.name for port in self.ports}
-        how = {name: kwargs.pop(name) for name in ("seed", "threads", "on_trap") if name in kwargs and name not in ports}
+        options = [name for name in ("seed", "threads", "on_trap") if name in kwargs and name not in ports]
+        how: dict[str, Any] = {name: kwargs.pop(name) for name in options}
         return self._call(self._named(args, kwargs), how)
 
     def _call(self, given: Mapping[str, Any], how: Mapping[str, Any]) -> Any:
