@@ -1,5 +1,6 @@
-//! What none of our engines goes beyond on this machine in the gradient of logistic regression: its two matrix products by the
-//! machine's own kernel, and an exponential and a logarithm for each observation, with nothing around them.
+//! What the gradient of logistic regression takes on this machine with a logarithm for each observation: its two matrix
+//! products by the machine's own kernel, and an exponential and a logarithm for each observation, with nothing around
+//! them. A model that sums its logarithms by blocks ([`LogSum`](crate::vmath::LogSum)) may go beyond.
 //!
 //! How long that takes hangs on how it is cut into tiles: a tile of rows of the matrix, which is read twice, and what is made of it
 //! should stay in the cache. Many [`Tiling`]s are tried, those that the machine may choose among them, and the quickest is the
@@ -29,7 +30,7 @@ pub struct Tiling {
 pub enum ElementwiseWork {
     /// An exponential, then a logarithm.
     ExpThenLog1p,
-    /// The log density and its derivative at once, which have an exponential in common: what the machine computes.
+    /// The log density and its derivative at once, which have an exponential in common.
     Together,
 }
 

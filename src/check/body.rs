@@ -12,6 +12,7 @@ use super::context::Checker;
 use super::dims::{Linear, power};
 use super::models::Role;
 use super::modules::ModuleId;
+use super::summed::summed;
 use super::types::elements;
 
 /// What a local is; errors and warnings speak of it.
@@ -135,8 +136,7 @@ impl Checker<'_> {
             return;
         };
         if instance && sum {
-            let span = checked.span;
-            checked = prim(Prim::Sum, vec![checked], signature.ret.clone(), span);
+            checked = summed(checked, &signature.ret);
         }
         self.fns[id].checked = Some(hir::Fn {
             name,

@@ -32,6 +32,7 @@ pub(super) enum Builtin {
     Select,
     /// Of an array of numbers.
     Reduce(Prim),
+    ReduceReals(Prim),
     /// Of an array of bools; a scalar is itself.
     Quantify(Prim),
     Transpose,
@@ -116,6 +117,7 @@ fn of_primitive(prim: Prim) -> Option<Builtin> {
         ) => return None,
         Class::Reduction(reduction) => match reduction {
             Reduction::Sum | Reduction::Prod => Builtin::Reduce(prim),
+            Reduction::SumLog | Reduction::SumLog1pExp => Builtin::ReduceReals(prim),
             Reduction::Any | Reduction::All => Builtin::Quantify(prim),
             // called by the names of those of two
             Reduction::MinOf | Reduction::MaxOf => return None,
@@ -171,6 +173,7 @@ impl Builtin {
             Builtin::Pow => "two numbers, or arrays of them",
             Builtin::Select => "a bool and two values of one type, or arrays of them",
             Builtin::Reduce(_) => "an array of numbers",
+            Builtin::ReduceReals(_) => "an array of reals",
             Builtin::Quantify(_) => "an array of bools",
             Builtin::Transpose => "a matrix",
             Builtin::Dot => "two vectors of reals",
@@ -217,6 +220,9 @@ impl Body<'_, '_> {
             (Builtin::Extremum(op, _), [_, _]) if numbers => self.elementwise(op, same_numbers(args), None, span),
             (Builtin::Extremum(_, op) | Builtin::Reduce(op), [(dtype, 1..)]) if numbers => {
                 Some(prim(op, args, Ty::Scalar(*dtype), span))
+            }
+            (Builtin::ReduceReals(op), [(_, 1..)]) if numbers => {
+                Some(prim(op, reals(args), Ty::Scalar(DType::Real), span))
             }
             (Builtin::Pow, _) if numbers => {
                 let mut args = args.into_iter();

@@ -32,6 +32,7 @@ mod stan;
 mod std_library;
 mod stmt;
 mod structs;
+mod summed;
 mod through;
 mod types;
 mod variance;

@@ -10,7 +10,7 @@ use super::value::{Data, Elem, FITS, Value};
 use crate::prim::{Arithmetic, Class, Contraction, Movement, Prim, Reduction, Triangular, computed_elementwise, eval};
 use crate::run::TrapKind;
 use crate::types::{DType, Type};
-use crate::vmath::{self, Real};
+use crate::vmath::{self, LogSum, Real};
 
 /// The result of a primitive, whose type is `ty`.
 pub(super) fn apply<R: Real>(prim: Prim, args: &[&Value<R>], ty: &Type) -> Result<Value<R>, TrapKind> {
@@ -275,6 +275,8 @@ fn reduce<R: Real>(reduction: Reduction, data: &Data<R>) -> Result<Elem<R>, Trap
         (Reduction::Any, Data::Bool(v)) => Elem::Bool(v.contains(&true)),
         (Reduction::All, Data::Bool(v)) => Elem::Bool(!v.contains(&false)),
         (Reduction::Sum, Data::Real(v)) => Elem::Real(vmath::sum(v)),
+        (Reduction::SumLog, Data::Real(v)) => Elem::Real(vmath::log_sum(LogSum::Log, v)),
+        (Reduction::SumLog1pExp, Data::Real(v)) => Elem::Real(vmath::log_sum(LogSum::Log1pExp, v)),
         (Reduction::Prod, Data::Real(v)) => Elem::Real(v.iter().fold(R::ONE, |p, x| p * *x)),
         (Reduction::MinOf | Reduction::MaxOf, Data::Real(v)) => {
             let (first, rest) = v.split_first().ok_or(TrapKind::EmptyReduction)?;
@@ -292,7 +294,7 @@ fn reduce_ints(reduction: Reduction, v: &[i64]) -> Result<i64, TrapKind> {
         Reduction::Prod => (Arithmetic::Mul, Some(1)),
         Reduction::MinOf => (Arithmetic::Min, v.first().copied()),
         Reduction::MaxOf => (Arithmetic::Max, v.first().copied()),
-        Reduction::Any | Reduction::All => unreachable!("{FITS}"),
+        Reduction::Any | Reduction::All | Reduction::SumLog | Reduction::SumLog1pExp => unreachable!("{FITS}"),
     };
     let mut result = start.ok_or(TrapKind::EmptyReduction)?;
     // taking the first twice does no harm to a minimum

@@ -85,25 +85,33 @@ pub enum TileResult {
 impl TiledStep {
     /// Whether there is a function that costs less together with this one.
     pub fn has_twin(prim: Prim) -> bool {
-        matches!(prim, Prim::Log1pExp | Prim::InvLogit)
+        matches!(prim, Prim::Log1pExp | Prim::SumLog1pExp | Prim::InvLogit)
     }
 
     /// Whether two functions of the same values cost less together.
     pub fn are_twins(first: Prim, second: Prim) -> bool {
-        matches!((first, second), (Prim::Log1pExp, Prim::InvLogit) | (Prim::InvLogit, Prim::Log1pExp))
+        matches!(
+            (first, second),
+            (Prim::Log1pExp | Prim::SumLog1pExp, Prim::InvLogit) | (Prim::InvLogit, Prim::Log1pExp | Prim::SumLog1pExp)
+        )
     }
 
     /// Whether this step can run together with the one before it: both are functions of the same rows, and nobody needs their
-    /// results after the tile.
+    /// results after the tile, or one is a sum over all of them.
     pub fn twin_of(&self, before: &TiledStep) -> bool {
         let (a, b) = (&before.compute, &self.compute);
+        let is_for_the_tile = |step: &TiledStep| match step.compute.prim {
+            Prim::SumLog1pExp => step.result == TileResult::Total && step.compute.ty.elements() == 1,
+            _ => step.result == TileResult::Tile,
+        };
         TiledStep::are_twins(a.prim, b.prim)
-            && [before, self].iter().all(|s| s.result == TileResult::Tile)
+            && [before, self].into_iter().all(is_for_the_tile)
             && a.args == b.args
             && before.parts == self.parts
             && !a.args[0].broadcast
             && a.slot != b.slot
             && [a.slot, b.slot].iter().all(|s| a.args[0].source != Source::Slot(*s))
+            && a.scratch.unwrap_or(a.slot) != b.scratch.unwrap_or(b.slot)
     }
 }
 

@@ -9,7 +9,7 @@ mod table;
 
 use std::fmt;
 
-pub use crate::vmath::BLOCK;
+pub use crate::vmath::{BLOCK, LOG_BLOCK};
 pub use rules::TypeError;
 pub(crate) use table::computed_elementwise;
 pub use table::{

@@ -113,7 +113,7 @@ impl Prim {
         let ok = match self {
             Fill => args.len() == 1 && args[0].dtype == result.dtype && spreads(&args[0].shape, &result.shape),
             Iota => args.is_empty() && result.dtype == DType::Int && result.shape.len() == 1,
-            Sum | Prod | MinOf | MaxOf | Any | All => {
+            Sum | SumLog | SumLog1pExp | Prod | MinOf | MaxOf | Any | All => {
                 let whole = self.infer(args)?;
                 whole.dtype == result.dtype && spreads(&result.shape, &args[0].shape)
             }
@@ -176,6 +176,7 @@ impl Prim {
                     Reduction::Sum | Reduction::Prod | Reduction::MinOf | Reduction::MaxOf if array && !bools => {
                         Ok(Type::scalar(args[0].dtype))
                     }
+                    Reduction::SumLog | Reduction::SumLog1pExp if array && args[0].dtype == Real => Ok(Type::real()),
                     Reduction::Any | Reduction::All if array && bools => Ok(Type::bool()),
                     _ => fail(self, args, "wrong operands"),
                 }

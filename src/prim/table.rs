@@ -211,6 +211,8 @@ real_functions!(declare! {
     /// Reductions of a whole array, or along axes.
     Reduction: Reduction {
         Sum "sum" ["sum"] "" OnInts Linear 1 "sum of all elements, in the order of Numerics; for a result of the same rank, over the axes where it has 1"
+        SumLog "sum_log" ["sum_log"] "sum_log" Never Smooth 3 "sum of the logarithms of all elements, in the order of Numerics; or over axes, like sum"
+        SumLog1pExp "sum_log1p_exp" ["sum_log1p_exp"] "sum_log1p_exp" Never Smooth 12 "sum of log(1 + e^x) of all elements, in the order of Numerics; or over axes, like sum"
         Prod "prod" ["prod"] "" OnInts Smooth 1 "product of all elements, ascending; ints trap on overflow; or over axes, like sum"
         MinOf "min_of" [] "" OnEmpty Smooth 1 "smallest element; NaN if any is NaN; an empty array traps; or over axes, like sum"
         MaxOf "max_of" [] "" OnEmpty Smooth 1 "largest element; NaN if any is NaN; an empty array traps; or over axes, like sum"

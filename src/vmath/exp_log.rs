@@ -164,6 +164,23 @@ pub(super) fn log(x: f64) -> f64 {
     log_special(x, log_split(e, f, 0.0))
 }
 
+/// What x contributes to a product whose logarithm is a sum of logarithms: m and k of x = 2^k m, √½ ≤ m < √2. 0, ∞ and NaN
+/// are factors themselves, with k = 0, and what is negative is NaN.
+#[inline(always)]
+pub(super) fn log_parts(x: f64) -> [f64; 2] {
+    let (e, f) = split(x);
+    let ordinary = (x > 0.0) & (x <= f64::MAX);
+    let special = if x < 0.0 { f64::NAN } else { x };
+    [if ordinary { 1.0 + f } else { special }, if ordinary { e } else { 0.0 }]
+}
+
+/// ln(2^k x) for a whole k.
+#[inline(always)]
+pub(super) fn log_scaled(x: f64, k: f64) -> f64 {
+    let (e, f) = split(x);
+    log_special(x, log_split(e + k, f, 0.0))
+}
+
 /// ln(1 + x) without cancellation; −∞ at −1, NaN below.
 #[inline(always)]
 pub(super) fn log1p(x: f64) -> f64 {
@@ -282,6 +299,19 @@ pub(super) fn log1p_exp_and_inv_logit(x: f64) -> (f64, f64) {
     let e = exp_nonpositive(-x.abs());
     let (positive, numerator) = if x < 0.0 { (0.0, e) } else { (x, 1.0) };
     (positive + log1p_of_fraction(e), numerator / (1.0 + e))
+}
+
+/// The parts of [`log1p_exp`]: exp(−|x|) and max(x, 0).
+#[inline(always)]
+pub(super) fn log1p_exp_parts(x: f64) -> [f64; 2] {
+    [exp_nonpositive(-x.abs()), if x < 0.0 { 0.0 } else { x }]
+}
+
+/// [`log1p_exp_parts`] and [`inv_logit`], which have an exponential in common.
+#[inline(always)]
+pub(super) fn log1p_exp_parts_and_inv_logit(x: f64) -> ([f64; 2], f64) {
+    let [e, positive] = log1p_exp_parts(x);
+    ([e, positive], if x < 0.0 { e } else { 1.0 } / (1.0 + e))
 }
 
 /// ln(1 / (1 + e^−x)).

@@ -93,6 +93,23 @@ pub(super) fn log(x: f32) -> f32 {
     log_special(x, log_split(times_ln2(e), f))
 }
 
+/// What x contributes to a product whose logarithm is a sum of logarithms, as in `exp_log.rs`.
+#[inline(always)]
+pub(super) fn log_parts(x: f32) -> [f32; 2] {
+    let (e, f) = split(x);
+    let ordinary = (x > 0.0) & (x <= f32::MAX);
+    let special = if x < 0.0 { f32::NAN } else { x };
+    [if ordinary { 1.0 + f } else { special }, if ordinary { e as f32 } else { 0.0 }]
+}
+
+/// ln(2^k x) for a whole k.
+#[inline(always)]
+pub(super) fn log_scaled(x: f32, k: f32) -> f32 {
+    let (e, f) = split(x);
+    let e = e as f32 + k;
+    log_special(x, log_split([e * LN2_HIGH, e * LN2_LOW], f))
+}
+
 /// y, but the logarithm of x where that is 0, infinite, negative or NaN.
 #[inline(always)]
 fn log_special(x: f32, y: f32) -> f32 {
@@ -143,6 +160,19 @@ pub(super) fn log1p_exp_and_inv_logit(x: f32) -> (f32, f32) {
     let e = exp_of_minus_abs(x);
     let (positive, numerator) = if x < 0.0 { (0.0, e) } else { (x, 1.0) };
     (positive + log1p_of_fraction(e), numerator / (1.0 + e))
+}
+
+/// The parts of [`log1p_exp`]: exp(−|x|) and max(x, 0).
+#[inline(always)]
+pub(super) fn log1p_exp_parts(x: f32) -> [f32; 2] {
+    [exp_of_minus_abs(x), if x < 0.0 { 0.0 } else { x }]
+}
+
+/// [`log1p_exp_parts`] and [`inv_logit`], which have an exponential in common.
+#[inline(always)]
+pub(super) fn log1p_exp_parts_and_inv_logit(x: f32) -> ([f32; 2], f32) {
+    let [e, positive] = log1p_exp_parts(x);
+    ([e, positive], if x < 0.0 { e } else { 1.0 } / (1.0 + e))
 }
 
 /// ln(1 / (1 + e^−x)).

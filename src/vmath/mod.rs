@@ -10,6 +10,7 @@
 //!   processor, and chosen once at run time. Without the FMA instruction `mul_add` is a slow library call with
 //!   the same result, so kernels and interpreters go through these ([`UnaryFn::apply`] is for one value).
 //! * [`sum_iter`], [`dot_iter`], [`BlockSum`]: THE definition of a sum and of a dot product.
+//! * [`log_sum`]: that of a sum of logarithms.
 //! * [`philox`]: counter-based random numbers.
 //!
 //! In `f32` the exponential, the natural logarithms and the logistic functions are computed in `f32`; any other function is
@@ -41,6 +42,7 @@ mod exp_log_single;
 mod gamma;
 mod hyperbolic;
 mod inverse_trig;
+mod log_sums;
 pub mod philox;
 mod power;
 mod real;
@@ -56,6 +58,7 @@ pub use blend::Blend;
 pub use chain::{
     chain_cholesky_cotangent, chain_cholesky_tangent, chain_div, chain_dot, chain_mul, chain_mul_add, chain_solve,
 };
+pub use log_sums::{LOG_BLOCK, LogSum, log_sum, log_sum_in_order, log_sums, sums_of_log1p_exp_and_inv_logit};
 pub use real::Real;
 pub use slices::{BinaryFn, Computed, SliceKernels, UnaryFn, binary, log1p_exp_and_inv_logit, unary};
 pub use sums::{BLOCK, BlockSum, dot, dot_iter, dot_onto, each_block, sum, sum_iter};

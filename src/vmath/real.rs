@@ -80,6 +80,15 @@ pub trait Real:
     fn copysign(self, sign: Self) -> Self;
     real_functions!(methods! {});
 
+    /// The factor and the addend of self in a sum of logarithms: m and k of self = 2^k m. See [`LogSum`](super::LogSum).
+    fn log_parts(self) -> [Self; 2];
+    /// The natural logarithm of 2^k self, for a whole k.
+    fn log_scaled(self, k: Self) -> Self;
+    /// The factor and the addend of self in a sum of log(1 + e^x): exp(−|self|) and max(self, 0).
+    fn log1p_exp_parts(self) -> [Self; 2];
+    /// [`Real::log1p_exp_parts`] and [`Real::inv_logit`], which have an exponential in common.
+    fn log1p_exp_parts_and_inv_logit(self) -> ([Self; 2], Self);
+
     /// The uniform number that a Philox block stands for; see [`philox::uniform`].
     fn uniform_of(block: [u32; 4]) -> Self;
 }
@@ -208,6 +217,22 @@ macro_rules! implement_real {
             #[inline(always)]
             fn rem(self, divisor: Self) -> Self {
                 self % divisor
+            }
+            #[inline(always)]
+            fn log_parts(self) -> [Self; 2] {
+                $logs::log_parts(self)
+            }
+            #[inline(always)]
+            fn log_scaled(self, k: Self) -> Self {
+                $logs::log_scaled(self, k)
+            }
+            #[inline(always)]
+            fn log1p_exp_parts(self) -> [Self; 2] {
+                $logs::log1p_exp_parts(self)
+            }
+            #[inline(always)]
+            fn log1p_exp_parts_and_inv_logit(self) -> ([Self; 2], Self) {
+                $logs::log1p_exp_parts_and_inv_logit(self)
             }
             #[inline(always)]
             fn uniform_of(block: [u32; 4]) -> Self {

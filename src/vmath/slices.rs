@@ -1,6 +1,7 @@
 //! The functions of the [table](crate::real_functions) over slices: one monomorphic loop for each function, type and
 //! set of processor features.
 
+use super::log_sums::{self, LogSum};
 use super::real::Real;
 use super::sums::dot_from;
 use super::{exp_log, exp_log_single, philox, trig};
@@ -13,6 +14,8 @@ pub trait SliceKernels: Sized {
     fn binary_slice(f: BinaryFn, x: &[Self], y: &[Self], out: &mut [Self]);
     /// `log1p_exp` and `inv_logit` over the common length.
     fn log1p_exp_and_inv_logit_slices(x: &[Self], log1p_exp: &mut [Self], inv_logit: &mut [Self]);
+    /// A sum of logarithms for each column of rows; see [`log_sums`](super::log_sums).
+    fn log_sum_rows(of: LogSum, x: &[Self], inv_logit: Option<&mut [Self]>, out: &mut [Self], goes_on: bool);
     /// The dot product of slices of one length, its blocks added to `total` if there is one.
     fn dot_slices(a: &[Self], b: &[Self], total: Option<Self>) -> Self;
     /// Uniform numbers over the common length.
@@ -218,6 +221,15 @@ macro_rules! functions {
                         (*a, *b) = $logs::log1p_exp_and_inv_logit(x);
                     }
                 }
+                pub(super) fn log_sum_rows(
+                    of: LogSum,
+                    x: &[$real],
+                    inv_logit: Option<&mut [$real]>,
+                    out: &mut [$real],
+                    goes_on: bool,
+                ) {
+                    log_sums::rows(of, x, inv_logit, out, goes_on)
+                }
                 pub(super) fn dot(a: &[$real], b: &[$real], total: Option<$real>) -> $real {
                     dot_from(a, b, total)
                 }
@@ -247,6 +259,9 @@ macro_rules! functions {
             }
             fn log1p_exp_and_inv_logit_slices(x: &[Self], log1p_exp: &mut [Self], inv_logit: &mut [Self]) {
                 $module::log1p_exp_and_inv_logit(x, log1p_exp, inv_logit)
+            }
+            fn log_sum_rows(of: LogSum, x: &[Self], inv_logit: Option<&mut [Self]>, out: &mut [Self], goes_on: bool) {
+                $module::log_sum_rows(of, x, inv_logit, out, goes_on)
             }
             fn dot_slices(a: &[Self], b: &[Self], total: Option<Self>) -> Self {
                 $module::dot(a, b, total)

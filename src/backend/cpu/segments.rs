@@ -199,6 +199,7 @@ impl<R: Real> Stepper<'_, R> {
             map1: None,
             map2: None,
             twins: None,
+            sum_and_map: None,
             kernel: None,
             tell: None,
         }

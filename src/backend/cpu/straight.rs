@@ -23,7 +23,7 @@ use crate::parts::render;
 use crate::plan::BlockId;
 use crate::run::{Execution, Settings, TrapKind};
 use crate::types::{Array, DType, Precision, Type};
-use crate::vmath::{BinaryFn, Real, UnaryFn, binary, log1p_exp_and_inv_logit, unary};
+use crate::vmath::{BinaryFn, Real, UnaryFn, binary, log1p_exp_and_inv_logit, sums_of_log1p_exp_and_inv_logit, unary};
 
 /// Whether straight code can serve: it counts nothing, and looks for no NaN.
 pub(super) fn serves(settings: &Settings) -> bool {
@@ -104,6 +104,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             map1: Some(map1::<R>),
             map2: Some(map2::<R>),
             twins: Some(twins::<R>),
+            sum_and_map: Some(sum_and_map::<R>),
             kernel: Some(kernel::<R>),
             tell: Some(tell::<R>),
             ..common
@@ -208,6 +209,16 @@ unsafe extern "C" fn twins<R: Real>(x: *const c_void, log1p_exp: *mut c_void, in
         (slice::from_raw_parts(x.cast::<R>(), n as usize), a, b)
     };
     log1p_exp_and_inv_logit(x, log1p_exp, inv_logit);
+}
+
+/// The sum of `log1p_exp` of `n` reals, and `inv_logit` of each.
+unsafe extern "C" fn sum_and_map<R: Real>(x: *const c_void, sum: *mut c_void, inv_logit: *mut c_void, n: i64) {
+    // SAFETY: as in `map1`; `sum` is one real.
+    let (x, sum, inv_logit) = unsafe {
+        let inv_logit = slice::from_raw_parts_mut(inv_logit.cast::<R>(), n as usize);
+        (slice::from_raw_parts(x.cast::<R>(), n as usize), slice::from_raw_parts_mut(sum.cast::<R>(), 1), inv_logit)
+    };
+    sums_of_log1p_exp_and_inv_logit(x, inv_logit, sum, false);
 }
 
 /// Runs the kernel of an operation of the segment, for one lane.

@@ -18,9 +18,12 @@ use crate::plan::{Arg, Compute, Part, Source, TILE_BLOCK, TileResult, Tiled, Til
 use crate::prim::Prim;
 use crate::run::{Activity, TrapKind};
 use crate::types::Type;
-use crate::vmath::{BLOCK, Real, log1p_exp_and_inv_logit};
+use crate::vmath::{BLOCK, LOG_BLOCK, Real, log1p_exp_and_inv_logit, sums_of_log1p_exp_and_inv_logit};
 
-const _: () = assert!(TILE_BLOCK == BLOCK, "tiles of whole blocks give the bits of the whole");
+const _: () = assert!(
+    TILE_BLOCK == BLOCK && TILE_BLOCK.is_multiple_of(LOG_BLOCK),
+    "tiles of whole blocks give the bits of the whole"
+);
 
 /// A trap in a tile: the column, the step of the group, the reason, and what is told. Which of several counts is known only when all tiles
 /// have run.
@@ -241,17 +244,21 @@ impl<R: Real> Stepper<'_, R> {
 
     /// Runs two steps at once, for some of `all` rows: see [`TiledStep::twin_of`].
     fn twins(&mut self, frame: &mut Frame<R>, all: usize, steps: [&TiledStep; 2], rows: &Range<usize>) {
-        let slots = steps.map(|s| s.compute.slot.0 as usize);
+        let slots = steps.map(|s| s.compute.scratch.unwrap_or(s.compute.slot).0 as usize);
         let mut out = slots.map(|s| frame.take(s));
         let (arg, columns) = (&steps[0].compute.args[0], self.active.columns());
         let (first, _) = place(arg, steps[0].parts[0], all, rows.start, columns);
         let len = part_type(&arg.ty, Part::Rows, rows.len()).elements() * columns;
         let x = &self.env.buffer(frame, arg).values(first).reals()[..len];
+        let of = |s: &TiledStep| if s.result == TileResult::Total { columns } else { len };
         let [a, b] = &mut out;
-        let (a, b) = (&mut a.reals_mut()[..len], &mut b.reals_mut()[..len]);
+        let (a, b) = (&mut a.reals_mut()[..of(steps[0])], &mut b.reals_mut()[..of(steps[1])]);
+        let goes_on = rows.start > 0;
         match steps.map(|s| s.compute.prim) {
             [Prim::Log1pExp, Prim::InvLogit] => log1p_exp_and_inv_logit(x, a, b),
             [Prim::InvLogit, Prim::Log1pExp] => log1p_exp_and_inv_logit(x, b, a),
+            [Prim::SumLog1pExp, Prim::InvLogit] => sums_of_log1p_exp_and_inv_logit(x, b, a, goes_on),
+            [Prim::InvLogit, Prim::SumLog1pExp] => sums_of_log1p_exp_and_inv_logit(x, a, b, goes_on),
             steps => unreachable!("{steps:?} are no twins"),
         }
         for (slot, out) in slots.into_iter().zip(out) {

@@ -284,6 +284,10 @@ impl StraightFrame for Threads {
         unreachable!("functions of elements are text")
     }
 
+    fn sum_and_map(&self, _: &str, _: &str, _: &str, _: usize) -> String {
+        unreachable!("functions of elements are text")
+    }
+
     fn kernel(&self, _: usize, _: &[String], _: &str) -> String {
         unreachable!("there are no kernels")
     }

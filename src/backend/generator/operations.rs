@@ -22,6 +22,11 @@ impl Writer<'_> {
     /// What a reduction begins with.
     pub(super) fn start_of(&mut self, fold: Fold, local: LocalId, op: &Op) {
         let dtype = op.args[0].dtype;
+        if let Some(name) = fold.log_sum() {
+            self.line(format!("R v{}_addends = r_splat(0);", local.index()));
+            let declared = if self.schedule.kept[local] { "" } else { "R " };
+            return self.line(format!("{declared}v{} = r_{name}_start();", local.index()));
+        }
         let start = start(fold, dtype).unwrap_or_else(|| {
             self.turns = 1;
             self.element(&op.args[0])
@@ -92,11 +97,24 @@ impl Writer<'_> {
         let name = format!("v{}", local.index());
         let dtype = op.args[0].dtype;
         let args: Vec<String> = op.args.iter().map(|a| self.element(a)).collect();
+        if let Some(function) = fold.log_sum() {
+            return self.line(format!("r_{function}_step(&{name}, &{name}_addends, {});", args[0]));
+        }
         let called = step(fold, dtype, &name, &args, || self.fresh());
         called.declared().into_iter().for_each(|line| self.line(line));
         self.line(format!("{name} = {};", called.text));
         for (bad, kind) in &called.checks {
             self.check(bad, op.origin, *kind);
+        }
+    }
+
+    /// What a reduction ends with.
+    pub(super) fn end_of(&mut self, op: &Op) {
+        if let (Kind::Reduce(fold), Some((local, _))) = (op.kind, op.out)
+            && let Some(function) = fold.log_sum()
+        {
+            let local = local.index();
+            self.line(format!("v{local} = r_{function}_end(v{local}, v{local}_addends);"));
         }
     }
 
@@ -240,7 +258,9 @@ pub(super) fn start(fold: Fold, dtype: DType) -> Option<String> {
         Fold::All(Reduction::Prod) => literal(Scalar::Real(1.0)),
         Fold::All(Reduction::MinOf | Reduction::MaxOf) => return None,
         Fold::All(Reduction::Sum) if dtype == DType::Int => literal(Scalar::Int(0)),
-        Fold::All(Reduction::Sum) | Fold::Products(_) => literal(Scalar::Real(0.0)),
+        Fold::All(Reduction::Sum | Reduction::SumLog | Reduction::SumLog1pExp) | Fold::Products(_) => {
+            literal(Scalar::Real(0.0))
+        }
     })
 }
 
@@ -257,6 +277,7 @@ pub(super) fn step(fold: Fold, dtype: DType, sum: &str, args: &[String], fresh: 
         }
         Fold::All(Reduction::Sum) => format!("r_add({sum}, {})", args[0]),
         Fold::All(Reduction::Prod) => format!("r_mul({sum}, {})", args[0]),
+        Fold::All(Reduction::SumLog | Reduction::SumLog1pExp) => unreachable!("it has loops of its own"),
         Fold::All(Reduction::MinOf) => format!("{p}_min({sum}, {})", args[0]),
         Fold::All(Reduction::MaxOf) => format!("{p}_max({sum}, {})", args[0]),
         Fold::All(Reduction::Any) => format!("b_or({sum}, {})", args[0]),

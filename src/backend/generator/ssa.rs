@@ -71,6 +71,16 @@ pub(in crate::backend) enum Fold {
     Products(Products),
 }
 
+impl Fold {
+    /// Of a sum of logarithms the C name: it has two variables, and an end.
+    pub(super) fn log_sum(self) -> Option<&'static str> {
+        match self {
+            Fold::All(reduction @ (Reduction::SumLog | Reduction::SumLog1pExp)) => Some(Prim::from(reduction).row().c),
+            _ => None,
+        }
+    }
+}
+
 /// What an operation does for each of its `turns`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::backend) enum Kind {

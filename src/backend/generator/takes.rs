@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::backend::generator::frame::Limits;
 use crate::backend::generator::scope::Scope;
 use crate::plan::Origin;
-use crate::prim::{Class, Contraction, IntArithmetic, Movement, Prim};
+use crate::prim::{Class, Contraction, IntArithmetic, LOG_BLOCK, Movement, Prim, Reduction};
 use crate::unit::{OpKind, Operand, SideEffect, ValueId};
 
 /// Whether all that a step does can be part of a function.
@@ -108,6 +108,10 @@ impl Taking<'_> {
             Class::Contraction(Contraction::MatMul | Contraction::ChainMatMul) => self.product(args),
             Class::Contraction(Contraction::BatchMatMul | Contraction::ChainBatchMatMul) | Class::Triangular(_) => {
                 false
+            }
+            // Of one block: more are loops in a loop.
+            Class::Reduction(Reduction::SumLog | Reduction::SumLog1pExp) => {
+                n == 1 && args_small() && scope.elements(args[0]) <= LOG_BLOCK
             }
             Class::Reduction(_) => n == 1 && args_small(),
             Class::Draw(_) => true,

@@ -144,9 +144,13 @@ impl Writer<'_> {
             group.ops.iter().map(|o| &self.ssa.ops[*o]).partition(|op| matches!(op.kind, Kind::Store(_)));
         for op in others.into_iter().chain(stores) {
             self.in_loop(op);
+            if turns == 1 {
+                self.end_of(op);
+            }
         }
         if turns > 1 {
             self.close();
+            group.ops.iter().for_each(|o| self.end_of(&self.ssa.ops[*o]));
         }
         self.turns = 1;
         self.loaded.clear();

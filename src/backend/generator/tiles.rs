@@ -62,11 +62,13 @@ fn ranges(group: &Tiled) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Whether there are functions for a group, and they do all of it but what kernels are made for: matrix products and twins.
+/// Whether there are functions for a group, and they do all of it but what kernels are made for: matrix products, sums of
+/// logarithms and twins.
 pub(in crate::backend) fn all_in_tiles(group: &Tiled) -> bool {
     let has_kernel = |at: usize| {
         let class = group.steps[at].compute.prim.class();
-        has_twin(group, at) || matches!(class, Class::Contraction(_))
+        let is_log_sum = matches!(class, Class::Reduction(Reduction::SumLog | Reduction::SumLog1pExp));
+        has_twin(group, at) || is_log_sum || matches!(class, Class::Contraction(_))
     };
     !ranges(group).is_empty() && (0..group.steps.len()).all(|at| takes(group, at) || has_kernel(at))
 }

@@ -24,7 +24,7 @@ use super::reduction::int;
 use crate::base::Diagnostic;
 use crate::cfg::{Operand, Terminator, VarId};
 use crate::hir::{DimId, Expr, ExprKind, LocalId, Ty};
-use crate::prim::{BLOCK, Class, Contraction, Effect, Movement, Prim, Reduction, computed_elementwise};
+use crate::prim::{BLOCK, Class, Contraction, Effect, LOG_BLOCK, Movement, Prim, Reduction, computed_elementwise};
 use crate::types::{DType, Scalar, Shape, Type};
 
 /// For each axis of an array, the length in the lane if its dimension is bounded.
@@ -236,6 +236,9 @@ impl<'s, 'a> Lowering<'s, 'a> {
         let trailing = axes.iter().skip(1).all(Option::is_none);
         let x = match prim {
             Prim::Sum if !trailing && of.elements() > BLOCK => self.compacted(x, &of, axes, neutral)?,
+            Prim::SumLog | Prim::SumLog1pExp if !trailing && of.elements() > LOG_BLOCK => {
+                self.compacted(x, &of, axes, neutral)?
+            }
             _ => self.padded(x, &of.shape, axes, neutral),
         };
         Ok(self.prim(prim, &[x], ty))
@@ -499,6 +502,8 @@ pub(super) fn neutral(reduction: Reduction, dtype: DType) -> Scalar {
         Reduction::MinOf => (f64::INFINITY, i64::MAX),
         Reduction::MaxOf => (f64::NEG_INFINITY, i64::MIN),
         Reduction::Sum => (-0.0, 0),
+        Reduction::SumLog => (1.0, 1),
+        Reduction::SumLog1pExp => (f64::NEG_INFINITY, i64::MIN),
     };
     match dtype {
         DType::Real => Scalar::Real(real),

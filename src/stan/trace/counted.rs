@@ -173,7 +173,7 @@ impl Tracer<'_> {
             }
             None => {
                 let from = self.infix(span, "-", &from, &Val::int(1))?;
-                let all = self.from_place(span, &whole, &from, &count)?;
+                let all = self.elements_from(span, &whole, &from, &count)?;
                 return Ok(Val::of_count(first(&all, can_be), count));
             }
         };
@@ -181,7 +181,7 @@ impl Tracer<'_> {
     }
 
     /// The elements from a place of lanes on, counted from 0: so many, and then others that there are.
-    fn from_place(&mut self, span: Span, whole: &Val, from: &Val, count: &Val) -> Result<Val> {
+    fn elements_from(&mut self, span: Span, whole: &Val, from: &Val, count: &Val) -> Result<Val> {
         if !whole.kind.is_int() && whole.shape.len() == 1 {
             let args = [whole.clone(), from.clone(), count.clone()];
             return self.call_ab(span, "from_place", &args, whole.kind, whole.shape.clone());
@@ -358,7 +358,7 @@ impl Tracer<'_> {
         let value = if whole.kind.is_int() { value } else { value.promoted() };
         let value = padded(&Val { kind: whole.kind, ..value }, n);
         let back = self.infix(span, "-", &Val::int(1), &from)?;
-        let moved = if back.as_int() == Some(0) { value } else { self.from_place(span, &value, &back, &limit)? };
+        let moved = if back.as_int() == Some(0) { value } else { self.elements_from(span, &value, &back, &limit)? };
         let after = self.infix(span, "+", &from, &wanted)?;
         let mut elems = Vec::with_capacity(whole.len());
         for i in 0..n {

@@ -19,6 +19,9 @@ pub(in crate::stan) struct Declared {
 /// The most elements of a variable: four GiB of reals.
 const MAX_ELEMENTS: usize = 1 << 29;
 
+/// A kind, extents, and an extent of lanes with its place.
+type SizedByLanes = (Kind, Vec<usize>, Option<(Val, Span)>);
+
 /// Refuses a variable that no memory holds.
 fn has_room(span: Span, shape: &[usize]) -> Result<()> {
     let elements = shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent));
@@ -58,7 +61,7 @@ impl Tracer<'_> {
     }
 
     /// The same, where lanes may compute the first extent: it and its place; in the shape it is 0.
-    fn sized_by_lanes(&mut self, ty: &SizedType, old_dims: &[Expr]) -> Result<(Kind, Vec<usize>, Option<(Val, Span)>)> {
+    fn sized_by_lanes(&mut self, ty: &SizedType, old_dims: &[Expr]) -> Result<SizedByLanes> {
         let mut count: Option<(Val, Span)> = None;
         let mut size = |t: &mut Self, e: &Expr, place: usize| {
             let value = t.eval(e)?;

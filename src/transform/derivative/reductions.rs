@@ -37,6 +37,11 @@ pub(super) fn reduction(code: &mut Code<'_>, site: Site<'_>, of: Reduction, g: O
     }
     match of {
         Reduction::Sum => Some(g),
+        Reduction::SumLog => Some(code.over(g, site.args[0], Care::Careful)),
+        Reduction::SumLog1pExp => {
+            let slope = code.prim(Prim::InvLogit, &[site.args[0]]);
+            Some(code.times(g, slope, site.care))
+        }
         Reduction::Prod => Some(product(code, site.args[0], &ty, site.ty, g)),
         Reduction::MinOf | Reduction::MaxOf => {
             let taken = taken(code, site, &ty);

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod kernels;
+mod log_sums;
 mod special_values;
 
 const INF: f64 = f64::INFINITY;

@@ -79,7 +79,7 @@ pub(crate) fn operands(prim: Prim) -> Vec<(Vec<Type>, Type)> {
                 vec![real(&[2, 2, 2]), real(&[2, 2, 1])],
             ])
         }
-        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf => {
+        Prim::Sum | Prim::SumLog | Prim::SumLog1pExp | Prim::Prod | Prim::MinOf | Prim::MaxOf => {
             let to = |from: &[usize], to: &[usize]| (vec![real(from)], real(to));
             vec![
                 to(&[5], &[]),

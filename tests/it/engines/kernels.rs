@@ -119,7 +119,7 @@ fn deeper(prim: Prim) -> Vec<(Vec<Type>, Type)> {
     match prim {
         Prim::Transpose => vec![(vec![real(&array)], real(&[3, 2, 2]))],
         Prim::Fill => masks.map(|from| (vec![real(&from)], real(&array))).collect(),
-        Prim::Sum | Prim::Prod | Prim::MinOf | Prim::MaxOf => {
+        Prim::Sum | Prim::SumLog | Prim::SumLog1pExp | Prim::Prod | Prim::MinOf | Prim::MaxOf => {
             let of_array = masks.map(|to| (vec![real(&array)], real(&to)));
             // more elements than there are in a block of a sum
             of_array.chain([(vec![real(&[600, 2])], real(&[1, 2])), (vec![real(&[600])], real(&[]))]).collect()

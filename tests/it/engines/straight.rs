@@ -162,6 +162,23 @@ pub fn classified(n: int) -> real {
     f(b)
 }
 
+/// Sums of logarithms, with the slopes of one of them at once, of many elements and of few.
+pub fn multiplied_out(n: int) -> real {
+    let x = [sin(0.37 * i + n) for i in 0..300];
+    let f = |b: real[2]| {
+        let z = b[0] + b[1] * x;
+        sum_log1p_exp(z) - sum_log(1.5 + b[1] * x) + sum_log([b[0] + 3.0, 2.0, b[1] + 1.0]) + sum_log1p_exp(b)
+    };
+    let mut b = [0.1, 0.2];
+    let mut total = 0.0;
+    for i in 0..n {
+        let (value, slopes) = value_and_grad(f)(b);
+        total += value;
+        b = b - 0.001 * slopes;
+    }
+    total + f(b)
+}
+
 /// A matrix that is multiplied from both sides.
 pub fn fitted(n: int) -> real {
     let x = [sin(0.1 * i * (j + 1)) for i in 0..600, j in 0..5];
@@ -236,6 +253,7 @@ fn straight_code_has_the_bits_of_the_steps() {
         ("moved", 7),
         ("added", 5),
         ("classified", 6),
+        ("multiplied_out", 6),
         ("fitted", 6),
         ("placed", 6),
     ] {
@@ -246,14 +264,26 @@ fn straight_code_has_the_bits_of_the_steps() {
 #[test]
 fn all_blocks_have_a_text() {
     let program = Program::compile(SOURCE).expect("it compiles");
-    for name in ["multiplied", "single", "refused", "factored", "moved", "added", "classified", "fitted", "placed"] {
+    for name in [
+        "multiplied",
+        "single",
+        "refused",
+        "factored",
+        "moved",
+        "added",
+        "classified",
+        "multiplied_out",
+        "fitted",
+        "placed",
+    ] {
         let inputs = Inputs::new().lane("n", vec![1_i64]);
         let bound = program.function(name).unwrap().bind(&inputs, &Options::default()).expect("it binds");
         let compiled = bound.compiled();
         let code = Code::straight(&compiled.units, &compiled.plan, Form::OneLane);
         let blocks = code.straight.expect("there is a function").region.blocks.len();
         assert_eq!(blocks, compiled.plan.body.blocks.len(), "{name}: {}", code.text);
-        for (of, call) in [("classified", "c->twins("), ("fitted", "c->kernel(")] {
+        for (of, call) in [("classified", "c->twins("), ("multiplied_out", "c->sum_and_map("), ("fitted", "c->kernel(")]
+        {
             assert!(of != name || code.text.contains(call), "{name}: {}", code.text);
         }
     }

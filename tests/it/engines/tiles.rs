@@ -19,6 +19,11 @@ pub fn main[n, d](q: real[d], shared x: real[n, d], shared y: real[n]) -> (real,
     value_and_grad(density)(q, x, y)
 }";
 
+/// The same with one logarithm for a block of observations.
+fn logistic_by_blocks() -> String {
+    LOGISTIC.replace("sum(log1p_exp(eta))", "sum_log1p_exp(eta)")
+}
+
 /// Numbers without a pattern, from -1 to 1.
 fn reals<const RANK: usize>(shape: [usize; RANK], seed: u64) -> Array {
     let len: usize = shape.iter().product();
@@ -121,12 +126,15 @@ fn functions_of_tiles_have_the_bits_of_the_reference_at_every_width() {
 
 #[test]
 fn functions_with_a_common_part_run_together() {
-    let program = Program::compile(LOGISTIC).unwrap_or_else(|e| panic!("{e}"));
-    let inputs = Inputs::new().lane("q", reals([6, 3], 1)).shared("x", reals([700, 3], 2)).shared("y", reals([700], 3));
-    let plan = plan(&program.function("main").expect("it is there"), &inputs);
-    let steps = &groups(&plan)[0].steps;
-    let together = steps.windows(2).filter(|pair| pair[1].twin_of(&pair[0])).count();
-    assert_eq!(together, 1, "{plan}");
+    for source in [LOGISTIC, &logistic_by_blocks()] {
+        let program = Program::compile(source).unwrap_or_else(|e| panic!("{e}"));
+        let inputs =
+            Inputs::new().lane("q", reals([6, 3], 1)).shared("x", reals([700, 3], 2)).shared("y", reals([700], 3));
+        let plan = plan(&program.function("main").expect("it is there"), &inputs);
+        let steps = &groups(&plan)[0].steps;
+        let together = steps.windows(2).filter(|pair| pair[1].twin_of(&pair[0])).count();
+        assert_eq!(together, 1, "{plan}");
+    }
 }
 
 #[test]
@@ -158,10 +166,31 @@ fn the_gradient_of_logistic_regression_is_one_group() {
     for n in [0, 1, 2, 511, 512, 513, 700, 1024, 1300] {
         let inputs = Inputs::new().lane("q", reals([6, 3], 1)).shared("x", reals([n, 3], 2)).shared("y", reals([n], 3));
         agree(LOGISTIC, &inputs, usize::from(n >= 512));
+        agree(&logistic_by_blocks(), &inputs, usize::from(n >= 512));
     }
     let inputs =
         Inputs::new().lane("q", reals([2, 3], 1)).shared("x", reals([10_000, 3], 2)).shared("y", reals([10_000], 3));
     agree(LOGISTIC, &inputs, 1);
+    agree(&logistic_by_blocks(), &inputs, 1);
+}
+
+#[test]
+fn sums_of_logarithms_are_of_the_rows_of_all_tiles() {
+    let source = "
+        fn density[n, d](q: real[d], shared x: real[n, d], shared y: real[n]) -> real {
+            let eta = x @ q;
+            let z = y - eta;
+            let scale = exp(eta);
+            sum(z * z) - sum_log(scale * scale + 1.0) - sum_log1p_exp(-eta)
+                + sum_log1p_exp(eta) * sum_log([abs(z[i]) + 0.5 for i in 0..n])
+        }
+        pub fn main[n, d](q: real[d], shared x: real[n, d], shared y: real[n]) -> (real, real[d]) {
+            value_and_grad(density)(q, x, y)
+        }";
+    for n in [512, 700, 1300] {
+        let inputs = Inputs::new().lane("q", reals([6, 3], 1)).shared("x", reals([n, 3], 2)).shared("y", reals([n], 3));
+        agree(source, &inputs, 2);
+    }
 }
 
 #[test]

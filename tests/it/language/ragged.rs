@@ -319,6 +319,8 @@ fn gradients_of_bounded_arrays() {
     let functions = [
         "sum(x * s) / t + s",
         "sum(log(s * (x + 2.0)) + y)",
+        "sum_log(s * (x + 2.0)) + sum_log1p_exp(y * s)",
+        "sum_log([(x[i] + 3.0) * (y[j] + s) for i in 0..t, j in 0..t])",
         "dot(x * s + y, y) * mean(x) + variance(y * s)",
         "log_sum_exp(x * s) + sum(softmax(y)) * s",
         "prod(x + s) + max(x * s) + sum(fill(s, t) * y)",

@@ -14,8 +14,11 @@ fn a_folder_begins_with_what_runs() {
         let path = new.display().to_string();
         let told = output(&["init", what, &path]);
         assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-        let mut found: Vec<String> =
-            new.read_dir().expect("it is made").map(|e| e.expect("an entry").file_name().into_string().unwrap()).collect();
+        let mut found: Vec<String> = new
+            .read_dir()
+            .expect("it is made")
+            .map(|e| e.expect("an entry").file_name().into_string().unwrap())
+            .collect();
         found.sort();
         let mut wanted: Vec<&str> = files.to_vec();
         wanted.sort_unstable();
@@ -25,7 +28,8 @@ fn a_folder_begins_with_what_runs() {
         let command = said.lines().last().expect("a line").trim();
         assert!(std::fs::read_to_string(new.join("run.sh")).unwrap().contains(command), "{said}");
         let words = shell_words::split(command).expect("words");
-        let in_folder = |word: &String| if new.join(word).is_file() { new.join(word).display().to_string() } else { word.clone() };
+        let in_folder =
+            |word: &String| if new.join(word).is_file() { new.join(word).display().to_string() } else { word.clone() };
         let mut words: Vec<String> = words[1..].iter().map(in_folder).collect();
         if let Some(at) = words.iter().position(|word| word == "draws.npz") {
             words[at] = new.join("draws.npz").display().to_string();

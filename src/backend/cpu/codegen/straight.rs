@@ -224,6 +224,10 @@ impl StraightFrame for Straight {
         format!("c->twins({operand}, {log1p_exp}, {inv_logit}, {elements});")
     }
 
+    fn sum_and_map(&self, operand: &str, sum: &str, inv_logit: &str, elements: usize) -> String {
+        format!("c->sum_and_map({operand}, {sum}, {inv_logit}, {elements});")
+    }
+
     fn tell(&self, number: usize, values: &[String]) -> String {
         format!("c->tell(c, {number}, (const void *const[]){{{}}});", values.join(", "))
     }

@@ -7,7 +7,7 @@ use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Reduction;
 use crate::run::TrapKind;
 use crate::types::DType;
-use crate::vmath::{BLOCK, Real, each_block};
+use crate::vmath::{BLOCK, LogSum, Real, each_block, log_sums};
 
 pub(super) fn run<R: Real>(reduction: Reduction, call: &mut KernelCall<'_, R>, out: &mut Buffer<R>) {
     if call.args[0].broadcast && call.width > 1 && !call.accumulate {
@@ -28,6 +28,13 @@ pub(super) fn run<R: Real>(reduction: Reduction, call: &mut KernelCall<'_, R>, o
         DType::Int => int(reduction, call, &groups, &mut out.ints_mut()[..len]),
         DType::Real => {
             let x = reals(arg, w);
+            if let Some(of) = log_sum(reduction) {
+                let mut spread = Vec::new();
+                each(&groups, &mut out.reals_mut()[..len], w, |group, out| {
+                    logs((of, more), x, group, out, &mut spread);
+                });
+                return;
+            }
             each(&groups, &mut out.reals_mut()[..len], w, |group, out| real((reduction, more), x, group, out));
         }
     }
@@ -74,6 +81,7 @@ fn int<R: Real>(reduction: Reduction, call: &mut KernelCall<'_, R>, groups: &Gro
             each(groups, out, w, |group, out| checked((sum, more), x, group, out, &mut overflows));
             return call.trap_where(TrapKind::IntegerOverflow, |lane| overflows[lane]);
         }
+        Reduction::SumLog | Reduction::SumLog1pExp => unreachable!("of reals"),
         Reduction::Any | Reduction::All => unreachable!("of bools"),
     };
     each(groups, out, w, |group, out| extreme_int((smaller, more), x, group, out));
@@ -150,7 +158,7 @@ multiversioned! {
         match reduction {
             Reduction::Any => fold_from(x, group, out, false, more, |a, x| a | x),
             Reduction::All => fold_from(x, group, out, true, more, |a, x| a & x),
-            Reduction::Sum | Reduction::Prod | Reduction::MinOf | Reduction::MaxOf => unreachable!("of numbers"),
+            _ => unreachable!("of numbers"),
         }
     }
 
@@ -189,9 +197,33 @@ multiversioned! {
             Reduction::Prod => fold_from(x, group, out, R::ONE, more, |a, x| a * x),
             Reduction::MinOf => fold_first(x, group, out, more, R::min2),
             Reduction::MaxOf => fold_first(x, group, out, more, R::max2),
+            Reduction::SumLog | Reduction::SumLog1pExp => unreachable!("in `logs`"),
             Reduction::Any | Reduction::All => unreachable!("of bools"),
         }
     }
+}
+
+/// Of what a reduction sums the logarithms, if it does.
+fn log_sum(reduction: Reduction) -> Option<LogSum> {
+    match reduction {
+        Reduction::SumLog => Some(LogSum::Log),
+        Reduction::SumLog1pExp => Some(LogSum::Log1pExp),
+        _ => None,
+    }
+}
+
+/// A sum of logarithms in every lane, of elements that stand in a row, or are put into one, in `spread`.
+fn logs<R: Real>((of, more): (LogSum, bool), x: Rows<'_, R>, group: Group<'_>, out: &mut [R], spread: &mut Vec<R>) {
+    let (start, offsets) = group;
+    let (n, w) = (offsets.len(), out.len());
+    if let (Offsets::Even { stride: 1, .. }, Some(values)) = (offsets, x.block(start, n * w)) {
+        return log_sums(of, values, out, more);
+    }
+    spread.resize(n * w, R::ZERO);
+    for (i, to) in spread.chunks_exact_mut(w).enumerate() {
+        x.row(start + offsets.at(i)).copy_to(to);
+    }
+    log_sums(of, &spread[..n * w], out, more);
 }
 
 /// Ascending sums of blocks of [`BLOCK`] elements, added in order: [`vmath::sum`](crate::vmath) in every lane. With `more`

@@ -430,7 +430,7 @@ fn reductions_and_products_go_on_where_they_stopped() {
     for (width, cut, n) in [(1, 256, 257), (3, 256, 512), (8, 512, 700), (65, 1024, 1100)] {
         let vector = |dtype| Type::new(dtype, [n]);
         let (reals, k) = (vector(Reals), 5);
-        for prim in [Prim::Sum, Prim::Prod, Prim::MinOf, Prim::MaxOf] {
+        for prim in [Prim::Sum, Prim::SumLog, Prim::SumLog1pExp, Prim::Prod, Prim::MinOf, Prim::MaxOf] {
             in_two_parts(prim, &[(real(n * width), reals.clone(), false, Cut::Rows)], &Type::real(), width, cut, n);
         }
         for prim in [Prim::Sum, Prim::MinOf, Prim::MaxOf] {

@@ -6,6 +6,7 @@
 //! before.
 
 mod fusion;
+mod log_sums;
 mod loops;
 mod machine;
 mod matrices;

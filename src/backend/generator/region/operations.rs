@@ -145,6 +145,7 @@ impl<T: Ending> Writer<'_, T> {
             computed_elementwise!() => self.elementwise(block, dst, prim, args),
             Class::Movement(movement) => self.moved(movement, block, dst, prim, args),
             Class::Contraction(contraction) => self.contracted(contraction, block, (dst, prim), args),
+            Class::Reduction(Reduction::SumLog | Reduction::SumLog1pExp) => self.log_sum(block, (dst, prim), args),
             Class::Reduction(reduction) if n == 1 => {
                 let view = self.view(args[0])?;
                 if view.elements == 0 {

@@ -50,6 +50,8 @@ pub(in crate::backend) trait StraightFrame: RegionFrame {
     fn map(&self, function: Mapped, operands: &[String], to: &str, elements: usize) -> String;
     /// The statement that has the machine compute `log1p_exp` and `inv_logit` of each of so many elements.
     fn map_twins(&self, operand: &str, log1p_exp: &str, inv_logit: &str, elements: usize) -> String;
+    /// The statement that has the machine compute the sum of `log1p_exp` of so many elements, and `inv_logit` of each.
+    fn sum_and_map(&self, operand: &str, sum: &str, inv_logit: &str, elements: usize) -> String;
     /// The statement that has the machine run the kernel of this number, with arrays at these addresses.
     fn kernel(&self, number: usize, operands: &[String], to: &str) -> String;
     /// The statement that has the machine note the message of this number, with values at these addresses.
@@ -109,7 +111,7 @@ pub(in crate::backend) enum Mapped {
 }
 
 /// Elements from which on the machine computes functions of reals: a call takes as long as some two of them.
-const FEWEST_MAPPED: usize = 6;
+pub(super) const FEWEST_MAPPED: usize = 6;
 
 /// Multiply-adds of a matrix product from which on its kernel is quicker than the text, by what was measured
 /// (`benches/HISTORY.md`): from some 500 on of a matrix and a vector, and from 1,000 on of two matrices.
@@ -564,7 +566,7 @@ impl<T: Ending> Writer<'_, T> {
     }
 
     /// Where the elements of a view stand side by side, copied if they do not.
-    fn side_by_side(&mut self, view: &View) -> Option<String> {
+    pub(super) fn side_by_side(&mut self, view: &View) -> Option<String> {
         if let Some(address) = self.address(view) {
             return Some(address);
         }
@@ -574,7 +576,7 @@ impl<T: Ending> Writer<'_, T> {
     }
 
     /// Where the elements of a view stand side by side, if they do.
-    fn address(&mut self, view: &View) -> Option<String> {
+    pub(super) fn address(&mut self, view: &View) -> Option<String> {
         let base = match &view.place {
             Place::Local { name, plain: false } if view.dtype == DType::Real => name.clone(),
             Place::Constant(constant) if view.dtype == DType::Real => self.constant(*constant, view.dtype)?,

@@ -281,9 +281,19 @@ impl Generator {
                     vec![Dim::Known(2), Dim::Known(3)]
                 };
                 let ops = if array.len() == 1 {
-                    &["sum($)", "max($)", "min($)", "prod($)", "mean($)", "log_sum_exp($)"][..]
+                    &[
+                        "sum($)",
+                        "max($)",
+                        "min($)",
+                        "prod($)",
+                        "mean($)",
+                        "log_sum_exp($)",
+                        "sum_log(abs($) + 0.5)",
+                        "sum_log($)",
+                        "sum_log1p_exp($)",
+                    ][..]
                 } else {
-                    &["sum($)", "max($)"]
+                    &["sum($)", "max($)", "sum_log1p_exp($)"]
                 };
                 let template = *self.rng.choose(ops);
                 let value = self.expr(&Ty::array(Ty::Real, array), d);

@@ -72,6 +72,8 @@ struct ab_call {
     void (*map2)(int64_t, const void *, const void *, void *, int64_t);
     // Computes log1p_exp and inv_logit of each of so many reals.
     void (*twins)(const void *, void *, void *, int64_t);
+    // Computes the sum of log1p_exp of so many reals, and inv_logit of each.
+    void (*sum_and_map)(const void *, void *, void *, int64_t);
     // Runs a kernel, by its number, with operands that stand here.
     void (*kernel)(struct ab_call *, int64_t, const void *const *, void *);
     // Notes a message, by its number, with values that stand here: what the lane is told that traps next.

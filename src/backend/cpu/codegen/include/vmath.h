@@ -1166,6 +1166,46 @@ VMATH_FN R r_log_inv_logit(R x) { return -r_log1p_exp(-x); }
 #define VMATH_IN_F64_2(name) \
     LANES_FN R r_##name(R x, R y) { return r_from_d(d_##name(d_from_r(x), d_from_r(y))); }
 #include "functions.h"
+// Sums of logarithms: what a block begins with, an element more, and the end of the block.
+LANES_FN R r_sum_log_start(void) { return r_splat(1); }
+LANES_FN R r_sum_log1p_exp_start(void) { return r_splat(0); }
+#ifdef REAL_F32
+LANES_FN void r_sum_log_step(R *product, R *addends, R x) {
+    VmathSingleSplit a = vmath_single_split(x);
+    B ordinary = b_and(r_gt(x, r_splat(0.0f)), r_le(x, r_splat(0x1.fffffep127f)));
+    R special = r_select(r_lt(x, r_splat(0.0f)), r_splat((float)VMATH_NAN), x);
+    *product = *product * r_select(ordinary, a.f + r_splat(1.0f), special);
+    *addends = *addends + r_select(ordinary, a.e, r_splat(0.0f));
+}
+LANES_FN R r_sum_log_end(R product, R addends) {
+    VmathSingleSplit a = vmath_single_split(product);
+    return vmath_single_log_special(product, vmath_single_log_split(a.e + addends, a.f));
+}
+LANES_FN void r_sum_log1p_exp_step(R *product, R *addends, R x) {
+    R e = vmath_single_exp_of_minus_abs(x);
+    *product = r_fma(*product, e + r_splat(1.0f), e);
+    *addends = *addends + r_at_least(x, 0.0f);
+}
+#else
+LANES_FN void r_sum_log_step(R *product, R *addends, R x) {
+    VmathSplit a = vmath_split(x);
+    B ordinary = b_and(d_gt(x, d_splat(0.0)), d_le(x, d_splat(VMATH_MAX)));
+    R special = d_select(d_lt(x, d_splat(0.0)), d_splat(VMATH_NAN), x);
+    *product = *product * d_select(ordinary, 1.0 + a.f, special);
+    *addends = *addends + d_select(ordinary, a.e, d_splat(0.0));
+}
+LANES_FN R r_sum_log_end(R product, R addends) {
+    VmathSplit a = vmath_split(product);
+    return vmath_log_special(product, vmath_log_split(a.e + addends, a.f));
+}
+LANES_FN void r_sum_log1p_exp_step(R *product, R *addends, R x) {
+    R e = vmath_exp_inside(d_at_least(-d_abs(x), -746.0));
+    *product = d_fma(*product, 1.0 + e, e);
+    *addends = *addends + d_at_least(x, 0.0);
+}
+#endif
+LANES_FN R r_sum_log1p_exp_end(R product, R addends) { return addends + r_log1p(product); }
+
 #ifdef REAL_F32
 // The upper 23 bits of the second word make a number that is a float exactly.
 LANES_FN R r_uniform(uint64_t seed, I lane, I draw) {

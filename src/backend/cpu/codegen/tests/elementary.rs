@@ -1,7 +1,7 @@
 //! Functions of reals and random draws.
 
 use super::{int, on_each_target, random, reals};
-use crate::vmath::{BinaryFn, Real, UnaryFn, binary, philox, unary};
+use crate::vmath::{BinaryFn, LogSum, Real, UnaryFn, binary, log_sums, philox, unary};
 
 /// Inputs of each function.
 const N: usize = 200_704;
@@ -26,6 +26,18 @@ fn text() -> String {
             }}\n"
         );
     }
+    for (name, _) in LOG_SUMS {
+        text += &format!(
+            "void u_{name}(const real *x, real *out, int64_t n) {{
+                for (int64_t i = 0; i < n / {FACTORS}; i += LANES) {{
+                    R product = r_{name}_start(), addends = r_splat(0);
+                    for (int64_t k = 0; k < {FACTORS}; k++)
+                        r_{name}_step(&product, &addends, r_load(x + k * (n / {FACTORS}) + i));
+                    r_store(out + i, r_{name}_end(product, addends));
+                }}
+            }}\n"
+        );
+    }
     for name in ["uniform", "normal"] {
         text += &format!(
             "void {name}(uint64_t seed, const int64_t *lanes, const int64_t *draws, real *out, int64_t n) {{
@@ -36,6 +48,10 @@ fn text() -> String {
     }
     text
 }
+
+/// Sums of logarithms by the names of their C functions, and of how many elements each.
+const LOG_SUMS: [(&str, LogSum); 2] = [("sum_log", LogSum::Log), ("sum_log1p_exp", LogSum::Log1pExp)];
+const FACTORS: usize = 4;
 
 type Unary<R> = unsafe extern "C" fn(*const R, *mut R, i64);
 type Binary<R> = unsafe extern "C" fn(*const R, *const R, *mut R, i64);
@@ -55,6 +71,14 @@ fn agree<R: Real>() {
     let unaries = UnaryFn::ALL.iter().map(|f| results(&|out| unary(*f, &x, out)));
     let binaries = BinaryFn::ALL.iter().map(|f| results(&|out| binary(*f, &x, &y, out)));
     let (unaries, binaries): (Vec<_>, Vec<_>) = (unaries.collect(), binaries.collect());
+    let sizes: Vec<R> = x.iter().map(|x| x.abs()).collect();
+    let log_sums = LOG_SUMS.map(|(_, of)| {
+        [&x, &sizes].map(|x| {
+            let mut out = vec![R::ZERO; N / FACTORS];
+            log_sums(of, x, &mut out, false);
+            out
+        })
+    });
     let uniforms = results(&|out| philox::uniform_slice(seed, &lanes, &draws, out));
     let normals = results(&|out| philox::normal_slice(seed, &lanes, &draws, out));
 
@@ -83,6 +107,20 @@ fn agree<R: Real>() {
                 function(x.as_ptr(), out.as_mut_ptr(), n);
             }
             equal(f.name(), expected, &out);
+        }
+        for ((name, _), expected) in LOG_SUMS.iter().zip(&log_sums) {
+            for (x, expected) in [&x, &sizes].into_iter().zip(expected) {
+                // SAFETY: as above; it stores a part of the elements.
+                unsafe {
+                    let function = library.symbol::<Unary<R>>(&format!("u_{name}")).unwrap();
+                    function(x.as_ptr(), out.as_mut_ptr(), n);
+                }
+                for i in 0..N / FACTORS {
+                    let terms: Vec<R> = (0..FACTORS).map(|k| x[k * (N / FACTORS) + i]).collect();
+                    let (found, expected) = (out[i], expected[i]);
+                    assert_eq!(found.to_bits64(), expected.to_bits64(), "{target:?} {name} of {terms:?}");
+                }
+            }
         }
         for (f, expected) in BinaryFn::ALL.iter().zip(&binaries) {
             // SAFETY: as above.
