@@ -67,9 +67,10 @@ class Model:
         """
         if on_reject not in ("raise", "mask"):
             raise InputError(f"on_reject={on_reject!r}: there is 'raise' and 'mask'")
-        points = np.ascontiguousarray(q, dtype=np.float64)
+        points = np.asarray(q, dtype=np.float64)
         if points.ndim not in (1, 2):
             raise InputError(f"points have one axis or two, not {points.ndim}")
+        points = np.ascontiguousarray(points)
         lp, gradient, rejected = self._native.at(points if points.ndim == 2 else points[np.newaxis])
         if rejected and on_reject == "raise":
             place, why = rejected[0]
