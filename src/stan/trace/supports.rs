@@ -183,8 +183,8 @@ impl Tracer<'_> {
         }
         let x = x.promoted();
         let Some((holds, told)) = self.demanded_of_lanes(span, demand, &x, args)? else { return Ok(()) };
-        // A loop that tells values would not become generated code.
-        let in_loop = self.turn != TurnId(0) || self.routines.depth > 0;
+        // A loop that tells values would not become generated code; behind the density that is no matter.
+        let in_loop = self.in_density && (self.turn != TurnId(0) || self.routines.depth > 0);
         if let Some(must) = must_all(demand, args).filter(|_| in_loop) {
             return self.check(span, &holds, &format!("{what} must {must}"));
         }
