@@ -41,6 +41,7 @@ type Rejected = Vec<(usize, String)>;
 impl Density {
     /// A model in a file (`kind` "file"), or a text of the language ("text") or of Stan ("stan"), with its data.
     #[new]
+    #[allow(clippy::too_many_arguments, reason = "they are those of one call in Python")]
     fn new(
         py: Python<'_>,
         kind: &str,

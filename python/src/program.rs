@@ -86,13 +86,16 @@ impl Function {
     }
 }
 
+/// An input of a function: name, element type, axes, its type in the words of the language, whether all lanes share it.
+type Taken = (String, String, usize, String, bool);
+
 /// A lane that trapped: its place in the batch, its number, and why.
 type Trapped = (usize, u64, String);
 
 #[pymethods]
 impl Function {
     /// What it takes: name, element type, axes, the type in the words of the language, whether all lanes share it.
-    fn ports(&self, py: Python<'_>) -> PyResult<Vec<(String, String, usize, String, bool)>> {
+    fn ports(&self, py: Python<'_>) -> PyResult<Vec<Taken>> {
         let ports = self.with(|function| {
             let signature = function.signature();
             let ports = signature.ports.iter().filter(|port| port.length_of.is_none());

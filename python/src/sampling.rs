@@ -26,6 +26,9 @@ pub(crate) struct Run {
     keep: Option<Vec<String>>,
 }
 
+/// Draws and all draws, iterations, chains that are warm and that are done, the least and the most iterations of warmup.
+type Reached = (usize, usize, usize, usize, usize, (usize, usize));
+
 /// What a run is asked for.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -141,7 +144,7 @@ impl Run {
 
     /// How far the run is; nothing before it tells: draws, all draws, iterations of all chains, chains whose warmup is over,
     /// chains that are done, the fewest and the most iterations of warmup.
-    fn progress(&self) -> Option<(usize, usize, usize, usize, usize, (usize, usize))> {
+    fn progress(&self) -> Option<Reached> {
         let now = (*self.progress.lock().unwrap_or_else(PoisonError::into_inner))?;
         let reached = now.reached;
         Some((now.draws, now.all_draws, reached.iterations, reached.warm, reached.finished, reached.warmup))
