@@ -30,20 +30,11 @@ class Function:
     ) -> tuple[dict[str, npt.NDArray[Any]], list[tuple[int, int, str]]]: ...
 
 class Density:
-    def __init__(
-        self,
-        kind: str,
-        model: str,
-        given: Mapping[str, Any],
-        include: Sequence[str],
-        full: bool,
-        jacobian: bool,
-        asked: Mapping[str, Any],
-    ) -> None: ...
+    def __init__(self, given: Mapping[str, Any], full: bool, jacobian: bool, asked: Mapping[str, Any]) -> None: ...
     @property
     def dimension(self) -> int: ...
     @property
-    def parameters(self) -> list[str]: ...
+    def variables(self) -> list[str]: ...
     def warnings(self) -> list[str]: ...
     def at(
         self, points: npt.NDArray[np.float64]
@@ -52,8 +43,8 @@ class Density:
 class Run:
     def __init__(
         self,
-        job: Mapping[str, Any],
         given: Mapping[str, Any],
+        job: Mapping[str, Any],
         inits: Sequence[Mapping[str, Any]],
         starts: npt.NDArray[np.float64] | None,
         inv_metric: npt.NDArray[np.float64] | None,

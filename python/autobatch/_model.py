@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _autobatch
 from ._errors import AutobatchWarning, InputError, LaneError
-from ._values import Source, data as encoded, options, source
+from ._values import Source, given, options
 
 Reals = npt.NDArray[np.float64]
 
@@ -42,11 +42,9 @@ class Model:
         seed: int = 0,
         **how: Any,
     ) -> None:
-        kind, text = source(model)
-        include = [os.fspath(path) for path in include_path]
         # Of a few points the scheduler of threads takes longer than the work.
         asked = options(seed=seed, **{"threads": 1, **how})
-        self._native = _autobatch.Density(kind, text, encoded(data), include, full, jacobian, asked)
+        self._native = _autobatch.Density(given(model, data, include_path), full, jacobian, asked)
         for warning in self._native.warnings():
             warnings.warn(warning, AutobatchWarning, stacklevel=2)
 
@@ -58,7 +56,7 @@ class Model:
     @property
     def variables(self) -> list[str]:
         """The names of what draws have of a Stan program: parameters, transformed parameters, generated quantities."""
-        return self._native.parameters
+        return self._native.variables
 
     def grad(self, q: npt.ArrayLike, *, on_reject: str = "raise") -> tuple[Any, Reals]:
         """The log density and its gradient at a point, or at points, one a row.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import threading
@@ -17,7 +16,7 @@ import numpy as np
 from . import _autobatch, _html
 from ._errors import AutobatchError, AutobatchWarning, InputError
 from ._progress import Progress, shown
-from ._values import Array, Source, data as encoded, options, source
+from ._values import Array, Source, given, options, read, values
 
 if TYPE_CHECKING:
     import xarray
@@ -59,7 +58,7 @@ class Summary:
 class Fit(Mapping[str, Array]):
     """The draws of a run, by the names of variables: chain × draw × shape."""
 
-    def __init__(self, made: dict[str, Any], given: dict[str, Any], settings: dict[str, Any]) -> None:
+    def __init__(self, made: dict[str, Any], data: Mapping[str, Any] | Source | None, settings: dict[str, Any]) -> None:
         self.posterior: dict[str, Array] = made["posterior"]
         #: What the sampler tells of each draw: `lp`, `accept_stat`, `stepsize`, `treedepth`, `n_leapfrog`, `divergent`, `energy`.
         self.sample_stats: dict[str, Array] = made["sample_stats"]
@@ -81,7 +80,7 @@ class Fit(Mapping[str, Array]):
         self.warnings: list[str] = made["warnings"]
         self.settings = settings
         self._rows, self._table, self._diagnosis = made["rows"], made["table"], made["diagnosis"]
-        self._data = given
+        self._data = data
 
     def __getitem__(self, name: str) -> Array:
         try:
@@ -153,12 +152,7 @@ class Fit(Mapping[str, Array]):
             groups["warmup_posterior"] = group(self.warmup_posterior, ("chain", "draw"))
             groups["warmup_sample_stats"] = stats(self.warmup_sample_stats)
         if observed:
-            lacking = [name for name in observed if name not in self._data]
-            if lacking:
-                raise InputError(f"there are no data `{lacking[0]}`")
-            plain = {name: self._data[name] for name in observed}
-            arrays = {name: np.asarray(json.loads(x)) if isinstance(x, str) else x for name, x in plain.items()}
-            groups["observed_data"] = group(arrays, ())
+            groups["observed_data"] = group(read(self._data if self._data is not None else {}, observed), ())
         tree = xarray.DataTree.from_dict({f"/{name}": made for name, made in groups.items()})
         tree.attrs |= {
             "inference_library": "autobatch",
@@ -283,11 +277,10 @@ def sample(
     `callback(handle)` is called some times a second while the run goes on; `blocking=False` gives the handle at once. Ctrl-C
     ends a run, whose draws are lost; `handle.abort()` keeps them.
     """
-    kind, text = source(model)
     for name, value, least in (("chains", chains, 1), ("warmup", warmup, 0), ("draws", draws, 0), ("thin", thin, 1)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise InputError(f"{name} is {value!r}, but must be an int from {least} on")
-    given = encoded(data)
+    of_model = given(model, data, include_path)
     asked: dict[str, Any] = dict(settings or {})
     for name, told in (("target_accept", target_accept), ("max_treedepth", max_treedepth)):
         if told is not None:
@@ -298,9 +291,6 @@ def sample(
         asked["save_warmup"] = True
     seed = secrets.randbelow(2**31) if seed is None else seed
     job = dict(
-        kind=kind,
-        model=text,
-        include=[os.fspath(path) for path in include_path],
         sampler=None if sampler is None else os.fspath(sampler),
         chains=int(chains),
         warmup=int(warmup),
@@ -316,10 +306,12 @@ def sample(
         raise InputError("init has values of parameters by their names, or is a list with those of each chain")
     at, scale = (None if x is None else np.asarray(x, dtype=np.float64) for x in (starts, inv_metric))
     asked_of_run = options(seed=seed, first_lane=first_chain, **how)
-    run = _autobatch.Run(job, given, [encoded(one) for one in several or []], at, scale, asked, asked_of_run)
+    run = _autobatch.Run(of_model, job, [values(one) for one in several or []], at, scale, asked, asked_of_run)
     used = dict(asked, seed=seed, first_chain=first_chain, chains=chains, warmup=warmup, draws=draws)
     def finish(made: dict[str, Any]) -> Fit:
-        fit = Fit(made, given, used)
+        fit = Fit(made, data, used)
+        for warning in made["model_warnings"]:
+            warnings.warn(warning, AutobatchWarning, stacklevel=3)
         for name in made["unknown"]:
             there = ", ".join(fit.posterior)
             warnings.warn(f"keep: there is no variable `{name}`: there is {there}", AutobatchWarning, stacklevel=3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, Union
 
@@ -70,26 +70,33 @@ def _jsonable(value: Any) -> Any:
     return _jsonable(np.asarray(value).tolist())
 
 
-def data(given: Mapping[str, Any] | Source | None) -> dict[str, Any]:
-    """Data by name: arrays, and texts of JSON for what is none. A path is that of a file in Stan's JSON data format, or
-    `.npz`."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        path = Path(given)
-        try:
-            if path.suffix == ".npz":
-                with np.load(path) as file:
-                    return {name: file[name] for name in file.files}
-            # The numbers are read where they are needed, with all their digits.
-            with open(path, encoding="utf-8") as text:
-                read = json.load(text)
-        except json.JSONDecodeError as why:
-            raise InputError(f"{path} is no JSON: {why}") from None
-        if not isinstance(read, dict):
-            raise InputError(f"{path}: data are one object of JSON, with a key for each value")
-        return {name: _datum(value) for name, value in read.items()}
-    return {name: _datum(value) for name, value in given.items()}
+def values(named: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by name: arrays, and texts of JSON for what is none."""
+    return {name: _datum(value) for name, value in named.items()}
+
+
+def given(model: Source, data: Mapping[str, Any] | Source | None, include_path: Sequence[str | os.PathLike[str]]) -> dict[str, Any]:
+    """A model and its data, which are by name, or in a file in Stan's JSON data format, or `.npz`."""
+    kind, text = source(model)
+    made: dict[str, Any] = dict(kind=kind, model=text, include=[os.fspath(path) for path in include_path])
+    if data is None or isinstance(data, Mapping):
+        return made | dict(data=values(data or {}), data_file=None)
+    return made | dict(data={}, data_file=os.fspath(data))
+
+
+def read(data: Mapping[str, Any] | Source, names: Sequence[str]) -> dict[str, Array]:
+    """The arrays of some of the data."""
+    if isinstance(data, Mapping):
+        by_name = data
+    elif Path(data).suffix == ".npz":
+        with np.load(data) as file:
+            by_name = dict(file)
+    else:
+        by_name = json.loads(Path(data).read_text(encoding="utf-8"))
+    lacking = [name for name in names if name not in by_name]
+    if lacking:
+        raise InputError(f"there are no data `{lacking[0]}`")
+    return {name: np.asarray(by_name[name]) for name in names}
 
 
 def _datum(value: Any) -> Any:
@@ -127,5 +134,5 @@ def options(
             raise InputError(f"{name} is {value!r}, but must be an int from 0 on")
     if memory_limit is not None and (not isinstance(memory_limit, (int, np.integer)) or memory_limit <= 0):
         raise InputError(f"memory_limit is {memory_limit!r}, but must be a number of bytes")
-    given: dict[str, Any] = dict(seed=int(seed), threads=int(threads), first_lane=int(first_lane))
-    return given | dict(engine=engine, codegen=codegen, real=real, device=device, memory_limit=memory_limit)
+    ints: dict[str, Any] = dict(seed=int(seed), threads=int(threads), first_lane=int(first_lane))
+    return ints | dict(engine=engine, codegen=codegen, real=real, device=device, memory_limit=memory_limit)

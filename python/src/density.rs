@@ -1,22 +1,18 @@
 //! The log density of a model, bound to its data: a call costs little more than the work.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use autobatch::mcmc::log_prob::{BoundDensity, LogProb};
-use autobatch::mcmc::sampling::ModelSource;
-use autobatch::program::io::Data;
 use autobatch::program::{StanModel, Terms};
-use autobatch::{Array, Inputs, Options};
+use autobatch::{Array, Error, ErrorKind, Options};
 use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::errors::{raised, refused};
+use crate::model::{Given, warnings};
 use crate::options::Asked;
-use crate::program::texts;
-use crate::values::{data, to_numpy};
+use crate::values::to_numpy;
 use crate::watched::{detached, watched};
 
 /// More lanes than these run on a thread of their own, so that signals are looked for.
@@ -27,7 +23,7 @@ const FEW: usize = 256;
 pub(crate) struct Density {
     density: LogProb,
     dimension: usize,
-    parameters: Vec<String>,
+    variables: Vec<String>,
     warnings: Vec<String>,
     options: Options,
     /// The last that was bound: for so many points.
@@ -39,31 +35,23 @@ type Rejected = Vec<(usize, String)>;
 
 #[pymethods]
 impl Density {
-    /// A model in a file (`kind` "file"), or a text of the language ("text") or of Stan ("stan"), with its data.
     #[new]
-    #[allow(clippy::too_many_arguments, reason = "they are those of one call in Python")]
-    fn new(
-        py: Python<'_>,
-        kind: &str,
-        model: String,
-        given: &Bound<'_, PyDict>,
-        include: Vec<PathBuf>,
-        full: bool,
-        jacobian: bool,
-        asked: Asked,
-    ) -> PyResult<Self> {
-        let mut values: Vec<(String, Data)> = Vec::new();
-        for (name, value) in given.iter() {
-            let name: String = name.extract()?;
-            let value = data(&name, &value)?;
-            values.push((name, value));
-        }
+    fn new(py: Python<'_>, given: Given<'_>, full: bool, jacobian: bool, asked: Asked) -> PyResult<Self> {
         let (options, _) = asked.options(py)?;
-        let seed = asked.seed();
+        let sampler = given.sampler(options.clone())?;
         let terms = Terms { constants: full, jacobian };
-        let made = detached(py, || made(kind, &model, &values, (&include, seed), terms))?;
-        let (density, dimension, parameters, warnings) = made.map_err(|e| raised(py, &e))?;
-        Ok(Self { density, dimension, parameters, warnings, options, bound: Mutex::default() })
+        let made = detached(py, || {
+            let model = sampler.load(terms)?;
+            let density = model.log_prob()?;
+            let Some(dimension) = density.dimension()? else {
+                let message = "the data do not tell how many parameters the model has";
+                return Err(Error::new(ErrorKind::Input, message));
+            };
+            let variables = model.stan().map_or_else(Vec::new, StanModel::variables);
+            Ok((density, dimension, variables, warnings(&model)))
+        })?;
+        let (density, dimension, variables, warnings) = made.map_err(|e| raised(py, &e))?;
+        Ok(Self { density, dimension, variables, warnings, options, bound: Mutex::default() })
     }
 
     /// The number of unconstrained coordinates.
@@ -74,8 +62,8 @@ impl Density {
 
     /// The names of the variables of draws, where the model tells them before it runs.
     #[getter]
-    fn parameters(&self) -> Vec<String> {
-        self.parameters.clone()
+    fn variables(&self) -> Vec<String> {
+        self.variables.clone()
     }
 
     /// What was found that is probably not meant.
@@ -122,44 +110,4 @@ impl Density {
         let gradient = to_numpy(py, Array::real([count, width], values.gradient))?;
         Ok((lp, gradient, values.rejected))
     }
-}
-
-type Made = (LogProb, usize, Vec<String>, Vec<String>);
-
-fn made(
-    kind: &str,
-    model: &str,
-    values: &[(String, Data)],
-    (include, seed): (&[PathBuf], u64),
-    terms: Terms,
-) -> Result<Made, autobatch::Error> {
-    let path = std::path::Path::new(model);
-    let is_stan = kind == "stan" || kind == "file" && path.extension().is_some_and(|e| e == "stan");
-    let refused = |message: String| autobatch::Error::new(autobatch::ErrorKind::Input, message);
-    if is_stan {
-        let mut all = serde_json::Map::new();
-        for (name, value) in values {
-            StanModel::add_data(&mut all, name.clone(), value)?;
-        }
-        let model = match kind {
-            "stan" => StanModel::of_text("<model>", model, &all, terms, (include, seed))?,
-            _ => StanModel::load_with(path, &all, terms, (include, seed))?,
-        };
-        let inputs = model.inputs();
-        let density = LogProb::new(&ModelSource::Stan(&model), terms, |f| Ok(inputs.restricted_to(f.signature())))?;
-        let (warnings, sources) = model.warnings();
-        return Ok((density, model.dimension(), model.variables(), texts(warnings, sources)));
-    }
-    let source = if kind == "file" { ModelSource::File(path) } else { ModelSource::Text(model) };
-    let density = LogProb::new(&source, terms, |function| {
-        let mut inputs = Inputs::new();
-        for (name, value) in values {
-            inputs.add_data(function.signature(), name, value, true)?;
-        }
-        Ok(inputs)
-    })?;
-    let Some(dimension) = density.dimension()? else {
-        return Err(refused("the data do not tell how many parameters the model has".to_owned()));
-    };
-    Ok((density, dimension, vec![], vec![]))
 }

@@ -3,6 +3,7 @@
 
 mod density;
 mod errors;
+mod model;
 mod options;
 mod program;
 mod sampling;

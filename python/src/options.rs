@@ -27,10 +27,6 @@ fn said(line: Printed) {
 }
 
 impl Asked {
-    pub(crate) fn seed(&self) -> u64 {
-        self.seed
-    }
-
     /// The options, and the flag that ends a run.
     pub(crate) fn options(&self, py: Python<'_>) -> PyResult<(Options, Arc<AtomicBool>)> {
         let refused = |name: &str, given: &str, there: &str| {

@@ -29,11 +29,6 @@ enum Of {
     Gradient(Box<Gradient>),
 }
 
-/// Warnings as a terminal shows them, one text each.
-pub(crate) fn texts(found: &[program::Diagnostic], sources: &program::SourceMap) -> Vec<String> {
-    found.iter().map(|one| render(std::slice::from_ref(one), sources, false).trim_end().to_owned()).collect()
-}
-
 #[pymethods]
 impl Program {
     /// Compiles a text that goes by a name.
@@ -57,7 +52,8 @@ impl Program {
 
     /// What was found that is probably not meant.
     fn warnings(&self) -> Vec<String> {
-        texts(self.0.warnings(), self.0.sources())
+        let shown = |one| render(std::slice::from_ref(one), self.0.sources(), false).trim_end().to_owned();
+        self.0.warnings().iter().map(shown).collect()
     }
 
     /// A function by its name.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use autobatch::program::io::NamedValues;
+use autobatch::program::Terms;
 use autobatch::sampler::{Advice, Draws, Metric, Number, Progress, Samples};
 use autobatch::{Array, Sampler};
 use pyo3::exceptions::PyRuntimeError;
@@ -12,8 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::{raised, refused};
+use crate::model::{Given, named, warnings};
 use crate::options::Asked;
-use crate::values::{array, data, to_numpy};
+use crate::values::{array, to_numpy};
 use crate::watched::watched;
 
 /// A run of a sampler.
@@ -33,9 +34,6 @@ type Reached = (usize, usize, usize, usize, usize, (usize, usize));
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Job {
-    kind: String,
-    model: String,
-    include: Vec<PathBuf>,
     sampler: Option<PathBuf>,
     chains: usize,
     warmup: usize,
@@ -51,8 +49,8 @@ impl Run {
     #[allow(clippy::too_many_arguments, reason = "they are those of one call in Python")]
     fn new(
         py: Python<'_>,
+        given: Given<'_>,
         job: Job,
-        given: &Bound<'_, PyDict>,
         inits: Vec<Bound<'_, PyDict>>,
         starts: Option<Bound<'_, PyAny>>,
         inv_metric: Option<Bound<'_, PyAny>>,
@@ -60,11 +58,6 @@ impl Run {
         asked: Asked,
     ) -> PyResult<Self> {
         let (options, stop) = asked.options(py)?;
-        let mut sampler = match job.kind.as_str() {
-            "file" => Sampler::of_file(&job.model),
-            "stan" => Sampler::of_stan_source(&job.model),
-            _ => Sampler::of_source(&job.model),
-        };
         let metric = match job.metric.as_str() {
             "diag" => Metric::Diagonal,
             "dense" => Metric::Dense,
@@ -77,35 +70,23 @@ impl Run {
         let pause = Arc::new(AtomicBool::new(false));
         let progress: Arc<Mutex<Option<Progress>>> = Arc::default();
         let told = Arc::clone(&progress);
-        sampler = sampler
-            .options(options)
+        let mut sampler = given
+            .sampler(options)?
             .chains(job.chains)
             .warmup(job.warmup)
             .draws(job.draws)
             .metric(metric)
             .pause(Arc::clone(&pause))
             .on_progress(move |now| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(*now));
-        sampler = job.include.into_iter().fold(sampler, Sampler::include_path);
         if let Some(path) = job.sampler {
             sampler = sampler.sampler(path);
         }
         if let Some(stepsize) = job.stepsize {
             sampler = sampler.stepsize(stepsize);
         }
-        for (name, value) in given.iter() {
-            let name: String = name.extract()?;
-            let value = data(&name, &value)?;
-            sampler = sampler.data_value(name, value);
-        }
         for (i, init) in inits.iter().enumerate() {
-            let mut values = Vec::with_capacity(init.len());
-            for (name, value) in init.iter() {
-                let name: String = name.extract()?;
-                let value = data(&name, &value)?;
-                values.push((name, value));
-            }
             let origin = if inits.len() == 1 { "init".to_owned() } else { format!("init[{i}]") };
-            sampler = sampler.init(NamedValues::of_data(origin, values));
+            sampler = sampler.init(named(&origin, init)?);
         }
         if let Some(starts) = starts {
             sampler = sampler.starts(array("starts", &starts)?);
@@ -124,11 +105,17 @@ impl Run {
     fn run<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let sampler = self.sampler.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(sampler) = sampler else { return Err(PyRuntimeError::new_err("this run was made")) };
-        let mut samples = watched(py, &self.stop, || sampler.run())?.map_err(|e| raised(py, &e))?;
+        let made = watched(py, &self.stop, || {
+            let model = sampler.load(Terms::default())?;
+            let warnings = warnings(&model);
+            Ok((model.sample()?, warnings))
+        })?;
+        let (mut samples, warnings) = made.map_err(|e| raised(py, &e))?;
         samples.advise(in_python);
         let unknown = self.keep.as_ref().map_or_else(Vec::new, |names| samples.keep(names));
         let out = of_samples(py, samples)?;
         out.set_item("unknown", unknown)?;
+        out.set_item("model_warnings", warnings)?;
         Ok(out)
     }
 

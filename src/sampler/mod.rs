@@ -11,6 +11,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use crate::mcmc::inits::starts;
+use crate::mcmc::log_prob::LogProb;
 use crate::mcmc::sampling::{Job, ModelSource, Observer, SamplerSettings, Sampling};
 use crate::program::io::{Data, NamedValues};
 use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options, StanModel, Terms};
@@ -54,7 +55,8 @@ pub use samples::Samples;
 pub struct Sampler {
     model: Model,
     data_file: Option<PathBuf>,
-    data: IndexMap<String, Data>,
+    data: IndexMap<String, Array>,
+    values: Option<NamedValues>,
     include: Vec<PathBuf>,
     sampler: Option<PathBuf>,
     chains: usize,
@@ -137,6 +139,7 @@ impl Sampler {
             model,
             data_file: None,
             data: IndexMap::new(),
+            values: None,
             include: Vec::new(),
             sampler: None,
             chains,
@@ -165,14 +168,15 @@ impl Sampler {
     /// Ints serve where reals are wanted; an int under the name of a dimension tells it. It goes before one of the
     /// file.
     #[must_use]
-    pub fn data(self, name: impl Into<String>, value: impl Into<Array>) -> Self {
-        self.data_value(name, Data::Array(value.into()))
+    pub fn data(mut self, name: impl Into<String>, value: impl Into<Array>) -> Self {
+        self.data.insert(name.into(), value.into());
+        self
     }
 
-    /// The same of a value that may be JSON: lists of lists of different lengths, tuples of a Stan program.
+    /// Takes the data from values that are there, as from a file: what the model does not take is left alone.
     #[must_use]
-    pub fn data_value(mut self, name: impl Into<String>, value: Data) -> Self {
-        self.data.insert(name.into(), value);
+    pub fn data_values(mut self, values: NamedValues) -> Self {
+        self.values = Some(values);
         self
     }
 
@@ -323,62 +327,35 @@ impl Sampler {
     /// ([`ErrorKind::Option`]), for what does not fit in memory ([`ErrorKind::Memory`]), where no chain is left, and
     /// where the run was cancelled before every chain had a draw ([`ErrorKind::Interrupted`]).
     pub fn run(&self) -> Result<Samples, Error> {
-        if self.chains == 0 {
-            return Err(Error::new(ErrorKind::Option, "0 chains: there is nothing to sample"));
-        }
-        let stan = self.stan()?;
-        let model = match (&stan, &self.model) {
-            (Some(model), _) => ModelSource::Stan(model),
-            (None, Model::File(path)) => ModelSource::File(path),
-            (None, Model::Source(text) | Model::StanSource(text)) => ModelSource::Text(text),
-        };
-        let inputs = |density: &Function<'_>| match &stan {
-            Some(model) => Ok(model.inputs()),
-            None => self.inputs(density),
-        };
-        let job = Job {
-            sampler: self.sampler.as_deref(),
-            chains: self.chains,
-            warmup: self.warmup,
-            draws: self.draws,
-            stepsize: self.stepsize,
-            metric: self.metric,
-            inv_metric: self.inv_metric.clone(),
-            starts: self.starting_points(&model, &inputs)?,
-            settings: self.settings.clone(),
-            ..Job::new(model)
-        };
-        let sampling = Sampling::new(&job, inputs)?;
-        let draws = sampling.run(&self.options, &Told::new(self, sampling.kept()))?;
-        let cancelled = self.options.settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
-        if draws.chains.is_empty() {
-            let why = draws.traps.first().map(|trap| format!(": chain {}: {trap}", trap.position)).unwrap_or_default();
-            return Err(Error::new(ErrorKind::Input, format!("no chain is left{why}")));
-        }
-        if cancelled && draws.draws == 0 {
-            return Err(Error::new(ErrorKind::Interrupted, "cancelled in warmup: there are no draws"));
-        }
-        let summary = Summary::of_draws(&draws);
-        Ok(Samples::new(draws, summary, self.chains))
+        self.load(Terms::default())?.sample()
     }
 
-    /// The Stan program with its data, if it is one.
-    fn stan(&self) -> Result<Option<StanModel>, Error> {
-        let data = || {
-            let mut data = StanModel::read_data(self.data_file.as_deref())?;
-            for (name, value) in &self.data {
-                StanModel::add_data(&mut data, name.clone(), value)?;
-            }
-            Ok::<_, Error>(data)
-        };
+    /// Reads the model; a Stan program is translated with its data. A sampler's density has the default terms.
+    ///
+    /// # Errors
+    /// For a Stan program or data that cannot be read or do not fit; other models are read later.
+    pub fn load(&self, terms: Terms) -> Result<LoadedModel<'_>, Error> {
         let with = (&self.include[..], self.options.settings.seed);
-        match &self.model {
+        let stan = match &self.model {
             Model::File(path) if path.extension().is_some_and(|e| e == "stan") => {
-                StanModel::load_with(path, &data()?, Terms::default(), with).map(Some)
+                Some(StanModel::load_with(path, &self.stan_data()?, terms, with)?)
             }
-            Model::StanSource(text) => StanModel::of_text(STAN_TEXT, text, &data()?, Terms::default(), with).map(Some),
-            Model::File(_) | Model::Source(_) => Ok(None),
+            Model::StanSource(text) => Some(StanModel::of_text(STAN_TEXT, text, &self.stan_data()?, terms, with)?),
+            Model::File(_) | Model::Source(_) => None,
+        };
+        Ok(LoadedModel { sampler: self, stan, terms })
+    }
+
+    /// The data of a Stan program.
+    fn stan_data(&self) -> Result<serde_json::Map<String, serde_json::Value>, Error> {
+        let mut all = StanModel::read_data(self.data_file.as_deref())?;
+        for (name, value) in self.values.iter().flat_map(NamedValues::iter) {
+            StanModel::add_data(&mut all, name.to_owned(), value)?;
         }
+        for (name, value) in &self.data {
+            StanModel::add_data(&mut all, name.clone(), &Data::Array(value.clone()))?;
+        }
+        Ok(all)
     }
 
     /// Where chains start, if that is said.
@@ -403,17 +380,94 @@ impl Sampler {
         starts(model, &self.inits, self.chains, Some(RADIUS), &restricted, &self.options).map(Some)
     }
 
-    /// The data for the shared parameters of a density.
+    /// The data for the shared parameters of a density of the language.
     fn inputs(&self, density: &Function<'_>) -> Result<Inputs, Error> {
         let signature = density.signature();
         let mut inputs = Inputs::new();
-        if let Some(path) = &self.data_file {
-            inputs.add_values(signature, &NamedValues::read(path)?, |name| !self.data.contains_key(name))?;
+        let file = self.data_file.as_ref().map(|path| NamedValues::read(path)).transpose()?;
+        let given = |name: &str| self.data.contains_key(name);
+        let by_value = |name: &str| self.values.as_ref().is_some_and(|values| values.get(name).is_some());
+        if let Some(file) = &file {
+            inputs.add_values(signature, file, |name| !given(name) && !by_value(name))?;
+        }
+        if let Some(values) = &self.values {
+            inputs.add_values(signature, values, |name| !given(name))?;
         }
         for (name, value) in &self.data {
-            inputs.add_data(signature, name, value, true)?;
+            inputs.add_data(signature, name, &Data::Array(value.clone()), true)?;
         }
         Ok(inputs)
+    }
+}
+
+/// A model with its data, read. Made by [`Sampler::load`].
+#[derive(Debug)]
+pub struct LoadedModel<'a> {
+    sampler: &'a Sampler,
+    stan: Option<StanModel>,
+    terms: Terms,
+}
+
+impl LoadedModel<'_> {
+    /// The Stan program, if it is one: what was found that is probably not meant, and what it prints of its data.
+    pub fn stan(&self) -> Option<&StanModel> {
+        self.stan.as_ref()
+    }
+
+    /// Its log density, compiled.
+    ///
+    /// # Errors
+    /// As [`LogProb::new`].
+    pub fn log_prob(&self) -> Result<LogProb, Error> {
+        LogProb::new(&self.source(), self.terms, |density| Ok(self.inputs(density)?.restricted_to(density.signature())))
+    }
+
+    /// Compiles the sampler, and runs the chains.
+    ///
+    /// # Errors
+    /// As [`Sampler::run`].
+    pub fn sample(&self) -> Result<Samples, Error> {
+        let sampler = self.sampler;
+        if sampler.chains == 0 {
+            return Err(Error::new(ErrorKind::Option, "0 chains: there is nothing to sample"));
+        }
+        let inputs = |density: &Function<'_>| self.inputs(density);
+        let job = Job {
+            sampler: sampler.sampler.as_deref(),
+            chains: sampler.chains,
+            warmup: sampler.warmup,
+            draws: sampler.draws,
+            stepsize: sampler.stepsize,
+            metric: sampler.metric,
+            inv_metric: sampler.inv_metric.clone(),
+            starts: sampler.starting_points(&self.source(), &inputs)?,
+            settings: sampler.settings.clone(),
+            ..Job::new(self.source())
+        };
+        let sampling = Sampling::new(&job, inputs)?;
+        let draws = sampling.run(&sampler.options, &Told::new(sampler, sampling.kept()))?;
+        let cancelled = sampler.options.settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+        if draws.chains.is_empty() {
+            let why = draws.traps.first().map(|trap| format!(": chain {}: {trap}", trap.position)).unwrap_or_default();
+            return Err(Error::new(ErrorKind::Input, format!("no chain is left{why}")));
+        }
+        if cancelled && draws.draws == 0 {
+            return Err(Error::new(ErrorKind::Interrupted, "cancelled in warmup: there are no draws"));
+        }
+        let summary = Summary::of_draws(&draws);
+        Ok(Samples::new(draws, summary, sampler.chains))
+    }
+
+    fn source(&self) -> ModelSource<'_> {
+        match (&self.stan, &self.sampler.model) {
+            (Some(model), _) => ModelSource::Stan(model),
+            (None, Model::File(path)) => ModelSource::File(path),
+            (None, Model::Source(text) | Model::StanSource(text)) => ModelSource::Text(text),
+        }
+    }
+
+    fn inputs(&self, density: &Function<'_>) -> Result<Inputs, Error> {
+        self.stan.as_ref().map_or_else(|| self.sampler.inputs(density), |model| Ok(model.inputs()))
     }
 }
 

@@ -80,7 +80,7 @@ pub(in crate::mcmc) fn refuse_missing(density: &Function<'_>, data: &Inputs) -> 
     if missing.is_empty() {
         return Ok(());
     }
-    let message = format!("the model needs {}: give it by --data or --shared", missing.join(", "));
+    let message = format!("the model needs {} in its data", missing.join(", "));
     Err(Error::new(ErrorKind::Input, message))
 }
 

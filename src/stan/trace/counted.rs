@@ -114,8 +114,7 @@ impl Tracer<'_> {
         if count.is_known() || whole.shape[0] == 0 {
             return Ok(Val::of_count(whole, count));
         }
-        let size: usize = whole.shape[1..].iter().product();
-        let whole = if size == 1 && whole.shape.len() == 1 {
+        let whole = if whole.shape.len() == 1 {
             let otherwise = whole.pick(if whole.kind.is_int() { Kind::INT } else { Kind::REAL }, vec![], 0..1);
             self.filled(span, &whole, &count, &otherwise)?
         } else {

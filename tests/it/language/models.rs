@@ -353,7 +353,7 @@ fn ints_of_the_data_tell_dimensions() {
     run(&["sample", &model, "--chains", "2", "--warmup", "20", "--draws", "3", "--init", &start]);
     let lacking = data(json!({"K": 2, "M": 5}));
     let said = error(&["sample", &model, "--data", &lacking]);
-    assert!(said.contains("the model needs `J: int`: give it by --data or --shared"), "{said}");
+    assert!(said.contains("the model needs `J: int` in its data"), "{said}");
     let wrong = data(json!({"N": 5, "J": 3, "K": 2, "M": 5}));
     let said = error(&["sample", &model, "--data", &wrong]);
     assert!(said.contains("`N` is 5") && said.contains("`idx` has 4 entries"), "{said}");

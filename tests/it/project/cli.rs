@@ -555,7 +555,7 @@ fn what_a_model_lacks_is_asked_for() {
     let narrow = folder.file("narrow.json", "[[1,2,3],[1,2,3]]");
     let model = MODEL[1];
     let cases: [(&[&str], &str); 5] = [
-        (&["sample", model], "the model needs `y: real[J]`, `sigma: real[J]`: give it by --data or --shared"),
+        (&["sample", model], "the model needs `y: real[J]`, `sigma: real[J]` in its data"),
         (&["sample", model, "--data", &some], "the model needs `y: real[J]`: give it"),
         (&["sample", model, "--data", &uneven], "where real[J] is expected"),
         (

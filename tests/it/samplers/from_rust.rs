@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use autobatch::program::io::NamedValues;
 use autobatch::program::{Engine, ErrorKind};
 use autobatch::report::Advice;
-use autobatch::sampler::Samples;
+use autobatch::sampler::{Metric, Samples};
 use autobatch::types::{Array, DType};
 use autobatch::{Options, Sampler, Schedule};
 
@@ -159,4 +159,43 @@ fn warnings_say_what_to_set() {
     let still =
         Sampler::of_source(text).chains(2).warmup(0).draws(1).stepsize(1e-12).starts(starts).run().expect("runs");
     assert!(still.real("q").unwrap().iter().all(|x| (x - 0.5).abs() < 1e-9));
+}
+
+#[test]
+fn stan_programs_are_sampled_as_by_the_command() {
+    let (model, text) = ("nuts/models/eight_schools.stan", std::fs::read_to_string("nuts/models/eight_schools.stan"));
+    let folder = Folder::new("stan-from-rust");
+    let file = folder.0.join("draws.npz");
+    let run = ["sample", model, "--data", DATA, "--chains", "6", "--warmup", "100", "--draws", "20", "--seed", "7"];
+    assert!(
+        output(&[&run[..], &["--metric", "dense_e", "--output", &file.display().to_string()]].concat())
+            .status
+            .success()
+    );
+    let values = NamedValues::read(&file).expect("draws");
+    let theirs =
+        values.array("theta", autobatch::program::io::ArrayType { dtype: DType::Real, rank: 3 }).expect("theta");
+    let theirs: Vec<u64> = theirs.as_real().expect("reals").iter().map(|x| x.to_bits()).collect();
+    for sampler in [Sampler::of_file(model), Sampler::of_stan_source(text.expect("it is there"))] {
+        let sampler = sampler.data_file(DATA).chains(6).warmup(100).draws(20).seed(7).metric(Metric::Dense);
+        assert_eq!(bits(&sampler.run().expect("it runs"), "theta"), theirs);
+    }
+}
+
+#[test]
+fn chains_that_wait_make_no_draws() {
+    let (pause, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (told, first) = std::sync::mpsc::channel();
+    let waits = Arc::clone(&pause);
+    // It is told of the first draw by the thread of the chain, which then waits.
+    let sampler = eight_schools().chains(1).draws(100).pause(pause).cancel(Arc::clone(&stop)).on_progress(move |now| {
+        if now.draws == 1 && !waits.swap(true, Ordering::Relaxed) {
+            told.send(()).expect("somebody hears");
+        }
+    });
+    let run = std::thread::spawn(move || sampler.run());
+    first.recv().expect("it is told");
+    stop.store(true, Ordering::Relaxed);
+    let samples = run.join().expect("no panic").expect("it runs");
+    assert_eq!((samples.draws().draws, samples.is_complete()), (1, false));
 }
