@@ -66,6 +66,8 @@ def test_errors_are_told_with_their_source(program: ab.Program) -> None:
             wrong()
     with pytest.raises(ab.InputError, match="`n`"):
         program["fib"](np.array([1.5, 2.0]))
+    with pytest.raises(ab.InputError, match="needs a value for `b`, of type real, one for each lane"):
+        program["both"]([1.0, 2.0])
     with pytest.raises(ab.InputError, match="lanes"):
         program["both"]([1.0, 2.0], [1.0, 2.0, 3.0])
     with pytest.raises(ab.InputError, match="past 64 bits"):

@@ -436,13 +436,13 @@ fn given<'i>(
 ) -> Result<&'i Given, Error> {
     let ty = port.describe(&signature.dims);
     let Some(given) = inputs.values.get(&port.name) else {
-        let how = if port.shared { "--shared or --data" } else { "--input" };
-        let message = format!("`{function}` needs a value for `{}`, of type {ty}; give it by {how}", port.name);
+        let of = if port.shared { "one for all lanes" } else { "one for each lane" };
+        let message = format!("`{function}` needs a value for `{}`, of type {ty}, {of}", port.name);
         return Err(Error::new(ErrorKind::Input, message));
     };
     if port.shared && !given.shared {
         let name = &port.name;
-        let message = format!("`{name}` is shared: it has one value of type {ty} for all lanes; give it by --shared");
+        let message = format!("`{name}` is shared: it has one value of type {ty} for all lanes");
         return Err(Error::new(ErrorKind::Input, message));
     }
     Ok(given)
