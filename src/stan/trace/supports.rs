@@ -17,6 +17,7 @@ use crate::base::Span;
 use crate::stan::graph::{Arg, Op, TurnId};
 use crate::stan::syntax::ast::{BinaryOp, Constraint};
 use crate::stan::value::{Elem, Kind, NodeId, Val};
+use crate::types::Scalar;
 
 /// A number as C++ prints it: six digits.
 pub(super) fn shown(x: f64) -> String {
@@ -28,9 +29,11 @@ pub(super) fn shown(x: f64) -> String {
 
 /// What every number must be, in words; `None` where that differs.
 fn must_all(demand: Demand, args: &[Val]) -> Option<String> {
-    let first = must(demand, 0, args)?;
-    let n = args.iter().map(Val::len).max().unwrap_or(1);
-    (1..n).all(|at| must(demand, at, args).is_none_or(|other| other == first)).then_some(first)
+    let all_one = |arg: usize| (1..args[arg].len()).all(|at| other(arg, at, args) == other(arg, 0, args));
+    match demand {
+        UpTo(arg) | AtLeastThat(arg) | GreaterThan(arg) if !all_one(arg) => None,
+        _ => must(demand, 0, args),
+    }
 }
 
 /// What a number at a place must be, in words; `None` where it depends on what is not known.
@@ -58,8 +61,17 @@ fn must(demand: Demand, at: usize, args: &[Val]) -> Option<String> {
 
 /// The number of another argument that goes with a place.
 fn other(arg: usize, at: usize, args: &[Val]) -> Option<f64> {
-    let values = args[arg].reals()?;
-    if values.len() == 1 { values.first().copied() } else { values.get(at).copied() }
+    let value = &args[arg];
+    let place = if value.len() == 1 { 0 } else { at };
+    // One of many is read at a time: no list of them is made.
+    if !value.is_known() || value.is_complex() || value.is_tuple() || place >= value.len() {
+        return None;
+    }
+    match value.elem(place).known()? {
+        Scalar::Int(i) => Some(i as f64),
+        Scalar::Real(x) => Some(x),
+        Scalar::Bool(_) => None,
+    }
 }
 
 /// Whether a number at a place is what it must be; `None` where that is not known.

@@ -556,7 +556,7 @@ fn what_a_model_lacks_is_asked_for() {
     let model = MODEL[1];
     let cases: [(&[&str], &str); 5] = [
         (&["sample", model], "the model needs `y: real[J]`, `sigma: real[J]` in its data"),
-        (&["sample", model, "--data", &some], "the model needs `y: real[J]`: give it"),
+        (&["sample", model, "--data", &some], "the model needs `y: real[J]` in its data"),
         (&["sample", model, "--data", &uneven], "where real[J] is expected"),
         (
             &["sample", model, "--data", MODEL[3], "--chains", "2", "--starts", &narrow],
