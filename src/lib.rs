@@ -147,6 +147,8 @@ pub mod stack;
 #[doc(hidden)]
 pub mod stan;
 #[doc(hidden)]
+pub mod store;
+#[doc(hidden)]
 pub mod syntax;
 #[doc(hidden)]
 pub mod transform;

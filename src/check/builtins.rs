@@ -7,7 +7,8 @@ use indexmap::IndexMap;
 use crate::base::{Diagnostic, Span};
 use crate::hir::{Dim, Expr, ExprKind, Ty};
 use crate::prim::{
-    Arithmetic, Class, Contraction, Conversion, Movement, Prim, RealArithmetic, Reduction, Selection, TABLE, Triangular,
+    Arithmetic, Class, Contraction, Conversion, Draw, Movement, Prim, RealArithmetic, Reduction, Selection, TABLE,
+    Triangular,
 };
 use crate::syntax::ast::BinaryOp;
 use crate::types::{DType, Scalar};
@@ -52,6 +53,8 @@ pub(super) enum Builtin {
     Extent(usize),
     /// A draw for every element.
     Draw(Prim),
+    /// The number of draws so far.
+    DrawsMade,
 }
 
 /// The functions that are no primitives, or other ones than their class says.
@@ -122,7 +125,8 @@ fn of_primitive(prim: Prim) -> Option<Builtin> {
             // called by the names of those of two
             Reduction::MinOf | Reduction::MaxOf => return None,
         },
-        Class::Draw(_) => Builtin::Draw(prim),
+        Class::Draw(Draw::RandomPosition) => Builtin::DrawsMade,
+        Class::Draw(Draw::RandomUniform | Draw::RandomNormal) => Builtin::Draw(prim),
         Class::RealArithmetic(RealArithmetic::ChainMul) => Builtin::Real2(prim),
         Class::RealArithmetic(RealArithmetic::Div | RealArithmetic::Rem | RealArithmetic::ChainDiv) => return None,
         Class::Identity(_) | Class::IntArithmetic(_) | Class::Comparison(_) | Class::Logic(_) => return None,
@@ -159,6 +163,7 @@ impl Builtin {
             Builtin::Concat | Builtin::Reshape | Builtin::Fill => (2, usize::MAX),
             Builtin::Constant(_) => (1, usize::MAX),
             Builtin::Draw(_) => (0, usize::MAX),
+            Builtin::DrawsMade => (0, 0),
             _ => (1, 1),
         }
     }
@@ -183,6 +188,7 @@ impl Builtin {
             Builtin::Reshape => "an array and the new extents",
             Builtin::Fill => "a scalar and the extents",
             Builtin::Constant(_) | Builtin::Draw(_) => "extents",
+            Builtin::DrawsMade => "nothing",
             Builtin::ToInt => "a real or a bool, or an array of them",
             Builtin::ToReal => "an int or a bool, or an array of them",
             Builtin::Extent(0) => "an array",
@@ -264,6 +270,7 @@ impl Body<'_, '_> {
                 let dims = self.extents(&args)?;
                 Some(prim(op, Vec::new(), of_shape(DType::Real, &dims), span))
             }
+            (Builtin::DrawsMade, _) => Some(prim(Prim::RandomPosition, Vec::new(), Ty::Scalar(DType::Int), span)),
             (Builtin::ToInt, [(DType::Int, _)]) | (Builtin::ToReal, [(DType::Real, _)]) => args.into_iter().next(),
             (Builtin::ToInt, [(DType::Real, _)]) => self.elementwise(Prim::ToInt, args, Some(DType::Int), span),
             (Builtin::ToInt, [(DType::Bool, _)]) => self.elementwise(Prim::BoolToInt, args, Some(DType::Int), span),

@@ -176,6 +176,7 @@ impl Checker<'_> {
             ExprKind::Reduction { .. } => "it is a reduction over a comprehension".to_string(),
             ExprKind::And(..) | ExprKind::Or(..) => "its second operand is not always evaluated".to_string(),
             ExprKind::Prim(Prim::RandomUniform | Prim::RandomNormal, _) => "it is drawn at random".to_string(),
+            ExprKind::Prim(Prim::RandomPosition, _) => "it counts the draws of the lane".to_string(),
             ExprKind::Prim(Prim::Index | Prim::Slice, _) => "its index is neither a number nor a dimension".to_string(),
             ExprKind::Prim(..) => "it is computed by an operation that can trap".to_string(),
             _ => "it is not known to be the same for all lanes".to_string(),

@@ -20,6 +20,7 @@ use super::optimize::OptimizeArgs;
 use super::pathfinder::PathfinderArgs;
 use super::quantities::QuantitiesArgs;
 use super::sample_args::{ChainArgs, DrawsFileArgs};
+use super::store::{MergeArgs, ResumeArgs, StoreArgs};
 
 /// Program-counter autobatching: single-example programs with loops, branches and recursion, run for many lanes at once.
 #[derive(Debug, Parser)]
@@ -44,6 +45,10 @@ pub(super) enum Command {
     Grad(GradArgs),
     /// Draw from a posterior with NUTS, or with another sampler written in the language
     Sample(Box<SampleArgs>),
+    /// Go on with a run whose draws are in a store, where it was stopped or killed; or ask for more draws
+    Resume(Box<ResumeArgs>),
+    /// End a store whose chains several processes have run
+    Merge(MergeArgs),
     /// Print the table of CmdStan's stansummary, of files of Stan CSV, one a chain
     Summary(SummaryArgs),
     /// Say what to worry about in files of Stan CSV, as CmdStan's diagnose; or test the gradient of a model
@@ -261,6 +266,8 @@ pub(super) struct SampleArgs {
     pub(super) engine: EngineArgs,
     #[command(flatten)]
     pub(super) draws_file: DrawsFileArgs,
+    #[command(flatten)]
+    pub(super) store: StoreArgs,
     /// Count supersteps, lanes, primitives and pushes, and print them
     #[arg(long)]
     pub(super) stats: bool,

@@ -24,6 +24,7 @@ mod model;
 mod optimize;
 mod pathfinder;
 mod profile;
+mod progress;
 mod quantities;
 mod run;
 mod sample;
@@ -39,6 +40,7 @@ mod stages;
 mod stan;
 mod stan_files;
 mod stan_texts;
+mod store;
 mod texts;
 
 use std::ffi::OsString;
@@ -92,6 +94,8 @@ pub fn main() -> ExitCode {
         Command::Map(args) => map::map(&args),
         Command::Grad(args) => grad::grad(&args),
         Command::Sample(args) => sample::sample(&args),
+        Command::Resume(args) => store::resume(&args),
+        Command::Merge(args) => store::merge(&args),
         Command::Summary(args) => stan_files::summary(&args),
         Command::Diagnose(args) => stan_files::diagnose(&args),
         Command::LogProb(args) => log_prob::log_prob(&args),

@@ -42,7 +42,7 @@ pub(super) fn run<R: Real>(program: &Program, inputs: &RunInputs, settings: &Set
             sink,
             position,
             number: *number,
-            draws: 0,
+            draws: inputs.drawn_by(position),
             blocks: 0,
             frames: vec![],
             values: vec![],
@@ -512,10 +512,13 @@ impl<'a, R: Real> Lane<'a, R> {
 
     /// One draw for each element, ascending.
     fn draw(&mut self, prim: Prim, ty: &Type) -> Value<R> {
+        if prim == Prim::RandomPosition {
+            return Value::Scalar(Elem::Int(self.draws as i64));
+        }
         let n = ty.elements();
         let lanes = vec![self.number; n];
         let draws: Vec<u64> = (self.draws..).take(n).collect();
-        self.draws += n as u64;
+        self.draws = self.draws.wrapping_add(prim.draws(n) as u64);
         let mut out = vec![R::ZERO; n];
         match prim {
             Prim::RandomUniform => {

@@ -26,6 +26,9 @@ pub const GRADIENTS: &str = "gradients";
 /// Iterations of warmup so far.
 pub const ITERATION: &str = "iteration";
 
+/// Random numbers that the chain has drawn.
+pub const POSITION: &str = "position";
+
 /// A field of a stream: its name, the type of its elements and its number of axes.
 pub type StreamField = (&'static str, DType, usize);
 
@@ -70,5 +73,26 @@ pub const PROGRESS: Records = Records {
         (GRADIENTS, DType::Int, 0),
     ],
 };
+/// One record of all that a chain goes on with, as often as `checkpoint_every` says; in the order in which `chain.ab`'s
+/// `state_of_record` takes it.
+pub const STATE: Records = Records {
+    name: "state",
+    fields: &[
+        (ITERATION, DType::Int, 0),
+        (POSITION, DType::Int, 0),
+        (GRADIENTS, DType::Int, 0),
+        (Q, DType::Real, 1),
+        (LP, DType::Real, 0),
+        ("grad", DType::Real, 1),
+        ("metric", DType::Real, 2),
+        (STEPSIZE, DType::Real, 0),
+        ("averaging", DType::Real, 1),
+        ("averaged", DType::Int, 0),
+        ("window", DType::Int, 1),
+        ("seen", DType::Int, 0),
+        ("mean", DType::Real, 1),
+        ("products", DType::Real, 2),
+    ],
+};
 /// All streams.
-pub const STREAMS: [Records; 4] = [DRAW, WARMUP, ADAPTED, PROGRESS];
+pub const STREAMS: [Records; 5] = [DRAW, WARMUP, ADAPTED, PROGRESS, STATE];

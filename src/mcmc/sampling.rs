@@ -26,8 +26,10 @@ mod job;
 mod method;
 mod model;
 mod parameters;
+mod planned;
 mod records;
 mod settings;
+mod stored;
 mod watch;
 
 use std::sync::mpsc;
@@ -51,11 +53,14 @@ pub use method::{DEFAULT_SAMPLER, TRANSITION, settings_of};
 pub use model::{DENSITY, DENSITY_AND_GRADIENT, DENSITY_WITHOUT_JACOBIAN, PARAMETERS, dimension};
 pub(in crate::mcmc) use model::{density, density_of_terms, refuse_missing};
 pub(in crate::mcmc) use parameters::{DrawnParameters, each_draw, rows_of};
+pub use planned::{PlanFiles, PlannedJob};
 use records::{Recorder, number};
 pub(in crate::mcmc) use settings::Tuning;
 pub use settings::{
-    INIT_RADIUS, LEAF_STEPS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN,
+    CHECKPOINT_EVERY, INIT_RADIUS, LEAF_STEPS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting,
+    TARGET_ACCEPT, THIN,
 };
+pub use stored::{StoredDraws, StoredRun, stored_draws};
 pub use watch::{COLLAPSED, Observer, Reached, SlowChain};
 
 /// A model with its data and a sampler, compiled and ready to run.
@@ -72,6 +77,8 @@ pub struct Sampling {
     stepsize: Option<f64>,
     metric: Metric,
     inv_metric: Option<Array>,
+    /// Coordinates of the state.
+    dimension: usize,
     /// Whether that is one for each chain.
     has_metrics: bool,
     starts: Option<Array>,
@@ -103,6 +110,7 @@ impl Sampling {
         let inv_metric = job.inv_metric.clone();
         let points = job.starts.as_ref().map(|starts| starts.shape[0]);
         let superchains = points.filter(|n| (2..chains).contains(n) && method.init_radius() == 0.0);
+        let told = model::dimension(&density, &data).or(job.starts.as_ref().map(|starts| starts.shape[1]));
         let starts = job.starts.as_ref().map(|starts| repeated(starts, chains / starts.shape[0].max(1)));
         let owned = |(field, name): (&str, &str)| (field.to_owned(), name.to_owned());
         let renamed = match job.model {
@@ -120,6 +128,7 @@ impl Sampling {
             stepsize,
             metric,
             inv_metric,
+            dimension: told.expect("the driver looked that it is told"),
             has_metrics: job.has_metrics(),
             starts,
             method,
@@ -150,6 +159,10 @@ impl Sampling {
     /// Draws of each chain that are kept.
     pub fn kept(&self) -> usize {
         self.draws.div_ceil(self.method.thin())
+    }
+
+    fn has_parameters(&self) -> bool {
+        self.model.functions().any(|name| name == PARAMETERS)
     }
 
     fn inputs(&self) -> Inputs {

@@ -107,7 +107,14 @@ impl Prim {
     pub fn class(self) -> Class {
         self.row().class
     }
-    /// Whether it is a random draw.
+    /// By how many draws it advances the lane's random stream where its result has so many elements.
+    pub fn draws(self, elements: usize) -> usize {
+        match self {
+            Prim::RandomUniform | Prim::RandomNormal => elements,
+            _ => 0,
+        }
+    }
+    /// Whether it reads the random stream of the lane.
     pub fn is_draw(self) -> bool {
         self.row().batch == BatchRule::Random
     }

@@ -119,6 +119,7 @@ impl Prim {
             }
             Reshape => args.len() == 1 && args[0].dtype == result.dtype && args[0].elements() == result.elements(),
             RandomUniform | RandomNormal => args.is_empty() && result.dtype == DType::Real,
+            RandomPosition => args.is_empty() && *result == Type::int(),
             Slice => {
                 args.len() == 2
                     && args[1] == Type::int()

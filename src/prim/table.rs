@@ -223,5 +223,6 @@ real_functions!(declare! {
     Draw: Random {
         RandomUniform "random_uniform" ["random_uniform"] "" Never None 16 "a uniform draw in (0, 1) for every element of the result, ascending"
         RandomNormal "random_normal" ["random_normal"] "" Never None 40 "a standard normal draw for every element of the result, ascending"
+        RandomPosition "random_position" ["random_position"] "" Never None 1 "the number of draws that the lane has made; it makes none"
     }
 });

@@ -448,7 +448,7 @@ impl Bound {
                 SharedError::Value(message) => Error::new(ErrorKind::Shared, message),
             })?;
         let numbers = (0..lanes as u64).map(|i| options.first_lane.wrapping_add(i)).collect();
-        let inputs = run::RunInputs { lanes: numbers, values: values.lane_arrays(lanes), shared };
+        let inputs = run::RunInputs::new(numbers, values.lane_arrays(lanes), shared);
         Ok(Bound { compiled, executables: Arc::default(), inputs, axes: BoundedAxes::default(), sources })
     }
 

@@ -172,6 +172,11 @@ impl StanModel {
         stan::standing(self.text(), &self.origin.translation.tables, |name| self.is_given(name))
     }
 
+    /// Its data, an object of JSON.
+    pub fn data(&self) -> &Map<String, Value> {
+        &self.origin.data
+    }
+
     /// Whether the data have a value of this name.
     pub fn is_given(&self, name: &str) -> bool {
         self.origin.data.contains_key(name)

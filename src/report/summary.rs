@@ -127,6 +127,21 @@ impl Summary {
         Self::without(parameters, sampler, None, None)
     }
 
+    /// Summarises a run whose parameters come one after the other, each an array chain × draw × event shape, so that no more
+    /// than one of them is in memory.
+    ///
+    /// # Errors
+    /// Those of the parameters.
+    pub fn of_each<E>(draws: &Draws, parameters: impl Iterator<Item = Result<(String, Array), E>>) -> Result<Self, E> {
+        let superchains = draws.superchains.filter(|_| draws.traps.is_empty());
+        let mut rows = Vec::new();
+        for parameter in parameters {
+            let (name, array) = parameter?;
+            rows.extend(rows_of(&name, &array, &[], superchains));
+        }
+        Ok(Self::of_rows(rows, SamplerStatistics::of_draws(draws)))
+    }
+
     /// Summarises a run. Draws that lack a parameter are left out of its row.
     pub fn of_draws(draws: &Draws) -> Self {
         let failed = draws.failed.as_ref();
@@ -150,7 +165,10 @@ impl Summary {
             let lost = failed.map_or(&[][..], |failed| failed.of(name));
             rows_of(name, array, lost, superchains)
         });
-        let rows: Vec<SummaryRow> = rows.collect();
+        Self::of_rows(rows.collect(), sampler)
+    }
+
+    fn of_rows(rows: Vec<SummaryRow>, sampler: SamplerStatistics) -> Self {
         let (mut warnings, mut notes) = (vec![], vec![]);
         // Nothing was asked for, so nothing is wrong with it.
         if sampler.draws > 0 {

@@ -34,6 +34,8 @@ pub use settings::{Execution, Schedule, Settings, workers};
 pub struct RunInputs {
     /// The number that each lane has for its random stream, for `print` and in reports; usually 0, 1, 2, …
     pub lanes: Vec<u64>,
+    /// How many random draws each lane has made before, in an earlier run: it goes on behind them. None where it is empty.
+    pub drawn: Vec<u64>,
     /// One array for each lane input of the program, in order; the leading axis is the lanes.
     pub values: Vec<Array>,
     /// One array for every shared value of the program, inputs, constants and computed ones, in order.
@@ -43,7 +45,11 @@ pub struct RunInputs {
 impl RunInputs {
     /// Lanes of these numbers, and the arrays of lane inputs and of shared values, in the order of the program.
     pub fn new(lanes: Vec<u64>, values: Vec<Array>, shared: Vec<Array>) -> Self {
-        Self { lanes, values, shared }
+        Self { lanes, drawn: Vec::new(), values, shared }
+    }
+    /// The number of random draws with which the lane at a position starts.
+    pub fn drawn_by(&self, position: usize) -> u64 {
+        self.drawn.get(position).copied().unwrap_or(0)
     }
     /// The same lanes with other shared values.
     #[must_use]

@@ -246,7 +246,7 @@ impl<'a, R: Real> Shard<'a, R> {
         let running = &mut activation.bodies[0];
         let slots: Vec<u32> = (0..positions.len() as u32).collect();
         for (lane, position) in positions.clone().enumerate() {
-            self.stepper.admit(lane, position, self.inputs.lanes[position]);
+            self.stepper.admit(lane, position, self.inputs);
             lanes.insert(lane);
         }
         self.stepper.tapes.reset(&slots);

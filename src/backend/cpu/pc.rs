@@ -265,7 +265,7 @@ impl<'a, R: Real> Shard<'a, R> {
         for (lane, position) in self.free.iter().zip(positions.clone()) {
             let lane = *lane as usize;
             self.occupied.insert(lane);
-            self.stepper.admit(lane, position, self.inputs.lanes[position]);
+            self.stepper.admit(lane, position, self.inputs);
             self.waiting.add_lane(entry, lane);
         }
         self.stepper.tapes.reset(&self.free);

@@ -23,7 +23,7 @@ use crate::parts::{Tape, TapeId};
 use crate::plan::cost::ByCode;
 use crate::plan::{Arg, Compute, Slot, SlotId, StackId, Step, StepKind, Unit, Write};
 use crate::prim::{Prim, TABLE};
-use crate::run::{Activity, Execution, Trap, TrapKind};
+use crate::run::{Activity, Execution, RunInputs, Trap, TrapKind};
 use crate::vmath::Real;
 use nan::{bears_nan, has_nan};
 
@@ -102,10 +102,10 @@ impl<'a, R: Real> Stepper<'a, R> {
     }
 
     /// A lane of the shard starts over for the lane at this position of the inputs. Its tapes are reset by their owner.
-    pub(super) fn admit(&mut self, lane: usize, position: usize, number: u64) {
+    pub(super) fn admit(&mut self, lane: usize, position: usize, inputs: &RunInputs) {
         self.lanes.positions[lane] = position;
-        self.lanes.numbers[lane] = number;
-        self.lanes.draws[lane] = 0;
+        self.lanes.numbers[lane] = inputs.lanes[position];
+        self.lanes.draws[lane] = inputs.drawn_by(position);
         self.lanes.steps[lane] = 0;
     }
 

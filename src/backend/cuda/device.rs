@@ -73,6 +73,7 @@ pub(super) struct Run {
     pub(super) inputs: u64,
     pub(super) outputs: u64,
     pub(super) numbers: u64,
+    pub(super) drawn: u64,
     pub(super) lanes: u64,
     pub(super) queue: u64,
     pub(super) arena: u64,

@@ -214,6 +214,10 @@ impl Attempt<'_> {
         let to = self.plan.outputs.iter().map(|port| held.zeros(outputs(&port.ty)));
         let to = to.collect::<Result<Vec<_>, _>>()?;
         let numbers = held.of_words(self.inputs.lanes.iter().copied())?;
+        let drawn = match self.inputs.drawn.is_empty() {
+            true => None,
+            false => Some(held.of_words((0..lanes).map(|position| self.inputs.drawn_by(position)))?),
+        };
         // What is left is for the threads.
         let room = self.device.room()? / 10 * 9;
         let says = !code.segment.emits.is_empty() || !code.prints.is_empty();
@@ -254,6 +258,7 @@ impl Attempt<'_> {
             inputs: held.address(from),
             outputs: held.address(to_list),
             numbers: held.address(numbers),
+            drawn: drawn.map_or(0, |drawn| held.address(drawn)),
             lanes: lanes as u64,
             queue: held.address(control) + 8,
             arena: held.address(arena),

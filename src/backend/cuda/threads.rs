@@ -140,7 +140,9 @@ impl RegionFrame for Threads {
         w("    struct ab_warp warp = {0};".to_owned());
         let mut reset = String::new();
         piles.iter().for_each(|pile| _ = write!(reset, "h{pile} = 0, "));
-        w(format!("#define AB_BEGIN() {reset}draw = 0, steps = 0, lane = (I)c->numbers[position]"));
+        w(format!(
+            "#define AB_BEGIN() {reset}draw = c->drawn ? (I)c->drawn[position] : 0, steps = 0, lane = (I)c->numbers[position]"
+        ));
         w("#define ab_returns(level) (((const uint32_t *)kr)[(uint64_t)(level) * threads + thread])".to_owned());
         w("#define ab_kept(at) (c->kept[(uint64_t)(at) * threads + thread])".to_owned());
         w("#define ab_notes(level, at) (notes[((uint64_t)(level) * AB_NOTES + (at)) * threads])".to_owned());

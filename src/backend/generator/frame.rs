@@ -124,8 +124,8 @@ impl Function<'_> {
     pub(in crate::backend) fn constant_type(&self, constant: ConstantId) -> DType {
         self.ssa.scope.storage.constant_type(constant)
     }
-    /// Numbers that each lane draws.
-    pub(in crate::backend) fn draws(&self) -> usize {
+    /// Numbers that each lane draws, where it looks at its random stream.
+    pub(in crate::backend) fn draws(&self) -> Option<usize> {
         self.ssa.draws
     }
 }

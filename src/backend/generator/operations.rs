@@ -313,5 +313,6 @@ pub(super) fn drawing(draw: Draw) -> &'static str {
     match draw {
         Draw::RandomUniform => "r_uniform",
         Draw::RandomNormal => "r_normal",
+        Draw::RandomPosition => "i_drawn",
     }
 }

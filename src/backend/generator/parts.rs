@@ -182,7 +182,7 @@ impl<T: Ending> Parting<'_, T> {
         if let Some(cond) = cond {
             ssa.decide(ssa.value(cond));
         }
-        if ssa.ops.is_empty() && ssa.draws == 0 && route.is_none() {
+        if ssa.ops.is_empty() && ssa.draws.is_none() && route.is_none() {
             return None;
         }
         if ssa.locals.values().map(|l| l.elements).sum::<usize>() > self.frame.limits().locals {
@@ -254,7 +254,7 @@ fn sites(scope: &Scope<'_>, steps: &[Origin], signature: &Signature, exit: Optio
 /// How many numbers an operation draws in each lane.
 fn drawn(scope: &Scope<'_>, op: usize) -> u64 {
     match &scope.ops[op].kind {
-        OpKind::Compute { dst, prim, .. } if prim.is_draw() => scope.values[*dst].ty.elements() as u64,
+        OpKind::Compute { dst, prim, .. } if prim.is_draw() => prim.draws(scope.values[*dst].ty.elements()) as u64,
         _ => 0,
     }
 }

@@ -129,8 +129,8 @@ pub(in crate::backend) struct Ssa<'a> {
     known: IdVec<ValueId, Option<Value>>,
     /// What the slots hold that were written.
     held: IndexMap<SlotId, Operand>,
-    /// Draws of a lane so far.
-    pub(super) draws: usize,
+    /// Draws of a lane so far; nothing where the random stream is not looked at.
+    pub(super) draws: Option<usize>,
     /// The operation of the block that is added.
     origin: usize,
 }
@@ -140,7 +140,7 @@ impl<'a> Ssa<'a> {
     pub(super) fn new(scope: &'a Scope<'a>, first: usize) -> Self {
         let known = IdVec::filled(None, scope.values.len());
         let (locals, ops, held) = (IdVec::new(), IdVec::new(), IndexMap::new());
-        Self { scope, first, locals, ops, known, held, draws: 0, origin: 0 }
+        Self { scope, first, locals, ops, known, held, draws: None, origin: 0 }
     }
 
     /// Adds what a step does, all of which a function takes.
@@ -323,8 +323,8 @@ impl<'a> Ssa<'a> {
                 self.made(Kind::Reduce(Fold::All(reduction)), dtype, 1, turns, args)
             }
             Class::Draw(draw) => {
-                let first = self.draws;
-                self.draws += n;
+                let first = self.draws.unwrap_or(0);
+                self.draws = Some(first + prim.draws(n));
                 self.made(Kind::Draw { draw, first }, dtype, n, n, Vec::new())
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::base::Diagnostic;
 use crate::mcmc::density_text::DensityText;
+use crate::mcmc::protocol::STATE;
 use crate::program::{Error, ErrorKind, Function, Inputs, Program};
 
 use super::method::{FORM, Method, TRANSITION};
@@ -34,6 +35,10 @@ pub(super) struct Names {
     coordinates: String,
     index: String,
     other_index: String,
+    /// Whether a chain starts from a state.
+    pub(super) resumed: String,
+    /// The fields of that state.
+    pub(super) state: Vec<String>,
 }
 
 impl Names {
@@ -57,6 +62,8 @@ impl Names {
             coordinates: free("z"),
             index: free("i"),
             other_index: free("j"),
+            resumed: free("resumed"),
+            state: STATE.fields.iter().map(|(name, ..)| free(&format!("state_{name}"))).collect(),
         }
     }
 }
@@ -113,15 +120,31 @@ fn text(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs, 
     }
     params.extend([num_warmup, num_draws].map(|count| format!("shared {count}: int")));
     let moves = Moves::new(job, method, names, (state_type.as_str(), dimension.as_str()));
-    let run = if job.metric == Metric::Dense { "run_dense_chain" } else { "run_diagonal_chain" };
+    let shape = if job.metric == Metric::Dense { "dense" } else { "diagonal" };
+    let verb = if job.resumes { "resume" } else { "run" };
+    let state = if job.resumes {
+        params.push(format!("{}: bool", names.resumed));
+        let types = STATE.fields.iter().map(|(name, dtype, rank)| match (*name, rank) {
+            (_, 0) => dtype.to_string(),
+            ("averaging", _) => format!("{dtype}[4]"),
+            ("window", _) => format!("{dtype}[2]"),
+            (_, 1) => format!("{dtype}[{dimension}]"),
+            _ if job.metric == Metric::Dense => format!("{dtype}[{dimension}, {dimension}]"),
+            _ => format!("{dtype}[1, {dimension}]"),
+        });
+        params.extend(names.state.iter().zip(types).map(|(name, ty)| format!("{name}: {ty}")));
+        format!("{}, chain::state_of_record({}),\n        ", names.resumed, names.state.join(", "))
+    } else {
+        String::new()
+    };
     format!(
         "use \"{model}\" as model;\nuse \"{sampler}\" as sampler;\nuse \"{chain}\" as chain;\n\n\
          pub fn main{dims}({params}) {{\n    \
          let density = |{position}: {state_type}| {density}({position}{args});\n    \
-         chain::{run}(\n        \
+         chain::{verb}_{shape}_chain(\n        \
          density,\n        \
          {transition},\n        \
-         {of_chain},\n        {adapts},\n        {origin},\n        {inv_metric},\n        \
+         {of_chain},\n        {adapts},\n        {origin},\n        {inv_metric},\n        {state}\
          {num_warmup}, {num_draws},\n    );\n}}\n",
         model = job.model.module().0,
         sampler = method.sampler,

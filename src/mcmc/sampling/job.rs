@@ -139,6 +139,8 @@ pub struct Job<'a> {
     pub starts: Option<Array>,
     /// What is set of the sampler and its chain.
     pub settings: SamplerSettings,
+    /// Whether chains can start from the states that they had in an earlier run.
+    pub resumes: bool,
 }
 
 impl<'a> Job<'a> {
@@ -157,6 +159,7 @@ impl<'a> Job<'a> {
             inv_metric: None,
             starts: None,
             settings: SamplerSettings::new(),
+            resumes: false,
         }
     }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::settings::{
-    self, INIT_RADIUS, MAX_TREEDEPTH, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN, Tuning,
+    self, CHECKPOINT_EVERY, INIT_RADIUS, MAX_TREEDEPTH, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN,
+    Tuning,
 };
 use crate::program::{Error, ErrorKind, Program};
 use crate::types::Scalar;
@@ -70,6 +71,15 @@ impl Method {
         Ok(method)
     }
 
+    /// The file of the chain that goes with a sampler, if it is not the one that ships.
+    ///
+    /// # Errors
+    /// For a sampler that cannot be read.
+    pub(super) fn chain_file(sampler: &Path) -> Result<Option<std::path::PathBuf>, Error> {
+        let chain = chain_of(&open(sampler)?.1);
+        Ok(chain.is_file().then_some(chain))
+    }
+
     /// All settings: those of the chain, then those that are the sampler's alone.
     pub(super) fn settings(&self) -> Vec<&Setting> {
         let own = self.of_sampler.iter().flat_map(|tuning| &tuning.settings);
@@ -93,6 +103,11 @@ impl Method {
     /// How far from their origin chains start.
     pub(super) fn init_radius(&self) -> f64 {
         self.number(INIT_RADIUS).unwrap_or(0.0)
+    }
+
+    /// Of so many iterations one tells the state of the chain; 0 tells none.
+    pub(super) fn checkpoint_every(&self) -> usize {
+        self.number(CHECKPOINT_EVERY).map_or(0, |n| n as usize)
     }
 
     /// Of so many iterations one is kept.

@@ -134,7 +134,7 @@ impl Sampling {
 
     /// The constrained parameters of states, chain × draw × coordinate, and the draws that lack some. `of` gives the numbers of
     /// the chain and of the draw of a state, by its place.
-    fn parameters(
+    pub(super) fn parameters(
         &self,
         q: &Array,
         of: &(dyn Fn(usize) -> (usize, usize) + Sync),

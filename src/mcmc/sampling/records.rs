@@ -1,16 +1,19 @@
 //! The records of chains, as they come.
 
-use std::sync::Mutex;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::watch::State;
 use super::{Observer, draws::Recorded};
 use crate::base::IdVec;
-use crate::mcmc::protocol::{self, ADAPTED, DRAW, ITERATION, LP, PROGRESS, Records, STEPSIZE, TREEDEPTH, WARMUP};
+use crate::mcmc::protocol::{
+    self, ADAPTED, DRAW, GRADIENTS, ITERATION, LP, PROGRESS, Records, STATE, STEPSIZE, TREEDEPTH, WARMUP,
+};
 use crate::parts::{Stream, StreamId};
 use crate::program::{Error, ErrorKind, Prints};
-use crate::run::{AllCaught, Caught, NoMemory, Record, Sink, Trap};
-use crate::types::{Array, DType, Scalar};
+use crate::run::{AllCaught, Caught, NoMemory, Record, Sink, Trap, TrapKind};
+use crate::types::{Array, DType, Scalar, Type};
 
 /// Keeps the records of all chains.
 pub(super) struct Recorder<'a> {
@@ -29,7 +32,25 @@ pub(super) struct Recorder<'a> {
     draws: usize,
     observer: &'a dyn Observer,
     prints: &'a Prints,
+    /// Where records go to a store while the run goes on: what of them waits.
+    stored: Option<Waiting>,
 }
+
+/// What of the records waits for the store.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// The stream of states.
+    state: Option<StreamId>,
+    /// Words of rows that could be stored: those before the last state of their chain.
+    ready: AtomicUsize,
+    /// Is told when some were taken.
+    taken: (Mutex<()>, Condvar),
+    /// Whether somebody takes them.
+    open: AtomicBool,
+}
+
+/// Words of rows that may wait for a store before chains wait for it, 256 MiB.
+const MOST_WAITING: usize = 1 << 25;
 
 /// The records of a chain. Draws are words, one record after the other: an array for each field would take an
 /// allocation each, and more time than many a draw takes.
@@ -46,6 +67,38 @@ pub(super) struct Chain {
     pub(super) progress: Option<Vec<Array>>,
     started: Option<Instant>,
     finished: Option<Instant>,
+    /// Draws and states of warmup that are in a store, and not here any more.
+    stored: (usize, usize),
+    /// The last state, and the draws and states of warmup that were made before it.
+    checkpoint: Option<(Vec<u64>, (usize, usize))>,
+    /// Why it ended before its end.
+    trap: Option<String>,
+}
+
+/// What goes to a store of a chain: rows, and the state that follows them.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    /// The number of the first draw, and of the first state of warmup.
+    pub(super) first: (usize, usize),
+    /// Draws, as words.
+    pub(super) words: Vec<u64>,
+    /// States of warmup, as words.
+    pub(super) of_warmup: Vec<u64>,
+    /// The state.
+    pub(super) state: Vec<u64>,
+    pub(super) adapted: Option<Vec<Array>>,
+    pub(super) seconds: (f64, f64),
+    pub(super) gradients: u64,
+}
+
+/// How far a chain is on its way to a store.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ready {
+    /// Draws and states of warmup before the last state.
+    pub(super) rows: (usize, usize),
+    /// Those that were taken.
+    pub(super) stored: (usize, usize),
+    pub(super) trapped: bool,
 }
 
 impl Chain {
@@ -58,10 +111,18 @@ impl Chain {
         (between(self.started, self.warm), between(self.warm, self.finished))
     }
 
-    /// Adds a draw, one of at most so many.
-    fn add(&mut self, record: &dyn Record, most: usize) {
+    /// The same, of what is not over until now.
+    fn seconds_until(&self, now: Instant) -> (f64, f64) {
+        let since = |from: Option<Instant>, to: Option<Instant>| {
+            from.map_or(0.0, |from| to.unwrap_or(now).saturating_duration_since(from).as_secs_f64())
+        };
+        (since(self.started, self.warm), since(self.warm, self.finished))
+    }
+
+    /// Adds a draw, one of at most so many; `keeps`: whether they stay here.
+    fn add(&mut self, record: &dyn Record, most: usize, keeps: bool) {
         record.append_words(&mut self.words);
-        if self.draws == 0 {
+        if self.draws == 0 && keeps {
             self.words.reserve_exact(self.words.len().saturating_mul(most.saturating_sub(1)));
         }
         self.draws += 1;
@@ -104,7 +165,123 @@ impl<'a> Recorder<'a> {
         let chains = (0..chains).map(|_| Mutex::default()).collect();
         let rejected = Mutex::default();
         let streams = streams.clone();
-        Ok(Self { streams, draw, warmup_draw, adapted, progress, chains, rejected, warmup, draws, observer, prints })
+        let stored = None;
+        Ok(Self {
+            streams,
+            draw,
+            warmup_draw,
+            adapted,
+            progress,
+            chains,
+            rejected,
+            warmup,
+            draws,
+            observer,
+            prints,
+            stored,
+        })
+    }
+
+    /// The same of chains whose records go to a store; of each so many draws and states of warmup are there already.
+    ///
+    /// # Errors
+    /// For a chain that tells no states.
+    pub(super) fn storing(mut self, there: &[(usize, usize)]) -> Result<Self, Error> {
+        let state = Some(find(&self.streams, STATE)?);
+        self.stored = Some(Waiting { state, open: AtomicBool::new(true), ..Waiting::default() });
+        for (chain, there) in self.chains.iter_mut().zip(there) {
+            let chain = chain.get_mut().expect("nobody has had it");
+            (chain.draws, chain.stored) = (there.0, *there);
+        }
+        Ok(self)
+    }
+
+    /// Words of a record of a draw.
+    pub(super) fn row_words(&self) -> usize {
+        self.streams[self.draw].fields.iter().map(|(_, ty)| ty.elements()).sum()
+    }
+
+    /// States of warmup that a chain has told, those included that are in a store.
+    fn warmup_rows(&self, chain: &Chain) -> usize {
+        chain.stored.1 + chain.of_warmup.len() / self.row_words().max(1)
+    }
+
+    /// A chain that is far ahead of the store waits for it.
+    fn wait_for_room(&self, stored: &Waiting) {
+        let is_full = || stored.ready.load(Ordering::Relaxed) > MOST_WAITING && stored.open.load(Ordering::Relaxed);
+        let (lock, taken) = &stored.taken;
+        while is_full() {
+            let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+            // With a limit, since what is taken is counted before it is told.
+            drop(taken.wait_timeout(guard, Duration::from_millis(100)));
+        }
+    }
+
+    /// How far each of these chains is on its way to a store.
+    pub(super) fn ready(&self, chain: usize) -> Ready {
+        let chain = self.chains[chain].lock().expect("no emit panics while it holds the lock");
+        let rows = chain.checkpoint.as_ref().map_or(chain.stored, |(_, rows)| *rows);
+        Ready { rows, stored: chain.stored, trapped: chain.trap.is_some() }
+    }
+
+    /// Words of rows that could be stored.
+    pub(super) fn waiting(&self) -> usize {
+        self.stored.as_ref().map_or(0, |stored| stored.ready.load(Ordering::Relaxed))
+    }
+
+    /// Takes the rows of a chain up to its last state; nothing where there is no new state.
+    pub(super) fn take(&self, chain: usize) -> Option<Stored> {
+        let mut chain = self.chains[chain].lock().expect("no emit panics while it holds the lock");
+        let chain = &mut *chain;
+        let (state, rows) = chain.checkpoint.take()?;
+        let words = self.row_words();
+        let first = chain.stored;
+        let part = |of: &mut Vec<u64>, rows: usize| {
+            let rest = of.split_off(rows * words);
+            std::mem::replace(of, rest)
+        };
+        let taken = part(&mut chain.words, rows.0 - first.0);
+        let of_warmup = part(&mut chain.of_warmup, rows.1 - first.1);
+        chain.stored = rows;
+        if let Some(stored) = &self.stored {
+            stored.ready.fetch_sub(taken.len() + of_warmup.len(), Ordering::Relaxed);
+            stored.taken.1.notify_all();
+        }
+        let gradients = self.gradients_of(chain);
+        let (adapted, seconds) = (chain.adapted.clone(), chain.seconds_until(Instant::now()));
+        Some(Stored { first, words: taken, of_warmup, state, adapted, seconds, gradients })
+    }
+
+    /// Why a chain ended before its end, if it did.
+    pub(super) fn trap(&self, chain: usize) -> Option<String> {
+        self.chains[chain].lock().expect("no emit panics while it holds the lock").trap.clone()
+    }
+
+    /// Nobody takes rows any more: no chain waits.
+    pub(super) fn close(&self) {
+        if let Some(stored) = &self.stored {
+            stored.open.store(false, Ordering::Relaxed);
+            stored.taken.1.notify_all();
+        }
+    }
+
+    /// Gradients of the warmup of a chain, as far as it has told.
+    fn gradients_of(&self, chain: &Chain) -> u64 {
+        let told = |stream: StreamId, record: &Option<Vec<Array>>| {
+            number(&self.streams[stream], record.as_ref()?, GRADIENTS).map(|n| n as u64)
+        };
+        told(self.adapted, &chain.adapted).or_else(|| told(self.progress, &chain.progress)).unwrap_or(0)
+    }
+
+    /// The fields of a draw.
+    pub(super) fn draw_fields(&self) -> &[(String, Type)] {
+        &self.streams[self.draw].fields
+    }
+
+    /// A field of the record at the end of warmup.
+    pub(super) fn of_adapted(&self, record: &[Array], name: &str) -> Option<Array> {
+        let field = self.streams[self.adapted].fields.iter().position(|(n, _)| n == name)?;
+        record.get(field).cloned()
     }
 
     /// What is known of every chain now.
@@ -176,7 +353,7 @@ impl Sink for Recorder<'_> {
     fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) -> Result<(), NoMemory> {
         let mut chain = self.chains[position].lock().expect("no emit panics while it holds the lock");
         if stream == self.draw {
-            chain.add(record, self.draws);
+            chain.add(record, self.draws, self.stored.is_none());
             drop(chain);
             self.observer.draw();
             self.observer.between();
@@ -190,11 +367,27 @@ impl Sink for Recorder<'_> {
             chain.progress = Some(record.arrays());
             drop(chain);
             self.observer.between();
+        } else if let Some(stored) = self.stored.as_ref().filter(|stored| stored.state == Some(stream)) {
+            let mut state = Vec::new();
+            record.append_words(&mut state);
+            let rows = (chain.draws, self.warmup_rows(&chain));
+            let before = chain.checkpoint.as_ref().map_or(chain.stored, |(_, rows)| *rows);
+            chain.checkpoint = Some((state, rows));
+            drop(chain);
+            let more = (rows.0 - before.0) + (rows.1 - before.1);
+            stored.ready.fetch_add(more * self.row_words(), Ordering::Relaxed);
+            self.wait_for_room(stored);
         }
         Ok(())
     }
     fn print(&self, position: usize, line: String) {
         self.prints.tell(format_args!("chain {position}"), false, line);
+    }
+    fn trapped(&self, trap: &Trap) {
+        if trap.kind != TrapKind::Interrupted {
+            self.chains[trap.position].lock().expect("no emit panics while it holds the lock").trap =
+                Some(trap.to_string());
+        }
     }
     fn caught(&self, trap: &Trap) {
         let chain = self.chains[trap.position].lock().expect("no emit panics while it holds the lock");

@@ -28,6 +28,8 @@ pub const LEAF_STEPS: &str = "leaf_steps";
 pub const INIT_RADIUS: &str = "init_radius";
 /// The setting of a chain: of so many iterations one is kept.
 pub const THIN: &str = "thin";
+/// Of so many iterations one tells the state of its chain.
+pub const CHECKPOINT_EVERY: &str = "checkpoint_every";
 /// The setting of a chain that asks for the states of warmup.
 pub const SAVE_WARMUP: &str = "save_warmup";
 

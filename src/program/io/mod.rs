@@ -15,6 +15,6 @@ pub use error::{FileAction, IoError};
 pub use file::{remove_partial_files, write_atomically};
 pub use json::{JsonArray, parse_json};
 pub use npy::{read_npy, write_npy};
-pub use npz::{read_npz, write_npz};
+pub use npz::{npz_bytes, read_npz, write_npz};
 pub use rows::{NpyRows, write_npy_rows};
 pub use values::{ArrayType, Data, NamedValues, read_argument, write_arrays};

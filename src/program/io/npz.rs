@@ -90,7 +90,18 @@ impl Seek for FirstError<'_> {
     }
 }
 
-fn write_archive<A: Borrow<Array>>(output: &mut FirstError<'_>, arrays: &IndexMap<String, A>) -> io::Result<()> {
+/// The bytes of an archive of arrays, as [`write_npz`] writes it.
+///
+/// # Errors
+/// Where an array is too large for an archive.
+pub fn npz_bytes<A: Borrow<Array>>(arrays: &IndexMap<String, A>) -> Result<Vec<u8>, IoError> {
+    let mut bytes = io::Cursor::new(Vec::new());
+    write_archive(&mut bytes, arrays)
+        .map_err(|error| IoError::Malformed { origin: "the archive".to_owned(), message: error.to_string() })?;
+    Ok(bytes.into_inner())
+}
+
+fn write_archive<A: Borrow<Array>>(output: impl Write + Seek, arrays: &IndexMap<String, A>) -> io::Result<()> {
     let mut archive = ZipWriter::new(output);
     for (name, array) in arrays {
         let array = array.borrow();

@@ -250,6 +250,9 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
     for block in func.blocks.values() {
         for inst in &block.insts {
             match &inst.kind {
+                InstKind::Prim { prim: Prim::RandomPosition, .. } => {
+                    return Err(Obstacle::new("an element asks how many draws there were", &inst.loc));
+                }
                 InstKind::Prim { prim, .. } if prim.is_draw() => draws += 1,
                 InstKind::Effect(SideEffect::Print(_) | SideEffect::Emit { .. }) => {
                     return Err(Obstacle::new("an element prints or emits", &inst.loc));

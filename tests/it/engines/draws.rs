@@ -4,8 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use autobatch::program::{Inputs, Options, Program, Results};
+use autobatch::program::{Codegen, Engine, Inputs, Options, Program, Results};
+use autobatch::run::NoSink;
 use autobatch::types::Array;
+
+use crate::tools::observed::gpu;
 
 /// Draws of each distribution. The seed is fixed, so the tests pass or fail for good.
 const DRAWS: usize = 200_000;
@@ -231,5 +234,39 @@ fn a_draw_of_an_int_names_the_parameter_that_is_wrong() {
         let results = run(&program, entry, &inputs);
         let message = results.traps().first().map(|t| t.message.clone()).unwrap_or_default();
         assert!(message.contains(wanted), "{entry}: {message:?}, not {wanted:?}");
+    }
+}
+
+#[test]
+fn a_lane_goes_on_behind_the_draws_of_an_earlier_run() {
+    let text = "fn more(n: int) -> real {
+            if n == 0 { random_normal() } else { let last = more(n - 1); last + random_uniform() }
+        }
+        pub fn passes(k: int, n: int) -> (real, int) {
+            for i in 0..k { let u = random_uniform(); assert(u > 0.0); }
+            (more(n), random_position())
+        }";
+    let program = Program::compile(text).unwrap_or_else(|e| panic!("{e}"));
+    let function = program.function("passes").unwrap_or_else(|e| panic!("{e}"));
+    let (passed, n) = ([0_i64, 1, 40, 7, 3], [3_i64, 0, 2, 5, 1]);
+    let inputs =
+        |k: [i64; 5]| Inputs::new().lane("k", Array::int([5], k.to_vec())).lane("n", Array::int([5], n.to_vec()));
+    let wanted = function.run(&inputs(passed), &Options::default().engine(Engine::Scalar).codegen(Codegen::Off));
+    let wanted = wanted.unwrap_or_else(|e| panic!("{e}"));
+    let on_gpu = gpu().map(|gpu| Options::default().engine(Engine::Pc).codegen(Codegen::Off).backend(gpu));
+    let on_cpu = |(engine, codegen)| Options::default().engine(engine).codegen(codegen);
+    let ways = [
+        (Engine::Scalar, Codegen::Off),
+        (Engine::Scalar, Codegen::Cc),
+        (Engine::Pc, Codegen::Off),
+        (Engine::Pc, Codegen::Cc),
+        (Engine::Local, Codegen::Off),
+        (Engine::Local, Codegen::Cc),
+    ];
+    for options in ways.map(on_cpu).into_iter().chain(on_gpu) {
+        let mut bound = function.bind(&inputs([0; 5]), &options).unwrap_or_else(|e| panic!("{e}"));
+        bound.inputs_mut().drawn = passed.iter().map(|k| *k as u64).collect();
+        let found = bound.run(&options, &NoSink).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(found.outputs(), wanted.outputs(), "{options:?}");
     }
 }

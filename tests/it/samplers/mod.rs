@@ -18,4 +18,6 @@ pub(crate) mod sampling;
 pub(crate) mod shipped;
 pub(crate) mod stan_csv;
 pub(crate) mod stopped;
+#[cfg(unix)]
+pub(crate) mod stores;
 pub(crate) mod transitions;

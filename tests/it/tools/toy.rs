@@ -271,6 +271,9 @@ impl<'a> Lane<'a> {
     }
 
     fn draw(&mut self, prim: Prim, ty: &Type) -> Array {
+        if prim == Prim::RandomPosition {
+            return Array::int([], vec![self.draws as i64]);
+        }
         let n = ty.elements();
         let (lanes, draws) = (vec![self.number; n], (self.draws..).take(n).collect::<Vec<u64>>());
         self.draws += n as u64;

@@ -7,6 +7,15 @@ use crate::vmath::{Real, philox};
 
 pub(super) fn run<R: Real>(draw: Draw, call: &KernelCall<'_, R>, streams: Streams<'_>, out: &mut Buffer<R>) {
     let (w, n) = (call.width, call.elements());
+    let draw = match draw {
+        Draw::RandomUniform => Number::Uniform,
+        Draw::RandomNormal => Number::Normal,
+        Draw::RandomPosition => {
+            let out = &mut out.ints_mut()[..w];
+            out.iter_mut().zip(streams.draws.iter()).for_each(|(out, draws)| *out = *draws as i64);
+            return;
+        }
+    };
     let out = &mut out.reals_mut()[..n * w];
     let active = match call.active {
         Active::All => w,
@@ -23,22 +32,29 @@ pub(super) fn run<R: Real>(draw: Draw, call: &KernelCall<'_, R>, streams: Stream
     }
 }
 
-fn rows<R: Real>(draw: Draw, call: &KernelCall<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
+/// What is drawn.
+#[derive(Clone, Copy)]
+enum Number {
+    Uniform,
+    Normal,
+}
+
+fn rows<R: Real>(draw: Number, call: &KernelCall<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
     let mut draws = streams.draws[..call.width].to_vec();
     for out in out.chunks_exact_mut(call.width) {
         let lanes = &streams.lanes[..call.width];
         match draw {
-            Draw::RandomUniform => R::uniform_slice(streams.seed, lanes, &draws, out),
-            Draw::RandomNormal => R::normal_slice(streams.seed, lanes, &draws, out),
+            Number::Uniform => R::uniform_slice(streams.seed, lanes, &draws, out),
+            Number::Normal => R::normal_slice(streams.seed, lanes, &draws, out),
         }
         draws.iter_mut().for_each(|d| *d = d.wrapping_add(1));
     }
 }
 
-fn lanes<R: Real>(draw: Draw, call: &KernelCall<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
+fn lanes<R: Real>(draw: Number, call: &KernelCall<'_, R>, streams: &Streams<'_>, out: &mut [R]) {
     let draw = match draw {
-        Draw::RandomUniform => philox::uniform::<R>,
-        Draw::RandomNormal => philox::normal::<R>,
+        Number::Uniform => philox::uniform::<R>,
+        Number::Normal => philox::normal::<R>,
     };
     for lane in (0..call.width).filter(|lane| call.active.contains(*lane)) {
         for e in 0..call.elements() {

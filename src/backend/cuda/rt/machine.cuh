@@ -57,6 +57,7 @@ struct ab_run {
     const void *const *inputs;
     void *const *outputs;
     const uint64_t *numbers;
+    const uint64_t *drawn;
     uint64_t lanes;
     // How many of them have been taken.
     uint64_t *queue;

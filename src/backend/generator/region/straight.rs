@@ -589,7 +589,7 @@ impl<T: Ending> Writer<'_, T> {
     pub(super) fn drawn(&mut self, draw: Draw, ty: &Type) -> Option<Known> {
         let frame = self.straight.as_ref()?.frame;
         let n = ty.elements();
-        let text = |e: Option<&str>| Number::group(frame.draw(drawing(draw), e.unwrap_or("0")), DType::Real);
+        let text = |e: Option<&str>| Number::group(frame.draw(drawing(draw), e.unwrap_or("0")), ty.dtype);
         let known = if n == 1 {
             Known::Number(self.named(text(None)))
         } else {
@@ -597,7 +597,9 @@ impl<T: Ending> Writer<'_, T> {
             self.each_at_length(n, |w, e| w.set(&to, e, &text(e)));
             Known::Array(to)
         };
-        self.line(frame.drew(n));
+        if draw != Draw::RandomPosition {
+            self.line(frame.drew(n));
+        }
         Some(known)
     }
 }

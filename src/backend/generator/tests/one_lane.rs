@@ -79,9 +79,9 @@ impl Frame for OneLane {
         for stack in &function.signature.stacks {
             *out += &format!("        struct stack *k{0} = &c->stacks[{0}];\n", stack.index());
         }
-        if function.draws() > 0 {
+        if let Some(draws) = function.draws() {
             *out += "        const I lane = c->number, draw = c->draws;\n";
-            *out += &format!("        c->draws += {};\n", function.draws());
+            *out += &format!("        c->draws += {draws};\n");
         }
     }
 

@@ -94,15 +94,15 @@ impl Frame for Groups {
             let at = if uniform { "" } else { " + at" };
             w(format!("        {ty} *restrict p{} = ({ty} *)c->slots[{i}]{at};", slot.index()));
         }
-        if function.draws() > 0 {
+        if function.draws().is_some() {
             w("        I lane = i_load(c->numbers + at), draw = i_load(c->draws + at);".to_owned());
         }
     }
 
     fn end(&self, function: &Function<'_>, out: &mut String) {
         let mut w = |text: String| lines(out, [text]);
-        if function.draws() > 0 {
-            w(format!("        i_store_masked(c->draws + at, m, i_add(draw, i_splat({})));", function.draws()));
+        if let Some(draws) = function.draws() {
+            w(format!("        i_store_masked(c->draws + at, m, i_add(draw, i_splat({draws})));"));
         }
         w("        (void)m;".to_owned());
         w("    }".to_owned());

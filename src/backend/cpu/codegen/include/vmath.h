@@ -2,6 +2,7 @@
 //
 //   R r_exp(R x) and all other functions of the table in `src/vmath/functions.rs`
 //   R r_uniform(uint64_t seed, I lane, I draw)    R r_normal(uint64_t seed, I lane, I draw)
+//   I i_drawn(uint64_t seed, I lane, I draw)
 //
 // Each is also there with the prefix d_, of doubles; with floats r_ is the twin of `exp_log_single.rs` for its functions and d_
 // rounded for the others. What the functions do and where they come
@@ -1218,5 +1219,10 @@ LANES_FN R r_normal(uint64_t seed, I lane, I draw) { return r_from_d(d_normal(se
 #define r_uniform d_uniform
 #define r_normal d_normal
 #endif
+// How many draws the lane has made.
+LANES_FN I i_drawn(uint64_t seed, I lane, I draw) {
+    (void)seed, (void)lane;
+    return draw;
+}
 
 #endif

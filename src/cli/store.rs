@@ -1,0 +1,305 @@
+//! Runs whose draws go to a store: `sample --store`, `resume`, `merge`.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use clap::Args;
+
+use crate::mcmc::sampling::{Job, PlannedJob, Sampling, StoredDraws, stored_draws};
+use crate::program::{Error, ErrorKind, Options};
+use crate::report::{Diagnosis, Summary};
+use crate::store::{RunPlan, RunStatus, RunStore};
+
+use super::args::EngineArgs;
+use super::lines::Lines;
+use super::progress::Progress;
+use super::sample_args::ChainArgs;
+use super::show::show_stats;
+use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
+use super::{note, print, warn_of_own};
+
+/// Chains that are told one by one.
+const MOST_TOLD: usize = 5;
+
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct StoreArgs {
+    /// Write the draws to this folder while they are made, as Zarr with the names of ArviZ: `resume` goes on with it
+    #[arg(long, value_name = "FOLDER.zarr")]
+    pub(super) store: Option<PathBuf>,
+    /// Of --store: the variables that are kept, `q` for the unconstrained state; by default all of the model's
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', requires = "store")]
+    pub(super) keep: Vec<String>,
+    /// Of --store: run only these of the chains, from A up to B, which is excluded; several processes, each with its own, fill
+    /// a store together, and `merge` ends it
+    #[arg(long, value_name = "A..B", requires = "store", value_parser = lanes)]
+    pub(super) lanes: Option<Range<usize>>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ResumeArgs {
+    /// The store of the run
+    #[arg(value_name = "FOLDER.zarr")]
+    pub(super) store: PathBuf,
+    /// Ask for so many iterations more after warmup of each chain
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) more_draws: usize,
+    /// Run only these of the chains, from A up to B, which is excluded
+    #[arg(long, value_name = "A..B", value_parser = lanes)]
+    pub(super) lanes: Option<Range<usize>>,
+    #[command(flatten)]
+    pub(super) shown: ShownArgs,
+    /// Tell how far the chains are after so many iterations of the slowest; 0 tells nothing
+    #[arg(long, value_name = "N")]
+    pub(super) refresh: Option<usize>,
+    #[command(flatten)]
+    pub(super) engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MergeArgs {
+    /// The store, whose chains several processes have run
+    #[arg(value_name = "FOLDER.zarr")]
+    pub(super) store: PathBuf,
+    /// End it with the draws that all chains have, though some lack draws
+    #[arg(long)]
+    pub(super) partial: bool,
+    #[command(flatten)]
+    pub(super) shown: ShownArgs,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct ShownArgs {
+    /// Parameters that the summary shows, such as mu,theta[3]; all by default
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(super) summary: Vec<String>,
+    /// Show no summary: it reads all draws
+    #[arg(long, conflicts_with_all = ["summary", "diagnose"])]
+    pub(super) no_summary: bool,
+    /// Show also which parameters go with divergent transitions, with the energy and with deep trees
+    #[arg(long)]
+    pub(super) diagnose: bool,
+    /// Count supersteps, lanes, primitives and pushes, and print them
+    #[arg(long)]
+    pub(super) stats: bool,
+}
+
+/// `A..B`.
+fn lanes(text: &str) -> Result<Range<usize>, String> {
+    let ends = text.split_once("..").and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
+    match ends {
+        Some((a, b)) if a < b => Ok(a..b),
+        Some((a, b)) => Err(format!("{a}..{b} are no chains: the second number is the first that is not run")),
+        None => Err("two numbers with `..` between them: 0..256".to_owned()),
+    }
+}
+
+/// Runs the job of `sample` into a new store, or its part of one that other processes fill, too.
+pub(super) fn sample(
+    (sampling, job): (&Sampling, &Job<'_>),
+    (args, chain): (&StoreArgs, &ChainArgs),
+    shown: &ShownArgs,
+    options: &Options,
+) -> Result<ExitCode, Error> {
+    let root = args.store.as_deref().expect("it is asked for");
+    let keep = (!args.keep.is_empty()).then(|| args.keep.clone());
+    let (plan, files) = sampling.plan(job, keep, options)?;
+    let is_there = RunPlan::exists(root);
+    match &args.lanes {
+        Some(_) if is_there => {
+            let there = RunPlan::read(root)?;
+            if there != plan {
+                let message = format!("{} is the store of another run: {}", root.display(), there.difference(&plan));
+                return Err(Error::new(ErrorKind::Input, message));
+            }
+        }
+        Some(_) => RunStore::join(root, &plan, &files)?,
+        None => RunStore::create(root, &plan, &files)?,
+    }
+    run(root, args.lanes.clone(), (shown, chain.refresh), options)
+}
+
+/// Goes on with a run that was stopped or killed, or asks for more draws.
+pub(super) fn resume(args: &ResumeArgs) -> Result<ExitCode, Error> {
+    let given = [
+        ("--seed", args.engine.seed != 0),
+        ("--real", matches!(args.engine.real, super::args::RealName::F32)),
+        ("--max-stack-depth", args.engine.max_stack_depth != 10_000),
+        ("--max-tape-depth", args.engine.max_tape_depth != 1 << 24),
+        ("--max-supersteps", args.engine.max_supersteps != 0),
+    ];
+    if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
+        let message = format!("{name}: a run goes on as it began, with what its store says");
+        return Err(Error::new(ErrorKind::Option, message));
+    }
+    let options = args.engine.options(args.shown.stats)?;
+    if args.more_draws > 0 {
+        let plan = RunPlan::read(&args.store)?;
+        let mut store = RunStore::open(&args.store, 0..plan.chains)?;
+        let draws = plan.draws.saturating_add(args.more_draws);
+        store.set_draws(draws)?;
+        note(&format!("{} iterations after warmup of each chain, where there were {}", draws, plan.draws));
+    }
+    run(&args.store, args.lanes.clone(), (&args.shown, args.refresh), &options)
+}
+
+/// Ends a store whose chains several processes have run.
+pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Error> {
+    let root = &args.store;
+    let planned = PlannedJob::load(root)?;
+    let all = 0..planned.plan().chains;
+    let mut store = RunStore::open(root, all.clone())?;
+    store.read_arrays()?;
+    for block in store.blocks(&all)? {
+        let states = store.states(&block)?;
+        if let Some(why) = store.damage(&block, &states) {
+            let (a, b) = (block.chains.start, block.chains.end);
+            let message = format!("{why}: run `autobatch resume {} --lanes {a}..{b}`", root.display());
+            return Err(Error::new(ErrorKind::Io, message));
+        }
+    }
+    let job = planned.job(&all);
+    let stored = stored_draws(&store, &job)?;
+    if !stored.open.is_empty() && !args.partial {
+        let mut blocks: Vec<usize> = stored.open.iter().map(|chain| chain / crate::store::BLOCK).collect();
+        blocks.dedup();
+        let ranges = blocks.iter().map(|block| {
+            let start = block * crate::store::BLOCK;
+            format!("--lanes {start}..{}", (start + crate::store::BLOCK).min(all.end))
+        });
+        let message = format!(
+            "{} of {} chains lack draws: run `autobatch resume {}` with {}, or `merge --partial`, which ends the store with \
+             the {} draws that all chains have",
+            stored.open.len(),
+            all.end,
+            root.display(),
+            ranges.collect::<Vec<_>>().join(", "),
+            stored.draws.draws
+        );
+        return Err(Error::new(ErrorKind::Input, message));
+    }
+    end(&store, &stored, RunStatus::Complete)?;
+    show(&store, &stored, &args.shown)
+}
+
+/// Writes how far the store is.
+fn end(store: &RunStore, stored: &StoredDraws, status: RunStatus) -> Result<(), Error> {
+    let states = store.all_states()?;
+    store.publish(RunStore::extents(states.iter()), status)?;
+    store.sync();
+    debug_assert_eq!(stored.draws.draws, RunStore::extents(states.iter()).0, "nobody else writes");
+    Ok(())
+}
+
+/// Runs the chains of a store on.
+fn run(
+    root: &Path,
+    lanes: Option<Range<usize>>,
+    (shown, refresh): (&ShownArgs, Option<usize>),
+    options: &Options,
+) -> Result<ExitCode, Error> {
+    let stop = nothing_to_keep_yet();
+    let planned = PlannedJob::load(root)?;
+    let all = 0..planned.plan().chains;
+    let chains = lanes.unwrap_or_else(|| all.clone());
+    let mut store = RunStore::open(root, chains.clone())?;
+    let mut options = planned.options(options, &chains);
+    let lines = Lines::of(&mut options);
+    let job = planned.job(&chains);
+    let sampling = Sampling::new(&job, |function| planned.inputs(function))?;
+    run_starts();
+    options.settings.stop = Some(Arc::clone(&stop));
+    let there = store.blocks(&chains)?.into_iter().filter_map(|block| store.states(&block).ok());
+    let draws = there.flat_map(|block| block.lanes).map(|lane| lane.draws as usize).sum();
+    let progress = Progress::new((chains.len(), refresh), &sampling, draws);
+    let ran = sampling.run_into((&mut store, chains.clone()), &planned.observed(), &options, (&progress, &warn_of_own));
+    progress.finish();
+    drop(lines);
+    let ran = ran?;
+    ran.notes.iter().for_each(|line| note(&format!("warning: {line}")));
+    if ran.resumed > 0 {
+        note(&format!("{} iterations were there already", ran.resumed));
+    }
+    let stored = stored_draws(&store, &planned.job(&all))?;
+    let (name, stopped) = (root.display(), stop.load(Ordering::Relaxed));
+    if chains != all && !stored.open.is_empty() {
+        let (a, b) = (chains.start, chains.end);
+        let own = stored.open.iter().filter(|chain| chains.contains(chain)).count();
+        note(&match own {
+            0 => format!("the chains {a}..{b} are in {name}: when all are, `autobatch merge {name}` ends it"),
+            n => format!("{n} of the chains {a}..{b} lack draws: `autobatch resume {name} --lanes {a}..{b}` goes on"),
+        });
+        tell_traps(&stored, &chains);
+        return Ok(if stopped { interrupted() } else { trapped(&stored, &chains) });
+    }
+    let status = match (stored.open.is_empty(), stopped) {
+        (true, _) => RunStatus::Complete,
+        (false, true) => RunStatus::Interrupted,
+        (false, false) => RunStatus::Running,
+    };
+    end(&store, &stored, status)?;
+    let shown_code = show(&store, &stored, shown)?;
+    if shown.stats {
+        print(&format!("\n{}", show_stats(&ran.stats)));
+    }
+    if stopped && !stored.open.is_empty() {
+        note(&format!("stopped: `autobatch resume {name}` goes on"));
+        return Ok(interrupted());
+    }
+    Ok(shown_code)
+}
+
+fn trapped(stored: &StoredDraws, chains: &Range<usize>) -> ExitCode {
+    ExitCode::from(u8::from(stored.traps.iter().any(|(chain, _)| chains.contains(chain))))
+}
+
+fn tell_traps(stored: &StoredDraws, chains: &Range<usize>) {
+    let traps: Vec<_> = stored.traps.iter().filter(|(chain, _)| chains.contains(chain)).collect();
+    for (chain, why) in traps.iter().take(MOST_TOLD) {
+        note(&format!("chain {chain}: {why}"));
+    }
+    if traps.len() > MOST_TOLD {
+        note(&format!("… and {} more chains", traps.len() - MOST_TOLD));
+    }
+}
+
+/// Shows the summary of a store.
+fn show(store: &RunStore, stored: &StoredDraws, shown: &ShownArgs) -> Result<ExitCode, Error> {
+    let all = 0..store.plan().chains;
+    tell_traps(stored, &all);
+    let StoredDraws { draws, failed, .. } = stored;
+    if draws.chains.is_empty() {
+        return Err(Error::new(ErrorKind::Input, "no chain is left: there are no draws"));
+    }
+    if let Some((count, first)) = failed {
+        note(&format!(
+            "warning: for {count} draws the parameters cannot be computed, and are NaN (ints the smallest there is), first: \
+             {first}"
+        ));
+    }
+    if draws.draws < draws.asked {
+        note(&format!("{} of {} draws of each chain are there", draws.draws, draws.asked));
+    }
+    if draws.draws > 0 && !shown.no_summary {
+        let arrays = store.of_draws().iter().filter_map(|array| Some((array.path.strip_prefix("posterior/")?, array)));
+        let read = arrays
+            .map(|(name, array)| Ok::<_, Error>((name.to_owned(), store.read(array, &draws.chains, draws.draws)?)));
+        let mut summary = Summary::of_each(draws, read)?;
+        for name in summary.keep(&shown.summary) {
+            note(&format!("warning: --summary: there is no parameter `{name}`"));
+        }
+        print(&format!("{summary}\n"));
+        if shown.diagnose {
+            let mut whole = draws.clone();
+            for array in store.of_draws() {
+                if let Some(name) = array.path.strip_prefix("posterior/") {
+                    whole.parameters.insert(name.to_owned(), store.read(array, &draws.chains, draws.draws)?);
+                }
+            }
+            print(&format!("{}\n", Diagnosis::of_draws(&whole)));
+        }
+    }
+    Ok(trapped(stored, &all))
+}

@@ -1,0 +1,324 @@
+//! A job as a plan with all files that it needs, so that it can be run anywhere; and the job of a plan.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use super::method::Method;
+use super::settings::{CHECKPOINT_EVERY, Number};
+use super::{Job, Metric, ModelSource, SamplerSettings, Sampling};
+use crate::base::SourceMap;
+use crate::program::io::{NamedValues, npz_bytes};
+use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, StanModel, Terms};
+use crate::store::{RunPlan, StoredSetting};
+use crate::types::{Array, Precision, Scalar};
+
+/// Where the files of a plan are, in a store.
+const PROGRAM: &str = "_autobatch/program";
+const SAMPLER: &str = "_autobatch/sampler";
+const DATA: &str = "_autobatch/data";
+/// A model that is a text.
+const TEXT: &str = "model.ab";
+/// Of so many iterations one tells its state, where nobody says otherwise: a state takes the room of four draws.
+const EVERY: i64 = 16;
+/// Elements of a chunk of scalars.
+const ELEMENTS: usize = 8192;
+
+/// Files of a plan: their paths in the store, and what is in them.
+pub type PlanFiles = Vec<(String, Vec<u8>)>;
+
+impl Sampling {
+    /// The plan of a job, which this is, and the files that it names. `keep` are the variables that are kept.
+    ///
+    /// # Errors
+    /// For a sampler that cannot be read.
+    pub fn plan(
+        &self,
+        job: &Job<'_>,
+        keep: Option<Vec<String>>,
+        options: &Options,
+    ) -> Result<(RunPlan, PlanFiles), Error> {
+        let mut files = PlanFiles::new();
+        let name = job.model.name();
+        let (model, include) = match job.model {
+            ModelSource::Stan(model) => {
+                let (main, include) = copies(PROGRAM, Path::new(model.name()), model.warnings().1, &mut files);
+                (main, include)
+            }
+            ModelSource::File(path) => (copies(PROGRAM, path, self.model.sources(), &mut files).0, vec![]),
+            ModelSource::Text(text) => {
+                let main = copies(PROGRAM, Path::new(TEXT), self.model.sources(), &mut files).0;
+                files.retain(|(name, _)| *name != main);
+                files.push((main.clone(), text.as_bytes().to_vec()));
+                (main, vec![])
+            }
+        };
+        let sampler = job.sampler.map(|path| self.sampler_file(path, &mut files)).transpose()?;
+        let (data, dimensions) = self.data_files(job, &mut files)?;
+        let mut array = |name: &str, array: &Option<Array>| -> Result<Option<String>, Error> {
+            let Some(array) = array else { return Ok(None) };
+            let file = format!("{DATA}/{name}.npz");
+            files.push((file.clone(), npz_bytes(&IndexMap::from([(name.to_owned(), array.clone())]))?));
+            Ok(Some(file))
+        };
+        let (inv_metric, starts) = (array("inv_metric", &job.inv_metric)?, array("starts", &job.starts)?);
+        let mut settings: IndexMap<String, StoredSetting> = job
+            .settings
+            .names()
+            .filter_map(|name| {
+                let value = match job.settings.get(name)? {
+                    Scalar::Bool(b) => StoredSetting::Bool(b),
+                    Scalar::Int(i) => StoredSetting::Int(i),
+                    Scalar::Real(r) => StoredSetting::Real(r),
+                };
+                Some((name.to_owned(), value))
+            })
+            .collect();
+        if job.settings.get(CHECKPOINT_EVERY).is_none_or(|every| every == Scalar::Int(0)) {
+            settings.insert(CHECKPOINT_EVERY.to_owned(), StoredSetting::Int(EVERY));
+        }
+        let run = &options.settings;
+        let plan = RunPlan {
+            form: RunPlan::form(),
+            autobatch: RunPlan::version(),
+            model_name: name,
+            model,
+            include,
+            sampler,
+            data,
+            dimensions,
+            seed: run.get_seed(),
+            single: run.get_precision() == Precision::F32,
+            first_lane: options.first_lane,
+            chains: job.chains,
+            warmup: job.warmup,
+            draws: job.draws,
+            stepsize: job.stepsize,
+            metric: job.metric.name().to_owned(),
+            inv_metric,
+            starts,
+            settings,
+            limits: (run.get_max_stack_depth(), run.get_max_tape_depth(), run.get_max_supersteps()),
+            keep,
+            rows: (ELEMENTS / job.chains.clamp(1, crate::store::BLOCK)).clamp(128, 2048),
+        };
+        Ok((plan, files))
+    }
+
+    /// The file of a sampler: the library's own has none.
+    fn sampler_file(&self, path: &Path, files: &mut PlanFiles) -> Result<String, Error> {
+        if path.to_str().is_some_and(|path| Program::shipped(path).is_some()) {
+            return Ok(path.display().to_string());
+        }
+        let mut sources = Program::load(path)?.sources().clone();
+        if let Some(chain) = Method::chain_file(path)? {
+            let chain = Program::load(&chain)?;
+            for (_, file) in chain.sources().files() {
+                sources.add(file.name.clone(), file.text.clone());
+            }
+        }
+        Ok(copies(SAMPLER, path, &sources, files).0)
+    }
+
+    fn data_files(
+        &self,
+        job: &Job<'_>,
+        files: &mut PlanFiles,
+    ) -> Result<(Option<String>, IndexMap<String, i64>), Error> {
+        if let ModelSource::Stan(model) = job.model {
+            let file = format!("{DATA}/data.json");
+            files.push((file.clone(), serde_json::to_vec(model.data()).expect("it was JSON")));
+            return Ok((Some(file), IndexMap::new()));
+        }
+        let all = || [&self.data].into_iter().chain(&self.of_parameters);
+        let dimensions =
+            all().flat_map(|inputs| &inputs.dims).map(|(name, told)| (name.clone(), told.number)).collect();
+        let values = all().flat_map(|inputs| &inputs.values);
+        let values: IndexMap<String, Array> = values.map(|(name, given)| (name.clone(), given.array.clone())).collect();
+        if values.is_empty() {
+            return Ok((None, dimensions));
+        }
+        let file = format!("{DATA}/data.npz");
+        files.push((file.clone(), npz_bytes(&values)?));
+        Ok((Some(file), dimensions))
+    }
+}
+
+/// Copies the files of a program to a folder of the store, the folders between them kept; gives the path of the main one, and
+/// all folders.
+fn copies(folder: &str, main: &Path, sources: &SourceMap, files: &mut PlanFiles) -> (String, Vec<String>) {
+    let absolute = |path: &Path| plain(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    let main = absolute(main);
+    let own = sources.files().map(|(_, file)| (Path::new(&file.name), &file.text));
+    // What ships with this version is there wherever it runs.
+    let own = own.filter(|(path, _)| path.to_str().is_none_or(|path| Program::shipped(path).is_none()));
+    let own: Vec<(PathBuf, Vec<u8>)> = own.map(|(path, text)| (absolute(path), text.as_bytes().to_vec())).collect();
+    let mut root = main.parent().map(Path::to_owned).unwrap_or_default();
+    for (path, _) in &own {
+        while !path.starts_with(&root) && root.pop() {}
+    }
+    let name = |path: &Path| {
+        let inside = path.strip_prefix(&root).unwrap_or(path);
+        format!("{folder}/{}", inside.display().to_string().replace('\\', "/"))
+    };
+    let mut folders = BTreeSet::new();
+    for (path, bytes) in own {
+        let name = name(&path);
+        folders.extend(Path::new(&name).ancestors().skip(1).filter(|up| up.starts_with(folder)).map(Path::to_owned));
+        if !files.iter().any(|(there, _)| *there == name) {
+            files.push((name, bytes));
+        }
+    }
+    (name(&main), folders.into_iter().map(|folder| folder.display().to_string()).collect())
+}
+
+/// A path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// The job of a plan, its files read.
+#[derive(Debug)]
+pub struct PlannedJob {
+    plan: RunPlan,
+    model: PathBuf,
+    sampler: Option<PathBuf>,
+    stan: Option<StanModel>,
+    data: Option<NamedValues>,
+    starts: Option<Array>,
+    inv_metric: Option<Array>,
+    metric: Metric,
+}
+
+impl PlannedJob {
+    /// Reads the plan of a store and its files.
+    ///
+    /// # Errors
+    /// For what cannot be read.
+    pub fn load(root: &Path) -> Result<Self, Error> {
+        let plan = RunPlan::read(root)?;
+        let file = |name: &String| root.join(name);
+        let model = file(&plan.model);
+        let is_stan = model.extension().is_some_and(|e| e == "stan");
+        let (mut stan, mut data) = (None, None);
+        if is_stan {
+            let values = StanModel::read_data(plan.data.as_ref().map(file).as_deref())?;
+            let include: Vec<PathBuf> = plan.include.iter().map(file).collect();
+            let terms = Terms { constants: false, jacobian: true };
+            stan = Some(StanModel::load_with(&model, &values, terms, (&include, plan.seed))?);
+        } else {
+            data = plan.data.as_ref().map(|name| NamedValues::read(&file(name))).transpose()?;
+        }
+        let array = |name: &str, of: &Option<String>| -> Result<Option<Array>, Error> {
+            let Some(of) = of else { return Ok(None) };
+            let values = NamedValues::read(&file(of))?;
+            let found = values.get(name).map(|data| data.to_array(name, data.guess_type())).transpose()?;
+            found.map(Some).ok_or_else(|| Error::new(ErrorKind::Input, format!("{} has no `{name}`", values.origin())))
+        };
+        let metric = [Metric::Unit, Metric::Diagonal, Metric::Dense].into_iter().find(|m| m.name() == plan.metric);
+        let metric = metric.ok_or_else(|| {
+            Error::new(ErrorKind::Input, format!("the plan has the metric `{}`, which there is not", plan.metric))
+        })?;
+        let (starts, inv_metric) = (array("starts", &plan.starts)?, array("inv_metric", &plan.inv_metric)?);
+        let sampler = plan.sampler.as_ref().map(|name| match Program::shipped(name) {
+            Some(_) => PathBuf::from(name),
+            None => file(name),
+        });
+        Ok(Self { model, sampler, stan, data, starts, inv_metric, metric, plan })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &RunPlan {
+        &self.plan
+    }
+
+    /// The job of these of its chains.
+    pub fn job(&self, chains: &Range<usize>) -> Job<'_> {
+        let starts = self.starts.as_ref().map(|starts| {
+            let each = self.plan.chains / starts.shape[0].max(1);
+            starts.chosen_rows(&chains.clone().map(|chain| chain / each.max(1)).collect::<Vec<_>>())
+        });
+        let source = self.stan.as_ref().map_or(ModelSource::File(&self.model), ModelSource::Stan);
+        let mut job = Job { starts, metric: self.metric, ..Job::new(source) };
+        job.chains = chains.len();
+        (job.warmup, job.draws, job.stepsize) = (self.plan.warmup, self.plan.draws, self.plan.stepsize);
+        job.sampler = self.sampler.as_deref();
+        job.inv_metric.clone_from(&self.inv_metric);
+        if job.has_metrics() {
+            job.inv_metric = self.inv_metric.as_ref().map(|metrics| metrics.rows(chains.clone()));
+        }
+        job.settings = self.plan.settings.iter().fold(SamplerSettings::new(), |settings, (name, value)| {
+            let value: Number = match *value {
+                StoredSetting::Bool(b) => b.into(),
+                StoredSetting::Int(i) => i.into(),
+                StoredSetting::Real(r) => r.into(),
+            };
+            settings.with(name, value)
+        });
+        job.resumes = true;
+        job
+    }
+
+    /// The data that a function of the model takes.
+    ///
+    /// # Errors
+    /// For data that do not fit.
+    pub fn inputs(&self, function: &Function<'_>) -> Result<Inputs, Error> {
+        if let Some(model) = &self.stan {
+            return Ok(model.inputs());
+        }
+        let signature = function.signature();
+        let mut inputs = Inputs::new();
+        if let Some(data) = &self.data {
+            inputs.add_values(signature, data, |_| true)?;
+        }
+        let is_there = |name: &str| signature.dims.values().any(|dim| dim == name);
+        let dims = self.plan.dimensions.iter().filter(|(name, _)| is_there(name));
+        Ok(dims.fold(inputs, |inputs, (name, number)| inputs.dimension(name, *number)))
+    }
+
+    /// The data as arrays, as far as they are such.
+    pub fn observed(&self) -> IndexMap<String, Array> {
+        let of_json = |(name, value): (&String, &Value)| {
+            let data = crate::program::io::Data::Json(value.clone());
+            Some((name.clone(), data.to_array(name, data.guess_type()).ok()?))
+        };
+        match (&self.stan, &self.data) {
+            (Some(model), _) => {
+                let all: &Map<String, Value> = model.data();
+                all.iter().filter_map(of_json).collect()
+            }
+            (None, Some(data)) => {
+                let all = data.iter();
+                all.filter_map(|(name, data)| Some((name.to_owned(), data.to_array(name, data.guess_type()).ok()?)))
+                    .collect()
+            }
+            (None, None) => IndexMap::new(),
+        }
+    }
+
+    /// The settings of the machine, with all that the bits depend on as the plan has it.
+    #[must_use]
+    pub fn options(&self, options: &Options, chains: &Range<usize>) -> Options {
+        let plan = &self.plan;
+        let mut options = options.clone().first_lane(plan.first_lane.wrapping_add(chains.start as u64));
+        let precision = if plan.single { Precision::F32 } else { Precision::F64 };
+        let (calls, tape, blocks) = plan.limits;
+        let settings = options.settings.clone().seed(plan.seed).precision(precision);
+        options.settings = settings.max_stack_depth(calls).max_tape_depth(tape).max_supersteps(blocks);
+        options
+    }
+}

@@ -1,0 +1,475 @@
+//! The folder of a store: what is made in it first, the commit rule, and locks.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::array::{PART, replace};
+use super::plan::PLAN;
+use super::{BLOCK, BlockStates, Element, RunPlan, StoredArray};
+use crate::program::{Error, ErrorKind};
+use crate::types::Array;
+
+/// The metadata of the root, with those of all arrays.
+const METADATA: &str = "zarr.json";
+
+/// Whether a run is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunStatus {
+    /// It runs, or was killed.
+    Running,
+    /// All draws are there.
+    Complete,
+    /// It was stopped in order; it can go on.
+    Interrupted,
+}
+
+impl RunStatus {
+    /// The word of the attribute `status`.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunStatus::Running => "running",
+            RunStatus::Complete => "complete",
+            RunStatus::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Chains of a store that are written together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// Its number.
+    pub number: usize,
+    /// Its chains, counted from the first of the store.
+    pub chains: Range<usize>,
+}
+
+/// Rows of a chain that are to be written: of the chain `chain` of a block `count` rows from `row` on, which stand in an
+/// array of values from `from` on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    pub(crate) chain: usize,
+    pub(crate) row: usize,
+    pub(crate) count: usize,
+    pub(crate) from: usize,
+}
+
+/// A store that is written.
+#[derive(Debug)]
+pub struct RunStore {
+    root: PathBuf,
+    plan: RunPlan,
+    /// Arrays along chains and draws; those of warmup count its states.
+    of_draws: Vec<StoredArray>,
+    /// Arrays that stand whole, and those along chains alone.
+    others: Vec<StoredArray>,
+    /// Held as long as the blocks are written.
+    _locks: Vec<File>,
+}
+
+impl RunStore {
+    /// Makes the folder of a run, with files that the plan names: they are the programs and the data.
+    ///
+    /// # Errors
+    /// Where there is something already, and where it cannot be written.
+    pub fn create(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+        let shown = root.display();
+        let is_free = match fs::read_dir(root) {
+            Ok(mut entries) => entries.next().is_none(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+            Err(error) => return Err(Error::new(ErrorKind::Io, format!("cannot make {shown}: {error}"))),
+        };
+        if !is_free {
+            let remedy = match root.join(PLAN).exists() {
+                true => format!("go on with it by `autobatch resume {shown}`, or remove it"),
+                false => "give another name".to_owned(),
+            };
+            return Err(Error::new(ErrorKind::Io, format!("{shown} is there already: {remedy}")));
+        }
+        Self::join(root, plan, files)
+    }
+
+    /// The same where another process may be doing it, too.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn join(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+        for (name, bytes) in files {
+            replace(&root.join(name), bytes)?;
+        }
+        // Last: with it the store is one.
+        plan.write(root)
+    }
+
+    /// Opens a store to write these chains, which nobody else may write as long as it is open.
+    ///
+    /// # Errors
+    /// Where it is none, and where another process writes it.
+    pub fn open(root: &Path, chains: Range<usize>) -> Result<Self, Error> {
+        let plan = RunPlan::read(root)?;
+        let mut store = Self { root: root.to_owned(), plan, of_draws: vec![], others: vec![], _locks: vec![] };
+        let blocks = store.blocks(&chains)?;
+        store._locks = blocks.iter().map(|block| store.lock(block.number)).collect::<Result<_, _>>()?;
+        Ok(store)
+    }
+
+    fn lock(&self, block: usize) -> Result<File, Error> {
+        let path = self.root.join(format!("_autobatch/lock/{block}"));
+        let io = |error: std::io::Error| Error::new(ErrorKind::Io, format!("cannot lock {}: {error}", path.display()));
+        fs::create_dir_all(path.parent().expect("it is in a folder")).map_err(io)?;
+        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another process writes to {}: two cannot", self.root.display());
+                Err(Error::new(ErrorKind::Io, message))
+            }
+            Err(TryLockError::Error(error)) => Err(io(error)),
+        }
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What is run.
+    pub fn plan(&self) -> &RunPlan {
+        &self.plan
+    }
+
+    /// Asks for more draws.
+    ///
+    /// # Errors
+    /// Where the plan cannot be written.
+    pub fn set_draws(&mut self, draws: usize) -> Result<(), Error> {
+        self.plan.draws = draws;
+        self.plan.write(&self.root)
+    }
+
+    /// The chains of a block.
+    pub fn chains_of_block(&self) -> usize {
+        BLOCK.min(self.plan.chains)
+    }
+
+    /// The blocks of these chains.
+    ///
+    /// # Errors
+    /// For chains that there are not, and those of a part of a block.
+    pub fn blocks(&self, chains: &Range<usize>) -> Result<Vec<Block>, Error> {
+        let all = self.plan.chains;
+        if chains.start >= chains.end || chains.end > all {
+            let message = format!("the store has the chains 0..{all}, and not {}..{}", chains.start, chains.end);
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        if !chains.start.is_multiple_of(BLOCK) || !chains.end.is_multiple_of(BLOCK) && chains.end != all {
+            let message = format!(
+                "chains are stored by {BLOCK}, so that two processes never write to one file: {}..{} must start and end at \
+                 multiples of {BLOCK}, or end with the last chain",
+                chains.start, chains.end
+            );
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        let block = |start: usize| Block { number: start / BLOCK, chains: start..(start + BLOCK).min(all) };
+        Ok(chains.clone().step_by(BLOCK).map(block).collect())
+    }
+
+    /// Says what arrays there are, those along chains and draws and others, and shows as much of them as is there.
+    ///
+    /// # Errors
+    /// Where the metadata cannot be written.
+    pub fn declare(&mut self, of_draws: Vec<StoredArray>, others: Vec<StoredArray>) -> Result<(), Error> {
+        (self.of_draws, self.others) = (of_draws, others);
+        let states = self.all_states()?;
+        self.publish(Self::extents(states.iter()), RunStatus::Running)
+    }
+
+    /// Reads what arrays there are.
+    ///
+    /// # Errors
+    /// Where nothing was declared yet, and where the metadata cannot be read.
+    pub fn read_arrays(&mut self) -> Result<(), Error> {
+        let root = self.metadata()?;
+        let damaged = || Error::new(ErrorKind::Io, format!("{} is damaged", self.root.join(METADATA).display()));
+        let all = root["consolidated_metadata"]["metadata"].as_object().ok_or_else(damaged)?;
+        let arrays = all.iter().filter(|(_, metadata)| metadata["node_type"] == "array");
+        let arrays = arrays.map(|(path, metadata)| StoredArray::of_metadata(path, metadata).ok_or_else(damaged));
+        let arrays: Vec<StoredArray> = arrays.collect::<Result<_, _>>()?;
+        (self.of_draws, self.others) = arrays.into_iter().partition(|array| {
+            let axes: Vec<&str> = array.axes.iter().take(2).map(String::as_str).collect();
+            axes == ["chain", "draw"]
+        });
+        Ok(())
+    }
+
+    fn metadata(&self) -> Result<Value, Error> {
+        let path = self.root.join(METADATA);
+        let text = fs::read(&path)
+            .map_err(|error| Error::new(ErrorKind::Io, format!("cannot read {}: {error}", path.display())))?;
+        serde_json::from_slice(&text)
+            .map_err(|error| Error::new(ErrorKind::Io, format!("{} is damaged: {error}", path.display())))
+    }
+
+    /// How far the chains of all blocks are.
+    ///
+    /// # Errors
+    /// As [`states`](Self::states).
+    pub fn all_states(&self) -> Result<Vec<BlockStates>, Error> {
+        self.blocks(&(0..self.plan.chains))?.iter().map(|block| self.states(block)).collect()
+    }
+
+    /// The arrays along chains and draws.
+    pub fn of_draws(&self) -> &[StoredArray] {
+        &self.of_draws
+    }
+
+    /// Writes an array that has one chunk.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn put_whole(&self, of: &StoredArray, values: &Array) -> Result<(), Error> {
+        let mut chunk = of.empty_chunk();
+        chunk.put(0, values, 0, values.ty().elements());
+        replace(&self.root.join(of.only_file()), &chunk.file())
+    }
+
+    /// Writes values of chains of a block, `(chain, place in the values)`, where an array has an axis of chains and none of
+    /// draws.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn put_chains(&self, of: &StoredArray, block: usize, values: &[(usize, Array)]) -> Result<(), Error> {
+        let size: usize = of.shape[1..].iter().product();
+        let file = format!("{}/c/{block}{}", of.path, "/0".repeat(of.shape.len() - 1));
+        let mut chunk = of.read_chunk(&self.root, &file)?.unwrap_or_else(|| of.empty_chunk());
+        for (chain, value) in values {
+            chunk.put(chain * size, value, 0, size);
+        }
+        replace(&self.root.join(file), &chunk.file())
+    }
+
+    /// Writes rows of an array along chains and draws.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    pub(crate) fn put_rows(
+        &self,
+        of: &StoredArray,
+        block: usize,
+        pieces: &[Piece],
+        values: &Array,
+    ) -> Result<(), Error> {
+        let (rows, event) = (of.rows(), of.event());
+        // By chunk: what goes into it.
+        let mut parts: BTreeMap<usize, Vec<Piece>> = BTreeMap::new();
+        for piece in pieces {
+            let mut piece = *piece;
+            while piece.count > 0 {
+                let count = piece.count.min(rows - piece.row % rows);
+                parts.entry(piece.row / rows).or_default().push(Piece { count, ..piece });
+                piece = Piece { row: piece.row + count, from: piece.from + count, count: piece.count - count, ..piece };
+            }
+        }
+        for (at, pieces) in parts {
+            let file = of.chunk_file(block, at);
+            let is_whole = pieces.iter().map(|piece| piece.count).sum::<usize>() == rows * of.chunk[0];
+            let there = if is_whole { None } else { of.read_chunk(&self.root, &file)? };
+            let mut chunk = there.unwrap_or_else(|| of.empty_chunk());
+            for piece in pieces {
+                let to = (piece.chain * rows + piece.row % rows) * event;
+                chunk.put(to, values, piece.from * event, piece.count * event);
+            }
+            replace(&self.root.join(file), &chunk.file())?;
+        }
+        Ok(())
+    }
+
+    fn states_file(&self, block: usize) -> PathBuf {
+        self.root.join(format!("_autobatch/state/{block}"))
+    }
+
+    /// How far the chains of a block are.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or is damaged.
+    pub fn states(&self, block: &Block) -> Result<BlockStates, Error> {
+        let states = BlockStates::read(&self.states_file(block.number))?;
+        let states = states.unwrap_or_else(|| BlockStates::start(block.chains.len()));
+        match states.lanes.len() == block.chains.len() {
+            true => Ok(states),
+            false => {
+                let message = format!("{} is of other chains", self.states_file(block.number).display());
+                Err(Error::new(ErrorKind::Io, message))
+            }
+        }
+    }
+
+    /// Says how far the chains of a block are: after this, their rows count.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_states(&self, block: usize, states: &BlockStates) -> Result<(), Error> {
+        states.write(&self.states_file(block))
+    }
+
+    /// Whether all rows that the states of a block name are on disk as they were written; if not, what is wrong.
+    pub fn damage(&self, block: &Block, states: &BlockStates) -> Option<String> {
+        let most = |of: fn(&super::LaneProgress) -> u64| states.lanes.iter().map(of).max().unwrap_or(0) as usize;
+        let (draws, warmup) = (most(|lane| lane.draws), most(|lane| lane.states));
+        for array in &self.of_draws {
+            let rows = if array.path.starts_with("warmup") { warmup } else { draws };
+            for at in 0..rows.div_ceil(array.rows()) {
+                let file = array.chunk_file(block.number, at);
+                match array.read_chunk(&self.root, &file) {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return Some(format!("{} is missing", self.root.join(file).display())),
+                    Err(error) => return Some(error.to_string()),
+                }
+            }
+        }
+        None
+    }
+
+    /// Draws, and states of warmup, that all chains of these blocks have: those that trapped are left out.
+    pub fn extents<'a>(states: impl Iterator<Item = &'a BlockStates>) -> (usize, usize) {
+        let lanes = states.flat_map(|states| &states.lanes).filter(|lane| lane.trap.is_none());
+        let least =
+            |(draws, warmup): (u64, u64), lane: &super::LaneProgress| (draws.min(lane.draws), warmup.min(lane.states));
+        match lanes.fold((u64::MAX, u64::MAX), least) {
+            (u64::MAX, _) => (0, 0),
+            (draws, warmup) => (draws as usize, warmup as usize),
+        }
+    }
+
+    /// Writes the metadata: so many draws and states of warmup are there, of all chains.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    pub fn publish(&self, (draws, warmup): (usize, usize), status: RunStatus) -> Result<(), Error> {
+        let group = |attributes: Value| json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+        let mut all = Map::new();
+        for array in self.of_draws.iter().chain(&self.others) {
+            let name = array.path.split('/').next().unwrap_or_default();
+            all.entry(name).or_insert_with(|| group(json!({})));
+        }
+        for array in &self.of_draws {
+            let rows = if array.path.starts_with("warmup") { warmup } else { draws };
+            all.insert(array.path.clone(), array.metadata(Some(rows)));
+        }
+        for array in &self.others {
+            // A coordinate has the extent of what it belongs to.
+            let mut metadata = array.metadata(None);
+            if array.path.ends_with("/draw") {
+                let rows = if array.path.starts_with("warmup") { warmup } else { draws };
+                metadata["shape"] = json!([rows]);
+            }
+            all.insert(array.path.clone(), metadata);
+        }
+        let write = |path: &str, value: &Value| {
+            replace(&self.root.join(path), &serde_json::to_vec(value).expect("numbers and texts are JSON"))
+        };
+        // The extents last, and of all arrays at once: readers take those of the root.
+        for (path, metadata) in &all {
+            write(&format!("{path}/zarr.json"), metadata)?;
+        }
+        let RunPlan { model_name, seed, first_lane, chains, warmup, draws, metric, settings, .. } = &self.plan;
+        let mut root = group(json!({
+            "inference_library": "autobatch",
+            "inference_library_version": self.plan.autobatch,
+            "creation_library": "autobatch",
+            "status": status.name(),
+            "model_name": model_name,
+            "seed": seed,
+            "first_lane": first_lane,
+            "chains": chains,
+            "tuning_steps": warmup,
+            "asked_draws": draws,
+            "metric": metric,
+            "settings": settings,
+        }));
+        root["consolidated_metadata"] = json!({"kind": "inline", "must_understand": false, "metadata": all});
+        write(METADATA, &root)
+    }
+
+    /// Reads an array along chains and draws: so many draws of these chains, chain × draw × event shape.
+    ///
+    /// # Errors
+    /// Where a chunk is missing or damaged.
+    pub fn read(&self, of: &StoredArray, chains: &[usize], draws: usize) -> Result<Array, Error> {
+        let mut all: Option<Array> = None;
+        let mut block: Option<(usize, Vec<super::Chunk>)> = None;
+        for chain in chains {
+            let number = chain / BLOCK;
+            if block.as_ref().is_none_or(|(of, _)| *of != number) {
+                let chunks = (0..draws.div_ceil(of.rows())).map(|at| {
+                    let file = of.chunk_file(number, at);
+                    let missing =
+                        || Error::new(ErrorKind::Io, format!("{} is missing", self.root.join(&file).display()));
+                    of.read_chunk(&self.root, &file)?.ok_or_else(missing)
+                });
+                block = Some((number, chunks.collect::<Result<_, _>>()?));
+            }
+            for (at, chunk) in block.iter().flat_map(|(_, chunks)| chunks).enumerate() {
+                let rows = of.rows_of(chunk, chain % BLOCK, 0..of.rows().min(draws - at * of.rows()));
+                match &mut all {
+                    Some(all) => all.append_rows(&rows),
+                    None => all = Some(rows),
+                }
+            }
+        }
+        let mut all = all.unwrap_or_else(|| Array::zeros(&of.row_type(0)));
+        all.shape.remove(0);
+        all.shape.insert(0, draws);
+        all.shape.insert(0, chains.len());
+        Ok(all)
+    }
+
+    /// Reads the values of these chains of an array along chains.
+    ///
+    /// # Errors
+    /// Where a chunk is damaged.
+    pub fn read_chains(&self, name: &str, chains: &[usize]) -> Result<Vec<Array>, Error> {
+        let Some(of) = self.others.iter().find(|array| array.path == name) else { return Ok(vec![]) };
+        chains
+            .iter()
+            .filter_map(|chain| {
+                let file = format!("{}/c/{}{}", of.path, chain / BLOCK, "/0".repeat(of.shape.len() - 1));
+                let chunk = of.read_chunk(&self.root, &file).transpose()?;
+                Some(chunk.map(|chunk| of.chain_of(&chunk, chain % BLOCK)))
+            })
+            .collect()
+    }
+
+    /// Removes what processes that were killed have left, and waits until all that was written is on disk.
+    pub fn sync(&self) {
+        remove_parts(&self.root);
+        #[cfg(target_os = "linux")]
+        if let Ok(folder) = File::open(&self.root) {
+            // What a file system does not do is no failure of the run: the files are there for every process.
+            let _ = nix::unistd::syncfs(&folder);
+        }
+    }
+}
+
+/// Removes the files below a folder that never got their names.
+fn remove_parts(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_parts(&path);
+        } else if path.as_os_str().to_string_lossy().ends_with(PART) {
+            // It takes room, and is in nobody's way.
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// The coordinates of an axis, as an array of a group.
+pub fn coordinate(group: &str, axis: &str, values: Vec<i64>) -> (StoredArray, Array) {
+    let values = Array::int([values.len()], values);
+    let array = StoredArray::whole(format!("{group}/{axis}"), &values, Element::Int64, vec![axis.to_owned()]);
+    (array, values)
+}

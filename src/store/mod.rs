@@ -1,0 +1,28 @@
+//! Layer 8: the store of a run on disk: a folder in the form of Zarr, version 3, with the names of `ArviZ`, which `xarray`
+//! and `zarr` open as it is, also while the run goes on.
+//!
+//! | file | what |
+//! |---|---|
+//! | `array` | an array of a store: its metadata, and chunks of it |
+//! | `plan` | what was run, whole: program, data, settings |
+//! | `lanes` | how far the chains of a block are, and all that each goes on with |
+//! | `folder` | the folder: what is made in it first, the commit rule, locks |
+//!
+//! # The commit rule
+//! Chains are kept in blocks of 64. First the chunks of a block take their names, then its file of states says how many
+//! rows of each chain they hold, then, with those of all blocks, the extents of the arrays grow to the draws that *all*
+//! chains have. So a reader sees whole draws only, and whoever goes on finds for each chain a state and the rows before
+//! it. What is written twice is the same both times: a chain is a function of its seed and its number.
+
+mod array;
+mod folder;
+mod lanes;
+mod plan;
+
+pub use array::{Chunk, Element, StoredArray};
+pub use folder::{Block, Piece, RunStatus, RunStore, coordinate};
+pub use lanes::{BlockStates, LaneProgress};
+pub use plan::{RunPlan, StoredSetting};
+
+/// Chains of a block.
+pub const BLOCK: usize = 64;
