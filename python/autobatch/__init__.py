@@ -14,7 +14,8 @@ from ._errors import AutobatchError, AutobatchWarning, CompileError, FileError, 
 from ._model import Model
 from ._program import Function, Gradient, Port, Program, Result, compile, value_and_grad
 from ._progress import Progress
-from ._sample import Fit, Handle, Summary, sample
+from ._sample import Fit, Handle, Summary, resume, sample
+from ._sample import open_store as open
 
 __all__ = [
     "AutobatchError",
@@ -37,6 +38,8 @@ __all__ = [
     "Summary",
     "__version__",
     "compile",
+    "open",
+    "resume",
     "sample",
     "value_and_grad",
 ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     import xarray
 
 _COLUMNS = ("mean", "sd", "mcse", "5%", "50%", "95%", "ess_bulk", "ess_tail", "r_hat")
+#: Chains that are stored together.
+_BLOCK = 64
 #: How often a run is looked at.
 _LOOKS = 0.1
 
@@ -256,6 +260,10 @@ def sample(
     thin: int = 1,
     save_warmup: bool = False,
     keep: Sequence[str] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    lanes: range | tuple[int, int] | None = None,
+    executor: Executor | None = None,
+    lanes_per_task: int = 256,
     settings: Mapping[str, float | int | bool] | None = None,
     sampler: str | os.PathLike[str] | None = None,
     first_chain: int = 0,
@@ -271,7 +279,13 @@ def sample(
     JSON data format. `init` has values of parameters for all chains, or a list with those of each; what is left out is drawn.
     `starts` has unconstrained points in its place. `stepsize` is one that stays: warmup adapts nothing then. `settings` are those
     of the sampler, `autobatch sample --list-settings` lists them. Chain i has the random stream of `first_chain + i`, so that
-    runs of parts of the chains give together what one run gives. `keep` names the variables that are kept. More keywords are
+    runs of parts of the chains give together what one run gives. `keep` names the variables that are kept.
+
+    `store` is a folder to which the draws go while they are made, as Zarr with the names of ArviZ: `xarray.open_datatree(store,
+    engine="zarr")` reads it at any time, and `resume(store)` goes on with a run that was killed, to the same draws. With `lanes`
+    these of its chains are run and nothing is given, where several processes fill a store: `resume` gives all. `executor` is what
+    runs the chains of a store elsewhere, `lanes_per_task` in each task: a pool, or the executor of Dask
+    (`client.get_executor(retries=…)`), MPI, Parsl; the store must be on a file system that all of them have. More keywords are
     `threads`, `engine`, `codegen`, `real` ("f32"), `device` ("cuda"), `memory_limit`.
 
     `callback(handle)` is called some times a second while the run goes on; `blocking=False` gives the handle at once. Ctrl-C
@@ -298,7 +312,11 @@ def sample(
         stepsize=None if stepsize is None else float(stepsize),
         metric=metric,
         keep=None if keep is None else [str(name) for name in keep],
+        store=None if store is None else os.fspath(store),
+        lanes=_ends(lanes),
     )
+    if lanes is not None and store is None:
+        raise InputError("lanes are those of a store, in which several processes write: there is none")
     if init is not None and starts is not None:
         raise InputError("init and starts both say where chains start")
     several = [init] if isinstance(init, Mapping) else init
@@ -317,9 +335,61 @@ def sample(
             warnings.warn(f"keep: there is no variable `{name}`: there is {there}", AutobatchWarning, stacklevel=3)
         return fit
 
+    if executor is not None:
+        if store is None or lanes is not None:
+            raise InputError("executor: the chains of a store are run by others, all of them: name a store, and no lanes")
+        return _elsewhere(run, os.fspath(store), executor, (int(chains), lanes_per_task), progress, how)
+    if lanes is not None:
+        run.fill()
+        return None
+    return _run(run, finish, (int(chains), int(warmup), int(draws), int(thin)), progress, callback, blocking)
+
+
+def _fill(store: str, lanes: tuple[int, int], how: Mapping[str, Any]) -> tuple[int, int]:
+    """A task of `sample` with an executor: it needs the path of the store alone, and does no harm twice."""
+    _autobatch.Run.resume(store, 0, lanes, options(seed=0, **how)).fill()
+    return lanes
+
+
+def _elsewhere(
+    run: _autobatch.Run,
+    store: str,
+    executor: Executor,
+    sizes: tuple[int, int],
+    progress: bool | None,
+    how: Mapping[str, Any],
+) -> Fit:
+    chains, each = sizes
+    if isinstance(each, bool) or not isinstance(each, (int, np.integer)) or each < 1 or each % _BLOCK:
+        raise InputError(f"lanes_per_task is {each!r}, but must be a multiple of {_BLOCK}: so many chains are stored together")
+    run.make_store()
+    store = os.path.abspath(store)
+    allowed = {name: value for name, value in how.items() if name != "real"}
+    parts = [(first, min(first + int(each), chains)) for first in range(0, chains, int(each))]
+    tasks = [executor.submit(_fill, store, part, allowed) for part in parts]
+    try:
+        for task in as_completed(tasks):
+            task.result()
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        raise
+    # Nothing is left to do but to end the store, and to read it.
+    fit: Fit = resume(store, progress=progress, **allowed)
+    return fit
+
+
+def _run(
+    run: _autobatch.Run,
+    finish: Callable[[dict[str, Any]], Fit],
+    sizes: tuple[int, int, int, int],
+    progress: bool | None,
+    callback: Callable[[Handle], None] | None,
+    blocking: bool,
+) -> Any:
     # Before the run, so that nothing is left behind where this fails.
     bar = shown(progress if blocking else False)
-    handle = Handle(run, finish, (int(chains), int(warmup), int(draws), int(thin)))
+    handle = Handle(run, finish, sizes)
     if not blocking:
         return handle
     try:
@@ -340,4 +410,60 @@ def sample(
     return handle.wait()
 
 
-__all__ = ["AutobatchError", "Fit", "Handle", "Progress", "Summary", "sample"]
+def _ends(lanes: range | tuple[int, int] | None) -> tuple[int, int] | None:
+    if lanes is None:
+        return None
+    first, end = (lanes.start, lanes.stop) if isinstance(lanes, range) else lanes
+    if isinstance(lanes, range) and lanes.step != 1 or not 0 <= first < end:
+        raise InputError(f"lanes is {lanes!r}, but must be a range of chains, such as range(0, 64)")
+    return int(first), int(end)
+
+
+def _plan(store: str | os.PathLike[str]) -> dict[str, Any]:
+    """What is run, where a plan can be read; what is wrong with it is told by whoever runs it."""
+    try:
+        with open(os.path.join(os.fspath(store), "_autobatch", "plan.json"), encoding="utf-8") as file:
+            plan: dict[str, Any] = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return plan
+
+
+def _of_store(store: str | os.PathLike[str]) -> dict[str, Any]:
+    plan = _plan(store)
+    used = dict(plan.get("settings", {}), seed=plan.get("seed", 0), first_chain=plan.get("first_lane", 0))
+    return dict(used, **{name: plan.get(name, 0) for name in ("chains", "warmup", "draws")})
+
+
+def resume(
+    store: str | os.PathLike[str],
+    *,
+    more_draws: int = 0,
+    lanes: range | tuple[int, int] | None = None,
+    progress: bool | None = None,
+    callback: Callable[[Handle], None] | None = None,
+    blocking: bool = True,
+    **how: Any,
+) -> Any:
+    """Goes on with a run whose draws are in a store, where it was stopped or killed: every draw is the one that an
+    uninterrupted run gives. With `more_draws`, for so many iterations more of each chain. Gives all draws of the store.
+
+    Of more keywords there are those that change no draw: `threads`, `engine`, `codegen`, `device`, `memory_limit`.
+    """
+    if isinstance(more_draws, bool) or not isinstance(more_draws, (int, np.integer)) or more_draws < 0:
+        raise InputError(f"more_draws is {more_draws!r}, but must be an int from 0 on")
+    for name in ("seed", "real", "first_lane"):
+        if name in how:
+            raise InputError(f"{name}: a run goes on as it began, with what its store says")
+    run = _autobatch.Run.resume(os.fspath(store), int(more_draws), _ends(lanes), options(seed=0, **how))
+    used = _of_store(store)
+    sizes = (used["chains"], used["warmup"], used["draws"] + int(more_draws), int(used.get("thin", 1)))
+    return _run(run, lambda made: Fit(made, None, _of_store(store)), sizes, progress, callback, blocking)
+
+
+def open_store(store: str | os.PathLike[str]) -> Fit:
+    """The draws of a store, as far as all of its chains have them; the run may go on meanwhile."""
+    return Fit(_autobatch.open_store(os.fspath(store)), None, _of_store(store))
+
+
+__all__ = ["AutobatchError", "Fit", "Handle", "Progress", "Summary", "open_store", "resume", "sample"]

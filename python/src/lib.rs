@@ -31,5 +31,6 @@ fn _autobatch(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<density::Density>()?;
     module.add_class::<sampling::Run>()?;
     module.add_function(wrap_pyfunction!(run_command, module)?)?;
+    module.add_function(wrap_pyfunction!(sampling::open_store, module)?)?;
     Ok(())
 }

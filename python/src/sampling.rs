@@ -41,6 +41,8 @@ struct Job {
     stepsize: Option<f64>,
     metric: String,
     keep: Option<Vec<String>>,
+    store: Option<PathBuf>,
+    lanes: Option<(usize, usize)>,
 }
 
 #[pymethods]
@@ -98,7 +100,42 @@ impl Run {
             let name: String = name.extract()?;
             sampler = sampler.set(name, number(&value)?);
         }
+        if let Some(path) = job.store {
+            sampler = sampler.store(path);
+            // What is not kept is not computed.
+            if let Some(names) = &job.keep {
+                sampler = sampler.keep(names.clone());
+            }
+        }
+        if let Some((first, end)) = job.lanes {
+            sampler = sampler.lanes(first..end);
+        }
         Ok(Self { sampler: Mutex::new(Some(sampler)), stop, pause, progress, keep: job.keep })
+    }
+
+    /// A run that goes on with a store.
+    #[staticmethod]
+    fn resume(
+        py: Python<'_>,
+        store: PathBuf,
+        more_draws: usize,
+        lanes: Option<(usize, usize)>,
+        asked: Asked,
+    ) -> PyResult<Self> {
+        let (options, stop) = asked.options(py)?;
+        let pause = Arc::new(AtomicBool::new(false));
+        let progress: Arc<Mutex<Option<Progress>>> = Arc::default();
+        let told = Arc::clone(&progress);
+        let mut sampler = Sampler::of_store(store)
+            .options(options)
+            .cancel(Arc::clone(&stop))
+            .more_draws(more_draws)
+            .pause(Arc::clone(&pause))
+            .on_progress(move |now| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(*now));
+        if let Some((first, end)) = lanes {
+            sampler = sampler.lanes(first..end);
+        }
+        Ok(Self { sampler: Mutex::new(Some(sampler)), stop, pause, progress, keep: None })
     }
 
     /// Runs the chains, once. Gives what came out as a dictionary.
@@ -106,6 +143,9 @@ impl Run {
         let sampler = self.sampler.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(sampler) = sampler else { return Err(PyRuntimeError::new_err("this run was made")) };
         let made = watched(py, &self.stop, || {
+            if sampler.is_stored() {
+                return Ok((sampler.run()?, Vec::new()));
+            }
             let model = sampler.load(Terms::default())?;
             let warnings = warnings(&model);
             Ok((model.sample()?, warnings))
@@ -117,6 +157,20 @@ impl Run {
         out.set_item("unknown", unknown)?;
         out.set_item("model_warnings", warnings)?;
         Ok(out)
+    }
+
+    /// Makes the store of the run, and runs nothing.
+    fn make_store(&self, py: Python<'_>) -> PyResult<()> {
+        let sampler = self.sampler.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(sampler) = sampler else { return Err(PyRuntimeError::new_err("this run was made")) };
+        watched(py, &self.stop, || sampler.make_store())?.map_err(|e| raised(py, &e))
+    }
+
+    /// Runs the chains into the store, once, and reads nothing.
+    fn fill(&self, py: Python<'_>) -> PyResult<()> {
+        let sampler = self.sampler.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(sampler) = sampler else { return Err(PyRuntimeError::new_err("this run was made")) };
+        watched(py, &self.stop, || sampler.fill())?.map_err(|e| raised(py, &e))
     }
 
     /// Ends the run in order, with the draws that there are.
@@ -136,6 +190,17 @@ impl Run {
         let reached = now.reached;
         Some((now.draws, now.all_draws, reached.iterations, reached.warm, reached.finished, reached.warmup))
     }
+}
+
+/// The draws of a store, as a run gives them.
+#[pyfunction]
+pub(crate) fn open_store(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
+    let mut samples = py.detach(|| Samples::open(path)).map_err(|e| raised(py, &e))?;
+    samples.advise(in_python);
+    let out = of_samples(py, samples)?;
+    out.set_item("unknown", Vec::<String>::new())?;
+    out.set_item("model_warnings", Vec::<String>::new())?;
+    Ok(out)
 }
 
 /// What a warning advises, as arguments of `sample`.

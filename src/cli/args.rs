@@ -1,5 +1,6 @@
 //! The arguments of the command line.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -133,6 +134,9 @@ pub(super) struct MapArgs {
     /// Rows that are in memory at one time; 0 chooses
     #[arg(long, default_value_t = 0)]
     pub(super) rows_at_once: usize,
+    /// Apply it to these rows only, from A up to B, which is excluded: each has the random numbers that it has among all
+    #[arg(long, value_name = "A..B", value_parser = range)]
+    pub(super) rows: Option<Range<usize>>,
 }
 
 #[derive(Debug, Args)]
@@ -695,5 +699,15 @@ impl EngineArgs {
             codegen: self.codegen.into(),
             prints: Prints::default(),
         })
+    }
+}
+
+/// `A..B`, which is not empty.
+pub(super) fn range(text: &str) -> Result<Range<usize>, String> {
+    let ends = text.split_once("..").and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
+    match ends {
+        Some((a, b)) if a < b => Ok(a..b),
+        Some((a, b)) => Err(format!("{a}..{b} is empty: the second number is the first that is left out")),
+        None => Err("two numbers with `..` between them: 0..256".to_owned()),
     }
 }

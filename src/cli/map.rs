@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -44,11 +45,11 @@ pub(super) fn map(args: &MapArgs) -> Result<ExitCode, Error> {
     options.settings.stop = Some(Arc::clone(&stop));
     let program = Program::load(&args.file)?;
     let function = program.function(&args.entry)?;
-    let rows = Rows::open(&args.inputs, &function)?;
+    let rows = Rows::open(&args.inputs, &function)?.only(args.rows.clone())?;
     let mut chunks = Chunks {
         function,
+        next: rows.range.start,
         rows,
-        next: 0,
         waiting: Vec::new(),
         at_once: args.rows_at_once,
         options,
@@ -77,7 +78,8 @@ pub(super) fn map(args: &MapArgs) -> Result<ExitCode, Error> {
 struct Rows {
     files: Vec<(String, NpyRows)>,
     memory: Inputs,
-    total: usize,
+    /// All of them, or those that are asked for.
+    range: Range<usize>,
 }
 
 impl Rows {
@@ -113,7 +115,21 @@ impl Rows {
             let message = format!("inputs disagree on the number of rows: `{name}` has {}, others {total}", rows.len());
             return Err(Error::new(ErrorKind::Input, message));
         }
-        Ok(Self { files, memory, total })
+        Ok(Self { files, memory, range: 0..total })
+    }
+
+    /// These of the rows, if some are asked for.
+    fn only(mut self, asked: Option<Range<usize>>) -> Result<Self, Error> {
+        let Some(asked) = asked else { return Ok(self) };
+        if asked.end > self.range.end {
+            let message = format!("--rows {}..{}: there are {} rows", asked.start, asked.end, self.range.end);
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        for (_, file) in &mut self.files {
+            file.skip_rows(asked.start)?;
+        }
+        self.range = asked;
+        Ok(self)
     }
 
     /// How many rows to begin with: what a row takes in the files is known, what it takes to run it is not.
@@ -123,7 +139,7 @@ impl Rows {
     }
 
     /// The inputs of these rows, which are the next.
-    fn take(&mut self, rows: std::ops::Range<usize>, function: &Function<'_>) -> Result<Inputs, Error> {
+    fn take(&mut self, rows: Range<usize>, function: &Function<'_>) -> Result<Inputs, Error> {
         let mut inputs = self.memory.rows(rows.clone());
         for (name, file) in &mut self.files {
             let array = Data::Array(file.next_rows(rows.len())?);
@@ -171,7 +187,7 @@ impl Chunks<'_> {
         self.options.first_lane = first as u64;
         let bound = self.bind(first, inputs)?;
         run_starts();
-        if first == 0 {
+        if first == self.rows.range.start {
             self.start(&bound)?;
         }
         let budget = bound.budget(&self.options)?;
@@ -194,13 +210,14 @@ impl Chunks<'_> {
 
     /// The next rows of the inputs, and the number of the first; none at the end.
     fn read(&mut self) -> Result<Option<(usize, Inputs)>, Error> {
-        let (first, total) = (self.next, self.rows.total);
-        if first >= total.max(1) {
+        let (first, Range { start, end }) = (self.next, self.rows.range.clone());
+        // Without rows there is one chunk all the same.
+        if first >= end.max(start + 1) {
             return Ok(None);
         }
         let wanted = if self.at_once == 0 { self.rows.at_first() } else { self.at_once };
-        let rows = first..total.min(first.saturating_add(wanted));
-        self.next = rows.end.max(1);
+        let rows = first..end.min(first.saturating_add(wanted));
+        self.next = rows.end.max(start + 1);
         Ok(Some((first, self.rows.take(rows, &self.function)?)))
     }
 
@@ -228,8 +245,8 @@ impl Chunks<'_> {
             return Err(Error::new(ErrorKind::Entry, message));
         }
         if self.keeps {
-            let kept = bound.output_bytes().saturating_mul(self.rows.total);
-            let what = format!("the outputs of {} rows", self.rows.total);
+            let kept = bound.output_bytes().saturating_mul(self.rows.range.len());
+            let what = format!("the outputs of {} rows", self.rows.range.len());
             refuse_kept(kept, (&what, "a .npy file is written as the rows come"), &self.options)?;
             if let Some(limit) = &mut self.options.memory_limit {
                 *limit = limit.saturating_sub(kept as u64);
@@ -295,7 +312,7 @@ fn to_npy(chunks: &mut Chunks<'_>, path: &Path) -> Result<(), Error> {
     }
     let only = |chunk: &Chunk| chunk.results.outputs().values().next().cloned();
     let mut ty: Type = only(&first).map(|a| a.ty()).expect("there is one output");
-    ty.shape[0] = chunks.rows.total;
+    ty.shape[0] = chunks.rows.range.len();
     let mut waiting = Some(first);
     let mut failed: Option<Error> = None;
     let written = write_npy_rows(path, &ty, || {
@@ -337,7 +354,7 @@ fn to_arrays(chunks: &mut Chunks<'_>, path: &Path) -> Result<(), Error> {
                 Some(array) => array.to_mut().append_rows(rows),
                 None => {
                     let mut first = rows.clone();
-                    first.reserve_rows(chunks.rows.total);
+                    first.reserve_rows(chunks.rows.range.len());
                     all.insert(name.clone(), Cow::Owned(first));
                 }
             }

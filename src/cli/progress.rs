@@ -27,9 +27,9 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Of so many chains that have made so many draws together already.
-    pub(super) fn new((chains, refresh): (usize, Option<usize>), sampling: &Sampling, made: usize) -> Self {
-        let (warmup, draws) = (sampling.warmup(), sampling.kept());
+    /// Of chains that have made so many draws together already.
+    pub(super) fn new(refresh: Option<usize>, sampling: &Sampling, made: usize) -> Self {
+        let (chains, warmup, draws) = (sampling.chains(), sampling.warmup(), sampling.kept());
         let bar = (std::io::stderr().is_terminal() && refresh.is_none()).then(|| {
             let bar = ProgressBar::new(chains.saturating_mul(warmup.saturating_add(draws)) as u64);
             let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %, {eta} left");
@@ -72,8 +72,10 @@ impl Progress {
             None => note(line),
         }
     }
+}
 
-    pub(super) fn finish(&self) {
+impl Drop for Progress {
+    fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

@@ -60,9 +60,9 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     note(&format!("memory: {}", sampling.memory(&options)?));
     run_starts();
     options.settings.stop = Some(Arc::clone(&stop));
-    let progress = Progress::new((args.chains, args.chain.refresh), &sampling, 0);
+    let progress = Progress::new(args.chain.refresh, &sampling, 0);
     let draws = sampling.run(&options, &progress)?;
-    progress.finish();
+    drop(progress);
     drop(lines);
     report_traps(&draws, args.chains, &sampling.not_numbers());
     let stopped = stop.load(Ordering::Relaxed);

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 
 use clap::Args;
 
-use crate::mcmc::sampling::{Job, PlannedJob, Sampling, StoredDraws, stored_draws};
-use crate::program::{Error, ErrorKind, Options};
+use crate::mcmc::sampling::{self, Job, Observer, PlannedJob, Resumed, Sampling, StoredDraws, stored_draws};
+use crate::program::{Bound, Error, ErrorKind, Options};
 use crate::report::{Diagnosis, Summary};
-use crate::store::{RunPlan, RunStatus, RunStore};
+use crate::store::{RunStatus, RunStore};
 
-use super::args::EngineArgs;
+use super::args::{EngineArgs, range};
 use super::lines::Lines;
 use super::progress::Progress;
 use super::sample_args::ChainArgs;
@@ -34,7 +34,7 @@ pub(super) struct StoreArgs {
     pub(super) keep: Vec<String>,
     /// Of --store: run only these of the chains, from A up to B, which is excluded; several processes, each with its own, fill
     /// a store together, and `merge` ends it
-    #[arg(long, value_name = "A..B", requires = "store", value_parser = lanes)]
+    #[arg(long, value_name = "A..B", requires = "store", value_parser = range)]
     pub(super) lanes: Option<Range<usize>>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct ResumeArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) more_draws: usize,
     /// Run only these of the chains, from A up to B, which is excluded
-    #[arg(long, value_name = "A..B", value_parser = lanes)]
+    #[arg(long, value_name = "A..B", value_parser = range)]
     pub(super) lanes: Option<Range<usize>>,
     #[command(flatten)]
     pub(super) shown: ShownArgs,
@@ -86,16 +86,6 @@ pub(super) struct ShownArgs {
     pub(super) stats: bool,
 }
 
-/// `A..B`.
-fn lanes(text: &str) -> Result<Range<usize>, String> {
-    let ends = text.split_once("..").and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
-    match ends {
-        Some((a, b)) if a < b => Ok(a..b),
-        Some((a, b)) => Err(format!("{a}..{b} are no chains: the second number is the first that is not run")),
-        None => Err("two numbers with `..` between them: 0..256".to_owned()),
-    }
-}
-
 /// Runs the job of `sample` into a new store, or its part of one that other processes fill, too.
 pub(super) fn sample(
     (sampling, job): (&Sampling, &Job<'_>),
@@ -106,16 +96,8 @@ pub(super) fn sample(
     let root = args.store.as_deref().expect("it is asked for");
     let keep = (!args.keep.is_empty()).then(|| args.keep.clone());
     let (plan, files) = sampling.plan(job, keep, options)?;
-    let is_there = RunPlan::exists(root);
     match &args.lanes {
-        Some(_) if is_there => {
-            let there = RunPlan::read(root)?;
-            if there != plan {
-                let message = format!("{} is the store of another run: {}", root.display(), there.difference(&plan));
-                return Err(Error::new(ErrorKind::Input, message));
-            }
-        }
-        Some(_) => RunStore::join(root, &plan, &files)?,
+        Some(_) => RunStore::join_or_create(root, &plan, &files)?,
         None => RunStore::create(root, &plan, &files)?,
     }
     run(root, args.lanes.clone(), (shown, chain.refresh), options)
@@ -136,11 +118,8 @@ pub(super) fn resume(args: &ResumeArgs) -> Result<ExitCode, Error> {
     }
     let options = args.engine.options(args.shown.stats)?;
     if args.more_draws > 0 {
-        let plan = RunPlan::read(&args.store)?;
-        let mut store = RunStore::open(&args.store, 0..plan.chains)?;
-        let draws = plan.draws.saturating_add(args.more_draws);
-        store.set_draws(draws)?;
-        note(&format!("{} iterations after warmup of each chain, where there were {}", draws, plan.draws));
+        let (before, draws) = sampling::ask_for_more(&args.store, args.more_draws)?;
+        note(&format!("{draws} iterations after warmup of each chain, where there were {before}"));
     }
     run(&args.store, args.lanes.clone(), (&args.shown, args.refresh), &options)
 }
@@ -180,17 +159,8 @@ pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Error> {
         );
         return Err(Error::new(ErrorKind::Input, message));
     }
-    end(&store, &stored, RunStatus::Complete)?;
+    sampling::end(&store, RunStatus::Complete)?;
     show(&store, &stored, &args.shown)
-}
-
-/// Writes how far the store is.
-fn end(store: &RunStore, stored: &StoredDraws, status: RunStatus) -> Result<(), Error> {
-    let states = store.all_states()?;
-    store.publish(RunStore::extents(states.iter()), status)?;
-    store.sync();
-    debug_assert_eq!(stored.draws.draws, RunStore::extents(states.iter()).0, "nobody else writes");
-    Ok(())
 }
 
 /// Runs the chains of a store on.
@@ -201,54 +171,42 @@ fn run(
     options: &Options,
 ) -> Result<ExitCode, Error> {
     let stop = nothing_to_keep_yet();
-    let planned = PlannedJob::load(root)?;
-    let all = 0..planned.plan().chains;
-    let chains = lanes.unwrap_or_else(|| all.clone());
-    let mut store = RunStore::open(root, chains.clone())?;
-    let mut options = planned.options(options, &chains);
+    let mut options = options.clone();
     let lines = Lines::of(&mut options);
-    let job = planned.job(&chains);
-    let sampling = Sampling::new(&job, |function| planned.inputs(function))?;
-    run_starts();
     options.settings.stop = Some(Arc::clone(&stop));
-    let there = store.blocks(&chains)?.into_iter().filter_map(|block| store.states(&block).ok());
-    let draws = there.flat_map(|block| block.lanes).map(|lane| lane.draws as usize).sum();
-    let progress = Progress::new((chains.len(), refresh), &sampling, draws);
-    let ran = sampling.run_into((&mut store, chains.clone()), &planned.observed(), &options, (&progress, &warn_of_own));
-    progress.finish();
+    let observer =
+        |sampling: &Sampling, draws: usize| -> Box<dyn Observer> { Box::new(Progress::new(refresh, sampling, draws)) };
+    let warn = |bound: &Bound| {
+        warn_of_own(bound);
+        run_starts();
+    };
+    let resumed = sampling::resume(root, lanes, &options, (&observer, &warn))?;
     drop(lines);
-    let ran = ran?;
-    ran.notes.iter().for_each(|line| note(&format!("warning: {line}")));
-    if ran.resumed > 0 {
-        note(&format!("{} iterations were there already", ran.resumed));
+    let Resumed { store, stored, chains, run, status, .. } = &resumed;
+    run.notes.iter().for_each(|line| note(&format!("warning: {line}")));
+    if run.resumed > 0 {
+        note(&format!("{} iterations were there already", run.resumed));
     }
-    let stored = stored_draws(&store, &planned.job(&all))?;
     let (name, stopped) = (root.display(), stop.load(Ordering::Relaxed));
-    if chains != all && !stored.open.is_empty() {
+    if status.is_none() {
         let (a, b) = (chains.start, chains.end);
         let own = stored.open.iter().filter(|chain| chains.contains(chain)).count();
         note(&match own {
             0 => format!("the chains {a}..{b} are in {name}: when all are, `autobatch merge {name}` ends it"),
             n => format!("{n} of the chains {a}..{b} lack draws: `autobatch resume {name} --lanes {a}..{b}` goes on"),
         });
-        tell_traps(&stored, &chains);
-        return Ok(if stopped { interrupted() } else { trapped(&stored, &chains) });
+        tell_traps(stored, chains);
+        return Ok(if stopped { interrupted() } else { trapped(stored, chains) });
     }
-    let status = match (stored.open.is_empty(), stopped) {
-        (true, _) => RunStatus::Complete,
-        (false, true) => RunStatus::Interrupted,
-        (false, false) => RunStatus::Running,
-    };
-    end(&store, &stored, status)?;
-    let shown_code = show(&store, &stored, shown)?;
+    let code = show(store, stored, shown)?;
     if shown.stats {
-        print(&format!("\n{}", show_stats(&ran.stats)));
+        print(&format!("\n{}", show_stats(&run.stats)));
     }
     if stopped && !stored.open.is_empty() {
         note(&format!("stopped: `autobatch resume {name}` goes on"));
         return Ok(interrupted());
     }
-    Ok(shown_code)
+    Ok(code)
 }
 
 fn trapped(stored: &StoredDraws, chains: &Range<usize>) -> ExitCode {

@@ -28,6 +28,7 @@ mod model;
 mod parameters;
 mod planned;
 mod records;
+mod resumed;
 mod settings;
 mod stored;
 mod watch;
@@ -55,6 +56,7 @@ pub(in crate::mcmc) use model::{density, density_of_terms, refuse_missing};
 pub(in crate::mcmc) use parameters::{DrawnParameters, each_draw, rows_of};
 pub use planned::{PlanFiles, PlannedJob};
 use records::{Recorder, number};
+pub use resumed::{ObserverOf, Resumed, ask_for_more, end, resume};
 pub(in crate::mcmc) use settings::Tuning;
 pub use settings::{
     CHECKPOINT_EVERY, INIT_RADIUS, LEAF_STEPS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting,
@@ -154,6 +156,11 @@ impl Sampling {
     /// Warmup iterations of each chain.
     pub fn warmup(&self) -> usize {
         self.warmup
+    }
+
+    /// Chains.
+    pub fn chains(&self) -> usize {
+        self.chains
     }
 
     /// Draws of each chain that are kept.

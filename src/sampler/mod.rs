@@ -1,6 +1,7 @@
 //! Layer 8: sampling from a posterior, from Rust: a model, its data, and [`Sampler::run`].
 
 mod samples;
+mod stored;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -71,6 +72,10 @@ pub struct Sampler {
     options: Options,
     progress: Option<Callback>,
     pause: Option<Arc<AtomicBool>>,
+    store: Option<PathBuf>,
+    keep: Option<Vec<String>>,
+    lanes: Option<std::ops::Range<usize>>,
+    more_draws: usize,
 }
 
 type Callback = Arc<dyn Fn(&Progress) + Send + Sync>;
@@ -80,6 +85,8 @@ enum Model {
     File(PathBuf),
     Source(String),
     StanSource(String),
+    /// What its plan says.
+    Store(PathBuf),
 }
 
 /// What a Stan program is called that is a text.
@@ -154,6 +161,10 @@ impl Sampler {
             options: Options::default(),
             progress: None,
             pause: None,
+            store: None,
+            keep: None,
+            lanes: None,
+            more_draws: 0,
         }
     }
 
@@ -327,7 +338,10 @@ impl Sampler {
     /// ([`ErrorKind::Option`]), for what does not fit in memory ([`ErrorKind::Memory`]), where no chain is left, and
     /// where the run was cancelled before every chain had a draw ([`ErrorKind::Interrupted`]).
     pub fn run(&self) -> Result<Samples, Error> {
-        self.load(Terms::default())?.sample()
+        match &self.model {
+            Model::Store(path) => self.resume(path),
+            _ => self.load(Terms::default())?.sample(),
+        }
     }
 
     /// Reads the model; a Stan program is translated with its data. A sampler's density has the default terms.
@@ -342,6 +356,10 @@ impl Sampler {
             }
             Model::StanSource(text) => Some(StanModel::of_text(STAN_TEXT, text, &self.stan_data()?, terms, with)?),
             Model::File(_) | Model::Source(_) => None,
+            Model::Store(path) => {
+                let message = format!("{} is the store of a run: it can be run on only", path.display());
+                return Err(Error::new(ErrorKind::Option, message));
+            }
         };
         Ok(LoadedModel { sampler: self, stan, terms })
     }
@@ -427,6 +445,11 @@ impl LoadedModel<'_> {
     /// # Errors
     /// As [`Sampler::run`].
     pub fn sample(&self) -> Result<Samples, Error> {
+        self.with_sampling(&|sampling, job| self.sample_job(sampling, job))
+    }
+
+    /// What is made of the job of these chains, compiled.
+    fn with_sampling<T>(&self, make: &dyn Fn(&Sampling, &Job<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let sampler = self.sampler;
         if sampler.chains == 0 {
             return Err(Error::new(ErrorKind::Option, "0 chains: there is nothing to sample"));
@@ -444,8 +467,16 @@ impl LoadedModel<'_> {
             settings: sampler.settings.clone(),
             ..Job::new(self.source())
         };
-        let sampling = Sampling::new(&job, inputs)?;
-        let draws = sampling.run(&sampler.options, &Told::new(sampler, sampling.kept()))?;
+        make(&Sampling::new(&job, inputs)?, &job)
+    }
+
+    fn sample_job(&self, sampling: &Sampling, job: &Job<'_>) -> Result<Samples, Error> {
+        let sampler = self.sampler;
+        if let Some(path) = &sampler.store {
+            return self.sample_to(path, sampling, job);
+        }
+        let told = Told::new(sampler, (sampling.chains(), sampling.kept()), 0);
+        let draws = sampling.run(&sampler.options, &told)?;
         let cancelled = sampler.options.settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
         if draws.chains.is_empty() {
             let why = draws.traps.first().map(|trap| format!(": chain {}: {trap}", trap.position)).unwrap_or_default();
@@ -461,7 +492,7 @@ impl LoadedModel<'_> {
     fn source(&self) -> ModelSource<'_> {
         match (&self.stan, &self.sampler.model) {
             (Some(model), _) => ModelSource::Stan(model),
-            (None, Model::File(path)) => ModelSource::File(path),
+            (None, Model::File(path) | Model::Store(path)) => ModelSource::File(path),
             (None, Model::Source(text) | Model::StanSource(text)) => ModelSource::Text(text),
         }
     }
@@ -482,12 +513,12 @@ struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    /// Of chains that keep so many draws each.
-    fn new(sampler: &'a Sampler, kept: usize) -> Self {
-        let all_draws = sampler.chains.saturating_mul(kept);
+    /// Of so many chains that keep so many draws each, some of which are there already.
+    fn new(sampler: &'a Sampler, (chains, kept): (usize, usize), draws: usize) -> Self {
+        let all_draws = chains.saturating_mul(kept);
         let callback = sampler.progress.as_ref();
         let (pause, stop) = (sampler.pause.as_deref(), sampler.options.settings.stop.as_deref());
-        Self { callback, pause, stop, draws: AtomicUsize::new(0), all_draws, reached: Mutex::default() }
+        Self { callback, pause, stop, draws: AtomicUsize::new(draws), all_draws, reached: Mutex::default() }
     }
 
     fn tell(&self, draws: usize, reached: Reached) {

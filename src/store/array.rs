@@ -59,7 +59,7 @@ impl Element {
     fn fill(self) -> Value {
         match self {
             Element::Float64 | Element::Float32 => json!("NaN"),
-            Element::Int64 => json!(0),
+            Element::Int64 => json!(i64::MIN),
             Element::Bool => json!(false),
         }
     }
@@ -203,7 +203,8 @@ impl StoredArray {
         let bytes = match self.element {
             Element::Float64 => f64::NAN.to_le_bytes().repeat(elements),
             Element::Float32 => f32::NAN.to_le_bytes().repeat(elements),
-            Element::Int64 | Element::Bool => vec![0; elements * self.element.bytes()],
+            Element::Int64 => i64::MIN.to_le_bytes().repeat(elements),
+            Element::Bool => vec![0; elements],
         };
         Chunk { bytes, element: self.element }
     }
@@ -265,10 +266,18 @@ impl Chunk {
                 out.iter_mut().zip(&v[from..from + elements]).for_each(|(out, flag)| *out = u8::from(*flag));
             }
             ArrayData::Int(v) => put_each::<8, _>(out, &v[from..from + elements], |x| x.to_le_bytes()),
-            ArrayData::Real(v) if self.element == Element::Float32 => {
-                put_each::<4, _>(out, &v[from..from + elements], |x| (*x as f32).to_le_bytes());
+            ArrayData::Real(v) => {
+                let v = &v[from..from + elements];
+                match self.element {
+                    Element::Float64 => put_each::<8, _>(out, v, |x| x.to_le_bytes()),
+                    Element::Float32 => put_each::<4, _>(out, v, |x| (*x as f32).to_le_bytes()),
+                    // Ints and bools among which some are lost are reals: `FailedDraws`.
+                    Element::Int64 => {
+                        put_each::<8, _>(out, v, |x| if x.is_nan() { i64::MIN } else { *x as i64 }.to_le_bytes());
+                    }
+                    Element::Bool => out.iter_mut().zip(v).for_each(|(out, x)| *out = u8::from(*x == 1.0)),
+                }
             }
-            ArrayData::Real(v) => put_each::<8, _>(out, &v[from..from + elements], |x| x.to_le_bytes()),
         }
     }
 

@@ -93,15 +93,39 @@ impl RunStore {
     }
 
     /// The same where another process may be doing it, too.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
-    pub fn join(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+    fn join(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
         for (name, bytes) in files {
             replace(&root.join(name), bytes)?;
         }
         // Last: with it the store is one.
         plan.write(root)
+    }
+
+    /// Joins processes that fill a store, or is the first of them.
+    ///
+    /// # Errors
+    /// Where the store is that of another run, and where it cannot be written.
+    pub fn join_or_create(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+        if !RunPlan::exists(root) {
+            return Self::join(root, plan, files);
+        }
+        let there = RunPlan::read(root)?;
+        if there != *plan {
+            let message = format!("{} is the store of another run: {}", root.display(), there.difference(plan));
+            return Err(Error::new(ErrorKind::Input, message));
+        }
+        Ok(())
+    }
+
+    /// Looks at a store, whoever writes to it.
+    ///
+    /// # Errors
+    /// Where it is none, or has no arrays yet.
+    pub fn look_at(root: &Path) -> Result<Self, Error> {
+        let plan = RunPlan::read(root)?;
+        let mut store = Self { root: root.to_owned(), plan, of_draws: vec![], others: vec![], _locks: vec![] };
+        store.read_arrays()?;
+        Ok(store)
     }
 
     /// Opens a store to write these chains, which nobody else may write as long as it is open.

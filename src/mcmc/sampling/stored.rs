@@ -25,6 +25,8 @@ use crate::types::{Array, ArrayData, DType, Type};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it is looked whether there is something to store.
 const LOOKS: Duration = Duration::from_millis(20);
+/// Readers see what was stored after that time.
+const SHOWN: Duration = Duration::from_secs(1);
 /// Words of rows that wait before blocks are stored that lack some chains, 32 MiB.
 const MANY: usize = 1 << 22;
 
@@ -451,25 +453,29 @@ impl Writer<'_> {
     }
 
     fn write_all(&mut self, over: &AtomicBool, asked: Option<&AtomicBool>, stop: &AtomicBool) -> Result<(), Error> {
+        let mut published = Instant::now();
+        let mut unpublished = false;
         loop {
+            let began = Instant::now();
             let last = over.load(Ordering::Relaxed);
             if asked.is_some_and(|asked| asked.load(Ordering::Relaxed)) {
                 stop.store(true, Ordering::Relaxed);
             }
             let many = self.recorder.waiting() > MANY;
-            let mut stored = false;
             for at in 0..self.blocks.len() {
                 if last || self.is_due(at, many) {
-                    stored |= self.store_block(at, last)?;
+                    unpublished |= self.store_block(at, last)?;
                 }
-            }
-            if stored && !last {
-                self.publish()?;
             }
             if last {
                 return Ok(());
             }
-            std::thread::sleep(LOOKS);
+            if unpublished && published.elapsed() > SHOWN {
+                self.publish()?;
+                (published, unpublished) = (Instant::now(), false);
+            }
+            // To look at many chains takes a while, too.
+            std::thread::sleep(LOOKS.max(10 * began.elapsed().min(SHOWN)));
         }
     }
 

@@ -63,6 +63,19 @@ impl NpyRows {
         self.shape[1..].iter().product::<usize>().saturating_mul(self.element.bytes())
     }
 
+    /// Passes over so many rows, or as many as are left.
+    ///
+    /// # Errors
+    /// When the file cannot be read there.
+    pub fn skip_rows(&mut self, rows: usize) -> Result<(), IoError> {
+        let rows = rows.min(self.shape[0] - self.read);
+        // The file is as long as its header says: that was looked at.
+        let bytes = i64::try_from(rows as u128 * self.row_bytes() as u128).unwrap_or(i64::MAX);
+        self.reader.seek_relative(bytes).map_err(|source| file::failed(&self.path, FileAction::Read, source))?;
+        self.read += rows;
+        Ok(())
+    }
+
     /// The next rows: so many, or as many as are left.
     ///
     /// # Errors

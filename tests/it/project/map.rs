@@ -53,6 +53,27 @@ fn map_applies_a_function_to_every_row_whatever_the_chunks() {
 }
 
 #[test]
+fn map_takes_a_part_of_the_rows() {
+    let folder = Folder::new("map-part");
+    let values: Vec<f64> = (0..9).map(f64::from).collect();
+    let file = folder.file("rows.npy", npy("9,", &values));
+    let program = folder.file("noise.ab", "pub fn main(x: real) -> real { x + random_uniform() }");
+    let json = format!("x={}", serde_json::to_string(&values).unwrap());
+    for input in [format!("x=@{file}"), json] {
+        let of = |more: &[&str]| {
+            let output = output(&[&["map", &program, "--input", &input][..], more].concat());
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let whole = of(&[]);
+        let parts = [of(&["--rows", "0..4"]), of(&["--rows", "4..5"]), of(&["--rows", "5..9", "--rows-at-once", "3"])];
+        assert_eq!(parts.concat(), whole, "{input}");
+        let said = error(&["map", &program, "--input", &input, "--rows", "3..10"]);
+        assert!(said.contains("--rows 3..10: there are 9 rows"), "{said}");
+    }
+}
+
+#[test]
 fn map_says_which_row_is_wrong_and_takes_no_rows_too() {
     let folder = Folder::new("map-traps");
     let rows = folder.file("rows.npy", npy("5,", &[4.0, 1.0, -1.0, 9.0, -2.0]));

@@ -354,3 +354,23 @@ fn only_what_is_kept_is_stored() {
     assert_eq!(names("unconstrained_posterior"), ["chain", "draw", "q", "zarr.json"]);
     assert_eq!(stored(&store, "unconstrained_posterior/q", 10).shape[2..], [10]);
 }
+
+/// The template for Slurm, as its tasks run it: each with its number, in any order, one of them twice.
+#[test]
+fn tasks_of_a_job_array_fill_a_store() {
+    let folder = Folder::new("store-slurm");
+    let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));
+    let program = Path::new(env!("CARGO_BIN_EXE_autobatch"));
+    let paths = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    for task in [1, 0, 1] {
+        let mut shell = Command::new("examples/cluster/slurm.sh");
+        shell.current_dir(env!("CARGO_MANIFEST_DIR")).env("PATH", &paths).env("SLURM_ARRAY_TASK_ID", task.to_string());
+        shell.envs([("CHAINS", "70"), ("LANES", "64"), ("WARMUP", "20"), ("DRAWS", "10"), ("SEED", "9")]);
+        let output = shell.args(["nuts/models/eight_schools.ab", DATA[1], &store]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    done(&["merge", &store]);
+    let sizes = ["--chains", "70", "--warmup", "20", "--draws", "10", "--seed", "9"];
+    done(&sampled("nuts/models/eight_schools.ab", &whole, &sizes));
+    same(&store, &whole);
+}

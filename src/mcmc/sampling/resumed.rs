@@ -1,0 +1,91 @@
+//! A run that goes on with what a store has.
+
+use std::ops::Range;
+use std::path::Path;
+
+use super::{Observer, PlannedJob, Sampling, StoredDraws, StoredRun, stored_draws};
+use crate::program::{Bound, Error, Options};
+use crate::run::TrapKind;
+use crate::store::{RunPlan, RunStatus, RunStore};
+
+/// What a run has come to whose draws are in a store.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Resumed {
+    /// The store.
+    pub store: RunStore,
+    /// What it has of all chains.
+    pub stored: StoredDraws,
+    /// What was run of these.
+    pub chains: Range<usize>,
+    /// How it went.
+    pub run: StoredRun,
+    /// What is said of the store; nothing where other processes run chains of it.
+    pub status: Option<RunStatus>,
+}
+
+/// Who is told of a run: gets what is run and the draws that are there of its chains.
+pub type ObserverOf<'a> = &'a dyn Fn(&Sampling, usize) -> Box<dyn Observer + 'a>;
+
+/// Runs these chains of a store, or all, on to their end; `warn` is told what was compiled.
+///
+/// # Errors
+/// For a store that cannot be read or written, or that another process writes, and as [`Sampling::run`].
+pub fn resume(
+    root: &Path,
+    lanes: Option<Range<usize>>,
+    options: &Options,
+    (observer, warn): (ObserverOf<'_>, &dyn Fn(&Bound)),
+) -> Result<Resumed, Error> {
+    let planned = PlannedJob::load(root)?;
+    let all = 0..planned.plan().chains;
+    let chains = lanes.unwrap_or_else(|| all.clone());
+    let mut store = RunStore::open(root, chains.clone())?;
+    let options = planned.options(options, &chains);
+    let job = planned.job(&chains);
+    let sampling = Sampling::new(&job, |function| planned.inputs(function))?;
+    let there = store.blocks(&chains)?.into_iter().filter_map(|block| store.states(&block).ok());
+    let draws = there.flat_map(|block| block.lanes).map(|lane| lane.draws as usize).sum();
+    let observer = observer(&sampling, draws);
+    let run = sampling.run_into((&mut store, chains.clone()), &planned.observed(), &options, (&*observer, warn))?;
+    let stored = stored_draws(&store, &planned.job(&all))?;
+    let status = match (chains == all || stored.open.is_empty(), run.stopped, stored.open.is_empty()) {
+        (false, _, _) => None,
+        (true, _, true) => Some(RunStatus::Complete),
+        (true, true, false) => Some(RunStatus::Interrupted),
+        (true, false, false) => Some(RunStatus::Running),
+    };
+    if let Some(status) = status {
+        end(&store, status)?;
+    }
+    Ok(Resumed { store, stored, chains, run, status })
+}
+
+/// Asks a store for so many iterations more of each chain; gives how many there were, and how many there are to be.
+///
+/// # Errors
+/// As [`resume`].
+pub fn ask_for_more(root: &Path, more: usize) -> Result<(usize, usize), Error> {
+    let plan = RunPlan::read(root)?;
+    let mut store = RunStore::open(root, 0..plan.chains)?;
+    let draws = plan.draws.saturating_add(more);
+    store.set_draws(draws)?;
+    Ok((plan.draws, draws))
+}
+
+/// Writes how far a store is, and waits until that is on disk.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn end(store: &RunStore, status: RunStatus) -> Result<(), Error> {
+    store.publish(RunStore::extents(store.all_states()?.iter()), status)?;
+    store.sync();
+    Ok(())
+}
+
+impl StoredRun {
+    /// Whether a chain of it trapped.
+    pub fn has_traps(&self) -> bool {
+        self.traps.iter().any(|trap| trap.kind != TrapKind::Interrupted)
+    }
+}
