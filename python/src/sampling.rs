@@ -102,7 +102,6 @@ impl Run {
         }
         if let Some(path) = job.store {
             sampler = sampler.store(path);
-            // What is not kept is not computed.
             if let Some(names) = &job.keep {
                 sampler = sampler.keep(names.clone());
             }

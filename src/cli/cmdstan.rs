@@ -173,7 +173,8 @@ pub(super) fn translated(command: impl Iterator<Item = OsString>) -> Result<Vec<
     let mut group = String::new();
     let mut is_value = false;
     for (i, arg) in all[2..].iter().enumerate() {
-        let Some(text) = arg.to_str().filter(|_| !is_value) else {
+        // A flag is no value of the one before it, which may do without.
+        let Some(text) = arg.to_str().filter(|text| !is_value || text.starts_with("--")) else {
             made.push(arg.clone());
             is_value = false;
             continue;

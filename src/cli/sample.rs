@@ -54,7 +54,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         let shown =
             ShownArgs { summary: args.summary.clone(), no_summary: false, diagnose: args.diagnose, stats: args.stats };
         drop(lines);
-        return store::sample((&sampling, &job), (&args.store, &args.chain), &shown, &options);
+        return store::sample((&sampling, &job), (&args.store, &args.chain), &shown, (&options, &stop));
     }
     warn_of_own(&sampling.bound(&options)?);
     note(&format!("memory: {}", sampling.memory(&options)?));

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 
@@ -91,7 +91,7 @@ pub(super) fn sample(
     (sampling, job): (&Sampling, &Job<'_>),
     (args, chain): (&StoreArgs, &ChainArgs),
     shown: &ShownArgs,
-    options: &Options,
+    (options, stop): (&Options, &Arc<AtomicBool>),
 ) -> Result<ExitCode, Error> {
     let root = args.store.as_deref().expect("it is asked for");
     let keep = (!args.keep.is_empty()).then(|| args.keep.clone());
@@ -100,7 +100,7 @@ pub(super) fn sample(
         Some(_) => RunStore::join_or_create(root, &plan, &files)?,
         None => RunStore::create(root, &plan, &files)?,
     }
-    run(root, args.lanes.clone(), (shown, chain.refresh), options)
+    run(root, args.lanes.clone(), (shown, chain.refresh), (options, stop))
 }
 
 /// Goes on with a run that was stopped or killed, or asks for more draws.
@@ -121,7 +121,7 @@ pub(super) fn resume(args: &ResumeArgs) -> Result<ExitCode, Error> {
         let (before, draws) = sampling::ask_for_more(&args.store, args.more_draws)?;
         note(&format!("{draws} iterations after warmup of each chain, where there were {before}"));
     }
-    run(&args.store, args.lanes.clone(), (&args.shown, args.refresh), &options)
+    run(&args.store, args.lanes.clone(), (&args.shown, args.refresh), (&options, &nothing_to_keep_yet()))
 }
 
 /// Ends a store whose chains several processes have run.
@@ -168,12 +168,11 @@ fn run(
     root: &Path,
     lanes: Option<Range<usize>>,
     (shown, refresh): (&ShownArgs, Option<usize>),
-    options: &Options,
+    (options, stop): (&Options, &Arc<AtomicBool>),
 ) -> Result<ExitCode, Error> {
-    let stop = nothing_to_keep_yet();
     let mut options = options.clone();
     let lines = Lines::of(&mut options);
-    options.settings.stop = Some(Arc::clone(&stop));
+    options.settings.stop = Some(Arc::clone(stop));
     let observer =
         |sampling: &Sampling, draws: usize| -> Box<dyn Observer> { Box::new(Progress::new(refresh, sampling, draws)) };
     let warn = |bound: &Bound| {

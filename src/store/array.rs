@@ -16,7 +16,7 @@ const MOST_BYTES: usize = 1 << 22;
 
 /// What the elements of an array are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Element {
+pub enum StoredElement {
     /// 64 bits.
     Float64,
     /// 32 bits.
@@ -27,40 +27,40 @@ pub enum Element {
     Bool,
 }
 
-impl Element {
+impl StoredElement {
     /// Of these elements, where reals have 32 bits or not.
     pub fn of(dtype: DType, is_single: bool) -> Self {
         match dtype {
-            DType::Real if is_single => Element::Float32,
-            DType::Real => Element::Float64,
-            DType::Int => Element::Int64,
-            DType::Bool => Element::Bool,
+            DType::Real if is_single => StoredElement::Float32,
+            DType::Real => StoredElement::Float64,
+            DType::Int => StoredElement::Int64,
+            DType::Bool => StoredElement::Bool,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Element::Float64 => "float64",
-            Element::Float32 => "float32",
-            Element::Int64 => "int64",
-            Element::Bool => "bool",
+            StoredElement::Float64 => "float64",
+            StoredElement::Float32 => "float32",
+            StoredElement::Int64 => "int64",
+            StoredElement::Bool => "bool",
         }
     }
 
     fn bytes(self) -> usize {
         match self {
-            Element::Float64 | Element::Int64 => 8,
-            Element::Float32 => 4,
-            Element::Bool => 1,
+            StoredElement::Float64 | StoredElement::Int64 => 8,
+            StoredElement::Float32 => 4,
+            StoredElement::Bool => 1,
         }
     }
 
     /// What stands where nothing was written.
     fn fill(self) -> Value {
         match self {
-            Element::Float64 | Element::Float32 => json!("NaN"),
-            Element::Int64 => json!(i64::MIN),
-            Element::Bool => json!(false),
+            StoredElement::Float64 | StoredElement::Float32 => json!("NaN"),
+            StoredElement::Int64 => json!(i64::MIN),
+            StoredElement::Bool => json!(false),
         }
     }
 }
@@ -71,7 +71,7 @@ pub struct StoredArray {
     /// Where it is, in the store: `posterior/theta`.
     pub path: String,
     /// What its elements are.
-    pub element: Element,
+    pub element: StoredElement,
     /// All of it, as it will be in the end.
     pub shape: Vec<usize>,
     /// The extents of a chunk.
@@ -85,7 +85,7 @@ impl StoredArray {
     /// two, of large events.
     pub fn of_draws(
         (group, name): (&str, &str),
-        element: Element,
+        element: StoredElement,
         (chains, draws): (usize, usize),
         event: &[usize],
         (block, rows): (usize, usize),
@@ -95,8 +95,6 @@ impl StoredArray {
         while rows > 1 && rows * row > MOST_BYTES {
             rows /= 2;
         }
-        // No larger than what there will be.
-        let rows = rows.min(draws.max(1).next_power_of_two());
         let own = (0..event.len()).map(|axis| format!("{name}_dim_{axis}"));
         Self {
             path: format!("{group}/{name}"),
@@ -108,7 +106,7 @@ impl StoredArray {
     }
 
     /// An array of one chunk.
-    pub fn whole(path: String, array: &Array, element: Element, axes: Vec<String>) -> Self {
+    pub fn whole(path: String, array: &Array, element: StoredElement, axes: Vec<String>) -> Self {
         let chunk = array.shape.iter().map(|n| (*n).max(1)).collect();
         Self { path, element, shape: array.shape.to_vec(), chunk, axes }
     }
@@ -120,7 +118,7 @@ impl StoredArray {
             shape[1] = draws;
         }
         let bytes = match self.element {
-            Element::Bool => json!({"name": "bytes"}),
+            StoredElement::Bool => json!({"name": "bytes"}),
             _ => json!({"name": "bytes", "configuration": {"endian": "little"}}),
         };
         json!({
@@ -144,10 +142,10 @@ impl StoredArray {
             value.as_array()?.iter().map(|n| n.as_u64().and_then(|n| usize::try_from(n).ok())).collect()
         };
         let element = match metadata["data_type"].as_str()? {
-            "float64" => Element::Float64,
-            "float32" => Element::Float32,
-            "int64" => Element::Int64,
-            "bool" => Element::Bool,
+            "float64" => StoredElement::Float64,
+            "float32" => StoredElement::Float32,
+            "int64" => StoredElement::Int64,
+            "bool" => StoredElement::Bool,
             _ => return None,
         };
         let (shape, chunk) =
@@ -161,9 +159,9 @@ impl StoredArray {
     /// The type of so many rows of an array along chains and draws.
     pub(super) fn row_type(&self, rows: usize) -> Type {
         let dtype = match self.element {
-            Element::Float64 | Element::Float32 => DType::Real,
-            Element::Int64 => DType::Int,
-            Element::Bool => DType::Bool,
+            StoredElement::Float64 | StoredElement::Float32 => DType::Real,
+            StoredElement::Int64 => DType::Int,
+            StoredElement::Bool => DType::Bool,
         };
         Type::new(dtype, [rows].into_iter().chain(self.shape[2..].iter().copied()))
     }
@@ -201,10 +199,10 @@ impl StoredArray {
     pub fn empty_chunk(&self) -> Chunk {
         let elements: usize = self.chunk.iter().product();
         let bytes = match self.element {
-            Element::Float64 => f64::NAN.to_le_bytes().repeat(elements),
-            Element::Float32 => f32::NAN.to_le_bytes().repeat(elements),
-            Element::Int64 => i64::MIN.to_le_bytes().repeat(elements),
-            Element::Bool => vec![0; elements],
+            StoredElement::Float64 => f64::NAN.to_le_bytes().repeat(elements),
+            StoredElement::Float32 => f32::NAN.to_le_bytes().repeat(elements),
+            StoredElement::Int64 => i64::MIN.to_le_bytes().repeat(elements),
+            StoredElement::Bool => vec![0; elements],
         };
         Chunk { bytes, element: self.element }
     }
@@ -236,14 +234,16 @@ impl StoredArray {
         let at = |row: usize| (chain * self.rows() + row) * event * size;
         let bytes = &chunk.bytes[at(rows.start)..at(rows.end)];
         let data = match self.element {
-            Element::Float64 => {
+            StoredElement::Float64 => {
                 ArrayData::Real(bytes.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect())
             }
-            Element::Float32 => {
+            StoredElement::Float32 => {
                 ArrayData::Real(bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b).into()).collect())
             }
-            Element::Int64 => ArrayData::Int(bytes.as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b)).collect()),
-            Element::Bool => ArrayData::Bool(bytes.iter().map(|b| *b != 0).collect()),
+            StoredElement::Int64 => {
+                ArrayData::Int(bytes.as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b)).collect())
+            }
+            StoredElement::Bool => ArrayData::Bool(bytes.iter().map(|b| *b != 0).collect()),
         };
         Array::new([rows.len()].into_iter().chain(self.shape[2..].iter().copied()), data)
     }
@@ -253,7 +253,7 @@ impl StoredArray {
 #[derive(Clone, Debug)]
 pub struct Chunk {
     bytes: Vec<u8>,
-    element: Element,
+    element: StoredElement,
 }
 
 impl Chunk {
@@ -269,13 +269,13 @@ impl Chunk {
             ArrayData::Real(v) => {
                 let v = &v[from..from + elements];
                 match self.element {
-                    Element::Float64 => put_each::<8, _>(out, v, |x| x.to_le_bytes()),
-                    Element::Float32 => put_each::<4, _>(out, v, |x| (*x as f32).to_le_bytes()),
+                    StoredElement::Float64 => put_each::<8, _>(out, v, |x| x.to_le_bytes()),
+                    StoredElement::Float32 => put_each::<4, _>(out, v, |x| (*x as f32).to_le_bytes()),
                     // Ints and bools among which some are lost are reals: `FailedDraws`.
-                    Element::Int64 => {
+                    StoredElement::Int64 => {
                         put_each::<8, _>(out, v, |x| if x.is_nan() { i64::MIN } else { *x as i64 }.to_le_bytes());
                     }
-                    Element::Bool => out.iter_mut().zip(v).for_each(|(out, x)| *out = u8::from(*x == 1.0)),
+                    StoredElement::Bool => out.iter_mut().zip(v).for_each(|(out, x)| *out = u8::from(*x == 1.0)),
                 }
             }
         }

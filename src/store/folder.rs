@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::array::{PART, replace};
 use super::plan::PLAN;
-use super::{BLOCK, BlockStates, Element, RunPlan, StoredArray};
+use super::{BLOCK, BlockStates, RunPlan, StoredArray, StoredElement};
 use crate::program::{Error, ErrorKind};
 use crate::types::Array;
 
@@ -40,7 +40,7 @@ impl RunStatus {
 
 /// Chains of a store that are written together.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Block {
+pub struct ChainBlock {
     /// Its number.
     pub number: usize,
     /// Its chains, counted from the first of the store.
@@ -183,7 +183,7 @@ impl RunStore {
     ///
     /// # Errors
     /// For chains that there are not, and those of a part of a block.
-    pub fn blocks(&self, chains: &Range<usize>) -> Result<Vec<Block>, Error> {
+    pub fn blocks(&self, chains: &Range<usize>) -> Result<Vec<ChainBlock>, Error> {
         let all = self.plan.chains;
         if chains.start >= chains.end || chains.end > all {
             let message = format!("the store has the chains 0..{all}, and not {}..{}", chains.start, chains.end);
@@ -197,7 +197,7 @@ impl RunStore {
             );
             return Err(Error::new(ErrorKind::Option, message));
         }
-        let block = |start: usize| Block { number: start / BLOCK, chains: start..(start + BLOCK).min(all) };
+        let block = |start: usize| ChainBlock { number: start / BLOCK, chains: start..(start + BLOCK).min(all) };
         Ok(chains.clone().step_by(BLOCK).map(block).collect())
     }
 
@@ -227,6 +227,32 @@ impl RunStore {
             axes == ["chain", "draw"]
         });
         Ok(())
+    }
+
+    /// Whether it has metadata, so that something may be in it.
+    pub fn is_begun(&self) -> bool {
+        self.root.join(METADATA).exists()
+    }
+
+    /// Forgets all that there is of a block, so that nothing of it is read again.
+    ///
+    /// # Errors
+    /// Where files cannot be removed.
+    pub fn clear(&self, block: &ChainBlock) -> Result<(), Error> {
+        let remove = |path: PathBuf| match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::new(ErrorKind::Io, format!("cannot remove {}: {error}", path.display())))
+            }
+            _ => Ok(()),
+        };
+        let states = self.states_file(block.number);
+        // First, so that whoever is killed here has nothing that says otherwise.
+        if let Err(error) = fs::remove_file(&states)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(Error::new(ErrorKind::Io, format!("cannot remove {}: {error}", states.display())));
+        }
+        self.of_draws.iter().try_for_each(|array| remove(self.root.join(format!("{}/c/{}", array.path, block.number))))
     }
 
     fn metadata(&self) -> Result<Value, Error> {
@@ -319,7 +345,7 @@ impl RunStore {
     ///
     /// # Errors
     /// Where the file cannot be read, or is damaged.
-    pub fn states(&self, block: &Block) -> Result<BlockStates, Error> {
+    pub fn states(&self, block: &ChainBlock) -> Result<BlockStates, Error> {
         let states = BlockStates::read(&self.states_file(block.number))?;
         let states = states.unwrap_or_else(|| BlockStates::start(block.chains.len()));
         match states.lanes.len() == block.chains.len() {
@@ -340,7 +366,7 @@ impl RunStore {
     }
 
     /// Whether all rows that the states of a block name are on disk as they were written; if not, what is wrong.
-    pub fn damage(&self, block: &Block, states: &BlockStates) -> Option<String> {
+    pub fn damage(&self, block: &ChainBlock, states: &BlockStates) -> Option<String> {
         let most = |of: fn(&super::LaneProgress) -> u64| states.lanes.iter().map(of).max().unwrap_or(0) as usize;
         let (draws, warmup) = (most(|lane| lane.draws), most(|lane| lane.states));
         for array in &self.of_draws {
@@ -494,6 +520,6 @@ fn remove_parts(folder: &Path) {
 /// The coordinates of an axis, as an array of a group.
 pub fn coordinate(group: &str, axis: &str, values: Vec<i64>) -> (StoredArray, Array) {
     let values = Array::int([values.len()], values);
-    let array = StoredArray::whole(format!("{group}/{axis}"), &values, Element::Int64, vec![axis.to_owned()]);
+    let array = StoredArray::whole(format!("{group}/{axis}"), &values, StoredElement::Int64, vec![axis.to_owned()]);
     (array, values)
 }

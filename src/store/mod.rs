@@ -19,8 +19,8 @@ mod folder;
 mod lanes;
 mod plan;
 
-pub use array::{Chunk, Element, StoredArray};
-pub use folder::{Block, Piece, RunStatus, RunStore, coordinate};
+pub use array::{Chunk, StoredArray, StoredElement};
+pub use folder::{ChainBlock, Piece, RunStatus, RunStore, coordinate};
 pub use lanes::{BlockStates, LaneProgress};
 pub use plan::{RunPlan, StoredSetting};
 

@@ -13,7 +13,7 @@ use super::{Job, Metric, ModelSource, SamplerSettings, Sampling};
 use crate::base::SourceMap;
 use crate::program::io::{NamedValues, npz_bytes};
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, StanModel, Terms};
-use crate::store::{RunPlan, StoredSetting};
+use crate::store::{BLOCK, RunPlan, StoredSetting};
 use crate::types::{Array, Precision, Scalar};
 
 /// Where the files of a plan are, in a store.
@@ -41,6 +41,9 @@ impl Sampling {
         keep: Option<Vec<String>>,
         options: &Options,
     ) -> Result<(RunPlan, PlanFiles), Error> {
+        if let Some(keep) = &keep {
+            self.check_kept(keep, options)?;
+        }
         let mut files = PlanFiles::new();
         let name = job.model.name();
         let (model, include) = match job.model {
@@ -103,7 +106,11 @@ impl Sampling {
             settings,
             limits: (run.get_max_stack_depth(), run.get_max_tape_depth(), run.get_max_supersteps()),
             keep,
-            rows: (ELEMENTS / job.chains.clamp(1, crate::store::BLOCK)).clamp(128, 2048),
+            rows: match (self.kept(), (ELEMENTS / job.chains.clamp(1, BLOCK)).clamp(128, 2048)) {
+                // More will be asked for.
+                (0, rows) => rows,
+                (kept, rows) => rows.min(kept.next_power_of_two()).max(16),
+            },
         };
         Ok((plan, files))
     }

@@ -18,7 +18,9 @@ use super::{Draws, Job, Observer, Reached, Sampling, driver, watch};
 use crate::mcmc::protocol::{DIVERGENT, INV_METRIC, ITERATION, N_LEAPFROG, POSITION, Q, STATE, STEPSIZE, TREEDEPTH};
 use crate::program::{Bound, Error, ErrorKind, Options, budget};
 use crate::run::{Stats, Trap, TrapKind};
-use crate::store::{Block, BlockStates, Element, LaneProgress, Piece, RunStatus, RunStore, StoredArray, coordinate};
+use crate::store::{
+    BlockStates, ChainBlock, LaneProgress, Piece, RunStatus, RunStore, StoredArray, StoredElement, coordinate,
+};
 use crate::types::{Array, ArrayData, DType, Type};
 
 /// A block that has rows to store waits no longer than this for more.
@@ -102,17 +104,24 @@ impl Sampling {
     ) -> Result<StoredRun, Error> {
         let blocks = store.blocks(&chains)?;
         let mut notes = Vec::new();
-        let states: Vec<BlockStates> = (blocks.iter())
-            .map(|block| {
-                let there = store.states(block).map_err(|error| error.to_string());
-                let whole = there.and_then(|there| store.damage(block, &there).map_or(Ok(there.clone()), Err));
-                whole.unwrap_or_else(|why| {
+        let known = if store.is_begun() { store.read_arrays() } else { Ok(()) };
+        let mut states = Vec::with_capacity(blocks.len());
+        for block in &blocks {
+            let there = known.as_ref().map_err(ToString::to_string);
+            let there = there.and_then(|()| store.states(block).map_err(|error| error.to_string()));
+            let whole = there.and_then(|there| store.damage(block, &there).map_or(Ok(there.clone()), Err));
+            states.push(match whole {
+                Ok(states) => states,
+                Err(why) => {
                     let (first, last) = (block.chains.start, block.chains.end - 1);
                     notes.push(format!("{why}: the chains {first} to {last} are run again from their start"));
+                    store.clear(block)?;
                     BlockStates::start(block.chains.len())
-                })
-            })
-            .collect();
+                }
+            });
+        }
+        // Whether a chain traps shows again: one for which there was no memory may not.
+        states.iter_mut().flat_map(|block| &mut block.lanes).for_each(|lane| lane.trap = None);
         let resumed = states.iter().flat_map(|block| &block.lanes).map(|lane| lane.iteration).sum();
         let bound = self.bound_to(&states, options)?;
         warn(&bound);
@@ -237,26 +246,36 @@ impl Sampling {
         self.method.checkpoint_every()
     }
 
+    /// The variables of the model, of no draws.
+    fn variables(&self, options: &Options) -> Result<IndexMap<String, Array>, Error> {
+        let none = Array::zeros(&Type::new(DType::Real, [1, 0, self.dimension]));
+        match self.has_parameters() {
+            true => Ok(self.parameters(&none, &|_| (0, 0), Phase::Sampling, options)?.0),
+            false => Ok(IndexMap::from([(Q.to_owned(), none)])),
+        }
+    }
+
+    /// Refuses variables that the model does not have.
+    ///
+    /// # Errors
+    /// For these, and as [`run`](Self::run).
+    pub(super) fn check_kept(&self, keep: &[String], options: &Options) -> Result<(), Error> {
+        let made = self.variables(options)?;
+        let Some(name) = keep.iter().find(|name| *name != Q && !made.contains_key(*name)) else { return Ok(()) };
+        let there: Vec<String> = made.keys().map(|name| format!("`{name}`")).collect();
+        let message = format!("--keep: the model has no `{name}`, but {}, and `{Q}`, its state", there.join(", "));
+        Err(Error::new(ErrorKind::Option, message))
+    }
+
     fn layout(&self, store: &RunStore, bound: &Bound, options: &Options) -> Result<Layout, Error> {
         let plan = store.plan();
         let sizes = (plan.chains, self.kept());
         let block = (store.chains_of_block(), plan.rows);
         let has_parameters = self.has_parameters();
-        let made = match has_parameters {
-            true => {
-                let none = Array::zeros(&Type::new(DType::Real, [1, 0, self.dimension]));
-                self.parameters(&none, &|_| (0, 0), Phase::Sampling, options)?.0
-            }
-            false => IndexMap::from([(Q.to_owned(), Array::zeros(&Type::new(DType::Real, [1, 0, self.dimension])))]),
-        };
+        let made = self.variables(options)?;
         let stored = |group: &str, name: &str, ty: DType, event: &[usize]| {
-            StoredArray::of_draws((group, name), Element::of(ty, plan.single), sizes, event, block)
+            StoredArray::of_draws((group, name), StoredElement::of(ty, plan.single), sizes, event, block)
         };
-        if let Some(name) = plan.keep.iter().flatten().find(|name| *name != Q && !made.contains_key(*name)) {
-            let there: Vec<String> = made.keys().map(|name| format!("`{name}`")).collect();
-            let message = format!("--keep: the model has no `{name}`, but {}, and `{Q}`, its state", there.join(", "));
-            return Err(Error::new(ErrorKind::Option, message));
-        }
         let keeps = |name: &str| plan.keep.as_ref().is_none_or(|keep| keep.iter().any(|kept| kept == name));
         let kept = made.iter().filter(|(name, _)| keeps(name) || !has_parameters);
         let posterior =
@@ -276,7 +295,7 @@ impl Sampling {
         let rows = if self.metric == super::Metric::Dense { vec![d, d] } else { vec![d] };
         let along_chains = |name: &str, event: &[usize]| StoredArray {
             path: format!("adaptation/{name}"),
-            element: Element::Float64,
+            element: StoredElement::Float64,
             shape: [plan.chains].into_iter().chain(event.iter().copied()).collect(),
             chunk: [block.0].into_iter().chain(event.iter().map(|n| (*n).max(1))).collect(),
             axes: ["chain".to_owned()].into_iter().chain((0..event.len()).map(|i| format!("{name}_dim_{i}"))).collect(),
@@ -314,7 +333,7 @@ impl Sampling {
         whole.push(coordinate("adaptation", "chain", chains));
         for (name, array) in data {
             let axes = (0..array.shape.len()).map(|axis| format!("{name}_dim_{axis}")).collect();
-            let element = Element::of(array.ty().dtype, false);
+            let element = StoredElement::of(array.ty().dtype, false);
             whole.push((StoredArray::whole(format!("observed_data/{name}"), array, element, axes), array.clone()));
         }
         whole.iter().try_for_each(|(of, values)| store.put_whole(of, values))?;
@@ -422,7 +441,7 @@ fn distinct_rows(rows: &Array) -> usize {
 
 /// A block with what is on disk of it.
 struct Waiting {
-    block: Block,
+    block: ChainBlock,
     states: BlockStates,
     /// When something of it was stored last.
     since: Instant,
@@ -540,7 +559,7 @@ impl Writer<'_> {
     /// Stores draws, or states of warmup, of chains of a block.
     fn store_rows(
         &self,
-        block: &Block,
+        block: &ChainBlock,
         taken: &[(usize, Stored)],
         phase: Phase,
         states: &mut BlockStates,
