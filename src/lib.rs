@@ -131,6 +131,7 @@ pub mod lower;
 pub mod mcmc;
 #[doc(hidden)]
 pub mod parts;
+mod picture;
 #[doc(hidden)]
 pub mod pipeline;
 #[doc(hidden)]
@@ -146,6 +147,8 @@ pub mod sampler;
 pub mod stack;
 #[doc(hidden)]
 pub mod stan;
+#[doc(hidden)]
+pub mod store;
 #[doc(hidden)]
 pub mod syntax;
 #[doc(hidden)]

@@ -22,6 +22,7 @@ mod log_prob;
 mod map;
 mod model;
 mod optimize;
+mod page;
 mod pathfinder;
 mod profile;
 mod quantities;
@@ -39,6 +40,7 @@ mod stages;
 mod stan;
 mod stan_files;
 mod stan_texts;
+mod stores;
 mod texts;
 
 use std::ffi::OsString;
@@ -94,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Sample(args) => sample::sample(&args),
         Command::Summary(args) => stan_files::summary(&args),
         Command::Diagnose(args) => stan_files::diagnose(&args),
+        Command::Report(args) => page::report(&args),
         Command::LogProb(args) => log_prob::log_prob(&args),
         Command::Optimize(args) => optimize::optimize(&args),
         Command::Laplace(args) => laplace::laplace(&args),

@@ -16,7 +16,7 @@ use super::sample_job::{files_read, job};
 use super::search::{Starts, tell_why};
 use super::show::show_stats;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
-use super::{advice, cmdstan, note, print, profile, warn_of_own};
+use super::{advice, cmdstan, note, page, print, profile, warn_of_own};
 use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer, Reached, Sampling, Setting, SlowChain, settings_of};
 use crate::program::{Error, ErrorKind};
 use crate::report::{Diagnosis, Summary};
@@ -41,6 +41,9 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
             "note: --stepsize stays, with {metric}: warmup adapts nothing; CmdStan's `stepsize`, where adaptation starts, \
              is --initial-stepsize"
         ));
+    }
+    if let Some(path) = &args.report {
+        page::check_page(path, "--report")?;
     }
     profile::ask(&mut options, args.profile.as_deref(), file.path())?;
     let lines = Lines::of(&mut options);
@@ -93,6 +96,9 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         print(&format!("\nbytes pushed per gradient {pushed:.1}\n"));
     }
     profile::write(args.profile.as_deref(), &draws.stats)?;
+    if let Some(path) = &args.report {
+        page::of_run(path, args, &draws, &options, &summary)?;
+    }
     // Only now, so that the summary is not lost with the file.
     written?;
     Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })

@@ -56,7 +56,8 @@ pub(in crate::mcmc) use settings::Tuning;
 pub use settings::{
     INIT_RADIUS, LEAF_STEPS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN,
 };
-pub use watch::{COLLAPSED, Observer, Reached, SlowChain};
+use watch::Iterations;
+pub use watch::{COLLAPSED, ChainGroup, MOST_GROUPS, Observer, Reached, SlowChain};
 
 /// A model with its data and a sampler, compiled and ready to run.
 #[derive(Debug)]
@@ -150,6 +151,10 @@ impl Sampling {
     /// Draws of each chain that are kept.
     pub fn kept(&self) -> usize {
         self.draws.div_ceil(self.method.thin())
+    }
+
+    fn iterations(&self) -> Iterations {
+        Iterations { warmup: self.warmup, kept: self.kept(), thin: self.method.thin() }
     }
 
     fn inputs(&self) -> Inputs {
@@ -274,7 +279,7 @@ impl Sampling {
         let results = std::thread::scope(|scope| {
             let (running, done) = mpsc::channel();
             if observer.watches() {
-                scope.spawn(|| watch::watch(&|| recorder.states(), self.warmup, observer, &{ done }));
+                scope.spawn(|| watch::watch(&|| recorder.states(), self.iterations(), observer, &{ done }));
             }
             let results = bound.run_within(&budget, options, &recorder);
             drop(running);
@@ -285,7 +290,7 @@ impl Sampling {
     }
 
     fn collect(&self, recorder: Recorder<'_>, results: &Results, seconds: f64) -> Result<Draws, Error> {
-        let reached = Reached::of(&recorder.states());
+        let reached = Reached::of(&recorder.states(), &self.iterations());
         let rejected_after_warmup = recorder.rejected_after_warmup();
         let recorded = recorder.finish();
         let stopped = results.traps().iter().any(|t| t.kind == TrapKind::Interrupted);

@@ -4,8 +4,8 @@ use std::fmt;
 
 use rayon::prelude::*;
 
-use super::stan_csv::CsvChains;
 use super::stan_csv::general;
+use super::stored::StoredChains;
 use super::summary::{SummaryRow, element_name, scalar_chains};
 use crate::mcmc::diagnostics::{self, quantiles};
 use crate::types::Array;
@@ -39,7 +39,7 @@ pub struct StanSummary {
 
 impl StanSummary {
     /// Of the chains of a run, with these quantiles in percent.
-    pub fn of(chains: &CsvChains, digits: usize, percentiles: &[f64]) -> Self {
+    pub fn of(chains: &StoredChains, digits: usize, percentiles: &[f64]) -> Self {
         let elements = |(name, array): (&String, &Array)| -> Vec<(String, Vec<Vec<f64>>)> {
             let event = &array.shape[2..];
             let all = 0..event.iter().product::<usize>();
@@ -104,7 +104,7 @@ impl StanSummary {
 }
 
 /// What ran.
-fn head(chains: &CsvChains) -> String {
+fn head(chains: &StoredChains) -> String {
     let config = |key: &str| chains.config.get(key).cloned().unwrap_or_else(|| "?".to_owned());
     let (warmup, sampling) = chains.run_seconds();
     let each = |of: fn(&(f64, f64)) -> f64| -> String {
@@ -118,8 +118,8 @@ fn head(chains: &CsvChains) -> String {
         format!("mean {mean}, sd {sd}, at most {most}")
     };
     let count = chains.seconds.len();
-    // A file of arrays tells no more.
-    if chains.config.is_empty() {
+    // A file of arrays tells no more, nor does a store that names no model.
+    if !chains.config.contains_key("model") {
         let s = if count == 1 { "" } else { "s" };
         return format!("{count} chain{s}: each with {} draws; {} draws saved.\n", chains.draws, count * chains.draws);
     }
@@ -140,7 +140,7 @@ fn head(chains: &CsvChains) -> String {
 }
 
 /// What the columns mean.
-fn foot(chains: &CsvChains) -> String {
+fn foot(chains: &StoredChains) -> String {
     let config = |key: &str| chains.config.get(key).map(String::as_str);
     let by = match (config("algorithm"), config("engine")) {
         (Some(algorithm), Some(engine)) => format!("Samples were drawn using {algorithm} with {engine}.\n"),

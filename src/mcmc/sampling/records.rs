@@ -6,7 +6,10 @@ use std::time::Instant;
 use super::watch::State;
 use super::{Observer, draws::Recorded};
 use crate::base::IdVec;
-use crate::mcmc::protocol::{self, ADAPTED, DRAW, ITERATION, LP, PROGRESS, Records, STEPSIZE, TREEDEPTH, WARMUP};
+use crate::mcmc::protocol::{
+    self, ADAPTED, DIVERGENT, DRAW, GRADIENTS, ITERATION, LP, N_LEAPFROG, PROGRESS, Records, STEPSIZE, TREEDEPTH,
+    WARMUP,
+};
 use crate::parts::{Stream, StreamId};
 use crate::program::{Error, ErrorKind, Prints};
 use crate::run::{AllCaught, Caught, NoMemory, Record, Sink, Trap};
@@ -27,6 +30,7 @@ pub(super) struct Recorder<'a> {
     warmup: usize,
     /// Draws of each chain that are expected.
     draws: usize,
+    places: Places,
     observer: &'a dyn Observer,
     prints: &'a Prints,
 }
@@ -46,6 +50,29 @@ pub(super) struct Chain {
     pub(super) progress: Option<Vec<Array>>,
     started: Option<Instant>,
     finished: Option<Instant>,
+    /// Of its draws, as they come.
+    divergent: u64,
+    gradients_of_draws: u64,
+}
+
+/// Where fields stand in the record of a draw.
+#[derive(Clone, Copy, Default)]
+struct Places {
+    /// Words of a record.
+    words: usize,
+    leapfrogs: Option<usize>,
+    divergent: Option<usize>,
+}
+
+impl Places {
+    fn of(stream: &Stream) -> Self {
+        let place = |name: &str| {
+            let f = stream.fields.iter().position(|(n, ty)| n == name && ty.shape.is_empty())?;
+            Some(stream.fields[..f].iter().map(|(_, ty)| ty.elements()).sum())
+        };
+        let words = stream.fields.iter().map(|(_, ty)| ty.elements()).sum();
+        Self { words, leapfrogs: place(N_LEAPFROG), divergent: place(DIVERGENT) }
+    }
 }
 
 impl Chain {
@@ -59,8 +86,12 @@ impl Chain {
     }
 
     /// Adds a draw, one of at most so many.
-    fn add(&mut self, record: &dyn Record, most: usize) {
+    fn add(&mut self, record: &dyn Record, places: Places, most: usize) {
         record.append_words(&mut self.words);
+        let of_draw = &self.words[self.words.len() - places.words..];
+        let word = |place: Option<usize>| place.map_or(0, |place| of_draw[place]);
+        self.gradients_of_draws += word(places.leapfrogs);
+        self.divergent += u64::from(word(places.divergent) != 0);
         if self.draws == 0 {
             self.words.reserve_exact(self.words.len().saturating_mul(most.saturating_sub(1)));
         }
@@ -103,8 +134,21 @@ impl<'a> Recorder<'a> {
         let warmup_draw = find(streams, WARMUP).ok().filter(same);
         let chains = (0..chains).map(|_| Mutex::default()).collect();
         let rejected = Mutex::default();
-        let streams = streams.clone();
-        Ok(Self { streams, draw, warmup_draw, adapted, progress, chains, rejected, warmup, draws, observer, prints })
+        let (streams, places) = (streams.clone(), Places::of(&streams[draw]));
+        Ok(Self {
+            streams,
+            draw,
+            warmup_draw,
+            adapted,
+            progress,
+            chains,
+            rejected,
+            warmup,
+            draws,
+            places,
+            observer,
+            prints,
+        })
     }
 
     /// What is known of every chain now.
@@ -129,6 +173,9 @@ impl<'a> Recorder<'a> {
             let of = |(stream, record): (&Stream, &Option<Vec<Array>>)| number(stream, record.as_ref()?, name);
             self.last_of(chain, name).or_else(|| records.into_iter().find_map(of))
         };
+        let of_warmup = |record: &Option<Vec<Array>>, stream: &Stream| {
+            number(stream, record.as_ref()?, GRADIENTS).map(|n| n as u64)
+        };
         let iteration = chain.progress.as_ref().and_then(|record| number(progress, record, ITERATION));
         State {
             started: chain.started,
@@ -136,6 +183,10 @@ impl<'a> Recorder<'a> {
             warmup: if warm { self.warmup } else { iteration.map_or(0, |n| n as usize) },
             warm,
             draws: chain.draws,
+            divergent: chain.divergent,
+            gradients: of_warmup(&chain.adapted, adapted).or(of_warmup(&chain.progress, progress)).unwrap_or(0)
+                + chain.gradients_of_draws,
+            gradients_of_draws: chain.gradients_of_draws,
             stepsize: told(STEPSIZE).unwrap_or(f64::NAN),
             lp: told(LP).unwrap_or(f64::NAN),
             treedepth: told(TREEDEPTH).map_or(0, |n| n as i64),
@@ -176,7 +227,7 @@ impl Sink for Recorder<'_> {
     fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) -> Result<(), NoMemory> {
         let mut chain = self.chains[position].lock().expect("no emit panics while it holds the lock");
         if stream == self.draw {
-            chain.add(record, self.draws);
+            chain.add(record, self.places, self.draws);
             drop(chain);
             self.observer.draw();
             self.observer.between();

@@ -1,0 +1,248 @@
+//! Stores of Zarr that are read: those of others, and what is said of those that cannot be.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use autobatch::store::read::{StoredGroup, is_store};
+use serde_json::{Value, json};
+
+use super::page::Noise;
+use crate::project::cli::{Folder, error, output};
+
+/// The store that `tests/scripts/zarr_store.py` writes.
+fn of_others(folder: &Folder) -> PathBuf {
+    let into = folder.0.join("others.zarr");
+    let file = std::fs::File::open("tests/data/zarr_store.zip").expect("the file is there");
+    zip::ZipArchive::new(file).expect("an archive").extract(&into).expect("a folder");
+    into
+}
+
+fn said(arguments: &[&str]) -> (String, String) {
+    let done = output(arguments);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
+    (text(&done.stdout), text(&done.stderr))
+}
+
+#[test]
+fn stores_of_xarray_are_read_bit_for_bit() {
+    let folder = Folder::new("store-of-others");
+    let path = of_others(&folder);
+    assert!(is_store(&path) && !is_store(&folder.0));
+    let store = StoredGroup::open(&path).unwrap();
+    assert_eq!(store.names().unwrap(), ["observed_data", "posterior", "sample_stats"]);
+    let posterior = store.group("posterior").unwrap().expect("a group");
+    let arrays = posterior.arrays().unwrap();
+    let mu = arrays["mu"].read().unwrap();
+    let wanted: Vec<f64> = (0..24).map(|i| f64::from(i / 12) + f64::from(i % 12) / 100.0).collect();
+    assert_eq!((&mu.shape[..], mu.as_real().unwrap()), (&[2, 12][..], &wanted[..]));
+    // Chunks that are cut on every axis.
+    let theta = arrays["theta"].read().unwrap();
+    let of_theta: Vec<f64> = wanted.iter().flat_map(|x| (0..3).map(move |i| x + 10.0 * f64::from(i))).collect();
+    assert_eq!((&theta.shape[..], theta.as_real().unwrap()), (&[2, 12, 3][..], &of_theta[..]));
+    assert_eq!(arrays["n"].read().unwrap().as_real().unwrap()[13], 101.0);
+    let stats = store.group("sample_stats").unwrap().expect("a group").arrays().unwrap();
+    assert_eq!(stats["diverging"].read().unwrap().as_real().unwrap(), [0.0; 24], "no chunk is there");
+    assert_eq!(stats["energy"].read().unwrap().as_real().unwrap(), wanted);
+    assert_eq!(stats["step_size"].read().unwrap().as_real().unwrap(), [0.5; 24]);
+    assert!(arrays["school"].read().unwrap_err().to_string().contains("are no numbers"));
+}
+
+#[test]
+fn a_store_is_summarised_diagnosed_and_shown() {
+    let folder = Folder::new("store-commands");
+    let path = of_others(&folder).display().to_string();
+    let (table, notes) = said(&["summary", &path]);
+    let row = |name: &str| {
+        let line = table.lines().find(|line| line.split_whitespace().next() == Some(name));
+        line.unwrap_or_else(|| panic!("{name}: {table}")).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (&row("mu")[1], &row("theta[3]")[1], &row("divergent__")[1]),
+        (&"0.555".into(), &"20.55".into(), &"0".into())
+    );
+    assert!(table.contains("warmup=50") && notes.is_empty(), "{table}{notes}");
+    let (checks, _) = said(&["diagnose", &path]);
+    // No draw but the last has a deep tree, and the store tells that this is the limit.
+    assert!(checks.contains("LOOK  tree depth: 1 of 24 transitions reached the largest tree depth, 3"), "{checks}");
+    let page = folder.0.join("p.html").display().to_string();
+    said(&["report", &path, "-o", &page, "--observed-data"]);
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("<dd>other 1.2</dd>") && text.contains("28.00, 8.000, -3.000"), "written by, and observed");
+    assert!(text.contains("<th scope=\"row\">7</th>"), "the numbers of chains");
+    said(&["report", &path, "-o", &page]);
+    assert!(!std::fs::read_to_string(&page).unwrap().contains("28.00"), "observed data are told only where asked for");
+    assert!(error(&["summary", &path, &path]).contains("a store has all chains"));
+}
+
+/// A store without compression, of `mu` and `lp` with chunks of one chain and four draws; those of a chain that are not there
+/// are not written.
+fn own(folder: &Folder, name: &str, status: &str, made: &[usize]) -> PathBuf {
+    let root = folder.0.join(name);
+    let (draws, chunk) = (12, 4);
+    let node = |path: &Path, value: Value| {
+        std::fs::create_dir_all(path).unwrap();
+        std::fs::write(path.join("zarr.json"), value.to_string()).unwrap();
+    };
+    let group = |attributes: Value| json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+    node(&root, group(json!({"inference_library": "autobatch", "status": status, "seed": 4})));
+    for (of, name) in [("posterior", "mu"), ("sample_stats", "lp")] {
+        node(&root.join(of), group(json!({})));
+        let path = root.join(of).join(name);
+        node(
+            &path,
+            array(&[made.len(), draws], &[1, chunk], json!([{"name": "bytes", "configuration": {"endian": "little"}}])),
+        );
+        for (chain, made) in made.iter().enumerate() {
+            for first in (0..*made).step_by(chunk) {
+                let at = |draw: usize| if draw < *made { (chain * 100 + draw) as f64 } else { f64::NAN };
+                let bytes: Vec<u8> = (first..first + chunk).flat_map(|draw| at(draw).to_le_bytes()).collect();
+                let folder = path.join("c").join(chain.to_string());
+                std::fs::create_dir_all(&folder).unwrap();
+                std::fs::write(folder.join((first / chunk).to_string()), bytes).unwrap();
+            }
+        }
+    }
+    root
+}
+
+fn array(shape: &[usize], chunk: &[usize], codecs: Value) -> Value {
+    json!({
+        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": "float64", "fill_value": "NaN",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "codecs": codecs, "attributes": {}, "dimension_names": ["chain", "draw"],
+    })
+}
+
+#[test]
+fn a_run_that_goes_on_is_told_as_such_and_counts_whole_draws() {
+    let folder = Folder::new("store-running");
+    let path = own(&folder, "a.zarr", "running", &[12, 6, 0]).display().to_string();
+    let (table, notes) = said(&["summary", &path]);
+    assert!(table.contains("2 chains: each with 6 draws") && !table.contains("NaN"), "{table}");
+    assert!(notes.contains("1 of 3 chains have no draw yet"), "{notes}");
+    assert!(notes.contains("the run goes on, or ended without a word: this is of the first 6 draws"), "{notes}");
+    // 0 to 5, and 100 to 105.
+    assert!(table.lines().any(|line| line.starts_with("mu") && line.contains("52.5")), "{table}");
+    let (_, notes) = said(&["diagnose", &path]);
+    assert!(notes.contains("the run goes on"), "{notes}");
+    let page = folder.0.join("p.html").display().to_string();
+    said(&["report", &path, "-o", &page]);
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(
+        text.contains("Not the whole run:") && text.contains("<dd>autobatch</dd>"),
+        "{}",
+        &text[text.len() - 900..]
+    );
+    let path = own(&folder, "b.zarr", "interrupted", &[12, 9]).display().to_string();
+    assert!(said(&["summary", &path]).1.contains("stopped before its end: this is of 9 draws"));
+    let path = own(&folder, "c.zarr", "complete", &[12, 12]).display().to_string();
+    assert!(said(&["summary", &path]).1.is_empty());
+    let path = own(&folder, "d.zarr", "running", &[0, 0]).display().to_string();
+    assert!(error(&["summary", &path]).contains("there are no draws"));
+}
+
+#[test]
+fn what_cannot_be_read_says_how_to_write_it_otherwise() {
+    let folder = Folder::new("store-refused");
+    let path = own(&folder, "a.zarr", "complete", &[12, 12]);
+    let (store, mu) = (path.display().to_string(), path.join("posterior/mu"));
+    let with = |value: Value| {
+        std::fs::write(mu.join("zarr.json"), value.to_string()).unwrap();
+        error(&["diagnose", &store])
+    };
+    let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
+    let codecs = |codecs: Value| array(&[2, 12], &[1, 4], codecs);
+    let mut old = codecs(json!([bytes]));
+    old["zarr_format"] = json!(2);
+    let changed = |key: &str, value: Value| {
+        let mut of = codecs(json!([bytes]));
+        of[key] = value;
+        of
+    };
+    let cases = [
+        (codecs(json!([{"name": "sharding_indexed"}])), "it has shards: the codecs that are read are"),
+        (codecs(json!([bytes, {"name": "blosc"}])), "the codec `blosc` is not read"),
+        (codecs(json!([{"name": "transpose"}, bytes])), "the codec `transpose` is not read"),
+        (codecs(json!([])), "there are no codecs"),
+        (codecs(json!([bytes, {"name": "zstd"}])), "c/0/0: the chunk is broken"),
+        (codecs(json!([bytes, {"name": "gzip"}])), "c/0/0: the chunk is broken"),
+        (array(&[2, 12], &[2, 12], json!([bytes])), "the chunk is broken: 32 bytes, where it has 192"),
+        (array(&[2, 12], &[2], json!([bytes])), "the shape of chunks does not fit"),
+        (array(&[2, 12], &[0, 4], json!([bytes])), "the shape of chunks does not fit"),
+        (array(&[2, usize::MAX / 2], &[1, 4], json!([bytes])), "it does not fit in memory"),
+        (array(&[3, 12], &[1, 4], json!([bytes])), "arrays are of 3 chains and of 2"),
+        (old, "the format is not Zarr v3: write it as Zarr v3"),
+        (
+            changed("dimension_names", json!(["draw", "chain"])),
+            "has the axes draw × chain, where `chain` and `draw` must",
+        ),
+        (changed("dimension_names", Value::Null), "has no dimension_names"),
+        (changed("fill_value", json!("many")), "the fill value is none of its type"),
+        (changed("chunk_grid", json!({"name": "rectilinear"})), "the grid of chunks is not regular"),
+        (changed("shape", json!([-1, 2])), "zarr.json has no shape"),
+        (json!([]), "no JSON object"),
+    ];
+    for (metadata, expected) in cases {
+        let said = with(metadata.clone());
+        assert!(said.contains(expected) && said.contains("a.zarr"), "{metadata}: {said}");
+    }
+    std::fs::write(mu.join("zarr.json"), "{").unwrap();
+    assert!(error(&["report", &store, "-o", "/tmp/never.html"]).contains("no JSON"));
+    std::fs::remove_dir_all(path.join("posterior")).unwrap();
+    assert!(
+        error(&["summary", &store]).contains("there is no group `posterior`, as ArviZ has it: there is sample_stats")
+    );
+    let two = folder.0.join("two.zarr");
+    std::fs::create_dir_all(&two).unwrap();
+    assert!(error(&["summary", &two.display().to_string()]).contains("there is no zarr.json"));
+    std::fs::write(two.join(".zgroup"), "{}").unwrap();
+    assert!(error(&["summary", &two.display().to_string()]).contains("this is a Zarr v2 store: write it as Zarr v3"));
+}
+
+/// Chunks of noise are refused, whatever the codec: nothing panics, and nothing is made up.
+#[test]
+fn noise_is_no_chunk() {
+    let folder = Folder::new("store-noise");
+    let path = own(&folder, "a.zarr", "complete", &[12, 12]);
+    let mu = path.join("posterior/mu");
+    let mut noise = Noise(3);
+    for codec in ["zstd", "gzip", "crc32c"] {
+        let codecs = json!([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": codec}]);
+        std::fs::write(mu.join("zarr.json"), array(&[2, 12], &[1, 4], codecs).to_string()).unwrap();
+        for length in [0, 1, 4, 36, 300] {
+            // Some begin as what is compressed does.
+            let begin: &[u8] = if codec == "zstd" { &[0x28, 0xb5, 0x2f, 0xfd] } else { &[0x1f, 0x8b, 8, 0] };
+            for begin in [begin, &[]] {
+                let bytes: Vec<u8> = begin.iter().copied().chain((0..length).map(|_| noise.byte())).collect();
+                std::fs::write(mu.join("c/0/0"), bytes).unwrap();
+                let store = StoredGroup::open(&path).unwrap().group("posterior").unwrap().expect("a group");
+                let said = store.arrays().unwrap()["mu"].read().unwrap_err().to_string();
+                assert!(said.contains("the chunk is broken"), "{codec}, {length}: {said}");
+            }
+        }
+    }
+}
+
+/// What is compressed reads back, and what is much larger than it should be is not unpacked.
+#[test]
+fn gzip_is_read_and_what_is_too_large_is_not() {
+    let folder = Folder::new("store-gzip");
+    let path = own(&folder, "a.zarr", "complete", &[12, 12]);
+    let mu = path.join("posterior/mu");
+    let codecs = json!([{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "gzip"}]);
+    std::fs::write(mu.join("zarr.json"), array(&[2, 12], &[2, 12], codecs).to_string()).unwrap();
+    let write = |values: usize| {
+        let mut packed = flate2::write::GzEncoder::new(vec![], flate2::Compression::default());
+        (0..values).for_each(|i| packed.write_all(&(i as f64).to_be_bytes()).unwrap());
+        std::fs::write(mu.join("c/0/0"), packed.finish().unwrap()).unwrap();
+    };
+    let read = || StoredGroup::open(&path).unwrap().group("posterior").unwrap().unwrap().arrays().unwrap()["mu"].read();
+    write(24);
+    let wanted: Vec<f64> = (0..24).map(f64::from).collect();
+    // The files of the chunks that there were before are none of this grid's.
+    assert_eq!(read().unwrap().as_real().unwrap(), wanted);
+    write(1 << 20);
+    assert!(read().unwrap_err().to_string().contains("the chunk is broken"));
+}
