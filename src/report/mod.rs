@@ -5,6 +5,7 @@ pub mod checks;
 pub mod diagnosis;
 pub mod failed;
 pub mod page;
+pub mod progress;
 pub mod quantities;
 pub mod render;
 pub mod stan_csv;
@@ -12,6 +13,7 @@ pub mod stan_summary;
 pub mod statistics;
 pub mod stored;
 pub mod summary;
+pub mod timeline;
 
 pub use advice::{Advice, Concern, Warning};
 pub use checks::{Checks, Finding, Verdict};

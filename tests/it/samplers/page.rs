@@ -69,6 +69,7 @@ pub(crate) fn page(parameters: &IndexMap<String, Array>, statistics: &IndexMap<S
         numbers: &numbers,
         observed: None,
         stats: None,
+        timeline: None,
     };
     (page.render(), summary)
 }
