@@ -20,8 +20,8 @@ const LINES: Duration = Duration::from_secs(10);
 /// An object so often.
 const OBJECTS: Duration = Duration::from_secs(1);
 
-/// Shows it.
-pub(super) struct Shown {
+/// Shows how far chains are, in one of several ways.
+pub(super) struct Watcher {
     way: Way,
     chains: usize,
     warmup: usize,
@@ -82,7 +82,7 @@ impl Bars {
     }
 }
 
-impl Shown {
+impl Watcher {
     pub(super) fn new(args: &SampleArgs, sampling: &Sampling) -> Self {
         let (chains, warmup, kept) = (args.chains, sampling.warmup(), sampling.kept());
         let way = match (args.chain.progress, args.chain.refresh) {
@@ -191,7 +191,7 @@ fn object(reached: &Reached, draws: usize, all_draws: usize, first: u64, done: b
     })
 }
 
-impl Observer for Shown {
+impl Observer for Watcher {
     fn draw(&self) {
         let done = self.draws.fetch_add(1, Ordering::Relaxed) + 1;
         if matches!(self.way, Way::Lines) && done * 10 / self.total.max(1) > (done - 1) * 10 / self.total.max(1) {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use super::args::SampleArgs;
 use super::lines::Lines;
 use super::model::{Model, SAMPLED};
-use super::progress::Shown;
+use super::progress::Watcher;
 use super::sample_files::DrawsFile;
 use super::sample_job::{files_read, job};
 use super::search::{Starts, tell_why};
@@ -54,7 +54,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     note(&format!("memory: {}", sampling.memory(&options)?));
     run_starts();
     options.settings.stop = Some(Arc::clone(&stop));
-    let progress = Shown::new(args, &sampling);
+    let progress = Watcher::new(args, &sampling);
     let draws = sampling.run(&options, &progress)?;
     progress.finish(&draws.reached);
     drop(lines);

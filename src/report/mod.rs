@@ -16,7 +16,7 @@ pub mod summary;
 pub mod timeline;
 
 pub use advice::{Advice, Concern, Warning};
-pub use checks::{Checks, Finding, Verdict};
+pub use checks::{CheckResult, Checks, Verdict};
 pub use diagnosis::{Diagnosis, Suspect};
 pub use failed::failed_draws;
 pub use page::RunPage;

@@ -20,7 +20,7 @@ pub fn write_trace(timeline: &Timeline, out: &mut dyn Write) -> io::Result<()> {
     let units: Vec<Value> = timeline.units.iter().map(unit).collect();
     let tracks: Vec<Value> = timeline.tracks.iter().map(|t| json!({"width": t.width, "cut": t.cut})).collect();
     let about = json!({"format": FORMAT, "version": env!("CARGO_PKG_VERSION"), "units": units, "tracks": tracks});
-    write!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[\n")?;
+    writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[")?;
     write!(out, "{}", json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "autobatch"}}))?;
     for (at, track) in timeline.tracks.iter().enumerate() {
         let name = format!("worker {at}, {} lanes", track.width);
@@ -99,9 +99,8 @@ pub fn read_trace(text: &[u8]) -> Result<Timeline, String> {
         Some(Track { width: number(&track["width"])?, cut: track["cut"].as_bool()?, ..Track::default() })
     };
     let tracks: Option<Vec<Track>> = about["tracks"].as_array().and_then(|all| all.iter().map(of_track).collect());
-    let mut timeline = Timeline::default();
-    timeline.units = units.ok_or_else(|| lacks("units"))?;
-    timeline.tracks = tracks.ok_or_else(|| lacks("tracks"))?;
+    let mut timeline =
+        Timeline { units: units.ok_or_else(|| lacks("units"))?, tracks: tracks.ok_or_else(|| lacks("tracks"))? };
     let events = value["traceEvents"].as_array().ok_or_else(|| lacks("events"))?;
     for event in events.iter().filter(|event| event["ph"] == "X") {
         let of = || {
@@ -192,13 +191,13 @@ mod tests {
             stack_bytes: 800,
             lanes,
         };
-        let mut timeline = Timeline::default();
         let of = |name: &str, heavy| TracedUnit { block: "b1".into(), loc: Loc::new(name, 7), heavy, weight: 9 };
-        timeline.units = vec![of("main", false), of("log_density", true)];
-        timeline.tracks = vec![
+        let units = vec![of("main", false), of("log_density", true)];
+        let tracks = vec![
             Track { width: 70, cut: false, slices: vec![slice(0, 5, Some(vec![3, 1])), slice(1, 9_000_000_123, None)] },
             Track { width: 70, cut: true, slices: vec![slice(1, 77, None)] },
         ];
+        let timeline = Timeline { units, tracks };
         let mut text = vec![];
         write_trace(&timeline, &mut text).expect("memory");
         assert_eq!(read_trace(&text), Ok(timeline));

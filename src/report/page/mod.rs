@@ -191,7 +191,7 @@ fn figures(figures: Vec<Figure>) -> Value {
 }
 
 fn findings(checks: &Checks) -> Vec<Value> {
-    let of = |finding: &super::checks::Finding| {
+    let of = |finding: &super::checks::CheckResult| {
         let class = match finding.verdict {
             super::checks::Verdict::Fine => "fine",
             super::checks::Verdict::Look => "look",

@@ -83,7 +83,9 @@ fn a_trace_has_all_supersteps_of_a_run() {
     assert!(of_run.contains("<svg id=\"lanes\"") && of_run.contains("What lanes wait for"));
     ran(&["report", &npz, "-o", &page, "--trace", &trace]);
     let of_files = std::fs::read_to_string(&page).unwrap();
-    let lanes = |page: &str| page.split("id=\"lanes-of-machine\"").nth(1).and_then(|p| p.split("</section>").next()).map(str::to_owned);
+    let lanes = |page: &str| {
+        page.split("id=\"lanes-of-machine\"").nth(1).and_then(|p| p.split("</section>").next()).map(str::to_owned)
+    };
     assert!(lanes(&of_files).is_some() && lanes(&of_files) == lanes(&of_run), "files say the same as the run");
     crate::project::bench::well_formed(&of_files);
 }
@@ -151,15 +153,20 @@ fn what_is_no_trace_is_refused() {
 fn progress_is_told_as_json_too() {
     let folder = Folder::new("progress");
     let model = folder.file("m.stan", MODEL);
-    let run = ["sample", &model, "--chains", "20", "--warmup", "60", "--draws", "30", "--thin", "3", "--codegen", "off"];
+    let run =
+        ["sample", &model, "--chains", "20", "--warmup", "60", "--draws", "30", "--thin", "3", "--codegen", "off"];
     let said = ran(&[&run[..], &["--progress", "json", "--id", "5"]].concat());
-    let objects: Vec<Value> =
-        said.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let objects: Vec<Value> = said
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
     let last = objects.last().expect("the end is told");
     assert_eq!((&last["event"], &last["finished"], &last["draws"]), (&"end".into(), &20.into(), &200.into()), "{last}");
     assert_eq!((&last["all_draws"], &last["iterations_of_chain"]), (&200.into(), &90.into()));
     let groups = last["groups"].as_array().expect("groups");
-    let ends: Vec<(u64, u64)> = groups.iter().map(|g| (g["first"].as_u64().unwrap(), g["last"].as_u64().unwrap())).collect();
+    let ends: Vec<(u64, u64)> =
+        groups.iter().map(|g| (g["first"].as_u64().unwrap(), g["last"].as_u64().unwrap())).collect();
     assert_eq!((groups.len(), ends[0], ends[7]), (8, (5, 6), (22, 24)));
     assert!(ends.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0), "{ends:?}");
     for group in groups {
