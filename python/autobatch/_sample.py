@@ -218,8 +218,9 @@ class Handle:
         """How far the run is."""
         chains, warmup, draws, thin = self._sizes
         kept = -(-draws // thin)
-        nothing = ((0, chains * kept, 0, 0, 0, (0, 0)), (0, None, None, []))
-        (made, all_draws, iterations, warm, finished, _), (_, rate, left, rows) = self._run.progress() or nothing
+        told = self._run.progress()
+        made, all_draws, iterations, warm, finished, _ = told[0] if told else (0, chains * kept, 0, 0, 0, (0, 0))
+        _, rate, left, rows = told[1] if told else (0, None, None, [])
         # Of so many iterations after warmup one is kept.
         iterations += made * (thin - 1)
         seconds = (self._ended or time.monotonic()) - self._started
