@@ -18,7 +18,7 @@ const WIDTH: f64 = 980.0;
 const LANES: usize = 64;
 const SUPERSTEPS: usize = 260;
 const ROWS: usize = 15;
-/// Units of this order in time have a colour of their own; the others are grey.
+/// So many units, those that take most of the time that is drawn, have a colour of their own; the others are grey.
 const COLORS: usize = SERIES.len() - 1;
 const OTHERS: &str = SERIES[SERIES.len() - 1];
 
@@ -45,8 +45,7 @@ pub(super) fn told(timeline: &Timeline) -> Option<Value> {
     });
     let rows: Vec<Vec<String>> = rows.collect();
     let supersteps: u64 = shares.iter().map(|(_, share)| share.supersteps).sum();
-    let order: Vec<usize> = shares.iter().map(|(unit, _)| *unit).collect();
-    let figure = timeline.tracks.iter().find_map(|track| picture(timeline, track, &order));
+    let figure = timeline.tracks.iter().find_map(|track| picture(timeline, track));
     let utilization = fixed(active / computed.max(1.0), 2);
     let (supersteps, left) = (grouped(supersteps), shares.len().saturating_sub(ROWS));
     let cut = timeline.tracks.iter().any(|track| track.cut);
@@ -55,14 +54,23 @@ pub(super) fn told(timeline: &Timeline) -> Option<Value> {
     )
 }
 
-/// The first supersteps of a shard; `order` has the units by the time that they took.
-fn picture(timeline: &Timeline, track: &Track, order: &[usize]) -> Option<Figure> {
+/// The units of supersteps, those first that took most time.
+fn by_time(slices: &[&Slice]) -> Vec<usize> {
+    let mut times: IndexMap<usize, u64> = IndexMap::new();
+    slices.iter().for_each(|slice| *times.entry(slice.unit).or_default() += slice.end.saturating_sub(slice.begin));
+    times.sort_by(|_, a, _, b| b.cmp(a));
+    times.into_keys().collect()
+}
+
+/// The first supersteps of a shard.
+fn picture(timeline: &Timeline, track: &Track) -> Option<Figure> {
     let with_lanes: Vec<&Slice> = track.slices.iter().take_while(|slice| slice.lanes.is_some()).collect();
     // Lanes go on where they wait until the last one that is known.
     let shown = &with_lanes[..with_lanes.len().min(SUPERSTEPS)];
     if shown.is_empty() {
         return None;
     }
+    let order = by_time(shown);
     let lanes = track.width.min(LANES);
     let color = |unit: usize| {
         let at = order.iter().position(|other| *other == unit).unwrap_or(COLORS);
@@ -99,9 +107,8 @@ fn picture(timeline: &Timeline, track: &Track, order: &[usize]) -> Option<Figure
             since = at + 1;
         }
     }
-    let used: Vec<usize> = order.iter().copied().filter(|unit| shown.iter().any(|slice| slice.unit == *unit)).collect();
-    let named: Vec<usize> = used.iter().copied().filter(|unit| color(*unit) < COLORS).collect();
-    let others = used.len() > named.len();
+    let named: Vec<usize> = order.iter().copied().take(COLORS).collect();
+    let others = order.len() > named.len();
     let columns = 4;
     let legend_rows = (named.len() + usize::from(others)).div_ceil(columns);
     let mut picture = Picture::new(WIDTH, top + depth + 40.0 + 18.0 * legend_rows as f64);

@@ -76,9 +76,10 @@ impl Panel {
         picture.line((left, top), (left, top + height), FRAME);
     }
 
-    /// A line through points.
+    /// A line through those of the points that are finite.
     pub(super) fn line(&self, picture: &mut Picture, points: &[(f64, f64)], pen: Pen) {
-        let points: Vec<(f64, f64)> = points.iter().map(|(x, y)| self.at(*x, *y)).collect();
+        let finite = points.iter().filter(|(x, y)| x.is_finite() && y.is_finite());
+        let points: Vec<(f64, f64)> = finite.map(|(x, y)| self.at(*x, *y)).collect();
         picture.polyline(&points, pen);
     }
 

@@ -106,7 +106,18 @@ fn traces_keep_to_their_window() {
     let folder = Folder::new("trace-window");
     let file = folder.0.join("t.json").display().to_string();
     let run = |more: &[&str]| {
-        let fib = ["run", "examples/fib.ab", "--input", "n=[12, 3, 9, 11]", "--codegen", "off", "--trace", &file];
+        let fib = [
+            "run",
+            "examples/fib.ab",
+            "--entry",
+            "fib",
+            "--input",
+            "n=[12, 3, 9, 11]",
+            "--codegen",
+            "off",
+            "--trace",
+            &file,
+        ];
         let said = ran(&[&fib[..], more].concat());
         (slices(&read(&file)).iter().map(|s| s["args"]["supersteps"].as_u64().unwrap()).sum::<u64>(), said)
     };
@@ -121,11 +132,11 @@ fn traces_keep_to_their_window() {
         (&["--engine", "local"], "the engine `pc`, which `local` has not"),
         (&["--device", "cuda-host"], "`--trace` notes every superstep, which a GPU does not do"),
     ] {
-        let fib = ["run", "examples/fib.ab", "--input", "n=[3]", "--trace", &file];
+        let fib = ["run", "examples/fib.ab", "--entry", "fib", "--input", "n=[3]", "--trace", &file];
         let said = error(&[&fib[..], more].concat());
         assert!(said.contains(expected), "{said}");
     }
-    let fib = ["run", "examples/fib.ab", "--input", "n=[3]", "--trace"];
+    let fib = ["run", "examples/fib.ab", "--entry", "fib", "--input", "n=[3]", "--trace"];
     assert!(error(&[&fib[..], &["t.txt"]].concat()).contains("the name must end in .json or .json.gz"));
     assert!(error(&[&fib[..], &["no/t.json"]].concat()).contains("there is no folder"));
     let wrong = output(&[&fib[..], &[&file, "--trace-at", "soon"]].concat());
