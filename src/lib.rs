@@ -131,6 +131,7 @@ pub mod lower;
 pub mod mcmc;
 #[doc(hidden)]
 pub mod parts;
+mod picture;
 #[doc(hidden)]
 pub mod pipeline;
 #[doc(hidden)]

@@ -1,8 +1,7 @@
 //! Horizontal bars from zero, each with its name and its value, and a line that stands for what all are compared with.
 
-use super::axis::Axis;
 use super::report::Rate;
-use super::svg::{Anchor, Pen, Picture};
+use crate::picture::{Anchor, Axis, Pen, Picture};
 
 /// Bars.
 #[derive(Clone, PartialEq, Debug)]

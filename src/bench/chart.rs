@@ -1,8 +1,7 @@
 //! A chart: lines over two axes, with the names of the lines beside it.
 
-use super::axis::Axis;
 use super::report::Rate;
-use super::svg::{Anchor, Marker, Pen, Picture};
+use crate::picture::{Anchor, Axis, Marker, Pen, Picture};
 
 /// A chart.
 #[derive(Clone, PartialEq, Debug)]

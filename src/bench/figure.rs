@@ -2,13 +2,13 @@
 
 use indexmap::IndexMap;
 
-use super::axis::Axis;
 use super::bars::{Bar, Bars};
 use super::chart::{Chart, Line};
 use super::group::Group;
 use super::report::{Rate, Report};
 use super::row::ReportRow;
 use super::study::Question;
+use crate::picture::Axis;
 
 /// A figure.
 #[derive(Clone, PartialEq, Debug)]

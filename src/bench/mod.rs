@@ -10,7 +10,6 @@
 //!
 //! [`run`] measures and gives a [`Report`]; [`figure`] draws it and [`html`] makes a page of it. Nothing here prints.
 
-mod axis;
 mod bars;
 pub mod bound;
 mod case;
@@ -28,7 +27,6 @@ pub mod report;
 pub mod row;
 mod stan;
 pub mod study;
-mod svg;
 mod table;
 mod way;
 

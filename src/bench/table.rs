@@ -4,9 +4,10 @@ use std::fmt;
 
 use super::group::Group;
 use super::machine::Machine;
-use super::report::{BoundRow, Rate, Report, counted, short};
+use super::report::{BoundRow, Rate, Report, counted};
 use super::row::{Ablation, ReportRow};
 use super::study::Question;
+use crate::picture::short;
 
 /// A table of a report.
 #[derive(Clone, PartialEq, Debug)]

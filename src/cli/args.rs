@@ -18,10 +18,12 @@ use super::laplace::LaplaceArgs;
 use super::model::{DataArgs, IncludeArgs};
 use super::note;
 use super::optimize::OptimizeArgs;
+use super::page::ReportArgs;
 use super::pathfinder::PathfinderArgs;
 use super::quantities::QuantitiesArgs;
 use super::sample_args::{ChainArgs, DrawsFileArgs};
 use super::store::{MergeArgs, ResumeArgs, StoreArgs};
+use super::trace::TraceArgs;
 
 /// Program-counter autobatching: single-example programs with loops, branches and recursion, run for many lanes at once.
 #[derive(Debug, Parser)]
@@ -50,10 +52,12 @@ pub(super) enum Command {
     Resume(Box<ResumeArgs>),
     /// End a store whose chains several processes have run
     Merge(MergeArgs),
-    /// Print the table of CmdStan's stansummary, of files of Stan CSV, one a chain
+    /// Print the table of CmdStan's stansummary, of the chains of a run: Stan CSV, arrays, or a Zarr store
     Summary(SummaryArgs),
-    /// Say what to worry about in files of Stan CSV, as CmdStan's diagnose; or test the gradient of a model
+    /// Say what to worry about in the chains of a run, as CmdStan's diagnose; or test the gradient of a model
     Diagnose(DiagnoseArgs),
+    /// Show a run on one page: findings, tables and pictures, in a file that needs nothing else
+    Report(ReportArgs),
     /// Print the log density of a model and its gradient at unconstrained points
     #[command(name = "log-prob", visible_alias = "log_prob")]
     LogProb(LogProbArgs),
@@ -114,6 +118,8 @@ pub(super) struct RunArgs {
     /// Write to this file where the time went: by activity, block and line
     #[arg(long, value_name = "FILE.json")]
     pub(super) profile: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) trace: TraceArgs,
 }
 
 #[derive(Debug, Args)]
@@ -278,12 +284,17 @@ pub(super) struct SampleArgs {
     /// Write to this file where the time went: by activity, block and line
     #[arg(long, value_name = "FILE.json")]
     pub(super) profile: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) trace: TraceArgs,
+    /// Write what there is to see of the run to this page, as `autobatch report` does
+    #[arg(long, value_name = "FILE.html")]
+    pub(super) report: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct SummaryArgs {
     /// The files of the chains of a run, or the one that has all
-    #[arg(required = true, value_name = "FILE.csv|.npz|.json")]
+    #[arg(required = true, value_name = "FILE.csv|.npz|.json|.zarr")]
     pub(super) files: Vec<PathBuf>,
     /// Significant digits
     #[arg(short, long, visible_alias = "sig_figs", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=18))]
@@ -299,8 +310,11 @@ pub(super) struct SummaryArgs {
 #[derive(Debug, Args)]
 pub(super) struct DiagnoseArgs {
     /// The files of the chains of a run; or a model, whose gradient is compared with differences at a random point
-    #[arg(required = true, value_name = "FILE.csv|MODEL")]
+    #[arg(required = true, value_name = "FILE.csv|.npz|.json|.zarr|MODEL")]
     pub(super) files: Vec<PathBuf>,
+    /// Exit with 1 where there is something to look at
+    #[arg(long)]
+    pub(super) strict: bool,
     #[command(flatten)]
     pub(super) data: DataArgs,
     /// Of a model: the point is uniform within this distance of 0 in every unconstrained coordinate
@@ -689,6 +703,7 @@ impl EngineArgs {
                 check_nan: self.check == Some(CheckName::Nan),
                 stats,
                 profile: false,
+                trace: None,
                 stop: None,
                 ended: None,
             },

@@ -22,6 +22,7 @@ mod log_prob;
 mod map;
 mod model;
 mod optimize;
+mod page;
 mod pathfinder;
 mod profile;
 mod progress;
@@ -41,7 +42,9 @@ mod stan;
 mod stan_files;
 mod stan_texts;
 mod store;
+mod stores;
 mod texts;
+mod trace;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
@@ -98,6 +101,7 @@ pub fn main() -> ExitCode {
         Command::Merge(args) => store::merge(&args),
         Command::Summary(args) => stan_files::summary(&args),
         Command::Diagnose(args) => stan_files::diagnose(&args),
+        Command::Report(args) => page::report(&args),
         Command::LogProb(args) => log_prob::log_prob(&args),
         Command::Optimize(args) => optimize::optimize(&args),
         Command::Laplace(args) => laplace::laplace(&args),

@@ -8,15 +8,15 @@ use std::sync::atomic::Ordering;
 use super::args::SampleArgs;
 use super::lines::Lines;
 use super::model::{Model, SAMPLED};
-use super::progress::Progress;
+use super::progress::Watcher;
 use super::sample_files::DrawsFile;
 use super::sample_job::{files_read, job};
 use super::search::{Starts, tell_why};
 use super::show::show_stats;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::store::ShownArgs;
-use super::{advice, cmdstan, note, print, profile, store, warn_of_own};
-use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Reached, Sampling, Setting, settings_of};
+use super::{advice, cmdstan, note, page, print, profile, store, trace, warn_of_own};
+use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer as _, Reached, Sampling, Setting, settings_of};
 use crate::program::{Error, ErrorKind};
 use crate::report::{Diagnosis, Summary};
 use crate::run::{Trap, TrapKind};
@@ -31,6 +31,13 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     if args.store.store.is_some() && (args.draws_file.output.is_some() || args.draws_file.format.is_some()) {
         return Err(Error::new(ErrorKind::Option, "--store has the draws: leave --output and --format out"));
     }
+    if let Some(store) = args.store.store.as_ref().filter(|_| args.report.is_some()) {
+        let message = format!("--report is of draws in memory: `autobatch report {}` shows a store", store.display());
+        return Err(Error::new(ErrorKind::Option, message));
+    }
+    if args.store.store.is_some() && (args.trace.trace.is_some() || args.profile.is_some()) {
+        return Err(Error::new(ErrorKind::Option, "--trace and --profile are of runs without --store"));
+    }
     let file = DrawsFile::new(&args.draws_file, args.chains, args.chain.id)?;
     let read = files_read(args, model);
     if args.chain.save_metric == Some(true) {
@@ -44,7 +51,11 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
              is --initial-stepsize"
         ));
     }
+    if let Some(path) = &args.report {
+        page::check_page(path, "--report")?;
+    }
     profile::ask(&mut options, args.profile.as_deref(), file.path())?;
+    trace::ask(&mut options, &args.trace, file.path())?;
     let lines = Lines::of(&mut options);
     let stop = nothing_to_keep_yet();
     let loaded = Model::load(model, &args.data, SAMPLED, options.settings.seed)?;
@@ -60,14 +71,15 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     note(&format!("memory: {}", sampling.memory(&options)?));
     run_starts();
     options.settings.stop = Some(Arc::clone(&stop));
-    let progress = Progress::new(args.chain.refresh, &sampling, 0);
+    let progress = Watcher::new((args.chain.progress, args.chain.refresh), args.chain.id, &sampling, 0);
     let draws = sampling.run(&options, &progress)?;
-    drop(progress);
+    progress.finished(&draws.reached);
     drop(lines);
     report_traps(&draws, args.chains, &sampling.not_numbers());
     let stopped = stop.load(Ordering::Relaxed);
     if draws.chains.is_empty() {
         profile::write(args.profile.as_deref(), &draws.stats)?;
+        trace::write(&args.trace, &draws.stats)?;
         if !stopped {
             tell_why(&loaded, SAMPLED, &Starts::new(job.starts.as_ref(), &job.settings), &options);
         }
@@ -77,6 +89,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         report_nothing(&draws, args.chains);
         file.write_states(args, &draws, &options)?;
         profile::write(args.profile.as_deref(), &draws.stats)?;
+        trace::write(&args.trace, &draws.stats)?;
         return Ok(interrupted());
     }
     let written = file.write(args, &draws, &options);
@@ -101,6 +114,10 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         print(&format!("\nbytes pushed per gradient {pushed:.1}\n"));
     }
     profile::write(args.profile.as_deref(), &draws.stats)?;
+    trace::write(&args.trace, &draws.stats)?;
+    if let Some(path) = &args.report {
+        page::of_run(path, args, &draws, &options, &summary)?;
+    }
     // Only now, so that the summary is not lost with the file.
     written?;
     Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })

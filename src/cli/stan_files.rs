@@ -10,20 +10,21 @@ use crate::mcmc::log_prob::LogProb;
 use crate::mcmc::protocol::{DRAW, Q, STEPSIZE};
 use crate::program::io::{NamedValues, write_atomically};
 use crate::program::{Error, ErrorKind};
-use crate::report::stan_csv::CsvChains;
-use crate::report::{Checks, SamplerStatistics, StanSummary, Summary};
+use crate::report::{Checks, SamplerStatistics, StanSummary, StoredChains, Summary};
 
+use crate::store::read::is_store;
 use crate::types::Array;
 
 use super::args::{DiagnoseArgs, SummaryArgs};
 use super::draws::Drawn;
 use super::inits::of_all_chains;
 use super::model::{Model, SAMPLED};
-use super::{check_output, print};
+use super::{check_output, note, print, stores};
 
 /// The table.
 pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
     let chains = read(&args.files)?;
+    tell_state(&chains);
     let table = StanSummary::of(&chains, args.sig_figs as usize, &args.percentiles);
     print(&table.to_string());
     if let Some(path) = &args.csv_filename {
@@ -43,16 +44,27 @@ pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
 
 /// The checks of files, or the test of a model's gradient.
 pub(super) fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, Error> {
-    let has_draws = |path: &PathBuf| path.extension().is_some_and(|e| e == "csv" || e == "npz" || e == "json");
+    let has_draws = |path: &PathBuf| {
+        path.extension().is_some_and(|e| e == "csv" || e == "npz" || e == "json") || is_draws_store(path)
+    };
     if let [model] = &args.files[..]
         && !has_draws(model)
     {
         return test_gradient(model, args);
     }
     let chains = read(&args.files)?;
-    let summary = Summary::of(&chains.parameters, SamplerStatistics::of_csv(&chains));
-    print(&Checks::of(&summary).to_string());
-    Ok(ExitCode::SUCCESS)
+    tell_state(&chains);
+    let summary = Summary::of(&chains.parameters, SamplerStatistics::of_stored(&chains));
+    let checks = Checks::of(&summary);
+    print(&checks.to_string());
+    Ok(ExitCode::from(u8::from(args.strict && !checks.all_hold())))
+}
+
+/// Says of draws that are not all that they are not.
+fn tell_state(chains: &StoredChains) {
+    if let Some(told) = chains.state.told(chains.draws) {
+        note(&format!("note: {told}"));
+    }
 }
 
 fn test_gradient(model: &Path, args: &DiagnoseArgs) -> Result<ExitCode, Error> {
@@ -72,8 +84,15 @@ fn test_gradient(model: &Path, args: &DiagnoseArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(u8::from(tested.failures() > 0)))
 }
 
-/// The chains of files of Stan CSV.
-pub(super) fn read(files: &[PathBuf]) -> Result<CsvChains, Error> {
+/// The chains of files of Stan CSV, of a file of arrays, or of a store.
+pub(super) fn read(files: &[PathBuf]) -> Result<StoredChains, Error> {
+    if let Some(store) = files.iter().find(|path| is_draws_store(path)) {
+        let [store] = files else {
+            let message = format!("`{}`: a store has all chains: name it alone", store.display());
+            return Err(Error::new(ErrorKind::Option, message));
+        };
+        return stores::read(store);
+    }
     let files = &of_all_chains(files, 1)[..];
     if let Some(path) = files.iter().find(|path| path.extension().is_some_and(|e| e == "npz" || e == "json")) {
         let [file] = files else { return Err(Drawn::one_file(&format!("`{}`", path.display()))) };
@@ -86,14 +105,19 @@ pub(super) fn read(files: &[PathBuf]) -> Result<CsvChains, Error> {
     };
     let texts: Vec<(String, String)> = files.iter().map(|path| read(path)).collect::<Result<_, Error>>()?;
     let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    CsvChains::read(texts).map_err(|error| Error::new(ErrorKind::Input, error.to_string()))
+    StoredChains::of_csv(texts).map_err(|error| Error::new(ErrorKind::Input, error.to_string()))
+}
+
+/// Whether this is a store, or was meant to be one.
+fn is_draws_store(path: &Path) -> bool {
+    is_store(path) || path.extension().is_some_and(|e| e == "zarr")
 }
 
 /// What names of states of warmup begin with in a file of arrays.
 const WARMUP_STATES: &str = "warmup.";
 
 /// The chains of a file of arrays, as `sample` writes it.
-fn of_arrays(file: &Path) -> Result<CsvChains, Error> {
+fn of_arrays(file: &Path) -> Result<StoredChains, Error> {
     let Drawn { chains, count, arrays } = Drawn::of_arrays(&NamedValues::read(file)?)?;
     // Of a model with a parameter of such a name the statistic has another.
     let has = |name: &str| arrays.contains_key(name);
@@ -117,14 +141,13 @@ fn of_arrays(file: &Path) -> Result<CsvChains, Error> {
         (1..=chains).filter_map(|chain| steps.get(chain * count - 1).copied()).collect()
     };
     let stepsizes = statistics.get(STEPSIZE).map_or_else(Vec::new, last);
-    let config = IndexMap::new();
-    Ok(CsvChains {
-        config,
+    Ok(StoredChains {
         parameters,
         statistics,
         stepsizes,
         seconds: vec![(0.0, 0.0); chains],
         draws: count,
-        uneven: false,
+        numbers: (1..=chains).collect(),
+        ..StoredChains::default()
     })
 }

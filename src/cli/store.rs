@@ -11,12 +11,12 @@ use clap::Args;
 use crate::mcmc::sampling::{self, Job, Observer, PlannedJob, Resumed, Sampling, StoredDraws, stored_draws};
 use crate::program::{Bound, Error, ErrorKind, Options};
 use crate::report::{Diagnosis, Summary};
-use crate::store::{RunStatus, RunStore};
+use crate::store::{RunPlan, RunStatus, RunStore};
 
 use super::args::{EngineArgs, range};
 use super::lines::Lines;
-use super::progress::Progress;
-use super::sample_args::ChainArgs;
+use super::progress::Watcher;
+use super::sample_args::{ChainArgs, ProgressName};
 use super::show::show_stats;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{note, print, warn_of_own};
@@ -54,6 +54,9 @@ pub(super) struct ResumeArgs {
     /// Tell how far the chains are after so many iterations of the slowest; 0 tells nothing
     #[arg(long, value_name = "N")]
     pub(super) refresh: Option<usize>,
+    /// How progress is shown, as of `sample`
+    #[arg(long, value_enum, default_value_t = ProgressName::Auto)]
+    pub(super) progress: ProgressName,
     #[command(flatten)]
     pub(super) engine: EngineArgs,
 }
@@ -100,7 +103,7 @@ pub(super) fn sample(
         Some(_) => RunStore::join_or_create(root, &plan, &files)?,
         None => RunStore::create(root, &plan, &files)?,
     }
-    run(root, args.lanes.clone(), (shown, chain.refresh), (options, stop))
+    run(root, args.lanes.clone(), (shown, (chain.progress, chain.refresh)), (options, stop))
 }
 
 /// Goes on with a run that was stopped or killed, or asks for more draws.
@@ -121,7 +124,7 @@ pub(super) fn resume(args: &ResumeArgs) -> Result<ExitCode, Error> {
         let (before, draws) = sampling::ask_for_more(&args.store, args.more_draws)?;
         note(&format!("{draws} iterations after warmup of each chain, where there were {before}"));
     }
-    run(&args.store, args.lanes.clone(), (&args.shown, args.refresh), (&options, &nothing_to_keep_yet()))
+    run(&args.store, args.lanes.clone(), (&args.shown, (args.progress, args.refresh)), (&options, &nothing_to_keep_yet()))
 }
 
 /// Ends a store whose chains several processes have run.
@@ -167,14 +170,14 @@ pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Error> {
 fn run(
     root: &Path,
     lanes: Option<Range<usize>>,
-    (shown, refresh): (&ShownArgs, Option<usize>),
+    (shown, how): (&ShownArgs, (ProgressName, Option<usize>)),
     (options, stop): (&Options, &Arc<AtomicBool>),
 ) -> Result<ExitCode, Error> {
     let mut options = options.clone();
     let lines = Lines::of(&mut options);
     options.settings.stop = Some(Arc::clone(stop));
     let observer =
-        |sampling: &Sampling, draws: usize| -> Box<dyn Observer> { Box::new(Progress::new(refresh, sampling, draws)) };
+        |sampling: &Sampling, draws: usize| -> Box<dyn Observer> { Box::new(Watcher::new(how, first, sampling, draws)) };
     let warn = |bound: &Bound| {
         warn_of_own(bound);
         run_starts();

@@ -10,10 +10,14 @@
 
 mod agreement;
 mod moments;
+mod uniformity;
+mod within;
 
 use super::special::{beta_quantile, normal_quantile};
 pub use agreement::{Agreement, RHAT_LIMIT, rhat_nested};
 use moments::{average, deviations, inner_product, variance};
+pub use uniformity::{COVERAGE, ChainRanks, Uniformity};
+pub use within::{autocorrelation, correlation_time};
 
 /// Fewest draws a chain with which there is anything to diagnose.
 const MIN_DRAWS: usize = 4;

@@ -63,7 +63,8 @@ pub use settings::{
     TARGET_ACCEPT, THIN,
 };
 pub use stored::{StoredDraws, StoredRun, stored_draws};
-pub use watch::{COLLAPSED, Observer, Reached, SlowChain};
+use watch::Iterations;
+pub use watch::{COLLAPSED, ChainGroup, MOST_GROUPS, Observer, Reached, SlowChain};
 
 /// A model with its data and a sampler, compiled and ready to run.
 #[derive(Debug)]
@@ -170,6 +171,10 @@ impl Sampling {
 
     fn has_parameters(&self) -> bool {
         self.model.functions().any(|name| name == PARAMETERS)
+    }
+
+    fn iterations(&self) -> Iterations {
+        Iterations { warmup: self.warmup, kept: self.kept(), thin: self.method.thin() }
     }
 
     fn inputs(&self) -> Inputs {
@@ -294,7 +299,7 @@ impl Sampling {
         let results = std::thread::scope(|scope| {
             let (running, done) = mpsc::channel();
             if observer.watches() {
-                scope.spawn(|| watch::watch(&|| recorder.states(), self.warmup, observer, &{ done }));
+                scope.spawn(|| watch::watch(&|| recorder.states(), self.iterations(), observer, &{ done }));
             }
             let results = bound.run_within(&budget, options, &recorder);
             drop(running);
@@ -305,7 +310,7 @@ impl Sampling {
     }
 
     fn collect(&self, recorder: Recorder<'_>, results: &Results, seconds: f64) -> Result<Draws, Error> {
-        let reached = Reached::of(&recorder.states());
+        let reached = Reached::of(&recorder.states(), &self.iterations()).after(seconds);
         let rejected_after_warmup = recorder.rejected_after_warmup();
         let recorded = recorder.finish();
         let stopped = results.traps().iter().any(|t| t.kind == TrapKind::Interrupted);

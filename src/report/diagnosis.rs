@@ -117,7 +117,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 }
 
 /// Pearson's correlation; NaN where one of the two does not vary.
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
     let (mean_a, mean_b) = (mean(a), mean(b));
     let sum = |of: &dyn Fn(f64, f64) -> f64| a.iter().zip(b).map(|(a, b)| of(a - mean_a, b - mean_b)).sum::<f64>();

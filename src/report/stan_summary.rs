@@ -4,8 +4,8 @@ use std::fmt;
 
 use rayon::prelude::*;
 
-use super::stan_csv::CsvChains;
 use super::stan_csv::general;
+use super::stored::StoredChains;
 use super::summary::{SummaryRow, element_name, scalar_chains};
 use crate::mcmc::diagnostics::{self, quantiles};
 use crate::types::Array;
@@ -39,7 +39,7 @@ pub struct StanSummary {
 
 impl StanSummary {
     /// Of the chains of a run, with these quantiles in percent.
-    pub fn of(chains: &CsvChains, digits: usize, percentiles: &[f64]) -> Self {
+    pub fn of(chains: &StoredChains, digits: usize, percentiles: &[f64]) -> Self {
         let elements = |(name, array): (&String, &Array)| -> Vec<(String, Vec<Vec<f64>>)> {
             let event = &array.shape[2..];
             let all = 0..event.iter().product::<usize>();
@@ -104,7 +104,7 @@ impl StanSummary {
 }
 
 /// What ran.
-fn head(chains: &CsvChains) -> String {
+fn head(chains: &StoredChains) -> String {
     let config = |key: &str| chains.config.get(key).cloned().unwrap_or_else(|| "?".to_owned());
     let (warmup, sampling) = chains.run_seconds();
     let each = |of: fn(&(f64, f64)) -> f64| -> String {
@@ -123,10 +123,11 @@ fn head(chains: &CsvChains) -> String {
         let s = if count == 1 { "" } else { "s" };
         return format!("{count} chain{s}: each with {} draws; {} draws saved.\n", chains.draws, count * chains.draws);
     }
+    // Stores of other libraries may name none.
+    let model = chains.config.get("model").map_or(String::new(), |m| format!("Inference for Stan model: {m}\n"));
     format!(
-        "Inference for Stan model: {}\n{count} chain{}: each with {} draws; warmup={}; thin={}; {} draws saved.\n\n\
+        "{model}{count} chain{}: each with {} draws; warmup={}; thin={}; {} draws saved.\n\n\
          Warmup took ({}) seconds, {} seconds total\nSampling took ({}) seconds, {} seconds total\n",
-        config("model"),
         if count == 1 { "" } else { "s" },
         chains.draws,
         config("num_warmup"),
@@ -140,7 +141,7 @@ fn head(chains: &CsvChains) -> String {
 }
 
 /// What the columns mean.
-fn foot(chains: &CsvChains) -> String {
+fn foot(chains: &StoredChains) -> String {
     let config = |key: &str| chains.config.get(key).map(String::as_str);
     let by = match (config("algorithm"), config("engine")) {
         (Some(algorithm), Some(engine)) => format!("Samples were drawn using {algorithm} with {engine}.\n"),

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::advice::{Advice, Concern, Warning};
-use super::stan_csv::CsvChains;
+use super::stored::{RunState, StoredChains};
 use super::summary::{abridged, grouped, scalar_chains, significant};
 use crate::mcmc::diagnostics;
 use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
@@ -15,7 +15,7 @@ use crate::run::Caught;
 use crate::types::{Array, Scalar};
 
 /// E-BFMI below this is a warning.
-const E_BFMI_LIMIT: f64 = 0.3;
+pub(super) const E_BFMI_LIMIT: f64 = 0.3;
 /// Draws that a chain needs for an E-BFMI of its own, and all chains for one of all.
 const E_BFMI_DRAWS: usize = 100;
 /// How many times as many gradients as the median chain one takes that is stuck.
@@ -168,22 +168,22 @@ impl SamplerStatistics {
         .with_rejected(&draws.rejected, &draws.rejected_after_warmup)
     }
 
-    /// What the sampler did in the chains of Stan CSV files.
-    pub fn of_csv(chains: &CsvChains) -> Self {
+    /// What the sampler did in chains that files have.
+    pub fn of_stored(chains: &StoredChains) -> Self {
         let config = |key: &str| chains.number(key);
         let depth = config("max_depth").map(|depth| depth as i64);
         let leapfrogs = chains.statistics.get(N_LEAPFROG).and_then(Array::as_real).unwrap_or_default();
         let seconds = chains.run_seconds();
         let gradients = leapfrogs.iter().sum::<f64>() as u64;
         let engaged = chains.config.get("engaged").is_none_or(|engaged| engaged == "1" || engaged == "true");
-        let numbers: Vec<usize> = (1..=chains.seconds.len()).collect();
         Self {
             target_accept: config("delta").filter(|_| engaged),
             warmup: config("num_warmup").map_or(0, |n| n as usize),
             thin: config("thin").map_or(1, |n| n as usize),
             stepsize: config("stepsize").filter(|_| !engaged),
             adapted: chains.stepsizes.clone(),
-            stuck: stuck(&chains.statistics, &numbers),
+            stuck: stuck(&chains.statistics, &chains.numbers),
+            stopped: matches!(chains.state, RunState::Running | RunState::Interrupted),
             ..Self::of(&chains.statistics, depth, gradients, seconds.0 + seconds.1)
         }
     }

@@ -14,7 +14,7 @@ use crate::mcmc::sampling::{Draws, FailedDraws};
 use crate::types::{Array, ComplexPart, Scalar};
 
 /// Bulk or tail effective sample size below this for each of up to four chains is a warning.
-const ESS_PER_CHAIN: f64 = 100.0;
+pub(super) const ESS_PER_CHAIN: f64 = 100.0;
 /// How many times as many draws are advised at most.
 const MOST_TIMES: f64 = 10.0;
 /// What the draws say about one scalar parameter. Values that cannot be computed are NaN.
@@ -224,7 +224,7 @@ pub(super) fn scalar_chains(array: &Array, element: usize) -> Vec<Vec<f64>> {
     (0..chains).map(|chain| (0..draws).map(|draw| at(chain, draw)).collect()).collect()
 }
 
-fn as_real(scalar: Scalar) -> f64 {
+pub(super) fn as_real(scalar: Scalar) -> f64 {
     match scalar {
         Scalar::Bool(b) => f64::from(u8::from(b)),
         Scalar::Int(i) => i as f64,

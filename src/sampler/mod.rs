@@ -18,7 +18,7 @@ use crate::program::io::{Data, NamedValues};
 use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options, StanModel, Terms};
 use crate::types::Array;
 
-pub use crate::mcmc::sampling::{Draws, FailedDraws, Metric, Number, Reached, Setting};
+pub use crate::mcmc::sampling::{ChainGroup, Draws, FailedDraws, Metric, Number, Reached, Setting};
 pub use crate::program::Arrays;
 pub use crate::report::{Advice, Diagnosis, SamplerStatistics, StuckChain, Summary, SummaryRow, Suspect, Warning};
 pub use samples::Samples;
@@ -97,14 +97,14 @@ const LOOKS: Duration = Duration::from_millis(10);
 const RADIUS: f64 = 2.0;
 
 /// How far a run is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Progress {
     /// Draws that are kept, of all chains together.
     pub draws: usize,
     /// Draws that there will be.
     pub all_draws: usize,
-    /// How far the chains are, as of the last second; nothing yet in a run that takes less.
+    /// How far the chains are, as of the last look, some times a second; nothing yet in a run that takes less.
     pub reached: Reached,
 }
 
@@ -308,7 +308,7 @@ impl Sampler {
         self
     }
 
-    /// Is called while chains run, by their threads: once for every hundredth of the draws, and about once a second. A
+    /// Is called while chains run, by their threads: once for every hundredth of the draws, and some times a second. A
     /// run waits for it.
     #[must_use]
     pub fn on_progress(mut self, callback: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
@@ -533,7 +533,7 @@ impl Observer for Told<'_> {
         let draws = self.draws.fetch_add(1, Ordering::Relaxed) + 1;
         let percent = |draws: usize| draws.saturating_mul(100) / self.all_draws.max(1);
         if percent(draws) > percent(draws - 1) {
-            let reached = *self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+            let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner).clone();
             self.tell(draws, reached);
         }
     }
@@ -550,7 +550,7 @@ impl Observer for Told<'_> {
     }
 
     fn moved(&self, reached: &Reached) {
-        *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = *reached;
-        self.tell(self.draws.load(Ordering::Relaxed), *reached);
+        *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = reached.clone();
+        self.tell(self.draws.load(Ordering::Relaxed), reached.clone());
     }
 }

@@ -8,7 +8,8 @@ use super::watch::State;
 use super::{Observer, draws::Recorded};
 use crate::base::IdVec;
 use crate::mcmc::protocol::{
-    self, ADAPTED, DRAW, GRADIENTS, ITERATION, LP, PROGRESS, Records, STATE, STEPSIZE, TREEDEPTH, WARMUP,
+    self, ADAPTED, DIVERGENT, DRAW, GRADIENTS, ITERATION, LP, N_LEAPFROG, PROGRESS, Records, STATE, STEPSIZE, TREEDEPTH,
+    WARMUP,
 };
 use crate::parts::{Stream, StreamId};
 use crate::program::{Error, ErrorKind, Prints};
@@ -30,6 +31,7 @@ pub(super) struct Recorder<'a> {
     warmup: usize,
     /// Draws of each chain that are expected.
     draws: usize,
+    places: Places,
     observer: &'a dyn Observer,
     prints: &'a Prints,
     /// Where records go to a store while the run goes on: what of them waits.
@@ -73,6 +75,29 @@ pub(super) struct Chain {
     checkpoint: Option<(Vec<u64>, (usize, usize))>,
     /// Why it ended before its end.
     trap: Option<String>,
+    /// Of its draws, as they come.
+    divergent: u64,
+    gradients_of_draws: u64,
+}
+
+/// Where fields stand in the record of a draw.
+#[derive(Clone, Copy, Default)]
+struct Places {
+    /// Words of a record.
+    words: usize,
+    leapfrogs: Option<usize>,
+    divergent: Option<usize>,
+}
+
+impl Places {
+    fn of(stream: &Stream) -> Self {
+        let place = |name: &str| {
+            let f = stream.fields.iter().position(|(n, ty)| n == name && ty.shape.is_empty())?;
+            Some(stream.fields[..f].iter().map(|(_, ty)| ty.elements()).sum())
+        };
+        let words = stream.fields.iter().map(|(_, ty)| ty.elements()).sum();
+        Self { words, leapfrogs: place(N_LEAPFROG), divergent: place(DIVERGENT) }
+    }
 }
 
 /// What goes to a store of a chain: rows, and the state that follows them.
@@ -120,8 +145,12 @@ impl Chain {
     }
 
     /// Adds a draw, one of at most so many; `keeps`: whether they stay here.
-    fn add(&mut self, record: &dyn Record, most: usize, keeps: bool) {
+    fn add(&mut self, record: &dyn Record, places: Places, (most, keeps): (usize, bool)) {
         record.append_words(&mut self.words);
+        let of_draw = &self.words[self.words.len() - places.words..];
+        let word = |place: Option<usize>| place.map_or(0, |place| of_draw[place]);
+        self.gradients_of_draws += word(places.leapfrogs);
+        self.divergent += u64::from(word(places.divergent) != 0);
         if self.draws == 0 && keeps {
             self.words.reserve_exact(self.words.len().saturating_mul(most.saturating_sub(1)));
         }
@@ -164,7 +193,7 @@ impl<'a> Recorder<'a> {
         let warmup_draw = find(streams, WARMUP).ok().filter(same);
         let chains = (0..chains).map(|_| Mutex::default()).collect();
         let rejected = Mutex::default();
-        let streams = streams.clone();
+        let (streams, places) = (streams.clone(), Places::of(&streams[draw]));
         let stored = None;
         Ok(Self {
             streams,
@@ -176,6 +205,7 @@ impl<'a> Recorder<'a> {
             rejected,
             warmup,
             draws,
+            places,
             observer,
             prints,
             stored,
@@ -306,6 +336,9 @@ impl<'a> Recorder<'a> {
             let of = |(stream, record): (&Stream, &Option<Vec<Array>>)| number(stream, record.as_ref()?, name);
             self.last_of(chain, name).or_else(|| records.into_iter().find_map(of))
         };
+        let of_warmup = |record: &Option<Vec<Array>>, stream: &Stream| {
+            number(stream, record.as_ref()?, GRADIENTS).map(|n| n as u64)
+        };
         let iteration = chain.progress.as_ref().and_then(|record| number(progress, record, ITERATION));
         State {
             started: chain.started,
@@ -313,6 +346,10 @@ impl<'a> Recorder<'a> {
             warmup: if warm { self.warmup } else { iteration.map_or(0, |n| n as usize) },
             warm,
             draws: chain.draws,
+            divergent: chain.divergent,
+            gradients: of_warmup(&chain.adapted, adapted).or(of_warmup(&chain.progress, progress)).unwrap_or(0)
+                + chain.gradients_of_draws,
+            gradients_of_draws: chain.gradients_of_draws,
             stepsize: told(STEPSIZE).unwrap_or(f64::NAN),
             lp: told(LP).unwrap_or(f64::NAN),
             treedepth: told(TREEDEPTH).map_or(0, |n| n as i64),
@@ -353,7 +390,7 @@ impl Sink for Recorder<'_> {
     fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) -> Result<(), NoMemory> {
         let mut chain = self.chains[position].lock().expect("no emit panics while it holds the lock");
         if stream == self.draw {
-            chain.add(record, self.draws, self.stored.is_none());
+            chain.add(record, self.places, (self.draws, self.stored.is_none()));
             drop(chain);
             self.observer.draw();
             self.observer.between();

@@ -161,7 +161,7 @@ impl Sampling {
         let (results, written) = std::thread::scope(|scope| {
             let (running, done) = mpsc::channel();
             if observer.watches() {
-                scope.spawn(|| watch::watch(&|| recorder.states(), self.warmup, observer, &{ done }));
+                scope.spawn(|| watch::watch(&|| recorder.states(), self.iterations(), observer, &{ done }));
             }
             let writer = scope.spawn(|| writer.write(&over, asked.as_deref(), &stop));
             let results = bound.run_within(&budget, &options, &recorder);
@@ -172,13 +172,16 @@ impl Sampling {
         let written = written.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let results = results?;
         written?;
+        let seconds = start.elapsed().as_secs_f64();
+        let reached = Reached::of(&recorder.states(), &self.iterations()).after(seconds);
+        observer.finished(&reached);
         Ok(StoredRun {
             stopped: results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted),
-            reached: Reached::of(&recorder.states()),
+            reached,
             traps: results.traps().iter().filter(|trap| trap.kind != TrapKind::Interrupted).cloned().collect(),
             resumed,
             notes,
-            seconds: start.elapsed().as_secs_f64(),
+            seconds,
             stats: results.stats().clone(),
         })
     }
@@ -404,6 +407,7 @@ pub fn stored_draws(store: &RunStore, job: &Job<'_>) -> Result<StoredDraws, Erro
             },
             draws: range(|lane| lane.draws as usize),
             iterations: chains.iter().map(|chain| lanes[*chain].iteration as usize).sum(),
+            ..Reached::default()
         },
         metric: job.metric,
         inv_metrics: vec![],

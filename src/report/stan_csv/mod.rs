@@ -9,6 +9,6 @@ mod write;
 
 pub use header::CsvRun;
 pub use number::general;
-pub use read::{CsvChains, CsvError};
+pub use read::CsvError;
 pub use tables::{CsvHeader, CsvTables};
 pub use write::{ChainRows, CsvChain, DEFAULT_DIGITS, MOST_DIGITS};

@@ -4,6 +4,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
+use crate::report::StoredChains;
 use crate::types::{Array, ComplexPart};
 
 /// Columns of which files of draws have one: the log density, as sampling and optimizing, or laplace, call it.
@@ -20,25 +21,6 @@ impl fmt::Display for CsvError {
 }
 
 impl std::error::Error for CsvError {}
-
-/// The chains of a run, a file each.
-#[derive(Clone, PartialEq, Debug)]
-pub struct CsvChains {
-    /// The configuration of the first file.
-    pub config: IndexMap<String, String>,
-    /// Parameters, chain × draw × event shape.
-    pub parameters: IndexMap<String, Array>,
-    /// What the sampler tells of each draw, chain × draw, without `__` behind the names.
-    pub statistics: IndexMap<String, Array>,
-    /// The step sizes at the end of warmup.
-    pub stepsizes: Vec<f64>,
-    /// Seconds of warmup and of sampling of each chain.
-    pub seconds: Vec<(f64, f64)>,
-    /// Draws of each chain: as many as the shortest has.
-    pub draws: usize,
-    /// Whether a longer one was cut.
-    pub uneven: bool,
-}
 
 /// One file.
 struct File {
@@ -122,12 +104,12 @@ impl File {
     }
 }
 
-impl CsvChains {
+impl StoredChains {
     /// Reads the chains of a run: names and texts of their files.
     ///
     /// # Errors
     /// For what is no Stan CSV of draws, for files with other columns than the first, and where there is no draw.
-    pub fn read<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self, CsvError> {
+    pub fn of_csv<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self, CsvError> {
         let mut chains: Vec<File> = vec![];
         for (name, text) in files {
             let file = File::read(name, text)?;
@@ -164,23 +146,9 @@ impl CsvChains {
             seconds: chains.iter().map(|chain| chain.seconds).collect(),
             draws,
             uneven: chains.iter().any(|chain| chain.draws() != draws),
+            numbers: (1..=chains.len()).collect(),
+            ..Self::default()
         })
-    }
-
-    /// Seconds of warmup and of sampling that ended with the last draw of all chains: of chains that ran side by side, as
-    /// ours do, those of the slowest; of others the sum, as `stansummary` has it.
-    pub fn run_seconds(&self) -> (f64, f64) {
-        let (warmup, sampling) = (self.seconds.iter().map(|s| s.0), self.seconds.iter().map(|s| s.1));
-        if self.config.contains_key("written_by") {
-            (warmup.fold(0.0, f64::max), sampling.fold(0.0, f64::max))
-        } else {
-            (warmup.sum(), sampling.sum())
-        }
-    }
-
-    /// A number of the configuration.
-    pub fn number(&self, key: &str) -> Option<f64> {
-        self.config.get(key)?.parse().ok()
     }
 }
 
@@ -248,7 +216,7 @@ mod tests {
     #[test]
     fn parts_of_arrays_of_tuples_are_variables() {
         let text = "lp__,a.1:1,a.1:2.1,a.1:2.2,a.2:1\n0,1,2,3,4\n";
-        let chains = CsvChains::read([("a.csv", text)].into_iter()).expect("it is right");
+        let chains = StoredChains::of_csv([("a.csv", text)].into_iter()).expect("it is right");
         assert_eq!(chains.parameters.keys().collect::<Vec<_>>(), ["a.1:1", "a.1:2", "a.2:1"]);
         assert_eq!(chains.parameters["a.1:2"].as_real().unwrap(), [2.0, 3.0]);
     }
@@ -256,7 +224,7 @@ mod tests {
     #[test]
     fn the_parts_of_complex_numbers_are_variables() {
         let text = "lp__,z.real,z.imag,v.1.real,v.1.imag,v.2.real,v.2.imag,t:1.1.real,t:1.1.imag\n0,1,2,3,4,5,6,7,8\n";
-        let chains = CsvChains::read([("a.csv", text)].into_iter()).expect("it is right");
+        let chains = StoredChains::of_csv([("a.csv", text)].into_iter()).expect("it is right");
         let names: Vec<&str> = chains.parameters.keys().map(String::as_str).collect();
         assert_eq!(names, ["z.real", "z.imag", "v.real", "v.imag", "t:1.real", "t:1.imag"]);
         assert_eq!(chains.parameters["v.imag"].as_real().unwrap(), [4.0, 6.0]);
@@ -266,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_file_is_read_as_it_was_written() {
-        let chains = CsvChains::read([("a.csv", TEXT), ("b.csv", TEXT)].into_iter()).expect("it is right");
+        let chains = StoredChains::of_csv([("a.csv", TEXT), ("b.csv", TEXT)].into_iter()).expect("it is right");
         assert_eq!((chains.draws, chains.config["thin"].as_str(), chains.number("thin")), (2, "2", Some(2.0)));
         assert_eq!(chains.statistics["lp"].as_real().unwrap(), [-1.0, f64::NEG_INFINITY, -1.0, f64::NEG_INFINITY]);
         let m = &chains.parameters["m"];
@@ -279,7 +247,7 @@ mod tests {
     #[test]
     fn what_is_no_chain_is_refused() {
         let refused = |texts: &[&str]| {
-            CsvChains::read(texts.iter().map(|text| ("x.csv", *text))).expect_err("it is none").to_string()
+            StoredChains::of_csv(texts.iter().map(|text| ("x.csv", *text))).expect_err("it is none").to_string()
         };
         assert!(refused(&["a,b\n1,2\n"]).contains("no Stan CSV of draws"));
         assert!(refused(&["lp__,a\n1\n"]).contains("line 2: 1 values for 2 columns"));

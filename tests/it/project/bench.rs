@@ -337,7 +337,7 @@ fn figures_and_page_are_well_formed() {
 }
 
 /// Every tag is closed, and attributes are quoted.
-pub(super) fn well_formed(text: &str) {
+pub(crate) fn well_formed(text: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find('<') {

@@ -1,6 +1,7 @@
 //! The project: the command line, benchmarks, layers, words, documents, the tutorial.
 
 pub(crate) mod bench;
+mod browser;
 pub(crate) mod cli;
 pub(crate) mod documents;
 mod figures;

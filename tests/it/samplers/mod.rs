@@ -12,12 +12,15 @@ pub(crate) mod from_rust;
 pub(crate) mod log_prob;
 pub(crate) mod metrics;
 pub(crate) mod modes;
+pub(crate) mod page;
 pub(crate) mod posteriors;
 pub(crate) mod rejections;
+#[cfg(unix)]
+pub(crate) mod run_stores;
 pub(crate) mod sampling;
 pub(crate) mod shipped;
 pub(crate) mod stan_csv;
 pub(crate) mod stopped;
-#[cfg(unix)]
 pub(crate) mod stores;
+mod trace;
 pub(crate) mod transitions;

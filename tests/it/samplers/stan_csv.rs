@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use autobatch::report::StanSummary;
-use autobatch::report::stan_csv::CsvChains;
+use autobatch::report::{StanSummary, StoredChains};
 use serde_json::Value;
 
 use crate::project::cli::{Folder, error, output};
@@ -296,7 +295,7 @@ fn the_summary_of_many_chains_tells_their_seconds_together() {
     let texts: Vec<String> = (0..20).map(|chain| text.replace("SECONDS", &(chain % 2 + 1).to_string())).collect();
     let texts: Vec<String> =
         texts.iter().enumerate().map(|(c, t)| t.replace("0.5,", &format!("0.{},", c + 11))).collect();
-    let chains = CsvChains::read(texts.iter().map(|text| ("a.csv", text.as_str()))).expect("they are right");
+    let chains = StoredChains::of_csv(texts.iter().map(|text| ("a.csv", text.as_str()))).expect("they are right");
     let shown = StanSummary::of(&chains, 3, &[5.0, 50.0, 95.0]).to_string();
     assert!(shown.contains("Warmup took (mean 1.5, sd 0.51, at most 2) seconds"), "{shown}");
     assert!(shown.contains("Sampling took (mean 1, sd 0, at most 1) seconds"), "{shown}");

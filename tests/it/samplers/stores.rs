@@ -1,376 +1,255 @@
-//! Runs whose draws go to a store: they have the bits of any other run, however often they are killed, and whoever runs them.
+//! Stores of Zarr that are read: those of others, and what is said of those that cannot be.
 
-use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::time::Duration;
 
-use autobatch::program::io::NamedValues;
-use autobatch::store::RunStore;
-use autobatch::types::Array;
-use serde_json::Value;
+use autobatch::store::read::{ZarrGroup, is_store};
+use serde_json::{Value, json};
 
-use crate::project::cli::{Folder, autobatch};
-use crate::tools::effort;
-use crate::tools::random_programs::Rng;
-use crate::tools::running::Running;
+use super::page::Noise;
+use crate::project::cli::{Folder, error, output};
 
-const DATA: [&str; 2] = ["--data", "nuts/data/eight_schools.json"];
-/// Two blocks of chains, and three chunks of draws.
-const SIZES: [&str; 6] = ["--chains", "70", "--warmup", "40", "--draws", "300"];
-
-fn run(args: &[&str]) -> (Output, String) {
-    let output = autobatch(args).output().expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output, said)
+/// The store that `tests/scripts/zarr_store.py` writes.
+fn of_others(folder: &Folder) -> PathBuf {
+    let into = folder.0.join("others.zarr");
+    let file = std::fs::File::open("tests/data/zarr_store.zip").expect("the file is there");
+    zip::ZipArchive::new(file).expect("an archive").extract(&into).expect("a folder");
+    into
 }
 
-fn done(args: &[&str]) -> String {
-    let (output, said) = run(args);
-    assert!(output.status.success(), "{args:?}: {said}");
-    said
-}
-
-fn refused(args: &[&str]) -> String {
-    let (output, said) = run(args);
-    assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
-    said
-}
-
-/// `sample` of eight schools with kernels, which start at once.
-fn sampled<'a>(model: &'a str, store: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [&["sample", model, "--codegen", "off", "--store", store][..], &DATA, more].concat()
-}
-
-fn path(folder: &Folder, name: &str) -> String {
-    folder.0.join(name).display().to_string()
-}
-
-/// All files of a store that readers see, with what is in them.
-fn files(store: &str) -> BTreeMap<PathBuf, Vec<u8>> {
-    fn below(folder: &Path, root: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
-        for entry in folder.read_dir().expect("it is a folder") {
-            let path = entry.expect("it can be read").path();
-            let name = path.strip_prefix(root).expect("it is below").to_owned();
-            if name.starts_with("_autobatch") {
-                continue;
-            }
-            match path.is_dir() {
-                true => below(&path, root, into),
-                false => drop(into.insert(name, std::fs::read(&path).expect("it can be read"))),
-            }
-        }
-    }
-    let mut all = BTreeMap::new();
-    below(Path::new(store), Path::new(store), &mut all);
-    all
-}
-
-/// That two stores show the same to every reader.
-fn same(found: &str, wanted: &str) {
-    let (found, wanted) = (files(found), files(wanted));
-    let names = |of: &BTreeMap<PathBuf, Vec<u8>>| of.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&found), names(&wanted));
-    let differ: Vec<&PathBuf> = found.keys().filter(|name| found[*name] != wanted[*name]).collect();
-    assert!(differ.is_empty(), "{differ:?}");
-}
-
-fn status(store: &str) -> String {
-    let root: Value = serde_json::from_slice(&std::fs::read(Path::new(store).join("zarr.json")).unwrap()).unwrap();
-    root["attributes"]["status"].as_str().unwrap().to_owned()
-}
-
-/// An array of a store, of all of its chains.
-fn stored(store: &str, name: &str, draws: usize) -> Array {
-    let chains: Vec<usize> = (0..autobatch::store::RunPlan::read(Path::new(store)).unwrap().chains).collect();
-    let mut store = RunStore::open(Path::new(store), 0..chains.len()).unwrap();
-    store.read_arrays().unwrap();
-    let of = store.of_draws().iter().find(|array| array.path == name).unwrap_or_else(|| panic!("{name}")).clone();
-    store.read(&of, &chains, draws).unwrap()
+fn said(arguments: &[&str]) -> (String, String) {
+    let done = output(arguments);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
+    (text(&done.stdout), text(&done.stderr))
 }
 
 #[test]
-fn a_store_has_the_draws_of_any_other_run() {
-    for (model, more) in [
-        ("nuts/models/eight_schools.stan", &["--chains", "3", "--warmup", "40", "--draws", "25", "--seed", "5"][..]),
-        ("nuts/models/eight_schools.ab", &["--chains", "66", "--warmup", "30", "--draws", "9", "--thin", "2"]),
-        ("nuts/models/eight_schools.ab", &["--chains", "2", "--warmup", "60", "--draws", "9", "--metric", "dense_e"]),
-        ("nuts/models/eight_schools.ab", &["--chains", "2", "--warmup", "30", "--draws", "9", "--real", "f32"]),
-        ("nuts/models/eight_schools.ab", &["--chains", "2", "--warmup", "25", "--draws", "9", "--save-warmup"]),
-        ("nuts/models/eight_schools.ab", &["--chains", "2", "--warmup", "20", "--draws", "9", "--algorithm", "static"]),
-    ] {
-        let folder = Folder::new("store-same");
-        let (store, file) = (path(&folder, "run.zarr"), path(&folder, "run.npz"));
-        done(&sampled(model, &store, more));
-        done(&[&["sample", model, "--codegen", "off", "--output", &file][..], &DATA, more].concat());
-        assert_eq!(status(&store), "complete");
-        let wanted = NamedValues::read(Path::new(&file)).unwrap();
-        let mut compared = 0;
-        for (name, data) in wanted.iter() {
-            let wanted = data.to_array(name, data.guess_type()).unwrap();
-            let names = [("accept_stat", "acceptance_rate"), ("stepsize", "step_size"), ("treedepth", "tree_depth")];
-            let names = names.into_iter().chain([("n_leapfrog", "n_steps"), ("divergent", "diverging")]);
-            let (plain, group) = match name.strip_prefix("warmup_") {
-                Some(plain) => (plain, "warmup_"),
-                None => (name, ""),
-            };
-            let name = names.into_iter().find(|(own, _)| *own == plain).map_or(plain, |(_, stored)| stored);
-            let root: Value =
-                serde_json::from_slice(&std::fs::read(Path::new(&store).join("zarr.json")).unwrap()).unwrap();
-            let all = root["consolidated_metadata"]["metadata"].as_object().unwrap();
-            let at = ["posterior", "sample_stats"].map(|kind| format!("{group}{kind}/{name}"));
-            let Some(at) = at.iter().find(|at| all.contains_key(*at)) else { continue };
-            assert_eq!(stored(&store, at, wanted.shape[1]), wanted, "{at} of {model} {more:?}");
-            compared += 1;
-        }
-        assert!(compared >= 8, "{compared} arrays of {model} {more:?}");
-    }
+fn stores_of_xarray_are_read_bit_for_bit() {
+    let folder = Folder::new("store-of-others");
+    let path = of_others(&folder);
+    assert!(is_store(&path) && !is_store(&folder.0));
+    let store = ZarrGroup::open(&path).unwrap();
+    assert_eq!(store.names().unwrap(), ["observed_data", "posterior", "sample_stats"]);
+    let posterior = store.group("posterior").unwrap().expect("a group");
+    let arrays = posterior.arrays().unwrap();
+    let mu = arrays["mu"].read().unwrap();
+    let wanted: Vec<f64> = (0..24).map(|i| f64::from(i / 12) + f64::from(i % 12) / 100.0).collect();
+    assert_eq!((&mu.shape[..], mu.as_real().unwrap()), (&[2, 12][..], &wanted[..]));
+    // Chunks that are cut on every axis.
+    let theta = arrays["theta"].read().unwrap();
+    let of_theta: Vec<f64> = wanted.iter().flat_map(|x| (0..3).map(move |i| x + 10.0 * f64::from(i))).collect();
+    assert_eq!((&theta.shape[..], theta.as_real().unwrap()), (&[2, 12, 3][..], &of_theta[..]));
+    assert_eq!(arrays["n"].read().unwrap().as_real().unwrap()[13], 101.0);
+    let stats = store.group("sample_stats").unwrap().expect("a group").arrays().unwrap();
+    assert_eq!(stats["diverging"].read().unwrap().as_real().unwrap(), [0.0; 24], "no chunk is there");
+    assert_eq!(stats["energy"].read().unwrap().as_real().unwrap(), wanted);
+    assert_eq!(stats["step_size"].read().unwrap().as_real().unwrap(), [0.5; 24]);
+    assert!(arrays["school"].read().unwrap_err().to_string().contains("are no numbers"));
 }
 
-/// Killed at any moment, again and again, and gone on with: what is there in the end is what an uninterrupted run has.
 #[test]
-fn a_run_that_is_killed_goes_on_to_the_same_draws() {
-    let folder = Folder::new("store-killed");
-    let (whole, killed) = (path(&folder, "whole.zarr"), path(&folder, "killed.zarr"));
-    let more = [&SIZES[..], &["--save-warmup", "--set", "checkpoint_every=5"]].concat();
-    let began = std::time::Instant::now();
-    done(&sampled("nuts/models/eight_schools.ab", &whole, &more));
-    // Of no more than that: moments of the run itself.
-    let most = u64::try_from(began.elapsed().as_millis()).unwrap().max(50);
-    let mut rng = Rng::new(7);
-    let mut moments = if effort::all() { 100 } else { 6 };
-    while moments > 0 {
-        let begins = !Path::new(&killed).join("_autobatch/plan.json").exists();
-        if begins {
-            let _ = std::fs::remove_dir_all(&killed);
-        }
-        let args = match begins {
-            true => sampled("nuts/models/eight_schools.ab", &killed, &more),
-            false => vec!["resume", &killed, "--codegen", "off"],
-        };
-        let mut child =
-            autobatch(&args).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(rng.below(most as usize) as u64));
-        let is_over = child.try_wait().unwrap().is_some();
-        let _ = child.kill();
-        child.wait().unwrap();
-        moments -= 1;
-        if is_over && moments > 0 {
-            // It came to its end: from the start again.
-            same(&killed, &whole);
-            std::fs::remove_dir_all(&killed).unwrap();
-        }
-    }
-    let said = match Path::new(&killed).join("_autobatch/plan.json").exists() {
-        true => done(&["resume", &killed, "--codegen", "off"]),
-        false => {
-            let _ = std::fs::remove_dir_all(&killed);
-            done(&sampled("nuts/models/eight_schools.ab", &killed, &more))
-        }
+fn a_store_is_summarised_diagnosed_and_shown() {
+    let folder = Folder::new("store-commands");
+    let path = of_others(&folder).display().to_string();
+    let (table, notes) = said(&["summary", &path]);
+    let row = |name: &str| {
+        let line = table.lines().find(|line| line.split_whitespace().next() == Some(name));
+        line.unwrap_or_else(|| panic!("{name}: {table}")).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(status(&killed), "complete", "{said}");
-    same(&killed, &whole);
+    assert_eq!(
+        (&row("mu")[1], &row("theta[3]")[1], &row("divergent__")[1]),
+        (&"0.555".into(), &"20.55".into(), &"0".into())
+    );
+    assert!(table.contains("warmup=50") && notes.is_empty(), "{table}{notes}");
+    let (checks, _) = said(&["diagnose", &path]);
+    // No draw but the last has a deep tree, and the store tells that this is the limit.
+    assert!(checks.contains("LOOK  tree depth: 1 of 24 transitions reached the largest tree depth, 3"), "{checks}");
+    let page = folder.0.join("p.html").display().to_string();
+    said(&["report", &path, "-o", &page, "--observed-data"]);
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("<dd>other 1.2</dd>") && text.contains("28.00, 8.000, -3.000"), "written by, and observed");
+    assert!(text.contains("<th scope=\"row\">7</th>"), "the numbers of chains");
+    said(&["report", &path, "-o", &page]);
+    assert!(!std::fs::read_to_string(&page).unwrap().contains("28.00"), "observed data are told only where asked for");
+    assert!(error(&["summary", &path, &path]).contains("a store has all chains"));
 }
 
-#[test]
-fn a_run_that_is_stopped_says_so_and_goes_on() {
-    let folder = Folder::new("store-stopped");
-    let store = path(&folder, "run.zarr");
-    let more = ["--chains", "2", "--warmup", "10", "--draws", "60000", "--set", "checkpoint_every=50"];
-    let mut running = Running::start(autobatch(&sampled("nuts/models/eight_schools.ab", &store, &more)));
-    running.wait_for("12000 of 120000 draws");
-    running.signal("TERM");
-    let (output, said) = running.end();
-    assert_eq!(output.status.code(), Some(143), "{said}");
-    assert!(said.contains(&format!("stopped: `autobatch resume {store}` goes on")), "{said}");
-    assert_eq!(status(&store), "interrupted");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("r_hat"), "{said}");
-    // What all chains have is there and whole.
-    let root: Value = serde_json::from_slice(&std::fs::read(Path::new(&store).join("zarr.json")).unwrap()).unwrap();
-    let shape = &root["consolidated_metadata"]["metadata"]["posterior/mu"]["shape"];
-    let there = shape[1].as_u64().unwrap() as usize;
-    assert!((1000..60_000).contains(&there), "{shape}");
-    let mu = stored(&store, "posterior/mu", there);
-    assert!(mu.as_real().unwrap().iter().all(|x| x.is_finite()));
-}
-
-#[test]
-fn more_draws_are_those_of_a_longer_run() {
-    let folder = Folder::new("store-more");
-    let (long, short) = (path(&folder, "long.zarr"), path(&folder, "short.zarr"));
-    let sizes = |draws: &'static str| ["--chains", "3", "--warmup", "40", "--draws", draws];
-    done(&sampled("nuts/models/eight_schools.ab", &long, &sizes("150")));
-    done(&sampled("nuts/models/eight_schools.ab", &short, &sizes("0")));
-    done(&["resume", &short, "--codegen", "off", "--more-draws", "70"]);
-    done(&["resume", &short, "--codegen", "off", "--more-draws", "80", "--engine", "scalar"]);
-    for name in ["posterior/theta", "sample_stats/energy", "sample_stats/diverging"] {
-        assert_eq!(stored(&short, name, 150), stored(&long, name, 150), "{name}");
-    }
-}
-
-#[test]
-fn what_is_damaged_is_told_and_made_again() {
-    let folder = Folder::new("store-damaged");
-    let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));
-    done(&sampled("nuts/models/eight_schools.ab", &whole, &SIZES));
-    done(&sampled("nuts/models/eight_schools.ab", &store, &SIZES));
-    let damages: [(&str, &dyn Fn(&Path)); 4] = [
-        ("posterior/theta/c/1/2/0", &|path| {
-            let mut bytes = std::fs::read(path).unwrap();
-            let at = bytes.len() / 2;
-            bytes[at] ^= 1;
-            std::fs::write(path, bytes).unwrap();
-        }),
-        ("sample_stats/diverging/c/0/0", &|path| std::fs::remove_file(path).unwrap()),
-        ("posterior/mu/c/1/0", &|path| std::fs::write(path, b"").unwrap()),
-        ("_autobatch/state/0", &|path| std::fs::write(path, b"abstate1 and no more").unwrap()),
-    ];
-    for (file, damage) in damages {
-        damage(&Path::new(&store).join(file));
-        let said = done(&["resume", &store, "--codegen", "off"]);
-        let chains = if file.contains("/c/1") { "the chains 64 to 69" } else { "the chains 0 to 63" };
-        assert!(said.contains(file) && said.contains(&format!("{chains} are run again from their start")), "{said}");
-        same(&store, &whole);
-    }
-    let said = done(&["resume", &store, "--codegen", "off"]);
-    assert!(!said.contains("run again"), "{said}");
-}
-
-/// A limit of the size of a file stands for a disk that is full: writing fails in the middle of the run.
-#[test]
-fn a_disk_that_is_full_ends_the_run_and_loses_nothing() {
-    let folder = Folder::new("store-full");
-    let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));
-    done(&sampled("nuts/models/eight_schools.ab", &whole, &SIZES));
-    let mut shell = Command::new("sh");
-    shell.current_dir(env!("CARGO_MANIFEST_DIR"));
-    // Blocks of 512 bytes: chunks of scalars fit, and those of theta do not.
-    shell.args(["-c", "trap '' XFSZ; ulimit -f 200; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_autobatch")]);
-    let output = shell.args(sampled("nuts/models/eight_schools.ab", &store, &SIZES)).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("cannot write") && said.contains("posterior/theta"), "{said}");
-    assert_eq!(status(&store), "running");
-    done(&["resume", &store, "--codegen", "off"]);
-    same(&store, &whole);
-}
-
-#[test]
-fn several_processes_fill_a_store_together() {
-    let folder = Folder::new("store-lanes");
-    let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));
-    let sizes = ["--chains", "130", "--warmup", "30", "--draws", "20", "--seed", "3"];
-    let part = |lanes: &'static str| {
-        sampled("nuts/models/eight_schools.stan", &store, &[&sizes[..], &["--lanes", lanes]].concat())
+/// A store without compression, of `mu` and `lp` with chunks of one chain and four draws; those of a chain that are not there
+/// are not written.
+fn own(folder: &Folder, name: &str, status: &str, made: &[usize]) -> PathBuf {
+    let root = folder.0.join(name);
+    let (draws, chunk) = (12, 4);
+    let node = |path: &Path, value: Value| {
+        std::fs::create_dir_all(path).unwrap();
+        std::fs::write(path.join("zarr.json"), value.to_string()).unwrap();
     };
-    done(&sampled("nuts/models/eight_schools.stan", &whole, &sizes));
-    let said = done(&part("64..128"));
-    assert!(said.contains("the chains 64..128 are in"), "{said}");
-    done(&part("128..130"));
-    let said = refused(&["merge", &store]);
-    assert!(said.contains("64 of 130 chains lack draws") && said.contains("--lanes 0..64"), "{said}");
-    // Twice is no harm: the bytes are the same.
-    for _ in 0..2 {
-        done(&part("0..64"));
+    let group = |attributes: Value| json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+    node(&root, group(json!({"inference_library": "autobatch", "status": status, "seed": 4})));
+    for (of, name) in [("posterior", "mu"), ("sample_stats", "lp")] {
+        node(&root.join(of), group(json!({})));
+        let path = root.join(of).join(name);
+        node(
+            &path,
+            array(&[made.len(), draws], &[1, chunk], json!([{"name": "bytes", "configuration": {"endian": "little"}}])),
+        );
+        for (chain, made) in made.iter().enumerate() {
+            for first in (0..*made).step_by(chunk) {
+                let at = |draw: usize| if draw < *made { (chain * 100 + draw) as f64 } else { f64::NAN };
+                let bytes: Vec<u8> = (first..first + chunk).flat_map(|draw| at(draw).to_le_bytes()).collect();
+                let folder = path.join("c").join(chain.to_string());
+                std::fs::create_dir_all(&folder).unwrap();
+                std::fs::write(folder.join((first / chunk).to_string()), bytes).unwrap();
+            }
+        }
     }
-    done(&["merge", &store]);
-    same(&store, &whole);
+    root
+}
 
-    let other = [&sizes[..4], &["--draws", "21", "--lanes", "0..64"]].concat();
-    let said = refused(&sampled("nuts/models/eight_schools.stan", &store, &other));
-    assert!(said.contains("is the store of another run: `seed` is 3 there, and 0 here"), "{said}");
-    for (lanes, why) in [
-        ("0..65", "must start and end at multiples of 64"),
-        ("1..64", "must start and end at multiples of 64"),
-        ("64..192", "the store has the chains 0..130"),
-    ] {
-        let said = refused(&["resume", &store, "--lanes", lanes]);
-        assert!(said.contains(why), "{said}");
-    }
+fn array(shape: &[usize], chunk: &[usize], codecs: Value) -> Value {
+    json!({
+        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": "float64", "fill_value": "NaN",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "codecs": codecs, "attributes": {}, "dimension_names": ["chain", "draw"],
+    })
 }
 
 #[test]
-fn a_store_is_written_by_one_process_at_a_time() {
-    let folder = Folder::new("store-two");
-    let store = path(&folder, "run.zarr");
-    let more = ["--chains", "2", "--warmup", "10", "--draws", "300000"];
-    let mut running = Running::start(autobatch(&sampled("nuts/models/eight_schools.ab", &store, &more)));
-    running.wait_for("60000 of 600000 draws");
-    let said = refused(&["resume", &store]);
-    assert!(said.contains("another process writes to"), "{said}");
-    let said = refused(&sampled("nuts/models/eight_schools.ab", &store, &more));
-    assert!(said.contains("is there already: go on with it by `autobatch resume"), "{said}");
-    running.signal("KILL");
-    running.end();
+fn a_run_that_goes_on_is_told_as_such_and_counts_whole_draws() {
+    let folder = Folder::new("store-running");
+    let path = own(&folder, "a.zarr", "running", &[12, 6, 0]).display().to_string();
+    let (table, notes) = said(&["summary", &path]);
+    assert!(table.contains("2 chains: each with 6 draws") && !table.contains("NaN"), "{table}");
+    assert!(notes.contains("1 of 3 chains have fewer than 6 draws, and are left out"), "{notes}");
+    assert!(notes.contains("the run goes on, or ended without a word: this is of the first 6 draws"), "{notes}");
+    // 0 to 5, and 100 to 105.
+    assert!(table.lines().any(|line| line.starts_with("mu") && line.contains("52.5")), "{table}");
+    let (_, notes) = said(&["diagnose", &path]);
+    assert!(notes.contains("the run goes on"), "{notes}");
+    let page = folder.0.join("p.html").display().to_string();
+    said(&["report", &path, "-o", &page]);
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(
+        text.contains("Not the whole run:") && text.contains("<dd>autobatch</dd>"),
+        "{}",
+        &text[text.len() - 900..]
+    );
+    let path = own(&folder, "b.zarr", "interrupted", &[12, 9]).display().to_string();
+    assert!(said(&["summary", &path]).1.contains("stopped before its end: this is of 9 draws"));
+    let path = own(&folder, "c.zarr", "complete", &[12, 12]).display().to_string();
+    assert!(said(&["summary", &path]).1.is_empty());
+    // A chain that trapped early is no reason to leave out the draws of the others.
+    let path = own(&folder, "e.zarr", "complete", &[12, 3, 12, 12]).display().to_string();
+    let (table, notes) = said(&["summary", &path]);
+    assert!(
+        table.contains("3 chains: each with 12 draws") && notes.contains("1 of 4 chains have fewer than 12"),
+        "{table}{notes}"
+    );
+    let path = own(&folder, "d.zarr", "running", &[0, 0]).display().to_string();
+    assert!(error(&["summary", &path]).contains("there are no draws"));
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anything_is_made() {
+fn what_cannot_be_read_says_how_to_write_it_otherwise() {
     let folder = Folder::new("store-refused");
-    let store = path(&folder, "run.zarr");
-    let plain = folder.file("there.txt", "something");
-    for (args, why) in [
-        (vec!["resume", &store[..]], "cannot read"),
-        (vec!["resume", folder.0.to_str().unwrap()], "is no store of a run of autobatch"),
-        (vec!["merge", folder.0.to_str().unwrap()], "is no store of a run of autobatch"),
-        (
-            sampled("nuts/models/eight_schools.ab", folder.0.to_str().unwrap(), &[]),
-            "is there already: give another name",
-        ),
-        (sampled("nuts/models/eight_schools.ab", &plain, &[]), "cannot make"),
-        (sampled("nuts/models/eight_schools.ab", &store, &["--output", "x.npz"]), "leave --output and --format out"),
-        (sampled("nuts/models/eight_schools.ab", &store, &["--chains", "0"]), "there is nothing to sample"),
-        (sampled("nuts/models/eight_schools.ab", &store, &["--keep", "mu,nu"]), "the model has no `nu`, but `mu`"),
-    ] {
-        let said = refused(&args);
-        assert!(said.contains(why), "{args:?}: {said}");
-    }
-    // Of another version.
-    let store = path(&folder, "other.zarr");
-    done(&sampled("nuts/models/eight_schools.ab", &store, &["--chains", "1", "--warmup", "5", "--draws", "5"]));
-    let plan = Path::new(&store).join("_autobatch/plan.json");
-    let text = std::fs::read_to_string(&plan).unwrap();
-    std::fs::write(&plan, text.replace("\"form\": 1", "\"form\": 2")).unwrap();
-    let said = refused(&["resume", &store]);
-    assert!(said.contains("(form 2)") && said.contains("which may draw other numbers"), "{said}");
-    std::fs::write(&plan, &text[..40]).unwrap();
-    assert!(refused(&["resume", &store]).contains("is damaged"));
-}
-
-#[test]
-fn only_what_is_kept_is_stored() {
-    let folder = Folder::new("store-keep");
-    let store = path(&folder, "run.zarr");
-    let more = ["--chains", "2", "--warmup", "20", "--draws", "10", "--keep", "tau,q"];
-    done(&sampled("nuts/models/eight_schools.ab", &store, &more));
-    let names = |group: &str| {
-        let entries = Path::new(&store).join(group).read_dir().unwrap();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
+    let path = own(&folder, "a.zarr", "complete", &[12, 12]);
+    let (store, mu) = (path.display().to_string(), path.join("posterior/mu"));
+    let with = |value: Value| {
+        std::fs::write(mu.join("zarr.json"), value.to_string()).unwrap();
+        error(&["diagnose", &store])
     };
-    assert_eq!(names("posterior"), ["chain", "draw", "tau", "zarr.json"]);
-    assert_eq!(names("unconstrained_posterior"), ["chain", "draw", "q", "zarr.json"]);
-    assert_eq!(stored(&store, "unconstrained_posterior/q", 10).shape[2..], [10]);
+    let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
+    let codecs = |codecs: Value| array(&[2, 12], &[1, 4], codecs);
+    let mut old = codecs(json!([bytes]));
+    old["zarr_format"] = json!(2);
+    let changed = |key: &str, value: Value| {
+        let mut of = codecs(json!([bytes]));
+        of[key] = value;
+        of
+    };
+    let cases = [
+        (codecs(json!([{"name": "sharding_indexed"}])), "it has shards: the codecs that are read are"),
+        (codecs(json!([bytes, {"name": "blosc"}])), "the codec `blosc` is not read"),
+        (codecs(json!([{"name": "transpose"}, bytes])), "the codec `transpose` is not read"),
+        (codecs(json!([])), "there are no codecs"),
+        (codecs(json!([bytes, {"name": "zstd"}])), "c/0/0: the chunk is broken"),
+        (codecs(json!([bytes, {"name": "gzip"}])), "c/0/0: the chunk is broken"),
+        (array(&[2, 12], &[2, 12], json!([bytes])), "the chunk is broken: 32 bytes, where it has 192"),
+        (array(&[2, 12], &[2], json!([bytes])), "the shape of chunks does not fit"),
+        (array(&[2, 12], &[0, 4], json!([bytes])), "the shape of chunks does not fit"),
+        (array(&[2, usize::MAX / 2], &[1, 4], json!([bytes])), "it does not fit in memory"),
+        (array(&[3, 12], &[1, 4], json!([bytes])), "arrays are of 3 chains and of 2"),
+        (old, "the format is not Zarr v3: write it as Zarr v3"),
+        (
+            changed("dimension_names", json!(["draw", "chain"])),
+            "has the axes draw × chain, where `chain` and `draw` must",
+        ),
+        (changed("dimension_names", Value::Null), "has no dimension_names"),
+        (changed("fill_value", json!("many")), "the fill value is none of its type"),
+        (changed("chunk_grid", json!({"name": "rectilinear"})), "the grid of chunks is not regular"),
+        (changed("shape", json!([-1, 2])), "zarr.json has no shape"),
+        (json!([]), "no JSON object"),
+    ];
+    for (metadata, expected) in cases {
+        let said = with(metadata.clone());
+        assert!(said.contains(expected) && said.contains("a.zarr"), "{metadata}: {said}");
+    }
+    std::fs::write(mu.join("zarr.json"), "{").unwrap();
+    assert!(error(&["report", &store, "-o", "/tmp/never.html"]).contains("no JSON"));
+    std::fs::remove_dir_all(path.join("posterior")).unwrap();
+    assert!(
+        error(&["summary", &store]).contains("there is no group `posterior`, as ArviZ has it: there is sample_stats")
+    );
+    let two = folder.0.join("two.zarr");
+    std::fs::create_dir_all(&two).unwrap();
+    assert!(error(&["summary", &two.display().to_string()]).contains("there is no zarr.json"));
+    std::fs::write(two.join(".zgroup"), "{}").unwrap();
+    assert!(error(&["summary", &two.display().to_string()]).contains("this is a Zarr v2 store: write it as Zarr v3"));
 }
 
-/// The template for Slurm, as its tasks run it: each with its number, in any order, one of them twice.
+/// Chunks of noise are refused, whatever the codec: nothing panics, and nothing is made up.
 #[test]
-fn tasks_of_a_job_array_fill_a_store() {
-    let folder = Folder::new("store-slurm");
-    let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));
-    let program = Path::new(env!("CARGO_BIN_EXE_autobatch"));
-    let paths = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
-    for task in [1, 0, 1] {
-        let mut shell = Command::new("examples/cluster/slurm.sh");
-        shell.current_dir(env!("CARGO_MANIFEST_DIR")).env("PATH", &paths).env("SLURM_ARRAY_TASK_ID", task.to_string());
-        shell.envs([("CHAINS", "70"), ("LANES", "64"), ("WARMUP", "20"), ("DRAWS", "10"), ("SEED", "9")]);
-        let output = shell.args(["nuts/models/eight_schools.ab", DATA[1], &store]).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+fn noise_is_no_chunk() {
+    let folder = Folder::new("store-noise");
+    let path = own(&folder, "a.zarr", "complete", &[12, 12]);
+    let mu = path.join("posterior/mu");
+    let mut noise = Noise(3);
+    for codec in ["zstd", "gzip", "crc32c"] {
+        let codecs = json!([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": codec}]);
+        std::fs::write(mu.join("zarr.json"), array(&[2, 12], &[1, 4], codecs).to_string()).unwrap();
+        for length in [0, 1, 4, 36, 300] {
+            // Some begin as what is compressed does.
+            let begin: &[u8] = if codec == "zstd" { &[0x28, 0xb5, 0x2f, 0xfd] } else { &[0x1f, 0x8b, 8, 0] };
+            for begin in [begin, &[]] {
+                let bytes: Vec<u8> = begin.iter().copied().chain((0..length).map(|_| noise.byte())).collect();
+                std::fs::write(mu.join("c/0/0"), bytes).unwrap();
+                let store = ZarrGroup::open(&path).unwrap().group("posterior").unwrap().expect("a group");
+                let said = store.arrays().unwrap()["mu"].read().unwrap_err().to_string();
+                assert!(said.contains("the chunk is broken"), "{codec}, {length}: {said}");
+            }
+        }
     }
-    done(&["merge", &store]);
-    let sizes = ["--chains", "70", "--warmup", "20", "--draws", "10", "--seed", "9"];
-    done(&sampled("nuts/models/eight_schools.ab", &whole, &sizes));
-    same(&store, &whole);
+}
+
+/// What is compressed reads back, and what is much larger than it should be is not unpacked.
+#[test]
+fn gzip_is_read_and_what_is_too_large_is_not() {
+    let folder = Folder::new("store-gzip");
+    let path = own(&folder, "a.zarr", "complete", &[12, 12]);
+    let mu = path.join("posterior/mu");
+    let codecs = json!([{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "gzip"}]);
+    std::fs::write(mu.join("zarr.json"), array(&[2, 12], &[2, 12], codecs).to_string()).unwrap();
+    let write = |values: usize| {
+        let mut packed = flate2::write::GzEncoder::new(vec![], flate2::Compression::default());
+        (0..values).for_each(|i| packed.write_all(&(i as f64).to_be_bytes()).unwrap());
+        std::fs::write(mu.join("c/0/0"), packed.finish().unwrap()).unwrap();
+    };
+    let read = || ZarrGroup::open(&path).unwrap().group("posterior").unwrap().unwrap().arrays().unwrap()["mu"].read();
+    write(24);
+    let wanted: Vec<f64> = (0..24).map(f64::from).collect();
+    // The files of the chunks that there were before are none of this grid's.
+    assert_eq!(read().unwrap().as_real().unwrap(), wanted);
+    write(1 << 20);
+    assert!(read().unwrap_err().to_string().contains("the chunk is broken"));
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// A picture that grows.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Picture {
+pub(crate) struct Picture {
     width: f64,
     height: f64,
     body: String,
@@ -12,17 +12,17 @@ pub(super) struct Picture {
 
 /// How a line is drawn.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Pen {
+pub(crate) struct Pen {
     /// Such as `#0072b2`.
-    pub(super) color: &'static str,
-    pub(super) width: f64,
+    pub(crate) color: &'static str,
+    pub(crate) width: f64,
     /// Lengths of dashes and gaps; empty for a line without gaps.
-    pub(super) dashes: &'static str,
+    pub(crate) dashes: &'static str,
 }
 
 /// What stands at a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Marker {
+pub(crate) enum Marker {
     Circle,
     Square,
     Triangle,
@@ -34,7 +34,7 @@ pub(super) enum Marker {
 
 /// On which side of its place a text stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Anchor {
+pub(crate) enum Anchor {
     Start,
     Middle,
     End,
@@ -42,7 +42,7 @@ pub(super) enum Anchor {
 
 impl Picture {
     /// A white sheet of so many pixels.
-    pub(super) fn new(width: f64, height: f64) -> Self {
+    pub(crate) fn new(width: f64, height: f64) -> Self {
         Self { width, height, body: String::new() }
     }
 
@@ -51,11 +51,11 @@ impl Picture {
         let _ = writeln!(self.body, "{element}");
     }
 
-    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), pen: Pen) {
+    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), pen: Pen) {
         self.polyline(&[from, to], pen);
     }
 
-    pub(super) fn polyline(&mut self, points: &[(f64, f64)], pen: Pen) {
+    pub(crate) fn polyline(&mut self, points: &[(f64, f64)], pen: Pen) {
         let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let dashes =
             if pen.dashes.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{}""#, pen.dashes) };
@@ -65,13 +65,13 @@ impl Picture {
         ));
     }
 
-    pub(super) fn rectangle(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), color: &str) {
+    pub(crate) fn rectangle(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), color: &str) {
         self.add(format_args!(
             r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" fill="{color}"/>"#
         ));
     }
 
-    pub(super) fn marker(&mut self, (x, y): (f64, f64), marker: Marker, color: &str) {
+    pub(crate) fn marker(&mut self, (x, y): (f64, f64), marker: Marker, color: &str) {
         let path = match marker {
             Marker::Circle => "m-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0",
             Marker::Square => "m-3.5,-3.5h7v7h-7z",
@@ -84,7 +84,7 @@ impl Picture {
         self.add(format_args!(r#"<path d="M{x:.1},{y:.1}{path}" {paint}="{color}"/>"#));
     }
 
-    pub(super) fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, size: u32, text: &str) {
+    pub(crate) fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, size: u32, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -97,15 +97,37 @@ impl Picture {
     }
 
     /// A text that is read from below.
-    pub(super) fn upright(&mut self, (x, y): (f64, f64), size: u32, text: &str) {
+    pub(crate) fn upright(&mut self, (x, y): (f64, f64), size: u32, text: &str) {
         let text = escaped(text);
         self.add(format_args!(
             r#"<text transform="translate({x:.1},{y:.1}) rotate(-90)" text-anchor="middle" font-size="{size}">{text}</text>"#
         ));
     }
 
+    /// A path, with the attributes that say how it looks.
+    pub(crate) fn path(&mut self, path: &str, look: &str) {
+        self.add(format_args!(r#"<path d="{path}" {look}/>"#));
+    }
+
+    /// An element as it stands.
+    pub(crate) fn element(&mut self, element: &str) {
+        self.add(format_args!("{element}"));
+    }
+
+    /// As a part of a page, which decides on paper and ink: what it shows in a few words, and what is to be seen in it, for
+    /// those who do not see it. `id` is its own in the page.
+    pub(crate) fn inline(self, id: &str, title: &str, about: &str) -> String {
+        let Self { width, height, body } = self;
+        format!(
+            "<svg id=\"{id}\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
+             aria-labelledby=\"{id}-t {id}-d\">\n<title id=\"{id}-t\">{}</title>\n<desc id=\"{id}-d\">{}</desc>\n{body}</svg>\n",
+            escaped(title),
+            escaped(about)
+        )
+    }
+
     /// The document, which calls itself so.
-    pub(super) fn finish(self, title: &str) -> String {
+    pub(crate) fn finish(self, title: &str) -> String {
         let Self { width, height, body } = self;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \

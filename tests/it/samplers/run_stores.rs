@@ -1,0 +1,376 @@
+//! Runs whose draws go to a store: they have the bits of any other run, however often they are killed, and whoever runs them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use autobatch::program::io::NamedValues;
+use autobatch::store::RunStore;
+use autobatch::types::Array;
+use serde_json::Value;
+
+use crate::project::cli::{Folder, autobatch};
+use crate::tools::effort;
+use crate::tools::random_programs::Rng;
+use crate::tools::running::Running;
+
+const DATA: [&str; 2] = ["--data", "nuts/data/eight_schools.json"];
+/// Two blocks of chains, and three chunks of draws.
+const SIZES: [&str; 6] = ["--chains", "70", "--warmup", "40", "--draws", "300"];
+
+fn run(args: &[&str]) -> (Output, String) {
+    let output = autobatch(args).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+fn done(args: &[&str]) -> String {
+    let (output, said) = run(args);
+    assert!(output.status.success(), "{args:?}: {said}");
+    said
+}
+
+fn refused(args: &[&str]) -> String {
+    let (output, said) = run(args);
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+    said
+}
+
+/// `sample` of eight schools with kernels, which start at once.
+fn sampled<'a>(model: &'a str, store: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["sample", model, "--codegen", "off", "--store", store][..], &DATA, more].concat()
+}
+
+fn path(folder: &Folder, name: &str) -> String {
+    folder.0.join(name).display().to_string()
+}
+
+/// All files of a store that readers see, with what is in them.
+fn files(store: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    fn below(folder: &Path, root: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
+        for entry in folder.read_dir().expect("it is a folder") {
+            let path = entry.expect("it can be read").path();
+            let name = path.strip_prefix(root).expect("it is below").to_owned();
+            if name.starts_with("_autobatch") {
+                continue;
+            }
+            match path.is_dir() {
+                true => below(&path, root, into),
+                false => drop(into.insert(name, std::fs::read(&path).expect("it can be read"))),
+            }
+        }
+    }
+    let mut all = BTreeMap::new();
+    below(Path::new(store), Path::new(store), &mut all);
+    all
+}
+
+/// That two stores show the same to every reader.
+fn same(found: &str, wanted: &str) {
+    let (found, wanted) = (files(found), files(wanted));
+    let names = |of: &BTreeMap<PathBuf, Vec<u8>>| of.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&found), names(&wanted));
+    let differ: Vec<&PathBuf> = found.keys().filter(|name| found[*name] != wanted[*name]).collect();
+    assert!(differ.is_empty(), "{differ:?}");
+}
+
+fn status(store: &str) -> String {
+    let root: Value = serde_json::from_slice(&std::fs::read(Path::new(store).join("zarr.json")).unwrap()).unwrap();
+    root["attributes"]["status"].as_str().unwrap().to_owned()
+}
+
+/// An array of a store, of all of its chains.
+fn stored(store: &str, name: &str, draws: usize) -> Array {
+    let chains: Vec<usize> = (0..autobatch::store::RunPlan::read(Path::new(store)).unwrap().chains).collect();
+    let mut store = RunStore::open(Path::new(store), 0..chains.len()).unwrap();
+    store.read_arrays().unwrap();
+    let of = store.of_draws().iter().find(|array| array.path == name).unwrap_or_else(|| panic!("{name}")).clone();
+    store.read(&of, &chains, draws).unwrap()
+}
+
+#[test]
+fn a_store_has_the_draws_of_any_other_run() {
+    for (model, more) in [
+        ("nuts/models/eight_schools.stan", &["--chains", "3", "--warmup", "40", "--draws", "25", "--seed", "5"][..]),
+        ("nuts/models/eight_schools.ab", &["--chains", "66", "--warmup", "30", "--draws", "9", "--thin", "2"]),
+        ("nuts/models/eight_schools.ab", &["--chains", "2", "--warmup", "60", "--draws", "9", "--metric", "dense_e"]),
+        ("nuts/models/eight_schools.ab", &["--chains", "2", "--warmup", "30", "--draws", "9", "--real", "f32"]),
+        ("nuts/models/eight_schools.ab", &["--chains", "2", "--warmup", "25", "--draws", "9", "--save-warmup"]),
+        ("nuts/models/eight_schools.ab", &["--chains", "2", "--warmup", "20", "--draws", "9", "--algorithm", "static"]),
+    ] {
+        let folder = Folder::new("store-same");
+        let (store, file) = (path(&folder, "run.zarr"), path(&folder, "run.npz"));
+        done(&sampled(model, &store, more));
+        done(&[&["sample", model, "--codegen", "off", "--output", &file][..], &DATA, more].concat());
+        assert_eq!(status(&store), "complete");
+        let wanted = NamedValues::read(Path::new(&file)).unwrap();
+        let mut compared = 0;
+        for (name, data) in wanted.iter() {
+            let wanted = data.to_array(name, data.guess_type()).unwrap();
+            let names = [("accept_stat", "acceptance_rate"), ("stepsize", "step_size"), ("treedepth", "tree_depth")];
+            let names = names.into_iter().chain([("n_leapfrog", "n_steps"), ("divergent", "diverging")]);
+            let (plain, group) = match name.strip_prefix("warmup_") {
+                Some(plain) => (plain, "warmup_"),
+                None => (name, ""),
+            };
+            let name = names.into_iter().find(|(own, _)| *own == plain).map_or(plain, |(_, stored)| stored);
+            let root: Value =
+                serde_json::from_slice(&std::fs::read(Path::new(&store).join("zarr.json")).unwrap()).unwrap();
+            let all = root["consolidated_metadata"]["metadata"].as_object().unwrap();
+            let at = ["posterior", "sample_stats"].map(|kind| format!("{group}{kind}/{name}"));
+            let Some(at) = at.iter().find(|at| all.contains_key(*at)) else { continue };
+            assert_eq!(stored(&store, at, wanted.shape[1]), wanted, "{at} of {model} {more:?}");
+            compared += 1;
+        }
+        assert!(compared >= 8, "{compared} arrays of {model} {more:?}");
+    }
+}
+
+/// Killed at any moment, again and again, and gone on with: what is there in the end is what an uninterrupted run has.
+#[test]
+fn a_run_that_is_killed_goes_on_to_the_same_draws() {
+    let folder = Folder::new("store-killed");
+    let (whole, killed) = (path(&folder, "whole.zarr"), path(&folder, "killed.zarr"));
+    let more = [&SIZES[..], &["--save-warmup", "--set", "checkpoint_every=5"]].concat();
+    let began = std::time::Instant::now();
+    done(&sampled("nuts/models/eight_schools.ab", &whole, &more));
+    // Of no more than that: moments of the run itself.
+    let most = u64::try_from(began.elapsed().as_millis()).unwrap().max(50);
+    let mut rng = Rng::new(7);
+    let mut moments = if effort::all() { 100 } else { 6 };
+    while moments > 0 {
+        let begins = !Path::new(&killed).join("_autobatch/plan.json").exists();
+        if begins {
+            let _ = std::fs::remove_dir_all(&killed);
+        }
+        let args = match begins {
+            true => sampled("nuts/models/eight_schools.ab", &killed, &more),
+            false => vec!["resume", &killed, "--codegen", "off"],
+        };
+        let mut child =
+            autobatch(&args).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(rng.below(most as usize) as u64));
+        let is_over = child.try_wait().unwrap().is_some();
+        let _ = child.kill();
+        child.wait().unwrap();
+        moments -= 1;
+        if is_over && moments > 0 {
+            // It came to its end: from the start again.
+            same(&killed, &whole);
+            std::fs::remove_dir_all(&killed).unwrap();
+        }
+    }
+    let said = match Path::new(&killed).join("_autobatch/plan.json").exists() {
+        true => done(&["resume", &killed, "--codegen", "off"]),
+        false => {
+            let _ = std::fs::remove_dir_all(&killed);
+            done(&sampled("nuts/models/eight_schools.ab", &killed, &more))
+        }
+    };
+    assert_eq!(status(&killed), "complete", "{said}");
+    same(&killed, &whole);
+}
+
+#[test]
+fn a_run_that_is_stopped_says_so_and_goes_on() {
+    let folder = Folder::new("store-stopped");
+    let store = path(&folder, "run.zarr");
+    let more = ["--chains", "2", "--warmup", "10", "--draws", "60000", "--set", "checkpoint_every=50"];
+    let mut running = Running::start(autobatch(&sampled("nuts/models/eight_schools.ab", &store, &more)));
+    running.wait_for("12000 of 120000 draws");
+    running.signal("TERM");
+    let (output, said) = running.end();
+    assert_eq!(output.status.code(), Some(143), "{said}");
+    assert!(said.contains(&format!("stopped: `autobatch resume {store}` goes on")), "{said}");
+    assert_eq!(status(&store), "interrupted");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("r_hat"), "{said}");
+    // What all chains have is there and whole.
+    let root: Value = serde_json::from_slice(&std::fs::read(Path::new(&store).join("zarr.json")).unwrap()).unwrap();
+    let shape = &root["consolidated_metadata"]["metadata"]["posterior/mu"]["shape"];
+    let there = shape[1].as_u64().unwrap() as usize;
+    assert!((1000..60_000).contains(&there), "{shape}");
+    let mu = stored(&store, "posterior/mu", there);
+    assert!(mu.as_real().unwrap().iter().all(|x| x.is_finite()));
+}
+
+#[test]
+fn more_draws_are_those_of_a_longer_run() {
+    let folder = Folder::new("store-more");
+    let (long, short) = (path(&folder, "long.zarr"), path(&folder, "short.zarr"));
+    let sizes = |draws: &'static str| ["--chains", "3", "--warmup", "40", "--draws", draws];
+    done(&sampled("nuts/models/eight_schools.ab", &long, &sizes("150")));
+    done(&sampled("nuts/models/eight_schools.ab", &short, &sizes("0")));
+    done(&["resume", &short, "--codegen", "off", "--more-draws", "70"]);
+    done(&["resume", &short, "--codegen", "off", "--more-draws", "80", "--engine", "scalar"]);
+    for name in ["posterior/theta", "sample_stats/energy", "sample_stats/diverging"] {
+        assert_eq!(stored(&short, name, 150), stored(&long, name, 150), "{name}");
+    }
+}
+
+#[test]
+fn what_is_damaged_is_told_and_made_again() {
+    let folder = Folder::new("store-damaged");
+    let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));
+    done(&sampled("nuts/models/eight_schools.ab", &whole, &SIZES));
+    done(&sampled("nuts/models/eight_schools.ab", &store, &SIZES));
+    let damages: [(&str, &dyn Fn(&Path)); 4] = [
+        ("posterior/theta/c/1/2/0", &|path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            let at = bytes.len() / 2;
+            bytes[at] ^= 1;
+            std::fs::write(path, bytes).unwrap();
+        }),
+        ("sample_stats/diverging/c/0/0", &|path| std::fs::remove_file(path).unwrap()),
+        ("posterior/mu/c/1/0", &|path| std::fs::write(path, b"").unwrap()),
+        ("_autobatch/state/0", &|path| std::fs::write(path, b"abstate1 and no more").unwrap()),
+    ];
+    for (file, damage) in damages {
+        damage(&Path::new(&store).join(file));
+        let said = done(&["resume", &store, "--codegen", "off"]);
+        let chains = if file.contains("/c/1") { "the chains 64 to 69" } else { "the chains 0 to 63" };
+        assert!(said.contains(file) && said.contains(&format!("{chains} are run again from their start")), "{said}");
+        same(&store, &whole);
+    }
+    let said = done(&["resume", &store, "--codegen", "off"]);
+    assert!(!said.contains("run again"), "{said}");
+}
+
+/// A limit of the size of a file stands for a disk that is full: writing fails in the middle of the run.
+#[test]
+fn a_disk_that_is_full_ends_the_run_and_loses_nothing() {
+    let folder = Folder::new("store-full");
+    let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));
+    done(&sampled("nuts/models/eight_schools.ab", &whole, &SIZES));
+    let mut shell = Command::new("sh");
+    shell.current_dir(env!("CARGO_MANIFEST_DIR"));
+    // Blocks of 512 bytes: chunks of scalars fit, and those of theta do not.
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 200; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_autobatch")]);
+    let output = shell.args(sampled("nuts/models/eight_schools.ab", &store, &SIZES)).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write") && said.contains("posterior/theta"), "{said}");
+    assert_eq!(status(&store), "running");
+    done(&["resume", &store, "--codegen", "off"]);
+    same(&store, &whole);
+}
+
+#[test]
+fn several_processes_fill_a_store_together() {
+    let folder = Folder::new("store-lanes");
+    let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));
+    let sizes = ["--chains", "130", "--warmup", "30", "--draws", "20", "--seed", "3"];
+    let part = |lanes: &'static str| {
+        sampled("nuts/models/eight_schools.stan", &store, &[&sizes[..], &["--lanes", lanes]].concat())
+    };
+    done(&sampled("nuts/models/eight_schools.stan", &whole, &sizes));
+    let said = done(&part("64..128"));
+    assert!(said.contains("the chains 64..128 are in"), "{said}");
+    done(&part("128..130"));
+    let said = refused(&["merge", &store]);
+    assert!(said.contains("64 of 130 chains lack draws") && said.contains("--lanes 0..64"), "{said}");
+    // Twice is no harm: the bytes are the same.
+    for _ in 0..2 {
+        done(&part("0..64"));
+    }
+    done(&["merge", &store]);
+    same(&store, &whole);
+
+    let other = [&sizes[..4], &["--draws", "21", "--lanes", "0..64"]].concat();
+    let said = refused(&sampled("nuts/models/eight_schools.stan", &store, &other));
+    assert!(said.contains("is the store of another run: `seed` is 3 there, and 0 here"), "{said}");
+    for (lanes, why) in [
+        ("0..65", "must start and end at multiples of 64"),
+        ("1..64", "must start and end at multiples of 64"),
+        ("64..192", "the store has the chains 0..130"),
+    ] {
+        let said = refused(&["resume", &store, "--lanes", lanes]);
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn a_store_is_written_by_one_process_at_a_time() {
+    let folder = Folder::new("store-two");
+    let store = path(&folder, "run.zarr");
+    let more = ["--chains", "2", "--warmup", "10", "--draws", "300000"];
+    let mut running = Running::start(autobatch(&sampled("nuts/models/eight_schools.ab", &store, &more)));
+    running.wait_for("60000 of 600000 draws");
+    let said = refused(&["resume", &store]);
+    assert!(said.contains("another process writes to"), "{said}");
+    let said = refused(&sampled("nuts/models/eight_schools.ab", &store, &more));
+    assert!(said.contains("is there already: go on with it by `autobatch resume"), "{said}");
+    running.signal("KILL");
+    running.end();
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_made() {
+    let folder = Folder::new("store-refused");
+    let store = path(&folder, "run.zarr");
+    let plain = folder.file("there.txt", "something");
+    for (args, why) in [
+        (vec!["resume", &store[..]], "cannot read"),
+        (vec!["resume", folder.0.to_str().unwrap()], "is no store of a run of autobatch"),
+        (vec!["merge", folder.0.to_str().unwrap()], "is no store of a run of autobatch"),
+        (
+            sampled("nuts/models/eight_schools.ab", folder.0.to_str().unwrap(), &[]),
+            "is there already: give another name",
+        ),
+        (sampled("nuts/models/eight_schools.ab", &plain, &[]), "cannot make"),
+        (sampled("nuts/models/eight_schools.ab", &store, &["--output", "x.npz"]), "leave --output and --format out"),
+        (sampled("nuts/models/eight_schools.ab", &store, &["--chains", "0"]), "there is nothing to sample"),
+        (sampled("nuts/models/eight_schools.ab", &store, &["--keep", "mu,nu"]), "the model has no `nu`, but `mu`"),
+    ] {
+        let said = refused(&args);
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+    // Of another version.
+    let store = path(&folder, "other.zarr");
+    done(&sampled("nuts/models/eight_schools.ab", &store, &["--chains", "1", "--warmup", "5", "--draws", "5"]));
+    let plan = Path::new(&store).join("_autobatch/plan.json");
+    let text = std::fs::read_to_string(&plan).unwrap();
+    std::fs::write(&plan, text.replace("\"form\": 1", "\"form\": 2")).unwrap();
+    let said = refused(&["resume", &store]);
+    assert!(said.contains("(form 2)") && said.contains("which may draw other numbers"), "{said}");
+    std::fs::write(&plan, &text[..40]).unwrap();
+    assert!(refused(&["resume", &store]).contains("is damaged"));
+}
+
+#[test]
+fn only_what_is_kept_is_stored() {
+    let folder = Folder::new("store-keep");
+    let store = path(&folder, "run.zarr");
+    let more = ["--chains", "2", "--warmup", "20", "--draws", "10", "--keep", "tau,q"];
+    done(&sampled("nuts/models/eight_schools.ab", &store, &more));
+    let names = |group: &str| {
+        let entries = Path::new(&store).join(group).read_dir().unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("posterior"), ["chain", "draw", "tau", "zarr.json"]);
+    assert_eq!(names("unconstrained_posterior"), ["chain", "draw", "q", "zarr.json"]);
+    assert_eq!(stored(&store, "unconstrained_posterior/q", 10).shape[2..], [10]);
+}
+
+/// The template for Slurm, as its tasks run it: each with its number, in any order, one of them twice.
+#[test]
+fn tasks_of_a_job_array_fill_a_store() {
+    let folder = Folder::new("store-slurm");
+    let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));
+    let program = Path::new(env!("CARGO_BIN_EXE_autobatch"));
+    let paths = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    for task in [1, 0, 1] {
+        let mut shell = Command::new("examples/cluster/slurm.sh");
+        shell.current_dir(env!("CARGO_MANIFEST_DIR")).env("PATH", &paths).env("SLURM_ARRAY_TASK_ID", task.to_string());
+        shell.envs([("CHAINS", "70"), ("LANES", "64"), ("WARMUP", "20"), ("DRAWS", "10"), ("SEED", "9")]);
+        let output = shell.args(["nuts/models/eight_schools.ab", DATA[1], &store]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    done(&["merge", &store]);
+    let sizes = ["--chains", "70", "--warmup", "20", "--draws", "10", "--seed", "9"];
+    done(&sampled("nuts/models/eight_schools.ab", &whole, &sizes));
+    same(&store, &whole);
+}
