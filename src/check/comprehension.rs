@@ -12,7 +12,7 @@ use super::types::{elements, of_shape};
 impl Body<'_, '_> {
     /// `[body for …]`
     pub(super) fn comprehension(&mut self, body: &ast::Expr, clauses: &[ast::Clause], span: Span) -> Option<Expr> {
-        let (clauses, body) = self.framed(FrameKind::Comprehension, |inner| {
+        let (clauses, body) = self.framed(FrameKind::Comprehension, span, |inner| {
             let clauses = inner.clauses(clauses);
             (clauses, inner.operand(body))
         });
@@ -142,7 +142,7 @@ impl Body<'_, '_> {
             );
             self.cx.report(error.with_help(help));
         }
-        let (clauses, body) = self.framed(FrameKind::Comprehension, |inner| {
+        let (clauses, body) = self.framed(FrameKind::Comprehension, span, |inner| {
             let clauses = inner.clauses(clauses);
             (clauses, inner.operand(body))
         });
