@@ -77,7 +77,7 @@ pub(super) fn answer(
     if method == "textDocument/documentSymbol" {
         return Ok(names::symbols(state, &analysis));
     }
-    let lines = Lines::of(&document.text, state.encoding);
+    let lines = &document.lines;
     let offset = |position: &Value| {
         lines.offset(&document.text, position).ok_or_else(|| invalid("a position has a line and a character"))
     };

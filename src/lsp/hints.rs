@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use crate::base::SymbolKind;
 
 use super::analysis::{Analysis, Language};
-use super::columns::Lines;
 use super::state::State;
 
 /// The hints between two bytes of a document.
@@ -14,7 +13,7 @@ pub(super) fn hints(state: &State, analysis: &Analysis, from: usize, to: usize) 
         return json!([]);
     }
     let text = analysis.text();
-    let lines = Lines::of(text, state.encoding);
+    let lines = state.lines(analysis, analysis.main);
     let mut found = Vec::new();
     for (span, symbol) in &analysis.meanings.symbols {
         let (start, end) = (span.start as usize, span.end as usize);

@@ -8,7 +8,6 @@ use crate::stan::check::library_function;
 
 use super::analysis::Language;
 use super::at::At;
-use super::columns::Lines;
 use super::library;
 use super::state::State;
 
@@ -38,9 +37,8 @@ pub(super) fn hover(state: &State, at: &At) -> Value {
         }
     };
     let Some(span) = at.now(span) else { return Value::Null };
-    let document = state.documents.values().find(|document| document.name == analysis.name());
-    let now = document.map_or_else(|| analysis.text().clone(), |document| document.text.clone());
-    let range = Lines::of(&now, state.encoding).range(&now, span.start as usize, span.end as usize);
+    let Some(document) = state.named(analysis.name()) else { return Value::Null };
+    let range = document.lines.range(&document.text, span.start as usize, span.end as usize);
     let kind = if state.markdown { "markdown" } else { "plaintext" };
     json!({"contents": {"kind": kind, "value": text}, "range": range})
 }

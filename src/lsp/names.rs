@@ -8,7 +8,6 @@ use crate::base::{FileId, Meaning, Span, Symbol, SymbolKind};
 
 use super::analysis::Analysis;
 use super::at::At;
-use super::columns::Lines;
 use super::state::State;
 
 /// The declaration of what a name means, or the file that a path names; null where there is none.
@@ -24,9 +23,10 @@ pub(super) fn definition(state: &State, at: &At) -> Value {
 /// A span of the texts as they are now as a location.
 fn located(state: &State, at: &At, span: Span) -> Option<Value> {
     let analysis = &at.analysis;
-    let open = state.documents.values().find(|document| document.name == analysis.sources.file(span.file).name);
-    let Some(open) = open else { return state.location(analysis, span) };
-    let range = Lines::of(&open.text, state.encoding).range(&open.text, span.start as usize, span.end as usize);
+    let Some(open) = state.named(&analysis.sources.file(span.file).name) else {
+        return state.location(analysis, span);
+    };
+    let range = open.lines.range(&open.text, span.start as usize, span.end as usize);
     Some(json!({"uri": state.uri(analysis, span.file)?, "range": range}))
 }
 
@@ -76,11 +76,10 @@ fn place(state: &State, at: &At, (name, start, end): &Place) -> Option<Value> {
     let (file, _) = analysis.sources.files().find(|(_, file)| file.name == *name)?;
     let span = Span { file, start: *start, end: *end };
     let span = if *name == at.analysis.name() { at.kept.new(span)? } else { span };
-    let text = match state.documents.values().find(|document| document.name == *name) {
-        Some(document) => &document.text,
-        None => &analysis.sources.file(file).text,
+    let range = match state.named(name) {
+        Some(document) => document.lines.range(&document.text, span.start as usize, span.end as usize),
+        None => return state.location(analysis, span),
     };
-    let range = Lines::of(text, state.encoding).range(text, span.start as usize, span.end as usize);
     Some(json!({"uri": state.uri(analysis, file)?, "range": range}))
 }
 
@@ -92,10 +91,8 @@ pub(super) fn highlights(state: &State, at: &At) -> Value {
         Meaning::Declared(declared) => analysis.meanings.places_of(declared),
         _ => vec![span],
     };
-    let Some(document) = state.documents.values().find(|document| document.name == analysis.name()) else {
-        return json!([]);
-    };
-    let lines = Lines::of(&document.text, state.encoding);
+    let Some(document) = state.named(analysis.name()) else { return json!([]) };
+    let lines = &document.lines;
     let here = spans.into_iter().filter(|span| span.file == analysis.main).filter_map(|span| at.now(span));
     let marks = here.map(|span| json!({"range": lines.range(&document.text, span.start as usize, span.end as usize)}));
     json!(marks.collect::<Vec<Value>>())
@@ -104,7 +101,7 @@ pub(super) fn highlights(state: &State, at: &At) -> Value {
 /// The symbols of a document, those within others below them.
 pub(super) fn symbols(state: &State, analysis: &Analysis) -> Value {
     let text = analysis.text();
-    let lines = Lines::of(text, state.encoding);
+    let lines = state.lines(analysis, analysis.main);
     let own = |span: &Span| span.file == analysis.main && span.start < span.end;
     let mut top: Vec<(Span, &Symbol)> = Vec::new();
     for (span, symbol) in &analysis.meanings.symbols {

@@ -351,7 +351,7 @@ impl Edits {
             if own.is_some_and(|put| put.renamed == renamed) {
                 // It is the name that is put there; all changes before are done.
                 return moved - (start - edit.start) as usize;
-            } else if edit.start < start || own.is_some() {
+            } else if edit.start < start || (edit.start == start && edit.put.is_some()) {
                 moved = (moved + edit.text.len()) - (edit.end - edit.start) as usize;
             }
         }

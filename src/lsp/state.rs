@@ -24,6 +24,7 @@ pub(super) struct Document {
     pub(super) language: Option<Language>,
     pub(super) version: Value,
     pub(super) text: Arc<str>,
+    pub(super) lines: Arc<Lines>,
 }
 
 /// What the server knows.
@@ -72,7 +73,8 @@ impl State {
         let ships = |path: &str| library::name_of(self.library.as_deref()?, path);
         let name = path.map_or_else(|| uri.to_owned(), |path| ships(&path).unwrap_or(path));
         let language = Language::of(&name, id);
-        let document = Document { name, language, version, text: Arc::from(text) };
+        let lines = Arc::new(Lines::of(text, self.encoding));
+        let document = Document { name, language, version, text: Arc::from(text), lines };
         self.around.open.insert(document.name.clone(), document.text.clone());
         self.changed(&document.name);
         self.documents.insert(uri.to_owned(), document);
@@ -97,6 +99,7 @@ impl State {
             let end = lines.offset(&text, &change["range"]["end"]).ok_or_else(|| invalid("no position"))?;
             text.replace_range(start.min(end)..start.max(end), new);
         }
+        document.lines = Arc::new(Lines::of(&text, encoding));
         document.text = Arc::from(text);
         document.version = version;
         let (name, text) = (document.name.clone(), document.text.clone());
@@ -186,10 +189,24 @@ impl State {
         }
     }
 
+    /// The document of a file that is open.
+    pub(super) fn named(&self, name: &str) -> Option<&Document> {
+        self.documents.values().find(|document| document.name == name)
+    }
+
+    /// The lines of a file that an analysis read.
+    pub(super) fn lines(&self, analysis: &Analysis, file: FileId) -> Arc<Lines> {
+        let file = analysis.sources.file(file);
+        match self.named(&file.name).filter(|document| Arc::ptr_eq(&document.text, &file.text)) {
+            Some(document) => document.lines.clone(),
+            None => Arc::new(Lines::of(&file.text, self.encoding)),
+        }
+    }
+
     /// A span as a location of the protocol.
     pub(super) fn location(&self, analysis: &Analysis, span: Span) -> Option<Value> {
         let text = &analysis.sources.file(span.file).text;
-        let range = Lines::of(text, self.encoding).range(text, span.start as usize, span.end as usize);
+        let range = self.lines(analysis, span.file).range(text, span.start as usize, span.end as usize);
         Some(json!({"uri": self.uri(analysis, span.file)?, "range": range}))
     }
 }

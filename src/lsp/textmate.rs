@@ -147,7 +147,7 @@ fn numbers(language: &str, pattern: &str) -> [Value; 2] {
         // Digits with letters are no number.
         json!({
             "name": format!("invalid.illegal.number.{language}"),
-            "match": format!("{behind}{pattern}(?=[A-Za-z_])[A-Za-z0-9_]+"),
+            "match": format!("{behind}(?>{pattern})(?=[A-Za-z_])[A-Za-z0-9_]+"),
         }),
         json!({"name": format!("constant.numeric.{language}"), "match": format!("{behind}{pattern}")}),
     ]
