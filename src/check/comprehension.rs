@@ -128,7 +128,9 @@ impl Body<'_, '_> {
         span: Span,
     ) -> Option<Expr> {
         let op = Reduction::ALL.into_iter().find(|op| op.name() == &*name.text);
-        if op.is_none() {
+        if op.is_some() {
+            self.cx.means_builtin(name);
+        } else {
             let names: Vec<&str> = Reduction::ALL.into_iter().map(Reduction::name).collect();
             let help = closest(&name.text, names.iter().copied()).map_or_else(
                 || format!("the reductions are {}", super::structs::quoted(&names)),

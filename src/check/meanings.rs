@@ -74,12 +74,15 @@ impl Checker<'_> {
     pub(super) fn means_found(&self, name: &ast::Name, found: Found) {
         match found {
             Found::Def(def) => self.means(name, self.declared(def)),
-            Found::Builtin(_) | Found::Derivative(_) | Found::StopGradient => {
-                if let Some(notes) = self.noting(name) {
-                    let meaning = Meaning::Builtin { name: name.text.clone(), told: Vec::new() };
-                    notes.borrow_mut().uses.push((name.span, meaning));
-                }
-            }
+            Found::Builtin(_) | Found::Derivative(_) | Found::StopGradient => self.means_builtin(name),
+        }
+    }
+
+    /// Notes a name of the language itself.
+    pub(super) fn means_builtin(&self, name: &ast::Name) {
+        if let Some(notes) = self.noting(name) {
+            let meaning = Meaning::Builtin { name: name.text.clone(), told: Vec::new() };
+            notes.borrow_mut().uses.push((name.span, meaning));
         }
     }
 

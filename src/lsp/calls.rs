@@ -99,8 +99,8 @@ fn call(text: &str, offset: usize) -> Option<(&str, usize)> {
             ')' | ']' | '}' => depth += 1,
             '(' if depth == 0 => {
                 let before = text[..from + at].trim_end();
-                let start = before.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'));
-                let name = before[start.map_or(0, |at| at + 1)..].trim_start_matches(':');
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+                let name = before[before.trim_end_matches(is_name).len()..].trim_start_matches(':');
                 return (!name.is_empty()).then_some((name, argument));
             }
             '[' | '{' | ';' if depth == 0 => return None,
@@ -123,6 +123,8 @@ mod tests {
         assert_eq!(at("f(1, m::g(2, [1, 2], "), Some(("m::g".into(), 2)));
         assert_eq!(at("y ~ normal(mu, "), Some(("normal".into(), 1)));
         assert_eq!(at("normal_lpdf(y | "), Some(("normal_lpdf".into(), 1)));
+        assert_eq!(at("\u{e9}f(1, "), Some(("f".into(), 1)));
+        assert_eq!(at("\u{e9}(1, "), None);
         assert_eq!(at("(1, "), None);
         assert_eq!(at("f(1); x"), None);
     }

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::base::{FileId, SourceMap, Symbol, SymbolKind};
 use crate::check::{self, StdLibrary, builtin_names, builtin_told};
-use crate::hir::Reduction;
 use crate::stan;
 use crate::stan::check::{LibraryFunction, library_function, library_names};
 use crate::syntax;
@@ -35,7 +34,7 @@ pub(super) fn completion(state: &State, uri: &str, analysis: &Arc<Analysis>, off
 }
 
 fn in_comment(before: &str) -> bool {
-    before.match_indices("//").any(|(at, _)| before[..at].matches('"').count() % 2 == 0)
+    before.match_indices("//").any(|(at, _)| before[..at].matches('"').count().is_multiple_of(2))
 }
 
 /// Where something is to be completed.
@@ -90,9 +89,9 @@ impl Place<'_> {
                 items.push(self.of_symbol(symbol));
             }
         }
-        for name in builtin_names().chain(Reduction::ALL.map(Reduction::name)) {
+        for name in builtin_names() {
             if known.insert(name.to_owned()) {
-                let detail = builtin_told(name).unwrap_or_else(|| format!("{name}(... for i in a..b)"));
+                let detail = builtin_told(name).unwrap_or_default();
                 let mut found = item(name, FUNCTION, &detail);
                 found["documentation"] = self.documentation(of_builtin(name, &[], Language::Autobatch, true));
                 items.push(found);
@@ -190,7 +189,7 @@ impl Place<'_> {
         let text = self.analysis.text();
         let good = self.state.good(self.uri).filter(|_| self.analysis.has_errors());
         for analysis in std::iter::once(self.analysis).chain(good) {
-            let Some(offset) = Kept::of(analysis.text(), text).old(self.start) else { continue };
+            let Some(offset) = Kept::of(analysis.text(), text).to_old(self.start) else { continue };
             for symbol in visible(analysis, offset) {
                 if known.insert(&symbol.name) {
                     found.push(self.of_symbol(symbol));

@@ -83,8 +83,7 @@ fn told(analysis: &Analysis, error: &Diagnostic) -> String {
 fn keyword(analysis: &Analysis, offset: usize) -> Option<&str> {
     let text = analysis.text();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let start = text[..offset].rfind(|c: char| !is_word(c)).map_or(0, |at| at + 1);
-    let start = text[start..].char_indices().map(|(at, _)| start + at).next().unwrap_or(start).max(start);
+    let start = text[..offset].trim_end_matches(is_word).len();
     let word: &str = text.get(start..)?.split(|c: char| !is_word(c)).next()?;
     is_keyword(word, analysis.language).then_some(word)
 }

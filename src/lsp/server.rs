@@ -23,6 +23,9 @@ use super::{answers, diagnostics};
 /// How long nothing comes before documents that changed are checked: of a burst of changes the last is.
 const QUIET: Duration = Duration::from_millis(25);
 
+/// The stack of the thread that does the work, in bytes: deep trees have others, made for them.
+const STACK: usize = 64 << 20;
+
 /// The most requests that are remembered as cancelled.
 const MOST_CANCELLED: usize = 1000;
 
@@ -92,7 +95,7 @@ pub(super) fn serve(input: &mut dyn BufRead, output: Output) -> bool {
         move || Worker { state: State::default(), wanted, output, told: BTreeSet::new() }.run(&work)
     };
     // It is not waited for at the end: nobody wants what it still does.
-    if let Err(error) = std::thread::Builder::new().name("documents".into()).spawn(worker) {
+    if let Err(error) = std::thread::Builder::new().name("documents".into()).stack_size(STACK).spawn(worker) {
         output.send(&told("window/logMessage", json!({"type": 1, "message": format!("no thread: {error}")})));
         return false;
     }

@@ -1,5 +1,6 @@
 //! The language server: sessions as files (`tests/filetests/lsp`), and the real process.
 
+mod anywhere;
 mod client;
 mod process;
 mod sessions;

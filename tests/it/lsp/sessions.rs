@@ -21,7 +21,7 @@ use super::client::Client;
 use crate::project::cli::Folder;
 
 fn folder() -> PathBuf {
-    Path::new(option_env!("AUTOBATCH_ROOT").unwrap_or(env!("CARGO_MANIFEST_DIR"))).join("tests/filetests/lsp")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/lsp")
 }
 
 struct Session {
