@@ -44,7 +44,7 @@ impl Kept {
     }
 
     /// A byte of the new text in the old one.
-    pub(super) fn to_old(&self, offset: usize) -> Option<usize> {
+    pub(super) fn in_old(&self, offset: usize) -> Option<usize> {
         match offset {
             _ if offset < self.before => Some(offset),
             _ if offset >= self.new - self.behind => Some(offset + self.old - self.new),
@@ -53,7 +53,7 @@ impl Kept {
     }
 
     /// A span of the old text in the new one.
-    pub(super) fn to_new(&self, span: Span) -> Option<Span> {
+    pub(super) fn in_new(&self, span: Span) -> Option<Span> {
         let (start, end) = (span.start as usize, span.end as usize);
         if end <= self.before {
             Some(span)
@@ -76,7 +76,7 @@ impl At {
         let good = state.good(uri).filter(|_| unclear && !text[..].is_empty());
         let Some(good) = good else { return now };
         let kept = Kept::of(good.text(), text);
-        let Some(offset) = kept.to_old(offset) else { return now };
+        let Some(offset) = kept.in_old(offset) else { return now };
         let found = good.meanings.at(good.main, offset as u32);
         if found.is_empty() && good.meanings.type_at(good.main, offset as u32).is_none() {
             return now;
@@ -95,7 +95,7 @@ impl At {
 
     /// A span of the analysis where it is in the files as they are now; `None` where it is no longer.
     pub(super) fn now(&self, span: Span) -> Option<Span> {
-        if span.file == self.analysis.main { self.kept.to_new(span) } else { Some(span) }
+        if span.file == self.analysis.main { self.kept.in_new(span) } else { Some(span) }
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
 
     fn moved(old: &str, new: &str, name: &str) -> Option<usize> {
         let at = old.find(name).expect("it is there");
-        let span = Kept::of(old, new).to_new(Span::new(FileId(0), at, at + name.len()));
+        let span = Kept::of(old, new).in_new(Span::new(FileId(0), at, at + name.len()));
         span.map(|span| span.start as usize)
     }
 
@@ -116,14 +116,14 @@ mod tests {
         assert_eq!(moved(old, new, "one"), Some(0));
         assert_eq!(moved(old, new, "two"), None);
         assert_eq!(moved(old, new, "three"), Some(13));
-        assert_eq!(Kept::of(old, new).to_old(13), Some(8));
-        assert_eq!(Kept::of(old, new).to_old(5), None);
+        assert_eq!(Kept::of(old, new).in_old(13), Some(8));
+        assert_eq!(Kept::of(old, new).in_old(5), None);
     }
 
     #[test]
     fn what_is_the_same_at_both_ends_is_not_counted_twice() {
         assert_eq!(moved("a\na\na\n", "a\na\n", "a"), Some(0));
-        assert_eq!(Kept::of("x\n", "x\nx\n").to_new(Span::new(FileId(0), 0, 1)).map(|s| s.start), Some(0));
+        assert_eq!(Kept::of("x\n", "x\nx\n").in_new(Span::new(FileId(0), 0, 1)).map(|s| s.start), Some(0));
         assert_eq!(moved("one", "one two", "one"), None);
         assert_eq!(moved("", "x", ""), Some(0));
     }

@@ -189,7 +189,7 @@ impl Place<'_> {
         let text = self.analysis.text();
         let good = self.state.good(self.uri).filter(|_| self.analysis.has_errors());
         for analysis in std::iter::once(self.analysis).chain(good) {
-            let Some(offset) = Kept::of(analysis.text(), text).to_old(self.start) else { continue };
+            let Some(offset) = Kept::of(analysis.text(), text).in_old(self.start) else { continue };
             for symbol in visible(analysis, offset) {
                 if known.insert(&symbol.name) {
                     found.push(self.of_symbol(symbol));

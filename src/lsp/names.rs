@@ -75,7 +75,7 @@ fn place(state: &State, at: &At, (name, start, end): &Place) -> Option<Value> {
     let analysis = state.checked().map(|(_, other)| &**other).chain([&*at.analysis]).find(|other| other.reads(name))?;
     let (file, _) = analysis.sources.files().find(|(_, file)| file.name == *name)?;
     let span = Span { file, start: *start, end: *end };
-    let span = if *name == at.analysis.name() { at.kept.to_new(span)? } else { span };
+    let span = if *name == at.analysis.name() { at.kept.in_new(span)? } else { span };
     let range = match state.named(name) {
         Some(document) => document.lines.range(&document.text, span.start as usize, span.end as usize),
         None => return state.location(analysis, span),

@@ -29,7 +29,10 @@ struct Session {
     folder: Folder,
     /// The texts as they are in the editor, or on the disk.
     texts: BTreeMap<String, String>,
-    versions: BTreeMap<String, i64>,
+    /// Grows with everything that is done.
+    version: i64,
+    /// What was done since all was told: a document that has the version now, or none.
+    unsettled: Option<Option<String>>,
 }
 
 impl Session {
@@ -61,8 +64,10 @@ impl Session {
 
     fn open(&mut self, name: &str) {
         let id = if name.ends_with(".ab") { "autobatch" } else { "stan" };
-        let document = json!({"uri": self.uri(name), "languageId": id, "version": 1, "text": self.texts[name]});
-        self.versions.insert(name.to_owned(), 1);
+        self.version += 1;
+        self.unsettled = Some(Some(name.to_owned()));
+        let document =
+            json!({"uri": self.uri(name), "languageId": id, "version": self.version, "text": self.texts[name]});
         self.client.notify("textDocument/didOpen", json!({"textDocument": document}));
     }
 
@@ -70,22 +75,35 @@ impl Session {
         let text = &self.texts[name];
         assert!(text.contains(old), "{name} has no `{old}`");
         let text = text.replacen(old, new, 1);
-        let version = self.versions[name] + 1;
-        let document = json!({"uri": self.uri(name), "version": version});
+        self.version += 1;
+        self.unsettled = Some(Some(name.to_owned()));
+        let document = json!({"uri": self.uri(name), "version": self.version});
         self.client
             .notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [{"text": text}]}));
         self.texts.insert(name.to_owned(), text);
-        self.versions.insert(name.to_owned(), version);
     }
 
-    /// What was found in a file, of the version that it has; of a file that is not open, what comes next.
-    fn diagnostics(&mut self, name: &str) -> String {
-        let (uri, version) = (self.uri(name), self.versions.get(name).copied());
-        let message = self.client.wait(&format!("diagnostics of {name}"), |message| {
-            message["method"] == "textDocument/publishDiagnostics"
-                && message["params"]["uri"] == uri
-                && version.is_none_or(|version| message["params"]["version"] == version)
+    /// Waits until all that follows from what was done last was told.
+    fn settle(&mut self) {
+        let Some(last) = self.unsettled.take() else { return };
+        let told = |message: &Value| message["method"] == "textDocument/publishDiagnostics";
+        let version = self.version;
+        let answer = self.client.wait("what is found", |message| {
+            told(message) && last.as_ref().is_none_or(|_| message["params"]["version"] == version)
         });
+        self.client.notifications.push(answer);
+        // What is told at once with it comes before the answer to what is asked then.
+        self.client.request("textDocument/hover", json!({}));
+    }
+
+    /// What was told last of a file.
+    fn diagnostics(&mut self, name: &str) -> String {
+        self.settle();
+        let uri = self.uri(name);
+        let of_file =
+            |message: &Value| message["params"]["uri"] == uri && message["params"].get("diagnostics").is_some();
+        let all = self.client.notifications.iter().rev().find(|message| of_file(message));
+        let message = all.unwrap_or_else(|| panic!("nothing is told of {name}")).clone();
         let mut out = String::new();
         for found in message["params"]["diagnostics"].as_array().expect("an array") {
             let severity = if found["severity"] == 1 { "error" } else { "warning" };
@@ -129,7 +147,9 @@ impl Session {
             }
             ("close", [name]) => {
                 let params = document(self, name);
-                self.versions.remove(*name);
+                self.settle();
+                self.client.notifications.clear();
+                self.unsettled = Some(None);
                 self.client.notify("textDocument/didClose", params);
                 return String::new();
             }
@@ -280,7 +300,8 @@ fn run(path: &Path) -> (String, String) {
         client: Client::in_memory(),
         folder: Folder::new(&format!("lsp {name}").replace(' ', "-")),
         texts: BTreeMap::new(),
-        versions: BTreeMap::new(),
+        version: 0,
+        unsettled: None,
     };
     let library = session.folder.0.join("library").display().to_string();
     let offered = if name.contains("utf8") { json!(["utf-8"]) } else { json!(["utf-16"]) };
