@@ -21,6 +21,8 @@ macro_rules! tokens {
             )*
         }
         impl Token {
+            /// All kinds.
+            pub const ALL: &[Token] = &[$(Token::$name,)* $(Token::$reserved,)*];
             /// The word, when it is one that cannot be a name.
             pub fn reserved(self) -> Option<&'static str> {
                 match self {
@@ -283,4 +285,9 @@ impl Token {
                 | Token::GeneratedQuantities
         )
     }
+}
+
+/// Whether a word cannot be a name.
+pub fn is_reserved(word: &str) -> bool {
+    Token::ALL.iter().any(|token| token.reserved() == Some(word))
 }

@@ -13,6 +13,10 @@ macro_rules! tokens {
         pub enum Token {
             $($(#[$meta])* $name,)*
         }
+        impl Token {
+            /// All kinds.
+            pub const ALL: &[Token] = &[$(Token::$name,)*];
+        }
         impl fmt::Display for Token {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(match self { $(Token::$name => $words,)* })
@@ -195,4 +199,19 @@ tokens! {
     StartItem "an item",
     /// Starts the parse of an expression.
     StartExpr "an expression",
+}
+
+/// The words that cannot be names, in the order of their tokens.
+pub fn keywords() -> impl Iterator<Item = String> {
+    Token::ALL.iter().filter_map(|token| {
+        let word = token.to_string().trim_matches('`').to_owned();
+        let letters = word.chars().all(|c| c.is_ascii_alphabetic());
+        // Words that mean something in one place only are names to the lexer.
+        (letters && Token::lexer(&word).next() == Some(Ok(*token))).then_some(word)
+    })
+}
+
+/// Whether a word cannot be a name.
+pub fn is_keyword(word: &str) -> bool {
+    !matches!(Token::lexer(word).next(), Some(Ok(Token::Ident))) && keywords().any(|known| known == word)
 }

@@ -128,6 +128,8 @@ pub mod interp;
 #[doc(hidden)]
 pub mod lower;
 #[doc(hidden)]
+pub mod lsp;
+#[doc(hidden)]
 pub mod mcmc;
 #[doc(hidden)]
 pub mod parts;

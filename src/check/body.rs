@@ -69,7 +69,9 @@ pub(super) struct Body<'b, 'a> {
     pub(super) locals: IdVec<LocalId, hir::Local>,
     pub(super) info: IdVec<LocalId, LocalInfo>,
     /// Names in scope, innermost last. `None` is a name whose binding had an error.
-    scopes: Vec<Vec<(Arc<str>, Option<LocalId>)>>,
+    scopes: Vec<Vec<(ast::Name, Option<LocalId>)>>,
+    /// The pieces of text that are scopes, innermost last.
+    pub(super) texts: Vec<Span>,
     pub(super) frames: Vec<Frame>,
 }
 
@@ -105,6 +107,7 @@ impl Checker<'_> {
             (Ty::Scalar(dtype), Some(Ty::Array(_, dims))) if instance && sum => Ty::Array(*dtype, dims.clone()),
             (ret, _) => ret.clone(),
         };
+        let around = self.notes.dims(signature.declared.clone());
         let mut body = Body {
             cx: self,
             module,
@@ -115,6 +118,7 @@ impl Checker<'_> {
             locals: IdVec::new(),
             info: IdVec::new(),
             scopes: vec![Vec::new()],
+            texts: vec![item.span, block.span],
             frames: vec![Frame { kind: FrameKind::Fn, loops: 0 }],
         };
         let mut params = Vec::new();
@@ -132,6 +136,7 @@ impl Checker<'_> {
             body.warn_locals(block.span);
         }
         let locals = body.locals;
+        self.notes.dims(around);
         let Some(mut checked) = checked else {
             return;
         };
@@ -202,26 +207,30 @@ impl Body<'_, '_> {
 
     // ---- names
 
-    pub(super) fn push_scope(&mut self) {
+    pub(super) fn push_scope(&mut self, text: Span) {
         self.scopes.push(Vec::new());
+        self.texts.push(text);
     }
 
     pub(super) fn pop_scope(&mut self) {
         self.scopes.pop();
+        self.texts.pop();
     }
 
     /// Binds a name in the innermost scope.
     pub(super) fn declare(&mut self, name: &ast::Name, ty: Ty, origin: Origin, mutable: bool) -> LocalId {
         let local = self.local(&name.text, ty, origin, mutable, name.span);
         let scope = self.scopes.last_mut().expect("a function has a scope");
-        scope.push((name.text.clone(), Some(local)));
+        scope.push((name.clone(), Some(local)));
+        self.note_local(name, Some(local));
         local
     }
 
     /// Binds a name whose value had an error: uses of it stay silent.
     pub(super) fn declare_broken(&mut self, name: &ast::Name) {
         let scope = self.scopes.last_mut().expect("a function has a scope");
-        scope.push((name.text.clone(), None));
+        scope.push((name.clone(), None));
+        self.note_local(name, None);
     }
 
     /// A local without a name in the source.
@@ -242,17 +251,20 @@ impl Body<'_, '_> {
         }
         let name = &path.name.text;
         for scope in self.scopes.iter().rev() {
-            if let Some((_, local)) = scope.iter().rev().find(|(n, _)| n == name) {
+            if let Some((declared, local)) = scope.iter().rev().find(|(n, _)| n.text == *name) {
+                self.cx.means(&path.name, declared.span);
                 return Some(local.map_or(Inner::Broken, Inner::Local));
             }
         }
         let dim = self.dims.iter().find(|(_, d)| ***d == **name);
-        dim.map(|(id, _)| Inner::Dim(id))
+        let id = dim.map(|(id, _)| id)?;
+        self.cx.means_dim(&path.name, id);
+        Some(Inner::Dim(id))
     }
 
     /// Names of locals and dimensions in scope.
     pub(super) fn inner_names(&self) -> Vec<Arc<str>> {
-        let locals = self.scopes.iter().flatten().map(|(name, _)| name.clone());
+        let locals = self.scopes.iter().flatten().map(|(name, _)| name.text.clone());
         let dims = self.dims.values().map(|d| Arc::from(d.as_str()));
         locals.chain(dims).collect()
     }
@@ -292,9 +304,9 @@ impl Body<'_, '_> {
     // ---- frames
 
     /// Runs `check` inside a closure or comprehension.
-    pub(super) fn framed<T>(&mut self, kind: FrameKind, check: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn framed<T>(&mut self, kind: FrameKind, text: Span, check: impl FnOnce(&mut Self) -> T) -> T {
         self.frames.push(Frame { kind, loops: 0 });
-        self.push_scope();
+        self.push_scope(text);
         let result = check(self);
         self.pop_scope();
         self.frames.pop();

@@ -169,7 +169,7 @@ impl Builtin {
     }
 
     /// What it takes, for the user.
-    fn takes(self) -> &'static str {
+    pub(super) fn takes(self) -> &'static str {
         match self {
             Builtin::Real(_) => "a real or an array of reals",
             Builtin::Real2(_) => "two reals, or arrays of them",

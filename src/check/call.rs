@@ -55,7 +55,11 @@ impl Body<'_, '_> {
             None => {}
         }
         let found = self.cx.lookup(self.module, path);
-        match self.overloaded(found, args.len()) {
+        let found = self.overloaded(found, args.len());
+        if let Lookup::Found(found) = found {
+            self.cx.means_instead(&path.name, found);
+        }
+        match found {
             Lookup::Found(Found::Def(Def::Fn(id))) => self.call_fn(id, &path.name, args, span),
             Lookup::Found(Found::Builtin(builtin)) => {
                 let values: Vec<_> = args.iter().map(|a| self.operand(a)).collect();

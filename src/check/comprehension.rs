@@ -12,7 +12,7 @@ use super::types::{elements, of_shape};
 impl Body<'_, '_> {
     /// `[body for …]`
     pub(super) fn comprehension(&mut self, body: &ast::Expr, clauses: &[ast::Clause], span: Span) -> Option<Expr> {
-        let (clauses, body) = self.framed(FrameKind::Comprehension, |inner| {
+        let (clauses, body) = self.framed(FrameKind::Comprehension, span, |inner| {
             let clauses = inner.clauses(clauses);
             (clauses, inner.operand(body))
         });
@@ -128,7 +128,9 @@ impl Body<'_, '_> {
         span: Span,
     ) -> Option<Expr> {
         let op = Reduction::ALL.into_iter().find(|op| op.name() == &*name.text);
-        if op.is_none() {
+        if op.is_some() {
+            self.cx.means_builtin(name);
+        } else {
             let names: Vec<&str> = Reduction::ALL.into_iter().map(Reduction::name).collect();
             let help = closest(&name.text, names.iter().copied()).map_or_else(
                 || format!("the reductions are {}", super::structs::quoted(&names)),
@@ -142,7 +144,7 @@ impl Body<'_, '_> {
             );
             self.cx.report(error.with_help(help));
         }
-        let (clauses, body) = self.framed(FrameKind::Comprehension, |inner| {
+        let (clauses, body) = self.framed(FrameKind::Comprehension, span, |inner| {
             let clauses = inner.clauses(clauses);
             (clauses, inner.operand(body))
         });

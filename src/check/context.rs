@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::base::{Diagnostic, IdVec, SourceMap, Span};
+use crate::base::{Diagnostic, IdVec, Meanings, SourceMap, Span};
 use crate::hir::{self, Dim, DimId, FnId, StructId, Ty};
 use crate::syntax::ast;
 use crate::types::Scalar;
 
+use super::meanings::Notes;
 use super::modules::{Loaded, Module, ModuleId};
 use super::rules::RuleDef;
 
@@ -58,6 +59,8 @@ pub(super) struct FnDef {
 #[derive(Clone)]
 pub(super) struct Signature {
     pub(super) dims: IdVec<DimId, String>,
+    /// Where they are declared; nothing for those of instances.
+    pub(super) declared: Vec<Span>,
     /// The bounds of the dimensions that have one.
     pub(super) bounds: BTreeMap<DimId, Dim>,
     pub(super) params: Vec<ParamSignature>,
@@ -136,10 +139,12 @@ pub(super) struct Checker<'a> {
     pub(super) rule_defs: Vec<RuleDef>,
     /// Derivatives that are written by hand.
     pub(super) rules: IndexMap<FnId, hir::Rules>,
+    /// What names mean, where somebody asks.
+    pub(super) notes: Notes,
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(sources: &'a SourceMap, loaded: Loaded, diagnostics: Vec<Diagnostic>) -> Self {
+    pub(super) fn new(sources: &'a SourceMap, loaded: Loaded, diagnostics: Vec<Diagnostic>, notes: Notes) -> Self {
         Self {
             sources,
             diagnostics,
@@ -156,11 +161,12 @@ impl<'a> Checker<'a> {
             binding_bounds: false,
             rule_defs: Vec::new(),
             rules: IndexMap::new(),
+            notes,
         }
     }
 
     /// Checks everything.
-    pub(super) fn run(mut self) -> (Option<hir::Program>, Vec<Diagnostic>) {
+    pub(super) fn run(mut self) -> (Option<hir::Program>, Vec<Diagnostic>, Meanings) {
         self.declare();
         self.import();
         self.resolve_structs();
@@ -175,14 +181,16 @@ impl<'a> Checker<'a> {
         self.check_comprehension_calls();
         self.check_derivatives();
         self.check_recompute();
+        self.find_variance();
+        let meanings = self.meanings();
         if !self.diagnostics.iter().any(Diagnostic::is_error) {
             self.report_unchecked();
         }
         if self.diagnostics.iter().any(Diagnostic::is_error) {
-            return (None, self.diagnostics);
+            return (None, self.diagnostics, meanings);
         }
         let program = self.program();
-        (Some(program), self.diagnostics)
+        (Some(program), self.diagnostics, meanings)
     }
 
     /// Checks the bodies of all functions but those that ship and that nothing uses, so that a program does not pay for

@@ -75,6 +75,7 @@ impl Checker<'_> {
         if path.module.is_none()
             && let Some((id, _)) = dims.iter().find(|(_, d)| ***d == **name)
         {
+            self.means_dim(&path.name, id);
             return Some(Dim::param(id));
         }
         let what = match self.lookup(module, path) {

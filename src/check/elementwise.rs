@@ -104,7 +104,7 @@ impl Checker<'_> {
             module: def.module,
             item: def.item,
             rule: None,
-            signature: Some(Arc::new(Signature { dims, bounds: BTreeMap::new(), params, ret })),
+            signature: Some(Arc::new(Signature { dims, declared: Vec::new(), bounds: BTreeMap::new(), params, ret })),
             elementwise: false,
             sum: def.sum,
             recompute: def.recompute,
@@ -118,7 +118,9 @@ impl Checker<'_> {
         self.instances.insert(key.clone(), Some(instance));
         let found = std::mem::take(&mut self.diagnostics);
         self.instance_depth += 1;
+        self.notes.instance(true);
         self.check_fn(instance);
+        self.notes.instance(false);
         self.instance_depth -= 1;
         let inner = std::mem::replace(&mut self.diagnostics, found);
         let fits = self.fns[instance].checked.is_some() && !inner.iter().any(Diagnostic::is_error);

@@ -215,7 +215,7 @@ impl Body<'_, '_> {
         let Ty::Fn(types, ret) = expected else {
             return None;
         };
-        self.framed(FrameKind::Closure, |body| {
+        self.framed(FrameKind::Closure, span, |body| {
             let params: Vec<_> = types.iter().map(|ty| body.hidden(ty.clone(), span)).collect();
             let args = params.iter().zip(types).map(|(local, ty)| Expr {
                 kind: ExprKind::Local(*local),
@@ -266,7 +266,7 @@ impl Body<'_, '_> {
         let found: Vec<Option<Ty>> = (params.iter().zip(types))
             .map(|((name, written), ty)| self.closure_param(name, written.as_ref(), ty.as_ref()))
             .collect();
-        self.framed(FrameKind::Closure, |body| {
+        self.framed(FrameKind::Closure, span, |body| {
             let mut locals = Vec::new();
             for ((name, _), ty) in params.iter().zip(&found) {
                 match ty {

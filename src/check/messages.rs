@@ -78,6 +78,9 @@ impl Body<'_, '_> {
         for arg in args {
             let value = self.operand(&arg.value).and_then(|v| self.emittable(v));
             let name = arg.name.as_ref().or_else(|| last_name(&arg.value));
+            if let (None, Some(name)) = (&arg.name, name) {
+                self.cx.means_field_too(name, arg.value.span.start);
+            }
             let Some(name) = name else {
                 let error = Diagnostic::error(
                     "E0705",

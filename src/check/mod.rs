@@ -19,6 +19,7 @@ mod elementwise;
 mod expr;
 mod fn_values;
 mod index;
+mod meanings;
 mod messages;
 mod models;
 mod modules;
@@ -39,12 +40,14 @@ mod variance;
 
 use std::sync::Arc;
 
-use crate::base::{Diagnostic, FileId, SourceMap, stack};
+use crate::base::{Diagnostic, FileId, Meanings, SourceMap, stack};
 use crate::hir;
 
+pub use meanings::{builtin_names, builtin_told};
 pub use std_library::{FileLoader, StdLibrary};
 
 use context::Checker;
+use meanings::Notes;
 
 /// Where `use "path";` finds its text.
 pub trait Loader {
@@ -65,15 +68,40 @@ pub fn check_program(
     sources: &mut SourceMap,
     loader: &mut dyn Loader,
 ) -> (Option<hir::Program>, Vec<Diagnostic>) {
+    let (program, diagnostics, _) = check_noting(main, sources, loader, false);
+    (program, diagnostics)
+}
+
+/// The same, with what names mean in the main module and in those that it uses and that do not ship. It is there where the
+/// program has errors, too, for all that was understood.
+pub fn analyse(
+    main: FileId,
+    sources: &mut SourceMap,
+    loader: &mut dyn Loader,
+) -> (Option<hir::Program>, Vec<Diagnostic>, Meanings) {
+    check_noting(main, sources, loader, true)
+}
+
+fn check_noting(
+    main: FileId,
+    sources: &mut SourceMap,
+    loader: &mut dyn Loader,
+    noting: bool,
+) -> (Option<hir::Program>, Vec<Diagnostic>, Meanings) {
     let (mut modules, mut diagnostics) = modules::load(main, sources, loader);
     let sources = &*sources;
+    let notes = match noting {
+        true => Notes::of(sources.files().map(|(file, text)| file == main || !modules.ships(&text.name)).collect()),
+        false => Notes::default(),
+    };
     stack::with_room(modules.depth(), || models::expand(&mut modules.modules, sources, &mut diagnostics));
-    let (program, mut diagnostics) =
-        stack::on_large_stack(modules.depth(), move || Checker::new(sources, modules, diagnostics).run());
+    let depth = modules.depth();
+    let check = move || Checker::new(sources, modules, diagnostics, notes).run();
+    let (program, mut diagnostics, meanings) = stack::on_large_stack(depth, check);
     diagnostics.sort_by_key(|d| {
         let at = d.labels.first().map(|l| (l.span.file.0, l.span.start));
         (std::cmp::Reverse(d.severity == crate::base::Severity::Error), at)
     });
     diagnostics.dedup();
-    (program, diagnostics)
+    (program, diagnostics, meanings)
 }

@@ -54,6 +54,11 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
+    /// Whether a module of this name ships in the binary.
+    pub(super) fn ships(&self, name: &str) -> bool {
+        self.modules.values().any(|module| module.std && module.name == name)
+    }
+
     /// Levels of the deepest tree.
     pub(super) fn depth(&self) -> usize {
         self.modules.values().map(|module| module.ast.depth).max().unwrap_or(0)

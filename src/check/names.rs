@@ -162,6 +162,17 @@ impl Checker<'_> {
 
     /// What `path` means in `module`. Errors about the module before the name are reported.
     pub(super) fn lookup(&mut self, module: ModuleId, path: &ast::Path) -> Lookup {
+        if let Some(alias) = &path.module {
+            self.means_module(module, alias);
+        }
+        let found = self.resolve(module, path);
+        if let Lookup::Found(found) = found {
+            self.means_found(&path.name, found);
+        }
+        found
+    }
+
+    fn resolve(&mut self, module: ModuleId, path: &ast::Path) -> Lookup {
         match &path.module {
             Some(alias) if &*alias.text == models::HERE => self.lookup_here(module, &path.name.text),
             Some(alias) if &*alias.text == models::LIBRARY => self.lookup_in_library(&path.name.text),

@@ -137,7 +137,10 @@ impl Checker<'_> {
         let name = &rule.target.text;
         let module = &self.modules[rule.module];
         let (message, label) = match module.names.get(name).map(|item| item.def) {
-            Some(Def::Fn(id)) => return Some(id),
+            Some(Def::Fn(id)) => {
+                self.means(&rule.target, self.fns[id].span);
+                return Some(id);
+            }
             Some(_) => (format!("`{name}` is no function"), "no function"),
             None if module.incomplete => return None,
             None => (format!("there is no function `{name}` in this file"), "unknown function"),
@@ -190,7 +193,13 @@ impl Checker<'_> {
             param.name = name.clone();
             param.mutable = false;
         }
-        Some(Signature { dims: signature.dims.clone(), bounds: signature.bounds.clone(), params, ret })
+        Some(Signature {
+            dims: signature.dims.clone(),
+            declared: signature.declared.clone(),
+            bounds: signature.bounds.clone(),
+            params,
+            ret,
+        })
     }
 
     /// Positions of the parameters that have tangents, or what keeps the function from having a derivative by hand.

@@ -38,6 +38,7 @@ impl Checker<'_> {
         self.distinct(dims.iter(), "dimension");
         self.distinct(fields.iter().map(|f| &f.name), "field");
         let names = self.structs[id].dims.clone();
+        self.notes.dims(dims.iter().map(|dim| dim.span).collect());
         for (i, field) in fields.iter().enumerate() {
             let ty = self.resolve_type(module, &names, &field.ty);
             let ty = self.refuse_fn(ty, field.ty.span, "a struct cannot hold a function");
@@ -184,6 +185,9 @@ impl Checker<'_> {
         let names = names.chain(decl.params.iter().map(|p| &p.name));
         self.distinct_from(&decl.dims, names.filter(|n| &*n.text != "_"), "parameter");
         let mut dims: IdVec<DimId, String> = decl.dims.iter().map(|d| d.text.to_string()).collect();
+        let declared: Vec<Span> =
+            decl.dims.iter().chain(bounded.iter().map(|(name, _)| *name)).map(|n| n.span).collect();
+        let around = self.notes.dims(declared.clone());
         let bounds = self.bounds(module, &dims, &bounded);
         bounded.iter().for_each(|(name, _)| {
             dims.push(name.text.to_string());
@@ -198,17 +202,18 @@ impl Checker<'_> {
                 self.refuse_fn(ty, written.span, "a function cannot be returned")
             }
         };
+        self.notes.dims(around);
         let params: Vec<ParamSignature> = params.into_iter().collect::<Option<_>>()?;
         let types: Vec<Ty> = params.iter().map(|p| p.ty.clone()).collect();
         self.require_bound(&dims, &types, &decl.dims, "no parameter shows it");
-        let signature = Signature { dims, bounds: bounds?, params, ret: ret? };
+        let signature = Signature { dims, declared, bounds: bounds?, params, ret: ret? };
         self.refuse_bounded(decl, &signature).then_some(signature)
     }
 
     /// Reports what bounded dimensions cannot be in: shared parameters, and extents that are computed from them. True when
     /// there is no such thing.
     fn refuse_bounded(&mut self, decl: &ast::FnDecl, signature: &Signature) -> bool {
-        let Signature { dims, bounds, params, ret } = signature;
+        let Signature { dims, bounds, params, ret, .. } = signature;
         let mut fits = true;
         for (param, written) in params.iter().zip(&decl.params) {
             fits &= self.refuse_computed(&param.ty, dims, bounds, written.ty.span);

@@ -95,10 +95,17 @@ impl Loader for StdLibrary {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileLoader;
 
+impl FileLoader {
+    /// The file that a path means in the file of this name: also its name.
+    pub fn file(from: Option<&str>, path: &str) -> PathBuf {
+        let folder = from.and_then(|from| Path::new(from).parent());
+        normal(&folder.unwrap_or(Path::new("")).join(path))
+    }
+}
+
 impl Loader for FileLoader {
     fn load(&mut self, from: Option<&str>, path: &str) -> Result<(String, Arc<str>), String> {
-        let folder = from.and_then(|from| Path::new(from).parent());
-        let file = normal(&folder.unwrap_or(Path::new("")).join(path));
+        let file = Self::file(from, path);
         let text = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
         let text = String::from_utf8(text).map_err(|_| format!("{}: the file is not UTF-8", file.display()))?;
         Ok((file.display().to_string(), Arc::from(text)))

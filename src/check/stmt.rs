@@ -10,7 +10,7 @@ use super::body::{Body, FrameKind, Origin};
 impl Body<'_, '_> {
     /// A block with its own scope. Its type is that of its tail, unit without one, and `Never` when it does not end.
     pub(super) fn block(&mut self, block: &ast::Block) -> Option<Expr> {
-        self.push_scope();
+        self.push_scope(block.span);
         let checked = self.open_block(block);
         self.pop_scope();
         checked
@@ -84,7 +84,7 @@ impl Body<'_, '_> {
             ast::StmtKind::For { var, start, end, body } => {
                 let start = self.bound(start);
                 let end = self.bound(end);
-                self.push_scope();
+                self.push_scope(span);
                 let local = self.declare(var, Ty::Scalar(DType::Int), Origin::Loop, false);
                 let body = self.loop_body(body);
                 self.pop_scope();

@@ -36,7 +36,9 @@ impl Body<'_, '_> {
     fn field_position(&mut self, id: StructId, name: &ast::Name) -> Option<usize> {
         let def = &self.cx.structs[id];
         let position = def.fields.iter().position(|(n, _)| n.text == name.text);
-        if position.is_none() {
+        if let Some(position) = position {
+            self.cx.means(name, def.fields[position].0.span);
+        } else {
             let mut error = Diagnostic::error(
                 "E0208",
                 format!("the struct `{}` has no field `{}`", def.name, name.text),
@@ -106,6 +108,9 @@ impl Body<'_, '_> {
         span: Span,
     ) -> Option<Expr> {
         let id = self.struct_named(path);
+        for (name, value) in fields.iter().filter(|(name, value)| value.span == name.span) {
+            self.cx.means_field_too(name, value.span.start);
+        }
         let values: Vec<Option<Expr>> = fields.iter().map(|(_, value)| self.expr(value)).collect();
         let base = match base {
             Some(base) => Some(self.expr(base)?),
@@ -293,6 +298,11 @@ impl Body<'_, '_> {
         let mut bound = Vec::new();
         let mut ok = true;
         for (name, part) in fields {
+            if let ast::PatternKind::Name { name: bound, .. } = &part.kind
+                && bound.span == name.span
+            {
+                self.cx.means_field_too(name, part.span.start);
+            }
             let ty = self
                 .field_position(id, name)
                 .and_then(|position| Some((position, self.field_ty(id, position, &args)?)));

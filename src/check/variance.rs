@@ -46,6 +46,38 @@ impl Checker<'_> {
         self.diagnostics.extend(errors);
     }
 
+    /// Notes what is shared of the locals of each function, and why the others are not.
+    pub(super) fn find_variance(&self) {
+        if !self.is_noting() {
+            return;
+        }
+        for (id, def) in self.fns.iter().filter(|(_, def)| !def.instance) {
+            let Some(function) = &def.checked else { continue };
+            let locals = Locals::of(function);
+            for (local, source) in &locals.sources {
+                let declared = &function.locals[*local];
+                if matches!(declared.ty, Ty::Fn(..)) {
+                    continue;
+                }
+                let shared = locals.shared.get(local).copied().unwrap_or(false);
+                let why = || match source {
+                    _ if shared => Vec::new(),
+                    Source::Let(value) if !declared.mutable => {
+                        let mut links = self.chain(id, &locals, value);
+                        let first = links.remove(0).note;
+                        let first = match first.strip_prefix("it varies") {
+                            Some(rest) => format!("`{}` varies{rest}", declared.name),
+                            None => first,
+                        };
+                        std::iter::once(first).chain(links.into_iter().map(|link| link.note)).collect()
+                    }
+                    source => vec![self.local_origin(id, &locals, *local, Some(source)).note],
+                };
+                self.note_variance(declared.span, shared, why);
+            }
+        }
+    }
+
     fn check_shared_fn(&self, id: FnId, function: &hir::Fn, errors: &mut Vec<Diagnostic>) {
         let mut demands = Vec::new();
         walk::all(&function.body, &mut |expr| {

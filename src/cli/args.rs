@@ -80,6 +80,12 @@ pub(super) enum Command {
     Check(CheckArgs),
     /// Format programs
     Fmt(FmtArgs),
+    /// Serve an editor by the language server protocol, over standard input and output
+    Lsp {
+        /// What editors say that start servers of many kinds; there is no other way
+        #[arg(long, hide = true)]
+        stdio: bool,
+    },
     /// Begin with a model or a program in a folder of its own
     Init(InitArgs),
     /// Explain the code of a diagnostic, such as E0304

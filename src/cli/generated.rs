@@ -1,12 +1,14 @@
-//! What packages of the command have beside it: completions of shells and pages of the manual, made of its arguments.
+//! What packages of the command have beside it: completions of shells and pages of the manual, made of its arguments, and
+//! grammars by which editors colour programs.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
 
+use crate::lsp::textmate;
 use crate::program::io::write_atomically;
 use crate::program::{Error, ErrorKind};
 
@@ -22,6 +24,16 @@ pub(super) struct GenerateArgs {
     /// Write the pages of the manual into this folder
     #[arg(long, value_name = "FOLDER")]
     man: Option<PathBuf>,
+    /// Print the TextMate grammar of a language, by which editors colour programs
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    textmate: Option<Language>,
+}
+
+/// A language that editors colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Language {
+    Autobatch,
+    Stan,
 }
 
 pub(super) fn generate(args: &GenerateArgs) -> Result<ExitCode, Error> {
@@ -29,6 +41,13 @@ pub(super) fn generate(args: &GenerateArgs) -> Result<ExitCode, Error> {
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut Cli::command(), "autobatch", &mut text);
         print(&String::from_utf8_lossy(&text));
+    }
+    if let Some(language) = args.textmate {
+        let grammar = match language {
+            Language::Autobatch => textmate::autobatch(),
+            Language::Stan => textmate::stan(),
+        };
+        print(&format!("{grammar:#}\n"));
     }
     if let Some(folder) = &args.man {
         let failed = |e: std::io::Error| Error::new(ErrorKind::Io, format!("cannot write {}: {e}", folder.display()));

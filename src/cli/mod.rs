@@ -19,6 +19,7 @@ mod ir_file;
 mod laplace;
 mod lines;
 mod log_prob;
+mod lsp;
 mod map;
 mod model;
 mod optimize;
@@ -113,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => texts::check(&args),
         Command::Fmt(args) => texts::fmt(&args),
         Command::Explain { code } => texts::explain(&code),
+        Command::Lsp { .. } => lsp::lsp(),
         Command::Init(args) => init::init(&args),
         Command::Generate(args) => generated::generate(&args),
         Command::Calibrate => {

@@ -3,6 +3,7 @@
 mod compiler;
 mod engines;
 mod language;
+mod lsp;
 mod project;
 mod samplers;
 mod stan;

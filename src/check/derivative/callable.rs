@@ -106,7 +106,7 @@ impl Body<'_, '_> {
         call: impl FnOnce(&mut Self, Vec<Expr>) -> Option<Expr>,
     ) -> Option<Callable> {
         let types: Vec<Ty> = given?.iter().map(|(ty, _)| with_reals(ty)).collect();
-        let closure = self.framed(FrameKind::Closure, |body| {
+        let closure = self.framed(FrameKind::Closure, span, |body| {
             let params: Vec<LocalId> = types.iter().map(|ty| body.hidden(ty.clone(), span)).collect();
             let args = params.iter().zip(&types).map(|(local, ty)| local_expr(*local, ty, span)).collect();
             let value = call(body, args)?;

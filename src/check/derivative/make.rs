@@ -102,7 +102,7 @@ impl Body<'_, '_> {
                 // The derivative of the gradient, which captures the other arguments.
                 let real = Ty::Scalar(DType::Real);
                 let (mut setup, locals) = self.bind_args(args);
-                let inner = self.framed(FrameKind::Closure, |body| {
+                let inner = self.framed(FrameKind::Closure, *span, |body| {
                     let param = body.hidden(real.clone(), *span);
                     let mut args = locals.clone();
                     args[wrt[0]] = local_expr(param, &real, *span);
@@ -190,7 +190,7 @@ impl Body<'_, '_> {
         span: Span,
     ) -> Option<Expr> {
         let types: Vec<Ty> = open.iter().map(|i| callable.params[*i].clone()).collect();
-        self.framed(FrameKind::Closure, |body| {
+        self.framed(FrameKind::Closure, span, |body| {
             let params: Vec<LocalId> = types.iter().map(|ty| body.hidden(ty.clone(), span)).collect();
             let args = (0..callable.params.len()).map(|i| match open.iter().position(|o| *o == i) {
                 Some(at) => local_expr(params[at], &types[at], span),

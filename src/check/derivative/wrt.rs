@@ -1,11 +1,11 @@
 //! With respect to what: `wrt`, and what has a derivative by its types.
 
 use crate::base::{Diagnostic, Span};
-use crate::hir::{Dim, Ty};
+use crate::hir::{Dim, Expr, ExprKind, Ty};
 use crate::syntax::ast;
 use crate::types::DType;
 
-use super::{Callable, Written};
+use super::{Callable, Code, Written};
 use crate::check::body::Body;
 use crate::check::types::{elements, of_shape};
 
@@ -60,6 +60,9 @@ impl Body<'_, '_> {
             ast::ExprKind::Error => return None,
             _ => None,
         };
+        if let (Some(position), ast::ExprKind::Path(path)) = (position, &part.kind) {
+            self.means_parameter(&path.name, of, position);
+        }
         if position.is_some() {
             return position;
         }
@@ -74,6 +77,15 @@ impl Body<'_, '_> {
         let error = Diagnostic::error("E0903", message, part.span, "neither the name nor the position of one");
         self.cx.report(error.with_help(help));
         None
+    }
+
+    /// Notes which parameter a name of `wrt` is.
+    fn means_parameter(&self, name: &ast::Name, of: &Callable, position: usize) {
+        if let Code::Value(Expr { kind: ExprKind::Function(id, _), .. }) = &of.code
+            && let Some(param) = self.cx.fns[*id].signature.as_ref().and_then(|s| s.params.get(position))
+        {
+            self.cx.means(name, param.name.span);
+        }
     }
 
     /// Reports what has no derivative by its types.

@@ -174,7 +174,15 @@ fn functions(
         state.push('_');
     }
     let carriers = signature.carriers(decl, &words);
-    let writer = Writer { decl, doc: &item.doc, signature: &signature, carriers: &carriers, state: &state, text: &of };
+    let writer = Writer {
+        decl,
+        doc: &item.doc,
+        span: item.span,
+        signature: &signature,
+        carriers: &carriers,
+        state: &state,
+        text: &of,
+    };
     let mut items = vec![writer.body()];
     if alone {
         items.extend(writer.generated());

@@ -24,6 +24,8 @@ const CLOSE: f64 = 1e-8;
 pub(super) struct Writer<'a> {
     pub(super) decl: &'a ModelDecl,
     pub(super) doc: &'a str,
+    /// All of the model.
+    pub(super) span: Span,
     pub(super) signature: &'a Signature<'a>,
     pub(super) carriers: &'a AllCarriers,
     /// The name of the unconstrained numbers: no word of the model.
@@ -374,7 +376,7 @@ impl<'a> Writer<'a> {
     }
 
     fn item(&self, kind: ItemKind, public: bool) -> Item {
-        Item { doc: self.doc.to_owned(), attributes: Vec::new(), public, kind, span: self.decl.name.span }
+        Item { doc: self.doc.to_owned(), attributes: Vec::new(), public, kind, span: self.span }
     }
 }
 

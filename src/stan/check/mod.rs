@@ -21,6 +21,7 @@ mod declare;
 mod expr;
 mod function;
 mod laplace;
+mod meanings;
 mod operator;
 mod place;
 mod resolve;
@@ -42,6 +43,7 @@ use crate::base::{Diagnostic, SourceMap, Span};
 use super::syntax::ast::{Program, UnsizedType};
 use context::Checker;
 pub use declare::unsized_type;
+pub use meanings::{LibraryFunction, library_function, library_names, meanings};
 pub use scope::BlockName;
 pub use types::{Level, Suffix, spelled};
 

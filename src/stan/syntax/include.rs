@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::{Diagnostic, FileId, SourceMap, Span};
-use crate::stan::syntax::lexer::{Lexed, included_path, lex};
+use crate::stan::syntax::lexer::{Lexed, Lexeme, included_path, lex};
 use crate::stan::syntax::token::Token;
 
 /// How deep files may include one another.
@@ -59,6 +59,20 @@ pub(crate) fn lex_all(main: FileId, sources: &mut SourceMap, includes: &mut dyn 
     let mut expansion = Expansion { sources, includes, out: Lexed::default(), open: Vec::new(), done: Vec::new() };
     expansion.file(main);
     expansion.out
+}
+
+/// The `#include`s of a text: where the path of each stands, in bytes, and the path.
+#[must_use]
+pub fn includes(text: &str) -> Vec<(usize, usize, &str)> {
+    let lexemes = lex(FileId(0), text).lexemes;
+    let included = lexemes.into_iter().filter(|lexeme| lexeme.token == Token::Include);
+    let path = |lexeme: Lexeme| {
+        let (start, end) = (lexeme.span.start as usize, lexeme.span.end as usize);
+        let path = included_path(&text[start..end]);
+        let at = start + text[start..end].rfind(path).unwrap_or(0);
+        (at, at + path.len(), path)
+    };
+    included.map(path).collect()
 }
 
 struct Expansion<'a> {

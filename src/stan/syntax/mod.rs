@@ -29,7 +29,7 @@ pub(in crate::stan) mod walk;
 pub use canonical::{Canonical, canonicalize};
 pub use dump::dump;
 pub use format::{MAX_WIDTH, format};
-pub use include::{IncludeFolders, Includes, NoIncludes};
+pub use include::{IncludeFolders, Includes, NoIncludes, includes};
 pub use parser::parse;
 
 /// What LALRPOP makes of `grammar/stan.lalrpop`.
