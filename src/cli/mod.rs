@@ -43,9 +43,9 @@ mod stan;
 mod stan_files;
 mod stan_texts;
 mod store;
-mod stores;
 mod texts;
 mod trace;
+mod zarr;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};

@@ -19,7 +19,7 @@ use super::args::{DiagnoseArgs, SummaryArgs};
 use super::draws::Drawn;
 use super::inits::of_all_chains;
 use super::model::{Model, SAMPLED};
-use super::{check_output, note, print, stores};
+use super::{check_output, note, print, zarr};
 
 /// The table.
 pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
@@ -91,7 +91,7 @@ pub(super) fn read(files: &[PathBuf]) -> Result<StoredChains, Error> {
             let message = format!("`{}`: a store has all chains: name it alone", store.display());
             return Err(Error::new(ErrorKind::Option, message));
         };
-        return stores::read(store);
+        return zarr::read(store);
     }
     let files = &of_all_chains(files, 1)[..];
     if let Some(path) = files.iter().find(|path| path.extension().is_some_and(|e| e == "npz" || e == "json")) {

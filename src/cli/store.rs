@@ -124,7 +124,12 @@ pub(super) fn resume(args: &ResumeArgs) -> Result<ExitCode, Error> {
         let (before, draws) = sampling::ask_for_more(&args.store, args.more_draws)?;
         note(&format!("{draws} iterations after warmup of each chain, where there were {before}"));
     }
-    run(&args.store, args.lanes.clone(), (&args.shown, (args.progress, args.refresh)), (&options, &nothing_to_keep_yet()))
+    run(
+        &args.store,
+        args.lanes.clone(),
+        (&args.shown, (args.progress, args.refresh)),
+        (&options, &nothing_to_keep_yet()),
+    )
 }
 
 /// Ends a store whose chains several processes have run.
@@ -176,8 +181,11 @@ fn run(
     let mut options = options.clone();
     let lines = Lines::of(&mut options);
     options.settings.stop = Some(Arc::clone(stop));
-    let observer =
-        |sampling: &Sampling, draws: usize| -> Box<dyn Observer> { Box::new(Watcher::new(how, first, sampling, draws)) };
+    // Numbers of chains count from 1 there.
+    let first = RunPlan::read(root)?.first_lane + lanes.as_ref().map_or(0, |lanes| lanes.start as u64) + 1;
+    let observer = |sampling: &Sampling, draws: usize| -> Box<dyn Observer> {
+        Box::new(Watcher::new(how, first, sampling, draws))
+    };
     let warn = |bound: &Bound| {
         warn_of_own(bound);
         run_starts();

@@ -16,6 +16,9 @@ use crate::types::Array;
 /// The metadata of the root, with those of all arrays.
 const METADATA: &str = "zarr.json";
 
+/// Settings that are attributes of their own.
+const TOLD: [&str; 3] = ["thin", "max_treedepth", "target_accept"];
+
 /// Whether a run is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunStatus {
@@ -440,6 +443,10 @@ impl RunStore {
             "metric": metric,
             "settings": settings,
         }));
+        // Where readers look for them.
+        for (name, value) in settings.iter().filter(|(name, _)| TOLD.contains(&name.as_str())) {
+            root["attributes"][name] = json!(value);
+        }
         root["consolidated_metadata"] = json!({"kind": "inline", "must_understand": false, "metadata": all});
         write(METADATA, &root)
     }

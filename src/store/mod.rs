@@ -7,7 +7,7 @@
 //! | `plan` | what was run, whole: program, data, settings |
 //! | `lanes` | how far the chains of a block are, and all that each goes on with |
 //! | `folder` | the folder: what is made in it first, the commit rule, locks |
-| `read`, `chunks` | stores of others, too: whatever Zarr has them written |
+//! | `read`, `chunks` | stores of others, too: whatever Zarr has them written |
 //!
 //! # The commit rule
 //! Chains are kept in blocks of 64. First the chunks of a block take their names, then its file of states says how many

@@ -217,13 +217,13 @@ impl PlannedJob {
     /// For what cannot be read.
     pub fn load(root: &Path) -> Result<Self, Error> {
         let plan = RunPlan::read(root)?;
-        let file = |name: &String| root.join(name);
+        let file = |name: &str| root.join(name);
         let model = file(&plan.model);
         let is_stan = model.extension().is_some_and(|e| e == "stan");
         let (mut stan, mut data) = (None, None);
         if is_stan {
-            let values = StanModel::read_data(plan.data.as_ref().map(file).as_deref())?;
-            let include: Vec<PathBuf> = plan.include.iter().map(file).collect();
+            let values = StanModel::read_data(plan.data.as_deref().map(file).as_deref())?;
+            let include: Vec<PathBuf> = plan.include.iter().map(|name| file(name)).collect();
             let terms = Terms { constants: false, jacobian: true };
             stan = Some(StanModel::load_with(&model, &values, terms, (&include, plan.seed))?);
         } else {

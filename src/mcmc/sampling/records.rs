@@ -8,8 +8,8 @@ use super::watch::State;
 use super::{Observer, draws::Recorded};
 use crate::base::IdVec;
 use crate::mcmc::protocol::{
-    self, ADAPTED, DIVERGENT, DRAW, GRADIENTS, ITERATION, LP, N_LEAPFROG, PROGRESS, Records, STATE, STEPSIZE, TREEDEPTH,
-    WARMUP,
+    self, ADAPTED, DIVERGENT, DRAW, GRADIENTS, ITERATION, LP, N_LEAPFROG, PROGRESS, Records, STATE, STEPSIZE,
+    TREEDEPTH, WARMUP,
 };
 use crate::parts::{Stream, StreamId};
 use crate::program::{Error, ErrorKind, Prints};

@@ -15,7 +15,9 @@ use super::method::Method;
 use super::parameters::Phase;
 use super::records::{Recorder, Stored};
 use super::{Draws, Job, Observer, Reached, Sampling, driver, watch};
-use crate::mcmc::protocol::{DIVERGENT, INV_METRIC, ITERATION, N_LEAPFROG, POSITION, Q, STATE, STEPSIZE, TREEDEPTH};
+use crate::mcmc::protocol::{
+    ACCEPT_STAT, DIVERGENT, ENERGY, INV_METRIC, ITERATION, LP, N_LEAPFROG, POSITION, Q, STATE, STEPSIZE, TREEDEPTH,
+};
 use crate::program::{Bound, Error, ErrorKind, Options, budget};
 use crate::run::{Stats, Trap, TrapKind};
 use crate::store::{
@@ -32,25 +34,27 @@ const SHOWN: Duration = Duration::from_secs(1);
 /// Words of rows that wait before blocks are stored that lack some chains, 32 MiB.
 const MANY: usize = 1 << 22;
 
-/// What statistics of a sampler are called in a store: the names of `ArviZ`.
-const NAMES: [(&str, &str); 5] = [
-    ("accept_stat", "acceptance_rate"),
-    (STEPSIZE, "step_size"),
-    (TREEDEPTH, "tree_depth"),
-    (N_LEAPFROG, "n_steps"),
-    (DIVERGENT, "diverging"),
+/// Statistics of a sampler, by the names that `ArviZ` has for them, and by ours.
+pub const ARVIZ_STATISTICS: [(&str, &str); 7] = [
+    (LP, LP),
+    ("acceptance_rate", ACCEPT_STAT),
+    ("step_size", STEPSIZE),
+    ("tree_depth", TREEDEPTH),
+    ("n_steps", N_LEAPFROG),
+    ("diverging", DIVERGENT),
+    (ENERGY, ENERGY),
 ];
 /// A statistic that is computed.
 const REACHED_DEPTH: &str = "reached_max_treedepth";
 
 /// What `ArviZ` calls a statistic.
 fn stored_name(name: &str) -> &str {
-    NAMES.iter().find(|(own, _)| *own == name).map_or(name, |(_, stored)| stored)
+    ARVIZ_STATISTICS.iter().find(|(_, own)| *own == name).map_or(name, |(stored, _)| stored)
 }
 
 /// What this project calls a statistic of `ArviZ`.
 fn own_name(stored: &str) -> &str {
-    NAMES.iter().find(|(_, name)| *name == stored).map_or(stored, |(own, _)| own)
+    ARVIZ_STATISTICS.iter().find(|(name, _)| *name == stored).map_or(stored, |(_, own)| own)
 }
 
 /// What came of a run whose draws are in a store.

@@ -5,7 +5,8 @@ use std::path::Path;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
+use crate::mcmc::protocol::{LP, STEPSIZE, TREEDEPTH};
+use crate::mcmc::sampling::ARVIZ_STATISTICS;
 use crate::program::{Error, ErrorKind};
 use crate::report::{RunState, StoredChains};
 use crate::store::read::{ZarrArray, ZarrError, ZarrGroup};
@@ -13,16 +14,6 @@ use crate::types::Array;
 
 use super::note;
 
-/// Statistics by ArviZ's names, and by ours.
-const STATISTICS: [(&str, &str); 7] = [
-    ("lp", LP),
-    ("acceptance_rate", ACCEPT_STAT),
-    ("step_size", STEPSIZE),
-    ("tree_depth", TREEDEPTH),
-    ("n_steps", N_LEAPFROG),
-    ("diverging", DIVERGENT),
-    ("energy", ENERGY),
-];
 /// Whether a tree was ended by its depth.
 const SATURATED: &str = "reached_max_treedepth";
 /// What stores tell of a run, and what CmdStan calls it.
@@ -64,7 +55,7 @@ pub(super) fn read(path: &Path) -> Result<StoredChains, Error> {
     let mut saturated = None;
     if let Some(group) = store.group("sample_stats").map_err(refused)? {
         for (name, array) in &group.arrays().map_err(refused)? {
-            let ours = STATISTICS.iter().find(|(theirs, _)| theirs == name).map(|(_, ours)| *ours);
+            let ours = ARVIZ_STATISTICS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours);
             if (ours.is_none() && name != SATURATED) || array.shape.len() != 2 || !is_drawn(array, group.path(), name)?
             {
                 continue;
@@ -109,7 +100,7 @@ fn refused(error: ZarrError) -> Error {
 }
 
 fn place(name: &str) -> usize {
-    STATISTICS.iter().position(|(_, ours)| *ours == name).unwrap_or(STATISTICS.len())
+    ARVIZ_STATISTICS.iter().position(|(_, ours)| *ours == name).unwrap_or(ARVIZ_STATISTICS.len())
 }
 
 /// Whether an array has draws: chain × draw × event shape. What has others, or words, is left alone.
