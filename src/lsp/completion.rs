@@ -156,7 +156,13 @@ impl Place<'_> {
         if !self.state.snippets {
             return vec![];
         }
-        let snippet = |(label, text): &(&str, &str)| json!({"label": label, "kind": SNIPPET, "insertTextFormat": 2, "insertText": text, "sortText": "~"});
+        let snippet = |(label, text): &(&str, &str)| {
+            let mut found = item(label, SNIPPET, "");
+            found["insertTextFormat"] = json!(2);
+            found["insertText"] = json!(text);
+            found["sortText"] = json!("~");
+            found
+        };
         all.iter().map(snippet).collect()
     }
 

@@ -9,8 +9,16 @@ use crate::check::StdLibrary;
 /// What the reference says of functions, by their names: the row of its table.
 pub(super) fn reference(name: &str) -> Option<&'static str> {
     static ROWS: LazyLock<HashMap<&str, String>> = LazyLock::new(|| rows(include_str!("../../grammar/REFERENCE.md")));
-    ROWS.get(name).map(String::as_str)
+    let other = || OTHERS.iter().find(|(known, _)| *known == name).map(|(_, told)| *told);
+    ROWS.get(name).map(String::as_str).or_else(other)
 }
+
+/// What is said of functions that the reference tells of in sentences.
+const OTHERS: &[(&str, &str)] = &[
+    ("random_uniform", "`random_uniform(n, ...)`: a draw between 0 and 1, or an array of draws"),
+    ("random_normal", "`random_normal(n, ...)`: a draw from the standard normal distribution, or an array of draws"),
+    ("attempt", "`attempt(f)(x)`: calls `f`; where that traps, the lane goes on with NaN, 0 or `false` as the result"),
+];
 
 /// The rows of tables of functions: those whose first column has names between backquotes.
 fn rows(reference: &str) -> HashMap<&str, String> {
