@@ -63,8 +63,8 @@ impl Bars {
                 .progress_chars("━╸ ")
         };
         let bar = |template: &str| all.add(ProgressBar::new(1000).with_style(style(template)));
-        let groups = (0..groups).map(|_| bar("{prefix:>16} {bar:24} {msg}")).collect();
-        let line = bar("{spinner} {msg}");
+        let groups = (0..groups).map(|_| bar("{prefix:>16} {bar:24} {wide_msg}")).collect();
+        let line = bar("{spinner} {wide_msg}");
         line.set_message("warmup");
         line.enable_steady_tick(Duration::from_millis(200));
         Self { groups, line, all }
