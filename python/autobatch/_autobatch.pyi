@@ -1,11 +1,19 @@
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 __version__: str
 
+#: Draws and all draws, iterations, chains that are warm and that are done, the least and the most iterations of warmup.
+_Reached: TypeAlias = tuple[int, int, int, int, int, tuple[int, int]]
+#: Gradients, those of a second, seconds that are left, and of each group of chains its name, how far it is, and the rest.
+_Rates: TypeAlias = tuple[int, float | None, float | None, list[tuple[str, float, str]]]
+
+def page(
+    told: Mapping[str, Any], parameters: Mapping[str, npt.NDArray[Any]], statistics: Mapping[str, npt.NDArray[Any]]
+) -> str: ...
 def run_command(words: Sequence[str]) -> int: ...
 
 class Program:
@@ -54,4 +62,4 @@ class Run:
     def run(self) -> dict[str, Any]: ...
     def abort(self) -> None: ...
     def pause(self, pause: bool) -> None: ...
-    def progress(self) -> tuple[int, int, int, int, int, tuple[int, int]] | None: ...
+    def progress(self) -> tuple[_Reached, _Rates] | None: ...

@@ -27,6 +27,20 @@ def items(texts: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{html.escape(text)}</li>" for text in texts) + "</ul>" if texts else ""
 
 
+def bars(rows: Sequence[tuple[str, float, str]], text: str) -> str:
+    """How far several things are, each with its name and words, and a line below."""
+
+    def row(name: str, part: float, words: str) -> str:
+        percent = 100 * min(max(part, 0.0), 1.0)
+        return (
+            f'<tr><td style="text-align:left">{html.escape(name)}</td><td><div style="width:12em;background:#8884;border-radius:3px">'
+            f'<div style="width:{percent:.1f}%;background:#4a7fb5;height:0.7em;border-radius:3px"></div></div></td>'
+            f'<td style="text-align:left">{html.escape(words)}</td></tr>'
+        )
+
+    return f"<table>{''.join(row(*r) for r in rows)}</table><div>{html.escape(text)}</div>"
+
+
 def bar(part: float, text: str) -> str:
     """How far something is."""
     percent = 100 * min(max(part, 0.0), 1.0)

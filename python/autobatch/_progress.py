@@ -11,6 +11,18 @@ from . import _html
 
 
 @dataclass(frozen=True)
+class Group:
+    """How far chains are that follow one another."""
+
+    #: `chains 1-32`.
+    name: str
+    #: From 0 to 1, of the median chain.
+    part: float
+    #: Iterations, divergent transitions, step sizes, gradients of a draw.
+    text: str
+
+
+@dataclass(frozen=True)
 class Progress:
     """How far a run is."""
 
@@ -27,6 +39,12 @@ class Progress:
     #: Of so many iterations after warmup one is kept.
     thin: int
     seconds: float
+    #: Gradients of all chains in a second, over the last ten.
+    gradients_per_second: float | None = None
+    #: Seconds that are left by the gradients that the rest takes.
+    left: float | None = None
+    #: The chains in up to eight groups.
+    groups: tuple[Group, ...] = ()
 
     @property
     def part(self) -> float:
@@ -35,13 +53,17 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds that are left, if the rest takes as long as what was done."""
+        """Seconds that are left by the gradients that the rest takes; before these are known, if it takes as long as what was done."""
+        if self.left is not None and self.part < 1:
+            return self.left
         return self.seconds * (1 - self.part) / self.part if self.part > 0 else None
 
     def __str__(self) -> str:
         what = f"{self.draws:,} of {self.all_draws:,} draws"
         if self.warm < self.chains:
             what += f", {self.chains - self.warm} of {self.chains} chains in warmup"
+        if self.gradients_per_second is not None:
+            what += f", {self.gradients_per_second:,.0f} gradients/s"
         left = self.seconds_left
         return f"{100 * self.part:3.0f} %  {what}, {self.seconds:.1f} s" + (f", {left:.1f} s left" if left is not None else "")
 
@@ -105,7 +127,8 @@ class _Notebook:
         self._handle = display(self, display_id=True)
 
     def update(self, progress: Progress) -> None:
-        self._html = _html.bar(progress.part, str(progress))
+        rows = [(group.name, group.part, group.text) for group in progress.groups]
+        self._html = _html.bars(rows, str(progress)) if rows else _html.bar(progress.part, str(progress))
         self._handle.update(self)
 
     def close(self, progress: Progress) -> None:

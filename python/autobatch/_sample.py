@@ -15,8 +15,8 @@ import numpy as np
 
 from . import _autobatch, _html
 from ._errors import AutobatchError, AutobatchWarning, InputError
-from ._progress import Progress, shown
-from ._values import Array, Source, given, options, read, values
+from ._progress import Group, Progress, shown
+from ._values import Array, Source, given, options, read, source, values
 
 if TYPE_CHECKING:
     import xarray
@@ -101,6 +101,34 @@ class Fit(Mapping[str, Array]):
     def diagnose(self) -> str:
         """Which parameters go with divergent transitions, with the energy and with deep trees."""
         return str(self._diagnosis)
+
+    def report(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> str:
+        """The run on one page: what was found and what to do, tables and pictures. Gives the HTML, and writes it to `path`.
+
+        The page is below 1.5 MB for any number of chains, loads nothing and has no script.
+        """
+        used = self.settings
+        facts = [("Chains", str(len(self.chains))), ("Warmup, then draws", f"{used['warmup']}, then {used['draws']}"), ("Seed", str(used["seed"]))]
+        facts += [(name, str(value)) for name, value in used.items() if name not in ("chains", "warmup", "draws", "seed", "first_chain", "title")]
+        facts += [("Time", f"{self.seconds:.2f} s, {self.gradients} gradients"), ("Written by", f"autobatch {_autobatch.__version__}")]
+        config = [("num_warmup", used["warmup"]), ("thin", used.get("thin", 1)), ("max_depth", used.get("max_treedepth", 10))]
+        config += [("engaged", 0), ("stepsize", used["stepsize"])] if "stepsize" in used else [("delta", used.get("target_accept", 0.8))]
+        config += [("written_by", "autobatch")]
+        told = {
+            "title": title or used["title"],
+            "facts": facts,
+            "config": [(name, str(value)) for name, value in config],
+            "stepsizes": list(self.stepsize),
+            "numbers": self.chains,
+            "draws": next(iter(self.posterior.values())).shape[1] if self.posterior else 0,
+            "complete": self.complete,
+            "seconds": self.seconds,
+        }
+        html = _autobatch.page(told, self.posterior, self.sample_stats)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(html)
+        return html
 
     def __repr__(self) -> str:
         chains, draws = next(iter(self.posterior.values())).shape[:2] if self.posterior else (0, 0)
@@ -190,11 +218,15 @@ class Handle:
         """How far the run is."""
         chains, warmup, draws, thin = self._sizes
         kept = -(-draws // thin)
-        made, all_draws, iterations, warm, finished, _ = self._run.progress() or (0, chains * kept, 0, 0, 0, (0, 0))
+        told = self._run.progress()
+        made, all_draws, iterations, warm, finished, _ = told[0] if told else (0, chains * kept, 0, 0, 0, (0, 0))
+        _, rate, left, rows = told[1] if told else (0, None, None, [])
         # Of so many iterations after warmup one is kept.
         iterations += made * (thin - 1)
         seconds = (self._ended or time.monotonic()) - self._started
-        return Progress(made, all_draws, iterations, chains * (warmup + draws), chains, warm, finished, thin, seconds)
+        groups = tuple(Group(*row) for row in rows)
+        all_iterations = chains * (warmup + draws)
+        return Progress(made, all_draws, iterations, all_iterations, chains, warm, finished, thin, seconds, rate, left, groups)
 
     def pause(self) -> None:
         """Lets the chains wait, each as soon as its next draw is made."""
@@ -307,7 +339,11 @@ def sample(
     at, scale = (None if x is None else np.asarray(x, dtype=np.float64) for x in (starts, inv_metric))
     asked_of_run = options(seed=seed, first_lane=first_chain, **how)
     run = _autobatch.Run(of_model, job, [values(one) for one in several or []], at, scale, asked, asked_of_run)
-    used = dict(asked, seed=seed, first_chain=first_chain, chains=chains, warmup=warmup, draws=draws)
+    kind, where = source(model)
+    title = os.path.splitext(os.path.basename(where))[0] if kind == "file" else "model"
+    used = dict(asked, seed=seed, first_chain=first_chain, chains=chains, warmup=warmup, draws=draws, title=title)
+    if stepsize is not None:
+        used["stepsize"] = float(stepsize)
     def finish(made: dict[str, Any]) -> Fit:
         fit = Fit(made, data, used)
         for warning in made["model_warnings"]:

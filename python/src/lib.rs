@@ -5,6 +5,7 @@ mod density;
 mod errors;
 mod model;
 mod options;
+mod page;
 mod program;
 mod sampling;
 mod values;
@@ -31,5 +32,6 @@ fn _autobatch(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<density::Density>()?;
     module.add_class::<sampling::Run>()?;
     module.add_function(wrap_pyfunction!(run_command, module)?)?;
+    module.add_function(wrap_pyfunction!(page::page, module)?)?;
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use autobatch::program::Terms;
+use autobatch::report::progress::group_row;
 use autobatch::sampler::{Advice, Draws, Metric, Number, Progress, Samples};
 use autobatch::{Array, Sampler};
 use pyo3::exceptions::PyRuntimeError;
@@ -25,10 +26,15 @@ pub(crate) struct Run {
     pause: Arc<AtomicBool>,
     progress: Arc<Mutex<Option<Progress>>>,
     keep: Option<Vec<String>>,
+    /// The number of the first chain.
+    first: u64,
 }
 
 /// Draws and all draws, iterations, chains that are warm and that are done, the least and the most iterations of warmup.
 type Reached = (usize, usize, usize, usize, usize, (usize, usize));
+
+/// Gradients, those of a second, seconds that are left, and for each group of chains its name, how far it is and the rest.
+type Rates = (u64, Option<f64>, Option<f64>, Vec<(String, f64, String)>);
 
 /// What a run is asked for.
 #[derive(FromPyObject)]
@@ -58,6 +64,7 @@ impl Run {
         asked: Asked,
     ) -> PyResult<Self> {
         let (options, stop) = asked.options(py)?;
+        let first = options.get_first_lane();
         let metric = match job.metric.as_str() {
             "diag" => Metric::Diagonal,
             "dense" => Metric::Dense,
@@ -77,7 +84,7 @@ impl Run {
             .draws(job.draws)
             .metric(metric)
             .pause(Arc::clone(&pause))
-            .on_progress(move |now| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(*now));
+            .on_progress(move |now| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.clone()));
         if let Some(path) = job.sampler {
             sampler = sampler.sampler(path);
         }
@@ -98,7 +105,7 @@ impl Run {
             let name: String = name.extract()?;
             sampler = sampler.set(name, number(&value)?);
         }
-        Ok(Self { sampler: Mutex::new(Some(sampler)), stop, pause, progress, keep: job.keep })
+        Ok(Self { sampler: Mutex::new(Some(sampler)), stop, pause, progress, keep: job.keep, first })
     }
 
     /// Runs the chains, once. Gives what came out as a dictionary.
@@ -129,17 +136,20 @@ impl Run {
         self.pause.store(pause, Ordering::Relaxed);
     }
 
-    /// How far the run is; nothing before it tells: draws, all draws, iterations of all chains, chains whose warmup is over,
-    /// chains that are done, the fewest and the most iterations of warmup.
-    fn progress(&self) -> Option<Reached> {
-        let now = (*self.progress.lock().unwrap_or_else(PoisonError::into_inner))?;
-        let reached = now.reached;
-        Some((now.draws, now.all_draws, reached.iterations, reached.warm, reached.finished, reached.warmup))
+    /// How far the run is; nothing before it tells.
+    fn progress(&self) -> Option<(Reached, Rates)> {
+        let now = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let Progress { draws, all_draws, reached, .. } = now.as_ref()?;
+        let rows = reached.groups.iter().map(|group| group_row(group, reached, self.first));
+        let rows = rows.map(|row| (row.name, row.part, row.text)).collect();
+        let rates = (reached.gradients, reached.gradients_per_second, reached.seconds_left, rows);
+        let far = (*draws, *all_draws, reached.iterations, reached.warm, reached.finished, reached.warmup);
+        Some((far, rates))
     }
 }
 
 /// What a warning advises, as arguments of `sample`.
-fn in_python(advice: &Advice) -> String {
+pub(crate) fn in_python(advice: &Advice) -> String {
     let arguments = advice.flags().into_iter().map(|(flag, value)| match (flag, value.split_once('=')) {
         ("--set", Some((name @ ("target_accept" | "max_treedepth"), value))) => format!("{name}={value}"),
         ("--set", Some((name, value))) => format!("settings={{\"{name}\": {value}}}"),

@@ -219,3 +219,23 @@ def test_warnings_advise_arguments() -> None:
         ab.sample(FAR, chains=2, warmup=20, draws=20, seed=1, progress=False)
     told = " ".join(str(w.message) for w in found)
     assert "warmup=40, draws=40" in told and "--" not in told
+
+
+def test_a_fit_is_a_page(fit: ab.Fit, tmp_path: pathlib.Path) -> None:
+    where = tmp_path / "r.html"
+    page = fit.report(where)
+    assert where.read_text(encoding="utf-8") == page and len(page) < 1_500_000
+    assert "<h1>model</h1>" in page and "<script" not in page and "http" not in page
+    row = fit.summary()["tau"]
+    assert f"<td>{row['ess_bulk']:.0f}</td>" in page and f"<td>{row['r_hat']:.3f}</td>" in page
+    assert "<h1>a &lt; b</h1>" in fit.report(title="a < b")
+
+
+def test_progress_has_groups_of_chains() -> None:
+    handle = ab.sample(EIGHT_SCHOOLS, DATA, chains=20, warmup=1000, draws=20_000, seed=1, progress=False, blocking=False)
+    while not handle.progress.groups and not handle.done:
+        pass
+    progress = handle.progress
+    handle.abort()
+    assert len(progress.groups) == 8 and progress.groups[0].name == "chains 0-1"
+    assert 0 <= progress.groups[0].part <= 1 and "/21000" in progress.groups[0].text

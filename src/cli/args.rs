@@ -21,6 +21,7 @@ use super::page::ReportArgs;
 use super::pathfinder::PathfinderArgs;
 use super::quantities::QuantitiesArgs;
 use super::sample_args::{ChainArgs, DrawsFileArgs};
+use super::trace::TraceArgs;
 
 /// Program-counter autobatching: single-example programs with loops, branches and recursion, run for many lanes at once.
 #[derive(Debug, Parser)]
@@ -111,6 +112,8 @@ pub(super) struct RunArgs {
     /// Write to this file where the time went: by activity, block and line
     #[arg(long, value_name = "FILE.json")]
     pub(super) profile: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) trace: TraceArgs,
 }
 
 #[derive(Debug, Args)]
@@ -270,6 +273,8 @@ pub(super) struct SampleArgs {
     /// Write to this file where the time went: by activity, block and line
     #[arg(long, value_name = "FILE.json")]
     pub(super) profile: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) trace: TraceArgs,
     /// Write what there is to see of the run to this page, as `autobatch report` does
     #[arg(long, value_name = "FILE.html")]
     pub(super) report: Option<PathBuf>,
@@ -687,6 +692,7 @@ impl EngineArgs {
                 check_nan: self.check == Some(CheckName::Nan),
                 stats,
                 profile: false,
+                trace: None,
                 stop: None,
                 ended: None,
             },

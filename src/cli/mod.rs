@@ -25,6 +25,7 @@ mod optimize;
 mod page;
 mod pathfinder;
 mod profile;
+mod progress;
 mod quantities;
 mod run;
 mod sample;
@@ -42,6 +43,7 @@ mod stan_files;
 mod stan_texts;
 mod stores;
 mod texts;
+mod trace;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};

@@ -12,7 +12,7 @@ use crate::report::{RunPage, SamplerStatistics, StoredChains, Summary};
 use crate::types::Precision;
 
 use super::args::SampleArgs;
-use super::{check_place, note, stan_files};
+use super::{check_place, note, stan_files, trace};
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
@@ -25,6 +25,9 @@ pub(super) struct ReportArgs {
     /// What stands above it; by default the name of the model, or of the file
     #[arg(long)]
     pub(super) title: Option<String>,
+    /// Show the lanes of a run that was traced to this file, too
+    #[arg(long, value_name = "FILE.json|.json.gz")]
+    pub(super) trace: Option<PathBuf>,
     /// Show what was observed, too, where the files have it
     #[arg(long)]
     pub(super) observed_data: bool,
@@ -38,6 +41,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<ExitCode, Error> {
         let message = format!("{} is read, and would be written over: say another --output", args.output.display());
         return Err(Error::new(ErrorKind::Option, message));
     }
+    let timeline = args.trace.as_deref().map(trace::read).transpose()?;
     let chains = stan_files::read(&args.files)?;
     if args.observed_data && chains.observed.is_empty() {
         note("warning: --observed-data: the files have no observed data");
@@ -56,6 +60,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<ExitCode, Error> {
         numbers: &chains.numbers,
         observed: args.observed_data.then_some(&chains.observed).filter(|all| !all.is_empty()),
         stats: None,
+        timeline: timeline.as_ref(),
     };
     write(&args.output, &page)?;
     Ok(ExitCode::SUCCESS)
@@ -105,6 +110,7 @@ pub(super) fn of_run(
         numbers: &numbers,
         observed: None,
         stats: Some(&draws.stats),
+        timeline: draws.stats.timeline.as_ref(),
     };
     write(path, &page)
 }

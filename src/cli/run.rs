@@ -16,11 +16,12 @@ use super::ir_file::{extension, read_ir};
 use super::show::{Shown, add_lengths, note_caught, ragged, shown, write_json, write_text};
 use super::signals::{interrupted, nothing_to_keep, run_starts, stop_on_interrupt};
 use super::sinks::Collector;
-use super::{ARRAY_FILES, check_output, inputs, note, print_with, profile, warn};
+use super::{ARRAY_FILES, check_output, inputs, note, print_with, profile, trace, warn};
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(args.stats)?;
     profile::ask(&mut options, args.profile.as_deref(), args.output.as_deref())?;
+    trace::ask(&mut options, &args.trace, args.output.as_deref())?;
     check_output(args.output.as_deref(), ARRAY_FILES)?;
     nothing_to_keep();
     let stop = stop_on_interrupt();
@@ -64,6 +65,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Error> {
         eprintln!("{device}");
     }
     profile::write(args.profile.as_deref(), results.stats())?;
+    trace::write(&args.trace, results.stats())?;
     Ok(match (stop.load(Ordering::Relaxed), results.traps().is_empty()) {
         (true, _) => interrupted(),
         (false, true) => ExitCode::SUCCESS,

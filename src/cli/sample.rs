@@ -1,23 +1,21 @@
 //! `autobatch sample`: draws from a posterior, with progress, a summary and a file of draws.
 
-use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::atomic::Ordering;
 
 use super::args::SampleArgs;
 use super::lines::Lines;
 use super::model::{Model, SAMPLED};
+use super::progress::Watcher;
 use super::sample_files::DrawsFile;
 use super::sample_job::{files_read, job};
 use super::search::{Starts, tell_why};
 use super::show::show_stats;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
-use super::{advice, cmdstan, note, page, print, profile, warn_of_own};
-use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer, Reached, Sampling, Setting, SlowChain, settings_of};
+use super::{advice, cmdstan, note, page, print, profile, trace, warn_of_own};
+use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Reached, Sampling, Setting, settings_of};
 use crate::program::{Error, ErrorKind};
 use crate::report::{Diagnosis, Summary};
 use crate::run::{Trap, TrapKind};
@@ -46,6 +44,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         page::check_page(path, "--report")?;
     }
     profile::ask(&mut options, args.profile.as_deref(), file.path())?;
+    trace::ask(&mut options, &args.trace, file.path())?;
     let lines = Lines::of(&mut options);
     let stop = nothing_to_keep_yet();
     let loaded = Model::load(model, &args.data, SAMPLED, options.settings.seed)?;
@@ -55,14 +54,15 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     note(&format!("memory: {}", sampling.memory(&options)?));
     run_starts();
     options.settings.stop = Some(Arc::clone(&stop));
-    let progress = Progress::new(args, &sampling);
+    let progress = Watcher::new(args, &sampling);
     let draws = sampling.run(&options, &progress)?;
-    progress.finish();
+    progress.finish(&draws.reached);
     drop(lines);
     report_traps(&draws, args.chains, &sampling.not_numbers());
     let stopped = stop.load(Ordering::Relaxed);
     if draws.chains.is_empty() {
         profile::write(args.profile.as_deref(), &draws.stats)?;
+        trace::write(&args.trace, &draws.stats)?;
         if !stopped {
             tell_why(&loaded, SAMPLED, &Starts::new(job.starts.as_ref(), &job.settings), &options);
         }
@@ -72,6 +72,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         report_nothing(&draws, args.chains);
         file.write_states(args, &draws, &options)?;
         profile::write(args.profile.as_deref(), &draws.stats)?;
+        trace::write(&args.trace, &draws.stats)?;
         return Ok(interrupted());
     }
     let written = file.write(args, &draws, &options);
@@ -96,6 +97,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         print(&format!("\nbytes pushed per gradient {pushed:.1}\n"));
     }
     profile::write(args.profile.as_deref(), &draws.stats)?;
+    trace::write(&args.trace, &draws.stats)?;
     if let Some(path) = &args.report {
         page::of_run(path, args, &draws, &options, &summary)?;
     }
@@ -171,121 +173,4 @@ fn report_nothing(draws: &Draws, chains: usize) {
     note(&format!(
         "stopped in warmup, nothing was drawn: {far}, after {gradients} gradients or more in {seconds:.2} s"
     ));
-}
-
-/// A bar on a terminal; elsewhere a line at every fifth of warmup, of what takes more than a second, and at every tenth of the
-/// draws.
-struct Progress {
-    bar: Option<ProgressBar>,
-    draws: AtomicUsize,
-    /// Fifths of warmup that were told.
-    fifths: AtomicUsize,
-    chains: usize,
-    warmup: usize,
-    /// Draws of each chain that are kept.
-    kept: usize,
-    total: usize,
-    /// Iterations of the slowest chain after which a line is told, where they are asked for; 0 is never.
-    refresh: Option<usize>,
-    /// Lines that were told so.
-    refreshed: AtomicUsize,
-}
-
-impl Progress {
-    fn new(args: &SampleArgs, sampling: &Sampling) -> Self {
-        let (chains, warmup, draws) = (args.chains, sampling.warmup(), sampling.kept());
-        let refresh = args.chain.refresh;
-        let bar = (std::io::stderr().is_terminal() && refresh.is_none()).then(|| {
-            let bar = ProgressBar::new(chains.saturating_mul(warmup.saturating_add(draws)) as u64);
-            let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %, {eta} left");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar.set_message(format!("warmup ({warmup}), then draws"));
-            bar.enable_steady_tick(std::time::Duration::from_millis(200));
-            bar
-        });
-        let total = chains.saturating_mul(draws);
-        Self {
-            bar,
-            draws: AtomicUsize::new(0),
-            fifths: AtomicUsize::new(0),
-            chains,
-            warmup,
-            kept: draws,
-            total,
-            refresh,
-            refreshed: AtomicUsize::new(0),
-        }
-    }
-
-    /// A line for every so many iterations that all chains have made.
-    fn refresh(&self, every: usize, reached: &Reached) {
-        let Reached { warm, warmup: (least, _), draws: (fewest, _), .. } = *reached;
-        let (all, done) = (self.warmup + self.kept, if warm < self.chains { least } else { self.warmup + fewest });
-        let lines = done.checked_div(every).unwrap_or(0);
-        if self.refreshed.fetch_max(lines, Ordering::Relaxed) < lines {
-            let phase = if warm < self.chains { "Warmup" } else { "Sampling" };
-            let percent = done * 100 / all.max(1);
-            let width = all.to_string().len();
-            note(&format!("Iteration: {done:>width$} / {all} [{percent:>3}%]  ({phase}), {} chains", self.chains));
-        }
-    }
-
-    /// A line that stays, above the bar where there is one.
-    fn say(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.println(line),
-            None => note(line),
-        }
-    }
-
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-impl Observer for Progress {
-    fn draw(&self) {
-        let done = self.draws.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.bar.is_none()
-            && self.refresh.is_none()
-            && done * 10 / self.total.max(1) > (done - 1) * 10 / self.total.max(1)
-        {
-            note(&format!("{done} of {} draws", self.total));
-        }
-    }
-
-    fn watches(&self) -> bool {
-        true
-    }
-
-    fn moved(&self, reached: &Reached) {
-        if let Some(every) = self.refresh {
-            return self.refresh(every, reached);
-        }
-        let Reached { warm, warmup: (least, most), draws, iterations, .. } = *reached;
-        if let Some(bar) = &self.bar {
-            bar.set_position(iterations as u64);
-            bar.set_message(if warm < self.chains {
-                format!("warmup: iterations {least} to {most} of {}", self.warmup)
-            } else {
-                format!("draws {} to {}", draws.0, draws.1)
-            });
-            return;
-        }
-        let done = iterations - self.draws.load(Ordering::Relaxed).min(iterations);
-        let fifths = done * 5 / self.chains.saturating_mul(self.warmup).max(1);
-        if warm < self.chains && self.fifths.fetch_max(fifths, Ordering::Relaxed) < fifths {
-            note(&format!("warmup: chains are at iterations {least} to {most} of {}", self.warmup));
-        }
-    }
-
-    fn slow(&self, slow: &SlowChain) {
-        let SlowChain { chain, iterations, median_iterations, stepsize, lp, treedepth } = slow;
-        self.say(&format!(
-            "chain {chain} holds up the others: it is at iteration {iterations}, the median chain at {median_iterations}; step \
-             size {stepsize:.2e}, log density {lp:.4}, tree depth {treedepth}"
-        ));
-    }
 }

@@ -81,6 +81,9 @@ pub(super) struct ChainArgs {
     /// The number of the first chain, from 1: it has the random stream of this number
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     pub(super) id: u64,
+    /// How progress is shown: `auto` has bars on a terminal and lines elsewhere, `json` an object a second on standard error
+    #[arg(long, value_enum, default_value_t = ProgressName::Auto)]
+    pub(super) progress: ProgressName,
     /// Tell how far the chains are after so many iterations of the slowest; 0 tells nothing
     #[arg(long, value_name = "N", value_parser = count)]
     pub(super) refresh: Option<usize>,
@@ -147,6 +150,20 @@ impl AlgorithmName {
             AlgorithmName::FixedParam => "std/fixed_param.ab",
         }
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ProgressName {
+    /// Bars on a terminal, else lines
+    Auto,
+    /// A bar for each of up to eight groups of chains
+    Bar,
+    /// A line every ten seconds, and at every tenth
+    Lines,
+    /// A JSON object a second
+    Json,
+    /// Nothing
+    None,
 }
 
 impl DrawsFileArgs {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
 use crate::program::{Error, ErrorKind};
 use crate::report::{RunState, StoredChains};
-use crate::store::read::{StoreError, StoredArray, StoredGroup};
+use crate::store::read::{ZarrArray, ZarrError, ZarrGroup};
 use crate::types::Array;
 
 use super::note;
@@ -46,7 +46,7 @@ const TOLD: [(&str, &str); 12] = [
 /// # Errors
 /// For what is no store that can be read, and where no chain has a draw.
 pub(super) fn read(path: &Path) -> Result<StoredChains, Error> {
-    let store = StoredGroup::open(path).map_err(refused)?;
+    let store = ZarrGroup::open(path).map_err(refused)?;
     let Some(posterior) = store.group("posterior").map_err(refused)? else {
         let names = store.names().map_err(refused)?;
         let there = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
@@ -79,7 +79,7 @@ pub(super) fn read(path: &Path) -> Result<StoredChains, Error> {
     statistics.sort_by(|a, _, b, _| place(a).cmp(&place(b)));
     let attributes = told_by(&[&store, &posterior]);
     let state = attributes.get("status").and_then(Value::as_str).map_or(RunState::Unknown, RunState::named);
-    let numbers = arrays.get("chain").filter(|array| array.is_number()).map(StoredArray::read).transpose();
+    let numbers = arrays.get("chain").filter(|array| array.is_number()).map(ZarrArray::read).transpose();
     let numbers = numbers.map_err(refused)?.and_then(|array| Some(array.as_real()?.to_vec())).unwrap_or_default();
     let mut chains = cut(path, (parameters, statistics), &numbers, state)?;
     chains.config = config(&attributes);
@@ -104,7 +104,7 @@ pub(super) fn read(path: &Path) -> Result<StoredChains, Error> {
     Ok(chains)
 }
 
-fn refused(error: StoreError) -> Error {
+fn refused(error: ZarrError) -> Error {
     Error::new(ErrorKind::Input, error.to_string())
 }
 
@@ -113,7 +113,7 @@ fn place(name: &str) -> usize {
 }
 
 /// Whether an array has draws: chain × draw × event shape. What has others, or words, is left alone.
-fn is_drawn(array: &StoredArray, group: &Path, name: &str) -> Result<bool, Error> {
+fn is_drawn(array: &ZarrArray, group: &Path, name: &str) -> Result<bool, Error> {
     let at = |axis: &str| array.dimensions.iter().position(|dimension| dimension == axis);
     match (at("chain"), at("draw")) {
         (Some(0), Some(1)) if array.is_number() => Ok(true),
@@ -137,7 +137,7 @@ fn is_drawn(array: &StoredArray, group: &Path, name: &str) -> Result<bool, Error
 }
 
 /// The attributes of the groups, the first first.
-fn told_by(groups: &[&StoredGroup]) -> Map<String, Value> {
+fn told_by(groups: &[&ZarrGroup]) -> Map<String, Value> {
     let mut all = Map::new();
     for (name, value) in groups.iter().flat_map(|group| &group.attributes) {
         all.entry(name.clone()).or_insert_with(|| value.clone());
@@ -167,7 +167,8 @@ fn config(attributes: &Map<String, Value>) -> IndexMap<String, String> {
     config
 }
 
-/// The draws that are whole. A run that goes on, or was stopped, has places for draws that are not there yet: they are NaN.
+/// The draws that are whole. A run of ours may have places for draws that are not there: of chains that trapped, or are not so
+/// far. They are NaN.
 fn cut(
     path: &Path,
     (parameters, statistics): (IndexMap<String, Array>, IndexMap<String, Array>),
@@ -184,9 +185,10 @@ fn cut(
     }
     let draws = all().map(|array| array.shape[1]).min().unwrap_or(0);
     let uneven = all().any(|array| array.shape[1] != draws);
-    let partial = matches!(state, RunState::Running | RunState::Interrupted);
+    let uneven = uneven && state == RunState::Unknown;
     let made = |chain: usize| {
-        if !partial {
+        // What others write is whole.
+        if state == RunState::Unknown {
             return draws;
         }
         // Of a draw that is there some number is one.
@@ -202,13 +204,17 @@ fn cut(
         (0..draws).position(|draw| !there(draw)).unwrap_or(draws)
     };
     let made: Vec<usize> = (0..chains).map(made).collect();
-    let kept: Vec<usize> = (0..chains).filter(|chain| made[*chain] > 0).collect();
-    let whole = kept.iter().map(|chain| made[*chain]).min().unwrap_or(0);
-    if whole == 0 {
+    // Those of which most draws are left: one that trapped early would leave few of all.
+    let mut counts = made.clone();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let whole = counts.iter().enumerate().map(|(at, count)| ((at + 1) * count, at, *count)).max();
+    let Some(whole) = whole.map(|(.., count)| count).filter(|whole| *whole > 0) else {
         return refused("there are no draws".to_owned());
-    }
+    };
+    let kept: Vec<usize> = (0..chains).filter(|chain| made[*chain] >= whole).collect();
     if kept.len() < chains {
-        note(&format!("note: {} of {chains} chains have no draw yet, and are left out", chains - kept.len()));
+        let left = chains - kept.len();
+        note(&format!("note: {left} of {chains} chains have fewer than {whole} draws, and are left out"));
     }
     let number = |chain: &usize| numbers.get(*chain).map_or(*chain, |number| *number as usize);
     let rows = |arrays: IndexMap<String, Array>| -> IndexMap<String, Array> {

@@ -290,7 +290,7 @@ impl Sampling {
     }
 
     fn collect(&self, recorder: Recorder<'_>, results: &Results, seconds: f64) -> Result<Draws, Error> {
-        let reached = Reached::of(&recorder.states(), &self.iterations());
+        let reached = Reached::of(&recorder.states(), &self.iterations()).after(seconds);
         let rejected_after_warmup = recorder.rejected_after_warmup();
         let recorded = recorder.finish();
         let stopped = results.traps().iter().any(|t| t.kind == TrapKind::Interrupted);

@@ -130,7 +130,8 @@ impl Axis {
         // A tick at 0 that rounding has missed.
         let value = if step.is_finite() && value.abs() < step * 1e-6 { 0.0 } else { value };
         if size >= 1e5 || size > 0.0 && size < 1e-3 {
-            let digits = if step.is_finite() { (size / step).log10().ceil().clamp(0.0, 4.0) as usize } else { 2 };
+            let digits = size.log10().floor() - step.log10().floor();
+            let digits = if step.is_finite() { digits.clamp(0.0, 4.0) as usize } else { 2 };
             return if value == 0.0 { "0".to_owned() } else { format!("{value:.digits$e}") };
         }
         let decimals = if step.is_finite() { (-step.log10().floor()).clamp(0.0, 6.0) as usize } else { 2 };

@@ -20,13 +20,13 @@ const CHECKS: [(Concern, &str); 6] = [
 #[derive(Clone, PartialEq, Debug)]
 pub struct Checks {
     /// What was found, check by check; empty without draws.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CheckResult>,
     notes: Vec<String>,
 }
 
 /// What a check found.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Finding {
+pub struct CheckResult {
     /// What was checked.
     pub what: &'static str,
     /// How it went.
@@ -87,11 +87,11 @@ impl Checks {
     }
 }
 
-fn findings(summary: &Summary) -> Vec<Finding> {
+fn findings(summary: &Summary) -> Vec<CheckResult> {
     let sampler = &summary.sampler;
     let mut findings = vec![];
     for (concern, what) in CHECKS {
-        let mut add = |verdict, text, command| findings.push(Finding { what, verdict, text, command });
+        let mut add = |verdict, text, command| findings.push(CheckResult { what, verdict, text, command });
         let of: Vec<&Warning> = summary.warnings.iter().filter(|warning| warning.concern == concern).collect();
         let worst = worst(concern, summary).map_or(String::new(), |worst| format!("; worst: {worst}"));
         let converges = matches!(concern, Concern::Energy | Concern::SampleSize | Concern::Agreement);
@@ -165,7 +165,7 @@ fn nth(at: usize) -> String {
 
 impl fmt::Display for Checks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Finding { what, verdict, text, command } in &self.findings {
+        for CheckResult { what, verdict, text, command } in &self.findings {
             write!(f, "{:<5} {what}: {text}", verdict.word())?;
             match command {
                 Some(command) => writeln!(f, ":\n    {command}")?,

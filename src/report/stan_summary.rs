@@ -118,15 +118,16 @@ fn head(chains: &StoredChains) -> String {
         format!("mean {mean}, sd {sd}, at most {most}")
     };
     let count = chains.seconds.len();
-    // A file of arrays tells no more, nor does a store that names no model.
-    if !chains.config.contains_key("model") {
+    // A file of arrays tells no more.
+    if chains.config.is_empty() {
         let s = if count == 1 { "" } else { "s" };
         return format!("{count} chain{s}: each with {} draws; {} draws saved.\n", chains.draws, count * chains.draws);
     }
+    // Stores of other libraries may name none.
+    let model = chains.config.get("model").map_or(String::new(), |m| format!("Inference for Stan model: {m}\n"));
     format!(
-        "Inference for Stan model: {}\n{count} chain{}: each with {} draws; warmup={}; thin={}; {} draws saved.\n\n\
+        "{model}{count} chain{}: each with {} draws; warmup={}; thin={}; {} draws saved.\n\n\
          Warmup took ({}) seconds, {} seconds total\nSampling took ({}) seconds, {} seconds total\n",
-        config("model"),
         if count == 1 { "" } else { "s" },
         chains.draws,
         config("num_warmup"),

@@ -8,6 +8,7 @@ mod device;
 mod memory;
 mod profile;
 mod settings;
+mod timeline;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,6 +28,7 @@ pub use device::DeviceStats;
 pub use memory::{BETWEEN_LOOKS, MemoryBudget, NoMemory, Reservation, System};
 pub use profile::{Activity, Profile, Times};
 pub use settings::{Execution, Schedule, Settings, workers};
+pub use timeline::{Slice, Timeline, TraceWindow, TracedUnit, Track};
 
 /// The values of a run.
 #[derive(Clone, Debug)]
@@ -330,6 +332,8 @@ pub struct Stats {
     pub seconds: f64,
     /// Where the time went; only with [`Settings::profile`].
     pub profile: Option<Profile>,
+    /// Supersteps one by one; only with [`Settings::trace`].
+    pub timeline: Option<Timeline>,
     /// What became of generated code; only where it comes beside the run.
     pub code: Option<CodeStats>,
     /// What a device that is not the processor did.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::run::{Costs, MemoryBudget};
+use crate::run::{Costs, MemoryBudget, TraceWindow};
 use crate::types::Precision;
 
 /// Which waiting block the scheduler runs next. Changes statistics, never results.
@@ -106,9 +106,16 @@ settings! {
     stats, get_stats: bool = false;
     /// Whether the batching engines note where time goes.
     profile, get_profile: bool = false;
+    /// The supersteps that the engine `pc` notes one by one, if any. Straight code, which takes one lane after the other
+    /// through many blocks, does not run then.
+    trace, get_trace: Option<TraceWindow> = None;
 }
 
 impl Settings {
+    /// Whether lanes are counted, superstep by superstep.
+    pub(crate) fn counts_lanes(&self) -> bool {
+        self.stats || self.trace.is_some()
+    }
     /// What stacks, tapes and activations take their memory from as they grow; a lane that finds no more in it traps
     /// with [`TrapKind::MemoryLimit`](super::TrapKind). Which lanes these are depends on which run together, on the
     /// engine, and on whether code is generated.

@@ -12,17 +12,17 @@ use crate::types::Array;
 
 /// Why a store cannot be read: what, and what to do.
 #[derive(Clone, PartialEq, Debug)]
-pub struct StoreError(String);
+pub struct ZarrError(String);
 
-impl fmt::Display for StoreError {
+impl fmt::Display for ZarrError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for StoreError {}
+impl std::error::Error for ZarrError {}
 
-impl StoreError {
+impl ZarrError {
     /// At this place of a store.
     pub(super) fn at(path: &Path, what: impl fmt::Display) -> Self {
         Self(format!("{}: {what}", path.display()))
@@ -35,7 +35,7 @@ const OTHERWISE: &str = "write it as Zarr v3 in a folder, with Zstd, gzip or no 
 
 /// A group of a store.
 #[derive(Clone, PartialEq, Debug)]
-pub struct StoredGroup {
+pub struct ZarrGroup {
     path: PathBuf,
     /// What it tells of itself.
     pub attributes: Map<String, Value>,
@@ -43,7 +43,7 @@ pub struct StoredGroup {
 
 /// An array of a store, as its metadata tell.
 #[derive(Clone, PartialEq, Debug)]
-pub struct StoredArray {
+pub struct ZarrArray {
     path: PathBuf,
     /// Its shape.
     pub shape: Vec<usize>,
@@ -60,33 +60,33 @@ pub fn is_store(path: &Path) -> bool {
 }
 
 /// The metadata of a node of this type.
-fn metadata(path: &Path, node: &str) -> Result<Map<String, Value>, StoreError> {
+fn metadata(path: &Path, node: &str) -> Result<Map<String, Value>, ZarrError> {
     let file = path.join("zarr.json");
     if !file.is_file() {
         let old = [".zgroup", ".zarray", ".zmetadata"].iter().any(|name| path.join(name).is_file());
         let what =
             if old { format!("this is a Zarr v2 store: {OTHERWISE}") } else { "there is no zarr.json".to_owned() };
-        return Err(StoreError::at(path, what));
+        return Err(ZarrError::at(path, what));
     }
-    let text = std::fs::read(&file).map_err(|error| StoreError::at(&file, error))?;
+    let text = std::fs::read(&file).map_err(|error| ZarrError::at(&file, error))?;
     let value: Value =
-        serde_json::from_slice(&text).map_err(|error| StoreError::at(&file, format!("no JSON: {error}")))?;
-    let Value::Object(value) = value else { return Err(StoreError::at(&file, "no JSON object")) };
+        serde_json::from_slice(&text).map_err(|error| ZarrError::at(&file, format!("no JSON: {error}")))?;
+    let Value::Object(value) = value else { return Err(ZarrError::at(&file, "no JSON object")) };
     if value.get("zarr_format").and_then(Value::as_u64) != Some(3) {
-        return Err(StoreError::at(&file, format!("the format is not Zarr v3: {OTHERWISE}")));
+        return Err(ZarrError::at(&file, format!("the format is not Zarr v3: {OTHERWISE}")));
     }
     match value.get("node_type").and_then(Value::as_str) {
         Some(found) if found == node => Ok(value),
-        found => Err(StoreError::at(&file, format!("this is {}, not {node}", found.unwrap_or("nothing of Zarr")))),
+        found => Err(ZarrError::at(&file, format!("this is {}, not {node}", found.unwrap_or("nothing of Zarr")))),
     }
 }
 
-impl StoredGroup {
+impl ZarrGroup {
     /// The group in a folder: of a store the first one.
     ///
     /// # Errors
     /// For what is no group of Zarr v3.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    pub fn open(path: &Path) -> Result<Self, ZarrError> {
         let metadata = metadata(path, "group")?;
         let attributes = metadata.get("attributes").and_then(Value::as_object).cloned().unwrap_or_default();
         Ok(Self { path: path.to_owned(), attributes })
@@ -101,7 +101,7 @@ impl StoredGroup {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn group(&self, name: &str) -> Result<Option<Self>, StoreError> {
+    pub fn group(&self, name: &str) -> Result<Option<Self>, ZarrError> {
         let path = self.path.join(name);
         if path.is_dir() { Self::open(&path).map(Some) } else { Ok(None) }
     }
@@ -110,11 +110,11 @@ impl StoredGroup {
     ///
     /// # Errors
     /// Where the folder cannot be read.
-    pub fn names(&self) -> Result<Vec<String>, StoreError> {
-        let entries = std::fs::read_dir(&self.path).map_err(|error| StoreError::at(&self.path, error))?;
+    pub fn names(&self) -> Result<Vec<String>, ZarrError> {
+        let entries = std::fs::read_dir(&self.path).map_err(|error| ZarrError::at(&self.path, error))?;
         let mut names = vec![];
         for entry in entries {
-            let entry = entry.map_err(|error| StoreError::at(&self.path, error))?;
+            let entry = entry.map_err(|error| ZarrError::at(&self.path, error))?;
             if entry.path().join("zarr.json").is_file() {
                 names.push(entry.file_name().to_string_lossy().into_owned());
             }
@@ -127,12 +127,12 @@ impl StoredGroup {
     ///
     /// # Errors
     /// For metadata that cannot be read.
-    pub fn arrays(&self) -> Result<BTreeMap<String, StoredArray>, StoreError> {
+    pub fn arrays(&self) -> Result<BTreeMap<String, ZarrArray>, ZarrError> {
         let mut arrays = BTreeMap::new();
         for name in self.names()? {
             let path = self.path.join(&name);
             if let Ok(metadata) = metadata(&path, "array") {
-                arrays.insert(name, StoredArray::of(&path, metadata)?);
+                arrays.insert(name, ZarrArray::of(&path, metadata)?);
             } else {
                 metadata_of_group(&path)?;
             }
@@ -142,13 +142,13 @@ impl StoredGroup {
 }
 
 /// What is no array must be a group.
-fn metadata_of_group(path: &Path) -> Result<(), StoreError> {
+fn metadata_of_group(path: &Path) -> Result<(), ZarrError> {
     metadata(path, "group").map(drop)
 }
 
-impl StoredArray {
-    fn of(path: &Path, metadata: Map<String, Value>) -> Result<Self, StoreError> {
-        let lacks = |what: &str| StoreError::at(path, format!("zarr.json has no {what}"));
+impl ZarrArray {
+    fn of(path: &Path, metadata: Map<String, Value>) -> Result<Self, ZarrError> {
+        let lacks = |what: &str| ZarrError::at(path, format!("zarr.json has no {what}"));
         let shape = extents(metadata.get("shape")).ok_or_else(|| lacks("shape"))?;
         let names = metadata.get("dimension_names").and_then(Value::as_array);
         let dimensions = names.map_or_else(Vec::new, |names| {
@@ -172,8 +172,8 @@ impl StoredArray {
     /// # Errors
     /// For elements, chunks or codecs of a kind that is not read, for chunks that are broken, and for what does not fit in
     /// memory.
-    pub fn read(&self) -> Result<Array, StoreError> {
-        let wrong = |what: String| StoreError::at(&self.path, what);
+    pub fn read(&self) -> Result<Array, ZarrError> {
+        let wrong = |what: String| ZarrError::at(&self.path, what);
         let element = Element::named(&self.element)
             .ok_or_else(|| wrong(format!("elements of type `{}` are no numbers", self.element)))?;
         let grid = self.metadata.get("chunk_grid");
@@ -197,7 +197,7 @@ impl StoredArray {
         let fill = self.metadata.get("fill_value");
         let fill = element.fill(fill).ok_or_else(|| wrong("the fill value is none of its type".to_owned()))?;
         let chunks = Chunks { path: &self.path, shape: &self.shape, chunk: &chunk, prefix, separator, element, fill };
-        let values = chunks.read(&codecs).map_err(|(path, what)| StoreError::at(&path, what))?;
+        let values = chunks.read(&codecs).map_err(|(path, what)| ZarrError::at(&path, what))?;
         Ok(Array::real(self.shape.iter().copied(), values))
     }
 }

@@ -9,7 +9,9 @@ use crate::backend::cpu::buffer::Buffer;
 use crate::base::Loc;
 use crate::exec::mask::for_each_lane;
 use crate::exec::{LaneMask, StackError};
-use crate::run::{AllCaught, BlockStats, Outcome, Profile, Settings, Stats, Trap, TrapKind, VariableStats, workers};
+use crate::run::{
+    AllCaught, BlockStats, Outcome, Profile, Settings, Stats, Timeline, Trap, TrapKind, VariableStats, workers,
+};
 use crate::types::{Array, ArrayData, DType, Type};
 use crate::vmath::Real;
 
@@ -142,6 +144,7 @@ pub(super) struct Report {
     pub(super) prims: Vec<u64>,
     pub(super) variables: Vec<VariableStats>,
     pub(super) profile: Option<Profile>,
+    pub(super) timeline: Option<Timeline>,
 }
 
 /// How often a unit ran, and for how many lanes.
@@ -242,6 +245,11 @@ fn put_together(lanes: usize, types: &[&Type], reports: Vec<Report>) -> Outcome 
         stats.supersteps += report.supersteps;
         if let Some(profile) = report.profile {
             stats.profile.get_or_insert_default().merge(profile);
+        }
+        if let Some(mut timeline) = report.timeline {
+            let all = stats.timeline.get_or_insert_default();
+            all.tracks.append(&mut timeline.tracks);
+            all.units = timeline.units;
         }
         merge(&mut stats.blocks, report.blocks, |to, from| {
             to.executions += from.executions;

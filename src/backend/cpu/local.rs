@@ -346,6 +346,7 @@ impl<'a, R: Real> Shard<'a, R> {
             yields: false,
             prims: self.stepper.prims,
             profile,
+            timeline: None,
         }
     }
 }

@@ -36,6 +36,7 @@ mod compact;
 // Figures: constants of the cost model; where time goes.
 mod calibrate;
 mod profile;
+mod tracer;
 
 pub use calibrate::calibrate;
 pub use executable::Cpu;

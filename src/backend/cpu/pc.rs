@@ -8,18 +8,20 @@ use crate::backend::cpu::PADDING;
 use crate::backend::cpu::attempts::Handlers;
 use crate::backend::cpu::codegen::{Course, Generated, Lookout, Native, NativeBody, RunClock};
 use crate::backend::cpu::crew::{Finished, Layout, Queue, Report, run_shards};
-use crate::backend::cpu::frame::Frame;
+use crate::backend::cpu::frame::{Frame, StackMemory};
 use crate::backend::cpu::profile::Profiler;
 use crate::backend::cpu::run_unit::{Counted, Exit, Left, Lent, NoRoom, RunUnit, Steps, UnitShard, superstep};
 use crate::backend::cpu::segments::serve;
 use crate::backend::cpu::steps::{Environment, Stepper};
 use crate::backend::cpu::straight;
 use crate::backend::cpu::tops::Tops;
+use crate::backend::cpu::tracer::{Look, Tracer};
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::Bits;
 use crate::exec::{Columns, LaneMask, LaneStack, Scheduler, StackError, Waiting};
 use crate::plan::{Attempt, BlockId, Plan, Terminator, Unit, UnitId, cost};
 use crate::run::{Activity, AllCaught, Execution, Outcome, RunInputs, Settings, Sink, TrapKind, VariableStats};
+use crate::run::{Timeline, TracedUnit};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
 use routed::Way;
@@ -109,6 +111,8 @@ struct Shard<'a, R> {
     caught: AllCaught,
     waiting: Waiting,
     scheduler: Scheduler,
+    /// Units of this weight are heavy.
+    heavy: u64,
     /// The slots whose lanes are not done.
     occupied: LaneMask,
     live: usize,
@@ -165,6 +169,17 @@ impl<'a, R: Real> UnitShard<'a> for Shard<'a, R> {
     fn bury(&mut self) {
         self.bury_dead();
     }
+    fn look(&self, id: UnitId, tracer: &Tracer) -> Option<Look> {
+        let here = id.0 as usize;
+        let units = self.plan.body.units.iter().filter(|(unit, data)| *unit != id && data.cost.weight >= self.heavy);
+        Some(Look {
+            active: self.waiting.count(here),
+            live: self.live,
+            waiting: units.map(|(unit, _)| self.waiting.count(unit.0 as usize)).sum(),
+            lanes: tracer.wants_lanes().then(|| self.waiting.mask(here).to_vec()),
+            stack_bytes: tracer.wants_bytes().then(|| self.stack_bytes()),
+        })
+    }
 }
 
 impl<'a, R: Real> Shard<'a, R> {
@@ -197,6 +212,7 @@ impl<'a, R: Real> Shard<'a, R> {
             caught: AllCaught::default(),
             waiting: Waiting::new(units.len(), width),
             scheduler: Scheduler::new(env.settings.schedule, weights, heavy),
+            heavy,
             occupied: LaneMask::none(width),
             live: 0,
             finished: Finished::new(plan.outputs.iter().map(|o| &o.ty)),
@@ -221,6 +237,9 @@ impl<'a, R: Real> Shard<'a, R> {
     fn run(mut self) -> Report {
         if self.stepper.env.settings.profile {
             self.stepper.profile = Some(Box::new(Profiler::new(self.plan.body.units.len())));
+        }
+        if let Some(window) = self.stepper.env.settings.trace {
+            self.stepper.trace = Some(Box::new(Tracer::new(window, self.width)));
         }
         self.refill();
         let mut interrupted = false;
@@ -249,6 +268,15 @@ impl<'a, R: Real> Shard<'a, R> {
             self.course.ended();
         }
         self.report(interrupted)
+    }
+
+    /// Bytes of what is on the stacks of variables below their tops, in all lanes that are not done.
+    fn stack_bytes(&self) -> u64 {
+        let of = |stack: &StackMemory<R>| {
+            let Some(each) = stack.bytes_pushed().checked_div(stack.pushes()) else { return 0 };
+            each * self.occupied.iter().map(|lane| stack.height(lane) as u64).sum::<u64>()
+        };
+        self.frame.stacks.iter().map(of).sum()
     }
 
     /// Lanes from the queue take the free slots.
@@ -406,6 +434,13 @@ impl<'a, R: Real> Shard<'a, R> {
             let first = |unit: &Unit| unit.blocks[0];
             profile.report(body.units.values().map(|u| (first(u).to_string(), body.blocks[first(u)].loc.clone())))
         });
+        let units = body.units.values().map(|unit| {
+            let first = unit.blocks[0];
+            let (block, loc, weight) = (first.to_string(), body.blocks[first].loc.clone(), unit.cost.weight);
+            TracedUnit { block, loc, heavy: weight >= self.heavy, weight }
+        });
+        let track = self.stepper.trace.take().map(|tracer| tracer.into_track());
+        let timeline = track.map(|track| Timeline { units: units.collect(), tracks: vec![track] });
         let variables = body.vars.values().map(|var| {
             let memory = var.stack.map(|s| &self.frame.stacks[s.0 as usize]);
             VariableStats {
@@ -427,6 +462,7 @@ impl<'a, R: Real> Shard<'a, R> {
             yields: self.course.yields() && !interrupted,
             prims: self.stepper.prims,
             profile,
+            timeline,
         }
     }
 }

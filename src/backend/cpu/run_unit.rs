@@ -9,6 +9,7 @@ use crate::backend::cpu::crew::Counts;
 use crate::backend::cpu::frame::Frame;
 use crate::backend::cpu::segments::serve;
 use crate::backend::cpu::steps::Stepper;
+use crate::backend::cpu::tracer::{Look, Tracer};
 use crate::base::{Id as _, Loc};
 use crate::exec::Waiting;
 use crate::plan::cost::ByCode;
@@ -63,6 +64,10 @@ pub(super) trait UnitShard<'a>: Sized {
     fn without_room(&mut self, id: Self::Id) -> Option<usize>;
     /// Completes the reports of the lanes that trapped.
     fn bury(&mut self);
+    /// Its lanes before it runs a unit, for a tracer; nothing of an engine that is not traced.
+    fn look(&self, _id: Self::Id, _tracer: &Tracer) -> Option<Look> {
+        None
+    }
 
     /// The time since the last mark went to an activity at the start of a unit.
     #[inline]
@@ -83,6 +88,9 @@ pub(super) fn superstep<'a, S: UnitShard<'a>>(shard: &mut S, id: S::Id) {
     }
     shard.mark(Activity::Scheduling, id);
     let useful = shard.waiting(id);
+    if shard.stepper().trace.is_some() {
+        trace_begin(shard, id);
+    }
     let ran = match shard.way(id).run(shard, id) {
         Ok(issued) => Some(issued),
         Err(NoRoom) => shard.without_room(id),
@@ -95,10 +103,36 @@ pub(super) fn superstep<'a, S: UnitShard<'a>>(shard: &mut S, id: S::Id) {
             counted.units[number].add(useful, issued);
         }
     }
+    if shard.stepper().trace.is_some() {
+        trace_end(shard, ran);
+    }
     if !shard.stepper().dead.is_empty() {
         shard.bury();
     }
     shard.mark(Activity::Scheduling, id);
+}
+
+/// A superstep begins that may be noted.
+#[cold]
+fn trace_begin<'a, S: UnitShard<'a>>(shard: &mut S, id: S::Id) {
+    let Some(mut tracer) = shard.stepper().trace.take() else { return };
+    let env = shard.stepper().env;
+    if tracer.opens(&env.clock)
+        && let Some(look) = shard.look(id, &tracer)
+    {
+        tracer.begin(shard.number(id), look, &env.clock);
+    }
+    shard.stepper().trace = Some(tracer);
+}
+
+/// It is over; it computed so many lanes, if it ran.
+#[cold]
+fn trace_end<'a, S: UnitShard<'a>>(shard: &mut S, computed: Option<usize>) {
+    let stepper = shard.stepper();
+    let (env, gathered) = (stepper.env, stepper.active.gathered);
+    if let Some(tracer) = &mut stepper.trace {
+        tracer.end(computed, gathered, &env.clock);
+    }
 }
 
 /// What a shard counts of its units.
@@ -214,7 +248,7 @@ impl<'a, S: UnitShard<'a>> RunUnit<S, S::Id> for Steps<'a> {
         let whole = self.native.filter(|n| n.is_whole(unit));
         lent.stepper.start(unit, (whole.is_some(), self.by_code), lent.frame, &lent.body.slots, lent.live);
         lent.mark_masks();
-        let issued = match lent.stepper.env.settings.stats {
+        let issued = match lent.stepper.env.settings.counts_lanes() {
             true => lent.stepper.lanes_issued(whole),
             false => 0,
         };

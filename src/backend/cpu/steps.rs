@@ -17,6 +17,7 @@ use crate::backend::cpu::profile::{self, Profiler};
 use crate::backend::cpu::segments::Calls;
 use crate::backend::cpu::tapes::Tapes;
 use crate::backend::cpu::tops::Tops;
+use crate::backend::cpu::tracer::Tracer;
 use crate::base::{IdVec, Loc};
 use crate::exec::mask::{bits_of, for_each_lane};
 use crate::parts::{Tape, TapeId};
@@ -67,6 +68,8 @@ pub(super) struct Stepper<'a, R> {
     pub(super) tops: Option<Tops>,
     /// Where time goes, if that is asked.
     pub(super) profile: Option<Box<Profiler>>,
+    /// Supersteps one by one, if that is asked.
+    pub(super) trace: Option<Box<Tracer>>,
 }
 
 impl<'a, R: Real> Stepper<'a, R> {
@@ -90,6 +93,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             decided: false,
             tops: None,
             profile: None,
+            trace: None,
         }
     }
 

@@ -27,7 +27,7 @@ use crate::vmath::{BinaryFn, Real, UnaryFn, binary, log1p_exp_and_inv_logit, sum
 
 /// Whether straight code can serve: it counts nothing, and looks for no NaN.
 pub(super) fn serves(settings: &Settings) -> bool {
-    let counts = settings.stats || settings.profile || settings.max_supersteps > 0;
+    let counts = settings.counts_lanes() || settings.profile || settings.max_supersteps > 0;
     !counts && !settings.check_nan && settings.execution != Execution::Gather
 }
 

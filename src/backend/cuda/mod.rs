@@ -193,6 +193,7 @@ impl Executable for Loaded {
         let asked = [
             (settings.get_check_nan(), "`--check nan` looks at every step"),
             (settings.get_profile(), "`--profile` times every step"),
+            (settings.get_trace().is_some(), "`--trace` notes every superstep"),
         ];
         if let Some((_, what)) = asked.into_iter().find(|(asked, _)| *asked) {
             return Err(BackendError::Unsupported(format!("{what}, which a GPU does not do: use `--device cpu`")));

@@ -22,7 +22,8 @@ pub fn correlation_time<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
 fn moving<C: AsRef<[f64]>>(chains: &[C]) -> Option<(Chains, MeanAutocovariance)> {
     let chains = usable(chains)?;
     let covariance = MeanAutocovariance::of(&chains.centred());
-    (covariance.at(0) > 0.0).then_some((chains, covariance))
+    let variance = covariance.at(0);
+    (variance > 0.0 && variance.is_finite()).then_some((chains, covariance))
 }
 
 #[cfg(test)]

@@ -173,6 +173,12 @@ impl Reached {
         }
     }
 
+    /// At the end of a run that took so many seconds.
+    pub(super) fn after(self, seconds: f64) -> Self {
+        let rate = (seconds > 0.0).then(|| self.gradients as f64 / seconds);
+        Self { seconds, gradients_per_second: rate, seconds_left: None, ..self }
+    }
+
     /// From 0 to 1: iterations that are done, of all.
     pub fn part(&self) -> f64 {
         let chains: usize = self.groups.iter().map(|group| group.chains.len()).sum();

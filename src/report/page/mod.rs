@@ -6,6 +6,7 @@ mod agreement;
 mod correlation;
 mod figure;
 mod forest;
+mod lanes;
 mod machine;
 mod pairs;
 mod panel;
@@ -23,7 +24,7 @@ use super::checks::Checks;
 use super::summary::{ESS_PER_CHAIN, Summary, SummaryRow, fixed, significant, whole};
 use crate::mcmc::diagnostics::{COVERAGE, e_bfmi, mean};
 use crate::mcmc::protocol::{DIVERGENT, ENERGY, LP, TREEDEPTH};
-use crate::run::Stats;
+use crate::run::{Stats, Timeline};
 use crate::types::Array;
 use figure::Figure;
 use scalars::{Agreed, Elements, Scalar};
@@ -61,6 +62,8 @@ pub struct RunPage<'a> {
     pub observed: Option<&'a IndexMap<String, Array>>,
     /// What the machine counted and measured, where it did.
     pub stats: Option<&'a Stats>,
+    /// Supersteps one by one, where they were noted.
+    pub timeline: Option<&'a Timeline>,
 }
 
 /// A parameter that is drawn by itself.
@@ -121,6 +124,7 @@ impl RunPage<'_> {
             pairs => figures(pairs::pairs(&scalars, &divergent).into_iter().collect()),
             observed => self.observed.map(observed),
             machine => self.stats.and_then(machine::told),
+            lanes => self.timeline.and_then(lanes::told),
             coverage => whole(100.0 * COVERAGE),
             stays => sampler.stays,
         };
@@ -187,7 +191,7 @@ fn figures(figures: Vec<Figure>) -> Value {
 }
 
 fn findings(checks: &Checks) -> Vec<Value> {
-    let of = |finding: &super::checks::Finding| {
+    let of = |finding: &super::checks::CheckResult| {
         let class = match finding.verdict {
             super::checks::Verdict::Fine => "fine",
             super::checks::Verdict::Look => "look",

@@ -14,8 +14,10 @@ pub(super) const SERIES: [&str; 8] =
 pub(super) const DASHES: [&str; 4] = ["", "7 3", "2 2.5", "9 3 2 3"];
 /// The size of texts.
 pub(super) const TEXT: u32 = 11;
-/// The width of a letter of this size, at most.
+/// The width of a digit of this size.
 pub(super) const LETTER: f64 = 6.6;
+/// The width of one of a name, of which some are wide.
+const WIDE: f64 = 7.4;
 
 /// A frame in a picture.
 #[derive(Clone, Debug)]
@@ -76,9 +78,10 @@ impl Panel {
         picture.line((left, top), (left, top + height), FRAME);
     }
 
-    /// A line through points.
+    /// A line through those of the points that are finite.
     pub(super) fn line(&self, picture: &mut Picture, points: &[(f64, f64)], pen: Pen) {
-        let points: Vec<(f64, f64)> = points.iter().map(|(x, y)| self.at(*x, *y)).collect();
+        let finite = points.iter().filter(|(x, y)| x.is_finite() && y.is_finite());
+        let points: Vec<(f64, f64)> = finite.map(|(x, y)| self.at(*x, *y)).collect();
         picture.polyline(&points, pen);
     }
 
@@ -101,7 +104,7 @@ impl Panel {
 
 /// A text that is cut to a width in pixels.
 pub(super) fn cut(text: &str, width: f64) -> String {
-    let most = (width / LETTER).floor().max(4.0) as usize;
+    let most = (width / WIDE).floor().max(4.0) as usize;
     if text.chars().count() <= most {
         return text.to_owned();
     }

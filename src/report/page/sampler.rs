@@ -35,7 +35,8 @@ pub(super) fn energies(statistics: &IndexMap<String, Array>) -> Option<Figure> {
     let all: Vec<f64> = energies.iter().flatten().copied().filter(|e| e.is_finite()).collect();
     let changes = energies.iter().flat_map(|chain| chain.windows(2)).map(|pair| pair[1] - pair[0]);
     let changes: Vec<f64> = changes.filter(|change| change.is_finite()).collect();
-    if changes.len() < BINS || !(sd(&[&all]) > 0.0) {
+    let moves = sd(&[&all]) > 0.0;
+    if changes.len() < BINS || !moves {
         return None;
     }
     let middle = mean(&[&all]);

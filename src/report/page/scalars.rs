@@ -15,7 +15,7 @@ pub(super) struct Scalar<'a> {
 
 /// Rows, the worst first: those with draws that are no numbers, then by R-hat and effective sample size, and what is constant
 /// last.
-pub(super) fn worst_first<'a>(rows: &'a [SummaryRow], enough: f64) -> Vec<&'a SummaryRow> {
+pub(super) fn worst_first(rows: &[SummaryRow], enough: f64) -> Vec<&SummaryRow> {
     let weight = |row: &SummaryRow| {
         if row.not_numbers + row.infinite > 0 {
             return f64::INFINITY;

@@ -20,4 +20,5 @@ pub(crate) mod shipped;
 pub(crate) mod stan_csv;
 pub(crate) mod stopped;
 pub(crate) mod stores;
+mod trace;
 pub(crate) mod transitions;

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use autobatch::store::read::{StoredGroup, is_store};
+use autobatch::store::read::{ZarrGroup, is_store};
 use serde_json::{Value, json};
 
 use super::page::Noise;
@@ -29,7 +29,7 @@ fn stores_of_xarray_are_read_bit_for_bit() {
     let folder = Folder::new("store-of-others");
     let path = of_others(&folder);
     assert!(is_store(&path) && !is_store(&folder.0));
-    let store = StoredGroup::open(&path).unwrap();
+    let store = ZarrGroup::open(&path).unwrap();
     assert_eq!(store.names().unwrap(), ["observed_data", "posterior", "sample_stats"]);
     let posterior = store.group("posterior").unwrap().expect("a group");
     let arrays = posterior.arrays().unwrap();
@@ -71,7 +71,10 @@ fn a_store_is_summarised_diagnosed_and_shown() {
     assert!(text.contains("<dd>other 1.2</dd>") && text.contains("28.00, 8.000, -3.000"), "written by, and observed");
     assert!(text.contains("<th scope=\"row\">7</th>"), "the numbers of chains");
     said(&["report", &path, "-o", &page]);
-    assert!(!std::fs::read_to_string(&page).unwrap().contains("28.00"), "observed data are told only where asked for");
+    assert!(
+        !std::fs::read_to_string(&page).unwrap().contains("Observed data"),
+        "observed data are told only where asked for"
+    );
     assert!(error(&["summary", &path, &path]).contains("a store has all chains"));
 }
 
@@ -121,7 +124,7 @@ fn a_run_that_goes_on_is_told_as_such_and_counts_whole_draws() {
     let path = own(&folder, "a.zarr", "running", &[12, 6, 0]).display().to_string();
     let (table, notes) = said(&["summary", &path]);
     assert!(table.contains("2 chains: each with 6 draws") && !table.contains("NaN"), "{table}");
-    assert!(notes.contains("1 of 3 chains have no draw yet"), "{notes}");
+    assert!(notes.contains("1 of 3 chains have fewer than 6 draws, and are left out"), "{notes}");
     assert!(notes.contains("the run goes on, or ended without a word: this is of the first 6 draws"), "{notes}");
     // 0 to 5, and 100 to 105.
     assert!(table.lines().any(|line| line.starts_with("mu") && line.contains("52.5")), "{table}");
@@ -139,6 +142,13 @@ fn a_run_that_goes_on_is_told_as_such_and_counts_whole_draws() {
     assert!(said(&["summary", &path]).1.contains("stopped before its end: this is of 9 draws"));
     let path = own(&folder, "c.zarr", "complete", &[12, 12]).display().to_string();
     assert!(said(&["summary", &path]).1.is_empty());
+    // A chain that trapped early is no reason to leave out the draws of the others.
+    let path = own(&folder, "e.zarr", "complete", &[12, 3, 12, 12]).display().to_string();
+    let (table, notes) = said(&["summary", &path]);
+    assert!(
+        table.contains("3 chains: each with 12 draws") && notes.contains("1 of 4 chains have fewer than 12"),
+        "{table}{notes}"
+    );
     let path = own(&folder, "d.zarr", "running", &[0, 0]).display().to_string();
     assert!(error(&["summary", &path]).contains("there are no draws"));
 }
@@ -217,7 +227,7 @@ fn noise_is_no_chunk() {
             for begin in [begin, &[]] {
                 let bytes: Vec<u8> = begin.iter().copied().chain((0..length).map(|_| noise.byte())).collect();
                 std::fs::write(mu.join("c/0/0"), bytes).unwrap();
-                let store = StoredGroup::open(&path).unwrap().group("posterior").unwrap().expect("a group");
+                let store = ZarrGroup::open(&path).unwrap().group("posterior").unwrap().expect("a group");
                 let said = store.arrays().unwrap()["mu"].read().unwrap_err().to_string();
                 assert!(said.contains("the chunk is broken"), "{codec}, {length}: {said}");
             }
@@ -238,7 +248,7 @@ fn gzip_is_read_and_what_is_too_large_is_not() {
         (0..values).for_each(|i| packed.write_all(&(i as f64).to_be_bytes()).unwrap());
         std::fs::write(mu.join("c/0/0"), packed.finish().unwrap()).unwrap();
     };
-    let read = || StoredGroup::open(&path).unwrap().group("posterior").unwrap().unwrap().arrays().unwrap()["mu"].read();
+    let read = || ZarrGroup::open(&path).unwrap().group("posterior").unwrap().unwrap().arrays().unwrap()["mu"].read();
     write(24);
     let wanted: Vec<f64> = (0..24).map(f64::from).collect();
     // The files of the chunks that there were before are none of this grid's.

@@ -71,7 +71,7 @@ impl<'a, R: Real> RunUnit<Shard<'a, R>, UnitId> for Routed<'a> {
         let segment = &self.function.segment;
         let settings = shard.stepper.env.settings;
         let waits = shard.waiting.mask(id.0 as usize);
-        let issued = if settings.stats { lanes_in_groups(waits, self.group) } else { 0 };
+        let issued = if settings.counts_lanes() { lanes_in_groups(waits, self.group) } else { 0 };
         if settings.max_supersteps > 0 {
             // What the steps are left to is not counted twice.
             let room = shard.stepper.has_room(&mut shard.frame, segment);

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::frame::Frame;
+use crate::backend::cpu::tracer::TraceClock;
 use crate::base::Id as _;
 use crate::plan::{Arg, Constant, ConstantId, Globals, Source};
 use crate::prim::Prim;
@@ -19,6 +20,8 @@ pub(in crate::backend::cpu) struct Environment<'a, R> {
     turned: Vec<OnceLock<Option<Turned<R>>>>,
     pub(in crate::backend::cpu) settings: &'a Settings,
     pub(in crate::backend::cpu) sink: &'a dyn Sink,
+    /// What tracers have in common.
+    pub(in crate::backend::cpu) clock: TraceClock,
 }
 
 /// A matrix column after column, and the bytes that were taken for it.
@@ -50,7 +53,7 @@ impl<'a, R: Real> Environment<'a, R> {
         });
         let constants: Vec<Buffer<R>> = constants.collect();
         let turned = constants.iter().map(|_| OnceLock::new()).collect();
-        Self { constants, turned, settings, sink }
+        Self { constants, turned, settings, sink, clock: TraceClock::new() }
     }
     /// A matrix of reals `[n, m]` column after column, for products with a vector: of one lane the rows are the vector
     /// axis, and elements that stand row after row would have to be turned each time. None where it would take more than
