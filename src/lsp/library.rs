@@ -17,6 +17,7 @@ pub(super) fn reference(name: &str) -> Option<&'static str> {
 const OTHERS: &[(&str, &str)] = &[
     ("random_uniform", "`random_uniform(n, ...)`: a draw between 0 and 1, or an array of draws"),
     ("random_normal", "`random_normal(n, ...)`: a draw from the standard normal distribution, or an array of draws"),
+    ("random_position", "`random_position()`: how many random numbers the lane has drawn; it draws none"),
     ("attempt", "`attempt(f)(x)`: calls `f`; where that traps, the lane goes on with NaN, 0 or `false` as the result"),
 ];
 
