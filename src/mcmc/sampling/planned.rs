@@ -106,11 +106,7 @@ impl Sampling {
             settings,
             limits: (run.get_max_stack_depth(), run.get_max_tape_depth(), run.get_max_supersteps()),
             keep,
-            rows: match (self.kept(), (ELEMENTS / job.chains.clamp(1, BLOCK)).clamp(128, 2048)) {
-                // More will be asked for.
-                (0, rows) => rows,
-                (kept, rows) => rows.min(kept.next_power_of_two()).max(16),
-            },
+            rows: rows_of_chunks(job.chains, self.kept()),
         };
         Ok((plan, files))
     }
@@ -151,6 +147,17 @@ impl Sampling {
         let file = format!("{DATA}/data.npz");
         files.push((file.clone(), npz_bytes(&values)?));
         Ok((Some(file), dimensions))
+    }
+}
+
+/// Draws of a chunk, for so many chains that keep so many draws: of scalars 64 kB, more of long runs, which would have too
+/// many files, and of short ones no more than there are.
+fn rows_of_chunks(chains: usize, kept: usize) -> usize {
+    let usual = (ELEMENTS / chains.clamp(1, BLOCK)).clamp(128, 2048);
+    match kept {
+        // More will be asked for.
+        0 => usual,
+        kept => usual.max((kept / 32).next_power_of_two().min(1024)).min(kept.next_power_of_two()).max(16),
     }
 }
 

@@ -535,8 +535,10 @@ impl Writer<'_> {
             return Ok(false);
         }
         let mut states = self.blocks[at].states.clone();
-        self.store_rows(&block, &taken, Phase::Warmup, &mut states)?;
-        self.store_rows(&block, &taken, Phase::Sampling, &mut states)?;
+        // While they run, the chains have the other cores.
+        let threads = if last { self.options.settings.get_threads() } else { 1 };
+        self.store_rows(&block, (&taken, threads), Phase::Warmup, &mut states)?;
+        self.store_rows(&block, (&taken, threads), Phase::Sampling, &mut states)?;
         let adapted = |name: &str| -> Vec<(usize, Array)> {
             let of =
                 |(i, stored): &(usize, Stored)| Some((*i, self.recorder.of_adapted(stored.adapted.as_ref()?, name)?));
@@ -568,7 +570,7 @@ impl Writer<'_> {
     fn store_rows(
         &self,
         block: &ChainBlock,
-        taken: &[(usize, Stored)],
+        (taken, threads): (&[(usize, Stored)], usize),
         phase: Phase,
         states: &mut BlockStates,
     ) -> Result<(), Error> {
@@ -644,8 +646,7 @@ impl Writer<'_> {
             })
             .collect();
         let mut options = self.options.clone();
-        // The chains have the other cores.
-        options.settings = options.settings.clone().threads(1);
+        options.settings = options.settings.clone().threads(threads);
         let (made, failed) = self.sampling.parameters(&q, &|at| places[at], phase, &options)?;
         if let Some(failed) = failed.filter(|_| phase == Phase::Sampling) {
             states.failed += failed.positions.len() as u64;

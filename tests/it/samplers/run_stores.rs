@@ -320,7 +320,10 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
         (sampled("nuts/models/eight_schools.ab", &plain, &[]), "cannot make"),
         (sampled("nuts/models/eight_schools.ab", &store, &["--output", "x.npz"]), "leave --output and --format out"),
         (sampled("nuts/models/eight_schools.ab", &store, &["--chains", "0"]), "there is nothing to sample"),
-        (sampled("nuts/models/eight_schools.ab", &store, &["--keep", "mu,nu"]), "the model has no `nu`, but `theta_trans`, `mu`"),
+        (
+            sampled("nuts/models/eight_schools.ab", &store, &["--keep", "mu,nu"]),
+            "the model has no `nu`, but `theta_trans`, `mu`",
+        ),
     ] {
         let said = refused(&args);
         assert!(said.contains(why), "{args:?}: {said}");
