@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::{Observer, PlannedJob, Sampling, StoredDraws, StoredRun, stored_draws};
-use crate::program::{Bound, Error, Options};
+use super::{Observer, PlannedJob, Sampling, StoredDraws, StoredRun, Warn, stored_draws};
+use crate::program::{Error, Options};
 use crate::run::TrapKind;
 use crate::store::{RunPlan, RunStatus, RunStore};
 
@@ -35,7 +35,7 @@ pub fn resume(
     root: &Path,
     lanes: Option<Range<usize>>,
     options: &Options,
-    (observer, warn): (ObserverOf<'_>, &dyn Fn(&Bound)),
+    (observer, warn): (ObserverOf<'_>, Warn<'_>),
 ) -> Result<Resumed, Error> {
     let planned = PlannedJob::load(root)?;
     let all = 0..planned.plan().chains;

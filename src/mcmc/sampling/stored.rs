@@ -57,6 +57,9 @@ fn own_name(stored: &str) -> &str {
     ARVIZ_STATISTICS.iter().find(|(name, _)| *name == stored).map_or(stored, |(_, own)| own)
 }
 
+/// Is told what was compiled.
+pub type Warn<'a> = &'a dyn Fn(&Bound);
+
 /// What came of a run whose draws are in a store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -104,7 +107,7 @@ impl Sampling {
         (store, chains): (&mut RunStore, Range<usize>),
         data: &IndexMap<String, Array>,
         options: &Options,
-        (observer, warn): (&dyn Observer, &dyn Fn(&Bound)),
+        (observer, warn): (&dyn Observer, Warn<'_>),
     ) -> Result<StoredRun, Error> {
         let blocks = store.blocks(&chains)?;
         let mut notes = Vec::new();
@@ -391,7 +394,7 @@ pub fn stored_draws(store: &RunStore, job: &Job<'_>) -> Result<StoredDraws, Erro
     };
     let failed: u64 = all.iter().map(|block| block.failed).sum();
     let first = all.iter().find_map(|block| block.first_failure.clone());
-    let points = job.starts.as_ref().map(|starts| distinct_rows(starts));
+    let points = job.starts.as_ref().map(distinct_rows);
     let superchains = points.filter(|n| (2..job.chains).contains(n) && method.init_radius() == 0.0);
     let warmup = job.warmup;
     let draws = Draws {
@@ -531,7 +534,7 @@ impl Writer<'_> {
             chains().filter_map(|(i, chain)| Some((i, self.recorder.take(chain - self.first)?))).collect();
         let traps: Vec<(usize, String)> =
             chains().filter_map(|(i, chain)| Some((i, self.recorder.trap(chain - self.first)?))).collect();
-        if taken.is_empty() && !(last && !traps.is_empty()) {
+        if taken.is_empty() && (!last || traps.is_empty()) {
             return Ok(false);
         }
         let mut states = self.blocks[at].states.clone();

@@ -208,22 +208,25 @@ fn more_draws_are_those_of_a_longer_run() {
     }
 }
 
+/// What is done to a file.
+type Damage = fn(&Path);
+
 #[test]
 fn what_is_damaged_is_told_and_made_again() {
     let folder = Folder::new("store-damaged");
     let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));
     done(&sampled("nuts/models/eight_schools.ab", &whole, &SIZES));
     done(&sampled("nuts/models/eight_schools.ab", &store, &SIZES));
-    let damages: [(&str, &dyn Fn(&Path)); 4] = [
-        ("posterior/theta/c/1/1/0", &|path| {
+    let damages: [(&str, Damage); 4] = [
+        ("posterior/theta/c/1/1/0", |path| {
             let mut bytes = std::fs::read(path).unwrap();
             let at = bytes.len() / 2;
             bytes[at] ^= 1;
             std::fs::write(path, bytes).unwrap();
         }),
-        ("sample_stats/diverging/c/0/0", &|path| std::fs::remove_file(path).unwrap()),
-        ("posterior/mu/c/1/0", &|path| std::fs::write(path, b"").unwrap()),
-        ("_autobatch/state/0", &|path| std::fs::write(path, b"abstate1 and no more").unwrap()),
+        ("sample_stats/diverging/c/0/0", |path| std::fs::remove_file(path).unwrap()),
+        ("posterior/mu/c/1/0", |path| std::fs::write(path, b"").unwrap()),
+        ("_autobatch/state/0", |path| std::fs::write(path, b"abstate1 and no more").unwrap()),
     ];
     for (file, damage) in damages {
         damage(&Path::new(&store).join(file));
