@@ -148,7 +148,7 @@ def test_dask_fills_a_store_though_a_worker_is_killed(tmp_path: Path) -> None:
                 time.sleep(0.02)
             os.kill(pids[0], signal.SIGKILL)
 
-        killer = threading.Thread(target=kill)
+        killer = threading.Thread(target=kill, daemon=True)
         killer.start()
         executor = client.get_executor(retries=3)
         fit = ab.sample(MODEL, DATA, store=store, executor=executor, lanes_per_task=64, threads=1, **how)

@@ -22,6 +22,7 @@ const SAMPLER: &str = "_autobatch/sampler";
 const DATA: &str = "_autobatch/data";
 /// A model that is a text.
 const TEXT: &str = "model.ab";
+const STAN_TEXT: &str = "model.stan";
 /// Of so many iterations one tells its state, where nobody says otherwise: a state takes the room of four draws.
 const EVERY: i64 = 16;
 /// Elements of a chunk of scalars.
@@ -48,7 +49,14 @@ impl Sampling {
         let name = job.model.name();
         let (model, include) = match job.model {
             ModelSource::Stan(model) => {
-                let (main, include) = copies(PROGRAM, Path::new(model.name()), model.warnings().1, &mut files);
+                let (mut main, include) = copies(PROGRAM, Path::new(model.name()), model.warnings().1, &mut files);
+                // A program that is a text is known by its ending, too.
+                if !main.ends_with(".stan") {
+                    let folder = main.rsplit_once('/').map_or(PROGRAM, |(folder, _)| folder);
+                    let name = format!("{folder}/{STAN_TEXT}");
+                    files.iter_mut().filter(|(file, _)| *file == main).for_each(|(file, _)| file.clone_from(&name));
+                    main = name;
+                }
                 (main, include)
             }
             ModelSource::File(path) => (copies(PROGRAM, path, self.model.sources(), &mut files).0, vec![]),
