@@ -199,3 +199,25 @@ fn chains_that_wait_make_no_draws() {
     let samples = run.join().expect("no panic").expect("it runs");
     assert_eq!((samples.draws().draws, samples.is_complete()), (1, false));
 }
+
+#[test]
+fn a_run_in_a_store_goes_on() {
+    let folder = Folder::new("rust-store");
+    let path = folder.0.join("run.zarr");
+    let sampler = || {
+        let program = "parameters { real mu; } model { mu ~ normal(1, 2); }
+            generated quantities { int k = bernoulli_rng(0.5); }";
+        Sampler::of_stan_source(program).chains(2).warmup(30).draws(20).seed(3)
+    };
+    let same = |found: &Samples, wanted: &Samples| {
+        assert_eq!(found.real("mu").unwrap(), wanted.real("mu").unwrap());
+        assert_eq!(found.parameters().int("k").unwrap(), wanted.parameters().int("k").unwrap());
+        assert_eq!(found.statistics().real("energy").unwrap(), wanted.statistics().real("energy").unwrap());
+        assert!(found.is_complete());
+    };
+    same(&sampler().store(&path).run().unwrap(), &sampler().run().unwrap());
+    same(&Samples::open(&path).unwrap(), &sampler().run().unwrap());
+    same(&Sampler::of_store(&path).more_draws(10).threads(1).run().unwrap(), &sampler().draws(30).run().unwrap());
+    let said = sampler().store(&path).run().unwrap_err();
+    assert!(said.to_string().contains("is there already"), "{said}");
+}
