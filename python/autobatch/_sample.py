@@ -491,6 +491,8 @@ def resume(
     """
     if isinstance(more_draws, bool) or not isinstance(more_draws, (int, np.integer)) or more_draws < 0:
         raise InputError(f"more_draws is {more_draws!r}, but must be an int from 0 on")
+    if more_draws and lanes is not None:
+        raise InputError("more_draws: they are those of all chains: ask for them without lanes, and then run these")
     for name in ("seed", "real", "first_lane"):
         if name in how:
             raise InputError(f"{name}: a run goes on as it began, with what its store says")

@@ -44,7 +44,7 @@ pub(super) struct ResumeArgs {
     #[arg(value_name = "FOLDER.zarr")]
     pub(super) store: PathBuf,
     /// Ask for so many iterations more after warmup of each chain
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "lanes")]
     pub(super) more_draws: usize,
     /// Run only these of the chains, from A up to B, which is excluded
     #[arg(long, value_name = "A..B", value_parser = range)]
@@ -148,7 +148,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Error> {
         }
     }
     let job = planned.job(&all);
-    let stored = stored_draws(&store, &job)?;
+    let stored = stored_draws(&store, &job, true)?;
     if !stored.open.is_empty() && !args.partial {
         let mut blocks: Vec<usize> = stored.open.iter().map(|chain| chain / crate::store::BLOCK).collect();
         blocks.dedup();
@@ -167,6 +167,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Error> {
         );
         return Err(Error::new(ErrorKind::Input, message));
     }
+    store.clean();
     sampling::end(&store, RunStatus::Complete)?;
     show(&store, &stored, &args.shown)
 }

@@ -62,7 +62,7 @@ pub use settings::{
     CHECKPOINT_EVERY, INIT_RADIUS, LEAF_STEPS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting,
     TARGET_ACCEPT, THIN,
 };
-pub use stored::{ARVIZ_STATISTICS, StoredDraws, StoredRun, Warn, stored_draws};
+pub use stored::{ARVIZ_STATISTICS, StoredDraws, StoredRun, Warn, open_chains, stored_draws};
 use watch::Iterations;
 pub use watch::{COLLAPSED, ChainGroup, MOST_GROUPS, Observer, Reached, SlowChain};
 

@@ -86,6 +86,10 @@ impl Sampler {
     }
 
     fn run_on(&self, path: &Path) -> Result<Resumed, Error> {
+        if self.more_draws > 0 && self.lanes.is_some() {
+            let message = "more draws are those of all chains: ask for them without lanes, and then run these";
+            return Err(Error::new(ErrorKind::Option, message));
+        }
         if self.more_draws > 0 {
             ask_for_more(path, self.more_draws)?;
         }
@@ -121,7 +125,7 @@ impl Samples {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let planned = PlannedJob::load(path.as_ref())?;
         let store = RunStore::look_at(path.as_ref())?;
-        let stored = stored_draws(&store, &planned.job(&(0..planned.plan().chains)))?;
+        let stored = stored_draws(&store, &planned.job(&(0..planned.plan().chains)), true)?;
         samples(&store, stored)
     }
 }

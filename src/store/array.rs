@@ -1,8 +1,11 @@
 //! Arrays of a store: their metadata, and chunks of them.
 
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
@@ -190,6 +193,11 @@ impl StoredArray {
         format!("{}/c/{block}/{at}{more}", self.path)
     }
 
+    /// The file of a block of an array along chains alone.
+    pub fn block_file(&self, block: usize) -> String {
+        format!("{}/c/{block}{}", self.path, "/0".repeat(self.shape.len() - 1))
+    }
+
     /// The file of the only chunk of an array.
     pub fn only_file(&self) -> String {
         format!("{}/c{}", self.path, "/0".repeat(self.shape.len()))
@@ -304,8 +312,12 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         let folder = path.parent().expect("files of a store are in a folder");
         fs::create_dir_all(folder)?;
         let name = path.file_name().expect("it is a file").to_string_lossy();
-        let part = folder.join(format!(".{name}.{}{PART}", std::process::id()));
-        let written = fs::File::create(&part).and_then(|mut file| file.write_all(bytes));
+        // Processes on several machines may have one number, and write the same file.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let part = folder.join(format!(".{name}.{:x}-{number}{PART}", *PROCESS));
+        let written = fs::File::create_new(&part).and_then(|mut file| file.write_all(bytes));
         let written = written.and_then(|()| fs::rename(&part, path));
         if written.is_err() {
             // The error that matters is the first.

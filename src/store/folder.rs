@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::array::{PART, replace};
-use super::plan::PLAN;
 use super::{BLOCK, BlockStates, RunPlan, StoredArray, StoredElement};
 use crate::program::{Error, ErrorKind};
 use crate::types::Array;
 
+/// The folder that is no business of readers.
+const OWN: &str = "_autobatch";
 /// The metadata of the root, with those of all arrays.
 const METADATA: &str = "zarr.json";
 
@@ -79,20 +80,27 @@ impl RunStore {
     /// # Errors
     /// Where there is something already, and where it cannot be written.
     pub fn create(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
-        let shown = root.display();
-        let is_free = match fs::read_dir(root) {
-            Ok(mut entries) => entries.next().is_none(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
-            Err(error) => return Err(Error::new(ErrorKind::Io, format!("cannot make {shown}: {error}"))),
-        };
-        if !is_free {
-            let remedy = match root.join(PLAN).exists() {
-                true => format!("go on with it by `autobatch resume {shown}`, or remove it"),
-                false => "give another name".to_owned(),
-            };
-            return Err(Error::new(ErrorKind::Io, format!("{shown} is there already: {remedy}")));
+        if RunPlan::exists(root) {
+            let shown = root.display();
+            let message =
+                format!("{shown} is there already: go on with it by `autobatch resume {shown}`, or remove it");
+            return Err(Error::new(ErrorKind::Io, message));
         }
+        Self::check_free(root)?;
         Self::join(root, plan, files)
+    }
+
+    /// Refuses a folder in which something is already that is not the beginning of a store.
+    fn check_free(root: &Path) -> Result<(), Error> {
+        let shown = root.display();
+        match fs::read_dir(root) {
+            Ok(entries) => match entries.flatten().find(|entry| entry.file_name() != OWN) {
+                Some(_) => Err(Error::new(ErrorKind::Io, format!("{shown} is there already: give another name"))),
+                None => Ok(()),
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::new(ErrorKind::Io, format!("cannot make {shown}: {error}"))),
+        }
     }
 
     /// The same where another process may be doing it, too.
@@ -110,11 +118,17 @@ impl RunStore {
     /// Where the store is that of another run, and where it cannot be written.
     pub fn join_or_create(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
         if !RunPlan::exists(root) {
+            Self::check_free(root)?;
             return Self::join(root, plan, files);
         }
         let there = RunPlan::read(root)?;
         if there != *plan {
             let message = format!("{} is the store of another run: {}", root.display(), there.difference(plan));
+            return Err(Error::new(ErrorKind::Input, message));
+        }
+        let differs = |(name, bytes): &&(String, Vec<u8>)| fs::read(root.join(name)).is_ok_and(|there| there != *bytes);
+        if let Some((name, _)) = files.iter().find(differs) {
+            let message = format!("{} is the store of another run: {name} is not the same there", root.display());
             return Err(Error::new(ErrorKind::Input, message));
         }
         Ok(())
@@ -214,6 +228,11 @@ impl RunStore {
         self.publish(Self::extents(states.iter()), RunStatus::Running)
     }
 
+    /// Says what arrays along draws there are, where the metadata cannot tell.
+    pub fn assume(&mut self, of_draws: Vec<StoredArray>) {
+        self.of_draws = of_draws;
+    }
+
     /// Reads what arrays there are.
     ///
     /// # Errors
@@ -254,6 +273,11 @@ impl RunStore {
             && error.kind() != std::io::ErrorKind::NotFound
         {
             return Err(Error::new(ErrorKind::Io, format!("cannot remove {}: {error}", states.display())));
+        }
+        let along = self.along_chains().map(|array| self.root.join(array.block_file(block.number)));
+        for path in along {
+            // What is not there is gone.
+            let _ = fs::remove_file(path);
         }
         self.of_draws.iter().try_for_each(|array| remove(self.root.join(format!("{}/c/{}", array.path, block.number))))
     }
@@ -296,7 +320,7 @@ impl RunStore {
     /// Where it cannot be written.
     pub fn put_chains(&self, of: &StoredArray, block: usize, values: &[(usize, Array)]) -> Result<(), Error> {
         let size: usize = of.shape[1..].iter().product();
-        let file = format!("{}/c/{block}{}", of.path, "/0".repeat(of.shape.len() - 1));
+        let file = of.block_file(block);
         let mut chunk = of.read_chunk(&self.root, &file)?.unwrap_or_else(|| of.empty_chunk());
         for (chain, value) in values {
             chunk.put(chain * size, value, 0, size);
@@ -368,22 +392,52 @@ impl RunStore {
         states.write(&self.states_file(block))
     }
 
-    /// Whether all rows that the states of a block name are on disk as they were written; if not, what is wrong.
+    /// Whether all that the states of a block name is on disk as it was written; if not, what is wrong.
     pub fn damage(&self, block: &ChainBlock, states: &BlockStates) -> Option<String> {
-        let most = |of: fn(&super::LaneProgress) -> u64| states.lanes.iter().map(of).max().unwrap_or(0) as usize;
-        let (draws, warmup) = (most(|lane| lane.draws), most(|lane| lane.states));
+        let check = |array: &StoredArray, file: String| match array.read_chunk(&self.root, &file) {
+            Ok(Some(_)) => None,
+            Ok(None) => Some(format!("{} is missing", self.root.join(file).display())),
+            Err(error) => Some(error.to_string()),
+        };
+        let rows = self.of_draws.iter().flat_map(|array| {
+            let chunks = Self::rows_there(array, states).div_ceil(array.rows());
+            (0..chunks).filter_map(move |at| check(array, array.chunk_file(block.number, at)))
+        });
+        let is_warm = states.lanes.iter().any(|lane| lane.iteration > self.plan.warmup as u64);
+        let adapted = self.along_chains().filter(|_| is_warm);
+        rows.chain(adapted.filter_map(|array| check(array, array.block_file(block.number)))).next()
+    }
+
+    /// Rows of an array that the states of a block name.
+    fn rows_there(array: &StoredArray, states: &BlockStates) -> usize {
+        let of = |lane: &super::LaneProgress| if array.path.starts_with("warmup") { lane.states } else { lane.draws };
+        states.lanes.iter().map(of).max().unwrap_or(0) as usize
+    }
+
+    /// Removes chunks of a block that no state names: they may be written in part, and are written again.
+    ///
+    /// # Errors
+    /// Where they cannot be removed.
+    pub fn trim(&self, block: &ChainBlock, states: &BlockStates) -> Result<(), Error> {
         for array in &self.of_draws {
-            let rows = if array.path.starts_with("warmup") { warmup } else { draws };
-            for at in 0..rows.div_ceil(array.rows()) {
-                let file = array.chunk_file(block.number, at);
-                match array.read_chunk(&self.root, &file) {
-                    Ok(Some(_)) => {}
-                    Ok(None) => return Some(format!("{} is missing", self.root.join(file).display())),
-                    Err(error) => return Some(error.to_string()),
+            for at in Self::rows_there(array, states).div_ceil(array.rows()).. {
+                let path = self.root.join(array.chunk_file(block.number, at));
+                match fs::remove_file(&path) {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => break,
+                    Err(error) => {
+                        let message = format!("cannot remove {}: {error}", path.display());
+                        return Err(Error::new(ErrorKind::Io, message));
+                    }
                 }
             }
         }
-        None
+        Ok(())
+    }
+
+    /// The arrays along chains alone.
+    fn along_chains(&self) -> impl Iterator<Item = &StoredArray> {
+        self.others.iter().filter(|array| array.path.starts_with("adaptation/") && !array.path.ends_with("/chain"))
     }
 
     /// Draws, and states of warmup, that all chains of these blocks have: those that trapped are left out.
@@ -415,7 +469,7 @@ impl RunStore {
         for array in &self.others {
             // A coordinate has the extent of what it belongs to.
             let mut metadata = array.metadata(None);
-            if array.path.ends_with("/draw") {
+            if array.axes == ["draw"] && array.path.ends_with("/draw") {
                 let rows = if array.path.starts_with("warmup") { warmup } else { draws };
                 metadata["shape"] = json!([rows]);
             }
@@ -493,16 +547,20 @@ impl RunStore {
         chains
             .iter()
             .filter_map(|chain| {
-                let file = format!("{}/c/{}{}", of.path, chain / BLOCK, "/0".repeat(of.shape.len() - 1));
+                let file = of.block_file(chain / BLOCK);
                 let chunk = of.read_chunk(&self.root, &file).transpose()?;
                 Some(chunk.map(|chunk| of.chain_of(&chunk, chain % BLOCK)))
             })
             .collect()
     }
 
-    /// Removes what processes that were killed have left, and waits until all that was written is on disk.
-    pub fn sync(&self) {
+    /// Removes what processes that were killed have left: no other may write to the store.
+    pub fn clean(&self) {
         remove_parts(&self.root);
+    }
+
+    /// Waits until all that was written is on disk.
+    pub fn sync(&self) {
         #[cfg(target_os = "linux")]
         if let Ok(folder) = File::open(&self.root) {
             // What a file system does not do is no failure of the run: the files are there for every process.
@@ -517,7 +575,7 @@ fn remove_parts(folder: &Path) {
         let path = entry.path();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             remove_parts(&path);
-        } else if path.as_os_str().to_string_lossy().ends_with(PART) {
+        } else if entry.file_name().to_string_lossy().starts_with('.') && path.to_string_lossy().ends_with(PART) {
             // It takes room, and is in nobody's way.
             let _ = fs::remove_file(&path);
         }

@@ -41,8 +41,6 @@ pub struct BlockStates {
     pub failed: u64,
     /// The first of them.
     pub first_failure: Option<String>,
-    /// Points where the density failed, warmup included, and the first.
-    pub rejected: u64,
 }
 
 impl BlockStates {

@@ -123,6 +123,8 @@ pub(super) struct Ready {
     pub(super) rows: (usize, usize),
     /// Those that were taken.
     pub(super) stored: (usize, usize),
+    /// Whether there is a state that was not taken.
+    pub(super) has_state: bool,
     pub(super) trapped: bool,
 }
 
@@ -251,7 +253,7 @@ impl<'a> Recorder<'a> {
     pub(super) fn ready(&self, chain: usize) -> Ready {
         let chain = self.chains[chain].lock().expect("no emit panics while it holds the lock");
         let rows = chain.checkpoint.as_ref().map_or(chain.stored, |(_, rows)| *rows);
-        Ready { rows, stored: chain.stored, trapped: chain.trap.is_some() }
+        Ready { rows, stored: chain.stored, has_state: chain.checkpoint.is_some(), trapped: chain.trap.is_some() }
     }
 
     /// Words of rows that could be stored.
@@ -410,9 +412,10 @@ impl Sink for Recorder<'_> {
             let rows = (chain.draws, self.warmup_rows(&chain));
             let before = chain.checkpoint.as_ref().map_or(chain.stored, |(_, rows)| *rows);
             chain.checkpoint = Some((state, rows));
-            drop(chain);
             let more = (rows.0 - before.0) + (rows.1 - before.1);
+            // Before it can be taken.
             stored.ready.fetch_add(more * self.row_words(), Ordering::Relaxed);
+            drop(chain);
             self.wait_for_room(stored);
         }
         Ok(())

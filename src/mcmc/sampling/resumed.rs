@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::{Observer, PlannedJob, Sampling, StoredDraws, StoredRun, Warn, stored_draws};
+use super::{Observer, PlannedJob, Sampling, StoredDraws, StoredRun, Warn, open_chains, stored_draws};
 use crate::program::{Error, Options};
 use crate::run::TrapKind;
 use crate::store::{RunPlan, RunStatus, RunStore};
@@ -48,14 +48,20 @@ pub fn resume(
     let draws = there.flat_map(|block| block.lanes).map(|lane| lane.draws as usize).sum();
     let observer = observer(&sampling, draws);
     let run = sampling.run_into((&mut store, chains.clone()), &planned.observed(), &options, (&*observer, warn))?;
-    let stored = stored_draws(&store, &planned.job(&all))?;
-    let status = match (chains == all || stored.open.is_empty(), run.stopped, stored.open.is_empty()) {
+    let job = planned.job(&all);
+    let open = open_chains(&store, &job)?;
+    let is_whole = chains == all || open.is_empty();
+    let stored = stored_draws(&store, &job, is_whole)?;
+    let status = match (is_whole, run.stopped, open.is_empty()) {
         (false, _, _) => None,
         (true, _, true) => Some(RunStatus::Complete),
         (true, true, false) => Some(RunStatus::Interrupted),
         (true, false, false) => Some(RunStatus::Running),
     };
     if let Some(status) = status {
+        if chains == all {
+            store.clean();
+        }
         end(&store, status)?;
     }
     Ok(Resumed { store, stored, chains, run, status })

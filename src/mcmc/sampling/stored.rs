@@ -21,7 +21,7 @@ use crate::mcmc::protocol::{
 use crate::program::{Bound, Error, ErrorKind, Options, budget};
 use crate::run::{Stats, Trap, TrapKind};
 use crate::store::{
-    BlockStates, ChainBlock, LaneProgress, Piece, RunStatus, RunStore, StoredArray, StoredElement, coordinate,
+    BlockStates, ChainBlock, LaneProgress, Piece, RunPlan, RunStatus, RunStore, StoredArray, StoredElement, coordinate,
 };
 use crate::types::{Array, ArrayData, DType, Type};
 
@@ -111,11 +111,17 @@ impl Sampling {
     ) -> Result<StoredRun, Error> {
         let blocks = store.blocks(&chains)?;
         let mut notes = Vec::new();
-        let known = if store.is_begun() { store.read_arrays() } else { Ok(()) };
+        let there: Vec<Result<BlockStates, Error>> = blocks.iter().map(|block| store.states(block)).collect();
+        let begun = there.iter().any(|there| there.as_ref().map_or(true, |states| states.lanes.iter().any(has_begun)));
+        if begun && store.read_arrays().is_err() {
+            // The metadata say nothing that is not known: they are written anew.
+            let fresh = self.bound_to(&[BlockStates::start(self.chains)], options)?;
+            let layout = self.layout(store, &fresh, options)?;
+            store.assume(self.of_draws(&layout));
+        }
         let mut states = Vec::with_capacity(blocks.len());
-        for block in &blocks {
-            let there = known.as_ref().map_err(ToString::to_string);
-            let there = there.and_then(|()| store.states(block).map_err(|error| error.to_string()));
+        for (block, there) in blocks.iter().zip(there) {
+            let there = there.map_err(|error| error.to_string());
             let whole = there.and_then(|there| store.damage(block, &there).map_or(Ok(there.clone()), Err));
             states.push(match whole {
                 Ok(states) => states,
@@ -126,6 +132,9 @@ impl Sampling {
                     BlockStates::start(block.chains.len())
                 }
             });
+            if begun {
+                store.trim(block, &states[states.len() - 1])?;
+            }
         }
         // Whether a chain traps shows again: one for which there was no memory may not.
         states.iter_mut().flat_map(|block| &mut block.lanes).for_each(|lane| lane.trap = None);
@@ -159,7 +168,10 @@ impl Sampling {
             blocks: blocks
                 .into_iter()
                 .zip(states)
-                .map(|(block, states)| Waiting { block, states, since: start })
+                .map(|(block, states)| {
+                    let before = states.lanes.iter().map(|lane| lane.seconds).collect();
+                    Waiting { block, states, before, since: start }
+                })
                 .collect(),
             recorder: &recorder,
             options: &options,
@@ -171,9 +183,11 @@ impl Sampling {
                 scope.spawn(|| watch::watch(&|| recorder.states(), self.iterations(), observer, &{ done }));
             }
             let writer = scope.spawn(|| writer.write(&over, asked.as_deref(), &stop));
-            let results = bound.run_within(&budget, &options, &recorder);
+            let results = {
+                let _over = Ending(&over);
+                bound.run_within(&budget, &options, &recorder)
+            };
             drop(running);
-            over.store(true, Ordering::Relaxed);
             (results, writer.join())
         });
         let written = written.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -286,8 +300,13 @@ impl Sampling {
         let stored = |group: &str, name: &str, ty: DType, event: &[usize]| {
             StoredArray::of_draws((group, name), StoredElement::of(ty, plan.single), sizes, event, block)
         };
-        let keeps = |name: &str| plan.keep.as_ref().is_none_or(|keep| keep.iter().any(|kept| kept == name));
-        let kept = made.iter().filter(|(name, _)| keeps(name) || !has_parameters);
+        if let Some(name) = ["chain", "draw"].iter().find(|name| made.contains_key(**name) && keeps(plan, name)) {
+            let message = format!(
+                "a variable `{name}` has no place in a store, where the axis of that name is: rename it, or --keep the others"
+            );
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        let kept = made.iter().filter(|(name, _)| keeps(plan, name) || !has_parameters);
         let posterior =
             kept.map(|(name, array)| stored("posterior", name, array.ty().dtype, &array.shape[2..])).collect();
         let streams = &bound.compiled().units.globals.streams;
@@ -319,13 +338,17 @@ impl Sampling {
         })
     }
 
-    /// Tells the store its arrays, and writes those that do not change.
-    fn declare(&self, store: &mut RunStore, layout: &Layout, data: &IndexMap<String, Array>) -> Result<(), Error> {
+    /// The arrays along chains and draws.
+    fn of_draws(&self, layout: &Layout) -> Vec<StoredArray> {
         let phases: &[Phase] =
             if self.method.saves_warmup() { &[Phase::Sampling, Phase::Warmup] } else { &[Phase::Sampling] };
         let arrays = || layout.posterior.iter().chain(&layout.statistics).chain(&layout.q);
-        let of_draws: Vec<StoredArray> =
-            phases.iter().flat_map(|phase| arrays().map(|array| layout.group(array, *phase))).collect();
+        phases.iter().flat_map(|phase| arrays().map(|array| layout.group(array, *phase))).collect()
+    }
+
+    /// Tells the store its arrays, and writes those that do not change.
+    fn declare(&self, store: &mut RunStore, layout: &Layout, data: &IndexMap<String, Array>) -> Result<(), Error> {
+        let of_draws = self.of_draws(layout);
         let plan = store.plan();
         let number = |lane: usize| i64::try_from(plan.first_lane.saturating_add(lane as u64)).unwrap_or(i64::MAX);
         let chains: Vec<i64> = (0..plan.chains).map(number).collect();
@@ -366,10 +389,11 @@ pub struct StoredDraws {
 }
 
 /// What a store has of its run, whose job this is, as far as all chains have it; the arrays of the store are known.
+/// Statistics are read where `reads` says so.
 ///
 /// # Errors
 /// Where the store cannot be read.
-pub fn stored_draws(store: &RunStore, job: &Job<'_>) -> Result<StoredDraws, Error> {
+pub fn stored_draws(store: &RunStore, job: &Job<'_>, reads: bool) -> Result<StoredDraws, Error> {
     let method = Method::new(job.sampler, &job.settings, job.starts.is_some())?;
     let all = store.all_states()?;
     let lanes: Vec<_> = all.iter().flat_map(|block| &block.lanes).collect();
@@ -380,7 +404,7 @@ pub fn stored_draws(store: &RunStore, job: &Job<'_>) -> Result<StoredDraws, Erro
     let iterations = (job.warmup + job.draws) as u64;
     let open = chains.iter().copied().filter(|chain| lanes[*chain].iteration < iterations).collect::<Vec<_>>();
     let mut statistics = IndexMap::new();
-    for array in store.of_draws() {
+    for array in store.of_draws().iter().filter(|_| reads) {
         let Some(name) = array.path.strip_prefix("sample_stats/").filter(|name| *name != REACHED_DEPTH) else {
             continue;
         };
@@ -450,12 +474,51 @@ fn distinct_rows(rows: &Array) -> usize {
     1 + rows.windows(2).filter(|pair| pair[0] != pair[1]).count()
 }
 
+fn keeps(plan: &RunPlan, name: &str) -> bool {
+    plan.keep.as_ref().is_none_or(|keep| keep.iter().any(|kept| kept == name))
+}
+
+fn has_begun(lane: &LaneProgress) -> bool {
+    lane.iteration > 0
+}
+
+/// The chains of a store that have not made all their draws, but for those that trapped.
+///
+/// # Errors
+/// Where the store cannot be read.
+pub fn open_chains(store: &RunStore, job: &Job<'_>) -> Result<Vec<usize>, Error> {
+    let iterations = (job.warmup + job.draws) as u64;
+    let all = store.all_states()?;
+    let lanes = all.iter().flat_map(|block| &block.lanes).enumerate();
+    Ok(lanes.filter(|(_, lane)| lane.trap.is_none() && lane.iteration < iterations).map(|(chain, _)| chain).collect())
+}
+
 /// A block with what is on disk of it.
 struct Waiting {
     block: ChainBlock,
     states: BlockStates,
+    /// Seconds that earlier processes have taken, by chain.
+    before: Vec<(f64, f64)>,
     /// When something of it was stored last.
     since: Instant,
+}
+
+/// Sets a flag at its end, however it comes.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Closes the records at its end.
+struct Closing<'a>(&'a Recorder<'a>);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// Takes what chains tell, and stores it.
@@ -473,9 +536,9 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Stores until the run is over, and then the rest.
     fn write(mut self, over: &AtomicBool, asked: Option<&AtomicBool>, stop: &AtomicBool) -> Result<(), Error> {
+        // Nobody waits for a store that takes nothing more, also where this ends by a panic.
+        let _closed = Closing(self.recorder);
         let written = self.write_all(over, asked, stop);
-        // Nobody waits for a store that takes nothing more.
-        self.recorder.close();
         if written.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
@@ -513,7 +576,7 @@ impl Writer<'_> {
     fn is_due(&self, at: usize, many: bool) -> bool {
         let Waiting { block, since, .. } = &self.blocks[at];
         let ready: Vec<_> = block.chains.clone().map(|chain| self.recorder.ready(chain - self.first)).collect();
-        if ready.iter().all(|chain| chain.rows == chain.stored) {
+        if ready.iter().all(|chain| !chain.has_state) {
             return false;
         }
         let rows = self.store.plan().rows;
@@ -556,7 +619,8 @@ impl Writer<'_> {
             lane.iteration = stored.state[iteration];
             lane.draws = (stored.first.0 + stored.words.len() / words) as u64;
             lane.states = (stored.first.1 + stored.of_warmup.len() / words) as u64;
-            lane.seconds = stored.seconds;
+            let before = self.blocks[at].before[i];
+            lane.seconds = (before.0 + stored.seconds.0, before.1 + stored.seconds.1);
             lane.gradients = stored.gradients;
             lane.state = stored.state;
         }

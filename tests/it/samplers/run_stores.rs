@@ -217,7 +217,7 @@ fn what_is_damaged_is_told_and_made_again() {
     let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));
     done(&sampled("nuts/models/eight_schools.ab", &whole, &SIZES));
     done(&sampled("nuts/models/eight_schools.ab", &store, &SIZES));
-    let damages: [(&str, Damage); 4] = [
+    let damages: [(&str, Damage); 5] = [
         ("posterior/theta/c/1/1/0", |path| {
             let mut bytes = std::fs::read(path).unwrap();
             let at = bytes.len() / 2;
@@ -226,6 +226,7 @@ fn what_is_damaged_is_told_and_made_again() {
         }),
         ("sample_stats/diverging/c/0/0", |path| std::fs::remove_file(path).unwrap()),
         ("posterior/mu/c/1/0", |path| std::fs::write(path, b"").unwrap()),
+        ("adaptation/step_size/c/0", |path| std::fs::write(path, b"x").unwrap()),
         ("_autobatch/state/0", |path| std::fs::write(path, b"abstate1 and no more").unwrap()),
     ];
     for (file, damage) in damages {
@@ -235,8 +236,40 @@ fn what_is_damaged_is_told_and_made_again() {
         assert!(said.contains(file) && said.contains(&format!("{chains} are run again from their start")), "{said}");
         same(&store, &whole);
     }
-    let said = done(&["resume", &store, "--codegen", "off"]);
-    assert!(!said.contains("run again"), "{said}");
+    // What metadata say is known without them, and what no state names is written again.
+    for file in ["zarr.json", "posterior/mu/c/0/7"] {
+        std::fs::write(Path::new(&store).join(file), b"{").unwrap();
+        let said = done(&["resume", &store, "--codegen", "off"]);
+        assert!(!said.contains("run again"), "{said}");
+    }
+    std::fs::remove_file(Path::new(&store).join("zarr.json")).unwrap();
+    std::fs::remove_file(Path::new(&store).join("posterior/mu/c/0/1")).unwrap();
+    assert!(done(&["resume", &store, "--codegen", "off"]).contains("posterior/mu/c/0/1 is missing"));
+    same(&store, &whole);
+}
+
+#[test]
+fn data_may_be_called_like_an_axis_and_variables_may_not() {
+    let folder = Folder::new("store-axes");
+    let store = path(&folder, "run.zarr");
+    let model = folder.file(
+        "m.ab",
+        "pub fn log_density[n](q: real[1], shared draw: real[n]) -> real { -0.5 * q[0] * q[0] + draw[0] }\n\
+         pub struct Parameters { mu: real, chain: real }\n\
+         pub fn parameters(q: real[1]) -> Parameters { Parameters { mu: q[0], chain: 1.0 } }",
+    );
+    let of = |store: &str, more: &[&str]| {
+        let args = ["sample", &model, "--store", store, "--shared", "draw=[1.0, 2.0, 3.0]", "--chains", "2"];
+        run(&[&args[..], &["--warmup", "5", "--draws", "5"], more].concat())
+    };
+    let (output, said) = of(&store, &["--keep", "mu"]);
+    assert!(output.status.success(), "{said}");
+    assert!(!done(&["resume", &store]).contains("run again"));
+    let (output, said) = of(&path(&folder, "other.zarr"), &[]);
+    assert!(!output.status.success() && said.contains("a variable `chain` has no place in a store"), "{said}");
+    // A folder with something else in it is none for a store, whoever fills it.
+    let (output, said) = of(folder.0.to_str().unwrap(), &["--keep", "mu", "--lanes", "0..2"]);
+    assert!(!output.status.success() && said.contains("is there already: give another name"), "{said}");
 }
 
 /// A limit of the size of a file stands for a disk that is full: writing fails in the middle of the run.
