@@ -56,19 +56,6 @@ pub(crate) fn page(
         let mut summary = Summary::of(&chains.parameters, SamplerStatistics::of_stored(&chains));
         summary.advise(in_python);
         let partial = chains.state.told(chains.draws);
-        RunPage {
-            title: &told.title,
-            facts: &told.facts,
-            partial: partial.as_deref(),
-            summary: &summary,
-            parameters: &chains.parameters,
-            statistics: &chains.statistics,
-            stepsizes: &chains.stepsizes,
-            numbers: &chains.numbers,
-            observed: None,
-            stats: None,
-            timeline: None,
-        }
-        .render()
+        RunPage::of_stored((&told.title, &told.facts), partial.as_deref(), &chains, &summary).render()
     })
 }

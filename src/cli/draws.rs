@@ -69,6 +69,14 @@ impl Drawn {
         if chains * count == 0 {
             return Err(Error::new(ErrorKind::Input, format!("{}: there are no draws", file.origin())));
         }
+        if let Some((name, array)) = arrays.iter().find(|(_, array)| array.shape[..2] != [chains, count]) {
+            let [other, draws] = [array.shape[0], array.shape[1]];
+            let message = format!(
+                "{}: `{name}` has {other} chains of {draws} draws, where others have {chains} of {count}",
+                file.origin()
+            );
+            return Err(Error::new(ErrorKind::Input, message));
+        }
         Ok(Self { chains, count, arrays })
     }
 

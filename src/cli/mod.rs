@@ -49,7 +49,7 @@ mod zarr;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -208,6 +208,27 @@ fn check_output(path: Option<&Path>, endings: &[&str]) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::Option, message));
     }
     check_place("--output", path)
+}
+
+/// One name for a file, whether it is there yet or not.
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        folder.join(path.file_name().unwrap_or_default())
+    })
+}
+
+/// Refuses to write over a file that is read: `option` names another.
+fn spares(read: impl IntoIterator<Item = PathBuf>, written: &[PathBuf], option: &str) -> Result<(), Error> {
+    let written: Vec<PathBuf> = written.iter().map(|path| resolved(path)).collect();
+    match read.into_iter().find(|path| written.contains(&resolved(path))) {
+        None => Ok(()),
+        Some(path) => {
+            let message = format!("{} is read, and would be written over: say another {option}", path.display());
+            Err(Error::new(ErrorKind::Option, message))
+        }
+    }
 }
 
 /// Refuses a file that cannot be written where it is to be.

@@ -12,7 +12,7 @@ use crate::report::{RunPage, SamplerStatistics, StoredChains, Summary};
 use crate::types::Precision;
 
 use super::args::SampleArgs;
-use super::{check_place, note, stan_files, trace};
+use super::{check_place, note, spares, stan_files, trace};
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
@@ -36,11 +36,8 @@ pub(super) struct ReportArgs {
 /// Makes the page of files.
 pub(super) fn report(args: &ReportArgs) -> Result<ExitCode, Error> {
     check_page(&args.output, "--output")?;
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if args.files.iter().any(|file| real(file) == real(&args.output)) {
-        let message = format!("{} is read, and would be written over: say another --output", args.output.display());
-        return Err(Error::new(ErrorKind::Option, message));
-    }
+    let read = args.files.iter().chain(&args.trace).cloned();
+    spares(read, std::slice::from_ref(&args.output), "--output")?;
     let timeline = args.trace.as_deref().map(trace::read).transpose()?;
     let chains = stan_files::read(&args.files)?;
     if args.observed_data && chains.observed.is_empty() {
@@ -49,18 +46,11 @@ pub(super) fn report(args: &ReportArgs) -> Result<ExitCode, Error> {
     let summary = Summary::of(&chains.parameters, SamplerStatistics::of_stored(&chains));
     let title = args.title.clone().unwrap_or_else(|| title(&chains, &args.files[0]));
     let partial = chains.state.told(chains.draws);
+    let facts = facts(&chains, &args.files);
     let page = RunPage {
-        title: &title,
-        facts: &facts(&chains, &args.files),
-        partial: partial.as_deref(),
-        summary: &summary,
-        parameters: &chains.parameters,
-        statistics: &chains.statistics,
-        stepsizes: &chains.stepsizes,
-        numbers: &chains.numbers,
         observed: args.observed_data.then_some(&chains.observed).filter(|all| !all.is_empty()),
-        stats: None,
         timeline: timeline.as_ref(),
+        ..RunPage::of_stored((&title, &facts), partial.as_deref(), &chains, &summary)
     };
     write(&args.output, &page)?;
     Ok(ExitCode::SUCCESS)

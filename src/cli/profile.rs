@@ -1,7 +1,7 @@
 //! The JSON of `--profile`: where the time of a run went.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use crate::program::io::write_atomically;
 use crate::program::{Engine, Error, ErrorKind, Options};
 use crate::run::{Activity, Profile, Stats, Times};
 
-use super::{check_place, note};
+use super::{check_place, note, resolved};
 
 /// The option that names the file.
 const OPTION: &str = "--profile";
@@ -30,15 +30,6 @@ pub(super) fn ask(options: &mut Options, path: Option<&Path>, output: Option<&Pa
     }
     options.settings.profile = true;
     Ok(())
-}
-
-/// One name for a file, whether it is there yet or not.
-fn resolved(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| {
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        folder.join(path.file_name().unwrap_or_default())
-    })
 }
 
 /// Writes the profile to the file.

@@ -220,8 +220,9 @@ impl Observer for Watcher {
         }
         let SlowChain { chain, iterations, median_iterations, stepsize, lp, treedepth } = slow;
         self.say(&format!(
-            "chain {chain} holds up the others: it is at iteration {iterations}, the median chain at {median_iterations}; step \
-             size {stepsize:.2e}, log density {lp:.4}, tree depth {treedepth}"
+            "chain {} holds up the others: it is at iteration {iterations}, the median chain at {median_iterations}; step \
+             size {stepsize:.2e}, log density {lp:.4}, tree depth {treedepth}",
+            self.first + *chain as u64
         ));
     }
 

@@ -92,16 +92,8 @@ impl DrawsFile {
     /// # Errors
     /// With its name.
     pub(super) fn spares(&self, read: impl IntoIterator<Item = PathBuf>, chains: usize, id: u64) -> Result<(), Error> {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let mut written: Vec<PathBuf> = self.names(chains, id).iter().map(|path| real(path)).collect();
-        written.extend(self.path().map(real));
-        match read.into_iter().find(|path| written.contains(&real(path))) {
-            None => Ok(()),
-            Some(path) => {
-                let message = format!("{} is read, and would be written over: say another --output", path.display());
-                Err(Error::new(ErrorKind::Option, message))
-            }
-        }
+        let written: Vec<PathBuf> = self.names(chains, id).into_iter().chain(self.path().map(Path::to_owned)).collect();
+        super::spares(read, &written, "--output")
     }
 
     /// Refuses to save metrics where there are no files of chains, and over what is read.

@@ -16,7 +16,8 @@ use super::{check_output, note, print};
 pub(super) fn translate(args: &TranslateArgs) -> Result<ExitCode, Error> {
     if let Some(path) = &args.output {
         check_output(Some(path), &["ab"])?;
-        spares(path, args)?;
+        let read = args.data.files().chain([args.model.clone()]);
+        super::spares(read, &[path.to_owned(), path.with_extension("json")], "--output")?;
     }
     let Some(model) = Model::load(&args.model, &args.data, SAMPLED, 0)?.stan else {
         let message = format!("{} is no Stan program: its name does not end with .stan", args.model.display());
@@ -52,17 +53,4 @@ fn write(path: &Path, text: &str, tables: &IndexMap<String, Array>) -> Result<()
     let (path, data) = (path.display(), data.display());
     note(&format!("written to {path} and {data}: autobatch sample {path} --data {data}"));
     Ok(())
-}
-
-/// Refuses to write over a file that is read.
-fn spares(path: &Path, args: &TranslateArgs) -> Result<(), Error> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let read: Vec<_> = args.data.files().chain([args.model.clone()]).collect();
-    match [path.to_owned(), path.with_extension("json")].iter().find(|p| read.iter().any(|r| real(r) == real(p))) {
-        None => Ok(()),
-        Some(file) => {
-            let message = format!("{} is read, and would be written over: say another --output", file.display());
-            Err(Error::new(ErrorKind::Option, message))
-        }
-    }
 }

@@ -7,19 +7,18 @@ use indexmap::IndexMap;
 
 use crate::mcmc::gradient_test::GradientTest;
 use crate::mcmc::log_prob::LogProb;
-use crate::mcmc::protocol::{DRAW, Q, STEPSIZE};
+use crate::mcmc::protocol::{DRAW, Q};
 use crate::program::io::{NamedValues, write_atomically};
 use crate::program::{Error, ErrorKind};
 use crate::report::{Checks, SamplerStatistics, StanSummary, StoredChains, Summary};
 
 use crate::store::read::is_store;
-use crate::types::Array;
 
 use super::args::{DiagnoseArgs, SummaryArgs};
 use super::draws::Drawn;
 use super::inits::of_all_chains;
 use super::model::{Model, SAMPLED};
-use super::{check_output, note, print, zarr};
+use super::{check_output, note, print, spares, zarr};
 
 /// The table.
 pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
@@ -29,11 +28,7 @@ pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
     print(&table.to_string());
     if let Some(path) = &args.csv_filename {
         check_output(Some(path), &["csv"])?;
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if args.files.iter().any(|file| real(file) == real(path)) {
-            let message = format!("{} is read, and would be written over: say another --csv-filename", path.display());
-            return Err(Error::new(ErrorKind::Option, message));
-        }
+        spares(args.files.iter().cloned(), std::slice::from_ref(path), "--csv-filename")?;
         write_atomically(path, |out| {
             use std::io::Write as _;
             out.write_all(table.csv().as_bytes())
@@ -136,11 +131,7 @@ fn of_arrays(file: &Path) -> Result<StoredChains, Error> {
             None => drop(parameters.insert(name, array)),
         }
     }
-    let last = |array: &Array| {
-        let steps = array.as_real().unwrap_or_default();
-        (1..=chains).filter_map(|chain| steps.get(chain * count - 1).copied()).collect()
-    };
-    let stepsizes = statistics.get(STEPSIZE).map_or_else(Vec::new, last);
+    let stepsizes = StoredChains::last_stepsizes(&statistics);
     Ok(StoredChains {
         parameters,
         statistics,

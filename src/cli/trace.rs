@@ -11,7 +11,7 @@ use crate::program::{Engine, Error, ErrorKind, Options};
 use crate::report::timeline::{read_trace, write_trace};
 use crate::run::{Stats, Timeline, TraceWindow};
 
-use super::{check_place, note};
+use super::{check_place, note, resolved};
 
 #[derive(Debug, Args, Default)]
 pub(super) struct TraceArgs {
@@ -69,7 +69,7 @@ pub(super) fn ask(options: &mut Options, args: &TraceArgs, output: Option<&Path>
         return refused(format!(" {}: the name must end in .json or .json.gz", path.display()));
     }
     check_place("--trace", path)?;
-    if output.is_some_and(|output| output == path) {
+    if output.is_some_and(|output| resolved(output) == resolved(path)) {
         return refused(format!(" {}: this is the file of --output", path.display()));
     }
     options.settings.trace = Some(args.trace_at.unwrap_or_default());

@@ -5,7 +5,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use crate::mcmc::protocol::{LP, STEPSIZE, TREEDEPTH};
+use crate::mcmc::protocol::{LP, TREEDEPTH};
 use crate::mcmc::sampling::ARVIZ_STATISTICS;
 use crate::program::{Error, ErrorKind};
 use crate::report::{RunState, StoredChains};
@@ -175,6 +175,9 @@ fn cut(
         return refused(format!("arrays are of {chains} chains and of {}", other.shape[0]));
     }
     let draws = all().map(|array| array.shape[1]).min().unwrap_or(0);
+    if draws == 0 {
+        return refused("there are no draws".to_owned());
+    }
     let uneven = all().any(|array| array.shape[1] != draws);
     let uneven = uneven && state == RunState::Unknown;
     let made = |chain: usize| {
@@ -188,7 +191,7 @@ fn cut(
                 let event: usize = array.shape[2..].iter().product();
                 let first = (chain * array.shape[1] + draw) * event;
                 let values = array.as_real().expect("stores are read as reals");
-                values[first..first + event].iter().any(|x| !x.is_nan())
+                event == 0 || values[first..first + event].iter().any(|x| !x.is_nan())
             };
             statistics.get(LP).map_or_else(|| parameters.values().all(told), told)
         };
@@ -212,12 +215,8 @@ fn cut(
         arrays.into_iter().map(|(name, array)| (name, part(&array, &kept, whole))).collect()
     };
     let (parameters, statistics) = (rows(parameters), rows(statistics));
-    let last = |array: &Array| {
-        let steps = array.as_real().unwrap_or_default();
-        (1..=kept.len()).filter_map(|chain| steps.get(chain * whole - 1).copied()).collect()
-    };
     Ok(StoredChains {
-        stepsizes: statistics.get(STEPSIZE).map_or_else(Vec::new, last),
+        stepsizes: StoredChains::last_stepsizes(&statistics),
         parameters,
         statistics,
         draws: whole,

@@ -68,7 +68,7 @@ impl Axis {
 
     /// From one value to another, with a little room on both sides and at most so many steps.
     pub(crate) fn linear(name: &str, low: f64, high: f64, most_steps: f64) -> Self {
-        let finite = low.is_finite() && high.is_finite() && low <= high;
+        let finite = ((high - low) * 2.0).is_finite() && (low.abs() * 2.0).is_finite() && low <= high;
         let (low, high) = if finite { (low, high) } else { (0.0, 1.0) };
         // A value alone stands in the middle.
         let room = if low < high { (high - low) * 0.02 } else { low.abs().max(1.0) / 2.0 };

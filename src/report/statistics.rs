@@ -177,6 +177,9 @@ impl SamplerStatistics {
         let gradients = leapfrogs.iter().sum::<f64>() as u64;
         let engaged = chains.config.get("engaged").is_none_or(|engaged| engaged == "1" || engaged == "true");
         Self {
+            // Also of chains of which nothing but the parameters is there.
+            chains: chains.numbers.len(),
+            draws: chains.numbers.len() * chains.draws,
             target_accept: config("delta").filter(|_| engaged),
             warmup: config("num_warmup").map_or(0, |n| n as usize),
             thin: config("thin").map_or(1, |n| n as usize),

@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 
+use crate::mcmc::protocol::STEPSIZE;
 use crate::types::Array;
 
 /// The chains of a run.
@@ -53,6 +54,14 @@ impl StoredChains {
         } else {
             (warmup.sum(), sampling.sum())
         }
+    }
+
+    /// The step size of the last draw of each chain, where the sampler tells it: those that adaptation ended with, as far as
+    /// they are not jittered.
+    pub fn last_stepsizes(statistics: &IndexMap<String, Array>) -> Vec<f64> {
+        let Some(array) = statistics.get(STEPSIZE) else { return vec![] };
+        let draws = array.shape.get(1).copied().unwrap_or(0).max(1);
+        array.as_real().unwrap_or_default().chunks_exact(draws).filter_map(<[f64]>::last).copied().collect()
     }
 
     /// A number of the configuration.

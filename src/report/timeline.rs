@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use crate::base::Loc;
 use crate::run::{Slice, Timeline, TracedUnit, Track};
 
+/// Times beyond are none: thirty years.
+const MOST_MICROS: f64 = 1e15;
 /// What a timeline calls itself in its file.
 const FORMAT: &str = "autobatch timeline 1";
 
@@ -105,7 +107,10 @@ pub fn read_trace(text: &[u8]) -> Result<Timeline, String> {
     for event in events.iter().filter(|event| event["ph"] == "X") {
         let of = || {
             let args = &event["args"];
-            let nanos = |key: &str| event[key].as_f64().map(|micros| (micros * 1e3).round() as u64);
+            let nanos = |key: &str| {
+                let micros = event[key].as_f64().filter(|micros| (0.0..MOST_MICROS).contains(micros))?;
+                Some((micros * 1e3).round() as u64)
+            };
             let begin = nanos("ts")?;
             let slice = Slice {
                 unit: number(&args["unit"])?,
@@ -163,7 +168,7 @@ pub fn shares(timeline: &Timeline) -> Vec<(usize, UnitShare)> {
         let share = all.entry(slice.unit).or_default();
         let time = slice.end.saturating_sub(slice.begin);
         share.supersteps += u64::from(slice.supersteps);
-        share.time += time;
+        share.time = share.time.saturating_add(time);
         share.active += time as f64 * slice.active as f64;
         share.computed += time as f64 * slice.computed as f64;
     }

@@ -177,7 +177,10 @@ impl Chunks<'_> {
         if size.saturating_mul(size_of::<f64>()).saturating_add(bytes) > room {
             return Err(too_large());
         }
-        let mut values = vec![self.fill; size];
+        let mut values = Vec::new();
+        // Not every system tells what room there is.
+        values.try_reserve_exact(size).map_err(|_| too_large())?;
+        values.resize(size, self.fill);
         let counts: Vec<usize> = self.shape.iter().zip(self.chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
         if size == 0 {
             return Ok(values);
@@ -187,7 +190,8 @@ impl Chunks<'_> {
             let path = self.file(&at);
             match std::fs::read(&path) {
                 Ok(kept) => {
-                    let undone = codecs.iter().rev().try_fold(kept, |kept, codec| codec.undo(kept, bytes + 4));
+                    let undone =
+                        codecs.iter().rev().try_fold(kept, |kept, codec| codec.undo(kept, bytes.saturating_add(4)));
                     let undone = undone.map_err(|what| (path.clone(), format!("the chunk is broken: {what}")))?;
                     if undone.len() != bytes {
                         let what = format!("the chunk is broken: {} bytes, where it has {bytes}", undone.len());

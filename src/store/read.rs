@@ -159,6 +159,10 @@ impl ZarrArray {
             Some(Value::Object(of)) => of.get("name").and_then(Value::as_str).unwrap_or("?").to_owned(),
             _ => return Err(lacks("data_type")),
         };
+        if !dimensions.is_empty() && dimensions.len() != shape.len() {
+            let what = format!("{} names of axes for an array of {}", dimensions.len(), shape.len());
+            return Err(ZarrError::at(path, what));
+        }
         Ok(Self { path: path.to_owned(), shape, dimensions, element, metadata })
     }
 

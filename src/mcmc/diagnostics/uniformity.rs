@@ -152,9 +152,8 @@ fn scattered(x: u64) -> u64 {
 
 /// The band of differences at the points i / `count`.
 fn band(chains: usize, draws: usize, count: usize) -> Vec<(f64, f64)> {
-    let chains = chains.min((MOST_OF_ALL / draws).max(2));
     let each = 1.0 - COVERAGE.powf(1.0 / chains as f64);
-    let places = Places::new(chains, draws, count);
+    let places = Places::new(chains.min((MOST_OF_ALL / draws).max(2)), draws, count);
     // The level of each point, between one that is surely small enough and one that is not.
     let (mut low, mut high) = ((each / (2.0 * count as f64)).ln(), each.ln());
     for _ in 0..HALVINGS {

@@ -237,7 +237,7 @@ fn left(states: &[State], asked: &Iterations, rate: f64, now: Instant) -> Option
 /// A chain that holds up the others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SlowChain {
-    /// Its number.
+    /// Its place in the run, from 0.
     pub chain: usize,
     /// Iterations that it has made, warmup included.
     pub iterations: usize,

@@ -21,6 +21,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::checks::Checks;
+use super::stored::StoredChains;
 use super::summary::{ESS_PER_CHAIN, Summary, SummaryRow, fixed, significant, whole};
 use crate::mcmc::diagnostics::{COVERAGE, e_bfmi, mean};
 use crate::mcmc::protocol::{DIVERGENT, ENERGY, LP, TREEDEPTH};
@@ -74,10 +75,33 @@ struct Drawn {
     figures: Vec<Figure>,
 }
 
-impl RunPage<'_> {
+impl<'a> RunPage<'a> {
+    /// Of chains that are stored, with their summary; `partial` says why the draws are not all.
+    pub fn of_stored(
+        (title, facts): (&'a str, &'a [(String, String)]),
+        partial: Option<&'a str>,
+        chains: &'a StoredChains,
+        summary: &'a Summary,
+    ) -> Self {
+        Self {
+            title,
+            facts,
+            partial,
+            summary,
+            parameters: &chains.parameters,
+            statistics: &chains.statistics,
+            stepsizes: &chains.stepsizes,
+            numbers: &chains.numbers,
+            observed: None,
+            stats: None,
+            timeline: None,
+        }
+    }
+
     /// The page.
     pub fn render(&self) -> String {
         let sampler = &self.summary.sampler;
+        let checks = Checks::of(self.summary);
         let enough = ESS_PER_CHAIN * sampler.chains.clamp(1, 4) as f64;
         let rows = scalars::worst_first(&self.summary.rows, enough);
         let elements = Elements::of(self.parameters);
@@ -107,8 +131,8 @@ impl RunPage<'_> {
             facts => Value::from(Serde(self.facts)),
             version => env!("CARGO_PKG_VERSION"),
             state => format!("{} chains of {} draws", sampler.chains, sampler.draws / sampler.chains.max(1)),
-            verdict => Checks::of(self.summary).told(),
-            findings => findings(&Checks::of(self.summary)),
+            verdict => checks.told(),
+            findings => findings(&checks),
             notes => &self.summary.notes,
             table => table(&rows[..rows.len().min(ROWS)], enough),
             rows => rows.len(),
@@ -126,7 +150,6 @@ impl RunPage<'_> {
             machine => self.stats.and_then(machine::told),
             lanes => self.timeline.and_then(lanes::told),
             coverage => whole(100.0 * COVERAGE),
-            stays => sampler.stays,
         };
         let mut environment = Environment::new();
         environment.add_template("page.html", TEMPLATE).expect("the template is part of the program");
