@@ -5,7 +5,7 @@
 #SBATCH --mem-per-cpu=2G
 #SBATCH --time=04:00:00
 #SBATCH --requeue
-#SBATCH --signal=TERM@120
+#SBATCH --signal=B:TERM@120
 # A run of CHAINS chains as a job array, LANES of them in each task; `--array` counts from 0 to CHAINS / LANES - 1.
 #
 #     sbatch examples/cluster/slurm.sh model.stan data.json run.zarr

@@ -58,7 +58,7 @@ impl Run {
     fn new(
         py: Python<'_>,
         given: Given<'_>,
-        job: Job,
+        mut job: Job,
         inits: Vec<Bound<'_, PyDict>>,
         starts: Option<Bound<'_, PyAny>>,
         inv_metric: Option<Bound<'_, PyAny>>,
@@ -109,8 +109,8 @@ impl Run {
         }
         if let Some(path) = job.store {
             sampler = sampler.store(path);
-            if let Some(names) = &job.keep {
-                sampler = sampler.keep(names.clone());
+            if let Some(names) = job.keep.take() {
+                sampler = sampler.keep(names);
             }
         }
         if let Some((first, end)) = job.lanes {

@@ -91,6 +91,13 @@ pub struct WrittenPlace {
     pub text: String,
 }
 
+impl WrittenPlace {
+    /// A place of which no more is known than how people are told it.
+    pub fn told_as(told: &str) -> Self {
+        Self { span: Span::new(FileId::new(0), 0, 0), told: told.to_owned(), text: String::new() }
+    }
+}
+
 impl Provenance {
     /// Of a text whose parts, bytes `start..end`, come from these spans of `sources`. Of two parts one is in the other, or
     /// they have nothing in common. `told` says a place.

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 
-use crate::mcmc::sampling::{self, Job, Observer, PlannedJob, Resumed, Sampling, StoredDraws, stored_draws};
+use crate::mcmc::sampling::{self, Job, Observer, PlannedJob, Resumed, Sampling, StoredDraws, StoredProgress};
 use crate::program::{Bound, Error, ErrorKind, Options};
 use crate::report::{Diagnosis, Summary};
-use crate::store::{RunPlan, RunStatus, RunStore};
+use crate::store::{BLOCK, RunPlan, RunStatus, RunStore};
 
 use super::args::{EngineArgs, range};
 use super::lines::Lines;
@@ -148,27 +148,29 @@ pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Error> {
         }
     }
     let job = planned.job(&all);
-    let stored = stored_draws(&store, &job, true)?;
-    if !stored.open.is_empty() && !args.partial {
-        let mut blocks: Vec<usize> = stored.open.iter().map(|chain| chain / crate::store::BLOCK).collect();
+    let stored = StoredDraws::read(&store, &job)?;
+    let StoredProgress { open, draws, .. } = &stored.progress;
+    if !open.is_empty() && (!args.partial || *draws == 0) {
+        let mut blocks: Vec<usize> = open.iter().map(|chain| chain / BLOCK).collect();
         blocks.dedup();
         let ranges = blocks.iter().map(|block| {
-            let start = block * crate::store::BLOCK;
-            format!("--lanes {start}..{}", (start + crate::store::BLOCK).min(all.end))
+            let start = block * BLOCK;
+            format!("--lanes {start}..{}", (start + BLOCK).min(all.end))
         });
+        let partial = match draws {
+            0 => "there are no draws of all chains yet".to_owned(),
+            n => format!("or `merge --partial`, which ends the store with the {n} draws that all chains have"),
+        };
+        let (count, name) = (open.len(), root.display());
         let message = format!(
-            "{} of {} chains lack draws: run `autobatch resume {}` with {}, or `merge --partial`, which ends the store with \
-             the {} draws that all chains have",
-            stored.open.len(),
+            "{count} of {} chains lack draws: run `autobatch resume {name}` with {}; {partial}",
             all.end,
-            root.display(),
-            ranges.collect::<Vec<_>>().join(", "),
-            stored.draws.draws
+            ranges.collect::<Vec<_>>().join(", ")
         );
         return Err(Error::new(ErrorKind::Input, message));
     }
     store.clean();
-    sampling::end(&store, RunStatus::Complete)?;
+    sampling::end(&store, if open.is_empty() { RunStatus::Complete } else { RunStatus::Interrupted })?;
     show(&store, &stored, &args.shown)
 }
 
@@ -193,41 +195,38 @@ fn run(
     };
     let resumed = sampling::resume(root, lanes, &options, (&observer, &warn))?;
     drop(lines);
-    let Resumed { store, stored, chains, run, status, .. } = &resumed;
+    let Resumed { store, stored, chains, run, progress, .. } = &resumed;
     run.notes.iter().for_each(|line| note(&format!("warning: {line}")));
     if run.resumed > 0 {
         note(&format!("{} iterations were there already", run.resumed));
     }
     let (name, stopped) = (root.display(), stop.load(Ordering::Relaxed));
-    if status.is_none() {
+    let Some(stored) = stored else {
         let (a, b) = (chains.start, chains.end);
-        let own = stored.open.iter().filter(|chain| chains.contains(chain)).count();
+        tell_traps(progress, chains);
+        let own = progress.open.iter().filter(|chain| chains.contains(chain)).count();
         note(&match own {
             0 => format!("the chains {a}..{b} are in {name}: when all are, `autobatch merge {name}` ends it"),
             n => format!("{n} of the chains {a}..{b} lack draws: `autobatch resume {name} --lanes {a}..{b}` goes on"),
         });
-        tell_traps(stored, chains);
-        return Ok(if stopped { interrupted() } else { trapped(stored, chains) });
-    }
+        // A chain that trapped would trap again: the task is done, and who merges is told.
+        return Ok(if stopped && own > 0 { interrupted() } else { ExitCode::SUCCESS });
+    };
     let code = show(store, stored, shown)?;
     if shown.stats {
         print(&format!("\n{}", show_stats(&run.stats)));
     }
-    if stopped && !stored.open.is_empty() {
+    if stopped && !progress.open.is_empty() {
         note(&format!("stopped: `autobatch resume {name}` goes on"));
         return Ok(interrupted());
     }
     Ok(code)
 }
 
-fn trapped(stored: &StoredDraws, chains: &Range<usize>) -> ExitCode {
-    ExitCode::from(u8::from(stored.traps.iter().any(|(chain, _)| chains.contains(chain))))
-}
-
-fn tell_traps(stored: &StoredDraws, chains: &Range<usize>) {
-    let traps: Vec<_> = stored.traps.iter().filter(|(chain, _)| chains.contains(chain)).collect();
-    for (chain, why) in traps.iter().take(MOST_TOLD) {
-        note(&format!("chain {chain}: {why}"));
+fn tell_traps(progress: &StoredProgress, chains: &Range<usize>) {
+    let traps: Vec<_> = progress.traps.iter().filter(|trap| chains.contains(&trap.position)).collect();
+    for trap in traps.iter().take(MOST_TOLD) {
+        note(&format!("chain {}: {}", trap.position, trap.told_with("")));
     }
     if traps.len() > MOST_TOLD {
         note(&format!("… and {} more chains", traps.len() - MOST_TOLD));
@@ -236,39 +235,23 @@ fn tell_traps(stored: &StoredDraws, chains: &Range<usize>) {
 
 /// Shows the summary of a store.
 fn show(store: &RunStore, stored: &StoredDraws, shown: &ShownArgs) -> Result<ExitCode, Error> {
-    let all = 0..store.plan().chains;
-    tell_traps(stored, &all);
-    let StoredDraws { draws, failed, .. } = stored;
+    tell_traps(&stored.progress, &(0..store.plan().chains));
+    let draws = &stored.draws;
     if draws.chains.is_empty() {
         return Err(Error::new(ErrorKind::Input, "no chain is left: there are no draws"));
-    }
-    if let Some((count, first)) = failed {
-        note(&format!(
-            "warning: for {count} draws the parameters cannot be computed, and are NaN (ints the smallest there is), first: \
-             {first}"
-        ));
     }
     if draws.draws < draws.asked {
         note(&format!("{} of {} draws of each chain are there", draws.draws, draws.asked));
     }
     if draws.draws > 0 && !shown.no_summary {
-        let arrays = store.of_draws().iter().filter_map(|array| Some((array.path.strip_prefix("posterior/")?, array)));
-        let read = arrays
-            .map(|(name, array)| Ok::<_, Error>((name.to_owned(), store.read(array, &draws.chains, draws.draws)?)));
-        let mut summary = Summary::of_each(draws, read)?;
+        let mut summary = Summary::of_store(stored, store)?;
         for name in summary.keep(&shown.summary) {
             note(&format!("warning: --summary: there is no parameter `{name}`"));
         }
         print(&format!("{summary}\n"));
         if shown.diagnose {
-            let mut whole = draws.clone();
-            for array in store.of_draws() {
-                if let Some(name) = array.path.strip_prefix("posterior/") {
-                    whole.parameters.insert(name.to_owned(), store.read(array, &draws.chains, draws.draws)?);
-                }
-            }
-            print(&format!("{}\n", Diagnosis::of_draws(&whole)));
+            print(&format!("{}\n", Diagnosis::of_draws(&stored.clone().whole(store)?)));
         }
     }
-    Ok(trapped(stored, &all))
+    Ok(ExitCode::from(u8::from(!stored.progress.traps.is_empty())))
 }

@@ -10,6 +10,7 @@
 //! | `driver` | the program that joins them |
 //! | `records`, `watch` | what chains tell while they run: the names are those of [`protocol`](super::protocol) |
 //! | `draws`, `parameters`, `failed` | what came out |
+//! | `planned`, `resumed`, `stored`, `layout`, `writer`, `stored_draws` | runs whose draws go to a store, and that go on |
 //!
 //! A *model* exports `log_density(q: real[D], shared …) -> real` over unconstrained parameters `q`, or with a gradient
 //! that is written by hand `log_density_and_gradient(q: real[D], shared …) -> (real, real[D])`, and may export
@@ -23,6 +24,7 @@ mod draws;
 mod driver;
 mod failed;
 mod job;
+mod layout;
 mod method;
 mod model;
 mod parameters;
@@ -31,7 +33,9 @@ mod records;
 mod resumed;
 mod settings;
 mod stored;
+mod stored_draws;
 mod watch;
+mod writer;
 
 use std::sync::mpsc;
 use std::time::Instant;
@@ -49,6 +53,7 @@ use driver::Driver;
 pub use failed::FailedDraws;
 pub(in crate::mcmc) use failed::Lesser;
 pub use job::{Job, Metric, ModelSource};
+pub use layout::ARVIZ_STATISTICS;
 use method::Method;
 pub use method::{DEFAULT_SAMPLER, TRANSITION, settings_of};
 pub use model::{DENSITY, DENSITY_AND_GRADIENT, DENSITY_WITHOUT_JACOBIAN, PARAMETERS, dimension};
@@ -62,7 +67,8 @@ pub use settings::{
     CHECKPOINT_EVERY, INIT_RADIUS, LEAF_STEPS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting,
     TARGET_ACCEPT, THIN,
 };
-pub use stored::{ARVIZ_STATISTICS, StoredDraws, StoredRun, Warn, open_chains, stored_draws};
+pub use stored::{StoredRun, Warn};
+pub use stored_draws::{StoredDraws, StoredProgress};
 use watch::Iterations;
 pub use watch::{COLLAPSED, ChainGroup, MOST_GROUPS, Observer, Reached, SlowChain};
 

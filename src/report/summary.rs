@@ -10,7 +10,9 @@ use super::advice::{Advice, Concern, Warning};
 use super::failed::failed_draws;
 use super::statistics::SamplerStatistics;
 use crate::mcmc::diagnostics::{self, RHAT_LIMIT};
-use crate::mcmc::sampling::{Draws, FailedDraws};
+use crate::mcmc::sampling::{Draws, FailedDraws, StoredDraws};
+use crate::program::Error;
+use crate::store::RunStore;
 use crate::types::{Array, ComplexPart, Scalar};
 
 /// Bulk or tail effective sample size below this for each of up to four chains is a warning.
@@ -127,19 +129,23 @@ impl Summary {
         Self::without(parameters, sampler, None, None)
     }
 
-    /// Summarises a run whose parameters come one after the other, each an array chain × draw × event shape, so that no more
-    /// than one of them is in memory.
+    /// Summarises a run in a store, whose parameters are read one after the other, so that no more than one of them is in
+    /// memory.
     ///
     /// # Errors
-    /// Those of the parameters.
-    pub fn of_each<E>(draws: &Draws, parameters: impl Iterator<Item = Result<(String, Array), E>>) -> Result<Self, E> {
-        let superchains = draws.superchains.filter(|_| draws.traps.is_empty());
-        let mut rows = Vec::new();
-        for parameter in parameters {
-            let (name, array) = parameter?;
-            rows.extend(rows_of(&name, &array, &[], superchains));
+    /// Where the store cannot be read.
+    pub fn of_store(stored: &StoredDraws, store: &RunStore) -> Result<Self, Error> {
+        let draws = &stored.draws;
+        let (mut rows, mut all) = (Vec::new(), Vec::new());
+        for parameter in stored.parameters(store) {
+            let (name, array, lost) = parameter?;
+            // Groups of unequal size have no nested R-hat.
+            rows.extend(rows_of(&name, &array, &lost, draws.superchains.filter(|_| lost.is_empty())));
+            all.push((name, lost));
         }
-        Ok(Self::of_rows(rows, SamplerStatistics::of_draws(draws)))
+        let mut summary = Self::of_rows(rows, SamplerStatistics::of_draws(draws));
+        summary.tell_failed(stored.failed(all).as_ref(), draws);
+        Ok(summary)
     }
 
     /// Summarises a run. Draws that lack a parameter are left out of its row.
@@ -148,11 +154,15 @@ impl Summary {
         // Groups are equally large only with all chains and all draws.
         let superchains = draws.superchains.filter(|_| draws.traps.is_empty() && failed.is_none());
         let mut summary = Self::without(&draws.parameters, SamplerStatistics::of_draws(draws), failed, superchains);
+        summary.tell_failed(failed, draws);
+        summary
+    }
+
+    fn tell_failed(&mut self, failed: Option<&FailedDraws>, draws: &Draws) {
         if let Some(failed) = failed {
             let place = |at: usize| format!("draw {} of chain {}", at % draws.draws, draws.chains[at / draws.draws]);
-            summary.warnings.push(Warning::new(failed_draws(failed, draws.chains.len() * draws.draws, place)));
+            self.warnings.push(Warning::new(failed_draws(failed, draws.chains.len() * draws.draws, place)));
         }
-        summary
     }
 
     fn without(

@@ -212,6 +212,23 @@ pub enum TrapKind {
 }
 
 impl TrapKind {
+    /// All kinds.
+    const ALL: [TrapKind; 14] = [
+        TrapKind::StackLimit,
+        TrapKind::IndexOutOfRange,
+        TrapKind::IntegerOverflow,
+        TrapKind::DivisionByZero,
+        TrapKind::NegativeExponent,
+        TrapKind::IntegerConversion,
+        TrapKind::EmptyReduction,
+        TrapKind::AssertFailed,
+        TrapKind::StepLimit,
+        TrapKind::Nan,
+        TrapKind::TapeLimit,
+        TrapKind::MemoryLimit,
+        TrapKind::EmptyTape,
+        TrapKind::Interrupted,
+    ];
     /// Whether an attempt catches it: it says something of the values that the lane computes with. The limits of a run
     /// are not caught, nor is what was asked to stop the lane: an interrupt, or the birth of a NaN where one is looked
     /// for.
@@ -232,6 +249,10 @@ impl TrapKind {
             | TrapKind::EmptyTape
             | TrapKind::Interrupted => false,
         }
+    }
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
     /// The name in reports and in the JSON format.
     pub fn name(self) -> &'static str {

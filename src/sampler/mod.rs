@@ -475,6 +475,10 @@ impl LoadedModel<'_> {
         if let Some(path) = &sampler.store {
             return self.sample_to(path, sampling, job);
         }
+        if sampler.lanes.is_some() || sampler.keep.is_some() || sampler.more_draws > 0 {
+            let message = "lanes, variables to keep and more draws are those of a store, and there is none";
+            return Err(Error::new(ErrorKind::Option, message));
+        }
         let told = Told::new(sampler, (sampling.chains(), sampling.kept()), 0);
         let draws = sampling.run(&sampler.options, &told)?;
         let cancelled = sampler.options.settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));

@@ -4,9 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::{LoadedModel, Model, Sampler, Samples, Told};
-use crate::mcmc::sampling::{
-    Job, Observer, PlannedJob, Resumed, Sampling, StoredDraws, ask_for_more, resume, stored_draws,
-};
+use crate::mcmc::sampling::{Job, Observer, PlannedJob, Resumed, Sampling, StoredDraws, ask_for_more, resume};
 use crate::program::{Error, ErrorKind, Terms};
 use crate::report::Summary;
 use crate::store::RunStore;
@@ -82,12 +80,17 @@ impl Sampler {
     /// Runs the chains of a store on, and reads all of its draws.
     pub(super) fn resume(&self, path: &Path) -> Result<Samples, Error> {
         let resumed = self.run_on(path)?;
-        samples(&resumed.store, resumed.stored)
+        let stored = resumed.stored.ok_or_else(|| none_yet(&resumed.store))?;
+        samples(&resumed.store, stored)
     }
 
     fn run_on(&self, path: &Path) -> Result<Resumed, Error> {
         if self.more_draws > 0 && self.lanes.is_some() {
             let message = "more draws are those of all chains: ask for them without lanes, and then run these";
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        if self.more_draws > 0 && !self.is_stored() {
+            let message = "more draws are those of a store that is there: say how many there are to be";
             return Err(Error::new(ErrorKind::Option, message));
         }
         if self.more_draws > 0 {
@@ -125,26 +128,24 @@ impl Samples {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let planned = PlannedJob::load(path.as_ref())?;
         let store = RunStore::look_at(path.as_ref())?;
-        let stored = stored_draws(&store, &planned.job(&(0..planned.plan().chains)), true)?;
-        samples(&store, stored)
+        samples(&store, StoredDraws::read(&store, &planned.job(&(0..planned.plan().chains)))?)
     }
 }
 
 fn samples(store: &RunStore, stored: StoredDraws) -> Result<Samples, Error> {
-    let StoredDraws { mut draws, traps, .. } = stored;
+    let draws = stored.whole(store)?;
     if draws.chains.is_empty() {
-        let why = traps.first().map(|(chain, why)| format!(": chain {chain}: {why}")).unwrap_or_default();
+        let why = draws.traps.first().map(|trap| format!(": chain {}: {trap}", trap.position)).unwrap_or_default();
         return Err(Error::new(ErrorKind::Input, format!("no chain is left{why}")));
     }
     if draws.draws == 0 && draws.asked > 0 {
-        let message = format!("{}: there are no draws of all chains yet", store.root().display());
-        return Err(Error::new(ErrorKind::Interrupted, message));
-    }
-    for array in store.of_draws() {
-        if let Some(name) = array.path.strip_prefix("posterior/") {
-            draws.parameters.insert(name.to_owned(), store.read(array, &draws.chains, draws.draws)?);
-        }
+        return Err(none_yet(store));
     }
     let summary = Summary::of_draws(&draws);
     Ok(Samples::new(draws, summary, store.plan().chains))
+}
+
+fn none_yet(store: &RunStore) -> Error {
+    let message = format!("{}: there are no draws of all chains yet", store.root().display());
+    Error::new(ErrorKind::Interrupted, message)
 }

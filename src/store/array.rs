@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use crate::program::{Error, ErrorKind};
 use crate::types::{Array, ArrayData, DType, Type};
 
+/// What stands for an int that is not there.
+pub(super) const LOST: i64 = i64::MIN;
 /// What the names of files end in that do not have their own yet.
 pub(super) const PART: &str = ".part";
 /// Bytes of a chunk, at most, where a chunk can be smaller.
@@ -62,7 +64,7 @@ impl StoredElement {
     fn fill(self) -> Value {
         match self {
             StoredElement::Float64 | StoredElement::Float32 => json!("NaN"),
-            StoredElement::Int64 => json!(i64::MIN),
+            StoredElement::Int64 => json!(LOST),
             StoredElement::Bool => json!(false),
         }
     }
@@ -209,7 +211,7 @@ impl StoredArray {
         let bytes = match self.element {
             StoredElement::Float64 => f64::NAN.to_le_bytes().repeat(elements),
             StoredElement::Float32 => f32::NAN.to_le_bytes().repeat(elements),
-            StoredElement::Int64 => i64::MIN.to_le_bytes().repeat(elements),
+            StoredElement::Int64 => LOST.to_le_bytes().repeat(elements),
             StoredElement::Bool => vec![0; elements],
         };
         Chunk { bytes, element: self.element }
@@ -281,7 +283,7 @@ impl Chunk {
                     StoredElement::Float32 => put_each::<4, _>(out, v, |x| (*x as f32).to_le_bytes()),
                     // Ints and bools among which some are lost are reals: `FailedDraws`.
                     StoredElement::Int64 => {
-                        put_each::<8, _>(out, v, |x| if x.is_nan() { i64::MIN } else { *x as i64 }.to_le_bytes());
+                        put_each::<8, _>(out, v, |x| if x.is_nan() { LOST } else { *x as i64 }.to_le_bytes());
                     }
                     StoredElement::Bool => out.iter_mut().zip(v).for_each(|(out, x)| *out = u8::from(*x == 1.0)),
                 }

@@ -145,7 +145,7 @@ impl Codec {
             Codec::Gzip => all(&mut flate2::read::MultiGzDecoder::new(&bytes[..])),
             Codec::Checksum => {
                 let (rest, sum) = bytes.split_last_chunk::<4>().ok_or("it is too short")?;
-                if crc32c(rest) == u32::from_le_bytes(*sum) {
+                if crc32c::crc32c(rest) == u32::from_le_bytes(*sum) {
                     Ok(rest.to_vec())
                 } else {
                     Err("its checksum is another".to_owned())
@@ -153,14 +153,6 @@ impl Codec {
             }
         }
     }
-}
-
-/// The checksum of Castagnoli.
-fn crc32c(bytes: &[u8]) -> u32 {
-    let step = |crc: u32, byte: &u8| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
-    };
-    !bytes.iter().fold(!0, step)
 }
 
 impl Chunks<'_> {
@@ -278,8 +270,8 @@ mod tests {
     /// The value that RFC 3720 has for 32 bytes of zeros.
     #[test]
     fn checksums_are_those_of_castagnoli() {
-        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
-        let kept = [&[7, 8][..], &crc32c(&[7, 8]).to_le_bytes()].concat();
+        assert_eq!(crc32c::crc32c(&[0; 32]), 0x8a91_36aa);
+        let kept = [&[7, 8][..], &crc32c::crc32c(&[7, 8]).to_le_bytes()].concat();
         assert_eq!(Codec::Checksum.undo(kept.clone(), 9), Ok(vec![7, 8]));
         assert!(Codec::Checksum.undo([&[9], &kept[1..]].concat(), 9).is_err());
     }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::array::{PART, replace};
+use super::array::{LOST, PART, replace};
 use super::{BLOCK, BlockStates, RunPlan, StoredArray, StoredElement};
 use crate::program::{Error, ErrorKind};
-use crate::types::Array;
+use crate::types::{Array, ArrayData};
 
 /// The folder that is no business of readers.
 const OWN: &str = "_autobatch";
@@ -90,9 +90,13 @@ impl RunStore {
         Self::join(root, plan, files)
     }
 
-    /// Refuses a folder in which something is already that is not the beginning of a store.
+    /// Refuses a folder in which something is already that is not the beginning of a store: programs and data.
     fn check_free(root: &Path) -> Result<(), Error> {
         let shown = root.display();
+        if root.join(OWN).join("state").exists() {
+            let message = format!("{shown} is a store that has lost its plan: remove it, or give another name");
+            return Err(Error::new(ErrorKind::Io, message));
+        }
         match fs::read_dir(root) {
             Ok(entries) => match entries.flatten().find(|entry| entry.file_name() != OWN) {
                 Some(_) => Err(Error::new(ErrorKind::Io, format!("{shown} is there already: give another name"))),
@@ -103,7 +107,7 @@ impl RunStore {
         }
     }
 
-    /// The same where another process may be doing it, too.
+    /// Makes the folder, also where another process is doing it.
     fn join(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
         for (name, bytes) in files {
             replace(&root.join(name), bytes)?;
@@ -224,13 +228,13 @@ impl RunStore {
     /// Where the metadata cannot be written.
     pub fn declare(&mut self, of_draws: Vec<StoredArray>, others: Vec<StoredArray>) -> Result<(), Error> {
         (self.of_draws, self.others) = (of_draws, others);
-        let states = self.all_states()?;
+        let states = self.known_states()?;
         self.publish(Self::extents(states.iter()), RunStatus::Running)
     }
 
-    /// Says what arrays along draws there are, where the metadata cannot tell.
-    pub fn assume(&mut self, of_draws: Vec<StoredArray>) {
-        self.of_draws = of_draws;
+    /// Says what arrays there are, those along chains and draws and those along chains, where the metadata cannot tell.
+    pub fn assume(&mut self, of_draws: Vec<StoredArray>, along_chains: Vec<StoredArray>) {
+        (self.of_draws, self.others) = (of_draws, along_chains);
     }
 
     /// Reads what arrays there are.
@@ -251,35 +255,23 @@ impl RunStore {
         Ok(())
     }
 
-    /// Whether it has metadata, so that something may be in it.
-    pub fn is_begun(&self) -> bool {
-        self.root.join(METADATA).exists()
-    }
-
     /// Forgets all that there is of a block, so that nothing of it is read again.
     ///
     /// # Errors
     /// Where files cannot be removed.
     pub fn clear(&self, block: &ChainBlock) -> Result<(), Error> {
-        let remove = |path: PathBuf| match fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::new(ErrorKind::Io, format!("cannot remove {}: {error}", path.display())))
-            }
-            _ => Ok(()),
-        };
-        let states = self.states_file(block.number);
         // First, so that whoever is killed here has nothing that says otherwise.
-        if let Err(error) = fs::remove_file(&states)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            return Err(Error::new(ErrorKind::Io, format!("cannot remove {}: {error}", states.display())));
-        }
-        let along = self.along_chains().map(|array| self.root.join(array.block_file(block.number)));
-        for path in along {
-            // What is not there is gone.
-            let _ = fs::remove_file(path);
-        }
-        self.of_draws.iter().try_for_each(|array| remove(self.root.join(format!("{}/c/{}", array.path, block.number))))
+        self.remove(&states_file(block.number))?;
+        self.along_chains().try_for_each(|array| self.remove(&array.block_file(block.number)).map(drop))?;
+        self.of_draws.iter().try_for_each(|array| {
+            let path = self.root.join(format!("{}/c/{}", array.path, block.number));
+            match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(Error::new(ErrorKind::Io, format!("cannot remove {}: {error}", path.display())))
+                }
+                _ => Ok(()),
+            }
+        })
     }
 
     fn metadata(&self) -> Result<Value, Error> {
@@ -296,6 +288,16 @@ impl RunStore {
     /// As [`states`](Self::states).
     pub fn all_states(&self) -> Result<Vec<BlockStates>, Error> {
         self.blocks(&(0..self.plan.chains))?.iter().map(|block| self.states(block)).collect()
+    }
+
+    /// The same, but that chains of which that cannot be read count as not begun: who runs others leaves them to whoever
+    /// runs them.
+    ///
+    /// # Errors
+    /// None for a plan that has chains.
+    pub fn known_states(&self) -> Result<Vec<BlockStates>, Error> {
+        let known = |block: &ChainBlock| self.states(block).unwrap_or_else(|_| BlockStates::start(block.chains.len()));
+        Ok(self.blocks(&(0..self.plan.chains))?.iter().map(known).collect())
     }
 
     /// The arrays along chains and draws.
@@ -364,21 +366,17 @@ impl RunStore {
         Ok(())
     }
 
-    fn states_file(&self, block: usize) -> PathBuf {
-        self.root.join(format!("_autobatch/state/{block}"))
-    }
-
     /// How far the chains of a block are.
     ///
     /// # Errors
     /// Where the file cannot be read, or is damaged.
     pub fn states(&self, block: &ChainBlock) -> Result<BlockStates, Error> {
-        let states = BlockStates::read(&self.states_file(block.number))?;
+        let states = BlockStates::read(&self.root.join(states_file(block.number)))?;
         let states = states.unwrap_or_else(|| BlockStates::start(block.chains.len()));
         match states.lanes.len() == block.chains.len() {
             true => Ok(states),
             false => {
-                let message = format!("{} is of other chains", self.states_file(block.number).display());
+                let message = format!("{} is of other chains", self.root.join(states_file(block.number)).display());
                 Err(Error::new(ErrorKind::Io, message))
             }
         }
@@ -389,7 +387,7 @@ impl RunStore {
     /// # Errors
     /// Where it cannot be written.
     pub fn set_states(&self, block: usize, states: &BlockStates) -> Result<(), Error> {
-        states.write(&self.states_file(block))
+        states.write(&self.root.join(states_file(block)))
     }
 
     /// Whether all that the states of a block name is on disk as it was written; if not, what is wrong.
@@ -403,8 +401,7 @@ impl RunStore {
             let chunks = Self::rows_there(array, states).div_ceil(array.rows());
             (0..chunks).filter_map(move |at| check(array, array.chunk_file(block.number, at)))
         });
-        let is_warm = states.lanes.iter().any(|lane| lane.iteration > self.plan.warmup as u64);
-        let adapted = self.along_chains().filter(|_| is_warm);
+        let adapted = self.along_chains().filter(|_| states.has_begun());
         rows.chain(adapted.filter_map(|array| check(array, array.block_file(block.number)))).next()
     }
 
@@ -414,25 +411,33 @@ impl RunStore {
         states.lanes.iter().map(of).max().unwrap_or(0) as usize
     }
 
-    /// Removes chunks of a block that no state names: they may be written in part, and are written again.
+    /// Removes what there is of a block that no state names: it may be written in part, and is written again.
     ///
     /// # Errors
     /// Where they cannot be removed.
     pub fn trim(&self, block: &ChainBlock, states: &BlockStates) -> Result<(), Error> {
         for array in &self.of_draws {
-            for at in Self::rows_there(array, states).div_ceil(array.rows()).. {
-                let path = self.root.join(array.chunk_file(block.number, at));
-                match fs::remove_file(&path) {
-                    Ok(()) => {}
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => break,
-                    Err(error) => {
-                        let message = format!("cannot remove {}: {error}", path.display());
-                        return Err(Error::new(ErrorKind::Io, message));
-                    }
+            let first = Self::rows_there(array, states).div_ceil(array.rows());
+            for at in first.. {
+                if !self.remove(&array.chunk_file(block.number, at))? {
+                    break;
                 }
             }
         }
+        if !states.has_begun() {
+            self.along_chains().try_for_each(|array| self.remove(&array.block_file(block.number)).map(drop))?;
+        }
         Ok(())
+    }
+
+    /// Removes a file; gives whether it was there.
+    fn remove(&self, file: &str) -> Result<bool, Error> {
+        let path = self.root.join(file);
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::new(ErrorKind::Io, format!("cannot remove {}: {error}", path.display()))),
+        }
     }
 
     /// The arrays along chains alone.
@@ -535,6 +540,11 @@ impl RunStore {
         all.shape.remove(0);
         all.shape.insert(0, draws);
         all.shape.insert(0, chains.len());
+        // What is lost of draws whose parameters failed: no int is NaN.
+        if all.as_int().is_some_and(|values| values.contains(&LOST)) {
+            let values = all.as_int().unwrap_or_default().iter();
+            all.data = ArrayData::Real(values.map(|x| if *x == LOST { f64::NAN } else { *x as f64 }).collect());
+        }
         Ok(all)
     }
 
@@ -567,6 +577,11 @@ impl RunStore {
             let _ = nix::unistd::syncfs(&folder);
         }
     }
+}
+
+/// The file of the states of a block.
+fn states_file(block: usize) -> String {
+    format!("{OWN}/state/{block}")
 }
 
 /// Removes the files below a folder that never got their names.

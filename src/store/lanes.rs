@@ -3,14 +3,54 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::array::replace;
+use crate::base::{Loc, WrittenPlace};
 use crate::program::{Error, ErrorKind};
+use crate::run::{Trap, TrapKind};
 
 /// The first bytes of a file of states.
 const MAGIC: &[u8; 8] = b"abstate1";
+
+/// Why a chain, or what is computed of a draw, ended before its end.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct StoredTrap {
+    kind: String,
+    function: String,
+    line: u32,
+    calls: usize,
+    message: String,
+    /// Where in the text of which the program was made; empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    place: String,
+}
+
+impl StoredTrap {
+    /// Of a trap.
+    pub fn of(trap: &Trap) -> Self {
+        Self {
+            kind: trap.kind.name().to_owned(),
+            function: trap.loc.function.to_string(),
+            line: trap.loc.line,
+            calls: trap.call_depth,
+            message: trap.message.clone(),
+            place: trap.loc.place.as_ref().map(|place| place.told.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// The trap, of the lane at a position.
+    pub fn trap(&self, position: usize) -> Trap {
+        let kind = TrapKind::named(&self.kind).unwrap_or(TrapKind::AssertFailed);
+        let mut loc = Loc::new(&*self.function, self.line);
+        if !self.place.is_empty() {
+            loc.place = Some(Arc::new(WrittenPlace::told_as(&self.place)));
+        }
+        Trap { call_depth: self.calls, message: self.message.clone(), ..Trap::new(position, kind, loc) }
+    }
+}
 
 /// How far a chain is, on disk.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -22,7 +62,7 @@ pub struct LaneProgress {
     /// Its states of warmup that are on disk.
     pub states: u64,
     /// Why it ended before its end.
-    pub trap: Option<String>,
+    pub trap: Option<StoredTrap>,
     /// Seconds of warmup and of sampling.
     pub seconds: (f64, f64),
     /// Gradients of its warmup, as far as it has told.
@@ -37,13 +77,16 @@ pub struct LaneProgress {
 pub struct BlockStates {
     /// Of each, in their order.
     pub lanes: Vec<LaneProgress>,
-    /// Draws for which the model's `parameters` trapped.
-    pub failed: u64,
-    /// The first of them.
-    pub first_failure: Option<String>,
+    /// Why the model's `parameters` failed for the first draw for which they did.
+    pub first_failure: Option<StoredTrap>,
 }
 
 impl BlockStates {
+    /// Whether a chain has made an iteration that counts.
+    pub fn has_begun(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.iteration > 0)
+    }
+
     /// Of so many chains that have not begun.
     pub fn start(chains: usize) -> Self {
         Self { lanes: vec![LaneProgress::default(); chains], ..Self::default() }
@@ -108,7 +151,9 @@ mod tests {
         assert_eq!(BlockStates::read(&path).expect("nothing is no error"), None);
         let mut states = BlockStates::start(3);
         states.lanes[1] = LaneProgress { iteration: 7, draws: 2, state: vec![1, u64::MAX, 3], ..Default::default() };
-        states.lanes[2].trap = Some("assert failed".to_owned());
+        let trap = Trap::new(2, TrapKind::StepLimit, Loc::new("f", 3));
+        states.lanes[2].trap = Some(StoredTrap::of(&trap));
+        assert_eq!(StoredTrap::of(&trap).trap(2).to_string(), trap.to_string());
         states.lanes[2].seconds = (0.1, 1e-300);
         states.write(&path).expect("it can be written");
         assert_eq!(BlockStates::read(&path).expect("it can be read"), Some(states));

@@ -24,7 +24,7 @@ pub mod read;
 
 pub use array::{Chunk, StoredArray, StoredElement};
 pub use folder::{ChainBlock, Piece, RunStatus, RunStore, coordinate};
-pub use lanes::{BlockStates, LaneProgress};
+pub use lanes::{BlockStates, LaneProgress, StoredTrap};
 pub use plan::{RunPlan, StoredSetting};
 
 /// Chains of a block.

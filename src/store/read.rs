@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::array::LOST;
 use super::chunks::{Chunks, Element};
 use crate::types::Array;
 
@@ -201,7 +202,12 @@ impl ZarrArray {
         let fill = self.metadata.get("fill_value");
         let fill = element.fill(fill).ok_or_else(|| wrong("the fill value is none of its type".to_owned()))?;
         let chunks = Chunks { path: &self.path, shape: &self.shape, chunk: &chunk, prefix, separator, element, fill };
-        let values = chunks.read(&codecs).map_err(|(path, what)| ZarrError::at(&path, what))?;
+        let mut values = chunks.read(&codecs).map_err(|(path, what)| ZarrError::at(&path, what))?;
+        // As our own stores have ints that are not there.
+        let lost = LOST as f64;
+        if element == Element::Int(8) && fill == lost {
+            values.iter_mut().filter(|value| **value == lost).for_each(|value| *value = f64::NAN);
+        }
         Ok(Array::real(self.shape.iter().copied(), values))
     }
 }

@@ -42,9 +42,7 @@ impl Sampling {
         keep: Option<Vec<String>>,
         options: &Options,
     ) -> Result<(RunPlan, PlanFiles), Error> {
-        if let Some(keep) = &keep {
-            self.check_kept(keep, options)?;
-        }
+        self.check_kept(keep.as_deref(), options)?;
         let mut files = PlanFiles::new();
         let name = job.model.name();
         let (model, include) = match job.model {

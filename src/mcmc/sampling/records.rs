@@ -74,7 +74,7 @@ pub(super) struct Chain {
     /// The last state, and the draws and states of warmup that were made before it.
     checkpoint: Option<(Vec<u64>, (usize, usize))>,
     /// Why it ended before its end.
-    trap: Option<String>,
+    trap: Option<Trap>,
     /// Of its draws, as they come.
     divergent: u64,
     gradients_of_draws: u64,
@@ -119,10 +119,10 @@ pub(super) struct Stored {
 /// How far a chain is on its way to a store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ready {
-    /// Draws and states of warmup before the last state.
-    pub(super) rows: (usize, usize),
+    /// Draws before the last state.
+    pub(super) draws: usize,
     /// Those that were taken.
-    pub(super) stored: (usize, usize),
+    pub(super) stored: usize,
     /// Whether there is a state that was not taken.
     pub(super) has_state: bool,
     pub(super) trapped: bool,
@@ -252,8 +252,8 @@ impl<'a> Recorder<'a> {
     /// How far each of these chains is on its way to a store.
     pub(super) fn ready(&self, chain: usize) -> Ready {
         let chain = self.chains[chain].lock().expect("no emit panics while it holds the lock");
-        let rows = chain.checkpoint.as_ref().map_or(chain.stored, |(_, rows)| *rows);
-        Ready { rows, stored: chain.stored, has_state: chain.checkpoint.is_some(), trapped: chain.trap.is_some() }
+        let (draws, _) = chain.checkpoint.as_ref().map_or(chain.stored, |(_, rows)| *rows);
+        Ready { draws, stored: chain.stored.0, has_state: chain.checkpoint.is_some(), trapped: chain.trap.is_some() }
     }
 
     /// Words of rows that could be stored.
@@ -285,7 +285,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Why a chain ended before its end, if it did.
-    pub(super) fn trap(&self, chain: usize) -> Option<String> {
+    pub(super) fn trap(&self, chain: usize) -> Option<Trap> {
         self.chains[chain].lock().expect("no emit panics while it holds the lock").trap.clone()
     }
 
@@ -426,7 +426,7 @@ impl Sink for Recorder<'_> {
     fn trapped(&self, trap: &Trap) {
         if trap.kind != TrapKind::Interrupted {
             self.chains[trap.position].lock().expect("no emit panics while it holds the lock").trap =
-                Some(trap.to_string());
+                Some(trap.clone());
         }
     }
     fn caught(&self, trap: &Trap) {

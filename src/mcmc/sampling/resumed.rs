@@ -3,9 +3,8 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::{Observer, PlannedJob, Sampling, StoredDraws, StoredRun, Warn, open_chains, stored_draws};
+use super::{Observer, PlannedJob, Sampling, StoredDraws, StoredProgress, StoredRun, Warn};
 use crate::program::{Error, Options};
-use crate::run::TrapKind;
 use crate::store::{RunPlan, RunStatus, RunStore};
 
 /// What a run has come to whose draws are in a store.
@@ -14,14 +13,14 @@ use crate::store::{RunPlan, RunStatus, RunStore};
 pub struct Resumed {
     /// The store.
     pub store: RunStore,
-    /// What it has of all chains.
-    pub stored: StoredDraws,
-    /// What was run of these.
+    /// What was run of its chains.
     pub chains: Range<usize>,
     /// How it went.
     pub run: StoredRun,
-    /// What is said of the store; nothing where other processes run chains of it.
-    pub status: Option<RunStatus>,
+    /// How far all chains are.
+    pub progress: StoredProgress,
+    /// What the store has of all chains; nothing where other processes run chains of it.
+    pub stored: Option<StoredDraws>,
 }
 
 /// Who is told of a run: gets what is run and the draws that are there of its chains.
@@ -44,27 +43,24 @@ pub fn resume(
     let options = planned.options(options, &chains);
     let job = planned.job(&chains);
     let sampling = Sampling::new(&job, |function| planned.inputs(function))?;
-    let there = store.blocks(&chains)?.into_iter().filter_map(|block| store.states(&block).ok());
-    let draws = there.flat_map(|block| block.lanes).map(|lane| lane.draws as usize).sum();
-    let observer = observer(&sampling, draws);
-    let run = sampling.run_into((&mut store, chains.clone()), &planned.observed(), &options, (&*observer, warn))?;
+    let run = sampling.run_into((&mut store, chains.clone()), &planned.observed(), &options, (observer, warn))?;
     let job = planned.job(&all);
-    let open = open_chains(&store, &job)?;
-    let is_whole = chains == all || open.is_empty();
-    let stored = stored_draws(&store, &job, is_whole)?;
-    let status = match (is_whole, run.stopped, open.is_empty()) {
-        (false, _, _) => None,
-        (true, _, true) => Some(RunStatus::Complete),
-        (true, true, false) => Some(RunStatus::Interrupted),
-        (true, false, false) => Some(RunStatus::Running),
-    };
-    if let Some(status) = status {
+    let progress = StoredProgress::of(&store.known_states()?, &job);
+    let stored = if chains == all || progress.open.is_empty() {
+        let status = match (progress.open.is_empty(), run.stopped) {
+            (true, _) => RunStatus::Complete,
+            (false, true) => RunStatus::Interrupted,
+            (false, false) => RunStatus::Running,
+        };
         if chains == all {
             store.clean();
         }
         end(&store, status)?;
-    }
-    Ok(Resumed { store, stored, chains, run, status })
+        Some(StoredDraws::read(&store, &job)?)
+    } else {
+        None
+    };
+    Ok(Resumed { store, chains, run, progress, stored })
 }
 
 /// Asks a store for so many iterations more of each chain; gives how many there were, and how many there are to be.
@@ -87,11 +83,4 @@ pub fn end(store: &RunStore, status: RunStatus) -> Result<(), Error> {
     store.publish(RunStore::extents(store.all_states()?.iter()), status)?;
     store.sync();
     Ok(())
-}
-
-impl StoredRun {
-    /// Whether a chain of it trapped.
-    pub fn has_traps(&self) -> bool {
-        self.traps.iter().any(|trap| trap.kind != TrapKind::Interrupted)
-    }
 }

@@ -65,10 +65,22 @@ fn ranks(lanes: &[Lane], parameter: usize, off: f64) -> Vec<usize> {
     lanes.iter().map(rank).collect()
 }
 
+const MODELS: [&str; 3] = ["regression", "groups", "counts"];
+
+/// The named check is not run every day; that its programs go with today's samplers is.
+#[test]
+fn programs_of_calibration_compile() {
+    for model in MODELS {
+        let path = format!("{}/tests/filetests/calibration/{model}.ab", env!("CARGO_MANIFEST_DIR"));
+        let check = output(&["check", &path]);
+        assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
+    }
+}
+
 #[test]
 #[ignore = "a named check: half a minute with --release"]
 fn calibration_of_nuts() {
-    for model in ["regression", "groups", "counts"] {
+    for model in MODELS {
         let lanes = lanes(model);
         for parameter in 0..lanes[0].truth.len() {
             let statistic = chi_squared(&ranks(&lanes, parameter, 0.0));
