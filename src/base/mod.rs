@@ -6,6 +6,7 @@ pub mod id_set;
 pub mod ids;
 pub mod meanings;
 pub mod names;
+pub mod path;
 pub mod source;
 pub mod stack;
 pub mod text;

@@ -147,6 +147,10 @@ impl Provenance {
 }
 
 impl SourceMap {
+    /// The file of a name.
+    pub fn named(&self, name: &str) -> Option<FileId> {
+        self.files().find(|(_, file)| file.name == name).map(|(id, _)| id)
+    }
     /// Adds a text.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
         let text = text.into();

@@ -14,6 +14,7 @@ use super::types::{elements, of_shape};
 impl Body<'_, '_> {
     /// An expression that is a value. `None` when it has an error, which was reported.
     pub(super) fn expr(&mut self, expr: &ast::Expr) -> Option<Expr> {
+        work::add(1);
         let checked = self.expr_of_kind(expr)?;
         self.note_expr(expr.span, &checked.ty);
         Some(checked)

@@ -1,9 +1,10 @@
 //! The library that ships in the binary, and the loader that reads files.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Loader;
+use crate::base::path;
 
 /// The modules of the library: path and text.
 const MODULES: &[(&str, &str)] = &[
@@ -98,8 +99,7 @@ pub struct FileLoader;
 impl FileLoader {
     /// The file that a path means in the file of this name: also its name.
     pub fn file(from: Option<&str>, path: &str) -> PathBuf {
-        let folder = from.and_then(|from| Path::new(from).parent());
-        normal(&folder.unwrap_or(Path::new("")).join(path))
+        path::beside(from.unwrap_or_default(), path)
     }
 }
 
@@ -109,31 +109,5 @@ impl Loader for FileLoader {
         let text = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
         let text = String::from_utf8(text).map_err(|_| format!("{}: the file is not UTF-8", file.display()))?;
         Ok((file.display().to_string(), Arc::from(text)))
-    }
-}
-
-/// The path without `.` and, where a folder stands before it, without `..`.
-fn normal(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
-                out.pop();
-            }
-            part => out.push(part),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_file_has_one_name() {
-        assert_eq!(normal(Path::new("a/./b/../c.ab")), Path::new("a/c.ab"));
-        assert_eq!(normal(Path::new("../c.ab")), Path::new("../c.ab"));
     }
 }

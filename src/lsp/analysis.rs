@@ -1,10 +1,10 @@
 //! A document as the checkers see it, with all that they found.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::base::{Diagnostic, FileId, Meaning, Meanings, SourceMap, Span, Symbol};
+use crate::base::{Diagnostic, FileId, Meaning, Meanings, SourceMap, Span, Symbol, SymbolKind};
 use crate::check::{self, FileLoader, Loader, StdLibrary};
 use crate::stan;
 use crate::stan::syntax::{IncludeFolders, Includes};
@@ -48,7 +48,7 @@ pub(super) struct Surroundings {
     /// Open texts.
     pub(super) open: OpenTexts,
     /// Where included files of Stan are looked for, too.
-    pub(super) includes: Vec<PathBuf>,
+    pub(super) includes: IncludeFolders,
 }
 
 impl Loader for Surroundings {
@@ -63,17 +63,12 @@ impl Loader for Surroundings {
 
 impl Includes for Surroundings {
     fn load(&mut self, from: &str, path: &str) -> Result<(String, Arc<str>), String> {
-        let beside = Path::new(from).parent().map(Path::to_owned);
-        for folder in beside.into_iter().chain(self.includes.iter().cloned()) {
-            let file = folder.join(path);
-            if let Some(text) = self.open.get(&file.display().to_string()) {
-                return Ok((file.display().to_string(), text.clone()));
-            }
-            if file.is_file() {
-                break;
-            }
+        let is_there = |file: &Path| self.open.contains_key(&file.display().to_string()) || file.is_file();
+        let name = self.includes.find(from, path, is_there)?.display().to_string();
+        match self.open.get(&name) {
+            Some(text) => Ok((name, text.clone())),
+            None => self.includes.load(from, path),
         }
-        IncludeFolders { folders: self.includes.clone() }.load(from, path)
     }
 }
 
@@ -129,7 +124,7 @@ impl Analysis {
 
     /// Whether the text of this file was read.
     pub(super) fn reads(&self, name: &str) -> bool {
-        self.sources.files().any(|(_, file)| file.name == name)
+        self.sources.named(name).is_some()
     }
 
     /// Whether a file is one of the library that ships.
@@ -140,6 +135,13 @@ impl Analysis {
 
     pub(super) fn symbol(&self, declared: Span) -> Option<&Symbol> {
         self.meanings.symbols.get(&declared)
+    }
+
+    /// What can be named of the module that goes by an alias.
+    pub(super) fn module_members(&self, alias: &str) -> Option<Vec<&Symbol>> {
+        let mut modules = self.meanings.symbols.values().filter(|symbol| symbol.kind == SymbolKind::Module);
+        let module = modules.find(|symbol| symbol.name == alias)?;
+        Some(module.members.iter().filter_map(|span| self.symbol(*span)).collect())
     }
 
     /// The text of a span.
@@ -153,7 +155,7 @@ fn included(main: FileId, sources: &SourceMap, around: &mut Surroundings, meanin
     let file = sources.file(main);
     for (start, end, path) in stan::syntax::includes(&file.text) {
         let Ok((name, _)) = Includes::load(around, &file.name, path) else { continue };
-        if let Some((target, _)) = sources.files().find(|(_, file)| file.name == name) {
+        if let Some(target) = sources.named(&name) {
             meanings.uses.push((Span::new(main, start, end), Meaning::File(target)));
         }
     }

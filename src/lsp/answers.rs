@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
 
-use crate::base::SourceMap;
+use crate::base::{SourceMap, work};
 use crate::stan;
 use crate::syntax;
 
@@ -73,6 +73,10 @@ pub(super) fn answer(
         return Ok(formatting(state, &document.name, &document.text, language));
     }
     let cancelled = |_| Refusal::new(CANCELLED, "no longer wanted");
+    // Files that are not open may have changed, and nobody said so: no byte may be changed by what they were.
+    if method == "textDocument/rename" {
+        state.forget();
+    }
     let Some(analysis) = state.analysis(uri, stop).map_err(cancelled)? else { return Ok(Value::Null) };
     if method == "textDocument/documentSymbol" {
         return Ok(names::symbols(state, &analysis));
@@ -93,20 +97,26 @@ pub(super) fn answer(
             state.analysis(&other, stop).map_err(cancelled)?;
         }
     }
+    let state = &*state;
     let at = || At::of(state, uri, &analysis, offset);
-    Ok(match method {
-        "textDocument/hover" => hover::hover(state, &at()),
-        "textDocument/definition" => names::definition(state, &at()),
-        "textDocument/references" => names::references(state, &at(), params["context"]["includeDeclaration"] != false),
-        "textDocument/documentHighlight" => names::highlights(state, &at()),
-        "textDocument/prepareRename" => rename::prepare(state, &at_now(state, uri, &analysis, offset))?,
-        "textDocument/rename" => {
-            let new = params["newName"].as_str().ok_or_else(|| invalid("`newName` is a text"))?;
-            rename::rename(state, &at_now(state, uri, &analysis, offset), new)?
-        }
-        "textDocument/completion" => completion::completion(state, uri, &analysis, offset),
-        _ => calls::signature_help(&analysis, offset),
-    })
+    let answer = || {
+        Ok(match method {
+            "textDocument/hover" => hover::hover(state, &at()),
+            "textDocument/definition" => names::definition(state, &at()),
+            "textDocument/references" => {
+                names::references(state, &at(), params["context"]["includeDeclaration"] != false)
+            }
+            "textDocument/documentHighlight" => names::highlights(state, &at()),
+            "textDocument/prepareRename" => rename::prepare(state, &at_now(state, uri, &analysis, offset))?,
+            "textDocument/rename" => {
+                let new = params["newName"].as_str().ok_or_else(|| invalid("`newName` is a text"))?;
+                rename::rename(state, &at_now(state, uri, &analysis, offset), new)?
+            }
+            "textDocument/completion" => completion::completion(state, uri, &analysis, offset),
+            _ => calls::signature_help(&analysis, offset),
+        })
+    };
+    work::stoppable(stop, answer).map_err(cancelled)?
 }
 
 /// What is at an offset by the text as it is, whatever was known before.
@@ -130,7 +140,11 @@ fn formatting(state: &State, name: &str, text: &str, language: Language) -> Valu
             stan::syntax::format(main, &mut sources, &mut state.around.clone())
         }
     };
-    let Ok(formatted) = formatted else { return Value::Null };
+    let Ok(mut formatted) = formatted else { return Value::Null };
+    // Lines end as they do in the document: otherwise all of them would change.
+    if 2 * text.matches("\r\n").count() > text.matches('\n').count() {
+        formatted = formatted.replace("\r\n", "\n").replace('\n', "\r\n");
+    }
     if formatted == text {
         return json!([]);
     }

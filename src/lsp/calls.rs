@@ -17,9 +17,9 @@ const MOST: usize = 20_000;
 pub(super) fn signature_help(analysis: &Analysis, offset: usize) -> Value {
     let Some((name, argument)) = call(analysis.text(), offset) else { return Value::Null };
     let plain = name.rsplit("::").next().unwrap_or(name);
-    let own: Vec<&Symbol> = if name.contains("::") {
-        let aliased = analysis.meanings.symbols.values().filter(|s| s.kind == SymbolKind::Function && s.public);
-        aliased.filter(|symbol| symbol.name == plain).collect()
+    let own: Vec<&Symbol> = if let Some((alias, _)) = name.rsplit_once("::") {
+        let members = analysis.module_members(alias).into_iter().flatten();
+        members.filter(|symbol| symbol.name == plain).collect()
     } else {
         let all = visible(analysis, offset).into_iter();
         all.filter(|symbol| is_called(&symbol.name, plain)).collect()

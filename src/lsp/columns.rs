@@ -73,7 +73,7 @@ impl Lines {
         text[start..end].trim_end_matches(['\n', '\r'])
     }
 
-    /// Where a line begins, in bytes; the end of the text for lines behind the last.
+    /// Where a line begins, in bytes; `None` for lines behind the last.
     pub(super) fn start(&self, line: usize) -> Option<usize> {
         self.starts.get(line).copied()
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 
-use crate::base::{FileId, SourceMap, Symbol, SymbolKind};
+use crate::base::{FileId, Meaning, SourceMap, Symbol, SymbolKind, path};
 use crate::check::{self, StdLibrary, builtin_names, builtin_told};
 use crate::stan;
 use crate::stan::check::{LibraryFunction, library_function, library_names};
@@ -24,7 +24,7 @@ pub(super) fn completion(state: &State, uri: &str, analysis: &Arc<Analysis>, off
     let word = line.len() - line.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').len();
     let before = &line[..line.len() - word];
     let start = offset - word;
-    let place = Place { state, uri, analysis, start };
+    let place = Place { state, uri, analysis, start, offset };
     let items = match analysis.language {
         _ if in_comment(before) => vec![],
         Language::Autobatch => place.of_autobatch(before),
@@ -44,6 +44,8 @@ struct Place<'a> {
     analysis: &'a Arc<Analysis>,
     /// Where the word begins that is there already.
     start: usize,
+    /// Where it is to be completed.
+    offset: usize,
 }
 
 /// Numbers of the protocol.
@@ -220,8 +222,15 @@ impl Place<'_> {
             let count = parts.split(", ").filter(|part| !part.trim_end_matches(')').is_empty()).count();
             return (0..count).map(|i| item(&i.to_string(), FIELD, "a part of the tuple")).collect();
         }
-        let structs = analysis.meanings.symbols.values();
-        let found = structs.into_iter().find(|symbol| symbol.kind == SymbolKind::Struct && symbol.name == name);
+        // By the declaration of what has the type, where that is a name: two modules may have structs of one name.
+        let named = analysis.meanings.at(analysis.main, (end as u32).saturating_sub(1));
+        let of = named.iter().find_map(|(_, meaning)| match meaning {
+            Meaning::Declared(declared) => analysis.symbol(*declared)?.of,
+            _ => None,
+        });
+        let own = of.and_then(|of| analysis.symbol(of)).filter(|symbol| symbol.name == name);
+        let mut structs = analysis.meanings.symbols.values();
+        let found = own.or_else(|| structs.find(|s| s.kind == SymbolKind::Struct && s.name == name));
         let members = found.iter().flat_map(|symbol| &symbol.members).filter_map(|span| analysis.symbol(*span));
         members.map(|symbol| self.of_symbol(symbol)).collect()
     }
@@ -244,22 +253,18 @@ impl Place<'_> {
     /// The public names of a module.
     fn members(&self, alias: &str) -> Vec<Value> {
         let good = self.state.good(self.uri);
-        for analysis in std::iter::once(self.analysis).chain(good) {
-            let mut modules = analysis.meanings.symbols.values().filter(|symbol| symbol.kind == SymbolKind::Module);
-            if let Some(module) = modules.find(|symbol| symbol.name == alias) {
-                let members = module.members.iter().filter_map(|span| analysis.symbol(*span));
-                return members.map(|symbol| self.of_symbol(symbol)).collect();
-            }
-        }
-        vec![]
+        let members = std::iter::once(self.analysis).chain(good).find_map(|analysis| analysis.module_members(alias));
+        members.into_iter().flatten().map(|symbol| self.of_symbol(symbol)).collect()
     }
 
     /// Files that a path can go on with, and modules that ship.
     fn paths(&self, written: &str, ending: &str) -> Vec<Value> {
-        let folder = written.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let here = Path::new(self.analysis.name()).parent().unwrap_or(Path::new("")).join(folder);
+        let (folder, begun) = written.rsplit_once('/').unwrap_or(("", written));
+        let beside = path::beside(self.analysis.name(), folder);
+        let includes = self.state.around.includes.folders.iter().filter(|_| ending == "stan");
+        let folders = std::iter::once(beside).chain(includes.map(|other| other.join(folder)));
         let mut found: Vec<Value> = Vec::new();
-        for entry in std::fs::read_dir(here).into_iter().flatten().flatten() {
+        for entry in folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let is = |kind: &str| Path::new(&name).extension().is_some_and(|e| e == kind);
             if entry.path().is_dir() && !name.starts_with('.') {
@@ -276,6 +281,13 @@ impl Place<'_> {
                 .extend(StdLibrary::paths().map(|path| item(&format!("{before}{path}"), FILE, "ships with autobatch")));
         }
         found.sort_by_key(|item| item["label"].as_str().map(str::to_owned));
+        found.dedup_by_key(|item| item["label"].clone());
+        // What editors take for the word does not have the dots and dashes of names of files.
+        let lines = self.state.lines(self.analysis, self.analysis.main);
+        let range = lines.range(self.analysis.text(), self.start - begun.len(), self.offset);
+        for item in &mut found {
+            item["textEdit"] = json!({"range": range, "newText": item["label"]});
+        }
         found
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::base::{FileId, Meaning, Span, Symbol, SymbolKind};
+use crate::base::{Meaning, Span, Symbol, SymbolKind};
 
 use super::analysis::Analysis;
 use super::at::At;
@@ -41,8 +41,9 @@ pub(super) fn places(state: &State, analysis: &Analysis, declared: Span) -> BTre
     let mut found = BTreeSet::new();
     for other in others.chain([analysis]) {
         // The same text: elsewhere the place would be that of something else.
-        let file = other.sources.files().find(|(_, file)| file.name == name && file.text == *text);
-        let Some((file, _)) = file else { continue };
+        let Some(file) = other.sources.named(&name).filter(|file| other.sources.file(*file).text == *text) else {
+            continue;
+        };
         let uses = other.meanings.places_of(Span { file, ..declared });
         found.extend(uses.into_iter().map(|span| (other.sources.file(span.file).name.clone(), span.start, span.end)));
     }
@@ -73,7 +74,7 @@ pub(super) fn references(state: &State, at: &At, with_declaration: bool) -> Valu
 /// A place as a location, if it is still there.
 fn place(state: &State, at: &At, (name, start, end): &Place) -> Option<Value> {
     let analysis = state.checked().map(|(_, other)| &**other).chain([&*at.analysis]).find(|other| other.reads(name))?;
-    let (file, _) = analysis.sources.files().find(|(_, file)| file.name == *name)?;
+    let file = analysis.sources.named(name)?;
     let span = Span { file, start: *start, end: *end };
     let span = if *name == at.analysis.name() { at.kept.in_new(span)? } else { span };
     let range = match state.named(name) {
@@ -152,9 +153,4 @@ fn number(kind: SymbolKind) -> u32 {
         SymbolKind::Parameter | SymbolKind::Loop | SymbolKind::Variable => 13,
         SymbolKind::Block => 3,
     }
-}
-
-/// The file of an analysis that has a name.
-pub(super) fn file_of(analysis: &Analysis, name: &str) -> Option<FileId> {
-    analysis.sources.files().find(|(_, file)| file.name == name).map(|(id, _)| id)
 }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::base::{Diagnostic, Meaning, Span, Symbol, SymbolKind};
+use crate::base::{Diagnostic, Meaning, Span, Symbol, SymbolKind, work};
 use crate::stan;
 use crate::syntax;
 
 use super::analysis::{Analysis, Language, Surroundings};
 use super::at::At;
 use super::columns::Lines;
-use super::names::{Place, file_of, places};
+use super::names::{Place, places};
 use super::state::State;
 use super::wire::Refusal;
 
@@ -107,19 +107,25 @@ pub(super) fn rename(state: &State, at: &At, new: &str) -> Result<Value, Refusal
     if new == symbol.name {
         return Ok(json!({"changes": {}}));
     }
-    let around = others(state, at, declared, symbol);
+    let around = others(state, at, declared, symbol)?;
     let edits = edits(state, at, &around, declared, symbol, new)?;
     verify(state, at, &around, &edits, new)?;
-    let mut changes = serde_json::Map::new();
+    let (mut changes, mut versioned) = (serde_json::Map::new(), Vec::new());
     for (name, edits) in &edits.of_files {
         let (uri, text) = file(state, at, &around, name)?;
         let lines = Lines::of(&text, state.encoding);
         let shown = edits.iter().map(
             |edit| json!({"range": lines.range(&text, edit.start as usize, edit.end as usize), "newText": edit.text}),
         );
-        changes.insert(uri, json!(shown.collect::<Vec<Value>>()));
+        let shown: Vec<Value> = shown.collect();
+        if state.versioned_edits {
+            let version = state.documents.get(&uri).map_or(&Value::Null, |document| &document.version);
+            versioned.push(json!({"textDocument": {"uri": uri, "version": version}, "edits": shown}));
+        } else {
+            changes.insert(uri, json!(shown));
+        }
     }
-    Ok(json!({"changes": changes}))
+    Ok(if state.versioned_edits { json!({"documentChanges": versioned}) } else { json!({"changes": changes}) })
 }
 
 fn check_name(new: &str, language: Language) -> Result<(), Refusal> {
@@ -137,42 +143,81 @@ fn check_name(new: &str, language: Language) -> Result<(), Refusal> {
 
 /// Analyses besides that of the document in which the name may stand: of documents that are open, and of programs in the
 /// folders around that name something of the same name and read the file.
-fn others(state: &State, at: &At, declared: Span, symbol: &Symbol) -> Vec<Arc<Analysis>> {
+///
+/// # Errors
+/// Where there are too many to look at, and where one has errors, so that not all places in it are known.
+fn others(state: &State, at: &At, declared: Span, symbol: &Symbol) -> Result<Vec<Arc<Analysis>>, Refusal> {
+    let language = at.analysis.language;
     let home = at.analysis.sources.file(declared.file).name.clone();
     let open = state.checked().map(|(_, other)| other);
-    let open = open.filter(|other| other.name() != at.analysis.name() && other.reads(&home));
-    let mut found: Vec<Arc<Analysis>> = open.cloned().collect();
-    if !(symbol.public || symbol.kind == SymbolKind::Function && at.analysis.language == Language::Stan) {
-        return found;
-    }
-    let known: BTreeSet<String> =
-        state.documents.values().map(|document| document.name.clone()).chain([at.analysis.name().to_owned()]).collect();
-    let folder = Path::new(&home).parent().map(Path::to_owned);
-    let mut files = Vec::new();
-    for folder in folder.iter().chain(&state.folders) {
-        programs(folder, at.analysis.language, &mut files);
-    }
-    files.sort();
-    files.dedup();
-    for file in files.into_iter().filter(|file| !known.contains(file)) {
-        let Ok(text) = std::fs::read_to_string(&file) else { continue };
-        let word = |word: &str| word == symbol.name;
-        if !text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(word) {
-            continue;
+    let open = open.filter(|other| other.name() != at.analysis.name() && other.language == language);
+    let mut found: Vec<Arc<Analysis>> = open.filter(|other| may_name(other, &home, symbol)).cloned().collect();
+    // In Stan all that is declared outside of functions can be named by what includes the file.
+    if symbol.public || symbol.scope.is_none() && language == Language::Stan {
+        let known: BTreeSet<&str> =
+            state.documents.values().map(|document| &document.name[..]).chain([at.analysis.name()]).collect();
+        let folder = Path::new(&home).parent().map(Path::to_owned);
+        let mut files = Vec::new();
+        for folder in folder.iter().chain(&state.folders) {
+            programs(folder, language, &mut files);
         }
-        let analysis = Analysis::of(&file, &Arc::from(text), at.analysis.language, &state.around);
-        if analysis.reads(&home) {
-            found.push(Arc::new(analysis));
+        files.sort();
+        files.dedup();
+        if files.len() > MOST_FILES {
+            return Err(Refusal::told(format!(
+                "there are more than {MOST_FILES} programs in the folders that are open, too many to look for `{}` in: \
+                 open the folder of those that use it",
+                symbol.name
+            )));
+        }
+        for file in files.into_iter().filter(|file| !known.contains(&file[..])) {
+            work::add(1);
+            let Ok(text) = std::fs::read_to_string(&file) else { continue };
+            if has_word(&text, symbol) {
+                let other = Analysis::of(&file, &Arc::from(text), language, &state.around);
+                found.extend(may_name(&other, &home, symbol).then(|| Arc::new(other)));
+            }
         }
     }
-    found
+    // What others include is no program of its own.
+    let included = |name: &str| {
+        let mut programs = found.iter().chain([&at.analysis]).filter(|other| other.name() != name);
+        programs.any(|other| other.reads(name))
+    };
+    if language == Language::Stan {
+        found = found.iter().filter(|other| !included(other.name())).cloned().collect();
+    }
+    for other in &found {
+        if let Some(error) = other.diagnostics.iter().find(|d| d.is_error()) {
+            let (name, why) = (other.name(), told(other, error));
+            let message = format!("{name} has errors, so not all places of the name in it are known: {why}");
+            return Err(Refusal::told(message));
+        }
+    }
+    Ok(found)
 }
 
-/// The programs of a language in a folder and those below it; folders of tools and of what is built are passed over.
+/// Whether something in the file `home` may have a name in what was analysed. One whose errors come before what it reads
+/// may read the file.
+fn may_name(other: &Analysis, home: &str, symbol: &Symbol) -> bool {
+    let file = Path::new(home).file_name().and_then(|name| name.to_str()).unwrap_or(home);
+    other.reads(home) || other.has_errors() && other.text().contains(file) && has_word(other.text(), symbol)
+}
+
+/// Whether the name stands in a text, in Stan also without what may be left out at its end.
+fn has_word(text: &str, symbol: &Symbol) -> bool {
+    let stem = ["_lpdf", "_lpmf"].iter().find_map(|ending| symbol.name.strip_suffix(ending));
+    let is_it = |word: &str| word == symbol.name || stem.is_some_and(|stem| word.starts_with(stem));
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(is_it)
+}
+
+/// The programs of a language in a folder and those below it, one more than may be at most; folders of tools and of what is
+/// built are passed over.
 fn programs(folder: &Path, language: Language, into: &mut Vec<String>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
-        if into.len() >= MOST_FILES {
+        work::add(1);
+        if into.len() > MOST_FILES {
             return;
         }
         let path = entry.path();
@@ -230,7 +275,7 @@ fn edits(
     let mut all: BTreeSet<Place> = places(state, &at.analysis, declared);
     let home = &at.analysis.sources.file(declared.file).name;
     for other in around {
-        let Some(file) = file_of(other, home) else { continue };
+        let Some(file) = other.sources.named(home) else { continue };
         let uses = other.meanings.places_of(Span { file, ..declared });
         all.extend(uses.into_iter().map(|span| (other.sources.file(span.file).name.clone(), span.start, span.end)));
     }
@@ -238,7 +283,7 @@ fn edits(
     let mut edits: BTreeMap<String, Vec<Edit>> = BTreeMap::new();
     for (name, start, end) in all {
         let Some(analysis) = analyses.iter().find(|analysis| analysis.reads(&name)) else { continue };
-        let Some(file) = file_of(analysis, &name) else { continue };
+        let Some(file) = analysis.sources.named(&name) else { continue };
         let span = Span { file, start, end };
         let written = spelled(analysis.source(span), &symbol.name, new)?;
         edits.entry(name).or_default().extend(edit(analysis, span, symbol, &written));
@@ -282,7 +327,7 @@ fn edit(analysis: &Analysis, span: Span, symbol: &Symbol, new: &str) -> Vec<Edit
 /// The address and the text of a file that changes.
 fn file(state: &State, at: &At, around: &[Arc<Analysis>], name: &str) -> Result<(String, Arc<str>), Refusal> {
     let analyses = std::iter::once(&at.analysis).chain(around);
-    let found = analyses.filter_map(|analysis| Some((analysis, file_of(analysis, name)?))).next();
+    let found = analyses.filter_map(|analysis| Some((analysis, analysis.sources.named(name)?))).next();
     let uri = found.and_then(|(analysis, file)| state.uri(analysis, file));
     match (uri, found) {
         (Some(uri), Some((analysis, file))) => Ok((uri, analysis.sources.file(file).text.clone())),
@@ -300,16 +345,14 @@ fn verify(state: &State, at: &At, around: &[Arc<Analysis>], edits: &Edits, new: 
     for before in std::iter::once(&at.analysis).chain(around) {
         let text = texts.open.get(before.name()).cloned().unwrap_or_else(|| before.text().clone());
         let after = Analysis::of(before.name(), &text, before.language, &texts);
-        let errors = |analysis: &Analysis| analysis.diagnostics.iter().filter(|d| d.is_error()).count();
-        if errors(&after) > errors(before) {
-            let error = after.diagnostics.iter().find(|d| d.is_error());
-            let why = error.map_or_else(String::new, |error| told(&after, error));
+        if let Some(error) = after.diagnostics.iter().find(|d| d.is_error()) {
+            let why = told(&after, error);
             return Err(Refusal::told(format!("with the name `{new}` the program has an error: {why}")));
         }
         let (wanted, found) = (edits.moved(before), meant(&after));
         if let Some((name, start, ..)) = found.symmetric_difference(&wanted).next() {
             let analysis = if after.reads(name) { &after } else { before };
-            let line = file_of(analysis, name).map(|file| {
+            let line = analysis.sources.named(name).map(|file| {
                 let span = Span { file, start: *start as u32, end: *start as u32 };
                 analysis.sources.line_column(span).0
             });

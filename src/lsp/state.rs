@@ -42,6 +42,8 @@ pub(super) struct State {
     pub(super) markdown: bool,
     /// Whether the client fills in what a completion leaves open.
     pub(super) snippets: bool,
+    /// Whether the client takes changes of a version of a document, and no other.
+    pub(super) versioned_edits: bool,
     /// Of the texts as they are now, by address.
     analyses: HashMap<String, Arc<Analysis>>,
     /// Documents whose check failed, by address: they are checked again when they change.
@@ -58,6 +60,7 @@ impl State {
         self.markdown = formats.as_array().is_some_and(|formats| formats.iter().any(|format| format == "markdown"));
         let item = &params["capabilities"]["textDocument"]["completion"]["completionItem"];
         self.snippets = item["snippetSupport"] == true;
+        self.versioned_edits = params["capabilities"]["workspace"]["workspaceEdit"]["documentChanges"] == true;
         let folders = params["workspaceFolders"].as_array().map_or(&[][..], Vec::as_slice);
         let folders = folders.iter().map(|folder| &folder["uri"]).chain([&params["rootUri"]]);
         self.folders = folders.filter_map(|uri| uri::path_of(uri.as_str()?)).map(PathBuf::from).collect();
@@ -65,7 +68,7 @@ impl State {
         let library = params["initializationOptions"]["libraryFolder"].as_str().map(PathBuf::from);
         self.library = library.or_else(library::folder);
         let includes = params["initializationOptions"]["includePath"].as_array().map_or(&[][..], Vec::as_slice);
-        self.around.includes = includes.iter().filter_map(Value::as_str).map(PathBuf::from).collect();
+        self.around.includes.folders = includes.iter().filter_map(Value::as_str).map(PathBuf::from).collect();
     }
 
     pub(super) fn open(&mut self, uri: &str, id: &str, version: Value, text: &str) {

@@ -25,20 +25,14 @@ pub fn autobatch() -> Value {
         "name": "entity.name.function.attribute.autobatch",
         "match": "@(?:elementwise|sum|recompute)\\b",
     }));
-    patterns.push(named(
-        "keyword.other.autobatch",
-        "^\\s*(?:pub\\s+)?(model)(?=\\s+[A-Za-z_])",
-        &["keyword.other.autobatch"],
-    ));
-    patterns.push(named("", "^\\s*(derivative)\\s+(of)\\b", &["keyword.other.autobatch", "keyword.other.autobatch"]));
+    patterns.push(named("^\\s*(?:pub\\s+)?(model)(?=\\s+[A-Za-z_])", &["keyword.other.autobatch"]));
+    patterns.push(named("^\\s*(derivative)\\s+(of)\\b", &["keyword.other.autobatch", "keyword.other.autobatch"]));
     patterns.push(json!({"name": "keyword.other.autobatch", "match": "\\bgenerated(?=\\s*\\{)"}));
     patterns.push(named(
-        "",
         "\\b(fn)\\s+([A-Za-z_][A-Za-z0-9_]*)",
         &["storage.type.autobatch", "entity.name.function.autobatch"],
     ));
     patterns.push(named(
-        "",
         "\\b(struct)\\s+([A-Za-z_][A-Za-z0-9_]*)",
         &["storage.type.autobatch", "entity.name.type.autobatch"],
     ));
@@ -80,7 +74,7 @@ pub fn stan() -> Value {
         }
     };
     let mut patterns =
-        vec![named("", "^\\s*(#include)\\b\\s*(\\S*)", &["keyword.control.include.stan", "string.other.include.stan"])];
+        vec![named("^\\s*(#include)\\b\\s*(\\S*)", &["keyword.control.include.stan", "string.other.include.stan"])];
     patterns.extend(comments(false));
     patterns.push(json!({"name": "comment.line.number-sign.stan", "match": "#.*$"}));
     patterns.push(json!({"include": "#string"}));
@@ -89,7 +83,6 @@ pub fn stan() -> Value {
     patterns
         .push(json!({"name": "keyword.other.block.stan", "match": alternatives(blocks.iter().map(String::as_str))}));
     patterns.push(named(
-        "",
         "(~)\\s*([A-Za-z][A-Za-z0-9_]*)",
         &["keyword.operator.stan", "support.function.distribution.stan"],
     ));
@@ -107,16 +100,12 @@ pub fn stan() -> Value {
 }
 
 /// A pattern whose groups have scopes.
-fn named(scope: &str, pattern: &str, groups: &[&str]) -> Value {
+fn named(pattern: &str, groups: &[&str]) -> Value {
     let mut captures = serde_json::Map::new();
     for (i, group) in groups.iter().enumerate() {
         captures.insert((i + 1).to_string(), json!({"name": group}));
     }
-    match scope {
-        "" => json!({"match": pattern, "captures": captures}),
-        _ if groups.len() == 1 => json!({"match": pattern, "captures": captures}),
-        scope => json!({"name": scope, "match": pattern, "captures": captures}),
-    }
+    json!({"match": pattern, "captures": captures})
 }
 
 fn comments(documented: bool) -> Vec<Value> {

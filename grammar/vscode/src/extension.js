@@ -6,7 +6,15 @@ const vscode = require("vscode");
 const { LanguageClient } = require("vscode-languageclient/node");
 
 let client;
+let watcher;
 let log;
+// Starts and stops come one after the other, however fast they are asked for.
+let last = Promise.resolve();
+
+function inTurn(work) {
+  last = last.then(work).catch((error) => log.error(String(error)));
+  return last;
+}
 
 function settings() {
   return vscode.workspace.getConfiguration("autobatch");
@@ -41,6 +49,7 @@ async function start() {
     { scheme: "file", language },
     { scheme: "untitled", language },
   ]);
+  watcher = vscode.workspace.createFileSystemWatcher("**/*.{ab,stan,stanfunctions}");
   client = new LanguageClient(
     "autobatch",
     "autobatch",
@@ -49,16 +58,24 @@ async function start() {
       documentSelector,
       initializationOptions: { includePath: settings().get("includePath") },
       outputChannel: log,
-      synchronize: { fileEvents: vscode.workspace.createFileSystemWatcher("**/*.{ab,stan,stanfunctions}") },
+      synchronize: { fileEvents: watcher },
     },
   );
-  await client.start();
+  try {
+    await client.start();
+  } catch (error) {
+    await stop();
+    vscode.window.showErrorMessage(`autobatch: the language server did not start: ${error.message}`);
+  }
 }
 
 async function stop() {
-  const old = client;
+  const [old, files] = [client, watcher];
   client = undefined;
-  await old?.stop();
+  watcher = undefined;
+  files?.dispose();
+  // One that did not start has nothing to stop, which is refused.
+  await old?.dispose().catch((error) => log.info(String(error)));
 }
 
 // What `autobatch explain` says of the code of the finding at the cursor.
@@ -83,17 +100,18 @@ async function explain() {
 
 exports.activate = async (context) => {
   log = vscode.window.createOutputChannel("autobatch", { log: true });
-  const restart = async () => {
-    await stop();
-    await start();
-  };
+  const restart = () =>
+    inTurn(async () => {
+      await stop();
+      await start();
+    });
   context.subscriptions.push(
     log,
     vscode.commands.registerCommand("autobatch.restart", restart),
     vscode.commands.registerCommand("autobatch.explain", explain),
     vscode.workspace.onDidChangeConfiguration((event) => event.affectsConfiguration("autobatch") && restart()),
   );
-  await start();
+  await inTurn(start);
 };
 
-exports.deactivate = stop;
+exports.deactivate = () => inTurn(stop);

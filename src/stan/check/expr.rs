@@ -1,6 +1,6 @@
 //! The types of expressions.
 
-use crate::base::{Diagnostic, Span};
+use crate::base::{Diagnostic, Span, work};
 use crate::stan::syntax::ast::{Expr, ExprKind, Index, Name, UnsizedType};
 
 use super::context::{Checker, is_unnormalized, normalized};
@@ -11,6 +11,7 @@ use super::types::{Level, Suffix, Type, common, dimensions, is_complex, spelled}
 impl Checker {
     /// The type of an expression; `None` when an error was reported.
     pub(super) fn expr(&mut self, expr: &Expr) -> Option<Value> {
+        work::add(1);
         let value = self.expr_kind(expr)?;
         self.typed(expr.span, &value);
         Some(value)

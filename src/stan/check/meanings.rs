@@ -159,24 +159,34 @@ impl Finder<'_> {
 
     /// The comments on the lines right above a place.
     fn comment_above(&self, span: Span) -> String {
-        let text = &self.sources.file(span.file).text;
-        let mut lines: Vec<&str> = text[..span.start as usize].lines().collect();
+        let before = &self.sources.file(span.file).text[..span.start as usize];
         // What stands before it on its own line, or nothing.
-        if !text[..span.start as usize].ends_with('\n') && lines.pop().is_some_and(|own| !own.trim().is_empty()) {
+        let Some((above, _)) = before.rsplit_once('\n').filter(|(_, own)| own.trim().is_empty()) else {
             return String::new();
+        };
+        let mut lines = above.rsplit('\n').map(str::trim);
+        let last = lines.next().unwrap_or_default();
+        let mut words: Vec<&str> = Vec::new();
+        if last.ends_with("*/") {
+            for line in std::iter::once(last).chain(lines) {
+                let first = line.contains("/*");
+                if first && !line.starts_with("/*") {
+                    // It is behind something else, and about that.
+                    return String::new();
+                }
+                let line = line.trim_start_matches("/**").trim_start_matches("/*").trim_end_matches("*/");
+                words.push(line.trim().trim_start_matches('*').trim());
+                if first {
+                    break;
+                }
+            }
+            words.retain(|line| !line.is_empty());
+        } else {
+            let above = std::iter::once(last).chain(lines).take_while(|line| line.starts_with("//"));
+            words.extend(above.map(|line| line.trim_start_matches('/').trim()));
         }
-        if lines.last().is_some_and(|line| line.trim().ends_with("*/")) {
-            let from = lines.iter().rposition(|line| line.trim_start().starts_with("/*")).unwrap_or(lines.len());
-            let words = lines[from..].iter().map(|line| {
-                let line = line.trim().trim_start_matches("/**").trim_start_matches("/*");
-                line.trim_end_matches("*/").trim().trim_start_matches('*').trim()
-            });
-            return words.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
-        }
-        let above = lines.iter().rev().take_while(|line| line.trim_start().starts_with("//"));
-        let mut above: Vec<&str> = above.map(|line| line.trim().trim_start_matches('/').trim()).collect();
-        above.reverse();
-        above.join("\n")
+        words.reverse();
+        words.join("\n")
     }
 
     /// The comment behind a declaration, on its line.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::base::path::{beside, normal};
 use crate::base::{Diagnostic, FileId, SourceMap, Span};
 use crate::stan::syntax::lexer::{Lexed, Lexeme, included_path, lex};
 use crate::stan::syntax::token::Token;
@@ -39,15 +40,25 @@ pub struct IncludeFolders {
     pub folders: Vec<PathBuf>,
 }
 
-impl Includes for IncludeFolders {
-    fn load(&mut self, from: &str, path: &str) -> Result<(String, Arc<str>), String> {
-        let beside = Path::new(from).parent().map(Path::to_owned);
-        let candidates = beside.into_iter().chain(self.folders.iter().cloned()).map(|f| f.join(path));
-        let Some(found) = candidates.into_iter().find(|c| c.is_file()) else {
+impl IncludeFolders {
+    /// The first file of those that a path may mean in the file `from` that is there.
+    ///
+    /// # Errors
+    /// Where none is: where it was looked for.
+    pub fn find(&self, from: &str, path: &str, is_there: impl Fn(&Path) -> bool) -> Result<PathBuf, String> {
+        let mut candidates =
+            std::iter::once(beside(from, path)).chain(self.folders.iter().map(|folder| normal(&folder.join(path))));
+        candidates.find(|file| is_there(file)).ok_or_else(|| {
             let folders: Vec<String> = self.folders.iter().map(|f| format!("`{}`", f.display())).collect();
             let more = if folders.is_empty() { String::new() } else { format!(" or in {}", folders.join(", ")) };
-            return Err(format!("there is no such file beside this one{more}"));
-        };
+            format!("there is no such file beside this one{more}")
+        })
+    }
+}
+
+impl Includes for IncludeFolders {
+    fn load(&mut self, from: &str, path: &str) -> Result<(String, Arc<str>), String> {
+        let found = self.find(from, path, Path::is_file)?;
         let bytes = std::fs::read(&found).map_err(|e| format!("{} cannot be read: {e}", found.display()))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", found.display()))?;
         Ok((found.display().to_string(), text.into()))

@@ -9,7 +9,8 @@
 //!
 //! Steps: `hover`, `definition`, `references`, `highlight`, `rename FILE MARK NAME`, `complete FILE MARK WORDS` (the items
 //! that are named, or the first), `signature`, `format FILE`, `hints FILE`, `symbols FILE`, `diagnostics FILE`,
-//! `change FILE: OLD => NEW`, `open`, `close`, `raw JSON`. `INSTA_UPDATE=always` writes down what is answered: look at it.
+//! `change FILE: OLD => NEW`, `write FILE: OLD => NEW` (on the disk alone), `open`, `close`, `raw JSON`. Sessions of the
+//! name `..._folder` have the folder open, and take changes of versions. `INSTA_UPDATE=always` writes down what is answered: look at it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -153,10 +154,17 @@ impl Session {
                 self.client.notify("textDocument/didClose", params);
                 return String::new();
             }
-            ("change", _) => {
+            ("change" | "write", _) => {
                 let (name, change) = rest.split_once(": ").expect("a file and a change");
                 let (old, new) = change.split_once(" =>").expect("old and new");
-                self.change(name, &old.replace("\\n", "\n"), &new.trim_start().replace("\\n", "\n"));
+                let plain = |text: &str| text.replace("\\n", "\n").replace("\\r", "\r");
+                let (old, new) = (plain(old), plain(new.trim_start()));
+                if verb == "change" {
+                    self.change(name, &old, &new);
+                } else {
+                    let text = self.texts[name].replacen(&old, &new, 1);
+                    std::fs::write(self.folder.0.join(name), text).expect("a file of the session");
+                }
                 return String::new();
             }
             ("diagnostics", _) => return self.diagnostics(rest),
@@ -198,7 +206,7 @@ impl Session {
         };
         match answer {
             Ok(result) => self.shown(verb, &words, &result),
-            Err(refused) => refused,
+            Err(refused) => self.plain(&refused),
         }
     }
 
@@ -217,10 +225,16 @@ impl Session {
             "highlight" => all(result).iter().for_each(|l| writeln!(out, "{}", range(&l["range"])).expect("a text")),
             "prepare" => writeln!(out, "{} {}", range(&result["range"]), result["placeholder"]).expect("a text"),
             "rename" => {
-                let changes = result["changes"].as_object().expect("changes by file");
-                for (uri, edits) in changes {
-                    for edit in all(edits) {
-                        let place = format!("{}:{}", self.name(&json!(uri)), range(&edit["range"]));
+                let plain = result["changes"].as_object().into_iter().flatten();
+                let plain = plain.map(|(uri, edits)| (json!(uri), String::new(), edits.clone()));
+                let versioned = all(&result["documentChanges"]).into_iter().map(|change| {
+                    let document = &change["textDocument"];
+                    let version = document["version"].as_i64().map_or_else(String::new, |v| format!(" (version {v})"));
+                    (document["uri"].clone(), version, change["edits"].clone())
+                });
+                for (uri, version, edits) in plain.chain(versioned) {
+                    for edit in all(&edits) {
+                        let place = format!("{}{version}:{}", self.name(&uri), range(&edit["range"]));
                         writeln!(out, "{place} {}", edit["newText"].as_str().expect("a text")).expect("a text");
                     }
                 }
@@ -228,7 +242,7 @@ impl Session {
             "format" => {
                 for edit in all(result) {
                     let text = edit["newText"].as_str().expect("a text");
-                    write!(out, "{}\n{text}", range(&edit["range"])).expect("a text");
+                    write!(out, "{}\n{}", range(&edit["range"]), text.replace('\r', "\\r")).expect("a text");
                 }
             }
             "complete" => {
@@ -305,11 +319,15 @@ fn run(path: &Path) -> (String, String) {
     };
     let library = session.folder.0.join("library").display().to_string();
     let offered = if name.contains("utf8") { json!(["utf-8"]) } else { json!(["utf-16"]) };
+    let opened = name.ends_with("_folder");
+    let folder = json!({"uri": format!("file://{}", session.folder.0.display()), "name": "here"});
     session.client.initialize(json!({
+        "workspaceFolders": if opened { json!([folder]) } else { json!([]) },
         "initializationOptions": {"libraryFolder": library},
         "capabilities": {
             "general": {"positionEncodings": offered},
             "textDocument": {"hover": {"contentFormat": ["plaintext"]}},
+            "workspace": {"workspaceEdit": {"documentChanges": opened}},
         },
     }));
     let mut parts: Vec<(String, String)> = Vec::new();
