@@ -20,7 +20,8 @@
 //! - `print: [lane N] TEXT`: all that is printed, lane after lane, where there is at least one such line;
 //! - `refused: TEXT`: the run is refused, in these words among others.
 //!
-//! The numbers are those of the engine `scalar`; all engines must do the same in every way of running them.
+//! The numbers are those of the engine `scalar`; all engines must do the same in every way of running them. A file with a
+//! line `// costly` runs in fewer of them by default.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -47,6 +48,8 @@ pub(crate) struct Case {
     traps: Vec<ExpectedTrap>,
     prints: Vec<String>,
     refused: Option<String>,
+    /// Whether the file says that it takes long.
+    costly: bool,
 }
 
 /// A `trap:` line.
@@ -88,6 +91,7 @@ const OTHER_KEYS: [&str; 8] = ["cost", "count", "derivatives", "error", "pass", 
 /// The cases of a text, in their order.
 pub(crate) fn cases(text: &str) -> Result<Vec<Case>, String> {
     let mut cases: Vec<Case> = Vec::new();
+    let costly = text.lines().any(|line| line == "// costly");
     for (i, line) in text.lines().enumerate() {
         let comment = line.strip_prefix("// ").or_else(|| line.strip_prefix("; "));
         let Some(comment) = comment else { continue };
@@ -110,6 +114,7 @@ pub(crate) fn cases(text: &str) -> Result<Vec<Case>, String> {
                 traps: Vec::new(),
                 prints: Vec::new(),
                 refused: None,
+                costly,
             });
         } else if let Some(case) = cases.last_mut() {
             case.line_of(key, rest).map_err(wrong)?;
@@ -306,7 +311,7 @@ fn agree(program: &Program, case: &Case, function: &Function<'_>, inputs: &Input
     let wanted = wanted.unwrap_or_else(|why| panic!("{context}: {why}"));
     let derives = takes_derivatives(program);
     for (number, mut configuration) in Configuration::systematic(&run.options).into_iter().enumerate() {
-        if !effort::tried(number + case.line, 6)
+        if !effort::tried(number + case.line, if case.costly { 24 } else { 6 })
             || run.engine.is_some_and(|engine| engine != configuration.options.get_engine())
         {
             continue;

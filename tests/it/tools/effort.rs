@@ -1,5 +1,5 @@
-//! How much is tried where many cases differ little: a part by default, so that the tests stay below a minute, and all
-//! with `AUTOBATCH_TESTS=all`.
+//! How much is tried where many cases differ little: a part by default, so that the tests stay below five minutes, and
+//! all with `AUTOBATCH_TESTS=all`.
 
 /// Whether all is tried.
 pub(crate) fn all() -> bool {
